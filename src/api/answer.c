@@ -1,0 +1,72 @@
+#include "api/answer.h"
+
+#include <string.h>
+
+#include "base/json.h"
+
+static void
+put_job(struct bh_json_writer *w, const struct bh_command *command,
+        const struct bh_answer *answer)
+{
+    if (command->dry_run)
+        bh_json_bool(w, "dry_run", true);
+    if (answer->job.v)
+        bh_json_u64(w, "id", answer->job.v);
+    bh_json_str(w, "reason", bh_reason_names[answer->reason.code]);
+    bh_json_str(w, "state", bh_job_state_names[answer->state]);
+}
+
+static void
+put_changes(struct bh_json_writer *w, const struct bh_command *command,
+            const struct bh_answer *answer)
+{
+    const char *line = answer->changes ? answer->changes : "";
+
+    bh_json_open(w, "changes", '[');
+    while (*line) {
+        size_t length = strcspn(line, "\n");
+
+        if (length)
+            bh_json_strn(w, NULL, line, length);
+        line += length + (line[length] == '\n');
+    }
+    bh_json_close(w, ']');
+    bh_json_bool(w, "dry_run", command->dry_run);
+}
+
+static void
+put_token(struct bh_json_writer *w, const struct bh_command *command,
+          const struct bh_answer *answer, bool keep)
+{
+    const char *id = command->op == BH_OP_TOKEN_REVOKE ? command->token_id : answer->token_id;
+
+    bh_json_str(w, "id", id ? id : "");
+    if (command->op == BH_OP_TOKEN_REVOKE)
+        bh_json_bool(w, "revoked", true);
+    else if (answer->secret && !keep)
+        bh_json_str(w, "token", answer->secret);
+}
+
+void
+bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
+                 const struct bh_answer *answer, bool keep)
+{
+    struct bh_json_writer w = bh_json_begin(out);
+
+    bh_json_open(&w, NULL, '{');
+    if (command->op == BH_OP_SITE_APPLY)
+        put_changes(&w, command, answer);
+    else if (command->op == BH_OP_TOKEN_CREATE || command->op == BH_OP_TOKEN_REVOKE)
+        put_token(&w, command, answer, keep);
+    else
+        put_job(&w, command, answer);
+    bh_json_close(&w, '}');
+}
+
+uint32_t
+bh_answer_status(const struct bh_command *command)
+{
+    bool makes = command->op == BH_OP_JOB_SUBMIT || command->op == BH_OP_TOKEN_CREATE;
+
+    return makes && !command->dry_run ? 201 : 200;
+}

@@ -1,0 +1,335 @@
+#include "api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/auth.h"
+#include "api/checkpoints.h"
+#include "api/error.h"
+#include "api/gpus.h"
+#include "api/jobs.h"
+#include "api/nodes.h"
+#include "api/openapi.h"
+#include "api/records.h"
+#include "api/site.h"
+#include "api/skus.h"
+#include "api/status.h"
+#include "api/stream.h"
+#include "api/tenants.h"
+#include "api/tokens.h"
+#include "api/usage.h"
+#include "api/whoami.h"
+#include "base/assert.h"
+
+static const bh_resource resources[BH_OPERATIONS] = {
+    [BH_OP_JOB_SUBMIT] = bh_jobs_submit,
+    [BH_OP_JOB_LIST] = bh_jobs_list,
+    [BH_OP_JOB_GET] = bh_jobs_get,
+    [BH_OP_JOB_WHY] = bh_jobs_why,
+    [BH_OP_JOB_LOGS] = bh_stream_logs,
+    [BH_OP_JOB_CANCEL] = bh_jobs_cancel,
+    [BH_OP_JOB_RELEASE] = bh_jobs_release,
+    [BH_OP_JOB_WATCH] = bh_stream_watch,
+    [BH_OP_GPU_LIST] = bh_gpus_list,
+    [BH_OP_NODE_LIST] = bh_nodes_list,
+    [BH_OP_TENANT_LIST] = bh_tenants_list,
+    [BH_OP_SKU_LIST] = bh_skus_list,
+    [BH_OP_USAGE] = bh_usage_show,
+    [BH_OP_SITE_GET] = bh_site_get,
+    [BH_OP_SITE_APPLY] = bh_site_apply,
+    [BH_OP_TOKEN_CREATE] = bh_tokens_create,
+    [BH_OP_TOKEN_LIST] = bh_tokens_list,
+    [BH_OP_TOKEN_REVOKE] = bh_tokens_revoke,
+    [BH_OP_RECORD_LIST] = bh_records_list,
+    [BH_OP_CHECKPOINT_LIST] = bh_checkpoints_list,
+    [BH_OP_WHOAMI] = bh_whoami_show,
+    [BH_OP_STATUS] = bh_status_show,
+    [BH_OP_HEALTH] = bh_status_health,
+    [BH_OP_OPENAPI] = bh_openapi_show,
+};
+
+struct bh_api *
+bh_api_new(const struct bh_api_options *options)
+{
+    struct bh_api *api = calloc(1, sizeof *api);
+
+    BH_ASSERT(api);
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        BH_ASSERT(resources[op]);
+    api->options = *options;
+    return api;
+}
+
+void
+bh_api_free(struct bh_api *api)
+{
+    free(api);
+}
+
+/* ---- finding the operation ---- */
+
+/* The methods that exist on `path`, "GET, POST"; "" when there is no such path. */
+static const char *
+methods_of(struct bh_arena *arena, const char *path)
+{
+    const char *allowed = "";
+
+    for (int op = 0; op < BH_OPERATIONS && allowed; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+        struct bh_path_match match;
+
+        if (bh_path_matches(row->path, path, &match))
+            allowed = bh_arena_printf(arena, "%s%s%s", allowed, allowed[0] ? ", " : "",
+                                      bh_method_names[row->method]);
+    }
+    return allowed ? allowed : "";
+}
+
+static bool
+route(struct bh_call *call)
+{
+    for (int op = 0; op < BH_OPERATIONS; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+        struct bh_path_match match;
+
+        if (row->method != call->request->method
+            || !bh_path_matches(row->path, call->request->path, &match))
+            continue;
+        call->op = row;
+        call->id = match.id ? bh_arena_strndup(call->arena, match.id, match.id_length) : NULL;
+        return true;
+    }
+    return false;
+}
+
+static void
+refuse_route(struct bh_call *call)
+{
+    const char *allowed = methods_of(call->arena, call->request->path);
+    struct bh_err err;
+
+    if (allowed[0]) {
+        bh_error_write_method(call, allowed);
+        return;
+    }
+    bh_err_set(&err, BH_NOT_FOUND, "no such path: %.120s", call->request->path);
+    bh_err_hint(&err, "/openapi.json lists the operations");
+    bh_error_write(call, &err);
+}
+
+/* ---- checking it ---- */
+
+struct query_check {
+    const struct bh_call *call;
+    struct bh_err *err;
+    bh_rc rc;
+};
+
+static bool
+plain_text(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return false;
+    return true;
+}
+
+struct name_count {
+    const char *name;
+    uint32_t count;
+};
+
+static void
+count_name(void *self, const char *name, const char *value)
+{
+    struct name_count *tally = self;
+
+    tally->count += strcmp(tally->name, name) == 0;
+}
+
+static bool
+given_twice(const struct bh_call *call, const char *name)
+{
+    struct name_count tally = { name, 0 };
+
+    call->request->each_query(call->request, count_name, &tally);
+    return tally.count > 1;
+}
+
+static void
+check_parameter(void *self, const char *name, const char *value)
+{
+    struct query_check *check = self;
+    const struct bh_operation_row *op = check->call->op;
+
+    if (check->rc != BH_OK)
+        return;
+    if (!bh_operation_takes(op, name)) {
+        check->rc = bh_err_set(check->err, BH_INVALID, "unknown query parameter \"%.60s\"", name);
+        bh_err_hint(check->err, op->query[0] ? "this operation takes: %s"
+                                             : "this operation takes no parameters%s",
+                    op->query);
+    } else if (!plain_text(value)) {
+        check->rc = bh_err_set(check->err, BH_INVALID, "%s: has a control character", name);
+    } else if (given_twice(check->call, name)) {
+        check->rc = bh_err_set(check->err, BH_INVALID, "query parameter %s is given twice", name);
+    }
+}
+
+static bh_rc
+check_query(const struct bh_call *call, struct bh_err *err)
+{
+    struct query_check check = { call, err, BH_OK };
+
+    call->request->each_query(call->request, check_parameter, &check);
+    return check.rc;
+}
+
+/* A body where none belongs would be ignored, and its sender deceived. */
+static bh_rc
+check_no_body(const struct bh_call *call, struct bh_err *err)
+{
+    const char *body = call->request->body;
+
+    body += strspn(body, " \t\r\n");
+    if (call->op->has_body || *body == '\0' || strcmp(body, "{}") == 0)
+        return BH_OK;
+    return bh_err_set(err, BH_INVALID, "this operation takes no body");
+}
+
+static bh_rc
+check_key(struct bh_call *call, struct bh_err *err)
+{
+    const char *key = call->request->idempotency_key;
+
+    if (!key || call->op->kind != BH_OPERATION_MUTATE)
+        return BH_OK;
+    if (key[0] == '\0' || strlen(key) > 128 || !plain_text(key)) {
+        bh_err_set(err, BH_INVALID, "Idempotency-Key: not 1 to 128 printable characters");
+        return bh_err_hint(err, "a UUID is a good key");
+    }
+    call->caller.idempotency_key = key;
+    return BH_OK;
+}
+
+/* What a key stands for: the same request has the same digest. */
+static void
+digest_request(struct bh_call *call)
+{
+    const struct bh_crypto_ops *crypto = call->api->options.crypto;
+    const char *dry_run = bh_call_query(call, "dry_run");
+    struct bh_sha256 hash;
+
+    if (!call->caller.idempotency_key)
+        return;
+    crypto->sha256_begin(&hash);
+    crypto->sha256_put(&hash, call->op->name, strlen(call->op->name) + 1);
+    crypto->sha256_put(&hash, call->request->path, strlen(call->request->path) + 1);
+    if (dry_run)
+        crypto->sha256_put(&hash, dry_run, strlen(dry_run));
+    crypto->sha256_put(&hash, "", 1);
+    crypto->sha256_put(&hash, call->request->body, call->request->body_length);
+    crypto->sha256_finish(&hash, call->caller.request.bytes);
+}
+
+/* Reads are decided here; so are commands on oneself and on the site, which the owner
+ * decides again.  Operations on a tenant or a job are decided where it is known. */
+static bh_rc
+authorise(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_subject *subject = &call->caller.subject;
+    const char *verb = call->op->verb;
+
+    switch (call->op->scope) {
+    case BH_SCOPE_SELF:
+    case BH_SCOPE_VISIBLE:
+        call->verdict = bh_authz_check_anywhere(call->dir, subject, verb);
+        break;
+    case BH_SCOPE_SITE:
+        call->verdict = bh_authz_check(call->dir, subject, verb, (bh_tenant_id){ 0 });
+        break;
+    case BH_SCOPE_NOBODY:
+    case BH_SCOPE_TENANT:
+    case BH_SCOPE_JOB:
+    case BH_SCOPES:
+        return BH_OK;
+    }
+    if (call->verdict.allow)
+        return BH_OK;
+    return bh_call_deny(call, verb, (bh_tenant_id){ 0 }, call->verdict, err);
+}
+
+/* ---- answering ---- */
+
+static bh_rc
+identify(struct bh_call *call, struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (call->op->scope == BH_SCOPE_NOBODY)
+        return BH_OK;
+    rc = bh_auth_identify(call, err);
+    return rc == BH_OK ? bh_auth_number(call, err) : rc;
+}
+
+static bh_rc
+serve(struct bh_call *call, struct bh_err *err)
+{
+    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = { check_key, authorise };
+    bh_rc rc = identify(call, err);
+
+    if (rc == BH_OK)
+        rc = check_query(call, err);
+    if (rc == BH_OK)
+        rc = check_no_body(call, err);
+    for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
+        rc = checks[i](call, err);
+    if (rc != BH_OK)
+        return rc;
+    digest_request(call);
+    call->reply->status = 200;
+    rc = resources[call->op->id](call, err);
+    if (rc == BH_OK && call->reply->body.overflow)
+        return bh_err_set(err, BH_FULL, "the answer is too large");
+    return rc;
+}
+
+/* Attempts to change something that fail before the owner sees them leave a record
+ * too, where it is known whose they are. */
+static void
+record_attempt(struct bh_call *call)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+
+    if (call->recorded || call->op->kind != BH_OPERATION_MUTATE || !call->caller.via)
+        return;
+    owner->ops->denied(owner->self, &call->caller, call->op->id, (bh_tenant_id){ 0 },
+                       call->verdict);
+}
+
+void
+bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
+{
+    const struct bh_api *api = self;
+    const struct bh_owner *owner = &api->options.owner;
+    struct bh_call call = { .api = api, .request = request, .reply = reply,
+                            .arena = request->arena };
+    struct bh_err err = { 0 };
+    bh_rc rc;
+
+    reply->content_type = "application/json";
+    if (!route(&call)) {
+        refuse_route(&call);
+        return;
+    }
+    call.dir = owner->ops->directory_get(owner->self);
+    rc = serve(&call, &err);
+    if (rc == BH_OK) {
+        if (call.status)
+            reply->status = call.status;
+    } else {
+        record_attempt(&call);
+        bh_error_write(&call, &err);
+    }
+    owner->ops->directory_put(owner->self, call.dir);
+}

@@ -1,0 +1,34 @@
+#ifndef BH_API_API_H
+#define BH_API_API_H
+
+#include "api/owner.h"
+#include "ports/crypto.h"
+#include "ports/http.h"
+#include "ports/store.h"
+
+/* The HTTP API: finds the operation, authenticates, authorises reads, parses, asks
+ * the owner or the store, and writes JSON.  One file a resource; the operations stand
+ * in tables/operations.tbl.  Thread-safe: workers share one bh_api. */
+struct bh_api;
+
+struct bh_api_options {
+    struct bh_owner owner;
+    struct bh_store store;
+    const struct bh_crypto_ops *crypto;
+    const char *version;
+    uint32_t job_uid_first;      /* Unix ids from here up belong to jobs: never anybody;
+                                    0: no such range */
+    uint64_t (*now)(void);       /* nanoseconds since the epoch; NULL: the wall clock */
+};
+
+BH_MUST_USE struct bh_api *bh_api_new(const struct bh_api_options *options);
+void bh_api_free(struct bh_api *api);
+BH_AUTO_DEFINE(struct bh_api *, bh_api_free)
+
+/* A bh_http_handler; `self` is the bh_api. */
+void bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *reply);
+
+/* The OpenAPI 3.1 document, in the arena. */
+const char *bh_api_openapi(struct bh_arena *arena);
+
+#endif

@@ -1,0 +1,18 @@
+#ifndef BH_API_AUTH_H
+#define BH_API_AUTH_H
+
+#include "api/call.h"
+
+/* Who is calling: by bearer token where one is sent, else by the credentials of the unix
+ * socket's peer.
+ *
+ * Fills call->caller.  uid 0 is local root.  Unix ids of jobs, 65534 and ids that no
+ * principal has are nobody: BH_UNAUTHENTICATED, and the hint names the line that the
+ * site file lacks.  A token must exist, be neither revoked nor expired, and belong to a
+ * principal that is not gone. */
+BH_MUST_USE bh_rc bh_auth_identify(struct bh_call *call, struct bh_err *err);
+
+/* A fresh request id for call->caller. */
+BH_MUST_USE bh_rc bh_auth_number(struct bh_call *call, struct bh_err *err);
+
+#endif

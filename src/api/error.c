@@ -1,0 +1,141 @@
+#include "api/error.h"
+
+#include <string.h>
+
+#include "api/visible.h"
+
+static const char default_next[] = "correct the request; /openapi.json describes it";
+
+/* What to do, for errors that bring no hint of their own. */
+static const char *
+next_of(const struct bh_err *err)
+{
+    if (err->hint[0])
+        return err->hint;
+    if (bh_rc_retryable(err->rc))
+        return "try again in a moment";
+    switch (err->rc) {
+    case BH_NOT_FOUND:
+        return "list what there is, or ask who may see it";
+    case BH_CONFLICT:
+        return "read the object's present state first";
+    case BH_QUOTA:
+        return "ask for less, or have an admin raise the limit";
+    case BH_UNCERTAIN:
+        return "read the state before trying again";
+    case BH_BUG:
+        return "please report it with the daemon's log";
+    case BH_OK:
+    case BH_INVALID:
+    case BH_UNAUTHENTICATED:
+    case BH_DENIED:
+    case BH_FULL:
+    case BH_RANGE:
+    case BH_TIMEOUT:
+    case BH_UNAVAILABLE:
+    case BH_IO:
+        break;
+    }
+    return default_next;
+}
+
+static bool
+may_name(const struct bh_explain *how, uint32_t tenant)
+{
+    const struct bh_visible visible = { (uint32_t *)(uintptr_t)how->visible,
+                                        how->visible_count, how->all };
+
+    return tenant != 0 && bh_visible_has(&visible, tenant);
+}
+
+static void
+put_number(struct bh_json_writer *w, const char *key, uint64_t value)
+{
+    if (value)
+        bh_json_u64(w, key, value);
+}
+
+void
+bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh_explain *how,
+                      const struct bh_reason *reason)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(how->dir, reason->tenant);
+    const struct bh_dir_sku *sku = bh_directory_sku(how->dir, reason->sku);
+    const struct bh_dir_gpu *gpu = bh_directory_gpu(how->dir, reason->gpu);
+    bool holder = how->all || may_name(how, how->holder_tenant.v);
+
+    bh_json_open(w, key, '{');
+    if (reason->frees_at_ns)
+        bh_json_ns(w, "frees_at_ns", reason->frees_at_ns);
+    put_number(w, "free_parts", reason->free_pieces);
+    if (gpu && (holder || reason->code == BH_REASON_STARTING))
+        bh_json_str(w, "gpu", gpu->uuid);
+    if (reason->job.v && holder)
+        bh_json_u64(w, "job", reason->job.v);
+    if (reason->limit || reason->wanted) {
+        bh_json_u64(w, "limit", reason->limit);
+        bh_json_u64(w, "used", reason->used);
+        bh_json_u64(w, "wanted", reason->wanted);
+    }
+    if (sku)
+        bh_json_str(w, "sku", sku->name);
+    if (tenant && may_name(how, tenant->id.v))
+        bh_json_str(w, "tenant", tenant->path);
+    bh_json_close(w, '}');
+}
+
+/* Operands are a help: where they cannot be made the error goes out without. */
+static void
+put_reason(struct bh_call *call, struct bh_json_writer *w)
+{
+    struct bh_explain how;
+    struct bh_err unused;
+
+    if (call->reason.code != BH_REASON_NONE && call->dir
+        && bh_visible_explain(call, &how, &unused) == BH_OK)
+        bh_error_put_operands(w, "operands", &how, &call->reason);
+    bh_json_str(w, "reason", bh_reason_names[call->reason.code]);
+}
+
+static void
+write_shape(struct bh_call *call, const char *code, const char *message, const char *next)
+{
+    struct bh_json_writer w;
+
+    bh_buf_clear(&call->reply->body);
+    call->reply->content_type = "application/json";
+    w = bh_call_writer(call);
+    bh_json_open(&w, NULL, '{');
+    bh_json_open(&w, "error", '{');
+    bh_json_str(&w, "code", code);
+    bh_json_str(&w, "message", message);
+    bh_json_str(&w, "next", next);
+    put_reason(call, &w);
+    bh_json_close(&w, '}');
+    bh_json_close(&w, '}');
+}
+
+void
+bh_error_write(struct bh_call *call, const struct bh_err *err)
+{
+    call->reply->status = (uint32_t)bh_rc_http(err->rc);
+    if (err->rc == BH_UNAUTHENTICATED) {
+        call->reply->header_name = "WWW-Authenticate";
+        call->reply->header_value = "Bearer realm=\"bulkhead\"";
+    }
+    write_shape(call, bh_rc_name(err->rc), err->msg, next_of(err));
+}
+
+void
+bh_error_write_method(struct bh_call *call, const char *allowed)
+{
+    struct bh_err err;
+
+    bh_err_set(&err, BH_INVALID, "%s is not possible on %.100s",
+               bh_method_names[call->request->method], call->request->path);
+    bh_err_hint(&err, "allowed: %s", allowed);
+    call->reply->status = 405;
+    call->reply->header_name = "Allow";
+    call->reply->header_value = allowed;
+    write_shape(call, bh_rc_name(BH_INVALID), err.msg, err.hint);
+}

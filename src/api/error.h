@@ -1,0 +1,19 @@
+#ifndef BH_API_ERROR_H
+#define BH_API_ERROR_H
+
+#include "api/call.h"
+
+/* Replace the reply by the error shape with the code's status:
+ *   {"error":{"code","message","next","operands"?,"reason"}}
+ * `reason` is the engine's reason code, "none" where it has no part in it. */
+void bh_error_write(struct bh_call *call, const struct bh_err *err);
+
+/* The same for a method that a path does not have: 405 with the allowed ones. */
+void bh_error_write_method(struct bh_call *call, const char *allowed);
+
+/* Operands of a reason as a JSON object, with names instead of ids where the caller may
+ * see them. */
+void bh_error_put_operands(struct bh_json_writer *w, const char *key,
+                           const struct bh_explain *how, const struct bh_reason *reason);
+
+#endif

@@ -1,0 +1,577 @@
+#include "api/jobs.h"
+
+#include <string.h>
+
+#include "api/error.h"
+#include "api/visible.h"
+#include "base/num.h"
+
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000 };
+
+/* ---- reading rows ---- */
+
+bool
+bh_jobs_ended(const char *state)
+{
+    return strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0
+           || strcmp(state, "cancelled") == 0;
+}
+
+struct row_copy {
+    struct bh_arena *arena;
+    struct bh_job_row row;
+    bool found;
+};
+
+static bool
+copy_row(void *self, const struct bh_job_row *row)
+{
+    struct row_copy *copy = self;
+    const char **texts[] = {
+        &copy->row.name, &copy->row.tenant, &copy->row.principal, &copy->row.sku,
+        &copy->row.kind, &copy->row.state, &copy->row.contract, &copy->row.reason,
+        &copy->row.node, &copy->row.pieces, &copy->row.grade,
+    };
+
+    copy->row = *row;
+    copy->found = true;
+    for (size_t i = 0; i < BH_COUNT(texts); i++) {
+        *texts[i] = bh_arena_strdup(copy->arena, *texts[i] ? *texts[i] : "");
+        copy->found = copy->found && *texts[i];
+    }
+    return false;
+}
+
+bool
+bh_jobs_read(const struct bh_call *call, uint64_t job, struct bh_arena *arena,
+             struct bh_job_row *ret_row)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct row_copy copy = { .arena = arena };
+    struct bh_err unused;
+
+    if (store->ops->get_job(store->self, job, copy_row, &copy, &unused) != BH_OK || !copy.found)
+        return false;
+    *ret_row = copy.row;
+    return true;
+}
+
+static bh_rc
+no_such_job(uint64_t job, struct bh_err *err)
+{
+    bh_err_set(err, BH_NOT_FOUND, "no job %" PRIu64 " that you may see", job);
+    return bh_err_hint(err, "`bulkhead ps` lists those you may see");
+}
+
+/* Who holds either job.view or the operation's own verb sees the job. */
+static bool
+may_see(const struct bh_call *call, bh_tenant_id tenant)
+{
+    const struct bh_subject *subject = &call->caller.subject;
+
+    return bh_authz_check(call->dir, subject, "job.view", tenant).allow
+           || bh_authz_check(call->dir, subject, call->op->verb, tenant).allow;
+}
+
+bh_rc
+bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    const struct bh_owner *owner = &call->api->options.owner;
+    struct row_copy copy = { .arena = call->arena };
+    bh_tenant_id tenant;
+    uint64_t job;
+    bh_rc rc = bh_parse_u64(call->id, &job, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "job id");
+    rc = store->ops->get_job(store->self, job, copy_row, &copy, err);
+    if (rc == BH_NOT_FOUND)
+        return no_such_job(job, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!copy.found)
+        return bh_err_set(err, BH_FULL, "the answer is too large");
+    tenant = (bh_tenant_id){ copy.row.tenant_id };
+    if (!may_see(call, tenant)) {
+        call->recorded = true;
+        owner->ops->denied(owner->self, &call->caller, call->op->id, tenant,
+                           (struct bh_verdict){ false, BH_RULE_DEFAULT_DENY });
+        return no_such_job(job, err);
+    }
+    *ret_row = copy.row;
+    return BH_OK;
+}
+
+bh_rc
+bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row, struct bh_err *err)
+{
+    bh_tenant_id tenant = { row->tenant_id };
+
+    call->verdict = bh_authz_check(call->dir, &call->caller.subject, call->op->verb, tenant);
+    if (call->verdict.allow)
+        return BH_OK;
+    return bh_call_deny(call, call->op->verb, tenant, call->verdict, err);
+}
+
+/* ---- writing jobs ---- */
+
+static const char *
+priority_name(uint32_t priority)
+{
+    const char *name = priority < BH_PRIORITIES ? bh_priority_names[priority] : NULL;
+
+    return name ? name : "normal";
+}
+
+/* The members of a job, in byte order of their names but for those that only GET one
+ * adds. */
+static void
+put_members(struct bh_json_writer *w, const struct bh_job_row *row)
+{
+    bool ended = bh_jobs_ended(row->state);
+
+    if (ended)
+        bh_json_str(w, "cause", row->reason);
+    bh_json_str(w, "contract", row->contract);
+    bh_json_u64(w, "count", row->count);
+    bh_json_ns(w, "ended_ns", row->ended_ns);
+    if (row->exit_status >= 0)
+        bh_json_i64(w, "exit_status", row->exit_status);
+    else
+        bh_json_raw(w, "exit_status", "null");
+    bh_json_str(w, "grade", row->grade);
+    bh_json_u64(w, "id", row->job);
+    bh_json_str(w, "kind", row->kind);
+    bh_json_str(w, "name", row->name);
+    bh_json_str(w, "node", row->node);
+    bh_json_str(w, "pieces", row->pieces);
+    bh_json_str(w, "priority", priority_name(row->priority));
+    bh_json_str(w, "reason", ended ? "none" : row->reason);
+    bh_json_u64(w, "restarts", row->restarts);
+    bh_json_str(w, "sku", row->sku);
+    bh_json_ns(w, "started_ns", row->started_ns);
+    bh_json_str(w, "state", row->state);
+    bh_json_ns(w, "submitted_ns", row->submitted_ns);
+    bh_json_str(w, "tenant", row->tenant);
+    bh_json_ns(w, "time_limit_ns", row->time_limit_ns);
+    bh_json_str(w, "user", row->principal);
+}
+
+/* ---- list ---- */
+
+struct page {
+    struct bh_json_writer *w;
+    uint32_t room;               /* rows that still fit */
+    uint64_t last;
+    bool more;
+};
+
+static bool
+put_row(void *self, const struct bh_job_row *row)
+{
+    struct page *page = self;
+
+    if (page->room == 0) {
+        page->more = true;
+        return false;
+    }
+    page->room--;
+    page->last = row->job;
+    bh_json_open(page->w, NULL, '{');
+    put_members(page->w, row);
+    bh_json_close(page->w, '}');
+    return !page->w->out->overflow;
+}
+
+static bool
+is_state(const char *state)
+{
+    for (int i = 0; i < BH_JOB_STATES; i++)
+        if (strcmp(bh_job_state_names[i], state) == 0)
+            return true;
+    return false;
+}
+
+static bh_rc
+read_mine(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+{
+    bool mine;
+    bh_rc rc = bh_call_flag(call, "mine", &mine, err);
+
+    if (rc != BH_OK || !mine)
+        return rc;
+    filter->principal_id = call->caller.subject.principal.v;
+    if (filter->principal_id)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "mine: root is no principal and has no jobs of its own");
+    return bh_err_hint(err, "leave mine out, or call as a principal of the site file");
+}
+
+static bh_rc
+read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+{
+    uint64_t limit = PAGE_DEFAULT;
+    bh_rc rc = bh_call_number(call, "limit", PAGE_MAX, &limit, err);
+
+    filter->limit = (uint32_t)limit;
+    if (rc == BH_OK && limit == 0)
+        return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
+    if (rc == BH_OK)
+        rc = bh_call_number(call, "after", UINT64_MAX, &filter->after, err);
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "active", &filter->active_only, err);
+    if (rc == BH_OK)
+        rc = read_mine(call, filter, err);
+    if (rc != BH_OK)
+        return rc;
+    filter->state = bh_call_query(call, "state");
+    if (filter->state && !is_state(filter->state)) {
+        bh_err_set(err, BH_INVALID, "state: \"%.40s\" is no state of a job", filter->state);
+        return bh_err_hint(err, "states: pending starting running suspending suspended resuming "
+                                "stopping completed failed cancelled");
+    }
+    return BH_OK;
+}
+
+static bh_rc
+limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+{
+    const char *tenant = bh_call_query(call, "tenant");
+    struct bh_visible visible;
+    bh_rc rc = bh_visible_find(call, "job.view", &visible, err);
+
+    if (rc == BH_OK && tenant)
+        rc = bh_visible_narrow(call, tenant, &visible, err);
+    if (rc != BH_OK)
+        return rc;
+    filter->tenants = visible.all ? NULL : visible.ids;
+    filter->tenant_count = visible.all ? 0 : visible.count;
+    return BH_OK;
+}
+
+static bh_rc
+write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct bh_json_writer w = bh_call_writer(call);
+    struct page page = { .w = &w, .room = filter->limit };
+    uint64_t total = 0;
+    bh_rc rc;
+
+    bh_json_open(&w, NULL, '{');
+    bh_json_open(&w, "items", '[');
+    filter->limit++; /* one row more tells whether there is another page */
+    rc = store->ops->list_jobs(store->self, filter, put_row, &page, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_close(&w, ']');
+    if (page.more)
+        bh_json_str(&w, "next", bh_arena_printf(call->arena, "%" PRIu64, page.last));
+    filter->after = 0;
+    rc = store->ops->count_jobs(store->self, filter, &total, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_u64(&w, "total", total);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+bh_rc
+bh_jobs_list(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_job_filter filter = { 0 };
+    bh_rc rc = read_filter(call, &filter, err);
+
+    if (rc == BH_OK)
+        rc = limit_tenants(call, &filter, err);
+    return rc == BH_OK ? write_page(call, &filter, err) : rc;
+}
+
+/* ---- one job, and why ---- */
+
+struct why {
+    bh_job_id job;
+    uint64_t now_ns;
+    struct bh_reason reason;
+    bh_tenant_id holder;
+};
+
+static void
+ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct why *why = self;
+    struct bh_job_view holder;
+
+    why->now_ns = now_ns;
+    bh_engine_why(engine, why->job, now_ns, &why->reason);
+    if (why->reason.job.v && bh_view_job(engine, why->reason.job, &holder))
+        why->holder = holder.tenant;
+}
+
+static void
+put_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_explain *how,
+          const struct bh_reason *reason)
+{
+    struct bh_buf text;
+
+    bh_buf_init(&text, 4096);
+    bh_explain_next(&text, how, reason);
+    bh_json_str(w, "next", bh_buf_text(&text));
+    bh_error_put_operands(w, "operands", how, reason);
+    bh_json_str(w, "reason", bh_reason_names[reason->code]);
+    bh_buf_clear(&text);
+    bh_explain_sentence(&text, how, reason);
+    bh_json_str(w, "sentence", bh_buf_text(&text));
+    bh_buf_fini(&text);
+}
+
+static bh_rc
+put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+{
+    struct why why = { .job = { job } };
+    struct bh_explain how;
+    bh_rc rc = bh_visible_explain(call, &how, err);
+
+    if (rc == BH_OK)
+        rc = bh_call_ask(call, ask_why, &why, err);
+    if (rc != BH_OK)
+        return rc;
+    how.holder_tenant = why.holder;
+    how.now_ns = why.now_ns;
+    put_words(call, w, &how, &why.reason);
+    return BH_OK;
+}
+
+/* The engine forgets ended jobs: their row says how they ended. */
+static void
+put_ending(struct bh_json_writer *w, const struct bh_job_row *row)
+{
+    char sentence[200];
+    struct bh_buf text;
+
+    bh_buf_init_fixed(&text, sentence, sizeof sentence);
+    bh_buf_printf(&text, "it has ended: %s (%s)", row->state, row->reason);
+    if (row->exit_status >= 0)
+        bh_buf_printf(&text, ", exit status %" PRId32, row->exit_status);
+    bh_json_str(w, "next", "`bulkhead logs` shows what it wrote");
+    bh_json_open(w, "operands", '{');
+    bh_json_close(w, '}');
+    bh_json_str(w, "reason", "none");
+    bh_json_str(w, "sentence", bh_buf_text(&text));
+}
+
+static bh_rc
+put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+                struct bh_err *err)
+{
+    if (!bh_jobs_ended(row->state))
+        return put_why(call, w, row->job, err);
+    put_ending(w, row);
+    return BH_OK;
+}
+
+static const char *
+spec_text(const struct bh_call *call, const struct bh_job_row *row)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct bh_err unused;
+    const char *text;
+
+    if (store->ops->get_text(store->self, &row->spec, call->arena, &text, &unused) != BH_OK)
+        return "null";
+    return text;
+}
+
+bh_rc
+bh_jobs_get(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_job_row row;
+    bh_rc rc = bh_jobs_find(call, &row, err);
+
+    if (rc == BH_OK)
+        rc = bh_jobs_permit(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    put_members(&w, &row);
+    bh_json_raw(&w, "spec", spec_text(call, &row));
+    if (strcmp(row.state, "pending") == 0) {
+        bh_json_open(&w, "why", '{');
+        rc = put_why(call, &w, row.job, err);
+        bh_json_close(&w, '}');
+    }
+    bh_json_close(&w, '}');
+    return rc;
+}
+
+bh_rc
+bh_jobs_why(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_job_row row;
+    bh_rc rc = bh_jobs_find(call, &row, err);
+
+    if (rc == BH_OK)
+        rc = bh_jobs_permit(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_u64(&w, "job", row.job);
+    rc = put_state_words(call, &w, &row, err);
+    bh_json_str(&w, "state", row.state);
+    bh_json_close(&w, '}');
+    return rc;
+}
+
+/* ---- commands ---- */
+
+/* The one tenant that the caller may submit to, for specifications that name none. */
+static bh_rc
+choose_tenant(struct bh_call *call, struct bh_job_spec *spec, struct bh_err *err)
+{
+    struct bh_visible visible;
+    const struct bh_dir_tenant *only = NULL;
+    uint32_t found = 0;
+    bh_rc rc;
+
+    if (spec->tenant)
+        return BH_OK;
+    rc = bh_visible_find(call, "job.submit", &visible, err);
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0; i < visible.count; i++) {
+        const struct bh_dir_tenant *tenant =
+            bh_directory_tenant(call->dir, (bh_tenant_id){ visible.ids[i] });
+
+        if (tenant && !tenant->gone) {
+            only = tenant;
+            found++;
+        }
+    }
+    if (found == 1) {
+        spec->tenant = only->path;
+        return BH_OK;
+    }
+    bh_err_set(err, BH_INVALID, "tenant: is missing, and you may submit to %" PRIu32, found);
+    return bh_err_hint(err, "name one; `bulkhead tenant` lists them");
+}
+
+static bool
+may_know(const struct bh_call *call, bh_tenant_id tenant)
+{
+    const struct bh_subject *subject = &call->caller.subject;
+
+    return bh_authz_check(call->dir, subject, "tenant.view", tenant).allow
+           || bh_authz_check(call->dir, subject, "job.submit", tenant).allow;
+}
+
+/* The tenant, if the caller may know of it.  The owner decides whether it may submit. */
+static bh_rc
+find_tenant(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id *ret_tenant,
+            struct bh_err *err)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant_named(call->dir, spec->tenant);
+
+    if (!tenant || !may_know(call, tenant->id)) {
+        bh_err_set(err, BH_NOT_FOUND, "tenant: no %.119s that you may see", spec->tenant);
+        return bh_err_hint(err, "`bulkhead tenant` lists those you may see");
+    }
+    *ret_tenant = tenant->id;
+    return BH_OK;
+}
+
+static bh_rc
+check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
+{
+    if (bh_directory_sku_named(call->dir, spec->sku))
+        return BH_OK;
+    bh_err_set(err, BH_NOT_FOUND, "sku: no SKU %.63s", spec->sku);
+    return bh_err_hint(err, "`bulkhead get skus` lists them");
+}
+
+/* Only folders that the site file gives to the job's tenant. */
+static bh_rc
+check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id tenant,
+             struct bh_err *err)
+{
+    const struct bh_mount_spec *mount = spec->mounts.items;
+
+    for (uint32_t i = 0; i < spec->mounts.count; i++, mount++) {
+        if (bh_directory_mount(call->dir, tenant, mount->source, mount->write))
+            continue;
+        bh_err_set(err, BH_DENIED, "mounts[%" PRIu32 "]: %s may not mount %.80s%s", i,
+                   spec->tenant, mount->source, mount->write ? " for writing" : "");
+        return bh_err_hint(err, "an admin can add the folder under mounts in the site file");
+    }
+    return BH_OK;
+}
+
+static bh_rc
+read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *command,
+          struct bh_err *err)
+{
+    bh_tenant_id tenant;
+    bh_rc rc = bh_call_body(call, &bh_job_spec_fields, spec, err);
+
+    if (rc == BH_OK)
+        rc = bh_spec_check(spec, &command->numbers, err);
+    if (rc == BH_OK)
+        rc = choose_tenant(call, spec, err);
+    if (rc == BH_OK)
+        rc = find_tenant(call, spec, &tenant, err);
+    if (rc == BH_OK)
+        rc = check_sku(call, spec, err);
+    if (rc == BH_OK)
+        rc = check_mounts(call, spec, tenant, err);
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "dry_run", &command->dry_run, err);
+    return rc;
+}
+
+bh_rc
+bh_jobs_submit(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_job_spec spec;
+    struct bh_command command = { .spec = &spec };
+    struct bh_buf text;
+    bh_rc rc = read_spec(call, &spec, &command, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_buf_init(&text, BH_JSON_BYTES_MAX);
+    bh_json_encode(&text, &bh_job_spec_fields, &spec);
+    command.text = bh_buf_text(&text);
+    command.text_length = text.length;
+    rc = command.text ? bh_call_send(call, &command, err)
+                      : bh_err_set(err, BH_FULL, "the job is too large");
+    bh_buf_fini(&text);
+    return rc;
+}
+
+/* The owner decides: one's own with job.cancel, others' with job.cancel.any. */
+static bh_rc
+command_job(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_command command = { 0 };
+    struct bh_job_row row;
+    bh_rc rc = bh_jobs_find(call, &row, err);
+
+    if (rc != BH_OK)
+        return rc;
+    command.job = (bh_job_id){ row.job };
+    return bh_call_send(call, &command, err);
+}
+
+bh_rc
+bh_jobs_cancel(struct bh_call *call, struct bh_err *err)
+{
+    return command_job(call, err);
+}
+
+bh_rc
+bh_jobs_release(struct bh_call *call, struct bh_err *err)
+{
+    return command_job(call, err);
+}

@@ -1,0 +1,106 @@
+#ifndef BH_API_OWNER_H
+#define BH_API_OWNER_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "engine/view.h"
+#include "model/site.h"
+#include "model/spec.h"
+#include "policy/authz.h"
+#include "policy/operations.h"
+#include "ports/store.h"
+
+/* What the API asks of the owner thread.  All calls block until the answer is
+ * durable, and may be made by any worker. */
+
+/* Who asks and under which request id; goes into the record. */
+struct bh_caller {
+    struct bh_subject subject;
+    const char *name;            /* for messages and rows */
+    uint32_t via;                /* enum bh_via */
+    uint32_t uid, gid;           /* Unix ids of the submitter, for its working directory */
+    const char *token;           /* public id of the token, or NULL */
+    uint8_t request_id[16];
+    const char *idempotency_key; /* NULL: none */
+    struct bh_digest request;    /* of method, path and body, when there is a key */
+};
+
+struct bh_token_request {
+    const char *note;
+    const char *scopes;          /* verbs separated by blanks; NULL: all the owner's */
+    const char *lifetime;        /* "30d"; NULL: 90 days, which is the most */
+    const char *principal;       /* for whom; NULL: oneself; others need token.any */
+};
+
+struct bh_command {
+    enum bh_operation op;
+    struct bh_caller caller;
+    bool dry_run;                /* decide and answer, change nothing */
+    /* JOB_SUBMIT: parsed, checked, and its canonical text. */
+    const struct bh_job_spec *spec;
+    struct bh_job_numbers numbers;
+    /* SITE_APPLY */
+    const struct bh_site *site;
+    const char *text;            /* canonical JSON of spec or site */
+    size_t text_length;
+    bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE */
+    const struct bh_token_request *token;
+    const char *token_id;        /* TOKEN_REVOKE */
+};
+
+/* What came of it; texts in the caller's arena. */
+struct bh_answer {
+    bh_job_id job;
+    enum bh_job_state state;
+    struct bh_reason reason;     /* why it waits, or why it was refused */
+    const char *secret;          /* TOKEN_CREATE: shown once */
+    const char *token_id;
+    const char *changes;         /* SITE_APPLY: one line a change */
+    const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
+    uint32_t replayed_status;
+};
+
+/* A question to the engine, run on the owner thread between batches. */
+typedef void (*bh_question)(void *self, const struct bh_engine *engine, uint64_t now_ns);
+
+/* A change of a job's state, for watchers. */
+struct bh_change {
+    uint64_t number;             /* ascending, starts anew with the daemon */
+    uint64_t job;
+    uint32_t tenant_id, principal_id;
+    char state[16], reason[24];
+    uint64_t at_ns;
+};
+
+struct bh_owner_ops {
+    /* Authorise, step, journal, commit, answer.  Any bh_rc; `err` says why, with a
+     * hint.  A denial is recorded too. */
+    bh_rc (*command)(void *self, const struct bh_command *command, struct bh_arena *arena,
+                     struct bh_answer *ret_answer, struct bh_err *err);
+    /* BH_UNAVAILABLE while the owner is stopping. */
+    bh_rc (*ask)(void *self, bh_question question, void *question_self, struct bh_err *err);
+    /* Queue a record of a request that the API itself turned away: a denied read
+     * (`err->rc` BH_DENIED, with the verdict's rule) or a body that could not be
+     * understood, from a principal that is known.  Does not wait. */
+    void (*refused)(void *self, const struct bh_caller *caller, enum bh_operation op,
+                    struct bh_verdict verdict, const struct bh_err *err);
+    /* The present picture of the site; give each one back. */
+    const struct bh_directory *(*directory_get)(void *self);
+    void (*directory_put)(void *self, const struct bh_directory *dir);
+    /* Wait until a change with a number above `after` exists or `wait_ns` is over;
+     * copies at most `max` of them and returns how many.  `after` 0 begins now. */
+    uint32_t (*changes)(void *self, uint64_t after, uint64_t wait_ns,
+                        struct bh_change *ret_changes, uint32_t max);
+    /* The node's last inventory and samples as JSON (wire/message.h names), in the
+     * arena; "null" while no node is connected. */
+    const char *(*inventory)(void *self, struct bh_arena *arena);
+    /* Path of a job's log file, in the arena; the file may not exist (yet). */
+    const char *(*log_path)(void *self, bh_job_id job, struct bh_arena *arena);
+};
+
+struct bh_owner {
+    const struct bh_owner_ops *ops;
+    void *self;
+};
+
+#endif

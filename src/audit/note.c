@@ -1,0 +1,229 @@
+#include "audit/note.h"
+
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/num.h"
+#include "base/utf8.h"
+#include "ports/crypto.h"
+
+enum { KEY_ED25519 = 1, KEY_BYTES = 1 + 32, ID_BYTES = 4, SIGNATURE_BYTES = ID_BYTES + 64 };
+
+#define EM_DASH "\xe2\x80\x94 "
+
+bool
+bh_note_name_valid(const char *name)
+{
+    size_t length = strlen(name);
+
+    if (length == 0 || length > BH_NOTE_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (name[i] <= ' ' || name[i] > '~' || name[i] == '+')
+            return false;
+    return true;
+}
+
+bh_rc
+bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
+                 const uint8_t public_key[32], struct bh_note_key *ret_key, struct bh_err *err)
+{
+    struct bh_note_key key = { .name = "" };
+    char head[BH_NOTE_NAME_MAX + 2];
+    size_t length = strlen(name);
+    uint8_t digest[32];
+
+    if (!bh_note_name_valid(name))
+        return bh_err_set(err, BH_INVALID, "key name \"%.60s\" is empty, too long or has blanks or +",
+                          name);
+    memcpy(key.name, name, length + 1);
+    memcpy(key.public_key, public_key, sizeof key.public_key);
+    memcpy(head, name, length);
+    head[length] = '\n';
+    head[length + 1] = KEY_ED25519;
+    crypto->sha256(head, length + 2, public_key, 32, digest);
+    memcpy(key.id, digest, sizeof key.id);
+    *ret_key = key;
+    return BH_OK;
+}
+
+void
+bh_note_key_format(struct bh_buf *out, const struct bh_note_key *key)
+{
+    uint8_t bytes[KEY_BYTES] = { KEY_ED25519 };
+
+    memcpy(bytes + 1, key->public_key, sizeof key->public_key);
+    bh_buf_puts(out, key->name);
+    bh_buf_putc(out, '+');
+    bh_buf_put_hex(out, key->id, sizeof key->id);
+    bh_buf_putc(out, '+');
+    bh_base64_encode(out, bytes, sizeof bytes);
+}
+
+/* Exactly `size` bytes from base 64; false otherwise. */
+static bool
+decode_exactly(const char *text, size_t length, void *ret_bytes, size_t size)
+{
+    struct bh_buf out;
+
+    bh_buf_init_fixed(&out, ret_bytes, size);
+    return bh_base64_decode(&out, text, length) && out.length == size;
+}
+
+bh_rc
+bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
+                  struct bh_note_key *ret_key, struct bh_err *err)
+{
+    const char *plus = strchr(vkey, '+'), *code = plus ? plus + 1 + 2 * ID_BYTES : NULL;
+    char name[BH_NOTE_NAME_MAX + 1] = "", hex[2 * ID_BYTES + 1] = "";
+    uint8_t id[ID_BYTES], bytes[KEY_BYTES];
+    struct bh_note_key key;
+    bh_rc rc;
+
+    if (!plus || (size_t)(plus - vkey) >= sizeof name || strlen(plus) <= 2 * ID_BYTES + 1
+        || *code != '+')
+        return bh_err_set(err, BH_INVALID, "verifier key is malformed, want name+id+key");
+    memcpy(name, vkey, (size_t)(plus - vkey));
+    memcpy(hex, plus + 1, 2 * ID_BYTES);
+    if (!bh_parse_hex(hex, id, sizeof id)
+        || !decode_exactly(code + 1, strlen(code + 1), bytes, sizeof bytes)
+        || bytes[0] != KEY_ED25519)
+        return bh_err_set(err, BH_INVALID, "verifier key of %s is no Ed25519 key", name);
+    rc = bh_note_key_make(crypto, name, bytes + 1, &key, err);
+    if (rc != BH_OK)
+        return rc;
+    if (memcmp(key.id, id, sizeof id) != 0)
+        return bh_err_set(err, BH_INVALID, "verifier key of %s does not have the id %s", name, hex);
+    *ret_key = key;
+    return BH_OK;
+}
+
+bh_rc
+bh_note_sign(const struct bh_crypto_ops *crypto, const char *name, const uint8_t private_key[32],
+             struct bh_buf *note, struct bh_err *err)
+{
+    uint8_t public_key[32], signature[SIGNATURE_BYTES];
+    struct bh_note_key key;
+    bh_rc rc;
+
+    if (note->length == 0 || note->bytes[note->length - 1] != '\n')
+        return bh_err_set(err, BH_INVALID, "the text of a note ends with a newline");
+    rc = crypto->public_of(private_key, public_key, err);
+    if (rc == BH_OK)
+        rc = bh_note_key_make(crypto, name, public_key, &key, err);
+    if (rc == BH_OK)
+        rc = crypto->sign(private_key, note->bytes, note->length, signature + ID_BYTES, err);
+    if (rc != BH_OK)
+        return rc;
+    memcpy(signature, key.id, ID_BYTES);
+    bh_buf_puts(note, "\n" EM_DASH);
+    bh_buf_puts(note, name);
+    bh_buf_putc(note, ' ');
+    bh_base64_encode(note, signature, sizeof signature);
+    bh_buf_putc(note, '\n');
+    return BH_OK;
+}
+
+/* Valid UTF-8 without control characters but newlines, ending with one. */
+static bool
+is_clean(const char *note, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        size_t step = bh_utf8_step(note + i, length - i);
+
+        if (step == 0 || ((unsigned char)note[i] < 0x20 && note[i] != '\n'))
+            return false;
+        i += step;
+    }
+    return length > 0 && note[length - 1] == '\n';
+}
+
+/* Where the signatures begin: behind the last empty line.  NULL: there is none. */
+static const char *
+find_signatures(const char *note, size_t length)
+{
+    for (size_t i = length; i-- > 1;)
+        if (note[i] == '\n' && note[i - 1] == '\n')
+            return note + i + 1;
+    return NULL;
+}
+
+struct signature_line {
+    const char *name, *code;
+    size_t name_length, code_length;
+};
+
+/* Take the line at *at apart and step behind it. */
+static bool
+split_line(const char **at, struct signature_line *ret)
+{
+    const char *end = strchr(*at, '\n'), *name = *at + strlen(EM_DASH), *blank;
+
+    if (!end || strncmp(*at, EM_DASH, strlen(EM_DASH)) != 0)
+        return false;
+    blank = memchr(name, ' ', (size_t)(end - name));
+    if (!blank || blank == name)
+        return false;
+    *ret = (struct signature_line){ name, blank + 1, (size_t)(blank - name),
+                                    (size_t)(end - blank) - 1 };
+    *at = end + 1;
+    return true;
+}
+
+/* Whether the line is by `key`, judged by name and id; its signature if so. */
+static bool
+is_by(const struct signature_line *line, const struct bh_note_key *key,
+      uint8_t ret_signature[SIGNATURE_BYTES])
+{
+    return line->name_length == strlen(key->name)
+           && memcmp(line->name, key->name, line->name_length) == 0
+           && decode_exactly(line->code, line->code_length, ret_signature, SIGNATURE_BYTES)
+           && memcmp(ret_signature, key->id, ID_BYTES) == 0;
+}
+
+static bh_rc
+check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
+                 const char *note, const char *lines, struct bh_err *err)
+{
+    size_t text_length = (size_t)(lines - note) - 1;
+    bool verified = false;
+
+    for (unsigned count = 0; *lines; count++) {
+        uint8_t signature[SIGNATURE_BYTES];
+        struct signature_line line;
+        bh_rc rc;
+
+        if (count == BH_NOTE_SIGNATURES_MAX || !split_line(&lines, &line))
+            return bh_err_set(err, BH_INVALID, "note has a malformed signature line, or too many");
+        if (!is_by(&line, key, signature))
+            continue;
+        rc = crypto->verify(key->public_key, note, text_length, signature + ID_BYTES, err);
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "note signed by %s", key->name);
+        verified = true;
+    }
+    if (!verified)
+        return bh_err_set(err, BH_DENIED, "note is not signed by %s", key->name);
+    return BH_OK;
+}
+
+bh_rc
+bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key, const char *note,
+             size_t *ret_text_length, struct bh_err *err)
+{
+    size_t length = strnlen(note, BH_NOTE_BYTES_MAX + 1);
+    const char *lines;
+    bh_rc rc;
+
+    if (length > BH_NOTE_BYTES_MAX)
+        return bh_err_set(err, BH_INVALID, "note is longer than %d bytes", BH_NOTE_BYTES_MAX);
+    if (!is_clean(note, length))
+        return bh_err_set(err, BH_INVALID, "note is not lines of plain UTF-8 text");
+    lines = find_signatures(note, length);
+    if (!lines || !*lines)
+        return bh_err_set(err, BH_INVALID, "note has no signatures");
+    rc = check_signatures(crypto, key, note, lines, err);
+    if (rc == BH_OK)
+        *ret_text_length = (size_t)(lines - note) - 1;
+    return rc;
+}

@@ -1,0 +1,61 @@
+#ifndef BH_AUDIT_NOTE_H
+#define BH_AUDIT_NOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Signed notes as C2SP's signed-note has them, with Ed25519: a text, a blank line
+ * and one line per signature. */
+struct bh_crypto_ops;
+
+enum {
+    BH_NOTE_NAME_MAX = 128,       /* bytes of a key's name */
+    BH_NOTE_BYTES_MAX = 16384,    /* bytes of a note */
+    BH_NOTE_SIGNATURES_MAX = 100, /* lines under a note; 16 must be accepted */
+    BH_NOTE_VKEY_MAX = 192        /* bytes of a key in text form, with its NUL */
+};
+
+/* A key to verify with. */
+struct bh_note_key {
+    char name[BH_NOTE_NAME_MAX + 1];
+    uint8_t id[4];
+    uint8_t public_key[32];
+};
+
+/* Whether `name` may name a key: not empty, not too long, printable ASCII without
+ * blanks and plus signs. */
+bool bh_note_name_valid(const char *name);
+
+/* The key of that name.  BH_INVALID: the name is not allowed. */
+BH_MUST_USE bh_rc bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
+                                   const uint8_t public_key[32], struct bh_note_key *ret_key,
+                                   struct bh_err *err);
+
+/* Append "name+0a1b2c3d+base64", the vkey that other verifiers are given. */
+void bh_note_key_format(struct bh_buf *out, const struct bh_note_key *key);
+
+/* Read a vkey.  BH_INVALID: malformed, not Ed25519, or its id does not belong to the
+ * key. */
+BH_MUST_USE bh_rc bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
+                                    struct bh_note_key *ret_key, struct bh_err *err);
+
+/* Sign the text that `note` holds (it ends with a newline): append the blank line and
+ * the signature line.  Check note->overflow.
+ * BH_INVALID: bad name or text; failures of the crypto port. */
+BH_MUST_USE bh_rc bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
+                               const uint8_t private_key[32], struct bh_buf *note,
+                               struct bh_err *err);
+
+/* Verify a note by `key`; its text is then the first `ret_text_length` bytes.
+ * Signatures of unknown keys are ignored.
+ *   BH_INVALID  not a note
+ *   BH_DENIED   `key` did not sign it, or the signature is bad */
+BH_MUST_USE bh_rc bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
+                               const char *note, size_t *ret_text_length, struct bh_err *err);
+
+#endif

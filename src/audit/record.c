@@ -1,0 +1,444 @@
+#include "audit/record.h"
+
+#include <string.h>
+
+#include "audit/canonical.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "base/slice.h"
+
+#define RECORD_VERSION 1
+
+const char *const bh_phase_names[BH_PHASES] = {
+    [BH_PHASE_INTENT] = "intent",
+    [BH_PHASE_OUTCOME] = "outcome",
+    [BH_PHASE_EVENT] = "event",
+};
+
+const char *const bh_via_names[BH_VIAS] = {
+    [BH_VIA_SYSTEM] = "system",   [BH_VIA_PEER] = "peer",
+    [BH_VIA_TOKEN] = "token",     [BH_VIA_SESSION] = "session",
+    [BH_VIA_CERTIFICATE] = "certificate",
+};
+
+/* ---- writing: one function per member, in byte order of the keys ---- */
+
+/* Begin a member: `opening` holds everything up to its value. */
+static void
+put_key(struct bh_buf *out, const char *key)
+{
+    bh_buf_puts(out, out->length > 0 && out->bytes[out->length - 1] == '{' ? "\"" : ",\"");
+    bh_buf_puts(out, key);
+    bh_buf_put(out, "\":", 2);
+}
+
+static bool
+is_set(const void *bytes, size_t length)
+{
+    const uint8_t *byte = bytes;
+
+    for (size_t i = 0; i < length; i++)
+        if (byte[i])
+            return true;
+    return false;
+}
+
+static void
+put_number(struct bh_buf *out, const char *key, uint64_t value)
+{
+    if (value == 0)
+        return;
+    put_key(out, key);
+    bh_json_put_u64(out, value);
+}
+
+static void
+put_text(struct bh_buf *out, const char *key, const char *text)
+{
+    if (!text || !*text)
+        return;
+    put_key(out, key);
+    bh_json_put_str(out, text);
+}
+
+static void
+put_hex(struct bh_buf *out, const char *key, const uint8_t *bytes, size_t length)
+{
+    if (!is_set(bytes, length))
+        return;
+    put_key(out, key);
+    bh_buf_putc(out, '"');
+    bh_buf_put_hex(out, bytes, length);
+    bh_buf_putc(out, '"');
+}
+
+static void
+put_json(struct bh_buf *out, const char *key, const char *json)
+{
+    if (!json)
+        return;
+    put_key(out, key);
+    bh_buf_puts(out, json);
+}
+
+static void
+put_actor(struct bh_buf *out, const struct bh_record_actor *actor)
+{
+    if (!actor->id && !actor->via && !actor->uid && !actor->token[0])
+        return;
+    put_key(out, "actor");
+    bh_buf_putc(out, '{');
+    put_number(out, "id", actor->id);
+    put_text(out, "token", actor->token);
+    put_number(out, "uid", actor->uid);
+    put_text(out, "via", bh_via_names[actor->via]);
+    bh_buf_putc(out, '}');
+}
+
+static void
+put_decision(struct bh_buf *out, const struct bh_record_decision *dec)
+{
+    if (!dec->allow && !dec->rule)
+        return;
+    put_key(out, "dec");
+    bh_buf_puts(out, dec->allow ? "{\"allow\":true" : "{\"allow\":false");
+    put_number(out, "rule", dec->rule);
+    bh_buf_putc(out, '}');
+}
+
+static void
+put_object(struct bh_buf *out, const struct bh_record_object *obj)
+{
+    if (!obj->id && !obj->type[0])
+        return;
+    put_key(out, "obj");
+    bh_buf_putc(out, '{');
+    put_number(out, "id", obj->id);
+    put_text(out, "type", obj->type);
+    bh_buf_putc(out, '}');
+}
+
+static void
+put_seq(struct bh_buf *out, uint64_t seq)
+{
+    put_key(out, "seq");
+    bh_json_put_u64(out, seq);
+}
+
+static void
+put_time(struct bh_buf *out, uint64_t ts_ns)
+{
+    bh_buf_puts(out, ",\"ts\":\"");
+    bh_buf_put_u64(out, ts_ns);
+    bh_buf_puts(out, "\",\"v\":1");
+}
+
+void
+bh_record_encode(struct bh_buf *out, const struct bh_record *record)
+{
+    bh_buf_putc(out, '{');
+    put_actor(out, &record->actor);
+    put_number(out, "boot", record->boot);
+    put_decision(out, &record->dec);
+    put_json(out, "do", record->do_json);
+    put_json(out, "ev", record->ev_json);
+    put_object(out, &record->obj);
+    put_number(out, "order", record->order);
+    put_text(out, "phase", bh_phase_names[record->phase]);
+    put_hex(out, "req", record->req, sizeof record->req);
+    put_text(out, "res", record->res);
+    put_seq(out, record->seq);
+    put_number(out, "tenant", record->tenant);
+    put_hex(out, "text", record->text, sizeof record->text);
+    put_time(out, record->ts_ns);
+    put_text(out, "verb", record->verb);
+    bh_buf_putc(out, '}');
+}
+
+/* ---- reading: a table with one row per key, in the same order ---- */
+
+struct reader {
+    struct bh_record record;
+    char *scratch; /* next free byte */
+};
+
+static bool
+read_u64(struct bh_slice value, uint64_t *ret)
+{
+    return bh_slice_u64(value, ret);
+}
+
+static bool
+read_u32(struct bh_slice value, uint32_t *ret)
+{
+    uint64_t wide;
+
+    if (!bh_slice_u64(value, &wide) || wide > UINT32_MAX)
+        return false;
+    *ret = (uint32_t)wide;
+    return true;
+}
+
+static bool
+read_hex(struct bh_slice value, uint8_t *ret, size_t bytes)
+{
+    char digits[2 * 32 + 1];
+
+    return bytes <= 32 && bh_slice_str(value, digits, sizeof digits)
+           && bh_parse_hex(digits, ret, bytes);
+}
+
+/* A string, unescaped into the scratch. */
+static bool
+read_text(struct reader *r, struct bh_slice value, const char **ret)
+{
+    if (!bh_slice_str(value, r->scratch, value.length))
+        return false;
+    *ret = r->scratch;
+    r->scratch += strlen(r->scratch) + 1;
+    return true;
+}
+
+static bool
+read_json(struct reader *r, struct bh_slice value, const char **ret)
+{
+    memcpy(r->scratch, value.text, value.length);
+    r->scratch[value.length] = '\0';
+    *ret = r->scratch;
+    r->scratch += value.length + 1;
+    return true;
+}
+
+static bool
+read_name(struct bh_slice value, const char *const *names, unsigned count, unsigned *ret)
+{
+    char name[24];
+
+    if (!bh_slice_str(value, name, sizeof name))
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) {
+            *ret = i;
+            return true;
+        }
+    return false;
+}
+
+static bool
+take_actor(struct reader *r, struct bh_slice value)
+{
+    struct bh_record_actor *actor = &r->record.actor;
+    struct bh_slice part;
+    unsigned via = 0;
+
+    if (bh_slice_get(value, "id", &part) && !read_u32(part, &actor->id))
+        return false;
+    if (bh_slice_get(value, "token", &part)
+        && !bh_slice_str(part, actor->token, sizeof actor->token))
+        return false;
+    if (bh_slice_get(value, "uid", &part) && !read_u32(part, &actor->uid))
+        return false;
+    if (bh_slice_get(value, "via", &part) && !read_name(part, bh_via_names, BH_VIAS, &via))
+        return false;
+    actor->via = (enum bh_via)via;
+    return true;
+}
+
+static bool
+take_boot(struct reader *r, struct bh_slice value)
+{
+    return read_u32(value, &r->record.boot);
+}
+
+static bool
+take_decision(struct reader *r, struct bh_slice value)
+{
+    struct bh_slice part;
+
+    if (bh_slice_get(value, "rule", &part) && !read_u32(part, &r->record.dec.rule))
+        return false;
+    r->record.dec.allow = bh_slice_get(value, "allow", &part) && part.length == 4
+                          && memcmp(part.text, "true", 4) == 0;
+    return true;
+}
+
+static bool
+take_do(struct reader *r, struct bh_slice value)
+{
+    return read_json(r, value, &r->record.do_json);
+}
+
+static bool
+take_event(struct reader *r, struct bh_slice value)
+{
+    return read_json(r, value, &r->record.ev_json);
+}
+
+static bool
+take_object(struct reader *r, struct bh_slice value)
+{
+    struct bh_record_object *obj = &r->record.obj;
+    struct bh_slice part;
+
+    if (bh_slice_get(value, "id", &part) && !read_u64(part, &obj->id))
+        return false;
+    return !bh_slice_get(value, "type", &part)
+           || bh_slice_str(part, obj->type, sizeof obj->type);
+}
+
+static bool
+take_order(struct reader *r, struct bh_slice value)
+{
+    return read_u64(value, &r->record.order);
+}
+
+static bool
+take_phase(struct reader *r, struct bh_slice value)
+{
+    unsigned phase;
+
+    if (!read_name(value, bh_phase_names, BH_PHASES, &phase))
+        return false;
+    r->record.phase = (enum bh_phase)phase;
+    return true;
+}
+
+static bool
+take_request(struct reader *r, struct bh_slice value)
+{
+    return read_hex(value, r->record.req, sizeof r->record.req);
+}
+
+static bool
+take_result(struct reader *r, struct bh_slice value)
+{
+    return read_text(r, value, &r->record.res);
+}
+
+static bool
+take_seq(struct reader *r, struct bh_slice value)
+{
+    return read_u64(value, &r->record.seq);
+}
+
+static bool
+take_tenant(struct reader *r, struct bh_slice value)
+{
+    return read_u32(value, &r->record.tenant);
+}
+
+static bool
+take_digest(struct reader *r, struct bh_slice value)
+{
+    return read_hex(value, r->record.text, sizeof r->record.text);
+}
+
+static bool
+take_time(struct reader *r, struct bh_slice value)
+{
+    return read_u64(value, &r->record.ts_ns);
+}
+
+static bool
+take_version(struct reader *r, struct bh_slice value)
+{
+    uint64_t version;
+
+    (void)r;
+    return bh_slice_u64(value, &version) && version == RECORD_VERSION;
+}
+
+static bool
+take_verb(struct reader *r, struct bh_slice value)
+{
+    return read_text(r, value, &r->record.verb);
+}
+
+static const struct member {
+    const char *key;
+    bool (*take)(struct reader *r, struct bh_slice value);
+} members[] = {
+    { "actor", take_actor },   { "boot", take_boot },     { "dec", take_decision },
+    { "do", take_do },         { "ev", take_event },      { "obj", take_object },
+    { "order", take_order },   { "phase", take_phase },   { "req", take_request },
+    { "res", take_result },    { "seq", take_seq },       { "tenant", take_tenant },
+    { "text", take_digest },   { "ts", take_time },       { "v", take_version },
+    { "verb", take_verb },
+};
+
+/* Whether `"key":` stands at `at`; steps over it. */
+static bool
+step_key(const char **at, const char *end, const char *key)
+{
+    size_t length = strlen(key);
+
+    if ((size_t)(end - *at) < length + 3 || (*at)[0] != '"'
+        || memcmp(*at + 1, key, length) != 0 || memcmp(*at + 1 + length, "\":", 2) != 0)
+        return false;
+    *at += length + 3;
+    return true;
+}
+
+static bh_rc
+read_members(struct reader *r, struct bh_slice leaf, struct bh_err *err)
+{
+    const char *at = leaf.text + 1, *end = leaf.text + leaf.length;
+
+    for (size_t i = 0; i < BH_COUNT(members); i++) {
+        struct bh_slice value;
+
+        if (!step_key(&at, end, members[i].key))
+            continue;
+        value = (struct bh_slice){ at, bh_canonical_step(at, (size_t)(end - at)) };
+        if (value.length == 0 || !members[i].take(r, value))
+            return bh_err_set(err, BH_INVALID, "record is malformed: bad value of \"%s\"",
+                              members[i].key);
+        at += value.length;
+        if (at < end && *at == ',')
+            at++;
+    }
+    if (end - at != 1 || *at != '}')
+        return bh_err_set(err, BH_INVALID,
+                          "record is malformed: unknown key or wrong order at byte %zu",
+                          (size_t)(at - leaf.text));
+    return BH_OK;
+}
+
+/* What the reader skipped, such as members that should have been left out, shows as a
+ * difference between the leaf and what we would have written. */
+static bh_rc
+check_canonical(const struct bh_record *record, struct bh_slice leaf, struct bh_err *err)
+{
+    char again[BH_RECORD_BYTES_MAX];
+    struct bh_buf out;
+    size_t same = 0;
+
+    bh_buf_init_fixed(&out, again, sizeof again);
+    bh_record_encode(&out, record);
+    if (!out.overflow && out.length == leaf.length && memcmp(again, leaf.text, leaf.length) == 0)
+        return BH_OK;
+    while (same < leaf.length && same < out.length && again[same] == leaf.text[same])
+        same++;
+    return bh_err_set(err, BH_INVALID, "record is not canonical at byte %zu", same);
+}
+
+bh_rc
+bh_record_decode(const char *leaf, size_t length, char *scratch, struct bh_record *ret_record,
+                 struct bh_err *err)
+{
+    struct reader r = { .scratch = scratch };
+    struct bh_slice text = { leaf, length };
+    bh_rc rc;
+
+    if (length > BH_RECORD_BYTES_MAX)
+        return bh_err_set(err, BH_INVALID, "record is longer than %d bytes",
+                          BH_RECORD_BYTES_MAX);
+    if (length < 2 || leaf[0] != '{')
+        return bh_err_set(err, BH_INVALID, "record is malformed: not an object");
+    rc = read_members(&r, text, err);
+    if (rc == BH_OK)
+        rc = check_canonical(&r.record, text, err);
+    if (rc == BH_OK)
+        *ret_record = r.record;
+    return rc;
+}

@@ -1,0 +1,76 @@
+#ifndef BH_AUDIT_RECORD_H
+#define BH_AUDIT_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fields.h"
+
+/* One journal record: the leaf of the audit log.
+ *
+ * Canonical JSON (RFC 8785 subset), at most BH_RECORD_BYTES_MAX, holding ids,
+ * integers and digests only; texts stand in tables by their digest.  Field names
+ * are short because there are many records; facts/security.md 2.2 is the source. */
+
+enum { BH_RECORD_BYTES_MAX = 65535 };
+
+enum bh_phase {
+    BH_PHASE_INTENT,   /* a command, durable before its effects */
+    BH_PHASE_OUTCOME,  /* what became of an effect; `order` names it */
+    BH_PHASE_EVENT,    /* a fact reported, a denied or audited read, a snapshot */
+    BH_PHASES
+};
+
+enum bh_via { BH_VIA_SYSTEM, BH_VIA_PEER, BH_VIA_TOKEN, BH_VIA_SESSION, BH_VIA_CERTIFICATE, BH_VIAS };
+
+extern const char *const bh_phase_names[BH_PHASES];
+extern const char *const bh_via_names[BH_VIAS];
+
+struct bh_record_actor {
+    uint32_t id;         /* principal; 0: the system itself, or nobody known */
+    enum bh_via via;
+    uint32_t uid;        /* Unix user behind a socket, when via is peer */
+    char token[16];      /* public id of the token, when via is token */
+};
+
+struct bh_record_object {
+    char type[16];       /* "job", "tenant", "gpu", ... */
+    uint64_t id;
+};
+
+struct bh_record_decision {
+    bool allow;
+    uint32_t rule;       /* id of the rule that allowed or denied; policy/roles.h */
+};
+
+struct bh_record {
+    struct bh_record_actor actor;   /* "actor" */
+    uint32_t boot;                  /* "boot": how often the daemon has started */
+    struct bh_record_decision dec;  /* "dec" */
+    const char *do_json;            /* "do": decisions, canonical JSON, NULL for none */
+    const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or NULL */
+    struct bh_record_object obj;    /* "obj" */
+    uint64_t order;                 /* "order": the effect an outcome answers; 0 none */
+    enum bh_phase phase;            /* "phase" */
+    uint8_t req[16];                /* "req": request id */
+    const char *res;                /* "res": bh_rc_name of the result */
+    uint64_t seq;                   /* "seq": number of the leaf */
+    uint32_t tenant;                /* "tenant": whose business it is; 0 the site's */
+    uint8_t text[32];               /* "text": digest of the command's text, zero none */
+    uint64_t ts_ns;                 /* "ts" */
+    const char *verb;               /* "verb": operation or event name */
+};
+
+/* Append the leaf to `out` (check out->overflow).  Versioned by its "v" member. */
+void bh_record_encode(struct bh_buf *out, const struct bh_record *record);
+
+/* Read a leaf back.  Pointers in `ret_record` point into `scratch`, which holds at
+ * least `length` + 64 bytes.
+ *   BH_INVALID  not a record that this version wrote (malformed, unknown key, not
+ *               canonical) */
+BH_MUST_USE bh_rc bh_record_decode(const char *leaf, size_t length, char *scratch,
+                                   struct bh_record *ret_record, struct bh_err *err);
+
+#endif

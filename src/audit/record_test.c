@@ -1,0 +1,197 @@
+#include "audit/record.h"
+
+#include "base/test.h"
+
+static const struct bh_record full = {
+    .actor = { 3, BH_VIA_TOKEN, 1000, "t-abc" },
+    .boot = 2,
+    .dec = { true, 5 },
+    .do_json = "[{\"place\":{\"job\":7}}]",
+    .ev_json = "{\"submit\":{\"count\":1,\"job\":7}}",
+    .obj = { "job", 7 },
+    .order = (UINT64_C(1) << 60) + 1,
+    .phase = BH_PHASE_OUTCOME,
+    .req = { 0xab, [15] = 1 },
+    .res = "ok",
+    .seq = 9,
+    .tenant = 4,
+    .text = { 0xff, [31] = 2 },
+    .ts_ns = UINT64_C(1795170000000000001),
+    .verb = "job.submit",
+};
+
+#define FULL                                                                             \
+    "{\"actor\":{\"id\":3,\"token\":\"t-abc\",\"uid\":1000,\"via\":\"token\"},\"boot\":2,"    \
+    "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                   \
+    "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"obj\":{\"id\":7,\"type\":\"job\"},"         \
+    "\"order\":\"1152921504606846977\",\"phase\":\"outcome\","                               \
+    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"seq\":9,\"tenant\":4,"      \
+    "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","         \
+    "\"ts\":\"1795170000000000001\",\"v\":1,\"verb\":\"job.submit\"}"
+#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
+
+static void
+writes(void **state)
+{
+    static const struct bh_record empty = { .seq = 0 };
+    char leaf[1024];
+    struct bh_buf out;
+
+    (void)state;
+    bh_buf_init_fixed(&out, leaf, sizeof leaf);
+    bh_record_encode(&out, &full);
+    BH_CHECK_STR("full", bh_buf_text(&out), FULL);
+    bh_buf_clear(&out);
+    bh_record_encode(&out, &empty);
+    BH_CHECK_STR("empty", bh_buf_text(&out), EMPTY);
+    bh_buf_init_fixed(&out, leaf, 40);
+    bh_record_encode(&out, &full);
+    BH_CHECK("too small", out.overflow);
+    BH_CHECK_DONE();
+}
+
+static void
+reads_back(void **state)
+{
+    char scratch[sizeof FULL + 64];
+    struct bh_record record;
+    struct bh_err err;
+
+    (void)state;
+    assert_int_equal(bh_record_decode(FULL, strlen(FULL), scratch, &record, &err), BH_OK);
+    BH_CHECK_EQ("actor", record.actor.id, 3);
+    BH_CHECK_EQ("via", record.actor.via, BH_VIA_TOKEN);
+    BH_CHECK_EQ("uid", record.actor.uid, 1000);
+    BH_CHECK_STR("token", record.actor.token, "t-abc");
+    BH_CHECK_EQ("boot", record.boot, 2);
+    BH_CHECK_EQ("allow", record.dec.allow, true);
+    BH_CHECK_EQ("rule", record.dec.rule, 5);
+    BH_CHECK_STR("do", record.do_json, full.do_json);
+    BH_CHECK_STR("ev", record.ev_json, full.ev_json);
+    BH_CHECK_STR("type", record.obj.type, "job");
+    BH_CHECK_EQ("object", record.obj.id, 7);
+    BH_CHECK("order", record.order == full.order);
+    BH_CHECK_EQ("phase", record.phase, BH_PHASE_OUTCOME);
+    BH_CHECK("req", memcmp(record.req, full.req, sizeof full.req) == 0);
+    BH_CHECK_STR("res", record.res, "ok");
+    BH_CHECK_EQ("seq", record.seq, 9);
+    BH_CHECK_EQ("tenant", record.tenant, 4);
+    BH_CHECK("text", memcmp(record.text, full.text, sizeof full.text) == 0);
+    BH_CHECK("ts", record.ts_ns == full.ts_ns);
+    BH_CHECK_STR("verb", record.verb, "job.submit");
+    assert_int_equal(bh_record_decode(EMPTY, strlen(EMPTY), scratch, &record, &err), BH_OK);
+    BH_CHECK("nothing", !record.do_json && !record.ev_json && !record.res && !record.verb);
+    BH_CHECK_DONE();
+}
+
+static void
+refuses(void **state)
+{
+#define TAIL "\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
+    static const struct {
+        const char *name, *leaf;
+    } rows[] = {
+        { "nothing", "" },
+        { "no object", "[]" },
+        { "empty object", "{}" },
+        { "cut", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1" },
+        { "junk behind", EMPTY "x" },
+        { "blank", "{ " TAIL },
+        { "blank behind colon", "{\"phase\": \"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "unknown key", "{\"aktor\":1," TAIL },
+        { "unknown last key", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,\"x\":1}" },
+        { "unknown inner key", "{\"actor\":{\"id\":1,\"ip\":2,\"via\":\"system\"}," TAIL },
+        { "twice", "{\"boot\":1,\"boot\":1," TAIL },
+        { "wrong order", "{\"dec\":{\"allow\":true},\"boot\":1," TAIL },
+        { "wrong inner order", "{\"obj\":{\"type\":\"job\",\"id\":1}," TAIL },
+        { "zero written", "{\"boot\":0," TAIL },
+        { "empty text written", "{\"phase\":\"intent\",\"res\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "empty object written", "{\"obj\":{}," TAIL },
+        { "dec without allow", "{\"dec\":{\"rule\":1}," TAIL },
+        { "small number quoted", "{\"order\":\"5\"," TAIL },
+        { "large number bare", "{\"order\":1152921504606846977," TAIL },
+        { "time bare", "{\"phase\":\"intent\",\"seq\":0,\"ts\":0,\"v\":1}" },
+        { "version 2", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+        { "no version", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\"}" },
+        { "unknown phase", "{\"phase\":\"guess\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "boot too large", "{\"boot\":4294967296," TAIL },
+        { "fraction", "{\"boot\":1.5," TAIL },
+        { "ev with blanks", "{\"ev\":{\"tick\": {}}," TAIL },
+        { "ev unsorted", "{\"ev\":{\"b\":1,\"a\":1}," TAIL },
+        { "ev unclosed", "{\"ev\":{\"b\":1," TAIL },
+        { "needless escape", "{\"phase\":\"intent\",\"res\":\"\\u006fk\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "upper case hex", "{\"phase\":\"intent\",\"req\":\"AB000000000000000000000000000001\","
+                            "\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "comma before end", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,}" },
+        { "token too long", "{\"actor\":{\"token\":\"0123456789abcdef\",\"via\":\"token\"}," TAIL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char scratch[512];
+        struct bh_record record = { .boot = 77 };
+        struct bh_err err;
+
+        BH_CHECK_EQ(rows[i].name,
+                    bh_record_decode(rows[i].leaf, strlen(rows[i].leaf), scratch, &record, &err),
+                    BH_INVALID);
+        BH_CHECK_EQ(rows[i].name, record.boot, 77);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Every flipped bit either is refused or makes another record; none is read as the
+ * same one. */
+static void
+every_bit(void **state)
+{
+    static const char good[] = FULL;
+    char leaf[sizeof good], scratch[sizeof good + 64], again[sizeof good + 64];
+
+    (void)state;
+    for (size_t bit = 0; bit < 8 * (sizeof good - 1); bit++) {
+        struct bh_record record;
+        struct bh_err err;
+        struct bh_buf out;
+
+        memcpy(leaf, good, sizeof good);
+        leaf[bit / 8] = (char)(leaf[bit / 8] ^ (1 << bit % 8));
+        if (bh_record_decode(leaf, sizeof good - 1, scratch, &record, &err) != BH_OK)
+            continue;
+        bh_buf_init_fixed(&out, again, sizeof again);
+        bh_record_encode(&out, &record);
+        assert_int_equal(out.length, sizeof good - 1);
+        assert_memory_equal(again, leaf, sizeof good - 1);
+    }
+}
+
+static void
+texts_that_need_escapes(void **state)
+{
+    struct bh_record record = { .res = "a\"\\\n\x01\xc3\xbc", .verb = "\xf0\x9f\x90\x84" }, read;
+    char leaf[256], scratch[320];
+    struct bh_buf out;
+    struct bh_err err;
+
+    (void)state;
+    bh_buf_init_fixed(&out, leaf, sizeof leaf);
+    bh_record_encode(&out, &record);
+    assert_int_equal(bh_record_decode(leaf, out.length, scratch, &read, &err), BH_OK);
+    assert_string_equal(read.res, record.res);
+    assert_string_equal(read.verb, record.verb);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes),
+        cmocka_unit_test(reads_back),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(every_bit),
+        cmocka_unit_test(texts_that_need_escapes),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

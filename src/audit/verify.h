@@ -1,0 +1,57 @@
+#ifndef BH_AUDIT_VERIFY_H
+#define BH_AUDIT_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "audit/checkpoint.h"
+#include "audit/merkle.h"
+#include "audit/record.h"
+#include "base/attr.h"
+#include "base/err.h"
+
+/* The auditor: a walk over the journal, record by record and checkpoint by
+ * checkpoint, that finds the first thing wrong with it.
+ *
+ * Checked are: records are numbered from 0 without gaps; each is canonical; times
+ * and boots never go back; outcomes, and nothing else, answer an order, and one that
+ * an earlier record gave; each record has the hash stored beside it; each signed
+ * checkpoint has the root of the records before it. */
+struct bh_audit_verifier {
+    const struct bh_crypto_ops *crypto;
+    struct bh_note_key key;
+    struct bh_merkle_frontier frontier; /* of all records so far */
+    uint64_t sealed;        /* records that the last good checkpoint covers */
+    uint64_t checkpoints;   /* good ones so far */
+    uint64_t last_ts_ns;
+    uint32_t last_boot;
+    bool faulty;            /* a fault was found; nothing more is accepted */
+    uint64_t bad_first, bad_last; /* faulty: the record, or the range it lies in */
+    char scratch[BH_RECORD_BYTES_MAX + 64];
+};
+
+/* A verifier for the log that `key` signs, before its first record. */
+void bh_audit_verifier_init(struct bh_audit_verifier *verifier,
+                            const struct bh_crypto_ops *crypto,
+                            const struct bh_note_key *key);
+
+/* Take the next record.  `stored_hash` is the leaf hash kept beside it, or NULL when
+ * there is none.
+ *   BH_CONFLICT  this record is wrong; the message begins with "record N: " */
+BH_MUST_USE bh_rc bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
+                                           size_t length, const uint8_t *stored_hash,
+                                           struct bh_err *err);
+
+/* Take a signed checkpoint that covers exactly the records so far.
+ *   BH_CONFLICT  it does not hold: forged, or the records behind it were changed; the
+ *                message names the records among which the change lies */
+BH_MUST_USE bh_rc bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier,
+                                               const char *note, struct bh_err *err);
+
+/* The walk is over.  BH_CONFLICT when records are missing at the end: the journal is
+ * known to have held `expected` of them (0: nothing is known). */
+BH_MUST_USE bh_rc bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
+                                        struct bh_err *err);
+
+#endif

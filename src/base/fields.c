@@ -1,0 +1,59 @@
+#include "base/fields.h"
+
+#include <string.h>
+
+const struct bh_field *
+bh_fields_find(const struct bh_fields *fields, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const struct bh_field *field = &fields->fields[i];
+
+        if (strlen(field->name) == length && memcmp(field->name, name, length) == 0)
+            return field;
+    }
+    return NULL;
+}
+
+static bool
+complete(const struct bh_field *field)
+{
+    switch (field->kind) {
+    case BH_FIELD_ENUM:
+        return field->names && field->name_count && field->size == 4;
+    case BH_FIELD_STRUCT:
+        return field->of && field->of->size == field->size && bh_fields_ordered(field->of);
+    case BH_FIELD_ARRAY:
+        return field->of && field->of->size * field->max == field->size
+               && bh_fields_ordered(field->of);
+    case BH_FIELD_LIST:
+        return field->of && bh_fields_ordered(field->of);
+    case BH_FIELD_BOOL:
+        return field->size == sizeof(bool);
+    case BH_FIELD_U32:
+    case BH_FIELD_I32:
+        return field->size == 4;
+    case BH_FIELD_U64:
+    case BH_FIELD_NS:
+        return field->size == 8;
+    case BH_FIELD_TEXT:
+        return field->size == sizeof(char *);
+    case BH_FIELD_TEXTS:
+        return field->size == sizeof(struct bh_texts);
+    case BH_FIELD_STR:
+    case BH_FIELD_HEX:
+        return field->size > 0;
+    }
+    return false;
+}
+
+bool
+bh_fields_ordered(const struct bh_fields *fields)
+{
+    for (uint32_t i = 0; i < fields->count; i++) {
+        if (!complete(&fields->fields[i]))
+            return false;
+        if (i > 0 && strcmp(fields->fields[i - 1].name, fields->fields[i].name) >= 0)
+            return false;
+    }
+    return true;
+}

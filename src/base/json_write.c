@@ -1,0 +1,363 @@
+#include "base/json.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/utf8.h"
+
+#define JSON_INTEGER_MAX ((UINT64_C(1) << 53) - 1)
+
+/* A character that cannot stand in JSON as it is; a byte that is no UTF-8 becomes
+ * U+FFFD, so that what was written can always be read. */
+static void
+put_escaped(struct bh_buf *out, unsigned char c)
+{
+    static const char *const shorts[] = { ['\b'] = "\\b", ['\t'] = "\\t", ['\n'] = "\\n",
+                                          ['\f'] = "\\f", ['\r'] = "\\r", ['"'] = "\\\"",
+                                          ['\\'] = "\\\\" };
+
+    if (c >= 0x80)
+        bh_buf_puts(out, "\xef\xbf\xbd");
+    else if (c < BH_COUNT(shorts) && shorts[c])
+        bh_buf_puts(out, shorts[c]);
+    else
+        bh_buf_printf(out, "\\u%04x", c);
+}
+
+/* Bytes of the character at the front when it may stand as it is, else 0. */
+static size_t
+plain_bytes(const char *text, size_t length)
+{
+    unsigned char c = (unsigned char)text[0];
+
+    if (c >= 0x80)
+        return bh_utf8_step(text, length);
+    return c >= 0x20 && c != '"' && c != '\\';
+}
+
+void
+bh_json_put_strn(struct bh_buf *out, const char *text, size_t length)
+{
+    size_t start = 0;
+
+    bh_buf_putc(out, '"');
+    for (size_t i = 0; i < length;) {
+        size_t plain = plain_bytes(text + i, length - i);
+
+        i += plain;
+        if (plain > 0)
+            continue;
+        bh_buf_put(out, text + start, i - start);
+        put_escaped(out, (unsigned char)text[i]);
+        start = ++i;
+    }
+    bh_buf_put(out, text + start, length - start);
+    bh_buf_putc(out, '"');
+}
+
+void
+bh_json_put_str(struct bh_buf *out, const char *text)
+{
+    bh_json_put_strn(out, text, strlen(text));
+}
+
+void
+bh_json_put_u64(struct bh_buf *out, uint64_t value)
+{
+    if (value <= JSON_INTEGER_MAX) {
+        bh_buf_put_u64(out, value);
+        return;
+    }
+    bh_buf_putc(out, '"');
+    bh_buf_put_u64(out, value);
+    bh_buf_putc(out, '"');
+}
+
+static uint32_t
+load_u32(const void *place)
+{
+    uint32_t value;
+
+    memcpy(&value, place, sizeof value);
+    return value;
+}
+
+static uint64_t
+load_u64(const void *place)
+{
+    uint64_t value;
+
+    memcpy(&value, place, sizeof value);
+    return value;
+}
+
+static bool all_zero(const struct bh_fields *fields, const unsigned char *base);
+
+static bool
+is_zero(const struct bh_field *field, const unsigned char *base)
+{
+    const unsigned char *place = base + field->offset;
+
+    switch (field->kind) {
+    case BH_FIELD_ARRAY:
+        return load_u32(base + field->count_offset) == 0;
+    case BH_FIELD_LIST:
+        return ((const struct bh_list *)(const void *)place)->count == 0;
+    case BH_FIELD_TEXTS:
+        return ((const struct bh_texts *)(const void *)place)->count == 0;
+    case BH_FIELD_STR:
+        return place[0] == '\0';
+    case BH_FIELD_BOOL:
+    case BH_FIELD_U32:
+    case BH_FIELD_I32:
+    case BH_FIELD_U64:
+    case BH_FIELD_NS:
+    case BH_FIELD_ENUM:
+    case BH_FIELD_TEXT:
+    case BH_FIELD_HEX:
+        for (uint32_t i = 0; i < field->size; i++)
+            if (place[i])
+                return false;
+        return true;
+    case BH_FIELD_STRUCT:
+        return all_zero(field->of, place);
+    }
+    return false;
+}
+
+static bool
+all_zero(const struct bh_fields *fields, const unsigned char *base)
+{
+    for (uint32_t i = 0; i < fields->count; i++)
+        if (!is_zero(&fields->fields[i], base))
+            return false;
+    return true;
+}
+
+static void
+put_items(struct bh_buf *out, const struct bh_fields *of, const unsigned char *items,
+          uint32_t count)
+{
+    bh_buf_putc(out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0)
+            bh_buf_putc(out, ',');
+        bh_json_encode(out, of, items + (size_t)i * of->size);
+    }
+    bh_buf_putc(out, ']');
+}
+
+static void
+put_texts(struct bh_buf *out, const struct bh_texts *texts)
+{
+    bh_buf_putc(out, '[');
+    for (uint32_t i = 0; i < texts->count; i++) {
+        if (i > 0)
+            bh_buf_putc(out, ',');
+        bh_json_put_str(out, texts->items[i]);
+    }
+    bh_buf_putc(out, ']');
+}
+
+static void
+put_number(struct bh_buf *out, const struct bh_field *field, const unsigned char *place)
+{
+    if (field->kind == BH_FIELD_U32) {
+        bh_buf_put_u64(out, load_u32(place));
+    } else if (field->kind == BH_FIELD_I32) {
+        bh_buf_put_i64(out, (int32_t)load_u32(place));
+    } else if (field->kind == BH_FIELD_NS) {
+        bh_buf_putc(out, '"');
+        bh_buf_put_u64(out, load_u64(place));
+        bh_buf_putc(out, '"');
+    } else {
+        bh_json_put_u64(out, load_u64(place));
+    }
+}
+
+static void
+put_enum(struct bh_buf *out, const struct bh_field *field, const unsigned char *place)
+{
+    uint32_t value = load_u32(place);
+
+    BH_ASSERT(value < field->name_count && field->names[value]);
+    bh_json_put_str(out, field->names[value]);
+}
+
+static void
+put_text(struct bh_buf *out, const unsigned char *place)
+{
+    const char *text;
+
+    memcpy(&text, place, sizeof text);
+    bh_json_put_str(out, text ? text : "");
+}
+
+static void
+put_field(struct bh_buf *out, const struct bh_field *field, const unsigned char *base)
+{
+    const unsigned char *place = base + field->offset;
+
+    switch (field->kind) {
+    case BH_FIELD_BOOL:
+        bh_buf_puts(out, *place ? "true" : "false");
+        break;
+    case BH_FIELD_U32:
+    case BH_FIELD_I32:
+    case BH_FIELD_U64:
+    case BH_FIELD_NS:
+        put_number(out, field, place);
+        break;
+    case BH_FIELD_ENUM:
+        put_enum(out, field, place);
+        break;
+    case BH_FIELD_STR:
+        bh_json_put_strn(out, (const char *)place, strnlen((const char *)place, field->size));
+        break;
+    case BH_FIELD_TEXT:
+        put_text(out, place);
+        break;
+    case BH_FIELD_TEXTS:
+        put_texts(out, (const struct bh_texts *)(const void *)place);
+        break;
+    case BH_FIELD_HEX:
+        bh_buf_putc(out, '"');
+        bh_buf_put_hex(out, place, field->size);
+        bh_buf_putc(out, '"');
+        break;
+    case BH_FIELD_STRUCT:
+        bh_json_encode(out, field->of, place);
+        break;
+    case BH_FIELD_ARRAY:
+        BH_ASSERT(load_u32(base + field->count_offset) <= field->max);
+        put_items(out, field->of, place, load_u32(base + field->count_offset));
+        break;
+    case BH_FIELD_LIST: {
+        const struct bh_list *list = (const struct bh_list *)(const void *)place;
+
+        put_items(out, field->of, list->items, list->count);
+        break;
+    }
+    }
+}
+
+void
+bh_json_encode(struct bh_buf *out, const struct bh_fields *fields, const void *value)
+{
+    const uint32_t kept = BH_FIELD_ALWAYS | BH_FIELD_REQUIRED;
+    bool first = true;
+
+    bh_buf_putc(out, '{');
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const struct bh_field *field = &fields->fields[i];
+        const unsigned char *base = value;
+
+        if (!(field->flags & kept) && is_zero(field, base))
+            continue;
+        if (!first)
+            bh_buf_putc(out, ',');
+        first = false;
+        bh_json_put_str(out, field->name);
+        bh_buf_putc(out, ':');
+        put_field(out, field, base);
+    }
+    bh_buf_putc(out, '}');
+}
+
+struct bh_json_writer
+bh_json_begin(struct bh_buf *out)
+{
+    return (struct bh_json_writer){ .out = out };
+}
+
+static void
+put_key(struct bh_json_writer *w, const char *key)
+{
+    uint64_t bit = UINT64_C(1) << w->depth;
+
+    if (w->filled & bit)
+        bh_buf_putc(w->out, ',');
+    w->filled |= bit;
+    if (!key)
+        return;
+    bh_json_put_str(w->out, key);
+    bh_buf_putc(w->out, ':');
+}
+
+void
+bh_json_open(struct bh_json_writer *w, const char *key, char bracket)
+{
+    BH_ASSERT(bracket == '{' || bracket == '[');
+    BH_ASSERT(w->depth < 62);
+    put_key(w, key);
+    bh_buf_putc(w->out, bracket);
+    w->depth++;
+    w->filled &= ~(UINT64_C(1) << w->depth);
+}
+
+void
+bh_json_close(struct bh_json_writer *w, char bracket)
+{
+    BH_ASSERT(w->depth > 0);
+    w->depth--;
+    bh_buf_putc(w->out, bracket);
+}
+
+void
+bh_json_str(struct bh_json_writer *w, const char *key, const char *text)
+{
+    put_key(w, key);
+    bh_json_put_str(w->out, text ? text : "");
+}
+
+void
+bh_json_strn(struct bh_json_writer *w, const char *key, const char *text, size_t length)
+{
+    put_key(w, key);
+    bh_json_put_strn(w->out, text, length);
+}
+
+void
+bh_json_u64(struct bh_json_writer *w, const char *key, uint64_t value)
+{
+    put_key(w, key);
+    bh_json_put_u64(w->out, value);
+}
+
+void
+bh_json_i64(struct bh_json_writer *w, const char *key, int64_t value)
+{
+    put_key(w, key);
+    bh_buf_put_i64(w->out, value);
+}
+
+void
+bh_json_ns(struct bh_json_writer *w, const char *key, uint64_t value)
+{
+    put_key(w, key);
+    bh_buf_putc(w->out, '"');
+    bh_buf_put_u64(w->out, value);
+    bh_buf_putc(w->out, '"');
+}
+
+void
+bh_json_bool(struct bh_json_writer *w, const char *key, bool value)
+{
+    put_key(w, key);
+    bh_buf_puts(w->out, value ? "true" : "false");
+}
+
+void
+bh_json_struct(struct bh_json_writer *w, const char *key, const struct bh_fields *fields,
+               const void *value)
+{
+    put_key(w, key);
+    bh_json_encode(w->out, fields, value);
+}
+
+void
+bh_json_raw(struct bh_json_writer *w, const char *key, const char *text)
+{
+    put_key(w, key);
+    bh_buf_puts(w->out, text);
+}

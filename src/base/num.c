@@ -1,0 +1,244 @@
+#include "base/num.h"
+
+#include <string.h>
+
+static bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Reads digits at *at, moving it behind them; BH_INVALID when there are none.  Leading
+ * zeros pass: clocks and fractions have them. */
+static bh_rc
+read_digits(const char **at, uint64_t *ret_value, struct bh_err *err)
+{
+    const char *start = *at, *p = start;
+    uint64_t value = 0;
+
+    for (; is_digit(*p); p++)
+        if (!bh_mul_u64(value, 10, &value) || !bh_add_u64(value, (uint64_t)(*p - '0'), &value))
+            return bh_err_set(err, BH_RANGE, "\"%.30s\" is too large", start);
+    if (p == start)
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a number", start);
+    *at = p;
+    *ret_value = value;
+    return BH_OK;
+}
+
+/* As read_digits, refusing leading zeros: some would read them as octal. */
+static bh_rc
+read_number(const char **at, uint64_t *ret_value, struct bh_err *err)
+{
+    const char *start = *at;
+
+    if (start[0] == '0' && is_digit(start[1]))
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" has a leading zero", start);
+    return read_digits(at, ret_value, err);
+}
+
+bh_rc
+bh_parse_u64(const char *text, uint64_t *ret_value, struct bh_err *err)
+{
+    const char *at = text;
+    uint64_t value;
+    bh_rc rc = read_number(&at, &value, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (*at)
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a number", text);
+    *ret_value = value;
+    return BH_OK;
+}
+
+bh_rc
+bh_parse_u32(const char *text, uint32_t low, uint32_t high, uint32_t *ret_value,
+             struct bh_err *err)
+{
+    uint64_t value;
+    bh_rc rc = bh_parse_u64(text, &value, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (value < low || value > high)
+        return bh_err_set(err, BH_RANGE, "%" PRIu64 " is not between %" PRIu32 " and %" PRIu32,
+                          value, low, high);
+    *ret_value = (uint32_t)value;
+    return BH_OK;
+}
+
+struct unit {
+    const char *suffix;
+    uint64_t factor;
+};
+
+static const struct unit *
+find_unit(const struct unit *units, size_t count, const char *suffix)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(units[i].suffix, suffix) == 0)
+            return &units[i];
+    return NULL;
+}
+
+static bh_rc
+parse_with_unit(const char *text, const struct unit *units, size_t count, uint64_t *ret_value,
+                struct bh_err *err)
+{
+    const char *at = text;
+    const struct unit *unit;
+    uint64_t value;
+    bh_rc rc = read_number(&at, &value, err);
+
+    if (rc != BH_OK)
+        return rc;
+    unit = find_unit(units, count, at);
+    if (!unit)
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" has no known unit", text);
+    if (!bh_mul_u64(value, unit->factor, &value))
+        return bh_err_set(err, BH_RANGE, "\"%.40s\" is too large", text);
+    *ret_value = value;
+    return BH_OK;
+}
+
+bh_rc
+bh_parse_bytes(const char *text, uint64_t *ret_bytes, struct bh_err *err)
+{
+    static const struct unit units[] = {
+        { "", 1 },          { "B", 1 },           { "k", 1000 },
+        { "M", 1000000 },   { "G", 1000000000 },  { "T", 1000000000000 },
+        { "Ki", 1ULL << 10 }, { "Mi", 1ULL << 20 }, { "Gi", 1ULL << 30 }, { "Ti", 1ULL << 40 },
+    };
+
+    return parse_with_unit(text, units, BH_COUNT(units), ret_bytes, err);
+}
+
+/* "HH:MM:SS" or "D-HH:MM:SS", in seconds. */
+static bh_rc
+parse_clock(const char *text, uint64_t *ret_seconds, struct bh_err *err)
+{
+    uint64_t field[3], days = 0;
+    const char *at = text;
+
+    if (strchr(text, '-')) {
+        bh_rc rc = read_digits(&at, &days, err);
+
+        if (rc != BH_OK)
+            return rc;
+        if (*at++ != '-' || days > 36500)
+            return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a span", text);
+    }
+    for (int i = 0; i < 3; i++) {
+        bh_rc rc = read_digits(&at, &field[i], err);
+
+        if (rc != BH_OK)
+            return rc;
+        if (*at++ != (i < 2 ? ':' : '\0') || field[i] > (i == 0 ? 876000u : 59u))
+            return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a span like 1-02:30:00", text);
+    }
+    *ret_seconds = days * 86400 + field[0] * 3600 + field[1] * 60 + field[2];
+    return BH_OK;
+}
+
+bh_rc
+bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err)
+{
+    static const struct unit units[] = {
+        { "", 1000000000 },          { "ms", 1000000 },           { "s", 1000000000 },
+        { "m", 60000000000 },        { "h", 3600000000000 },      { "d", 86400000000000 },
+    };
+    uint64_t seconds;
+    bh_rc rc;
+
+    if (!strchr(text, ':'))
+        return parse_with_unit(text, units, BH_COUNT(units), ret_ns, err);
+    rc = parse_clock(text, &seconds, err);
+    if (rc == BH_OK)
+        *ret_ns = seconds * 1000000000;
+    return rc;
+}
+
+/* What follows the point, put behind the digits of *num; *den is the power of ten. */
+static bh_rc
+read_fraction(const char **at, uint64_t *num, uint64_t *den, struct bh_err *err)
+{
+    const char *start = *at, *p = start;
+
+    for (; is_digit(*p) && p - start < 9; p++, *den *= 10)
+        if (!bh_mul_u64(*num, 10, num) || !bh_add_u64(*num, (uint64_t)(*p - '0'), num))
+            return bh_err_set(err, BH_RANGE, "the amount is too large");
+    if (p == start)
+        return bh_err_set(err, BH_INVALID, "no digits after the point");
+    if (is_digit(*p))
+        return bh_err_set(err, BH_INVALID, "more than 9 digits after the point");
+    *at = p;
+    return BH_OK;
+}
+
+/* An amount as a fraction numerator/denominator. */
+static bh_rc
+read_amount(const char *text, uint64_t *ret_num, uint64_t *ret_den, struct bh_err *err)
+{
+    const char *at = text;
+    uint64_t num, den = 1;
+    bh_rc rc = read_number(&at, &num, err);
+
+    if (rc == BH_OK && *at == '/') {
+        at++;
+        rc = read_number(&at, &den, err);
+    } else if (rc == BH_OK && *at == '.') {
+        at++;
+        rc = read_fraction(&at, &num, &den, err);
+    }
+    if (rc != BH_OK)
+        return rc;
+    if (*at || den == 0)
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not an amount like 2, 0.5 or 1/7", text);
+    *ret_num = num;
+    *ret_den = den;
+    return BH_OK;
+}
+
+bh_rc
+bh_parse_parts(const char *text, uint32_t whole, uint64_t *ret_parts, struct bh_err *err)
+{
+    uint64_t num, den, product;
+    bh_rc rc = read_amount(text, &num, &den, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_mul_u64(num, whole, &product))
+        return bh_err_set(err, BH_RANGE, "\"%.40s\" is too large", text);
+    if (product % den) {
+        bh_err_set(err, BH_INVALID, "\"%.40s\" does not divide: a whole has %" PRIu32 " parts",
+                   text, whole);
+        return bh_err_hint(err, "write %" PRIu64 "/%" PRIu32 " or %" PRIu64 "/%" PRIu32,
+                           product / den, whole, product / den + 1, whole);
+    }
+    *ret_parts = product / den;
+    return BH_OK;
+}
+
+static int
+hex_digit(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool
+bh_parse_hex(const char *text, void *ret_bytes, size_t bytes)
+{
+    unsigned char *out = ret_bytes;
+
+    if (strnlen(text, 2 * bytes + 1) != 2 * bytes)
+        return false;
+    for (size_t i = 0; i < 2 * bytes; i++)
+        if (hex_digit(text[i]) < 0)
+            return false;
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
+    return true;
+}

@@ -1,0 +1,20 @@
+#ifndef BH_BASE_UTF8_H
+#define BH_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* UTF-8, one character at a time. */
+
+/* Bytes (1 to 4) of the character that `text` begins with, or 0 when its first
+ * bytes are no UTF-8: overlong, a surrogate, above U+10FFFF, cut off, empty. */
+size_t bh_utf8_step(const char *text, size_t length);
+
+/* Write the character `code` (a Unicode scalar value) to `ret_bytes`; its length. */
+size_t bh_utf8_encode(uint32_t code, char ret_bytes[4]);
+
+/* Replace every byte of `text` that is a control character or no UTF-8 by '?', so
+ * that it can be shown on a terminal and put into JSON. */
+void bh_utf8_scrub(char *text);
+
+#endif

@@ -1,0 +1,86 @@
+#include "base/utf8.h"
+
+#include "base/test.h"
+
+static const struct {
+    const char *name, *text;
+    size_t step;
+} steps[] = {
+    { "nothing", "", 0 },
+    { "ASCII", "a", 1 },
+    { "first of two bytes", "\xc2\x80", 2 },
+    { "last of two bytes", "\xdf\xbf", 2 },
+    { "first of three bytes", "\xe0\xa0\x80", 3 },
+    { "before the surrogates", "\xed\x9f\xbf", 3 },
+    { "behind the surrogates", "\xee\x80\x80", 3 },
+    { "first of four bytes", "\xf0\x90\x80\x80", 4 },
+    { "last of all", "\xf4\x8f\xbf\xbf", 4 },
+    { "one past the last", "\xf4\x90\x80\x80", 0 },
+    { "five bytes", "\xf8\x88\x80\x80\x80", 0 },
+    { "overlong in two", "\xc1\xbf", 0 },
+    { "overlong in three", "\xe0\x9f\xbf", 0 },
+    { "overlong in four", "\xf0\x8f\xbf\xbf", 0 },
+    { "first surrogate", "\xed\xa0\x80", 0 },
+    { "last surrogate", "\xed\xbf\xbf", 0 },
+    { "a continuation alone", "\x80", 0 },
+    { "cut off after one", "\xe2", 0 },
+    { "cut off after two", "\xe2\x82", 0 },
+    { "a letter inside", "\xe2\x82" "a", 0 },
+};
+
+static void
+test_step(void **state)
+{
+    for (size_t i = 0; i < BH_COUNT(steps); i++)
+        BH_CHECK_EQ(steps[i].name, bh_utf8_step(steps[i].text, strlen(steps[i].text)),
+                    steps[i].step);
+    BH_CHECK_DONE();
+}
+
+/* Every character there is comes back as the one sequence of its length. */
+static void
+test_encode(void **state)
+{
+    for (uint32_t code = 1; code <= 0x10ffff; code++) {
+        bool surrogate = code >= 0xd800 && code <= 0xdfff;
+        char bytes[4];
+        size_t length = bh_utf8_encode(code, bytes);
+        size_t want = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+        if (length != want || bh_utf8_step(bytes, length) != (surrogate ? 0 : want))
+            BH_CHECK_EQ("code", code, 0);
+    }
+    BH_CHECK_DONE();
+}
+
+static const struct {
+    const char *name, *text, *scrubbed;
+} scrubs[] = {
+    { "empty", "", "" },
+    { "plain", "plain text", "plain text" },
+    { "UTF-8", "\xc3\xa9\xf0\x9f\x98\x80", "\xc3\xa9\xf0\x9f\x98\x80" },
+    { "control characters", "\x1b[31m\n\t\x7f", "?[31m???" },
+    { "C1 in two bytes", "a\xc2\x9b" "b", "a??b" },
+    { "no-break space stays", "\xc2\xa0", "\xc2\xa0" },
+    { "stray bytes", "a\x80\xff" "b", "a??b" },
+    { "cut at the end", "abc\xe2\x82", "abc??" },
+};
+
+static void
+test_scrub(void **state)
+{
+    for (size_t i = 0; i < BH_COUNT(scrubs); i++) {
+        char text[32];
+
+        snprintf(text, sizeof text, "%s", scrubs[i].text);
+        bh_utf8_scrub(text);
+        BH_CHECK_STR(scrubs[i].name, text, scrubs[i].scrubbed);
+    }
+    BH_CHECK_DONE();
+}
+
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_step),
+                                           cmocka_unit_test(test_encode),
+                                           cmocka_unit_test(test_scrub) };
+
+BH_TEST_MAIN(tests)

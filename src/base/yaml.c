@@ -1,0 +1,331 @@
+#include "base/yaml.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yaml.h>
+
+#include "base/assert.h"
+#include "base/json.h"
+
+/* Where a key stands in the output: equal keys have equal JSON. */
+struct key {
+    size_t offset, length;
+};
+
+/* A mapping or list that is open. */
+struct level {
+    bool is_map, at_value;
+    uint32_t items;
+};
+
+struct reader {
+    yaml_parser_t parser;
+    struct bh_buf *out;
+    struct bh_err *err;
+    uint32_t documents, depth, key_count;
+    struct level levels[BH_JSON_DEPTH_MAX];
+    struct key keys[BH_JSON_DEPTH_MAX * BH_YAML_KEYS_MAX]; /* of all open mappings */
+};
+
+static void
+reader_fini(struct reader *r)
+{
+    yaml_parser_delete(&r->parser);
+    free(r);
+}
+BH_AUTO_DEFINE(struct reader *, reader_fini)
+
+static bh_rc
+refuse(struct reader *r, const yaml_event_t *event, const char *what, const char *fix)
+{
+    bh_err_set(r->err, BH_INVALID, "line %zu: %s", event->start_mark.line + 1, what);
+    return bh_err_hint(r->err, "%s", fix);
+}
+
+static struct level *
+top(struct reader *r)
+{
+    return r->depth ? &r->levels[r->depth - 1] : NULL;
+}
+
+static bool
+at_key(struct reader *r)
+{
+    const struct level *level = top(r);
+
+    return level && level->is_map && !level->at_value;
+}
+
+/* What separates the node that comes from the one before. */
+static void
+put_separator(struct reader *r)
+{
+    struct level *level = top(r);
+
+    if (!level)
+        return;
+    if (level->is_map && level->at_value)
+        bh_buf_putc(r->out, ':');
+    else if (level->items++ > 0)
+        bh_buf_putc(r->out, ',');
+}
+
+/* After a key comes its value, and after a value the next key. */
+static void
+end_node(struct reader *r)
+{
+    struct level *level = top(r);
+
+    if (level && level->is_map)
+        level->at_value = !level->at_value;
+}
+
+static bh_rc
+check_plain_node(struct reader *r, const yaml_event_t *event, const yaml_char_t *anchor,
+                 const yaml_char_t *tag)
+{
+    if (anchor)
+        return refuse(r, event, "anchors are not accepted",
+                      "write the value out where it is used");
+    if (tag)
+        return refuse(r, event, "tags are not accepted",
+                      "remove the tag; put the value in quotes to make it a string");
+    return BH_OK;
+}
+
+/* Remembers the key just written from `start` on; refuses a second one. */
+static bh_rc
+note_key(struct reader *r, const yaml_event_t *event, size_t start)
+{
+    struct key key = { start, r->out->length - start };
+    uint32_t siblings = top(r)->items - 1;
+
+    if (r->out->overflow)
+        return BH_OK; /* read_events stops here */
+    for (uint32_t i = r->key_count - siblings; i < r->key_count; i++)
+        if (r->keys[i].length == key.length
+            && memcmp(r->out->bytes + r->keys[i].offset, r->out->bytes + start, key.length) == 0)
+            return refuse(r, event, "duplicate key", "keep one of the two");
+    if (siblings == BH_YAML_KEYS_MAX)
+        return bh_err_set(r->err, BH_RANGE, "line %zu: more than %d keys in one mapping",
+                          event->start_mark.line + 1, BH_YAML_KEYS_MAX);
+    r->keys[r->key_count++] = key;
+    return BH_OK;
+}
+
+static bh_rc
+put_key(struct reader *r, const yaml_event_t *event)
+{
+    const char *text = (const char *)event->data.scalar.value;
+    size_t start;
+
+    if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(text, "<<") == 0)
+        return refuse(r, event, "merge keys are not accepted", "write the keys out");
+    put_separator(r);
+    start = r->out->length;
+    bh_json_put_str(r->out, text);
+    return note_key(r, event, start);
+}
+
+/* Writes text that is null, true, false or an integer; false for any other. */
+static bool
+put_typed(struct bh_buf *out, const char *text)
+{
+    static const struct {
+        const char *text, *json;
+    } words[] = {
+        { "", "null" },      { "~", "null" },     { "null", "null" },   { "Null", "null" },
+        { "NULL", "null" },  { "true", "true" },  { "True", "true" },   { "TRUE", "true" },
+        { "false", "false" }, { "False", "false" }, { "FALSE", "false" },
+    };
+    const char *digits = text + (*text == '-' || *text == '+');
+    size_t count = strlen(digits);
+
+    for (size_t i = 0; i < BH_COUNT(words); i++)
+        if (strcmp(words[i].text, text) == 0) {
+            bh_buf_puts(out, words[i].json);
+            return true;
+        }
+    if (count == 0 || count > 15 || strspn(digits, "0123456789") != count
+        || (digits[0] == '0' && count > 1))
+        return false;
+    if (*text == '-' && digits[0] != '0')
+        bh_buf_putc(out, '-');
+    bh_buf_puts(out, digits);
+    return true;
+}
+
+static bh_rc
+on_scalar(struct reader *r, const yaml_event_t *event)
+{
+    const char *text = (const char *)event->data.scalar.value;
+    bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    bh_rc rc = check_plain_node(r, event, event->data.scalar.anchor, event->data.scalar.tag);
+
+    if (rc != BH_OK)
+        return rc;
+    if (r->depth == 0)
+        return refuse(r, event, "expected keys and values, or a list", "write `key: value`");
+    if (strlen(text) != event->data.scalar.length)
+        return refuse(r, event, "NUL characters are not accepted", "remove \\0 from the text");
+    if (at_key(r)) {
+        rc = put_key(r, event);
+    } else {
+        put_separator(r);
+        if (!plain || !put_typed(r->out, text))
+            bh_json_put_str(r->out, text);
+    }
+    end_node(r);
+    return rc;
+}
+
+static bh_rc
+open_level(struct reader *r, const yaml_event_t *event, bool is_map)
+{
+    if (at_key(r))
+        return refuse(r, event, "a key must be plain text", "write `key: value`");
+    if (r->depth == BH_JSON_DEPTH_MAX)
+        return bh_err_set(r->err, BH_RANGE, "line %zu: nested deeper than %d levels",
+                          event->start_mark.line + 1, BH_JSON_DEPTH_MAX);
+    put_separator(r);
+    bh_buf_putc(r->out, is_map ? '{' : '[');
+    r->levels[r->depth++] = (struct level){ .is_map = is_map };
+    return BH_OK;
+}
+
+static bh_rc
+on_map(struct reader *r, const yaml_event_t *event)
+{
+    bh_rc rc = check_plain_node(r, event, event->data.mapping_start.anchor,
+                                event->data.mapping_start.tag);
+
+    return rc == BH_OK ? open_level(r, event, true) : rc;
+}
+
+static bh_rc
+on_list(struct reader *r, const yaml_event_t *event)
+{
+    bh_rc rc = check_plain_node(r, event, event->data.sequence_start.anchor,
+                                event->data.sequence_start.tag);
+
+    return rc == BH_OK ? open_level(r, event, false) : rc;
+}
+
+static bh_rc
+on_close(struct reader *r, const yaml_event_t *event)
+{
+    const struct level *level = top(r);
+
+    bh_buf_putc(r->out, level->is_map ? '}' : ']');
+    if (level->is_map)
+        r->key_count -= level->items;
+    r->depth--;
+    end_node(r);
+    return BH_OK;
+}
+
+static bh_rc
+on_alias(struct reader *r, const yaml_event_t *event)
+{
+    return refuse(r, event, "aliases are not accepted", "write the value out where it is used");
+}
+
+static bh_rc
+on_document(struct reader *r, const yaml_event_t *event)
+{
+    if (event->data.document_start.tag_directives.start
+        != event->data.document_start.tag_directives.end)
+        return refuse(r, event, "tags are not accepted", "remove the %TAG line");
+    if (++r->documents > 1)
+        return refuse(r, event, "more than one document", "put each document into its own file");
+    return BH_OK;
+}
+
+static bh_rc
+take_event(struct reader *r, const yaml_event_t *event)
+{
+    static bh_rc (*const takers[])(struct reader *, const yaml_event_t *) = {
+        [YAML_DOCUMENT_START_EVENT] = on_document, [YAML_ALIAS_EVENT] = on_alias,
+        [YAML_SCALAR_EVENT] = on_scalar,           [YAML_SEQUENCE_START_EVENT] = on_list,
+        [YAML_SEQUENCE_END_EVENT] = on_close,      [YAML_MAPPING_START_EVENT] = on_map,
+        [YAML_MAPPING_END_EVENT] = on_close,
+    };
+
+    if ((size_t)event->type >= BH_COUNT(takers) || !takers[event->type])
+        return BH_OK;
+    return takers[event->type](r, event);
+}
+
+/* The reader of bytes gives an offset, the scanner and the parser give a line. */
+static bh_rc
+refuse_syntax(struct reader *r, const char *text)
+{
+    const yaml_parser_t *parser = &r->parser;
+    size_t line = parser->problem_mark.line + 1;
+
+    BH_ASSERT(parser->error != YAML_MEMORY_ERROR);
+    if (parser->error == YAML_READER_ERROR) {
+        line = 1;
+        for (size_t i = 0; i < parser->problem_offset; i++)
+            line += text[i] == '\n';
+    }
+    return bh_err_set(r->err, BH_INVALID, "line %zu: not valid YAML: %s", line,
+                      parser->problem ? parser->problem : "cannot be read");
+}
+
+static bh_rc
+read_events(struct reader *r, const char *text)
+{
+    bool ended = false;
+
+    while (!ended) {
+        yaml_event_t event;
+        bh_rc rc;
+
+        if (!yaml_parser_parse(&r->parser, &event))
+            return refuse_syntax(r, text);
+        ended = event.type == YAML_STREAM_END_EVENT;
+        rc = take_event(r, &event);
+        yaml_event_delete(&event);
+        if (rc != BH_OK)
+            return rc;
+        if (r->out->overflow)
+            return bh_err_set(r->err, BH_FULL, "the document does not fit into %zu bytes as JSON",
+                              r->out->max ? r->out->max : r->out->size);
+    }
+    if (r->documents == 0)
+        return bh_err_set(r->err, BH_INVALID, "line 1: the document is empty");
+    return BH_OK;
+}
+
+bh_rc
+bh_yaml_to_json(const char *text, size_t length, struct bh_buf *ret_json, struct bh_err *err)
+{
+    BH_AUTO(reader_fini) struct reader *r = NULL;
+    const struct bh_buf before = *ret_json;
+    bh_rc rc;
+
+    if (length == 0)
+        return bh_err_set(err, BH_INVALID, "line 1: the document is empty");
+    if (length > BH_JSON_BYTES_MAX)
+        return bh_err_set(err, BH_FULL, "document of %zu bytes is larger than %d", length,
+                          BH_JSON_BYTES_MAX);
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3;
+        length -= 3;
+    }
+    r = calloc(1, sizeof *r);
+    BH_ASSERT(r && yaml_parser_initialize(&r->parser));
+    r->out = ret_json;
+    r->err = err;
+    yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, length);
+    rc = read_events(r, text);
+    if (rc != BH_OK) {
+        ret_json->length = before.length;
+        ret_json->overflow = before.overflow;
+    }
+    return rc;
+}

@@ -1,0 +1,89 @@
+#ifndef BH_CLI_CLI_H
+#define BH_CLI_CLI_H
+
+#include "cli/client.h"
+#include "cli/view.h"
+
+/* What every command gets, and the steps that many of them share. */
+struct bh_cli {
+    const struct bh_args *args;
+    struct bh_client client;
+    struct bh_arena *arena;   /* lives as long as the command */
+    int status;               /* exit status when the command returns BH_OK */
+};
+
+/* A command: BH_OK ends the program with cli->status, an error with its own status. */
+typedef bh_rc (*bh_cli_command_fn)(struct bh_cli *cli, struct bh_err *err);
+
+/* The commands, one each; tables/commands.tbl says what they do. */
+bh_rc bh_cli_up(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_run(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_submit(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_ps(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_describe(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_why(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_logs(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_cancel(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_release(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_wait_for(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_get(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_apply(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_gpus(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_nodes(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_tenants(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_quota(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_usage(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_token_create(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_token_list(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_token_revoke(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_whoami(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_status(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_doctor(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_completion(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_version(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_help(struct bh_cli *cli, struct bh_err *err);
+
+/* How to print: -o, with the table as the standard. */
+enum bh_cli_output { BH_OUT_TABLE, BH_OUT_WIDE, BH_OUT_JSON, BH_OUT_YAML };
+enum bh_cli_output bh_cli_output(const struct bh_cli *cli);
+
+/* Whether the flag was given. */
+bool bh_cli_flag(const struct bh_cli *cli, enum bh_option_id option);
+
+/* GET `path`; free ret_json. */
+BH_MUST_USE bh_rc bh_cli_fetch(const struct bh_cli *cli, const char *path,
+                               struct bh_json **ret_json, struct bh_err *err);
+
+/* Send a change with an idempotency key of its own, or the one given, and repeat it
+ * once under that key when its outcome is not known.  `body` NULL: none. */
+BH_MUST_USE bh_rc bh_cli_change(const struct bh_cli *cli, const char *method, const char *path,
+                                const char *body, struct bh_json **ret_json,
+                                struct bh_err *err);
+
+/* "/v1/jobs/12" + `rest` for a job as one writes it; BH_INVALID: no number. */
+BH_MUST_USE bh_rc bh_cli_job_path(const char *job, const char *rest, char *ret_path,
+                                  size_t size, struct bh_err *err);
+
+/* Print a document as -o json or yaml asks; false when a table was asked for. */
+BH_MUST_USE bool bh_cli_print_document(const struct bh_cli *cli, bh_json_value value,
+                                       bh_rc *ret_rc, struct bh_err *err);
+
+/* Fetch a list and print it: all pages with --all, else a page and a line on standard
+ * error about what is left.  `path` may have a query already. */
+BH_MUST_USE bh_rc bh_cli_list(const struct bh_cli *cli, const char *path,
+                              const struct bh_view *view, struct bh_err *err);
+
+/* A file's text, - is standard input; YAML becomes JSON.  `out` grows. */
+BH_MUST_USE bh_rc bh_cli_read_document(const char *path, struct bh_buf *out,
+                                       struct bh_err *err);
+
+/* The error and its next step on standard error, as "bulkhead: ..."; its exit status. */
+int bh_cli_report(const struct bh_err *err);
+
+/* The folder of this program with `relative` behind it, "../libexec/bulkhead". */
+BH_MUST_USE bh_rc bh_cli_beside(const char *relative, char *ret_path, size_t size,
+                                struct bh_err *err);
+
+#endif

@@ -1,0 +1,194 @@
+#include "cli/https.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+/* The functions of libcurl that are used, with their real types. */
+#define CURL_CALLS(CALL)                                                                 \
+    CALL(curl_easy_init) CALL(curl_easy_setopt) CALL(curl_easy_perform)                  \
+    CALL(curl_easy_getinfo) CALL(curl_easy_cleanup) CALL(curl_easy_strerror)             \
+    CALL(curl_slist_append) CALL(curl_slist_free_all)
+
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+
+static struct {
+#define CALL(name) __typeof__(name) *name;
+    CURL_CALLS(CALL)
+#undef CALL
+} curl;
+
+/* One transfer. */
+struct transfer {
+    const struct bh_https *https;
+    CURL *easy;
+};
+
+static bh_rc
+load_curl(struct bh_err *err)
+{
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+
+    if (!library) {
+        bh_err_set(err, BH_UNAVAILABLE, "HTTPS needs libcurl.so.4: %s", dlerror());
+        return bh_err_hint(err, "install libcurl4, or use the unix socket");
+    }
+#define CALL(name)                                                                       \
+    curl.name = (__typeof__(name) *)dlsym(library, #name);                               \
+    if (!curl.name)                                                                      \
+        return bh_err_set(err, BH_UNAVAILABLE, "libcurl.so.4 has no " #name);
+    CURL_CALLS(CALL)
+#undef CALL
+    return BH_OK;
+}
+
+static size_t
+take_body(char *bytes, size_t size, size_t count, void *self)
+{
+    struct transfer *t = self;
+    long status = 0;
+
+    curl.curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    *t->https->ret_status = (uint32_t)status;
+    if (t->https->sink(t->https->self, bytes, size * count))
+        return size * count;
+    *t->https->ret_stopped = true;
+    return 0;
+}
+
+static int
+ask_idle(void *self, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up)
+{
+    struct transfer *t = self;
+
+    if (!t->https->idle || t->https->idle(t->https->idle_self))
+        return 0;
+    *t->https->ret_stopped = true;
+    return 1;
+}
+
+/* A header line for the request; the list as it was when `value` is NULL. */
+static struct curl_slist *
+add_header(struct curl_slist *list, const char *name, const char *value)
+{
+    char line[4352];
+
+    if (!value)
+        return list;
+    snprintf(line, sizeof line, "%s: %s", name, value);
+    return curl.curl_slist_append(list, line);
+}
+
+static struct curl_slist *
+make_headers(const struct bh_http_request *request)
+{
+    struct curl_slist *list = NULL;
+    char bearer[4200];
+
+    if (request->token) {
+        snprintf(bearer, sizeof bearer, "Bearer %s", request->token);
+        list = add_header(list, "Authorization", bearer);
+    }
+    list = add_header(list, "Accept", request->accept);
+    list = add_header(list, "Idempotency-Key", request->idempotency_key);
+    return add_header(list, "Content-Type", request->body ? "application/json" : NULL);
+}
+
+static void
+set_trust(const struct transfer *t, const char *pin)
+{
+    /* A pinned key names the server by itself; its certificate is self-signed. */
+    long by_authority = pin ? 0 : 1;
+
+    curl.curl_easy_setopt(t->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_3);
+    curl.curl_easy_setopt(t->easy, CURLOPT_SSL_VERIFYPEER, by_authority);
+    curl.curl_easy_setopt(t->easy, CURLOPT_SSL_VERIFYHOST, by_authority * 2);
+    if (pin)
+        curl.curl_easy_setopt(t->easy, CURLOPT_PINNEDPUBLICKEY, pin);
+    if (t->https->ca_file)
+        curl.curl_easy_setopt(t->easy, CURLOPT_CAINFO, t->https->ca_file);
+}
+
+static void
+set_request(struct transfer *t, const struct bh_http_request *request, const char *url)
+{
+    curl.curl_easy_setopt(t->easy, CURLOPT_URL, url);
+    curl.curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
+    curl.curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
+    curl.curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT, 20L);
+    curl.curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl.curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
+    curl.curl_easy_setopt(t->easy, CURLOPT_NOPROGRESS, 0L);
+    curl.curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, ask_idle);
+    curl.curl_easy_setopt(t->easy, CURLOPT_XFERINFODATA, t);
+    if (request->body) {
+        curl.curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE, (long)request->body_length);
+        curl.curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request->body);
+    } else if (strcmp(request->method, "POST") == 0) {
+        curl.curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, "");
+    }
+}
+
+static bh_rc
+explain(const struct bh_https *https, CURLcode code, struct bh_err *err)
+{
+    static const struct {
+        CURLcode code;
+        bh_rc rc;
+    } known[] = {
+        { CURLE_COULDNT_CONNECT, BH_UNAVAILABLE },
+        { CURLE_COULDNT_RESOLVE_HOST, BH_UNAVAILABLE },
+        { CURLE_PEER_FAILED_VERIFICATION, BH_DENIED },
+        { CURLE_SSL_PINNEDPUBKEYNOTMATCH, BH_DENIED },
+        { CURLE_SSL_CACERT_BADFILE, BH_NOT_FOUND },
+        { CURLE_URL_MALFORMAT, BH_INVALID },
+        { CURLE_SSL_CONNECT_ERROR, BH_UNAVAILABLE },
+    };
+    bh_rc rc = BH_UNCERTAIN;
+
+    for (size_t i = 0; i < BH_COUNT(known); i++)
+        if (known[i].code == code)
+            rc = known[i].rc;
+    bh_err_set(err, rc, "%s: %s", https->server, curl.curl_easy_strerror(code));
+    if (rc == BH_DENIED)
+        bh_err_hint(err, "--ca-file names the server's certificate, --fingerprint its key");
+    return rc;
+}
+
+bh_rc
+bh_https_send(const struct bh_https *https, const struct bh_http_request *request,
+              struct bh_err *err)
+{
+    struct transfer t = { .https = https };
+    struct curl_slist *headers;
+    char url[8192], pin[128] = "";
+    bh_rc rc = load_curl(err);
+    CURLcode code;
+    long status = 0;
+
+    if (rc != BH_OK)
+        return rc;
+    if ((size_t)snprintf(url, sizeof url, "%s%s", https->server, request->path) >= sizeof url)
+        return bh_err_set(err, BH_INVALID, "the request's path is too long");
+    if (https->pin)
+        snprintf(pin, sizeof pin, "%s%s",
+                 strncmp(https->pin, "sha256//", 8) == 0 ? "" : "sha256//", https->pin);
+    t.easy = curl.curl_easy_init();
+    if (!t.easy)
+        return bh_err_set(err, BH_UNAVAILABLE, "libcurl does not start");
+    set_request(&t, request, url);
+    set_trust(&t, https->pin ? pin : NULL);
+    headers = make_headers(request);
+    curl.curl_easy_setopt(t.easy, CURLOPT_HTTPHEADER, headers);
+    code = curl.curl_easy_perform(t.easy);
+    curl.curl_easy_getinfo(t.easy, CURLINFO_RESPONSE_CODE, &status);
+    *https->ret_status = (uint32_t)status;
+    if (code != CURLE_OK && !*https->ret_stopped)
+        rc = explain(https, code, err);
+    curl.curl_slist_free_all(headers);
+    curl.curl_easy_cleanup(t.easy);
+    return rc;
+}

@@ -1,0 +1,27 @@
+#ifndef BH_CLI_HTTPS_H
+#define BH_CLI_HTTPS_H
+
+#include "cli/http.h"
+
+/* HTTPS by libcurl, which is loaded only here: at program start it would cost more
+ * than a whole `bulkhead ps`. */
+struct bh_https {
+    const char *server;              /* "https://host:port" */
+    const char *ca_file, *pin;       /* NULL: the system's authorities, no pin */
+    bh_http_sink sink;
+    void *self;
+    bool (*idle)(void *self);        /* NULL: never asked */
+    void *idle_self;
+    uint32_t *ret_status;            /* set before the sink is called */
+    bool *ret_stopped;               /* the sink or `idle` ended it */
+};
+
+/* Send the request and pass the reply's body on.
+ *   BH_UNAVAILABLE  no libcurl, or nobody listens
+ *   BH_DENIED       the server's certificate is not the one that was asked for
+ *   BH_UNCERTAIN    the connection broke after the request was sent
+ *   BH_IO */
+BH_MUST_USE bh_rc bh_https_send(const struct bh_https *https,
+                                const struct bh_http_request *request, struct bh_err *err);
+
+#endif

@@ -1,0 +1,305 @@
+#include "cli/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+
+#define MANY BH_ARGUMENTS_MANY
+#define PROGRAM BH_ARGUMENTS_PROGRAM
+
+const struct bh_option bh_cli_options[BH_OPTIONS] = {
+#define BH_OPTION(id, name, letter, kind, value, key, doc)                               \
+    [BH_OPT_##id] = { name, letter, BH_OPT_KIND_##kind, value, key, doc },
+#include "tables/commands.tbl"
+};
+
+const struct bh_cli_command bh_cli_commands[BH_COMMANDS] = {
+#define BH_COMMAND(id, name, arguments, least, most, operations, options, summary, details) \
+    [BH_CMD_##id] = { name, arguments, least, most, operations, options, summary, details },
+#include "tables/commands.tbl"
+};
+
+const char bh_cli_global_options[] = BH_GLOBAL_OPTIONS;
+
+/* What is left of a command line. */
+struct reader {
+    int argc, at;
+    char **argv;
+    struct bh_args *args;
+    struct bh_err *err;
+};
+
+bool
+bh_words_have(const char *list, char separator, const char *word, size_t length)
+{
+    while (*list) {
+        const char *end = strchrnul(list, separator);
+
+        if ((size_t)(end - list) == length && strncmp(list, word, length) == 0)
+            return true;
+        list = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+enum bh_command_id
+bh_command_find(const char *name)
+{
+    for (uint32_t i = 0; i < BH_COMMANDS; i++)
+        if (strcmp(bh_cli_commands[i].name, name) == 0)
+            return (enum bh_command_id)i;
+    return BH_COMMANDS;
+}
+
+bool
+bh_command_takes(enum bh_command_id command, enum bh_option_id option)
+{
+    const char *name = bh_cli_options[option].name;
+
+    return bh_words_have(bh_cli_global_options, ' ', name, strlen(name))
+        || (command < BH_COMMANDS
+            && bh_words_have(bh_cli_commands[command].options, ' ', name, strlen(name)));
+}
+
+/* Is `word` the first word of a command of two? */
+static bool
+is_group(const char *word)
+{
+    size_t length = strlen(word);
+
+    for (uint32_t i = 0; i < BH_COMMANDS; i++)
+        if (strncmp(bh_cli_commands[i].name, word, length) == 0
+            && bh_cli_commands[i].name[length] == ' ')
+            return true;
+    return false;
+}
+
+static bh_rc
+unknown_command(const char *name, struct bh_err *err)
+{
+    bh_err_set(err, BH_INVALID, "no such command: %.80s", name);
+    return bh_err_hint(err, "bulkhead help lists the commands");
+}
+
+/* Take a word that is no option while the command is not known yet. */
+static bh_rc
+take_command(struct reader *r, const char *word)
+{
+    char name[64];
+    size_t length = strlen(word);
+
+    if (length >= sizeof name / 2)
+        return unknown_command(word, r->err);
+    memcpy(name, word, length + 1);
+    if (is_group(word) && r->at < r->argc && strlen(r->argv[r->at]) < sizeof name / 2) {
+        name[length] = ' ';
+        memcpy(name + length + 1, r->argv[r->at], strlen(r->argv[r->at]) + 1);
+        if (bh_command_find(name) < BH_COMMANDS)
+            r->at++;
+    }
+    r->args->command = bh_command_find(name);
+    return r->args->command < BH_COMMANDS ? BH_OK : unknown_command(name, r->err);
+}
+
+static bh_rc
+check_choice(const struct bh_option *option, const char *text, struct bh_err *err)
+{
+    if (bh_words_have(option->value, '|', text, strlen(text)))
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "--%s: \"%.80s\" is none of %s", option->name, text,
+               option->value);
+    return BH_INVALID;
+}
+
+static bh_rc
+put_value(struct bh_args *args, enum bh_option_id id, const char *text, struct bh_err *err)
+{
+    const struct bh_option *option = &bh_cli_options[id];
+    struct bh_option_value *value = &args->options[id];
+    bh_rc rc = BH_OK;
+
+    if (option->kind == BH_OPT_KIND_NUMBER)
+        rc = bh_parse_u64(text, &value->number, err);
+    else if (option->kind == BH_OPT_KIND_SPAN)
+        rc = bh_parse_span(text, &value->number, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "--%s", option->name);
+    if (option->kind == BH_OPT_KIND_CHOICE)
+        rc = check_choice(option, text, err);
+    if (option->kind == BH_OPT_KIND_TEXTS) {
+        if (value->count == BH_OPTION_TEXTS_MAX)
+            return bh_err_set(err, BH_INVALID, "--%s: given more than %d times", option->name,
+                              BH_OPTION_TEXTS_MAX);
+        if (!value->texts)
+            value->texts = calloc(BH_OPTION_TEXTS_MAX, sizeof *value->texts);
+        BH_ASSERT(value->texts);
+        value->texts[value->count++] = text;
+    }
+    value->given = true;
+    value->text = text;
+    return rc;
+}
+
+/* The option named `name` (`length` bytes) or, with length 1 and `letter`, by letter,
+ * that the command takes; BH_OPTIONS when there is none. */
+static enum bh_option_id
+find_option(enum bh_command_id command, const char *name, size_t length, bool letter)
+{
+    for (uint32_t i = 0; i < BH_OPTIONS; i++) {
+        const struct bh_option *option = &bh_cli_options[i];
+        bool same = letter ? option->letter == *name
+                           : strlen(option->name) == length
+                                 && strncmp(option->name, name, length) == 0;
+
+        if (same && bh_command_takes(command, (enum bh_option_id)i))
+            return (enum bh_option_id)i;
+    }
+    return BH_OPTIONS;
+}
+
+static bh_rc
+unknown_option(struct reader *r, const char *word)
+{
+    const char *name = r->args->command < BH_COMMANDS ? bh_cli_commands[r->args->command].name
+                                                      : "";
+
+    bh_err_set(r->err, BH_INVALID, "no such option: %.80s", word);
+    return bh_err_hint(r->err, "bulkhead %s%s--help lists the options", name, *name ? " " : "");
+}
+
+/* The next word as the value of an option that stands without one. */
+static bh_rc
+take_next(struct reader *r, enum bh_option_id id)
+{
+    if (r->at >= r->argc)
+        return bh_err_set(r->err, BH_INVALID, "--%s: %s is missing", bh_cli_options[id].name,
+                          bh_cli_options[id].value);
+    return put_value(r->args, id, r->argv[r->at++], r->err);
+}
+
+/* "--name", "--name=value" */
+static bh_rc
+take_long(struct reader *r, const char *word)
+{
+    const char *name = word + 2, *equals = strchrnul(name, '=');
+    enum bh_option_id id =
+        find_option(r->args->command, name, (size_t)(equals - name), false);
+
+    if (id == BH_OPTIONS)
+        return unknown_option(r, word);
+    if (bh_cli_options[id].kind == BH_OPT_KIND_FLAG) {
+        if (*equals)
+            return bh_err_set(r->err, BH_INVALID, "--%s takes no value", bh_cli_options[id].name);
+        r->args->options[id].given = true;
+        return BH_OK;
+    }
+    return *equals ? put_value(r->args, id, equals + 1, r->err) : take_next(r, id);
+}
+
+/* "-A", "-Aw", "-ojson", "-o json" */
+static bh_rc
+take_letters(struct reader *r, const char *word)
+{
+    for (const char *letter = word + 1; *letter; letter++) {
+        enum bh_option_id id = find_option(r->args->command, letter, 1, true);
+
+        if (id == BH_OPTIONS)
+            return unknown_option(r, word);
+        if (bh_cli_options[id].kind != BH_OPT_KIND_FLAG)
+            return letter[1] ? put_value(r->args, id, letter + 1, r->err) : take_next(r, id);
+        r->args->options[id].given = true;
+    }
+    return BH_OK;
+}
+
+static void
+take_argument(struct reader *r, const char *word)
+{
+    r->args->arguments[r->args->count++] = word;
+}
+
+static void
+take_rest(struct reader *r)
+{
+    while (r->at < r->argc)
+        take_argument(r, r->argv[r->at++]);
+}
+
+static bool
+begins_program(const struct bh_args *args)
+{
+    return args->command < BH_COMMANDS
+        && bh_cli_commands[args->command].most == BH_ARGUMENTS_PROGRAM;
+}
+
+static bh_rc
+take_word(struct reader *r)
+{
+    const char *word = r->argv[r->at++];
+    bool known = r->args->command < BH_COMMANDS;
+
+    if (strcmp(word, "--") == 0) {
+        r->args->program = true;
+        take_rest(r);
+        return BH_OK;
+    }
+    if (strncmp(word, "--", 2) == 0)
+        return take_long(r, word);
+    if (*word == '-' && word[1])
+        return take_letters(r, word);
+    if (!known)
+        return take_command(r, word);
+    take_argument(r, word);
+    /* `run --sku small python -u x.py`: -u is python's. */
+    if (begins_program(r->args) && strcmp(bh_cli_commands[r->args->command].name, "run") == 0)
+        take_rest(r);
+    return BH_OK;
+}
+
+static bh_rc
+check_count(const struct bh_args *args, struct bh_err *err)
+{
+    const struct bh_cli_command *command = &bh_cli_commands[args->command];
+
+    if (args->count < command->least)
+        bh_err_set(err, BH_INVALID, "%s: missing argument: %s", command->name,
+                   command->arguments);
+    else if (args->count > command->most && command->most < BH_ARGUMENTS_MANY)
+        bh_err_set(err, BH_INVALID, "%s: superfluous argument: %.80s", command->name,
+                   args->arguments[command->most]);
+    else
+        return BH_OK;
+    return bh_err_hint(err, "usage: bulkhead %s [OPTION...] %s", command->name,
+                       command->arguments);
+}
+
+bh_rc
+bh_args_parse(int argc, char **argv, struct bh_args *ret_args, struct bh_err *err)
+{
+    struct reader r = { .argc = argc, .at = 1, .argv = argv, .args = ret_args, .err = err };
+    bh_rc rc = BH_OK;
+
+    *ret_args = (struct bh_args){ .command = BH_COMMANDS };
+    ret_args->arguments = calloc((size_t)argc + 1, sizeof *ret_args->arguments);
+    BH_ASSERT(ret_args->arguments);
+    while (rc == BH_OK && r.at < argc)
+        rc = take_word(&r);
+    if (rc != BH_OK || ret_args->options[BH_OPT_HELP].given || ret_args->command == BH_CMD_HELP)
+        return rc;
+    if (ret_args->command == BH_COMMANDS) {
+        bh_err_set(err, BH_INVALID, "no command");
+        return bh_err_hint(err, "bulkhead help lists the commands");
+    }
+    return check_count(ret_args, err);
+}
+
+void
+bh_args_fini(struct bh_args *args)
+{
+    for (uint32_t i = 0; i < BH_OPTIONS; i++)
+        free(args->options[i].texts);
+    free(args->arguments);
+    *args = (struct bh_args){ .command = BH_COMMANDS };
+}

@@ -1,0 +1,19 @@
+#ifndef BH_CLI_OUTPUT_H
+#define BH_CLI_OUTPUT_H
+
+#include "base/buf.h"
+#include "base/json.h"
+
+enum { BH_OUTPUT_MAX = 64 << 20 };
+
+/* JSON and YAML for people: indented, in the order that the server chose.  Each
+ * document ends with a newline. */
+void bh_output_json(struct bh_buf *out, bh_json_value value);
+
+/* The subset of YAML that base/yaml.h reads: what it prints can be applied again. */
+void bh_output_yaml(struct bh_buf *out, bh_json_value value);
+
+/* Write what was collected to standard output.  BH_IO, also for a closed pipe. */
+BH_MUST_USE bh_rc bh_output_write(struct bh_buf *out, struct bh_err *err);
+
+#endif

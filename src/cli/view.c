@@ -1,0 +1,352 @@
+#include "cli/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/time.h"
+#include "cli/table.h"
+
+enum { PARTS = 4200, CELL_BYTES_MAX = 4096, DESCRIBE_DEPTH_MAX = 8 };
+
+/* The member that a key with dots names, or NULL. */
+static bh_json_value
+find(bh_json_value object, const char *key)
+{
+    char name[64];
+
+    while (object) {
+        const char *dot = strchrnul(key, '.');
+        size_t length = (size_t)(dot - key);
+
+        if (bh_json_kind(object) != BH_JSON_OBJECT || length >= sizeof name)
+            return NULL;
+        memcpy(name, key, length);
+        name[length] = '\0';
+        object = bh_json_get(object, name);
+        if (!*dot)
+            return object;
+        key = dot + 1;
+    }
+    return NULL;
+}
+
+void
+bh_view_span(struct bh_buf *out, uint64_t span_ns)
+{
+    bh_time_put_span(out, span_ns);
+}
+
+/* What the server sends is not trusted with the terminal. */
+static void
+put_clean(struct bh_buf *out, const char *text)
+{
+    for (; *text; text++)
+        bh_buf_putc(out, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+}
+
+static void put_text(struct bh_buf *out, bh_json_value value);
+
+static void
+put_list(struct bh_buf *out, bh_json_value list)
+{
+    for (size_t i = 0; i < bh_json_count(list); i++) {
+        if (i > 0)
+            bh_buf_puts(out, ", ");
+        put_text(out, bh_json_at(list, i));
+    }
+}
+
+/* {"small":3,"large":1} as "small 3, large 1" */
+static void
+put_members(struct bh_buf *out, bh_json_value object)
+{
+    void *cursor = NULL;
+    const char *key;
+    bh_json_value value;
+    bool first = true;
+
+    while (bh_json_next(object, &cursor, &key, &value)) {
+        if (!first)
+            bh_buf_puts(out, ", ");
+        put_clean(out, key);
+        bh_buf_putc(out, ' ');
+        put_text(out, value);
+        first = false;
+    }
+}
+
+static void
+put_text(struct bh_buf *out, bh_json_value value)
+{
+    switch (bh_json_kind(value)) {
+    case BH_JSON_STRING:
+        put_clean(out, bh_json_text(value, ""));
+        break;
+    case BH_JSON_INTEGER:
+        bh_buf_put_i64(out, bh_json_integer(value, 0));
+        break;
+    case BH_JSON_BOOL:
+        bh_buf_puts(out, bh_json_truth(value) ? "yes" : "no");
+        break;
+    case BH_JSON_ARRAY:
+        put_list(out, value);
+        break;
+    case BH_JSON_OBJECT:
+        put_members(out, value);
+        break;
+    case BH_JSON_NULL:
+        break;
+    }
+}
+
+static void
+put_time(struct bh_buf *out, bh_json_value value)
+{
+    uint64_t at = bh_json_number(value, 0);
+
+    if (at > 0)
+        bh_time_put_utc(out, at);
+}
+
+/* parts / 4200 with at most three decimals, exactly when it can be */
+static void
+put_parts(struct bh_buf *out, bh_json_value value)
+{
+    uint64_t parts = bh_json_number(value, UINT64_MAX), thousandths;
+    char text[8];
+    size_t length = 3;
+
+    if (parts == UINT64_MAX)
+        return;
+    bh_buf_put_u64(out, parts / PARTS);
+    thousandths = (parts % PARTS * 1000 + PARTS / 2) / PARTS;
+    if (thousandths == 0 || thousandths > 999)
+        return;
+    snprintf(text, sizeof text, "%03u", (unsigned)thousandths);
+    while (length > 0 && text[length - 1] == '0')
+        length--;
+    bh_buf_printf(out, ".%.*s", (int)length, text);
+}
+
+static void
+put_mib(struct bh_buf *out, bh_json_value value)
+{
+    uint64_t mib = bh_json_number(value, 0);
+
+    if (mib == 0)
+        return;
+    if (mib % 1024 == 0)
+        bh_buf_printf(out, "%" PRIu64 "GiB", mib / 1024);
+    else
+        bh_buf_printf(out, "%" PRIu64 "MiB", mib);
+}
+
+/* A decimal number of any length as GPU-hours with three decimals. */
+static void
+put_gpu_time(struct bh_buf *out, bh_json_value value)
+{
+    const char *digits = bh_json_text(value, NULL);
+    unsigned __int128 part_ns = digits ? 0 : bh_json_number(value, 0);
+    const unsigned __int128 milli_hour = (unsigned __int128)PARTS * 3600 * 1000000;
+    uint64_t thousandths;
+
+    for (; digits && *digits >= '0' && *digits <= '9'; digits++)
+        part_ns = part_ns * 10 + (unsigned)(*digits - '0');
+    thousandths = (uint64_t)(part_ns / milli_hour);
+    bh_buf_printf(out, "%" PRIu64 ".%03" PRIu64, thousandths / 1000, thousandths % 1000);
+}
+
+static void
+put_runtime(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
+{
+    uint64_t from = bh_json_number(bh_json_get(job, "started_ns"), 0);
+    uint64_t to = bh_json_number(bh_json_get(job, "ended_ns"), 0);
+
+    if (from == 0)
+        return;
+    if (to == 0)
+        to = now_ns;
+    bh_time_put_span(out, to > from ? to - from : 0);
+}
+
+static void
+put_place(struct bh_buf *out, bh_json_value job)
+{
+    const char *node = bh_json_text(bh_json_get(job, "node"), "");
+    bh_json_value pieces = bh_json_get(job, "pieces");
+
+    put_clean(out, node);
+    if (*node && (bh_json_count(pieces) > 0 || *bh_json_text(pieces, "")))
+        bh_buf_putc(out, '/');
+    put_text(out, pieces);
+}
+
+/* Why it waits; for ended jobs how, with the exit status. */
+static void
+put_reason(struct bh_buf *out, bh_json_value job)
+{
+    const char *reason = bh_json_text(bh_json_get(job, "reason"), "");
+    const char *cause = bh_json_text(bh_json_get(job, "cause"), "");
+    int64_t status = bh_json_integer(bh_json_get(job, "exit_status"), -1);
+
+    if (!*reason || strcmp(reason, "none") == 0)
+        reason = cause;
+    bh_buf_puts(out, strcmp(reason, "none") == 0 ? "" : reason);
+    if (status > 0)
+        bh_buf_printf(out, "(%" PRId64 ")", status);
+}
+
+void
+bh_view_cell(struct bh_buf *out, const struct bh_column *column, bh_json_value object,
+             uint64_t now_ns)
+{
+    bh_json_value value = find(object, column->key);
+
+    switch (column->cell) {
+    case BH_CELL_TEXT:
+        put_text(out, value);
+        break;
+    case BH_CELL_TIME:
+        put_time(out, value);
+        break;
+    case BH_CELL_RUNTIME:
+        put_runtime(out, object, now_ns);
+        break;
+    case BH_CELL_PARTS:
+        put_parts(out, value);
+        break;
+    case BH_CELL_MIB:
+        put_mib(out, value);
+        break;
+    case BH_CELL_GPU_TIME:
+        put_gpu_time(out, value);
+        break;
+    case BH_CELL_PLACE:
+        put_place(out, object);
+        break;
+    case BH_CELL_REASON:
+        put_reason(out, object);
+        break;
+    case BH_CELL_COUNT:
+        bh_buf_put_u64(out, bh_json_count(value));
+        break;
+    }
+}
+
+/* The columns that are shown, in order; how many. */
+static uint32_t
+choose(const struct bh_view *view, bool wide, const struct bh_column *ret_chosen[])
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < view->count && count < BH_TABLE_COLUMNS_MAX; i++)
+        if (wide || !view->columns[i].wide)
+            ret_chosen[count++] = &view->columns[i];
+    return count;
+}
+
+void
+bh_view_table(struct bh_buf *out, const struct bh_view *view, const struct bh_view_style *style,
+              bh_json_value items)
+{
+    const struct bh_column *chosen[BH_TABLE_COLUMNS_MAX];
+    uint32_t columns = choose(view, style->wide, chosen);
+    BH_AUTO(bh_table_free) struct bh_table *table = bh_table_new(columns);
+    char memory[CELL_BYTES_MAX];
+
+    for (uint32_t c = 0; style->headers && c < columns; c++)
+        bh_table_put(table, chosen[c]->header);
+    for (size_t i = 0; i < bh_json_count(items); i++)
+        for (uint32_t c = 0; c < columns; c++) {
+            struct bh_buf cell;
+
+            bh_buf_init_fixed(&cell, memory, sizeof memory);
+            bh_view_cell(&cell, chosen[c], bh_json_at(items, i), style->now_ns);
+            bh_table_put(table, bh_buf_text(&cell) ? bh_buf_text(&cell) : "(too long)");
+        }
+    bh_table_render(table, out);
+}
+
+/* "submitted_ns" as "Submitted", padded */
+static void
+put_label(struct bh_buf *out, const char *key, uint32_t depth)
+{
+    size_t length = strlen(key);
+    bool is_time = length > 3 && strcmp(key + length - 3, "_ns") == 0;
+
+    length -= is_time ? 3 : 0;
+    for (uint32_t i = 0; i < depth * 2; i++)
+        bh_buf_putc(out, ' ');
+    for (size_t i = 0; i < length; i++) {
+        char c = key[i] == '_' ? ' ' : key[i];
+
+        bh_buf_putc(out, i == 0 && c >= 'a' && c <= 'z' ? (char)(c - 32) : c);
+    }
+    bh_buf_putc(out, ':');
+    for (size_t i = length + depth * 2; i < 16; i++)
+        bh_buf_putc(out, ' ');
+    bh_buf_putc(out, ' ');
+}
+
+static void describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t depth);
+
+static bool
+holds_objects(bh_json_value list)
+{
+    return bh_json_kind(list) == BH_JSON_ARRAY
+        && bh_json_kind(bh_json_at(list, 0)) == BH_JSON_OBJECT;
+}
+
+static bool
+is_empty(bh_json_value value)
+{
+    const char *text = bh_json_text(value, NULL);
+
+    return bh_json_kind(value) == BH_JSON_NULL || (text && !*text)
+        || (bh_json_kind(value) == BH_JSON_ARRAY && bh_json_count(value) == 0);
+}
+
+static void
+describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64_t now_ns,
+                uint32_t depth)
+{
+    size_t length = strlen(key);
+    bool is_time = length > 3 && strcmp(key + length - 3, "_ns") == 0;
+
+    if (is_empty(value) || (is_time && bh_json_number(value, 1) == 0))
+        return;
+    put_label(out, key, depth);
+    if (bh_json_kind(value) == BH_JSON_OBJECT && depth < DESCRIBE_DEPTH_MAX) {
+        bh_buf_putc(out, '\n');
+        describe(out, value, now_ns, depth + 1);
+        return;
+    }
+    if (is_time && bh_json_number(value, 0) > 1000000 * BH_NS_PER_S)
+        bh_time_put_utc(out, bh_json_number(value, 0));
+    else if (is_time)
+        bh_time_put_span(out, bh_json_number(value, 0));
+    else if (!holds_objects(value))
+        put_text(out, value);
+    bh_buf_putc(out, '\n');
+    for (size_t i = 0; holds_objects(value) && i < bh_json_count(value); i++)
+        describe(out, bh_json_at(value, i), now_ns, depth + 1);
+}
+
+static void
+describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t depth)
+{
+    void *cursor = NULL;
+    const char *key;
+    bh_json_value member;
+
+    while (bh_json_next(value, &cursor, &key, &member))
+        describe_member(out, key, member, now_ns, depth);
+}
+
+void
+bh_view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns)
+{
+    describe(out, value, now_ns, 0);
+}

@@ -1,0 +1,52 @@
+#ifndef BH_CLI_VIEW_H
+#define BH_CLI_VIEW_H
+
+#include "base/buf.h"
+#include "base/json.h"
+
+/* Which members of an object of the API stand in which column of a table. */
+
+enum bh_cell {
+    BH_CELL_TEXT,    /* strings as they are, lists joined, true and false as yes and no */
+    BH_CELL_TIME,    /* nanoseconds since the epoch: UTC */
+    BH_CELL_RUNTIME, /* of a job: from its start to its end or to now */
+    BH_CELL_PARTS,   /* parts of a GPU, as GPUs: 2100 is 0.5 */
+    BH_CELL_MIB,     /* MiB, as GiB when whole */
+    BH_CELL_GPU_TIME,/* part-nanoseconds, as GPU-hours */
+    BH_CELL_PLACE,   /* of a job: node and pieces */
+    BH_CELL_REASON,  /* of a job: why it waits or how it ended */
+    BH_CELL_COUNT    /* how many items a list has */
+};
+
+struct bh_column {
+    const char *header, *key; /* key: "name" or, inside an object, "limit.gpu" */
+    enum bh_cell cell;
+    bool wide;                /* only with -o wide */
+};
+
+struct bh_view {
+    const struct bh_column *columns;
+    uint32_t count;
+};
+
+struct bh_view_style {
+    bool wide, headers;
+    uint64_t now_ns;
+};
+
+/* Append a table of the objects in `items`, an array. */
+void bh_view_table(struct bh_buf *out, const struct bh_view *view,
+                   const struct bh_view_style *style, bh_json_value items);
+
+/* Append one cell of `object`. */
+void bh_view_cell(struct bh_buf *out, const struct bh_column *column, bh_json_value object,
+                  uint64_t now_ns);
+
+/* Append everything in `value` as lines of "Key:  value", nested ones indented: the
+ * description of an object.  Keys that end in _ns are shown as times. */
+void bh_view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns);
+
+/* "3s", "3m05s", "2h07m", "4d01h" */
+void bh_view_span(struct bh_buf *out, uint64_t span_ns);
+
+#endif

@@ -1,0 +1,436 @@
+#include "daemon/apply.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+
+enum { PLAN_MAX = 2048, PLAN_TEXT_MAX = 1 << 20 };
+
+/* One change: the event, and the name whose id it uses (made when it is run). */
+struct change {
+    struct bh_event event;
+    enum bh_name_kind kind;
+    const char *name;
+    bool is_new, drop;
+};
+
+struct bh_plan {
+    struct change changes[PLAN_MAX];
+    uint32_t count;
+    uint32_t next_id[BH_NAME_KINDS]; /* ids that new names will get */
+    const char *new_names[BH_NAME_KINDS][PLAN_MAX];
+    uint32_t new_counts[BH_NAME_KINDS];
+    struct bh_arena *arena;
+    struct bh_buf text;
+};
+
+void
+bh_plan_free(struct bh_plan *plan)
+{
+    if (!plan)
+        return;
+    bh_arena_free(plan->arena);
+    bh_buf_fini(&plan->text);
+    free(plan);
+}
+
+const char *
+bh_plan_text(struct bh_plan *plan)
+{
+    const char *text = bh_buf_text(&plan->text);
+
+    return text ? text : "";
+}
+
+/* The id that `name` has now, had before, or will get from this plan. */
+static uint32_t
+planned_id(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
+           const char *name, bool *ret_new)
+{
+    uint32_t id = 1;
+    const char *known;
+
+    *ret_new = false;
+    for (; (known = bh_catalog_name_of(core->catalog, kind, id)); id++)
+        if (strcmp(known, name) == 0)
+            return id;
+    for (uint32_t i = 0; i < plan->new_counts[kind]; i++)
+        if (strcmp(plan->new_names[kind][i], name) == 0)
+            return id + i;
+    BH_ASSERT(plan->new_counts[kind] < PLAN_MAX);
+    plan->new_names[kind][plan->new_counts[kind]] = name;
+    *ret_new = true;
+    return id + plan->new_counts[kind]++;
+}
+
+static struct change *
+add_change(struct bh_plan *plan, enum bh_name_kind kind, const char *name, const char *what)
+{
+    static const char *const nouns[BH_NAME_KINDS] = { "tenant", "sku", "principal", "node",
+                                                      "gpu" };
+    struct change *change;
+
+    if (plan->count == PLAN_MAX)
+        return NULL;
+    change = &plan->changes[plan->count++];
+    *change = (struct change){ .kind = kind, .name = bh_arena_strdup(plan->arena, name) };
+    bh_buf_printf(&plan->text, "%s %s: %s\n", nouns[kind], name, what);
+    return change;
+}
+
+static uint64_t
+parts_of(const char *amount, uint64_t otherwise)
+{
+    struct bh_err err;
+    uint64_t parts;
+
+    if (!amount)
+        return otherwise;
+    return bh_parse_parts(amount, BH_GPU_PARTS, &parts, &err) == BH_OK ? parts : otherwise;
+}
+
+static uint32_t
+parent_of(struct bh_plan *plan, const struct bh_core *core, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    bool ignored;
+
+    if (!slash)
+        return 0;
+    return planned_id(plan, core, BH_NAME_TENANT,
+                      bh_arena_strndup(plan->arena, path, (size_t)(slash - path)), &ignored);
+}
+
+static void
+fill_tenant(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
+            struct bh_ev_tenant *ret_tenant, bool *ret_new)
+{
+    const struct bh_site_sku_limit *limits = from->sku_limits.items;
+    bool ignored;
+
+    *ret_tenant = (struct bh_ev_tenant){
+        .tenant = { planned_id(plan, core, BH_NAME_TENANT, from->name, ret_new) },
+        .kind = bh_site_tenant_kind(from),
+        .boundary = from->boundary,
+        .dedicated_nodes = from->dedicated_nodes,
+        .limit = parts_of(from->limit, BH_UNLIMITED),
+        .guarantee = parts_of(from->guarantee, 0),
+    };
+    ret_tenant->parent.v = parent_of(plan, core, from->name);
+    for (uint32_t i = 0; i < from->sku_limits.count && i < BH_TENANT_SKUS_MAX; i++)
+        ret_tenant->skus[ret_tenant->sku_count++] = (struct bh_sku_limit){
+            { planned_id(plan, core, BH_NAME_SKU, limits[i].sku, &ignored) }, limits[i].count
+        };
+}
+
+static bool
+same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
+{
+    return a->parent.v == b->parent.v && a->kind == b->kind && a->boundary == b->boundary
+           && a->dedicated_nodes == b->dedicated_nodes && a->limit == b->limit
+           && a->guarantee == b->guarantee && a->sku_count == b->sku_count
+           && memcmp(a->skus, b->skus, a->sku_count * sizeof a->skus[0]) == 0;
+}
+
+static bh_rc
+plan_full(struct bh_err *err)
+{
+    return bh_err_set(err, BH_FULL, "the file changes more than %d objects at once", PLAN_MAX);
+}
+
+static bh_rc
+plan_tenants(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site,
+             struct bh_err *err)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+
+    for (uint32_t i = 0; i < site->tenants.count; i++) {
+        struct bh_ev_tenant wanted;
+        struct bh_tenant_view present;
+        struct change *change;
+        bool is_new, known;
+
+        fill_tenant(plan, core, &tenants[i], &wanted, &is_new);
+        known = !is_new
+                && bh_view_tenant(core->state.engine, wanted.tenant, bh_core_now(core), &present);
+        if (known && same_tenant(&wanted, &present.settings))
+            continue;
+        change = add_change(plan, BH_NAME_TENANT, tenants[i].name, known ? "changed" : "created");
+        if (!change)
+            return plan_full(err);
+        change->is_new = !known;
+        change->event = (struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = wanted };
+    }
+    return BH_OK;
+}
+
+static void
+fill_sku(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_sku *from,
+         struct bh_ev_sku *ret_sku, bool *ret_new)
+{
+    const struct bh_site_sku_model *models = from->models.items;
+
+    *ret_sku = (struct bh_ev_sku){
+        .sku = { planned_id(plan, core, BH_NAME_SKU, from->name, ret_new) },
+        .grade = from->grade,
+    };
+    for (uint32_t i = 0; i < from->models.count && i < BH_SKU_MODELS_MAX; i++) {
+        enum bh_gpu_model model = bh_model_find(models[i].model);
+        const struct bh_profile *profile = bh_profile_find(model, models[i].profile);
+
+        ret_sku->models[ret_sku->model_count++] = (struct bh_sku_model){
+            model, profile ? profile->id.v : BH_PROFILE_WHOLE.v
+        };
+    }
+}
+
+static bh_rc
+plan_skus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site,
+          struct bh_err *err)
+{
+    const struct bh_site_sku *skus = site->skus.items;
+
+    for (uint32_t i = 0; i < site->skus.count; i++) {
+        struct bh_ev_sku wanted, present;
+        struct change *change;
+        bool is_new, known;
+
+        fill_sku(plan, core, &skus[i], &wanted, &is_new);
+        known = !is_new && bh_view_sku(core->state.engine, wanted.sku, &present);
+        if (known && present.grade == wanted.grade && present.model_count == wanted.model_count
+            && memcmp(present.models, wanted.models,
+                      wanted.model_count * sizeof wanted.models[0]) == 0)
+            continue;
+        change = add_change(plan, BH_NAME_SKU, skus[i].name, known ? "changed" : "created");
+        if (!change)
+            return plan_full(err);
+        change->is_new = !known;
+        change->event = (struct bh_event){ .kind = BH_EV_SKU, .u.sku = wanted };
+    }
+    return BH_OK;
+}
+
+/* Principals have no engine event: only their names are kept. */
+static bh_rc
+plan_principals(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+                struct bh_err *err)
+{
+    const struct bh_site_principal *principals = site->principals.items;
+
+    for (uint32_t i = 0; i < site->principals.count; i++) {
+        struct change *change;
+
+        if (bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, principals[i].name))
+            continue;
+        change = add_change(plan, BH_NAME_PRINCIPAL, principals[i].name, "created");
+        if (!change)
+            return plan_full(err);
+        change->is_new = true;
+    }
+    return BH_OK;
+}
+
+static bool
+site_names_tenant(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+
+    for (uint32_t i = 0; i < site->tenants.count; i++)
+        if (strcmp(tenants[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool
+site_names_sku(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_sku *skus = site->skus.items;
+
+    for (uint32_t i = 0; i < site->skus.count; i++)
+        if (strcmp(skus[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool
+site_names_principal(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_principal *principals = site->principals.items;
+
+    for (uint32_t i = 0; i < site->principals.count; i++)
+        if (strcmp(principals[i].name, name) == 0)
+            return true;
+    return strcmp(name, "root") == 0;
+}
+
+static bh_rc
+plan_removals(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
+              bool (*named)(const struct bh_site *site, const char *name),
+              const struct bh_site *site)
+{
+    uint32_t cursor = 0, id, first = plan->count;
+    const char *name;
+
+    while ((name = bh_catalog_next(core->catalog, kind, &cursor, &id))) {
+        struct change *change;
+
+        if (named(site, name))
+            continue;
+        change = add_change(plan, kind, name, "removed");
+        if (!change)
+            return BH_FULL;
+        change->drop = true;
+        if (kind == BH_NAME_TENANT)
+            change->event = (struct bh_event){ .kind = BH_EV_TENANT_REMOVE,
+                                               .u.tenant.tenant = { id } };
+        else if (kind == BH_NAME_SKU)
+            change->event = (struct bh_event){ .kind = BH_EV_SKU_REMOVE, .u.sku.sku = { id } };
+    }
+    /* children were named after their parents: remove in the other direction */
+    for (uint32_t a = first, b = plan->count; a + 1 < b; a++, b--) {
+        struct change kept = plan->changes[a];
+
+        plan->changes[a] = plan->changes[b - 1];
+        plan->changes[b - 1] = kept;
+    }
+    return BH_OK;
+}
+
+void
+bh_site_gpu_flags(const struct bh_site *site, const char *uuid, bool *ret_managed,
+                  bool *ret_cordoned)
+{
+    const struct bh_site_gpu *gpus = site->gpus.items;
+
+    *ret_managed = *ret_cordoned = false;
+    for (uint32_t i = 0; i < site->gpus.count; i++)
+        if (strcmp(gpus[i].uuid, "all") == 0 || strcmp(gpus[i].uuid, uuid) == 0) {
+            *ret_managed = gpus[i].managed;
+            *ret_cordoned = gpus[i].cordoned;
+        }
+}
+
+static bh_rc
+plan_gpus(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+          struct bh_err *err)
+{
+    struct bh_gpu_view view;
+    uint32_t cursor = 0;
+
+    while (bh_view_next_gpu(core->state.engine, &cursor, &view)) {
+        const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view.gpu.v);
+        struct change *change;
+        bool managed, cordoned;
+
+        bh_site_gpu_flags(site, uuid, &managed, &cordoned);
+        if (managed == view.managed && cordoned == view.cordoned)
+            continue;
+        change = add_change(plan, BH_NAME_GPU, uuid, managed ? "managed" : "left alone");
+        if (!change)
+            return plan_full(err);
+        change->event = (struct bh_event){
+            .kind = BH_EV_GPU,
+            .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
+                       .managed = managed, .cordoned = cordoned, .fenced = view.fenced,
+                       .mig_capable = view.model != BH_GPU_MODEL_NONE },
+        };
+    }
+    return BH_OK;
+}
+
+/* All events on a copy: the file is applied wholly or not at all. */
+static bh_rc
+rehearse(const struct bh_plan *plan, const struct bh_core *core, struct bh_err *err)
+{
+    struct bh_step *step = calloc(1, sizeof *step);
+    struct bh_state copy;
+    bh_rc rc = BH_OK;
+
+    BH_ASSERT(step);
+    bh_state_copy(&core->state, &copy);
+    for (uint32_t i = 0; i < plan->count && rc == BH_OK; i++) {
+        struct bh_event event = plan->changes[i].event;
+
+        if (event.kind == BH_EV_TICK)
+            continue;
+        event.now_ns = bh_core_now(core);
+        event.seq = core->journal.next_seq + i;
+        rc = bh_state_step(&copy, &event, step);
+        if (rc != BH_OK)
+            bh_err_set(err, rc, "%s: refused (%s)", plan->changes[i].name,
+                       bh_reason_names[step->verdict.code]);
+    }
+    bh_state_fini(&copy);
+    free(step);
+    return rc;
+}
+
+bh_rc
+bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **ret_plan,
+             struct bh_err *err)
+{
+    BH_AUTO(bh_plan_free) struct bh_plan *plan = calloc(1, sizeof *plan);
+    bh_rc rc;
+
+    BH_ASSERT(plan);
+    plan->arena = bh_arena_new(PLAN_TEXT_MAX);
+    bh_buf_init(&plan->text, PLAN_TEXT_MAX);
+    rc = plan_skus(plan, core, site, err);
+    if (rc == BH_OK)
+        rc = plan_tenants(plan, core, site, err);
+    if (rc == BH_OK)
+        rc = plan_principals(plan, core, site, err);
+    if (rc == BH_OK)
+        rc = plan_gpus(plan, core, site, err);
+    if (rc == BH_OK
+        && (plan_removals(plan, core, BH_NAME_TENANT, site_names_tenant, site) != BH_OK
+            || plan_removals(plan, core, BH_NAME_PRINCIPAL, site_names_principal, site) != BH_OK
+            || plan_removals(plan, core, BH_NAME_SKU, site_names_sku, site) != BH_OK))
+        rc = plan_full(err);
+    if (rc == BH_OK)
+        rc = rehearse(plan, core, err);
+    if (rc == BH_OK)
+        *ret_plan = bh_steal(&plan);
+    return rc;
+}
+
+static bh_rc
+run_change(const struct change *change, struct bh_core *core, const struct bh_entry *entry,
+           struct bh_err *err)
+{
+    struct bh_event event = change->event;
+    uint32_t id;
+    bh_rc rc = bh_core_begin(core, err);
+
+    if (rc == BH_OK && change->is_new)
+        rc = bh_catalog_name(core->catalog, change->kind, change->name, &id, err);
+    if (rc == BH_OK && event.kind != BH_EV_TICK)
+        rc = bh_core_step(core, entry, &event, err);
+    if (rc == BH_OK && change->drop)
+        rc = bh_catalog_drop(core->catalog, change->kind,
+                             bh_catalog_find(core->catalog, change->kind, change->name), err);
+    return rc;
+}
+
+bh_rc
+bh_plan_run(struct bh_plan *plan, struct bh_core *core, const struct bh_entry *entry,
+            const char *text, struct bh_err *err)
+{
+    struct bh_digest digest;
+    struct bh_entry summary = *entry;
+    bh_rc rc = BH_OK;
+
+    core->crypto->sha256(text, strlen(text), "", 0, digest.bytes);
+    summary.text = digest.bytes;
+    for (uint32_t i = 0; i < plan->count && rc == BH_OK; i++)
+        rc = run_change(&plan->changes[i], core, entry, err);
+    if (rc == BH_OK)
+        rc = bh_core_note(core, &summary, BH_OK, err);
+    if (rc == BH_OK)
+        rc = bh_catalog_set_site(core->catalog, text, &digest, err);
+    core->catalog_changed = true;
+    return rc;
+}

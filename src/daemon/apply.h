@@ -1,0 +1,31 @@
+#ifndef BH_DAEMON_APPLY_H
+#define BH_DAEMON_APPLY_H
+
+#include "daemon/core.h"
+
+/* Applying a site file: what it says against what is in force becomes a list of engine
+ * events, tried as a whole on a copy of the engine before the first one is recorded.
+ * So a file is applied wholly or not at all. */
+struct bh_plan;
+
+/* The changes from the present site to `site` (checked by bh_site_check).
+ *   BH_CONFLICT  the engine refuses a change; the message names the entry
+ *   BH_FULL      more changes than one plan holds */
+BH_MUST_USE bh_rc bh_plan_make(struct bh_core *core, const struct bh_site *site,
+                               struct bh_plan **ret_plan, struct bh_err *err);
+void bh_plan_free(struct bh_plan *plan);
+BH_AUTO_DEFINE(struct bh_plan *, bh_plan_free)
+
+/* One line a change: "tenant acme/vision: created". */
+const char *bh_plan_text(struct bh_plan *plan);
+
+/* Record and take every change; `text` is the file's canonical text. */
+BH_MUST_USE bh_rc bh_plan_run(struct bh_plan *plan, struct bh_core *core,
+                              const struct bh_entry *entry, const char *text,
+                              struct bh_err *err);
+
+/* Whether the present site file marks the GPU managed, and cordoned. */
+void bh_site_gpu_flags(const struct bh_site *site, const char *uuid, bool *ret_managed,
+                       bool *ret_cordoned);
+
+#endif

@@ -1,0 +1,291 @@
+#include "daemon/catalog.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "daemon/directory.h"
+
+struct name {
+    char *text;
+    bool gone;
+};
+
+/* Names of one kind; the id is the position, and position 0 stays empty. */
+struct names {
+    struct name *items;
+    uint32_t count, room;
+};
+
+struct bh_catalog {
+    /* owner thread */
+    struct bh_store store;
+    struct names names[BH_NAME_KINDS];
+    struct bh_arena *site_arena;
+    struct bh_site site;
+    char *site_text;
+    /* shared, under mutex */
+    pthread_mutex_t mutex;
+    struct bh_published *published;
+};
+
+enum { SITE_ARENA_MAX = 16 << 20 };
+
+struct bh_catalog *
+bh_catalog_new(struct bh_store store)
+{
+    struct bh_catalog *catalog = calloc(1, sizeof *catalog);
+
+    BH_ASSERT(catalog);
+    catalog->store = store;
+    catalog->site_arena = bh_arena_new(SITE_ARENA_MAX);
+    catalog->site_text = strdup("");
+    pthread_mutex_init(&catalog->mutex, NULL);
+    return catalog;
+}
+
+static void
+names_clear(struct names *names)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        free(names->items[i].text);
+    free(names->items);
+    *names = (struct names){ 0 };
+}
+
+void
+bh_catalog_free(struct bh_catalog *catalog)
+{
+    if (!catalog)
+        return;
+    for (int kind = 0; kind < BH_NAME_KINDS; kind++)
+        names_clear(&catalog->names[kind]);
+    bh_published_put(catalog->published);
+    bh_arena_free(catalog->site_arena);
+    free(catalog->site_text);
+    pthread_mutex_destroy(&catalog->mutex);
+    free(catalog);
+}
+
+/* The slot of an id, growing up to it. */
+static struct name *
+slot_of(struct names *names, uint32_t id)
+{
+    while (id >= names->room) {
+        uint32_t room = names->room ? 2 * names->room : 64;
+
+        names->items = realloc(names->items, room * sizeof *names->items);
+        BH_ASSERT(names->items);
+        memset(names->items + names->room, 0, (room - names->room) * sizeof *names->items);
+        names->room = room;
+    }
+    if (id >= names->count)
+        names->count = id + 1;
+    return &names->items[id];
+}
+
+static bool
+see_name(void *self, const struct bh_name_row *row)
+{
+    struct bh_catalog *catalog = self;
+    struct name *slot = slot_of(&catalog->names[row->kind], row->id);
+
+    free(slot->text);
+    slot->text = strdup(row->name);
+    slot->gone = row->gone;
+    return true;
+}
+
+static bh_rc
+parse_site(struct bh_catalog *catalog, const char *text, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    bh_arena_reset(catalog->site_arena);
+    catalog->site = (struct bh_site){ 0 };
+    if (text[0])
+        rc = bh_json_decode(text, strlen(text), &bh_site_fields, &catalog->site,
+                            catalog->site_arena, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "site file in the store");
+    free(catalog->site_text);
+    catalog->site_text = strdup(text);
+    return BH_OK;
+}
+
+static bh_rc
+load_site(struct bh_catalog *catalog, struct bh_arena *arena, struct bh_err *err)
+{
+    const char *hex, *text = "";
+    struct bh_digest digest;
+    bh_rc rc = catalog->store.ops->get_meta(catalog->store.self, "site", arena, &hex, err);
+
+    if (rc == BH_NOT_FOUND)
+        return parse_site(catalog, "", err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
+        return bh_err_set(err, BH_CONFLICT, "the store's site digest is damaged");
+    rc = catalog->store.ops->get_text(catalog->store.self, &digest, arena, &text, err);
+    return rc == BH_OK ? parse_site(catalog, text, err) : rc;
+}
+
+bh_rc
+bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(SITE_ARENA_MAX);
+    bh_rc rc;
+
+    for (int kind = 0; kind < BH_NAME_KINDS; kind++)
+        names_clear(&catalog->names[kind]);
+    rc = catalog->store.ops->list_names(catalog->store.self, see_name, catalog, err);
+    if (rc == BH_OK)
+        rc = load_site(catalog, arena, err);
+    if (rc == BH_OK)
+        bh_catalog_publish(catalog);
+    return rc;
+}
+
+static struct name *
+find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text,
+          uint32_t *ret_id)
+{
+    const struct names *names = &catalog->names[kind];
+
+    for (uint32_t id = 1; id < names->count; id++)
+        if (names->items[id].text && strcmp(names->items[id].text, text) == 0) {
+            *ret_id = id;
+            return &names->items[id];
+        }
+    return NULL;
+}
+
+bh_rc
+bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind, const char *text,
+                uint32_t *ret_id, struct bh_err *err)
+{
+    struct bh_name_row row = { .kind = kind, .name = text };
+    struct name *slot = find_name(catalog, kind, text, &row.id);
+    bh_rc rc;
+
+    if (slot && !slot->gone) {
+        *ret_id = row.id;
+        return BH_OK;
+    }
+    if (!slot)
+        row.id = catalog->names[kind].count ? catalog->names[kind].count : 1;
+    rc = catalog->store.ops->put_name(catalog->store.self, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    see_name(catalog, &row);
+    *ret_id = row.id;
+    return BH_OK;
+}
+
+uint32_t
+bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text)
+{
+    uint32_t id;
+    const struct name *slot = find_name(catalog, kind, text, &id);
+
+    return slot && !slot->gone ? id : 0;
+}
+
+const char *
+bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id)
+{
+    const struct names *names = &catalog->names[kind];
+
+    return id < names->count ? names->items[id].text : NULL;
+}
+
+const char *
+bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t *cursor,
+                uint32_t *ret_id)
+{
+    const struct names *names = &catalog->names[kind];
+
+    while (++*cursor < names->count) {
+        const struct name *slot = &names->items[*cursor];
+
+        if (slot->text && !slot->gone) {
+            *ret_id = *cursor;
+            return slot->text;
+        }
+    }
+    return NULL;
+}
+
+bh_rc
+bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
+                struct bh_err *err)
+{
+    struct name *slot = slot_of(&catalog->names[kind], id);
+    struct bh_name_row row = { .kind = kind, .id = id, .name = slot->text, .gone = true };
+    bh_rc rc = catalog->store.ops->put_name(catalog->store.self, &row, err);
+
+    if (rc == BH_OK)
+        slot->gone = true;
+    return rc;
+}
+
+const struct bh_site *
+bh_catalog_site(const struct bh_catalog *catalog)
+{
+    return &catalog->site;
+}
+
+const char *
+bh_catalog_site_text(const struct bh_catalog *catalog)
+{
+    return catalog->site_text;
+}
+
+bh_rc
+bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct bh_digest *digest,
+                    struct bh_err *err)
+{
+    char hex[65];
+    struct bh_buf buf;
+    bh_rc rc = catalog->store.ops->put_text(catalog->store.self, digest, text, strlen(text), err);
+
+    bh_buf_init_fixed(&buf, hex, sizeof hex);
+    bh_buf_put_hex(&buf, digest->bytes, sizeof digest->bytes);
+    if (rc == BH_OK)
+        rc = catalog->store.ops->put_meta(catalog->store.self, "site", bh_buf_text(&buf), err);
+    return rc == BH_OK ? parse_site(catalog, text, err) : rc;
+}
+
+void
+bh_catalog_publish(struct bh_catalog *catalog)
+{
+    struct bh_published *fresh = bh_published_new(catalog), *old;
+
+    pthread_mutex_lock(&catalog->mutex);
+    old = catalog->published;
+    catalog->published = fresh;
+    pthread_mutex_unlock(&catalog->mutex);
+    bh_published_put(old);
+}
+
+const struct bh_directory *
+bh_catalog_get(struct bh_catalog *catalog)
+{
+    const struct bh_directory *directory;
+
+    pthread_mutex_lock(&catalog->mutex);
+    directory = bh_published_get(catalog->published);
+    pthread_mutex_unlock(&catalog->mutex);
+    return directory;
+}
+
+void
+bh_catalog_put(struct bh_catalog *catalog, const struct bh_directory *directory)
+{
+    bh_published_put(bh_published_of(directory));
+}

@@ -1,0 +1,58 @@
+#ifndef BH_DAEMON_CATALOG_H
+#define BH_DAEMON_CATALOG_H
+
+#include "base/arena.h"
+#include "model/site.h"
+#include "policy/directory.h"
+#include "ports/store.h"
+
+/* Names and numbers: which id each tenant, SKU, principal, node and GPU has, and the
+ * directory that workers read.
+ *
+ * The owner changes names inside its transaction; after the commit it publishes a new
+ * directory, which lives until the last reader has given it back. */
+struct bh_catalog;
+
+BH_MUST_USE struct bh_catalog *bh_catalog_new(struct bh_store store);
+void bh_catalog_free(struct bh_catalog *catalog);
+
+/* Forget everything and read names and the site file from the store. */
+BH_MUST_USE bh_rc bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err);
+
+/* The id of a name: the one it has, or had, else the next free one, which is put into
+ * the open transaction.  `ret_new` may be NULL. */
+BH_MUST_USE bh_rc bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind,
+                                  const char *name, uint32_t *ret_id, struct bh_err *err);
+
+/* The id of a name that is in use, or 0. */
+uint32_t bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind,
+                         const char *name);
+
+/* The name of an id, in use or not; NULL when it was never given. */
+const char *bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind,
+                               uint32_t id);
+
+/* Walk the names in use: start with *cursor = 0; NULL at the end. */
+const char *bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind,
+                            uint32_t *cursor, uint32_t *ret_id);
+
+/* The name is not in use any more; its id stays taken. */
+BH_MUST_USE bh_rc bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind,
+                                  uint32_t id, struct bh_err *err);
+
+/* The site file in force (never NULL) and its canonical text ("" before the first). */
+const struct bh_site *bh_catalog_site(const struct bh_catalog *catalog);
+const char *bh_catalog_site_text(const struct bh_catalog *catalog);
+
+/* Put a new site file into the open transaction; in force at once for the owner. */
+BH_MUST_USE bh_rc bh_catalog_set_site(struct bh_catalog *catalog, const char *text,
+                                      const struct bh_digest *digest, struct bh_err *err);
+
+/* Make the present names and site visible to workers. */
+void bh_catalog_publish(struct bh_catalog *catalog);
+
+/* Any thread: the directory last published; give each back. */
+const struct bh_directory *bh_catalog_get(struct bh_catalog *catalog);
+void bh_catalog_put(struct bh_catalog *catalog, const struct bh_directory *directory);
+
+#endif

@@ -1,0 +1,273 @@
+#include "daemon/command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "daemon/apply.h"
+#include "daemon/submit.h"
+#include "daemon/tokens.h"
+#include "policy/explain.h"
+#include "policy/operations.h"
+
+struct bh_entry
+bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant_id tenant,
+                 struct bh_verdict verdict)
+{
+    struct bh_entry entry = {
+        .actor = { .id = caller->subject.principal.v,
+                   .via = (enum bh_via)caller->via,
+                   .uid = caller->via == BH_VIA_PEER ? caller->subject.uid : 0 },
+        .dec = { .allow = verdict.allow, .rule = verdict.rule },
+        .phase = BH_PHASE_INTENT,
+        .tenant = tenant.v,
+        .req = caller->request_id,
+        .verb = bh_operation_get(op)->verb,
+    };
+
+    if (caller->token)
+        snprintf(entry.actor.token, sizeof entry.actor.token, "%s", caller->token);
+    if (!entry.verb[0])
+        entry.verb = bh_operation_get(op)->name;
+    return entry;
+}
+
+bh_rc
+bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
+                struct bh_denial denial, struct bh_err *err)
+{
+    const char *path = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
+    const char *role = bh_authz_role_for(denial.verb);
+    struct bh_entry entry =
+        bh_command_entry(&command->caller, command->op, tenant, denial.verdict);
+    struct bh_err ignored;
+
+    entry.phase = BH_PHASE_EVENT;
+    entry.verb = denial.verb;
+    if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
+        return bh_err_set(err, BH_IO, "the denial could not be recorded: %.160s", ignored.msg);
+    bh_err_set(err, BH_DENIED, "%s may not %s on %s",
+               command->caller.name ? command->caller.name : "the caller", denial.verb,
+               path ? path : "the site");
+    return bh_err_hint(err, "it takes the role %s there, bound in the site file",
+                       role ? role : "admin");
+}
+
+bh_rc
+bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
+                   const struct bh_reason *reason, struct bh_err *err)
+{
+    const struct bh_directory *dir = bh_catalog_get(core->catalog);
+    struct bh_explain how = { .dir = dir, .all = true, .now_ns = bh_core_now(core) };
+    struct bh_entry event = *entry;
+    struct bh_err ignored;
+    struct bh_buf text;
+
+    event.phase = BH_PHASE_EVENT;
+    bh_err_set(err, rc, "refused");
+    bh_buf_init_fixed(&text, err->msg, sizeof err->msg);
+    bh_explain_sentence(&text, &how, reason);
+    bh_buf_text(&text);
+    bh_buf_init_fixed(&text, err->hint, sizeof err->hint);
+    bh_explain_next(&text, &how, reason);
+    bh_buf_text(&text);
+    bh_catalog_put(core->catalog, dir);
+    if (bh_core_note(core, &event, rc, &ignored) != BH_OK)
+        return bh_err_set(err, BH_IO, "the refusal could not be recorded: %.160s", ignored.msg);
+    return rc;
+}
+
+struct bh_verdict
+bh_command_authz(struct bh_core *core, const struct bh_command *command, const char *verb,
+                 bh_tenant_id tenant)
+{
+    const struct bh_directory *dir = bh_catalog_get(core->catalog);
+    struct bh_verdict verdict = bh_authz_check(dir, &command->caller.subject, verb, tenant);
+
+    bh_catalog_put(core->catalog, dir);
+    return verdict;
+}
+
+static bh_rc
+ended_or_unknown(struct bh_core *core, bh_job_id job, struct bh_err *err)
+{
+    if (job.v == 0 || job.v >= core->next_job)
+        return bh_err_set(err, BH_NOT_FOUND, "job %" PRIu64 " does not exist", job.v);
+    return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already", job.v);
+}
+
+/* CANCEL and RELEASE: one's own jobs, or anybody's with job.cancel.any. */
+static bh_rc
+change_job(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+           struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_event event = { .kind = command->op == BH_OP_JOB_CANCEL ? BH_EV_CANCEL
+                                                                      : BH_EV_RELEASE,
+                              .u.job.job = command->job };
+    const char *verb = "job.cancel";
+    struct bh_verdict verdict;
+    struct bh_job_view view;
+    struct bh_entry entry;
+    bh_rc rc;
+
+    if (!bh_view_job(core->state.engine, command->job, &view))
+        return ended_or_unknown(core, command->job, err);
+    if (!bh_same(view.principal, command->caller.subject.principal))
+        verb = "job.cancel.any";
+    verdict = bh_command_authz(core, command, verb, view.tenant);
+    if (!verdict.allow)
+        return bh_command_deny(core, command, view.tenant,
+                               (struct bh_denial){ verb, verdict }, err);
+    entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
+    entry.verb = command->op == BH_OP_JOB_CANCEL ? "job.cancel" : "job.release";
+    entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
+    rc = bh_core_step(core, &entry, &event, err);
+    if (rc == BH_CONFLICT || rc == BH_NOT_FOUND)
+        return bh_command_refusal(core, &entry, rc, &core->step.verdict, err);
+    ret_answer->job = command->job;
+    ret_answer->state = BH_JOB_CANCELLED;
+    if (bh_view_job(core->state.engine, command->job, &view))
+        ret_answer->state = view.state;
+    return rc;
+}
+
+static bh_rc
+apply_site(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+           struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_verdict verdict =
+        bh_command_authz(core, command, "site.apply", (bh_tenant_id){ 0 });
+    BH_AUTO(bh_plan_free) struct bh_plan *plan = NULL;
+    struct bh_entry entry;
+    bh_rc rc;
+
+    if (!verdict.allow)
+        return bh_command_deny(core, command, (bh_tenant_id){ 0 },
+                               (struct bh_denial){ "site.apply", verdict }, err);
+    entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
+    entry.obj = (struct bh_record_object){ .type = "site" };
+    rc = bh_plan_make(core, command->site, &plan, err);
+    if (rc != BH_OK)
+        return rc;
+    ret_answer->changes = bh_arena_strdup(arena, bh_plan_text(plan));
+    if (command->dry_run)
+        return BH_OK;
+    return bh_plan_run(plan, core, &entry, command->text, err);
+}
+
+/* The operations that change something, and who carries them out. */
+static const struct {
+    enum bh_operation op;
+    bh_rc (*run)(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+                 struct bh_answer *ret_answer, struct bh_err *err);
+} commands[] = {
+    { BH_OP_JOB_SUBMIT, bh_submit_run },     { BH_OP_JOB_CANCEL, change_job },
+    { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
+    { BH_OP_TOKEN_CREATE, bh_token_create }, { BH_OP_TOKEN_REVOKE, bh_token_revoke },
+};
+
+static bh_rc
+run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+    struct bh_answer *ret_answer, struct bh_err *err)
+{
+    for (size_t i = 0; i < BH_COUNT(commands); i++)
+        if (commands[i].op == command->op)
+            return commands[i].run(core, command, arena, ret_answer, err);
+    return bh_err_set(err, BH_INVALID, "operation %d is no command", (int)command->op);
+}
+
+/* The remembered answer of an earlier request with the same key, if there is one. */
+static bh_rc
+find_reply(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+           struct bh_answer *ret_answer, struct bh_err *err)
+{
+    const struct bh_caller *caller = &command->caller;
+    struct bh_reply_row row;
+    bh_rc rc = core->store.ops->get_reply(core->store.self, caller->subject.principal.v,
+                                          caller->idempotency_key, arena, &row, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (memcmp(row.request.bytes, caller->request.bytes, sizeof row.request.bytes) != 0)
+        return bh_err_set(err, BH_CONFLICT,
+                          "the idempotency key was used for another request before");
+    ret_answer->replayed = row.body;
+    ret_answer->replayed_status = row.status;
+    return BH_OK;
+}
+
+/* Only what cannot be told from the answer alone is remembered: the job's number. */
+static bh_rc
+remember_reply(struct bh_core *core, const struct bh_command *command,
+               const struct bh_answer *answer, struct bh_err *err)
+{
+    char body[96];
+    struct bh_reply_row row = {
+        .principal_id = command->caller.subject.principal.v,
+        .key = command->caller.idempotency_key,
+        .request = command->caller.request,
+        .status = command->op == BH_OP_JOB_SUBMIT ? 201 : 200,
+        .body = body,
+        .at_ns = bh_core_now(core),
+    };
+
+    if (answer->job.v)
+        snprintf(body, sizeof body, "{\"id\":%" PRIu64 ",\"repeated\":true}", answer->job.v);
+    else
+        snprintf(body, sizeof body, "{\"repeated\":true}");
+    return core->store.ops->put_reply(core->store.self, &row, err);
+}
+
+/* Every attempt of a known principal is in the log, also one that failed early. */
+static bh_rc
+note_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
+{
+    struct bh_err ignored;
+
+    if (bh_command_refused(core, &command->caller, command->op,
+                           (struct bh_verdict){ .allow = true }, err->rc)
+        == BH_OK)
+        return err->rc;
+    return bh_err_set(&ignored, BH_IO, "the refusal could not be recorded");
+}
+
+bh_rc
+bh_command_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+               struct bh_answer *ret_answer, struct bh_err *err)
+{
+    bool keyed = command->caller.idempotency_key && !command->dry_run;
+    uint64_t seq;
+    bh_rc rc;
+
+    *ret_answer = (struct bh_answer){ 0 };
+    if (keyed) {
+        rc = find_reply(core, command, arena, ret_answer, err);
+        if (rc != BH_NOT_FOUND)
+            return rc;
+    }
+    seq = core->journal.next_seq;
+    rc = run(core, command, arena, ret_answer, err);
+    if (rc == BH_OK && keyed)
+        rc = remember_reply(core, command, ret_answer, err);
+    if (rc != BH_OK && !bh_command_fatal(rc) && core->journal.next_seq == seq)
+        rc = note_failure(core, command, err);
+    return rc;
+}
+
+bool
+bh_command_fatal(bh_rc rc)
+{
+    return rc == BH_IO || rc == BH_FULL || rc == BH_BUG;
+}
+
+bh_rc
+bh_command_refused(struct bh_core *core, const struct bh_caller *caller, enum bh_operation op,
+                   struct bh_verdict verdict, bh_rc res)
+{
+    struct bh_entry entry = bh_command_entry(caller, op, (bh_tenant_id){ 0 }, verdict);
+    struct bh_err err;
+
+    entry.phase = BH_PHASE_EVENT;
+    return bh_core_note(core, &entry, res, &err);
+}

@@ -1,0 +1,38 @@
+#ifndef BH_DAEMON_COMMAND_H
+#define BH_DAEMON_COMMAND_H
+
+#include "daemon/core.h"
+
+/* Carry out one command of the API inside the core's batch: authorise, step, record.
+ *
+ * `ret_answer` may be given to the caller only after the batch is committed.  A denial
+ * and a refusal are recorded as well.  BH_IO and BH_FULL mean that the batch must be
+ * aborted; everything else leaves it whole. */
+BH_MUST_USE bh_rc bh_command_run(struct bh_core *core, const struct bh_command *command,
+                                 struct bh_arena *arena, struct bh_answer *ret_answer,
+                                 struct bh_err *err);
+
+/* Parts that the files of single commands share. */
+struct bh_denial {
+    const char *verb;
+    struct bh_verdict verdict;
+};
+struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op,
+                                 bh_tenant_id tenant, struct bh_verdict verdict);
+struct bh_verdict bh_command_authz(struct bh_core *core, const struct bh_command *command,
+                                   const char *verb, bh_tenant_id tenant);
+/* Record a denial; returns BH_DENIED with message and hint. */
+bh_rc bh_command_deny(struct bh_core *core, const struct bh_command *command,
+                      bh_tenant_id tenant, struct bh_denial denial, struct bh_err *err);
+/* Record a refusal of the engine and put its reason in words; returns `rc`. */
+bh_rc bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
+                         const struct bh_reason *reason, struct bh_err *err);
+
+/* Whether a result means that the batch must be aborted. */
+bool bh_command_fatal(bh_rc rc);
+
+/* Record a request that the API turned away by itself. */
+BH_MUST_USE bh_rc bh_command_refused(struct bh_core *core, const struct bh_caller *caller,
+                                     enum bh_operation op, struct bh_verdict verdict, bh_rc res);
+
+#endif

@@ -1,0 +1,24 @@
+#ifndef BH_DAEMON_CONFIG_H
+#define BH_DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/params.h"
+
+/* bulkheadd.conf; every parameter is explained in tables/daemon_params.tbl. */
+struct bh_daemon_config {
+    const char *site_name, *state_dir, *log_dir, *socket, *node_socket, *https_address;
+    uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
+    uint64_t checkpoint_interval;
+    bool log_json;
+};
+
+extern const struct bh_params bh_daemon_params;
+
+/* Read the file (missing is fine when `required` is false); texts in `arena`. */
+BH_MUST_USE bh_rc bh_daemon_config_load(const char *path, bool required,
+                                        struct bh_daemon_config *ret_config,
+                                        struct bh_arena *arena, struct bh_err *err);
+
+#endif

@@ -1,0 +1,246 @@
+#include "daemon/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "daemon/codec.h"
+#include "daemon/replay.h"
+#include "daemon/rows.h"
+#include "daemon/snapshot.h"
+
+enum { CORE_ARENA_MAX = 64 << 20, EVENT_JSON_MAX = 48 << 10 };
+
+bh_rc
+bh_core_open(struct bh_core *core, struct bh_err *err)
+{
+    bh_rc rc;
+
+    core->arena = bh_arena_new(CORE_ARENA_MAX);
+    core->effects = calloc(BH_CORE_EFFECTS_MAX, sizeof *core->effects);
+    core->changes = calloc(BH_CORE_CHANGES_MAX, sizeof *core->changes);
+    BH_ASSERT(core->effects && core->changes);
+    core->journal.store = core->store;
+    core->journal.crypto = core->crypto;
+    core->catalog = bh_catalog_new(core->store);
+    bh_state_init(&core->state);
+    rc = bh_journal_open(&core->journal, core->config, err);
+    if (rc == BH_OK)
+        rc = bh_replay(core, err);
+    if (rc == BH_OK)
+        rc = bh_journal_check_signed(&core->journal, err);
+    if (rc == BH_OK)
+        core->journal.boot++;
+    return rc;
+}
+
+void
+bh_core_close(struct bh_core *core)
+{
+    bh_catalog_free(core->catalog);
+    bh_state_fini(&core->state);
+    bh_arena_free(core->arena);
+    free(core->effects);
+    free(core->changes);
+    explicit_bzero(core->journal.private_key, sizeof core->journal.private_key);
+}
+
+uint64_t
+bh_core_now(const struct bh_core *core)
+{
+    bh_ns now = bh_time_now();
+
+    return now > core->journal.last_ts_ns ? now : core->journal.last_ts_ns;
+}
+
+bh_rc
+bh_core_begin(struct bh_core *core, struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (core->open)
+        return BH_OK;
+    rc = core->store.ops->begin(core->store.self, err);
+    if (rc == BH_OK)
+        core->open = true;
+    return rc;
+}
+
+static bh_rc
+append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
+       struct bh_err *err)
+{
+    bh_rc rc = bh_core_begin(core, err);
+
+    if (rc != BH_OK)
+        return rc;
+    record->actor = entry->actor;
+    record->obj = entry->obj;
+    record->dec = entry->dec;
+    record->phase = entry->phase;
+    record->tenant = entry->tenant;
+    record->order = entry->order;
+    record->verb = entry->verb;
+    if (entry->text)
+        memcpy(record->text, entry->text, sizeof record->text);
+    if (entry->req)
+        memcpy(record->req, entry->req, sizeof record->req);
+    return bh_journal_append(&core->journal, record, err);
+}
+
+/* Rows of the jobs that changed, and the node's effects into the batch. */
+static bh_rc
+take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
+             struct bh_err *err)
+{
+    if (event->kind == BH_EV_SUBMIT) {
+        bh_rc rc = bh_rows_add(core, event, entry->submitter, entry->job_name, err);
+
+        if (rc != BH_OK)
+            return rc;
+    }
+    for (uint32_t i = 0; i < core->step.effect_count; i++) {
+        const struct bh_effect *effect = &core->step.effects[i];
+        bh_rc rc = BH_OK;
+
+        if (effect->kind == BH_FX_JOB)
+            rc = bh_rows_change(core, effect, event->now_ns, err);
+        else if (core->effect_count < BH_CORE_EFFECTS_MAX)
+            core->effects[core->effect_count++] = *effect;
+        /* beyond that the node gets them when it next says hello */
+        if (rc != BH_OK)
+            return rc;
+    }
+    return BH_OK;
+}
+
+/* Now and then the invariants are checked in production too. */
+static void
+sample_invariants(struct bh_core *core)
+{
+    char broken[200];
+
+    if (core->config->check_every == 0 || ++core->steps % core->config->check_every)
+        return;
+    if (!bh_engine_check(core->state.engine, broken, sizeof broken))
+        bh_log(INVARIANT_BROKEN, BH_STR("which", broken));
+}
+
+static bh_rc
+record_step(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
+            struct bh_err *err)
+{
+    char event_memory[EVENT_JSON_MAX / 16], decision_memory[EVENT_JSON_MAX];
+    struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK) };
+    struct bh_buf event_json, decision_json;
+
+    bh_buf_init_fixed(&event_json, event_memory, sizeof event_memory);
+    bh_codec_put_event(&event_json, event);
+    record.ev_json = bh_buf_text(&event_json);
+    bh_buf_init_fixed(&decision_json, decision_memory, sizeof decision_memory);
+    if (core->step.decision_count > 0) {
+        bh_codec_put_decisions(&decision_json, core->step.decisions, core->step.decision_count);
+        record.do_json = bh_buf_text(&decision_json);
+    }
+    if (!record.ev_json || decision_json.overflow)
+        return bh_err_set(err, BH_BUG, "event is too long for a record");
+    return append(core, entry, &record, err);
+}
+
+bh_rc
+bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event,
+             struct bh_err *err)
+{
+    bh_rc rc;
+
+    event->now_ns = bh_core_now(core);
+    event->seq = core->journal.next_seq;
+    rc = bh_state_step(&core->state, event, &core->step);
+    if (rc != BH_OK)
+        return bh_err_set(err, rc, "%s", bh_reason_names[core->step.verdict.code]);
+    rc = record_step(core, entry, event, err);
+    if (rc == BH_OK)
+        rc = take_effects(core, entry, event, err);
+    if (rc != BH_OK) /* the engine has gone ahead of the journal: abort the batch */
+        return rc == BH_FULL ? rc : bh_err_set(err, BH_IO, "journal: %.200s", err->msg);
+    sample_invariants(core);
+    return BH_OK;
+}
+
+bh_rc
+bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct bh_err *err)
+{
+    struct bh_record record = { .ts_ns = bh_core_now(core), .res = bh_rc_name(res) };
+
+    return append(core, entry, &record, err);
+}
+
+static bh_rc
+checkpoint_if_due(struct bh_core *core, struct bh_err *err)
+{
+    uint64_t now = bh_core_now(core);
+
+    if (now < core->journal.signed_at_ns + core->config->checkpoint_interval)
+        return BH_OK;
+    return bh_journal_checkpoint(&core->journal, now, err);
+}
+
+bh_rc
+bh_core_commit(struct bh_core *core, struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (!core->open)
+        return BH_OK;
+    rc = checkpoint_if_due(core, err);
+    if (rc == BH_OK)
+        rc = bh_snapshot_if_due(core, err);
+    if (rc == BH_OK)
+        rc = core->store.ops->commit(core->store.self, err);
+    if (rc != BH_OK)
+        return rc;
+    core->open = false;
+    if (core->catalog_changed)
+        bh_catalog_publish(core->catalog);
+    core->catalog_changed = false;
+    bh_hub_put(core->hub, core->changes, core->change_count);
+    core->change_count = 0;
+    bh_arena_reset(core->arena);
+    return BH_OK;
+}
+
+bool
+bh_core_abort(struct bh_core *core)
+{
+    struct bh_err err;
+    uint32_t boot = core->journal.boot;
+
+    if (core->open)
+        core->store.ops->rollback(core->store.self);
+    core->open = core->catalog_changed = false;
+    core->effect_count = core->change_count = 0;
+    bh_arena_reset(core->arena);
+    bh_state_fini(&core->state);
+    bh_state_init(&core->state);
+    if (bh_replay(core, &err) != BH_OK) {
+        bh_log(FAILED, BH_ERRLOG(&err));
+        return false;
+    }
+    core->journal.boot = boot;
+    return true;
+}
+
+const struct bh_effect *
+bh_core_effects(const struct bh_core *core, uint32_t *ret_count)
+{
+    *ret_count = core->effect_count;
+    return core->effects;
+}
+
+void
+bh_core_released(struct bh_core *core)
+{
+    core->effect_count = 0;
+}

@@ -1,0 +1,92 @@
+#ifndef BH_DAEMON_CORE_H
+#define BH_DAEMON_CORE_H
+
+#include "api/owner.h"
+#include "daemon/catalog.h"
+#include "daemon/config.h"
+#include "daemon/hub.h"
+#include "daemon/journal.h"
+#include "daemon/state.h"
+
+/* The heart of the daemon: engine, journal, names and query tables, changed together.
+ *
+ * Everything here belongs to the owner thread.  Changes are made inside a batch:
+ * bh_core_step and bh_core_note open a transaction when the first one comes,
+ * bh_core_commit makes all durable at once, and only then may effects be released
+ * (bh_core_effects) and answers given.  When anything in a batch fails, bh_core_abort
+ * throws the whole batch away and rebuilds the state from snapshot and journal. */
+
+enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192 };
+
+struct bh_core {
+    const struct bh_daemon_config *config;
+    struct bh_store store;
+    const struct bh_crypto_ops *crypto;
+    struct bh_journal journal;
+    struct bh_state state;
+    struct bh_catalog *catalog;
+    struct bh_hub *hub;
+    struct bh_step step;             /* of the last event */
+    struct bh_arena *arena;          /* reset at every commit */
+    bool open;                       /* a transaction is open */
+    bool catalog_changed;
+    uint64_t snapshot_seq;           /* records that the last snapshot covers */
+    uint64_t next_job;               /* number of the next job */
+    uint64_t steps;                  /* for sampling the invariants */
+    struct bh_effect *effects;       /* of the batch, for the node, in order */
+    uint32_t effect_count;
+    struct bh_change *changes;       /* of the batch, for watchers */
+    uint32_t change_count;
+};
+
+/* What the journal says about a change besides the event itself. */
+struct bh_entry {
+    struct bh_record_actor actor;
+    struct bh_record_object obj;
+    struct bh_record_decision dec;
+    enum bh_phase phase;
+    uint32_t tenant;
+    uint64_t order;
+    const uint8_t *req;              /* 16 bytes, or NULL: made up */
+    const uint8_t *text;             /* 32 bytes, or NULL */
+    const char *verb;
+    /* for a SUBMIT event's row */
+    const struct bh_caller *submitter;
+    const char *job_name;
+};
+
+/* Open store, keys and catalog and rebuild the state; the fields config, store,
+ * crypto and hub are set by the caller.
+ *   BH_CONFLICT  the log is shorter than, or differs from, what was signed, or replay
+ *                does not lead to the recorded digest */
+BH_MUST_USE bh_rc bh_core_open(struct bh_core *core, struct bh_err *err);
+void bh_core_close(struct bh_core *core);
+
+/* The owner's clock: never behind the last record. */
+uint64_t bh_core_now(const struct bh_core *core);
+
+/* Step the engine and put the record, with its decisions, and the rows it changes
+ * into the batch.  A refused event changes nothing and is not recorded here;
+ * `core->step.verdict` says why.  After BH_IO and BH_FULL the batch must be aborted. */
+BH_MUST_USE bh_rc bh_core_step(struct bh_core *core, const struct bh_entry *entry,
+                               struct bh_event *event, struct bh_err *err);
+
+/* Put a record without an engine event (a denial, a token) into the batch. */
+BH_MUST_USE bh_rc bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
+                               struct bh_err *err);
+
+/* Begin the batch's transaction if it is not open yet: for changes of query tables
+ * that come with a record. */
+BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
+
+/* Make the batch durable and tell the watchers.  Nothing to do when none is open. */
+BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);
+
+/* Throw the batch away; false when the state could not be rebuilt (the daemon ends). */
+bool bh_core_abort(struct bh_core *core);
+
+/* The committed batch's effects for the node; forgotten with bh_core_released. */
+const struct bh_effect *bh_core_effects(const struct bh_core *core, uint32_t *ret_count);
+void bh_core_released(struct bh_core *core);
+
+#endif

@@ -1,0 +1,249 @@
+#include "daemon/directory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+struct bh_published {
+    struct bh_directory directory; /* first: bh_published_of */
+    atomic_uint references;
+    struct bh_arena *arena;
+};
+
+enum { DIRECTORY_ARENA_MAX = 64 << 20 };
+
+static void *
+alloc(struct bh_arena *arena, uint32_t count, size_t size)
+{
+    void *place = bh_arena_alloc(arena, count * size + 1);
+
+    BH_ASSERT(place);
+    return place;
+}
+
+static const char *
+copy(struct bh_arena *arena, const char *text)
+{
+    return text ? bh_arena_strdup(arena, text) : NULL;
+}
+
+/* The id of a tenant named in the site file; "*" and NULL are the site, 0. */
+static bh_tenant_id
+tenant_id(const struct bh_catalog *catalog, const char *path)
+{
+    if (!path || strcmp(path, "*") == 0)
+        return (bh_tenant_id){ 0 };
+    return (bh_tenant_id){ bh_catalog_find(catalog, BH_NAME_TENANT, path) };
+}
+
+static bh_tenant_id
+parent_id(const struct bh_catalog *catalog, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char parent[512];
+
+    if (!slash || (size_t)(slash - path) >= sizeof parent)
+        return (bh_tenant_id){ 0 };
+    memcpy(parent, path, (size_t)(slash - path));
+    parent[slash - path] = '\0';
+    return tenant_id(catalog, parent);
+}
+
+static uint32_t
+count_names(const struct bh_catalog *catalog, enum bh_name_kind kind)
+{
+    uint32_t id = 1;
+
+    while (bh_catalog_name_of(catalog, kind, id))
+        id++;
+    return id - 1;
+}
+
+static enum bh_tenant_kind
+kind_of(const struct bh_site *site, const char *path)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+
+    for (uint32_t i = 0; i < site->tenants.count; i++)
+        if (strcmp(tenants[i].name, path) == 0)
+            return bh_site_tenant_kind(&tenants[i]);
+    return BH_TENANT_PROJECT;
+}
+
+static void
+add_tenants(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    uint32_t count = count_names(catalog, BH_NAME_TENANT);
+    struct bh_dir_tenant *rows = alloc(p->arena, count, sizeof *rows);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *path = bh_catalog_name_of(catalog, BH_NAME_TENANT, i + 1);
+
+        rows[i] = (struct bh_dir_tenant){
+            .id = { i + 1 },
+            .parent = parent_id(catalog, path),
+            .path = copy(p->arena, path),
+            .kind = kind_of(bh_catalog_site(catalog), path),
+            .gone = !bh_catalog_find(catalog, BH_NAME_TENANT, path),
+        };
+    }
+    p->directory.tenants = rows;
+    p->directory.tenant_count = count;
+}
+
+static const struct bh_site_sku *
+site_sku(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_sku *skus = site->skus.items;
+
+    for (uint32_t i = 0; i < site->skus.count; i++)
+        if (strcmp(skus[i].name, name) == 0)
+            return &skus[i];
+    return NULL;
+}
+
+static void
+add_skus(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    uint32_t count = count_names(catalog, BH_NAME_SKU);
+    struct bh_dir_sku *rows = alloc(p->arena, count, sizeof *rows);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = bh_catalog_name_of(catalog, BH_NAME_SKU, i + 1);
+        const struct bh_site_sku *sku = site_sku(bh_catalog_site(catalog), name);
+
+        rows[i] = (struct bh_dir_sku){
+            .id = { i + 1 },
+            .name = copy(p->arena, name),
+            .cpu = sku ? copy(p->arena, sku->cpu) : NULL,
+            .memory = sku ? copy(p->arena, sku->memory) : NULL,
+            .gone = !sku,
+        };
+    }
+    p->directory.skus = rows;
+    p->directory.sku_count = count;
+}
+
+static const struct bh_site_principal *
+site_principal(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_principal *principals = site->principals.items;
+
+    for (uint32_t i = 0; i < site->principals.count; i++)
+        if (strcmp(principals[i].name, name) == 0)
+            return &principals[i];
+    return NULL;
+}
+
+static void
+add_principals(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    uint32_t count = count_names(catalog, BH_NAME_PRINCIPAL);
+    struct bh_dir_principal *rows = alloc(p->arena, count, sizeof *rows);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = bh_catalog_name_of(catalog, BH_NAME_PRINCIPAL, i + 1);
+        const struct bh_site_principal *known = site_principal(bh_catalog_site(catalog), name);
+
+        rows[i] = (struct bh_dir_principal){
+            .id = { i + 1 },
+            .name = copy(p->arena, name),
+            .uid = strcmp(name, "root") == 0       ? 0
+                   : known && !known->service ? known->uid
+                                              : UINT32_MAX,
+            .service = known && known->service,
+            .gone = !known && strcmp(name, "root") != 0,
+        };
+    }
+    p->directory.principals = rows;
+    p->directory.principal_count = count;
+}
+
+static void
+add_bindings(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    const struct bh_list *list = &bh_catalog_site(catalog)->bindings;
+    const struct bh_site_binding *from = list->items;
+    struct bh_dir_binding *rows = alloc(p->arena, list->count, sizeof *rows);
+
+    for (uint32_t i = 0; i < list->count; i++)
+        rows[i] = (struct bh_dir_binding){
+            .role = from[i].role,
+            .principal = { from[i].principal ? bh_catalog_find(catalog, BH_NAME_PRINCIPAL,
+                                                               from[i].principal)
+                                             : 0 },
+            .gid = from[i].gid,
+            .tenant = tenant_id(catalog, from[i].tenant),
+        };
+    p->directory.bindings = rows;
+    p->directory.binding_count = list->count;
+}
+
+static void
+add_gpus(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    uint32_t count = count_names(catalog, BH_NAME_GPU);
+    struct bh_dir_gpu *rows = alloc(p->arena, count, sizeof *rows);
+
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = (struct bh_dir_gpu){
+            { i + 1 }, copy(p->arena, bh_catalog_name_of(catalog, BH_NAME_GPU, i + 1))
+        };
+    p->directory.gpus = rows;
+    p->directory.gpu_count = count;
+}
+
+static void
+add_mounts(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    const struct bh_list *list = &bh_catalog_site(catalog)->mounts;
+    const struct bh_site_mount *from = list->items;
+    struct bh_dir_mount *rows = alloc(p->arena, list->count, sizeof *rows);
+
+    for (uint32_t i = 0; i < list->count; i++)
+        rows[i] = (struct bh_dir_mount){ copy(p->arena, from[i].path),
+                                         tenant_id(catalog, from[i].tenant), from[i].write };
+    p->directory.mounts = rows;
+    p->directory.mount_count = list->count;
+}
+
+struct bh_published *
+bh_published_new(const struct bh_catalog *catalog)
+{
+    struct bh_published *p = calloc(1, sizeof *p);
+
+    BH_ASSERT(p);
+    p->arena = bh_arena_new(DIRECTORY_ARENA_MAX);
+    p->references = 1;
+    add_tenants(p, catalog);
+    add_skus(p, catalog);
+    add_principals(p, catalog);
+    add_bindings(p, catalog);
+    add_gpus(p, catalog);
+    add_mounts(p, catalog);
+    return p;
+}
+
+const struct bh_directory *
+bh_published_get(struct bh_published *published)
+{
+    atomic_fetch_add(&published->references, 1);
+    return &published->directory;
+}
+
+void
+bh_published_put(struct bh_published *published)
+{
+    if (!published || atomic_fetch_sub(&published->references, 1) > 1)
+        return;
+    bh_arena_free(published->arena);
+    free(published);
+}
+
+struct bh_published *
+bh_published_of(const struct bh_directory *directory)
+{
+    return (struct bh_published *)(uintptr_t)directory;
+}

@@ -1,0 +1,210 @@
+#include "daemon/inventory.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "daemon/apply.h"
+
+static struct bh_entry
+report(const char *verb, const char *type, uint64_t id)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = verb,
+                              .obj = { .id = id } };
+
+    BH_ASSERT(strlen(type) < sizeof entry.obj.type);
+    memcpy(entry.obj.type, type, strlen(type) + 1);
+    return entry;
+}
+
+static bool
+same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
+{
+    return bh_same(view->node, gpu->node) && view->model == gpu->model
+           && view->managed == gpu->managed && view->cordoned == gpu->cordoned
+           && view->fenced == gpu->fenced;
+}
+
+/* One GPU: managed only when the site says so and node.conf allows it, and never while
+ * it holds instances that are not ours. */
+static bh_rc
+take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
+         struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_GPU };
+    struct bh_ev_gpu *gpu = &event.u.gpu;
+    struct bh_entry entry;
+    struct bh_gpu_view view;
+    bool managed, cordoned;
+    bh_rc rc = bh_catalog_name(core->catalog, BH_NAME_GPU, from->uuid, &gpu->gpu.v, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_site_gpu_flags(bh_catalog_site(core->catalog), from->uuid, &managed, &cordoned);
+    gpu->node = node;
+    gpu->model = bh_model_find(from->model);
+    gpu->managed = managed && from->allowed && !from->foreign;
+    gpu->cordoned = cordoned;
+    gpu->fenced = from->fault == BH_FAULT_LOST || from->fault == BH_FAULT_HUNG;
+    gpu->mig_capable = from->mig_capable;
+    if (bh_view_gpu(core->state.engine, gpu->gpu, &view) && same_gpu(&view, gpu))
+        return BH_OK;
+    bh_log(GPU_FOUND, BH_STR("gpu", from->uuid), BH_STR("model", from->product),
+           BH_U64("managed", gpu->managed));
+    entry = report("node.gpu", "gpu", gpu->gpu.v);
+    return bh_core_step(core, &entry, &event, err);
+}
+
+static bool
+has_piece(const struct bh_msg_inventory *inventory, uint64_t partition)
+{
+    const struct bh_msg_piece *pieces = inventory->pieces.items;
+
+    for (uint32_t i = 0; i < inventory->pieces.count; i++)
+        if (pieces[i].partition == partition)
+            return true;
+    return false;
+}
+
+static bool
+on_node(const struct bh_core *core, bh_gpu_id gpu, bh_node_id node)
+{
+    struct bh_gpu_view view;
+
+    return bh_view_gpu(core->state.engine, gpu, &view) && bh_same(view.node, node);
+}
+
+/* Pieces that should stand on the node and do not (it was restarted, say). */
+static bh_rc
+find_gone_pieces(struct bh_core *core, bh_node_id node,
+                 const struct bh_msg_inventory *inventory, struct bh_err *err)
+{
+    struct bh_piece_view view;
+    uint32_t cursor = 0;
+
+    while (bh_view_next_piece(core->state.engine, &cursor, &view)) {
+        struct bh_event event = { .kind = BH_EV_PIECE_GONE,
+                                  .u.piece = { view.piece.partition, BH_OUTCOME_FAILED, 0 } };
+        struct bh_entry entry = report("node.piece_gone", "piece", view.piece.partition.v);
+        bool standing = view.state == BH_PIECE_IDLE || view.state == BH_PIECE_LEASED;
+        bh_rc rc;
+
+        if (!standing || !on_node(core, view.piece.gpu, node)
+            || has_piece(inventory, view.piece.partition.v))
+            continue;
+        rc = bh_core_step(core, &entry, &event, err);
+        if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
+            return rc;
+    }
+    return BH_OK;
+}
+
+static bool
+has_lease(const struct bh_msg_inventory *inventory, uint64_t lease)
+{
+    const struct bh_msg_lease_state *leases = inventory->leases.items;
+
+    for (uint32_t i = 0; i < inventory->leases.count; i++)
+        if (leases[i].lease == lease)
+            return true;
+    return false;
+}
+
+/* Leases whose start was confirmed and that the node does not know: it lost them. */
+static bh_rc
+find_lost_leases(struct bh_core *core, bh_node_id node,
+                 const struct bh_msg_inventory *inventory, struct bh_err *err)
+{
+    struct bh_job_view view;
+    uint32_t cursor = 0;
+
+    while (bh_view_next_job(core->state.engine, &cursor, &view)) {
+        struct bh_event event = { .kind = BH_EV_ENDED,
+                                  .u.ended = { view.lease, BH_END_NODE_LOST, 0,
+                                               bh_core_now(core) } };
+        struct bh_entry entry = report("node.lease_lost", "lease", view.lease.v);
+        bool confirmed = view.state == BH_JOB_RUNNING || view.state == BH_JOB_SUSPENDING
+                         || view.state == BH_JOB_SUSPENDED || view.state == BH_JOB_STOPPING;
+        bh_rc rc;
+
+        if (!confirmed || !view.lease.v || !bh_same(view.node, node)
+            || has_lease(inventory, view.lease.v))
+            continue;
+        entry.tenant = view.tenant.v;
+        rc = bh_core_step(core, &entry, &event, err);
+        if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
+            return rc;
+    }
+    return BH_OK;
+}
+
+bh_rc
+bh_inventory_take(struct bh_core *core, bh_node_id node,
+                  const struct bh_msg_inventory *inventory, struct bh_err *err)
+{
+    const struct bh_msg_gpu *gpus = inventory->gpus.items;
+    bh_rc rc = BH_OK;
+
+    /* the node first: a GPU's node must be known */
+    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { node, false } };
+    struct bh_entry entry = report("node.hello", "node", node.v);
+
+    rc = bh_core_step(core, &entry, &event, err);
+    for (uint32_t i = 0; i < inventory->gpus.count && rc == BH_OK; i++)
+        rc = take_gpu(core, node, &gpus[i], err);
+    if (rc == BH_OK)
+        rc = find_gone_pieces(core, node, inventory, err);
+    if (rc == BH_OK)
+        rc = find_lost_leases(core, node, inventory, err);
+    return rc;
+}
+
+bh_rc
+bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_health *health,
+                    struct bh_err *err)
+{
+    uint32_t id = bh_catalog_find(core->catalog, BH_NAME_GPU, health->gpu);
+    struct bh_event event = { .kind = BH_EV_GPU };
+    struct bh_entry entry = report("node.health", "gpu", id);
+    struct bh_gpu_view view;
+    bool fenced = health->fault == BH_FAULT_LOST || health->fault == BH_FAULT_HUNG;
+
+    if (health->xid)
+        bh_log(XID, BH_STR("gpu", health->gpu), BH_U64("xid", health->xid));
+    if (!id || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view))
+        return BH_OK;
+    if (fenced == view.fenced || (health->fault == BH_FAULT_XID && !fenced))
+        return bh_core_note(core, &entry, BH_OK, err);
+    event.u.gpu = (struct bh_ev_gpu){ .gpu = { id }, .node = node, .model = view.model,
+                                      .managed = view.managed, .cordoned = view.cordoned,
+                                      .fenced = fenced,
+                                      .mig_capable = view.model != BH_GPU_MODEL_NONE };
+    if (fenced)
+        bh_log(GPU_FENCED, BH_STR("gpu", health->gpu), BH_STR("why", health->why));
+    return bh_core_step(core, &entry, &event, err);
+}
+
+void
+bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
+                  struct bh_msg_keep *ret_keep)
+{
+    struct bh_engine_caps caps = bh_engine_caps(core->state.engine);
+    struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, caps.partitions * sizeof *pieces);
+    struct bh_msg_keep_item *leases = bh_arena_alloc(arena, caps.leases * sizeof *leases);
+    struct bh_piece_view piece;
+    struct bh_job_view job;
+    uint32_t cursor = 0;
+
+    BH_ASSERT(pieces && leases);
+    *ret_keep = (struct bh_msg_keep){ { leases, 0 }, { pieces, 0 } };
+    while (bh_view_next_piece(core->state.engine, &cursor, &piece))
+        pieces[ret_keep->pieces.count++].id = piece.piece.partition.v;
+    cursor = 0;
+    while (bh_view_next_job(core->state.engine, &cursor, &job))
+        if (job.lease.v)
+            leases[ret_keep->leases.count++].id = job.lease.v;
+}

@@ -1,0 +1,24 @@
+#ifndef BH_DAEMON_INVENTORY_H
+#define BH_DAEMON_INVENTORY_H
+
+#include "daemon/core.h"
+#include "wire/message.h"
+
+/* What a node reports about itself, compared with what the engine believes: each
+ * difference becomes one event. */
+
+/* GPUs, pieces that are gone, and leases that the node has never heard of.  The
+ * node's inventory names every lease it has, also ended ones not yet acknowledged. */
+BH_MUST_USE bh_rc bh_inventory_take(struct bh_core *core, bh_node_id node,
+                                    const struct bh_msg_inventory *inventory,
+                                    struct bh_err *err);
+
+/* A fault of one GPU: fences it. */
+BH_MUST_USE bh_rc bh_inventory_health(struct bh_core *core, bh_node_id node,
+                                      const struct bh_msg_health *health, struct bh_err *err);
+
+/* Every piece and lease that the engine knows, for KEEP. */
+void bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
+                       struct bh_msg_keep *ret_keep);
+
+#endif

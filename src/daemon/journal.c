@@ -1,0 +1,167 @@
+#include "daemon/journal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/checkpoint.h"
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "crypto/openssl.h"
+
+static const char public_key_file[] = "audit.vkey";
+
+/* What outsiders verify with stands beside the private key, readable by all. */
+static bh_rc
+publish_key(const struct bh_journal *journal, const char *folder, struct bh_err *err)
+{
+    char path[4096], memory[BH_NOTE_VKEY_MAX + 1];
+    struct bh_buf text;
+
+    snprintf(path, sizeof path, "%s/%s", folder, public_key_file);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    bh_note_key_format(&text, &journal->key);
+    bh_buf_putc(&text, '\n');
+    return bh_file_replace(path, text.bytes, text.length, 0644, err);
+}
+
+bh_rc
+bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config,
+                struct bh_err *err)
+{
+    char path[4096];
+    uint8_t public_key[32];
+    bool made;
+    bh_rc rc;
+
+    journal->origin = config->site_name;
+    snprintf(path, sizeof path, "%s/audit.key", config->state_dir);
+    rc = bh_crypto_key_load_or_make(journal->crypto, path, journal->private_key, &made, err);
+    if (rc == BH_OK)
+        rc = journal->crypto->public_of(journal->private_key, public_key, err);
+    if (rc == BH_OK)
+        rc = bh_note_key_make(journal->crypto, journal->origin, public_key, &journal->key, err);
+    if (rc == BH_OK)
+        rc = publish_key(journal, config->state_dir, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "audit key");
+    if (made)
+        bh_log(KEY_MADE, BH_STR("path", path));
+    return BH_OK;
+}
+
+bh_rc
+bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err)
+{
+    struct bh_buf leaf;
+    uint8_t hash[32];
+    bh_rc rc;
+
+    BH_ASSERT(record->ts_ns >= journal->last_ts_ns);
+    record->seq = journal->next_seq;
+    record->boot = journal->boot;
+    bh_buf_init_fixed(&leaf, journal->leaf, sizeof journal->leaf);
+    bh_record_encode(&leaf, record);
+    if (leaf.overflow || leaf.length > BH_RECORD_BYTES_MAX)
+        return bh_err_set(err, BH_BUG, "record %" PRIu64 " is too long", record->seq);
+    rc = journal->store.ops->put_record(journal->store.self, record->seq, leaf.bytes,
+                                        leaf.length, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_merkle_leaf(journal->crypto, leaf.bytes, leaf.length, hash);
+    bh_merkle_frontier_add(&journal->frontier, journal->crypto, hash);
+    journal->next_seq++;
+    journal->last_ts_ns = record->ts_ns;
+    return BH_OK;
+}
+
+void
+bh_journal_replayed(struct bh_journal *journal, const char *leaf, size_t length,
+                    const struct bh_record *record)
+{
+    uint8_t hash[32];
+
+    BH_ASSERT(record->seq == journal->next_seq);
+    bh_merkle_leaf(journal->crypto, leaf, length, hash);
+    bh_merkle_frontier_add(&journal->frontier, journal->crypto, hash);
+    journal->next_seq++;
+    journal->last_ts_ns = record->ts_ns;
+    if (record->boot > journal->boot)
+        journal->boot = record->boot;
+}
+
+bh_rc
+bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns, struct bh_err *err)
+{
+    struct bh_checkpoint checkpoint = { .size = journal->frontier.size };
+    struct bh_checkpoint_row row = { .size = journal->frontier.size };
+    char memory[BH_NOTE_BYTES_MAX];
+    struct bh_buf note;
+    bh_rc rc;
+
+    if (checkpoint.size == journal->signed_size)
+        return BH_OK;
+    snprintf(checkpoint.origin, sizeof checkpoint.origin, "%s", journal->origin);
+    bh_merkle_frontier_root(&journal->frontier, journal->crypto, checkpoint.root);
+    bh_buf_init_fixed(&note, memory, sizeof memory);
+    rc = bh_checkpoint_sign(journal->crypto, &checkpoint, journal->private_key, &note, err);
+    if (rc != BH_OK)
+        return rc;
+    row.note = bh_buf_text(&note);
+    rc = journal->store.ops->put_checkpoint(journal->store.self, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    journal->signed_size = checkpoint.size;
+    journal->signed_at_ns = now_ns;
+    return BH_OK;
+}
+
+struct last_signed {
+    struct bh_journal *journal;
+    uint64_t size;
+    bh_rc rc;
+    struct bh_err *err;
+};
+
+static bool
+see_checkpoint(void *self, const struct bh_checkpoint_row *row)
+{
+    struct last_signed *last = self;
+    struct bh_journal *journal = last->journal;
+    struct bh_checkpoint checkpoint;
+    uint8_t root[32];
+
+    last->rc = bh_checkpoint_open(journal->crypto, &journal->key, row->note, &checkpoint,
+                                  last->err);
+    if (last->rc != BH_OK)
+        return false;
+    last->size = checkpoint.size;
+    if (checkpoint.size != journal->frontier.size)
+        return true;
+    bh_merkle_frontier_root(&journal->frontier, journal->crypto, root);
+    if (memcmp(root, checkpoint.root, sizeof root) != 0)
+        last->rc = bh_err_set(last->err, BH_CONFLICT,
+                              "the log of %" PRIu64 " records is not the one that was signed",
+                              checkpoint.size);
+    return last->rc == BH_OK;
+}
+
+bh_rc
+bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
+{
+    struct last_signed last = { .journal = journal, .err = err };
+    bh_rc rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
+                                                    see_checkpoint, &last, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (last.rc != BH_OK)
+        return bh_err_wrap(err, "checkpoint");
+    if (last.size > journal->frontier.size)
+        return bh_err_set(err, BH_CONFLICT,
+                          "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
+                          journal->frontier.size, last.size);
+    journal->signed_size = last.size;
+    return BH_OK;
+}

@@ -1,0 +1,295 @@
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "daemon/certificate.h"
+#include "daemon/owner.h"
+#include "net/server.h"
+#include "ports/crypto.h"
+#include "store/sqlite.h"
+
+/* bulkheadd: parse, wire up, run. */
+
+static const char version[] = BULKHEAD_VERSION;
+static const char default_config[] = "/etc/bulkhead/bulkheadd.conf";
+
+enum { CONFIG_ARENA_MAX = 1 << 20, SOCKET_MODE = 0666 };
+
+static const char usage[] =
+    "usage: bulkheadd [--config FILE] [--set KEY=VALUE]... [--allow-root]\n"
+    "\n"
+    "The Bulkhead control daemon: API, engine, journal and store.  Runs in the\n"
+    "foreground as an unprivileged user; the identity of a client on the unix socket\n"
+    "is its peer credentials.\n"
+    "\n"
+    "  -c, --config FILE   configuration (default /etc/bulkhead/bulkheadd.conf)\n"
+    "  -s, --set KEY=VALUE set one parameter, over the file's\n"
+    "      --allow-root    run as root nevertheless\n"
+    "      --help-config   explain every parameter and leave\n"
+    "  -h, --help          this text\n"
+    "      --version       print the version\n";
+
+struct program {
+    struct bh_arena *arena;
+    struct bh_daemon_config config;
+    struct bh_core core;
+    struct bh_owner_thread *owner;
+    struct bh_api *api;
+    struct bh_server *socket_server, *https_server;
+};
+
+static void
+print_help_config(void)
+{
+    struct bh_buf text;
+
+    bh_buf_init(&text, 1 << 16);
+    bh_params_help(&bh_daemon_params, &text);
+    fputs(bh_buf_text(&text), stdout);
+    bh_buf_fini(&text);
+}
+
+struct arguments {
+    const char *config;
+    const char *sets[32];
+    int set_count;
+    bool allow_root, config_given;
+};
+
+/* The exit status, or -1 to go on. */
+static int
+parse_arguments(int argc, char **argv, struct arguments *args)
+{
+    static const struct option options[] = {
+        { "config", required_argument, NULL, 'c' }, { "set", required_argument, NULL, 's' },
+        { "allow-root", no_argument, NULL, 'r' },   { "help-config", no_argument, NULL, 'p' },
+        { "help", no_argument, NULL, 'h' },         { "version", no_argument, NULL, 'v' },
+        { 0 },
+    };
+    int option;
+
+    args->config = default_config;
+    while ((option = getopt_long(argc, argv, "c:s:h", options, NULL)) != -1) {
+        switch (option) {
+        case 'c':
+            args->config = optarg;
+            args->config_given = true;
+            break;
+        case 's':
+            if (args->set_count == (int)BH_COUNT(args->sets))
+                return 2;
+            args->sets[args->set_count++] = optarg;
+            break;
+        case 'r':
+            args->allow_root = true;
+            break;
+        case 'p':
+            print_help_config();
+            return 0;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        case 'v':
+            printf("bulkheadd %s\n", version);
+            return 0;
+        default:
+            return 2;
+        }
+    }
+    return optind == argc ? -1 : 2;
+}
+
+static bh_rc
+load_config(struct program *program, const struct arguments *args, struct bh_err *err)
+{
+    bh_rc rc = bh_daemon_config_load(args->config, args->config_given, &program->config,
+                                     program->arena, err);
+
+    for (int i = 0; i < args->set_count && rc == BH_OK; i++)
+        rc = bh_params_set(&bh_daemon_params, args->sets[i], &program->config, program->arena,
+                           err);
+    return rc;
+}
+
+static bh_rc
+open_core(struct program *program, struct bh_err *err)
+{
+    struct bh_core *core = &program->core;
+    char path[4096];
+    bh_rc rc = bh_dir_make(program->config.state_dir, 0700, err);
+
+    if (rc != BH_OK)
+        return rc;
+    snprintf(path, sizeof path, "%s/bulkhead.db", program->config.state_dir);
+    core->config = &program->config;
+    core->crypto = &bh_crypto_openssl;
+    core->hub = bh_hub_new();
+    rc = bh_store_sqlite_open(path, BH_STORE_WRITE, core->crypto, &core->store, err);
+    return rc == BH_OK ? bh_core_open(core, err) : rc;
+}
+
+/* Every start is a record: it keeps the boot count, and times of rest can be seen. */
+static bh_rc
+record_start(struct bh_core *core, struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "daemon.start",
+                              .obj = { .type = "daemon" } };
+    uint32_t root;
+    bh_rc rc = bh_core_note(core, &entry, BH_OK, err);
+
+    if (rc == BH_OK)
+        rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
+    core->catalog_changed = true;
+    return rc == BH_OK ? bh_core_commit(core, err) : rc;
+}
+
+static bh_rc
+serve_socket(struct program *program, struct bh_err *err)
+{
+    struct bh_server_options options = { .handler = bh_api_handle, .self = program->api,
+                                         .connections_max = program->config.connections_max };
+    bh_rc rc = bh_unix_listen(program->config.socket, SOCKET_MODE, &options.fd, err);
+
+    return rc == BH_OK ? bh_server_start(&options, &program->socket_server, err) : rc;
+}
+
+static bh_rc
+serve_https(struct program *program, struct bh_err *err)
+{
+    struct bh_server_options options = { .handler = bh_api_handle, .self = program->api,
+                                         .connections_max = program->config.connections_max };
+    struct bh_certificate *certificate;
+    bh_rc rc;
+
+    if (program->config.https_port == 0)
+        return BH_OK;
+    rc = bh_certificate_load_or_make(program->core.crypto, program->config.state_dir,
+                                     &certificate, err);
+    if (rc != BH_OK)
+        return rc;
+    options.certificate = bh_certificate_pem(certificate);
+    options.key = bh_certificate_key(certificate);
+    rc = bh_tcp_listen(program->config.https_address, (uint16_t)program->config.https_port,
+                       &options.fd, err);
+    if (rc == BH_OK)
+        rc = bh_server_start(&options, &program->https_server, err);
+    bh_certificate_free(certificate);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "https");
+}
+
+static bh_rc
+start(struct program *program, struct bh_err *err)
+{
+    struct bh_api_options options = { .crypto = &bh_crypto_openssl, .version = version,
+                                      .job_uid_first = program->config.job_uid_first };
+    bh_rc rc = open_core(program, err);
+
+    if (rc == BH_OK)
+        rc = record_start(&program->core, err);
+    if (rc == BH_OK)
+        rc = bh_owner_start(&program->core, &program->owner, err);
+    if (rc != BH_OK)
+        return rc;
+    options.owner = bh_owner_port(program->owner);
+    options.store = program->core.store;
+    program->api = bh_api_new(&options);
+    rc = serve_socket(program, err);
+    return rc == BH_OK ? serve_https(program, err) : rc;
+}
+
+/* Until SIGTERM or SIGINT comes, or the owner cannot go on. */
+static void
+wait_for_end(const struct program *program, int signal_fd)
+{
+    struct signalfd_siginfo info;
+
+    while (read(signal_fd, &info, sizeof info) < 0 && (errno == EINTR || errno == EAGAIN))
+        if (bh_owner_failed(program->owner))
+            return;
+}
+
+static int
+block_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static void
+stop(struct program *program)
+{
+    bh_log(STOPPING);
+    bh_server_stop(program->https_server);
+    bh_server_stop(program->socket_server);
+    bh_owner_stop(program->owner);
+    bh_api_free(program->api);
+    program->core.store.ops->close(program->core.store.self);
+    bh_core_close(&program->core);
+    bh_hub_free(program->core.hub);
+    unlink(program->config.socket);
+}
+
+static int
+fail(const struct bh_err *err)
+{
+    bh_log(FAILED, BH_ERRLOG(err), BH_STR("next", err->hint));
+    return bh_rc_exit(err->rc);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct arguments args = { 0 };
+    struct program *program = calloc(1, sizeof *program);
+    struct bh_err err;
+    int status = parse_arguments(argc, argv, &args), signal_fd;
+
+    if (status >= 0) {
+        if (status == 2)
+            fputs(usage, stderr);
+        return status;
+    }
+    BH_ASSERT(program);
+    umask(0077);
+    program->arena = bh_arena_new(CONFIG_ARENA_MAX);
+    bh_log_setup("bulkheadd", false, BH_LOG_INFO);
+    if (load_config(program, &args, &err) != BH_OK)
+        return fail(&err);
+    bh_log_setup("bulkheadd", program->config.log_json, BH_LOG_INFO);
+    if (geteuid() == 0 && !args.allow_root) {
+        bh_err_set(&err, BH_DENIED, "bulkheadd does not run as root");
+        bh_err_hint(&err, "start it as a user of its own, as `bulkhead up` does");
+        return fail(&err);
+    }
+    signal_fd = block_signals();
+    if (start(program, &err) != BH_OK)
+        return fail(&err);
+    bh_log(READY, BH_STR("socket", program->config.socket),
+           BH_U64("records", program->core.journal.next_seq));
+    wait_for_end(program, signal_fd);
+    status = bh_owner_failed(program->owner) ? 8 : 0;
+    stop(program);
+    bh_arena_free(program->arena);
+    free(program);
+    return status;
+}

@@ -1,0 +1,343 @@
+#include "daemon/orders.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "model/spec.h"
+
+/* ---- effects to messages ---- */
+
+static const char *
+gpu_uuid(const struct bh_core *core, bh_gpu_id gpu)
+{
+    const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, gpu.v);
+
+    return uuid ? uuid : "";
+}
+
+static const char *
+profile_name(uint32_t profile)
+{
+    const struct bh_profile *known = bh_profile_get((bh_profile_id){ profile });
+
+    return known ? known->name : "whole";
+}
+
+static void *
+new_message(struct bh_arena *arena, uint32_t number)
+{
+    void *message = bh_arena_alloc(arena, bh_message_fields(number)->size);
+
+    BH_ASSERT(message);
+    return message;
+}
+
+static const void *
+carve_message(const struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena)
+{
+    struct bh_msg_carve *carve = new_message(arena, BH_MSG_CARVE);
+
+    carve->order = effect->order;
+    carve->partition = effect->piece.partition.v;
+    carve->start = effect->piece.start;
+    snprintf(carve->gpu, sizeof carve->gpu, "%s", gpu_uuid(core, effect->piece.gpu));
+    snprintf(carve->profile, sizeof carve->profile, "%s", profile_name(effect->piece.profile));
+    return carve;
+}
+
+/* Defaults of the SKU for what the job did not say. */
+static void
+fill_share(struct bh_msg_start *start, const struct bh_dir_sku *sku,
+           const struct bh_job_numbers *numbers)
+{
+    struct bh_err err;
+    uint64_t milli;
+
+    start->cpu_milli = numbers->cpu_milli;
+    start->memory_bytes = numbers->memory_bytes;
+    if (!start->cpu_milli && sku && sku->cpu
+        && bh_parse_parts(sku->cpu, 1000, &milli, &err) == BH_OK && milli <= UINT32_MAX)
+        start->cpu_milli = (uint32_t)milli * numbers->count;
+    if (!start->memory_bytes && sku && sku->memory
+        && bh_parse_bytes(sku->memory, &start->memory_bytes, &err) == BH_OK)
+        start->memory_bytes *= numbers->count;
+}
+
+/* The submitter's own group: files it gets to write are made with it. */
+static uint32_t
+primary_group(uint32_t uid)
+{
+    char memory[4096];
+    struct passwd entry, *found = NULL;
+
+    if (getpwuid_r(uid, &entry, memory, sizeof memory, &found) == 0 && found)
+        return found->pw_gid;
+    return uid;
+}
+
+static void
+fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
+              const struct bh_job_view *view)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(dir, view->tenant);
+    const struct bh_dir_principal *principal = bh_directory_principal(dir, view->principal);
+    const struct bh_dir_sku *sku = bh_directory_sku(dir, view->sku);
+
+    start->submitter_uid = principal ? principal->uid : UINT32_MAX;
+    start->submitter_gid = primary_group(start->submitter_uid);
+    snprintf(start->tenant, sizeof start->tenant, "%s", tenant ? tenant->path : "");
+    snprintf(start->user, sizeof start->user, "%s", principal ? principal->name : "");
+    snprintf(start->sku, sizeof start->sku, "%s", sku ? sku->name : "");
+}
+
+static void
+fill_mounts(struct bh_msg_start *start, const struct bh_job_spec *spec, struct bh_arena *arena)
+{
+    const struct bh_mount_spec *from = spec->mounts.items;
+    struct bh_msg_mount *to = bh_arena_alloc(arena, spec->mounts.count * sizeof *to + 1);
+
+    BH_ASSERT(to);
+    for (uint32_t i = 0; i < spec->mounts.count; i++)
+        to[i] = (struct bh_msg_mount){
+            from[i].source, from[i].target && from[i].target[0] ? from[i].target : from[i].source,
+            from[i].write
+        };
+    start->mounts = (struct bh_list){ to, spec->mounts.count };
+}
+
+static bh_rc
+read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_arena *arena,
+          struct bh_job_spec *ret_spec, struct bh_err *err)
+{
+    struct bh_digest digest;
+    const char *text;
+    bh_rc rc;
+
+    memcpy(digest.bytes, view->spec, sizeof digest.bytes);
+    rc = core->store.ops->get_text(core->store.self, &digest, arena, &text, err);
+    if (rc == BH_OK)
+        rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, ret_spec, arena, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "specification of job %" PRIu64, view->job.v);
+}
+
+static bh_rc
+start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena,
+              const void **ret_message, struct bh_err *err)
+{
+    struct bh_msg_start *start = new_message(arena, BH_MSG_START);
+    const struct bh_directory *dir;
+    struct bh_job_numbers numbers;
+    struct bh_job_view view;
+    struct bh_job_spec spec;
+    bh_rc rc;
+
+    if (!bh_view_lease(core->state.engine, effect->lease, &view))
+        return bh_err_set(err, BH_NOT_FOUND, "lease %" PRIu64 " is gone", effect->lease.v);
+    rc = read_spec(core, &view, arena, &spec, err);
+    if (rc == BH_OK)
+        rc = bh_spec_check(&spec, &numbers, err);
+    if (rc != BH_OK)
+        return rc;
+    dir = bh_catalog_get(core->catalog);
+    start->order = effect->order;
+    start->lease = effect->lease.v;
+    start->job = effect->job.v;
+    start->args = spec.args;
+    start->env = spec.env;
+    start->rootfs = spec.rootfs ? spec.rootfs : "host";
+    start->cwd = spec.cwd ? spec.cwd : "";
+    start->pids = numbers.pids;
+    start->piece_count = view.piece_count;
+    for (uint32_t i = 0; i < view.piece_count; i++)
+        start->pieces[i].partition = view.pieces[i].partition.v;
+    fill_mounts(start, &spec, arena);
+    fill_identity(start, dir, &view);
+    fill_share(start, bh_directory_sku(dir, view.sku), &numbers);
+    bh_catalog_put(core->catalog, dir);
+    *ret_message = start;
+    return BH_OK;
+}
+
+static const void *
+lease_message(const struct bh_effect *effect, struct bh_arena *arena)
+{
+    struct bh_msg_lease *lease = new_message(arena, BH_MSG_SUSPEND);
+
+    *lease = (struct bh_msg_lease){ effect->order, effect->lease.v };
+    return lease;
+}
+
+static const void *
+stop_message(const struct bh_effect *effect, struct bh_arena *arena)
+{
+    struct bh_msg_stop *stop = new_message(arena, BH_MSG_STOP);
+
+    *stop = (struct bh_msg_stop){ effect->order, effect->lease.v, effect->grace_ns };
+    return stop;
+}
+
+static const void *
+destroy_message(const struct bh_effect *effect, struct bh_arena *arena)
+{
+    struct bh_msg_destroy *destroy = new_message(arena, BH_MSG_DESTROY);
+
+    *destroy = (struct bh_msg_destroy){ effect->order, effect->piece.partition.v };
+    return destroy;
+}
+
+bh_rc
+bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena,
+                  uint32_t *ret_number, const void **ret_message, struct bh_err *err)
+{
+    static const uint32_t numbers[BH_EFFECT_KINDS] = {
+        [BH_FX_CARVE] = BH_MSG_CARVE,     [BH_FX_DESTROY] = BH_MSG_DESTROY,
+        [BH_FX_START] = BH_MSG_START,     [BH_FX_SUSPEND] = BH_MSG_SUSPEND,
+        [BH_FX_RESUME] = BH_MSG_RESUME,   [BH_FX_STOP] = BH_MSG_STOP,
+    };
+
+    BH_ASSERT(effect->kind < BH_EFFECT_KINDS && numbers[effect->kind]);
+    *ret_number = numbers[effect->kind];
+    switch (*ret_number) {
+    case BH_MSG_CARVE:
+        *ret_message = carve_message(core, effect, arena);
+        return BH_OK;
+    case BH_MSG_DESTROY:
+        *ret_message = destroy_message(effect, arena);
+        return BH_OK;
+    case BH_MSG_START:
+        return start_message(core, effect, arena, ret_message, err);
+    case BH_MSG_STOP:
+        *ret_message = stop_message(effect, arena);
+        return BH_OK;
+    default:
+        *ret_message = lease_message(effect, arena);
+        return BH_OK;
+    }
+}
+
+/* ---- answers to events ---- */
+
+/* How an answer to each kind of effect is told to the engine; STOP has no answer of
+ * its own, the end comes instead. */
+static const struct {
+    enum bh_event_kind event;
+    const char *verb;
+    bool piece, silent;
+} answers[BH_EFFECT_KINDS] = {
+    [BH_FX_CARVE] = { BH_EV_CARVED, "node.carved", true, false },
+    [BH_FX_DESTROY] = { BH_EV_DESTROYED, "node.destroyed", true, false },
+    [BH_FX_START] = { BH_EV_STARTED, "node.started", false, false },
+    [BH_FX_SUSPEND] = { BH_EV_SUSPENDED, "node.suspended", false, false },
+    [BH_FX_RESUME] = { BH_EV_RESUMED, "node.resumed", false, false },
+    [BH_FX_STOP] = { BH_EV_TICK, "node.stopping", false, true },
+};
+
+static bool
+find_order(const struct bh_core *core, bh_node_id node, uint64_t order,
+           struct bh_effect *ret_effect)
+{
+    struct bh_effect *effects = calloc(BH_CORE_EFFECTS_MAX, sizeof *effects);
+    bool found = false;
+    uint32_t count;
+
+    BH_ASSERT(effects);
+    count = bh_engine_outstanding(core->state.engine, node, effects, BH_CORE_EFFECTS_MAX);
+    for (uint32_t i = 0; i < count && !found; i++)
+        if (effects[i].order == order) {
+            *ret_effect = effects[i];
+            found = true;
+        }
+    free(effects);
+    return found;
+}
+
+static struct bh_event
+answer_event(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
+{
+    struct bh_event event = { .kind = answers[effect->kind].event };
+    enum bh_outcome_kind kind = outcome->outcome <= BH_OUTCOME_CONTEXT_HELD
+                                    ? (enum bh_outcome_kind)outcome->outcome
+                                    : BH_OUTCOME_FAILED;
+
+    if (answers[effect->kind].piece)
+        event.u.piece = (struct bh_ev_piece){ effect->piece.partition, kind, outcome->rc };
+    else
+        event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc };
+    return event;
+}
+
+/* A stop of a lease that the node does not know: there is nothing left to end. */
+static bh_rc
+stop_failed(struct bh_core *core, const struct bh_effect *effect,
+            const struct bh_msg_outcome *outcome, struct bh_err *err)
+{
+    struct bh_msg_ended ended = { .lease = effect->lease.v, .cause = BH_END_NODE_LOST,
+                                  .ended_ns = outcome->at_ns };
+
+    if (outcome->outcome == BH_OUTCOME_OK)
+        return BH_OK;
+    return bh_orders_ended(core, &ended, err);
+}
+
+/* An answer that no longer fits the engine's state is an answer to an older question;
+ * it is dropped, as a repeat is. */
+static bh_rc
+step_leniently(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event,
+               struct bh_err *err)
+{
+    bh_rc rc = bh_core_step(core, entry, event, err);
+
+    return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+bh_rc
+bh_orders_outcome(struct bh_core *core, bh_node_id node, const struct bh_msg_outcome *outcome,
+                  struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_OUTCOME,
+                              .order = outcome->order };
+    struct bh_effect effect;
+    struct bh_event event;
+
+    if (!find_order(core, node, outcome->order, &effect))
+        return BH_OK;
+    if (answers[effect.kind].silent)
+        return stop_failed(core, &effect, outcome, err);
+    entry.verb = answers[effect.kind].verb;
+    entry.obj = answers[effect.kind].piece
+                    ? (struct bh_record_object){ "piece", effect.piece.partition.v }
+                    : (struct bh_record_object){ "lease", effect.lease.v };
+    event = answer_event(&effect, outcome);
+    return step_leniently(core, &entry, &event, err);
+}
+
+bh_rc
+bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "node.ended",
+                              .obj = { "lease", ended->lease } };
+    struct bh_event event = {
+        .kind = BH_EV_ENDED,
+        .u.ended = { { ended->lease },
+                     ended->cause < BH_END_CAUSES ? (enum bh_end_cause)ended->cause
+                                                  : BH_END_KEEPER_LOST,
+                     ended->exit_status, ended->ended_ns },
+    };
+    struct bh_job_view view;
+
+    if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view))
+        return BH_OK;
+    entry.tenant = view.tenant.v;
+    return step_leniently(core, &entry, &event, err);
+}

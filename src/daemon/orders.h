@@ -1,0 +1,23 @@
+#ifndef BH_DAEMON_ORDERS_H
+#define BH_DAEMON_ORDERS_H
+
+#include "daemon/core.h"
+#include "wire/message.h"
+
+/* Effects of the engine as orders to the node, and the node's answers as events. */
+
+/* The message that carries `effect`, in `arena`.  START reads the job's specification
+ * from the store.  BH_NOT_FOUND: what it names is gone. */
+BH_MUST_USE bh_rc bh_orders_message(struct bh_core *core, const struct bh_effect *effect,
+                                    struct bh_arena *arena, uint32_t *ret_number,
+                                    const void **ret_message, struct bh_err *err);
+
+/* Step the engine with an order's outcome; one that nobody waits for is ignored. */
+BH_MUST_USE bh_rc bh_orders_outcome(struct bh_core *core, bh_node_id node,
+                                    const struct bh_msg_outcome *outcome, struct bh_err *err);
+
+/* Step the engine with a lease's end; one that is known already is ignored. */
+BH_MUST_USE bh_rc bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended,
+                                  struct bh_err *err);
+
+#endif

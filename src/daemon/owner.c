@@ -1,0 +1,447 @@
+#include "daemon/owner.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "daemon/command.h"
+#include "daemon/link.h"
+#include "daemon/snapshot.h"
+
+/* One thing that a worker wants; lives on the worker's stack until it is done. */
+struct wish {
+    struct wish *next;
+    /* a command */
+    const struct bh_command *command;
+    struct bh_arena *arena;
+    struct bh_answer *answer;
+    /* or a question */
+    bh_question question;
+    void *question_self;
+    /* the result */
+    struct bh_err *err;
+    bh_rc rc;
+    bool done; /* under the owner's mutex */
+    pthread_cond_t finished;
+};
+
+/* A record that nobody waits for: copied, since the worker goes on. */
+struct refusal {
+    struct bh_caller caller;
+    char token[16];
+    enum bh_operation op;
+    struct bh_verdict verdict;
+    bh_rc rc;
+};
+
+enum { REFUSALS_MAX = 1024, IDLE_POLL_MS = 1000 };
+
+struct bh_owner_thread {
+    /* owner thread */
+    struct bh_core *core;
+    struct bh_node_link *link;
+    struct refusal *taken;
+    /* shared, under mutex */
+    pthread_mutex_t mutex;
+    struct wish *first, **last;
+    struct refusal *refusals;
+    uint32_t refusal_count;
+    bool stopping;
+    /* fixed */
+    int wake_fd;
+    pthread_t thread;
+    atomic_bool failed;
+};
+
+/* ---- the workers' side ---- */
+
+static void
+wake(struct bh_owner_thread *owner)
+{
+    uint64_t one = 1;
+
+    if (write(owner->wake_fd, &one, sizeof one) < 0)
+        return; /* the counter is full: it is awake */
+}
+
+static bh_rc
+wait_for(struct bh_owner_thread *owner, struct wish *wish)
+{
+    pthread_cond_init(&wish->finished, NULL);
+    pthread_mutex_lock(&owner->mutex);
+    if (owner->stopping) {
+        wish->rc = bh_err_set(wish->err, BH_UNAVAILABLE, "the daemon is stopping");
+        wish->done = true;
+    } else {
+        bool was_empty = !owner->first;
+
+        *owner->last = wish;
+        owner->last = &wish->next;
+        if (was_empty)
+            wake(owner);
+    }
+    while (!wish->done)
+        pthread_cond_wait(&wish->finished, &owner->mutex);
+    pthread_mutex_unlock(&owner->mutex);
+    pthread_cond_destroy(&wish->finished);
+    return wish->rc;
+}
+
+static bh_rc
+port_command(void *self, const struct bh_command *command, struct bh_arena *arena,
+             struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct wish wish = { .command = command, .arena = arena, .answer = ret_answer, .err = err };
+
+    return wait_for(self, &wish);
+}
+
+static bh_rc
+port_ask(void *self, bh_question question, void *question_self, struct bh_err *err)
+{
+    struct wish wish = { .question = question, .question_self = question_self, .err = err };
+
+    return wait_for(self, &wish);
+}
+
+static void
+port_refused(void *self, const struct bh_caller *caller, enum bh_operation op,
+             struct bh_verdict verdict, const struct bh_err *err)
+{
+    struct bh_owner_thread *owner = self;
+    struct refusal *refusal;
+
+    if (caller->subject.principal.v == 0)
+        return; /* nobody known: not a record, or strangers could fill the log */
+    pthread_mutex_lock(&owner->mutex);
+    if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
+        refusal = &owner->refusals[owner->refusal_count++];
+        *refusal = (struct refusal){ .caller = *caller, .op = op, .verdict = verdict,
+                                     .rc = err->rc };
+        refusal->caller.subject.gids = NULL;
+        refusal->caller.name = refusal->caller.idempotency_key = NULL;
+        if (caller->token)
+            memcpy(refusal->token, caller->token,
+                   strnlen(caller->token, sizeof refusal->token - 1));
+        wake(owner);
+    }
+    pthread_mutex_unlock(&owner->mutex);
+}
+
+static const struct bh_directory *
+port_directory_get(void *self)
+{
+    struct bh_owner_thread *owner = self;
+
+    return bh_catalog_get(owner->core->catalog);
+}
+
+static void
+port_directory_put(void *self, const struct bh_directory *dir)
+{
+    struct bh_owner_thread *owner = self;
+
+    bh_catalog_put(owner->core->catalog, dir);
+}
+
+static uint32_t
+port_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
+             uint32_t max)
+{
+    struct bh_owner_thread *owner = self;
+
+    return bh_hub_wait(owner->core->hub, after, wait_ns, ret_changes, max);
+}
+
+static const char *
+port_inventory(void *self, struct bh_arena *arena)
+{
+    struct bh_owner_thread *owner = self;
+
+    return bh_node_link_inventory(owner->link, arena);
+}
+
+static const char *
+port_log_path(void *self, bh_job_id job, struct bh_arena *arena)
+{
+    struct bh_owner_thread *owner = self;
+
+    return bh_arena_printf(arena, "%s/%" PRIu64 ".log", owner->core->config->log_dir, job.v);
+}
+
+static const struct bh_owner_ops port_ops = {
+    .command = port_command,
+    .ask = port_ask,
+    .refused = port_refused,
+    .directory_get = port_directory_get,
+    .directory_put = port_directory_put,
+    .changes = port_changes,
+    .inventory = port_inventory,
+    .log_path = port_log_path,
+};
+
+struct bh_owner
+bh_owner_port(struct bh_owner_thread *owner)
+{
+    return (struct bh_owner){ &port_ops, owner };
+}
+
+/* ---- the owner's side ---- */
+
+/* Takes up to batch_max wishes and all refusals; the rest stays queued. */
+static struct wish *
+take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_stopping)
+{
+    struct wish *first, **end;
+
+    pthread_mutex_lock(&owner->mutex);
+    first = owner->first;
+    end = &owner->first;
+    for (uint32_t n = 0; *end && n < owner->core->config->batch_max; n++)
+        end = &(*end)->next;
+    owner->first = *end;
+    *end = NULL;
+    if (!owner->first)
+        owner->last = &owner->first;
+    else
+        wake(owner);
+    if (end == &owner->first)
+        first = NULL;
+    *ret_refusals = owner->refusal_count;
+    memcpy(owner->taken, owner->refusals, owner->refusal_count * sizeof *owner->taken);
+    owner->refusal_count = 0;
+    *ret_stopping = owner->stopping;
+    pthread_mutex_unlock(&owner->mutex);
+    return first;
+}
+
+static void
+finish_wishes(struct bh_owner_thread *owner, struct wish *wish)
+{
+    pthread_mutex_lock(&owner->mutex);
+    while (wish) {
+        struct wish *next = wish->next;
+
+        wish->done = true;
+        pthread_cond_signal(&wish->finished);
+        wish = next;
+    }
+    pthread_mutex_unlock(&owner->mutex);
+}
+
+static bool
+run_wishes(struct bh_owner_thread *owner, struct wish *wish)
+{
+    for (; wish; wish = wish->next) {
+        if (wish->question) {
+            wish->question(wish->question_self, owner->core->state.engine,
+                           bh_core_now(owner->core));
+            wish->rc = BH_OK;
+            continue;
+        }
+        wish->rc = bh_command_run(owner->core, wish->command, wish->arena, wish->answer,
+                                  wish->err);
+        if (bh_command_fatal(wish->rc))
+            return false;
+    }
+    return true;
+}
+
+static bool
+run_refusals(struct bh_owner_thread *owner, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct refusal *refusal = &owner->taken[i];
+
+        refusal->caller.token = refusal->token[0] ? refusal->token : NULL;
+        if (bh_command_refused(owner->core, &refusal->caller, refusal->op, refusal->verdict,
+                               refusal->rc)
+            != BH_OK)
+            return false;
+    }
+    return true;
+}
+
+/* Time limits that have come, and decisions that a step had no room for. */
+static bh_rc
+run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "tick" };
+    bh_rc rc = BH_OK;
+
+    for (int n = 0; n < 64 && rc == BH_OK; n++) {
+        struct bh_event event = { .kind = BH_EV_TICK };
+
+        if (!owner->core->step.more
+            && bh_engine_next_tick_ns(owner->core->state.engine) > bh_core_now(owner->core))
+            break;
+        rc = bh_core_step(owner->core, &entry, &event, err);
+    }
+    return rc;
+}
+
+static void
+fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_err *why)
+{
+    if (why->rc == BH_FULL)
+        bh_log(DISK_FULL, BH_ERRLOG(why));
+    else
+        bh_log(COMMIT_FAILED, BH_ERRLOG(why));
+    for (struct wish *wish = wishes; wish; wish = wish->next) {
+        if (wish->question)
+            continue;
+        *wish->err = *why;
+        wish->rc = why->rc;
+    }
+    bh_node_link_reset(owner->link);
+    if (!bh_core_abort(owner->core))
+        atomic_store(&owner->failed, true);
+}
+
+static bool
+wants_receive(struct bh_owner_thread *owner, short revents)
+{
+    return bh_node_link_fd(owner->link) >= 0 && revents != 0;
+}
+
+/* One batch: all that is there, one commit, then answers and effects. */
+static bool
+run_batch(struct bh_owner_thread *owner, short link_events)
+{
+    struct bh_err err = { .rc = BH_IO, .msg = "the journal could not be written" };
+    uint32_t refusals;
+    bool stopping, whole = true;
+    struct wish *wishes = take_wishes(owner, &refusals, &stopping);
+    bh_rc rc = BH_OK;
+
+    if (wants_receive(owner, link_events))
+        rc = bh_node_link_receive(owner->link, &err);
+    if (rc == BH_OK)
+        whole = run_wishes(owner, wishes) && run_refusals(owner, refusals);
+    if (rc == BH_OK && whole)
+        rc = run_ticks(owner, &err);
+    if (rc == BH_OK && whole)
+        rc = bh_core_commit(owner->core, &err);
+    if (rc != BH_OK || !whole)
+        fail_batch(owner, wishes, &err);
+    else
+        bh_node_link_release(owner->link);
+    finish_wishes(owner, wishes);
+    return !stopping && !atomic_load(&owner->failed);
+}
+
+/* How long poll may sleep: until the engine wants a tick, the link wants to connect or
+ * a checkpoint is due. */
+static int
+sleep_ms(const struct bh_owner_thread *owner)
+{
+    uint64_t now = bh_core_now(owner->core);
+    uint64_t tick = bh_engine_next_tick_ns(owner->core->state.engine);
+    int most = bh_node_link_fd(owner->link) < 0 ? 20 : IDLE_POLL_MS;
+
+    if (tick <= now)
+        return 0;
+    if (tick - now < (uint64_t)most * BH_NS_PER_MS)
+        return (int)((tick - now) / BH_NS_PER_MS) + 1;
+    return most;
+}
+
+/* What was written since the last checkpoint is signed when things get quiet. */
+static void
+sign_when_idle(struct bh_owner_thread *owner)
+{
+    struct bh_journal *journal = &owner->core->journal;
+    struct bh_err err;
+
+    if (journal->signed_size == journal->next_seq || owner->core->open
+        || bh_core_now(owner->core)
+               < journal->signed_at_ns + owner->core->config->checkpoint_interval)
+        return;
+    if (bh_core_begin(owner->core, &err) != BH_OK || bh_core_commit(owner->core, &err) != BH_OK)
+        fail_batch(owner, NULL, &err);
+}
+
+static void *
+run_thread(void *self)
+{
+    struct bh_owner_thread *owner = self;
+    bool more = true;
+
+    while (more) {
+        struct pollfd fds[2] = {
+            { .fd = owner->wake_fd, .events = POLLIN },
+            { .fd = bh_node_link_fd(owner->link), .events = bh_node_link_interest(owner->link) },
+        };
+        uint64_t count;
+
+        if (poll(fds, 2, sleep_ms(owner)) < 0 && errno != EINTR)
+            break;
+        if (fds[0].revents && read(owner->wake_fd, &count, sizeof count) < 0)
+            continue;
+        more = run_batch(owner, fds[1].revents);
+        bh_node_link_connect(owner->link);
+        sign_when_idle(owner);
+    }
+    return NULL;
+}
+
+bh_rc
+bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct bh_err *err)
+{
+    struct bh_owner_thread *owner = calloc(1, sizeof *owner);
+
+    BH_ASSERT(owner);
+    owner->core = core;
+    owner->link = bh_node_link_new(core);
+    owner->last = &owner->first;
+    owner->refusals = calloc(REFUSALS_MAX, sizeof *owner->refusals);
+    owner->taken = calloc(REFUSALS_MAX, sizeof *owner->taken);
+    BH_ASSERT(owner->refusals && owner->taken);
+    pthread_mutex_init(&owner->mutex, NULL);
+    owner->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (owner->wake_fd < 0 || pthread_create(&owner->thread, NULL, run_thread, owner) != 0)
+        return bh_err_errno(err, "start the owner thread");
+    *ret_owner = owner;
+    return BH_OK;
+}
+
+void
+bh_owner_stop(struct bh_owner_thread *owner)
+{
+    struct bh_err err;
+
+    pthread_mutex_lock(&owner->mutex);
+    owner->stopping = true;
+    wake(owner);
+    pthread_mutex_unlock(&owner->mutex);
+    bh_hub_stop(owner->core->hub);
+    pthread_join(owner->thread, NULL);
+    if (!atomic_load(&owner->failed) && owner->core->journal.next_seq != owner->core->snapshot_seq
+        && (bh_snapshot_write(owner->core, &err) != BH_OK
+            || bh_core_commit(owner->core, &err) != BH_OK))
+        bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
+    bh_node_link_free(owner->link);
+    close(owner->wake_fd);
+    pthread_mutex_destroy(&owner->mutex);
+    free(owner->refusals);
+    free(owner->taken);
+    free(owner);
+}
+
+bool
+bh_owner_failed(const struct bh_owner_thread *owner)
+{
+    return atomic_load(&owner->failed);
+}

@@ -1,0 +1,27 @@
+#ifndef BH_DAEMON_OWNER_H
+#define BH_DAEMON_OWNER_H
+
+#include "daemon/core.h"
+
+/* The one thread that owns engine, journal and store writer.
+ *
+ * It takes what is queued (commands, questions, messages of the node, the passing of
+ * time; at most batch_max, never waiting for more), makes one durable transaction of
+ * it, and only then answers and sends effects. */
+struct bh_owner_thread;
+
+/* Starts the thread over an open core, which it owns until bh_owner_stop. */
+BH_MUST_USE bh_rc bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner,
+                                 struct bh_err *err);
+
+/* Lets what is queued finish, writes a snapshot and ends the thread.  Callers that come
+ * later get BH_UNAVAILABLE. */
+void bh_owner_stop(struct bh_owner_thread *owner);
+
+/* What the API uses. */
+struct bh_owner bh_owner_port(struct bh_owner_thread *owner);
+
+/* Whether the thread ended by itself because the state could not be kept. */
+bool bh_owner_failed(const struct bh_owner_thread *owner);
+
+#endif

@@ -1,0 +1,135 @@
+#include "daemon/rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+static const char *
+name_or_none(const char *name)
+{
+    return name ? name : "";
+}
+
+bh_rc
+bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_caller *caller,
+            const char *name, struct bh_err *err)
+{
+    const struct bh_ev_submit *submit = &event->u.submit;
+    struct bh_job_row row = {
+        .job = submit->job.v,
+        .tenant_id = submit->tenant.v,
+        .principal_id = submit->principal.v,
+        .count = submit->count,
+        .priority = submit->priority,
+        .name = name_or_none(name),
+        .tenant = name_or_none(
+            bh_catalog_name_of(core->catalog, BH_NAME_TENANT, submit->tenant.v)),
+        .principal = name_or_none(caller->name),
+        .sku = name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_SKU, submit->sku.v)),
+        .kind = bh_job_kind_names[submit->kind],
+        .state = bh_job_state_names[BH_JOB_PENDING],
+        .contract = bh_contract_names[submit->contract],
+        .reason = "", .node = "", .pieces = "", .grade = "",
+        .submitted_ns = event->now_ns,
+        .time_limit_ns = submit->time_limit_ns,
+        .exit_status = -1,
+    };
+
+    memcpy(row.spec.bytes, submit->spec, sizeof row.spec.bytes);
+    return core->store.ops->put_job(core->store.self, &row, err);
+}
+
+/* "GPU-3f2a.. 1g.10gb@2, ..." as people read it; at most the buffer's size. */
+static void
+put_pieces(const struct bh_core *core, const struct bh_job_view *view, struct bh_buf *out)
+{
+    for (uint32_t i = 0; i < view->piece_count; i++) {
+        const struct bh_piece *piece = &view->pieces[i];
+        const struct bh_profile *profile =
+            bh_profile_get((bh_profile_id){ piece->profile });
+        const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, piece->gpu.v);
+
+        if (i > 0)
+            bh_buf_puts(out, ", ");
+        bh_buf_printf(out, "%.12s %s", name_or_none(uuid), profile ? profile->name : "whole");
+        if (profile)
+            bh_buf_printf(out, "@%" PRIu32, piece->start);
+    }
+}
+
+static const char *
+waiting_reason(const struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns)
+{
+    struct bh_reason reason;
+
+    if (view->state != BH_JOB_PENDING && view->state != BH_JOB_SUSPENDED)
+        return "";
+    bh_engine_why(core->state.engine, view->job, now_ns, &reason);
+    return bh_reason_names[reason.code];
+}
+
+static void
+note_change(struct bh_core *core, const struct bh_job_change *row, uint32_t tenant,
+            uint32_t principal, uint64_t now_ns)
+{
+    struct bh_change *change;
+
+    if (core->change_count == BH_CORE_CHANGES_MAX)
+        return; /* watchers see a gap and read the table */
+    change = &core->changes[core->change_count++];
+    *change = (struct bh_change){ .job = row->job, .tenant_id = tenant,
+                                  .principal_id = principal, .at_ns = now_ns };
+    snprintf(change->state, sizeof change->state, "%s", row->state);
+    snprintf(change->reason, sizeof change->reason, "%s", row->reason);
+}
+
+static bh_rc
+change_living(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns,
+              struct bh_err *err)
+{
+    char memory[400];
+    struct bh_buf pieces;
+    struct bh_job_change row = {
+        .job = view->job.v,
+        .lease = view->lease.v,
+        .restarts = view->restarts,
+        .state = bh_job_state_names[view->state],
+        .reason = waiting_reason(core, view, now_ns),
+        .node = name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE, view->node.v)),
+        .grade = view->lease.v ? bh_grade_names[view->grade] : "",
+        .started_ns = view->started_ns,
+        .exit_status = -1,
+    };
+
+    bh_buf_init_fixed(&pieces, memory, sizeof memory);
+    put_pieces(core, view, &pieces);
+    row.pieces = bh_buf_text(&pieces) ? bh_buf_text(&pieces) : "";
+    note_change(core, &row, view->tenant.v, view->principal.v, now_ns);
+    return core->store.ops->change_job(core->store.self, &row, err);
+}
+
+bh_rc
+bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
+               struct bh_err *err)
+{
+    struct bh_job_view view;
+    struct bh_job_change row = {
+        .job = effect->job.v,
+        .lease = effect->lease.v,
+        .state = bh_job_state_names[effect->state],
+        .reason = bh_end_cause_names[effect->cause],
+        .ended_ns = now_ns,
+        .exit_status = effect->cause == BH_END_EXITED || effect->cause == BH_END_SIGNALLED
+                           ? effect->exit_status
+                           : -1,
+    };
+
+    BH_ASSERT(effect->kind == BH_FX_JOB);
+    if (bh_view_job(core->state.engine, effect->job, &view))
+        return change_living(core, &view, now_ns, err);
+    row.node = row.pieces = row.grade = NULL; /* stay as they were */
+    note_change(core, &row, 0, 0, now_ns);
+    return core->store.ops->change_job(core->store.self, &row, err);
+}

@@ -1,0 +1,18 @@
+#ifndef BH_DAEMON_ROWS_H
+#define BH_DAEMON_ROWS_H
+
+#include "daemon/core.h"
+
+/* Rows of the jobs table, written in the same transaction as the record that changed
+ * them. */
+
+/* A job that was just submitted: name and times come from `spec` and `event`. */
+BH_MUST_USE bh_rc bh_rows_add(struct bh_core *core, const struct bh_event *event,
+                              const struct bh_caller *caller, const char *name,
+                              struct bh_err *err);
+
+/* A job's public state changed: `effect` is of kind JOB. */
+BH_MUST_USE bh_rc bh_rows_change(struct bh_core *core, const struct bh_effect *effect,
+                                 uint64_t now_ns, struct bh_err *err);
+
+#endif

@@ -1,0 +1,176 @@
+#include "daemon/snapshot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/num.h"
+
+enum { SNAPSHOT_BYTES_MAX = 1 << 30 };
+
+/* What the store remembers about the last snapshot (meta "snapshot"). */
+struct note {
+    char file[64];          /* in the state folder */
+    char frontier[BH_MERKLE_TEXT_MAX];
+    uint64_t next_job;
+    uint64_t seq;           /* records it covers */
+    uint64_t ts_ns;         /* time of the last of them */
+    uint32_t boot;
+    uint8_t sha256[32];     /* of the file */
+};
+
+static const struct bh_field note_fields[] = {
+    BH_F(struct note, boot, BH_FIELD_U32),
+    BH_F(struct note, file, BH_FIELD_STR),
+    BH_F(struct note, frontier, BH_FIELD_STR),
+    BH_F(struct note, next_job, BH_FIELD_U64),
+    BH_F(struct note, seq, BH_FIELD_U64),
+    BH_F(struct note, sha256, BH_FIELD_HEX),
+    BH_F(struct note, ts_ns, BH_FIELD_NS),
+};
+static const struct bh_fields note_description = BH_FIELDS("snapshot", struct note, note_fields);
+
+static void
+path_of(const struct bh_core *core, const char *file, char ret_path[4096])
+{
+    snprintf(ret_path, 4096, "%s/%s", core->config->state_dir, file);
+}
+
+static bh_rc
+put_note(struct bh_core *core, const struct note *note, struct bh_err *err)
+{
+    struct bh_buf json;
+    bh_rc rc;
+
+    bh_buf_init(&json, 64 << 10);
+    bh_json_encode(&json, &note_description, note);
+    rc = core->store.ops->put_meta(core->store.self, "snapshot", bh_buf_text(&json), err);
+    bh_buf_fini(&json);
+    return rc;
+}
+
+/* Files of older snapshots than the two last are of no use any more. */
+static void
+remove_old(const struct bh_core *core, uint64_t seq)
+{
+    char file[64], path[4096];
+
+    snprintf(file, sizeof file, "snapshot-%" PRIu64 ".bin", seq);
+    path_of(core, file, path);
+    unlink(path);
+}
+
+bh_rc
+bh_snapshot_write(struct bh_core *core, struct bh_err *err)
+{
+    struct note note = { .seq = core->journal.next_seq, .boot = core->journal.boot,
+                         .next_job = core->next_job, .ts_ns = core->journal.last_ts_ns };
+    struct bh_entry entry = { .phase = BH_PHASE_EVENT, .verb = "snapshot",
+                              .obj = { .type = "snapshot", .id = note.seq },
+                              .dec = { .allow = true } };
+    uint8_t digest[32];
+    char path[4096];
+    struct bh_buf frontier;
+    bh_rc rc;
+
+    snprintf(note.file, sizeof note.file, "snapshot-%" PRIu64 ".bin", note.seq);
+    path_of(core, note.file, path);
+    core->crypto->sha256(core->state.block, core->state.bytes, "", 0, note.sha256);
+    bh_buf_init_fixed(&frontier, note.frontier, sizeof note.frontier);
+    bh_merkle_frontier_format(&frontier, &core->journal.frontier);
+    rc = bh_buf_text(&frontier) ? BH_OK : bh_err_set(err, BH_BUG, "frontier is too long");
+    if (rc == BH_OK)
+        rc = bh_file_replace(path, core->state.block, core->state.bytes, 0600, err);
+    bh_state_digest(&core->state, core->crypto, digest);
+    entry.text = digest;
+    if (rc == BH_OK)
+        rc = bh_core_note(core, &entry, BH_OK, err);
+    if (rc == BH_OK)
+        rc = put_note(core, &note, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "snapshot");
+    if (core->snapshot_seq && core->snapshot_seq != note.seq)
+        remove_old(core, core->snapshot_seq);
+    core->snapshot_seq = note.seq;
+    bh_log(SNAPSHOT_WRITTEN, BH_U64("records", note.seq), BH_U64("bytes", core->state.bytes));
+    return BH_OK;
+}
+
+bh_rc
+bh_snapshot_if_due(struct bh_core *core, struct bh_err *err)
+{
+    if (core->journal.next_seq < core->snapshot_seq + core->config->snapshot_every)
+        return BH_OK;
+    return bh_snapshot_write(core, err);
+}
+
+static bh_rc
+read_note(struct bh_core *core, struct note *ret_note, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    const char *json;
+    bh_rc rc = core->store.ops->get_meta(core->store.self, "snapshot", arena, &json, err);
+
+    if (rc != BH_OK)
+        return rc;
+    return bh_json_decode(json, strlen(json), &note_description, ret_note, arena, err);
+}
+
+static bh_rc
+adopt(struct bh_core *core, const struct note *note, struct bh_err *err)
+{
+    char path[4096];
+    uint8_t sha256[32];
+    struct bh_buf bytes;
+    bh_rc rc;
+
+    path_of(core, note->file, path);
+    bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
+    rc = bh_file_read(path, SNAPSHOT_BYTES_MAX, &bytes, err);
+    if (rc == BH_OK) {
+        core->crypto->sha256(bytes.bytes, bytes.length, "", 0, sha256);
+        if (memcmp(sha256, note->sha256, sizeof sha256) != 0)
+            rc = bh_err_set(err, BH_INVALID, "%s does not have the digest it was written with",
+                            note->file);
+    }
+    if (rc == BH_OK)
+        rc = bh_merkle_frontier_parse(note->frontier, &core->journal.frontier, err);
+    if (rc == BH_OK)
+        rc = bh_state_adopt(&core->state, bytes.bytes, bytes.length, err);
+    bh_buf_fini(&bytes);
+    return rc;
+}
+
+bh_rc
+bh_snapshot_load(struct bh_core *core, struct bh_err *err)
+{
+    struct note *note = calloc(1, sizeof *note);
+    struct bh_journal *journal = &core->journal;
+    bh_rc rc;
+
+    BH_ASSERT(note);
+    journal->frontier = (struct bh_merkle_frontier){ 0 };
+    journal->next_seq = journal->last_ts_ns = core->snapshot_seq = 0;
+    journal->boot = 0;
+    core->next_job = 1;
+    rc = read_note(core, note, err);
+    if (rc == BH_OK)
+        rc = adopt(core, note, err);
+    if (rc == BH_OK) {
+        journal->next_seq = core->snapshot_seq = note->seq;
+        journal->last_ts_ns = note->ts_ns;
+        journal->boot = note->boot;
+        core->next_job = note->next_job;
+    } else if (rc != BH_NOT_FOUND) {
+        bh_log(SNAPSHOT_REFUSED, BH_ERRLOG(err));
+        journal->frontier = (struct bh_merkle_frontier){ 0 };
+    }
+    free(note);
+    return BH_OK;
+}

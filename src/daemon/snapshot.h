@@ -1,0 +1,20 @@
+#ifndef BH_DAEMON_SNAPSHOT_H
+#define BH_DAEMON_SNAPSHOT_H
+
+#include "daemon/core.h"
+
+/* Snapshots: the engine's block in a file, so that a start replays only what came
+ * after.  The file is written first; then a record with the state's digest and the
+ * store's note of it go into the open transaction together. */
+
+/* Write one when enough records have come since the last. */
+BH_MUST_USE bh_rc bh_snapshot_if_due(struct bh_core *core, struct bh_err *err);
+
+/* Write one now; opens the transaction if none is open. */
+BH_MUST_USE bh_rc bh_snapshot_write(struct bh_core *core, struct bh_err *err);
+
+/* Put the state and the journal's position where the last usable snapshot has them, or
+ * at the very beginning.  Never fails for a bad snapshot: it is logged and ignored. */
+BH_MUST_USE bh_rc bh_snapshot_load(struct bh_core *core, struct bh_err *err);
+
+#endif

@@ -1,0 +1,198 @@
+#include "daemon/submit.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "daemon/command.h"
+#include "model/path.h"
+
+static const uint64_t default_grace_ns = UINT64_C(10000000000);
+
+/* Whether the site lets this tenant use `path` from the host that way. */
+static bool
+mount_allowed(const struct bh_directory *dir, bh_tenant_id tenant, const char *path, bool write)
+{
+    for (uint32_t i = 0; i < dir->mount_count; i++) {
+        const struct bh_dir_mount *mount = &dir->mounts[i];
+
+        if (bh_directory_within(dir, mount->tenant, tenant) && (mount->write || !write)
+            && bh_file_path_within(mount->path, path))
+            return true;
+    }
+    return false;
+}
+
+static bh_rc
+refuse_mount(const char *field, const char *path, bool write, struct bh_err *err)
+{
+    bh_err_set(err, BH_DENIED, "%s: the site does not let this tenant %s %.120s", field,
+               write ? "write" : "mount", path);
+    return bh_err_hint(err, "an administrator can add it under `mounts` in the site file");
+}
+
+static bh_rc
+check_mounts(const struct bh_directory *dir, bh_tenant_id tenant,
+             const struct bh_job_spec *spec, struct bh_err *err)
+{
+    const struct bh_mount_spec *mounts = spec->mounts.items;
+
+    for (uint32_t i = 0; i < spec->mounts.count; i++)
+        if (!mount_allowed(dir, tenant, mounts[i].source, mounts[i].write))
+            return refuse_mount("mounts", mounts[i].source, mounts[i].write, err);
+    if (spec->cwd && !mount_allowed(dir, tenant, spec->cwd, false))
+        return refuse_mount("cwd", spec->cwd, false, err);
+    return BH_OK;
+}
+
+static bh_rc
+find_ids(const struct bh_directory *dir, const struct bh_job_spec *spec,
+         struct bh_ev_submit *ret_submit, struct bh_err *err)
+{
+    const struct bh_dir_tenant *tenant =
+        spec->tenant ? bh_directory_tenant_named(dir, spec->tenant) : NULL;
+    const struct bh_dir_sku *sku = bh_directory_sku_named(dir, spec->sku);
+
+    if (!spec->tenant)
+        return bh_err_set(err, BH_INVALID, "tenant: say for which tenant the job runs");
+    if (!tenant)
+        return bh_err_set(err, BH_NOT_FOUND, "tenant: there is no \"%.80s\"", spec->tenant);
+    ret_submit->tenant = tenant->id;
+    if (!sku) {
+        bh_err_set(err, BH_NOT_FOUND, "sku: there is no \"%.60s\"", spec->sku);
+        return bh_err_hint(err, "`bulkhead get skus` lists them");
+    }
+    ret_submit->sku = sku->id;
+    return BH_OK;
+}
+
+/* The permissions a submission needs; the message of a denial is the caller's. */
+static bool
+permitted(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
+          struct bh_denial *ret_check)
+{
+    ret_check->verb = "job.submit";
+    ret_check->verdict = bh_command_authz(core, command, ret_check->verb, tenant);
+    if (!ret_check->verdict.allow || command->spec->priority < BH_PRIORITY_HIGH)
+        return ret_check->verdict.allow;
+    struct bh_denial high = { "priority.high", { 0 } };
+
+    high.verdict = bh_command_authz(core, command, high.verb, tenant);
+    if (!high.verdict.allow)
+        *ret_check = high;
+    return high.verdict.allow;
+}
+
+static void
+fill_submit(const struct bh_core *core, const struct bh_command *command,
+            struct bh_ev_submit *submit)
+{
+    const struct bh_job_spec *spec = command->spec;
+
+    submit->job.v = core->next_job;
+    submit->principal = command->caller.subject.principal;
+    submit->count = command->numbers.count;
+    submit->kind = spec->kind;
+    submit->priority = spec->priority ? spec->priority : BH_PRIORITY_NORMAL;
+    submit->contract = spec->on_preempt;
+    submit->time_limit_ns = command->numbers.time_limit_ns;
+    submit->grace_ns = command->numbers.grace_ns ? command->numbers.grace_ns : default_grace_ns;
+    submit->hold = spec->hold;
+    core->crypto->sha256(command->text, command->text_length, "", 0, submit->spec);
+}
+
+static void
+answer_from_view(struct bh_core *core, bh_job_id job, struct bh_answer *ret_answer)
+{
+    struct bh_job_view view;
+
+    ret_answer->job = job;
+    if (!bh_view_job(core->state.engine, job, &view))
+        return;
+    ret_answer->state = view.state;
+    bh_engine_why(core->state.engine, job, bh_core_now(core), &ret_answer->reason);
+}
+
+static bh_rc
+record_submit(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
+              struct bh_entry *entry, struct bh_err *err)
+{
+    struct bh_digest digest;
+    bh_rc rc = bh_core_step(core, entry, event, err);
+
+    if (rc == BH_QUOTA || rc == BH_NOT_FOUND || rc == BH_RANGE || rc == BH_CONFLICT)
+        return bh_command_refusal(core, entry, rc, &core->step.verdict, err);
+    if (rc != BH_OK)
+        return rc;
+    memcpy(digest.bytes, event->u.submit.spec, sizeof digest.bytes);
+    core->next_job++;
+    return core->store.ops->put_text(core->store.self, &digest, command->text,
+                                     command->text_length, err);
+}
+
+/* What would happen, on a copy: nothing is recorded. */
+static bh_rc
+rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *ret_answer,
+         struct bh_err *err)
+{
+    struct bh_state copy, kept = core->state;
+    bh_rc rc;
+
+    bh_state_copy(&core->state, &copy);
+    event->now_ns = bh_core_now(core);
+    event->seq = core->journal.next_seq;
+    rc = bh_state_step(&copy, event, &core->step);
+    if (rc == BH_OK) {
+        core->state = copy;
+        answer_from_view(core, event->u.submit.job, ret_answer);
+        copy = core->state;
+        core->state = kept;
+        ret_answer->job.v = 0;
+    } else {
+        bh_err_set(err, rc, "%s", bh_reason_names[core->step.verdict.code]);
+        ret_answer->reason = core->step.verdict;
+    }
+    bh_state_fini(&copy);
+    return rc;
+}
+
+static bh_rc
+prepare(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
+        struct bh_err *err)
+{
+    const struct bh_directory *dir = bh_catalog_get(core->catalog);
+    bh_rc rc = find_ids(dir, command->spec, &event->u.submit, err);
+
+    if (rc == BH_OK)
+        rc = check_mounts(dir, event->u.submit.tenant, command->spec, err);
+    bh_catalog_put(core->catalog, dir);
+    fill_submit(core, command, &event->u.submit);
+    return rc;
+}
+
+bh_rc
+bh_submit_run(struct bh_core *core, const struct bh_command *command,
+              struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_SUBMIT };
+    struct bh_denial check;
+    struct bh_entry entry;
+    bh_rc rc = prepare(core, command, &event, err);
+
+    if (rc != BH_OK && rc != BH_DENIED)
+        return rc;
+    if (!permitted(core, command, event.u.submit.tenant, &check))
+        return bh_command_deny(core, command, event.u.submit.tenant, check, err);
+    entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,
+                             check.verdict);
+    entry.obj = (struct bh_record_object){ .type = "job", .id = event.u.submit.job.v };
+    entry.submitter = &command->caller;
+    entry.job_name = command->spec->name;
+    if (rc != BH_OK)
+        return rc;
+    if (command->dry_run)
+        return rehearse(core, &event, ret_answer, err);
+    rc = record_submit(core, command, &event, &entry, err);
+    if (rc == BH_OK)
+        answer_from_view(core, event.u.submit.job, ret_answer);
+    return rc;
+}

@@ -1,0 +1,10 @@
+#ifndef BH_DAEMON_SUBMIT_H
+#define BH_DAEMON_SUBMIT_H
+
+#include "daemon/core.h"
+
+/* JOB_SUBMIT: names to ids, permissions, mounts, then the engine.  As bh_command_run. */
+BH_MUST_USE bh_rc bh_submit_run(struct bh_core *core, const struct bh_command *command,
+                                struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);
+
+#endif

@@ -1,0 +1,200 @@
+#include "daemon/tokens.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/token.h"
+#include "base/num.h"
+#include "daemon/command.h"
+
+static const uint64_t lifetime_most_ns = UINT64_C(90) * 86400 * 1000000000;
+
+/* Whether the caller holds `verb` anywhere, and if not why. */
+static struct bh_verdict
+holds(struct bh_core *core, const struct bh_command *command, const char *verb)
+{
+    const struct bh_directory *dir = bh_catalog_get(core->catalog);
+    struct bh_verdict verdict = bh_authz_check_anywhere(dir, &command->caller.subject, verb);
+
+    bh_catalog_put(core->catalog, dir);
+    return verdict;
+}
+
+/* For whom: oneself, or another with token.any on the whole site. */
+static bh_rc
+find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret_principal,
+           struct bh_err *err)
+{
+    const char *name = command->token->principal;
+    struct bh_verdict any;
+
+    *ret_principal = command->caller.subject.principal.v;
+    if (!name)
+        return *ret_principal ? BH_OK
+                              : bh_err_set(err, BH_INVALID, "principal: say for whom it is");
+    any = bh_command_authz(core, command, "token.any", (bh_tenant_id){ 0 });
+    if (!any.allow)
+        return bh_command_deny(core, command, (bh_tenant_id){ 0 },
+                               (struct bh_denial){ "token.any", any }, err);
+    *ret_principal = bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, name);
+    if (!*ret_principal)
+        return bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\"", name);
+    return BH_OK;
+}
+
+static bh_rc
+find_lifetime(const struct bh_token_request *request, uint64_t *ret_ns, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    *ret_ns = lifetime_most_ns;
+    if (request->lifetime)
+        rc = bh_parse_span(request->lifetime, ret_ns, err);
+    if (rc == BH_OK && (*ret_ns == 0 || *ret_ns > lifetime_most_ns))
+        rc = bh_err_set(err, BH_RANGE, "a token lives at most 90 days and not 0");
+    return rc == BH_OK ? rc : bh_err_wrap(err, "lifetime");
+}
+
+/* A token made with a token gets no more than that one has. */
+static bh_rc
+check_scopes(const struct bh_command *command, struct bh_err *err)
+{
+    const char *scopes = command->token->scopes, *own = command->caller.subject.scopes;
+    char word[40];
+    int used;
+
+    if (!own)
+        return BH_OK;
+    if (!scopes)
+        return bh_err_set(err, BH_DENIED, "scopes: this token cannot make one without scopes");
+    for (; sscanf(scopes, "%39s%n", word, &used) == 1; scopes += used)
+        if (!bh_words_contain(own, word))
+            return bh_err_set(err, BH_DENIED, "scopes: this token does not hold %s", word);
+    return BH_OK;
+}
+
+static bh_rc
+make_row(struct bh_core *core, const struct bh_command *command, struct bh_token_row *ret_row,
+         char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err)
+{
+    struct bh_token token;
+    uint64_t lifetime;
+    bh_rc rc = find_owner(core, command, &ret_row->principal_id, err);
+
+    if (rc == BH_OK)
+        rc = find_lifetime(command->token, &lifetime, err);
+    if (rc == BH_OK)
+        rc = check_scopes(command, err);
+    if (rc == BH_OK)
+        rc = bh_token_make(core->crypto, &token, ret_text, err);
+    if (rc != BH_OK)
+        return rc;
+    memcpy(ret_row->id, token.id, sizeof token.id);
+    memcpy(ret_row->secret.bytes, token.secret, sizeof token.secret);
+    ret_row->scopes = command->token->scopes ? command->token->scopes : "";
+    ret_row->note = command->token->note ? command->token->note : "";
+    ret_row->created_ns = bh_core_now(core);
+    ret_row->expires_ns = ret_row->created_ns + lifetime;
+    return BH_OK;
+}
+
+/* The record names the token by its id in the actor's place only when it acts; here it
+ * is the object, whose id is a number: the first 8 bytes of the secret's digest. */
+static uint64_t
+object_id(const struct bh_token_row *row)
+{
+    uint64_t id;
+
+    memcpy(&id, row->secret.bytes, sizeof id);
+    return id >> 11; /* fits a JSON integer */
+}
+
+static bh_rc
+put_row(struct bh_core *core, const struct bh_entry *entry, const struct bh_token_row *row,
+        struct bh_err *err)
+{
+    struct bh_entry with_object = *entry;
+    bh_rc rc;
+
+    with_object.obj = (struct bh_record_object){ .type = "token", .id = object_id(row) };
+    rc = bh_core_note(core, &with_object, BH_OK, err);
+    return rc == BH_OK ? core->store.ops->put_token(core->store.self, row, err) : rc;
+}
+
+bh_rc
+bh_token_create(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+                struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_verdict verdict = holds(core, command, "token.create");
+    struct bh_token_row row = { 0 };
+    char text[BH_TOKEN_LENGTH + 1];
+    struct bh_entry entry;
+    bh_rc rc;
+
+    if (!verdict.allow)
+        return bh_command_deny(core, command, (bh_tenant_id){ 0 },
+                               (struct bh_denial){ "token.create", verdict }, err);
+    rc = make_row(core, command, &row, text, err);
+    if (rc != BH_OK)
+        return rc;
+    entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
+    rc = put_row(core, &entry, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    ret_answer->secret = bh_arena_strdup(arena, text);
+    ret_answer->token_id = bh_arena_strdup(arena, row.id);
+    explicit_bzero(text, sizeof text);
+    return BH_OK;
+}
+
+struct search {
+    const char *id;
+    struct bh_arena *arena;
+    struct bh_token_row row;
+    bool found;
+};
+
+static bool
+match_id(void *self, const struct bh_token_row *row)
+{
+    struct search *search = self;
+
+    if (strcmp(row->id, search->id) != 0)
+        return true;
+    search->row = *row;
+    search->row.scopes = bh_arena_strdup(search->arena, row->scopes);
+    search->row.note = bh_arena_strdup(search->arena, row->note);
+    search->found = true;
+    return false;
+}
+
+bh_rc
+bh_token_revoke(struct bh_core *core, const struct bh_command *command,
+                struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_verdict verdict = holds(core, command, "token.revoke");
+    struct search search = { .id = command->token_id, .arena = arena };
+    struct bh_entry entry;
+    bh_rc rc = core->store.ops->list_tokens(core->store.self, match_id, &search, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (verdict.allow && search.found
+        && search.row.principal_id != command->caller.subject.principal.v) {
+        verdict = bh_command_authz(core, command, "token.any", (bh_tenant_id){ 0 });
+        if (!verdict.allow) /* another's token is not even named */
+            search.found = false;
+    }
+    if (!search.found && verdict.allow)
+        return bh_err_set(err, BH_NOT_FOUND, "there is no token \"%.20s\" of yours",
+                          command->token_id);
+    if (!verdict.allow)
+        return bh_command_deny(core, command, (bh_tenant_id){ 0 },
+                               (struct bh_denial){ "token.revoke", verdict }, err);
+    search.row.revoked = true;
+    entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
+    rc = put_row(core, &entry, &search.row, err);
+    ret_answer->token_id = command->token_id;
+    return rc;
+}

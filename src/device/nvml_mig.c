@@ -1,0 +1,58 @@
+#include "device/nvml_internal.h"
+
+/* Ampere boards reset themselves to change the mode and keep it pending when they
+ * cannot; later ones change at once.  SetMigMode answers SUCCESS in every case: only
+ * the activation status and the mode read back tell. */
+
+static const char *
+mode_name(bool enabled)
+{
+    return enabled ? "enabled" : "disabled";
+}
+
+static bh_rc
+not_activated(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, bool enabled,
+              nvmlReturn_t activation, struct bh_err *err)
+{
+    bh_nvml_fail(nvml, err, activation, "%s: MIG mode is not %s", gpu->uuid,
+                 mode_name(enabled));
+    err->rc = BH_CONFLICT;
+    return activation == NVML_ERROR_IN_USE ? bh_nvml_blame(nvml, gpu, err) : err->rc;
+}
+
+bh_rc
+bh_nvml_set_mig(void *self, const char *uuid, bool enabled, struct bh_err *err)
+{
+    struct bh_nvml *nvml = self;
+    unsigned int wanted = enabled ? NVML_DEVICE_MIG_ENABLE : NVML_DEVICE_MIG_DISABLE;
+    unsigned int current = 0, pending = 0;
+    nvmlReturn_t activation = NVML_SUCCESS, result;
+    struct bh_nvml_gpu gpu;
+    bh_rc rc = bh_nvml_gpu_find(nvml, uuid, &gpu, err);
+
+    if (rc != BH_OK)
+        return rc;
+    result = nvml_call(nvml, mig_mode, gpu.handle, &current, &pending);
+    if (result != NVML_SUCCESS)
+        return bh_nvml_fail(nvml, err, result, "%s: cannot read its MIG mode", uuid);
+    if (current == wanted && pending == wanted)
+        return BH_OK;
+    result = nvml_call(nvml, set_mig_mode, gpu.handle, wanted, &activation);
+    if (result != NVML_SUCCESS) {
+        bh_nvml_fail(nvml, err, result, "%s: cannot have MIG mode %s", uuid,
+                     mode_name(enabled));
+        return result == NVML_ERROR_IN_USE ? bh_nvml_blame(nvml, &gpu, err) : err->rc;
+    }
+    if (activation != NVML_SUCCESS)
+        return not_activated(nvml, &gpu, enabled, activation, err);
+
+    rc = bh_nvml_gpu_find(nvml, uuid, &gpu, err); /* the handle may have gone stale */
+    if (rc != BH_OK)
+        return rc;
+    result = nvml_call(nvml, mig_mode, gpu.handle, &current, &pending);
+    if (result != NVML_SUCCESS)
+        return bh_nvml_fail(nvml, err, result, "%s: cannot read its MIG mode back", uuid);
+    if (current != wanted)
+        return not_activated(nvml, &gpu, enabled, NVML_ERROR_RESET_REQUIRED, err);
+    return BH_OK;
+}

@@ -1,0 +1,354 @@
+#include "engine/admit.h"
+
+#include "base/assert.h"
+#include "engine/lease.h"
+#include "engine/order.h"
+#include "engine/quota.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+
+enum {
+    CLASSES_SPARE = 3, /* one event queues at most so many jobs again or anew */
+    GPU_PIECES_MAX = 16,
+};
+
+static bh_rc
+refuse(struct bh_reason *ret_why, enum bh_reason_code code, bh_rc rc)
+{
+    ret_why->code = code;
+    return rc;
+}
+
+/* ---- room in the tables ---- */
+
+static uint32_t
+least(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+static bool
+has_room(struct bh_engine *engine, enum table_kind kind, uint32_t wanted,
+         struct bh_reason *ret_why)
+{
+    struct bh_engine_caps *caps = &engine->wanted;
+    uint32_t *const counts[TABLES] = {
+        [TABLE_TENANT] = &caps->tenants,  [TABLE_SKU] = &caps->skus,
+        [TABLE_NODE] = &caps->nodes,      [TABLE_GPU] = &caps->gpus,
+        [TABLE_JOB] = &caps->jobs,        [TABLE_LEASE] = &caps->leases,
+        [TABLE_PART] = &caps->partitions, [TABLE_CLASS] = &caps->classes,
+    };
+
+    if (bh_slots_free(engine, kind) >= wanted)
+        return true;
+    *caps = engine->caps;
+    *counts[kind] = *counts[kind] < UINT32_MAX / 2 ? *counts[kind] * 2 : UINT32_MAX;
+    ret_why->code = BH_REASON_TABLE_FULL;
+    ret_why->wanted = wanted;
+    return false;
+}
+
+/* What the decisions of one step could take at most. */
+static bool
+room_to_decide(struct bh_engine *engine, struct bh_reason *ret_why)
+{
+    uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending + 1);
+    uint64_t on_gpus = (uint64_t)engine->tables[TABLE_GPU].live * GPU_PIECES_MAX;
+    uint32_t pieces = least(on_gpus, (uint64_t)BH_DECISIONS_MAX * BH_JOB_COUNT_MAX);
+
+    return has_room(engine, TABLE_CLASS, CLASSES_SPARE, ret_why)
+           && has_room(engine, TABLE_LEASE, places, ret_why)
+           && has_room(engine, TABLE_PART, pieces, ret_why);
+}
+
+static bool
+room_for(struct bh_engine *engine, enum table_kind kind, uint64_t id,
+         struct bh_reason *ret_why)
+{
+    return bh_slot_find(engine, kind, id) || has_room(engine, kind, 1, ret_why);
+}
+
+/* ---- configuration ---- */
+
+static bh_rc
+admit_tenant(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    bh_rc rc = bh_tenant_check(engine, &event->u.tenant, ret_why);
+
+    if (rc == BH_OK && !room_for(engine, TABLE_TENANT, event->u.tenant.tenant.v, ret_why))
+        return BH_FULL;
+    return rc;
+}
+
+static bh_rc
+admit_tenant_remove(struct bh_engine *engine, const struct bh_event *event,
+                    struct bh_reason *ret_why)
+{
+    return bh_tenant_check_remove(engine, event->u.tenant.tenant, ret_why);
+}
+
+static bool
+sku_row_valid(const struct bh_sku_model *row)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ row->profile });
+
+    if (row->model >= BH_GPU_MODELS)
+        return false;
+    if (row->profile == BH_PROFILE_WHOLE.v)
+        return true;
+    return profile && (uint32_t)profile->model == row->model;
+}
+
+static bh_rc
+admit_sku(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    const struct bh_ev_sku *sku = &event->u.sku;
+
+    ret_why->sku = sku->sku;
+    if (sku->sku.v == 0 || (uint32_t)sku->grade >= BH_GRADES
+        || sku->model_count > BH_SKU_MODELS_MAX)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    for (uint32_t i = 0; i < sku->model_count; i++)
+        if (!sku_row_valid(&sku->models[i]))
+            return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    return room_for(engine, TABLE_SKU, sku->sku.v, ret_why) ? BH_OK : BH_FULL;
+}
+
+static bh_rc
+admit_sku_remove(struct bh_engine *engine, const struct bh_event *event,
+                 struct bh_reason *ret_why)
+{
+    uint32_t slot = sku_find(engine, event->u.sku.sku.v);
+    uint32_t gone = 0;
+
+    ret_why->sku = event->u.sku.sku;
+    if (!slot)
+        return refuse(ret_why, BH_REASON_UNKNOWN_SKU, BH_NOT_FOUND);
+    for (uint32_t at = engine->core.ended_head; at; at = job_at(engine, at)->next)
+        gone += job_at(engine, at)->sku == slot;
+    ret_why->used = sku_at(engine, slot)->jobs - gone;
+    return ret_why->used ? refuse(ret_why, BH_REASON_SKU_BUSY, BH_CONFLICT) : BH_OK;
+}
+
+/* ---- reports of nodes ---- */
+
+static bh_rc
+admit_node(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    if (event->u.node.node.v == 0)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    return room_for(engine, TABLE_NODE, event->u.node.node.v, ret_why) ? BH_OK : BH_FULL;
+}
+
+static bh_rc
+admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    const struct bh_ev_gpu *report = &event->u.gpu;
+    uint32_t slot = gpu_find(engine, report->gpu.v);
+    const struct gpu *gpu = gpu_at(engine, slot);
+
+    ret_why->gpu = report->gpu;
+    if (report->gpu.v == 0 || report->model >= BH_GPU_MODELS
+        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE))
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    if (!node_find(engine, report->node.v))
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    if (slot && (gpu->model != report->model || node_at(engine, gpu->node)->id != report->node.v))
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    return room_for(engine, TABLE_GPU, report->gpu.v, ret_why) ? BH_OK : BH_FULL;
+}
+
+/* The piece waits for the answer to this effect. */
+static bh_rc
+admit_answer(struct bh_engine *engine, const struct bh_event *event,
+             enum bh_effect_kind effect, struct bh_reason *ret_why)
+{
+    uint32_t slot = part_find(engine, event->u.piece.partition.v);
+    const struct part *part = part_at(engine, slot);
+
+    if (!slot)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    if (part->waiting != effect + 1u)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    if ((uint32_t)event->u.piece.outcome > BH_OUTCOME_CONTEXT_HELD)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    return BH_OK;
+}
+
+static bh_rc
+admit_carved(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    return admit_answer(engine, event, BH_FX_CARVE, ret_why);
+}
+
+static bh_rc
+admit_destroyed(struct bh_engine *engine, const struct bh_event *event,
+                struct bh_reason *ret_why)
+{
+    return admit_answer(engine, event, BH_FX_DESTROY, ret_why);
+}
+
+static bh_rc
+admit_piece_gone(struct bh_engine *engine, const struct bh_event *event,
+                 struct bh_reason *ret_why)
+{
+    uint32_t slot = part_find(engine, event->u.piece.partition.v);
+
+    if (!slot)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    if (part_at(engine, slot)->gone)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    return BH_OK;
+}
+
+static bh_rc
+admit_lease(struct bh_engine *engine, bh_lease_id id, enum lease_event event,
+            struct bh_reason *ret_why)
+{
+    uint32_t slot = lease_find(engine, id.v);
+
+    if (!slot)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    ret_why->job.v = job_at(engine, lease_at(engine, slot)->job)->id;
+    if (!bh_lease_allows(engine, slot, event))
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    return BH_OK;
+}
+
+static bh_rc
+admit_started(struct bh_engine *engine, const struct bh_event *event,
+              struct bh_reason *ret_why)
+{
+    bool well = event->u.lease.outcome == BH_OUTCOME_OK;
+
+    return admit_lease(engine, event->u.lease.lease,
+                       well ? LEASE_STARTED : LEASE_START_FAILED, ret_why);
+}
+
+static bh_rc
+admit_suspended(struct bh_engine *engine, const struct bh_event *event,
+                struct bh_reason *ret_why)
+{
+    bool well = event->u.lease.outcome == BH_OUTCOME_OK;
+
+    return admit_lease(engine, event->u.lease.lease,
+                       well ? LEASE_SUSPENDED_OK : LEASE_SUSPEND_FAILED, ret_why);
+}
+
+static bh_rc
+admit_resumed(struct bh_engine *engine, const struct bh_event *event,
+              struct bh_reason *ret_why)
+{
+    bool well = event->u.lease.outcome == BH_OUTCOME_OK;
+
+    return admit_lease(engine, event->u.lease.lease,
+                       well ? LEASE_RESUMED : LEASE_RESUME_FAILED, ret_why);
+}
+
+static bh_rc
+admit_ended(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    if ((uint32_t)event->u.ended.cause >= BH_END_CAUSES)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    return admit_lease(engine, event->u.ended.lease, LEASE_ENDED, ret_why);
+}
+
+/* ---- commands ---- */
+
+static bool
+submit_in_range(const struct bh_ev_submit *submit)
+{
+    return submit->job.v != 0 && submit->count >= 1 && submit->count <= BH_JOB_COUNT_MAX
+           && (uint32_t)submit->kind < BH_JOB_KINDS
+           && submit->priority >= BH_PRIORITY_LOW && submit->priority < BH_PRIORITIES
+           && (uint32_t)submit->contract < BH_CONTRACTS;
+}
+
+static bh_rc
+admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    const struct bh_ev_submit *submit = &event->u.submit;
+    uint32_t tenant = tenant_find(engine, submit->tenant.v);
+    uint32_t sku = sku_find(engine, submit->sku.v);
+    struct bh_wanted wanted = { .tenant = tenant, .sku = sku, .count = submit->count };
+
+    if (!submit_in_range(submit)) {
+        ret_why->wanted = submit->count;
+        ret_why->limit = BH_JOB_COUNT_MAX;
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    }
+    if (!tenant || tenant_at(engine, tenant)->removed) {
+        ret_why->tenant = submit->tenant;
+        return refuse(ret_why, BH_REASON_UNKNOWN_TENANT, BH_NOT_FOUND);
+    }
+    if (!sku) {
+        ret_why->sku = submit->sku;
+        return refuse(ret_why, BH_REASON_UNKNOWN_SKU, BH_NOT_FOUND);
+    }
+    if (job_find(engine, submit->job.v)) {
+        ret_why->job = submit->job;
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    }
+    wanted.equivalent = bh_quota_least(engine, sku, submit->count);
+    if (!bh_quota_ever(engine, &wanted, ret_why))
+        return BH_QUOTA;
+    if (bh_slots_free(engine, TABLE_JOB) + engine->core.ended_count > 0)
+        return BH_OK;
+    return has_room(engine, TABLE_JOB, 1, ret_why) ? BH_OK : BH_FULL;
+}
+
+static bh_rc
+admit_cancel(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    uint32_t slot = job_find(engine, event->u.job.job.v);
+    const struct job *job = job_at(engine, slot);
+
+    ret_why->job = event->u.job.job;
+    if (!slot)
+        return refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
+    if (job->state >= BH_JOB_COMPLETED)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    BH_ASSERT(!job->lease || bh_lease_allows(engine, job->lease, LEASE_STOP));
+    return BH_OK;
+}
+
+static bh_rc
+admit_release(struct bh_engine *engine, const struct bh_event *event,
+              struct bh_reason *ret_why)
+{
+    uint32_t slot = job_find(engine, event->u.job.job.v);
+
+    ret_why->job = event->u.job.job;
+    if (!slot)
+        return refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
+    if (!job_at(engine, slot)->hold || job_at(engine, slot)->state != BH_JOB_PENDING)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    return BH_OK;
+}
+
+bh_rc
+bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    static bh_rc (*const admit[BH_EVENT_KINDS])(struct bh_engine *, const struct bh_event *,
+                                                struct bh_reason *) = {
+        [BH_EV_TENANT] = admit_tenant,       [BH_EV_TENANT_REMOVE] = admit_tenant_remove,
+        [BH_EV_SKU] = admit_sku,             [BH_EV_SKU_REMOVE] = admit_sku_remove,
+        [BH_EV_NODE] = admit_node,           [BH_EV_GPU] = admit_gpu,
+        [BH_EV_CARVED] = admit_carved,       [BH_EV_DESTROYED] = admit_destroyed,
+        [BH_EV_PIECE_GONE] = admit_piece_gone, [BH_EV_STARTED] = admit_started,
+        [BH_EV_SUSPENDED] = admit_suspended, [BH_EV_RESUMED] = admit_resumed,
+        [BH_EV_ENDED] = admit_ended,         [BH_EV_SUBMIT] = admit_submit,
+        [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
+    };
+    bh_rc rc = BH_OK;
+
+    if ((uint32_t)event->kind >= BH_EVENT_KINDS)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    if (admit[event->kind])
+        rc = admit[event->kind](engine, event, ret_why);
+    if (rc == BH_OK && !room_to_decide(engine, ret_why))
+        rc = BH_FULL;
+    if (rc == BH_OK)
+        *ret_why = (struct bh_reason){ 0 };
+    return rc;
+}

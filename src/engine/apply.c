@@ -1,0 +1,204 @@
+#include "engine/apply.h"
+
+#include "base/assert.h"
+#include "engine/jobs.h"
+#include "engine/lease.h"
+#include "engine/order.h"
+#include "engine/place.h"
+#include "engine/quota.h"
+#include "engine/slots.h"
+
+/* How long a job waits before it makes room again when room did not come free. */
+#define COOL_DOWN_NS 10000000000ull
+
+/* Whether a recorded piece can be carved, or lent to the tenant. */
+static bool
+piece_fits(const struct bh_engine *engine, const struct bh_piece *piece, uint32_t tenant,
+           uint32_t node)
+{
+    uint32_t gpu = gpu_find(engine, piece->gpu.v);
+    const struct part *part = part_at(engine, part_find(engine, piece->partition.v));
+
+    if (!gpu || gpu_at(engine, gpu)->node != node || piece->partition.v == 0)
+        return false;
+    if (piece->carve)
+        return part->id == 0 && bh_slots_free(engine, TABLE_PART) > 0;
+    return part->id != 0 && part->state == BH_PIECE_IDLE && part->gpu == gpu
+           && part->profile == piece->profile && part->start == piece->start
+           && part->tenant == tenant_at(engine, tenant)->id;
+}
+
+/* Whether all recorded pieces are free, on one node; says which. */
+static bool
+pieces_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
+           const struct bh_decision *decision, uint32_t *ret_node)
+{
+    struct bh_search search = { .engine = engine, .tenant = tenant, .job = job,
+                                .past_claims = true };
+    struct place places[BH_JOB_COUNT_MAX];
+    uint32_t node = gpu_at(engine, gpu_find(engine, decision->pieces[0].gpu.v))->node;
+
+    if (decision->piece_count == 0 || decision->piece_count > BH_JOB_COUNT_MAX)
+        return false;
+    for (uint32_t i = 0; i < decision->piece_count; i++) {
+        const struct bh_piece *piece = &decision->pieces[i];
+
+        if (!piece_fits(engine, piece, tenant, node))
+            return false;
+        places[i] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
+                                    (uint16_t)piece->start };
+    }
+    *ret_node = node;
+    return bh_place_possible(&search, places, decision->piece_count);
+}
+
+/* Idle pieces are lent first, so that carving beside them does not clear them. */
+static void
+add_pieces(struct work *work, uint32_t lease, const struct bh_decision *decision)
+{
+    for (uint32_t carve = 0; carve <= 1; carve++)
+        for (uint32_t i = 0; i < decision->piece_count; i++)
+            if (decision->pieces[i].carve == (carve != 0))
+                bh_lease_add_piece(work, lease, i, &decision->pieces[i]);
+}
+
+static bh_rc
+place(struct work *work, const struct bh_decision *decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job_slot = job_find(engine, decision->job.v), node = 0, lease;
+    const struct job *job = job_at(engine, job_slot);
+    struct bh_wanted held;
+
+    if (!job_slot || !job->class || job->hold || job->count != decision->piece_count
+        || decision->lease.v < engine->core.next_lease
+        || bh_slots_free(engine, TABLE_LEASE) == 0)
+        return BH_CONFLICT;
+    if (!pieces_fit(engine, job_slot, job->tenant, decision, &node))
+        return BH_CONFLICT;
+    lease = bh_lease_create(work, decision->lease.v, job_slot, node);
+    add_pieces(work, lease, decision);
+    held = bh_quota_of_lease(engine, lease);
+    bh_quota_take(engine, &held);
+    bh_lease_proceed(work, lease);
+    return BH_OK;
+}
+
+static bool
+same_places(const struct lease *lease, const struct bh_decision *decision)
+{
+    if (lease->count != decision->piece_count)
+        return false;
+    for (uint32_t i = 0; i < lease->count; i++)
+        if (lease->places[i].gpu != decision->pieces[i].gpu.v
+            || lease->places[i].profile != decision->pieces[i].profile
+            || lease->places[i].start != decision->pieces[i].start)
+            return false;
+    return true;
+}
+
+static bh_rc
+resume(struct work *work, const struct bh_decision *decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t slot = lease_find(engine, decision->lease.v), node = 0;
+    const struct lease *lease = lease_at(engine, slot);
+
+    if (!slot || !bh_lease_allows(engine, slot, LEASE_RESUME) || !same_places(lease, decision))
+        return BH_CONFLICT;
+    if (!pieces_fit(engine, lease->job, lease->tenant, decision, &node) || node != lease->node)
+        return BH_CONFLICT;
+    add_pieces(work, slot, decision);
+    bh_lease_step(work, slot, &(struct lease_news){ .event = LEASE_RESUME });
+    bh_lease_proceed(work, slot);
+    return BH_OK;
+}
+
+static bh_rc
+suspend(struct work *work, const struct bh_decision *decision)
+{
+    uint32_t slot = lease_find(work->engine, decision->lease.v);
+    struct lease_news news = { .event = LEASE_SUSPEND, .for_job = decision->for_job.v };
+
+    if (!slot || !bh_lease_allows(work->engine, slot, LEASE_SUSPEND))
+        return BH_CONFLICT;
+    bh_lease_step(work, slot, &news);
+    return BH_OK;
+}
+
+static bh_rc
+stop(struct work *work, const struct bh_decision *decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t slot = lease_find(engine, decision->lease.v);
+    uint32_t job = job_find(engine, decision->job.v);
+    struct lease_news news = { .event = LEASE_STOP, .cause = decision->cause,
+                               .for_job = decision->for_job.v };
+
+    if ((uint32_t)decision->cause >= BH_END_CAUSES)
+        return BH_CONFLICT;
+    if (decision->lease.v == 0) {
+        if (!job || !job_at(engine, job)->class)
+            return BH_CONFLICT;
+        bh_job_end(work, job, BH_JOB_CANCELLED, decision->cause, 0);
+        return BH_OK;
+    }
+    if (!slot || !bh_lease_allows(engine, slot, LEASE_STOP))
+        return BH_CONFLICT;
+    bh_lease_step(work, slot, &news);
+    return BH_OK;
+}
+
+static bh_rc
+claim(struct work *work, const struct bh_decision *decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job = job_find(engine, decision->job.v);
+    struct claim *free_claim = NULL;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX && !free_claim; i++)
+        if (engine->core.claims[i].job == 0)
+            free_claim = &engine->core.claims[i];
+    if (!job || !job_at(engine, job)->class || !free_claim || bh_job_claim(engine, job)
+        || decision->piece_count == 0 || decision->piece_count > BH_JOB_COUNT_MAX)
+        return BH_CONFLICT;
+    free_claim->job = job;
+    free_claim->count = decision->piece_count;
+    for (uint32_t i = 0; i < decision->piece_count; i++) {
+        const struct bh_piece *piece = &decision->pieces[i];
+
+        free_claim->places[i] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
+                                                (uint16_t)piece->start };
+        free_claim->equivalent += bh_quota_equivalent(piece->profile, 1);
+    }
+    engine->core.claim_count++;
+    bh_order_stir(engine);
+    return BH_OK;
+}
+
+static bh_rc
+unclaim(struct work *work, const struct bh_decision *decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job = job_find(engine, decision->job.v);
+
+    if (!job || !bh_job_claim(engine, job))
+        return BH_CONFLICT;
+    bh_job_unclaim(engine, job);
+    job_at(engine, job)->preempt_after_ns = work->now_ns + COOL_DOWN_NS;
+    return BH_OK;
+}
+
+bh_rc
+bh_apply(struct work *work, const struct bh_decision *decision)
+{
+    static bh_rc (*const apply[BH_DECISION_KINDS])(struct work *,
+                                                   const struct bh_decision *) = {
+        [BH_DO_PLACE] = place, [BH_DO_RESUME] = resume, [BH_DO_SUSPEND] = suspend,
+        [BH_DO_STOP] = stop,   [BH_DO_CLAIM] = claim,   [BH_DO_UNCLAIM] = unclaim,
+    };
+
+    if ((uint32_t)decision->kind >= BH_DECISION_KINDS)
+        return BH_CONFLICT;
+    return apply[decision->kind](work, decision);
+}

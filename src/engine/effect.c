@@ -1,0 +1,111 @@
+#include "engine/effect.h"
+
+#include "base/assert.h"
+#include "engine/slots.h"
+
+struct bh_effect *
+bh_effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node)
+{
+    struct bh_step *step = work->step;
+    struct bh_effect *effect = &step->effects[step->effect_count];
+
+    BH_ASSERT(step->effect_count < BH_EFFECTS_MAX);
+    *effect = (struct bh_effect){ .kind = kind,
+                                  .order = (work->seq << 8) + step->effect_count,
+                                  .node = { (uint32_t)node_at(work->engine, node)->id } };
+    step->effect_count++;
+    return effect;
+}
+
+static struct bh_piece
+piece_of(const struct bh_engine *engine, const struct part *part)
+{
+    return (struct bh_piece){ .partition = { part->id },
+                              .gpu = { (uint32_t)gpu_at(engine, part->gpu)->id },
+                              .profile = part->profile, .start = part->start,
+                              .carve = part->state == BH_PIECE_CARVING };
+}
+
+void
+bh_effect_of_part(const struct bh_engine *engine, uint32_t slot, struct bh_effect *ret_effect)
+{
+    const struct part *part = part_at(engine, slot);
+    const struct gpu *gpu = gpu_at(engine, part->gpu);
+
+    BH_ASSERT(part->waiting != 0);
+    *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(part->waiting - 1),
+                                      .order = part->order,
+                                      .node = { (uint32_t)node_at(engine, gpu->node)->id },
+                                      .lease = { lease_at(engine, part->lease)->id },
+                                      .piece = piece_of(engine, part) };
+}
+
+void
+bh_effect_of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_effect *ret_effect)
+{
+    const struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, lease->job);
+
+    BH_ASSERT(lease->waiting != 0);
+    *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(lease->waiting - 1),
+                                      .order = lease->order,
+                                      .node = { (uint32_t)node_at(engine, lease->node)->id },
+                                      .lease = { lease->id },
+                                      .job = { job->id } };
+    if (ret_effect->kind == BH_FX_STOP)
+        ret_effect->grace_ns = job->grace_ns;
+}
+
+void
+bh_effect_lease(struct work *work, enum bh_effect_kind kind, uint32_t slot)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+    struct bh_effect *effect = bh_effect_add(work, kind, lease->node);
+
+    lease->order = effect->order;
+    lease->waiting = (uint8_t)(kind + 1);
+    bh_effect_of_lease(work->engine, slot, effect);
+}
+
+void
+bh_effect_part(struct work *work, enum bh_effect_kind kind, uint32_t slot)
+{
+    struct part *part = part_at(work->engine, slot);
+    struct bh_effect *effect =
+        bh_effect_add(work, kind, gpu_at(work->engine, part->gpu)->node);
+
+    part->order = effect->order;
+    part->waiting = (uint8_t)(kind + 1);
+    bh_effect_of_part(work->engine, slot, effect);
+}
+
+static struct bh_effect *
+told(const struct work *work, uint64_t job_id)
+{
+    for (uint32_t i = 0; i < work->step->effect_count; i++) {
+        struct bh_effect *effect = &work->step->effects[i];
+
+        if (effect->kind == BH_FX_JOB && effect->job.v == job_id)
+            return effect;
+    }
+    return NULL;
+}
+
+void
+bh_effect_job(struct work *work, uint32_t slot)
+{
+    const struct job *job = job_at(work->engine, slot);
+    const struct lease *lease = lease_at(work->engine, job->lease);
+    struct bh_effect *effect = told(work, job->id);
+
+    if (!effect)
+        effect = bh_effect_add(work, BH_FX_JOB, lease->node);
+    effect->job.v = job->id;
+    if (job->lease) {
+        effect->lease.v = lease->id;
+        effect->node.v = (uint32_t)node_at(work->engine, lease->node)->id;
+    }
+    effect->state = (enum bh_job_state)job->state;
+    effect->cause = (enum bh_end_cause)job->cause;
+    effect->exit_status = job->exit_status;
+}

@@ -1,0 +1,113 @@
+#include "engine/engine.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "engine/slots.h"
+
+#define MAGIC 0x656e69676e654842ull /* "BHengine" */
+
+enum { LAYOUT = 1 };
+
+/* Where everything stands in a block of these capacities; returns its length. */
+static uint64_t
+lay_out(struct bh_engine *header, const struct bh_engine_caps *caps)
+{
+    uint64_t end = bh_slots_layout(header->tables, caps, sizeof(*header));
+
+    header->hints.class_offset = end;
+    end += ((uint64_t)caps->classes + 1) * sizeof(struct hint);
+    header->hints.lease_offset = end;
+    end += ((uint64_t)caps->leases + 1) * sizeof(struct hint);
+    return end;
+}
+
+size_t
+bh_engine_size(const struct bh_engine_caps *caps)
+{
+    struct bh_engine header;
+
+    return (size_t)lay_out(&header, caps);
+}
+
+struct bh_engine *
+bh_engine_init(void *memory, const struct bh_engine_caps *caps)
+{
+    struct bh_engine *engine = memory;
+
+    BH_ASSERT(((uintptr_t)memory & 15) == 0);
+    memset(memory, 0, bh_engine_size(caps));
+    engine->length = lay_out(engine, caps);
+    engine->magic = MAGIC;
+    engine->layout = LAYOUT;
+    engine->caps = engine->wanted = *caps;
+    engine->core.next_lease = engine->core.next_partition = 1;
+    engine->core.next_sequence = engine->core.generation = 1;
+    return engine;
+}
+
+struct bh_engine *
+bh_engine_grow(const struct bh_engine *engine, void *memory, const struct bh_engine_caps *caps)
+{
+    struct bh_engine *grown = bh_engine_init(memory, caps);
+
+    memcpy(&grown->core, &engine->core, sizeof(grown->core));
+    for (uint32_t i = 0; i < TABLES; i++) {
+        const struct table *from = &engine->tables[i];
+        struct table *to = &grown->tables[i];
+
+        BH_ASSERT(to->capacity >= from->high);
+        memcpy((char *)memory + to->offset, (const char *)engine + from->offset,
+               ((size_t)from->high + 1) * from->slot_size);
+        to->high = from->high;
+        to->live = from->live;
+        to->free_head = from->free_head;
+        bh_slots_reindex(grown, (enum table_kind)i);
+    }
+    return grown;
+}
+
+/* Whether the tables are where this build would put them. */
+static bool
+is_laid_out(const struct bh_engine *engine)
+{
+    struct bh_engine want;
+
+    if (lay_out(&want, &engine->caps) != engine->length)
+        return false;
+    for (uint32_t i = 0; i < TABLES; i++) {
+        const struct table *have = &engine->tables[i], *table = &want.tables[i];
+
+        if (have->offset != table->offset || have->index_offset != table->index_offset
+            || have->capacity != table->capacity || have->index_mask != table->index_mask
+            || have->slot_size != table->slot_size || have->high > have->capacity
+            || have->live > have->high || have->free_head > have->high)
+            return false;
+    }
+    return want.hints.class_offset == engine->hints.class_offset
+           && want.hints.lease_offset == engine->hints.lease_offset;
+}
+
+struct bh_engine *
+bh_engine_adopt(void *bytes, size_t length)
+{
+    struct bh_engine *engine = bytes;
+
+    if (((uintptr_t)bytes & 15) != 0 || length < sizeof(*engine))
+        return NULL;
+    if (engine->magic != MAGIC || engine->layout != LAYOUT || engine->length != length)
+        return NULL;
+    return is_laid_out(engine) ? engine : NULL;
+}
+
+struct bh_engine_caps
+bh_engine_caps(const struct bh_engine *engine)
+{
+    return engine->caps;
+}
+
+struct bh_engine_caps
+bh_engine_wanted(const struct bh_engine *engine)
+{
+    return engine->wanted;
+}

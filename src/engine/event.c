@@ -1,0 +1,184 @@
+#include "engine/event.h"
+
+#include "base/attr.h"
+
+const char *const bh_event_names[BH_EVENT_KINDS] = {
+    [BH_EV_TICK] = "tick",
+    [BH_EV_TENANT] = "tenant",
+    [BH_EV_TENANT_REMOVE] = "tenant_remove",
+    [BH_EV_SKU] = "sku",
+    [BH_EV_SKU_REMOVE] = "sku_remove",
+    [BH_EV_NODE] = "node",
+    [BH_EV_GPU] = "gpu",
+    [BH_EV_CARVED] = "carved",
+    [BH_EV_DESTROYED] = "destroyed",
+    [BH_EV_PIECE_GONE] = "piece_gone",
+    [BH_EV_STARTED] = "started",
+    [BH_EV_SUSPENDED] = "suspended",
+    [BH_EV_RESUMED] = "resumed",
+    [BH_EV_ENDED] = "ended",
+    [BH_EV_SUBMIT] = "submit",
+    [BH_EV_CANCEL] = "cancel",
+    [BH_EV_RELEASE] = "release",
+};
+
+const char *const bh_decision_names[BH_DECISION_KINDS] = {
+    [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
+    [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",
+};
+
+static const char *const outcome_names[] = {
+    [BH_OUTCOME_OK] = "ok",
+    [BH_OUTCOME_FAILED] = "failed",
+    [BH_OUTCOME_CONTEXT_HELD] = "context_held",
+};
+
+/* Ids are one-member structs, written as plain integers. */
+#define ID32(type, member) BH_F(type, member, BH_FIELD_U32)
+#define ID64(type, member) BH_F(type, member, BH_FIELD_U64)
+
+static const struct bh_field sku_limit_rows[] = {
+    BH_F(struct bh_sku_limit, count, BH_FIELD_U32),
+    ID32(struct bh_sku_limit, sku),
+};
+static const struct bh_fields sku_limit_fields =
+    BH_FIELDS("sku_limit", struct bh_sku_limit, sku_limit_rows);
+
+static const struct bh_field tenant_rows[] = {
+    BH_F_ENUM(struct bh_ev_tenant, boundary, bh_boundary_names),
+    BH_F(struct bh_ev_tenant, dedicated_nodes, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_tenant, guarantee, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_ev_tenant, kind, bh_tenant_kind_names),
+    BH_F(struct bh_ev_tenant, limit, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    ID32(struct bh_ev_tenant, parent),
+    BH_F_ARRAY(struct bh_ev_tenant, skus, sku_count, sku_limit_fields, BH_TENANT_SKUS_MAX),
+    ID32(struct bh_ev_tenant, tenant),
+};
+
+static const struct bh_field sku_model_rows[] = {
+    BH_F(struct bh_sku_model, model, BH_FIELD_U32),
+    BH_F(struct bh_sku_model, profile, BH_FIELD_U32),
+};
+static const struct bh_fields sku_model_fields =
+    BH_FIELDS("sku_model", struct bh_sku_model, sku_model_rows);
+
+static const struct bh_field sku_rows[] = {
+    BH_F_ENUM(struct bh_ev_sku, grade, bh_grade_names),
+    BH_F_ARRAY(struct bh_ev_sku, models, model_count, sku_model_fields, BH_SKU_MODELS_MAX),
+    ID32(struct bh_ev_sku, sku),
+};
+
+static const struct bh_field node_rows[] = {
+    ID32(struct bh_ev_node, node),
+    BH_F(struct bh_ev_node, up, BH_FIELD_BOOL),
+};
+
+static const struct bh_field gpu_rows[] = {
+    BH_F(struct bh_ev_gpu, cordoned, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_gpu, fenced, BH_FIELD_BOOL),
+    ID32(struct bh_ev_gpu, gpu),
+    BH_F(struct bh_ev_gpu, managed, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_gpu, mig_capable, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_gpu, model, BH_FIELD_U32),
+    ID32(struct bh_ev_gpu, node),
+};
+
+static const struct bh_field piece_rows[] = {
+    BH_F_ENUM(struct bh_ev_piece, outcome, outcome_names),
+    ID64(struct bh_ev_piece, partition),
+    BH_F(struct bh_ev_piece, rc, BH_FIELD_U32),
+};
+
+static const struct bh_field lease_rows[] = {
+    ID64(struct bh_ev_lease, lease),
+    BH_F_ENUM(struct bh_ev_lease, outcome, outcome_names),
+    BH_F(struct bh_ev_lease, rc, BH_FIELD_U32),
+};
+
+static const struct bh_field ended_rows[] = {
+    BH_F_ENUM(struct bh_ev_ended, cause, bh_end_cause_names),
+    BH_F(struct bh_ev_ended, ended_ns, BH_FIELD_NS),
+    BH_F(struct bh_ev_ended, exit_status, BH_FIELD_I32),
+    ID64(struct bh_ev_ended, lease),
+};
+
+static const struct bh_field submit_rows[] = {
+    BH_F_ENUM(struct bh_ev_submit, contract, bh_contract_names),
+    BH_F(struct bh_ev_submit, count, BH_FIELD_U32),
+    BH_F(struct bh_ev_submit, grace_ns, BH_FIELD_NS),
+    BH_F(struct bh_ev_submit, hold, BH_FIELD_BOOL),
+    ID64(struct bh_ev_submit, job),
+    BH_F_ENUM(struct bh_ev_submit, kind, bh_job_kind_names),
+    ID32(struct bh_ev_submit, principal),
+    BH_F_ENUM(struct bh_ev_submit, priority, bh_priority_names),
+    ID32(struct bh_ev_submit, sku),
+    BH_F(struct bh_ev_submit, spec, BH_FIELD_HEX),
+    ID32(struct bh_ev_submit, tenant),
+    BH_F(struct bh_ev_submit, time_limit_ns, BH_FIELD_NS),
+};
+
+static const struct bh_field job_rows[] = {
+    ID64(struct bh_ev_job, job),
+};
+
+static const struct bh_fields tenant_fields =
+    BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
+static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
+static const struct bh_fields node_fields = BH_FIELDS("node", struct bh_ev_node, node_rows);
+static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_ev_gpu, gpu_rows);
+static const struct bh_fields piece_event_fields =
+    BH_FIELDS("piece", struct bh_ev_piece, piece_rows);
+static const struct bh_fields lease_fields =
+    BH_FIELDS("lease", struct bh_ev_lease, lease_rows);
+static const struct bh_fields ended_fields =
+    BH_FIELDS("ended", struct bh_ev_ended, ended_rows);
+static const struct bh_fields submit_fields =
+    BH_FIELDS("submit", struct bh_ev_submit, submit_rows);
+static const struct bh_fields job_fields = BH_FIELDS("job", struct bh_ev_job, job_rows);
+
+const struct bh_fields *
+bh_event_fields(enum bh_event_kind kind)
+{
+    static const struct bh_fields *const fields[BH_EVENT_KINDS] = {
+        [BH_EV_TENANT] = &tenant_fields,
+        [BH_EV_TENANT_REMOVE] = &tenant_fields,
+        [BH_EV_SKU] = &sku_fields,
+        [BH_EV_SKU_REMOVE] = &sku_fields,
+        [BH_EV_NODE] = &node_fields,
+        [BH_EV_GPU] = &gpu_fields,
+        [BH_EV_CARVED] = &piece_event_fields,
+        [BH_EV_DESTROYED] = &piece_event_fields,
+        [BH_EV_PIECE_GONE] = &piece_event_fields,
+        [BH_EV_STARTED] = &lease_fields,
+        [BH_EV_SUSPENDED] = &lease_fields,
+        [BH_EV_RESUMED] = &lease_fields,
+        [BH_EV_ENDED] = &ended_fields,
+        [BH_EV_SUBMIT] = &submit_fields,
+        [BH_EV_CANCEL] = &job_fields,
+        [BH_EV_RELEASE] = &job_fields,
+    };
+
+    return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;
+}
+
+static const struct bh_field decision_piece_rows[] = {
+    BH_F(struct bh_piece, carve, BH_FIELD_BOOL),
+    ID32(struct bh_piece, gpu),
+    ID64(struct bh_piece, partition),
+    BH_F(struct bh_piece, profile, BH_FIELD_U32),
+    BH_F(struct bh_piece, start, BH_FIELD_U32),
+};
+static const struct bh_fields decision_piece_fields =
+    BH_FIELDS("piece", struct bh_piece, decision_piece_rows);
+
+static const struct bh_field decision_rows[] = {
+    BH_F_ENUM(struct bh_decision, cause, bh_end_cause_names),
+    ID64(struct bh_decision, for_job),
+    ID64(struct bh_decision, job),
+    BH_F_ENUM(struct bh_decision, kind, bh_decision_names, .flags = BH_FIELD_ALWAYS),
+    ID64(struct bh_decision, lease),
+    BH_F_ARRAY(struct bh_decision, pieces, piece_count, decision_piece_fields,
+               BH_JOB_COUNT_MAX),
+};
+const struct bh_fields bh_decision_fields =
+    BH_FIELDS("decision", struct bh_decision, decision_rows);

@@ -1,0 +1,227 @@
+#ifndef BH_ENGINE_EVENT_H
+#define BH_ENGINE_EVENT_H
+
+#include <stdint.h>
+
+#include "base/fields.h"
+#include "model/boundary.h"
+#include "model/geometry.h"
+#include "model/ids.h"
+#include "model/job.h"
+
+/* What goes into the engine and what comes out, as plain values.
+ *
+ * Events are facts and commands; decisions are what the engine chose because of
+ * them; effects are what the owner must now have done.  An event and its decisions
+ * are one journal record: replay applies them without choosing again.  They hold
+ * ids, integers and enums only, never text. */
+
+enum { BH_SKU_MODELS_MAX = 16, BH_TENANT_SKUS_MAX = 8 };
+
+#define BH_UNLIMITED UINT64_MAX
+
+/* ---- configuration ---- */
+
+struct bh_sku_limit {
+    bh_sku_id sku;
+    uint32_t count; /* pieces of that SKU at once */
+};
+
+/* Create a tenant or change it.  Parents come before children; a tenant may move,
+ * not below itself. */
+struct bh_ev_tenant {
+    bh_tenant_id tenant, parent; /* parent 0: a root */
+    enum bh_tenant_kind kind;
+    enum bh_boundary boundary;   /* UNSET takes the kind's default */
+    bool dedicated_nodes;
+    uint64_t limit;              /* GPU-equivalents in parts; BH_UNLIMITED */
+    uint64_t guarantee;          /* same unit; 0 is none */
+    struct bh_sku_limit skus[BH_TENANT_SKUS_MAX];
+    uint32_t sku_count;
+};
+
+struct bh_sku_model {
+    uint32_t model;   /* enum bh_gpu_model */
+    uint32_t profile; /* bh_profile_id; BH_PROFILE_WHOLE for the whole GPU */
+};
+
+/* Create a SKU or change it; jobs that run keep what they have. */
+struct bh_ev_sku {
+    bh_sku_id sku;
+    enum bh_grade grade;         /* the least it promises */
+    struct bh_sku_model models[BH_SKU_MODELS_MAX];
+    uint32_t model_count;
+};
+
+/* ---- reports of nodes ---- */
+
+struct bh_ev_node {
+    bh_node_id node;
+    bool up;
+};
+
+/* A GPU as discovered; sent again whenever one of these facts changes. */
+struct bh_ev_gpu {
+    bh_gpu_id gpu;
+    bh_node_id node;
+    uint32_t model;      /* enum bh_gpu_model */
+    bool managed;        /* the site file gave it to Bulkhead */
+    bool cordoned;       /* no new work */
+    bool fenced;         /* lost or faulty: its leases end */
+    bool mig_capable;
+};
+
+enum bh_outcome_kind { BH_OUTCOME_OK, BH_OUTCOME_FAILED, BH_OUTCOME_CONTEXT_HELD };
+
+/* A piece was carved (or destroyed), or could not be. */
+struct bh_ev_piece {
+    bh_partition_id partition;
+    enum bh_outcome_kind outcome;
+    uint32_t rc;         /* bh_rc of the node when it failed */
+};
+
+/* A lease's start, suspend or resume came out. */
+struct bh_ev_lease {
+    bh_lease_id lease;
+    enum bh_outcome_kind outcome;
+    uint32_t rc;
+};
+
+/* A lease's process tree is gone for good. */
+struct bh_ev_ended {
+    bh_lease_id lease;
+    enum bh_end_cause cause;
+    int32_t exit_status; /* EXITED: 0..255; SIGNALLED: the signal */
+    uint64_t ended_ns;
+};
+
+/* ---- commands ---- */
+
+struct bh_ev_submit {
+    bh_job_id job;
+    bh_tenant_id tenant;
+    bh_principal_id principal;
+    bh_sku_id sku;
+    uint32_t count;              /* pieces, 1 .. BH_JOB_COUNT_MAX */
+    enum bh_job_kind kind;
+    enum bh_priority priority;
+    enum bh_contract contract;
+    uint64_t time_limit_ns;      /* 0: none */
+    uint64_t grace_ns;           /* between SIGTERM and SIGKILL */
+    bool hold;                   /* never started while set (tests, benches, people) */
+    uint8_t spec[32];            /* SHA-256 of the job's full specification */
+};
+
+struct bh_ev_job {
+    bh_job_id job;
+};
+
+enum bh_event_kind {
+    BH_EV_TICK,           /* time passed */
+    BH_EV_TENANT,
+    BH_EV_TENANT_REMOVE,  /* u.tenant.tenant; its pending jobs end, running ones stop */
+    BH_EV_SKU,
+    BH_EV_SKU_REMOVE,     /* u.sku.sku; BH_CONFLICT while a job wants it */
+    BH_EV_NODE,
+    BH_EV_GPU,
+    BH_EV_CARVED,         /* u.piece */
+    BH_EV_DESTROYED,      /* u.piece */
+    BH_EV_PIECE_GONE,     /* u.piece: found missing on the node */
+    BH_EV_STARTED,        /* u.lease */
+    BH_EV_SUSPENDED,      /* u.lease; CONTEXT_HELD: it keeps the GPU */
+    BH_EV_RESUMED,        /* u.lease */
+    BH_EV_ENDED,          /* u.ended */
+    BH_EV_SUBMIT,
+    BH_EV_CANCEL,         /* u.job */
+    BH_EV_RELEASE,        /* u.job: a held job may run */
+    BH_EVENT_KINDS
+};
+
+struct bh_event {
+    enum bh_event_kind kind;
+    uint64_t now_ns;      /* never less than the last event's */
+    uint64_t seq;         /* number of the record this event will be; effects carry it */
+    union {
+        struct bh_ev_tenant tenant;
+        struct bh_ev_sku sku;
+        struct bh_ev_node node;
+        struct bh_ev_gpu gpu;
+        struct bh_ev_piece piece;
+        struct bh_ev_lease lease;
+        struct bh_ev_ended ended;
+        struct bh_ev_submit submit;
+        struct bh_ev_job job;
+    } u;
+};
+
+/* ---- decisions ---- */
+
+enum bh_decision_kind {
+    BH_DO_PLACE,    /* a pending job gets a lease on pieces */
+    BH_DO_RESUME,   /* a suspended lease gets its old pieces back */
+    BH_DO_SUSPEND,  /* a lease makes way */
+    BH_DO_STOP,     /* a lease ends: preempted, over its time limit; without a lease, a
+                       pending job ends */
+    BH_DO_CLAIM,    /* room (pieces) is kept for a job while others leave; the SUSPEND and
+                       STOP decisions with its number as for_job follow */
+    BH_DO_UNCLAIM,  /* that room will not come free after all */
+    BH_DECISION_KINDS
+};
+
+struct bh_piece {
+    bh_partition_id partition; /* new number when it must be carved, else the idle one */
+    bh_gpu_id gpu;
+    uint32_t profile, start;
+    bool carve;                /* idle pieces in its way are destroyed first */
+};
+
+struct bh_decision {
+    enum bh_decision_kind kind;
+    bh_job_id job;
+    bh_lease_id lease;
+    bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
+    enum bh_end_cause cause;     /* STOP */
+    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME; CLAIM: gpu, profile, start */
+    uint32_t piece_count;
+};
+
+/* ---- effects ---- */
+
+enum bh_effect_kind {
+    BH_FX_CARVE,    /* piece on gpu; switches the GPU's mode where needed */
+    BH_FX_DESTROY,
+    BH_FX_START,    /* lease; its pieces are ready */
+    BH_FX_SUSPEND,
+    BH_FX_RESUME,
+    BH_FX_STOP,
+    BH_FX_JOB,      /* not for the node: this job's public state changed */
+    BH_EFFECT_KINDS
+};
+
+/* `order` names the effect for ever: (record number << 8) + position.  The node
+ * journals it and answers a repeat with the old outcome. */
+struct bh_effect {
+    enum bh_effect_kind kind;
+    uint64_t order;
+    bh_node_id node;
+    bh_lease_id lease;
+    bh_job_id job;
+    struct bh_piece piece;         /* CARVE, DESTROY */
+    uint64_t grace_ns;             /* STOP */
+    /* JOB: the state it is in now.  An ended job has left the engine's tables, so
+     * how it ended is said here: cause and exit status as in bh_ev_ended, with the
+     * lease and node that it had. */
+    enum bh_job_state state;
+    enum bh_end_cause cause;
+    int32_t exit_status;
+};
+
+extern const char *const bh_event_names[BH_EVENT_KINDS];
+extern const char *const bh_decision_names[BH_DECISION_KINDS];
+
+/* How an event's payload and a decision are written in the journal; NULL for TICK,
+ * which has none. */
+const struct bh_fields *bh_event_fields(enum bh_event_kind kind);
+extern const struct bh_fields bh_decision_fields;
+
+#endif

@@ -1,0 +1,160 @@
+#include "engine/jobs.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "engine/effect.h"
+#include "engine/order.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+
+void
+bh_job_create(struct work *work, const struct bh_ev_submit *event)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t slot = bh_slot_add(engine, TABLE_JOB, event->job.v);
+    struct job *job = job_at(engine, slot);
+
+    job->tenant = tenant_find(engine, event->tenant.v);
+    job->principal = event->principal.v;
+    job->sku = sku_find(engine, event->sku.v);
+    job->sequence = engine->core.next_sequence++;
+    job->submitted_ns = work->now_ns;
+    job->time_limit_ns = event->time_limit_ns;
+    job->grace_ns = event->grace_ns;
+    memcpy(job->spec, event->spec, sizeof(job->spec));
+    job->count = (uint8_t)event->count;
+    job->kind = (uint8_t)event->kind;
+    job->priority = (uint8_t)event->priority;
+    job->contract = (uint8_t)event->contract;
+    job->hold = event->hold;
+    job->state = BH_JOB_PENDING;
+    tenant_at(engine, job->tenant)->jobs++;
+    sku_at(engine, job->sku)->jobs++;
+    bh_tenant_count(engine, job->tenant, 0, 1);
+    bh_order_enqueue(engine, slot);
+    bh_effect_job(work, slot);
+}
+
+void
+bh_job_end(struct work *work, uint32_t slot, enum bh_job_state state, enum bh_end_cause cause,
+           int32_t exit_status)
+{
+    struct bh_engine *engine = work->engine;
+    struct job *job = job_at(engine, slot);
+
+    BH_ASSERT(job->lease == 0);
+    BH_ASSERT(job->state == BH_JOB_PENDING);
+    if (job->class)
+        bh_order_dequeue(engine, slot);
+    bh_job_unclaim(engine, slot);
+    bh_tenant_count(engine, job->tenant, 0, -1);
+    job->state = (uint8_t)state;
+    job->cause = (uint8_t)cause;
+    job->exit_status = exit_status;
+    job->ended_ns = work->now_ns;
+    job->next = engine->core.ended_head;
+    engine->core.ended_head = slot;
+    engine->core.ended_count++;
+    bh_effect_job(work, slot);
+}
+
+void
+bh_job_requeue(struct work *work, uint32_t slot, enum bh_end_cause cause)
+{
+    struct job *job = job_at(work->engine, slot);
+
+    BH_ASSERT(job->lease == 0);
+    BH_ASSERT(job->state == BH_JOB_PENDING);
+    job->cause = (uint8_t)cause;
+    job->started_ns = 0;
+    bh_order_enqueue(work->engine, slot);
+    bh_effect_job(work, slot);
+}
+
+void
+bh_job_unhold(struct work *work, uint32_t slot)
+{
+    struct job *job = job_at(work->engine, slot);
+
+    BH_ASSERT(job->hold);
+    bh_order_dequeue(work->engine, slot);
+    job->hold = 0;
+    job->sequence = work->engine->core.next_sequence++;
+    bh_order_enqueue(work->engine, slot);
+    bh_effect_job(work, slot);
+}
+
+void
+bh_job_attach(struct work *work, uint32_t slot, uint32_t lease)
+{
+    struct bh_engine *engine = work->engine;
+    struct job *job = job_at(engine, slot);
+
+    BH_ASSERT(job->state == BH_JOB_PENDING);
+    BH_ASSERT(job->lease == 0);
+    bh_order_dequeue(engine, slot);
+    bh_job_unclaim(engine, slot);
+    job->lease = lease;
+    job->state = BH_JOB_STARTING;
+    job->cause = BH_END_NONE;
+    if (job->contract != BH_CONTRACT_NEVER)
+        engine->core.preemptable[job->priority]++;
+    bh_tenant_count(engine, job->tenant, 1, -1);
+    bh_effect_job(work, slot);
+}
+
+void
+bh_job_detach(struct work *work, uint32_t slot)
+{
+    struct bh_engine *engine = work->engine;
+    struct job *job = job_at(engine, slot);
+
+    BH_ASSERT(job->lease != 0);
+    bh_effect_job(work, slot); /* while its lease can still be told */
+    job->lease = 0;
+    job->state = BH_JOB_PENDING;
+    if (job->contract != BH_CONTRACT_NEVER)
+        engine->core.preemptable[job->priority]--;
+    bh_tenant_count(engine, job->tenant, -1, 1);
+}
+
+struct claim *
+bh_job_claim(struct bh_engine *engine, uint32_t job)
+{
+    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job == job)
+            return &engine->core.claims[i];
+    return NULL;
+}
+
+void
+bh_job_unclaim(struct bh_engine *engine, uint32_t job)
+{
+    struct claim *claim = bh_job_claim(engine, job);
+
+    BH_ASSERT(job != 0);
+    if (!claim)
+        return;
+    memset(claim, 0, sizeof(*claim));
+    engine->core.claim_count--;
+    bh_order_stir(engine);
+}
+
+void
+bh_jobs_reap(struct bh_engine *engine)
+{
+    while (engine->core.ended_head) {
+        uint32_t slot = engine->core.ended_head;
+        const struct job *job = job_at(engine, slot);
+        uint32_t tenant = job->tenant;
+
+        engine->core.ended_head = job->next;
+        engine->core.ended_count--;
+        sku_at(engine, job->sku)->jobs--;
+        tenant_at(engine, tenant)->jobs--;
+        bh_slot_remove(engine, TABLE_JOB, slot);
+        bh_tenant_reap(engine, tenant);
+    }
+    BH_ASSERT(engine->core.ended_count == 0);
+}

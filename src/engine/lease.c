@@ -1,0 +1,423 @@
+#include "engine/lease.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "engine/effect.h"
+#include "engine/jobs.h"
+#include "engine/order.h"
+#include "engine/part.h"
+#include "engine/quota.h"
+#include "engine/room.h"
+#include "engine/slots.h"
+
+enum { CARVE_FAILURES_MAX = 3 };
+#define AVOID_NS 5000000000ull /* a GPU where a carve failed, unless something frees up */
+
+typedef void lease_act(struct work *work, uint32_t lease, const struct lease_news *news);
+
+static lease_act start, resume, run, freeze, put_aside, take_up, stop, stop_suspended;
+static lease_act end, abandon, fail_carve, fail_start, fail_suspend, fail_resume, ignore;
+static lease_act replace_cause;
+
+static const struct rule {
+    lease_act *act; /* NULL: refused */
+    enum lease_state next;
+} rules[LEASE_STATES][LEASE_EVENTS] = {
+    [LEASE_CARVING] = {
+        [LEASE_READY]          = { start, LEASE_STARTING },
+        [LEASE_CARVE_FAILED]   = { fail_carve, LEASE_NONE },
+        [LEASE_STOP]           = { abandon, LEASE_NONE },
+    },
+    [LEASE_STARTING] = {
+        [LEASE_STARTED]        = { run, LEASE_RUNNING },
+        [LEASE_START_FAILED]   = { fail_start, LEASE_NONE },
+        [LEASE_STOP]           = { stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { end, LEASE_NONE },
+    },
+    [LEASE_RUNNING] = {
+        [LEASE_SUSPEND]        = { freeze, LEASE_SUSPENDING },
+        [LEASE_STOP]           = { stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { end, LEASE_NONE },
+    },
+    [LEASE_SUSPENDING] = {
+        [LEASE_SUSPENDED_OK]   = { put_aside, LEASE_SUSPENDED },
+        [LEASE_SUSPEND_FAILED] = { fail_suspend, LEASE_STOPPING },
+        [LEASE_STOP]           = { stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { end, LEASE_NONE },
+    },
+    [LEASE_SUSPENDED] = {
+        [LEASE_RESUME]         = { take_up, LEASE_RECARVING },
+        [LEASE_STOP]           = { stop_suspended, LEASE_STOPPING },
+        [LEASE_ENDED]          = { end, LEASE_NONE },
+    },
+    [LEASE_RECARVING] = {
+        [LEASE_READY]          = { resume, LEASE_RESUMING },
+        [LEASE_CARVE_FAILED]   = { fail_resume, LEASE_STOPPING },
+        [LEASE_STOP]           = { stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { end, LEASE_NONE },
+    },
+    [LEASE_RESUMING] = {
+        [LEASE_RESUMED]        = { run, LEASE_RUNNING },
+        [LEASE_RESUME_FAILED]  = { fail_resume, LEASE_STOPPING },
+        [LEASE_STOP]           = { stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { end, LEASE_NONE },
+    },
+    [LEASE_STOPPING] = {
+        [LEASE_READY]          = { ignore, LEASE_STOPPING },
+        [LEASE_CARVE_FAILED]   = { ignore, LEASE_STOPPING },
+        [LEASE_STARTED]        = { ignore, LEASE_STOPPING },
+        [LEASE_START_FAILED]   = { end, LEASE_NONE },
+        [LEASE_SUSPENDED_OK]   = { ignore, LEASE_STOPPING },
+        [LEASE_SUSPEND_FAILED] = { ignore, LEASE_STOPPING },
+        [LEASE_RESUMED]        = { ignore, LEASE_STOPPING },
+        [LEASE_RESUME_FAILED]  = { ignore, LEASE_STOPPING },
+        [LEASE_STOP]           = { replace_cause, LEASE_STOPPING },
+        [LEASE_ENDED]          = { end, LEASE_NONE },
+    },
+};
+
+/* What people see of the job while its lease is in that state. */
+static const uint8_t shown_as[LEASE_STATES] = {
+    [LEASE_CARVING] = BH_JOB_STARTING,       [LEASE_STARTING] = BH_JOB_STARTING,
+    [LEASE_RUNNING] = BH_JOB_RUNNING,        [LEASE_SUSPENDING] = BH_JOB_SUSPENDING,
+    [LEASE_SUSPENDED] = BH_JOB_SUSPENDED,    [LEASE_RECARVING] = BH_JOB_RESUMING,
+    [LEASE_RESUMING] = BH_JOB_RESUMING,      [LEASE_STOPPING] = BH_JOB_STOPPING,
+};
+
+bool
+bh_lease_allows(const struct bh_engine *engine, uint32_t slot, enum lease_event event)
+{
+    uint8_t state = lease_at(engine, slot)->state;
+
+    BH_ASSERT(state < LEASE_STATES);
+    BH_ASSERT((uint32_t)event < LEASE_EVENTS);
+    return rules[state][event].act != NULL;
+}
+
+void
+bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+    const struct rule *rule = &rules[lease->state][news->event];
+    uint8_t shown = job_at(work->engine, lease->job)->state;
+
+    BH_ASSERT(rule->act != NULL);
+    work->engine->core.suspended -= lease->state == LEASE_SUSPENDED;
+    work->engine->core.suspended += rule->next == LEASE_SUSPENDED;
+    if (rule->next != LEASE_NONE) {
+        lease->state = (uint8_t)rule->next;
+        job_at(work->engine, lease->job)->state = shown_as[rule->next];
+        if (shown_as[rule->next] != shown)
+            bh_effect_job(work, lease->job);
+    }
+    rule->act(work, slot, news);
+}
+
+/* ---- pieces ---- */
+
+uint32_t
+bh_lease_create(struct work *work, uint64_t id, uint32_t job_slot, uint32_t node)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t slot = bh_slot_add(engine, TABLE_LEASE, id);
+    struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, job_slot);
+
+    lease->job = job_slot;
+    lease->tenant = job->tenant;
+    lease->node = node;
+    lease->count = job->count;
+    lease->state = LEASE_CARVING;
+    node_at(engine, node)->leases++;
+    if (engine->core.next_lease <= id)
+        engine->core.next_lease = id + 1;
+    *bh_lease_hint(engine, slot) = (struct hint){ 0 };
+    bh_job_attach(work, job_slot, slot);
+    return slot;
+}
+
+void
+bh_lease_add_piece(struct work *work, uint32_t slot, uint32_t at, const struct bh_piece *piece)
+{
+    struct bh_engine *engine = work->engine;
+    struct lease *lease = lease_at(engine, slot);
+    uint32_t part;
+
+    BH_ASSERT(at < lease->count);
+    if (piece->carve) {
+        part = bh_part_carve(work, piece, slot);
+    } else {
+        part = part_find(engine, piece->partition.v);
+        bh_part_lend(work, part, slot);
+    }
+    lease->parts[at] = part;
+    lease->places[at] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
+                                        (uint16_t)piece->start };
+    lease->grade = (uint8_t)bh_room_grade(engine, lease->tenant, piece->profile);
+}
+
+void
+bh_lease_proceed(struct work *work, uint32_t slot)
+{
+    const struct lease *lease = lease_at(work->engine, slot);
+
+    for (uint32_t i = 0; i < lease->count; i++)
+        if (part_at(work->engine, lease->parts[i])->state == BH_PIECE_CARVING)
+            return;
+    bh_lease_step(work, slot, &(struct lease_news){ .event = LEASE_READY });
+}
+
+/* Let go of all pieces, and of what they counted for. */
+static void
+let_go(struct work *work, uint32_t slot)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+    struct bh_wanted held = bh_quota_of_lease(work->engine, slot);
+
+    bh_quota_give(work->engine, &held);
+    for (uint32_t i = 0; i < lease->count; i++)
+        if (lease->parts[i])
+            bh_part_return(work, lease->parts[i]);
+    memset(lease->parts, 0, sizeof(lease->parts));
+    bh_order_stir(work->engine);
+}
+
+/* The lease is no more; its job is pending and in no queue yet. */
+static uint32_t
+dissolve(struct work *work, uint32_t slot)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+    uint32_t job = lease->job;
+
+    let_go(work, slot);
+    bh_job_detach(work, job);
+    node_at(work->engine, lease->node)->leases--;
+    bh_slot_remove(work->engine, TABLE_LEASE, slot);
+    return job;
+}
+
+/* ---- time ---- */
+
+static bool
+is_running(const struct lease *lease)
+{
+    return lease->state == LEASE_RUNNING || lease->state == LEASE_SUSPENDING;
+}
+
+uint64_t
+bh_lease_ran_ns(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct lease *lease = lease_at(engine, slot);
+
+    return lease->ran_ns + (is_running(lease) ? engine->core.now_ns - lease->since_ns : 0);
+}
+
+uint64_t
+bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, lease->job);
+    uint64_t left;
+
+    if (job->time_limit_ns == 0 || lease->state != LEASE_RUNNING)
+        return UINT64_MAX;
+    left = job->time_limit_ns > lease->ran_ns ? job->time_limit_ns - lease->ran_ns : 0;
+    return left > UINT64_MAX - lease->since_ns ? UINT64_MAX : lease->since_ns + left;
+}
+
+/* ---- acts ---- */
+
+static void
+start(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    bh_effect_lease(work, BH_FX_START, slot);
+}
+
+static void
+resume(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    bh_effect_lease(work, BH_FX_RESUME, slot);
+}
+
+static void
+run(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+    struct job *job = job_at(work->engine, lease->job);
+
+    lease->waiting = 0;
+    lease->order = 0;
+    lease->since_ns = work->now_ns;
+    if (job->started_ns == 0)
+        job->started_ns = work->now_ns;
+    bh_order_stir(work->engine); /* it may make way for a higher one from now on */
+}
+
+static void
+freeze(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    lease_at(work->engine, slot)->for_job = news->for_job;
+    bh_effect_lease(work, BH_FX_SUSPEND, slot);
+}
+
+static void
+pause_clock(struct work *work, struct lease *lease)
+{
+    lease->ran_ns += work->now_ns - lease->since_ns;
+    lease->since_ns = work->now_ns;
+}
+
+static void
+put_aside(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+
+    lease->waiting = 0;
+    lease->order = 0;
+    pause_clock(work, lease);
+    job_at(work->engine, lease->job)->suspensions++;
+    let_go(work, slot);
+    *bh_lease_hint(work->engine, slot) = (struct hint){ 0 };
+}
+
+/* The pieces were added before; what they count for is taken here. */
+static void
+take_up(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    struct bh_wanted held = bh_quota_of_lease(work->engine, slot);
+
+    BH_ASSERT(held.count > 0);
+    lease_at(work->engine, slot)->for_job = 0;
+    bh_quota_take(work->engine, &held);
+}
+
+static void
+stop(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+
+    lease->stop_cause = (uint8_t)news->cause;
+    if (news->for_job)
+        lease->for_job = news->for_job;
+    bh_effect_lease(work, BH_FX_STOP, slot);
+    bh_order_stir(work->engine);
+}
+
+static void
+stop_suspended(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    lease_at(work->engine, slot)->for_job = 0;
+    stop(work, slot, news);
+}
+
+static void
+ignore(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+}
+
+/* Causes that end the job outrank those that would queue it again. */
+static void
+replace_cause(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+
+    if (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED)
+        lease->stop_cause = (uint8_t)news->cause;
+}
+
+static void
+fail_suspend(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    static const struct lease_news preempted = { .cause = BH_END_PREEMPTED };
+
+    stop(work, slot, &preempted);
+}
+
+static void
+fail_resume(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    static const struct lease_news failed = { .cause = BH_END_RESUME_FAILED };
+
+    stop(work, slot, &failed);
+}
+
+/* What becomes of the job when its lease ended for that cause. */
+enum fate { FATE_FAILED, FATE_COMPLETED, FATE_CANCELLED, FATE_REQUEUED };
+
+static enum fate
+fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
+{
+    static const uint8_t fates[BH_END_CAUSES] = {
+        [BH_END_CANCELLED] = FATE_CANCELLED,  [BH_END_TENANT_REMOVED] = FATE_CANCELLED,
+        [BH_END_PREEMPTED] = FATE_REQUEUED,   [BH_END_NODE_LOST] = FATE_REQUEUED,
+        [BH_END_GPU_LOST] = FATE_REQUEUED,    [BH_END_RESUME_FAILED] = FATE_REQUEUED,
+    };
+
+    BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
+    if (cause == BH_END_EXITED)
+        return exit_status == 0 ? FATE_COMPLETED : FATE_FAILED;
+    if (fates[cause] == FATE_REQUEUED && job->contract == BH_CONTRACT_NEVER)
+        return FATE_FAILED;
+    return (enum fate)fates[cause];
+}
+
+static void
+conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_status)
+{
+    static const uint8_t states[] = { [FATE_FAILED] = BH_JOB_FAILED,
+                                      [FATE_COMPLETED] = BH_JOB_COMPLETED,
+                                      [FATE_CANCELLED] = BH_JOB_CANCELLED };
+    struct job *job = job_at(work->engine, slot);
+    enum fate fate = fate_of(job, cause, exit_status);
+
+    if (fate != FATE_REQUEUED) {
+        bh_job_end(work, slot, (enum bh_job_state)states[fate], cause, exit_status);
+        return;
+    }
+    job->restarts++;
+    bh_job_requeue(work, slot, cause);
+}
+
+static void
+end(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    const struct lease *lease = lease_at(work->engine, slot);
+    enum bh_end_cause cause = news->cause;
+
+    if (lease->stop_cause != BH_END_NONE)
+        cause = (enum bh_end_cause)lease->stop_cause;
+    conclude(work, dissolve(work, slot), cause, news->exit_status);
+}
+
+static void
+abandon(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    conclude(work, dissolve(work, slot), news->cause, 0);
+}
+
+static void
+fail_start(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    bh_job_end(work, dissolve(work, slot), BH_JOB_FAILED, BH_END_START_FAILED, 0);
+}
+
+static void
+fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job_slot = dissolve(work, slot);
+    struct job *job = job_at(engine, job_slot);
+    struct class *class;
+
+    job->carve_failures++;
+    if (job->carve_failures > CARVE_FAILURES_MAX) {
+        bh_job_end(work, job_slot, BH_JOB_FAILED, BH_END_CARVE_FAILED, 0);
+        return;
+    }
+    bh_job_requeue(work, job_slot, BH_END_CARVE_FAILED);
+    class = class_at(engine, job->class);
+    class->avoid_gpu = news->gpu;
+    class->avoid_generation = engine->core.generation;
+    class->avoid_until_ns = work->now_ns + AVOID_NS;
+}

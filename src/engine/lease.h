@@ -1,0 +1,54 @@
+#ifndef BH_ENGINE_LEASE_H
+#define BH_ENGINE_LEASE_H
+
+#include "engine/state_internal.h"
+
+/* A lease's life, as a table of (state, event).  Pairs that are not in the table are
+ * refused; late answers to what is no longer wanted are in it and change nothing. */
+enum lease_event {
+    LEASE_READY,          /* all its pieces are carved */
+    LEASE_CARVE_FAILED,
+    LEASE_STARTED,
+    LEASE_START_FAILED,
+    LEASE_SUSPEND,        /* make way: freeze */
+    LEASE_SUSPENDED_OK,
+    LEASE_SUSPEND_FAILED, /* or it keeps the GPU */
+    LEASE_RESUME,         /* its old places are its own again */
+    LEASE_RESUMED,
+    LEASE_RESUME_FAILED,
+    LEASE_STOP,
+    LEASE_ENDED,          /* its processes are gone */
+    LEASE_EVENTS
+};
+
+/* What comes with the event. */
+struct lease_news {
+    enum lease_event event;
+    enum bh_end_cause cause;   /* STOP, ENDED */
+    int32_t exit_status;       /* ENDED */
+    uint64_t for_job;          /* SUSPEND, STOP: id of who needs the room, or 0 */
+    uint32_t gpu;              /* CARVE_FAILED: id */
+};
+
+bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_event event);
+
+/* Take a pair that is allowed. */
+void bh_lease_step(struct work *work, uint32_t lease, const struct lease_news *news);
+
+/* A lease in CARVING for a pending job (slot) on a node (slot); pieces follow. */
+uint32_t bh_lease_create(struct work *work, uint64_t id, uint32_t job, uint32_t node);
+
+/* Give the lease a piece: carve it, or lend an idle one. */
+void bh_lease_add_piece(struct work *work, uint32_t lease, uint32_t at,
+                        const struct bh_piece *piece);
+
+/* Go on (READY) once no piece is being carved any more. */
+void bh_lease_proceed(struct work *work, uint32_t lease);
+
+/* How long it has run, time suspended not counted. */
+uint64_t bh_lease_ran_ns(const struct bh_engine *engine, uint32_t lease);
+
+/* When its time limit strikes, or UINT64_MAX. */
+uint64_t bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t lease);
+
+#endif

@@ -1,0 +1,219 @@
+#include "engine/ledger.h"
+
+#include "base/assert.h"
+#include "engine/room.h"
+#include "engine/slots.h"
+
+void
+bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns)
+{
+    struct totals *totals = &engine->core.totals;
+    bh_part_ns elapsed;
+
+    BH_ASSERT(now_ns >= engine->core.now_ns);
+    elapsed = now_ns - engine->core.now_ns;
+    totals->physical += totals->rate_physical * elapsed;
+    totals->leased_compute += totals->rate_leased_compute * elapsed;
+    totals->leased_memory += totals->rate_leased_memory * elapsed;
+    totals->unusable_compute += totals->rate_unusable_compute * elapsed;
+    totals->unusable_memory += totals->rate_unusable_memory * elapsed;
+    engine->core.now_ns = now_ns;
+}
+
+/* ---- tenants ---- */
+
+void
+bh_ledger_usage(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
+                bh_part_ns *ret_compute, bh_part_ns *ret_memory)
+{
+    const struct tenant *tenant = tenant_at(engine, slot);
+    bh_part_ns elapsed = now_ns > tenant->since_ns ? now_ns - tenant->since_ns : 0;
+
+    *ret_compute = tenant->compute_ns + tenant->rate_compute * elapsed;
+    *ret_memory = tenant->memory_ns + tenant->rate_memory * elapsed;
+}
+
+static struct tenant *
+settle(struct bh_engine *engine, uint32_t slot)
+{
+    struct tenant *tenant = tenant_at(engine, slot);
+    bh_part_ns compute, memory;
+
+    BH_ASSERT(slot != 0);
+    bh_ledger_usage(engine, slot, engine->core.now_ns, &compute, &memory);
+    tenant->compute_ns = compute;
+    tenant->memory_ns = memory;
+    tenant->since_ns = engine->core.now_ns;
+    return tenant;
+}
+
+void
+bh_ledger_hold(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
+{
+    struct tenant *tenant = settle(engine, slot);
+
+    tenant->rate_compute += parts.compute;
+    tenant->rate_memory += parts.memory;
+}
+
+void
+bh_ledger_yield(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
+{
+    struct tenant *tenant = settle(engine, slot);
+
+    BH_ASSERT(tenant->rate_compute >= parts.compute);
+    BH_ASSERT(tenant->rate_memory >= parts.memory);
+    tenant->rate_compute -= parts.compute;
+    tenant->rate_memory -= parts.memory;
+}
+
+void
+bh_ledger_retire(struct bh_engine *engine, uint32_t slot)
+{
+    const struct tenant *tenant = settle(engine, slot);
+
+    engine->core.totals.retired_compute += tenant->compute_ns;
+    engine->core.totals.retired_memory += tenant->memory_ns;
+}
+
+/* ---- GPUs ---- */
+
+static uint32_t
+span_of(const struct bh_profile *profile, uint32_t start)
+{
+    return ((1u << profile->memory_units) - 1) << start;
+}
+
+/* The most compute slices that any profiles could still take of the free memory
+ * units: the best way to fill them, from the last unit down. */
+static uint32_t
+usable_slices(enum bh_gpu_model model, uint32_t free_units, uint32_t units)
+{
+    uint32_t best[33] = { 0 };
+    uint32_t count;
+    const struct bh_profile *first = bh_profile_first(model, &count);
+
+    for (uint32_t at = units; at-- > 0;) {
+        best[at] = best[at + 1];
+        for (const struct bh_profile *profile = first; profile < first + count; profile++) {
+            uint32_t span = span_of(profile, at), taken;
+
+            if (!(profile->starts >> at & 1) || (free_units & span) != span)
+                continue;
+            taken = profile->compute_slices + best[at + profile->memory_units];
+            best[at] = taken > best[at] ? taken : best[at];
+        }
+    }
+    return best[0];
+}
+
+/* The free memory units that some profile could still take. */
+static uint32_t
+usable_units(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
+{
+    uint32_t count, reached = 0;
+    const struct bh_profile *profile = bh_profile_first(model, &count);
+
+    for (; count > 0; count--, profile++)
+        for (uint32_t starts = profile->starts; starts; starts &= starts - 1) {
+            uint32_t start = (uint32_t)__builtin_ctz(starts);
+
+            if (bh_occupancy_fits(occupancy, profile, start))
+                reached |= span_of(profile, start);
+        }
+    return reached;
+}
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What could still be given out of a GPU that is partly taken. */
+static struct bh_parts
+rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
+{
+    const struct bh_model_facts *facts = bh_model_facts(model);
+    uint32_t free_units, slices;
+
+    if (occupancy->whole)
+        return (struct bh_parts){ 0, 0 };
+    if (occupancy->units == 0 || !facts)
+        return (struct bh_parts){ BH_GPU_PARTS, BH_GPU_PARTS };
+    free_units = ~occupancy->units & ((1u << facts->memory_units) - 1);
+    slices = (uint32_t)least(facts->compute_slices - occupancy->slices,
+                             usable_slices(model, free_units, facts->memory_units));
+    return (struct bh_parts){
+        (uint64_t)slices * (BH_GPU_PARTS / facts->compute_slices),
+        (uint64_t)__builtin_popcount(usable_units(model, occupancy))
+            * (BH_GPU_PARTS / facts->memory_units),
+    };
+}
+
+/* Pieces being cleared are no longer in the occupancy; their parts come back when
+ * they are gone, as far as nothing new stands there already. */
+static struct bh_parts
+under_clearing(const struct bh_engine *engine, const struct gpu *gpu)
+{
+    struct bh_parts sum = { 0, 0 };
+
+    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
+        const struct part *part = part_at(engine, at);
+
+        if (part->state == BH_PIECE_CLEARING)
+            sum = bh_parts_add(sum, bh_profile_parts((bh_profile_id){ part->profile }));
+    }
+    return sum;
+}
+
+static struct bh_parts
+under_lease(const struct bh_engine *engine, const struct gpu *gpu)
+{
+    struct bh_parts sum = { 0, 0 };
+
+    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
+        const struct part *part = part_at(engine, at);
+
+        if (part->state == BH_PIECE_LEASED)
+            sum = bh_parts_add(sum, bh_profile_parts((bh_profile_id){ part->profile }));
+    }
+    return sum;
+}
+
+void
+bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *ret_split)
+{
+    static const struct bh_parts all = { BH_GPU_PARTS, BH_GPU_PARTS };
+    const struct gpu *gpu = gpu_at(engine, slot);
+    struct bh_parts idle = { 0, 0 }, leased = under_lease(engine, gpu);
+
+    if (bh_room_offered(engine, gpu)) {
+        struct bh_parts clearing = under_clearing(engine, gpu);
+
+        idle = rest_of((enum bh_gpu_model)gpu->model, &gpu->occupancy);
+        idle.compute -= least(idle.compute, clearing.compute);
+        idle.memory -= least(idle.memory, clearing.memory);
+    }
+    ret_split->leased = leased;
+    ret_split->idle = idle;
+    ret_split->unusable = bh_parts_sub(bh_parts_sub(all, leased), idle);
+}
+
+void
+bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
+{
+    struct totals *totals = &engine->core.totals;
+    struct gpu *gpu = gpu_at(engine, slot);
+    struct bh_split split;
+
+    bh_ledger_split(engine, slot, &split);
+    totals->rate_leased_compute += split.leased.compute - gpu->leased_compute;
+    totals->rate_leased_memory += split.leased.memory - gpu->leased_memory;
+    totals->rate_unusable_compute += split.unusable.compute - gpu->unusable_compute;
+    totals->rate_unusable_memory += split.unusable.memory - gpu->unusable_memory;
+    gpu->leased_compute = (uint32_t)split.leased.compute;
+    gpu->leased_memory = (uint32_t)split.leased.memory;
+    gpu->unusable_compute = (uint32_t)split.unusable.compute;
+    gpu->unusable_memory = (uint32_t)split.unusable.memory;
+}

@@ -1,0 +1,32 @@
+#ifndef BH_ENGINE_LEDGER_H
+#define BH_ENGINE_LEDGER_H
+
+#include "engine/state_internal.h"
+
+/* Part-nanoseconds: rates that change with events, and sums that grow by rate times
+ * the time between.  Integers of 128 bits, so nothing is lost or rounded. */
+
+/* Bring the fleet's sums up to `now_ns`. */
+void bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns);
+
+/* The tenant begins (or ceases) to hold these parts. */
+void bh_ledger_hold(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
+void bh_ledger_yield(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
+
+/* Keep the sums of a tenant that goes. */
+void bh_ledger_retire(struct bh_engine *engine, uint32_t tenant);
+
+/* What a tenant has used up to `now_ns`. */
+void bh_ledger_usage(const struct bh_engine *engine, uint32_t tenant, uint64_t now_ns,
+                     bh_part_ns *ret_compute, bh_part_ns *ret_memory);
+
+/* What becomes of a GPU's parts just now; the three sum to BH_GPU_PARTS each. */
+struct bh_split {
+    struct bh_parts leased, idle, unusable;
+};
+void bh_ledger_split(const struct bh_engine *engine, uint32_t gpu, struct bh_split *ret_split);
+
+/* A piece on the GPU, the GPU or its node changed: adjust the fleet's rates. */
+void bh_ledger_refresh(struct bh_engine *engine, uint32_t gpu);
+
+#endif

@@ -1,0 +1,44 @@
+#ifndef BH_ENGINE_ORDER_H
+#define BH_ENGINE_ORDER_H
+
+#include "engine/state_internal.h"
+
+/* Pending jobs, grouped in classes of equal needs, and who comes first. */
+
+/* The class that a job of these needs belongs to, or 0 when there is none yet. */
+uint32_t bh_order_class(const struct bh_engine *engine, const struct job *job);
+
+/* Queue a pending job by its sequence; makes the class where needed.  For those who
+ * come last (the usual case) and first (requeued) this costs nothing. */
+void bh_order_enqueue(struct bh_engine *engine, uint32_t job);
+
+/* Take a job out of its class; an empty class is freed. */
+void bh_order_dequeue(struct bh_engine *engine, uint32_t job);
+
+/* Something freed up that could help a waiting job. */
+void bh_order_stir(struct bh_engine *engine);
+
+/* A candidate for room: the head of a class, or a suspended lease. */
+struct bh_candidate {
+    uint32_t class, lease; /* slots; one is 0 */
+    bool guaranteed;
+    uint8_t priority;
+    uint64_t sequence, id;
+};
+
+/* Whether `a` comes before `b`: those within a guarantee, then the higher priority,
+ * then the earlier, then the lower id. */
+bool bh_order_before(const struct bh_candidate *a, const struct bh_candidate *b);
+
+/* The first candidate that may be looked at now; false when there is none. */
+bool bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidate);
+
+/* It could not be helped: look again only after a stir, or from `until_ns` on. */
+void bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,
+                   uint64_t until_ns);
+
+/* The candidate that a class's head is. */
+void bh_order_of_class(const struct bh_engine *engine, uint32_t class,
+                       struct bh_candidate *ret_candidate);
+
+#endif

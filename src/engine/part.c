@@ -1,0 +1,233 @@
+#include "engine/part.h"
+
+#include "base/assert.h"
+#include "engine/effect.h"
+#include "engine/ledger.h"
+#include "engine/order.h"
+#include "engine/slots.h"
+
+static struct bh_parts
+size_of(const struct part *part)
+{
+    return bh_profile_parts((bh_profile_id){ part->profile });
+}
+
+static void
+occupy(struct gpu *gpu, const struct part *part)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ part->profile });
+
+    if (profile) {
+        bh_occupancy_add(&gpu->occupancy, profile, part->start);
+        return;
+    }
+    BH_ASSERT(gpu->occupancy.units == 0 && !gpu->occupancy.whole);
+    gpu->occupancy.whole = true;
+}
+
+static void
+vacate(struct gpu *gpu, const struct part *part)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ part->profile });
+
+    if (profile)
+        bh_occupancy_remove(&gpu->occupancy, profile, part->start);
+    else
+        gpu->occupancy.whole = false;
+}
+
+/* Destroy the idle pieces that cannot stand beside what now occupies the GPU. */
+static void
+make_way(struct work *work, uint32_t gpu_slot)
+{
+    struct gpu *gpu = gpu_at(work->engine, gpu_slot);
+    struct bh_occupancy full = gpu->occupancy;
+
+    for (uint32_t at = gpu->idle ? gpu->first_part : 0; at;) {
+        const struct part *part = part_at(work->engine, at);
+        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ part->profile });
+        uint32_t next = part->next_on_gpu;
+
+        if (part->state == BH_PIECE_IDLE) {
+            if (profile && bh_occupancy_fits(&full, profile, part->start))
+                bh_occupancy_add(&full, profile, part->start);
+            else
+                bh_part_clear(work, at);
+        }
+        at = next;
+    }
+}
+
+static void
+unlink_from_gpu(struct bh_engine *engine, uint32_t slot)
+{
+    struct part *part = part_at(engine, slot);
+    uint32_t *link = &gpu_at(engine, part->gpu)->first_part;
+
+    while (*link != slot) {
+        BH_ASSERT(*link != 0);
+        link = &part_at(engine, *link)->next_on_gpu;
+    }
+    *link = part->next_on_gpu;
+}
+
+uint32_t
+bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t gpu_slot = gpu_find(engine, piece->gpu.v);
+    uint32_t slot = bh_slot_add(engine, TABLE_PART, piece->partition.v);
+    struct gpu *gpu = gpu_at(engine, gpu_slot);
+    struct part *part = part_at(engine, slot);
+
+    BH_ASSERT(gpu_slot != 0);
+    part->gpu = gpu_slot;
+    part->lease = lease;
+    part->tenant = (uint32_t)tenant_at(engine, lease_at(engine, lease)->tenant)->id;
+    part->profile = (uint16_t)piece->profile;
+    part->start = (uint16_t)piece->start;
+    part->state = BH_PIECE_CARVING;
+    occupy(gpu, part);
+    make_way(work, gpu_slot);
+    part->next_on_gpu = gpu->first_part;
+    gpu->first_part = slot;
+    gpu->mig = part->profile != BH_PROFILE_WHOLE.v;
+    if (engine->core.next_partition <= piece->partition.v)
+        engine->core.next_partition = piece->partition.v + 1;
+    bh_effect_part(work, BH_FX_CARVE, slot);
+    bh_ledger_refresh(engine, gpu_slot);
+    return slot;
+}
+
+static void
+become_leased(struct work *work, struct part *part)
+{
+    struct bh_engine *engine = work->engine;
+
+    part->state = BH_PIECE_LEASED;
+    gpu_at(engine, part->gpu)->leased++;
+    bh_ledger_hold(engine, lease_at(engine, part->lease)->tenant, size_of(part));
+}
+
+static void
+become_idle(struct work *work, struct part *part)
+{
+    struct gpu *gpu = gpu_at(work->engine, part->gpu);
+
+    part->state = BH_PIECE_IDLE;
+    part->lease = 0;
+    gpu->idle++;
+    vacate(gpu, part);
+    bh_order_stir(work->engine);
+}
+
+void
+bh_part_ready(struct work *work, uint32_t slot)
+{
+    struct part *part = part_at(work->engine, slot);
+
+    BH_ASSERT(part->state == BH_PIECE_CARVING);
+    part->waiting = 0;
+    part->order = 0;
+    if (part->lease)
+        become_leased(work, part);
+    else
+        become_idle(work, part);
+    bh_ledger_refresh(work->engine, part->gpu);
+}
+
+void
+bh_part_lend(struct work *work, uint32_t slot, uint32_t lease)
+{
+    struct part *part = part_at(work->engine, slot);
+    struct gpu *gpu = gpu_at(work->engine, part->gpu);
+
+    BH_ASSERT(part->state == BH_PIECE_IDLE);
+    BH_ASSERT(part->tenant
+              == tenant_at(work->engine, lease_at(work->engine, lease)->tenant)->id);
+    gpu->idle--;
+    part->lease = lease;
+    occupy(gpu, part);
+    become_leased(work, part);
+    bh_ledger_refresh(work->engine, part->gpu);
+}
+
+void
+bh_part_return(struct work *work, uint32_t slot)
+{
+    struct bh_engine *engine = work->engine;
+    struct part *part = part_at(engine, slot);
+    uint32_t gpu = part->gpu;
+
+    if (part->state == BH_PIECE_CARVING) {
+        part->lease = 0;
+        bh_order_stir(engine);
+        if (part->gone)
+            bh_part_drop(work, slot);
+        return;
+    }
+    BH_ASSERT(part->state == BH_PIECE_LEASED);
+    bh_ledger_yield(engine, lease_at(engine, part->lease)->tenant, size_of(part));
+    gpu_at(engine, gpu)->leased--;
+    become_idle(work, part);
+    if (part->gone)
+        bh_part_drop(work, slot);
+    else
+        bh_ledger_refresh(engine, gpu);
+}
+
+void
+bh_part_clear(struct work *work, uint32_t slot)
+{
+    struct part *part = part_at(work->engine, slot);
+
+    BH_ASSERT(part->state == BH_PIECE_IDLE);
+    gpu_at(work->engine, part->gpu)->idle--;
+    part->state = BH_PIECE_CLEARING;
+    bh_effect_part(work, BH_FX_DESTROY, slot);
+    bh_ledger_refresh(work->engine, part->gpu);
+}
+
+void
+bh_part_drop(struct work *work, uint32_t slot)
+{
+    struct bh_engine *engine = work->engine;
+    struct part *part = part_at(engine, slot);
+    uint32_t gpu_slot = part->gpu;
+    struct gpu *gpu = gpu_at(engine, gpu_slot);
+
+    BH_ASSERT(part->state != BH_PIECE_LEASED);
+    if (part->state == BH_PIECE_CARVING)
+        vacate(gpu, part);
+    if (part->state == BH_PIECE_IDLE)
+        gpu->idle--;
+    gpu->stuck -= part->stuck;
+    unlink_from_gpu(engine, slot);
+    bh_slot_remove(engine, TABLE_PART, slot);
+    bh_ledger_refresh(engine, gpu_slot);
+    bh_order_stir(engine);
+}
+
+void
+bh_part_lose(struct work *work, uint32_t slot)
+{
+    struct part *part = part_at(work->engine, slot);
+
+    BH_ASSERT(part->lease != 0);
+    part->gone = 1;
+    part->waiting = 0;
+    part->order = 0;
+}
+
+void
+bh_part_stick(struct work *work, uint32_t slot)
+{
+    struct part *part = part_at(work->engine, slot);
+
+    BH_ASSERT(part->state == BH_PIECE_CLEARING);
+    part->waiting = 0;
+    part->order = 0;
+    if (!part->stuck)
+        gpu_at(work->engine, part->gpu)->stuck++;
+    part->stuck = 1;
+}

@@ -1,0 +1,36 @@
+#ifndef BH_ENGINE_PART_H
+#define BH_ENGINE_PART_H
+
+#include "engine/state_internal.h"
+
+/* The pieces that GPUs are carved into: slots of TABLE_PART, chained on their GPU.
+ * Each change here keeps the GPU's occupancy, its ledger split and its tenant's
+ * rates in step. */
+
+/* A new piece to be carved for a lease; idle pieces in its way are destroyed first.
+ * Orders the effects. */
+uint32_t bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease);
+
+/* The carving came out well: the piece is its lease's, or idle when that is gone. */
+void bh_part_ready(struct work *work, uint32_t part);
+
+/* An idle piece goes to a lease of the tenant that held it last. */
+void bh_part_lend(struct work *work, uint32_t part, uint32_t lease);
+
+/* A lease lets go of a piece: idle, or left to finish its carving. */
+void bh_part_return(struct work *work, uint32_t part);
+
+/* An idle piece is destroyed. */
+void bh_part_clear(struct work *work, uint32_t part);
+
+/* The piece is no more. */
+void bh_part_drop(struct work *work, uint32_t part);
+
+/* The carving failed, or a leased piece was found missing: dropped when its lease
+ * lets go. */
+void bh_part_lose(struct work *work, uint32_t part);
+
+/* Destroying it failed: nothing may stand there until it is gone. */
+void bh_part_stick(struct work *work, uint32_t part);
+
+#endif

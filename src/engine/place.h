@@ -1,0 +1,56 @@
+#ifndef BH_ENGINE_PLACE_H
+#define BH_ENGINE_PLACE_H
+
+#include "engine/room.h"
+
+/* Where a job's pieces go: all on one node and of one GPU model, each where the
+ * free part is broken up least, without changing anything. */
+
+struct bh_spot {
+    uint32_t gpu; /* slot */
+    uint32_t profile, start;
+    uint32_t reuse; /* the tenant's own idle piece that stands there (slot), or 0 */
+};
+
+struct bh_plan {
+    uint32_t node; /* slot */
+    uint32_t count;
+    struct bh_spot spots[BH_JOB_COUNT_MAX];
+};
+
+/* What is wanted, for a class. */
+struct bh_need {
+    uint32_t tenant, sku, job; /* slots */
+    uint32_t count;
+    uint32_t avoid_gpu;        /* id, or 0 */
+};
+
+/* The need of a class's head. */
+struct bh_need bh_place_need(const struct bh_engine *engine, uint32_t class);
+
+/* The best plan for the need in the room that `search` sees.  False: there is none;
+ * `ret_why`, where not NULL, says the nearest cause. */
+bool bh_place_find(const struct bh_search *search, const struct bh_need *need,
+                   struct bh_plan *ret_plan, struct bh_reason *ret_why);
+
+/* Whether exactly these places are free, and may be held. */
+bool bh_place_possible(const struct bh_search *search, const struct place *places,
+                       uint32_t count);
+
+/* Places as a plan, with the idle pieces that can be used again. */
+bool bh_place_plan(const struct bh_engine *engine, uint32_t tenant, const struct place *places,
+                   uint32_t count, struct bh_plan *ret_plan);
+
+/* Write a plan into a decision: idle pieces by number, others with new numbers. */
+void bh_place_decide(const struct bh_engine *engine, const struct bh_plan *plan,
+                     struct bh_decision *ret_decision);
+
+/* The tenant's idle piece that stands exactly there (slot), or 0. */
+uint32_t bh_place_idle(const struct bh_engine *engine, const struct bh_spot *spot,
+                       uint32_t tenant);
+
+/* Whether a GPU of this model may serve this profile to the tenant by grade. */
+bool bh_place_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t tenant,
+                     const struct sku *sku, uint32_t row);
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef BH_ENGINE_REASON_H
+#define BH_ENGINE_REASON_H
+
+#include <stdint.h>
+
+#include "model/ids.h"
+
+/* Why something is as it is: one dominant code with its operands, so that words
+ * can be made later (policy/explain.h) without guessing. */
+enum bh_reason_code {
+#define BH_REASON(code, name, doc) BH_REASON_##code,
+#include "tables/reasons.tbl"
+#undef BH_REASON
+    BH_REASONS
+};
+
+extern const char *const bh_reason_names[BH_REASONS];
+
+/* Which operands a code uses is said in tables/reasons.tbl; others are 0. */
+struct bh_reason {
+    enum bh_reason_code code;
+    bh_tenant_id tenant;    /* whose limit */
+    bh_sku_id sku;
+    bh_job_id job;          /* who holds it, or who it is for */
+    bh_gpu_id gpu;
+    uint64_t limit, used, wanted; /* parts, or pieces where a SKU is named */
+    uint64_t free_pieces;   /* NO_SHAPE: parts that are free but in other shapes */
+    uint64_t frees_at_ns;   /* by time limits, at the latest; 0 is unknown */
+};
+
+#endif

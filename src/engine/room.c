@@ -1,0 +1,229 @@
+#include "engine/room.h"
+
+#include "base/assert.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+
+bool
+bh_room_offered(const struct bh_engine *engine, const struct gpu *gpu)
+{
+    return gpu->managed && !gpu->cordoned && !gpu->fenced && node_at(engine, gpu->node)->up;
+}
+
+bool
+bh_room_is_gone(const struct bh_search *search, uint32_t slot)
+{
+    uint8_t state = lease_at(search->engine, slot)->state;
+
+    if (search->past_leaving && (state == LEASE_SUSPENDING || state == LEASE_STOPPING))
+        return true;
+    for (uint32_t i = 0; i < search->gone_count; i++)
+        if (search->gone[i] == slot)
+            return true;
+    return false;
+}
+
+void
+bh_room_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
+              uint32_t start)
+{
+    const struct bh_profile *piece = bh_profile_get((bh_profile_id){ profile });
+    uint32_t slices;
+
+    if (!piece) {
+        occupancy->whole = true;
+        return;
+    }
+    slices = occupancy->slices + piece->compute_slices;
+    if (slices > bh_model_facts(model)->compute_slices)
+        slices = bh_model_facts(model)->compute_slices;
+    occupancy->slices = slices;
+    occupancy->units |= ((1u << piece->memory_units) - 1) << start;
+    occupancy->media = occupancy->media || piece->media;
+}
+
+/* Whether the piece no longer counts in what is imagined. */
+static bool
+is_past(const struct bh_search *search, const struct part *part)
+{
+    return part->lease != 0 && bh_room_is_gone(search, part->lease);
+}
+
+static bool
+counts(const struct part *part)
+{
+    return part->state == BH_PIECE_CARVING || part->state == BH_PIECE_LEASED;
+}
+
+/* The occupancy from its pieces, when some are imagined away or stuck. */
+static void
+rebuild(const struct bh_search *search, const struct gpu *gpu,
+        struct bh_occupancy *ret_occupancy)
+{
+    *ret_occupancy = (struct bh_occupancy){ 0 };
+    for (uint32_t at = gpu->first_part; at;) {
+        const struct part *part = part_at(search->engine, at);
+
+        at = part->next_on_gpu;
+        if (part->stuck) {
+            bh_room_block(ret_occupancy, (enum bh_gpu_model)gpu->model, part->profile,
+                          part->start);
+        } else if (counts(part) && !is_past(search, part)) {
+            const struct bh_profile *profile =
+                bh_profile_get((bh_profile_id){ part->profile });
+
+            if (profile && bh_occupancy_fits(ret_occupancy, profile, part->start))
+                bh_occupancy_add(ret_occupancy, profile, part->start);
+            else
+                bh_room_block(ret_occupancy, (enum bh_gpu_model)gpu->model, part->profile,
+                              part->start);
+        }
+    }
+}
+
+static void
+block_claims(const struct bh_search *search, uint64_t gpu_id, enum bh_gpu_model model,
+             struct bh_occupancy *occupancy)
+{
+    const struct core *core = &search->engine->core;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &core->claims[i];
+
+        if (!claim->job || claim->job == search->job)
+            continue;
+        for (uint32_t k = 0; k < claim->count; k++)
+            if (claim->places[k].gpu == gpu_id)
+                bh_room_block(occupancy, model, claim->places[k].profile,
+                              claim->places[k].start);
+    }
+}
+
+void
+bh_room_occupancy(const struct bh_search *search, uint32_t slot,
+                  struct bh_occupancy *ret_occupancy)
+{
+    const struct gpu *gpu = gpu_at(search->engine, slot);
+
+    if (gpu->stuck || search->gone_count || search->past_leaving)
+        rebuild(search, gpu, ret_occupancy);
+    else
+        *ret_occupancy = gpu->occupancy;
+    if (search->engine->core.claim_count && !search->past_claims)
+        block_claims(search, gpu->id, (enum bh_gpu_model)gpu->model, ret_occupancy);
+}
+
+enum bh_grade
+bh_room_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t profile)
+{
+    if (bh_tenant_dedicated(engine, tenant))
+        return BH_GRADE_A;
+    return profile == BH_PROFILE_WHOLE.v ? BH_GRADE_B : BH_GRADE_C;
+}
+
+/* ---- who stands beside whom ---- */
+
+static bool
+may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profile)
+{
+    enum bh_grade grade = profile == BH_PROFILE_WHOLE.v ? BH_GRADE_B : BH_GRADE_C;
+
+    if (a == b)
+        return true;
+    return bh_grade_keeps(grade,
+                          bh_boundary_grade(bh_tenant_separation(engine, a, b).boundary));
+}
+
+static bool
+beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
+              uint32_t *ret_beside)
+{
+    const struct core *core = &search->engine->core;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &core->claims[i];
+
+        if (!claim->job || claim->job == search->job)
+            continue;
+        for (uint32_t k = 0; k < claim->count; k++) {
+            if (claim->places[k].gpu != gpu_id
+                || may_share(search->engine, search->tenant,
+                             job_at(search->engine, claim->job)->tenant, profile))
+                continue;
+            *ret_beside = claim->job;
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+bh_room_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
+               uint32_t *ret_beside)
+{
+    const struct bh_engine *engine = search->engine;
+    const struct gpu *gpu = gpu_at(engine, slot);
+    uint32_t known = search->tenant;
+
+    for (uint32_t at = gpu->first_part; at;) {
+        const struct part *part = part_at(engine, at);
+        const struct lease *lease = lease_at(engine, part->lease);
+
+        at = part->next_on_gpu;
+        if (!part->lease || lease->tenant == known || is_past(search, part))
+            continue;
+        if (!may_share(engine, search->tenant, lease->tenant, profile)) {
+            *ret_beside = lease->job;
+            return false;
+        }
+        known = lease->tenant;
+    }
+    if (engine->core.claim_count && !search->past_claims)
+        return beside_claims(search, gpu->id, profile, ret_beside);
+    return true;
+}
+
+bool
+bh_room_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret_beside)
+{
+    const struct bh_engine *engine = search->engine;
+
+    if (engine->core.dedicated == 0 || node_at(engine, node)->leases == 0)
+        return true;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        const struct lease *lease = lease_at(engine, slot);
+
+        if (lease->node != node || lease->tenant == search->tenant
+            || bh_room_is_gone(search, slot))
+            continue;
+        if (bh_tenant_separation(engine, search->tenant, lease->tenant).dedicated) {
+            *ret_beside = lease->job;
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+bh_room_lease_apart(const struct bh_engine *engine, uint32_t slot, struct bh_reason *ret_why)
+{
+    const struct lease *lease = lease_at(engine, slot);
+    struct bh_search search = { .engine = engine, .tenant = lease->tenant, .job = lease->job,
+                                .past_claims = true, .gone_count = 1, .gone = { slot } };
+    uint32_t beside = 0;
+
+    *ret_why = (struct bh_reason){ .code = BH_REASON_BOUNDARY };
+    for (uint32_t i = 0; i < lease->count; i++) {
+        const struct part *part = part_at(engine, lease->parts[i]);
+
+        if (!lease->parts[i] || bh_room_beside(&search, part->gpu, part->profile, &beside))
+            continue;
+        ret_why->gpu.v = (uint32_t)gpu_at(engine, part->gpu)->id;
+        ret_why->job.v = job_at(engine, beside)->id;
+        return false;
+    }
+    if (bh_room_on_node(&search, lease->node, &beside))
+        return true;
+    ret_why->job.v = job_at(engine, beside)->id;
+    return false;
+}

@@ -1,0 +1,51 @@
+#ifndef BH_ENGINE_ROOM_H
+#define BH_ENGINE_ROOM_H
+
+#include "engine/state_internal.h"
+
+/* Room on GPUs as one job would find it: without the leases that are imagined gone,
+ * and without the room that is being made for others. */
+
+enum { BH_VICTIMS_MAX = 32 };
+
+struct bh_search {
+    const struct bh_engine *engine;
+    uint32_t tenant;        /* slot: who wants the room */
+    uint32_t job;           /* slot: its own claim does not stand in its way; may be 0 */
+    bool past_leaving;      /* imagine leases gone that are being suspended or stopped */
+    bool past_claims;       /* imagine that nobody else's room is being made */
+    uint32_t gone_count;
+    uint32_t gone[BH_VICTIMS_MAX]; /* leases (slots) that are imagined gone */
+};
+
+/* Whether the GPU gets new work at all. */
+bool bh_room_offered(const struct bh_engine *engine, const struct gpu *gpu);
+
+/* Whether the lease is imagined gone. */
+bool bh_room_is_gone(const struct bh_search *search, uint32_t lease);
+
+/* What stands on the GPU.  Taken room may overlap where claims do. */
+void bh_room_occupancy(const struct bh_search *search, uint32_t gpu,
+                       struct bh_occupancy *ret_occupancy);
+
+/* Mark a place as taken, whatever stands there. */
+void bh_room_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
+                   uint32_t start);
+
+/* Whether a job of the tenant may hold a piece of this profile beside those on the
+ * GPU.  False: `ret_beside` is the job (slot) it must not stand beside. */
+bool bh_room_beside(const struct bh_search *search, uint32_t gpu, uint32_t profile,
+                    uint32_t *ret_beside);
+
+/* Whether it may run on the node at all, beside those who want none near. */
+bool bh_room_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret_beside);
+
+/* Whether a lease stands far enough from all others. */
+bool bh_room_lease_apart(const struct bh_engine *engine, uint32_t lease,
+                         struct bh_reason *ret_why);
+
+/* What separates a job on such a piece from others: whole GPUs B, MIG C, and A for
+ * tenants with nodes of their own. */
+enum bh_grade bh_room_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t profile);
+
+#endif

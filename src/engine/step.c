@@ -1,0 +1,163 @@
+#include "engine/step.h"
+
+#include "base/assert.h"
+#include "engine/admit.h"
+#include "engine/apply.h"
+#include "engine/decide.h"
+#include "engine/effect.h"
+#include "engine/jobs.h"
+#include "engine/ledger.h"
+#include "engine/lease.h"
+#include "engine/slots.h"
+#include "engine/transition.h"
+
+static void
+clear_step(struct bh_step *step)
+{
+    step->verdict = (struct bh_reason){ 0 };
+    step->more = false;
+    step->decision_count = step->effect_count = 0;
+}
+
+/* Admit the event, and change what it changes by itself. */
+static bh_rc
+take(struct work *work, const struct bh_event *event)
+{
+    struct bh_engine *engine = work->engine;
+    bh_rc rc;
+
+    clear_step(work->step);
+    rc = bh_admit(engine, event, &work->step->verdict);
+    if (rc != BH_OK)
+        return rc;
+    work->now_ns =
+        event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
+    work->seq = event->seq;
+    bh_ledger_advance(engine, work->now_ns);
+    bh_jobs_reap(engine);
+    bh_transition(work, event);
+    return BH_OK;
+}
+
+/* Decide and apply until nothing more can be decided, or the step is full. */
+static void
+decide_all(struct work *work, bool tick)
+{
+    struct bh_step *step = work->step;
+    struct bh_decision decision;
+
+    while (bh_decide(work, tick, &decision)) {
+        uint32_t effects = bh_decide_effects(work->engine, &decision);
+        bh_rc rc;
+
+        if (step->decision_count == BH_DECISIONS_MAX
+            || step->effect_count + effects > BH_EFFECTS_MAX) {
+            step->more = true;
+            return;
+        }
+        step->decisions[step->decision_count++] = decision;
+        rc = bh_apply(work, &decision);
+        BH_ASSERT(rc == BH_OK);
+    }
+}
+
+bh_rc
+bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh_step *step)
+{
+    struct work work = { .engine = engine, .step = step };
+    bh_rc rc = take(&work, event);
+
+    if (rc != BH_OK)
+        return rc;
+    if (bh_decide_due(engine))
+        decide_all(&work, event->kind == BH_EV_TICK);
+    engine->hints.cut = step->more;
+    return BH_OK;
+}
+
+/* What was decided is not known to the hints: look at everything next time. */
+static void
+forget_hints(struct bh_engine *engine)
+{
+    engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
+    engine->hints.wake_ns = 0;
+}
+
+bh_rc
+bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
+                 const struct bh_decision *decisions, uint32_t count, struct bh_step *step)
+{
+    struct work work = { .engine = engine, .step = step };
+    bh_rc rc = take(&work, event);
+
+    if (rc != BH_OK)
+        return rc;
+    if (count > BH_DECISIONS_MAX)
+        return BH_CONFLICT;
+    for (uint32_t i = 0; i < count; i++) {
+        step->decisions[step->decision_count++] = decisions[i];
+        if (step->effect_count + bh_decide_effects(engine, &decisions[i]) > BH_EFFECTS_MAX)
+            return BH_CONFLICT;
+        rc = bh_apply(&work, &decisions[i]);
+        if (rc != BH_OK)
+            return rc;
+    }
+    forget_hints(engine);
+    return BH_OK;
+}
+
+/* Keep the `max` effects with the lowest numbers, in order. */
+static void
+insert(struct bh_effect *effects, uint32_t *count, uint32_t max, const struct bh_effect *effect)
+{
+    uint32_t at = *count;
+
+    while (at > 0 && effects[at - 1].order > effect->order)
+        at--;
+    if (at == max)
+        return;
+    if (*count < max)
+        ++*count;
+    for (uint32_t i = *count - 1; i > at; i--)
+        effects[i] = effects[i - 1];
+    effects[at] = *effect;
+}
+
+uint32_t
+bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
+                      struct bh_effect *ret_effects, uint32_t max)
+{
+    struct bh_effect effect;
+    uint32_t count = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        if (!lease_at(engine, slot)->waiting)
+            continue;
+        bh_effect_of_lease(engine, slot, &effect);
+        if (bh_same(effect.node, node))
+            insert(ret_effects, &count, max, &effect);
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
+        if (!part_at(engine, slot)->waiting)
+            continue;
+        bh_effect_of_part(engine, slot, &effect);
+        if (bh_same(effect.node, node))
+            insert(ret_effects, &count, max, &effect);
+    }
+    return count;
+}
+
+uint64_t
+bh_engine_next_tick_ns(const struct bh_engine *engine)
+{
+    uint64_t next_ns = engine->hints.wake_ns ? engine->hints.wake_ns : UINT64_MAX;
+
+    if (!engine->hints.settled || engine->hints.cut)
+        return engine->core.now_ns;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);
+
+        next_ns = deadline_ns < next_ns ? deadline_ns : next_ns;
+    }
+    return next_ns;
+}

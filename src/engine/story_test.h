@@ -1,0 +1,355 @@
+#ifndef BH_ENGINE_STORY_TEST_H
+#define BH_ENGINE_STORY_TEST_H
+
+/* Stories for tests of the engine: an engine with a twin that replays what the first
+ * decides, and a node that answers effects.  Every step is checked, and the twins'
+ * digests are compared. */
+
+#include <stdlib.h>
+
+#include "base/test.h"
+#include "engine/view.h"
+
+enum { STORY_EFFECTS_MAX = 8192 };
+
+struct bh_story {
+    struct bh_engine *engine, *twin;
+    struct bh_step step;
+    uint64_t now_ns, seq, next_job;
+    uint32_t effect_count;
+    struct bh_effect effects[STORY_EFFECTS_MAX]; /* for the node, not yet answered */
+    bool quick;                                  /* skip twin and check */
+};
+
+struct bh_story_sum {
+    uint64_t hash;
+};
+
+static inline void
+bh_story_hash(void *self, const void *bytes, size_t length)
+{
+    struct bh_story_sum *sum = self;
+    const unsigned char *at = bytes;
+
+    for (; length >= 8; length -= 8, at += 8) {
+        uint64_t word;
+
+        memcpy(&word, at, 8);
+        sum->hash = (sum->hash ^ word) * 0x9e3779b97f4a7c15ull;
+        sum->hash ^= sum->hash >> 29;
+    }
+    for (; length > 0; length--, at++)
+        sum->hash = (sum->hash ^ *at) * 0x100000001b3ull;
+}
+
+static inline uint64_t
+bh_story_digest(const struct bh_engine *engine)
+{
+    struct bh_story_sum sum = { 0xcbf29ce484222325ull };
+
+    bh_engine_digest(engine, bh_story_hash, &sum);
+    return sum.hash;
+}
+
+static inline struct bh_engine *
+bh_story_engine(const struct bh_engine_caps *caps)
+{
+    size_t size = (bh_engine_size(caps) + 15) & ~(size_t)15;
+    void *memory = aligned_alloc(16, size);
+
+    assert_non_null(memory);
+    return bh_engine_init(memory, caps);
+}
+
+static inline struct bh_story *
+bh_story_open_with(const struct bh_engine_caps *caps)
+{
+    struct bh_story *story = calloc(1, sizeof(*story));
+    struct bh_engine_caps larger = *caps;
+
+    assert_non_null(story);
+    larger.jobs += 7; /* digests must not see capacities */
+    larger.partitions *= 2;
+    story->engine = bh_story_engine(caps);
+    story->twin = bh_story_engine(&larger);
+    story->now_ns = 1000;
+    story->next_job = 1;
+    return story;
+}
+
+static inline struct bh_story *
+bh_story_open(void)
+{
+    return bh_story_open_with(&BH_ENGINE_CAPS_DEFAULT);
+}
+
+static inline void
+bh_story_close(struct bh_story *story)
+{
+    free(story->engine);
+    free(story->twin);
+    free(story);
+}
+
+static inline void
+bh_story_keep_effects(struct bh_story *story)
+{
+    for (uint32_t i = 0; i < story->step.effect_count; i++) {
+        if (story->step.effects[i].kind == BH_FX_JOB)
+            continue;
+        assert_true(story->effect_count < STORY_EFFECTS_MAX);
+        story->effects[story->effect_count++] = story->step.effects[i];
+    }
+}
+
+static inline void
+bh_story_check(struct bh_story *story)
+{
+    char broken[200] = "";
+
+    if (bh_engine_check(story->engine, broken, sizeof(broken)))
+        return;
+    fprintf(stderr, "after record %llu: %s\n", (unsigned long long)story->seq, broken);
+    fail();
+}
+
+/* Take an event; the twin replays its decisions and must come out the same. */
+static inline bh_rc
+bh_story_send(struct bh_story *story, struct bh_event *event)
+{
+    static struct bh_step replayed;
+    uint64_t before = story->quick ? 0 : bh_story_digest(story->engine);
+    bh_rc rc;
+
+    event->now_ns = story->now_ns;
+    event->seq = ++story->seq;
+    rc = bh_engine_step(story->engine, event, &story->step);
+    if (rc != BH_OK && !story->quick)
+        assert_true(bh_story_digest(story->engine) == before);
+    if (rc != BH_OK)
+        return rc;
+    bh_story_keep_effects(story);
+    if (story->quick)
+        return rc;
+    bh_story_check(story);
+    assert_int_equal(bh_engine_replay(story->twin, event, story->step.decisions,
+                                      story->step.decision_count, &replayed),
+                     BH_OK);
+    assert_true(bh_story_digest(story->engine) == bh_story_digest(story->twin));
+    assert_int_equal(replayed.effect_count, story->step.effect_count);
+    return rc;
+}
+
+static inline void
+bh_story_must(struct bh_story *story, struct bh_event *event)
+{
+    assert_int_equal(bh_story_send(story, event), BH_OK);
+}
+
+static inline void
+bh_story_tick(struct bh_story *story, uint64_t after_ns)
+{
+    story->now_ns += after_ns;
+    do
+        bh_story_must(story, &(struct bh_event){ .kind = BH_EV_TICK });
+    while (story->step.more);
+}
+
+static inline void
+bh_story_tenant(struct bh_story *story, struct bh_ev_tenant tenant)
+{
+    if (tenant.limit == 0)
+        tenant.limit = BH_UNLIMITED;
+    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = tenant });
+}
+
+/* SKU `id` as a profile of the H100-80GB ("1g.10gb"), or the whole GPU (NULL). */
+static inline void
+bh_story_sku(struct bh_story *story, uint32_t id, const char *profile)
+{
+    struct bh_event event = { .kind = BH_EV_SKU };
+
+    event.u.sku = (struct bh_ev_sku){ .sku = { id }, .model_count = 1 };
+    event.u.sku.grade = profile ? BH_GRADE_C : BH_GRADE_B;
+    event.u.sku.models[0].model = BH_GPU_H100_80GB;
+    event.u.sku.models[0].profile =
+        profile ? bh_profile_find(BH_GPU_H100_80GB, profile)->id.v : BH_PROFILE_WHOLE.v;
+    bh_story_must(story, &event);
+}
+
+static inline void
+bh_story_node(struct bh_story *story, uint32_t node, bool up)
+{
+    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_NODE, .u.node = { { node }, up } });
+}
+
+static inline void
+bh_story_gpu(struct bh_story *story, struct bh_ev_gpu gpu)
+{
+    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_GPU, .u.gpu = gpu });
+}
+
+/* A node of H100s, up, with GPUs numbered from `first`. */
+static inline void
+bh_story_h100s(struct bh_story *story, uint32_t node, uint32_t first, uint32_t count)
+{
+    bh_story_node(story, node, true);
+    for (uint32_t i = 0; i < count; i++)
+        bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { first + i }, .node = { node },
+                                                .model = BH_GPU_H100_80GB, .managed = true,
+                                                .mig_capable = true });
+}
+
+/* Submit; count, priority and kind take their usual values when 0. */
+static inline bh_rc
+bh_story_try(struct bh_story *story, struct bh_ev_submit submit)
+{
+    submit.job.v = submit.job.v ? submit.job.v : story->next_job++;
+    submit.count = submit.count ? submit.count : 1;
+    submit.priority = submit.priority ? submit.priority : BH_PRIORITY_NORMAL;
+    return bh_story_send(story, &(struct bh_event){ .kind = BH_EV_SUBMIT,
+                                                    .u.submit = submit });
+}
+
+static inline uint64_t
+bh_story_submit(struct bh_story *story, struct bh_ev_submit submit)
+{
+    submit.job.v = story->next_job++;
+    assert_int_equal(bh_story_try(story, submit), BH_OK);
+    return submit.job.v;
+}
+
+static inline bh_rc
+bh_story_cancel(struct bh_story *story, uint64_t job)
+{
+    return bh_story_send(story, &(struct bh_event){ .kind = BH_EV_CANCEL,
+                                                    .u.job = { { job } } });
+}
+
+/* Take the oldest effect that the node has not answered. */
+static inline bool
+bh_story_take(struct bh_story *story, struct bh_effect *ret_effect)
+{
+    if (story->effect_count == 0)
+        return false;
+    *ret_effect = story->effects[0];
+    story->effect_count--;
+    memmove(&story->effects[0], &story->effects[1],
+            story->effect_count * sizeof(story->effects[0]));
+    return true;
+}
+
+/* The event that answers an effect. */
+static inline struct bh_event
+bh_story_answer(const struct bh_effect *effect, enum bh_outcome_kind outcome)
+{
+    static const uint8_t kinds[BH_EFFECT_KINDS] = {
+        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
+        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
+        [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
+    };
+    struct bh_event event = { .kind = (enum bh_event_kind)kinds[effect->kind] };
+
+    if (event.kind == BH_EV_ENDED)
+        event.u.ended = (struct bh_ev_ended){ .lease = effect->lease,
+                                              .cause = BH_END_SIGNALLED, .exit_status = 15 };
+    else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
+        event.u.piece = (struct bh_ev_piece){ effect->piece.partition, outcome, 0 };
+    else
+        event.u.lease = (struct bh_ev_lease){ effect->lease, outcome, 0 };
+    return event;
+}
+
+/* Answer the oldest effect. */
+static inline bool
+bh_story_next(struct bh_story *story, enum bh_outcome_kind outcome)
+{
+    struct bh_effect effect;
+    struct bh_event event;
+
+    if (!bh_story_take(story, &effect))
+        return false;
+    event = bh_story_answer(&effect, outcome);
+    bh_story_must(story, &event);
+    return true;
+}
+
+/* Let the node do all it was told, well. */
+static inline void
+bh_story_settle(struct bh_story *story)
+{
+    while (bh_story_next(story, BH_OUTCOME_OK))
+        ;
+}
+
+static inline struct bh_job_view
+bh_story_job(const struct bh_story *story, uint64_t job)
+{
+    struct bh_job_view view = { 0 };
+
+    if (!bh_view_job(story->engine, (bh_job_id){ job }, &view))
+        view.state = BH_JOB_STATES;
+    return view;
+}
+
+static inline enum bh_job_state
+bh_story_state(const struct bh_story *story, uint64_t job)
+{
+    return bh_story_job(story, job).state;
+}
+
+/* The job's processes end by themselves with this status. */
+static inline void
+bh_story_exit(struct bh_story *story, uint64_t job, int32_t status)
+{
+    struct bh_event event = { .kind = BH_EV_ENDED };
+
+    event.u.ended = (struct bh_ev_ended){ .lease = bh_story_job(story, job).lease,
+                                          .cause = BH_END_EXITED, .exit_status = status };
+    bh_story_must(story, &event);
+}
+
+static inline struct bh_reason
+bh_story_why(const struct bh_story *story, uint64_t job)
+{
+    struct bh_reason reason;
+
+    bh_engine_why(story->engine, (bh_job_id){ job }, story->now_ns, &reason);
+    return reason;
+}
+
+/* How many effects of a kind the last step ordered. */
+static inline uint32_t
+bh_story_effects(const struct bh_story *story, enum bh_effect_kind kind)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < story->step.effect_count; i++)
+        count += story->step.effects[i].kind == kind;
+    return count;
+}
+
+/* An organization 1 with departments 2 and 3, each with a project 21 and 31; SKUs
+ * 1 small (1g.10gb), 2 medium (3g.40gb), 3 whole; one node of `gpus` H100s. */
+static inline struct bh_story *
+bh_story_site(uint32_t gpus)
+{
+    static const struct bh_ev_tenant tenants[] = {
+        { .tenant = { 1 }, .kind = BH_TENANT_ORGANIZATION },
+        { .tenant = { 2 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT },
+        { .tenant = { 3 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT },
+        { .tenant = { 21 }, .parent = { 2 }, .kind = BH_TENANT_PROJECT },
+        { .tenant = { 31 }, .parent = { 3 }, .kind = BH_TENANT_PROJECT },
+    };
+    struct bh_story *story = bh_story_open();
+
+    bh_story_sku(story, 1, "1g.10gb");
+    bh_story_sku(story, 2, "3g.40gb");
+    bh_story_sku(story, 3, NULL);
+    for (size_t i = 0; i < sizeof(tenants) / sizeof(tenants[0]); i++)
+        bh_story_tenant(story, tenants[i]);
+    bh_story_h100s(story, 1, 1, gpus);
+    return story;
+}
+
+#endif

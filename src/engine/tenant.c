@@ -1,0 +1,234 @@
+#include "engine/tenant.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "engine/ledger.h"
+#include "engine/quota.h"
+#include "engine/room.h"
+#include "engine/slots.h"
+
+bool
+bh_tenant_within(const struct bh_engine *engine, uint32_t ancestor, uint32_t tenant)
+{
+    while (tenant && tenant != ancestor)
+        tenant = tenant_at(engine, tenant)->parent;
+    return tenant != 0;
+}
+
+/* The strongest demand from `from` up to, not including, the first that is above
+ * `other` too. */
+static struct bh_separation
+demands(const struct bh_engine *engine, uint32_t from, uint32_t other)
+{
+    struct bh_separation strongest = { BH_BOUNDARY_NONE, false };
+
+    while (from && !bh_tenant_within(engine, from, other)) {
+        const struct tenant *tenant = tenant_at(engine, from);
+
+        strongest.boundary =
+            bh_boundary_max(strongest.boundary, (enum bh_boundary)tenant->boundary);
+        strongest.dedicated = strongest.dedicated || tenant->dedicated;
+        from = tenant->parent;
+    }
+    return strongest;
+}
+
+struct bh_separation
+bh_tenant_separation(const struct bh_engine *engine, uint32_t a, uint32_t b)
+{
+    struct bh_separation one = demands(engine, a, b), other = demands(engine, b, a);
+
+    BH_ASSERT(a != 0);
+    BH_ASSERT(b != 0);
+    return (struct bh_separation){ bh_boundary_max(one.boundary, other.boundary),
+                                   one.dedicated || other.dedicated };
+}
+
+bool
+bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant)
+{
+    if (engine->core.dedicated == 0)
+        return false;
+    while (tenant && !tenant_at(engine, tenant)->dedicated)
+        tenant = tenant_at(engine, tenant)->parent;
+    return tenant != 0;
+}
+
+bool
+bh_tenant_leaving(const struct bh_engine *engine, uint32_t tenant)
+{
+    return tenant_at(engine, tenant)->removed;
+}
+
+void
+bh_tenant_count(struct bh_engine *engine, uint32_t tenant, int32_t running, int32_t pending)
+{
+    for (; tenant; tenant = tenant_at(engine, tenant)->parent) {
+        struct tenant *at = tenant_at(engine, tenant);
+
+        at->running += (uint32_t)running;
+        at->pending += (uint32_t)pending;
+        BH_ASSERT((int32_t)at->running >= 0);
+        BH_ASSERT((int32_t)at->pending >= 0);
+    }
+}
+
+/* ---- create and change ---- */
+
+static void
+write_settings(struct bh_engine *engine, struct tenant *tenant,
+               const struct bh_ev_tenant *event)
+{
+    engine->core.dedicated -= tenant->dedicated;
+    tenant->kind = (uint8_t)event->kind;
+    tenant->boundary_set = (uint8_t)event->boundary;
+    tenant->boundary = (uint8_t)(event->boundary == BH_BOUNDARY_UNSET
+                                     ? bh_boundary_default(event->kind)
+                                     : event->boundary);
+    tenant->dedicated = event->dedicated_nodes;
+    engine->core.dedicated += tenant->dedicated;
+    tenant->limit = event->limit;
+    tenant->guarantee = event->guarantee;
+    memset(tenant->sku_ids, 0, sizeof(tenant->sku_ids));
+    memset(tenant->sku_limits, 0, sizeof(tenant->sku_limits));
+    tenant->sku_count = event->sku_count;
+    for (uint32_t i = 0; i < event->sku_count; i++) {
+        tenant->sku_ids[i] = event->skus[i].sku.v;
+        tenant->sku_limits[i] = event->skus[i].count;
+    }
+}
+
+static void
+attach(struct bh_engine *engine, struct tenant *tenant, uint32_t parent)
+{
+    if (tenant->parent)
+        tenant_at(engine, tenant->parent)->children--;
+    tenant->parent = parent;
+    if (parent)
+        tenant_at(engine, parent)->children++;
+}
+
+/* Whether two leases on one GPU or node would stand closer than allowed. */
+static bool
+too_close(const struct bh_engine *engine, struct bh_reason *ret_why)
+{
+    for (uint32_t a = 0; bh_slot_next(engine, TABLE_LEASE, &a);)
+        if (!bh_room_lease_apart(engine, a, ret_why))
+            return true;
+    return false;
+}
+
+/* Try the change on the tree and take it back: are all leases still apart? */
+static bool
+change_allowed(struct bh_engine *engine, uint32_t slot, const struct bh_ev_tenant *event,
+               struct bh_reason *ret_why)
+{
+    struct tenant *tenant = tenant_at(engine, slot);
+    struct tenant before;
+    uint32_t dedicated = engine->core.dedicated;
+    bool allowed;
+
+    memcpy(&before, tenant, sizeof(before));
+    write_settings(engine, tenant, event);
+    tenant->parent = tenant_find(engine, event->parent.v);
+    allowed = !too_close(engine, ret_why);
+    memcpy(tenant, &before, sizeof(before));
+    engine->core.dedicated = dedicated;
+    return allowed;
+}
+
+static bool
+in_range(const struct bh_ev_tenant *event)
+{
+    return event->tenant.v != 0 && (uint32_t)event->kind < BH_TENANT_KINDS
+           && (uint32_t)event->boundary < BH_BOUNDARIES
+           && event->sku_count <= BH_TENANT_SKUS_MAX;
+}
+
+bh_rc
+bh_tenant_check(struct bh_engine *engine, const struct bh_ev_tenant *event,
+                struct bh_reason *ret_why)
+{
+    uint32_t slot = tenant_find(engine, event->tenant.v);
+    uint32_t parent = tenant_find(engine, event->parent.v);
+
+    *ret_why = (struct bh_reason){ .code = BH_REASON_OUT_OF_RANGE, .tenant = event->tenant };
+    if (!in_range(event))
+        return BH_RANGE;
+    *ret_why = (struct bh_reason){ .code = BH_REASON_UNKNOWN_TENANT, .tenant = event->parent };
+    if (event->parent.v && (!parent || tenant_at(engine, parent)->removed))
+        return BH_NOT_FOUND;
+    for (uint32_t i = 0; i < event->sku_count; i++) {
+        *ret_why =
+            (struct bh_reason){ .code = BH_REASON_UNKNOWN_SKU, .sku = event->skus[i].sku };
+        if (!sku_find(engine, event->skus[i].sku.v))
+            return BH_NOT_FOUND;
+    }
+    if (!slot)
+        return BH_OK;
+    *ret_why = (struct bh_reason){ .code = BH_REASON_TENANT_CYCLE, .tenant = event->tenant };
+    if (parent && bh_tenant_within(engine, slot, parent))
+        return BH_CONFLICT;
+    *ret_why = (struct bh_reason){ .code = BH_REASON_WRONG_STATE, .tenant = event->tenant };
+    if (tenant_at(engine, slot)->removed)
+        return BH_CONFLICT;
+    return change_allowed(engine, slot, event, ret_why) ? BH_OK : BH_CONFLICT;
+}
+
+void
+bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
+{
+    uint32_t slot = tenant_find(engine, event->tenant.v);
+    bool known = slot != 0;
+    struct tenant *tenant;
+
+    if (!known)
+        slot = bh_slot_add(engine, TABLE_TENANT, event->tenant.v);
+    tenant = tenant_at(engine, slot);
+    if (!known)
+        tenant->since_ns = engine->core.now_ns;
+    attach(engine, tenant, tenant_find(engine, event->parent.v));
+    write_settings(engine, tenant, event);
+    if (known)
+        bh_quota_recount(engine);
+}
+
+/* ---- remove ---- */
+
+bh_rc
+bh_tenant_check_remove(const struct bh_engine *engine, bh_tenant_id id,
+                       struct bh_reason *ret_why)
+{
+    uint32_t slot = tenant_find(engine, id.v);
+
+    *ret_why = (struct bh_reason){ .code = BH_REASON_UNKNOWN_TENANT, .tenant = id };
+    if (!slot || tenant_at(engine, slot)->removed)
+        return BH_NOT_FOUND;
+    *ret_why = (struct bh_reason){ .code = BH_REASON_TENANT_BUSY, .tenant = id };
+    return tenant_at(engine, slot)->children ? BH_CONFLICT : BH_OK;
+}
+
+void
+bh_tenant_remove(struct bh_engine *engine, bh_tenant_id id)
+{
+    uint32_t slot = tenant_find(engine, id.v);
+
+    BH_ASSERT(slot != 0);
+    tenant_at(engine, slot)->removed = 1;
+    bh_tenant_reap(engine, slot);
+}
+
+void
+bh_tenant_reap(struct bh_engine *engine, uint32_t slot)
+{
+    struct tenant *tenant = tenant_at(engine, slot);
+
+    if (!tenant->removed || tenant->jobs || tenant->children)
+        return;
+    BH_ASSERT(tenant->rate_compute == 0 && tenant->rate_memory == 0);
+    bh_ledger_retire(engine, slot);
+    engine->core.dedicated -= tenant->dedicated;
+    attach(engine, tenant, 0);
+    bh_slot_remove(engine, TABLE_TENANT, slot);
+}

@@ -1,0 +1,291 @@
+#include "engine/transition.h"
+
+#include "base/assert.h"
+#include "engine/effect.h"
+#include "engine/jobs.h"
+#include "engine/ledger.h"
+#include "engine/lease.h"
+#include "engine/order.h"
+#include "engine/part.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+
+enum { RETRIES_MAX = 64 }; /* pieces tried again in one step */
+
+/* ---- configuration ---- */
+
+static void
+on_tick(struct work *work, const struct bh_event *event)
+{
+    work->engine->hints.settled = false;
+}
+
+static void
+on_tenant(struct work *work, const struct bh_event *event)
+{
+    bh_tenant_set(work->engine, &event->u.tenant);
+    bh_order_stir(work->engine);
+}
+
+static void
+on_tenant_remove(struct work *work, const struct bh_event *event)
+{
+    bh_tenant_remove(work->engine, event->u.tenant.tenant);
+    work->engine->hints.swept = false;
+    bh_order_stir(work->engine);
+}
+
+static void
+on_sku(struct work *work, const struct bh_event *event)
+{
+    struct bh_engine *engine = work->engine;
+    const struct bh_ev_sku *settings = &event->u.sku;
+    uint32_t slot = sku_find(engine, settings->sku.v);
+    struct sku *sku;
+
+    if (!slot)
+        slot = bh_slot_add(engine, TABLE_SKU, settings->sku.v);
+    sku = sku_at(engine, slot);
+    sku->grade = settings->grade;
+    sku->model_count = settings->model_count;
+    for (uint32_t i = 0; i < BH_SKU_MODELS_MAX; i++) {
+        bool used = i < settings->model_count;
+
+        sku->models[i] = used ? settings->models[i].model : 0;
+        sku->profiles[i] = used ? settings->models[i].profile : 0;
+    }
+    bh_order_stir(engine);
+}
+
+static void
+on_sku_remove(struct work *work, const struct bh_event *event)
+{
+    bh_slot_remove(work->engine, TABLE_SKU, sku_find(work->engine, event->u.sku.sku.v));
+}
+
+/* ---- nodes and GPUs ---- */
+
+/* Try again to destroy what could not be destroyed before. */
+static void
+retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
+{
+    const struct gpu *gpu = gpu_at(work->engine, gpu_slot);
+
+    for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at && *retries < RETRIES_MAX;
+         at = part_at(work->engine, at)->next_on_gpu) {
+        if (!part_at(work->engine, at)->stuck || part_at(work->engine, at)->waiting)
+            continue;
+        bh_effect_part(work, BH_FX_DESTROY, at);
+        ++*retries;
+    }
+}
+
+static void
+on_node(struct work *work, const struct bh_event *event)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t slot = node_find(engine, event->u.node.node.v), retries = 0;
+    struct node *node;
+
+    if (!slot)
+        slot = bh_slot_add(engine, TABLE_NODE, event->u.node.node.v);
+    node = node_at(engine, slot);
+    node->up = event->u.node.up;
+    for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
+        bh_ledger_refresh(engine, gpu);
+        if (node->up)
+            retry_stuck(work, gpu, &retries);
+    }
+    bh_order_stir(engine);
+}
+
+static void
+link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
+{
+    struct gpu *gpu = gpu_at(engine, slot);
+    uint32_t *link = &node_at(engine, node_slot)->first_gpu;
+
+    while (*link && gpu_at(engine, *link)->id < gpu->id)
+        link = &gpu_at(engine, *link)->next_on_node;
+    gpu->node = node_slot;
+    gpu->next_on_node = *link;
+    *link = slot;
+    node_at(engine, node_slot)->gpu_count++;
+}
+
+static void
+on_gpu(struct work *work, const struct bh_event *event)
+{
+    struct bh_engine *engine = work->engine;
+    const struct bh_ev_gpu *report = &event->u.gpu;
+    uint32_t slot = gpu_find(engine, report->gpu.v), retries = 0;
+    struct gpu *gpu;
+
+    if (!slot) {
+        slot = bh_slot_add(engine, TABLE_GPU, report->gpu.v);
+        gpu_at(engine, slot)->model = report->model;
+        link_to_node(engine, slot, node_find(engine, report->node.v));
+        engine->core.totals.rate_physical += BH_GPU_PARTS;
+    }
+    gpu = gpu_at(engine, slot);
+    gpu->managed = report->managed;
+    gpu->cordoned = report->cordoned;
+    gpu->fenced = report->fenced;
+    gpu->mig_capable = report->mig_capable;
+    bh_ledger_refresh(engine, slot);
+    if (!gpu->fenced)
+        retry_stuck(work, slot, &retries);
+    else
+        engine->hints.swept = false;
+    bh_order_stir(engine);
+}
+
+/* ---- pieces ---- */
+
+/* A piece that is not there: its lease ends, or was never complete. */
+static void
+miss_piece(struct work *work, uint32_t slot)
+{
+    struct bh_engine *engine = work->engine;
+    const struct part *part = part_at(engine, slot);
+    bool carving = part->state == BH_PIECE_CARVING;
+    uint32_t lease = part->lease;
+    struct lease_news news = { .event = carving ? LEASE_CARVE_FAILED : LEASE_STOP,
+                               .cause = BH_END_GPU_LOST,
+                               .gpu = (uint32_t)gpu_at(engine, part->gpu)->id };
+
+    if (!lease) {
+        bh_part_drop(work, slot);
+        return;
+    }
+    bh_part_lose(work, slot);
+    BH_ASSERT(bh_lease_allows(engine, lease, news.event));
+    bh_lease_step(work, lease, &news);
+}
+
+static void
+on_carved(struct work *work, const struct bh_event *event)
+{
+    uint32_t slot = part_find(work->engine, event->u.piece.partition.v);
+    uint32_t lease = part_at(work->engine, slot)->lease;
+
+    if (event->u.piece.outcome != BH_OUTCOME_OK) {
+        miss_piece(work, slot);
+        return;
+    }
+    bh_part_ready(work, slot);
+    if (lease)
+        bh_lease_proceed(work, lease);
+}
+
+static void
+on_destroyed(struct work *work, const struct bh_event *event)
+{
+    uint32_t slot = part_find(work->engine, event->u.piece.partition.v);
+
+    if (event->u.piece.outcome == BH_OUTCOME_OK)
+        bh_part_drop(work, slot);
+    else
+        bh_part_stick(work, slot);
+}
+
+static void
+on_piece_gone(struct work *work, const struct bh_event *event)
+{
+    miss_piece(work, part_find(work->engine, event->u.piece.partition.v));
+}
+
+/* ---- leases ---- */
+
+static void
+tell_lease(struct work *work, bh_lease_id id, enum lease_event event)
+{
+    bh_lease_step(work, lease_find(work->engine, id.v), &(struct lease_news){ .event = event });
+}
+
+static void
+on_started(struct work *work, const struct bh_event *event)
+{
+    bool well = event->u.lease.outcome == BH_OUTCOME_OK;
+
+    tell_lease(work, event->u.lease.lease, well ? LEASE_STARTED : LEASE_START_FAILED);
+}
+
+static void
+on_suspended(struct work *work, const struct bh_event *event)
+{
+    bool well = event->u.lease.outcome == BH_OUTCOME_OK;
+
+    tell_lease(work, event->u.lease.lease, well ? LEASE_SUSPENDED_OK : LEASE_SUSPEND_FAILED);
+}
+
+static void
+on_resumed(struct work *work, const struct bh_event *event)
+{
+    bool well = event->u.lease.outcome == BH_OUTCOME_OK;
+
+    tell_lease(work, event->u.lease.lease, well ? LEASE_RESUMED : LEASE_RESUME_FAILED);
+}
+
+static void
+on_ended(struct work *work, const struct bh_event *event)
+{
+    struct lease_news news = { .event = LEASE_ENDED, .cause = event->u.ended.cause,
+                               .exit_status = event->u.ended.exit_status };
+
+    bh_lease_step(work, lease_find(work->engine, event->u.ended.lease.v), &news);
+}
+
+/* ---- commands ---- */
+
+static void
+on_submit(struct work *work, const struct bh_event *event)
+{
+    bh_job_create(work, &event->u.submit);
+}
+
+static void
+on_cancel(struct work *work, const struct bh_event *event)
+{
+    uint32_t slot = job_find(work->engine, event->u.job.job.v);
+    uint32_t lease = job_at(work->engine, slot)->lease;
+    struct lease_news news = { .event = LEASE_STOP, .cause = BH_END_CANCELLED };
+
+    if (lease)
+        bh_lease_step(work, lease, &news);
+    else
+        bh_job_end(work, slot, BH_JOB_CANCELLED, BH_END_CANCELLED, 0);
+}
+
+static void
+on_release(struct work *work, const struct bh_event *event)
+{
+    bh_job_unhold(work, job_find(work->engine, event->u.job.job.v));
+}
+
+void
+bh_transition(struct work *work, const struct bh_event *event)
+{
+    static void (*const on[BH_EVENT_KINDS])(struct work *, const struct bh_event *) = {
+        [BH_EV_TICK] = on_tick,
+        [BH_EV_TENANT] = on_tenant,
+        [BH_EV_TENANT_REMOVE] = on_tenant_remove,
+        [BH_EV_SKU] = on_sku,
+        [BH_EV_SKU_REMOVE] = on_sku_remove,
+        [BH_EV_NODE] = on_node,
+        [BH_EV_GPU] = on_gpu,
+        [BH_EV_CARVED] = on_carved,
+        [BH_EV_DESTROYED] = on_destroyed,
+        [BH_EV_PIECE_GONE] = on_piece_gone,
+        [BH_EV_STARTED] = on_started,
+        [BH_EV_SUSPENDED] = on_suspended,
+        [BH_EV_RESUMED] = on_resumed,
+        [BH_EV_ENDED] = on_ended,
+        [BH_EV_SUBMIT] = on_submit,
+        [BH_EV_CANCEL] = on_cancel,
+        [BH_EV_RELEASE] = on_release,
+    };
+
+    BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);
+    on[event->kind](work, event);
+}

@@ -1,0 +1,263 @@
+#include "engine/view.h"
+
+#include <string.h>
+
+#include "base/attr.h"
+#include "engine/ledger.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+
+const char *const bh_piece_state_names[BH_PIECE_STATES] = {
+    [BH_PIECE_CARVING] = "carving",
+    [BH_PIECE_IDLE] = "idle",
+    [BH_PIECE_LEASED] = "leased",
+    [BH_PIECE_CLEARING] = "clearing",
+};
+
+/* ---- jobs ---- */
+
+static void
+show_lease(const struct bh_engine *engine, const struct lease *lease,
+           struct bh_job_view *ret_view)
+{
+    ret_view->lease.v = lease->id;
+    ret_view->node.v = (uint32_t)node_at(engine, lease->node)->id;
+    ret_view->grade = (enum bh_grade)lease->grade;
+    ret_view->piece_count = lease->count;
+    for (uint32_t i = 0; i < lease->count; i++)
+        ret_view->pieces[i] = (struct bh_piece){
+            .partition = { part_at(engine, lease->parts[i])->id },
+            .gpu = { lease->places[i].gpu },
+            .profile = lease->places[i].profile, .start = lease->places[i].start };
+}
+
+static void
+show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_view)
+{
+    const struct job *job = job_at(engine, slot);
+
+    *ret_view = (struct bh_job_view){
+        .job = { job->id },
+        .tenant = { (uint32_t)tenant_at(engine, job->tenant)->id },
+        .principal = { job->principal },
+        .sku = { (uint32_t)sku_at(engine, job->sku)->id },
+        .count = job->count,
+        .kind = (enum bh_job_kind)job->kind,
+        .priority = (enum bh_priority)job->priority,
+        .contract = (enum bh_contract)job->contract,
+        .state = (enum bh_job_state)job->state,
+        .restarts = job->restarts,
+        .suspensions = job->suspensions,
+        .submitted_ns = job->submitted_ns,
+        .started_ns = job->started_ns,
+        .time_limit_ns = job->time_limit_ns,
+        .cause = (enum bh_end_cause)job->cause,
+        .exit_status = job->exit_status,
+        .ended_ns = job->ended_ns,
+    };
+    memcpy(ret_view->spec, job->spec, sizeof(ret_view->spec));
+    if (job->lease)
+        show_lease(engine, lease_at(engine, job->lease), ret_view);
+}
+
+bool
+bh_view_job(const struct bh_engine *engine, bh_job_id job, struct bh_job_view *ret_view)
+{
+    uint32_t slot = job_find(engine, job.v);
+
+    if (slot)
+        show_job(engine, slot, ret_view);
+    return slot != 0;
+}
+
+bool
+bh_view_lease(const struct bh_engine *engine, bh_lease_id lease, struct bh_job_view *ret_view)
+{
+    uint32_t slot = lease_find(engine, lease.v);
+
+    if (slot)
+        show_job(engine, lease_at(engine, slot)->job, ret_view);
+    return slot != 0;
+}
+
+bool
+bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
+                 struct bh_job_view *ret_view)
+{
+    if (!bh_slot_next(engine, TABLE_JOB, cursor))
+        return false;
+    show_job(engine, *cursor, ret_view);
+    return true;
+}
+
+/* ---- GPUs and pieces ---- */
+
+static void
+show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_view)
+{
+    const struct gpu *gpu = gpu_at(engine, slot);
+    struct bh_split split;
+
+    bh_ledger_split(engine, slot, &split);
+    *ret_view = (struct bh_gpu_view){
+        .gpu = { (uint32_t)gpu->id },
+        .node = { (uint32_t)node_at(engine, gpu->node)->id },
+        .model = gpu->model,
+        .managed = gpu->managed,
+        .cordoned = gpu->cordoned,
+        .fenced = gpu->fenced,
+        .mig = gpu->mig,
+        .used = split.leased,
+        .idle = split.idle,
+        .unusable = split.unusable,
+    };
+}
+
+bool
+bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view)
+{
+    uint32_t slot = gpu_find(engine, gpu.v);
+
+    if (slot)
+        show_gpu(engine, slot, ret_view);
+    return slot != 0;
+}
+
+bool
+bh_view_next_gpu(const struct bh_engine *engine, uint32_t *cursor,
+                 struct bh_gpu_view *ret_view)
+{
+    if (!bh_slot_next(engine, TABLE_GPU, cursor))
+        return false;
+    show_gpu(engine, *cursor, ret_view);
+    return true;
+}
+
+bool
+bh_view_next_piece(const struct bh_engine *engine, uint32_t *cursor,
+                   struct bh_piece_view *ret_view)
+{
+    const struct part *part;
+    const struct lease *lease;
+
+    if (!bh_slot_next(engine, TABLE_PART, cursor))
+        return false;
+    part = part_at(engine, *cursor);
+    lease = lease_at(engine, part->lease);
+    *ret_view = (struct bh_piece_view){
+        .piece = { .partition = { part->id },
+                   .gpu = { (uint32_t)gpu_at(engine, part->gpu)->id },
+                   .profile = part->profile,
+                   .start = part->start,
+                   .carve = part->state == BH_PIECE_CARVING },
+        .state = (enum bh_piece_state)part->state,
+        .lease = { lease->id },
+        .job = { job_at(engine, lease->job)->id },
+        .tenant = { part->tenant },
+    };
+    return true;
+}
+
+/* ---- tenants ---- */
+
+static void
+show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
+            struct bh_tenant_view *ret_view)
+{
+    const struct tenant *tenant = tenant_at(engine, slot);
+    struct bh_ev_tenant *settings = &ret_view->settings;
+
+    *ret_view = (struct bh_tenant_view){ .used = tenant->used, .running = tenant->running,
+                                         .pending = tenant->pending };
+    *settings = (struct bh_ev_tenant){
+        .tenant = { (uint32_t)tenant->id },
+        .parent = { (uint32_t)tenant_at(engine, tenant->parent)->id },
+        .kind = (enum bh_tenant_kind)tenant->kind,
+        .boundary = (enum bh_boundary)tenant->boundary_set,
+        .dedicated_nodes = tenant->dedicated,
+        .limit = tenant->limit,
+        .guarantee = tenant->guarantee,
+        .sku_count = tenant->sku_count,
+    };
+    for (uint32_t i = 0; i < tenant->sku_count; i++) {
+        settings->skus[i] =
+            (struct bh_sku_limit){ { tenant->sku_ids[i] }, tenant->sku_limits[i] };
+        ret_view->sku_used[i] = tenant->sku_used[i];
+    }
+    bh_ledger_usage(engine, slot, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
+}
+
+bool
+bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
+               struct bh_tenant_view *ret_view)
+{
+    uint32_t slot = tenant_find(engine, tenant.v);
+
+    if (slot)
+        show_tenant(engine, slot, now_ns, ret_view);
+    return slot != 0;
+}
+
+bool
+bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
+                    struct bh_tenant_view *ret_view)
+{
+    if (!bh_slot_next(engine, TABLE_TENANT, cursor))
+        return false;
+    show_tenant(engine, *cursor, now_ns, ret_view);
+    return true;
+}
+
+bool
+bh_view_within(const struct bh_engine *engine, bh_tenant_id ancestor, bh_tenant_id tenant)
+{
+    uint32_t above = tenant_find(engine, ancestor.v), slot = tenant_find(engine, tenant.v);
+
+    return above && slot && bh_tenant_within(engine, above, slot);
+}
+
+enum bh_boundary
+bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a, bh_tenant_id b)
+{
+    uint32_t one = tenant_find(engine, a.v), other = tenant_find(engine, b.v);
+
+    if (!one || !other)
+        return BH_BOUNDARY_FORTRESS;
+    return bh_tenant_separation(engine, one, other).boundary;
+}
+
+/* ---- the rest ---- */
+
+bool
+bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku)
+{
+    uint32_t slot = sku_find(engine, sku.v);
+    const struct sku *at = sku_at(engine, slot);
+
+    if (!slot)
+        return false;
+    *ret_sku = (struct bh_ev_sku){ .sku = sku, .grade = (enum bh_grade)at->grade,
+                                   .model_count = at->model_count };
+    for (uint32_t i = 0; i < at->model_count; i++)
+        ret_sku->models[i] = (struct bh_sku_model){ at->models[i], at->profiles[i] };
+    return true;
+}
+
+void
+bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns, struct bh_ledger_view *ret_view)
+{
+    const struct totals *totals = &engine->core.totals;
+    bh_part_ns elapsed = now_ns > engine->core.now_ns ? now_ns - engine->core.now_ns : 0;
+    struct bh_ledger_view view = {
+        .physical = totals->physical + totals->rate_physical * elapsed,
+        .tenants_compute = totals->leased_compute + totals->rate_leased_compute * elapsed,
+        .tenants_memory = totals->leased_memory + totals->rate_leased_memory * elapsed,
+        .unusable_compute =
+            totals->unusable_compute + totals->rate_unusable_compute * elapsed,
+        .unusable_memory = totals->unusable_memory + totals->rate_unusable_memory * elapsed,
+    };
+
+    view.idle_compute = view.physical - view.tenants_compute - view.unusable_compute;
+    view.idle_memory = view.physical - view.tenants_memory - view.unusable_memory;
+    *ret_view = view;
+}

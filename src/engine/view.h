@@ -1,0 +1,106 @@
+#ifndef BH_ENGINE_VIEW_H
+#define BH_ENGINE_VIEW_H
+
+#include "engine/engine.h"
+#include "model/quantity.h"
+
+/* Reading the engine: values copied out, never references.  Only the owner thread
+ * calls these. */
+
+struct bh_job_view {
+    bh_job_id job;
+    bh_tenant_id tenant;
+    bh_principal_id principal;
+    bh_sku_id sku;
+    bh_lease_id lease;           /* 0 while pending */
+    bh_node_id node;
+    uint32_t count;
+    enum bh_job_kind kind;
+    enum bh_priority priority;
+    enum bh_contract contract;
+    enum bh_job_state state;
+    enum bh_grade grade;         /* of the lease */
+    uint32_t restarts, suspensions;
+    uint64_t submitted_ns, started_ns, time_limit_ns;
+    uint8_t spec[32];
+    struct bh_piece pieces[BH_JOB_COUNT_MAX];
+    uint32_t piece_count;
+    enum bh_end_cause cause;     /* an ended job is seen until the next event */
+    int32_t exit_status;
+    uint64_t ended_ns;
+};
+
+struct bh_gpu_view {
+    bh_gpu_id gpu;
+    bh_node_id node;
+    uint32_t model;
+    bool managed, cordoned, fenced, mig;
+    struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
+};
+
+enum bh_piece_state {
+    BH_PIECE_CARVING,
+    BH_PIECE_IDLE,       /* carved and free; kept for its last tenant */
+    BH_PIECE_LEASED,
+    BH_PIECE_CLEARING,
+    BH_PIECE_STATES
+};
+extern const char *const bh_piece_state_names[BH_PIECE_STATES];
+
+struct bh_piece_view {
+    struct bh_piece piece;
+    enum bh_piece_state state;
+    bh_lease_id lease;
+    bh_job_id job;
+    bh_tenant_id tenant;         /* who holds it, or held it last */
+};
+
+struct bh_tenant_view {
+    struct bh_ev_tenant settings;
+    uint64_t used;               /* GPU-equivalents in parts, with the subtree */
+    uint32_t sku_used[BH_TENANT_SKUS_MAX]; /* beside settings.skus */
+    uint32_t running, pending;   /* jobs, with the subtree */
+    bh_part_ns compute_ns, memory_ns; /* the tenant's own usage up to now */
+};
+
+/* Part-nanoseconds of all GPUs by what became of them; the sum of `tenants`, `idle`
+ * and `unusable` is physical time. */
+struct bh_ledger_view {
+    bh_part_ns physical, tenants_compute, tenants_memory;
+    bh_part_ns idle_compute, idle_memory, unusable_compute, unusable_memory;
+};
+
+/* Each finds by id; false when there is none. */
+bool bh_view_job(const struct bh_engine *engine, bh_job_id job, struct bh_job_view *ret_view);
+bool bh_view_lease(const struct bh_engine *engine, bh_lease_id lease,
+                   struct bh_job_view *ret_view);
+bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view);
+bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
+                    struct bh_tenant_view *ret_view);
+bool bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku);
+void bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns,
+                    struct bh_ledger_view *ret_view);
+
+/* Walks in order of slots: start with *cursor = 0; false at the end. */
+bool bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
+                      struct bh_job_view *ret_view);
+bool bh_view_next_gpu(const struct bh_engine *engine, uint32_t *cursor,
+                      struct bh_gpu_view *ret_view);
+bool bh_view_next_piece(const struct bh_engine *engine, uint32_t *cursor,
+                        struct bh_piece_view *ret_view);
+bool bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
+                         struct bh_tenant_view *ret_view);
+
+/* Why the job is not running, or what it has: never fails. */
+void bh_engine_why(const struct bh_engine *engine, bh_job_id job, uint64_t now_ns,
+                   struct bh_reason *ret_reason);
+
+/* Whether `ancestor` is `tenant` or stands above it. */
+bool bh_view_within(const struct bh_engine *engine, bh_tenant_id ancestor,
+                    bh_tenant_id tenant);
+
+/* What must stand between two tenants. */
+enum bh_boundary bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a,
+                                  bh_tenant_id b);
+
+#endif

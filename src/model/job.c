@@ -1,0 +1,46 @@
+#include "model/job.h"
+
+const char *const bh_job_kind_names[BH_JOB_KINDS] = {
+    [BH_JOB_BATCH] = "batch",
+    [BH_JOB_SERVICE] = "service",
+    [BH_JOB_INTERACTIVE] = "interactive",
+};
+
+const char *const bh_job_state_names[BH_JOB_STATES] = {
+    [BH_JOB_PENDING] = "pending",       [BH_JOB_STARTING] = "starting",
+    [BH_JOB_RUNNING] = "running",       [BH_JOB_SUSPENDING] = "suspending",
+    [BH_JOB_SUSPENDED] = "suspended",   [BH_JOB_RESUMING] = "resuming",
+    [BH_JOB_STOPPING] = "stopping",     [BH_JOB_COMPLETED] = "completed",
+    [BH_JOB_FAILED] = "failed",         [BH_JOB_CANCELLED] = "cancelled",
+};
+
+/* 0 is no priority class, so that an event without one is refused. */
+const char *const bh_priority_names[BH_PRIORITIES] = {
+    [BH_PRIORITY_LOW] = "low",
+    [BH_PRIORITY_NORMAL] = "normal",
+    [BH_PRIORITY_HIGH] = "high",
+    [BH_PRIORITY_URGENT] = "urgent",
+};
+
+const char *const bh_contract_names[BH_CONTRACTS] = {
+    [BH_CONTRACT_REQUEUE] = "requeue",
+    [BH_CONTRACT_SUSPEND] = "suspend",
+    [BH_CONTRACT_NEVER] = "never",
+};
+
+const char *const bh_end_cause_names[BH_END_CAUSES] = {
+    [BH_END_NONE] = "none",
+    [BH_END_EXITED] = "exited",
+    [BH_END_SIGNALLED] = "signalled",
+    [BH_END_OUT_OF_MEMORY] = "out_of_memory",
+    [BH_END_CANCELLED] = "cancelled",
+    [BH_END_TIME_LIMIT] = "time_limit",
+    [BH_END_PREEMPTED] = "preempted",
+    [BH_END_NODE_LOST] = "node_lost",
+    [BH_END_GPU_LOST] = "gpu_lost",
+    [BH_END_CARVE_FAILED] = "carve_failed",
+    [BH_END_START_FAILED] = "start_failed",
+    [BH_END_KEEPER_LOST] = "keeper_lost",
+    [BH_END_RESUME_FAILED] = "resume_failed",
+    [BH_END_TENANT_REMOVED] = "tenant_removed",
+};

@@ -1,0 +1,69 @@
+#ifndef BH_MODEL_JOB_H
+#define BH_MODEL_JOB_H
+
+#include <stdint.h>
+
+/* What is fixed about jobs and leases: kinds, states, priority classes, contracts.
+ * The names are what the API, the CLI and the site file say. */
+
+enum bh_job_kind { BH_JOB_BATCH, BH_JOB_SERVICE, BH_JOB_INTERACTIVE, BH_JOB_KINDS };
+
+enum bh_job_state {
+    BH_JOB_PENDING,
+    BH_JOB_STARTING,   /* placed; pieces are being carved or the sandbox started */
+    BH_JOB_RUNNING,
+    BH_JOB_SUSPENDING,
+    BH_JOB_SUSPENDED,
+    BH_JOB_RESUMING,
+    BH_JOB_STOPPING,
+    BH_JOB_COMPLETED,  /* exit status 0 */
+    BH_JOB_FAILED,     /* any other end; the cause says which */
+    BH_JOB_CANCELLED,
+    BH_JOB_STATES
+};
+
+/* Higher runs first; only a strictly higher class preempts. */
+enum bh_priority {
+    BH_PRIORITY_LOW = 1,
+    BH_PRIORITY_NORMAL,
+    BH_PRIORITY_HIGH,
+    BH_PRIORITY_URGENT,
+    BH_PRIORITIES
+};
+
+/* What may be done to a running job so that a higher one can run. */
+enum bh_contract {
+    BH_CONTRACT_REQUEUE, /* signal, grace, kill; start again from the beginning */
+    BH_CONTRACT_SUSPEND, /* freeze; if it keeps the GPU, as requeue */
+    BH_CONTRACT_NEVER,
+    BH_CONTRACTS
+};
+
+/* Why a lease or a job ended. */
+enum bh_end_cause {
+    BH_END_NONE,
+    BH_END_EXITED,       /* by itself, with an exit status */
+    BH_END_SIGNALLED,
+    BH_END_OUT_OF_MEMORY,
+    BH_END_CANCELLED,
+    BH_END_TIME_LIMIT,
+    BH_END_PREEMPTED,
+    BH_END_NODE_LOST,
+    BH_END_GPU_LOST,
+    BH_END_CARVE_FAILED,
+    BH_END_START_FAILED,
+    BH_END_KEEPER_LOST,
+    BH_END_RESUME_FAILED,
+    BH_END_TENANT_REMOVED,
+    BH_END_CAUSES
+};
+
+extern const char *const bh_job_kind_names[BH_JOB_KINDS];
+extern const char *const bh_job_state_names[BH_JOB_STATES];
+extern const char *const bh_priority_names[BH_PRIORITIES];
+extern const char *const bh_contract_names[BH_CONTRACTS];
+extern const char *const bh_end_cause_names[BH_END_CAUSES];
+
+enum { BH_JOB_COUNT_MAX = 16 }; /* pieces one job may hold, all on one node */
+
+#endif

@@ -1,0 +1,23 @@
+#include "model/role.h"
+
+#include "base/test.h"
+
+static void
+every_role_is_found_by_its_name(void **state)
+{
+    for (int role = BH_ROLE_VIEWER; role < BH_ROLES; role++)
+        BH_CHECK_EQ(bh_role_names[role], bh_role_find(bh_role_names[role]), role);
+    BH_CHECK_EQ("none grants nothing", bh_role_find("none"), BH_ROLE_NONE);
+    BH_CHECK_EQ("unknown", bh_role_find("root"), BH_ROLE_NONE);
+    BH_CHECK_EQ("case", bh_role_find("Admin"), BH_ROLE_NONE);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_role_is_found_by_its_name) };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+#include "model/site.h"
+
+#include "model/path.h"
+
+/* The descriptions; what must hold between entries is in site_check.c. */
+
+static const char *const kind_names[BH_SITE_KINDS] = {
+    [BH_SITE_KIND_ORGANIZATION] = "organization",
+    [BH_SITE_KIND_DEPARTMENT] = "department",
+    [BH_SITE_KIND_TEAM] = "team",
+    [BH_SITE_KIND_PROJECT] = "project",
+};
+
+/* The public tables name their zero; a file leaves it out instead. */
+static const char *const grade_names[BH_GRADES] = {
+    [BH_GRADE_A] = "A", [BH_GRADE_B] = "B", [BH_GRADE_C] = "C", [BH_GRADE_D] = "D",
+    [BH_GRADE_E] = "E", [BH_GRADE_F] = "F", [BH_GRADE_G] = "G",
+};
+
+static const char *const role_names[BH_ROLES] = {
+    [BH_ROLE_VIEWER] = "viewer",     [BH_ROLE_DEVELOPER] = "developer",
+    [BH_ROLE_OPERATOR] = "operator", [BH_ROLE_ADMIN] = "admin",
+    [BH_ROLE_AUDITOR] = "auditor",   [BH_ROLE_BILLING] = "billing",
+};
+
+static const struct bh_field limit_fields[] = {
+    BH_F(struct bh_site_sku_limit, count, BH_FIELD_U32, .flags = BH_FIELD_ALWAYS,
+         .doc = "pieces at once, in the tenant and everything below"),
+    BH_F(struct bh_site_sku_limit, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_NAME_MAX, .doc = "a SKU's name"),
+};
+static const struct bh_fields sku_limit_fields =
+    BH_FIELDS("sku_limit", struct bh_site_sku_limit, limit_fields);
+
+static const struct bh_field tenant_rows[] = {
+    BH_F_ENUM(struct bh_site_tenant, boundary, bh_boundary_names,
+              .doc = "what must stand between its subtree and everything outside; by kind "
+                     "when absent"),
+    BH_F(struct bh_site_tenant, dedicated_nodes, BH_FIELD_BOOL,
+         .doc = "no common node with anybody outside"),
+    BH_F(struct bh_site_tenant, guarantee, BH_FIELD_TEXT, .max = 32,
+         .doc = "GPUs kept for it: \"1\", \"0.5\", \"3/7\"; none when absent"),
+    BH_F_ENUM(struct bh_site_tenant, kind, kind_names, .doc = "by depth when absent"),
+    BH_F(struct bh_site_tenant, limit, BH_FIELD_TEXT, .max = 32,
+         .doc = "most GPUs at once, with everything below; unlimited when absent"),
+    BH_F(struct bh_site_tenant, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_TENANT_PATH_MAX, .doc = "path: \"acme/vision\"; parents come first"),
+    BH_F(struct bh_site_tenant, sku_limits, BH_FIELD_LIST, .of = &sku_limit_fields,
+         .max = BH_SITE_TENANT_SKUS_MAX, .doc = "most pieces of single SKUs"),
+};
+static const struct bh_fields tenant_fields =
+    BH_FIELDS("tenant", struct bh_site_tenant, tenant_rows);
+
+static const struct bh_field model_rows[] = {
+    BH_F(struct bh_site_sku_model, model, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = 32, .doc = "GPU model: \"H100-80GB\""),
+    BH_F(struct bh_site_sku_model, profile, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = 24, .doc = "MIG profile \"1g.10gb\", or \"whole\""),
+};
+static const struct bh_fields sku_model_fields =
+    BH_FIELDS("sku_model", struct bh_site_sku_model, model_rows);
+
+static const struct bh_field sku_rows[] = {
+    BH_F(struct bh_site_sku, cpu, BH_FIELD_TEXT, .max = 32,
+         .doc = "cores that one piece brings; the node's share when absent"),
+    BH_F_ENUM(struct bh_site_sku, grade, grade_names, .flags = BH_FIELD_REQUIRED,
+              .doc = "weakest isolation it promises: A dedicated node, B whole GPU, C MIG"),
+    BH_F(struct bh_site_sku, memory, BH_FIELD_TEXT, .max = 32,
+         .doc = "main memory that one piece brings: \"8Gi\"; the node's share when absent"),
+    BH_F(struct bh_site_sku, models, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED,
+         .of = &sku_model_fields, .max = BH_SITE_SKU_MODELS_MAX,
+         .doc = "what keeps the promise on each GPU model"),
+    BH_F(struct bh_site_sku, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_NAME_MAX, .doc = "\"small\""),
+};
+static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_site_sku, sku_rows);
+
+static const struct bh_field principal_rows[] = {
+    BH_F(struct bh_site_principal, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_NAME_MAX, .doc = "\"alice\""),
+    BH_F(struct bh_site_principal, service, BH_FIELD_BOOL, .doc = "an account of a program"),
+    BH_F(struct bh_site_principal, uid, BH_FIELD_U32,
+         .doc = "Unix user whose connections to the socket are this principal's"),
+};
+static const struct bh_fields principal_fields =
+    BH_FIELDS("principal", struct bh_site_principal, principal_rows);
+
+static const struct bh_field binding_rows[] = {
+    BH_F(struct bh_site_binding, gid, BH_FIELD_U32,
+         .doc = "a Unix group, where no principal is named"),
+    BH_F(struct bh_site_binding, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX,
+         .doc = "who holds the role"),
+    BH_F_ENUM(struct bh_site_binding, role, role_names, .flags = BH_FIELD_REQUIRED,
+              .doc = "what it allows is in tables/roles.tbl"),
+    BH_F(struct bh_site_binding, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_TENANT_PATH_MAX,
+         .doc = "where, with everything below; \"*\" is the whole site"),
+};
+static const struct bh_fields binding_fields =
+    BH_FIELDS("binding", struct bh_site_binding, binding_rows);
+
+static const struct bh_field gpu_rows[] = {
+    BH_F(struct bh_site_gpu, cordoned, BH_FIELD_BOOL, .doc = "takes no new work"),
+    BH_F(struct bh_site_gpu, managed, BH_FIELD_BOOL,
+         .doc = "Bulkhead may change it; others are shown and left alone"),
+    BH_F(struct bh_site_gpu, uuid, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 47,
+         .doc = "\"GPU-...\", or \"all\""),
+};
+static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_site_gpu, gpu_rows);
+
+static const struct bh_field mount_rows[] = {
+    BH_F(struct bh_site_mount, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_FILE_PATH_MAX, .doc = "folder of the node that jobs may mount"),
+    BH_F(struct bh_site_mount, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_TENANT_PATH_MAX, .doc = "whose jobs, with everything below; \"*\" is all"),
+    BH_F(struct bh_site_mount, write, BH_FIELD_BOOL, .doc = "also writable"),
+};
+static const struct bh_fields site_mount_fields =
+    BH_FIELDS("site_mount", struct bh_site_mount, mount_rows);
+
+static const struct bh_field site_rows[] = {
+    BH_F(struct bh_site, bindings, BH_FIELD_LIST, .of = &binding_fields,
+         .doc = "who holds which role where"),
+    BH_F(struct bh_site, gpus, BH_FIELD_LIST, .of = &gpu_fields,
+         .doc = "GPUs that Bulkhead may use"),
+    BH_F(struct bh_site, mounts, BH_FIELD_LIST, .of = &site_mount_fields,
+         .doc = "folders that jobs may mount"),
+    BH_F(struct bh_site, principals, BH_FIELD_LIST, .of = &principal_fields,
+         .doc = "people and service accounts"),
+    BH_F(struct bh_site, skus, BH_FIELD_LIST, .of = &sku_fields,
+         .doc = "the sizes a job can ask for"),
+    BH_F(struct bh_site, tenants, BH_FIELD_LIST, .of = &tenant_fields,
+         .doc = "the tree of tenants"),
+};
+const struct bh_fields bh_site_fields = BH_FIELDS("site", struct bh_site, site_rows);
+
+enum bh_tenant_kind
+bh_site_tenant_kind(const struct bh_site_tenant *tenant)
+{
+    unsigned depth;
+
+    if (tenant->kind != BH_SITE_KIND_BY_DEPTH)
+        return (enum bh_tenant_kind)(tenant->kind - 1);
+    depth = bh_tenant_path_depth(tenant->name);
+    return depth < BH_TENANT_PROJECT ? (enum bh_tenant_kind)depth : BH_TENANT_PROJECT;
+}

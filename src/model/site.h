@@ -1,0 +1,93 @@
+#ifndef BH_MODEL_SITE_H
+#define BH_MODEL_SITE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/fields.h"
+#include "model/boundary.h"
+#include "model/ids.h"
+#include "model/role.h"
+
+/* The site file: everything an administrator declares, as `bulkhead apply -f`
+ * takes it and `bulkhead get site` gives it back.  It is applied whole: what it
+ * does not name any more is removed. */
+
+struct bh_site_sku_limit {
+    const char *sku;
+    uint32_t count;
+};
+
+/* A tenant's kind as the file says it; bh_site_tenant_kind resolves BY_DEPTH. */
+enum bh_site_kind {
+    BH_SITE_KIND_BY_DEPTH,       /* not said: organization, department, team, project */
+    BH_SITE_KIND_ORGANIZATION,
+    BH_SITE_KIND_DEPARTMENT,
+    BH_SITE_KIND_TEAM,
+    BH_SITE_KIND_PROJECT,
+    BH_SITE_KINDS
+};
+
+struct bh_site_tenant {
+    const char *name;            /* path: "acme", "acme/vision", "acme/vision/train" */
+    enum bh_site_kind kind;
+    enum bh_boundary boundary;
+    bool dedicated_nodes;
+    const char *limit, *guarantee; /* GPUs: "4", "0.5", "3/7"; NULL: unlimited, none */
+    struct bh_list sku_limits;   /* struct bh_site_sku_limit */
+};
+
+struct bh_site_sku_model {
+    const char *model;           /* "H100-80GB" */
+    const char *profile;         /* "1g.10gb" or "whole" */
+};
+
+struct bh_site_sku {
+    const char *name;
+    enum bh_grade grade;
+    struct bh_list models;       /* struct bh_site_sku_model */
+    const char *cpu, *memory;    /* what one piece gives a job by default */
+};
+
+struct bh_site_principal {
+    const char *name;
+    uint32_t uid;                /* Unix user whose socket connections are this one;
+                                    0: none (root needs no principal) */
+    bool service;
+};
+
+struct bh_site_binding {
+    enum bh_role role;
+    const char *principal;       /* or */
+    uint32_t gid;                /* a Unix group, when no principal is named */
+    const char *tenant;          /* path; "*" is the whole site */
+};
+
+struct bh_site_gpu {
+    const char *uuid;            /* "GPU-..." or "all" */
+    bool managed, cordoned;
+};
+
+struct bh_site_mount {
+    const char *path;            /* host path that may be mounted, with what is below */
+    const char *tenant;          /* for this tenant and below; "*" for all */
+    bool write;
+};
+
+struct bh_site {
+    struct bh_list bindings, gpus, mounts, principals, skus, tenants;
+};
+
+extern const struct bh_fields bh_site_fields;
+
+enum { BH_SITE_TENANT_SKUS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
+
+/* The tenant's kind: as said, or by its depth. */
+enum bh_tenant_kind bh_site_tenant_kind(const struct bh_site_tenant *tenant);
+
+/* Whether the file is right in itself: names valid and unique, parents declared
+ * before children, SKUs and roles and principals that are named exist, amounts
+ * exact, models and profiles known, guarantees of children within the parent's.
+ * The message names the entry: `tenants[2] acme/vision: ...`. */
+BH_MUST_USE bh_rc bh_site_check(const struct bh_site *site, struct bh_err *err);
+
+#endif

@@ -1,0 +1,379 @@
+#include "model/site.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "model/geometry.h"
+#include "model/path.h"
+#include "model/quantity.h"
+
+enum { UID_NOBODY = 65534, COUNT_MAX = 1000000 };
+
+/* ---- lookups within the file ---- */
+
+static const struct bh_site_tenant *
+tenant_named(const struct bh_site *site, const char *name, uint32_t before)
+{
+    const struct bh_site_tenant *tenant = site->tenants.items;
+
+    for (uint32_t i = 0; i < before; i++)
+        if (strcmp(tenant[i].name, name) == 0)
+            return &tenant[i];
+    return NULL;
+}
+
+static const struct bh_site_sku *
+sku_named(const struct bh_site *site, const char *name, uint32_t before)
+{
+    const struct bh_site_sku *sku = site->skus.items;
+
+    for (uint32_t i = 0; i < before; i++)
+        if (strcmp(sku[i].name, name) == 0)
+            return &sku[i];
+    return NULL;
+}
+
+static const struct bh_site_principal *
+principal_named(const struct bh_site *site, const char *name, uint32_t before)
+{
+    const struct bh_site_principal *principal = site->principals.items;
+
+    for (uint32_t i = 0; i < before; i++)
+        if (strcmp(principal[i].name, name) == 0)
+            return &principal[i];
+    return NULL;
+}
+
+static bh_rc
+check_scope(const struct bh_site *site, const char *tenant, struct bh_err *err)
+{
+    if (!tenant)
+        return bh_err_set(err, BH_INVALID, "tenant is missing");
+    if (strcmp(tenant, "*") == 0 || tenant_named(site, tenant, site->tenants.count))
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "no tenant %.130s in this file", tenant);
+    return bh_err_hint(err, "add it under tenants, or write \"*\" for all");
+}
+
+/* ---- tenants ---- */
+
+/* GPUs as parts; an absent amount leaves *ret_parts. */
+static bh_rc
+read_gpus(const char *field, const char *text, uint64_t *ret_parts, struct bh_err *err)
+{
+    bh_rc rc = text ? bh_parse_parts(text, BH_GPU_PARTS, ret_parts, err) : BH_OK;
+
+    return rc == BH_OK ? rc : bh_err_wrap(err, "%s", field);
+}
+
+/* The same, for amounts that were checked before. */
+static uint64_t
+guarantee_of(const struct bh_site_tenant *tenant)
+{
+    struct bh_err unused;
+    uint64_t parts = 0;
+
+    return read_gpus("guarantee", tenant->guarantee, &parts, &unused) == BH_OK ? parts : 0;
+}
+
+static bh_rc
+check_amounts(const struct bh_site_tenant *tenant, struct bh_err *err)
+{
+    uint64_t limit = UINT64_MAX, guarantee = 0;
+    bh_rc rc = read_gpus("limit", tenant->limit, &limit, err);
+
+    if (rc == BH_OK)
+        rc = read_gpus("guarantee", tenant->guarantee, &guarantee, err);
+    if (rc == BH_OK && guarantee > limit)
+        return bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s",
+                          tenant->guarantee, tenant->limit);
+    return rc;
+}
+
+static bh_rc
+check_sku_limits(const struct bh_site *site, const struct bh_site_tenant *tenant,
+                 struct bh_err *err)
+{
+    const struct bh_site_sku_limit *limit = tenant->sku_limits.items;
+
+    if (tenant->sku_limits.count > BH_SITE_TENANT_SKUS_MAX)
+        return bh_err_set(err, BH_RANGE, "more than %d sku_limits", BH_SITE_TENANT_SKUS_MAX);
+    for (uint32_t i = 0; i < tenant->sku_limits.count; i++) {
+        if (!limit[i].sku || !sku_named(site, limit[i].sku, site->skus.count))
+            return bh_err_set(err, BH_INVALID, "sku_limits[%" PRIu32 "]: no SKU \"%.63s\" in "
+                              "this file", i, limit[i].sku ? limit[i].sku : "");
+        if (limit[i].count > COUNT_MAX)
+            return bh_err_set(err, BH_RANGE, "sku_limits[%" PRIu32 "]: count %" PRIu32
+                              " is over %d", i, limit[i].count, COUNT_MAX);
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(limit[k].sku, limit[i].sku) == 0)
+                return bh_err_set(err, BH_INVALID, "sku_limits: %s is named twice",
+                                  limit[i].sku);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+check_tree(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+    const char *name = tenants[at].name;
+
+    if (!bh_tenant_path_valid(name)) {
+        bh_err_set(err, BH_INVALID, "not a valid path");
+        return bh_err_hint(err, "names of a-z 0-9 - _ . joined by /, as in acme/vision");
+    }
+    if (tenant_named(site, name, at))
+        return bh_err_set(err, BH_INVALID, "declared twice");
+    if (bh_tenant_path_depth(name) == 0)
+        return BH_OK;
+    for (uint32_t i = 0; i < at; i++)
+        if (bh_tenant_path_is_parent(tenants[i].name, name))
+            return BH_OK;
+    bh_err_set(err, BH_INVALID, "its parent is not declared before it");
+    return bh_err_hint(err, "declare %.*s first", (int)(strrchr(name, '/') - name), name);
+}
+
+/* Guarantees of the children must fit into the parent's own. */
+static bh_rc
+check_guarantees(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+    uint64_t own = guarantee_of(&tenants[at]), below = 0;
+
+    for (uint32_t i = at + 1; i < site->tenants.count; i++)
+        if (bh_tenant_path_is_parent(tenants[at].name, tenants[i].name)
+            && !bh_add_u64(below, guarantee_of(&tenants[i]), &below))
+            return bh_err_set(err, BH_RANGE, "guarantees below it are too large");
+    if (below <= own)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "guarantees below it sum to %" PRIu64 "/%d GPUs, its own is %s",
+               below, BH_GPU_PARTS, tenants[at].guarantee ? tenants[at].guarantee : "0");
+    return bh_err_hint(err, "raise its guarantee or lower its children's");
+}
+
+static bh_rc
+check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_tenant *tenant = (const struct bh_site_tenant *)site->tenants.items + at;
+    bh_rc rc = check_tree(site, at, err);
+
+    if (rc == BH_OK)
+        rc = check_amounts(tenant, err);
+    if (rc == BH_OK)
+        rc = check_sku_limits(site, tenant, err);
+    return rc == BH_OK ? check_guarantees(site, at, err) : rc;
+}
+
+/* ---- SKUs ---- */
+
+static bh_rc
+check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry,
+            struct bh_err *err)
+{
+    enum bh_gpu_model model = bh_model_find(entry->model);
+    bool whole = strcmp(entry->profile, "whole") == 0;
+
+    if (model == BH_GPU_MODEL_NONE) {
+        bh_err_set(err, BH_INVALID, "GPU model \"%.32s\" is not known", entry->model);
+        return bh_err_hint(err, "`bulkhead gpu` shows the models of this site");
+    }
+    if (!whole && !bh_profile_find(model, entry->profile))
+        return bh_err_set(err, BH_INVALID, "%s has no profile \"%.24s\"", entry->model,
+                          entry->profile);
+    if (!whole && bh_grade_keeps(sku->grade, BH_GRADE_B)) {
+        bh_err_set(err, BH_INVALID, "a MIG instance (%s) cannot keep grade %s", entry->profile,
+                   bh_grade_names[sku->grade]);
+        return bh_err_hint(err, "promise grade C, or use profile \"whole\"");
+    }
+    return BH_OK;
+}
+
+static bh_rc
+check_models(const struct bh_site_sku *sku, struct bh_err *err)
+{
+    const struct bh_site_sku_model *models = sku->models.items;
+
+    if (sku->models.count == 0)
+        return bh_err_set(err, BH_INVALID, "names no GPU model");
+    if (sku->models.count > BH_SITE_SKU_MODELS_MAX)
+        return bh_err_set(err, BH_RANGE, "more than %d models", BH_SITE_SKU_MODELS_MAX);
+    for (uint32_t i = 0; i < sku->models.count; i++) {
+        bh_rc rc = check_model(sku, &models[i], err);
+
+        for (uint32_t k = 0; k < i && rc == BH_OK; k++)
+            if (strcmp(models[k].model, models[i].model) == 0)
+                rc = bh_err_set(err, BH_INVALID, "%s is named twice", models[i].model);
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "models[%" PRIu32 "]", i);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_sku *sku = (const struct bh_site_sku *)site->skus.items + at;
+    uint64_t amount = 1;
+    bh_rc rc;
+
+    if (!bh_name_valid(sku->name))
+        return bh_err_set(err, BH_INVALID, "not a valid name");
+    if (sku_named(site, sku->name, at))
+        return bh_err_set(err, BH_INVALID, "declared twice");
+    if (sku->grade == BH_GRADE_NONE)
+        return bh_err_set(err, BH_INVALID, "promises no grade");
+    rc = sku->cpu ? bh_parse_parts(sku->cpu, 1000, &amount, err) : BH_OK;
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "cpu");
+    if (amount == 0 || amount > 1000000)
+        return bh_err_set(err, BH_RANGE, "cpu: not within 0.001 and 1000");
+    rc = sku->memory ? bh_parse_bytes(sku->memory, &amount, err) : BH_OK;
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "memory");
+    if (amount == 0)
+        return bh_err_set(err, BH_RANGE, "memory: must be more than nothing");
+    return check_models(sku, err);
+}
+
+/* ---- people ---- */
+
+static bh_rc
+check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_principal *principals = site->principals.items;
+    const struct bh_site_principal *own = &principals[at];
+
+    if (!bh_name_valid(own->name))
+        return bh_err_set(err, BH_INVALID, "not a valid name");
+    if (principal_named(site, own->name, at))
+        return bh_err_set(err, BH_INVALID, "declared twice");
+    if (own->uid == UID_NOBODY || own->uid == UINT32_MAX)
+        return bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is nobody's", own->uid);
+    for (uint32_t i = 0; i < at && own->uid; i++)
+        if (principals[i].uid == own->uid)
+            return bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is %s already", own->uid,
+                              principals[i].name);
+    return BH_OK;
+}
+
+static bh_rc
+check_binding(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_binding *own = (const struct bh_site_binding *)site->bindings.items + at;
+
+    if (own->role <= BH_ROLE_NONE || own->role >= BH_ROLES)
+        return bh_err_set(err, BH_INVALID, "role is missing");
+    if (!own->principal == !own->gid) {
+        bh_err_set(err, BH_INVALID, "needs either a principal or a gid");
+        return bh_err_hint(err, "gid 0 cannot be bound: root holds every verb already");
+    }
+    if (own->principal && !principal_named(site, own->principal, site->principals.count)) {
+        bh_err_set(err, BH_INVALID, "no principal %.63s in this file", own->principal);
+        return bh_err_hint(err, "add it under principals");
+    }
+    return check_scope(site, own->tenant, err);
+}
+
+/* ---- hardware ---- */
+
+static bh_rc
+check_gpu(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_gpu *gpus = site->gpus.items;
+
+    if (strcmp(gpus[at].uuid, "all") != 0 && strncmp(gpus[at].uuid, "GPU-", 4) != 0) {
+        bh_err_set(err, BH_INVALID, "uuid is neither \"all\" nor of the form GPU-...");
+        return bh_err_hint(err, "`bulkhead gpu -o wide` shows the UUIDs");
+    }
+    for (uint32_t i = 0; i < at; i++)
+        if (strcmp(gpus[i].uuid, gpus[at].uuid) == 0)
+            return bh_err_set(err, BH_INVALID, "named twice");
+    return BH_OK;
+}
+
+static bh_rc
+check_mount(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_mount *own = (const struct bh_site_mount *)site->mounts.items + at;
+    const char *fault = bh_file_path_fault(own->path);
+
+    if (fault)
+        return bh_err_set(err, BH_INVALID, "path %s", fault);
+    return check_scope(site, own->tenant, err);
+}
+
+/* ---- all sections ---- */
+
+/* A section: where its list stands and which text names an entry in messages. */
+static const struct section {
+    const char *name;
+    size_t list, size, label;
+    bh_rc (*check)(const struct bh_site *site, uint32_t at, struct bh_err *err);
+} sections[] = {
+#define SECTION(list, type, label_member, check)                                          \
+    { #list, offsetof(struct bh_site, list), sizeof(type), offsetof(type, label_member),  \
+      check }
+    SECTION(skus, struct bh_site_sku, name, check_sku),
+    SECTION(tenants, struct bh_site_tenant, name, check_tenant),
+    SECTION(principals, struct bh_site_principal, name, check_principal),
+    SECTION(bindings, struct bh_site_binding, tenant, check_binding),
+    SECTION(gpus, struct bh_site_gpu, uuid, check_gpu),
+    SECTION(mounts, struct bh_site_mount, path, check_mount),
+#undef SECTION
+};
+
+static const char *
+label_of(const struct section *section, const struct bh_list *list, uint32_t at)
+{
+    const char *label;
+
+    memcpy(&label, (const char *)list->items + at * section->size + section->label,
+           sizeof label);
+    return label ? label : "";
+}
+
+/* Every entry has its name before anybody looks it up. */
+static bh_rc
+check_labels(const struct bh_site *site, struct bh_err *err)
+{
+    for (size_t s = 0; s < BH_COUNT(sections); s++) {
+        const struct bh_list *list =
+            (const struct bh_list *)(const void *)((const char *)site + sections[s].list);
+
+        for (uint32_t i = 0; i < list->count; i++)
+            if (!label_of(&sections[s], list, i)[0])
+                return bh_err_set(err, BH_INVALID, "%s[%" PRIu32 "]: has no name",
+                                  sections[s].name, i);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+check_section(const struct bh_site *site, const struct section *section, struct bh_err *err)
+{
+    const struct bh_list *list =
+        (const struct bh_list *)(const void *)((const char *)site + section->list);
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        bh_rc rc = section->check(site, i, err);
+
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "%s[%" PRIu32 "] %.119s", section->name, i,
+                               label_of(section, list, i));
+    }
+    return BH_OK;
+}
+
+bh_rc
+bh_site_check(const struct bh_site *site, struct bh_err *err)
+{
+    bh_rc rc;
+
+    err->hint[0] = '\0';
+    rc = check_labels(site, err);
+    for (size_t s = 0; s < BH_COUNT(sections) && rc == BH_OK; s++)
+        rc = check_section(site, &sections[s], err);
+    return rc;
+}

@@ -1,0 +1,256 @@
+#include "model/spec.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/time.h"
+#include "model/path.h"
+
+#define TIME_LIMIT_MAX_NS (366 * UINT64_C(86400) * BH_NS_PER_S)
+#define GRACE_MAX_NS (UINT64_C(3600) * BH_NS_PER_S)
+#define GRACE_DEFAULT_NS (10 * BH_NS_PER_S)
+
+enum { NAME_BYTES_MAX = 120, MOUNTS_MAX = 64, ARGS_MAX = 1024, ENV_MAX = 512,
+       PIDS_MAX = 4194304 };
+
+static const struct bh_field mount_fields[] = {
+    BH_F(struct bh_mount_spec, source, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_FILE_PATH_MAX, .doc = "absolute path on the node"),
+    BH_F(struct bh_mount_spec, target, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
+         .doc = "absolute path inside the job; the source's when absent"),
+    BH_F(struct bh_mount_spec, write, BH_FIELD_BOOL, .doc = "writable; read-only otherwise"),
+};
+const struct bh_fields bh_mount_spec_fields =
+    BH_FIELDS("mount", struct bh_mount_spec, mount_fields);
+
+static const struct bh_field job_fields[] = {
+    BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .flags = BH_FIELD_REQUIRED,
+         .max = ARGS_MAX, .doc = "the program and its arguments"),
+    BH_F(struct bh_job_spec, count, BH_FIELD_U32, .max = BH_JOB_COUNT_MAX,
+         .doc = "pieces of the SKU, all on one node; 1 when absent"),
+    BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .max = 32,
+         .doc = "cores: \"2\", \"0.5\"; the SKU's share when absent"),
+    BH_F(struct bh_job_spec, cwd, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
+         .doc = "working directory of the submitter; /tmp when absent"),
+    BH_F(struct bh_job_spec, env, BH_FIELD_TEXTS, .max = ENV_MAX, .doc = "\"NAME=value\""),
+    BH_F(struct bh_job_spec, grace, BH_FIELD_TEXT, .max = 32,
+         .doc = "time between SIGTERM and SIGKILL; \"10s\" when absent"),
+    BH_F(struct bh_job_spec, hold, BH_FIELD_BOOL, .doc = "do not start before it is released"),
+    BH_F_ENUM(struct bh_job_spec, kind, bh_job_kind_names, .doc = "batch when absent"),
+    BH_F(struct bh_job_spec, memory, BH_FIELD_TEXT, .max = 32,
+         .doc = "main memory: \"8Gi\"; the SKU's share when absent"),
+    BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &bh_mount_spec_fields,
+         .max = MOUNTS_MAX, .doc = "folders of the node, where the site file allows them"),
+    BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX,
+         .doc = "free text for people"),
+    BH_F_ENUM(struct bh_job_spec, on_preempt, bh_contract_names,
+              .doc = "what may be done when a higher job needs the room; requeue when absent"),
+    BH_F(struct bh_job_spec, pids, BH_FIELD_U32, .max = PIDS_MAX,
+         .doc = "most processes; the node's default when absent"),
+    BH_F_ENUM(struct bh_job_spec, priority, bh_priority_names,
+              .doc = "normal when absent; high and urgent need priority.high on the tenant"),
+    BH_F(struct bh_job_spec, rootfs, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
+         .doc = "\"host\" or \"dir:PATH\"; host when absent"),
+    BH_F(struct bh_job_spec, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_NAME_MAX, .doc = "the size: a SKU's name"),
+    BH_F(struct bh_job_spec, tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
+         .doc = "\"acme/vision\"; may be absent when the caller can submit to one only"),
+    BH_F(struct bh_job_spec, time_limit, BH_FIELD_TEXT, .max = 32,
+         .doc = "\"2h\", \"1-00:00:00\"; no limit when absent"),
+};
+const struct bh_fields bh_job_spec_fields = BH_FIELDS("job", struct bh_job_spec, job_fields);
+
+static bool
+has_control(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return true;
+    return false;
+}
+
+static bh_rc
+check_path(const char *field, const char *path, struct bh_err *err)
+{
+    const char *fault = bh_file_path_fault(path);
+
+    if (!fault)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "%s: \"%.80s\" %s", field, path, fault);
+    return bh_err_hint(err, "write the full path, beginning with / and without \"..\"");
+}
+
+static bh_rc
+check_names(const struct bh_job_spec *spec, struct bh_err *err)
+{
+    if (!spec->sku || !bh_name_valid(spec->sku))
+        return bh_err_set(err, BH_INVALID, "sku: \"%.70s\" is not a SKU's name",
+                          spec->sku ? spec->sku : "");
+    if (spec->tenant && !bh_tenant_path_valid(spec->tenant))
+        return bh_err_set(err, BH_INVALID, "tenant: \"%.130s\" is not a tenant's path",
+                          spec->tenant);
+    if (spec->name && strlen(spec->name) > NAME_BYTES_MAX)
+        return bh_err_set(err, BH_RANGE, "name: longer than %d bytes", NAME_BYTES_MAX);
+    if (spec->name && has_control(spec->name))
+        return bh_err_set(err, BH_INVALID, "name: has a control character");
+    return BH_OK;
+}
+
+static bh_rc
+check_command(const struct bh_job_spec *spec, struct bh_err *err)
+{
+    if (spec->args.count > 0 && spec->args.items[0][0])
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "args: no command");
+    return bh_err_hint(err, "args[0] is the program: [\"python\", \"train.py\"]");
+}
+
+static bool
+is_env_name(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+
+        if (!letter && !(i > 0 && c >= '0' && c <= '9'))
+            return false;
+    }
+    return length > 0;
+}
+
+static bh_rc
+check_env(const struct bh_texts *env, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < env->count; i++) {
+        const char *equals = strchr(env->items[i], '=');
+
+        if (!equals || !is_env_name(env->items[i], (size_t)(equals - env->items[i]))) {
+            bh_err_set(err, BH_INVALID, "env[%" PRIu32 "]: \"%.60s\" is not NAME=value", i,
+                       env->items[i]);
+            return bh_err_hint(err, "names are letters, digits and _, as in \"EPOCHS=3\"");
+        }
+    }
+    return BH_OK;
+}
+
+static bh_rc
+check_mounts(const struct bh_list *mounts, struct bh_err *err)
+{
+    const struct bh_mount_spec *mount = mounts->items;
+
+    for (uint32_t i = 0; i < mounts->count; i++, mount++) {
+        bh_rc rc = mount->source ? check_path("source", mount->source, err)
+                                 : bh_err_set(err, BH_INVALID, "source is missing");
+
+        if (rc == BH_OK && mount->target && mount->target[0])
+            rc = check_path("target", mount->target, err);
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "mounts[%" PRIu32 "]", i);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+check_places(const struct bh_job_spec *spec, struct bh_err *err)
+{
+    bh_rc rc = check_mounts(&spec->mounts, err);
+
+    if (rc == BH_OK && spec->cwd)
+        rc = check_path("cwd", spec->cwd, err);
+    if (rc != BH_OK || !spec->rootfs || strcmp(spec->rootfs, "host") == 0)
+        return rc;
+    if (strncmp(spec->rootfs, "dir:", 4) == 0)
+        return check_path("rootfs", spec->rootfs + 4, err);
+    bh_err_set(err, BH_INVALID, "rootfs: \"%.60s\" is not known", spec->rootfs);
+    return bh_err_hint(err, "write \"host\" or \"dir:/path/to/a/root\"");
+}
+
+/* A span within its limits; an absent one leaves *ret_ns as it is. */
+static bh_rc
+read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns,
+          struct bh_err *err)
+{
+    uint64_t span;
+    bh_rc rc;
+
+    if (!text)
+        return BH_OK;
+    rc = bh_parse_span(text, &span, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "%s", field);
+    if (span > most)
+        return bh_err_set(err, BH_RANGE, "%s: \"%.32s\" is longer than the longest, %" PRIu64
+                          " hours", field, text, most / BH_NS_PER_S / 3600);
+    *ret_ns = span;
+    return BH_OK;
+}
+
+static bh_rc
+read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+{
+    bh_rc rc = read_span("time_limit", spec->time_limit, TIME_LIMIT_MAX_NS,
+                         &numbers->time_limit_ns, err);
+
+    if (rc == BH_OK && spec->time_limit && numbers->time_limit_ns == 0)
+        return bh_err_set(err, BH_RANGE, "time_limit: must be more than nothing");
+    numbers->grace_ns = GRACE_DEFAULT_NS;
+    return rc == BH_OK ? read_span("grace", spec->grace, GRACE_MAX_NS, &numbers->grace_ns, err)
+                       : rc;
+}
+
+static bh_rc
+read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
+             struct bh_err *err)
+{
+    uint64_t milli = 0;
+    bh_rc rc = spec->cpu ? bh_parse_parts(spec->cpu, 1000, &milli, err) : BH_OK;
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "cpu");
+    if (spec->cpu && (milli == 0 || milli > 1000000))
+        return bh_err_set(err, BH_RANGE, "cpu: \"%.32s\" is not within 0.001 and 1000",
+                          spec->cpu);
+    numbers->cpu_milli = (uint32_t)milli;
+    if (!spec->memory)
+        return BH_OK;
+    rc = bh_parse_bytes(spec->memory, &numbers->memory_bytes, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "memory");
+    if (numbers->memory_bytes == 0)
+        return bh_err_set(err, BH_RANGE, "memory: must be more than nothing");
+    return BH_OK;
+}
+
+static bh_rc
+read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+{
+    if (spec->count > BH_JOB_COUNT_MAX)
+        return bh_err_set(err, BH_RANGE, "count: %" PRIu32 " is over %d pieces", spec->count,
+                          BH_JOB_COUNT_MAX);
+    if (spec->pids > PIDS_MAX)
+        return bh_err_set(err, BH_RANGE, "pids: %" PRIu32 " is over %d", spec->pids, PIDS_MAX);
+    numbers->count = spec->count ? spec->count : 1;
+    numbers->pids = spec->pids;
+    return BH_OK;
+}
+
+bh_rc
+bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
+              struct bh_err *err)
+{
+    static bh_rc (*const checks[])(const struct bh_job_spec *, struct bh_err *) = {
+        check_command, check_names, check_places,
+    };
+    static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
+                                  struct bh_err *) = { read_times, read_amounts, read_counts };
+    struct bh_job_numbers numbers = { 0 };
+    bh_rc rc = check_env(&spec->env, err);
+
+    for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
+        rc = checks[i](spec, err);
+    for (size_t i = 0; i < BH_COUNT(reads) && rc == BH_OK; i++)
+        rc = reads[i](spec, &numbers, err);
+    if (rc == BH_OK)
+        *ret_numbers = numbers;
+    return rc;
+}

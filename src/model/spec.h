@@ -1,0 +1,55 @@
+#ifndef BH_MODEL_SPEC_H
+#define BH_MODEL_SPEC_H
+
+#include "base/err.h"
+#include "base/fields.h"
+#include "model/ids.h"
+#include "model/job.h"
+
+/* A job as its submitter writes it: the body of POST /v1/jobs and of job files.
+ * Texts are as written; bh_spec_check makes numbers of them. */
+
+struct bh_mount_spec {
+    const char *source, *target; /* absolute paths; target "" is source */
+    bool write;
+};
+
+struct bh_job_spec {
+    struct bh_texts args;        /* required, args[0] is the program */
+    struct bh_texts env;         /* "NAME=value" */
+    struct bh_list mounts;       /* struct bh_mount_spec; policy decides */
+    const char *name;            /* free text for people, at most 120 bytes */
+    const char *tenant;          /* path, "acme/vision"; NULL: the only one there is */
+    const char *sku;             /* required */
+    const char *rootfs;          /* "host" (default) or "dir:PATH" */
+    const char *cwd;             /* working directory of the submitter; NULL: /tmp */
+    const char *cpu;             /* "2", "0.5": cores; NULL takes the SKU's share */
+    const char *memory;          /* "8Gi"; NULL takes the SKU's share */
+    const char *time_limit;      /* "2h", "1-00:00:00" */
+    const char *grace;           /* "30s" between SIGTERM and SIGKILL; default 10s */
+    uint32_t count;              /* pieces; 0 is 1 */
+    uint32_t pids;               /* 0: the node's default */
+    enum bh_job_kind kind;
+    enum bh_priority priority;   /* 0: normal */
+    enum bh_contract on_preempt;
+    bool hold;
+};
+
+extern const struct bh_fields bh_job_spec_fields;
+extern const struct bh_fields bh_mount_spec_fields;
+
+/* The numbers in a specification. */
+struct bh_job_numbers {
+    uint64_t time_limit_ns, memory_bytes; /* 0: not said */
+    uint64_t grace_ns;                    /* 10 s when not said; 0 kills at once */
+    uint32_t cpu_milli, count, pids;
+};
+
+/* Check all that can be checked without knowing the site, and read the numbers.
+ *   BH_INVALID  no command, an env entry without '=', a relative path, ".." in a
+ *               path, an unknown rootfs form, an amount that is malformed
+ *   BH_RANGE    a count over BH_JOB_COUNT_MAX, zero memory, over a year's limit */
+BH_MUST_USE bh_rc bh_spec_check(const struct bh_job_spec *spec,
+                                struct bh_job_numbers *ret_numbers, struct bh_err *err);
+
+#endif

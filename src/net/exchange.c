@@ -1,0 +1,255 @@
+#include "net/exchange.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "net/server.h"
+
+/* A body beyond the limit is read and forgotten up to here, so that its sender gets
+ * the answer; then the connection is cut. */
+#define DISCARD_BYTES_MAX (UINT64_C(8) << 20)
+#define REPLY_BYTES_MAX (UINT64_C(64) << 20)
+#define STREAM_BLOCK_BYTES (16 << 10)
+
+struct exchange {
+    struct bh_exchange_owner *owner;
+    struct MHD_Connection *mhd;
+    struct bh_connection *connection;
+    struct bh_request request;
+    struct bh_reply reply;
+    struct bh_buf body;
+    uint64_t received;
+};
+
+/* What the API's error shape says about requests that never reach it. */
+#define REFUSAL(code, message, next)                                                     \
+    "{\"error\":{\"code\":\"" code "\",\"message\":\"" message "\",\"next\":\"" next     \
+    "\",\"reason\":\"none\"}}"
+
+static const char too_large[] =
+    REFUSAL("invalid", "the request body is larger than 1 MiB", "send less at once");
+static const char bad_method[] =
+    REFUSAL("invalid", "this method is not used here",
+            "use GET, POST, PUT or DELETE; /openapi.json lists the operations");
+
+static bh_mhd_result
+refuse(struct MHD_Connection *mhd, unsigned status, const char *text)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+    bh_mhd_result queued;
+
+    if (!response)
+        return MHD_NO;
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, POST, PUT, DELETE");
+    if (status == MHD_HTTP_PAYLOAD_TOO_LARGE)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    queued = MHD_queue_response(mhd, status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+/* ---- the query ---- */
+
+static const char *
+find_query(const struct bh_request *request, const char *name)
+{
+    const struct exchange *x = request->server;
+
+    return MHD_lookup_connection_value(x->mhd, MHD_GET_ARGUMENT_KIND, name);
+}
+
+struct query_walk {
+    void (*sink)(void *self, const char *name, const char *value);
+    void *self;
+};
+
+static bh_mhd_result
+pass_query(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    const struct query_walk *walk = self;
+
+    walk->sink(walk->self, name, value ? value : "");
+    return MHD_YES;
+}
+
+static void
+each_query(const struct bh_request *request,
+           void (*sink)(void *self, const char *name, const char *value), void *self)
+{
+    const struct exchange *x = request->server;
+    struct query_walk walk = { sink, self };
+
+    (void)MHD_get_connection_values(x->mhd, MHD_GET_ARGUMENT_KIND, pass_query, &walk);
+}
+
+/* ---- the head ---- */
+
+static bool
+find_method(const char *name, enum bh_method *ret_method)
+{
+    for (int method = 0; method < BH_METHODS; method++)
+        if (strcmp(bh_method_names[method], name) == 0) {
+            *ret_method = (enum bh_method)method;
+            return true;
+        }
+    *ret_method = BH_GET;
+    return strcmp(name, "HEAD") == 0;
+}
+
+static const char *
+header(struct MHD_Connection *mhd, const char *name)
+{
+    return MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, name);
+}
+
+static bool
+announces_too_much(struct MHD_Connection *mhd)
+{
+    const char *text = header(mhd, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    struct bh_err unused;
+    uint64_t length;
+
+    return text && (bh_parse_u64(text, &length, &unused) != BH_OK
+                    || length > BH_SERVER_BODY_MAX);
+}
+
+static struct exchange *
+exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const char *url)
+{
+    const union MHD_ConnectionInfo *context =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct exchange *x = calloc(1, sizeof *x);
+
+    BH_ASSERT(x && context && context->socket_context);
+    x->owner = owner;
+    x->mhd = mhd;
+    x->connection = context->socket_context;
+    x->request = (struct bh_request){
+        .path = url,
+        .content_type = header(mhd, MHD_HTTP_HEADER_CONTENT_TYPE),
+        .authorization = header(mhd, MHD_HTTP_HEADER_AUTHORIZATION),
+        .idempotency_key = header(mhd, "Idempotency-Key"),
+        .accept = header(mhd, MHD_HTTP_HEADER_ACCEPT),
+        .transport = &x->connection->transport,
+        .arena = x->connection->arena,
+        .query = find_query,
+        .each_query = each_query,
+        .server = x,
+    };
+    bh_buf_init(&x->body, BH_SERVER_BODY_MAX + 1);
+    bh_buf_init(&x->reply.body, REPLY_BYTES_MAX);
+    return x;
+}
+
+/* ---- the reply ---- */
+
+static ssize_t
+read_stream(void *self, uint64_t position, char *memory, size_t size)
+{
+    struct exchange *x = self;
+    size_t count;
+
+    if (__atomic_load_n(&x->owner->stopping, __ATOMIC_RELAXED))
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    count = x->reply.stream.read(x->reply.stream.self, memory, size);
+    return count > 0 ? (ssize_t)count : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static struct MHD_Response *
+make_response(struct exchange *x)
+{
+    struct bh_reply *reply = &x->reply;
+
+    if (reply->stream.read)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
+                                                 read_stream, x, NULL);
+    /* The body is released when the exchange completes, after it was sent. */
+    return MHD_create_response_from_buffer(reply->body.length, reply->body.bytes,
+                                           MHD_RESPMEM_PERSISTENT);
+}
+
+static bh_mhd_result
+send_reply(struct exchange *x)
+{
+    const struct bh_reply *reply = &x->reply;
+    struct MHD_Response *response = make_response(x);
+    bh_mhd_result queued;
+
+    if (!response)
+        return MHD_NO;
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                                  reply->content_type ? reply->content_type
+                                                      : "application/json");
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (reply->header_name)
+        (void)MHD_add_response_header(response, reply->header_name, reply->header_value);
+    queued = MHD_queue_response(x->mhd, reply->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static bh_mhd_result
+answer(struct exchange *x)
+{
+    if (x->received > BH_SERVER_BODY_MAX)
+        return refuse(x->mhd, MHD_HTTP_PAYLOAD_TOO_LARGE, too_large);
+    x->request.body = bh_buf_text(&x->body);
+    x->request.body_length = x->body.length;
+    BH_ASSERT(x->request.body);
+    x->owner->handler(x->owner->self, &x->request, &x->reply);
+    return send_reply(x);
+}
+
+static bh_mhd_result
+take_part(struct exchange *x, const char *part, size_t *part_length)
+{
+    x->received += *part_length;
+    if (x->received > DISCARD_BYTES_MAX)
+        return MHD_NO;
+    if (x->received <= BH_SERVER_BODY_MAX)
+        bh_buf_put(&x->body, part, *part_length);
+    *part_length = 0;
+    return MHD_YES;
+}
+
+bh_mhd_result
+bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const char *method,
+                 const char *version, const char *part, size_t *part_length, void **context)
+{
+    struct exchange *x = *context;
+    enum bh_method known;
+
+    if (x)
+        return *part_length > 0 ? take_part(x, part, part_length) : answer(x);
+    if (!find_method(method, &known))
+        return refuse(mhd, MHD_HTTP_METHOD_NOT_ALLOWED, bad_method);
+    if (announces_too_much(mhd))
+        return refuse(mhd, MHD_HTTP_PAYLOAD_TOO_LARGE, too_large);
+    x = exchange_new(self, mhd, url);
+    x->request.method = known;
+    *context = x;
+    return MHD_YES;
+}
+
+void
+bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
+                      enum MHD_RequestTerminationCode why)
+{
+    struct exchange *x = *context;
+
+    if (!x)
+        return;
+    if (x->reply.stream.read && x->reply.stream.close)
+        x->reply.stream.close(x->reply.stream.self);
+    bh_buf_fini(&x->body);
+    bh_buf_fini(&x->reply.body);
+    bh_arena_reset(x->connection->arena);
+    free(x);
+    *context = NULL;
+}

@@ -1,0 +1,39 @@
+#ifndef BH_NET_EXCHANGE_H
+#define BH_NET_EXCHANGE_H
+
+#include <microhttpd.h>
+
+#include "ports/http.h"
+
+/* One request and its reply inside libmicrohttpd's callbacks. */
+
+/* The server, as its exchanges see it. */
+struct bh_exchange_owner {
+    bh_http_handler handler;
+    void *self;
+    bool stopping;               /* read and written atomically */
+};
+
+/* What lives as long as a connection; its requests follow one another. */
+struct bh_connection {
+    struct bh_transport transport;
+    struct bh_arena *arena;      /* reset after each request */
+};
+
+#if MHD_VERSION >= 0x00097002
+typedef enum MHD_Result bh_mhd_result;
+#else
+typedef int bh_mhd_result;
+#endif
+
+/* MHD_AccessHandlerCallback: called with the head, then for each part of the body, then
+ * once more for the answer.  `self` is a bh_exchange_owner. */
+bh_mhd_result bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url,
+                               const char *method, const char *version, const char *part,
+                               size_t *part_length, void **context);
+
+/* MHD_RequestCompletedCallback: the reply is sent, or the client is gone. */
+void bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
+                           enum MHD_RequestTerminationCode why);
+
+#endif

@@ -1,0 +1,53 @@
+#ifndef BH_NET_SERVER_H
+#define BH_NET_SERVER_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ports/http.h"
+
+/* libmicrohttpd behind ports/http.h: one server a listening socket, one thread a
+ * connection.
+ *
+ * Bodies are at most BH_SERVER_BODY_MAX (413 above), headers BH_SERVER_HEADERS_MAX
+ * (431 above).  A client that says nothing for idle_s loses its connection; with
+ * connections_max open, further ones wait in the socket's queue or are closed.  Replies
+ * carry Cache-Control: no-store and X-Content-Type-Options: nosniff.  Nothing is
+ * logged: what a client does wrong is the client's to know. */
+struct bh_server;
+
+enum { BH_SERVER_BODY_MAX = 1 << 20, BH_SERVER_HEADERS_MAX = 32 << 10 };
+
+struct bh_server_options {
+    bh_http_handler handler;
+    void *self;                  /* the handler's */
+    int fd;                      /* listening unix or TCP socket; taken over on success */
+    const char *certificate, *key; /* PEM: TLS 1.3 only.  NULL for a unix socket */
+    uint32_t connections_max;    /* 0: 512 */
+    uint32_t idle_s;             /* 0: 60 */
+};
+
+/* Starts to serve.
+ *   BH_INVALID      a TCP socket without certificate, or a certificate or key that
+ *                   cannot be used
+ *   BH_UNAVAILABLE  this libmicrohttpd has no TLS, or it cannot start */
+BH_MUST_USE bh_rc bh_server_start(const struct bh_server_options *options,
+                                  struct bh_server **ret_server, struct bh_err *err);
+
+/* Stops accepting, ends open connections (streams get at most a second's notice) and
+ * frees the server; closes the listening socket. */
+void bh_server_stop(struct bh_server *server);
+BH_AUTO_DEFINE(struct bh_server *, bh_server_stop)
+
+/* Connections that are open now. */
+uint32_t bh_server_connections(const struct bh_server *server);
+
+/* A listening TCP socket at a numeric address ("127.0.0.1", "::", "0.0.0.0"); port 0
+ * takes a free one.  BH_INVALID: no numeric address; BH_CONFLICT: in use; BH_DENIED. */
+BH_MUST_USE bh_rc bh_tcp_listen(const char *address, uint16_t port, int *ret_fd,
+                                struct bh_err *err);
+
+/* The port that a listening TCP socket has, 0 for others. */
+uint16_t bh_tcp_port(int fd);
+
+#endif

@@ -1,0 +1,49 @@
+#include "node/exit_record.h"
+
+#include <stdio.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+
+enum { RECORD_MAX = 4096 };
+
+static bh_rc
+path_in(const char *folder, char *ret_path, size_t size, struct bh_err *err)
+{
+    if (snprintf(ret_path, size, "%s/exit", folder) >= (int)size)
+        return bh_err_set(err, BH_INVALID, "path is too long: %.60s", folder);
+    return BH_OK;
+}
+
+bh_rc
+bh_exit_record_write(const char *folder, const struct bh_msg_ended *end, struct bh_err *err)
+{
+    char path[512], memory[RECORD_MAX];
+    struct bh_buf text;
+    bh_rc rc = path_in(folder, path, sizeof path, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    bh_json_encode(&text, bh_message_fields(BH_MSG_ENDED), end);
+    if (text.overflow)
+        return bh_err_set(err, BH_FULL, "exit record is too long");
+    return bh_file_replace(path, text.bytes, text.length, 0600, err);
+}
+
+bh_rc
+bh_exit_record_read(const char *folder, struct bh_msg_ended *ret_end, struct bh_err *err)
+{
+    char path[512], memory[RECORD_MAX];
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct bh_buf text;
+    bh_rc rc = path_in(folder, path, sizeof path, err);
+
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    if (rc == BH_OK)
+        rc = bh_file_read(path, sizeof memory - 1, &text, err);
+    if (rc == BH_OK)
+        rc = bh_json_decode(text.bytes, text.length, bh_message_fields(BH_MSG_ENDED), ret_end,
+                            arena, err);
+    return rc;
+}

@@ -1,0 +1,465 @@
+#include "node/gpu.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "node/gpu_message.h"
+#include "wire/frame_io.h"
+
+struct child {
+    pid_t pid;               /* 0: none runs */
+    struct bh_link *link;
+};
+
+struct bh_gpu_client {
+    char *program, *library, *proc_root, **env;
+    bh_ns read_deadline, change_deadline;
+    struct child answering, watching;
+    pid_t abandoned[BH_GPU_ABANDONED_MAX + 2];
+    uint32_t abandoned_count;
+    uint64_t call;           /* number of the last request */
+    bh_ns watch_from;        /* not before: when the event child may start again */
+};
+
+/* ---- the life of a child ---- */
+
+static char *
+copied(const char *text)
+{
+    char *copy = strdup(text);
+
+    BH_ASSERT(copy);
+    return copy;
+}
+
+static char **
+copied_list(const char *const *items)
+{
+    size_t count = 0;
+    char **copy;
+
+    while (items && items[count])
+        count++;
+    copy = calloc(count + 1, sizeof *copy);
+    BH_ASSERT(copy);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = copied(items[i]);
+    return copy;
+}
+
+uint32_t
+bh_gpu_client_reap(struct bh_gpu_client *client)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < client->abandoned_count; i++)
+        if (waitpid(client->abandoned[i], NULL, WNOHANG) == 0)
+            client->abandoned[left++] = client->abandoned[i];
+    client->abandoned_count = left;
+    return left;
+}
+
+/* Kill a child and forget it, without waiting. */
+static void
+abandon(struct bh_gpu_client *client, struct child *child)
+{
+    if (child->pid == 0)
+        return;
+    bh_link_free(bh_steal(&child->link));
+    kill(child->pid, SIGKILL);
+    bh_gpu_client_reap(client);
+    BH_ASSERT(client->abandoned_count < BH_COUNT(client->abandoned));
+    client->abandoned[client->abandoned_count++] = child->pid;
+    child->pid = 0;
+}
+
+/* Only the socket, as descriptor 3, and standard error reach the child; signals are as
+ * in a fresh process, and the terminal's do not reach it. */
+static int
+spawn(const struct bh_gpu_client *client, int socket, bool events, pid_t *ret_pid)
+{
+    char *const argv[] = { client->program,   (char *)"--library",
+                           client->library,   (char *)"--proc-root",
+                           client->proc_root, events ? (char *)"--events" : NULL,
+                           NULL };
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    int error;
+
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, socket, 3);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", 0, 0);
+    posix_spawn_file_actions_adddup2(&files, 2, 1);
+    posix_spawn_file_actions_addclosefrom_np(&files, 4);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+                                              | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    error = posix_spawn(ret_pid, client->program, &files, &attributes, argv, client->env);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return error;
+}
+
+static bh_rc
+start(struct bh_gpu_client *client, struct child *child, bool events, struct bh_err *err)
+{
+    int pair[2], error;
+
+    if (bh_gpu_client_reap(client) >= BH_GPU_ABANDONED_MAX) {
+        bh_err_set(err, BH_UNAVAILABLE, "%u gpu children hang in the driver",
+                   client->abandoned_count);
+        return bh_err_hint(err, "a driver that hangs needs a GPU reset or a reboot; see dmesg");
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return bh_err_errno(err, "cannot make a socket pair for the gpu child");
+    error = spawn(client, pair[1], events, &child->pid);
+    bh_fd_close(pair[1]);
+    if (error) {
+        bh_fd_close(pair[0]);
+        child->pid = 0;
+        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, error, "cannot start %s: %s",
+                          client->program, strerror(error));
+    }
+    child->link = bh_link_new(pair[0]);
+    return BH_OK;
+}
+
+/* ---- requests ---- */
+
+static int
+ms_left(bh_ns deadline)
+{
+    bh_ns now = bh_time_monotonic();
+
+    return now >= deadline ? 0 : (int)((deadline - now + BH_NS_PER_MS - 1) / BH_NS_PER_MS);
+}
+
+/* Wait until a frame came.  BH_TIMEOUT, BH_UNAVAILABLE (closed), BH_INVALID, BH_IO. */
+static bh_rc
+await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
+            struct bh_err *err)
+{
+    for (;;) {
+        struct pollfd ready = { .fd = bh_link_fd(link), .events = bh_link_interest(link) };
+        bh_rc rc = bh_link_next(link, ret_frame, err);
+        int left = ms_left(deadline), n;
+
+        if (rc != BH_NOT_FOUND)
+            return rc;
+        n = poll(&ready, 1, left);
+        if (n < 0 && errno != EINTR)
+            return bh_err_errno(err, "cannot wait for the gpu child");
+        if (n == 0 && left == 0)
+            return bh_err_set(err, BH_TIMEOUT, "no answer in time");
+        rc = n > 0 && (ready.revents & POLLOUT) ? bh_link_flush(link, err) : BH_OK;
+        if (rc == BH_OK && n > 0 && (ready.revents & (POLLIN | POLLHUP | POLLERR)))
+            rc = bh_link_readable(link, err);
+        if (rc != BH_OK)
+            return rc;
+    }
+}
+
+static bh_rc
+await_answer(struct bh_gpu_client *client, bh_ns deadline, struct bh_gpu_answer *ret_answer,
+             struct bh_arena *arena, struct bh_err *err)
+{
+    struct bh_frame frame;
+    bh_rc rc = await_frame(client->answering.link, deadline, &frame, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (frame.number != BH_GPU_MSG_ANSWER)
+        return bh_err_set(err, BH_INVALID, "message %u is no answer", frame.number);
+    rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), ret_answer, arena, err);
+    if (rc == BH_OK && ret_answer->call != client->call)
+        return bh_err_set(err, BH_INVALID, "an answer to another request");
+    return rc;
+}
+
+static bh_rc
+take_error(const struct bh_gpu_answer *answer, struct bh_err *err)
+{
+    err->rc = (bh_rc)answer->rc;
+    err->sys_kind = (enum bh_sys)answer->sys_kind;
+    err->sys = answer->sys;
+    memcpy(err->msg, answer->msg, sizeof err->msg);
+    memcpy(err->hint, answer->hint, sizeof err->hint);
+    return err->rc;
+}
+
+/* An idle child says nothing and is alive; one that is not is replaced before it is
+ * asked, because then nothing is uncertain. */
+static void
+check_idle(struct bh_gpu_client *client)
+{
+    struct pollfd ready = { .events = POLLIN };
+
+    if (client->answering.pid == 0)
+        return;
+    ready.fd = bh_link_fd(client->answering.link);
+    if (poll(&ready, 1, 0) != 0)
+        abandon(client, &client->answering);
+}
+
+/* A request on its way: what is asked, and where the answer goes. */
+struct request {
+    enum bh_gpu_message_kind kind;
+    struct bh_gpu_ask ask;
+    struct bh_gpu_answer answer;
+    struct bh_arena *arena;  /* where the answer's lists live */
+};
+
+/* Ask the child and wait for its answer. */
+static bh_rc
+run_request(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
+{
+    enum bh_gpu_message_kind kind = request->kind;
+    struct bh_gpu_ask *ask = &request->ask;
+    bool reads = kind == BH_GPU_MSG_SCAN || kind == BH_GPU_MSG_PROCESSES;
+    bh_ns span = reads ? client->read_deadline : client->change_deadline;
+    const struct bh_fields *fields = bh_gpu_message_fields(kind);
+    bh_rc rc = BH_OK;
+
+    check_idle(client);
+    if (client->answering.pid == 0)
+        rc = start(client, &client->answering, false, err);
+    if (rc != BH_OK)
+        return rc;
+    ask->call = ++client->call;
+    rc = bh_link_send(client->answering.link, kind, fields, ask, err);
+    if (rc == BH_OK)
+        rc = await_answer(client, bh_time_monotonic() + span, &request->answer,
+                          request->arena, err);
+    if (rc == BH_OK)
+        return request->answer.rc == BH_OK ? BH_OK : take_error(&request->answer, err);
+    abandon(client, &client->answering);
+    bh_err_wrap(err, "the gpu child was killed in %s%s%s", fields->name,
+                ask->gpu[0] ? " on " : "", ask->gpu);
+    err->rc = BH_UNCERTAIN;
+    return BH_UNCERTAIN;
+}
+
+/* A request about one GPU; its name comes from outside and may not fit. */
+static bh_rc
+prepare(struct request *ret_request, enum bh_gpu_message_kind kind, const char *gpu,
+        struct bh_arena *arena, struct bh_err *err)
+{
+    *ret_request = (struct request){ .kind = kind, .arena = arena };
+    if (strlen(gpu) >= sizeof ret_request->ask.gpu)
+        return bh_err_set(err, BH_NOT_FOUND, "no GPU has the name %s", gpu);
+    memcpy(ret_request->ask.gpu, gpu, strlen(gpu) + 1);
+    return BH_OK;
+}
+
+/* ---- the port ---- */
+
+enum { ANSWER_MAX = 1 << 16 };
+
+static bh_rc
+client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
+            struct bh_err *err)
+{
+    struct request request = { .kind = BH_GPU_MSG_SCAN, .arena = arena };
+    bh_rc rc = run_request(self, &request, err);
+
+    if (rc != BH_OK)
+        return rc;
+    *ret_inventory = (struct bh_inventory){
+        .gpus = request.answer.gpus.items,
+        .gpu_count = request.answer.gpus.count,
+        .instances = request.answer.instances.items,
+        .instance_count = request.answer.instances.count,
+    };
+    memcpy(ret_inventory->driver, request.answer.driver, sizeof ret_inventory->driver);
+    return BH_OK;
+}
+
+/* The event child has the GPU open, which can keep an Ampere board from changing its
+ * mode: it goes first, and the loop starts it again. */
+static void
+stop_watching(struct bh_gpu_client *client)
+{
+    abandon(client, &client->watching);
+    for (int turn = 0; turn < 20 && bh_gpu_client_reap(client) > 0; turn++)
+        bh_time_sleep(5 * BH_NS_PER_MS);
+    client->watch_from = 0;
+}
+
+static bh_rc
+client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    struct request request;
+    bh_rc rc = prepare(&request, BH_GPU_MSG_SET_MIG, gpu, arena, err);
+
+    if (rc != BH_OK)
+        return rc;
+    request.ask.enabled = enabled;
+    stop_watching(self);
+    return run_request(self, &request, err);
+}
+
+static bh_rc
+client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
+             struct bh_device_instance *ret_instance, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    struct request request;
+    bh_rc rc = prepare(&request, BH_GPU_MSG_CARVE, gpu, arena, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (strlen(profile) >= sizeof request.ask.profile)
+        return bh_err_set(err, BH_INVALID, "%s has no MIG profile %s", gpu, profile);
+    memcpy(request.ask.profile, profile, strlen(profile) + 1);
+    request.ask.start = at;
+    rc = run_request(self, &request, err);
+    if (rc != BH_OK)
+        return rc;
+    if (request.answer.instances.count != 1)
+        return bh_err_set(err, BH_UNCERTAIN, "the gpu child answered a carve with %u instances",
+                          request.answer.instances.count);
+    memcpy(ret_instance, request.answer.instances.items, sizeof *ret_instance);
+    return BH_OK;
+}
+
+static bh_rc
+client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    struct request request;
+    bh_rc rc = prepare(&request, BH_GPU_MSG_DESTROY, gpu, arena, err);
+
+    request.ask.gi = gi;
+    return rc == BH_OK ? run_request(self, &request, err) : rc;
+}
+
+static bh_rc
+client_processes(void *self, const char *gpu, struct bh_arena *arena,
+                 struct bh_device_process **ret_processes, uint32_t *ret_count,
+                 struct bh_err *err)
+{
+    struct request request;
+    bh_rc rc = prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
+
+    if (rc == BH_OK)
+        rc = run_request(self, &request, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_processes = request.answer.processes.items;
+    *ret_count = request.answer.processes.count;
+    return BH_OK;
+}
+
+int
+bh_gpu_client_event_fd(struct bh_gpu_client *client)
+{
+    bh_ns now = bh_time_monotonic();
+    struct bh_err err;
+
+    if (client->watching.pid == 0 && now >= client->watch_from) {
+        client->watch_from = now + BH_GPU_EVENTS_RESTART;
+        if (start(client, &client->watching, true, &err) != BH_OK)
+            return -1;
+    }
+    return client->watching.pid ? bh_link_fd(client->watching.link) : -1;
+}
+
+static bh_rc
+client_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
+                  struct bh_err *err)
+{
+    struct bh_gpu_client *client = self;
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    struct bh_device_event event;
+    struct bh_frame frame;
+    bh_rc rc;
+
+    if (bh_gpu_client_event_fd(client) < 0)
+        return bh_err_set(err, BH_UNAVAILABLE, "no gpu child waits for events");
+    rc = await_frame(client->watching.link, bh_time_monotonic() + wait, &frame, err);
+    if (rc == BH_TIMEOUT)
+        return rc;
+    if (rc == BH_OK && frame.number != BH_GPU_MSG_EVENT)
+        rc = bh_err_set(err, BH_INVALID, "message %u is no event", frame.number);
+    if (rc == BH_OK)
+        rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), &event, arena, err);
+    if (rc == BH_OK) {
+        *ret_event = event;
+        return BH_OK;
+    }
+    abandon(client, &client->watching);
+    bh_err_wrap(err, "the gpu child that waits for events was killed");
+    err->rc = BH_UNAVAILABLE;
+    return err->rc;
+}
+
+static void
+client_close(void *self)
+{
+}
+
+static const struct bh_device_ops client_ops = {
+    .name = "gpu-child",
+    .scan = client_scan,
+    .set_mig = client_set_mig,
+    .carve = client_carve,
+    .destroy = client_destroy,
+    .processes = client_processes,
+    .next_event = client_next_event,
+    .close = client_close,
+};
+
+struct bh_device
+bh_gpu_client_device(struct bh_gpu_client *client)
+{
+    return (struct bh_device){ .ops = &client_ops, .self = client };
+}
+
+struct bh_gpu_client *
+bh_gpu_client_new(const struct bh_gpu_client_options *options)
+{
+    struct bh_gpu_client *client = calloc(1, sizeof *client);
+
+    BH_ASSERT(client);
+    client->program = copied(options->program);
+    client->library = copied(options->library);
+    client->proc_root = copied(options->proc_root ? options->proc_root : "/proc");
+    client->env = copied_list(options->env);
+    client->read_deadline =
+        options->read_deadline ? options->read_deadline : BH_GPU_READ_DEADLINE;
+    client->change_deadline =
+        options->change_deadline ? options->change_deadline : BH_GPU_CHANGE_DEADLINE;
+    return client;
+}
+
+void
+bh_gpu_client_free(struct bh_gpu_client *client)
+{
+    abandon(client, &client->answering);
+    abandon(client, &client->watching);
+    bh_gpu_client_reap(client);
+    free(client->program);
+    free(client->library);
+    free(client->proc_root);
+    for (char **item = client->env; *item; item++)
+        free(*item);
+    free(client->env);
+    free(client);
+}

@@ -1,0 +1,65 @@
+#ifndef BH_NODE_GPU_H
+#define BH_NODE_GPU_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/time.h"
+#include "ports/device.h"
+
+/* The node's side of the gpu children: programs (bulkhead-gpu) that hold the driver,
+ * so that a driver call that never returns costs a child and not the node.
+ *
+ * One child answers requests, a second waits for events.  Calls block the caller, the
+ * node's only thread, until the child answered or the deadline passed.  A child that
+ * misses its deadline is killed and abandoned: it may sit in the kernel where SIGKILL
+ * does nothing, so nobody waits for it, and it is reaped whenever it goes.  The next
+ * call starts a fresh one, up to BH_GPU_ABANDONED_MAX that have not gone. */
+struct bh_gpu_client;
+
+enum { BH_GPU_ABANDONED_MAX = 4 };
+
+#define BH_GPU_READ_DEADLINE (5 * BH_NS_PER_S)
+#define BH_GPU_CHANGE_DEADLINE (10 * BH_NS_PER_S)
+
+/* All texts are copied. */
+struct bh_gpu_client_options {
+    const char *program;     /* the bulkhead-gpu program */
+    const char *library;     /* path of libnvidia-ml.so.1, the vendor's or the simulated one */
+    const char *proc_root;   /* "/proc", or the simulated driver's; NULL: "/proc" */
+    const char *const *env;  /* the child's whole environment, ends with NULL; NULL: empty */
+    bh_ns read_deadline;     /* scan, processes; 0: BH_GPU_READ_DEADLINE */
+    bh_ns change_deadline;   /* set_mig, carve, destroy; 0: BH_GPU_CHANGE_DEADLINE */
+};
+
+/* A client without children: they are started when first needed.  Owned by the caller. */
+BH_MUST_USE struct bh_gpu_client *bh_gpu_client_new(const struct bh_gpu_client_options *options);
+
+/* Ends the children (SIGKILL) and frees the client; abandoned children stay init's. */
+void bh_gpu_client_free(struct bh_gpu_client *client);
+BH_AUTO_DEFINE(struct bh_gpu_client *, bh_gpu_client_free)
+
+/* The GPUs behind the request child as a device port; valid as long as the client.
+ * Its results are those of ports/device.h, and
+ *   BH_UNCERTAIN    the child missed its deadline or died in the middle of the call:
+ *                   scan to learn what became of it
+ *   BH_UNAVAILABLE  no driver, or too many abandoned children
+ * Lists live in the arena given.  next_event reads from the event child; with `wait` 0
+ * it answers BH_TIMEOUT at once when there is none.  close does nothing:
+ * the client is freed with bh_gpu_client_free. */
+struct bh_device bh_gpu_client_device(struct bh_gpu_client *client);
+
+/* A descriptor to poll for reading (POLLIN); when it is readable, call next_event of
+ * the port with `wait` 0 until it fails (BH_TIMEOUT: no more now; BH_UNAVAILABLE: the
+ * child went, ask for the new descriptor).  Starts the event child when none runs, at
+ * most once in BH_GPU_EVENTS_RESTART.  -1: no event child can run now; ask again at
+ * the next turn of the loop.  Ask before every poll: the number changes when the
+ * child was replaced. */
+#define BH_GPU_EVENTS_RESTART (5 * BH_NS_PER_S)
+int bh_gpu_client_event_fd(struct bh_gpu_client *client);
+
+/* Reap abandoned children that have gone; cheap, call it at every turn of the loop (the
+ * node must not wait for any pid it did not start itself).  How many still have not. */
+uint32_t bh_gpu_client_reap(struct bh_gpu_client *client);
+
+#endif

@@ -1,0 +1,215 @@
+#include "node/gpu_child.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/time.h"
+#include "node/gpu_message.h"
+#include "wire/frame_io.h"
+
+/* How long the watcher waits for an event before it looks whether the node is still
+ * there, and how long before it tries a driver again that failed. */
+#define WATCH_TURN BH_NS_PER_S
+
+enum { ARENA_MAX = 4 << 20 };
+
+struct child {
+    const struct bh_device_options *options;
+    struct bh_device device; /* ops NULL: not open */
+};
+
+static bh_rc
+open_device(struct child *child, struct bh_err *err)
+{
+    return child->device.ops ? BH_OK : bh_device_nvml_open(child->options, &child->device, err);
+}
+
+static void
+close_device(struct child *child)
+{
+    if (child->device.ops)
+        child->device.ops->close(child->device.self);
+    child->device = (struct bh_device){ 0 };
+}
+
+/* ---- requests: one function each, tabled by message number ---- */
+
+typedef bh_rc (*request)(const struct bh_device *device, const struct bh_gpu_ask *ask,
+                         struct bh_gpu_answer *answer, struct bh_arena *arena,
+                         struct bh_err *err);
+
+static bh_rc
+scan(const struct bh_device *device, const struct bh_gpu_ask *ask,
+     struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+{
+    struct bh_inventory found;
+    bh_rc rc = device->ops->scan(device->self, arena, &found, err);
+
+    if (rc != BH_OK)
+        return rc;
+    memcpy(answer->driver, found.driver, sizeof answer->driver);
+    answer->gpus = (struct bh_list){ found.gpus, found.gpu_count };
+    answer->instances = (struct bh_list){ found.instances, found.instance_count };
+    return BH_OK;
+}
+
+static bh_rc
+set_mig(const struct bh_device *device, const struct bh_gpu_ask *ask,
+        struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+{
+    return device->ops->set_mig(device->self, ask->gpu, ask->enabled, err);
+}
+
+static bh_rc
+carve(const struct bh_device *device, const struct bh_gpu_ask *ask,
+      struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+{
+    struct bh_device_instance *made = bh_arena_alloc(arena, sizeof *made);
+    bh_rc rc;
+
+    if (!made)
+        return bh_err_set(err, BH_FULL, "no room for an instance");
+    rc = device->ops->carve(device->self, ask->gpu, ask->profile, ask->start, made, err);
+    if (rc == BH_OK)
+        answer->instances = (struct bh_list){ made, 1 };
+    return rc;
+}
+
+static bh_rc
+destroy(const struct bh_device *device, const struct bh_gpu_ask *ask,
+        struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+{
+    return device->ops->destroy(device->self, ask->gpu, ask->gi, err);
+}
+
+static bh_rc
+processes(const struct bh_device *device, const struct bh_gpu_ask *ask,
+          struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+{
+    struct bh_device_process *items;
+    uint32_t count;
+    bh_rc rc = device->ops->processes(device->self, ask->gpu, arena, &items, &count, err);
+
+    if (rc == BH_OK)
+        answer->processes = (struct bh_list){ items, count };
+    return rc;
+}
+
+static const request requests[] = {
+    [BH_GPU_MSG_SCAN] = scan,
+    [BH_GPU_MSG_SET_MIG] = set_mig,
+    [BH_GPU_MSG_CARVE] = carve,
+    [BH_GPU_MSG_DESTROY] = destroy,
+    [BH_GPU_MSG_PROCESSES] = processes,
+};
+
+static void
+put_error(struct bh_gpu_answer *answer, const struct bh_err *err)
+{
+    answer->rc = err->rc;
+    answer->sys_kind = err->sys_kind;
+    answer->sys = err->sys;
+    memcpy(answer->msg, err->msg, sizeof answer->msg);
+    memcpy(answer->hint, err->hint, sizeof answer->hint);
+}
+
+static bh_rc
+answer_frame(struct child *child, struct bh_link *link, const struct bh_frame *frame,
+             struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_MAX);
+    struct bh_gpu_answer answer = { 0 };
+    struct bh_err why = { 0 };
+    struct bh_gpu_ask ask;
+    bh_rc rc;
+
+    if (frame->number >= BH_COUNT(requests) || !requests[frame->number])
+        return bh_err_set(err, BH_INVALID, "message %u is no request", frame->number);
+    rc = bh_frame_decode(frame, bh_gpu_message_fields(frame->number), &ask, arena, err);
+    if (rc != BH_OK)
+        return rc;
+    answer.call = ask.call;
+    rc = open_device(child, &why);
+    if (rc == BH_OK)
+        rc = requests[frame->number](&child->device, &ask, &answer, arena, &why);
+    if (rc != BH_OK)
+        put_error(&answer, &why);
+    return bh_link_send(link, BH_GPU_MSG_ANSWER, bh_gpu_message_fields(BH_GPU_MSG_ANSWER),
+                        &answer, err);
+}
+
+/* ---- loops ---- */
+
+/* Whether the socket has something to do within `wait`; flushes what can be. */
+static bh_rc
+turn(struct bh_link *link, int wait_ms, struct bh_err *err)
+{
+    struct pollfd ready = { .fd = bh_link_fd(link), .events = bh_link_interest(link) };
+
+    if (poll(&ready, 1, wait_ms) <= 0)
+        return BH_OK;
+    if (ready.revents & POLLOUT) {
+        bh_rc rc = bh_link_flush(link, err);
+
+        if (rc != BH_OK)
+            return rc;
+    }
+    if (ready.revents & (POLLIN | POLLHUP | POLLERR))
+        return bh_link_readable(link, err);
+    return BH_OK;
+}
+
+/* The node's going is the regular end. */
+static bh_rc
+ended(bh_rc rc)
+{
+    return rc == BH_UNAVAILABLE ? BH_OK : rc;
+}
+
+bh_rc
+bh_gpu_child_answer(int fd, const struct bh_device_options *options, struct bh_err *err)
+{
+    BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(fd);
+    struct child child = { .options = options };
+    struct bh_frame frame;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK) {
+        rc = turn(link, -1, err);
+        while (rc == BH_OK && (rc = bh_link_next(link, &frame, err)) == BH_OK)
+            rc = answer_frame(&child, link, &frame, err);
+        if (rc == BH_NOT_FOUND)
+            rc = BH_OK;
+    }
+    close_device(&child);
+    return ended(rc);
+}
+
+bh_rc
+bh_gpu_child_watch(int fd, const struct bh_device_options *options, struct bh_err *err)
+{
+    BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(fd);
+    struct child child = { .options = options };
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK) {
+        struct bh_device_event event;
+        struct bh_err why;
+        bh_rc found = open_device(&child, &why);
+
+        if (found == BH_OK)
+            found = child.device.ops->next_event(child.device.self, WATCH_TURN, &event, &why);
+        if (found == BH_OK)
+            rc = bh_link_send(link, BH_GPU_MSG_EVENT, bh_gpu_message_fields(BH_GPU_MSG_EVENT),
+                              &event, err);
+        else if (found != BH_TIMEOUT)
+            close_device(&child); /* a driver that was reset wants to be opened anew */
+        if (rc == BH_OK)
+            rc = turn(link, found == BH_OK || found == BH_TIMEOUT
+                                ? 0 : (int)(WATCH_TURN / BH_NS_PER_MS), err);
+    }
+    close_device(&child);
+    return ended(rc);
+}

@@ -1,0 +1,21 @@
+#ifndef BH_NODE_GPU_CHILD_H
+#define BH_NODE_GPU_CHILD_H
+
+#include "base/err.h"
+#include "device/nvml.h"
+
+/* The inside of a gpu child: what bulkhead-gpu does with its socket.
+ *
+ * The driver is opened when it is first needed, and tried again whenever it could not
+ * be: a child outlives a driver that is loaded late. */
+
+/* Answer requests on `fd`, one at a time, until the node closes it.  BH_OK: it did;
+ * BH_INVALID: it sent something else; BH_IO. */
+BH_MUST_USE bh_rc bh_gpu_child_answer(int fd, const struct bh_device_options *options,
+                                      struct bh_err *err);
+
+/* Wait for events and send each on `fd` until the node closes it. */
+BH_MUST_USE bh_rc bh_gpu_child_watch(int fd, const struct bh_device_options *options,
+                                     struct bh_err *err);
+
+#endif

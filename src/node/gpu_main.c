@@ -1,0 +1,56 @@
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+
+#include "node/gpu_child.h"
+
+/* bulkhead-gpu: started by bulkhead-node with a socket as descriptor 3; of no use by
+ * hand. */
+
+enum { SOCKET = 3 };
+
+static int
+usage(void)
+{
+    fputs("usage: bulkhead-gpu --library PATH [--proc-root DIR] [--events]\n"
+          "It is started by bulkhead-node and speaks on descriptor 3.\n", stderr);
+    return 2;
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct option names[] = {
+        { "library", required_argument, NULL, 'l' },
+        { "proc-root", required_argument, NULL, 'p' },
+        { "events", no_argument, NULL, 'e' },
+        { NULL, 0, NULL, 0 },
+    };
+    struct bh_device_options options = { 0 };
+    struct bh_err err = { 0 };
+    bool events = false;
+    int option;
+    bh_rc rc;
+
+    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+        if (option == 'l')
+            options.library = optarg;
+        else if (option == 'p')
+            options.proc_root = optarg;
+        else if (option == 'e')
+            events = true;
+        else
+            return usage();
+    }
+    if (!options.library || optind != argc)
+        return usage();
+    /* A node that dies takes its children along.  One that died before this call has
+     * closed the socket, which ends the loops. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    rc = events ? bh_gpu_child_watch(SOCKET, &options, &err)
+                : bh_gpu_child_answer(SOCKET, &options, &err);
+    if (rc != BH_OK)
+        fprintf(stderr, "bulkhead-gpu: %s\n", err.msg);
+    return rc == BH_OK ? 0 : bh_rc_exit(rc);
+}

@@ -1,0 +1,100 @@
+#include "node/gpu_message.h"
+
+static const char *const rc_names[] = {
+#define BH_ERROR(code, name, http, exit_status, retryable, doc) [BH_##code] = name,
+#include "tables/errors.tbl"
+#undef BH_ERROR
+};
+
+static const char *const sys_names[] = {
+    [BH_SYS_NONE] = "none", [BH_SYS_ERRNO] = "errno", [BH_SYS_NVML] = "nvml",
+    [BH_SYS_CUDA] = "cuda", [BH_SYS_SQL] = "sql",     [BH_SYS_TLS] = "tls",
+};
+
+static const struct bh_field gpu_fields[] = {
+    BH_F(struct bh_device_gpu, ecc_uncorrected, BH_FIELD_U64),
+    BH_F(struct bh_device_gpu, index, BH_FIELD_U32),
+    BH_F(struct bh_device_gpu, lost, BH_FIELD_BOOL),
+    BH_F(struct bh_device_gpu, memory_mib, BH_FIELD_U32),
+    BH_F(struct bh_device_gpu, memory_used_mib, BH_FIELD_U64),
+    BH_F(struct bh_device_gpu, mig_capable, BH_FIELD_BOOL),
+    BH_F(struct bh_device_gpu, mig_enabled, BH_FIELD_BOOL),
+    BH_F(struct bh_device_gpu, minor, BH_FIELD_U32),
+    BH_F(struct bh_device_gpu, pci, BH_FIELD_STR),
+    BH_F(struct bh_device_gpu, power_mw, BH_FIELD_U32),
+    BH_F(struct bh_device_gpu, product, BH_FIELD_STR),
+    BH_F(struct bh_device_gpu, temperature_c, BH_FIELD_U32),
+    BH_F(struct bh_device_gpu, utilisation, BH_FIELD_U32),
+    BH_F(struct bh_device_gpu, uuid, BH_FIELD_STR),
+};
+static const struct bh_fields gpu = BH_FIELDS("gpu", struct bh_device_gpu, gpu_fields);
+
+static const struct bh_field instance_fields[] = {
+    BH_F(struct bh_device_instance, ci, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, ci_minor, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, gi, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, gi_minor, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, gpu, BH_FIELD_STR),
+    BH_F(struct bh_device_instance, memory_mib, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, profile, BH_FIELD_STR),
+    BH_F(struct bh_device_instance, size, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, start, BH_FIELD_U32),
+    BH_F(struct bh_device_instance, uuid, BH_FIELD_STR),
+};
+static const struct bh_fields instance =
+    BH_FIELDS("instance", struct bh_device_instance, instance_fields);
+
+static const struct bh_field process_fields[] = {
+    BH_F(struct bh_device_process, ci, BH_FIELD_U32),
+    BH_F(struct bh_device_process, gi, BH_FIELD_U32),
+    BH_F(struct bh_device_process, memory_mib, BH_FIELD_U64),
+    BH_F(struct bh_device_process, pid, BH_FIELD_U32),
+};
+static const struct bh_fields process =
+    BH_FIELDS("process", struct bh_device_process, process_fields);
+
+static const struct bh_field ask_fields[] = {
+    BH_F(struct bh_gpu_ask, call, BH_FIELD_U64),
+    BH_F(struct bh_gpu_ask, enabled, BH_FIELD_BOOL),
+    BH_F(struct bh_gpu_ask, gi, BH_FIELD_U32),
+    BH_F(struct bh_gpu_ask, gpu, BH_FIELD_STR),
+    BH_F(struct bh_gpu_ask, profile, BH_FIELD_STR),
+    BH_F(struct bh_gpu_ask, start, BH_FIELD_U32),
+};
+
+static const struct bh_field answer_fields[] = {
+    BH_F(struct bh_gpu_answer, call, BH_FIELD_U64),
+    BH_F(struct bh_gpu_answer, driver, BH_FIELD_STR),
+    BH_F(struct bh_gpu_answer, gpus, BH_FIELD_LIST, .of = &gpu),
+    BH_F(struct bh_gpu_answer, hint, BH_FIELD_STR),
+    BH_F(struct bh_gpu_answer, instances, BH_FIELD_LIST, .of = &instance),
+    BH_F(struct bh_gpu_answer, msg, BH_FIELD_STR),
+    BH_F(struct bh_gpu_answer, processes, BH_FIELD_LIST, .of = &process),
+    BH_F_ENUM(struct bh_gpu_answer, rc, rc_names),
+    BH_F(struct bh_gpu_answer, sys, BH_FIELD_I32),
+    BH_F_ENUM(struct bh_gpu_answer, sys_kind, sys_names),
+};
+
+static const struct bh_field event_fields[] = {
+    BH_F(struct bh_device_event, gi, BH_FIELD_U32),
+    BH_F(struct bh_device_event, gpu, BH_FIELD_STR),
+    BH_F(struct bh_device_event, xid, BH_FIELD_U32),
+};
+
+static const struct bh_fields messages[] = {
+    [BH_GPU_MSG_SCAN] = BH_FIELDS("scan", struct bh_gpu_ask, ask_fields),
+    [BH_GPU_MSG_SET_MIG] = BH_FIELDS("set_mig", struct bh_gpu_ask, ask_fields),
+    [BH_GPU_MSG_CARVE] = BH_FIELDS("carve", struct bh_gpu_ask, ask_fields),
+    [BH_GPU_MSG_DESTROY] = BH_FIELDS("destroy", struct bh_gpu_ask, ask_fields),
+    [BH_GPU_MSG_PROCESSES] = BH_FIELDS("processes", struct bh_gpu_ask, ask_fields),
+    [BH_GPU_MSG_ANSWER] = BH_FIELDS("answer", struct bh_gpu_answer, answer_fields),
+    [BH_GPU_MSG_EVENT] = BH_FIELDS("event", struct bh_device_event, event_fields),
+};
+
+const struct bh_fields *
+bh_gpu_message_fields(uint32_t number)
+{
+    if (number >= BH_COUNT(messages) || !messages[number].name)
+        return NULL;
+    return &messages[number];
+}

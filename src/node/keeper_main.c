@@ -1,0 +1,290 @@
+/* bulkhead-keeper: one for each job.  It owns the job's output, runs the sandbox in the
+ * foreground, waits for it and writes down durably how it ended.  It is small, needs
+ * nothing from the node while it works, and outlives it. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/num.h"
+#include "base/slice.h"
+#include "base/time.h"
+#include "base/utf8.h"
+#include "model/job.h"
+#include "node/exit_record.h"
+#include "runtime/cgroup.h"
+
+enum { OUTPUT_CHUNK = 65536, RUNTIME_LOG_MAX = 65536, EXIT_CANNOT_RUN = 127 };
+
+struct keeper {
+    uint64_t lease, log_room; /* log_room: bytes that may still be written */
+    bool log_full;
+    const char *folder, *cgroup_mount, *cgroup, *runtime_log;
+    char **command;
+    struct bh_cgroup_host cgroups;
+    pid_t child;
+    int child_fd, output_fd;
+    struct bh_msg_ended end;
+};
+
+/* ---- output ---- */
+
+static void
+write_log(const char *bytes, size_t length)
+{
+    struct bh_err ignored; /* a full disk must not end the job */
+
+    (void)!bh_fd_write_all(BH_KEEPER_LOG_FD, bytes, length, &ignored);
+}
+
+static void
+write_note(const char *text)
+{
+    char line[400];
+    int length = snprintf(line, sizeof line, "bulkhead: %s\n", text);
+
+    write_log(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+}
+
+static void
+keep_output(struct keeper *keeper, const char *bytes, size_t length)
+{
+    size_t kept = length < keeper->log_room ? length : (size_t)keeper->log_room;
+
+    write_log(bytes, kept);
+    keeper->log_room -= kept;
+    if (kept < length && !keeper->log_full) {
+        keeper->log_full = true;
+        write_log("\n", 1);
+        write_note("output is longer than log_cap_mib, the rest is dropped");
+    }
+}
+
+/* What is in the pipe now; false at its end. */
+static bool
+drain(struct keeper *keeper)
+{
+    static char chunk[OUTPUT_CHUNK];
+
+    for (;;) {
+        ssize_t n = read(keeper->output_fd, chunk, sizeof chunk);
+
+        if (n > 0)
+            keep_output(keeper, chunk, (size_t)n);
+        else if (n == 0)
+            return false;
+        else if (errno != EINTR)
+            return true;
+    }
+}
+
+/* ---- the sandbox ---- */
+
+static _Noreturn void
+become_sandbox(const struct keeper *keeper, int input, int output)
+{
+    struct bh_err err = { 0 };
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    dup2(input, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    if (bh_cgroup_enter(&keeper->cgroups, keeper->cgroup, &err) == BH_OK) {
+        execvp(keeper->command[0], keeper->command);
+        (void)!bh_err_errno(&err, "run %s", keeper->command[0]);
+    }
+    dprintf(STDERR_FILENO, "bulkhead: %s\n", err.msg);
+    _exit(EXIT_CANNOT_RUN);
+}
+
+/* Standard input is an empty pipe and not /dev/null: crun gives the standard streams to
+ * the job's user, and the machine's null device must not be given away. */
+static bh_rc
+start(struct keeper *keeper, struct bh_err *err)
+{
+    int input[2], output[2];
+
+    if (pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
+        return bh_err_errno(err, "pipe");
+    keeper->child = fork();
+    if (keeper->child < 0)
+        return bh_err_errno(err, "fork");
+    if (keeper->child == 0)
+        become_sandbox(keeper, input[0], output[1]);
+    close(input[0]);
+    close(input[1]);
+    close(output[1]);
+    keeper->output_fd = output[0];
+    fcntl(output[0], F_SETFL, O_NONBLOCK);
+    keeper->child_fd = (int)syscall(SYS_pidfd_open, keeper->child, 0);
+    return keeper->child_fd < 0 ? bh_err_errno(err, "watch the sandbox") : BH_OK;
+}
+
+static int
+wait_for_end(struct keeper *keeper)
+{
+    struct pollfd polled[2] = { { .fd = keeper->child_fd, .events = POLLIN },
+                                { .fd = keeper->output_fd, .events = POLLIN } };
+    int status = 0;
+
+    while (!(polled[0].revents & POLLIN)) {
+        if (poll(polled, 2, -1) < 0 && errno != EINTR)
+            break;
+        if (polled[1].revents && !drain(keeper))
+            polled[1].fd = -1; /* closed by the job; wait for its end alone */
+    }
+    while (waitpid(keeper->child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (polled[1].fd >= 0)
+        drain(keeper);
+    return status;
+}
+
+/* ---- how it ended ---- */
+
+/* What the runtime could not do, or false when it started the job. */
+static bool
+runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
+{
+    char memory[RUNTIME_LOG_MAX];
+    struct bh_slice message;
+    struct bh_buf text;
+    struct bh_err ignored;
+
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    if (bh_file_read(keeper->runtime_log, sizeof memory - 1, &text, &ignored) != BH_OK
+        || text.length == 0)
+        return false;
+    if (!bh_slice_get((struct bh_slice){ text.bytes, strcspn(bh_buf_text(&text), "\n") }, "msg",
+                      &message)
+        || !bh_slice_str(message, ret_why, size))
+        snprintf(ret_why, size, "the runtime failed, see %s", keeper->runtime_log);
+    bh_utf8_scrub(ret_why);
+    return true;
+}
+
+static void
+judge(struct keeper *keeper, int status)
+{
+    struct bh_cgroup_usage usage = { 0 };
+    struct bh_msg_ended *end = &keeper->end;
+    struct bh_err err;
+
+    end->ended_ns = bh_time_now();
+    if (bh_cgroup_usage(&keeper->cgroups, keeper->cgroup, &usage, &err) == BH_OK) {
+        end->cpu_ns = usage.cpu_ns;
+        end->memory_peak_bytes = usage.peak_bytes;
+    }
+    end->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    end->cause = end->exit_status > 128 ? BH_END_SIGNALLED : BH_END_EXITED;
+    if (end->exit_status != 0 && usage.oom) {
+        end->cause = BH_END_OUT_OF_MEMORY;
+        snprintf(end->why, sizeof end->why, "the job used all of its memory");
+    } else if (end->exit_status != 0 && runtime_refused(keeper, end->why, sizeof end->why)) {
+        end->cause = BH_END_START_FAILED;
+        write_note(end->why);
+    }
+}
+
+/* ---- the program ---- */
+
+static void
+say_alive(struct keeper *keeper)
+{
+    char line[64];
+    int length;
+
+    keeper->end.started_ns = bh_time_now();
+    length = snprintf(line, sizeof line, "%d %llu\n", (int)getpid(),
+                      (unsigned long long)keeper->end.started_ns);
+    (void)!pwrite(BH_KEEPER_LOCK_FD, line, (size_t)length, 0);
+}
+
+static bh_rc
+read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
+{
+    static const struct option options[] = {
+        { "lease", required_argument, NULL, 'l' },
+        { "folder", required_argument, NULL, 'f' },
+        { "cgroup-mount", required_argument, NULL, 'm' },
+        { "cgroup", required_argument, NULL, 'g' },
+        { "log-cap", required_argument, NULL, 'c' },
+        { "runtime-log", required_argument, NULL, 'r' },
+        { 0 },
+    };
+    const char *texts[128] = { 0 };
+    bh_rc rc;
+
+    for (int option; (option = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
+        if (option == '?')
+            return bh_err_set(err, BH_INVALID, "unknown option");
+        texts[option] = optarg;
+    }
+    for (size_t i = 0; options[i].name; i++) {
+        if (!texts[options[i].val])
+            return bh_err_set(err, BH_INVALID, "--%s is missing", options[i].name);
+    }
+    if (optind == argc)
+        return bh_err_set(err, BH_INVALID, "no command to run");
+    keeper->folder = texts['f'];
+    keeper->cgroup_mount = texts['m'];
+    keeper->cgroup = texts['g'];
+    keeper->runtime_log = texts['r'];
+    keeper->command = argv + optind;
+    rc = bh_parse_u64(texts['l'], &keeper->lease, err);
+    return rc == BH_OK ? bh_parse_u64(texts['c'], &keeper->log_room, err) : rc;
+}
+
+static void
+guard_inherited(void)
+{
+    fcntl(BH_KEEPER_LOCK_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(BH_KEEPER_LOG_FD, F_SETFD, FD_CLOEXEC);
+    close_range(BH_KEEPER_LOG_FD + 1, ~0U, 0);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+}
+
+int
+main(int argc, char **argv)
+{
+    struct keeper keeper = { .child_fd = -1, .output_fd = -1 };
+    struct bh_err err = { 0 };
+    bh_rc rc;
+
+    guard_inherited();
+    rc = read_options(&keeper, argc, argv, &err);
+    if (rc != BH_OK) {
+        fprintf(stderr, "bulkhead-keeper: %s\n", err.msg);
+        return bh_rc_exit(rc);
+    }
+    keeper.end.lease = keeper.lease;
+    say_alive(&keeper);
+    rc = bh_cgroup_probe(keeper.cgroup_mount, &keeper.cgroups, &err);
+    if (rc == BH_OK)
+        rc = start(&keeper, &err);
+    if (rc == BH_OK) {
+        judge(&keeper, wait_for_end(&keeper));
+    } else {
+        keeper.end.cause = BH_END_START_FAILED;
+        keeper.end.ended_ns = bh_time_now();
+        keeper.end.exit_status = EXIT_CANNOT_RUN;
+        snprintf(keeper.end.why, sizeof keeper.end.why, "%.199s", err.msg);
+        write_note(err.msg);
+    }
+    rc = bh_exit_record_write(keeper.folder, &keeper.end, &err);
+    if (rc != BH_OK)
+        write_note(err.msg);
+    return bh_rc_exit(rc);
+}

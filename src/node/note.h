@@ -1,0 +1,61 @@
+#ifndef BH_NODE_NOTE_H
+#define BH_NODE_NOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fields.h"
+#include "node/journal.h"
+#include "wire/message.h"
+
+/* What stands in the node's journal: notes, as canonical JSON. */
+
+enum bh_note_kind {
+    BH_NOTE_NONE,
+    BH_NOTE_ORDER,         /* an order was taken and may have been begun */
+    BH_NOTE_OUTCOME,       /* what became of it */
+    BH_NOTE_PIECE,         /* a piece exists */
+    BH_NOTE_GONE,          /* it does not any more */
+    BH_NOTE_LEASE,         /* a job is being started */
+    BH_NOTE_FORGET_ORDER,  /* acknowledged */
+    BH_NOTE_FORGET_LEASE,
+    BH_NOTE_KINDS
+};
+
+/* A piece as it stood when it was carved or lent. */
+struct bh_note_piece {
+    uint64_t partition;
+    char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX];
+    char profile[BH_PROFILE_NAME_MAX];
+    uint32_t start, gi, ci, memory_mib; /* gi 0xffffffff: the whole GPU */
+    uint32_t minor, gi_minor, ci_minor; /* device minors */
+};
+
+#define BH_WHOLE_GPU UINT32_MAX
+
+/* Fields that a kind does not use are zero. */
+struct bh_note {
+    enum bh_note_kind kind;
+    uint64_t order, lease, job;
+    uint32_t message;                /* of the order */
+    struct bh_note_piece piece;      /* ORDER of a carve or destroy, PIECE, GONE */
+    struct bh_note_piece lent[BH_WIRE_PIECES_MAX]; /* LEASE */
+    uint32_t lent_count;
+    uint32_t slot;                   /* LEASE: range of user ids */
+    char boot[40];                   /* LEASE: the kernel's boot id */
+    uint32_t outcome, rc;            /* OUTCOME */
+    uint64_t at_ns;
+    char why[200];
+};
+
+extern const struct bh_fields bh_note_fields;
+
+/* Append a note to the journal, not yet durable. */
+BH_MUST_USE bh_rc bh_note_append(struct bh_journal *journal, const struct bh_note *note,
+                                 struct bh_err *err);
+
+/* The note in a journal entry. */
+BH_MUST_USE bh_rc bh_note_decode(const char *payload, size_t length, struct bh_note *ret_note,
+                                 struct bh_err *err);
+
+#endif

@@ -1,0 +1,293 @@
+#include "node/path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+/* ---- opening ---- */
+
+static int
+open_below(int folder, const char *path, uint64_t flags, uint64_t resolve)
+{
+    struct open_how how = { .flags = flags | O_CLOEXEC,
+                            .resolve = resolve | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+
+    return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+}
+
+/* The root that `path` lies at or below, or NULL. */
+static const char *
+find_root(const struct bh_texts *roots, const char *path)
+{
+    for (uint32_t i = 0; i < roots->count; i++) {
+        size_t length = strlen(roots->items[i]);
+
+        while (length > 1 && roots->items[i][length - 1] == '/')
+            length--;
+        if (strncmp(path, roots->items[i], length) == 0
+            && (path[length] == '/' || !path[length] || length == 1))
+            return roots->items[i];
+    }
+    return NULL;
+}
+
+static bh_rc
+refuse(const struct bh_path_request *request, struct bh_err *err)
+{
+    if (errno == ELOOP)
+        return bh_err_set(err, BH_DENIED, "%s goes through a symbolic link", request->path);
+    if (errno == EXDEV)
+        return bh_err_set(err, BH_DENIED, "%s leaves its folder", request->path);
+    return bh_err_errno(err, "open %s as user %u", request->path, request->uid);
+}
+
+/* The kernel judges for the file system user of the calling thread, which loses root's
+ * override with it. */
+static bh_rc
+open_as_user(const struct bh_path_request *request, int root_fd, const char *rest, int *ret_fd,
+             struct bh_err *err)
+{
+    int mode = R_OK | X_OK | (request->write ? W_OK : 0), fd;
+    bh_rc rc = BH_OK;
+
+    if (geteuid() == 0) {
+        setfsgid(request->gid);
+        setfsuid(request->uid);
+    }
+    fd = *rest ? open_below(root_fd, rest, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)
+               : fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0 || syscall(SYS_faccessat2, fd, "", mode, AT_EACCESS | AT_EMPTY_PATH) != 0)
+        rc = refuse(request, err);
+    if (geteuid() == 0) {
+        setfsuid(0);
+        setfsgid(0);
+    }
+    if (rc != BH_OK)
+        bh_fd_close(fd);
+    else
+        *ret_fd = fd;
+    return rc;
+}
+
+bh_rc
+bh_path_open(const struct bh_path_request *request, int *ret_fd, struct bh_err *err)
+{
+    const char *root = find_root(request->roots, request->path), *rest;
+    BH_AUTO(bh_fd_close) int root_fd = -1;
+
+    if (!root || request->path[0] != '/') {
+        bh_err_set(err, BH_DENIED, "%s is not below any of %s", request->path, request->key);
+        return bh_err_hint(err, "the administrator can add %s = FOLDER to node.conf",
+                           request->key);
+    }
+    root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return bh_err_errno(err, "open %s of %s", root, request->key);
+    rest = request->path + strlen(root);
+    while (*rest == '/')
+        rest++;
+    return open_as_user(request, root_fd, rest, ret_fd, err);
+}
+
+/* ---- places inside ---- */
+
+bh_rc
+bh_path_target_check(const char *target, struct bh_err *err)
+{
+    static const char *const reserved[] = { "proc", "sys", "dev", "usr", "etc", "bin", "sbin",
+                                            "lib", "lib32", "lib64", "libx32", "run", "boot" };
+    size_t first = target[0] == '/' ? strcspn(target + 1, "/") : 0;
+
+    if (first == 0 || strlen(target) > 1000 || strstr(target, "//")
+        || target[strlen(target) - 1] == '/')
+        return bh_err_set(err, BH_INVALID, "%.80s is no plain absolute path", target);
+    for (const char *at = target; at; at = strchr(at + 1, '/')) {
+        if (strncmp(at, "/./", 3) == 0 || strncmp(at, "/../", 4) == 0 || strcmp(at, "/.") == 0
+            || strcmp(at, "/..") == 0)
+            return bh_err_set(err, BH_INVALID, "%.80s is no plain absolute path", target);
+    }
+    for (size_t i = 0; i < BH_COUNT(reserved); i++) {
+        if (strlen(reserved[i]) == first && strncmp(target + 1, reserved[i], first) == 0)
+            return bh_err_set(err, BH_DENIED, "%.80s: /%s belongs to the sandbox", target,
+                              reserved[i]);
+    }
+    return BH_OK;
+}
+
+bh_rc
+bh_path_make_below(const char *root, const char *target, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char name[256];
+
+    for (const char *at = target; folder >= 0 && *at;) {
+        size_t length;
+        int next;
+
+        at += strspn(at, "/");
+        length = strcspn(at, "/");
+        if (length == 0)
+            return BH_OK;
+        if (length >= sizeof name)
+            return bh_err_set(err, BH_INVALID, "%.60s is too long", target);
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (mkdirat(folder, name, 0755) != 0 && errno != EEXIST)
+            break;
+        next = open_below(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
+        bh_fd_close(folder);
+        folder = next;
+        at += length;
+        if (folder >= 0 && !*at)
+            return BH_OK;
+    }
+    return bh_err_errno(err, "make the place %s", target);
+}
+
+/* ---- private copies of mounts ---- */
+
+static bh_rc
+write_map(pid_t pid, const char *file, const char *text, struct bh_err *err)
+{
+    char path[64];
+    BH_AUTO(bh_fd_close) int fd = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        return bh_err_errno(err, "write %s", path);
+    return BH_OK;
+}
+
+static bh_rc
+write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
+{
+    char uids[64], gids[64], path[64];
+    bh_rc rc;
+
+    snprintf(uids, sizeof uids, "%u %u 1\n", owner->from_uid, owner->to_uid);
+    snprintf(gids, sizeof gids, "%u %u 1\n", owner->from_gid, owner->to_gid);
+    rc = write_map(pid, "uid_map", uids, err);
+    if (rc == BH_OK)
+        rc = write_map(pid, "gid_map", gids, err);
+    if (rc != BH_OK)
+        return rc;
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *ret_fd < 0 ? bh_err_errno(err, "open %s", path) : BH_OK;
+}
+
+/* A user namespace is made by a process that enters it; this one only waits for the
+ * mapping to be written. */
+static bh_rc
+make_mapping(const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
+{
+    int gate[2], status;
+    pid_t pid;
+    bh_rc rc;
+
+    if (pipe2(gate, O_CLOEXEC) != 0)
+        return bh_err_errno(err, "pipe");
+    pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0) {
+        char byte;
+
+        close(gate[1]);
+        _exit(read(gate[0], &byte, 1) < 0);
+    }
+    rc = pid < 0 ? bh_err_errno(err, "make a user namespace")
+                 : write_maps(pid, owner, ret_fd, err);
+    close(gate[0]);
+    close(gate[1]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return rc;
+}
+
+bh_rc
+bh_path_clone(int fd, const char *place, bool write, const struct bh_path_owner *owner,
+              struct bh_err *err)
+{
+    struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
+                                           | (write ? 0 : MOUNT_ATTR_RDONLY),
+                               .propagation = MS_PRIVATE };
+    BH_AUTO(bh_fd_close) int mapping = -1;
+    BH_AUTO(bh_fd_close) int tree
+        = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+
+    if (tree < 0)
+        return bh_err_errno(err, "copy the mount for %s", place);
+    if (owner) {
+        bh_rc rc = make_mapping(owner, &mapping, err);
+
+        if (rc != BH_OK)
+            return rc;
+        attr.attr_set |= MOUNT_ATTR_IDMAP;
+        attr.userns_fd = (uint64_t)mapping;
+    }
+    if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) != 0) {
+        bh_err_errno(err, "prepare the mount for %s", place);
+        return err->rc = owner ? BH_UNAVAILABLE : err->rc;
+    }
+    if (move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        return bh_err_errno(err, "place the mount %s", place);
+    return BH_OK;
+}
+
+/* ---- removing ---- */
+
+static void
+remove_entries(int folder, dev_t device)
+{
+    DIR *dir = fdopendir(folder);
+
+    if (!dir) {
+        close(folder);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        struct stat st;
+        int inner;
+
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0
+            || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0
+            || st.st_dev != device)
+            continue;
+        if (!S_ISDIR(st.st_mode)) {
+            unlinkat(dirfd(dir), entry->d_name, 0);
+            continue;
+        }
+        inner = open_below(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY, RESOLVE_NO_XDEV);
+        if (inner >= 0)
+            remove_entries(inner, device);
+        unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(dir);
+}
+
+void
+bh_path_remove_tree(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0)
+        remove_entries(fd, st.st_dev);
+    else
+        close(fd);
+    rmdir(path);
+}

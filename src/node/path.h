@@ -1,0 +1,46 @@
+#ifndef BH_NODE_PATH_H
+#define BH_NODE_PATH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/fields.h"
+
+/* Paths that come from bulkheadd, resolved once: by descriptor, below the folders that
+ * node.conf names, through no symbolic link. */
+
+/* Open `path` (O_PATH) below one of `roots`, with the eyes of `uid` and `gid`: what they
+ * may not reach or read is BH_DENIED.  `key` is node.conf's, for the message. */
+struct bh_path_request {
+    const char *path, *key;
+    const struct bh_texts *roots;
+    uid_t uid;
+    gid_t gid;
+    bool write;              /* they must be able to write it, too */
+};
+BH_MUST_USE bh_rc bh_path_open(const struct bh_path_request *request, int *ret_fd,
+                               struct bh_err *err);
+
+/* Whether `target` may be a place inside a sandbox: absolute, normal, not at or below a
+ * folder that the sandbox itself fills. */
+BH_MUST_USE bh_rc bh_path_target_check(const char *target, struct bh_err *err);
+
+/* Make the folder `target` with its parents below the folder `root`, through no
+ * symbolic link. */
+BH_MUST_USE bh_rc bh_path_make_below(const char *root, const char *target, struct bh_err *err);
+
+/* Put a private copy of the mount at `fd` at the folder `place`, without set-uid programs
+ * and devices.  With `owner`, files of owner->from appear as, and are written as,
+ * owner->to: BH_UNAVAILABLE when the file system cannot do that. */
+struct bh_path_owner {
+    uid_t from_uid, to_uid;
+    gid_t from_gid, to_gid;
+};
+BH_MUST_USE bh_rc bh_path_clone(int fd, const char *place, bool write,
+                                const struct bh_path_owner *owner, struct bh_err *err);
+
+/* Remove the folder `path` and what is in it, never entering another mount. */
+void bh_path_remove_tree(const char *path);
+
+#endif

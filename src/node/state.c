@@ -1,0 +1,297 @@
+#include "node/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMPACT_BYTES = 4 << 20 };
+
+/* ---- finding ---- */
+
+struct bh_order *
+bh_state_order(const struct bh_state *state, uint64_t order)
+{
+    for (uint32_t i = 0; i < state->order_count; i++) {
+        if (state->orders[i].note.order == order)
+            return &state->orders[i];
+    }
+    return NULL;
+}
+
+struct bh_note_piece *
+bh_state_piece(const struct bh_state *state, uint64_t partition)
+{
+    for (uint32_t i = 0; i < state->piece_count; i++) {
+        if (state->pieces[i].partition == partition)
+            return &state->pieces[i];
+    }
+    return NULL;
+}
+
+struct bh_note_piece *
+bh_state_piece_at(const struct bh_state *state, const char *gpu, uint32_t gi)
+{
+    for (uint32_t i = 0; i < state->piece_count; i++) {
+        if (state->pieces[i].gi == gi && strcmp(state->pieces[i].gpu, gpu) == 0)
+            return &state->pieces[i];
+    }
+    return NULL;
+}
+
+struct bh_job *
+bh_state_job(const struct bh_state *state, uint64_t lease)
+{
+    for (uint32_t i = 0; i < state->job_count; i++) {
+        if (state->jobs[i].note.lease == lease)
+            return &state->jobs[i];
+    }
+    return NULL;
+}
+
+uint32_t
+bh_state_free_slot(const struct bh_state *state, uint32_t ranges)
+{
+    bool taken[BH_JOBS_MAX + 1] = { false };
+    uint32_t slot = 0;
+
+    for (uint32_t i = 0; i < state->job_count; i++) {
+        if (state->jobs[i].note.slot < BH_JOBS_MAX)
+            taken[state->jobs[i].note.slot] = true;
+    }
+    while (slot < ranges && taken[slot])
+        slot++;
+    return slot;
+}
+
+/* ---- applying notes ---- */
+
+/* Room for one more of `size` bytes, doubling up to `max`. */
+static bh_rc
+grow(void *place, uint32_t count, uint32_t *room, size_t size, uint32_t max, struct bh_err *err)
+{
+    uint32_t wanted = *room ? *room * 2 : 64;
+    void *grown;
+
+    if (count < *room)
+        return BH_OK;
+    if (count >= max)
+        return bh_err_set(err, BH_FULL, "the node's tables hold no more than %u", max);
+    grown = realloc(*(void **)place, wanted * size);
+    if (!grown)
+        return bh_err_set(err, BH_FULL, "out of memory");
+    *(void **)place = grown;
+    *room = wanted;
+    return BH_OK;
+}
+
+static bh_rc
+make_room(struct bh_state *state, enum bh_note_kind kind, struct bh_err *err)
+{
+    if (kind == BH_NOTE_ORDER)
+        return grow(&state->orders, state->order_count, &state->order_room,
+                    sizeof *state->orders, BH_ORDERS_MAX, err);
+    if (kind == BH_NOTE_PIECE)
+        return grow(&state->pieces, state->piece_count, &state->piece_room,
+                    sizeof *state->pieces, BH_PIECES_MAX, err);
+    if (kind == BH_NOTE_LEASE)
+        return grow(&state->jobs, state->job_count, &state->job_room, sizeof *state->jobs,
+                    BH_JOBS_MAX, err);
+    return BH_OK;
+}
+
+static void
+apply_order(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_order *order = bh_state_order(state, note->order);
+
+    if (!order)
+        order = &state->orders[state->order_count++];
+    *order = (struct bh_order){ .note = *note };
+}
+
+static void
+apply_outcome(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_order *order = bh_state_order(state, note->order);
+
+    if (!order)
+        return;
+    order->done = true;
+    order->outcome = (struct bh_msg_outcome){ .order = note->order, .outcome = note->outcome,
+                                              .rc = note->rc, .at_ns = note->at_ns };
+    snprintf(order->outcome.why, sizeof order->outcome.why, "%s", note->why);
+}
+
+static void
+apply_piece(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_note_piece *piece = bh_state_piece(state, note->piece.partition);
+
+    if (!piece)
+        piece = &state->pieces[state->piece_count++];
+    *piece = note->piece;
+}
+
+static void
+apply_gone(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_note_piece *piece = bh_state_piece(state, note->piece.partition);
+
+    if (piece)
+        *piece = state->pieces[--state->piece_count];
+}
+
+static void
+apply_lease(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_job *job = bh_state_job(state, note->lease);
+
+    if (!job)
+        job = &state->jobs[state->job_count++];
+    *job = (struct bh_job){ .note = *note, .pidfd = -1 };
+}
+
+static void
+apply_forget_order(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_order *order = bh_state_order(state, note->order);
+
+    if (order)
+        *order = state->orders[--state->order_count];
+}
+
+static void
+apply_forget_lease(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_job *job = bh_state_job(state, note->lease);
+
+    if (job)
+        *job = state->jobs[--state->job_count];
+}
+
+static void
+apply(struct bh_state *state, const struct bh_note *note)
+{
+    static void (*const kinds[BH_NOTE_KINDS])(struct bh_state *, const struct bh_note *) = {
+        [BH_NOTE_ORDER] = apply_order,
+        [BH_NOTE_OUTCOME] = apply_outcome,
+        [BH_NOTE_PIECE] = apply_piece,
+        [BH_NOTE_GONE] = apply_gone,
+        [BH_NOTE_LEASE] = apply_lease,
+        [BH_NOTE_FORGET_ORDER] = apply_forget_order,
+        [BH_NOTE_FORGET_LEASE] = apply_forget_lease,
+    };
+
+    if (kinds[note->kind])
+        kinds[note->kind](state, note);
+}
+
+bh_rc
+bh_state_note(struct bh_state *state, const struct bh_note *note, struct bh_err *err)
+{
+    bh_rc rc = make_room(state, note->kind, err);
+
+    if (rc == BH_OK)
+        rc = bh_note_append(state->journal, note, err);
+    if (rc == BH_OK)
+        apply(state, note);
+    return rc;
+}
+
+bh_rc
+bh_state_sync(struct bh_state *state, struct bh_err *err)
+{
+    return bh_journal_sync(state->journal, err);
+}
+
+/* ---- opening and rewriting ---- */
+
+static bh_rc
+replay_entry(void *self, const char *payload, size_t length, struct bh_err *err)
+{
+    struct bh_state *state = self;
+    struct bh_note note;
+    bh_rc rc = bh_note_decode(payload, length, &note, err);
+
+    if (rc == BH_OK)
+        rc = make_room(state, note.kind, err);
+    if (rc == BH_OK)
+        apply(state, &note);
+    return rc;
+}
+
+static bh_rc
+put_order(struct bh_state *state, const struct bh_order *order, struct bh_err *err)
+{
+    struct bh_note outcome = { .kind = BH_NOTE_OUTCOME, .order = order->note.order,
+                               .outcome = order->outcome.outcome, .rc = order->outcome.rc,
+                               .at_ns = order->outcome.at_ns };
+    bh_rc rc = bh_note_append(state->journal, &order->note, err);
+
+    if (rc != BH_OK || !order->done)
+        return rc;
+    snprintf(outcome.why, sizeof outcome.why, "%s", order->outcome.why);
+    return bh_note_append(state->journal, &outcome, err);
+}
+
+static bh_rc
+put_all(struct bh_state *state, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++)
+        rc = put_order(state, &state->orders[i], err);
+    for (uint32_t i = 0; i < state->piece_count && rc == BH_OK; i++) {
+        struct bh_note note = { .kind = BH_NOTE_PIECE, .piece = state->pieces[i] };
+
+        rc = bh_note_append(state->journal, &note, err);
+    }
+    for (uint32_t i = 0; i < state->job_count && rc == BH_OK; i++)
+        rc = bh_note_append(state->journal, &state->jobs[i].note, err);
+    return rc;
+}
+
+static bh_rc
+rewrite(struct bh_state *state, struct bh_err *err)
+{
+    bh_rc rc = bh_journal_rewrite_begin(state->journal, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = put_all(state, err);
+    if (rc != BH_OK) {
+        bh_journal_rewrite_cancel(state->journal);
+        return rc;
+    }
+    return bh_journal_rewrite_commit(state->journal, err);
+}
+
+bh_rc
+bh_state_compact(struct bh_state *state, struct bh_err *err)
+{
+    return bh_journal_size(state->journal) < COMPACT_BYTES ? BH_OK : rewrite(state, err);
+}
+
+bh_rc
+bh_state_open(struct bh_state *state, const char *dir, struct bh_err *err)
+{
+    char path[512];
+    bh_rc rc;
+
+    memset(state, 0, sizeof *state);
+    snprintf(path, sizeof path, "%s/journal", dir);
+    rc = bh_journal_open(path, replay_entry, state, &state->journal, err);
+    if (rc == BH_OK)
+        rc = rewrite(state, err);
+    return rc;
+}
+
+void
+bh_state_close(struct bh_state *state)
+{
+    bh_journal_close(state->journal);
+    free(state->orders);
+    free(state->pieces);
+    free(state->jobs);
+    memset(state, 0, sizeof *state);
+}

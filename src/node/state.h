@@ -1,0 +1,66 @@
+#ifndef BH_NODE_STATE_H
+#define BH_NODE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/time.h"
+#include "node/note.h"
+#include "wire/message.h"
+
+/* What the node knows, rebuilt from its journal at start: orders that were not
+ * acknowledged, pieces that it made, jobs that it started. */
+
+enum { BH_ORDERS_MAX = 65536, BH_PIECES_MAX = 4096, BH_JOBS_MAX = 4096 };
+
+struct bh_order {
+    struct bh_note note;             /* as taken */
+    bool done;
+    struct bh_msg_outcome outcome;   /* when done */
+};
+
+struct bh_job {
+    struct bh_note note;             /* lease, job, slot, lent pieces, boot */
+    bool running, frozen, ended;     /* running: its keeper was seen alive */
+    int pidfd;                       /* of the keeper; -1: none */
+    bh_ns kill_at;                   /* monotonic; 0: no stop under way */
+    bh_ns look_at;                   /* monotonic; 0: no need to look for the keeper */
+    struct bh_msg_ended end;         /* when ended */
+};
+
+struct bh_state {
+    struct bh_journal *journal;
+    struct bh_order *orders;
+    struct bh_note_piece *pieces;
+    struct bh_job *jobs;
+    uint32_t order_count, piece_count, job_count;
+    uint32_t order_room, piece_room, job_room;
+};
+
+/* Open the journal in `dir` and rebuild the state. */
+BH_MUST_USE bh_rc bh_state_open(struct bh_state *state, const char *dir, struct bh_err *err);
+void bh_state_close(struct bh_state *state);
+
+/* Journal a note and apply it.  Durable after bh_state_sync.  BH_FULL, BH_IO: the
+ * state is as it was. */
+BH_MUST_USE bh_rc bh_state_note(struct bh_state *state, const struct bh_note *note,
+                                struct bh_err *err);
+BH_MUST_USE bh_rc bh_state_sync(struct bh_state *state, struct bh_err *err);
+
+/* Rewrite the journal as the shortest one that gives this state, when it has grown. */
+BH_MUST_USE bh_rc bh_state_compact(struct bh_state *state, struct bh_err *err);
+
+/* By id, or NULL.  Pointers hold until the next note. */
+struct bh_order *bh_state_order(const struct bh_state *state, uint64_t order);
+struct bh_note_piece *bh_state_piece(const struct bh_state *state, uint64_t partition);
+struct bh_job *bh_state_job(const struct bh_state *state, uint64_t lease);
+
+/* The piece that is this GPU instance, or NULL. */
+struct bh_note_piece *bh_state_piece_at(const struct bh_state *state, const char *gpu,
+                                        uint32_t gi);
+
+/* The lowest range of user ids below `ranges` that no job has, or `ranges`. */
+uint32_t bh_state_free_slot(const struct bh_state *state, uint32_t ranges);
+
+#endif

@@ -1,0 +1,51 @@
+#ifndef BH_POLICY_AUTHZ_H
+#define BH_POLICY_AUTHZ_H
+
+#include "policy/directory.h"
+
+/* Who asks. */
+struct bh_subject {
+    bh_principal_id principal;   /* 0: nobody known; holds nothing */
+    uint32_t uid;                /* UINT32_MAX when not from a Unix socket */
+    const uint32_t *gids;        /* the peer's groups, primary one included */
+    uint32_t gid_count;
+    const char *scopes;          /* a token's verbs separated by blanks; NULL: all */
+    bool root;                   /* local uid 0: holds every verb on the site (rule 1000) */
+};
+
+enum { BH_RULE_DEFAULT_DENY = 0, BH_RULE_LOCAL_ROOT = 1000, BH_RULE_OPEN = 1001,
+       BH_RULE_TOKEN_SCOPE = 1002, BH_RULE_OWN_OBJECT = 1003 };
+
+struct bh_verdict {
+    bool allow;
+    uint32_t rule;               /* tables/roles.tbl, or one of the above */
+};
+
+/* Whether `subject` may do `verb` on an object of `tenant` (0: the site as a whole).
+ *
+ * Pure and total: roles are bound at a tenant and hold for everything below it, they
+ * add up, and what no rule grants is denied.  A binding at a tenant never grants
+ * anything on the site as a whole.  "" is open to all (rule BH_RULE_OPEN). */
+struct bh_verdict bh_authz_check(const struct bh_directory *dir,
+                                 const struct bh_subject *subject, const char *verb,
+                                 bh_tenant_id tenant);
+
+/* As above for an object anywhere: the first tenant where the verb is held.  For
+ * operations whose scope is SELF. */
+struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir,
+                                          const struct bh_subject *subject, const char *verb);
+
+/* The tenants on which `subject` holds `verb`, into `ret_ids` (at most `max`);
+ * `ret_all` when it holds it on the whole site.  Returns how many. */
+uint32_t bh_authz_visible(const struct bh_directory *dir, const struct bh_subject *subject,
+                          const char *verb, uint32_t *ret_ids, uint32_t max, bool *ret_all);
+
+/* Bindings that name the subject, for `whoami`: the next at or after *cursor, or NULL. */
+const struct bh_dir_binding *bh_authz_next_binding(const struct bh_directory *dir,
+                                                   const struct bh_subject *subject,
+                                                   uint32_t *cursor);
+
+/* The lowest role that would grant the verb, for the denial's hint: "operator". */
+const char *bh_authz_role_for(const char *verb);
+
+#endif

@@ -1,0 +1,92 @@
+#ifndef BH_POLICY_DIRECTORY_H
+#define BH_POLICY_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/boundary.h"
+#include "model/ids.h"
+#include "model/role.h"
+
+/* Who and what is known by which name: an immutable picture of the site, made anew
+ * by the owner when the site changes and read by every worker.  Plain arrays; the
+ * maker owns the memory. */
+
+struct bh_dir_tenant {
+    bh_tenant_id id, parent;
+    const char *path;
+    enum bh_tenant_kind kind;
+    bool gone;
+};
+
+struct bh_dir_sku {
+    bh_sku_id id;
+    const char *name;
+    const char *cpu, *memory;    /* defaults of one piece; NULL: the node's share */
+    bool gone;
+};
+
+struct bh_dir_principal {
+    bh_principal_id id;
+    const char *name;
+    uint32_t uid;                /* UINT32_MAX: none */
+    bool service, gone;
+};
+
+struct bh_dir_binding {
+    enum bh_role role;
+    bh_principal_id principal;   /* 0: the group */
+    uint32_t gid;
+    bh_tenant_id tenant;         /* 0: the whole site */
+};
+
+struct bh_dir_gpu {
+    bh_gpu_id id;
+    const char *uuid;
+};
+
+struct bh_dir_mount {
+    const char *path;
+    bh_tenant_id tenant;         /* 0: all */
+    bool write;
+};
+
+struct bh_directory {
+    const struct bh_dir_tenant *tenants;
+    const struct bh_dir_sku *skus;
+    const struct bh_dir_principal *principals;
+    const struct bh_dir_binding *bindings;
+    const struct bh_dir_gpu *gpus;
+    const struct bh_dir_mount *mounts;
+    uint32_t tenant_count, sku_count, principal_count, binding_count, gpu_count, mount_count;
+};
+
+/* Lookups; NULL when there is none.  Those by name find only what is not gone; those
+ * by id find all, so that old records can be read. */
+const struct bh_dir_tenant *bh_directory_tenant(const struct bh_directory *dir, bh_tenant_id id);
+const struct bh_dir_tenant *bh_directory_tenant_named(const struct bh_directory *dir,
+                                                      const char *path);
+const struct bh_dir_sku *bh_directory_sku(const struct bh_directory *dir, bh_sku_id id);
+const struct bh_dir_sku *bh_directory_sku_named(const struct bh_directory *dir,
+                                                const char *name);
+const struct bh_dir_principal *bh_directory_principal(const struct bh_directory *dir,
+                                                      bh_principal_id id);
+const struct bh_dir_principal *bh_directory_principal_named(const struct bh_directory *dir,
+                                                            const char *name);
+const struct bh_dir_principal *bh_directory_principal_uid(const struct bh_directory *dir,
+                                                          uint32_t uid);
+const struct bh_dir_gpu *bh_directory_gpu(const struct bh_directory *dir, bh_gpu_id id);
+const struct bh_dir_gpu *bh_directory_gpu_uuid(const struct bh_directory *dir,
+                                               const char *uuid);
+
+/* What lets `tenant` mount `path`, for writing when `write`; NULL: nothing does. */
+const struct bh_dir_mount *bh_directory_mount(const struct bh_directory *dir,
+                                              bh_tenant_id tenant, const char *path,
+                                              bool write);
+
+/* Whether `ancestor` is `tenant` or above it; ancestor 0 is the site: above all. */
+bool bh_directory_within(const struct bh_directory *dir, bh_tenant_id ancestor,
+                         bh_tenant_id tenant);
+
+#endif

@@ -1,0 +1,468 @@
+#include "policy/explain.h"
+
+#include <inttypes.h>
+
+#include "base/assert.h"
+#include "base/time.h"
+#include "model/quantity.h"
+#include "policy/gpus.h"
+
+/* What every phrase needs. */
+struct phrase {
+    struct bh_buf *out;
+    const struct bh_explain *how;
+    const struct bh_reason *reason;
+};
+
+/* ---- words ---- */
+
+static bool
+may_name(const struct bh_explain *how, bh_tenant_id tenant)
+{
+    if (how->all)
+        return true;
+    for (uint32_t i = 0; i < how->visible_count && tenant.v != 0; i++)
+        if (how->visible[i] == tenant.v)
+            return true;
+    return false;
+}
+
+static void
+put_tenant(const struct phrase *p)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(p->how->dir, p->reason->tenant);
+
+    if (tenant && may_name(p->how, tenant->id))
+        bh_buf_puts(p->out, tenant->path);
+    else
+        bh_buf_puts(p->out, "a tenant above");
+}
+
+static void
+put_sku(const struct phrase *p)
+{
+    const struct bh_dir_sku *sku = bh_directory_sku(p->how->dir, p->reason->sku);
+
+    bh_buf_puts(p->out, sku ? sku->name : "an unknown SKU");
+}
+
+/* Whether the job that stands in the way may be named. */
+static bool
+holder_named(const struct phrase *p)
+{
+    return p->reason->job.v != 0 && may_name(p->how, p->how->holder_tenant);
+}
+
+static void
+put_job(const struct phrase *p, const char *unknown)
+{
+    if (p->reason->job.v == 0)
+        bh_buf_puts(p->out, unknown);
+    else if (holder_named(p))
+        bh_buf_printf(p->out, "job %" PRIu64, p->reason->job.v);
+    else
+        bh_buf_puts(p->out, "a job of another tenant");
+}
+
+static void
+put_gpu(const struct phrase *p)
+{
+    const struct bh_dir_gpu *gpu = bh_directory_gpu(p->how->dir, p->reason->gpu);
+
+    if (gpu)
+        bh_buf_puts(p->out, gpu->uuid);
+    else
+        bh_buf_puts(p->out, "a GPU");
+}
+
+static void
+put_pieces(const struct phrase *p, uint64_t count)
+{
+    bh_buf_put_u64(p->out, count);
+    bh_buf_putc(p->out, ' ');
+    put_sku(p);
+}
+
+/* "4m10s", or "a moment" when it is due already. */
+static void
+put_wait(const struct phrase *p)
+{
+    if (p->reason->frees_at_ns <= p->how->now_ns)
+        bh_buf_puts(p->out, "a moment");
+    else
+        bh_time_put_span(p->out, p->reason->frees_at_ns - p->how->now_ns);
+}
+
+/* ---- a sentence for each code ---- */
+
+static void
+say_none(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "nothing holds it back");
+}
+
+static void
+say_running(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "it has what it asked for");
+}
+
+static void
+say_held(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "held by its submitter until it is released");
+}
+
+/* "acme/vision is at its limit of ...: ... in use, this job wants ... more"; only an
+ * exhausted limit is "at" it. */
+static void
+say_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint64_t))
+{
+    const struct bh_reason *reason = p->reason;
+
+    put_tenant(p);
+    bh_buf_puts(p->out, reason->used >= reason->limit ? " is at its limit of "
+                                                      : " would go over its limit of ");
+    amount(p, reason->limit);
+    bh_buf_puts(p->out, ": ");
+    if (amount == put_pieces)
+        bh_buf_put_u64(p->out, reason->used);
+    else
+        amount(p, reason->used);
+    bh_buf_puts(p->out, " in use, this job wants ");
+    if (amount == put_pieces)
+        bh_buf_put_u64(p->out, reason->wanted);
+    else
+        amount(p, reason->wanted);
+    bh_buf_puts(p->out, " more");
+}
+
+static void
+put_parts(const struct phrase *p, uint64_t parts)
+{
+    bh_gpus_put(p->out, parts);
+}
+
+static void
+say_quota_gpu(const struct phrase *p)
+{
+    say_limit(p, put_parts);
+}
+
+static void
+say_quota_sku(const struct phrase *p)
+{
+    say_limit(p, put_pieces);
+}
+
+static void
+say_never_quota(const struct phrase *p)
+{
+    void (*amount)(const struct phrase *, uint64_t) = p->reason->sku.v ? put_pieces : put_parts;
+
+    bh_buf_puts(p->out, "this job wants ");
+    amount(p, p->reason->wanted);
+    bh_buf_puts(p->out, ", and the limit of ");
+    put_tenant(p);
+    bh_buf_puts(p->out, " is ");
+    amount(p, p->reason->limit);
+}
+
+static void
+say_never_shape(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "no managed GPU here can ever hold ");
+    put_pieces(p, p->reason->wanted);
+}
+
+static void
+say_no_capacity(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "all GPUs that could hold ");
+    put_pieces(p, p->reason->wanted);
+    bh_buf_puts(p->out, " are in use");
+}
+
+static void
+say_no_shape(const struct phrase *p)
+{
+    bh_gpus_put(p->out, p->reason->free_pieces);
+    bh_buf_puts(p->out, p->reason->free_pieces > BH_GPU_PARTS ? " are" : " is");
+    bh_buf_puts(p->out, " free, but not in one piece that can hold ");
+    put_pieces(p, p->reason->wanted);
+}
+
+static void
+say_boundary(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "the free room for ");
+    put_sku(p);
+    if (holder_named(p)) {
+        bh_buf_puts(p->out, " on ");
+        put_gpu(p);
+    }
+    bh_buf_puts(p->out, " lies beside ");
+    put_job(p, "a tenant");
+    bh_buf_puts(p->out, ", which the boundary between the tenants keeps apart");
+}
+
+static void
+say_behind(const struct phrase *p)
+{
+    put_job(p, "an earlier or higher job");
+    bh_buf_puts(p->out, " comes first and waits for the same room");
+}
+
+static void
+say_making_room(const struct phrase *p)
+{
+    put_job(p, "a lower job");
+    bh_buf_puts(p->out, " is being suspended or stopped to make room");
+}
+
+static void
+say_starting(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "its pieces on ");
+    put_gpu(p);
+    bh_buf_puts(p->out, " are being made ready and its sandbox started");
+}
+
+static void
+say_suspended(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "suspended to make room for ");
+    put_job(p, "a higher job");
+}
+
+static void
+say_node_down(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "no node is up");
+}
+
+static void
+say_unknown_sku(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "there is no such SKU");
+}
+
+static void
+say_unknown_tenant(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "there is no such tenant");
+}
+
+static void
+say_unknown_job(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "there is no such job");
+}
+
+static void
+say_wrong_state(const struct phrase *p)
+{
+    put_job(p, "the object");
+    bh_buf_puts(p->out, " is in a state that does not allow this");
+}
+
+static void
+say_table_full(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "a table of the engine is full");
+}
+
+static void
+say_tenant_cycle(const struct phrase *p)
+{
+    put_tenant(p);
+    bh_buf_puts(p->out, " cannot stand below itself");
+}
+
+static void
+say_tenant_busy(const struct phrase *p)
+{
+    put_tenant(p);
+    bh_buf_puts(p->out, " still has tenants below it");
+}
+
+static void
+say_sku_busy(const struct phrase *p)
+{
+    bh_buf_put_u64(p->out, p->reason->used);
+    bh_buf_puts(p->out, p->reason->used == 1 ? " job still wants " : " jobs still want ");
+    put_sku(p);
+}
+
+static void
+say_out_of_range(const struct phrase *p)
+{
+    bh_buf_printf(p->out, "%" PRIu64 " is outside its range", p->reason->wanted);
+    if (p->reason->limit)
+        bh_buf_printf(p->out, " (at most %" PRIu64 ")", p->reason->limit);
+}
+
+/* ---- what can be done ---- */
+
+/* "frees in 4m10s at the latest, when job 12 reaches its time limit" */
+static void
+next_frees(const struct phrase *p)
+{
+    if (p->reason->frees_at_ns == 0) {
+        bh_buf_puts(p->out, "it is not known when room frees: jobs without a time limit hold "
+                            "it; cancel one, or set time_limit when submitting");
+        return;
+    }
+    bh_buf_puts(p->out, "frees in ");
+    put_wait(p);
+    bh_buf_puts(p->out, " at the latest, when ");
+    put_job(p, "the job that holds it");
+    bh_buf_puts(p->out, " reaches its time limit");
+}
+
+/* Another tenant's job is no business of the reader's: only the time is said. */
+static void
+next_room(const struct phrase *p)
+{
+    if (p->reason->frees_at_ns == 0 || holder_named(p)) {
+        next_frees(p);
+        return;
+    }
+    bh_buf_puts(p->out, "room frees in ");
+    put_wait(p);
+    bh_buf_puts(p->out, " at the latest");
+}
+
+static void
+next_nothing(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "nothing to do");
+}
+
+static void
+next_wait(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "wait: it goes on by itself");
+}
+
+static void
+next_release(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "let it run with `bulkhead release`");
+}
+
+static void
+next_never_quota(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "ask for fewer or smaller pieces, or have an admin raise the limit of ");
+    put_tenant(p);
+}
+
+static void
+next_never_shape(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "choose another SKU (`bulkhead get skus`) or fewer pieces, or have an "
+                        "admin give Bulkhead a GPU that fits");
+}
+
+static void
+next_behind(const struct phrase *p)
+{
+    bh_buf_puts(p->out, holder_named(p) ? "its turn comes when " : "its turn comes when that job "
+                                                                    "has started");
+    if (!holder_named(p))
+        return;
+    put_job(p, "");
+    bh_buf_puts(p->out, " has started; `bulkhead why` on that job says what it waits for");
+}
+
+static void
+next_node(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "an operator can look with `bulkhead doctor` and start bulkhead-node");
+}
+
+static void
+next_names(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "see the names with `bulkhead get skus`, `bulkhead get tenants` and "
+                        "`bulkhead ps`");
+}
+
+static void
+next_state(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "look at its state with `bulkhead describe`");
+}
+
+static void
+next_again(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "try again in a moment");
+}
+
+static void
+next_tree(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "correct the tree in the site file: parents first, children removed "
+                        "before their parent");
+}
+
+static void
+next_range(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "correct the number and send it again");
+}
+
+typedef void (*saying)(const struct phrase *p);
+
+static const struct {
+    saying sentence, next;
+} sayings[BH_REASONS] = {
+    [BH_REASON_NONE] = { say_none, next_nothing },
+    [BH_REASON_RUNNING] = { say_running, next_nothing },
+    [BH_REASON_HELD] = { say_held, next_release },
+    [BH_REASON_QUOTA_GPU] = { say_quota_gpu, next_frees },
+    [BH_REASON_QUOTA_SKU] = { say_quota_sku, next_frees },
+    [BH_REASON_NEVER_QUOTA] = { say_never_quota, next_never_quota },
+    [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
+    [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
+    [BH_REASON_NO_SHAPE] = { say_no_shape, next_room },
+    [BH_REASON_BOUNDARY] = { say_boundary, next_room },
+    [BH_REASON_BEHIND] = { say_behind, next_behind },
+    [BH_REASON_MAKING_ROOM] = { say_making_room, next_wait },
+    [BH_REASON_STARTING] = { say_starting, next_wait },
+    [BH_REASON_SUSPENDED] = { say_suspended, next_wait },
+    [BH_REASON_NODE_DOWN] = { say_node_down, next_node },
+    [BH_REASON_UNKNOWN_SKU] = { say_unknown_sku, next_names },
+    [BH_REASON_UNKNOWN_TENANT] = { say_unknown_tenant, next_names },
+    [BH_REASON_UNKNOWN_JOB] = { say_unknown_job, next_names },
+    [BH_REASON_WRONG_STATE] = { say_wrong_state, next_state },
+    [BH_REASON_TABLE_FULL] = { say_table_full, next_again },
+    [BH_REASON_TENANT_CYCLE] = { say_tenant_cycle, next_tree },
+    [BH_REASON_TENANT_BUSY] = { say_tenant_busy, next_tree },
+    [BH_REASON_SKU_BUSY] = { say_sku_busy, next_wait },
+    [BH_REASON_OUT_OF_RANGE] = { say_out_of_range, next_range },
+};
+
+void
+bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
+                    const struct bh_reason *reason)
+{
+    struct phrase p = { out, how, reason };
+
+    BH_ASSERT((unsigned)reason->code < BH_REASONS);
+    BH_ASSERT(sayings[reason->code].sentence);
+    sayings[reason->code].sentence(&p);
+}
+
+void
+bh_explain_next(struct bh_buf *out, const struct bh_explain *how,
+                const struct bh_reason *reason)
+{
+    struct phrase p = { out, how, reason };
+
+    BH_ASSERT((unsigned)reason->code < BH_REASONS);
+    BH_ASSERT(sayings[reason->code].next);
+    sayings[reason->code].next(&p);
+}

@@ -1,0 +1,28 @@
+#ifndef BH_POLICY_EXPLAIN_H
+#define BH_POLICY_EXPLAIN_H
+
+#include "base/buf.h"
+#include "engine/reason.h"
+#include "policy/directory.h"
+
+/* A reason in words, for the person who asks.
+ *
+ * `sentence` says what holds the job back, with the numbers; `next` what can be done
+ * or when it changes.  What belongs to tenants that `sees` (a tenant the reader may
+ * view; 0 sees all) does not contain is not named: another tenant's job is "a job of
+ * another tenant".  `now_ns` turns frees_at into a span. */
+struct bh_explain {
+    const struct bh_directory *dir;
+    const uint32_t *visible;     /* tenants whose jobs may be named; all when `all` */
+    uint32_t visible_count;
+    bool all;
+    bh_tenant_id holder_tenant;  /* tenant of reason->job, 0 unknown */
+    uint64_t now_ns;
+};
+
+void bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
+                         const struct bh_reason *reason);
+void bh_explain_next(struct bh_buf *out, const struct bh_explain *how,
+                     const struct bh_reason *reason);
+
+#endif

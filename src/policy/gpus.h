@@ -1,0 +1,15 @@
+#ifndef BH_POLICY_GPUS_H
+#define BH_POLICY_GPUS_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* Append parts as people read them, exactly: "1.5 GPUs", "3/7 GPU", "2 GPUs".  A
+ * decimal where one is exact, else a fraction in lowest terms. */
+void bh_gpus_put(struct bh_buf *out, uint64_t parts);
+
+/* The same without the word: what a site file takes. */
+void bh_gpus_put_amount(struct bh_buf *out, uint64_t parts);
+
+#endif

@@ -1,0 +1,78 @@
+#include "policy/operations.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+const char *const bh_method_names[BH_METHODS] = {
+    [BH_GET] = "GET", [BH_POST] = "POST", [BH_PUT] = "PUT", [BH_DELETE] = "DELETE",
+};
+
+/* Whether a description of the body is named: compared as text, so that the table may
+ * name descriptions of layers above. */
+#define IS_NONE(request) (sizeof(request) == sizeof "NONE" && (request)[0] == 'N')
+
+static const struct bh_operation_row rows[BH_OPERATIONS] = {
+#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)  \
+    [BH_OP_##op] = { .id = BH_OP_##op, .name = #op, .method = BH_##http_method,              \
+                     .path = route, .verb = permission, .scope = BH_SCOPE_##whose,           \
+                     .kind = BH_OPERATION_##what, .query = params, .summary = text,          \
+                     .has_body = !IS_NONE(#request) },
+#include "tables/operations.tbl"
+#undef BH_OPERATION
+};
+
+const struct bh_operation_row *
+bh_operation_get(enum bh_operation op)
+{
+    BH_ASSERT((unsigned)op < BH_OPERATIONS);
+    return &rows[op];
+}
+
+bool
+bh_words_contain(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+
+    if (length == 0)
+        return false;
+    while (*words) {
+        const char *end = strchr(words, ' ');
+        size_t found = end ? (size_t)(end - words) : strlen(words);
+
+        if (found == length && memcmp(words, word, length) == 0)
+            return true;
+        words += found + (end != NULL);
+    }
+    return false;
+}
+
+bool
+bh_operation_takes(const struct bh_operation_row *op, const char *parameter)
+{
+    return bh_words_contain(op->query, parameter);
+}
+
+bool
+bh_path_matches(const char *pattern, const char *path, struct bh_path_match *ret_match)
+{
+    static const char parameter[] = "{id}";
+    const char *open = strstr(pattern, parameter);
+    size_t before = open ? (size_t)(open - pattern) : 0;
+    const char *id, *rest;
+
+    if (!open) {
+        *ret_match = (struct bh_path_match){ 0 };
+        return strcmp(pattern, path) == 0;
+    }
+    if (strncmp(pattern, path, before) != 0)
+        return false;
+    id = path + before;
+    rest = strchr(id, '/');
+    if (!rest)
+        rest = id + strlen(id);
+    if (rest == id || strcmp(rest, open + sizeof parameter - 1) != 0)
+        return false;
+    *ret_match = (struct bh_path_match){ id, (size_t)(rest - id) };
+    return true;
+}

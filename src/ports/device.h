@@ -1,0 +1,82 @@
+#ifndef BH_PORTS_DEVICE_H
+#define BH_PORTS_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/time.h"
+
+/* What can be asked of GPUs.  The one back end is NVML (src/device), on the vendor's
+ * library or on the simulated one; it lives in a child process, because a driver
+ * call may never return. */
+
+struct bh_device_instance {
+    char gpu[48], uuid[48];      /* parent GPU; "MIG-..." */
+    char profile[24];
+    uint32_t start, size;        /* memory units */
+    uint32_t gi, ci;
+    uint32_t memory_mib;
+    uint32_t gi_minor, ci_minor; /* /dev/nvidia-caps/nvidia-cap<minor> */
+};
+
+struct bh_device_gpu {
+    char uuid[48], pci[20], product[64];
+    uint32_t index, minor, memory_mib;
+    bool mig_capable, mig_enabled, lost;
+    uint32_t temperature_c, power_mw, utilisation; /* 255: not known */
+    uint64_t memory_used_mib, ecc_uncorrected;
+};
+
+struct bh_inventory {
+    char driver[40];
+    struct bh_device_gpu *gpus;
+    uint32_t gpu_count;
+    struct bh_device_instance *instances;
+    uint32_t instance_count;
+};
+
+struct bh_device_process {
+    uint32_t pid;                /* as seen by this process */
+    uint32_t gi, ci;             /* 0xffffffff: no MIG instance */
+    uint64_t memory_mib;
+};
+
+struct bh_device_event {
+    char gpu[48];
+    uint32_t xid, gi;            /* gi 0xffffffff: the whole GPU */
+};
+
+/* Failures of all: BH_UNAVAILABLE (no driver), BH_UNCERTAIN (the driver did not
+ * answer in time: scan to learn the truth), BH_IO (driver error, number kept),
+ * BH_NOT_FOUND (GPU or instance gone). */
+struct bh_device_ops {
+    const char *name;            /* "nvml" */
+
+    bh_rc (*scan)(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
+                  struct bh_err *err);
+    /* Make the GPU's MIG mode so.  BH_CONFLICT: in use, or a reset is needed; the
+     * hint says by whom and what to do.  Reads the mode back. */
+    bh_rc (*set_mig)(void *self, const char *gpu, bool enabled, struct bh_err *err);
+    /* One GPU instance at `start` with one full-size compute instance, read back and
+     * compared.  A half-made instance is undone.  BH_FULL: the place is taken. */
+    bh_rc (*carve)(void *self, const char *gpu, const char *profile, uint32_t start,
+                   struct bh_device_instance *ret_instance, struct bh_err *err);
+    /* BH_CONFLICT: processes still use it. */
+    bh_rc (*destroy)(void *self, const char *gpu, uint32_t gi, struct bh_err *err);
+    bh_rc (*processes)(void *self, const char *gpu, struct bh_arena *arena,
+                       struct bh_device_process **ret_processes, uint32_t *ret_count,
+                       struct bh_err *err);
+    /* BH_TIMEOUT: nothing happened within `wait`. */
+    bh_rc (*next_event)(void *self, bh_ns wait, struct bh_device_event *ret_event,
+                        struct bh_err *err);
+    void (*close)(void *self);
+};
+
+struct bh_device {
+    const struct bh_device_ops *ops;
+    void *self;
+};
+
+#endif

@@ -1,0 +1,63 @@
+#ifndef BH_PORTS_HTTP_H
+#define BH_PORTS_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "policy/operations.h"
+
+/* A request as the API sees it, whatever server brought it.  One thread serves one
+ * connection, so a handler may block.  A request lives until its reply was sent, or
+ * its stream closed. */
+
+/* Who is at the other end, as far as the transport proves it. */
+struct bh_transport {
+    bool unix_socket;
+    uint32_t uid, gid;           /* unix socket: SO_PEERCRED */
+    uint32_t gids[64];           /* and supplementary groups, primary one included */
+    uint32_t gid_count;
+    char address[48];            /* HTTPS: "127.0.0.1"; never trusted for anything */
+};
+
+struct bh_request {
+    enum bh_method method;
+    const char *path;            /* decoded, begins with '/', no NUL */
+    const char *body;            /* NUL-terminated; "" when there is none */
+    size_t body_length;
+    const char *content_type, *authorization, *idempotency_key, *accept; /* NULL: absent */
+    const struct bh_transport *transport;
+    struct bh_arena *arena;      /* lives as long as the request */
+    /* The query parameter of that name, or NULL; decoded. */
+    const char *(*query)(const struct bh_request *request, const char *name);
+    /* Calls `sink` for each query parameter. */
+    void (*each_query)(const struct bh_request *request,
+                       void (*sink)(void *self, const char *name, const char *value),
+                       void *self);
+    void *server;                /* the adapter's own */
+};
+
+/* The source of a streamed body: fill `memory` with at most `size` bytes.  Returns
+ * how many, 0 when it is over; blocks until there is something to say (at most a few
+ * seconds: then it sends a comment line, so that a vanished reader is noticed). */
+struct bh_stream {
+    size_t (*read)(void *self, char *memory, size_t size);
+    void (*close)(void *self);
+    void *self;
+};
+
+struct bh_reply {
+    uint32_t status;
+    const char *content_type;
+    const char *header_name, *header_value; /* one extra header, NULL: none */
+    struct bh_buf body;          /* grows up to 64 MiB; released by the server */
+    struct bh_stream stream;     /* used instead of `body` when read is not NULL */
+};
+
+/* The API: answers every request, also wrong ones. */
+typedef void (*bh_http_handler)(void *self, const struct bh_request *request,
+                                struct bh_reply *reply);
+
+#endif

@@ -1,0 +1,170 @@
+#ifndef BH_PORTS_STORE_H
+#define BH_PORTS_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/* The embedded store: the journal (the truth) and the query tables made from it,
+ * changed together in one transaction by the owner thread.
+ *
+ * Writer calls belong to the owner thread, between begin and commit.  Reader calls
+ * are for any thread, see the last commit and never wait for the writer. */
+
+struct bh_digest {
+    uint8_t bytes[32];
+};
+
+/* A job as people look it up.  Texts are never NULL when read; "" means none. */
+struct bh_job_row {
+    uint64_t job, lease;
+    uint32_t tenant_id, principal_id, count, priority, restarts;
+    const char *name, *tenant, *principal, *sku, *kind, *state, *contract;
+    const char *reason;          /* reason code's name while pending, end cause after */
+    const char *node, *pieces, *grade;
+    uint64_t submitted_ns, started_ns, ended_ns, time_limit_ns; /* 0: not yet, none */
+    int32_t exit_status;         /* -1 while it has none */
+    struct bh_digest spec;
+};
+
+/* What changes in a job's row after its submission. */
+struct bh_job_change {
+    uint64_t job, lease;
+    uint32_t restarts;
+    const char *state, *reason;  /* never NULL; "" is none */
+    const char *node, *pieces, *grade; /* NULL keeps what the row has, as do the zeros
+                                    of lease, restarts and started_ns then */
+    uint64_t started_ns, ended_ns;
+    int32_t exit_status;         /* -1 while it has none */
+};
+
+/* Which jobs to list; zero or NULL fields do not filter. */
+struct bh_job_filter {
+    const uint32_t *tenants;     /* only these tenants */
+    uint32_t tenant_count;
+    uint32_t principal_id;
+    bool active_only;            /* not ended */
+    const char *state;
+    uint64_t after;              /* only ids greater than this: the page's cursor */
+    uint32_t limit;              /* at most this many; 0 takes 100 */
+};
+
+enum bh_name_kind {
+    BH_NAME_TENANT,
+    BH_NAME_SKU,
+    BH_NAME_PRINCIPAL,
+    BH_NAME_NODE,
+    BH_NAME_GPU,                 /* the name is the UUID */
+    BH_NAME_KINDS
+};
+
+struct bh_name_row {
+    enum bh_name_kind kind;
+    uint32_t id;
+    const char *name;
+    bool gone;                   /* kept so that old records can be read */
+};
+
+/* An API token: the secret is never stored, only its SHA-256. */
+struct bh_token_row {
+    char id[16];                 /* public part, for people and records */
+    struct bh_digest secret;
+    uint32_t principal_id;
+    const char *scopes;          /* verbs separated by blanks; "" is all its owner may */
+    const char *note;
+    uint64_t created_ns, expires_ns, last_used_ns;
+    bool revoked;
+};
+
+struct bh_checkpoint_row {
+    uint64_t size;               /* records covered */
+    const char *note;            /* the signed note, as tlog-checkpoint has it */
+};
+
+/* A remembered answer to a mutation sent with an idempotency key. */
+struct bh_reply_row {
+    uint32_t principal_id;
+    const char *key;
+    struct bh_digest request;    /* of method, path and body: a reused key is refused */
+    uint32_t status;
+    const char *body;
+    uint64_t at_ns;
+};
+
+/* Called once for each row, in order; false stops the walk. */
+typedef bool (*bh_job_sink)(void *self, const struct bh_job_row *row);
+typedef bool (*bh_record_sink)(void *self, uint64_t seq, const char *leaf, size_t length);
+typedef bool (*bh_hash_sink)(void *self, uint64_t seq, const struct bh_digest *hash);
+typedef bool (*bh_name_sink)(void *self, const struct bh_name_row *row);
+typedef bool (*bh_token_sink)(void *self, const struct bh_token_row *row);
+typedef bool (*bh_checkpoint_sink)(void *self, const struct bh_checkpoint_row *row);
+
+/* Every slot is required.  Failures of all: BH_IO, BH_FULL (disk), BH_UNAVAILABLE
+ * (locked by another process); finds add BH_NOT_FOUND. */
+struct bh_store_ops {
+    const char *name;            /* "sqlite", "memory" */
+
+    /* ---- owner thread ---- */
+    bh_rc (*begin)(void *self, struct bh_err *err);
+    /* Durable when it returns BH_OK.  On any other result nothing was kept. */
+    bh_rc (*commit)(void *self, struct bh_err *err);
+    void (*rollback)(void *self);
+    bh_rc (*put_record)(void *self, uint64_t seq, const char *leaf, size_t length,
+                        struct bh_err *err);
+    /* Idempotent: the same digest is the same text. */
+    bh_rc (*put_text)(void *self, const struct bh_digest *digest, const char *text,
+                      size_t length, struct bh_err *err);
+    bh_rc (*put_job)(void *self, const struct bh_job_row *row, struct bh_err *err);
+    /* BH_NOT_FOUND when the job has no row. */
+    bh_rc (*change_job)(void *self, const struct bh_job_change *change, struct bh_err *err);
+    bh_rc (*put_name)(void *self, const struct bh_name_row *row, struct bh_err *err);
+    bh_rc (*put_token)(void *self, const struct bh_token_row *row, struct bh_err *err);
+    bh_rc (*put_checkpoint)(void *self, const struct bh_checkpoint_row *row,
+                            struct bh_err *err);
+    bh_rc (*put_reply)(void *self, const struct bh_reply_row *row, struct bh_err *err);
+    /* Small named values: "site", "snapshot", "boot", ... */
+    bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
+
+    /* ---- any thread ---- */
+    bh_rc (*get_meta)(void *self, const char *key, struct bh_arena *arena,
+                      const char **ret_value, struct bh_err *err);
+    bh_rc (*get_text)(void *self, const struct bh_digest *digest, struct bh_arena *arena,
+                      const char **ret_text, struct bh_err *err);
+    bh_rc (*get_job)(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
+                     struct bh_err *err);
+    bh_rc (*list_jobs)(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
+                       void *sink_self, struct bh_err *err);
+    /* How many jobs the filter would list without its limit, counting to at most
+     * 100,000. */
+    bh_rc (*count_jobs)(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
+                        struct bh_err *err);
+    /* Records first .. last inclusive, ascending. */
+    bh_rc (*list_records)(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
+                          void *sink_self, struct bh_err *err);
+    /* The Merkle leaf hashes kept beside those records, made when they were put. */
+    bh_rc (*list_hashes)(void *self, uint64_t first, uint64_t last, bh_hash_sink sink,
+                         void *sink_self, struct bh_err *err);
+    /* Number of the newest record; records are numbered from 0, so BH_NOT_FOUND
+     * when there is none. */
+    bh_rc (*last_record)(void *self, uint64_t *ret_seq, struct bh_err *err);
+    bh_rc (*list_names)(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
+    bh_rc (*list_tokens)(void *self, bh_token_sink sink, void *sink_self,
+                         struct bh_err *err);
+    /* Checkpoints covering at least `min_size` records, ascending by size. */
+    bh_rc (*list_checkpoints)(void *self, uint64_t min_size, bh_checkpoint_sink sink,
+                              void *sink_self, struct bh_err *err);
+    bh_rc (*get_reply)(void *self, uint32_t principal_id, const char *key,
+                       struct bh_arena *arena, struct bh_reply_row *ret_row,
+                       struct bh_err *err);
+    void (*close)(void *self);
+};
+
+struct bh_store {
+    const struct bh_store_ops *ops;
+    void *self;
+};
+
+#endif

@@ -1,0 +1,481 @@
+#include "runtime/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/time.h"
+#include "runtime/device_filter.h"
+
+enum { PATH_SIZE = 512, MEMBERS_MAX = 4096 };
+#define PATIENCE (2 * BH_NS_PER_S)
+#define GLANCE (200 * UINT64_C(1000))
+
+/* The hierarchies used of version 1; on version 2 the one tree has index 0. */
+enum hierarchy { MEMORY, CPU, CPUACCT, PIDS, FREEZER, DEVICES, HIERARCHIES };
+static const char *const hierarchy_names[HIERARCHIES] = { "memory", "cpu", "cpuacct",
+                                                          "pids", "freezer", "devices" };
+
+static uint32_t
+hierarchy_count(const struct bh_cgroup_host *host)
+{
+    return host->unified ? 1 : HIERARCHIES;
+}
+
+/* `file` "" names the folder itself. */
+static void
+path_of(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
+        const char *file, char ret_path[PATH_SIZE])
+{
+    snprintf(ret_path, PATH_SIZE, "%s%s%s%s%s%s", host->mount, host->unified ? "" : "/",
+             host->unified ? "" : hierarchy_names[hierarchy], path, *file ? "/" : "", file);
+}
+
+static bh_rc
+write_file(const char *path, const char *text, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        return bh_err_errno(err, "write %s to %s", text, path);
+    return BH_OK;
+}
+
+/* The text of a small file, or false. */
+static bool
+read_file(const char *path, char *ret_text, size_t size)
+{
+    BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, ret_text, size - 1);
+
+    if (n < 0)
+        return false;
+    ret_text[n] = '\0';
+    return true;
+}
+
+static bool
+read_number(const char *path, uint64_t *ret_value)
+{
+    char text[64];
+
+    if (!read_file(path, text, sizeof text))
+        return false;
+    *ret_value = strtoull(text, NULL, 10);
+    return true;
+}
+
+/* The number behind `key` in lines of "key number". */
+static bool
+read_keyed(const char *path, const char *key, uint64_t *ret_value)
+{
+    char text[4096];
+    size_t length = strlen(key);
+
+    if (!read_file(path, text, sizeof text))
+        return false;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) == 0 && line[length] == ' ') {
+            *ret_value = strtoull(line + length + 1, NULL, 10);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the machine ---- */
+
+bh_rc
+bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_err *err)
+{
+    struct bh_cgroup_host host = { 0 };
+    struct statfs fs;
+    char path[PATH_SIZE];
+
+    if (strlen(mount) >= sizeof host.mount)
+        return bh_err_set(err, BH_INVALID, "path is too long: %.60s", mount);
+    snprintf(host.mount, sizeof host.mount, "%s", mount);
+    if (statfs(mount, &fs) != 0)
+        return bh_err_errno(err, "look at %s", mount);
+    host.unified = fs.f_type == 0x63677270; /* CGROUP2_SUPER_MAGIC */
+    for (uint32_t i = 0; i < hierarchy_count(&host); i++) {
+        path_of(&host, i, "", "cgroup.procs", path);
+        if (access(path, F_OK) != 0)
+            return bh_err_set(err, BH_UNAVAILABLE, "no control group hierarchy at %s", path);
+    }
+    *ret_host = host;
+    return BH_OK;
+}
+
+/* ---- limits ---- */
+
+static bh_rc
+set(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
+    const char *file, const char *value, struct bh_err *err)
+{
+    char name[PATH_SIZE];
+
+    path_of(host, hierarchy, path, file, name);
+    return write_file(name, value, err);
+}
+
+/* Swap would carry a job past its memory limit; some machines cannot account it. */
+static void
+forbid_swap(const struct bh_cgroup_host *host, const char *path, const char *memory)
+{
+    struct bh_err ignored;
+
+    (void)!set(host, MEMORY, path,
+               host->unified ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
+               host->unified ? "0" : memory, &ignored);
+}
+
+static bh_rc
+set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
+           struct bh_err *err)
+{
+    char value[64];
+    bh_rc rc = BH_OK;
+
+    if (sandbox->memory_bytes > 0) {
+        snprintf(value, sizeof value, "%" PRIu64, sandbox->memory_bytes);
+        rc = set(host, MEMORY, sandbox->cgroup,
+                 host->unified ? "memory.max" : "memory.limit_in_bytes", value, err);
+        forbid_swap(host, sandbox->cgroup, value);
+    }
+    if (rc == BH_OK && sandbox->pids > 0) {
+        snprintf(value, sizeof value, "%u", sandbox->pids + 1); /* and the runtime itself */
+        rc = set(host, PIDS, sandbox->cgroup, "pids.max", value, err);
+    }
+    if (rc == BH_OK && sandbox->cpu_milli > 0) {
+        snprintf(value, sizeof value, host->unified ? "%u 100000" : "%u",
+                 sandbox->cpu_milli * 100);
+        rc = set(host, CPU, sandbox->cgroup, host->unified ? "cpu.max" : "cpu.cfs_quota_us",
+                 value, err);
+    }
+    return rc;
+}
+
+/* ---- devices ---- */
+
+static const struct bh_sandbox_device standard_devices[] = {
+    { "/dev/null", 1, 3, true },   { "/dev/zero", 1, 5, true },
+    { "/dev/full", 1, 7, true },   { "/dev/random", 1, 8, true },
+    { "/dev/urandom", 1, 9, true }, { "/dev/tty", 5, 0, true },
+    { "/dev/ptmx", 5, 2, true },   { "/dev/pts", 136, BH_DEVICE_ANY_MINOR, true },
+};
+
+static bh_rc
+allow_device(const struct bh_cgroup_host *host, const char *path,
+             const struct bh_sandbox_device *device, struct bh_err *err)
+{
+    char rule[64], minor[16] = "*";
+
+    if (device->minor != BH_DEVICE_ANY_MINOR)
+        snprintf(minor, sizeof minor, "%u", device->minor);
+    snprintf(rule, sizeof rule, "c %u:%s %s", device->major, minor, device->write ? "rw" : "r");
+    return set(host, DEVICES, path, "devices.allow", rule, err);
+}
+
+static bh_rc
+fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
+              struct bh_err *err)
+{
+    struct bh_sandbox_device all[BH_COUNT(standard_devices) + BH_DEVICE_RULES_MAX];
+    uint32_t count = BH_COUNT(standard_devices);
+    bh_rc rc;
+
+    if (sandbox->device_count > BH_DEVICE_RULES_MAX)
+        return bh_err_set(err, BH_FULL, "more than %d devices", BH_DEVICE_RULES_MAX);
+    memcpy(all, standard_devices, sizeof standard_devices);
+    for (uint32_t i = 0; i < sandbox->device_count; i++)
+        all[count++] = sandbox->devices[i];
+    if (host->unified) {
+        char folder[PATH_SIZE];
+
+        path_of(host, DEVICES, sandbox->cgroup, "", folder);
+        return bh_device_filter_attach(folder, all, count, err);
+    }
+    rc = set(host, DEVICES, sandbox->cgroup, "devices.deny", "a", err);
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++)
+        rc = allow_device(host, sandbox->cgroup, &all[i], err);
+    return rc;
+}
+
+/* ---- making and entering ---- */
+
+/* On version 2 a controller must be handed down by each folder above. */
+static bh_rc
+make_folder(const struct bh_cgroup_host *host, const char *path, bool leaf, struct bh_err *err)
+{
+    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make control group %s", path);
+    if (host->unified && !leaf) {
+        char control[PATH_SIZE + 32];
+
+        snprintf(control, sizeof control, "%s/cgroup.subtree_control", path);
+        return write_file(control, "+memory +cpu +pids", err);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+make_folders(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
+             struct bh_err *err)
+{
+    char folder[PATH_SIZE];
+    size_t at = strlen(host->mount) + (host->unified ? 0 : 1 + strlen(hierarchy_names[hierarchy]));
+    bh_rc rc = BH_OK;
+
+    path_of(host, hierarchy, path, "", folder);
+    if (!host->unified && mkdir(folder, 0755) == 0)
+        return BH_OK;
+    for (char *slash = folder + at; rc == BH_OK; slash++) {
+        if (*slash && *slash != '/')
+            continue;
+        char kept = *slash;
+
+        *slash = '\0';
+        rc = make_folder(host, folder, !kept, err);
+        *slash = kept;
+        if (!kept)
+            break;
+    }
+    return rc;
+}
+
+bh_rc
+bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
+               struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
+        rc = make_folders(host, i, sandbox->cgroup, err);
+    if (rc == BH_OK)
+        rc = set_limits(host, sandbox, err);
+    if (rc == BH_OK)
+        rc = fence_devices(host, sandbox, err);
+    return rc;
+}
+
+bh_rc
+bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
+        rc = set(host, i, path, "cgroup.procs", "0", err);
+    return rc;
+}
+
+/* ---- processes ---- */
+
+bh_rc
+bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path, pid_t *ret_pids,
+                    uint32_t max, uint32_t *ret_count, struct bh_err *err)
+{
+    char name[PATH_SIZE], line[32];
+    FILE *file;
+
+    *ret_count = 0;
+    path_of(host, MEMORY, path, "cgroup.procs", name);
+    file = fopen(name, "re");
+    if (!file && errno == ENOENT)
+        return BH_OK;
+    if (!file)
+        return bh_err_errno(err, "open %s", name);
+    while (*ret_count < max && fgets(line, sizeof line, file))
+        ret_pids[(*ret_count)++] = (pid_t)strtol(line, NULL, 10);
+    fclose(file);
+    return BH_OK;
+}
+
+/* ---- freezing ---- */
+
+bh_rc
+bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path, bool *ret_frozen,
+                 struct bh_err *err)
+{
+    char name[PATH_SIZE], text[32];
+    uint64_t flag = 0;
+
+    path_of(host, FREEZER, path, host->unified ? "cgroup.events" : "freezer.state", name);
+    if (host->unified ? !read_keyed(name, "frozen", &flag) : !read_file(name, text, sizeof text))
+        return bh_err_errno(err, "read %s", name);
+    *ret_frozen = host->unified ? flag == 1 : strcmp(text, "FROZEN\n") == 0;
+    return BH_OK;
+}
+
+bh_rc
+bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool frozen,
+                 struct bh_err *err)
+{
+    const char *words[2][2] = { { "THAWED", "FROZEN" }, { "0", "1" } };
+    bh_ns deadline = bh_time_monotonic() + PATIENCE;
+    bool now = !frozen;
+    bh_rc rc = set(host, FREEZER, path, host->unified ? "cgroup.freeze" : "freezer.state",
+                   words[host->unified][frozen], err);
+
+    while (rc == BH_OK && now != frozen) {
+        rc = bh_cgroup_frozen(host, path, &now, err);
+        if (rc == BH_OK && now != frozen && bh_time_monotonic() > deadline)
+            rc = bh_err_set(err, BH_TIMEOUT, "%s does not %s", path, frozen ? "freeze" : "thaw");
+        if (rc == BH_OK && now != frozen)
+            bh_time_sleep(GLANCE);
+    }
+    return rc;
+}
+
+/* ---- the end ---- */
+
+/* Signal one process and wait for its end, by a handle that cannot mean another. */
+static void
+kill_one(pid_t pid, bh_ns deadline)
+{
+    BH_AUTO(bh_fd_close) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    bh_ns now = bh_time_monotonic();
+
+    if (fd < 0)
+        return;
+    syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+    if (now < deadline)
+        poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1,
+             (int)((deadline - now) / BH_NS_PER_MS) + 1);
+}
+
+/* SIGKILL to all before any is waited for: one may be the parent that forks. */
+static bh_rc
+kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadline, struct bh_err *err)
+{
+    pid_t pids[MEMBERS_MAX];
+    uint32_t count = 0;
+    bh_rc rc;
+
+    for (;;) {
+        rc = bh_cgroup_processes(host, path, pids, MEMBERS_MAX, &count, err);
+        if (rc != BH_OK || count == 0)
+            return rc;
+        if (bh_time_monotonic() > deadline)
+            return bh_err_set(err, BH_TIMEOUT, "%u processes of %s do not end", count, path);
+        for (uint32_t i = 0; i < count; i++)
+            kill(pids[i], SIGKILL);
+        (void)!bh_cgroup_freeze(host, path, false, err); /* a frozen one does not die */
+        for (uint32_t i = 0; i < count; i++)
+            kill_one(pids[i], deadline);
+    }
+}
+
+/* A group is busy for a moment after its last process has gone. */
+static bh_rc
+remove_folder(const char *folder, bh_ns deadline, struct bh_err *err)
+{
+    while (rmdir(folder) != 0) {
+        if (errno == ENOENT)
+            return BH_OK;
+        if (errno != EBUSY || bh_time_monotonic() > deadline)
+            return bh_err_errno(err, "remove control group %s", folder);
+        bh_time_sleep(GLANCE);
+    }
+    return BH_OK;
+}
+
+bh_rc
+bh_cgroup_destroy(const struct bh_cgroup_host *host, const char *path, struct bh_err *err)
+{
+    bh_ns deadline = bh_time_monotonic() + PATIENCE;
+    char folder[PATH_SIZE];
+    bh_rc rc = kill_all(host, path, deadline, err);
+
+    for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++) {
+        path_of(host, i, path, "", folder);
+        rc = remove_folder(folder, deadline, err);
+    }
+    return rc;
+}
+
+/* ---- accounting ---- */
+
+static bool
+usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_cgroup_usage *usage)
+{
+    char name[PATH_SIZE];
+    uint64_t kills = 0;
+    bool found;
+
+    path_of(host, CPUACCT, path, "cpuacct.usage", name);
+    found = read_number(name, &usage->cpu_ns);
+    path_of(host, MEMORY, path, "memory.usage_in_bytes", name);
+    found = read_number(name, &usage->bytes) && found;
+    path_of(host, MEMORY, path, "memory.max_usage_in_bytes", name);
+    found = read_number(name, &usage->peak_bytes) && found;
+    path_of(host, MEMORY, path, "memory.oom_control", name);
+    usage->oom = read_keyed(name, "oom_kill", &kills) && kills > 0;
+    return found;
+}
+
+static bool
+usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_cgroup_usage *usage)
+{
+    char name[PATH_SIZE];
+    uint64_t kills = 0, cpu_us = 0;
+    bool found;
+
+    path_of(host, CPU, path, "cpu.stat", name);
+    found = read_keyed(name, "usage_usec", &cpu_us);
+    usage->cpu_ns = cpu_us * 1000;
+    path_of(host, MEMORY, path, "memory.current", name);
+    found = read_number(name, &usage->bytes) && found;
+    path_of(host, MEMORY, path, "memory.peak", name); /* since Linux 5.19 */
+    if (!read_number(name, &usage->peak_bytes))
+        usage->peak_bytes = usage->bytes;
+    path_of(host, MEMORY, path, "memory.events", name);
+    usage->oom = read_keyed(name, "oom_kill", &kills) && kills > 0;
+    return found;
+}
+
+bh_rc
+bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
+                struct bh_cgroup_usage *ret_usage, struct bh_err *err)
+{
+    struct bh_cgroup_usage usage = { 0 };
+
+    if (!(host->unified ? usage_of_v2 : usage_of_v1)(host, path, &usage))
+        return bh_err_set(err, BH_NOT_FOUND, "no accounting in control group %s", path);
+    *ret_usage = usage;
+    return BH_OK;
+}
+
+bh_rc
+bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent, char (*ret_names)[64],
+               uint32_t max, uint32_t *ret_count, struct bh_err *err)
+{
+    char folder[PATH_SIZE];
+    DIR *dir;
+
+    *ret_count = 0;
+    path_of(host, MEMORY, parent, "", folder);
+    dir = opendir(folder);
+    if (!dir && errno == ENOENT)
+        return BH_OK;
+    if (!dir)
+        return bh_err_errno(err, "open %s", folder);
+    for (const struct dirent *entry; *ret_count < max && (entry = readdir(dir));) {
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && strlen(entry->d_name) < 64)
+            snprintf(ret_names[(*ret_count)++], 64, "%s", entry->d_name);
+    }
+    closedir(dir);
+    return BH_OK;
+}

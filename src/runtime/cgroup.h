@@ -1,0 +1,68 @@
+#ifndef BH_RUNTIME_CGROUP_H
+#define BH_RUNTIME_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "ports/runtime.h"
+
+/* A sandbox's control groups: limits, devices, processes, freezing, accounting.
+ *
+ * They are ours and not the runtime's, so that they are the same on version 1, hybrid
+ * and version 2 machines, and so that usage can be read after the last process has
+ * gone and before they are removed.  The keeper enters them and starts the runtime
+ * inside.  A hybrid machine is used as version 1. */
+
+struct bh_cgroup_host {
+    char mount[200];  /* "/sys/fs/cgroup" */
+    bool unified;     /* version 2 */
+};
+
+/* What this machine has.  BH_UNAVAILABLE names the controller that is missing. */
+BH_MUST_USE bh_rc bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host,
+                                  struct bh_err *err);
+
+/* Make the sandbox's groups with its limits and devices; missing parents too.  Groups
+ * that exist are set again.  Devices beyond null, zero, full, random, urandom, tty and
+ * pts that are not lent cannot be opened (EPERM). */
+BH_MUST_USE bh_rc bh_cgroup_make(const struct bh_cgroup_host *host,
+                                 const struct bh_sandbox *sandbox, struct bh_err *err);
+
+/* Move the calling process into the groups at `path`. */
+BH_MUST_USE bh_rc bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path,
+                                  struct bh_err *err);
+
+/* Processes in the groups, the runtime's own among them; at most `max`.  None, and
+ * BH_OK, when the groups do not exist. */
+BH_MUST_USE bh_rc bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
+                                      pid_t *ret_pids, uint32_t max, uint32_t *ret_count,
+                                      struct bh_err *err);
+
+/* Freeze or thaw; waits until it is so.  BH_TIMEOUT after two seconds (a process sits
+ * in the kernel), BH_NOT_FOUND without groups. */
+BH_MUST_USE bh_rc bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path,
+                                   bool frozen, struct bh_err *err);
+BH_MUST_USE bh_rc bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path,
+                                   bool *ret_frozen, struct bh_err *err);
+
+/* Kill everything inside, wait for it to go, and remove the groups.  BH_OK when there
+ * were none; BH_TIMEOUT when a process does not go. */
+BH_MUST_USE bh_rc bh_cgroup_destroy(const struct bh_cgroup_host *host, const char *path,
+                                    struct bh_err *err);
+
+struct bh_cgroup_usage {
+    uint64_t cpu_ns, bytes, peak_bytes;
+    bool oom; /* the kernel's OOM killer struck inside */
+};
+BH_MUST_USE bh_rc bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
+                                  struct bh_cgroup_usage *ret_usage, struct bh_err *err);
+
+/* Names of the groups below `parent` ("/bulkhead"), without order; `ret_names` holds
+ * `max` of 64 bytes. */
+BH_MUST_USE bh_rc bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent,
+                                 char (*ret_names)[64], uint32_t max, uint32_t *ret_count,
+                                 struct bh_err *err);
+
+#endif

@@ -1,0 +1,350 @@
+#include "runtime/crun.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "runtime/oci.h"
+#include "runtime/seccomp.h"
+
+enum { PATH_SIZE = 512, CONFIG_MAX = 4 << 20, FILES_WANTED = 65536, MEMBERS_MAX = 4096,
+       OOM_SCORE = 500 };
+
+struct crun {
+    char program[PATH_SIZE], state[PATH_SIZE], parent[100];
+    char log[PATH_SIZE], bundle[PATH_SIZE], id[64]; /* of the last command */
+    char own_pid_namespace[64];
+    struct bh_cgroup_host cgroups;
+    struct bh_buf oci, bpf;
+    struct bh_oci_host host;
+};
+
+/* ---- the program ---- */
+
+static void
+take_line(int fd, char *text, size_t size)
+{
+    ssize_t n = read(fd, text, size - 1);
+
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+}
+
+/* "crun version 1.8.1" */
+bh_rc
+bh_crun_version(const char *program, char *ret_text, size_t size, struct bh_err *err)
+{
+    char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "--version", NULL };
+    char line[80], version[40];
+    posix_spawn_file_actions_t actions;
+    int pipes[2], status = 0, failed;
+    pid_t pid;
+
+    if (pipe2(pipes, O_CLOEXEC) != 0)
+        return bh_err_errno(err, "pipe");
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
+    failed = posix_spawnp(&pid, program, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipes[1]);
+    if (!failed) {
+        take_line(pipes[0], line, sizeof line);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close(pipes[0]);
+    if (failed || status != 0 || sscanf(line, "crun version %39s", version) != 1) {
+        bh_err_set(err, BH_UNAVAILABLE, "%s does not run", program);
+        return bh_err_hint(err, "install crun, or set runtime in node.conf");
+    }
+    snprintf(ret_text, size, "crun %s", version);
+    return BH_OK;
+}
+
+/* ---- preparing ---- */
+
+static bh_rc
+make_device(const struct bh_sandbox *sandbox, uint32_t index, struct bh_err *err)
+{
+    const struct bh_sandbox_device *device = &sandbox->devices[index];
+    char path[PATH_SIZE];
+
+    snprintf(path, sizeof path, "%s/dev/%u", sandbox->bundle, index);
+    unlink(path);
+    if (mknod(path, S_IFCHR, makedev(device->major, device->minor)) != 0
+        || chmod(path, device->write ? 0666 : 0444) != 0)
+        return bh_err_errno(err, "make device node %s", path);
+    return BH_OK;
+}
+
+static bh_rc
+write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh_err *err)
+{
+    char path[PATH_SIZE];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    struct bh_buf out;
+    bh_rc rc;
+
+    snprintf(path, sizeof path, "%s/config.json", sandbox->bundle);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return bh_err_errno(err, "create %s", path);
+    bh_buf_init(&out, CONFIG_MAX);
+    bh_oci_put(&out, sandbox, &crun->host);
+    rc = out.overflow ? bh_err_set(err, BH_FULL, "the job's config.json is too long")
+                      : bh_fd_write_all(fd, out.bytes, out.length, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+static bh_rc
+crun_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
+{
+    struct crun *crun = self;
+    char path[PATH_SIZE];
+    bh_rc rc = BH_OK;
+
+    snprintf(path, sizeof path, "%s/dev", sandbox->bundle);
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make folder %s", path);
+    for (uint32_t i = 0; i < sandbox->device_count && rc == BH_OK; i++)
+        rc = make_device(sandbox, i, err);
+    if (rc == BH_OK)
+        rc = write_config(crun, sandbox, err);
+    if (rc == BH_OK)
+        rc = bh_cgroup_make(&crun->cgroups, sandbox, err);
+    return rc;
+}
+
+static bh_rc
+crun_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[16],
+             struct bh_err *err)
+{
+    struct crun *crun = self;
+    const char *words[] = { crun->program, "--root", crun->state, "--cgroup-manager=disabled",
+                            "--log-format=json", crun->log, "run", "--bundle", crun->bundle,
+                            crun->id, NULL };
+
+    if (snprintf(crun->log, sizeof crun->log, "--log=%s/runtime.log", sandbox->bundle)
+        >= (int)sizeof crun->log)
+        return bh_err_set(err, BH_INVALID, "path is too long: %.60s", sandbox->bundle);
+    snprintf(crun->bundle, sizeof crun->bundle, "%s", sandbox->bundle);
+    snprintf(crun->id, sizeof crun->id, "%s", sandbox->id);
+    memcpy(ret_argv, words, sizeof words);
+    return BH_OK;
+}
+
+/* ---- running ---- */
+
+static void
+group_of(const struct crun *crun, const char *id, char *ret_path, size_t size)
+{
+    snprintf(ret_path, size, "%s/%s", crun->parent, id);
+}
+
+/* crun itself waits in the job's groups, but in our own process namespace. */
+static bool
+is_inside(const struct crun *crun, pid_t pid)
+{
+    char path[64], name[64];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
+    n = readlink(path, name, sizeof name - 1);
+    if (n < 0)
+        return false;
+    name[n] = '\0';
+    return strcmp(name, crun->own_pid_namespace) != 0;
+}
+
+static bh_rc
+crun_processes(void *self, const char *id, pid_t *ret_pids, uint32_t max, uint32_t *ret_count,
+               struct bh_err *err)
+{
+    struct crun *crun = self;
+    char path[200];
+    uint32_t all = 0, kept = 0;
+    bh_rc rc;
+
+    group_of(crun, id, path, sizeof path);
+    rc = bh_cgroup_processes(&crun->cgroups, path, ret_pids, max, &all, err);
+    for (uint32_t i = 0; i < all && rc == BH_OK; i++) {
+        if (is_inside(crun, ret_pids[i]))
+            ret_pids[kept++] = ret_pids[i];
+    }
+    *ret_count = kept;
+    return rc;
+}
+
+static bh_rc
+crun_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
+{
+    struct crun *crun = self;
+    char path[200];
+
+    group_of(crun, id, path, sizeof path);
+    return bh_cgroup_freeze(&crun->cgroups, path, frozen, err);
+}
+
+/* The list may be stale when the signal is sent; the worst is a signal to a process
+ * that took the number within the same microseconds, which every supervisor on cgroup
+ * version 1 lives with. */
+static bh_rc
+crun_signal(void *self, const char *id, int number, struct bh_err *err)
+{
+    pid_t pids[MEMBERS_MAX];
+    uint32_t count = 0;
+    bh_rc rc = crun_processes(self, id, pids, MEMBERS_MAX, &count, err);
+
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++)
+        kill(pids[i], number);
+    return rc;
+}
+
+/* crun's folder for a container: a flat one. */
+static void
+forget_state(const struct crun *crun, const char *id)
+{
+    static const char *const files[] = { "status", "config.json", "exec.fifo", "seccomp.bpf" };
+    char path[PATH_SIZE + 100];
+
+    for (size_t i = 0; i < BH_COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s/%s/%s", crun->state, id, files[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/%s", crun->state, id);
+    rmdir(path);
+}
+
+static bh_rc
+crun_destroy(void *self, const char *id, struct bh_err *err)
+{
+    struct crun *crun = self;
+    char path[200];
+    bh_rc rc;
+
+    group_of(crun, id, path, sizeof path);
+    rc = bh_cgroup_destroy(&crun->cgroups, path, err);
+    if (rc == BH_OK)
+        forget_state(crun, id);
+    return rc;
+}
+
+static bh_rc
+crun_usage(void *self, const char *id, uint64_t *ret_cpu_ns, uint64_t *ret_bytes,
+           uint64_t *ret_peak_bytes, bool *ret_oom, struct bh_err *err)
+{
+    struct crun *crun = self;
+    struct bh_cgroup_usage usage;
+    char path[200];
+    bh_rc rc;
+
+    group_of(crun, id, path, sizeof path);
+    rc = bh_cgroup_usage(&crun->cgroups, path, &usage, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_cpu_ns = usage.cpu_ns;
+    *ret_bytes = usage.bytes;
+    *ret_peak_bytes = usage.peak_bytes;
+    *ret_oom = usage.oom;
+    return BH_OK;
+}
+
+static void
+crun_close(void *self)
+{
+    struct crun *crun = self;
+
+    bh_buf_fini(&crun->oci);
+    bh_buf_fini(&crun->bpf);
+    free(crun);
+}
+
+static const struct bh_runtime_ops crun_ops = {
+    .name = "crun",
+    .prepare = crun_prepare,
+    .command = crun_command,
+    .processes = crun_processes,
+    .freeze = crun_freeze,
+    .signal = crun_signal,
+    .destroy = crun_destroy,
+    .usage = crun_usage,
+    .close = crun_close,
+};
+
+/* ---- opening ---- */
+
+static uint64_t
+files_max(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max > FILES_WANTED)
+        return FILES_WANTED;
+    return limit.rlim_max;
+}
+
+/* Jobs go before the system's own programs when memory runs out, and never below this
+ * process's own score, which not every root may undercut. */
+static uint32_t
+oom_score(void)
+{
+    struct bh_buf text;
+    struct bh_err ignored;
+    char bytes[16];
+    int own = 0;
+
+    bh_buf_init_fixed(&text, bytes, sizeof bytes);
+    if (bh_file_read("/proc/self/oom_score_adj", sizeof bytes - 1, &text, &ignored) == BH_OK)
+        own = (int)strtol(bh_buf_text(&text), NULL, 10);
+    return own > OOM_SCORE ? (uint32_t)own : OOM_SCORE;
+}
+
+static void
+describe_host(struct crun *crun)
+{
+    bh_buf_init(&crun->oci, 64 << 10);
+    bh_buf_init(&crun->bpf, 64 << 10);
+    bh_seccomp_put_oci(&crun->oci);
+    bh_seccomp_put_base64(&crun->bpf);
+    crun->host = (struct bh_oci_host){ bh_buf_text(&crun->oci), bh_buf_text(&crun->bpf),
+                                       files_max(), oom_score() };
+}
+
+bh_rc
+bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runtime,
+             struct bh_err *err)
+{
+    struct bh_cgroup_host cgroups;
+    struct crun *crun;
+    bh_rc rc = bh_cgroup_probe(options->cgroup_mount, &cgroups, err);
+    ssize_t n;
+
+    if (rc == BH_OK)
+        rc = bh_dir_make(options->state, 0700, err);
+    if (rc != BH_OK)
+        return rc;
+    crun = calloc(1, sizeof *crun);
+    if (!crun)
+        return bh_err_set(err, BH_FULL, "out of memory");
+    crun->cgroups = cgroups;
+    snprintf(crun->program, sizeof crun->program, "%s", options->program);
+    snprintf(crun->state, sizeof crun->state, "%s", options->state);
+    snprintf(crun->parent, sizeof crun->parent, "%s", options->cgroup_parent);
+    n = readlink("/proc/self/ns/pid", crun->own_pid_namespace,
+                 sizeof crun->own_pid_namespace - 1);
+    crun->own_pid_namespace[n > 0 ? n : 0] = '\0';
+    describe_host(crun);
+    *ret_runtime = (struct bh_runtime){ &crun_ops, crun };
+    return BH_OK;
+}

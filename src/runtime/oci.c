@@ -1,0 +1,214 @@
+#include "runtime/oci.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+
+static void
+put_texts(struct bh_json_writer *w, const char *key, const struct bh_texts *texts)
+{
+    bh_json_open(w, key, '[');
+    for (uint32_t i = 0; i < texts->count; i++)
+        bh_json_str(w, NULL, texts->items[i]);
+    bh_json_close(w, ']');
+}
+
+static void
+put_list(struct bh_json_writer *w, const char *key, const char *const *texts)
+{
+    bh_json_open(w, key, '[');
+    for (; *texts; texts++)
+        bh_json_str(w, NULL, *texts);
+    bh_json_close(w, ']');
+}
+
+static void
+put_rlimit(struct bh_json_writer *w, const char *type, uint64_t value)
+{
+    bh_json_open(w, NULL, '{');
+    bh_json_str(w, "type", type);
+    bh_json_u64(w, "soft", value);
+    bh_json_u64(w, "hard", value);
+    bh_json_close(w, '}');
+}
+
+static void
+put_capabilities(struct bh_json_writer *w)
+{
+    static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted",
+                                        "ambient" };
+    static const char *const none[] = { NULL };
+
+    bh_json_open(w, "capabilities", '{');
+    for (size_t i = 0; i < BH_COUNT(sets); i++)
+        put_list(w, sets[i], none);
+    bh_json_close(w, '}');
+}
+
+static void
+put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
+            const struct bh_oci_host *host)
+{
+    bh_json_open(w, "process", '{');
+    bh_json_bool(w, "terminal", false);
+    bh_json_open(w, "user", '{');
+    bh_json_u64(w, "uid", BH_OCI_JOB_UID);
+    bh_json_u64(w, "gid", BH_OCI_JOB_GID);
+    bh_json_close(w, '}');
+    put_texts(w, "args", &sandbox->args);
+    put_texts(w, "env", &sandbox->env);
+    bh_json_str(w, "cwd", sandbox->cwd);
+    put_capabilities(w);
+    bh_json_open(w, "rlimits", '[');
+    put_rlimit(w, "RLIMIT_CORE", 0);
+    put_rlimit(w, "RLIMIT_NOFILE", host->files_max);
+    bh_json_close(w, ']');
+    bh_json_bool(w, "noNewPrivileges", true);
+    bh_json_u64(w, "oomScoreAdj", host->oom_score);
+    bh_json_close(w, '}');
+}
+
+/* ---- mounts ---- */
+
+struct mount_row {
+    const char *target, *type, *source;
+    const char *options[8];
+};
+
+static void
+put_mount(struct bh_json_writer *w, const struct mount_row *row, const char *extra)
+{
+    bh_json_open(w, NULL, '{');
+    bh_json_str(w, "destination", row->target);
+    bh_json_str(w, "type", row->type);
+    bh_json_str(w, "source", row->source);
+    bh_json_open(w, "options", '[');
+    for (size_t i = 0; i < BH_COUNT(row->options) && row->options[i]; i++)
+        bh_json_str(w, NULL, row->options[i]);
+    if (extra)
+        bh_json_str(w, NULL, extra);
+    bh_json_close(w, ']');
+    bh_json_close(w, '}');
+}
+
+static void
+put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
+{
+    static const struct mount_row rows[] = {
+        { "/proc", "proc", "proc", { "nosuid", "noexec", "nodev" } },
+        { "/dev", "tmpfs", "tmpfs", { "nosuid", "noexec", "mode=755", "size=65536" } },
+        { "/dev/pts", "devpts", "devpts",
+          { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620" } },
+        { "/sys", "sysfs", "sysfs", { "ro", "nosuid", "noexec", "nodev" } },
+    };
+    static const struct mount_row scratch[] = {
+        { "/dev/shm", "tmpfs", "tmpfs", { "nosuid", "noexec", "nodev", "mode=1777" } },
+        { "/tmp", "tmpfs", "tmpfs", { "nosuid", "nodev", "mode=1777" } },
+    };
+    char size[32];
+
+    snprintf(size, sizeof size, "size=%llu", (unsigned long long)sandbox->tmp_bytes);
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        put_mount(w, &rows[i], NULL);
+    for (size_t i = 0; i < BH_COUNT(scratch); i++)
+        put_mount(w, &scratch[i], size);
+}
+
+static void
+put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
+{
+    char node[4096];
+
+    bh_json_open(w, "mounts", '[');
+    put_own_mounts(w, sandbox);
+    for (uint32_t i = 0; i < sandbox->mount_count; i++) {
+        const struct bh_sandbox_mount *mount = &sandbox->mounts[i];
+
+        put_mount(w,
+                  &(struct mount_row){ mount->target, "bind", mount->source,
+                                       { "rbind", "rprivate", "nosuid", "nodev",
+                                         mount->write ? "rw" : "ro" } },
+                  NULL);
+    }
+    for (uint32_t i = 0; i < sandbox->device_count; i++) {
+        snprintf(node, sizeof node, "%s/dev/%u", sandbox->bundle, i);
+        put_mount(w,
+                  &(struct mount_row){ sandbox->devices[i].path, "bind", node,
+                                       { "bind", "rprivate", "nosuid", "noexec" } },
+                  NULL);
+    }
+    bh_json_close(w, ']');
+}
+
+/* ---- namespaces and what of /proc and /sys is shown ---- */
+
+static void
+put_mapping(struct bh_json_writer *w, const char *key, uid_t base)
+{
+    bh_json_open(w, key, '[');
+    bh_json_open(w, NULL, '{');
+    bh_json_u64(w, "containerID", 0);
+    bh_json_u64(w, "hostID", base);
+    bh_json_u64(w, "size", BH_OCI_ID_RANGE);
+    bh_json_close(w, '}');
+    bh_json_close(w, ']');
+}
+
+static void
+put_namespaces(struct bh_json_writer *w)
+{
+    static const char *const types[] = { "user", "pid", "mount", "ipc", "uts", "cgroup",
+                                         "network" };
+
+    bh_json_open(w, "namespaces", '[');
+    for (size_t i = 0; i < BH_COUNT(types); i++) {
+        bh_json_open(w, NULL, '{');
+        bh_json_str(w, "type", types[i]);
+        bh_json_close(w, '}');
+    }
+    bh_json_close(w, ']');
+}
+
+static void
+put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
+          const struct bh_oci_host *host)
+{
+    static const char *const masked[] = {
+        "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+        "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
+        "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
+        "/sys/fs/cgroup", "/sys/kernel", NULL
+    };
+    static const char *const readonly[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+                                            "/proc/sysrq-trigger", NULL };
+
+    bh_json_open(w, "linux", '{');
+    put_namespaces(w);
+    put_mapping(w, "uidMappings", sandbox->uid_base);
+    put_mapping(w, "gidMappings", sandbox->uid_base);
+    put_list(w, "maskedPaths", masked);
+    put_list(w, "readonlyPaths", readonly);
+    bh_json_raw(w, "seccomp", host->seccomp_oci);
+    bh_json_close(w, '}');
+}
+
+void
+bh_oci_put(struct bh_buf *out, const struct bh_sandbox *sandbox, const struct bh_oci_host *host)
+{
+    struct bh_json_writer w = bh_json_begin(out);
+
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "ociVersion", "1.0.2");
+    put_process(&w, sandbox, host);
+    bh_json_open(&w, "root", '{');
+    bh_json_str(&w, "path", sandbox->rootfs);
+    bh_json_bool(&w, "readonly", true);
+    bh_json_close(&w, '}');
+    bh_json_str(&w, "hostname", sandbox->hostname);
+    put_mounts(&w, sandbox);
+    bh_json_open(&w, "annotations", '{');
+    bh_json_str(&w, "run.oci.seccomp_bpf_data", host->seccomp_bpf);
+    bh_json_close(&w, '}');
+    put_linux(&w, sandbox, host);
+    bh_json_close(&w, '}');
+}

@@ -1,0 +1,275 @@
+#include "runtime/seccomp.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/assert.h"
+#include "base/base64.h"
+#include "base/json.h"
+
+#if defined __x86_64__
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#define NATIVE_OCI "SCMP_ARCH_X86_64"
+#elif defined __aarch64__
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#define NATIVE_OCI "SCMP_ARCH_AARCH64"
+#else
+#error "no system call filter for this machine type yet"
+#endif
+
+enum { X32_BIT = 0x40000000 };
+#define NEW_NAMESPACES                                                                   \
+    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER         \
+     | CLONE_NEWPID | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */)
+
+enum rule { RULE_ALLOW, RULE_REFUSE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULES };
+
+struct call {
+    uint32_t number;
+    enum rule rule;
+    const char *name;
+};
+
+static const struct call calls[] = {
+#define BH_SYSCALL(name, rule) { SYS_##name, RULE_##rule, #name },
+#include "tables/syscalls.tbl"
+#undef BH_SYSCALL
+};
+
+/* ---- the kernel's program ---- */
+
+struct program {
+    struct sock_filter *code;
+    uint32_t count;
+};
+
+static void
+put(struct program *program, struct sock_filter instruction)
+{
+    BH_ASSERT(program->count < BH_SECCOMP_PROGRAM_MAX);
+    program->code[program->count++] = instruction;
+}
+
+static void
+put_load(struct program *program, uint32_t offset)
+{
+    put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
+}
+
+static void
+put_answer(struct program *program, uint32_t action)
+{
+    put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+}
+
+/* Skip `skip` instructions unless what was loaded equals `value`. */
+static void
+put_unless(struct program *program, uint32_t value, uint8_t skip)
+{
+    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip));
+}
+
+static uint32_t
+low_word(uint32_t argument)
+{
+    return (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t));
+}
+
+static void
+put_allow_if(struct program *program, uint32_t value)
+{
+    put_unless(program, value, 1);
+    put_answer(program, SECCOMP_RET_ALLOW);
+}
+
+/* The kernel reads the family and the protocol as int: the low words decide. */
+static void
+put_socket_rule(struct program *program)
+{
+    put_load(program, low_word(0));
+    put_allow_if(program, AF_UNIX);
+    put_allow_if(program, AF_INET);
+    put_allow_if(program, AF_INET6);
+    put_unless(program, AF_NETLINK, 2);
+    put_load(program, low_word(2));
+    put_allow_if(program, 0);
+    put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+}
+
+static void
+put_clone_rule(struct program *program)
+{
+    put_load(program, low_word(0));
+    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1));
+    put_answer(program, SECCOMP_RET_ERRNO | EPERM);
+    put_answer(program, SECCOMP_RET_ALLOW);
+}
+
+static void
+put_personality_rule(struct program *program)
+{
+    put_load(program, low_word(0));
+    put_allow_if(program, 0);
+    put_allow_if(program, UINT32_MAX);
+    put_answer(program, SECCOMP_RET_ERRNO | EPERM);
+}
+
+static void
+put_rule(struct program *program, enum rule rule)
+{
+    static void (*const special[RULES])(struct program *) = {
+        [RULE_SOCKET] = put_socket_rule,
+        [RULE_CLONE] = put_clone_rule,
+        [RULE_PERSONALITY] = put_personality_rule,
+    };
+
+    if (special[rule])
+        special[rule](program);
+    else
+        put_answer(program, rule == RULE_ALLOW ? SECCOMP_RET_ALLOW
+                                               : SECCOMP_RET_ERRNO | (uint32_t)EPERM);
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+    uint32_t x = ((const struct call *)a)->number, y = ((const struct call *)b)->number;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Neighbouring numbers under one rule are one range: low <= number <= high. */
+static void
+put_ranges(struct program *program, const struct call *sorted, size_t count)
+{
+    for (size_t first = 0, last; first < count; first = last + 1) {
+        uint32_t body;
+
+        for (last = first; last + 1 < count && sorted[last + 1].rule == sorted[first].rule
+                           && sorted[last + 1].number == sorted[last].number + 1;)
+            last++;
+        put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
+                                                  sorted[first].number, 0, 0));
+        put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K,
+                                                  sorted[last].number, 0, 0));
+        body = program->count;
+        put_rule(program, sorted[first].rule);
+        BH_ASSERT(program->count - body < UINT8_MAX);
+        program->code[body - 2].jf = (uint8_t)(program->count - body + 1);
+        program->code[body - 1].jt = (uint8_t)(program->count - body);
+    }
+}
+
+uint32_t
+bh_seccomp_program(struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX])
+{
+    struct program program = { ret_program, 0 };
+    struct call sorted[BH_COUNT(calls)];
+
+    for (size_t i = 0; i < BH_COUNT(calls); i++)
+        sorted[i] = calls[i];
+    qsort(sorted, BH_COUNT(calls), sizeof sorted[0], by_number);
+
+    put_load(&program, offsetof(struct seccomp_data, arch));
+    put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
+    put_answer(&program, SECCOMP_RET_KILL_PROCESS);
+    put_load(&program, offsetof(struct seccomp_data, nr));
+    put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
+    put_answer(&program, SECCOMP_RET_KILL_PROCESS);
+    put_ranges(&program, sorted, BH_COUNT(calls));
+    put_answer(&program, SECCOMP_RET_ERRNO | ENOSYS);
+    return program.count;
+}
+
+void
+bh_seccomp_put_base64(struct bh_buf *out)
+{
+    struct sock_filter program[BH_SECCOMP_PROGRAM_MAX];
+    uint32_t count = bh_seccomp_program(program);
+
+    bh_base64_encode(out, program, count * sizeof program[0]);
+}
+
+/* ---- the OCI object ---- */
+
+static void
+put_names(struct bh_json_writer *w, enum rule rule)
+{
+    bh_json_open(w, "names", '[');
+    for (size_t i = 0; i < BH_COUNT(calls); i++) {
+        if (calls[i].rule == rule)
+            bh_json_str(w, NULL, calls[i].name);
+    }
+    bh_json_close(w, ']');
+}
+
+struct condition {
+    uint32_t argument;
+    uint64_t value, mask; /* mask 0: equal */
+};
+
+static void
+put_oci_rule(struct bh_json_writer *w, enum rule rule, const struct condition *conditions,
+             size_t count)
+{
+    bh_json_open(w, NULL, '{');
+    put_names(w, rule);
+    bh_json_str(w, "action", rule == RULE_REFUSE ? "SCMP_ACT_ERRNO" : "SCMP_ACT_ALLOW");
+    if (rule == RULE_REFUSE)
+        bh_json_u64(w, "errnoRet", EPERM);
+    if (count > 0)
+        bh_json_open(w, "args", '[');
+    for (size_t i = 0; i < count; i++) {
+        bool masked = conditions[i].mask != 0;
+
+        bh_json_open(w, NULL, '{');
+        bh_json_u64(w, "index", conditions[i].argument);
+        bh_json_u64(w, "value", masked ? conditions[i].mask : conditions[i].value);
+        if (masked)
+            bh_json_u64(w, "valueTwo", conditions[i].value);
+        bh_json_str(w, "op", masked ? "SCMP_CMP_MASKED_EQ" : "SCMP_CMP_EQ");
+        bh_json_close(w, '}');
+    }
+    if (count > 0)
+        bh_json_close(w, ']');
+    bh_json_close(w, '}');
+}
+
+void
+bh_seccomp_put_oci(struct bh_buf *out)
+{
+    static const struct {
+        enum rule rule;
+        struct condition conditions[2];
+        size_t count;
+    } rows[] = {
+        { RULE_ALLOW, { { 0 } }, 0 },
+        { RULE_REFUSE, { { 0 } }, 0 },
+        { RULE_SOCKET, { { 0, AF_UNIX, 0 } }, 1 },
+        { RULE_SOCKET, { { 0, AF_INET, 0 } }, 1 },
+        { RULE_SOCKET, { { 0, AF_INET6, 0 } }, 1 },
+        { RULE_SOCKET, { { 0, AF_NETLINK, 0 }, { 2, 0, 0 } }, 2 },
+        { RULE_CLONE, { { 0, 0, NEW_NAMESPACES } }, 1 },
+        { RULE_PERSONALITY, { { 0, 0, 0 } }, 1 },
+        { RULE_PERSONALITY, { { 0, UINT32_MAX, 0 } }, 1 },
+    };
+    struct bh_json_writer w = bh_json_begin(out);
+
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "defaultAction", "SCMP_ACT_ERRNO");
+    bh_json_u64(&w, "defaultErrnoRet", ENOSYS);
+    bh_json_open(&w, "architectures", '[');
+    bh_json_str(&w, NULL, NATIVE_OCI);
+    bh_json_close(&w, ']');
+    bh_json_open(&w, "syscalls", '[');
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        put_oci_rule(&w, rows[i].rule, rows[i].conditions, rows[i].count);
+    bh_json_close(&w, ']');
+    bh_json_close(&w, '}');
+}

@@ -1,0 +1,181 @@
+#include "simdrv/contexts.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CHUNK_BYTES 65536
+#define FILE_NAME "/memory"
+
+struct area {
+    uint64_t start, end;
+    bool context; /* readable and shared: a context, and not a look-up of ours */
+    struct sim_mapping file;
+};
+
+static bool
+parse_area(const char *line, struct area *ret_area)
+{
+    char access[8];
+    uint64_t offset;
+    unsigned major, minor;
+
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64, &ret_area->start,
+               &ret_area->end, access, &offset, &major, &minor, &ret_area->file.inode) != 7)
+        return false;
+    ret_area->context = access[0] == 'r' && access[3] == 's';
+    ret_area->file.device = (uint64_t)major << 32 | minor;
+    return true;
+}
+
+/* Call `visit` for each line of a maps file that names a memory file. */
+static void
+each_area(const char *path, void (*visit)(void *self, const struct area *area), void *self)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *text = fd < 0 ? NULL : malloc(CHUNK_BYTES + 1);
+    size_t kept = 0;
+    ssize_t got;
+    struct area area;
+
+    while (text != NULL && (got = read(fd, text + kept, CHUNK_BYTES - kept)) > 0) {
+        char *line = text, *end;
+
+        text[kept + (size_t)got] = '\0';
+        for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            *end = '\0';
+            if (strstr(line, FILE_NAME) != NULL && parse_area(line, &area))
+                visit(self, &area);
+        }
+        kept = strlen(line);
+        if (kept >= CHUNK_BYTES)
+            break;
+        memmove(text, line, kept);
+    }
+    free(text);
+    if (fd >= 0)
+        close(fd);
+}
+
+struct search {
+    uint64_t address;
+    bool found;
+    struct sim_mapping file;
+};
+
+static void
+match_address(void *self, const struct area *area)
+{
+    struct search *search = self;
+
+    if (area->start != search->address)
+        return;
+    search->found = true;
+    search->file = area->file;
+}
+
+bool
+sim_mapping_find(const char *path, struct sim_mapping *ret_mapping)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct search search = { 0 };
+    void *page;
+
+    if (fd < 0)
+        return false;
+    page = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (page == MAP_FAILED)
+        return false;
+    search.address = (uintptr_t)page;
+    each_area("/proc/self/maps", match_address, &search);
+    munmap(page, 1);
+    *ret_mapping = search.file;
+    return search.found;
+}
+
+struct collection {
+    struct sim_context *contexts;
+    size_t count, most;
+    uint32_t pid;
+};
+
+static void
+collect(void *self, const struct area *area)
+{
+    struct collection *all = self;
+
+    if (!area->context)
+        return;
+    for (size_t i = all->count; i-- > 0 && all->contexts[i].pid == all->pid;) {
+        struct sim_context *context = &all->contexts[i];
+
+        if (context->file.device == area->file.device && context->file.inode == area->file.inode) {
+            context->bytes += area->end - area->start;
+            return;
+        }
+    }
+    if (all->count == all->most)
+        return;
+    all->contexts[all->count++] = (struct sim_context){ .file = area->file,
+                                                        .bytes = area->end - area->start,
+                                                        .pid = all->pid };
+}
+
+/* CPU time and start of a process, from the 14th, 15th and 22nd field of its
+ * stat line; the name, the 2nd, may hold blanks and brackets. */
+static void
+read_cpu(struct sim_context *context)
+{
+    char path[64], text[1024];
+    uint64_t user = 0, system = 0, started = 0;
+    uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+    int fd;
+    ssize_t got;
+
+    snprintf(path, sizeof(path), "/proc/%u/stat", context->pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    got = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    const char *fields = strrchr(text, ')');
+    if (fields == NULL ||
+        sscanf(fields + 1,
+               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+               " %*d %*d %*d %*d %*d %*d %" SCNu64,
+               &user, &system, &started) != 3)
+        return;
+    context->cpu_ns = (user + system) * tick_ns;
+    context->started_ns = started * tick_ns;
+}
+
+size_t
+sim_contexts_scan(struct sim_context *contexts, size_t most)
+{
+    struct collection all = { .contexts = contexts, .most = most };
+    DIR *folder = opendir("/proc");
+    const struct dirent *entry;
+    char path[300];
+
+    if (folder == NULL)
+        return 0;
+    while ((entry = readdir(folder)) != NULL) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        all.pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        snprintf(path, sizeof(path), "/proc/%s/maps", entry->d_name);
+        each_area(path, collect, &all);
+    }
+    closedir(folder);
+    for (size_t i = 0; i < all.count; i++)
+        read_cpu(&contexts[i]);
+    return all.count;
+}

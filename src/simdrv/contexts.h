@@ -1,0 +1,33 @@
+/* Which processes use which simulated device memory.
+ *
+ * A process has a context on an instance while it maps the `memory` file of
+ * the instance's view; it uses as many bytes as it mapped.  This is read from
+ * /proc as the caller sees it: nothing is registered, so nothing can be left
+ * behind, and a process that dies gives its memory back by dying. */
+#ifndef BH_SIMDRV_CONTEXTS_H
+#define BH_SIMDRV_CONTEXTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A file as /proc/<pid>/maps names it; stat() answers otherwise on some file
+ * systems. */
+struct sim_mapping {
+    uint64_t device, inode;
+};
+
+struct sim_context {
+    struct sim_mapping file;
+    uint64_t bytes, cpu_ns, started_ns; /* CPU time used; start, by CLOCK_BOOTTIME */
+    uint32_t pid;
+};
+
+/* How the file at `path` shows in maps; false when it cannot be mapped. */
+bool sim_mapping_find(const char *path, struct sim_mapping *ret_mapping);
+
+/* All contexts of this machine, one entry per process and file.  Returns how
+ * many there are, at most `most`. */
+size_t sim_contexts_scan(struct sim_context *contexts, size_t most);
+
+#endif

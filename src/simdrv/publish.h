@@ -1,0 +1,18 @@
+/* What the simulated driver writes out beside its state file: one view folder
+ * per instance, and the text files of the kernel driver under `proc`. */
+#ifndef BH_SIMDRV_PUBLISH_H
+#define BH_SIMDRV_PUBLISH_H
+
+#include <stdbool.h>
+
+#include "simdrv/sim.h"
+
+/* Bring the files below `dir` in line with `state`.  Writes only what differs,
+ * so it may be repeated at any time; called with the state's lock held.
+ * `anew`: also rewrite the files that depend on the topology alone. */
+bool sim_publish(const char *dir, const struct sim_state *state, bool anew);
+
+/* Bytes of device memory of an instance, or of the whole GPU (`gi` NULL). */
+uint64_t sim_memory_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi);
+
+#endif

@@ -1,0 +1,391 @@
+/* bulkhead-simctl: sets up a simulated server and makes its GPUs fail. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "simdrv/control.h"
+#include "simdrv/errors.h"
+#include "simdrv/files.h"
+#include "simdrv/geometry.h"
+#include "simdrv/partition.h"
+#include "simdrv/publish.h"
+#include "simdrv/session.h"
+#include "simdrv/store.h"
+#include "simdrv/topology.h"
+#include "simdrv/usage.h"
+
+#define TEXT_BYTES_MAX 65536
+#define EXIT_USAGE 2
+
+static const char usage_text[] =
+    "usage: bulkhead-simctl [--state DIR] COMMAND\n"
+    "  init [--topology] FILE | \"8x H100-80GB\"   make a new simulated server\n"
+    "  status                        GPUs, instances, rules of the control file\n"
+    "  xid GPU NUMBER [GI [CI]]      report an XID\n"
+    "  ecc GPU COUNT [GI]            report uncorrected memory errors\n"
+    "  lose GPU                      the GPU falls off the bus, until clear or reset\n"
+    "  reset GPU|all [--force]       reset; refused while processes use it\n"
+    "  hang FUNCTION [GPU]           calls of FUNCTION never return\n"
+    "  fail FUNCTION CODE [COUNT]    they answer CODE (\"IN_USE\")\n"
+    "  inject RULE                   any line of the control file\n"
+    "  clear                         forget all rules\n"
+    "DIR is $BULKHEAD_SIM_STATE, or /run/bulkhead-sim.\n";
+
+static const char *dir;
+static bool force;
+
+static int
+fail(const char *what, const char *cause)
+{
+    fprintf(stderr, "bulkhead-simctl: %s: %s\n", what, cause);
+    return 1;
+}
+
+static int
+fail_rc(const char *what, nvmlReturn_t rc)
+{
+    return fail(what, sim_error_text(rc));
+}
+
+static bool
+put_control(const char *text)
+{
+    char path[SIM_PATH_MAX];
+
+    return sim_path(path, "%s/control", dir) && sim_put_file(path, 0600, text, strlen(text));
+}
+
+static char *
+get_control(void)
+{
+    char path[SIM_PATH_MAX];
+    char *text = sim_path(path, "%s/control", dir) ? sim_read_text(path, TEXT_BYTES_MAX) : NULL;
+
+    return text != NULL ? text : strdup("");
+}
+
+/* Append one rule.  `id=` makes a line that was written before a new one. */
+static int
+add_rule(const char *rule)
+{
+    static struct sim_rules rules;
+    char *old = get_control();
+    char *text = NULL;
+    struct timespec now;
+    int rc = 0;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    sim_control_parse(rule, &rules);
+    if (rules.count != 1 || rules.bad_line != 0)
+        rc = fail(rule, "this is no rule of a control file");
+    else if (old == NULL || asprintf(&text, "%s%s%s id=%llx%lx\n", old,
+                                     *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
+                                     (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec) < 0)
+        rc = fail("control file", "out of memory");
+    else if (!put_control(text))
+        rc = fail("cannot write the control file", strerror(errno));
+    free(text);
+    free(old);
+    return rc;
+}
+
+/* Does this line keep the GPU lost or in need of a reset? */
+static bool
+is_level(const char *line, uint32_t gpu)
+{
+    static struct sim_rules rules;
+
+    sim_control_parse(line, &rules);
+    return rules.count == 1 && rules.rule[0].gpu == gpu && rules.rule[0].kind >= SIM_RULE_LOST &&
+           rules.rule[0].kind <= SIM_RULE_REMAP_FAILURE;
+}
+
+/* Drop those lines. */
+static bool
+drop_levels(uint32_t gpu)
+{
+    char *old = get_control(), *rest = NULL;
+    FILE *kept = tmpfile();
+    char text[TEXT_BYTES_MAX];
+    bool written = false;
+
+    if (old != NULL && kept != NULL) {
+        for (char *line = strtok_r(old, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+            if (!is_level(line, gpu))
+                fprintf(kept, "%s\n", line);
+        rewind(kept);
+        text[fread(text, 1, sizeof(text) - 1, kept)] = '\0';
+        written = put_control(text);
+    }
+    if (kept != NULL)
+        fclose(kept);
+    free(old);
+    return written;
+}
+
+static int
+open_driver(void)
+{
+    nvmlReturn_t rc = sim_session_open(0);
+
+    if (rc != NVML_SUCCESS)
+        return fail_rc(dir, rc);
+    sim_session_refresh();
+    return 0;
+}
+
+/* The text of a topology: a file's, or "8x H100-80GB" as its only line. */
+static char *
+topology_text(const char *argument)
+{
+    char *text = NULL;
+
+    if (access(argument, R_OK) == 0)
+        return sim_read_text(argument, TEXT_BYTES_MAX);
+    return asprintf(&text, "node: %s\n", argument) < 0 ? NULL : text;
+}
+
+static int
+run_init(int count, char **words)
+{
+    static struct sim_state state;
+    char path[SIM_PATH_MAX];
+    char *text = topology_text(words[count - 1]);
+    int line = text == NULL ? 1 : sim_topology_parse(text, &state);
+
+    if (line != 0) {
+        fprintf(stderr, "bulkhead-simctl: topology %s: line %d is wrong\n", words[count - 1], line);
+        free(text);
+        return 1;
+    }
+    bool made = sim_make_folders(dir, 0755) && sim_path(path, "%s/topology", dir) &&
+                sim_put_file(path, 0644, text, strlen(text)) && sim_path(path, "%s/proc", dir) &&
+                sim_remove_tree(path);
+    free(text);
+    if (!made)
+        return fail(dir, strerror(errno));
+    nvmlReturn_t rc = sim_store_replace(dir, &state);
+    if (rc != NVML_SUCCESS)
+        return fail_rc(dir, rc);
+    if (open_driver() != 0)
+        return 1;
+    printf("%u simulated GPUs in %s\n", state.system.gpus, dir);
+    return 0;
+}
+
+static void
+print_gpu(const struct sim_gpu *gpu)
+{
+    static const char *const modes[] = { "off", "on" };
+
+    printf("gpu %u  minor %u  %s  mig %s%s%s\n", gpu->index, gpu->minor,
+           sim_model_at(gpu->model)->name, modes[gpu->mig_current],
+           gpu->mig_pending != gpu->mig_current ? " (change pending)" : "", gpu->lost ? "  lost" : "");
+    for (unsigned i = 0; i < SIM_GIS_MAX; i++) {
+        const struct sim_gi *gi = &gpu->gi[i];
+
+        if (gi->birth != 0)
+            printf("  gi %u  %s  at %u:%u  used %llu MiB  view %u-%u\n", gi->id,
+                   sim_gi_profile(gpu, gi)->name, gi->start, gi->size,
+                   (unsigned long long)(sim_used_bytes(gpu, gi) >> 20), gpu->minor, gi->id);
+    }
+}
+
+static int
+run_status(int count, char **words)
+{
+    static struct sim_rules rules;
+    struct sim_gpu gpu;
+    char *text;
+
+    (void)count, (void)words;
+    if (open_driver() != 0)
+        return 1;
+    for (unsigned i = 0; i < sim_session_gpus(); i++)
+        if (sim_session_gpu(i, &gpu) == NVML_SUCCESS)
+            print_gpu(&gpu);
+    text = get_control();
+    sim_control_parse(text == NULL ? "" : text, &rules);
+    free(text);
+    printf("rules %u\n", rules.count);
+    return rules.bad_line == 0 ? 0 : fail("control file", "it has a line that means nothing");
+}
+
+static int
+run_xid(int count, char **words)
+{
+    char rule[256];
+
+    snprintf(rule, sizeof(rule), "gpu=%s xid=%s %s%s %s%s", words[1], words[2],
+             count > 3 ? "gi=" : "", count > 3 ? words[3] : "", count > 4 ? "ci=" : "",
+             count > 4 ? words[4] : "");
+    return add_rule(rule);
+}
+
+static int
+run_ecc(int count, char **words)
+{
+    char rule[256];
+
+    snprintf(rule, sizeof(rule), "gpu=%s ecc-uncorrected=%s %s%s", words[1], words[2],
+             count > 3 ? "gi=" : "", count > 3 ? words[3] : "");
+    return add_rule(rule);
+}
+
+static int
+run_lose(int count, char **words)
+{
+    char rule[128];
+
+    (void)count;
+    snprintf(rule, sizeof(rule), "gpu=%s lost", words[1]);
+    return add_rule(rule);
+}
+
+static int
+run_hang(int count, char **words)
+{
+    char rule[256];
+
+    snprintf(rule, sizeof(rule), "%s %s%s hang", words[1], count > 2 ? "gpu=" : "",
+             count > 2 ? words[2] : "");
+    return add_rule(rule);
+}
+
+static int
+run_fail(int count, char **words)
+{
+    char rule[256];
+
+    snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2], count > 3 ? "count=" : "",
+             count > 3 ? words[3] : "");
+    return add_rule(rule);
+}
+
+static int
+run_inject(int count, char **words)
+{
+    char rule[512] = "";
+    size_t used = 0;
+
+    for (int i = 1; i < count && used < sizeof(rule); i++)
+        used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s ", words[i]);
+    return add_rule(rule);
+}
+
+static int
+run_clear(int count, char **words)
+{
+    (void)count, (void)words;
+    return put_control("") ? 0 : fail("cannot write the control file", strerror(errno));
+}
+
+static int
+reset_gpu(unsigned index)
+{
+    struct sim_state *draft;
+    struct sim_gpu gpu;
+    char name[32];
+    nvmlReturn_t rc = sim_session_gpu(index, &gpu);
+
+    snprintf(name, sizeof(name), "reset gpu %u", index);
+    if (rc != NVML_SUCCESS)
+        return fail_rc(name, rc);
+    if (!force && sim_users_any(&gpu, NULL))
+        return fail_rc(name, NVML_ERROR_IN_USE);
+    if (!drop_levels(index))
+        return fail(name, strerror(errno));
+    rc = sim_change_begin(&draft);
+    if (rc != NVML_SUCCESS)
+        return fail_rc(name, rc);
+    sim_gpu_reset(draft, &draft->gpu[index]);
+    sim_change_end(NVML_SUCCESS);
+    sim_session_refresh();
+    return 0;
+}
+
+static int
+run_reset(int count, char **words)
+{
+    char *end = NULL;
+    unsigned long index = strtoul(words[1], &end, 10);
+    int rc = 0;
+
+    (void)count;
+    if (open_driver() != 0)
+        return 1;
+    if (strcmp(words[1], "all") != 0)
+        return *end != '\0' || end == words[1] ? fail(words[1], "no GPU number") : reset_gpu((unsigned)index);
+    for (unsigned i = 0; i < sim_session_gpus(); i++)
+        rc |= reset_gpu(i);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    int least, most; /* words, with the command's own */
+    int (*run)(int count, char **words);
+} commands[] = {
+    { "init", 2, 2, run_init },     { "status", 1, 1, run_status },  { "xid", 3, 5, run_xid },
+    { "ecc", 3, 4, run_ecc },       { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },
+    { "hang", 2, 3, run_hang },     { "fail", 3, 4, run_fail },      { "inject", 2, 32, run_inject },
+    { "clear", 1, 1, run_clear },
+};
+
+static int
+complain(void)
+{
+    fputs(usage_text, stderr);
+    return EXIT_USAGE;
+}
+
+static int
+run_command(int count, char **words)
+{
+    for (size_t i = 0; count > 0 && i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(words[0], commands[i].name) == 0)
+            return count >= commands[i].least && count <= commands[i].most
+                       ? commands[i].run(count, words)
+                       : complain();
+    return complain();
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "state", required_argument, NULL, 's' }, { "topology", required_argument, NULL, 't' },
+        { "force", no_argument, NULL, 'f' },       { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'v' },     { NULL, 0, NULL, 0 }
+    };
+    char *words[33] = { NULL };
+    char *topology = NULL;
+    int choice, count = 0;
+
+    while ((choice = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (choice == 's')
+            setenv("BULKHEAD_SIM_STATE", optarg, 1);
+        else if (choice == 't')
+            topology = optarg;
+        else if (choice == 'f')
+            force = true;
+        else if (choice == 'h')
+            return fputs(usage_text, stdout) < 0;
+        else if (choice == 'v')
+            return printf("bulkhead-simctl %s\n", BH_VERSION) < 0;
+        else
+            return complain();
+    }
+    dir = getenv("BULKHEAD_SIM_STATE");
+    if (dir == NULL || *dir == '\0')
+        dir = "/run/bulkhead-sim";
+    for (; optind < argc && count < 31; optind++)
+        words[count++] = argv[optind];
+    if (topology != NULL)
+        words[count++] = topology;
+    return run_command(count, words);
+}

@@ -1,0 +1,183 @@
+/* bulkhead-simload: stands for a CUDA process.  It opens a context of N MiB on
+ * the visible simulated device and keeps it for S seconds. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "simdrv/access.h"
+#include "simdrv/contexts.h"
+#include "simdrv/files.h"
+
+#define EXIT_USAGE 2
+#define CONTEXTS_MAX 1024
+
+static const char usage_text[] =
+    "usage: bulkhead-simload --mib N --seconds S [--busy PERCENT] [--state DIR] [--view NAME]\n"
+    "Open a context of N MiB on the simulated device this job sees, and use a CPU for\n"
+    "PERCENT (default 20) of S seconds in the device's place.\n"
+    "--view NAME (\"0-7\", \"0-w\"): as root outside a job, the view folder to take.\n"
+    "DIR is $BULKHEAD_SIM_STATE, or /run/bulkhead-sim.\n";
+
+struct wish {
+    uint64_t mib, seconds, busy;
+    const char *dir, *view;
+};
+
+static int
+fail(const char *what, const char *cause)
+{
+    fprintf(stderr, "bulkhead-simload: %s: %s\n", what, cause);
+    return 1;
+}
+
+/* Inside a job the device nodes decide, as they do for the library. */
+static bool
+find_memory(const struct wish *wish, char path[SIM_PATH_MAX])
+{
+    struct sim_view view;
+
+    if (wish->view != NULL)
+        return sim_path(path, "%s/view/%s/memory", wish->dir, wish->view);
+    if (!sim_access_read(wish->dir, &view) || !sim_access_allowed(&view)) {
+        errno = ENODEV;
+        return false;
+    }
+    return sim_path(path, "%s/view/memory", wish->dir);
+}
+
+static uint64_t
+used_by_others(const char *path)
+{
+    static struct sim_context contexts[CONTEXTS_MAX];
+    struct sim_mapping file;
+    uint64_t used = 0;
+    size_t count = sim_contexts_scan(contexts, CONTEXTS_MAX);
+
+    if (!sim_mapping_find(path, &file))
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (contexts[i].file.device == file.device && contexts[i].file.inode == file.inode)
+            used += contexts[i].bytes;
+    return used;
+}
+
+/* The mapping is the context.  Its pages are never touched, so it costs no
+ * memory of the machine. */
+static int
+open_context(const char *path, uint64_t bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    void *map = MAP_FAILED;
+
+    if (fd < 0)
+        return fail(path, strerror(errno));
+    if (fstat(fd, &st) == 0 && used_by_others(path) + bytes <= (uint64_t)st.st_size)
+        map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    else
+        errno = ENOMEM;
+    close(fd);
+    return map == MAP_FAILED ? fail("out of device memory", strerror(errno)) : 0;
+}
+
+static uint64_t
+now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* In every 100 ms, work for `busy` ms and sleep the rest. */
+static void
+work(const struct wish *wish)
+{
+    uint64_t end = now_ms() + wish->seconds * 1000;
+    struct timespec rest = { 0, (long)(100 - wish->busy) * 1000000 };
+
+    while (now_ms() < end) {
+        uint64_t until = now_ms() + wish->busy;
+
+        while (now_ms() < until) {
+        }
+        nanosleep(&rest, NULL);
+    }
+}
+
+static bool
+parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *ret_number)
+{
+    char *end = NULL;
+
+    if (text == NULL || *text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    *ret_number = strtoull(text, &end, 10);
+    return errno == 0 && *end == '\0' && *ret_number >= least && *ret_number <= most;
+}
+
+static bool
+parse_option(int choice, struct wish *wish)
+{
+    switch (choice) {
+    case 'm':
+        return parse_number(optarg, 1, 1u << 24, &wish->mib);
+    case 'n':
+        return parse_number(optarg, 0, 1u << 24, &wish->seconds);
+    case 'b':
+        return parse_number(optarg, 0, 99, &wish->busy);
+    case 's':
+        wish->dir = optarg;
+        return true;
+    case 'w':
+        wish->view = optarg;
+        return true;
+    default:
+        return false;
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "mib", required_argument, NULL, 'm' },   { "seconds", required_argument, NULL, 'n' },
+        { "busy", required_argument, NULL, 'b' },  { "state", required_argument, NULL, 's' },
+        { "view", required_argument, NULL, 'w' },  { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'v' },     { NULL, 0, NULL, 0 }
+    };
+    const char *env = getenv("BULKHEAD_SIM_STATE");
+    struct wish wish = { .seconds = UINT64_MAX, .busy = 20, .dir = "/run/bulkhead-sim" };
+    char path[SIM_PATH_MAX];
+    int choice;
+
+    if (env != NULL && *env != '\0')
+        wish.dir = env;
+    while ((choice = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (choice == 'h')
+            return fputs(usage_text, stdout) < 0;
+        if (choice == 'v')
+            return printf("bulkhead-simload %s\n", BH_VERSION) < 0;
+        if (!parse_option(choice, &wish))
+            return fputs(usage_text, stderr), EXIT_USAGE;
+    }
+    if (wish.mib == 0 || wish.seconds == UINT64_MAX || optind != argc)
+        return fputs(usage_text, stderr), EXIT_USAGE;
+    if (!find_memory(&wish, path))
+        return fail("no simulated device", strerror(errno));
+    if (open_context(path, wish.mib << 20) != 0)
+        return 1;
+    printf("bulkhead-simload: pid %d holds %llu MiB of %s for %llu s\n", (int)getpid(),
+           (unsigned long long)wish.mib, path, (unsigned long long)wish.seconds);
+    fflush(stdout);
+    work(&wish);
+    return 0;
+}

@@ -1,0 +1,204 @@
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "store/sqlite_internal.h"
+
+enum {
+    WRITER_CACHE_KIB = 2048,
+    READER_CACHE_KIB = 256,
+    CHECKPOINT_PAGES = 4000 /* 16 MiB of log between two copies into the file */
+};
+
+/* ---- readers ---- */
+
+static bh_rc
+open_reader(const struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh_err *err)
+{
+    const struct bh_sql_options options = { SQLITE_OPEN_READONLY, READER_CACHE_KIB };
+
+    return bh_sql_open(store->path, &options, ret_reader, err);
+}
+
+bh_rc
+bh_sqlite_take(struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh_err *err)
+{
+    struct bh_sql *reader = NULL;
+    bh_rc rc = BH_OK;
+
+    pthread_mutex_lock(&store->mutex);
+    while (store->idle_count == 0 && store->open_count == BH_STORE_READERS_MAX)
+        pthread_cond_wait(&store->freed, &store->mutex);
+    if (store->idle_count > 0)
+        reader = store->idle[--store->idle_count];
+    else
+        store->open_count++;
+    pthread_mutex_unlock(&store->mutex);
+
+    if (!reader)
+        rc = open_reader(store, &reader, err);
+    if (rc == BH_OK) {
+        *ret_reader = reader;
+        return BH_OK;
+    }
+    pthread_mutex_lock(&store->mutex);
+    store->open_count--;
+    pthread_cond_signal(&store->freed);
+    pthread_mutex_unlock(&store->mutex);
+    return rc;
+}
+
+void
+bh_sqlite_give(struct bh_sqlite *store, struct bh_sql *reader)
+{
+    pthread_mutex_lock(&store->mutex);
+    store->idle[store->idle_count++] = reader;
+    pthread_cond_signal(&store->freed);
+    pthread_mutex_unlock(&store->mutex);
+}
+
+/* ---- opening and closing ---- */
+
+/* One program writes a store: SQLite would let several take turns, and two daemons
+ * would each believe in a truth of their own. */
+static bh_rc
+lock(struct bh_sqlite *store, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char path[4096], pid[32] = "";
+
+    if (snprintf(path, sizeof path, "%s.lock", store->path) >= (int)sizeof path)
+        return bh_err_set(err, BH_INVALID, "path of the store is too long");
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return bh_err_errno(err, "open %s", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK)
+            return bh_err_errno(err, "lock %s", path);
+        if (pread(fd, pid, sizeof pid - 1, 0) < 0)
+            pid[0] = '\0';
+        pid[strcspn(pid, "\n")] = '\0';
+        return bh_err_set(err, BH_UNAVAILABLE, "the store %s is in use by process %s",
+                          store->path, pid[0] ? pid : "(unknown)");
+    }
+    snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
+        return bh_err_errno(err, "write %s", path);
+    store->lock_fd = bh_fd_steal(&fd);
+    return BH_OK;
+}
+
+static bh_rc
+open_writer(struct bh_sqlite *store, struct bh_err *err)
+{
+    const struct bh_sql_options options = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                                            WRITER_CACHE_KIB };
+    bh_rc rc = lock(store, err);
+
+    if (rc == BH_OK)
+        rc = bh_sql_open(store->path, &options, &store->writer, err);
+    if (rc == BH_OK)
+        rc = bh_sql_exec(store->writer,
+                         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                         "PRAGMA journal_size_limit = 67108864",
+                         err);
+    if (rc == BH_OK) {
+        sqlite3_wal_autocheckpoint(store->writer->db, CHECKPOINT_PAGES);
+        rc = bh_sqlite_migrate(store->writer, err);
+    }
+    return rc;
+}
+
+static bh_rc
+open_for_reading(struct bh_sqlite *store, struct bh_err *err)
+{
+    struct bh_sql *reader;
+    bh_rc rc;
+
+    if (access(store->path, R_OK) != 0)
+        return bh_err_errno(err, "the store %s", store->path);
+    rc = bh_sqlite_take(store, &reader, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_sqlite_check_version(reader, err);
+    bh_sqlite_give(store, reader);
+    return rc;
+}
+
+static void
+store_close(void *self)
+{
+    struct bh_sqlite *store = self;
+
+    BH_ASSERT(store->idle_count == store->open_count);
+    while (store->idle_count > 0)
+        bh_sql_close(store->idle[--store->idle_count]);
+    if (store->writer) {
+        bh_sqlite_rollback(store);
+        sqlite3_wal_checkpoint_v2(store->writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        bh_sql_close(store->writer);
+    }
+    bh_fd_close(store->lock_fd);
+    pthread_cond_destroy(&store->freed);
+    pthread_mutex_destroy(&store->mutex);
+    free(store->path);
+    free(store);
+}
+
+static const struct bh_store_ops sqlite_ops = {
+    .name = "sqlite",
+    .begin = bh_sqlite_begin,
+    .commit = bh_sqlite_commit,
+    .rollback = bh_sqlite_rollback,
+    .put_record = bh_sqlite_put_record,
+    .put_text = bh_sqlite_put_text,
+    .put_job = bh_sqlite_put_job,
+    .put_name = bh_sqlite_put_name,
+    .put_token = bh_sqlite_put_token,
+    .put_checkpoint = bh_sqlite_put_checkpoint,
+    .put_reply = bh_sqlite_put_reply,
+    .put_meta = bh_sqlite_put_meta,
+    .get_meta = bh_sqlite_get_meta,
+    .get_text = bh_sqlite_get_text,
+    .get_job = bh_sqlite_get_job,
+    .list_jobs = bh_sqlite_list_jobs,
+    .count_jobs = bh_sqlite_count_jobs,
+    .list_records = bh_sqlite_list_records,
+    .list_hashes = bh_sqlite_list_hashes,
+    .last_record = bh_sqlite_last_record,
+    .list_names = bh_sqlite_list_names,
+    .list_tokens = bh_sqlite_list_tokens,
+    .list_checkpoints = bh_sqlite_list_checkpoints,
+    .get_reply = bh_sqlite_get_reply,
+    .close = store_close,
+};
+
+bh_rc
+bh_store_sqlite_open(const char *path, enum bh_store_mode mode,
+                     const struct bh_crypto_ops *crypto, struct bh_store *ret_store,
+                     struct bh_err *err)
+{
+    struct bh_sqlite *store = calloc(1, sizeof *store);
+    bh_rc rc;
+
+    BH_ASSERT(store);
+    *store = (struct bh_sqlite){ .crypto = crypto, .path = strdup(path), .lock_fd = -1 };
+    BH_ASSERT(store->path);
+    pthread_mutex_init(&store->mutex, NULL);
+    pthread_cond_init(&store->freed, NULL);
+    rc = mode == BH_STORE_WRITE ? open_writer(store, err) : open_for_reading(store, err);
+    if (rc != BH_OK) {
+        store_close(store);
+        return rc;
+    }
+    *ret_store = (struct bh_store){ &sqlite_ops, store };
+    return BH_OK;
+}

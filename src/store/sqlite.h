@@ -1,0 +1,29 @@
+#ifndef BH_STORE_SQLITE_H
+#define BH_STORE_SQLITE_H
+
+#include "ports/store.h"
+
+/* The store in one SQLite file (WAL, synchronous=FULL): one writer connection for the
+ * owner thread and a small pool of readers for everybody. */
+struct bh_crypto_ops;
+
+enum bh_store_mode {
+    BH_STORE_WRITE, /* made when missing, locked against other programs */
+    BH_STORE_READ   /* beside a running bulkheadd; writer calls answer BH_UNAVAILABLE */
+};
+
+enum { BH_STORE_READERS_MAX = 8 };
+
+/* Open the store at `path`; its folder exists.  `crypto` makes the leaf hashes kept
+ * beside the records.  Close with ret_store->ops->close.
+ *
+ * A sink runs while its reader is taken: it must not call the store.
+ *   BH_UNAVAILABLE  another program has it open for writing
+ *   BH_CONFLICT     written by a newer Bulkhead
+ *   BH_NOT_FOUND    nothing there (BH_STORE_READ)
+ *   BH_DENIED, BH_FULL, BH_IO */
+BH_MUST_USE bh_rc bh_store_sqlite_open(const char *path, enum bh_store_mode mode,
+                                       const struct bh_crypto_ops *crypto,
+                                       struct bh_store *ret_store, struct bh_err *err);
+
+#endif

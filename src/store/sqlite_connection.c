@@ -1,0 +1,222 @@
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "store/sqlite_internal.h"
+
+enum { BUSY_MS = 1000 };
+
+/* `ended` stands before `state` in the indexes: what is active is then a few short
+ * runs in order of job numbers, see sqlite_jobs.c. */
+#define IDS(where) "SELECT job FROM jobs WHERE " where " ORDER BY job LIMIT ?2"
+#define COUNT(where)                                                                     \
+    "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " where " LIMIT ?2)"
+#define ALL "job > ?1"
+#define STATE "ended = ?3 AND state = ?4 AND job > ?1"
+#define TENANT "tenant_id = ?5 AND " STATE
+#define PRINCIPAL "principal_id = ?6 AND " TENANT
+
+static const char *const texts[BH_SQL_STATEMENTS] = {
+    [BH_SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [BH_SQL_BEGIN_READ] = "BEGIN",
+    [BH_SQL_COMMIT] = "COMMIT",
+    [BH_SQL_ROLLBACK] = "ROLLBACK",
+    [BH_SQL_PUT_RECORD] = "INSERT INTO records (seq, leaf, hash) VALUES (?, ?, ?)",
+    [BH_SQL_PUT_TEXT] = "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
+    [BH_SQL_PUT_JOB] = "INSERT OR REPLACE INTO jobs (" BH_SQLITE_JOB_COLUMNS ", ended) VALUES "
+                       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [BH_SQL_PUT_NAME] = "INSERT OR REPLACE INTO names (kind, id, name, gone) VALUES (?, ?, ?, ?)",
+    [BH_SQL_PUT_TOKEN] =
+        "INSERT OR REPLACE INTO tokens (id, secret, principal_id, scopes, note, created_ns, "
+        "expires_ns, last_used_ns, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [BH_SQL_PUT_CHECKPOINT] = "INSERT OR REPLACE INTO checkpoints (size, note) VALUES (?, ?)",
+    [BH_SQL_PUT_REPLY] = "INSERT OR REPLACE INTO replies (principal_id, key, request, status, "
+                         "body, at_ns) VALUES (?, ?, ?, ?, ?, ?)",
+    [BH_SQL_PUT_META] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+    [BH_SQL_GET_META] = "SELECT value FROM meta WHERE key = ?",
+    [BH_SQL_GET_TEXT] = "SELECT text FROM texts WHERE digest = ?",
+    [BH_SQL_GET_JOB] = "SELECT " BH_SQLITE_JOB_COLUMNS " FROM jobs WHERE job = ?",
+    [BH_SQL_GET_REPLY] = "SELECT request, status, body, at_ns FROM replies "
+                         "WHERE principal_id = ? AND key = ?",
+    [BH_SQL_LIST_RECORDS] =
+        "SELECT seq, leaf FROM records WHERE seq BETWEEN ? AND ? ORDER BY seq",
+    [BH_SQL_LIST_HASHES] = "SELECT seq, hash FROM records WHERE seq BETWEEN ? AND ? ORDER BY seq",
+    [BH_SQL_LAST_RECORD] = "SELECT seq FROM records ORDER BY seq DESC LIMIT 1",
+    [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone FROM names ORDER BY kind, id",
+    [BH_SQL_LIST_TOKENS] = "SELECT id, secret, principal_id, scopes, note, created_ns, "
+                           "expires_ns, last_used_ns, revoked FROM tokens ORDER BY id",
+    [BH_SQL_LIST_CHECKPOINTS] =
+        "SELECT size, note FROM checkpoints WHERE size >= ? ORDER BY size",
+    [BH_SQL_NEXT_STATE] = "SELECT ended, state FROM jobs WHERE (ended, state) > (?, ?) "
+                          "ORDER BY ended, state LIMIT 1",
+    [BH_SQL_NEXT_TENANT] = "SELECT tenant_id FROM jobs WHERE principal_id = ? AND tenant_id > ? "
+                           "ORDER BY tenant_id LIMIT 1",
+    [BH_SQL_IDS_ALL] = IDS(ALL),
+    [BH_SQL_IDS_STATE] = IDS(STATE),
+    [BH_SQL_IDS_TENANT] = IDS(TENANT),
+    [BH_SQL_IDS_PRINCIPAL] = IDS(PRINCIPAL),
+    [BH_SQL_COUNT_ALL] = COUNT(ALL),
+    [BH_SQL_COUNT_STATE] = COUNT(STATE),
+    [BH_SQL_COUNT_TENANT] = COUNT(TENANT),
+    [BH_SQL_COUNT_PRINCIPAL] = COUNT(PRINCIPAL),
+};
+
+bh_rc
+bh_sql_err(struct bh_sql *sql, const char *what, struct bh_err *err)
+{
+    int number = sqlite3_extended_errcode(sql->db), cause = sqlite3_system_errno(sql->db);
+    bh_rc rc = BH_IO;
+
+    if ((number & 0xff) == SQLITE_BUSY || (number & 0xff) == SQLITE_LOCKED)
+        rc = BH_UNAVAILABLE;
+    /* A full disk, a quota and a limit on the size of files are the same to people. */
+    if ((number & 0xff) == SQLITE_FULL
+        || ((number & 0xff) == SQLITE_IOERR
+            && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG)))
+        rc = BH_FULL;
+    return bh_err_sys(err, rc, BH_SYS_SQL, number, "%s: %s", what, sqlite3_errmsg(sql->db));
+}
+
+static bh_rc
+configure(struct bh_sql *sql, const struct bh_sql_options *options, struct bh_err *err)
+{
+    char text[160];
+
+    sqlite3_extended_result_codes(sql->db, 1);
+    sqlite3_busy_timeout(sql->db, BUSY_MS);
+    snprintf(text, sizeof text, "PRAGMA cache_size = -%d; PRAGMA trusted_schema = OFF",
+             options->cache_kib);
+    return bh_sql_exec(sql, text, err);
+}
+
+bh_rc
+bh_sql_open(const char *path, const struct bh_sql_options *options, struct bh_sql **ret_sql,
+            struct bh_err *err)
+{
+    BH_AUTO(bh_sql_close) struct bh_sql *sql = calloc(1, sizeof *sql);
+    bh_rc rc;
+
+    BH_ASSERT(sql);
+    if (sqlite3_open_v2(path, &sql->db, options->flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+        BH_ASSERT(sql->db);
+        return bh_sql_err(sql, "open the store", err);
+    }
+    rc = configure(sql, options, err);
+    if (rc == BH_OK)
+        *ret_sql = bh_steal(&sql);
+    return rc;
+}
+
+void
+bh_sql_close(struct bh_sql *sql)
+{
+    for (size_t i = 0; i < BH_COUNT(sql->statements); i++)
+        sqlite3_finalize(sql->statements[i]);
+    sqlite3_close(sql->db);
+    free(sql);
+}
+
+bh_rc
+bh_sql_exec(struct bh_sql *sql, const char *text, struct bh_err *err)
+{
+    if (sqlite3_exec(sql->db, text, NULL, NULL, NULL) != SQLITE_OK)
+        return bh_sql_err(sql, "store", err);
+    return BH_OK;
+}
+
+bh_rc
+bh_sql_use(struct bh_sql *sql, enum bh_sql_statement which, struct bh_sql_use *ret_use,
+           struct bh_err *err)
+{
+    sqlite3_stmt **place = &sql->statements[which];
+
+    if (!*place
+        && sqlite3_prepare_v3(sql->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, place, NULL)
+               != SQLITE_OK)
+        return bh_sql_err(sql, "store", err);
+    *ret_use = (struct bh_sql_use){ sql, *place, 0 };
+    return BH_OK;
+}
+
+/* Binding a value that SQLite does not copy fails only for values over its limit of a
+ * gigabyte, which then shows as a NULL that the tables refuse. */
+
+void
+bh_sql_put_u64(struct bh_sql_use *use, uint64_t value)
+{
+    sqlite3_bind_int64(use->statement, ++use->at, (sqlite3_int64)value);
+}
+
+void
+bh_sql_put_text(struct bh_sql_use *use, const char *text)
+{
+    sqlite3_bind_text(use->statement, ++use->at, text ? text : "", -1, SQLITE_STATIC);
+}
+
+void
+bh_sql_put_text_n(struct bh_sql_use *use, const char *text, size_t length)
+{
+    sqlite3_bind_text64(use->statement, ++use->at, text, length, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+void
+bh_sql_put_bytes(struct bh_sql_use *use, const void *bytes, size_t length)
+{
+    sqlite3_bind_blob64(use->statement, ++use->at, bytes, length, SQLITE_STATIC);
+}
+
+bh_rc
+bh_sql_step(struct bh_sql_use *use, bool *ret_row, struct bh_err *err)
+{
+    int result = sqlite3_step(use->statement);
+
+    if (result != SQLITE_ROW && result != SQLITE_DONE)
+        return bh_sql_err(use->sql, "store", err);
+    *ret_row = result == SQLITE_ROW;
+    return BH_OK;
+}
+
+bh_rc
+bh_sql_run(struct bh_sql_use *use, struct bh_err *err)
+{
+    bool row;
+    bh_rc rc = bh_sql_step(use, &row, err);
+
+    bh_sql_done(use);
+    return rc;
+}
+
+void
+bh_sql_done(struct bh_sql_use *use)
+{
+    sqlite3_reset(use->statement);
+    use->statement = NULL;
+}
+
+uint64_t
+bh_sql_u64(const struct bh_sql_use *use, int column)
+{
+    return (uint64_t)sqlite3_column_int64(use->statement, column);
+}
+
+const char *
+bh_sql_text(const struct bh_sql_use *use, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(use->statement, column);
+
+    return text ? text : "";
+}
+
+void
+bh_sql_digest(const struct bh_sql_use *use, int column, struct bh_digest *ret_digest)
+{
+    const void *bytes = sqlite3_column_blob(use->statement, column);
+
+    memset(ret_digest, 0, sizeof *ret_digest);
+    if (bytes && sqlite3_column_bytes(use->statement, column) == sizeof ret_digest->bytes)
+        memcpy(ret_digest->bytes, bytes, sizeof ret_digest->bytes);
+}

@@ -1,0 +1,199 @@
+#ifndef BH_STORE_SQLITE_INTERNAL_H
+#define BH_STORE_SQLITE_INTERNAL_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "ports/store.h"
+#include "store/sqlite.h"
+
+/* ---- sqlite_connection.c: one connection and its prepared statements ---- */
+
+/* Every statement there is; sqlite_connection.c holds their texts. */
+enum bh_sql_statement {
+    BH_SQL_BEGIN,
+    BH_SQL_BEGIN_READ,
+    BH_SQL_COMMIT,
+    BH_SQL_ROLLBACK,
+    BH_SQL_PUT_RECORD,
+    BH_SQL_PUT_TEXT,
+    BH_SQL_PUT_JOB,
+    BH_SQL_PUT_NAME,
+    BH_SQL_PUT_TOKEN,
+    BH_SQL_PUT_CHECKPOINT,
+    BH_SQL_PUT_REPLY,
+    BH_SQL_PUT_META,
+    BH_SQL_GET_META,
+    BH_SQL_GET_TEXT,
+    BH_SQL_GET_JOB,
+    BH_SQL_GET_REPLY,
+    BH_SQL_LIST_RECORDS,
+    BH_SQL_LIST_HASHES,
+    BH_SQL_LAST_RECORD,
+    BH_SQL_LIST_NAMES,
+    BH_SQL_LIST_TOKENS,
+    BH_SQL_LIST_CHECKPOINTS,
+    /* sqlite_jobs.c */
+    BH_SQL_NEXT_STATE,
+    BH_SQL_NEXT_TENANT,
+    BH_SQL_IDS_ALL,
+    BH_SQL_IDS_STATE,
+    BH_SQL_IDS_TENANT,
+    BH_SQL_IDS_PRINCIPAL,
+    BH_SQL_COUNT_ALL,
+    BH_SQL_COUNT_STATE,
+    BH_SQL_COUNT_TENANT,
+    BH_SQL_COUNT_PRINCIPAL,
+    BH_SQL_STATEMENTS
+};
+
+struct bh_sql {
+    sqlite3 *db;
+    sqlite3_stmt *statements[BH_SQL_STATEMENTS]; /* prepared on first use */
+};
+
+struct bh_sql_options {
+    int flags;     /* SQLITE_OPEN_... */
+    int cache_kib; /* page cache */
+};
+
+/* Open one connection; close it with bh_sql_close. */
+BH_MUST_USE bh_rc bh_sql_open(const char *path, const struct bh_sql_options *options,
+                              struct bh_sql **ret_sql, struct bh_err *err);
+void bh_sql_close(struct bh_sql *sql);
+BH_AUTO_DEFINE(struct bh_sql *, bh_sql_close)
+
+/* Fill `err` from the connection's last error: FULL for a full disk, UNAVAILABLE for
+ * a lock, else IO, with SQLite's number. */
+bh_rc bh_sql_err(struct bh_sql *sql, const char *what, struct bh_err *err);
+
+/* Run SQL text that returns nothing. */
+BH_MUST_USE bh_rc bh_sql_exec(struct bh_sql *sql, const char *text, struct bh_err *err);
+
+/* One use of a prepared statement: values are put in order, then it runs.  What is put
+ * must live until bh_sql_done. */
+struct bh_sql_use {
+    struct bh_sql *sql;
+    sqlite3_stmt *statement;
+    int at; /* parameters put so far */
+};
+
+BH_MUST_USE bh_rc bh_sql_use(struct bh_sql *sql, enum bh_sql_statement which,
+                             struct bh_sql_use *ret_use, struct bh_err *err);
+void bh_sql_put_u64(struct bh_sql_use *use, uint64_t value);
+void bh_sql_put_text(struct bh_sql_use *use, const char *text); /* NULL is "" */
+void bh_sql_put_text_n(struct bh_sql_use *use, const char *text, size_t length);
+void bh_sql_put_bytes(struct bh_sql_use *use, const void *bytes, size_t length);
+
+/* The next row: `ret_row` says whether there is one. */
+BH_MUST_USE bh_rc bh_sql_step(struct bh_sql_use *use, bool *ret_row, struct bh_err *err);
+/* All of a statement that returns no rows, done included. */
+BH_MUST_USE bh_rc bh_sql_run(struct bh_sql_use *use, struct bh_err *err);
+/* End the use; needed on every path once bh_sql_use succeeded. */
+void bh_sql_done(struct bh_sql_use *use);
+static inline void
+bh_sql_done_auto(struct bh_sql_use *use)
+{
+    if (use->statement)
+        bh_sql_done(use);
+}
+
+/* Columns of the present row.  Text is never NULL. */
+uint64_t bh_sql_u64(const struct bh_sql_use *use, int column);
+const char *bh_sql_text(const struct bh_sql_use *use, int column);
+void bh_sql_digest(const struct bh_sql_use *use, int column, struct bh_digest *ret_digest);
+
+/* ---- sqlite_schema.c ---- */
+
+/* Bring the tables to this version.  BH_CONFLICT: they are of a newer one. */
+BH_MUST_USE bh_rc bh_sqlite_migrate(struct bh_sql *sql, struct bh_err *err);
+/* BH_CONFLICT unless the tables are of this version. */
+BH_MUST_USE bh_rc bh_sqlite_check_version(struct bh_sql *sql, struct bh_err *err);
+
+/* ---- sqlite.c: the store ---- */
+
+struct bh_sqlite {
+    const struct bh_crypto_ops *crypto;
+    char *path;
+    int lock_fd; /* -1: reading only */
+
+    /* owner thread */
+    struct bh_sql *writer; /* NULL: reading only */
+    bool begun;            /* between begin and commit or rollback */
+    bool failed;           /* a put failed since: commit will refuse */
+
+    /* shared, under mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t freed;
+    struct bh_sql *idle[BH_STORE_READERS_MAX];
+    unsigned idle_count, open_count;
+};
+
+/* Take a reader, waiting for one while all are taken; give it back. */
+BH_MUST_USE bh_rc bh_sqlite_take(struct bh_sqlite *store, struct bh_sql **ret_reader,
+                                 struct bh_err *err);
+void bh_sqlite_give(struct bh_sqlite *store, struct bh_sql *reader);
+
+/* The writer's statement, within a transaction that has not failed. */
+BH_MUST_USE bh_rc bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which,
+                                  struct bh_sql_use *ret_use, struct bh_err *err);
+/* Run it and note a failure. */
+BH_MUST_USE bh_rc bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use,
+                                    struct bh_err *err);
+
+/* ---- the port's slots: sqlite_write.c ---- */
+bh_rc bh_sqlite_begin(void *self, struct bh_err *err);
+bh_rc bh_sqlite_commit(void *self, struct bh_err *err);
+void bh_sqlite_rollback(void *self);
+bh_rc bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
+                           struct bh_err *err);
+bh_rc bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
+                         size_t length, struct bh_err *err);
+bh_rc bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err);
+bh_rc bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *err);
+bh_rc bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
+                               struct bh_err *err);
+bh_rc bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err);
+bh_rc bh_sqlite_put_meta(void *self, const char *key, const char *value, struct bh_err *err);
+
+/* ---- sqlite_read.c ---- */
+bh_rc bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
+                         const char **ret_value, struct bh_err *err);
+bh_rc bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
+                         const char **ret_text, struct bh_err *err);
+bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
+                             void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, uint64_t last, bh_hash_sink sink,
+                            void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
+bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self,
+                            struct bh_err *err);
+bh_rc bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
+                                 void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
+                          struct bh_arena *arena, struct bh_reply_row *ret_row,
+                          struct bh_err *err);
+
+/* ---- sqlite_jobs.c ---- */
+
+/* SQL names of the columns of a job, in the order that put_job and get_job use. */
+#define BH_SQLITE_JOB_COLUMNS                                                            \
+    "job, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, "     \
+    "principal, sku, kind, state, contract, reason, node, pieces, grade, submitted_ns, " \
+    "started_ns, ended_ns, time_limit_ns, exit_status, spec"
+
+bh_rc bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err);
+bh_rc bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
+                        struct bh_err *err);
+bh_rc bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
+                          void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
+                           struct bh_err *err);
+
+#endif

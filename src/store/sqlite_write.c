@@ -1,0 +1,205 @@
+#include "store/sqlite.h"
+
+#include "audit/merkle.h"
+#include "base/assert.h"
+#include "store/sqlite_internal.h"
+
+static bh_rc
+refuse_reader(const struct bh_sqlite *store, struct bh_err *err)
+{
+    return bh_err_set(err, BH_UNAVAILABLE, "the store %s is open for reading only", store->path);
+}
+
+bh_rc
+bh_sqlite_begin(void *self, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc;
+
+    if (!store->writer)
+        return refuse_reader(store, err);
+    BH_ASSERT(!store->begun);
+    rc = bh_sql_use(store->writer, BH_SQL_BEGIN, &use, err);
+    if (rc == BH_OK)
+        rc = bh_sql_run(&use, err);
+    store->begun = rc == BH_OK;
+    store->failed = false;
+    return rc;
+}
+
+void
+bh_sqlite_rollback(void *self)
+{
+    struct bh_sqlite *store = self;
+
+    /* SQLite has rolled back by itself after some errors. */
+    if (store->begun && !sqlite3_get_autocommit(store->writer->db))
+        sqlite3_exec(store->writer->db, "ROLLBACK", NULL, NULL, NULL);
+    store->begun = store->failed = false;
+}
+
+bh_rc
+bh_sqlite_commit(void *self, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc;
+
+    if (!store->writer)
+        return refuse_reader(store, err);
+    BH_ASSERT(store->begun);
+    if (store->failed)
+        rc = bh_err_set(err, BH_IO, "an earlier write of this transaction failed");
+    else
+        rc = bh_sql_use(store->writer, BH_SQL_COMMIT, &use, err);
+    if (rc == BH_OK)
+        rc = bh_sql_run(&use, err);
+    if (rc == BH_OK)
+        store->begun = false;
+    else
+        bh_sqlite_rollback(store);
+    return rc;
+}
+
+bh_rc
+bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which, struct bh_sql_use *ret_use,
+                struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (!store->writer)
+        return refuse_reader(store, err);
+    BH_ASSERT(store->begun);
+    /* Without this, what follows a rollback by SQLite itself would be kept. */
+    if (store->failed)
+        return bh_err_set(err, BH_IO, "an earlier write of this transaction failed");
+    rc = bh_sql_use(store->writer, which, ret_use, err);
+    store->failed = rc != BH_OK;
+    return rc;
+}
+
+bh_rc
+bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use, struct bh_err *err)
+{
+    bh_rc rc = bh_sql_run(use, err);
+
+    store->failed = rc != BH_OK;
+    return rc;
+}
+
+bh_rc
+bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    uint8_t hash[32];
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_RECORD, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_merkle_leaf(store->crypto, leaf, length, hash);
+    bh_sql_put_u64(&use, seq);
+    bh_sql_put_bytes(&use, leaf, length);
+    bh_sql_put_bytes(&use, hash, sizeof hash);
+    rc = bh_sqlite_written(store, &use, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "record %llu", (unsigned long long)seq);
+}
+
+bh_rc
+bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text, size_t length,
+                   struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_TEXT, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_bytes(&use, digest->bytes, sizeof digest->bytes);
+    bh_sql_put_text_n(&use, text, length);
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
+bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_NAME, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&use, row->kind);
+    bh_sql_put_u64(&use, row->id);
+    bh_sql_put_text(&use, row->name);
+    bh_sql_put_u64(&use, row->gone);
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
+bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_TOKEN, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_text(&use, row->id);
+    bh_sql_put_bytes(&use, row->secret.bytes, sizeof row->secret.bytes);
+    bh_sql_put_u64(&use, row->principal_id);
+    bh_sql_put_text(&use, row->scopes);
+    bh_sql_put_text(&use, row->note);
+    bh_sql_put_u64(&use, row->created_ns);
+    bh_sql_put_u64(&use, row->expires_ns);
+    bh_sql_put_u64(&use, row->last_used_ns);
+    bh_sql_put_u64(&use, row->revoked);
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
+bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_CHECKPOINT, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&use, row->size);
+    bh_sql_put_text(&use, row->note);
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
+bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_REPLY, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&use, row->principal_id);
+    bh_sql_put_text(&use, row->key);
+    bh_sql_put_bytes(&use, row->request.bytes, sizeof row->request.bytes);
+    bh_sql_put_u64(&use, row->status);
+    bh_sql_put_text(&use, row->body);
+    bh_sql_put_u64(&use, row->at_ns);
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
+bh_sqlite_put_meta(void *self, const char *key, const char *value, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_PUT_META, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_text(&use, key);
+    bh_sql_put_text(&use, value);
+    return bh_sqlite_written(store, &use, err);
+}

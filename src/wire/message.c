@@ -1,0 +1,243 @@
+#include "wire/message.h"
+
+#include <stddef.h>
+
+#include "base/attr.h"
+
+static const char *const fault_names[BH_FAULTS] = {
+    [BH_FAULT_NONE] = "none",
+    [BH_FAULT_LOST] = "lost",
+    [BH_FAULT_HUNG] = "hung",
+    [BH_FAULT_XID] = "xid",
+};
+
+static const char *const outcome_names[] = { "done", "failed", "context-held" };
+
+static const char *const rc_names[] = {
+#define BH_ERROR(code, name, http, exit_status, retryable, doc) [BH_##code] = name,
+#include "tables/errors.tbl"
+#undef BH_ERROR
+};
+
+/* ---- bulkheadd to bulkhead-node ---- */
+
+static const struct bh_field hello_fields[] = {
+    BH_F(struct bh_msg_hello, boot, BH_FIELD_U64),
+    BH_F(struct bh_msg_hello, site, BH_FIELD_STR),
+    BH_F(struct bh_msg_hello, version, BH_FIELD_U32),
+};
+
+static const struct bh_field carve_fields[] = {
+    BH_F(struct bh_msg_carve, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_carve, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_carve, partition, BH_FIELD_U64),
+    BH_F(struct bh_msg_carve, profile, BH_FIELD_STR),
+    BH_F(struct bh_msg_carve, start, BH_FIELD_U32),
+};
+
+static const struct bh_field destroy_fields[] = {
+    BH_F(struct bh_msg_destroy, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_destroy, partition, BH_FIELD_U64),
+};
+
+static const struct bh_field mount_fields[] = {
+    BH_F(struct bh_msg_mount, source, BH_FIELD_TEXT),
+    BH_F(struct bh_msg_mount, target, BH_FIELD_TEXT),
+    BH_F(struct bh_msg_mount, write, BH_FIELD_BOOL),
+};
+static const struct bh_fields mount = BH_FIELDS("mount", struct bh_msg_mount, mount_fields);
+
+static const struct bh_field piece_ref_fields[] = {
+    BH_F(struct bh_msg_piece_ref, partition, BH_FIELD_U64),
+};
+static const struct bh_fields piece_ref =
+    BH_FIELDS("piece", struct bh_msg_piece_ref, piece_ref_fields);
+
+static const struct bh_field start_fields[] = {
+    BH_F(struct bh_msg_start, args, BH_FIELD_TEXTS),
+    BH_F(struct bh_msg_start, cpu_milli, BH_FIELD_U32),
+    BH_F(struct bh_msg_start, cwd, BH_FIELD_TEXT),
+    BH_F(struct bh_msg_start, env, BH_FIELD_TEXTS),
+    BH_F(struct bh_msg_start, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_start, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_start, memory_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_start, mounts, BH_FIELD_LIST, .of = &mount),
+    BH_F(struct bh_msg_start, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_start, pids, BH_FIELD_U32),
+    BH_F_ARRAY(struct bh_msg_start, pieces, piece_count, piece_ref, BH_WIRE_PIECES_MAX),
+    BH_F(struct bh_msg_start, rootfs, BH_FIELD_TEXT),
+    BH_F(struct bh_msg_start, sku, BH_FIELD_STR),
+    BH_F(struct bh_msg_start, submitter_gid, BH_FIELD_U32),
+    BH_F(struct bh_msg_start, submitter_uid, BH_FIELD_U32),
+    BH_F(struct bh_msg_start, tenant, BH_FIELD_STR),
+    BH_F(struct bh_msg_start, user, BH_FIELD_STR),
+};
+
+static const struct bh_field lease_fields[] = {
+    BH_F(struct bh_msg_lease, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_lease, order, BH_FIELD_U64),
+};
+
+static const struct bh_field stop_fields[] = {
+    BH_F(struct bh_msg_stop, grace_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_stop, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_stop, order, BH_FIELD_U64),
+};
+
+static const struct bh_field ack_fields[] = {
+    BH_F(struct bh_msg_ack, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_ack, order, BH_FIELD_U64),
+};
+
+static const struct bh_field keep_item_fields[] = {
+    BH_F(struct bh_msg_keep_item, id, BH_FIELD_U64),
+};
+static const struct bh_fields keep_item =
+    BH_FIELDS("item", struct bh_msg_keep_item, keep_item_fields);
+
+static const struct bh_field keep_fields[] = {
+    BH_F(struct bh_msg_keep, leases, BH_FIELD_LIST, .of = &keep_item, .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_keep, pieces, BH_FIELD_LIST, .of = &keep_item, .max = BH_WIRE_KEEP_MAX),
+};
+
+/* ---- bulkhead-node to bulkheadd ---- */
+
+static const struct bh_field gpu_fields[] = {
+    BH_F(struct bh_msg_gpu, allowed, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_gpu, ecc_uncorrected, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_msg_gpu, fault, fault_names),
+    BH_F(struct bh_msg_gpu, foreign, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_gpu, index, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, memory_mib, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, memory_used_mib, BH_FIELD_U64),
+    BH_F(struct bh_msg_gpu, mig_capable, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_gpu, mig_enabled, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_gpu, minor, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, model, BH_FIELD_STR),
+    BH_F(struct bh_msg_gpu, pci, BH_FIELD_STR),
+    BH_F(struct bh_msg_gpu, power_mw, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, product, BH_FIELD_STR),
+    BH_F(struct bh_msg_gpu, temperature_c, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, utilisation, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, uuid, BH_FIELD_STR),
+};
+static const struct bh_fields gpu = BH_FIELDS("gpu", struct bh_msg_gpu, gpu_fields);
+
+static const struct bh_field piece_fields[] = {
+    BH_F(struct bh_msg_piece, ci, BH_FIELD_U32),
+    BH_F(struct bh_msg_piece, gi, BH_FIELD_U32),
+    BH_F(struct bh_msg_piece, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_piece, memory_mib, BH_FIELD_U32),
+    BH_F(struct bh_msg_piece, partition, BH_FIELD_U64),
+    BH_F(struct bh_msg_piece, profile, BH_FIELD_STR),
+    BH_F(struct bh_msg_piece, start, BH_FIELD_U32),
+    BH_F(struct bh_msg_piece, uuid, BH_FIELD_STR),
+};
+static const struct bh_fields piece = BH_FIELDS("piece", struct bh_msg_piece, piece_fields);
+
+static const struct bh_field lease_state_fields[] = {
+    BH_F(struct bh_msg_lease_state, frozen, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_lease_state, lease, BH_FIELD_U64),
+};
+static const struct bh_fields lease_state =
+    BH_FIELDS("lease", struct bh_msg_lease_state, lease_state_fields);
+
+static const struct bh_field inventory_fields[] = {
+    BH_F(struct bh_msg_inventory, cpus, BH_FIELD_U32),
+    BH_F(struct bh_msg_inventory, driver, BH_FIELD_STR),
+    BH_F(struct bh_msg_inventory, gpus, BH_FIELD_LIST, .of = &gpu),
+    BH_F(struct bh_msg_inventory, leases, BH_FIELD_LIST, .of = &lease_state,
+         .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_inventory, memory_mib, BH_FIELD_U64),
+    BH_F(struct bh_msg_inventory, node, BH_FIELD_STR),
+    BH_F(struct bh_msg_inventory, pieces, BH_FIELD_LIST, .of = &piece,
+         .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_inventory, runtime, BH_FIELD_STR),
+};
+
+static const struct bh_field outcome_fields[] = {
+    BH_F(struct bh_msg_outcome, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_outcome, order, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_msg_outcome, outcome, outcome_names),
+    BH_F_ENUM(struct bh_msg_outcome, rc, rc_names),
+    BH_F(struct bh_msg_outcome, why, BH_FIELD_STR),
+};
+
+static const struct bh_field ended_fields[] = {
+    BH_F(struct bh_msg_ended, cause, BH_FIELD_U32),
+    BH_F(struct bh_msg_ended, cpu_ns, BH_FIELD_U64),
+    BH_F(struct bh_msg_ended, ended_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_ended, exit_status, BH_FIELD_I32),
+    BH_F(struct bh_msg_ended, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_ended, memory_peak_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_ended, started_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_ended, why, BH_FIELD_STR),
+};
+
+static const struct bh_field sample_fields[] = {
+    BH_F(struct bh_msg_sample, cpu_ns, BH_FIELD_U64),
+    BH_F(struct bh_msg_sample, gpu_memory_mib, BH_FIELD_U64),
+    BH_F(struct bh_msg_sample, gpu_utilisation, BH_FIELD_U32),
+    BH_F(struct bh_msg_sample, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_sample, memory_bytes, BH_FIELD_U64),
+};
+static const struct bh_fields sample = BH_FIELDS("sample", struct bh_msg_sample, sample_fields);
+
+static const struct bh_field samples_fields[] = {
+    BH_F(struct bh_msg_samples, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_samples, gpus, BH_FIELD_LIST, .of = &gpu),
+    BH_F(struct bh_msg_samples, samples, BH_FIELD_LIST, .of = &sample,
+         .max = BH_WIRE_KEEP_MAX),
+};
+
+static const struct bh_field health_fields[] = {
+    BH_F_ENUM(struct bh_msg_health, fault, fault_names),
+    BH_F(struct bh_msg_health, gi, BH_FIELD_U32),
+    BH_F(struct bh_msg_health, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_health, why, BH_FIELD_STR),
+    BH_F(struct bh_msg_health, xid, BH_FIELD_U32),
+};
+
+/* ---- by number ---- */
+
+#define ROW(text, struct_name)                                                           \
+    BH_FIELDS(text, struct bh_msg_##struct_name, struct_name##_fields)
+
+static const struct bh_fields messages[] = {
+    [BH_MSG_HELLO] = ROW("hello", hello),
+    [BH_MSG_CARVE] = ROW("carve", carve),
+    [BH_MSG_DESTROY] = ROW("destroy", destroy),
+    [BH_MSG_START] = ROW("start", start),
+    [BH_MSG_SUSPEND] = ROW("suspend", lease),
+    [BH_MSG_RESUME] = ROW("resume", lease),
+    [BH_MSG_STOP] = ROW("stop", stop),
+    [BH_MSG_ACK] = ROW("ack", ack),
+    [BH_MSG_KEEP] = ROW("keep", keep),
+    [BH_MSG_INVENTORY] = ROW("inventory", inventory),
+    [BH_MSG_OUTCOME] = ROW("outcome", outcome),
+    [BH_MSG_ENDED] = ROW("ended", ended),
+    [BH_MSG_SAMPLES] = ROW("samples", samples),
+    [BH_MSG_HEALTH] = ROW("health", health),
+};
+
+/* A row for every message of the table, with the struct that the table names. */
+#define BH_MESSAGE(id, number, type, from, doc)                                          \
+    _Static_assert(number < BH_COUNT(messages), "no description: " #id);
+#include "tables/messages.tbl"
+#undef BH_MESSAGE
+
+const struct bh_fields *
+bh_message_fields(uint32_t number)
+{
+    if (number >= BH_COUNT(messages) || !messages[number].name)
+        return NULL;
+    return &messages[number];
+}
+
+const char *
+bh_message_name(uint32_t number)
+{
+    const struct bh_fields *fields = bh_message_fields(number);
+
+    return fields ? fields->name : "unknown message";
+}

@@ -1,0 +1,97 @@
+"""The tables of the house's law: layers, libraries, limits, banned words.
+
+To change a rule, change a row here and say why in the commit.
+"""
+import re
+
+# Which folders of src/ a folder may include, besides itself (DESIGN.md, section 7).
+_CORE = {"base", "model"}
+_DECIDE = {"policy", "audit"}
+_PORTS = {"ports", "wire"}
+_ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto"}
+_MAIN = _CORE | _DECIDE | {"engine", "api"} | _PORTS | _ADAPTERS
+MAY_INCLUDE = {
+    "base": set(),
+    "model": {"base"},
+    **{pure: _CORE for pure in ("engine", "policy", "audit")},
+    **{port: _CORE | _DECIDE for port in _PORTS},
+    **{adapter: _CORE | _DECIDE | _PORTS for adapter in _ADAPTERS},
+    "api": _CORE | _DECIDE | {"engine"} | _PORTS,
+    **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
+    "shim": set(),
+    "simdrv": _CORE,
+}
+MAINS = {"daemon", "node", "cli", "replay", "kube", "smi"}
+PURE = {"model", "engine", "policy", "audit"}
+UNIT_TESTED = {"base"} | PURE
+
+# Single headers that a folder may include although its row above says no.
+ALSO = {
+    "shim": {"base/num.h", "base/assert.h", "cuda.h"},
+}
+# Quoted names that are no layer: generated and installed headers, X-macro tables.
+NO_LAYER = re.compile(r"(tables/\w+\.tbl|bulkhead/\w+\.h)$")
+
+PURE_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "inttypes.h", "limits.h", "stdalign.h"}
+
+# Outside headers, and the paths (as prefixes) that adapt them.
+LIBRARIES = [
+    (r"jansson\.h", ["src/base/json"]),
+    (r"sqlite3\.h", ["src/store/"]),
+    (r"libpq-fe\.h", ["src/store/"]),
+    (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
+    (r"openssl/.*", ["src/crypto/"]),
+    (r"curl/.*", ["src/net/", "src/identity/", "src/cli/"]),
+    (r"yaml\.h", ["src/base/yaml", "src/api/"]),
+    (r"bulkhead/nvml_\w+\.h", ["src/device/", "src/simdrv/", "src/smi/", "include/bulkhead/"]),
+    (r"cmocka\.h", ["src/base/test.h"]),
+]
+SYSTEM = set("""
+assert ctype errno fcntl fenv float fnmatch getopt glob grp inttypes iso646 libgen limits link
+locale malloc math mntent netdb poll pthread pwd sched semaphore setjmp signal spawn stdalign
+stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings syslog termios
+threads time ucontext uchar unistd wchar wctype dirent dlfcn elf endian err execinfo byteswap
+utime wordexp getopt paths shadow ftw regex search iconv langinfo pty utmp utmpx ifaddrs
+""".split())
+SYSTEM_FOLDER = re.compile(r"(sys|linux|net|netinet|arpa|asm|asm-generic|rpc|bits)/")
+
+FUNCTION_LINES = 70
+FILE_LINES = 800
+HEADER_LINES = 250
+PARAMETERS = 5
+NESTING = 3
+README_LINES = 30
+ARCHITECTURE_LINES = 300
+ADR_LINES = 60
+
+# Calls that are refused, and what to write instead.
+BANNED_CALLS = {
+    **{name: "bounded buffers: struct bh_str, snprintf or memcpy with a length" for name in
+       ("strcpy", "strcat", "strncpy", "strncat", "sprintf", "vsprintf", "gets")},
+    **{name: "the _r form, with the caller's storage" for name in
+       ("gmtime", "localtime", "ctime", "asctime", "strtok")},
+    **{name: "the strict parsers of base/num.h" for name in ("atoi", "atol", "atoll", "atof")},
+    **{name: "an argument vector and posix_spawn or execve" for name in ("system", "popen")},
+    **{name: "a seed passed in" for name in ("rand", "random", "srand", "srandom")},
+    **{name: "a fixed bound or an arena" for name in ("alloca",)},
+    **{name: "returned errors" for name in ("setjmp", "longjmp", "sigsetjmp", "siglongjmp")},
+    "time": "base/time.h",
+}
+# (call, path pattern): the places where a banned call is at home.
+BANNED_HOMES = [
+    ("time", re.compile(r"src/base/time\.c$")),
+    ("srand", re.compile(r"tests/|.*_test\.c$")),
+]
+BANNED_NAME = re.compile(r"tmp2\w*|.*[a-z]_1")
+# Verbs that do not say what a function does.
+BANNED_FUNCTION = re.compile(r"(do|handle)_\w+")
+# What base must not know: it could be anybody's library.
+PRODUCT_WORDS = {"tenant", "lease", "gpu", "gpus", "sku", "mig", "bulkheadd", "partition"}
+
+EXPORTED = {
+    "simdrv": re.compile(r"bh_|sim_|nvml|cu|main$"),    # sim_ is hidden from the linker
+    "shim": re.compile(r"bh_|nvml|cu|dlsym$|main$"),
+}
+# Functions whose parameters the vendor chose.
+VENDOR = re.compile(r"(nvml|cu)[A-Z]\w*")
+EXPORTED_ELSEWHERE = re.compile(r"bh_|main$|LLVMFuzzer")

@@ -1,0 +1,228 @@
+"""The rules.  Each takes the tree and yields findings; law.py holds the numbers."""
+import os
+import re
+from dataclasses import dataclass
+
+from . import law
+
+
+@dataclass
+class Finding:
+    path: str
+    line: int
+    rule: str
+    name: str       # what tools/tidy.allow calls it, after the path
+    text: str
+
+    def __str__(self):
+        return f"{self.path}:{self.line}: {self.text} [{self.rule}]"
+
+
+def folder_of(path):
+    parts = path.split("/")
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else ""
+
+
+def is_test(path):
+    return path.startswith(("tests/", "bench/")) or path.endswith(("_test.c", "_test.h")) or \
+        re.fullmatch(r"src/\w+/test(_\w+)?\.[ch]", path) is not None
+
+
+def library_paths(header):
+    for pattern, paths in law.LIBRARIES:
+        if re.fullmatch(pattern, header):
+            return paths
+    return None
+
+
+def is_system(header):
+    return bool(law.SYSTEM_FOLDER.match(header)) or (header.endswith(".h") and header[:-2] in law.SYSTEM)
+
+
+def quoted_fault(path, header):
+    folder, layer = folder_of(path), header.split("/")[0]
+    if law.NO_LAYER.match(header):
+        return None
+    if not re.fullmatch(r"[a-z0-9_]+/[a-z0-9_/]+\.h", header):
+        return 'write "layer/what.h", from src/'
+    if is_test(f"src/{header}") and not is_test(path):
+        return "only tests may include it"
+    if header.endswith("_internal.h") and layer != folder:
+        return "an internal header belongs to its own folder"
+    if not folder or layer == folder or header in law.ALSO.get(folder, ()):
+        return None
+    if layer not in law.MAY_INCLUDE:
+        return f"{layer} is no layer of src/"
+    if layer in law.MAINS:
+        return f"{layer} is a main, and mains are never included"
+    if layer in law.MAY_INCLUDE.get(folder, ()):
+        return None
+    return f"{folder} may not include {layer}"
+
+
+def angle_fault(path, header):
+    folder = folder_of(path)
+    if folder in law.PURE and not is_test(path):
+        return None if header in law.PURE_SYSTEM else f"{folder} is pure: no system header but " + \
+            " ".join(sorted(law.PURE_SYSTEM))
+    if is_system(header) or header in law.ALSO.get(folder, ()) or law.NO_LAYER.match(header):
+        return None
+    if folder in ("ports", "wire"):
+        return f"{folder} may not include an outside library"
+    if library_paths(header) is None and not is_test(path):
+        return "unknown header: give it a row in tools/tidylib/law.py"
+    return None
+
+
+def includes(tree):
+    for source in tree.sources:
+        for line, header, quoted in source.includes:
+            fault = (quoted_fault if quoted else angle_fault)(source.path, header)
+            homes = library_paths(header)
+            if homes is not None and not source.path.startswith((*homes, "tests/", "bench/")):
+                if not (header == "cmocka.h" and is_test(source.path)):
+                    fault = f"belongs only in {', '.join(homes)}"
+            if fault:
+                yield Finding(source.path, line, "include", header, f"#include {header}: {fault}")
+
+
+def sizes(tree):
+    for source in tree.sources:
+        header = source.path.endswith(".h")
+        limit = law.HEADER_LINES if header else law.FILE_LINES
+        if source.lines > limit:
+            yield Finding(source.path, 1, "size", "file", f"{source.lines} lines, limit {limit}")
+        for function in source.functions:
+            for what, value, most in (("lines", function.lines, law.FUNCTION_LINES),
+                                      ("parameters", function.parameters, law.PARAMETERS),
+                                      ("levels of nesting", function.nesting, law.NESTING)):
+                if value > most and not (what == "parameters" and law.VENDOR.fullmatch(function.name)):
+                    yield Finding(source.path, function.line, "size", function.name,
+                                  f"{function.name}: {value} {what}, limit {most}")
+
+
+def banned(tree):
+    for source in tree.sources:
+        product = folder_of(source.path) == "base" and not is_test(source.path)
+        pure = folder_of(source.path) in law.PURE and not is_test(source.path)
+        previous = ""
+        following = [word for word, _ in source.tokens[1:]] + [""]
+        for (word, line), after in zip(source.tokens, following):
+            if after == "(" and word in law.BANNED_CALLS and previous not in (".", "->") and \
+                    not any(word == call and home.match(source.path) for call, home in law.BANNED_HOMES):
+                yield Finding(source.path, line, "banned-call", word, f"{word}(): use {law.BANNED_CALLS[word]}")
+            elif law.BANNED_NAME.fullmatch(word) or (after == "(" and law.BANNED_FUNCTION.fullmatch(word)):
+                yield Finding(source.path, line, "banned-name", word, f"{word}: a name that says nothing")
+            elif product and word.islower() and law.PRODUCT_WORDS & set(word.split("_")):
+                yield Finding(source.path, line, "product-word", word, f"{word}: base knows no word of the product")
+            elif pure and word in ("float", "double"):
+                yield Finding(source.path, line, "float", word, f"{word}: pure layers use integers only")
+            elif previous == "goto" and word != "out":
+                yield Finding(source.path, line, "goto", word, f"goto {word}: only one label, out")
+            previous = word
+
+
+def has_beside(tree, path, ending):
+    """place.c has place.h; place_score.c, split off for its size, may share it."""
+    stem = path[:-2]
+    while not stem.endswith("/"):
+        if stem + ending in tree.paths:
+            return True
+        stem = stem.rpartition("_")[0] if "_" in os.path.basename(stem) else "/"
+    return False
+
+
+def pairs(tree):
+    for source in tree.sources:
+        path = source.path
+        folder = folder_of(path)
+        if not folder or not path.endswith(".c") or is_test(path):
+            continue
+        vendor = folder in law.EXPORTED and source.functions and \
+            all(f.static or not f.name.startswith("bh_") for f in source.functions)
+        main = any(f.name == "main" for f in source.functions)
+        if not main and not vendor and not has_beside(tree, path, ".h"):
+            yield Finding(path, 1, "pair", "header", "no header of the same name")
+        if folder in law.UNIT_TESTED and not has_beside(tree, path, "_test.c"):
+            yield Finding(path, 1, "pair", "test", "no _test.c beside it")
+
+
+def contracts(tree):
+    """In a header each function stands in a paragraph that begins with a comment."""
+    for source in tree.sources:
+        if not folder_of(source.path) or not source.path.endswith(".h") or is_test(source.path):
+            continue
+        lines = source.text.split("\n")
+        for name, line in source.prototypes:
+            top = line
+            while top > 1 and lines[top - 2].strip():
+                top -= 1
+            if not re.search(r"\*/|//", "\n".join(lines[top - 1:line])):
+                yield Finding(source.path, line, "contract", name, f"{name}: no comment says what it promises")
+
+
+def guards(tree):
+    for source in tree.sources:
+        if not source.path.endswith(".h"):
+            continue
+        folder, name = source.path[:-2].split("/")[-2:]
+        stem = f"BULKHEAD_{name}" if folder == "bulkhead" else f"BH_{folder}_{name}"
+        guard = re.sub(r"\W", "_", stem).upper() + "_H"
+        first = re.search(r"^[ \t]*#[ \t]*(\w+)[ \t]*(\w*)[^\n]*\n[ \t]*#[ \t]*(\w*)[ \t]*(\w*)", source.text, re.M)
+        if not first or first.groups() != ("ifndef", guard, "define", guard):
+            yield Finding(source.path, 1, "guard", "guard", f"the include guard is not {guard}")
+
+
+def linkage(tree):
+    for source in tree.sources:
+        folder = folder_of(source.path)
+        allowed = law.EXPORTED.get(folder, law.EXPORTED_ELSEWHERE)
+        names = [(f.name, f.line) for f in source.functions if not f.static]
+        for name, line in names + source.globals:
+            if not allowed.match(name):
+                yield Finding(source.path, line, "prefix", name, f"{name}: exported, but does not begin with bh_")
+        for line in source.externs if source.path.endswith(".c") else ():
+            yield Finding(source.path, line, "extern", "extern", "extern in a .c file: declare it in a header")
+
+
+def is_listed(tree, path):
+    """Does a meson.build name this file, in its own folder or one above?
+
+    A loop over stems counts: `foreach t : ['arena']  files(t + '_test.c')`.
+    """
+    folder = os.path.dirname(path)
+    while True:
+        meson = tree.mesons.get(f"{folder}/meson.build".lstrip("/"))
+        if meson is not None:
+            name = os.path.relpath(path, folder or ".")
+            if name in meson:
+                return True
+            endings = {s.split("@")[-1] for s in meson if s.endswith(".c")}
+            if any(name.endswith(end) and name[:-len(end)] in meson for end in endings if end):
+                return True
+        if not folder:
+            return False
+        folder = os.path.dirname(folder)
+
+
+def listed(tree):
+    for source in tree.sources:
+        if source.path.endswith(".c") and not is_listed(tree, source.path):
+            yield Finding(source.path, 1, "meson", "meson", "not listed in any meson.build")
+
+
+def documents(tree):
+    folders = {folder_of(source.path) for source in tree.sources} - {""}
+    for folder in sorted(folders):
+        lines = tree.documents.get(f"src/{folder}/README.md")
+        if lines is None:
+            yield Finding(f"src/{folder}", 1, "document", "readme", "no README.md")
+    for path, lines in sorted(tree.documents.items()):
+        limit = law.README_LINES if path.startswith("src/") else \
+            law.ADR_LINES if path.startswith("docs/adr/") else law.ARCHITECTURE_LINES
+        if lines > limit:
+            yield Finding(path, 1, "document", "file", f"{lines} lines, limit {limit}")
+
+
+ALL = [includes, sizes, banned, pairs, guards, linkage, listed, documents]
+STRICT = ALL + [contracts]

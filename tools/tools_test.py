@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Tests of tools/check-pure, tools/check-headers and tools/run-tests.
+
+    tools/tools_test.py COMPILER
+"""
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+COMPILER = sys.argv[1:] or ["cc"]
+
+
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), os.path.join(HERE, name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+check_pure, run_tests = load("check-pure"), load("run-tests")
+
+# (what, C source of a pure archive, faults)
+PURE = [
+    ("arithmetic", "int bh_a(int a) { return a / 3; }", []),
+    ("128-bit division", "unsigned __int128 bh_a(unsigned __int128 a, unsigned __int128 b) { return a / b; }", []),
+    ("counting bits", "int bh_a(unsigned long a) { return __builtin_popcountl(a); }", []),
+    ("memory moves", "void *memcpy(void *, const void *, unsigned long);"
+                     "void bh_a(void *a, void *b, int n) { memcpy(a, b, n); }", []),
+    ("a global", "int bh_n; int bh_a(void) { return bh_n; }", ["holds writable data in .bss"]),
+    ("a call of base", "int bh_str_len(void); int bh_a(void) { return bh_str_len(); }", []),
+    ("malloc", "void *malloc(unsigned long); void *bh_a(void) { return malloc(3); }", ["calls malloc"]),
+    ("the clock", "long time(long *); long bh_a(void) { return time(0); }", ["calls time"]),
+    ("base's clock", "long bh_time_now(void); long bh_a(void) { return bh_time_now(); }", ["calls bh_time_now"]),
+    ("base's growing buffer", "void bh_buf_init(void); void bh_a(void) { bh_buf_init(); }", ["calls bh_buf_init"]),
+    ("base's fixed buffer", "void bh_buf_init_fixed(void); void bh_a(void) { bh_buf_init_fixed(); }", []),
+    ("base's log", "void bh_log_write(void); void bh_a(void) { bh_log_write(); }", ["calls bh_log_write"]),
+    ("a static counter", "int bh_a(void) { static int n = 1; return n++; }", ["holds writable data in .data"]),
+    ("constant tables", 'static const char *const names[] = { "a" }; const char *bh_a(int i) { return names[i]; }', []),
+]
+
+# (what, TAP, passed failed skipped)
+TAP = [
+    ("numbered", "1..2\nok 1 - a\nok 2 - b\n", (2, 0, 0)),
+    ("without numbers", "ok - a\nnot ok - b\n", (1, 1, 0)),
+    ("skipped", "1..2\nok 1 - a # SKIP no gpu\nok 2\n", (1, 0, 1)),
+    ("to do", "not ok 1 - a # TODO later\n", (1, 0, 0)),
+    ("chatter", "# ok\n  ok indented\nokay\nnot okay\n", (0, 0, 0)),
+]
+
+# (what, an entry of meson's log, speaks TAP, passed failed skipped)
+RUNS = [
+    ("a plain pass", {"name": "x", "result": "OK"}, False, (1, 0, 0)),
+    ("a plain failure", {"name": "x", "result": "FAIL"}, False, (0, 1, 0)),
+    ("a timeout", {"name": "x", "result": "TIMEOUT"}, False, (0, 1, 0)),
+    ("a skip", {"name": "x", "result": "SKIP"}, False, (0, 0, 1)),
+    ("TAP that crashed half way", {"name": "x", "result": "ERROR", "stdout": "1..2\nok 1\n"}, True, (1, 1, 0)),
+    ("TAP with one failure", {"name": "x", "result": "ERROR", "stdout": "1..2\nok 1\nnot ok 2\n"}, True, (1, 1, 0)),
+    ("TAP skipped as a whole", {"name": "x", "result": "SKIP", "stdout": "1..0 # SKIP no gpu\n"}, True, (0, 0, 1)),
+]
+
+
+def pure_faults(folder, source):
+    archive = os.path.join(folder, "libpure.a")
+    subprocess.run([*COMPILER, "-w", "-O1", "-fPIE", "-c", "-x", "c", "-", "-o", f"{folder}/pure.o"],
+                   input=source.encode(), check=True)
+    subprocess.run(["ar", "rc", archive, f"{folder}/pure.o"], check=True)
+    return sorted(fault.partition(" ")[2] for fault in set(check_pure.faults(archive)))
+
+
+def tally_of(count, *args):
+    tally = run_tests.Tally()
+    count(*args, tally)
+    return tally.passed, tally.failed, tally.skipped
+
+
+def header_status(folder, text):
+    os.makedirs(f"{folder}/src/x", exist_ok=True)
+    os.makedirs(f"{folder}/include", exist_ok=True)
+    os.makedirs(f"{folder}/tools", exist_ok=True)
+    with open(f"{folder}/src/x/x.h", "w", encoding="utf-8") as file:
+        file.write(text)
+    script = f"{folder}/tools/check-headers"
+    shutil.copy(os.path.join(HERE, "check-headers"), script)
+    return subprocess.run([script, *COMPILER], stdout=subprocess.DEVNULL).returncode
+
+
+def checks():
+    """(name, found, expected)"""
+    with tempfile.TemporaryDirectory(prefix="tools-test-") as folder:
+        for what, source, expected in PURE:
+            yield f"pure: {what}", pure_faults(folder, source), expected
+        yield "headers: complete", header_status(folder, "#include <stdint.h>\nuint8_t bh_a(void);\n"), 0
+        yield "headers: leans on another", header_status(folder, "uint8_t bh_a(void);\n"), 1
+    for what, text, expected in TAP:
+        yield f"tap: {what}", tally_of(run_tests.count_tap, text), expected
+    for what, run, is_tap, expected in RUNS:
+        yield f"count: {what}", tally_of(run_tests.count_test, run, is_tap), expected
+
+
+def main():
+    failed = number = 0
+    for number, (name, found, expected) in enumerate(checks(), 1):
+        good = found == expected
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {number} - {name}")
+        if not good:
+            print(f"# expected {expected}, found {found}")
+    print(f"1..{number}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -15,6 +15,9 @@ typedef unsigned int nvmlAffinityScope_t;
 typedef unsigned int nvmlBusType_t;
 typedef unsigned char nvmlGpuFabricState_t;
 
+/* Lists of numbers, several in a line. */
+/* clang-format off */
+
 /* What every call answers. */
 typedef enum {
     NVML_SUCCESS = 0, NVML_ERROR_UNINITIALIZED = 1, NVML_ERROR_INVALID_ARGUMENT = 2,
@@ -172,5 +175,7 @@ typedef enum {
     NVML_DEVICE_ADDRESSING_MODE_NONE = 0, NVML_DEVICE_ADDRESSING_MODE_HMM = 1,
     NVML_DEVICE_ADDRESSING_MODE_ATS = 2,
 } nvmlDeviceAddressingModeType_t;
+
+/* clang-format on */
 
 #endif

@@ -26,23 +26,26 @@ typedef struct {
 NVML_STRUCT_SIZE(nvmlGpuInstanceProfileInfo_t, 48);
 
 typedef struct {
-    unsigned int version, id, isP2pSupported, sliceCount, instanceCount, multiprocessorCount,
-        copyEngineCount, decoderCount, encoderCount, jpegCount, ofaCount;
+    unsigned int version, id, isP2pSupported, sliceCount, instanceCount,
+        multiprocessorCount, copyEngineCount, decoderCount, encoderCount, jpegCount,
+        ofaCount;
     unsigned long long memorySizeMB;
     char name[96];
 } nvmlGpuInstanceProfileInfo_v2_t;
 NVML_STRUCT_SIZE(nvmlGpuInstanceProfileInfo_v2_t, 152);
-#define nvmlGpuInstanceProfileInfo_v2_t_WORD NVML_STRUCT_WORD(nvmlGpuInstanceProfileInfo_v2_t, 2)
+#define nvmlGpuInstanceProfileInfo_v2_t_WORD                                               \
+    NVML_STRUCT_WORD(nvmlGpuInstanceProfileInfo_v2_t, 2)
 
 typedef struct {
-    unsigned int version, id, sliceCount, instanceCount, multiprocessorCount, copyEngineCount,
-        decoderCount, encoderCount, jpegCount, ofaCount;
+    unsigned int version, id, sliceCount, instanceCount, multiprocessorCount,
+        copyEngineCount, decoderCount, encoderCount, jpegCount, ofaCount;
     unsigned long long memorySizeMB;
     char name[96];
     unsigned int capabilities;
 } nvmlGpuInstanceProfileInfo_v3_t;
 NVML_STRUCT_SIZE(nvmlGpuInstanceProfileInfo_v3_t, 152);
-#define nvmlGpuInstanceProfileInfo_v3_t_WORD NVML_STRUCT_WORD(nvmlGpuInstanceProfileInfo_v3_t, 3)
+#define nvmlGpuInstanceProfileInfo_v3_t_WORD                                               \
+    NVML_STRUCT_WORD(nvmlGpuInstanceProfileInfo_v3_t, 3)
 
 typedef struct {
     nvmlDevice_t device;
@@ -69,7 +72,8 @@ typedef struct {
     char name[96];
 } nvmlComputeInstanceProfileInfo_v2_t;
 NVML_STRUCT_SIZE(nvmlComputeInstanceProfileInfo_v2_t, 136);
-#define nvmlComputeInstanceProfileInfo_v2_t_WORD NVML_STRUCT_WORD(nvmlComputeInstanceProfileInfo_v2_t, 2)
+#define nvmlComputeInstanceProfileInfo_v2_t_WORD                                           \
+    NVML_STRUCT_WORD(nvmlComputeInstanceProfileInfo_v2_t, 2)
 
 typedef struct {
     unsigned int version, id, sliceCount, instanceCount, multiprocessorCount,
@@ -79,7 +83,8 @@ typedef struct {
     unsigned int capabilities;
 } nvmlComputeInstanceProfileInfo_v3_t;
 NVML_STRUCT_SIZE(nvmlComputeInstanceProfileInfo_v3_t, 140);
-#define nvmlComputeInstanceProfileInfo_v3_t_WORD NVML_STRUCT_WORD(nvmlComputeInstanceProfileInfo_v3_t, 3)
+#define nvmlComputeInstanceProfileInfo_v3_t_WORD                                           \
+    NVML_STRUCT_WORD(nvmlComputeInstanceProfileInfo_v3_t, 3)
 
 typedef struct {
     nvmlDevice_t device;

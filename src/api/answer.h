@@ -2,6 +2,7 @@
 #define BH_API_ANSWER_H
 
 #include "api/owner.h"
+#include "base/buf.h"
 
 /* The body of a mutation's reply, made from the owner's answer alone: the owner keeps
  * the same bytes under the idempotency key.

@@ -294,17 +294,16 @@ serve(struct bh_call *call, struct bh_err *err)
     return rc;
 }
 
-/* Attempts to change something that fail before the owner sees them leave a record
- * too, where it is known whose they are. */
+/* Attempts that fail before the owner sees them leave a record too, where it is known
+ * whose they are: changes, denials, and looks at what does not exist for the caller. */
 static void
-record_attempt(struct bh_call *call)
+record_refusal(struct bh_call *call, const struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
+    bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED || call->probed;
 
-    if (call->recorded || call->op->kind != BH_OPERATION_MUTATE || !call->caller.via)
-        return;
-    owner->ops->denied(owner->self, &call->caller, call->op->id, (bh_tenant_id){ 0 },
-                       call->verdict);
+    if (worth && !call->recorded && call->caller.via)
+        owner->ops->refused(owner->self, &call->caller, call->op->id, call->verdict, err);
 }
 
 void
@@ -328,7 +327,7 @@ bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *rep
         if (call.status)
             reply->status = call.status;
     } else {
-        record_attempt(&call);
+        record_refusal(&call, &err);
         bh_error_write(&call, &err);
     }
     owner->ops->directory_put(owner->self, call.dir);

@@ -155,22 +155,13 @@ bh_call_send(struct bh_call *call, struct bh_command *command, struct bh_err *er
     return BH_OK;
 }
 
-static void
-queue_denial(struct bh_call *call, bh_tenant_id tenant, struct bh_verdict verdict)
-{
-    const struct bh_owner *owner = &call->api->options.owner;
-
-    call->recorded = true;
-    owner->ops->denied(owner->self, &call->caller, call->op->id, tenant, verdict);
-}
-
 bh_rc
 bh_call_deny(struct bh_call *call, const char *verb, bh_tenant_id tenant,
              struct bh_verdict verdict, struct bh_err *err)
 {
     const struct bh_dir_tenant *where = bh_directory_tenant(call->dir, tenant);
 
-    queue_denial(call, tenant, verdict);
+    call->verdict = verdict;
     bh_err_set(err, BH_DENIED, "%s may not %s on %s", call->caller.name, verb,
                where ? where->path : "the site");
     if (verdict.rule == BH_RULE_TOKEN_SCOPE)

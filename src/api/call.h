@@ -27,6 +27,7 @@ struct bh_call {
     struct bh_reason reason;         /* a refusal's reason with its operands */
     uint32_t status;                 /* of a reply that is no error; 0: 200 */
     bool recorded;                   /* the owner has seen it: it is in the journal */
+    bool probed;                     /* it asked for what it may not see */
 };
 
 /* An operation's body: writes the reply's JSON, or fails and the dispatcher writes the
@@ -65,7 +66,7 @@ BH_MUST_USE bh_rc bh_call_command(struct bh_call *call, struct bh_command *comma
 BH_MUST_USE bh_rc bh_call_send(struct bh_call *call, struct bh_command *command,
                                struct bh_err *err);
 
-/* BH_DENIED with the role that would help; queues the record. */
+/* BH_DENIED with the role that would help. */
 bh_rc bh_call_deny(struct bh_call *call, const char *verb, bh_tenant_id tenant,
                    struct bh_verdict verdict, struct bh_err *err);
 

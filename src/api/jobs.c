@@ -77,7 +77,6 @@ bh_rc
 bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    const struct bh_owner *owner = &call->api->options.owner;
     struct row_copy copy = { .arena = call->arena };
     bh_tenant_id tenant;
     uint64_t job;
@@ -94,9 +93,7 @@ bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *er
         return bh_err_set(err, BH_FULL, "the answer is too large");
     tenant = (bh_tenant_id){ copy.row.tenant_id };
     if (!may_see(call, tenant)) {
-        call->recorded = true;
-        owner->ops->denied(owner->self, &call->caller, call->op->id, tenant,
-                           (struct bh_verdict){ false, BH_RULE_DEFAULT_DENY });
+        call->probed = true;
         return no_such_job(job, err);
     }
     *ret_row = copy.row;

@@ -98,8 +98,13 @@ test_texts(void **state)
     BH_CHECK_STR("strndup cuts", bh_arena_strndup(arena, "copy", 2), "co");
     BH_CHECK_STR("strndup ends at NUL", bh_arena_strndup(arena, "co\0py", 5), "co");
     BH_CHECK_STR("printf", bh_arena_printf(arena, "%s-%d", "job", 7), "job-7");
+    bh_arena_reset(arena);
+    copy = bh_arena_strdup(arena, "fifteen letters");
+    BH_CHECK_EQ("a text and its NUL", bh_arena_used(arena), 16);
+    BH_CHECK("one letter more", bh_arena_strdup(arena, "sixteen letters.") != NULL);
+    BH_CHECK_EQ("one letter more", bh_arena_used(arena), 48);
     BH_CHECK("over the cap", bh_arena_printf(arena, "%64s", "x") == NULL);
-    BH_CHECK_STR("the first is untouched", copy, "copy");
+    BH_CHECK_STR("the first is untouched", copy, "fifteen letters");
     bh_arena_free(arena);
     BH_CHECK_DONE();
 }

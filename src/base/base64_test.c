@@ -44,6 +44,7 @@ static const struct {
     { "half the padding", "Zg=" },
     { "only padding", "====" },
     { "three padding characters", "Z===" },
+    { "three padding characters behind a zero", "A===" },
     { "padding in the middle", "Zg==Zg==" },
     { "padding before a digit", "Zg=v" },
     { "stray last bits of one byte", "Zh==" },

@@ -119,6 +119,36 @@ test_growing(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+test_printf_needs_room_for_its_nul(void **state)
+{
+    char memory[8];
+    struct bh_buf buf;
+
+    bh_buf_init_fixed(&buf, memory, 4);
+    bh_buf_printf(&buf, "%s", "abc");
+    BH_CHECK_STR("one byte to spare", bh_buf_text(&buf), "abc");
+    bh_buf_init_fixed(&buf, memory, 3);
+    bh_buf_printf(&buf, "%s", "abc");
+    BH_CHECK("none to spare", buf.overflow);
+    BH_CHECK_EQ("none to spare", buf.length, 0);
+    BH_CHECK_DONE();
+}
+
+static void
+test_lengths_that_wrap(void **state)
+{
+    struct bh_buf buf;
+
+    bh_buf_init(&buf, SIZE_MAX);
+    bh_buf_puts(&buf, "abc");
+    bh_buf_put(&buf, "", SIZE_MAX - 2);
+    BH_CHECK("overflow", buf.overflow);
+    BH_CHECK_EQ("nothing was written", buf.length, 3);
+    bh_buf_fini(&buf);
+    BH_CHECK_DONE();
+}
+
 /* After an overflow even what would fit is dropped: no text with a hole in it. */
 static void
 test_overflow_is_sticky(void **state)
@@ -157,6 +187,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_writers),
     cmocka_unit_test(test_fixed_never_passes_its_end),
     cmocka_unit_test(test_growing),
+    cmocka_unit_test(test_printf_needs_room_for_its_nul),
+    cmocka_unit_test(test_lengths_that_wrap),
     cmocka_unit_test(test_overflow_is_sticky),
     cmocka_unit_test(test_drop),
 };

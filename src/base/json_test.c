@@ -242,6 +242,22 @@ parse_nested(int depth, struct bh_err *err)
     return rc;
 }
 
+/* A list of `count` empty lists and objects. */
+static bh_rc
+parse_siblings(int count, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    char memory[512];
+    struct bh_buf text;
+
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    bh_buf_puts(&text, "[0");
+    for (int i = 0; i < count; i++)
+        bh_buf_puts(&text, ",[],{}");
+    bh_buf_putc(&text, ']');
+    return bh_json_parse(text.bytes, text.length, &json, err);
+}
+
 static void
 test_depth(void **state)
 {
@@ -252,6 +268,7 @@ test_depth(void **state)
     BH_CHECK_EQ("32 levels", parse_nested(32, &err), BH_OK);
     BH_CHECK_EQ("33 levels", parse_nested(33, &err), BH_INVALID);
     BH_CHECK_STR("33 levels", err.msg, "nested deeper than 32 levels");
+    BH_CHECK_EQ("many beside each other", parse_siblings(40, &err), BH_OK);
     BH_CHECK_EQ("brackets in a string", bh_json_parse(quoted, strlen(quoted), &json, &err), BH_OK);
     bh_json_free(json);
     BH_CHECK_DONE();

@@ -21,7 +21,7 @@ static const struct {
       "\"\xc2\x80\xe2\x82\xac\xf0\x9f\x98\x80\"" },
     { "a stray byte", "a\x80z", 3, "\"a\xef\xbf\xbdz\"" },
     { "overlong", "\xc0\xaf", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
-    { "cut off in a character", "\xe2\x82", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
+    { "cut off in a character", "a\xe2\x82\xac", 3, "\"a\xef\xbf\xbd\xef\xbf\xbd\"" },
 };
 
 static void

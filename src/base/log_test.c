@@ -67,6 +67,8 @@ test_json_line(void **state)
     BH_CHECK_EQ("a number", bh_json_number(bh_json_get(root, "lease"), 0), UINT64_MAX);
     BH_CHECK("time", bh_json_number(bh_json_get(root, "ts"), 0) > 0);
     bh_json_free(json);
+    logged(BH_EVENT_DISK_FULL, &fields[BH_COUNT(fields) - 1], line, sizeof line);
+    BH_CHECK("a name of two words", strstr(line, "\"event\":\"disk_full\"}"));
     BH_CHECK_DONE();
 }
 

@@ -47,6 +47,7 @@ static const struct {
     { "every kind",
       "listen = /a b\nname=n\nport=1\nany=4294967295\npatience=250ms\nmemory=1Gi\nquiet=true\n",
       "/a b n 1 4294967295 250 1024 1 /images" },
+    { "false", "quiet = false", "/run/x - 8080 0 5000 64 0 /images" },
     { "no last line break", "port=2", "/run/x - 2 0 5000 64 0 /images" },
     { "line ends of Windows", "port = 2\r\nname = n\r\n", "/run/x n 2 0 5000 64 0 /images" },
     { "equals in the value", "name = a=b", "/run/x a=b 8080 0 5000 64 0 /images" },

@@ -1,5 +1,7 @@
 #include "base/time.h"
 
+#include <signal.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "base/test.h"
@@ -74,7 +76,29 @@ test_clocks(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+ignore_signal(int number)
+{
+}
+
+/* Signals come every 2 ms: the sleep goes on. */
+static void
+test_sleep_outlasts_signals(void **state)
+{
+    const struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
+    const struct sigaction act = { .sa_handler = ignore_signal };
+    bh_ns before = bh_time_monotonic();
+
+    assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    bh_time_sleep(20 * BH_NS_PER_MS);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    BH_CHECK("slept long enough", bh_time_monotonic() - before >= 20 * BH_NS_PER_MS);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = { cmocka_unit_test(test_utc), cmocka_unit_test(test_span),
-                                           cmocka_unit_test(test_clocks) };
+                                           cmocka_unit_test(test_clocks),
+                                           cmocka_unit_test(test_sleep_outlasts_signals) };
 
 BH_TEST_MAIN(tests)

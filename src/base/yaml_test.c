@@ -66,6 +66,7 @@ static const struct {
     const char *name, *yaml, *message, *hint;
 } refused[] = {
     { "nothing", "", "line 1: the document is empty", "" },
+    { "only a byte order mark", "\xef\xbb\xbf", "line 1: the document is empty", "" },
     { "only a comment", "# a\n", "line 1: the document is empty", "" },
     { "a text alone", "hello\n", "line 1: expected keys and values, or a list",
       "write `key: value`" },

@@ -1,6 +1,5 @@
 #include "cli/cli.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "base/yaml.h"
 #include "cli/output.h"
 
 enum { PATH_BYTES_MAX = 4096, KEY_BYTES = 16 };
@@ -61,17 +59,26 @@ make_key(char ret_key[2 * KEY_BYTES + 1], struct bh_err *err)
 }
 
 bh_rc
-bh_cli_change(const struct bh_cli *cli, const char *method, const char *path, const char *body,
+bh_cli_change(const struct bh_cli *cli, const char *what, struct bh_document *body,
               struct bh_json **ret_json, struct bh_err *err)
 {
-    struct bh_http_request request = { .method = method, .path = path, .body = body,
-                                       .accept = "application/json" };
-    char key[2 * KEY_BYTES + 1];
+    struct bh_http_request request = { .accept = "application/json" };
+    char key[2 * KEY_BYTES + 1], method[16];
+    size_t length = strcspn(what, " ");
     bh_rc rc = make_key(key, err);
 
     if (rc != BH_OK)
         return rc;
-    request.body_length = body ? strlen(body) : 0;
+    snprintf(method, sizeof method, "%.*s", (int)length, what);
+    request.method = method;
+    request.path = what + length + 1;
+    if (body) {
+        request.body = bh_buf_text(&body->text);
+        request.body_length = body->text.length;
+        request.content_type = body->yaml ? "application/yaml" : NULL;
+        if (!request.body)
+            return bh_err_set(err, BH_FULL, "the document is too large");
+    }
     request.idempotency_key = cli->args->options[BH_OPT_KEY].text;
     if (!request.idempotency_key)
         request.idempotency_key = key;
@@ -227,25 +234,21 @@ read_all(int fd, struct bh_buf *out, struct bh_err *err)
 }
 
 bh_rc
-bh_cli_read_document(const char *path, struct bh_buf *out, struct bh_err *err)
+bh_cli_read_document(const char *path, struct bh_document *ret_document, struct bh_err *err)
 {
-    struct bh_buf text;
+    struct bh_buf *text = &ret_document->text;
     const char *begin;
     bh_rc rc;
 
-    bh_buf_init(&text, BH_JSON_BYTES_MAX + 1);
-    rc = strcmp(path, "-") == 0 ? read_all(STDIN_FILENO, &text, err)
-                                : bh_file_read(path, BH_JSON_BYTES_MAX, &text, err);
-    begin = bh_buf_text(&text) ? bh_buf_text(&text) : "";
+    bh_buf_init(text, BH_JSON_BYTES_MAX + 1);
+    rc = strcmp(path, "-") == 0 ? read_all(STDIN_FILENO, text, err)
+                                : bh_file_read(path, BH_JSON_BYTES_MAX, text, err);
+    if (rc != BH_OK)
+        return rc;
+    begin = bh_buf_text(text) ? bh_buf_text(text) : "";
     begin += strspn(begin, " \t\r\n");
-    if (rc == BH_OK && (*begin == '{' || *begin == '['))
-        bh_buf_put(out, text.bytes, text.length); /* the server reads JSON strictly */
-    else if (rc == BH_OK)
-        rc = bh_yaml_to_json(text.bytes ? text.bytes : "", text.length, out, err);
-    if (rc != BH_OK && err->rc == rc && strcmp(path, "-") != 0 && !strstr(err->msg, path))
-        bh_err_wrap(err, "%s", path);
-    bh_buf_fini(&text);
-    return rc;
+    ret_document->yaml = *begin != '{' && *begin != '[';
+    return BH_OK;
 }
 
 int

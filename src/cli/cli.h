@@ -56,10 +56,16 @@ bool bh_cli_flag(const struct bh_cli *cli, enum bh_option_id option);
 BH_MUST_USE bh_rc bh_cli_fetch(const struct bh_cli *cli, const char *path,
                                struct bh_json **ret_json, struct bh_err *err);
 
-/* Send a change with an idempotency key of its own, or the one given, and repeat it
- * once under that key when its outcome is not known.  `body` NULL: none. */
-BH_MUST_USE bh_rc bh_cli_change(const struct bh_cli *cli, const char *method, const char *path,
-                                const char *body, struct bh_json **ret_json,
+/* What is sent with a change. */
+struct bh_document {
+    struct bh_buf text;
+    bool yaml;
+};
+
+/* Send a change ("POST /v1/jobs") with an idempotency key of its own, or the one given,
+ * and repeat it once under that key when its outcome is not known. */
+BH_MUST_USE bh_rc bh_cli_change(const struct bh_cli *cli, const char *what,
+                                struct bh_document *body, struct bh_json **ret_json,
                                 struct bh_err *err);
 
 /* "/v1/jobs/12" + `rest` for a job as one writes it; BH_INVALID: no number. */
@@ -75,8 +81,9 @@ BH_MUST_USE bool bh_cli_print_document(const struct bh_cli *cli, bh_json_value v
 BH_MUST_USE bh_rc bh_cli_list(const struct bh_cli *cli, const char *path,
                               const struct bh_view *view, struct bh_err *err);
 
-/* A file's text, - is standard input; YAML becomes JSON.  `out` grows. */
-BH_MUST_USE bh_rc bh_cli_read_document(const char *path, struct bh_buf *out,
+/* A file as it is, - is standard input; what does not begin like JSON is YAML.  Release
+ * the text with bh_buf_fini on every outcome. */
+BH_MUST_USE bh_rc bh_cli_read_document(const char *path, struct bh_document *ret_document,
                                        struct bh_err *err);
 
 /* The error and its next step on standard error, as "bulkhead: ..."; its exit status. */

@@ -272,7 +272,8 @@ bh_http_format(struct bh_buf *out, const struct bh_http_request *request, struct
     if (request->token)
         bh_buf_printf(out, "Authorization: Bearer %s\r\n", request->token);
     if (request->body)
-        bh_buf_printf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+        bh_buf_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+                      request->content_type ? request->content_type : "application/json",
                       request->body_length);
     bh_buf_puts(out, "\r\n");
     if (request->body)

@@ -17,6 +17,7 @@ enum { BH_HTTP_HEADERS_MAX = 32 << 10, BH_HTTP_BODY_MAX = 64 << 20 };
 struct bh_http_request {
     const char *method, *path;      /* the path with its query, encoded */
     const char *body;               /* NULL: none */
+    const char *content_type;       /* of the body; NULL: JSON */
     size_t body_length;
     const char *accept, *idempotency_key, *token; /* NULL: left out */
 };

@@ -94,7 +94,10 @@ make_headers(const struct bh_http_request *request)
     }
     list = add_header(list, "Accept", request->accept);
     list = add_header(list, "Idempotency-Key", request->idempotency_key);
-    return add_header(list, "Content-Type", request->body ? "application/json" : NULL);
+    if (!request->body)
+        return list;
+    return add_header(list, "Content-Type",
+                      request->content_type ? request->content_type : "application/json");
 }
 
 static void

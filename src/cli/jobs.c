@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "cli/views.h"
 
-enum { PATH_BYTES_MAX = 4096, BODY_MAX = 4 << 20 };
+enum { PATH_BYTES_MAX = 4096 };
 
 bool
 bh_job_has_ended(const char *state)
@@ -26,20 +26,17 @@ bh_job_has_ended(const char *state)
 }
 
 bh_rc
-bh_jobs_submit(struct bh_cli *cli, const char *file, struct bh_json **ret_json,
+bh_cli_send_job(struct bh_cli *cli, const char *file, struct bh_json **ret_json,
                struct bh_err *err)
 {
-    const char *path = bh_cli_flag(cli, BH_OPT_DRY_RUN) ? "/v1/jobs?dry_run=true" : "/v1/jobs";
-    struct bh_buf body;
-    bh_rc rc;
+    const char *what = bh_cli_flag(cli, BH_OPT_DRY_RUN) ? "POST /v1/jobs?dry_run=true"
+                                                       : "POST /v1/jobs";
+    struct bh_document body;
+    bh_rc rc = bh_jobspec_build(cli->args, file, cli->arena, &body, err);
 
-    bh_buf_init(&body, BODY_MAX);
-    rc = bh_jobspec_build(cli->args, file, cli->arena, &body, err);
-    if (rc == BH_OK && !bh_buf_text(&body))
-        rc = bh_err_set(err, BH_FULL, "the job is too large");
     if (rc == BH_OK)
-        rc = bh_cli_change(cli, "POST", path, bh_buf_text(&body), ret_json, err);
-    bh_buf_fini(&body);
+        rc = bh_cli_change(cli, what, &body, ret_json, err);
+    bh_buf_fini(&body.text);
     return rc;
 }
 
@@ -62,7 +59,7 @@ bh_cli_submit(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = find_file(cli->args, &file, err);
 
     if (rc == BH_OK)
-        rc = bh_jobs_submit(cli, file, &json, err);
+        rc = bh_cli_send_job(cli, file, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (bh_cli_flag(cli, BH_OPT_DRY_RUN))
@@ -157,7 +154,7 @@ bh_cli_why(struct bh_cli *cli, struct bh_err *err)
                   bh_json_text(bh_json_get(why, "sentence"), "no reason is known"));
     if (*bh_json_text(bh_json_get(why, "next"), ""))
         bh_buf_printf(&out, "next: %s\n", bh_json_text(bh_json_get(why, "next"), ""));
-    bh_buf_printf(&out, "reason: %s\n", bh_json_text(bh_json_get(why, "code"), "none"));
+    bh_buf_printf(&out, "reason: %s\n", bh_json_text(bh_json_get(why, "reason"), "none"));
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
     return rc;
@@ -172,11 +169,11 @@ change_jobs(struct bh_cli *cli, const char *rest, const char *done, struct bh_er
     for (uint32_t i = 0; i < cli->args->count; i++) {
         BH_AUTO(bh_json_free) struct bh_json *json = NULL;
         const char *job = cli->args->arguments[i];
-        char path[128];
-        bh_rc rc = bh_cli_job_path(job, rest, path, sizeof path, err);
+        char what[128] = "POST ";
+        bh_rc rc = bh_cli_job_path(job, rest, what + 5, sizeof what - 5, err);
 
         if (rc == BH_OK)
-            rc = bh_cli_change(cli, "POST", path, NULL, &json, err);
+            rc = bh_cli_change(cli, what, NULL, &json, err);
         if (rc == BH_OK && bh_cli_print_document(cli, bh_json_root(json), &rc, err))
             continue;
         if (rc == BH_OK && !bh_cli_flag(cli, BH_OPT_QUIET))

@@ -11,7 +11,7 @@ enum { BH_STATUS_USAGE = 2, BH_STATUS_JOB_FAILED = 9 };
 bool bh_job_has_ended(const char *state);
 
 /* Submit what the command line (and the job file, unless NULL) describes. */
-BH_MUST_USE bh_rc bh_jobs_submit(struct bh_cli *cli, const char *file,
+BH_MUST_USE bh_rc bh_cli_send_job(struct bh_cli *cli, const char *file,
                                  struct bh_json **ret_json, struct bh_err *err);
 
 /* Append the query that the options of `ps` make. */

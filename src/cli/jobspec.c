@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "base/slice.h"
+#include "base/yaml.h"
+
+enum { BODY_MAX = 4 << 20 };
 
 /* A value of an option with something to be said about it. */
 struct writing {
@@ -151,7 +154,21 @@ any_given(const struct bh_args *args)
     return false;
 }
 
-/* What the file says and no option does. */
+static bh_rc
+put_member(const struct writing *w, const struct bh_buf *file, const char *key)
+{
+    struct bh_slice value = { 0 };
+    char *text = NULL;
+
+    if (bh_slice_get((struct bh_slice){ file->bytes, file->length }, key, &value))
+        text = bh_arena_strndup(w->arena, value.text, value.length);
+    if (!text)
+        return bh_err_set(w->err, BH_INVALID, "the job file's key %.80s is unreadable", key);
+    bh_json_raw(w->json, key, text);
+    return BH_OK;
+}
+
+/* What the file, now in JSON, says and no option does. */
 static bh_rc
 put_rest(const struct writing *w, const struct bh_args *args, const struct bh_buf *file)
 {
@@ -163,59 +180,82 @@ put_rest(const struct writing *w, const struct bh_args *args, const struct bh_bu
 
     if (rc == BH_OK && bh_json_kind(bh_json_root(json)) != BH_JSON_OBJECT)
         rc = bh_err_set(w->err, BH_INVALID, "the job file holds no mapping");
-    while (rc == BH_OK && bh_json_next(bh_json_root(json), &cursor, &key, &member)) {
-        struct bh_slice value = { 0 };
-        char *text;
-
-        if (is_given(args, key))
-            continue;
-        bh_slice_get((struct bh_slice){ file->bytes, file->length }, key, &value);
-        text = value.text ? bh_arena_strndup(w->arena, value.text, value.length) : NULL;
-        if (!text)
-            return bh_err_set(w->err, BH_INVALID, "the job file's key %.80s is unreadable", key);
-        bh_json_raw(w->json, key, text);
-    }
+    while (rc == BH_OK && bh_json_next(bh_json_root(json), &cursor, &key, &member))
+        if (!is_given(args, key))
+            rc = put_member(w, file, key);
     return rc;
 }
 
 static bh_rc
-put_job(const struct writing *w, const struct bh_args *args, const struct bh_buf *file)
+put_options(const struct writing *w, const struct bh_args *args)
 {
     bh_rc rc = BH_OK;
 
-    bh_json_open(w->json, NULL, '{');
-    if (!file) {
-        bh_json_open(w->json, "args", '[');
-        for (uint32_t i = 0; i < args->count; i++)
-            bh_json_str(w->json, NULL, args->arguments[i]);
-        bh_json_close(w->json, ']');
-    }
     for (uint32_t i = 0; rc == BH_OK && i < BH_OPTIONS; i++)
         if (args->options[i].given && *bh_cli_options[i].key)
             rc = put_option(w, (enum bh_option_id)i, &args->options[i]);
-    if (rc == BH_OK && file)
-        rc = put_rest(w, args, file);
+    return rc;
+}
+
+/* A job that is described by the command line alone. */
+static bh_rc
+build_program(const struct writing *w, const struct bh_args *args)
+{
+    bh_rc rc;
+
+    bh_json_open(w->json, NULL, '{');
+    bh_json_open(w->json, "args", '[');
+    for (uint32_t i = 0; i < args->count; i++)
+        bh_json_str(w->json, NULL, args->arguments[i]);
+    bh_json_close(w->json, ']');
+    rc = put_options(w, args);
     bh_json_close(w->json, '}');
+    return rc;
+}
+
+/* A job file with options that change it. */
+static bh_rc
+build_merged(const struct writing *w, const struct bh_args *args, struct bh_document *file)
+{
+    struct bh_buf json;
+    bh_rc rc = BH_OK;
+
+    bh_buf_init(&json, 2 * BH_JSON_BYTES_MAX);
+    if (file->yaml)
+        rc = bh_yaml_to_json(file->text.bytes ? file->text.bytes : "", file->text.length, &json,
+                             w->err);
+    else
+        bh_buf_put(&json, file->text.bytes, file->text.length);
+    bh_json_open(w->json, NULL, '{');
+    if (rc == BH_OK)
+        rc = put_options(w, args);
+    if (rc == BH_OK)
+        rc = put_rest(w, args, &json);
+    bh_json_close(w->json, '}');
+    bh_buf_fini(&json);
     return rc;
 }
 
 bh_rc
 bh_jobspec_build(const struct bh_args *args, const char *file, struct bh_arena *arena,
-                 struct bh_buf *out, struct bh_err *err)
+                 struct bh_document *ret_document, struct bh_err *err)
 {
-    struct bh_json_writer json = bh_json_begin(out);
+    struct bh_document built = { 0 }, text = { 0 };
+    struct bh_json_writer json = bh_json_begin(&built.text);
     struct writing w = { &json, arena, err };
-    struct bh_buf text;
     bh_rc rc;
 
-    if (!file)
-        return put_job(&w, args, NULL);
-    bh_buf_init(&text, 2 * BH_JSON_BYTES_MAX);
-    rc = bh_cli_read_document(file, &text, err);
-    if (rc == BH_OK && !any_given(args))
-        bh_buf_put(out, text.bytes, text.length);
-    else if (rc == BH_OK)
-        rc = put_job(&w, args, &text);
-    bh_buf_fini(&text);
+    *ret_document = built;
+    if (file) {
+        rc = bh_cli_read_document(file, &text, err);
+        if (rc != BH_OK || !any_given(args)) {
+            *ret_document = text;
+            return rc;
+        }
+    }
+    bh_buf_init(&built.text, BODY_MAX);
+    rc = file ? build_merged(&w, args, &text) : build_program(&w, args);
+    bh_buf_fini(&text.text);
+    *ret_document = built;
     return rc;
 }

@@ -3,13 +3,14 @@
 
 #include "cli/cli.h"
 
-/* The body of a submission, in JSON, from options, a command line and a file.
+/* The body of a submission, from options, a command line and a file.
  *
  * `file` is a job file's path, "-" or NULL.  A file without options goes to the server
  * as it is, so that the server judges it and records what it refuses; options replace
- * what the file says.  BH_INVALID names the option; failures of reading the file. */
+ * what the file says.  Release ret_document->text with bh_buf_fini on every outcome.
+ *  BH_INVALID names the option; failures of reading the file. */
 BH_MUST_USE bh_rc bh_jobspec_build(const struct bh_args *args, const char *file,
-                                   struct bh_arena *arena, struct bh_buf *out,
-                                   struct bh_err *err);
+                                   struct bh_arena *arena,
+                                   struct bh_document *ret_document, struct bh_err *err);
 
 #endif

@@ -198,41 +198,101 @@ put_reason(struct bh_buf *out, bh_json_value job)
         bh_buf_printf(out, "(%" PRId64 ")", status);
 }
 
+/* "H100-80GB 1g.10gb, A30-24GB 1g.6gb" */
+static void
+put_models(struct bh_buf *out, bh_json_value models)
+{
+    for (size_t i = 0; i < bh_json_count(models); i++) {
+        bh_json_value entry = bh_json_at(models, i);
+
+        bh_buf_puts(out, i > 0 ? ", " : "");
+        put_text(out, bh_json_get(entry, "model"));
+        bh_buf_putc(out, ' ');
+        put_text(out, bh_json_get(entry, "profile"));
+    }
+}
+
+/* "small 2/4, large 0/1" */
+static void
+put_sku_limits(struct bh_buf *out, bh_json_value limits)
+{
+    for (size_t i = 0; i < bh_json_count(limits); i++) {
+        bh_json_value entry = bh_json_at(limits, i);
+
+        bh_buf_puts(out, i > 0 ? ", " : "");
+        put_text(out, bh_json_get(entry, "sku"));
+        bh_buf_printf(out, " %" PRIu64 "/%" PRIu64, bh_json_number(bh_json_get(entry, "used"), 0),
+                      bh_json_number(bh_json_get(entry, "limit"), 0));
+    }
+}
+
+static void
+put_count(struct bh_buf *out, bh_json_value list)
+{
+    bh_buf_put_u64(out, bh_json_count(list));
+}
+
+/* "1g.10gb@0 leased acme/vision job 12, 1g.10gb@1 idle" */
+static void
+put_pieces(struct bh_buf *out, bh_json_value pieces)
+{
+    for (size_t i = 0; i < bh_json_count(pieces); i++) {
+        bh_json_value piece = bh_json_at(pieces, i);
+
+        bh_buf_puts(out, i > 0 ? ", " : "");
+        put_text(out, bh_json_get(piece, "profile"));
+        bh_buf_printf(out, "@%" PRIu64 " ", bh_json_number(bh_json_get(piece, "start"), 0));
+        put_text(out, bh_json_get(piece, "state"));
+        if (bh_json_get(piece, "tenant"))
+            bh_buf_putc(out, ' ');
+        put_text(out, bh_json_get(piece, "tenant"));
+        if (bh_json_get(piece, "job"))
+            bh_buf_printf(out, " job %" PRIu64, bh_json_number(bh_json_get(piece, "job"), 0));
+    }
+}
+
+static void
+put_gpu_state(struct bh_buf *out, bh_json_value gpu)
+{
+    if (bh_json_truth(bh_json_get(gpu, "fenced")))
+        bh_buf_puts(out, "fenced");
+    else if (!bh_json_truth(bh_json_get(gpu, "managed")))
+        bh_buf_puts(out, "unmanaged");
+    else
+        bh_buf_puts(out, bh_json_truth(bh_json_get(gpu, "cordoned")) ? "cordoned" : "ok");
+}
+
+static void
+put_assumed(struct bh_buf *out, bh_json_value gpu)
+{
+    bh_buf_puts(out, bh_json_truth(bh_json_get(gpu, "assumed")) ? "assumed" : "confirmed");
+}
+
+/* Cells made of one member. */
+static void (*const put_member[BH_CELLS])(struct bh_buf *out, bh_json_value value) = {
+    [BH_CELL_TEXT] = put_text,         [BH_CELL_TIME] = put_time,
+    [BH_CELL_PARTS] = put_parts,       [BH_CELL_MIB] = put_mib,
+    [BH_CELL_GPU_TIME] = put_gpu_time, [BH_CELL_COUNT] = put_count,
+    [BH_CELL_MODELS] = put_models,     [BH_CELL_SKU_LIMITS] = put_sku_limits,
+    [BH_CELL_PIECES] = put_pieces,
+};
+
+/* Cells made of several members of the object. */
+static void (*const put_whole[BH_CELLS])(struct bh_buf *out, bh_json_value object) = {
+    [BH_CELL_PLACE] = put_place,         [BH_CELL_REASON] = put_reason,
+    [BH_CELL_GPU_STATE] = put_gpu_state, [BH_CELL_ASSUMED] = put_assumed,
+};
+
 void
 bh_view_cell(struct bh_buf *out, const struct bh_column *column, bh_json_value object,
              uint64_t now_ns)
 {
-    bh_json_value value = find(object, column->key);
-
-    switch (column->cell) {
-    case BH_CELL_TEXT:
-        put_text(out, value);
-        break;
-    case BH_CELL_TIME:
-        put_time(out, value);
-        break;
-    case BH_CELL_RUNTIME:
+    if (column->cell == BH_CELL_RUNTIME)
         put_runtime(out, object, now_ns);
-        break;
-    case BH_CELL_PARTS:
-        put_parts(out, value);
-        break;
-    case BH_CELL_MIB:
-        put_mib(out, value);
-        break;
-    case BH_CELL_GPU_TIME:
-        put_gpu_time(out, value);
-        break;
-    case BH_CELL_PLACE:
-        put_place(out, object);
-        break;
-    case BH_CELL_REASON:
-        put_reason(out, object);
-        break;
-    case BH_CELL_COUNT:
-        bh_buf_put_u64(out, bh_json_count(value));
-        break;
-    }
+    else if (put_whole[column->cell])
+        put_whole[column->cell](out, object);
+    else
+        put_member[column->cell](out, find(object, column->key));
 }
 
 /* The columns that are shown, in order; how many. */

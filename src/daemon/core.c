@@ -90,6 +90,13 @@ append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *rec
     return bh_journal_append(&core->journal, record, err);
 }
 
+static bool
+is_new_and_waiting(const struct bh_event *event, const struct bh_effect *effect)
+{
+    return event->kind == BH_EV_SUBMIT && effect->state == BH_JOB_PENDING
+           && bh_same(event->u.submit.job, effect->job);
+}
+
 /* Rows of the jobs that changed, and the node's effects into the batch. */
 static bh_rc
 take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
@@ -105,6 +112,8 @@ take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh
         const struct bh_effect *effect = &core->step.effects[i];
         bh_rc rc = BH_OK;
 
+        if (effect->kind == BH_FX_JOB && is_new_and_waiting(event, effect))
+            continue; /* its row says so already */
         if (effect->kind == BH_FX_JOB)
             rc = bh_rows_change(core, effect, event->now_ns, err);
         else if (core->effect_count < BH_CORE_EFFECTS_MAX)

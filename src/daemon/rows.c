@@ -31,12 +31,16 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         .kind = bh_job_kind_names[submit->kind],
         .state = bh_job_state_names[BH_JOB_PENDING],
         .contract = bh_contract_names[submit->contract],
-        .reason = "", .node = "", .pieces = "", .grade = "",
+        .node = "", .pieces = "", .grade = "",
         .submitted_ns = event->now_ns,
         .time_limit_ns = submit->time_limit_ns,
         .exit_status = -1,
     };
 
+    struct bh_reason reason;
+
+    bh_engine_why(core->state.engine, submit->job, event->now_ns, &reason);
+    row.reason = bh_reason_names[reason.code];
     memcpy(row.spec.bytes, submit->spec, sizeof row.spec.bytes);
     return core->store.ops->put_job(core->store.self, &row, err);
 }

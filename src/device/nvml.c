@@ -65,7 +65,7 @@ bh_device_nvml_open(const struct bh_device_options *options, struct bh_device *r
         *ret_device = (struct bh_device){ .ops = &nvml_ops, .self = nvml };
         return BH_OK;
     }
-    bh_nvml_fail(nvml, err, result, "cannot open the driver by %s", options->library);
+    bh_nvml_fail(err, result, "cannot open the driver by %s", options->library);
     dlclose(library);
     free(nvml->proc_root);
     free(nvml);

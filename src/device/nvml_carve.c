@@ -4,40 +4,39 @@
 
 #include "base/time.h"
 
-/* A GPU instance being made.  Whatever stands here when the scope is left is undone. */
+/* A GPU instance being made: what of it stands already. */
 struct half_made {
-    struct bh_nvml *nvml;
     nvmlGpuInstance_t gi;
     nvmlComputeInstance_t ci;
-    struct bh_err *err;
 };
 
-static void
-half_made_undo(struct half_made *half)
+/* Take back what stands.  Returns the failure that led here, or BH_UNCERTAIN when
+ * something is left. */
+static bh_rc
+undo(struct bh_nvml *nvml, const struct half_made *half, struct bh_err *err)
 {
     nvmlReturn_t result = NVML_SUCCESS;
 
     if (half->ci)
-        result = nvml_call(half->nvml, destroy_ci, half->ci);
+        result = nvml_call(nvml, destroy_ci, half->ci);
     if (half->gi && result == NVML_SUCCESS)
-        result = nvml_call(half->nvml, destroy_gi, half->gi);
+        result = nvml_call(nvml, destroy_gi, half->gi);
     if (result == NVML_SUCCESS)
-        return;
-    bh_err_wrap(half->err, "a half-made instance is left");
-    half->err->rc = BH_UNCERTAIN;
+        return err->rc;
+    err->rc = BH_UNCERTAIN;
+    return bh_err_wrap(err, "a half-made instance is left");
 }
 
 static bh_rc
-find_profile(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, const char *name,
+find_profile(const struct bh_nvml_gpu *gpu, const char *name,
              struct bh_nvml_profile *ret_profile, struct bh_err *err)
 {
-    struct bh_nvml_profiles profiles;
+    const struct bh_nvml_profiles *profiles = &gpu->profiles;
 
-    bh_nvml_profiles(nvml, gpu->handle, &profiles);
-    for (uint32_t i = 0; i < profiles.count; i++) {
-        if (strcmp(profiles.items[i].name, name) != 0)
+    for (uint32_t i = 0; i < profiles->count; i++) {
+        if (strcmp(profiles->items[i].name, name) != 0)
             continue;
-        *ret_profile = profiles.items[i];
+        *ret_profile = profiles->items[i];
         return BH_OK;
     }
     return bh_err_set(err, BH_INVALID, "%s has no MIG profile %s", gpu->uuid, name);
@@ -59,7 +58,7 @@ find_placement(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, placements, gpu->handle, profile->id, places, &count);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "%s: cannot list the places of %s", gpu->uuid,
+        return bh_nvml_fail(err, result, "%s: cannot list the places of %s", gpu->uuid,
                             profile->name);
     for (unsigned int i = 0; i < count; i++) {
         if (places[i].start != start)
@@ -112,63 +111,65 @@ compare(const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t place,
     return BH_OK;
 }
 
-static bh_rc
-make(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, const struct bh_nvml_profile *profile,
-     nvmlGpuInstancePlacement_t place, struct bh_device_instance *ret_instance,
-     struct bh_err *err)
-{
-    __attribute__((cleanup(half_made_undo))) struct half_made half = { .nvml = nvml,
-                                                                       .err = err };
-    struct bh_device_instance made;
-    nvmlReturn_t result;
-    bh_rc rc;
+/* What is to be made, and where. */
+struct plan {
+    struct bh_nvml_gpu gpu;
+    struct bh_nvml_profile profile;
+    nvmlGpuInstancePlacement_t place;
+};
 
-    result = nvml_call(nvml, create_gi, gpu->handle, profile->id, &place, &half.gi);
+static bh_rc
+build(struct bh_nvml *nvml, const struct plan *plan, struct half_made *half,
+      struct bh_device_instance *ret_instance, struct bh_err *err)
+{
+    const struct bh_nvml_gpu *gpu = &plan->gpu;
+    const char *name = plan->profile.name;
+    nvmlReturn_t result = nvml_call(nvml, create_gi, gpu->handle, plan->profile.id,
+                                    &plan->place, &half->gi);
+
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "cannot carve %s at %u on %s", profile->name,
-                            place.start, gpu->uuid);
-    result = create_full_ci(nvml, half.gi, profile->slices, &half.ci);
+        return bh_nvml_fail(err, result, "cannot carve %s at %u on %s", name,
+                            plan->place.start, gpu->uuid);
+    result = create_full_ci(nvml, half->gi, plan->profile.slices, &half->ci);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "cannot make the compute instance of %s on %s",
-                            profile->name, gpu->uuid);
-    result = bh_nvml_describe(nvml, gpu, half.gi, half.ci, &made);
+        return bh_nvml_fail(err, result, "cannot make the compute instance of %s on %s",
+                            name, gpu->uuid);
+    result = bh_nvml_describe(nvml, gpu, half->gi, half->ci, ret_instance);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "cannot read %s on %s back", profile->name,
-                            gpu->uuid);
-    rc = compare(profile, place, &made, err);
-    if (rc != BH_OK)
-        return rc;
-    half.gi = NULL;
-    half.ci = NULL;
-    *ret_instance = made;
-    return BH_OK;
+        return bh_nvml_fail(err, result, "cannot read %s on %s back", name, gpu->uuid);
+    return compare(&plan->profile, plan->place, ret_instance, err);
 }
 
 bh_rc
-bh_nvml_carve(void *self, const char *uuid, const char *profile_name, uint32_t start,
+bh_nvml_carve(void *self, const char *uuid, const char *profile, uint32_t start,
               struct bh_device_instance *ret_instance, struct bh_err *err)
 {
     struct bh_nvml *nvml = self;
-    nvmlGpuInstancePlacement_t place = { .start = start };
-    struct bh_nvml_profile profile;
-    struct bh_nvml_gpu gpu;
+    struct plan plan = { .place = { .start = start } };
+    struct half_made half = { NULL };
+    struct bh_device_instance made;
     unsigned int current = 0, pending = 0;
     nvmlReturn_t result;
-    bh_rc rc = bh_nvml_gpu_find(nvml, uuid, &gpu, err);
+    bh_rc rc = bh_nvml_gpu_find(nvml, uuid, &plan.gpu, err);
 
     if (rc != BH_OK)
         return rc;
-    result = nvml_call(nvml, mig_mode, gpu.handle, &current, &pending);
+    result = nvml_call(nvml, mig_mode, plan.gpu.handle, &current, &pending);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "%s: cannot read its MIG mode", uuid);
+        return bh_nvml_fail(err, result, "%s: cannot read its MIG mode", uuid);
     if (current != NVML_DEVICE_MIG_ENABLE)
         return bh_err_set(err, BH_CONFLICT, "%s: MIG mode is not enabled", uuid);
-    rc = find_profile(nvml, &gpu, profile_name, &profile, err);
+    bh_nvml_load_profiles(nvml, &plan.gpu);
+    rc = find_profile(&plan.gpu, profile, &plan.profile, err);
     if (rc == BH_OK)
-        rc = find_placement(nvml, &gpu, &profile, &place, err);
-    if (rc == BH_OK)
-        rc = make(nvml, &gpu, &profile, place, ret_instance, err);
-    return rc;
+        rc = find_placement(nvml, &plan.gpu, &plan.profile, &plan.place, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = build(nvml, &plan, &half, &made, err);
+    if (rc != BH_OK)
+        return undo(nvml, &half, err);
+    *ret_instance = made;
+    return BH_OK;
 }
 
 /* Monitoring programs hold an instance for moments, and freeing one takes the driver
@@ -190,7 +191,7 @@ static bh_rc
 not_destroyed(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi,
               nvmlReturn_t result, struct bh_err *err)
 {
-    bh_nvml_fail(nvml, err, result, "cannot destroy GPU instance %u of %s", gi, gpu->uuid);
+    bh_nvml_fail(err, result, "cannot destroy GPU instance %u of %s", gi, gpu->uuid);
     return result == NVML_ERROR_IN_USE ? bh_nvml_blame(nvml, gpu, err) : err->rc;
 }
 

@@ -47,8 +47,7 @@ bh_nvml_lost(nvmlReturn_t result)
 }
 
 bh_rc
-bh_nvml_fail(struct bh_nvml *nvml, struct bh_err *err, nvmlReturn_t result,
-             const char *format, ...)
+bh_nvml_fail(struct bh_err *err, nvmlReturn_t result, const char *format, ...)
 {
     char what[160];
     va_list args;

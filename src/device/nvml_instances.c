@@ -104,7 +104,7 @@ nvmlReturn_t
 bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuInstance_t gi,
                  nvmlComputeInstance_t ci, struct bh_device_instance *ret_instance)
 {
-    struct bh_nvml_profiles profiles;
+    const struct bh_nvml_profiles *profiles = &gpu->profiles;
     nvmlGpuInstanceInfo_t about = { 0 };
     nvmlReturn_t result = nvml_call(nvml, gi_info, gi, &about);
 
@@ -115,12 +115,11 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
         .ci = BH_NVML_NO_ID, .ci_minor = BH_NVML_NO_ID
     };
     snprintf(ret_instance->gpu, sizeof ret_instance->gpu, "%s", gpu->uuid);
-    bh_nvml_profiles(nvml, gpu->handle, &profiles);
-    for (uint32_t i = 0; i < profiles.count; i++) {
-        if (profiles.items[i].id != about.profileId)
+    for (uint32_t i = 0; i < profiles->count; i++) {
+        if (profiles->items[i].id != about.profileId)
             continue;
-        memcpy(ret_instance->profile, profiles.items[i].name, sizeof ret_instance->profile);
-        ret_instance->memory_mib = profiles.items[i].memory_mib;
+        memcpy(ret_instance->profile, profiles->items[i].name, sizeof ret_instance->profile);
+        ret_instance->memory_mib = profiles->items[i].memory_mib;
     }
     result = ci ? describe_ci(nvml, ci, ret_instance) : NVML_SUCCESS;
     if (result == NVML_SUCCESS)
@@ -151,24 +150,23 @@ bh_rc
 bh_nvml_instances(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
                   struct bh_inventory *inventory, uint32_t max, struct bh_err *err)
 {
-    struct bh_nvml_profiles profiles;
     nvmlReturn_t result = NVML_SUCCESS;
 
-    bh_nvml_profiles(nvml, gpu->handle, &profiles);
-    for (uint32_t p = 0; p < profiles.count; p++) {
+    for (uint32_t p = 0; p < gpu->profiles.count; p++) {
+        const struct bh_nvml_profile *profile = &gpu->profiles.items[p];
         nvmlGpuInstance_t gis[BH_NVML_INSTANCES_MAX * 2] = { NULL };
         unsigned int n = BH_COUNT(gis);
 
-        if (profiles.items[p].most > n)
+        if (profile->most > n)
             return bh_err_set(err, BH_RANGE, "%s: up to %u instances of %s", gpu->uuid,
-                              profiles.items[p].most, profiles.items[p].name);
-        result = nvml_call(nvml, gis, gpu->handle, profiles.items[p].id, gis, &n);
+                              profile->most, profile->name);
+        result = nvml_call(nvml, gis, gpu->handle, profile->id, gis, &n);
         for (unsigned int i = 0; result == NVML_SUCCESS && i < n; i++)
             result = append(nvml, gpu, gis[i], inventory, max);
         if (result == NVML_ERROR_INSUFFICIENT_SIZE)
             return bh_err_set(err, BH_FULL, "%s: more than %u instances", gpu->uuid, max);
         if (result != NVML_SUCCESS)
-            return bh_nvml_fail(nvml, err, result, "cannot list the instances of %s",
+            return bh_nvml_fail(err, result, "cannot list the instances of %s",
                                 gpu->uuid);
     }
     return BH_OK;

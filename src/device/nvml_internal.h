@@ -28,13 +28,6 @@ struct bh_nvml {
 #define nvml_call(nvml, member, ...)                                                     \
     ((nvml)->member ? (nvml)->member(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND)
 
-/* A GPU as an operation names it. */
-struct bh_nvml_gpu {
-    nvmlDevice_t handle;
-    const char *uuid;
-    uint32_t minor;
-};
-
 /* A profile as this GPU's driver offers it. */
 struct bh_nvml_profile {
     char name[24];
@@ -47,16 +40,25 @@ struct bh_nvml_profiles {
     uint32_t count;
 };
 
+/* A GPU during one operation. */
+struct bh_nvml_gpu {
+    nvmlDevice_t handle;
+    const char *uuid;
+    uint32_t minor;
+    struct bh_nvml_profiles profiles; /* after bh_nvml_load_profiles */
+};
+
 /* nvml_error.c: set `err` from a result, "<message>: <NVML's text>" with the hint that
  * belongs to it. */
-bh_rc bh_nvml_fail(struct bh_nvml *nvml, struct bh_err *err, nvmlReturn_t result,
-                   const char *format, ...) BH_PRINTF(4, 5);
+bh_rc bh_nvml_fail(struct bh_err *err, nvmlReturn_t result, const char *format, ...)
+    BH_PRINTF(3, 4);
 
 /* Whether a result says that the GPU cannot be used until someone resets it. */
 bool bh_nvml_lost(nvmlReturn_t result);
 
-/* nvml_profiles.c: the MIG profiles of a GPU; none on a board without MIG. */
-void bh_nvml_profiles(struct bh_nvml *nvml, nvmlDevice_t gpu, struct bh_nvml_profiles *ret_profiles);
+/* nvml_profiles.c: ask for the MIG profiles of a GPU; none on a board without MIG.
+ * Some forty driver calls: once an operation. */
+void bh_nvml_load_profiles(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu);
 
 /* The name of a profile whose driver does not say it (before NVML 11.7), as go-nvlib
  * derives it: number is NVML's enum. */
@@ -76,12 +78,12 @@ bh_rc bh_nvml_gpu_find(struct bh_nvml *nvml, const char *uuid, struct bh_nvml_gp
 nvmlReturn_t bh_nvml_cis(struct bh_nvml *nvml, nvmlGpuInstance_t gi,
                          nvmlComputeInstance_t *ret_cis, uint32_t *ret_count);
 
-/* Append the GPU's instances to the list; a GPU instance without compute instance is
+/* Append the instances of a GPU with its profiles loaded; a GPU instance without compute instance is
  * one with an empty uuid and ci BH_NVML_NO_ID.  BH_FULL: more than `max`. */
 bh_rc bh_nvml_instances(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
                         struct bh_inventory *inventory, uint32_t max, struct bh_err *err);
 
-/* Describe one instance; `ci` NULL: none was made. */
+/* Describe one instance of a GPU with its profiles loaded; `ci` NULL: none was made. */
 nvmlReturn_t bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
                               nvmlGpuInstance_t gi, nvmlComputeInstance_t ci,
                               struct bh_device_instance *ret_instance);

@@ -10,14 +10,34 @@ mode_name(bool enabled)
     return enabled ? "enabled" : "disabled";
 }
 
+static bool
+has_instances(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu)
+{
+    struct bh_device_instance items[BH_NVML_INSTANCES_MAX];
+    struct bh_inventory found = { .instances = items };
+    struct bh_err err;
+
+    bh_nvml_load_profiles(nvml, gpu);
+    return bh_nvml_instances(nvml, gpu, &found, BH_COUNT(items), &err) == BH_FULL
+           || found.instance_count > 0;
+}
+
 static bh_rc
-not_activated(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, bool enabled,
+in_use(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu, bool enabled, struct bh_err *err)
+{
+    if (!enabled && has_instances(nvml, gpu))
+        return bh_err_hint(err, "destroy its MIG instances first");
+    return bh_nvml_blame(nvml, gpu, err);
+}
+
+static bh_rc
+not_activated(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu, bool enabled,
               nvmlReturn_t activation, struct bh_err *err)
 {
-    bh_nvml_fail(nvml, err, activation, "%s: MIG mode is not %s", gpu->uuid,
+    bh_nvml_fail(err, activation, "%s: MIG mode is not %s", gpu->uuid,
                  mode_name(enabled));
     err->rc = BH_CONFLICT;
-    return activation == NVML_ERROR_IN_USE ? bh_nvml_blame(nvml, gpu, err) : err->rc;
+    return activation == NVML_ERROR_IN_USE ? in_use(nvml, gpu, enabled, err) : err->rc;
 }
 
 bh_rc
@@ -34,14 +54,14 @@ bh_nvml_set_mig(void *self, const char *uuid, bool enabled, struct bh_err *err)
         return rc;
     result = nvml_call(nvml, mig_mode, gpu.handle, &current, &pending);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "%s: cannot read its MIG mode", uuid);
+        return bh_nvml_fail(err, result, "%s: cannot read its MIG mode", uuid);
     if (current == wanted && pending == wanted)
         return BH_OK;
     result = nvml_call(nvml, set_mig_mode, gpu.handle, wanted, &activation);
     if (result != NVML_SUCCESS) {
-        bh_nvml_fail(nvml, err, result, "%s: cannot have MIG mode %s", uuid,
+        bh_nvml_fail(err, result, "%s: cannot have MIG mode %s", uuid,
                      mode_name(enabled));
-        return result == NVML_ERROR_IN_USE ? bh_nvml_blame(nvml, &gpu, err) : err->rc;
+        return result == NVML_ERROR_IN_USE ? in_use(nvml, &gpu, enabled, err) : err->rc;
     }
     if (activation != NVML_SUCCESS)
         return not_activated(nvml, &gpu, enabled, activation, err);
@@ -51,7 +71,7 @@ bh_nvml_set_mig(void *self, const char *uuid, bool enabled, struct bh_err *err)
         return rc;
     result = nvml_call(nvml, mig_mode, gpu.handle, &current, &pending);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "%s: cannot read its MIG mode back", uuid);
+        return bh_nvml_fail(err, result, "%s: cannot read its MIG mode back", uuid);
     if (current != wanted)
         return not_activated(nvml, &gpu, enabled, NVML_ERROR_RESET_REQUIRED, err);
     return BH_OK;

@@ -69,14 +69,16 @@ describe_v1(struct bh_nvml *nvml, nvmlDevice_t gpu, uint32_t number,
 }
 
 void
-bh_nvml_profiles(struct bh_nvml *nvml, nvmlDevice_t gpu, struct bh_nvml_profiles *ret_profiles)
+bh_nvml_load_profiles(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu)
 {
-    ret_profiles->count = 0;
-    for (uint32_t number = 0; number < NVML_GPU_INSTANCE_PROFILE_COUNT; number++) {
-        struct bh_nvml_profile *profile = &ret_profiles->items[ret_profiles->count];
+    struct bh_nvml_profiles *profiles = &gpu->profiles;
 
-        if (describe_v2(nvml, gpu, number, profile) == NVML_SUCCESS
-            || describe_v1(nvml, gpu, number, profile) == NVML_SUCCESS)
-            ret_profiles->count++;
+    profiles->count = 0;
+    for (uint32_t number = 0; number < NVML_GPU_INSTANCE_PROFILE_COUNT; number++) {
+        struct bh_nvml_profile *profile = &profiles->items[profiles->count];
+
+        if (describe_v2(nvml, gpu->handle, number, profile) == NVML_SUCCESS
+            || describe_v1(nvml, gpu->handle, number, profile) == NVML_SUCCESS)
+            profiles->count++;
     }
 }

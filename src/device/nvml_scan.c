@@ -128,10 +128,11 @@ scan_gpu(struct bh_nvml *nvml, uint32_t index, struct bh_inventory *inventory,
     if (gpu->lost)
         return BH_OK;
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "cannot look at GPU %u", index);
+        return bh_nvml_fail(err, result, "cannot look at GPU %u", index);
     if (!gpu->mig_enabled)
         return BH_OK;
     parent.minor = gpu->minor;
+    bh_nvml_load_profiles(nvml, &parent);
     rc = bh_nvml_instances(nvml, &parent, inventory, max, err);
     gpu->lost = rc != BH_OK && err->sys_kind == BH_SYS_NVML
                 && bh_nvml_lost((nvmlReturn_t)err->sys);
@@ -152,7 +153,7 @@ bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invent
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, count, &count);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "cannot ask the driver for its GPUs");
+        return bh_nvml_fail(err, result, "cannot ask the driver for its GPUs");
     if (count > BH_NVML_GPUS_MAX)
         return bh_err_set(err, BH_RANGE, "%u GPUs, at most %d are supported", count,
                           BH_NVML_GPUS_MAX);
@@ -182,7 +183,7 @@ bh_nvml_gpu_find(struct bh_nvml *nvml, const char *uuid, struct bh_nvml_gpu *ret
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, minor, gpu.handle, &gpu.minor);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "GPU %s", uuid);
+        return bh_nvml_fail(err, result, "%s", uuid);
     *ret_gpu = gpu;
     return BH_OK;
 }

@@ -73,14 +73,14 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
     if (rc != BH_OK)
         return rc;
     if (!nvml->compute_processes)
-        return bh_nvml_fail(nvml, err, NVML_ERROR_FUNCTION_NOT_FOUND,
+        return bh_nvml_fail(err, NVML_ERROR_FUNCTION_NOT_FOUND,
                             "%s: cannot list its processes", uuid);
     list.items = bh_arena_alloc(arena, PROCESSES_MAX * sizeof *list.items);
     if (!list.items)
         return bh_err_set(err, BH_FULL, "no room for the processes of %s", uuid);
     result = list_processes(nvml, gpu.handle, &list);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "%s: cannot list its processes", uuid);
+        return bh_nvml_fail(err, result, "%s: cannot list its processes", uuid);
     *ret_processes = list.items;
     *ret_count = list.count;
     return BH_OK;
@@ -141,7 +141,7 @@ register_all(struct bh_nvml *nvml, nvmlEventSet_t set, struct bh_err *err)
         registered += last == NVML_SUCCESS;
     }
     if (registered == 0)
-        return bh_nvml_fail(nvml, err, last == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : last,
+        return bh_nvml_fail(err, last == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : last,
                             "no GPU reports events");
     return BH_OK;
 }
@@ -154,7 +154,7 @@ open_events(struct bh_nvml *nvml, struct bh_err *err)
     bh_rc rc;
 
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "cannot make an event set");
+        return bh_nvml_fail(err, result, "cannot make an event set");
     rc = register_all(nvml, set, err);
     if (rc != BH_OK) {
         (void)nvml_call(nvml, free_event_set, set);
@@ -185,7 +185,7 @@ bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, uuid, event.device, uuid, sizeof uuid);
     if (result != NVML_SUCCESS)
-        return bh_nvml_fail(nvml, err, result, "cannot wait for events");
+        return bh_nvml_fail(err, result, "cannot wait for events");
     *ret_event = (struct bh_device_event){
         .xid = event.eventType & nvmlEventTypeXidCriticalError ? (uint32_t)event.eventData
                                                                : XID_DOUBLE_BIT,

@@ -1,7 +1,474 @@
 #include "engine/check.h"
 
+#include <string.h>
+
+#include "engine/lease.h"
+#include "engine/ledger.h"
+#include "engine/order.h"
+#include "engine/place.h"
+#include "engine/quota.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+
+/* Where what is broken is written; the pure layer has no printf. */
+struct inspection {
+    const struct bh_engine *engine;
+    char *text;
+    size_t size, at;
+};
+
+static void
+write_char(struct inspection *in, char c)
+{
+    if (in->at + 1 < in->size)
+        in->text[in->at++] = c;
+}
+
+static void
+write_text(struct inspection *in, const char *text)
+{
+    while (*text)
+        write_char(in, *text++);
+}
+
+static void
+write_number(struct inspection *in, uint64_t number)
+{
+    char digits[40];
+
+    bh_part_ns_format(number, digits);
+    write_text(in, digits);
+}
+
+/* "<what> <id>: <why>"; always false. */
+static bool
+broken(struct inspection *in, const char *what, uint64_t id, const char *why)
+{
+    write_text(in, what);
+    write_char(in, ' ');
+    write_number(in, id);
+    write_text(in, ": ");
+    write_text(in, why);
+    if (in->size > 0)
+        in->text[in->at] = '\0';
+    return false;
+}
+
+/* ---- tables ---- */
+
+static bool
+is_zero(const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+
+    while (length > 0 && at[length - 1] == 0)
+        length--;
+    return length == 0;
+}
+
+static bool
+check_table(struct inspection *in, enum table_kind kind)
+{
+    static const char *const names[TABLES] = {
+        [TABLE_TENANT] = "tenant", [TABLE_SKU] = "sku",     [TABLE_NODE] = "node",
+        [TABLE_GPU] = "gpu",       [TABLE_JOB] = "job",     [TABLE_LEASE] = "lease",
+        [TABLE_PART] = "piece",    [TABLE_CLASS] = "class",
+    };
+    const struct table *table = &in->engine->tables[kind];
+    size_t head = offsetof(struct slot, next_free) + sizeof(uint32_t);
+    uint32_t live = 0;
+
+    if (!is_zero(bh_slot_at(in->engine, kind, 0), table->slot_size))
+        return broken(in, names[kind], 0, "slot 0 was written");
+    for (uint32_t slot = 1; slot <= table->high; slot++) {
+        const struct slot *at = bh_slot_at(in->engine, kind, slot);
+
+        live += at->id != 0;
+        if (at->id && bh_slot_find(in->engine, kind, at->id) != slot)
+            return broken(in, names[kind], at->id, "its index does not find it");
+        if (!at->id && !is_zero((const char *)at + head, table->slot_size - head))
+            return broken(in, names[kind], slot, "a free slot is not zero");
+    }
+    return live == table->live || broken(in, names[kind], live, "miscounted");
+}
+
+static bool
+check_tables(struct inspection *in)
+{
+    for (uint32_t kind = 0; kind < TABLES; kind++)
+        if (!check_table(in, (enum table_kind)kind))
+            return false;
+    return true;
+}
+
+/* ---- GPUs ---- */
+
+static bool
+stack_part(const struct part *part, struct bh_occupancy *occupancy)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ part->profile });
+
+    if (!profile) {
+        if (occupancy->whole || occupancy->units)
+            return false;
+        occupancy->whole = true;
+        return true;
+    }
+    if (!bh_occupancy_fits(occupancy, profile, part->start))
+        return false;
+    bh_occupancy_add(occupancy, profile, part->start);
+    return true;
+}
+
+/* First the pieces in use, then the idle ones: together what the geometry allows. */
+static bool
+check_pieces(struct inspection *in, const struct gpu *gpu, uint32_t slot)
+{
+    struct bh_occupancy occupancy = { 0 };
+    uint32_t idle = 0, leased = 0, stuck = 0;
+
+    for (uint32_t at = gpu->first_part; at; at = part_at(in->engine, at)->next_on_gpu) {
+        const struct part *part = part_at(in->engine, at);
+
+        idle += part->state == BH_PIECE_IDLE;
+        leased += part->state == BH_PIECE_LEASED;
+        stuck += part->stuck;
+        if (part->gpu != slot)
+            return broken(in, "piece", part->id, "stands on another GPU than its list");
+        if ((part->state == BH_PIECE_CARVING || part->state == BH_PIECE_LEASED)
+            && !stack_part(part, &occupancy))
+            return broken(in, "piece", part->id, "the geometry forbids it there");
+        if (part->state == BH_PIECE_LEASED && !part->lease)
+            return broken(in, "piece", part->id, "leased to nobody");
+        if ((part->state == BH_PIECE_IDLE || part->state == BH_PIECE_CLEARING) && part->lease)
+            return broken(in, "piece", part->id, "idle, but has a lease");
+    }
+    if (memcmp(&occupancy, &gpu->occupancy, sizeof(occupancy)) != 0)
+        return broken(in, "gpu", gpu->id, "its occupancy is not that of its pieces");
+    for (uint32_t at = gpu->first_part; at; at = part_at(in->engine, at)->next_on_gpu)
+        if (part_at(in->engine, at)->state == BH_PIECE_IDLE
+            && !stack_part(part_at(in->engine, at), &occupancy))
+            return broken(in, "piece", part_at(in->engine, at)->id,
+                          "idle where the geometry forbids it");
+    if (idle != gpu->idle || leased != gpu->leased || stuck != gpu->stuck)
+        return broken(in, "gpu", gpu->id, "pieces miscounted");
+    return true;
+}
+
+static bool
+check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
+{
+    struct bh_split split;
+
+    bh_ledger_split(in->engine, slot, &split);
+    if (split.leased.compute + split.idle.compute + split.unusable.compute != BH_GPU_PARTS
+        || split.leased.memory + split.idle.memory + split.unusable.memory != BH_GPU_PARTS)
+        return broken(in, "gpu", gpu->id, "its parts do not add up");
+    if (split.leased.compute != gpu->leased_compute
+        || split.leased.memory != gpu->leased_memory
+        || split.unusable.compute != gpu->unusable_compute
+        || split.unusable.memory != gpu->unusable_memory)
+        return broken(in, "gpu", gpu->id, "its ledger rates are stale");
+    return true;
+}
+
+static bool
+check_gpus(struct inspection *in)
+{
+    const struct totals *totals = &in->engine->core.totals;
+    uint64_t physical = 0, leased = 0, unusable = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);) {
+        const struct gpu *gpu = gpu_at(in->engine, slot);
+
+        if (!check_pieces(in, gpu, slot) || !check_split(in, gpu, slot))
+            return false;
+        physical += BH_GPU_PARTS;
+        leased += gpu->leased_compute + gpu->leased_memory;
+        unusable += gpu->unusable_compute + gpu->unusable_memory;
+    }
+    if (physical != totals->rate_physical
+        || leased != totals->rate_leased_compute + totals->rate_leased_memory
+        || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)
+        return broken(in, "ledger", 0, "the fleet's rates are not the sum of its GPUs");
+    return true;
+}
+
+/* ---- leases ---- */
+
+static bool
+check_gang(struct inspection *in, const struct lease *lease, uint32_t slot)
+{
+    bool aside = lease->state == LEASE_SUSPENDED;
+    bool stopping_aside = lease->state == LEASE_STOPPING && !lease->parts[0];
+
+    for (uint32_t i = 0; i < lease->count; i++) {
+        const struct part *part = part_at(in->engine, lease->parts[i]);
+
+        if (!lease->parts[i] && (aside || stopping_aside))
+            continue;
+        if (!lease->parts[i] || aside)
+            return broken(in, "lease", lease->id, "does not hold its whole gang");
+        if (part->lease != slot || part->profile != lease->places[i].profile
+            || part->start != lease->places[i].start
+            || gpu_at(in->engine, part->gpu)->id != lease->places[i].gpu)
+            return broken(in, "lease", lease->id, "its piece is not where it says");
+        if (part->state == BH_PIECE_CARVING && lease->state != LEASE_CARVING
+            && lease->state != LEASE_RECARVING && lease->state != LEASE_STOPPING)
+            return broken(in, "lease", lease->id, "runs on a piece that is not carved");
+        if (gpu_at(in->engine, part->gpu)->node != lease->node)
+            return broken(in, "lease", lease->id, "its pieces stand on several nodes");
+    }
+    return true;
+}
+
+static bool
+check_lease(struct inspection *in, uint32_t slot)
+{
+    const struct lease *lease = lease_at(in->engine, slot);
+    const struct job *job = job_at(in->engine, lease->job);
+    struct bh_reason why;
+
+    if (!job->id || job->lease != slot || job->count != lease->count
+        || job->tenant != lease->tenant)
+        return broken(in, "lease", lease->id, "has no job of its own");
+    if (job->class || job->state == BH_JOB_PENDING || job->state >= BH_JOB_COMPLETED)
+        return broken(in, "job", job->id, "has a lease, but is queued or ended");
+    if (!check_gang(in, lease, slot))
+        return false;
+    if (!bh_room_lease_apart(in->engine, slot, &why))
+        return broken(in, "lease", lease->id, "stands closer than a boundary allows");
+    return true;
+}
+
+static bool
+check_leases(struct inspection *in)
+{
+    const struct core *core = &in->engine->core;
+    uint32_t suspended = 0, held = 0, leased = 0, preemptable[BH_PRIORITIES + 1] = { 0 };
+
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_LEASE, &slot);) {
+        const struct lease *lease = lease_at(in->engine, slot);
+        const struct job *job = job_at(in->engine, lease->job);
+
+        if (!check_lease(in, slot))
+            return false;
+        suspended += lease->state == LEASE_SUSPENDED;
+        held += lease->parts[0] ? lease->count : 0;
+        preemptable[job->priority] += job->contract != BH_CONTRACT_NEVER;
+    }
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_PART, &slot);)
+        leased += part_at(in->engine, slot)->lease != 0;
+    if (held != leased)
+        return broken(in, "pieces", leased, "held, but not all by leases that know it");
+    if (suspended != core->suspended
+        || memcmp(preemptable, core->preemptable, sizeof(preemptable)) != 0)
+        return broken(in, "leases", suspended, "miscounted");
+    return true;
+}
+
+/* ---- jobs and classes ---- */
+
+static bool
+check_class(struct inspection *in, uint32_t slot)
+{
+    const struct class *class = class_at(in->engine, slot);
+    uint64_t sequence = 0;
+    uint32_t jobs = 0, before = 0;
+
+    for (uint32_t at = class->head; at; at = job_at(in->engine, at)->next) {
+        const struct job *job = job_at(in->engine, at);
+
+        if (job->class != slot || job->prev != before || job->state != BH_JOB_PENDING)
+            return broken(in, "job", job->id, "is not what its place in the queue says");
+        if (job->sequence <= sequence)
+            return broken(in, "job", job->id, "queued out of order");
+        sequence = job->sequence;
+        before = at;
+        jobs++;
+    }
+    if (jobs == 0 || jobs != class->jobs || before != class->tail)
+        return broken(in, "class", slot, "its list is broken");
+    return true;
+}
+
+static bool
+check_jobs(struct inspection *in)
+{
+    const struct core *core = &in->engine->core;
+    uint32_t queued = 0, pending = 0, ended = 0, listed = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_CLASS, &slot);) {
+        if (!check_class(in, slot))
+            return false;
+        queued += class_at(in->engine, slot)->jobs;
+    }
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_JOB, &slot);) {
+        const struct job *job = job_at(in->engine, slot);
+
+        pending += job->state == BH_JOB_PENDING;
+        ended += job->state >= BH_JOB_COMPLETED;
+        if ((job->state == BH_JOB_PENDING) != (job->class != 0))
+            return broken(in, "job", job->id, "pending, but in no queue");
+        if ((job->lease != 0) == (job->state == BH_JOB_PENDING
+                                  || job->state >= BH_JOB_COMPLETED))
+            return broken(in, "job", job->id, "its state and its lease disagree");
+    }
+    for (uint32_t at = core->ended_head; at; at = job_at(in->engine, at)->next)
+        listed++;
+    if (queued != pending || pending != core->pending || ended != core->ended_count
+        || listed != ended)
+        return broken(in, "jobs", pending, "miscounted");
+    return true;
+}
+
+static bool
+check_claims(struct inspection *in)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &in->engine->core.claims[i];
+        const struct job *job = job_at(in->engine, claim->job);
+
+        if (!claim->job && !is_zero(claim, sizeof(*claim)))
+            return broken(in, "claim", i, "free, but not zero");
+        if (claim->job && (!job->class || job->count != claim->count))
+            return broken(in, "claim", i, "kept for a job that does not wait");
+        count += claim->job != 0;
+    }
+    return count == in->engine->core.claim_count || broken(in, "claims", count, "miscounted");
+}
+
+/* ---- tenants ---- */
+
+struct tally {
+    struct bh_wanted used;
+    uint32_t running, pending, jobs, children;
+    uint32_t skus[BH_TENANT_SKUS_MAX];
+};
+
+static void
+tally_leases(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
+{
+    const struct tenant *tenant = tenant_at(engine, slot);
+
+    for (uint32_t at = 0; bh_slot_next(engine, TABLE_LEASE, &at);) {
+        struct bh_wanted held = bh_quota_of_lease(engine, at);
+
+        if (!bh_tenant_within(engine, slot, held.tenant))
+            continue;
+        tally->used.equivalent += held.equivalent;
+        for (uint32_t i = 0; i < tenant->sku_count; i++)
+            if (tenant->sku_ids[i] == sku_at(engine, held.sku)->id)
+                tally->skus[i] += held.count;
+    }
+}
+
+static void
+tally_jobs(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
+{
+    for (uint32_t at = 0; bh_slot_next(engine, TABLE_JOB, &at);) {
+        const struct job *job = job_at(engine, at);
+
+        tally->jobs += job->tenant == slot;
+        if (job->state >= BH_JOB_COMPLETED || !bh_tenant_within(engine, slot, job->tenant))
+            continue;
+        tally->running += job->lease != 0;
+        tally->pending += job->lease == 0;
+    }
+    for (uint32_t at = 0; bh_slot_next(engine, TABLE_TENANT, &at);)
+        tally->children += tenant_at(engine, at)->parent == slot;
+}
+
+static bool
+check_tenant(struct inspection *in, uint32_t slot)
+{
+    const struct tenant *tenant = tenant_at(in->engine, slot);
+    struct tally tally = { 0 };
+
+    tally_leases(in->engine, slot, &tally);
+    tally_jobs(in->engine, slot, &tally);
+    if (tally.used.equivalent != tenant->used
+        || memcmp(tally.skus, tenant->sku_used, sizeof(tally.skus)) != 0)
+        return broken(in, "tenant", tenant->id, "its use is not that of its leases");
+    if (tally.jobs != tenant->jobs || tally.running != tenant->running
+        || tally.pending != tenant->pending || tally.children != tenant->children)
+        return broken(in, "tenant", tenant->id, "jobs or children miscounted");
+    return true;
+}
+
+static bool
+check_tenants(struct inspection *in)
+{
+    const struct totals *totals = &in->engine->core.totals;
+    bh_part_ns compute = totals->retired_compute, memory = totals->retired_memory;
+    uint64_t rate_compute = 0, rate_memory = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_TENANT, &slot);) {
+        bh_part_ns own_compute, own_memory;
+
+        if (!check_tenant(in, slot))
+            return false;
+        bh_ledger_usage(in->engine, slot, in->engine->core.now_ns, &own_compute, &own_memory);
+        compute += own_compute;
+        memory += own_memory;
+        rate_compute += tenant_at(in->engine, slot)->rate_compute;
+        rate_memory += tenant_at(in->engine, slot)->rate_memory;
+    }
+    if (rate_compute != totals->rate_leased_compute
+        || rate_memory != totals->rate_leased_memory)
+        return broken(in, "ledger", 0, "tenants' rates are not those of the GPUs");
+    if (compute != totals->leased_compute || memory != totals->leased_memory)
+        return broken(in, "ledger", 0, "tenants' usage is not that of the GPUs");
+    if (totals->leased_compute + totals->unusable_compute > totals->physical
+        || totals->leased_memory + totals->unusable_memory > totals->physical)
+        return broken(in, "ledger", 0, "more was used than there is");
+    return true;
+}
+
+/* ---- what was decided ---- */
+
+/* Room is being made for a job of the class: it waits for that. */
+static bool
+has_claim(const struct bh_engine *engine, uint32_t class)
+{
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job
+            && job_at(engine, engine->core.claims[i].job)->class == class)
+            return true;
+    return false;
+}
+
+/* When the engine has nothing left to decide, no head of a queue could be placed; in
+ * particular nobody waits whose guarantee would cover what others were given. */
+static bool
+check_decided(struct inspection *in)
+{
+    const struct hints *hints = &in->engine->hints;
+
+    if (!hints->settled || hints->cut)
+        return true;
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_CLASS, &slot);) {
+        struct bh_need need = bh_place_need(in->engine, slot);
+        struct bh_search search = { .engine = in->engine, .tenant = need.tenant,
+                                    .job = need.job };
+        struct bh_plan plan;
+
+        if (class_at(in->engine, slot)->hold || has_claim(in->engine, slot)
+            || !bh_place_find(&search, &need, &plan, NULL))
+            continue;
+        return broken(in, "job", job_at(in->engine, need.job)->id,
+                      "waits, though there is room for it");
+    }
+    return true;
+}
+
 bool
 bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 {
-    return true;
+    struct inspection in = { .engine = engine, .text = ret_broken, .size = size };
+
+    return check_tables(&in) && check_gpus(&in) && check_leases(&in) && check_jobs(&in)
+           && check_claims(&in) && check_tenants(&in) && check_decided(&in);
 }

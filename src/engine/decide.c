@@ -96,25 +96,16 @@ decide_place(const struct bh_engine *engine, uint32_t job, const struct bh_plan 
     bh_place_decide(engine, plan, ret_decision);
 }
 
-/* Whether leases that were to leave the claimed GPUs are still there. */
+/* Whether a claimed room is free, and the limits allow it, in what is imagined. */
 static bool
-still_leaving(const struct bh_engine *engine, const struct claim *claim)
+can_take(const struct bh_search *search, const struct bh_need *need, const struct claim *claim)
 {
-    uint64_t job_id = job_at(engine, claim->job)->id;
+    struct bh_wanted wanted = { need->tenant, need->sku, need->count, claim->equivalent };
+    struct bh_reason why;
+    uint32_t whose;
 
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        const struct lease *lease = lease_at(engine, slot);
-
-        if (lease->state != LEASE_SUSPENDING && lease->state != LEASE_STOPPING)
-            continue;
-        if (lease->for_job == job_id)
-            return true;
-        for (uint32_t i = 0; i < lease->count; i++)
-            for (uint32_t k = 0; k < claim->count; k++)
-                if (lease->places[i].gpu == claim->places[k].gpu)
-                    return true;
-    }
-    return false;
+    return bh_place_possible(search, claim->places, claim->count)
+           && bh_quota_allows(search, &wanted, &why, &whose);
 }
 
 /* A job for which room is being made: it goes there and nowhere else, and gives the
@@ -124,22 +115,32 @@ try_claim(struct bh_engine *engine, const struct bh_need *need, const struct cla
           struct bh_decision *ret_decision)
 {
     struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job };
-    struct bh_wanted wanted = { need->tenant, need->sku, need->count, claim->equivalent };
-    struct bh_reason why;
     struct bh_plan plan;
-    uint32_t whose;
 
-    if (bh_place_possible(&search, claim->places, claim->count)
-        && bh_quota_allows(engine, &wanted, need->job, &why, &whose)
+    if (can_take(&search, need, claim)
         && bh_place_plan(engine, need->tenant, claim->places, claim->count, &plan)) {
         decide_place(engine, need->job, &plan, ret_decision);
         return true;
     }
-    if (still_leaving(engine, claim))
+    search.past_leaving = true;
+    if (can_take(&search, need, claim))
         return false;
     *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
                                           .job = { job_at(engine, need->job)->id } };
     return true;
+}
+
+/* The claim of any job of the class: a requeued one may have come before it. */
+static const struct claim *
+claim_of(const struct bh_engine *engine, uint32_t class)
+{
+    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+
+        if (claim->job && job_at(engine, claim->job)->class == class)
+            return claim;
+    }
+    return NULL;
 }
 
 static bool
@@ -147,12 +148,14 @@ try_class(struct work *work, uint32_t class, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_need need = bh_place_need(engine, class);
-    const struct claim *claim = bh_job_claim(engine, need.job);
+    const struct claim *claim = claim_of(engine, class);
     struct bh_search search = { .engine = engine, .tenant = need.tenant, .job = need.job };
     struct bh_plan plan;
 
-    if (claim)
+    if (claim) {
+        need.job = claim->job;
         return try_claim(engine, &need, claim, ret_decision);
+    }
     if (!bh_place_find(&search, &need, &plan, NULL))
         return bh_preempt(work, &need, ret_decision);
     decide_place(engine, need.job, &plan, ret_decision);
@@ -174,7 +177,7 @@ try_resume(struct bh_engine *engine, uint32_t slot, struct bh_decision *ret_deci
 
     for (uint32_t i = 0; i < lease->count; i++)
         wanted.equivalent += bh_quota_equivalent(lease->places[i].profile, 1);
-    if (!bh_quota_allows(engine, &wanted, lease->job, &why, &whose)
+    if (!bh_quota_allows(&search, &wanted, &why, &whose)
         || !bh_place_possible(&search, lease->places, lease->count)
         || !bh_place_plan(engine, lease->tenant, lease->places, lease->count, &plan))
         return false;
@@ -249,6 +252,8 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
     struct hints *hints = &work->engine->hints;
 
     BH_ASSERT(work->now_ns == work->engine->core.now_ns);
+    if (bh_preempt_next(work, ret_decision))
+        return true;
     if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision))
         return true;
     hints->settled = true;

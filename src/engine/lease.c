@@ -232,6 +232,7 @@ static void
 start(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     bh_effect_lease(work, BH_FX_START, slot);
+    bh_order_stir(work->engine); /* it may make way for a higher one from now on */
 }
 
 static void
@@ -251,7 +252,7 @@ run(struct work *work, uint32_t slot, const struct lease_news *news)
     lease->since_ns = work->now_ns;
     if (job->started_ns == 0)
         job->started_ns = work->now_ns;
-    bh_order_stir(work->engine); /* it may make way for a higher one from now on */
+    bh_order_stir(work->engine);
 }
 
 static void

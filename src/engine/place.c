@@ -301,7 +301,7 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
         if (!bh_grade_keeps(bh_room_grade(engine, need->tenant, finder.profile),
                             (enum bh_grade)sku->grade))
             continue;
-        if (!bh_quota_allows(engine, &wanted, need->job, &limit, &whose))
+        if (!bh_quota_allows(search, &wanted, &limit, &whose))
             continue;
         found = fill_row(&finder, ret_plan, &score, found);
         beside = finder.beside ? finder.beside : beside;

@@ -3,10 +3,16 @@
 
 #include "engine/place.h"
 
-/* Making room for a job by having lower ones leave. */
+/* Making room for a job by having lower ones leave: the fewest, and of those the
+ * ones that lose least work, shown to be enough by imagining them gone, and all of
+ * them needed. */
 
-/* For a need that finds no room: the claim on the cheapest room that strictly lower
- * jobs can make, if there is any. */
+/* For a need that finds no room: a claim on the cheapest room that strictly lower
+ * jobs can make; those who leave are in the work, for bh_preempt_next. */
 bool bh_preempt(struct work *work, const struct bh_need *need, struct bh_decision *ret_decision);
+
+/* The decision on the next of those who leave: suspended where their contract says
+ * so and they run, else stopped. */
+bool bh_preempt_next(struct work *work, struct bh_decision *ret_decision);
 
 #endif

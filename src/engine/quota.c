@@ -69,19 +69,20 @@ bh_quota_give(struct bh_engine *engine, const struct bh_wanted *wanted)
     }
 }
 
-/* What claims of jobs other than `job` will take within a tenant. */
+/* What claims of others will take within a tenant. */
 static struct bh_wanted
-claimed(const struct bh_engine *engine, uint32_t tenant, uint32_t sku, uint32_t job)
+claimed(const struct bh_search *search, uint32_t tenant, uint32_t sku)
 {
+    const struct bh_engine *engine = search->engine;
     struct bh_wanted sum = { 0 };
 
-    if (engine->core.claim_count == 0)
+    if (engine->core.claim_count == 0 || search->past_claims)
         return sum;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
         const struct job *holder = job_at(engine, claim->job);
 
-        if (!claim->job || claim->job == job
+        if (!claim->job || claim->job == search->job
             || !bh_tenant_within(engine, tenant, holder->tenant))
             continue;
         sum.equivalent += claim->equivalent;
@@ -90,37 +91,82 @@ claimed(const struct bh_engine *engine, uint32_t tenant, uint32_t sku, uint32_t 
     return sum;
 }
 
+static void
+add_freed(const struct bh_search *search, uint32_t lease, uint32_t tenant,
+          struct bh_wanted *sum)
+{
+    struct bh_wanted held = bh_quota_of_lease(search->engine, lease);
+
+    if (!bh_tenant_within(search->engine, tenant, held.tenant))
+        return;
+    sum->equivalent += held.equivalent;
+    sum->count += held.sku == sum->sku ? held.count : 0;
+}
+
+struct bh_wanted
+bh_quota_freed(const struct bh_search *search, uint32_t tenant, uint32_t sku)
+{
+    const struct bh_engine *engine = search->engine;
+    struct bh_wanted sum = { .tenant = tenant, .sku = sku };
+
+    if (!search->past_leaving) {
+        for (uint32_t i = 0; i < search->gone_count; i++)
+            add_freed(search, search->gone[i], tenant, &sum);
+        return sum;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)
+        if (bh_room_is_gone(search, slot))
+            add_freed(search, slot, tenant, &sum);
+    return sum;
+}
+
+/* One tenant's limits: the reason when they do not allow it. */
+static bool
+tenant_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
+              struct bh_reason *ret_why)
+{
+    const struct tenant *tenant = tenant_at(search->engine, at);
+    uint64_t sku_id = sku_at(search->engine, wanted->sku)->id;
+    struct bh_wanted others = claimed(search, at, wanted->sku), freed = { 0 };
+    uint32_t row = row_of(tenant, sku_id);
+    uint64_t used;
+
+    if (tenant->limit == BH_UNLIMITED && row == BH_TENANT_SKUS_MAX)
+        return true;
+    if (search->gone_count || search->past_leaving)
+        freed = bh_quota_freed(search, at, wanted->sku);
+    *ret_why = (struct bh_reason){ .tenant = { (uint32_t)tenant->id } };
+    used = tenant->used - freed.equivalent;
+    if (tenant->limit != BH_UNLIMITED
+        && used + others.equivalent + wanted->equivalent > tenant->limit) {
+        ret_why->code = BH_REASON_QUOTA_GPU;
+        ret_why->limit = tenant->limit;
+        ret_why->used = used;
+        ret_why->wanted = wanted->equivalent;
+        return false;
+    }
+    used = row < BH_TENANT_SKUS_MAX ? tenant->sku_used[row] - freed.count : 0;
+    if (row == BH_TENANT_SKUS_MAX
+        || used + others.count + wanted->count <= tenant->sku_limits[row])
+        return true;
+    ret_why->code = BH_REASON_QUOTA_SKU;
+    ret_why->sku.v = (uint32_t)sku_id;
+    ret_why->limit = tenant->sku_limits[row];
+    ret_why->used = used;
+    ret_why->wanted = wanted->count;
+    return false;
+}
+
 bool
-bh_quota_allows(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t job,
+bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
                 struct bh_reason *ret_why, uint32_t *ret_tenant)
 {
-    uint64_t sku_id = sku_at(engine, wanted->sku)->id;
+    const struct bh_engine *engine = search->engine;
 
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        const struct tenant *tenant = tenant_at(engine, at);
-        struct bh_wanted others = claimed(engine, at, wanted->sku, job);
-        uint32_t row = row_of(tenant, sku_id);
-
         *ret_tenant = at;
-        if (tenant->limit != BH_UNLIMITED
-            && tenant->used + others.equivalent + wanted->equivalent > tenant->limit) {
-            *ret_why = (struct bh_reason){ .code = BH_REASON_QUOTA_GPU,
-                                           .tenant = { (uint32_t)tenant->id },
-                                           .limit = tenant->limit, .used = tenant->used,
-                                           .wanted = wanted->equivalent };
+        if (!tenant_allows(search, wanted, at, ret_why))
             return false;
-        }
-        if (row < BH_TENANT_SKUS_MAX
-            && (uint64_t)tenant->sku_used[row] + others.count + wanted->count
-                   > tenant->sku_limits[row]) {
-            *ret_why = (struct bh_reason){ .code = BH_REASON_QUOTA_SKU,
-                                           .tenant = { (uint32_t)tenant->id },
-                                           .sku = { (uint32_t)sku_id },
-                                           .limit = tenant->sku_limits[row],
-                                           .used = tenant->sku_used[row],
-                                           .wanted = wanted->count };
-            return false;
-        }
     }
     return true;
 }

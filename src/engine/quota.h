@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_QUOTA_H
 #define BH_ENGINE_QUOTA_H
 
-#include "engine/state_internal.h"
+#include "engine/room.h"
 
 /* Limits and guarantees of a tenant and of all above it. */
 
@@ -22,10 +22,14 @@ uint64_t bh_quota_least(const struct bh_engine *engine, uint32_t sku, uint32_t c
 void bh_quota_take(struct bh_engine *engine, const struct bh_wanted *wanted);
 void bh_quota_give(struct bh_engine *engine, const struct bh_wanted *wanted);
 
-/* Whether the limits allow it now; the room claimed by jobs other than `job` (slot)
+/* Whether the limits allow it in what the search imagines; room claimed by others
  * counts as used.  False: `ret_why` names the limit, `ret_tenant` (slot) whose. */
-bool bh_quota_allows(const struct bh_engine *engine, const struct bh_wanted *wanted,
-                     uint32_t job, struct bh_reason *ret_why, uint32_t *ret_tenant);
+bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
+                     struct bh_reason *ret_why, uint32_t *ret_tenant);
+
+/* What the leases that are imagined gone use within a tenant, in equivalents and in
+ * pieces of a SKU. */
+struct bh_wanted bh_quota_freed(const struct bh_search *search, uint32_t tenant, uint32_t sku);
 
 /* Whether the limits would allow it if nothing else ran. */
 bool bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,

@@ -225,6 +225,10 @@ struct work {
     struct bh_engine *engine;
     struct bh_step *step;
     uint64_t now_ns, seq;
+    /* leases (slots) that are to make way for the job (id) that claimed room last */
+    uint64_t victims_for;
+    uint32_t victim_count;
+    uint32_t victims[32];
 };
 
 #endif

@@ -50,8 +50,9 @@ decide_all(struct work *work, bool tick)
         uint32_t effects = bh_decide_effects(work->engine, &decision);
         bh_rc rc;
 
-        if (step->decision_count == BH_DECISIONS_MAX
-            || step->effect_count + effects > BH_EFFECTS_MAX) {
+        /* a claim and its victims stand in one record */
+        if (step->decision_count + work->victim_count >= BH_DECISIONS_MAX
+            || step->effect_count + effects + 2 * work->victim_count > BH_EFFECTS_MAX) {
             step->more = true;
             return;
         }

@@ -1,10 +1,300 @@
 #include "engine/why.h"
 
+#include "engine/lease.h"
+#include "engine/place.h"
+#include "engine/quota.h"
 #include "engine/slots.h"
+#include "engine/tenant.h"
+
+static bh_sku_id
+sku_of(const struct bh_engine *engine, uint32_t sku)
+{
+    return (bh_sku_id){ (uint32_t)sku_at(engine, sku)->id };
+}
+
+static bh_job_id
+job_of_lease(const struct bh_engine *engine, uint32_t lease)
+{
+    return (bh_job_id){ job_at(engine, lease_at(engine, lease)->job)->id };
+}
+
+/* Name the lease that frees up first; one without a time limit counts as never. */
+static void
+name_holder(const struct bh_engine *engine, uint32_t lease, struct bh_reason *reason)
+{
+    uint64_t deadline_ns = bh_lease_deadline_ns(engine, lease);
+    uint64_t known_ns = reason->frees_at_ns ? reason->frees_at_ns : UINT64_MAX;
+
+    if (reason->job.v && deadline_ns >= known_ns)
+        return;
+    reason->job = job_of_lease(engine, lease);
+    reason->frees_at_ns = deadline_ns == UINT64_MAX ? 0 : deadline_ns;
+}
+
+/* ---- jobs that have a lease ---- */
+
+/* Who stands where a suspended lease wants to be again. */
+static void
+why_suspended(const struct bh_engine *engine, const struct lease *lease,
+              struct bh_reason *reason)
+{
+    reason->code = BH_REASON_SUSPENDED;
+    if (job_find(engine, lease->for_job)) {
+        reason->job.v = lease->for_job;
+        return;
+    }
+    for (uint32_t i = 0; i < lease->count; i++) {
+        uint32_t gpu = gpu_find(engine, lease->places[i].gpu);
+
+        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
+             at = part_at(engine, at)->next_on_gpu)
+            if (part_at(engine, at)->lease)
+                name_holder(engine, part_at(engine, at)->lease, reason);
+    }
+}
+
+static void
+why_leased(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reason)
+{
+    static const uint8_t codes[LEASE_STATES] = {
+        [LEASE_CARVING] = BH_REASON_STARTING,   [LEASE_STARTING] = BH_REASON_STARTING,
+        [LEASE_RUNNING] = BH_REASON_RUNNING,    [LEASE_SUSPENDING] = BH_REASON_SUSPENDED,
+        [LEASE_SUSPENDED] = BH_REASON_SUSPENDED, [LEASE_RECARVING] = BH_REASON_STARTING,
+        [LEASE_RESUMING] = BH_REASON_STARTING,  [LEASE_STOPPING] = BH_REASON_RUNNING,
+    };
+    const struct lease *lease = lease_at(engine, slot);
+
+    reason->code = (enum bh_reason_code)codes[lease->state];
+    if (reason->code == BH_REASON_STARTING)
+        reason->gpu.v = lease->places[0].gpu;
+    if (reason->code == BH_REASON_SUSPENDED)
+        why_suspended(engine, lease, reason);
+}
+
+/* ---- jobs that wait ---- */
+
+/* GPUs that could serve a job, and what is in use and free on them. */
+struct field {
+    uint32_t serving, up;   /* GPUs: managed ones, and those that get new work */
+    bool ever;              /* some node could hold all its pieces when empty */
+    uint64_t used, free_parts;
+    uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
+};
+
+/* How many pieces a node could hold if it were empty. */
+static uint32_t
+room_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint32_t node,
+                uint32_t row)
+{
+    static const struct bh_occupancy empty;
+    const struct sku *sku = sku_at(engine, need->sku);
+    const struct bh_profile *profile =
+        bh_profile_get((bh_profile_id){ sku->profiles[row] });
+    uint32_t room = 0;
+
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        if (gpu_at(engine, gpu)->managed
+            && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
+            room += profile ? bh_occupancy_room(&empty, profile) : 1;
+    return room;
+}
+
+static void
+survey_gpu(const struct bh_engine *engine, uint32_t slot, struct field *field)
+{
+    const struct gpu *gpu = gpu_at(engine, slot);
+    struct bh_parts used = { 0, 0 };
+
+    field->serving++;
+    if (!bh_room_offered(engine, gpu))
+        return;
+    field->up++;
+    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
+        const struct part *part = part_at(engine, at);
+
+        if (part->state != BH_PIECE_CARVING && part->state != BH_PIECE_LEASED)
+            continue;
+        used = bh_parts_add(used, bh_profile_parts((bh_profile_id){ part->profile }));
+        field->used++;
+    }
+    field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);
+}
+
+static struct field
+survey(const struct bh_engine *engine, const struct bh_need *need)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+    struct field field = { .wanted_parts = bh_quota_least(engine, need->sku, need->count) };
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
+            if (room_when_empty(engine, need, node, row) >= need->count)
+                field.ever = true;
+        for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
+            if (gpu_at(engine, gpu)->managed
+                && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
+                survey_gpu(engine, gpu, &field);
+    }
+    return field;
+}
+
+/* The limits forbid every way to keep the SKU: the reason for the first. */
+static bool
+over_quota(const struct bh_search *search, const struct bh_need *need,
+           struct bh_reason *ret_reason, uint32_t *ret_whose)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+    bool over = false;
+
+    for (uint32_t row = sku->model_count; row-- > 0;) {
+        struct bh_wanted wanted = { need->tenant, need->sku, need->count,
+                                    bh_quota_equivalent(sku->profiles[row], need->count) };
+
+        if (bh_quota_allows(search, &wanted, ret_reason, ret_whose))
+            return false;
+        over = true;
+    }
+    return over;
+}
+
+static void
+name_quota_holder(const struct bh_engine *engine, uint32_t whose, struct bh_reason *reason)
+{
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        const struct lease *lease = lease_at(engine, slot);
+        uint32_t sku = job_at(engine, lease->job)->sku;
+
+        if (!lease->parts[0] || !bh_tenant_within(engine, whose, lease->tenant))
+            continue;
+        if (reason->code == BH_REASON_QUOTA_SKU && !bh_same(sku_of(engine, sku), reason->sku))
+            continue;
+        name_holder(engine, slot, reason);
+    }
+}
+
+static void
+name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
+                struct bh_reason *reason)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
+        const struct part *part = part_at(engine, slot);
+
+        for (uint32_t row = 0; part->lease && row < sku->model_count; row++)
+            if (bh_place_serves(engine, gpu_at(engine, part->gpu), need->tenant, sku, row))
+                name_holder(engine, part->lease, reason);
+    }
+}
+
+/* The job for which the room is kept that this one would otherwise get. */
+static bool
+is_behind(const struct bh_engine *engine, const struct bh_need *need, struct bh_reason *reason)
+{
+    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job,
+                                .past_claims = true };
+    struct bh_plan plan;
+
+    if (engine->core.claim_count == 0 || !bh_place_find(&search, need, &plan, NULL))
+        return false;
+    reason->code = BH_REASON_BEHIND;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+        for (uint32_t k = 0; k < engine->core.claims[i].count; k++)
+            if (engine->core.claims[i].places[k].gpu
+                == gpu_at(engine, plan.spots[0].gpu)->id)
+                reason->job.v = job_at(engine, engine->core.claims[i].job)->id;
+    for (uint32_t i = 0; i < CLAIMS_MAX && !reason->job.v; i++)
+        reason->job.v = job_at(engine, engine->core.claims[i].job)->id;
+    return true;
+}
+
+static void
+why_no_room(const struct bh_search *search, const struct bh_need *need,
+            const struct field *field, struct bh_reason *reason)
+{
+    const struct bh_engine *engine = search->engine;
+    struct bh_plan plan;
+
+    if (bh_place_find(search, need, &plan, reason)) {
+        uint32_t head = class_at(engine, job_at(engine, need->job)->class)->head;
+
+        *reason = (struct bh_reason){ .code = BH_REASON_BEHIND,
+                                      .job = { job_at(engine, head)->id } };
+        return;
+    }
+    if (reason->code == BH_REASON_BOUNDARY || is_behind(engine, need, reason))
+        return;
+    *reason = (struct bh_reason){ .code = BH_REASON_NO_CAPACITY,
+                                  .sku = sku_of(engine, need->sku), .wanted = need->count,
+                                  .used = field->used };
+    if (field->free_parts >= field->wanted_parts) {
+        reason->code = BH_REASON_NO_SHAPE;
+        reason->used = 0;
+        reason->free_pieces = field->free_parts;
+    }
+    name_gpu_holder(engine, need, reason);
+}
+
+static void
+why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
+{
+    const struct job *job = job_at(engine, job_slot);
+    struct bh_need need = bh_place_need(engine, job->class);
+    struct bh_search search = { .engine = engine, .tenant = job->tenant, .job = job_slot };
+    struct field field;
+    uint32_t whose = 0;
+
+    need.job = job_slot;
+    field = survey(engine, &need);
+    if (!field.ever) {
+        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE,
+                                      .sku = sku_of(engine, job->sku), .wanted = job->count };
+    } else if (field.up == 0) {
+        reason->code = BH_REASON_NODE_DOWN;
+    } else if (over_quota(&search, &need, reason, &whose)) {
+        name_quota_holder(engine, whose, reason);
+    } else {
+        why_no_room(&search, &need, &field, reason);
+    }
+}
+
+/* One of those who leave for the job. */
+static bool
+is_making_room(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
+{
+    bool claimed = false;
+
+    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
+        claimed = claimed || engine->core.claims[i].job == job_slot;
+    if (!claimed)
+        return false;
+    reason->code = BH_REASON_MAKING_ROOM;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)
+        if (lease_at(engine, slot)->for_job == job_at(engine, job_slot)->id
+            && !reason->job.v)
+            reason->job = job_of_lease(engine, slot);
+    return true;
+}
 
 void
-bh_engine_why(const struct bh_engine *engine, bh_job_id job, uint64_t now_ns,
+bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
               struct bh_reason *ret_reason)
 {
-    *ret_reason = (struct bh_reason){ .code = job_find(engine, job.v) ? BH_REASON_NO_CAPACITY : BH_REASON_UNKNOWN_JOB, .job = job };
+    uint32_t slot = job_find(engine, id.v);
+    const struct job *job = job_at(engine, slot);
+    struct bh_reason reason = { .code = BH_REASON_NONE };
+
+    if (!slot)
+        reason = (struct bh_reason){ .code = BH_REASON_UNKNOWN_JOB, .job = id };
+    else if (job->lease)
+        why_leased(engine, job->lease, &reason);
+    else if (job->hold)
+        reason.code = BH_REASON_HELD;
+    else if (job->class && !is_making_room(engine, slot, &reason))
+        why_waiting(engine, slot, &reason);
+    /* a limit that has passed says nothing about when */
+    if (reason.frees_at_ns && reason.frees_at_ns < now_ns)
+        reason.frees_at_ns = now_ns;
+    *ret_reason = reason;
 }

@@ -12,6 +12,7 @@
 #define DISCARD_BYTES_MAX (UINT64_C(8) << 20)
 #define REPLY_BYTES_MAX (UINT64_C(64) << 20)
 #define STREAM_BLOCK_BYTES (16 << 10)
+#define STATUS_TOO_LARGE 413 /* its name differs between versions of the library */
 
 struct exchange {
     struct bh_exchange_owner *owner;
@@ -46,7 +47,7 @@ refuse(struct MHD_Connection *mhd, unsigned status, const char *text)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, POST, PUT, DELETE");
-    if (status == MHD_HTTP_PAYLOAD_TOO_LARGE)
+    if (status == STATUS_TOO_LARGE)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     queued = MHD_queue_response(mhd, status, response);
     MHD_destroy_response(response);
@@ -198,7 +199,7 @@ static bh_mhd_result
 answer(struct exchange *x)
 {
     if (x->received > BH_SERVER_BODY_MAX)
-        return refuse(x->mhd, MHD_HTTP_PAYLOAD_TOO_LARGE, too_large);
+        return refuse(x->mhd, STATUS_TOO_LARGE, too_large);
     x->request.body = bh_buf_text(&x->body);
     x->request.body_length = x->body.length;
     BH_ASSERT(x->request.body);
@@ -230,7 +231,7 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
     if (!find_method(method, &known))
         return refuse(mhd, MHD_HTTP_METHOD_NOT_ALLOWED, bad_method);
     if (announces_too_much(mhd))
-        return refuse(mhd, MHD_HTTP_PAYLOAD_TOO_LARGE, too_large);
+        return refuse(mhd, STATUS_TOO_LARGE, too_large);
     x = exchange_new(self, mhd, url);
     x->request.method = known;
     *context = x;

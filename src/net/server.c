@@ -16,6 +16,13 @@
 enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
        ARENA_BYTES_MAX = 16 << 20, UID_NOBODY = 65534 };
 
+/* Malformed requests are refused, not guessed at; the option was renamed. */
+#if MHD_VERSION >= 0x00097701
+#define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL
+#else
+#define STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT
+#endif
+
 struct bh_server {
     struct MHD_Daemon *daemon;
     struct bh_exchange_owner owner;
@@ -175,6 +182,7 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
     add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
     add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)on_connection, server);
     add(&list, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)(void *)bh_exchange_completed, NULL);
+    add(&list, STRICTNESS, 1, NULL);
     add(&list, MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)(void *)unescape, NULL);
     if (options->certificate) {
         flags |= MHD_USE_TLS;

@@ -83,6 +83,16 @@ abandon(struct bh_gpu_client *client, struct child *child)
     child->pid = 0;
 }
 
+/* Whether there is room for another child.  One that was just killed takes a moment to
+ * go; one that hangs in the driver does not go in any. */
+static bool
+room_for_child(struct bh_gpu_client *client)
+{
+    for (int turn = 0; turn < 20 && bh_gpu_client_reap(client) >= BH_GPU_ABANDONED_MAX; turn++)
+        bh_time_sleep(5 * BH_NS_PER_MS);
+    return client->abandoned_count < BH_GPU_ABANDONED_MAX;
+}
+
 /* Only the socket, as descriptor 3, and standard error reach the child; signals are as
  * in a fresh process, and the terminal's do not reach it. */
 static int
@@ -121,7 +131,7 @@ start(struct bh_gpu_client *client, struct child *child, bool events, struct bh_
 {
     int pair[2], error;
 
-    if (bh_gpu_client_reap(client) >= BH_GPU_ABANDONED_MAX) {
+    if (!room_for_child(client)) {
         bh_err_set(err, BH_UNAVAILABLE, "%u gpu children hang in the driver",
                    client->abandoned_count);
         return bh_err_hint(err, "a driver that hangs needs a GPU reset or a reboot; see dmesg");

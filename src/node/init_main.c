@@ -1,24 +1,14 @@
 /* bulkhead-init: process 1 of every job.  The kernel spares process 1 the default action
  * of signals and makes it the parent of every orphan; so that a job's own command is an
- * ordinary process, this one starts it, passes signals on, reaps, and ends as it ended. */
+ * ordinary process, this one starts it, reaps, and ends as it ended.  It passes no signals
+ * on: the node sends them to every process of a job itself. */
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
-
-static pid_t child;
-
-static void
-pass_on(int number)
-{
-    if (child > 0)
-        kill(child, number);
-}
 
 static void
 write_text(const char *text)
@@ -45,16 +35,14 @@ become(char **command)
 int
 main(int argc, char **argv)
 {
-    static const int passed[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT };
     int status;
+    pid_t child;
 
     if (argc < 2)
         return EXIT_NOT_FOUND;
     child = fork();
     if (child == 0)
         become(argv + 1);
-    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
-        signal(passed[i], pass_on);
     for (;;) {
         pid_t ended = wait(&status);
 

@@ -23,6 +23,7 @@ struct bh_order {
 struct bh_job {
     struct bh_note note;             /* lease, job, slot, lent pieces, boot */
     bool running, frozen, ended;     /* running: its keeper was seen alive */
+    bool unwanted;                   /* the daemon does not know it: forget it at its end */
     int pidfd;                       /* of the keeper; -1: none */
     bh_ns kill_at;                   /* monotonic; 0: no stop under way */
     bh_ns look_at;                   /* monotonic; 0: no need to look for the keeper */

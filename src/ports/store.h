@@ -144,9 +144,10 @@ struct bh_store_ops {
     /* Records first .. last inclusive, ascending. */
     bh_rc (*list_records)(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
                           void *sink_self, struct bh_err *err);
-    /* The Merkle leaf hashes kept beside those records, made when they were put. */
-    bh_rc (*list_hashes)(void *self, uint64_t first, uint64_t last, bh_hash_sink sink,
-                         void *sink_self, struct bh_err *err);
+    /* The Merkle leaf hashes kept beside the records, made when they were put: from
+     * record `first` on. */
+    bh_rc (*list_hashes)(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
+                         struct bh_err *err);
     /* Number of the newest record; records are numbered from 0, so BH_NOT_FOUND
      * when there is none. */
     bh_rc (*last_record)(void *self, uint64_t *ret_seq, struct bh_err *err);

@@ -126,7 +126,7 @@ put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 
         put_mount(w,
                   &(struct mount_row){ mount->target, "bind", mount->source,
-                                       { "rbind", "rprivate", "nosuid", "nodev",
+                                       { "rbind", "nosuid", "nodev",
                                          mount->write ? "rw" : "ro" } },
                   NULL);
     }

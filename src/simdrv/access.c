@@ -57,8 +57,8 @@ sim_access_allowed(const struct sim_view *view)
 {
     char path[SIM_PATH_MAX];
 
-    if (!opens("/dev/nvidiactl", O_RDWR) || !sim_path(path, "/dev/nvidia%u", view->gpu.minor) ||
-        !opens(path, O_RDWR))
+    if (!opens("/dev/nvidiactl", O_RDWR) ||
+        !sim_path(path, "/dev/nvidia%u", view->gpu.minor) || !opens(path, O_RDWR))
         return false;
     if (view->gpu.mig_current == 0)
         return true;

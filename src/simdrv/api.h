@@ -10,7 +10,7 @@
 #define NVML_API __attribute__((visibility("default")))
 
 /* A second exported name of a call defined above in the same file. */
-#define SIM_ALIAS(name, target)                                                              \
+#define SIM_ALIAS(name, target)                                                            \
     NVML_API __typeof__(target) name __attribute__((alias(#target)))
 
 /* Copy a text out: INVALID_ARGUMENT without a buffer, INSUFFICIENT_SIZE when
@@ -18,10 +18,11 @@
 nvmlReturn_t sim_put_text(char *buffer, unsigned length, const char *text);
 
 /* "GPU-8-4-4-4-12" or "MIG-..." in lower case. */
-void sim_uuid_format(const char *prefix, const struct sim_uuid *uuid, char *ret_text, size_t size);
+void sim_uuid_format(const char *prefix, const struct sim_uuid *uuid, char *ret_text,
+                     size_t size);
 
 /* Write a number through a pointer that the caller gave. */
-#define SIM_PUT(pointer, value) \
+#define SIM_PUT(pointer, value)                                                            \
     ((pointer) == NULL ? NVML_ERROR_INVALID_ARGUMENT : (*(pointer) = (value), NVML_SUCCESS))
 
 /* Wall clock in microseconds, as NVML stamps samples. */

@@ -9,26 +9,28 @@ struct field {
     nvmlReturn_t (*get)(const struct sim_target *target, unsigned long long *ret_value);
 };
 
-#define FIELD(name, value)                                                          \
-    static nvmlReturn_t name(const struct sim_target *target, unsigned long long *ret_value) \
-    {                                                                               \
-        const struct sim_gpu *gpu = &target->gpu;                                   \
-                                                                                    \
-        (void)gpu;                                                                  \
-        *ret_value = (value);                                                       \
-        return NVML_SUCCESS;                                                        \
+#define FIELD(name, value)                                                                 \
+    static nvmlReturn_t name(const struct sim_target *target,                              \
+                             unsigned long long *ret_value)                                \
+    {                                                                                      \
+        const struct sim_gpu *gpu = &target->gpu;                                          \
+                                                                                           \
+        (void)gpu;                                                                         \
+        *ret_value = (value);                                                              \
+        return NVML_SUCCESS;                                                               \
     }
 
 /* Fields about rows are blank while MIG instances exist. */
-#define ROW_FIELD(name, value)                                                      \
-    static nvmlReturn_t name(const struct sim_target *target, unsigned long long *ret_value) \
-    {                                                                               \
-        const struct sim_gpu *gpu = &target->gpu;                                   \
-                                                                                    \
-        if (sim_gi_count(gpu) > 0)                                                  \
-            return NVML_ERROR_NOT_SUPPORTED;                                        \
-        *ret_value = (value);                                                       \
-        return NVML_SUCCESS;                                                        \
+#define ROW_FIELD(name, value)                                                             \
+    static nvmlReturn_t name(const struct sim_target *target,                              \
+                             unsigned long long *ret_value)                                \
+    {                                                                                      \
+        const struct sim_gpu *gpu = &target->gpu;                                          \
+                                                                                           \
+        if (sim_gi_count(gpu) > 0)                                                         \
+            return NVML_ERROR_NOT_SUPPORTED;                                               \
+        *ret_value = (value);                                                              \
+        return NVML_SUCCESS;                                                               \
     }
 
 FIELD(ecc_current, 1)
@@ -49,7 +51,8 @@ FIELD(power_least, target->model->board_w * 500u)
 FIELD(power_most, target->model->board_w * 1000u)
 FIELD(power_limit, gpu->power_limit_mw)
 FIELD(independent_query, 1)
-FIELD(recovery, gpu->ecc.remap_pending ? NVML_GPU_RECOVERY_ACTION_GPU_RESET : NVML_GPU_RECOVERY_ACTION_NONE)
+FIELD(recovery, gpu->ecc.remap_pending ? NVML_GPU_RECOVERY_ACTION_GPU_RESET
+                                       : NVML_GPU_RECOVERY_ACTION_NONE)
 
 static const struct field fields[] = {
     { NVML_FI_DEV_ECC_CURRENT, ecc_current },

@@ -13,13 +13,15 @@
 static nvmlGpuInstance_t
 gi_handle(const struct sim_gpu *gpu, uint64_t birth)
 {
-    return (nvmlGpuInstance_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GI, gpu->index, birth, 0);
+    return (nvmlGpuInstance_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GI, gpu->index, birth,
+                                                        0);
 }
 
 /* INVALID_ARGUMENT past the last number that NVML knows, NOT_SUPPORTED for one
  * that this board does not have. */
 static nvmlReturn_t
-profile_by_number(const struct sim_target *target, unsigned number, const struct sim_profile **ret_profile)
+profile_by_number(const struct sim_target *target, unsigned number,
+                  const struct sim_profile **ret_profile)
 {
     int at = sim_profile_by_number(target->gpu.model, number);
 
@@ -32,7 +34,8 @@ profile_by_number(const struct sim_target *target, unsigned number, const struct
 }
 
 static nvmlReturn_t
-profile_by_id(const struct sim_target *target, unsigned id, const struct sim_profile **ret_profile)
+profile_by_id(const struct sim_target *target, unsigned id,
+              const struct sim_profile **ret_profile)
 {
     int at = sim_profile_by_id(target->gpu.model, id);
 
@@ -54,33 +57,52 @@ nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int profile,
         rc = profile_by_number(&target, profile, &p);
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(info, ((nvmlGpuInstanceProfileInfo_t){
-                             .id = p->id, .sliceCount = p->slices, .instanceCount = p->most,
-                             .multiprocessorCount = p->sms, .copyEngineCount = p->copy,
-                             .decoderCount = p->nvdec, .encoderCount = p->nvenc,
-                             .jpegCount = p->jpeg, .ofaCount = p->ofa, .memorySizeMB = p->memory_mib }));
+    return SIM_PUT(info,
+                   ((nvmlGpuInstanceProfileInfo_t) { .id = p->id,
+                                                     .sliceCount = p->slices,
+                                                     .instanceCount = p->most,
+                                                     .multiprocessorCount = p->sms,
+                                                     .copyEngineCount = p->copy,
+                                                     .decoderCount = p->nvdec,
+                                                     .encoderCount = p->nvenc,
+                                                     .jpegCount = p->jpeg,
+                                                     .ofaCount = p->ofa,
+                                                     .memorySizeMB = p->memory_mib }));
 }
 
 static void
 fill_v2(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
 {
-    *info = (nvmlGpuInstanceProfileInfo_v2_t){
-        .version = nvmlGpuInstanceProfileInfo_v2_t_WORD, .id = p->id, .sliceCount = p->slices,
-        .instanceCount = p->most, .multiprocessorCount = p->sms, .copyEngineCount = p->copy,
-        .decoderCount = p->nvdec, .encoderCount = p->nvenc, .jpegCount = p->jpeg,
-        .ofaCount = p->ofa, .memorySizeMB = p->memory_mib
-    };
+    *info =
+        (nvmlGpuInstanceProfileInfo_v2_t) { .version = nvmlGpuInstanceProfileInfo_v2_t_WORD,
+                                            .id = p->id,
+                                            .sliceCount = p->slices,
+                                            .instanceCount = p->most,
+                                            .multiprocessorCount = p->sms,
+                                            .copyEngineCount = p->copy,
+                                            .decoderCount = p->nvdec,
+                                            .encoderCount = p->nvenc,
+                                            .jpegCount = p->jpeg,
+                                            .ofaCount = p->ofa,
+                                            .memorySizeMB = p->memory_mib };
     snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
 }
 
 static void
 fill_v3(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v3_t *info)
 {
-    *info = (nvmlGpuInstanceProfileInfo_v3_t){
-        .version = nvmlGpuInstanceProfileInfo_v3_t_WORD, .id = p->id, .sliceCount = p->slices,
-        .instanceCount = p->most, .multiprocessorCount = p->sms, .copyEngineCount = p->copy,
-        .decoderCount = p->nvdec, .encoderCount = p->nvenc, .jpegCount = p->jpeg,
-        .ofaCount = p->ofa, .memorySizeMB = p->memory_mib,
+    *info = (nvmlGpuInstanceProfileInfo_v3_t) {
+        .version = nvmlGpuInstanceProfileInfo_v3_t_WORD,
+        .id = p->id,
+        .sliceCount = p->slices,
+        .instanceCount = p->most,
+        .multiprocessorCount = p->sms,
+        .copyEngineCount = p->copy,
+        .decoderCount = p->nvdec,
+        .encoderCount = p->nvenc,
+        .jpegCount = p->jpeg,
+        .ofaCount = p->ofa,
+        .memorySizeMB = p->memory_mib,
         .capabilities = sim_profile_is_graphics(p) ? NVML_GPU_INSTANCE_PROFILE_CAPS_GFX : 0
     };
     snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
@@ -137,7 +159,8 @@ nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, unsigned int 
 {
     struct sim_target target;
     const struct sim_profile *profile = NULL;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
+    nvmlReturn_t rc =
+        sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
     unsigned found = 0;
 
     if (rc == NVML_SUCCESS)
@@ -152,17 +175,19 @@ nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, unsigned int 
         if (placements != NULL && found >= *count)
             return NVML_ERROR_INSUFFICIENT_SIZE;
         if (placements != NULL)
-            placements[found] = (nvmlGpuInstancePlacement_t){ start, profile->units };
+            placements[found] = (nvmlGpuInstancePlacement_t) { start, profile->units };
         found++;
     }
     *count = found;
     return NVML_SUCCESS;
 }
 
-SIM_ALIAS(nvmlDeviceGetGpuInstancePossiblePlacements, nvmlDeviceGetGpuInstancePossiblePlacements_v2);
+SIM_ALIAS(nvmlDeviceGetGpuInstancePossiblePlacements,
+          nvmlDeviceGetGpuInstancePossiblePlacements_v2);
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int profileId, unsigned int *count)
+nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int profileId,
+                                          unsigned int *count)
 {
     struct sim_target target;
     const struct sim_profile *profile = NULL;
@@ -192,7 +217,8 @@ create(const struct sim_target *target, const struct sim_profile *profile, uint3
     else if (start == SIM_NO_ID)
         rc = NVML_ERROR_INSUFFICIENT_RESOURCES;
     else
-        rc = sim_gi_create(draft, gpu, (uint32_t)sim_profile_by_id(gpu->model, profile->id), start, &birth);
+        rc = sim_gi_create(draft, gpu, (uint32_t)sim_profile_by_id(gpu->model, profile->id),
+                           start, &birth);
     rc = sim_change_end(rc);
     if (rc == NVML_SUCCESS)
         *ret_instance = gi_handle(&target->gpu, birth);
@@ -200,7 +226,8 @@ create(const struct sim_target *target, const struct sim_profile *profile, uint3
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceCreateGpuInstance(nvmlDevice_t device, unsigned int profileId, nvmlGpuInstance_t *gpuInstance)
+nvmlDeviceCreateGpuInstance(nvmlDevice_t device, unsigned int profileId,
+                            nvmlGpuInstance_t *gpuInstance)
 {
     struct sim_target target;
     const struct sim_profile *profile = NULL;
@@ -227,7 +254,8 @@ nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t device, unsigned int profi
     if (rc == NVML_SUCCESS && (gpuInstance == NULL || placement == NULL ||
                                placement->size != profile->units || placement->start >= 32))
         rc = NVML_ERROR_INVALID_ARGUMENT;
-    return rc == NVML_SUCCESS ? create(&target, profile, placement->start, gpuInstance) : rc;
+    return rc == NVML_SUCCESS ? create(&target, profile, placement->start, gpuInstance)
+                              : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -273,7 +301,8 @@ nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int profileId,
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id, nvmlGpuInstance_t *gpuInstance)
+nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id,
+                             nvmlGpuInstance_t *gpuInstance)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, CHANGE, &target);
@@ -281,7 +310,8 @@ nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id, nvmlGpuInstan
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return gi == NULL ? NVML_ERROR_NOT_FOUND : SIM_PUT(gpuInstance, gi_handle(&target.gpu, gi->birth));
+    return gi == NULL ? NVML_ERROR_NOT_FOUND
+                      : SIM_PUT(gpuInstance, gi_handle(&target.gpu, gi->birth));
 }
 
 NVML_API nvmlReturn_t
@@ -292,10 +322,10 @@ nvmlGpuInstanceGetInfo(nvmlGpuInstance_t gpuInstance, nvmlGpuInstanceInfo_t *inf
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(info,
-                   ((nvmlGpuInstanceInfo_t){
-                       .device = (nvmlDevice_t)(uintptr_t)sim_handle_get(SIM_HANDLE_GPU, target.gpu.index, 0, 0),
-                       .id = target.gi->id,
-                       .profileId = sim_gi_profile(&target.gpu, target.gi)->id,
-                       .placement = { target.gi->start, target.gi->size } }));
+    return SIM_PUT(info, ((nvmlGpuInstanceInfo_t) {
+                             .device = (nvmlDevice_t)(uintptr_t)sim_handle_get(
+                                 SIM_HANDLE_GPU, target.gpu.index, 0, 0),
+                             .id = target.gi->id,
+                             .profileId = sim_gi_profile(&target.gpu, target.gi)->id,
+                             .placement = { target.gi->start, target.gi->size } }));
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "simdrv/partition.h"
-#include "simdrv/publish.h"
 #include "simdrv/usage.h"
 
 #define SAMPLE_MAGIC 0x4248474du
@@ -13,7 +12,7 @@
 /* On the heap: a caller may hold thousands. */
 struct sample {
     uint32_t magic;
-    uint64_t taken_ns, cpu_ns, used_bytes, total_bytes;
+    uint64_t taken_ns, cpu_ns;
 };
 
 static char percent_unit[] = "%";
@@ -23,10 +22,10 @@ static struct {
     unsigned id;
     char *name;
 } metrics[] = {
-    { NVML_GPM_METRIC_GRAPHICS_UTIL, (char[]){ "Graphics Utilization" } },
-    { NVML_GPM_METRIC_SM_UTIL, (char[]){ "SM Utilization" } },
-    { NVML_GPM_METRIC_SM_OCCUPANCY, (char[]){ "SM Occupancy" } },
-    { NVML_GPM_METRIC_DRAM_BW_UTIL, (char[]){ "DRAM Bandwidth Utilization" } },
+    { NVML_GPM_METRIC_GRAPHICS_UTIL, (char[]) { "Graphics Utilization" } },
+    { NVML_GPM_METRIC_SM_UTIL, (char[]) { "SM Utilization" } },
+    { NVML_GPM_METRIC_SM_OCCUPANCY, (char[]) { "SM Occupancy" } },
+    { NVML_GPM_METRIC_DRAM_BW_UTIL, (char[]) { "DRAM Bandwidth Utilization" } },
 };
 
 static nvmlReturn_t
@@ -36,7 +35,8 @@ open_gpm(const char *function, nvmlDevice_t device, struct sim_target *target)
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return target->model->arch < NVML_DEVICE_ARCH_HOPPER ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
+    return target->model->arch < NVML_DEVICE_ARCH_HOPPER ? NVML_ERROR_NOT_SUPPORTED
+                                                         : NVML_SUCCESS;
 }
 
 NVML_API nvmlReturn_t
@@ -96,16 +96,14 @@ nvmlGpmSampleFree(nvmlGpmSample_t gpmSample)
 }
 
 static nvmlReturn_t
-take_sample(const struct sim_target *target, const struct sim_gi *gi, nvmlGpmSample_t handle)
+take_sample(const struct sim_target *target, const struct sim_gi *gi,
+            nvmlGpmSample_t handle)
 {
     struct sample *sample = as_sample(handle);
 
     if (sample == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
-    sample->taken_ns = sim_boot_ns();
-    sample->cpu_ns = sim_cpu_ns(&target->gpu, gi);
-    sample->used_bytes = sim_used_bytes(&target->gpu, gi);
-    sample->total_bytes = sim_memory_bytes(&target->gpu, gi);
+    sample->cpu_ns = sim_cpu_ns(&target->gpu, gi, &sample->taken_ns);
     return NVML_SUCCESS;
 }
 
@@ -120,11 +118,13 @@ nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t gpmSample)
 
 /* A GPU instance without a compute instance runs nothing to sample. */
 NVML_API nvmlReturn_t
-nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpuInstanceId, nvmlGpmSample_t gpmSample)
+nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpuInstanceId,
+                    nvmlGpmSample_t gpmSample)
 {
     struct sim_target target;
     nvmlReturn_t rc = open_gpm(__func__, device, &target);
-    const struct sim_gi *gi = rc == NVML_SUCCESS ? sim_gi_find(&target.gpu, gpuInstanceId) : NULL;
+    const struct sim_gi *gi =
+        rc == NVML_SUCCESS ? sim_gi_find(&target.gpu, gpuInstanceId) : NULL;
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -138,15 +138,19 @@ nvmlGpmMigSampleGet(nvmlDevice_t device, unsigned int gpuInstanceId, nvmlGpmSamp
 static double
 busy_percent(const struct sample *first, const struct sample *second)
 {
-    double span = second->taken_ns > first->taken_ns ? (double)(second->taken_ns - first->taken_ns) : 0;
-    double used = second->cpu_ns > first->cpu_ns ? (double)(second->cpu_ns - first->cpu_ns) : 0;
+    double span = second->taken_ns > first->taken_ns
+                      ? (double)(second->taken_ns - first->taken_ns)
+                      : 0;
+    double used =
+        second->cpu_ns > first->cpu_ns ? (double)(second->cpu_ns - first->cpu_ns) : 0;
     double percent = span > 0 ? used * 100 / span : 0;
 
     return percent > 100 ? 100 : percent;
 }
 
 static void
-fill_metric(const struct sample *first, const struct sample *second, nvmlGpmMetric_t *metric)
+fill_metric(const struct sample *first, const struct sample *second,
+            nvmlGpmMetric_t *metric)
 {
     metric->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
     metric->value = 0;

@@ -9,7 +9,8 @@
 #include "simdrv/partition.h"
 
 static nvmlReturn_t
-put_handle(nvmlDevice_t *device, enum sim_handle_kind kind, unsigned gpu, uint64_t gi, uint64_t ci)
+put_handle(nvmlDevice_t *device, enum sim_handle_kind kind, unsigned gpu, uint64_t gi,
+           uint64_t ci)
 {
     const struct sim_handle *handle = sim_handle_get(kind, gpu, gi, ci);
 
@@ -176,7 +177,8 @@ nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *device)
 }
 
 NVML_API nvmlReturn_t
-nvmlSystemGetTopologyGpuSet(unsigned int cpuNumber, unsigned int *count, nvmlDevice_t *deviceArray)
+nvmlSystemGetTopologyGpuSet(unsigned int cpuNumber, unsigned int *count,
+                            nvmlDevice_t *deviceArray)
 {
     nvmlReturn_t rc = sim_enter(__func__);
     unsigned gpus = rc == NVML_SUCCESS ? sim_session_gpus() : 0;
@@ -194,7 +196,8 @@ nvmlSystemGetTopologyGpuSet(unsigned int cpuNumber, unsigned int *count, nvmlDev
 }
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index, nvmlDevice_t *migDevice)
+nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index,
+                                    nvmlDevice_t *migDevice)
 {
     struct sim_target target;
     const struct sim_gi *gi = NULL;

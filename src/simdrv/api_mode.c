@@ -5,7 +5,8 @@
 #include "simdrv/usage.h"
 
 NVML_API nvmlReturn_t
-nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *currentMode, unsigned int *pendingMode)
+nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *currentMode,
+                     unsigned int *pendingMode)
 {
     struct sim_target target;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
@@ -24,7 +25,8 @@ nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int mode, nvmlReturn_t *activ
 {
     struct sim_target target;
     struct sim_state *draft;
-    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
+    nvmlReturn_t rc =
+        sim_open(__func__, device, SIM_GPU | SIM_PRIVILEGED | SIM_MIG_INVALID, &target);
     bool busy;
 
     if (rc != NVML_SUCCESS)
@@ -82,7 +84,8 @@ nvmlDeviceGetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t *mode)
 
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(mode, target.gpu.persistence ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED);
+    return SIM_PUT(mode,
+                   target.gpu.persistence ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED);
 }
 
 NVML_API nvmlReturn_t

@@ -5,52 +5,88 @@
 
 #define ANY (SIM_GPU | SIM_MIG)
 
-/* The users of the target; on a divided GPU the list of all of them is for
- * privileged callers. */
+/* On a divided GPU the list of all processes is for privileged callers. */
 static nvmlReturn_t
-open_users(const char *function, nvmlDevice_t device, struct sim_users *users)
+open_users(const char *function, nvmlDevice_t device, struct sim_target *target)
 {
-    struct sim_target target;
-    nvmlReturn_t rc = sim_open(function, device, ANY, &target);
+    nvmlReturn_t rc = sim_open(function, device, ANY, target);
 
-    if (rc != NVML_SUCCESS)
-        return rc;
-    if (!target.is_mig && target.gpu.mig_current != 0 && !target.privileged)
+    if (rc == NVML_SUCCESS && !target->is_mig && target->gpu.mig_current != 0 &&
+        !target->privileged)
         return NVML_ERROR_NO_PERMISSION;
-    sim_users_find(&target.gpu, target.gi, false, users);
-    return NVML_SUCCESS;
+    return rc;
 }
 
-/* The size protocol of all lists: *count says how many fit, then how many
+/* A caller's list: filled as far as there is room, counted to the end. */
+struct list {
+    void *entries;
+    unsigned room, count;
+    void (*put)(void *entries, unsigned at, const struct sim_user *user);
+};
+
+static void
+list_user(void *self, const struct sim_user *user)
+{
+    struct list *list = self;
+
+    if (list->entries != NULL && list->count < list->room)
+        list->put(list->entries, list->count, user);
+    list->count++;
+}
+
+/* The size protocol of all lists: *count says how many fit, and then how many
  * there are. */
 static nvmlReturn_t
-fit(unsigned *count, size_t there, const void *list)
+list_users(const struct sim_target *target, struct list *list, unsigned *count)
 {
-    unsigned room = count == NULL ? 0 : *count;
-
     if (count == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *count = (unsigned)there;
-    if (there > room)
+    list->room = *count;
+    sim_users_each(&target->gpu, target->gi, false, list_user, list);
+    *count = list->count;
+    if (list->count > list->room)
         return NVML_ERROR_INSUFFICIENT_SIZE;
-    return there > 0 && list == NULL ? NVML_ERROR_INVALID_ARGUMENT : NVML_SUCCESS;
+    return list->count > 0 && list->entries == NULL ? NVML_ERROR_INVALID_ARGUMENT
+                                                    : NVML_SUCCESS;
+}
+
+static void
+put_v1(void *entries, unsigned at, const struct sim_user *user)
+{
+    ((nvmlProcessInfo_v1_t *)entries)[at] =
+        (nvmlProcessInfo_v1_t) { .pid = user->context.pid,
+                                 .usedGpuMemory = user->context.bytes };
+}
+
+static void
+put_v2(void *entries, unsigned at, const struct sim_user *user)
+{
+    ((nvmlProcessInfo_v2_t *)entries)[at] =
+        (nvmlProcessInfo_v2_t) { .pid = user->context.pid,
+                                 .usedGpuMemory = user->context.bytes,
+                                 .gpuInstanceId = user->gi,
+                                 .computeInstanceId = user->ci };
+}
+
+static void
+put_detail(void *entries, unsigned at, const struct sim_user *user)
+{
+    ((nvmlProcessDetail_v1_t *)entries)[at] =
+        (nvmlProcessDetail_v1_t) { .pid = user->context.pid,
+                                   .usedGpuMemory = user->context.bytes,
+                                   .gpuInstanceId = user->gi,
+                                   .computeInstanceId = user->ci };
 }
 
 NVML_API nvmlReturn_t
 nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *infoCount,
                                         nvmlProcessInfo_t *infos)
 {
-    struct sim_users users;
-    nvmlReturn_t rc = open_users(__func__, device, &users);
+    struct sim_target target;
+    struct list list = { .entries = infos, .put = put_v2 };
+    nvmlReturn_t rc = open_users(__func__, device, &target);
 
-    if (rc == NVML_SUCCESS)
-        rc = fit(infoCount, users.count, infos);
-    for (size_t i = 0; rc == NVML_SUCCESS && i < users.count; i++)
-        infos[i] = (nvmlProcessInfo_t){ .pid = users.user[i].context.pid,
-                                        .usedGpuMemory = users.user[i].context.bytes,
-                                        .gpuInstanceId = users.user[i].gi,
-                                        .computeInstanceId = users.user[i].ci };
-    return rc;
+    return rc == NVML_SUCCESS ? list_users(&target, &list, infoCount) : rc;
 }
 
 SIM_ALIAS(nvmlDeviceGetComputeRunningProcesses_v2, nvmlDeviceGetComputeRunningProcesses_v3);
@@ -59,15 +95,11 @@ NVML_API nvmlReturn_t
 nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *infoCount,
                                      nvmlProcessInfo_v1_t *infos)
 {
-    struct sim_users users;
-    nvmlReturn_t rc = open_users(__func__, device, &users);
+    struct sim_target target;
+    struct list list = { .entries = infos, .put = put_v1 };
+    nvmlReturn_t rc = open_users(__func__, device, &target);
 
-    if (rc == NVML_SUCCESS)
-        rc = fit(infoCount, users.count, infos);
-    for (size_t i = 0; rc == NVML_SUCCESS && i < users.count; i++)
-        infos[i] = (nvmlProcessInfo_v1_t){ .pid = users.user[i].context.pid,
-                                           .usedGpuMemory = users.user[i].context.bytes };
-    return rc;
+    return rc == NVML_SUCCESS ? list_users(&target, &list, infoCount) : rc;
 }
 
 /* No simulated process draws, and none goes through MPS. */
@@ -80,11 +112,11 @@ put_none(const char *function, nvmlDevice_t device, unsigned *count)
     return rc == NVML_SUCCESS ? SIM_PUT(count, 0) : rc;
 }
 
-#define NO_PROCESSES(name, type)                                                          \
-    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *infoCount, type *infos) \
-    {                                                                                     \
-        (void)infos;                                                                      \
-        return put_none(__func__, device, infoCount);                                     \
+#define NO_PROCESSES(name, type)                                                           \
+    NVML_API nvmlReturn_t name(nvmlDevice_t device, unsigned int *infoCount, type *infos)  \
+    {                                                                                      \
+        (void)infos;                                                                       \
+        return put_none(__func__, device, infoCount);                                      \
     }
 
 NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t)
@@ -97,8 +129,8 @@ NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t)
 NVML_API nvmlReturn_t
 nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *plist)
 {
-    struct sim_users users;
-    nvmlReturn_t rc = open_users(__func__, device, &users);
+    struct sim_target target;
+    nvmlReturn_t rc = open_users(__func__, device, &target);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -106,15 +138,12 @@ nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList
         return NVML_ERROR_INVALID_ARGUMENT;
     if (plist->version != nvmlProcessDetailList_v1_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (plist->mode != 0) /* only the list of compute processes has members */
-        users.count = 0;
-    rc = fit(&plist->numProcArrayEntries, users.count, plist->procArray);
-    for (size_t i = 0; rc == NVML_SUCCESS && i < users.count; i++)
-        plist->procArray[i] = (nvmlProcessDetail_v1_t){ .pid = users.user[i].context.pid,
-                                                        .usedGpuMemory = users.user[i].context.bytes,
-                                                        .gpuInstanceId = users.user[i].gi,
-                                                        .computeInstanceId = users.user[i].ci };
-    return rc;
+    if (plist->mode != 0) { /* only the list of compute processes has members */
+        plist->numProcArrayEntries = 0;
+        return NVML_SUCCESS;
+    }
+    struct list list = { .entries = plist->procArray, .put = put_detail };
+    return list_users(&target, &list, &plist->numProcArrayEntries);
 }
 
 /* Share of its life that a process spent on a CPU: the time stamps that would
@@ -129,26 +158,27 @@ life_percent(const struct sim_context *context)
     return percent > 100 ? 100 : (unsigned)percent;
 }
 
+static void
+put_sample(void *entries, unsigned at, const struct sim_user *user)
+{
+    ((nvmlProcessUtilizationSample_t *)entries)[at] =
+        (nvmlProcessUtilizationSample_t) { .pid = user->context.pid,
+                                           .timeStamp = sim_wall_us(),
+                                           .smUtil = life_percent(&user->context) };
+}
+
 NVML_API nvmlReturn_t
-nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *utilization,
-                                unsigned int *processSamplesCount, unsigned long long lastSeenTimeStamp)
+nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+                                nvmlProcessUtilizationSample_t *utilization,
+                                unsigned int *processSamplesCount,
+                                unsigned long long lastSeenTimeStamp)
 {
     struct sim_target target;
-    struct sim_users users;
+    struct list list = { .entries = utilization, .put = put_sample };
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_UNDIVIDED, &target);
 
     (void)lastSeenTimeStamp;
-    if (rc != NVML_SUCCESS)
-        return rc;
-    sim_users_find(&target.gpu, NULL, false, &users);
-    rc = fit(processSamplesCount, users.count, utilization);
-    for (size_t i = 0; rc == NVML_SUCCESS && i < users.count; i++)
-        utilization[i] = (nvmlProcessUtilizationSample_t){
-            .pid = users.user[i].context.pid,
-            .timeStamp = sim_wall_us(),
-            .smUtil = life_percent(&users.user[i].context)
-        };
-    return rc;
+    return rc == NVML_SUCCESS ? list_users(&target, &list, processSamplesCount) : rc;
 }
 
 NVML_API nvmlReturn_t

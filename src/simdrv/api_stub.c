@@ -2,12 +2,12 @@
  * must exist: clients that bind lazily die on a missing symbol. */
 #include "simdrv/api.h"
 
-#define NVML_STUB(name)                                         \
-    NVML_API nvmlReturn_t name(void);                           \
-    NVML_API nvmlReturn_t name(void)                            \
-    {                                                           \
-        nvmlReturn_t rc = sim_enter(__func__);                  \
-                                                                \
-        return rc == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : rc; \
+#define NVML_STUB(name)                                                                    \
+    NVML_API nvmlReturn_t name(void);                                                      \
+    NVML_API nvmlReturn_t name(void)                                                       \
+    {                                                                                      \
+        nvmlReturn_t rc = sim_enter(__func__);                                             \
+                                                                                           \
+        return rc == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : rc;                         \
     }
 #include "tables/nvml.tbl"

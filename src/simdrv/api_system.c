@@ -23,14 +23,15 @@ sim_put_text(char *buffer, unsigned length, const char *text)
 }
 
 void
-sim_uuid_format(const char *prefix, const struct sim_uuid *uuid, char *ret_text, size_t size)
+sim_uuid_format(const char *prefix, const struct sim_uuid *uuid, char *ret_text,
+                size_t size)
 {
     const uint8_t *b = uuid->bytes;
 
     snprintf(ret_text, size,
-             "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", prefix, b[0],
-             b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
+             "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             prefix, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10],
+             b[11], b[12], b[13], b[14], b[15]);
 }
 
 uint64_t
@@ -160,7 +161,8 @@ nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_t *capabilities)
 {
     nvmlReturn_t rc = sim_enter(__func__);
 
-    return rc == NVML_SUCCESS ? SIM_PUT(capabilities, (nvmlConfComputeSystemCaps_t){ 0 }) : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(capabilities, (nvmlConfComputeSystemCaps_t) { 0 })
+                              : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -168,7 +170,7 @@ nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)
 {
     nvmlReturn_t rc = sim_enter(__func__);
 
-    return rc == NVML_SUCCESS ? SIM_PUT(state, (nvmlConfComputeSystemState_t){ 0 }) : rc;
+    return rc == NVML_SUCCESS ? SIM_PUT(state, (nvmlConfComputeSystemState_t) { 0 }) : rc;
 }
 
 NVML_API nvmlReturn_t
@@ -182,7 +184,7 @@ nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (settings->version != nvmlSystemConfComputeSettings_v1_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *settings = (nvmlSystemConfComputeSettings_t){ .version = settings->version };
+    *settings = (nvmlSystemConfComputeSettings_t) { .version = settings->version };
     return NVML_SUCCESS;
 }
 

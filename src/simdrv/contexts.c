@@ -26,8 +26,9 @@ parse_area(const char *line, struct area *ret_area)
     uint64_t offset;
     unsigned major, minor;
 
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64, &ret_area->start,
-               &ret_area->end, access, &offset, &major, &minor, &ret_area->file.inode) != 7)
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64,
+               &ret_area->start, &ret_area->end, access, &offset, &major, &minor,
+               &ret_area->file.inode) != 7)
         return false;
     ret_area->context = access[0] == 'r' && access[3] == 's';
     ret_area->file.device = (uint64_t)major << 32 | minor;
@@ -116,16 +117,17 @@ collect(void *self, const struct area *area)
     for (size_t i = all->count; i-- > 0 && all->contexts[i].pid == all->pid;) {
         struct sim_context *context = &all->contexts[i];
 
-        if (context->file.device == area->file.device && context->file.inode == area->file.inode) {
+        if (context->file.device == area->file.device &&
+            context->file.inode == area->file.inode) {
             context->bytes += area->end - area->start;
             return;
         }
     }
     if (all->count == all->most)
         return;
-    all->contexts[all->count++] = (struct sim_context){ .file = area->file,
-                                                        .bytes = area->end - area->start,
-                                                        .pid = all->pid };
+    all->contexts[all->count++] = (struct sim_context) { .file = area->file,
+                                                         .bytes = area->end - area->start,
+                                                         .pid = all->pid };
 }
 
 /* CPU time and start of a process, from the 14th, 15th and 22nd field of its
@@ -147,11 +149,10 @@ read_cpu(struct sim_context *context)
     close(fd);
     text[got > 0 ? got : 0] = '\0';
     const char *fields = strrchr(text, ')');
-    if (fields == NULL ||
-        sscanf(fields + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-               " %*d %*d %*d %*d %*d %*d %" SCNu64,
-               &user, &system, &started) != 3)
+    if (fields == NULL || sscanf(fields + 1,
+                                 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64
+                                 " %" SCNu64 " %*d %*d %*d %*d %*d %*d %" SCNu64,
+                                 &user, &system, &started) != 3)
         return;
     context->cpu_ns = (user + system) * tick_ns;
     context->started_ns = started * tick_ns;

@@ -90,11 +90,12 @@ static bool
 parse_word(struct word word, struct sim_rule *rule)
 {
     const char *sign = memchr(word.text, '=', word.length);
-    struct word key = { word.text, sign == NULL ? word.length : (size_t)(sign - word.text) };
+    struct word key = { word.text,
+                        sign == NULL ? word.length : (size_t)(sign - word.text) };
     struct word value = { "", 0 };
 
     if (sign != NULL)
-        value = (struct word){ sign + 1, word.length - key.length - 1 };
+        value = (struct word) { sign + 1, word.length - key.length - 1 };
     if (is_word(key, "gpu"))
         return parse_id(value, &rule->gpu);
     if (is_word(key, "gi"))
@@ -243,7 +244,7 @@ forget_uses(const struct sim_rules *rules, struct sim_state *state)
     for (unsigned i = 0; i < SIM_RULES_MAX; i++) {
         if (state->rule[i].key == 0 || still_stands(rules, state->rule[i].key))
             continue;
-        state->rule[i] = (struct sim_rule_use){ 0 };
+        state->rule[i] = (struct sim_rule_use) { 0 };
         changed = true;
     }
     return changed;
@@ -310,8 +311,10 @@ sim_control_apply(const struct sim_rules *rules, struct sim_state *state)
         struct sim_gpu *gpu = &state->gpu[i];
 
         changed |= set_level(&gpu->lost, has_level(rules, SIM_RULE_LOST, i));
-        changed |= set_level(&gpu->ecc.remap_pending, has_level(rules, SIM_RULE_REMAP_PENDING, i));
-        changed |= set_level(&gpu->ecc.remap_failure, has_level(rules, SIM_RULE_REMAP_FAILURE, i));
+        changed |=
+            set_level(&gpu->ecc.remap_pending, has_level(rules, SIM_RULE_REMAP_PENDING, i));
+        changed |=
+            set_level(&gpu->ecc.remap_failure, has_level(rules, SIM_RULE_REMAP_FAILURE, i));
     }
     for (unsigned i = 0; i < rules->count; i++) {
         const struct sim_rule *rule = &rules->rule[i];

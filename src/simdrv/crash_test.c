@@ -22,12 +22,18 @@ test_two_processes(void **unused)
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     pid = fork();
-    if (pid == 0) /* a handle of the parent's is no handle of another program's: take a new one */
-        _exit(nvmlInit_v2() == NVML_SUCCESS && nvmlDeviceCreateGpuInstance(gpu_at(0), 14, &gi) == NVML_SUCCESS ? 0 : 1);
+    if (pid ==
+        0) /* a handle of the parent's is no handle of another program's: take a new one */
+        _exit(nvmlInit_v2() == NVML_SUCCESS &&
+                      nvmlDeviceCreateGpuInstance(gpu_at(0), 14, &gi) == NVML_SUCCESS
+                  ? 0
+                  : 1);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     BH_CHECK_EQ("child", status, 0);
-    BH_CHECK_EQ("its instance is ours", nvmlDeviceGetGpuInstanceById(gpu_at(0), 5, &gi), NVML_SUCCESS);
-    BH_CHECK_EQ("left", nvmlDeviceGetGpuInstanceRemainingCapacity(gpu_at(0), 14, &left), NVML_SUCCESS);
+    BH_CHECK_EQ("its instance is ours", nvmlDeviceGetGpuInstanceById(gpu_at(0), 5, &gi),
+                NVML_SUCCESS);
+    BH_CHECK_EQ("left", nvmlDeviceGetGpuInstanceRemainingCapacity(gpu_at(0), 14, &left),
+                NVML_SUCCESS);
     BH_CHECK_EQ("left", left, 2);
     server_free();
     BH_CHECK_DONE();
@@ -74,10 +80,13 @@ check_usable(void)
     unsigned left = 0, instances;
 
     BH_CHECK_EQ("create", create_pair(gpu_at(0), &pair), NVML_SUCCESS);
-    BH_CHECK_EQ("left", nvmlDeviceGetGpuInstanceRemainingCapacity(gpu_at(0), 19, &left), NVML_SUCCESS);
-    instances = 1 + (4 - left); /* the 3g leaves four starts; the dead process held the rest */
+    BH_CHECK_EQ("left", nvmlDeviceGetGpuInstanceRemainingCapacity(gpu_at(0), 19, &left),
+                NVML_SUCCESS);
+    instances =
+        1 + (4 - left); /* the 3g leaves four starts; the dead process held the rest */
     BH_CHECK_EQ("views", count_entries("view"), instances);
-    BH_CHECK_EQ("capabilities", count_entries("proc/driver/nvidia/capabilities/gpu0/mig"), instances);
+    BH_CHECK_EQ("capabilities", count_entries("proc/driver/nvidia/capabilities/gpu0/mig"),
+                instances);
     BH_CHECK_EQ("destroy", nvmlComputeInstanceDestroy(pair.ci), NVML_SUCCESS);
     BH_CHECK_EQ("destroy", nvmlGpuInstanceDestroy(pair.gi), NVML_SUCCESS);
 }
@@ -105,7 +114,7 @@ test_kills(void **unused)
         unfinished += sim_store_published(store) != sim_store_generation(store);
         check_usable();
     }
-    print_message("%u of %u kills left files to be put right\n", unfinished, KILLS);
+    print_message("# %u of %u kills left files to be put right\n", unfinished, KILLS);
     sim_store_close(store);
     server_free();
     BH_CHECK_DONE();
@@ -142,7 +151,8 @@ test_lock_holder(void **unused)
     assert_int_equal(pipe(ready), 0);
     pid = fork();
     if (pid == 0) {
-        if (sim_store_open(server_dir, &store) != NVML_SUCCESS || sim_store_begin(store, &draft) != NVML_SUCCESS)
+        if (sim_store_open(server_dir, &store) != NVML_SUCCESS ||
+            sim_store_begin(store, &draft) != NVML_SUCCESS)
             _exit(1);
         memset(draft, 0xff, sizeof(*draft));
         if (write(ready[1], "r", 1) == 1)

@@ -41,7 +41,8 @@ sim_make_folders(const char *path, mode_t mode)
 
     if (!sim_path(part, "%s", path))
         return false;
-    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(part + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (!make_folder(part, 0755))
             return false;

@@ -19,7 +19,8 @@ find(const struct sim_handle *wanted)
         struct sim_handle *handle = &table[i];
 
         if (handle->epoch == wanted->epoch && handle->kind == wanted->kind &&
-            handle->gpu == wanted->gpu && handle->gi == wanted->gi && handle->ci == wanted->ci)
+            handle->gpu == wanted->gpu && handle->gi == wanted->gi &&
+            handle->ci == wanted->ci)
             return handle;
     }
     return NULL;
@@ -60,7 +61,7 @@ sim_handle_get(enum sim_handle_kind kind, uint32_t gpu, uint64_t gi, uint64_t ci
 }
 
 bool
-sim_handle_check(const void *pointer)
+sim_handle_find(const void *pointer, struct sim_handle *ret_handle)
 {
     uintptr_t start = (uintptr_t)table, at = (uintptr_t)pointer;
     const struct sim_handle *handle = pointer;
@@ -70,6 +71,8 @@ sim_handle_check(const void *pointer)
         return false;
     pthread_mutex_lock(&lock);
     valid = handle->magic == HANDLE_MAGIC && handle->epoch == epoch;
+    if (valid)
+        *ret_handle = *handle;
     pthread_mutex_unlock(&lock);
     return valid;
 }

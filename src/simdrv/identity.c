@@ -16,8 +16,8 @@ sim_identity_serial(const struct sim_gpu *gpu, char *ret_text, size_t size)
 }
 
 void
-sim_identity_instance(const struct sim_gpu *gpu, const struct sim_gi *gi, const struct sim_ci *ci,
-                      char *ret_text, size_t size)
+sim_identity_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
+                      const struct sim_ci *ci, char *ret_text, size_t size)
 {
     const struct sim_profile *profile = sim_gi_profile(gpu, gi);
 

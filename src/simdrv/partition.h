@@ -13,7 +13,8 @@
 /* Compute slices and profiles in use on `gpu`, with the profile that
  * `profile_index` names. */
 unsigned sim_gi_count(const struct sim_gpu *gpu);
-const struct sim_profile *sim_gi_profile(const struct sim_gpu *gpu, const struct sim_gi *gi);
+const struct sim_profile *sim_gi_profile(const struct sim_gpu *gpu,
+                                         const struct sim_gi *gi);
 
 /* The instance with this id, or NULL. */
 const struct sim_gi *sim_gi_find(const struct sim_gpu *gpu, uint32_t id);
@@ -25,7 +26,8 @@ const struct sim_ci *sim_ci_by_mig_index(const struct sim_gpu *gpu, uint32_t ind
                                          const struct sim_gi **ret_gi);
 
 /* Would an instance of this profile fit at `start` now? */
-bool sim_gi_fits(const struct sim_gpu *gpu, const struct sim_profile *profile, uint32_t start);
+bool sim_gi_fits(const struct sim_gpu *gpu, const struct sim_profile *profile,
+                 uint32_t start);
 
 /* How many more instances of the profile fit now; the highest free start, or
  * SIM_NO_ID (the driver prefers high starts). */
@@ -45,7 +47,8 @@ nvmlReturn_t sim_gi_destroy(struct sim_gpu *gpu, uint64_t birth);
 /* How many more compute instances of this profile fit into `gi`; is the start
  * free; the lowest free start or SIM_NO_ID. */
 unsigned sim_ci_capacity(const struct sim_gi *gi, const struct sim_ci_profile *profile);
-bool sim_ci_fits(const struct sim_gi *gi, const struct sim_ci_profile *profile, uint32_t start);
+bool sim_ci_fits(const struct sim_gi *gi, const struct sim_ci_profile *profile,
+                 uint32_t start);
 uint32_t sim_ci_first_start(const struct sim_gi *gi, const struct sim_ci_profile *profile);
 
 /* A compute instance as a caller wants it. */

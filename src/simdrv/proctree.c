@@ -29,8 +29,9 @@ put_capability(const char *path, uint32_t minor, mode_t mode)
 {
     char text[128];
 
-    snprintf(text, sizeof(text), "DeviceFileMinor: %u\nDeviceFileMode: %u\nDeviceFileModify: 1\n",
-             minor, (unsigned)mode);
+    snprintf(text, sizeof(text),
+             "DeviceFileMinor: %u\nDeviceFileMode: %u\nDeviceFileModify: 1\n", minor,
+             (unsigned)mode);
     return put_text(path, mode, text);
 }
 
@@ -52,7 +53,8 @@ sync_gi(const char *folder, const struct sim_gpu *gpu, uint32_t id)
 {
     const struct sim_gi *gi = gpu->mig_current != 0 ? sim_gi_find(gpu, id) : NULL;
     char path[SIM_PATH_MAX];
-    bool synced = sync_capability(folder, gi != NULL, sim_cap_minor(gpu->minor, id, SIM_NO_ID));
+    bool synced =
+        sync_capability(folder, gi != NULL, sim_cap_minor(gpu->minor, id, SIM_NO_ID));
 
     for (uint32_t ci = 0; gi != NULL && ci < SIM_CIS_MAX; ci++)
         synced = sim_path(path, "%s/ci%u", folder, ci) &&
@@ -80,8 +82,9 @@ put_mig_minors(const char *dir)
 
         if (ci > 0)
             snprintf(name, sizeof(name), "/ci%u", ci - 1);
-        used += (size_t)snprintf(text + used, MINORS_BYTES - used, "gpu%u/gi%u%s/access %u\n", gpu,
-                                 gi, name, sim_cap_minor(gpu, gi, ci > 0 ? ci - 1 : SIM_NO_ID));
+        used += (size_t)snprintf(text + used, MINORS_BYTES - used,
+                                 "gpu%u/gi%u%s/access %u\n", gpu, gi, name,
+                                 sim_cap_minor(gpu, gi, ci > 0 ? ci - 1 : SIM_NO_ID));
     }
     if (sim_path(path, "%s/proc/driver/nvidia-caps/mig-minors", dir))
         written = put_text(path, 0444, text);
@@ -95,19 +98,22 @@ put_gpu(const char *dir, const struct sim_gpu *gpu)
     char path[SIM_PATH_MAX], text[512], uuid[64];
 
     sim_uuid_format("GPU", &gpu->uuid, uuid, sizeof(uuid));
-    snprintf(text, sizeof(text),
-             "Model: \t\t %s\nIRQ:   \t\t %u\nGPU UUID: \t %s\nVideo BIOS: \t 96.00.74.00.01\n"
-             "Bus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\n"
-             "Bus Location: \t 0000:%02x:00.0\nDevice Minor: \t %u\nGPU Excluded:\t No\n",
-             sim_model_at(gpu->model)->product, 100 + gpu->index, uuid, gpu->bus, gpu->minor);
-    return sim_path(path, "%s/proc/driver/nvidia/gpus/0000:%02x:00.0/information", dir, gpu->bus) &&
+    snprintf(
+        text, sizeof(text),
+        "Model: \t\t %s\nIRQ:   \t\t %u\nGPU UUID: \t %s\nVideo BIOS: \t 96.00.74.00.01\n"
+        "Bus Type: \t PCIe\nDMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\n"
+        "Bus Location: \t 0000:%02x:00.0\nDevice Minor: \t %u\nGPU Excluded:\t No\n",
+        sim_model_at(gpu->model)->product, 100 + gpu->index, uuid, gpu->bus, gpu->minor);
+    return sim_path(path, "%s/proc/driver/nvidia/gpus/0000:%02x:00.0/information", dir,
+                    gpu->bus) &&
            put_text(path, 0444, text);
 }
 
-static const char params[] = "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\n"
-                             "DeviceFileMode: 438\nCoherentGPUMemoryMode: \"\"\n"
-                             "RegistryDwords: \"\"\nRegistryDwordsPerDevice: \"\"\nRmMsg: \"\"\n"
-                             "GpuBlacklist: \"\"\nTemporaryFilePath: \"\"\nExcludedGpus: \"\"\n";
+static const char params[] =
+    "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\n"
+    "DeviceFileMode: 438\nCoherentGPUMemoryMode: \"\"\n"
+    "RegistryDwords: \"\"\nRegistryDwordsPerDevice: \"\"\nRmMsg: \"\"\n"
+    "GpuBlacklist: \"\"\nTemporaryFilePath: \"\"\nExcludedGpus: \"\"\n";
 
 static bool
 put_driver_files(const char *dir, const struct sim_system *system)
@@ -118,12 +124,15 @@ put_driver_files(const char *dir, const struct sim_system *system)
              "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  %s  bulkhead-sim\n"
              "GCC version:  none (simulated)\n",
              system->driver);
-    if (!sim_path(path, "%s/proc/driver/nvidia/version", dir) || !put_text(path, 0444, text))
+    if (!sim_path(path, "%s/proc/driver/nvidia/version", dir) ||
+        !put_text(path, 0444, text))
         return false;
-    if (!sim_path(path, "%s/proc/driver/nvidia/params", dir) || !put_text(path, 0444, params))
+    if (!sim_path(path, "%s/proc/driver/nvidia/params", dir) ||
+        !put_text(path, 0444, params))
         return false;
     snprintf(text, sizeof(text),
-             "Character devices:\n195 nvidia\n195 nvidiactl\n%3u nvidia-caps\n\nBlock devices:\n",
+             "Character devices:\n195 nvidia\n195 nvidiactl\n%3u nvidia-caps\n\nBlock "
+             "devices:\n",
              system->caps_major);
     return sim_path(path, "%s/proc/devices", dir) && put_text(path, 0444, text);
 }

@@ -56,7 +56,8 @@ remove_unwanted(const char *views, const struct sim_state *state)
     while ((entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] == '.' || find_wanted(state, entry->d_name, &gpu, &gi))
             continue;
-        removed = sim_path(path, "%s/%s", views, entry->d_name) && sim_remove_tree(path) && removed;
+        removed = sim_path(path, "%s/%s", views, entry->d_name) && sim_remove_tree(path) &&
+                  removed;
     }
     closedir(folder);
     return removed;
@@ -71,7 +72,8 @@ fill_view(struct sim_view *view, const struct sim_state *state, const struct sim
     view->layout = SIM_LAYOUT;
     view->system = state->system;
     view->system.gpus = 1;
-    view->system.nonce = view->system.seed = 0; /* they would tell the UUIDs of other tenants */
+    view->system.nonce = view->system.seed =
+        0; /* they would tell the UUIDs of other tenants */
     view->gpu = *gpu;
     memset(view->gpu.gi, 0, sizeof(view->gpu.gi));
     if (gi != NULL)
@@ -97,6 +99,13 @@ view_birth(const struct sim_view *view)
     return view->gpu.mig_current != 0 ? view->gpu.gi[0].birth : view->gpu.birth;
 }
 
+/* Births begin anew in each state file. */
+static bool
+is_same_instance(const struct sim_view *a, const struct sim_view *b)
+{
+    return a->system.created_ns == b->system.created_ns && view_birth(a) == view_birth(b);
+}
+
 /* A folder left by an earlier instance with the same ids is replaced, with its
  * memory file: a mapping of the old one must not count for the new one. */
 static bool
@@ -116,7 +125,7 @@ publish_view(const char *views, const struct sim_state *state, const struct sim_
     exists = read_view(path, &present);
     if (exists && memcmp(&wanted, &present, sizeof(wanted)) == 0)
         return true;
-    if (!exists || view_birth(&present) != view_birth(&wanted))
+    if (!exists || !is_same_instance(&present, &wanted))
         if (!sim_remove_tree(folder) || !sim_make_folders(folder, 0755) ||
             !sim_put_sparse(memory, 0444, (off_t)sim_memory_bytes(gpu, gi)))
             return false;

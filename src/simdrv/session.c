@@ -32,12 +32,52 @@ struct stamp {
 static struct {
     pthread_mutex_t lock;
     unsigned references;
-    bool view;
-    char dir[SIM_PATH_MAX];
+    _Atomic bool view;      /* atomic, and dir changed only by a new environment: */
+    char dir[SIM_PATH_MAX]; /* a thread without an init of its own may read them */
     struct sim_store *store;
     struct stamp stamp;
     struct sim_rules rules;
 } session = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Held shared by calls that use the store without session.lock, so that the
+ * last shutdown does not take it from under them.  Taken after session.lock. */
+static pthread_rwlock_t store_use = PTHREAD_RWLOCK_INITIALIZER;
+
+static bool
+store_acquire(void)
+{
+    pthread_rwlock_rdlock(&store_use);
+    if (session.store != NULL)
+        return true;
+    pthread_rwlock_unlock(&store_use);
+    return false;
+}
+
+static void
+store_release(void)
+{
+    pthread_rwlock_unlock(&store_use);
+}
+
+/* Copy a part of struct sim_state; zeros where there is no store. */
+static void
+store_copy(size_t offset, size_t length, void *ret_copy)
+{
+    memset(ret_copy, 0, length);
+    if (!store_acquire())
+        return;
+    sim_store_read(session.store, offset, length, ret_copy);
+    store_release();
+}
+
+static void
+store_drop(void)
+{
+    pthread_rwlock_wrlock(&store_use);
+    sim_store_close(session.store);
+    session.store = NULL;
+    pthread_rwlock_unlock(&store_use);
+}
 
 /* The state directory; a program with raised rights does not take it from its
  * environment. */
@@ -46,7 +86,8 @@ state_dir(void)
 {
     const char *dir = secure_getenv("BULKHEAD_SIM_STATE");
 
-    return dir != NULL && dir[0] != '\0' && strlen(dir) < SIM_PATH_MAX - 64 ? dir : DEFAULT_DIR;
+    return dir != NULL && dir[0] != '\0' && strlen(dir) < SIM_PATH_MAX - 64 ? dir
+                                                                            : DEFAULT_DIR;
 }
 
 static bool
@@ -83,15 +124,24 @@ end_change(nvmlReturn_t rc)
 nvmlReturn_t
 sim_change_begin(struct sim_state **ret_draft)
 {
-    if (session.view || session.store == NULL)
+    nvmlReturn_t rc;
+
+    if (session.view)
         return NVML_ERROR_NO_PERMISSION;
-    return sim_store_begin(session.store, ret_draft);
+    if (!store_acquire())
+        return NVML_ERROR_UNINITIALIZED;
+    rc = sim_store_begin(session.store, ret_draft);
+    if (rc != NVML_SUCCESS)
+        store_release(); /* else sim_change_end does */
+    return rc;
 }
 
 nvmlReturn_t
 sim_change_end(nvmlReturn_t rc)
 {
-    return end_change(rc);
+    end_change(rc);
+    store_release();
+    return rc;
 }
 
 static nvmlReturn_t
@@ -102,8 +152,11 @@ open_store(void)
 
     if (geteuid() != 0)
         return NVML_ERROR_NO_PERMISSION;
+    pthread_rwlock_wrlock(&store_use);
     rc = sim_store_open(session.dir, &session.store);
-    if (rc != NVML_SUCCESS || sim_store_published(session.store) == sim_store_generation(session.store))
+    pthread_rwlock_unlock(&store_use);
+    if (rc != NVML_SUCCESS ||
+        sim_store_published(session.store) == sim_store_generation(session.store))
         return rc;
     rc = sim_store_begin(session.store, &draft);
     if (rc == NVML_SUCCESS)
@@ -114,12 +167,11 @@ open_store(void)
 static nvmlReturn_t
 open_anew(void)
 {
-    sim_store_close(session.store);
-    session.store = NULL;
     sim_usage_forget();
-    session.stamp = (struct stamp){ 0 };
+    session.stamp = (struct stamp) { 0 };
     memset(&session.rules, 0, sizeof(session.rules));
-    snprintf(session.dir, sizeof(session.dir), "%s", state_dir());
+    if (strcmp(session.dir, state_dir()) != 0)
+        snprintf(session.dir, sizeof(session.dir), "%s", state_dir());
     session.view = false;
     if (exists(session.dir, "state") || exists(session.dir, "topology"))
         return open_store();
@@ -138,6 +190,8 @@ sim_session_open(unsigned flags)
     if (session.references == 0)
         rc = open_anew();
     session.references += rc == NVML_SUCCESS;
+    if (session.references == 0)
+        store_drop();
     pthread_mutex_unlock(&session.lock);
     return rc;
 }
@@ -150,9 +204,11 @@ sim_session_close(void)
     pthread_mutex_lock(&session.lock);
     if (session.references == 0)
         rc = NVML_ERROR_UNINITIALIZED;
-    else if (--session.references == 0)
-        /* The mapping stays until the next init: a thread may be reading it. */
+    else if (--session.references == 0) {
         sim_handle_retire();
+        sim_usage_forget();
+        store_drop();
+    }
     pthread_mutex_unlock(&session.lock);
     return rc;
 }
@@ -170,7 +226,7 @@ refresh(void)
     if (session.view || !sim_path(path, "%s/control", session.dir))
         return;
     if (stat(path, &st) == 0)
-        stamp = (struct stamp){ st.st_mtim, st.st_size, st.st_ino };
+        stamp = (struct stamp) { st.st_mtim, st.st_size, st.st_ino };
     if (memcmp(&stamp, &session.stamp, sizeof(stamp)) == 0)
         return;
     session.stamp = stamp;
@@ -179,7 +235,8 @@ refresh(void)
     free(text);
     if (sim_store_begin(session.store, &draft) != NVML_SUCCESS)
         return;
-    end_change(sim_control_apply(&session.rules, draft) ? NVML_SUCCESS : NVML_ERROR_NO_DATA);
+    end_change(sim_control_apply(&session.rules, draft) ? NVML_SUCCESS
+                                                        : NVML_ERROR_NO_DATA);
 }
 
 void
@@ -224,7 +281,8 @@ suffer(const struct sim_rule *rule)
     if (rule->kind == SIM_RULE_FAIL)
         return (nvmlReturn_t)rule->value;
     if (rule->kind == SIM_RULE_DELAY) {
-        pause = (struct timespec){ (time_t)(rule->value / 1000), (long)(rule->value % 1000) * 1000000 };
+        pause = (struct timespec) { (time_t)(rule->value / 1000),
+                                    (long)(rule->value % 1000) * 1000000 };
         while (nanosleep(&pause, &pause) != 0 && errno == EINTR) {
         }
     }
@@ -264,7 +322,7 @@ sim_session_system(struct sim_system *ret_system)
 
     memset(ret_system, 0, sizeof(*ret_system));
     if (!session.view)
-        sim_store_read(session.store, offsetof(struct sim_state, system), sizeof(*ret_system), ret_system);
+        store_copy(offsetof(struct sim_state, system), sizeof(*ret_system), ret_system);
     else if (sim_access_read(session.dir, &view))
         *ret_system = view.system;
 }
@@ -300,8 +358,8 @@ sim_session_gpu(unsigned index, struct sim_gpu *ret_gpu)
     sim_session_system(&system);
     if (index >= system.gpus)
         return NVML_ERROR_INVALID_ARGUMENT;
-    sim_store_read(session.store, offsetof(struct sim_state, gpu) + index * sizeof(*ret_gpu),
-                   sizeof(*ret_gpu), ret_gpu);
+    store_copy(offsetof(struct sim_state, gpu) + index * sizeof(*ret_gpu), sizeof(*ret_gpu),
+               ret_gpu);
     return NVML_SUCCESS;
 }
 
@@ -316,7 +374,8 @@ find_instance(const struct sim_handle *handle, struct sim_target *target)
     for (unsigned i = 0; target->gi != NULL && i < SIM_CIS_MAX; i++)
         if (handle->ci != 0 && target->gi->ci[i].birth == handle->ci)
             target->ci = &target->gi->ci[i];
-    return (handle->gi == 0) == (target->gi == NULL) && (handle->ci == 0) == (target->ci == NULL);
+    return (handle->gi == 0) == (target->gi == NULL) &&
+           (handle->ci == 0) == (target->ci == NULL);
 }
 
 static nvmlReturn_t
@@ -340,11 +399,12 @@ check_wants(enum sim_handle_kind kind, unsigned wants, const struct sim_target *
 }
 
 nvmlReturn_t
-sim_open(const char *function, const void *pointer, unsigned wants, struct sim_target *target)
+sim_open(const char *function, const void *pointer, unsigned wants,
+         struct sim_target *target)
 {
-    const struct sim_handle *handle = pointer;
-    bool known = sim_handle_check(pointer);
-    nvmlReturn_t rc = enter(function, known ? handle->gpu : SIM_NO_ID);
+    struct sim_handle handle;
+    bool known = sim_handle_find(pointer, &handle);
+    nvmlReturn_t rc = enter(function, known ? handle.gpu : SIM_NO_ID);
 
     if (rc != NVML_SUCCESS)
         return rc;
@@ -352,15 +412,15 @@ sim_open(const char *function, const void *pointer, unsigned wants, struct sim_t
         return NVML_ERROR_INVALID_ARGUMENT;
     target->gi = NULL;
     target->ci = NULL;
-    rc = sim_session_gpu(handle->gpu, &target->gpu);
+    rc = sim_session_gpu(handle.gpu, &target->gpu);
     if (rc != NVML_SUCCESS)
         return rc;
     target->model = sim_model_at(target->gpu.model);
-    target->is_mig = handle->kind == SIM_HANDLE_MIG;
+    target->is_mig = handle.kind == SIM_HANDLE_MIG;
     target->privileged = !session.view && geteuid() == 0;
-    if (target->model == NULL || !find_instance(handle, target))
+    if (target->model == NULL || !find_instance(&handle, target))
         return NVML_ERROR_INVALID_ARGUMENT;
-    return check_wants(handle->kind, wants, target);
+    return check_wants(handle.kind, wants, target);
 }
 
 uint64_t
@@ -369,12 +429,13 @@ sim_session_event_seq(void)
     uint64_t seq = 0;
 
     if (!session.view)
-        sim_store_read(session.store, offsetof(struct sim_state, event_seq), sizeof(seq), &seq);
+        store_copy(offsetof(struct sim_state, event_seq), sizeof(seq), &seq);
     return seq;
 }
 
 bool
-sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types, struct sim_event *ret_event)
+sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types,
+                       struct sim_event *ret_event)
 {
     uint64_t last = sim_session_event_seq();
 
@@ -384,9 +445,9 @@ sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types, struct sim_
         struct sim_event event;
         uint64_t next = ++*seq;
 
-        sim_store_read(session.store,
-                       offsetof(struct sim_state, event) + next % SIM_EVENTS_MAX * sizeof(event),
-                       sizeof(event), &event);
+        store_copy(offsetof(struct sim_state, event) +
+                       next % SIM_EVENTS_MAX * sizeof(event),
+                   sizeof(event), &event);
         if (event.seq != next || (mask >> event.gpu & 1) == 0 || (event.type & types) == 0)
             continue;
         *ret_event = event;

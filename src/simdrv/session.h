@@ -57,7 +57,8 @@ nvmlReturn_t sim_change_begin(struct sim_state **ret_draft);
 nvmlReturn_t sim_change_end(nvmlReturn_t rc);
 
 /* Events after `*seq` that name a GPU in `mask`; false when there is none. */
-bool sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types, struct sim_event *ret_event);
+bool sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types,
+                            struct sim_event *ret_event);
 uint64_t sim_session_event_seq(void);
 
 /* Re-read the control file if it changed. */
@@ -65,6 +66,7 @@ void sim_session_refresh(void);
 
 /* Path of the memory file of an instance (`gi` NULL: of the whole GPU), in at
  * most SIM_PATH_MAX bytes. */
-bool sim_session_memory_path(const struct sim_gpu *gpu, const struct sim_gi *gi, char *ret_path);
+bool sim_session_memory_path(const struct sim_gpu *gpu, const struct sim_gi *gi,
+                             char *ret_path);
 
 #endif

@@ -52,7 +52,8 @@ struct sim_gpu {
     struct sim_uuid uuid;
     uint32_t model, index, minor, bus;
     uint32_t mig_current, mig_pending;
-    uint32_t lost, unbind; /* unbind: an idle Ampere board takes a new mode without a reset */
+    uint32_t lost,
+        unbind; /* unbind: an idle Ampere board takes a new mode without a reset */
     uint32_t persistence, compute_mode, ecc_mode, power_limit_mw;
     struct sim_ecc ecc;
     struct sim_gi gi[SIM_GIS_MAX];

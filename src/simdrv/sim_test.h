@@ -50,7 +50,7 @@ static inline void
 need_root(void)
 {
     if (geteuid() != 0) {
-        print_message("not root: privileged calls cannot be tested\n");
+        print_message("# not root: privileged calls cannot be tested\n");
         skip();
     }
 }
@@ -76,8 +76,8 @@ static inline nvmlReturn_t
 create_pair(nvmlDevice_t device, struct pair *pair)
 {
     nvmlGpuInstancePlacement_t placement = { pair->start, pair->size };
-    nvmlReturn_t rc =
-        nvmlDeviceCreateGpuInstanceWithPlacement(device, pair->profile_id, &placement, &pair->gi);
+    nvmlReturn_t rc = nvmlDeviceCreateGpuInstanceWithPlacement(device, pair->profile_id,
+                                                               &placement, &pair->gi);
 
     if (rc != NVML_SUCCESS)
         return rc;

@@ -56,14 +56,16 @@ put_control(const char *text)
 {
     char path[SIM_PATH_MAX];
 
-    return sim_path(path, "%s/control", dir) && sim_put_file(path, 0600, text, strlen(text));
+    return sim_path(path, "%s/control", dir) &&
+           sim_put_file(path, 0600, text, strlen(text));
 }
 
 static char *
 get_control(void)
 {
     char path[SIM_PATH_MAX];
-    char *text = sim_path(path, "%s/control", dir) ? sim_read_text(path, TEXT_BYTES_MAX) : NULL;
+    char *text =
+        sim_path(path, "%s/control", dir) ? sim_read_text(path, TEXT_BYTES_MAX) : NULL;
 
     return text != NULL ? text : strdup("");
 }
@@ -82,9 +84,10 @@ add_rule(const char *rule)
     sim_control_parse(rule, &rules);
     if (rules.count != 1 || rules.bad_line != 0)
         rc = fail(rule, "this is no rule of a control file");
-    else if (old == NULL || asprintf(&text, "%s%s%s id=%llx%lx\n", old,
-                                     *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
-                                     (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec) < 0)
+    else if (old == NULL ||
+             asprintf(&text, "%s%s%s id=%llx%lx\n", old,
+                      *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
+                      (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec) < 0)
         rc = fail("control file", "out of memory");
     else if (!put_control(text))
         rc = fail("cannot write the control file", strerror(errno));
@@ -100,7 +103,8 @@ is_level(const char *line, uint32_t gpu)
     static struct sim_rules rules;
 
     sim_control_parse(line, &rules);
-    return rules.count == 1 && rules.rule[0].gpu == gpu && rules.rule[0].kind >= SIM_RULE_LOST &&
+    return rules.count == 1 && rules.rule[0].gpu == gpu &&
+           rules.rule[0].kind >= SIM_RULE_LOST &&
            rules.rule[0].kind <= SIM_RULE_REMAP_FAILURE;
 }
 
@@ -114,7 +118,8 @@ drop_levels(uint32_t gpu)
     bool written = false;
 
     if (old != NULL && kept != NULL) {
-        for (char *line = strtok_r(old, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        for (char *line = strtok_r(old, "\n", &rest); line != NULL;
+             line = strtok_r(NULL, "\n", &rest))
             if (!is_level(line, gpu))
                 fprintf(kept, "%s\n", line);
         rewind(kept);
@@ -158,13 +163,16 @@ run_init(int count, char **words)
     int line = text == NULL ? 1 : sim_topology_parse(text, &state);
 
     if (line != 0) {
-        fprintf(stderr, "bulkhead-simctl: topology %s: line %d is wrong\n", words[count - 1], line);
+        fprintf(stderr, "bulkhead-simctl: topology %s: line %d is wrong\n",
+                words[count - 1], line);
         free(text);
         return 1;
     }
-    bool made = sim_make_folders(dir, 0755) && sim_path(path, "%s/topology", dir) &&
-                sim_put_file(path, 0644, text, strlen(text)) && sim_path(path, "%s/proc", dir) &&
-                sim_remove_tree(path);
+    /* Faults of the server that was here before are not the new one's. */
+    bool made = sim_make_folders(dir, 0755) && put_control("") &&
+                sim_path(path, "%s/topology", dir) &&
+                sim_put_file(path, 0644, text, strlen(text)) &&
+                sim_path(path, "%s/proc", dir) && sim_remove_tree(path);
     free(text);
     if (!made)
         return fail(dir, strerror(errno));
@@ -184,7 +192,8 @@ print_gpu(const struct sim_gpu *gpu)
 
     printf("gpu %u  minor %u  %s  mig %s%s%s\n", gpu->index, gpu->minor,
            sim_model_at(gpu->model)->name, modes[gpu->mig_current],
-           gpu->mig_pending != gpu->mig_current ? " (change pending)" : "", gpu->lost ? "  lost" : "");
+           gpu->mig_pending != gpu->mig_current ? " (change pending)" : "",
+           gpu->lost ? "  lost" : "");
     for (unsigned i = 0; i < SIM_GIS_MAX; i++) {
         const struct sim_gi *gi = &gpu->gi[i];
 
@@ -212,7 +221,8 @@ run_status(int count, char **words)
     sim_control_parse(text == NULL ? "" : text, &rules);
     free(text);
     printf("rules %u\n", rules.count);
-    return rules.bad_line == 0 ? 0 : fail("control file", "it has a line that means nothing");
+    return rules.bad_line == 0 ? 0
+                               : fail("control file", "it has a line that means nothing");
 }
 
 static int
@@ -261,8 +271,8 @@ run_fail(int count, char **words)
 {
     char rule[256];
 
-    snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2], count > 3 ? "count=" : "",
-             count > 3 ? words[3] : "");
+    snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2],
+             count > 3 ? "count=" : "", count > 3 ? words[3] : "");
     return add_rule(rule);
 }
 
@@ -319,7 +329,8 @@ run_reset(int count, char **words)
     if (open_driver() != 0)
         return 1;
     if (strcmp(words[1], "all") != 0)
-        return *end != '\0' || end == words[1] ? fail(words[1], "no GPU number") : reset_gpu((unsigned)index);
+        return *end != '\0' || end == words[1] ? fail(words[1], "no GPU number")
+                                               : reset_gpu((unsigned)index);
     for (unsigned i = 0; i < sim_session_gpus(); i++)
         rc |= reset_gpu(i);
     return rc;
@@ -330,10 +341,11 @@ static const struct {
     int least, most; /* words, with the command's own */
     int (*run)(int count, char **words);
 } commands[] = {
-    { "init", 2, 2, run_init },     { "status", 1, 1, run_status },  { "xid", 3, 5, run_xid },
-    { "ecc", 3, 4, run_ecc },       { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },
-    { "hang", 2, 3, run_hang },     { "fail", 3, 4, run_fail },      { "inject", 2, 32, run_inject },
-    { "clear", 1, 1, run_clear },
+    { "init", 2, 2, run_init },      { "status", 1, 1, run_status },
+    { "xid", 3, 5, run_xid },        { "ecc", 3, 4, run_ecc },
+    { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },
+    { "hang", 2, 3, run_hang },      { "fail", 3, 4, run_fail },
+    { "inject", 2, 32, run_inject }, { "clear", 1, 1, run_clear },
 };
 
 static int
@@ -357,11 +369,12 @@ run_command(int count, char **words)
 int
 main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        { "state", required_argument, NULL, 's' }, { "topology", required_argument, NULL, 't' },
-        { "force", no_argument, NULL, 'f' },       { "help", no_argument, NULL, 'h' },
-        { "version", no_argument, NULL, 'v' },     { NULL, 0, NULL, 0 }
-    };
+    static const struct option options[] = { { "state", required_argument, NULL, 's' },
+                                             { "topology", required_argument, NULL, 't' },
+                                             { "force", no_argument, NULL, 'f' },
+                                             { "help", no_argument, NULL, 'h' },
+                                             { "version", no_argument, NULL, 'v' },
+                                             { NULL, 0, NULL, 0 } };
     char *words[33] = { NULL };
     char *topology = NULL;
     int choice, count = 0;

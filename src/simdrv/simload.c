@@ -19,7 +19,8 @@
 #define CONTEXTS_MAX 1024
 
 static const char usage_text[] =
-    "usage: bulkhead-simload --mib N --seconds S [--busy PERCENT] [--state DIR] [--view NAME]\n"
+    "usage: bulkhead-simload --mib N --seconds S [--busy PERCENT] [--state DIR] [--view "
+    "NAME]\n"
     "Open a context of N MiB on the simulated device this job sees, and use a CPU for\n"
     "PERCENT (default 20) of S seconds in the device's place.\n"
     "--view NAME (\"0-7\", \"0-w\"): as root outside a job, the view folder to take.\n"
@@ -148,12 +149,14 @@ parse_option(int choice, struct wish *wish)
 int
 main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        { "mib", required_argument, NULL, 'm' },   { "seconds", required_argument, NULL, 'n' },
-        { "busy", required_argument, NULL, 'b' },  { "state", required_argument, NULL, 's' },
-        { "view", required_argument, NULL, 'w' },  { "help", no_argument, NULL, 'h' },
-        { "version", no_argument, NULL, 'v' },     { NULL, 0, NULL, 0 }
-    };
+    static const struct option options[] = { { "mib", required_argument, NULL, 'm' },
+                                             { "seconds", required_argument, NULL, 'n' },
+                                             { "busy", required_argument, NULL, 'b' },
+                                             { "state", required_argument, NULL, 's' },
+                                             { "view", required_argument, NULL, 'w' },
+                                             { "help", no_argument, NULL, 'h' },
+                                             { "version", no_argument, NULL, 'v' },
+                                             { NULL, 0, NULL, 0 } };
     const char *env = getenv("BULKHEAD_SIM_STATE");
     struct wish wish = { .seconds = UINT64_MAX, .busy = 20, .dir = "/run/bulkhead-sim" };
     char path[SIM_PATH_MAX];

@@ -164,7 +164,8 @@ create_from_topology(const char *dir)
 {
     char draft[SIM_PATH_MAX], path[SIM_PATH_MAX];
     struct sim_state *state = calloc(1, sizeof(*state));
-    char *text = path_in(path, dir, "topology") ? sim_read_text(path, TOPOLOGY_BYTES_MAX) : NULL;
+    char *text =
+        path_in(path, dir, "topology") ? sim_read_text(path, TOPOLOGY_BYTES_MAX) : NULL;
     nvmlReturn_t rc = NVML_ERROR_DRIVER_NOT_LOADED;
 
     if (state != NULL && text != NULL && sim_topology_parse(text, state) == 0 &&
@@ -256,17 +257,27 @@ sim_store_read(const struct sim_store *store, size_t offset, size_t length, void
     } while (before != after);
 }
 
+static int
+take_lock(pthread_mutex_t *lock)
+{
+#ifdef __SANITIZE_THREAD__ /* it does not know clocklock */
+    return pthread_mutex_lock(lock);
+#else
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += LOCK_WAIT_S;
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+#endif
+}
+
 nvmlReturn_t
 sim_store_begin(struct sim_store *store, struct sim_state **ret_draft)
 {
     struct image *image = store->image;
-    struct timespec until;
     uint64_t generation;
-    int rc;
+    int rc = take_lock(&image->lock);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += LOCK_WAIT_S;
-    rc = pthread_mutex_clocklock(&image->lock, CLOCK_MONOTONIC, &until);
     if (rc == EOWNERDEAD)
         /* The holder died.  Its draft was never current, so nothing needs
          * repair; what it had not yet written out is found by `published`. */

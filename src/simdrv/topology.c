@@ -83,8 +83,8 @@ parse_option(struct word word, struct line *line, struct sim_system *system)
 
     if (sign == NULL)
         return false;
-    key = (struct word){ word.text, (size_t)(sign - word.text) };
-    value = (struct word){ sign + 1, word.length - key.length - 1 };
+    key = (struct word) { word.text, (size_t)(sign - word.text) };
+    value = (struct word) { sign + 1, word.length - key.length - 1 };
     if (is_word(key, "mig")) {
         bool valid = parse_switch(value, &on);
         line->mig = on;
@@ -129,17 +129,17 @@ add_gpu(struct sim_state *state, const struct line *line)
     const struct sim_model *model = sim_model_at(line->model);
     struct sim_gpu *gpu = &state->gpu[index];
 
-    *gpu = (struct sim_gpu){ .birth = ++state->births,
-                             .model = line->model,
-                             .index = index,
-                             .minor = index,
-                             .bus = 0x10 + index * 6,
-                             .mig_current = line->mig,
-                             .mig_pending = line->mig,
-                             .unbind = !line->no_unbind,
-                             .persistence = 1,
-                             .ecc_mode = 1,
-                             .power_limit_mw = model->board_w * 1000 };
+    *gpu = (struct sim_gpu) { .birth = ++state->births,
+                              .model = line->model,
+                              .index = index,
+                              .minor = index,
+                              .bus = 0x10 + index * 6,
+                              .mig_current = line->mig,
+                              .mig_pending = line->mig,
+                              .unbind = !line->no_unbind,
+                              .persistence = 1,
+                              .ecc_mode = 1,
+                              .power_limit_mw = model->board_w * 1000 };
 }
 
 static bool

@@ -1,6 +1,7 @@
 #include "simdrv/usage.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,7 +11,8 @@
 
 #define SCAN_LIFE_NS 50000000u
 #define INTERVAL_LEAST_NS 100000000u
-#define CONTEXTS_MAX 1024
+#define CONTEXTS_LEAST 1024
+#define CONTEXTS_MAX (64 * 1024) /* past any limit on a job's processes */
 #define WHOLE 15 /* the place of the whole GPU beside those of GI ids 0..14 */
 
 /* How an instance's memory file shows in maps, and its last utilisation. */
@@ -25,8 +27,8 @@ struct place {
 static struct {
     pthread_mutex_t lock;
     uint64_t scanned_ns;
-    size_t count;
-    struct sim_context context[CONTEXTS_MAX];
+    size_t count, room;
+    struct sim_context *context;
     struct place place[SIM_GPUS_MAX][WHOLE + 1];
 } usage = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -44,10 +46,32 @@ sim_usage_forget(void)
 {
     pthread_mutex_lock(&usage.lock);
     memset(usage.place, 0, sizeof(usage.place));
+    free(usage.context);
+    usage.context = NULL;
+    usage.room = usage.count = 0;
     usage.scanned_ns = 0;
     pthread_mutex_unlock(&usage.lock);
 }
 
+/* Make the table larger; false when it is as large as it may be. */
+static bool
+grow(void)
+{
+    size_t room = usage.room == 0 ? CONTEXTS_LEAST : usage.room * 2;
+    struct sim_context *context;
+
+    if (room > CONTEXTS_MAX)
+        return false;
+    context = realloc(usage.context, room * sizeof(*context));
+    if (context == NULL)
+        return false;
+    usage.context = context;
+    usage.room = room;
+    return true;
+}
+
+/* A full table may have left some out: a tenant with many processes must not
+ * hide those of another. */
 static void
 scan(bool fresh)
 {
@@ -55,15 +79,20 @@ scan(bool fresh)
 
     if (!fresh && usage.scanned_ns != 0 && now - usage.scanned_ns < SCAN_LIFE_NS)
         return;
-    usage.count = sim_contexts_scan(usage.context, CONTEXTS_MAX);
-    usage.scanned_ns = now;
+    if (usage.room == 0 && !grow())
+        return;
+    do
+        usage.count = sim_contexts_scan(usage.context, usage.room);
+    while (usage.count == usage.room && grow());
+    usage.scanned_ns = sim_boot_ns();
 }
 
 /* The place of an instance; NULL when its memory file is not there. */
 static struct place *
 find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct place *place = &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
+    struct place *place =
+        &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
     uint64_t birth = gi == NULL ? gpu->birth : gi->birth;
     char path[SIM_PATH_MAX];
 
@@ -71,7 +100,8 @@ find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
         return place;
     memset(place, 0, sizeof(*place));
     place->birth = birth;
-    place->known = sim_session_memory_path(gpu, gi, path) && sim_mapping_find(path, &place->file);
+    place->known =
+        sim_session_memory_path(gpu, gi, path) && sim_mapping_find(path, &place->file);
     return place->known ? place : NULL;
 }
 
@@ -84,75 +114,92 @@ first_ci(const struct sim_gi *gi)
     return SIM_NO_ID;
 }
 
+struct visitor {
+    void (*visit)(void *self, const struct sim_user *user);
+    void *self;
+};
+
 static void
-add_users(const struct sim_gpu *gpu, const struct sim_gi *gi, struct sim_users *users)
+visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
+               const struct visitor *visitor)
 {
     const struct place *place = find_place(gpu, gi);
 
-    for (size_t i = 0; place != NULL && i < usage.count && users->count < SIM_USERS_MAX; i++) {
+    for (size_t i = 0; place != NULL && i < usage.count; i++) {
         const struct sim_context *context = &usage.context[i];
+        struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, first_ci(gi) };
 
-        if (context->file.device != place->file.device || context->file.inode != place->file.inode)
-            continue;
-        users->user[users->count++] = (struct sim_user){
-            .context = *context, .gi = gi == NULL ? SIM_NO_ID : gi->id, .ci = first_ci(gi)
-        };
+        if (context->file.device == place->file.device &&
+            context->file.inode == place->file.inode)
+            visitor->visit(visitor->self, &user);
     }
 }
 
-void
-sim_users_find(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
-               struct sim_users *ret_users)
+uint64_t
+sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
+               void (*visit)(void *self, const struct sim_user *user), void *self)
 {
-    ret_users->count = 0;
+    const struct visitor visitor = { visit, self };
+    uint64_t scanned_ns;
+
     pthread_mutex_lock(&usage.lock);
     scan(fresh);
     if (gi != NULL || gpu->mig_current == 0)
-        add_users(gpu, gi, ret_users);
+        visit_instance(gpu, gi, &visitor);
     for (unsigned i = 0; gi == NULL && i < SIM_GIS_MAX; i++)
         if (gpu->gi[i].birth != 0)
-            add_users(gpu, &gpu->gi[i], ret_users);
+            visit_instance(gpu, &gpu->gi[i], &visitor);
+    scanned_ns = usage.scanned_ns;
     pthread_mutex_unlock(&usage.lock);
+    return scanned_ns;
+}
+
+/* What a device's users amount to. */
+struct total {
+    uint64_t users, bytes, cpu_ns, oldest_ns, scanned_ns;
+};
+
+static void
+add_user(void *self, const struct sim_user *user)
+{
+    struct total *total = self;
+
+    if (total->users++ == 0 || user->context.started_ns < total->oldest_ns)
+        total->oldest_ns = user->context.started_ns;
+    total->bytes += user->context.bytes;
+    total->cpu_ns += user->context.cpu_ns;
+}
+
+static struct total
+sum_users(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh)
+{
+    struct total total = { 0 };
+
+    total.scanned_ns = sim_users_each(gpu, gi, fresh, add_user, &total);
+    return total;
 }
 
 bool
 sim_users_any(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct sim_users users;
-
-    sim_users_find(gpu, gi, true, &users);
-    return users.count > 0;
+    return sum_users(gpu, gi, true).users > 0;
 }
 
 uint64_t
 sim_used_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    uint64_t used = 0, total = sim_memory_bytes(gpu, gi);
-    struct sim_users users;
+    uint64_t used = sum_users(gpu, gi, false).bytes, total = sim_memory_bytes(gpu, gi);
 
-    sim_users_find(gpu, gi, false, &users);
-    for (size_t i = 0; i < users.count; i++)
-        used += users.user[i].context.bytes;
     return used < total ? used : total;
 }
 
-static uint64_t
-sum_cpu(const struct sim_users *users)
-{
-    uint64_t cpu_ns = 0;
-
-    for (size_t i = 0; i < users->count; i++)
-        cpu_ns += users->user[i].context.cpu_ns;
-    return cpu_ns;
-}
-
 uint64_t
-sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi)
+sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi, uint64_t *ret_now_ns)
 {
-    struct sim_users users;
+    struct total total = sum_users(gpu, gi, true);
 
-    sim_users_find(gpu, gi, false, &users);
-    return sum_cpu(&users);
+    *ret_now_ns = total.scanned_ns;
+    return total.cpu_ns;
 }
 
 static unsigned
@@ -163,42 +210,34 @@ share(uint64_t cpu_ns, uint64_t span_ns)
     return percent > 100 ? 100 : (unsigned)percent;
 }
 
-/* Share since the oldest of the processes started. */
-static unsigned
-share_of_life(const struct sim_users *users, uint64_t cpu_ns, uint64_t now)
-{
-    uint64_t oldest = now;
-
-    for (size_t i = 0; i < users->count; i++)
-        if (users->user[i].context.started_ns < oldest)
-            oldest = users->user[i].context.started_ns;
-    return share(cpu_ns, now - oldest);
-}
-
+/* At first, the share since the oldest of the processes started. */
 static void
-update(struct place *place, const struct sim_users *users)
+update(struct place *place, const struct total *total)
 {
-    uint64_t now = sim_boot_ns(), cpu_ns = sum_cpu(users);
-    uint64_t grown = cpu_ns > place->cpu_ns ? cpu_ns - place->cpu_ns : 0;
+    uint64_t now = total->scanned_ns;
+    uint64_t grown = total->cpu_ns > place->cpu_ns ? total->cpu_ns - place->cpu_ns : 0;
 
     if (place->asked_ns != 0 && now - place->asked_ns < INTERVAL_LEAST_NS)
         return;
-    place->percent = place->asked_ns == 0 ? share_of_life(users, cpu_ns, now)
-                                          : share(grown, now - place->asked_ns);
+    if (place->asked_ns != 0)
+        place->percent = share(grown, now - place->asked_ns);
+    else
+        place->percent =
+            now > total->oldest_ns ? share(total->cpu_ns, now - total->oldest_ns) : 0;
     place->asked_ns = now;
-    place->cpu_ns = cpu_ns;
+    place->cpu_ns = total->cpu_ns;
 }
 
 unsigned
 sim_utilization(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct place *place = &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
-    struct sim_users users;
+    struct place *place =
+        &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
+    struct total total = sum_users(gpu, gi, false);
     unsigned percent;
 
-    sim_users_find(gpu, gi, false, &users);
     pthread_mutex_lock(&usage.lock);
-    update(place, &users);
+    update(place, &total);
     percent = place->percent;
     pthread_mutex_unlock(&usage.lock);
     return percent;

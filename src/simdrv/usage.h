@@ -6,22 +6,17 @@
 #include "simdrv/contexts.h"
 #include "simdrv/sim.h"
 
-#define SIM_USERS_MAX 256
-
 struct sim_user {
     struct sim_context context;
     uint32_t gi, ci; /* SIM_NO_ID where the GPU is whole */
 };
 
-struct sim_users {
-    size_t count;
-    struct sim_user user[SIM_USERS_MAX];
-};
-
-/* Processes with a context on an instance, or with `gi` NULL anywhere on the
- * GPU.  `fresh`: do not answer from a scan of a moment ago. */
-void sim_users_find(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
-                    struct sim_users *ret_users);
+/* Call `visit` for each process with a context on an instance, or with `gi`
+ * NULL anywhere on the GPU; it must not call back into this file.  `fresh`: do
+ * not answer from a scan of a moment ago.  Returns when the scan was made, by
+ * sim_boot_ns(). */
+uint64_t sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
+                        void (*visit)(void *self, const struct sim_user *user), void *self);
 
 /* Does any process have one now? */
 bool sim_users_any(const struct sim_gpu *gpu, const struct sim_gi *gi);
@@ -29,8 +24,10 @@ bool sim_users_any(const struct sim_gpu *gpu, const struct sim_gi *gi);
 /* Bytes that they hold, never more than there are. */
 uint64_t sim_used_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi);
 
-/* CPU time in ns that they have used so far, for samples. */
-uint64_t sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi);
+/* CPU time in ns that they have used up to a moment, now, which is written as
+ * sim_boot_ns() tells it. */
+uint64_t sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi,
+                    uint64_t *ret_now_ns);
 
 /* Per cent of the last interval during which they used a CPU, which stands for
  * the use of the GPU; 0..100.  The interval runs from this process's last
@@ -42,8 +39,8 @@ unsigned sim_utilization(const struct sim_gpu *gpu, const struct sim_gi *gi);
 unsigned sim_power_mw(const struct sim_gpu *gpu);
 unsigned sim_temperature_c(const struct sim_gpu *gpu);
 
-/* Forget what was learnt about instances: another state file may follow, with
- * the same births in it. */
+/* Forget what was learnt about instances, and free it: another state file may
+ * follow, with the same births in it. */
 void sim_usage_forget(void);
 
 /* Monotonic time in ns, on the clock of process start times. */

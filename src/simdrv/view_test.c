@@ -17,18 +17,19 @@
 static bool
 enter_job(const char *view)
 {
-    static char job[64] = "/tmp/bulkhead-simdrv-job.XXXXXX";
+    const char *job = "/dev/job"; /* on the private tmpfs: nothing stays behind */
     char source[SIM_PATH_MAX], target[SIM_PATH_MAX];
 
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return false;
-    if (!sim_path(source, "%s/view/%s", server_dir, view) || mount("tmpfs", "/dev", "tmpfs", 0, NULL) != 0)
+    if (!sim_path(source, "%s/view/%s", server_dir, view) ||
+        mount("tmpfs", "/dev", "tmpfs", 0, NULL) != 0)
         return false;
-    if (mkdtemp(job) == NULL || mount("tmpfs", job, "tmpfs", 0, NULL) != 0)
+    if (!sim_path(target, "%s/view", job) || mkdir(job, 0755) != 0 ||
+        mkdir(target, 0755) != 0)
         return false;
-    if (!sim_path(target, "%s/view", job) || mkdir(target, 0755) != 0)
-        return false;
-    return mount(source, target, NULL, MS_BIND, NULL) == 0 && setenv("BULKHEAD_SIM_STATE", job, 1) == 0;
+    return mount(source, target, NULL, MS_BIND, NULL) == 0 &&
+           setenv("BULKHEAD_SIM_STATE", job, 1) == 0;
 }
 
 static bool
@@ -40,7 +41,8 @@ add_node(const char *path, unsigned major, unsigned minor)
 static bool
 add_gpu_nodes(void)
 {
-    return mkdir("/dev/nvidia-caps", 0755) == 0 && add_node("/dev/nvidiactl", MAJOR_GPU, 255) &&
+    return mkdir("/dev/nvidia-caps", 0755) == 0 &&
+           add_node("/dev/nvidiactl", MAJOR_GPU, 255) &&
            add_node("/dev/nvidia1", MAJOR_GPU, 1);
 }
 
@@ -67,7 +69,8 @@ in_job(const char *view, void (*body)(void))
     if (WEXITSTATUS(status) == 77) {
         assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
         server_free();
-        print_message("no mount namespace or device nodes here: views cannot be tested\n");
+        print_message(
+            "# no mount namespace or device nodes here: views cannot be tested\n");
         skip();
     }
     BH_CHECK_EQ(view, WEXITSTATUS(status), 0);
@@ -97,13 +100,15 @@ mig_job(void)
     BH_CHECK_EQ("init", nvmlInit_v2(), NVML_SUCCESS);
     BH_CHECK_EQ("count", nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
     BH_CHECK_EQ("no cap nodes, no device", count, 0);
-    BH_CHECK_EQ("no cap nodes, no device", nvmlDeviceGetHandleByIndex_v2(0, &gpu), NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("no cap nodes, no device", nvmlDeviceGetHandleByIndex_v2(0, &gpu),
+                NVML_ERROR_NO_PERMISSION);
     BH_CHECK("nodes", add_node("/dev/nvidia-caps/nvidia-cap156", MAJOR_CAPS, 156) &&
                           add_node("/dev/nvidia-caps/nvidia-cap157", MAJOR_CAPS, 157));
     BH_CHECK_EQ("count", nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
     BH_CHECK_EQ("one", count, 1);
     BH_CHECK_EQ("gpu", nvmlDeviceGetHandleByIndex_v2(0, &gpu), NVML_SUCCESS);
-    BH_CHECK_EQ("second", nvmlDeviceGetHandleByIndex_v2(1, &other), NVML_ERROR_INVALID_ARGUMENT);
+    BH_CHECK_EQ("second", nvmlDeviceGetHandleByIndex_v2(1, &other),
+                NVML_ERROR_INVALID_ARGUMENT);
     BH_CHECK_EQ("index", nvmlDeviceGetIndex(gpu, &index), NVML_SUCCESS);
     BH_CHECK_EQ("index", index, 0);
     BH_CHECK_EQ("minor", nvmlDeviceGetMinorNumber(gpu, &minor), NVML_SUCCESS);
@@ -111,14 +116,18 @@ mig_job(void)
     BH_CHECK_EQ("mode", nvmlDeviceGetMigMode(gpu, &current, &pending), NVML_SUCCESS);
     BH_CHECK_EQ("mode", current, 1);
     BH_CHECK_EQ("mig", nvmlDeviceGetMigDeviceHandleByIndex(gpu, 0, &mig), NVML_SUCCESS);
-    BH_CHECK_EQ("only one", nvmlDeviceGetMigDeviceHandleByIndex(gpu, 1, &other), NVML_ERROR_NOT_FOUND);
+    BH_CHECK_EQ("only one", nvmlDeviceGetMigDeviceHandleByIndex(gpu, 1, &other),
+                NVML_ERROR_NOT_FOUND);
     BH_CHECK_EQ("name", nvmlDeviceGetName(mig, name, sizeof(name)), NVML_SUCCESS);
     BH_CHECK_STR("name", name, "NVIDIA H100 80GB HBM3 MIG 3g.40gb");
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo(mig, &memory), NVML_SUCCESS);
     BH_CHECK_EQ("memory", memory.total, 40448ull << 20);
-    BH_CHECK_EQ("sum of all", nvmlDeviceGetMemoryInfo(gpu, &memory), NVML_ERROR_NO_PERMISSION);
-    BH_CHECK_EQ("create", nvmlDeviceCreateGpuInstance(gpu, 19, &gi), NVML_ERROR_NO_PERMISSION);
-    BH_CHECK_EQ("mode", nvmlDeviceSetMigMode(gpu, 0, &activation), NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("sum of all", nvmlDeviceGetMemoryInfo(gpu, &memory),
+                NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("create", nvmlDeviceCreateGpuInstance(gpu, 19, &gi),
+                NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("mode", nvmlDeviceSetMigMode(gpu, 0, &activation),
+                NVML_ERROR_NO_PERMISSION);
 }
 
 static void
@@ -141,7 +150,8 @@ own_process(void)
     BH_CHECK("map", mmap(NULL, 100 << 20, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo(mig, &memory), NVML_SUCCESS);
     BH_CHECK_EQ("used", memory.used, 100 << 20);
-    BH_CHECK_EQ("list", nvmlDeviceGetComputeRunningProcesses_v3(mig, &count, process), NVML_SUCCESS);
+    BH_CHECK_EQ("list", nvmlDeviceGetComputeRunningProcesses_v3(mig, &count, process),
+                NVML_SUCCESS);
     BH_CHECK_EQ("list", count, 1);
     BH_CHECK_EQ("pid", process[0].pid, getpid());
     BH_CHECK("read-only", open(path, O_WRONLY) < 0 || geteuid() == 0);
@@ -161,7 +171,8 @@ whole_job(void)
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo(gpu, &memory), NVML_SUCCESS);
     BH_CHECK_EQ("memory", memory.total, 81559ull << 20);
     unlink("/dev/nvidiactl");
-    BH_CHECK_EQ("without its node", nvmlDeviceGetHandleByIndex_v2(0, &gpu), NVML_ERROR_NO_PERMISSION);
+    BH_CHECK_EQ("without its node", nvmlDeviceGetHandleByIndex_v2(0, &gpu),
+                NVML_ERROR_NO_PERMISSION);
 }
 
 /* GPU 1: gi 2 has access minor 3 + 135 + 18 = 156, its ci 0 157; gi 7 has 201

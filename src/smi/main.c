@@ -39,9 +39,9 @@ int
 main(int argc, char **argv)
 {
     static const struct option options[] = {
-        { "list-gpus", no_argument, NULL, 'L' }, { "json", no_argument, NULL, 'j' },
+        { "list-gpus", no_argument, NULL, 'L' },     { "json", no_argument, NULL, 'j' },
         { "library", required_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' },
-        { "version", no_argument, NULL, 'v' }, { NULL, 0, NULL, 0 }
+        { "version", no_argument, NULL, 'v' },       { NULL, 0, NULL, 0 }
     };
     void (*print)(const struct bh_smi_report *report, FILE *out) = bh_smi_report_table;
     const char *library = NULL;

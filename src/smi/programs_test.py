@@ -113,6 +113,16 @@ def test_lose_and_reset():
         equal("no rule", server.run(SIMCTL, "inject", "gpu=1", "flat", status=1) != "", True)
 
 
+def test_init_again():
+    """Nothing of the old server shows in the new one."""
+    with Server("1x H200-141GB") as server:
+        memory = os.path.join(server.dir, "view", "0-w", "memory")
+        server.run(SIMCTL, "lose", "0")
+        server.run(SIMCTL, "init", "1x A30-24GB")
+        equal("memory file", os.stat(memory).st_size, 24576 << 20)
+        equal("name", [(d["name"], d["lost"]) for d in server.devices()], [("NVIDIA A30", False)])
+
+
 def test_wrong_topology():
     with Server("1x H100-80GB") as server:
         equal("cause", "line 1 is wrong" in server.run(SIMCTL, "init", "1x H100", status=1), True)

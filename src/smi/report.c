@@ -3,16 +3,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROCESSES_AT_ONCE 256
+#include "smi/busy.h"
+
+#define PROCESSES_AT_ONCE BH_SMI_PROCESSES_MAX
 
 static struct bh_smi_number
 number(nvmlReturn_t rc, unsigned long long value)
 {
-    return (struct bh_smi_number){ .known = rc == NVML_SUCCESS, .value = rc == NVML_SUCCESS ? value : 0 };
+    return (struct bh_smi_number) { .known = rc == NVML_SUCCESS,
+                                    .value = rc == NVML_SUCCESS ? value : 0 };
 }
 
 static void
-take_memory(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_device *device)
+take_memory(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
+            struct bh_smi_device *device)
 {
     nvmlMemory_t memory = { 0 };
     nvmlReturn_t rc = nvml->nvmlDeviceGetMemoryInfo(handle, &memory);
@@ -22,7 +26,8 @@ take_memory(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_d
 }
 
 static void
-take_sensors(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_device *device)
+take_sensors(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
+             struct bh_smi_device *device)
 {
     nvmlUtilization_t utilization = { 0 };
     unsigned value = 0, current = 0, pending = 0;
@@ -44,7 +49,8 @@ take_sensors(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_
 static void
 take_name(const struct bh_smi_nvml *nvml, struct bh_smi_process *process)
 {
-    if (nvml->nvmlSystemGetProcessName(process->pid, process->name, sizeof(process->name)) != NVML_SUCCESS)
+    if (nvml->nvmlSystemGetProcessName(process->pid, process->name,
+                                       sizeof(process->name)) != NVML_SUCCESS)
         snprintf(process->name, sizeof(process->name), "-");
     for (char *c = process->name; *c != '\0'; c++)
         if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e)
@@ -52,7 +58,8 @@ take_name(const struct bh_smi_nvml *nvml, struct bh_smi_process *process)
 }
 
 static void
-take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_report *report)
+take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
+               struct bh_smi_report *report)
 {
     static nvmlProcessInfo_t list[PROCESSES_AT_ONCE];
     unsigned count = PROCESSES_AT_ONCE;
@@ -71,7 +78,8 @@ take_processes(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_sm
 }
 
 static struct bh_smi_device *
-add_device(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_report *report)
+add_device(const struct bh_smi_nvml *nvml, nvmlDevice_t handle,
+           struct bh_smi_report *report)
 {
     struct bh_smi_device *device;
 
@@ -86,9 +94,18 @@ add_device(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, struct bh_smi_re
     return device;
 }
 
+/* What one pass over the devices carries along. */
+struct pass {
+    const struct bh_smi_nvml *nvml;
+    struct bh_smi_busy *busy;
+    struct bh_smi_report *report;
+};
+
 static void
-take_mig(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, unsigned index, struct bh_smi_report *report)
+take_mig(const struct pass *pass, nvmlDevice_t handle, unsigned index)
 {
+    const struct bh_smi_nvml *nvml = pass->nvml;
+    struct bh_smi_report *report = pass->report;
     struct bh_smi_device *device = add_device(nvml, handle, report);
     unsigned id = 0;
     nvmlReturn_t rc;
@@ -102,11 +119,14 @@ take_mig(const struct bh_smi_nvml *nvml, nvmlDevice_t handle, unsigned index, st
     rc = nvml->nvmlDeviceGetComputeInstanceId(handle, &id);
     device->ci = number(rc, id);
     take_processes(nvml, handle, report);
+    bh_smi_busy_start(pass->busy, handle, report->devices - 1);
 }
 
 static void
-take_gpu(const struct bh_smi_nvml *nvml, unsigned index, struct bh_smi_report *report)
+take_gpu(const struct pass *pass, unsigned index)
 {
+    const struct bh_smi_nvml *nvml = pass->nvml;
+    struct bh_smi_report *report = pass->report;
     nvmlDevice_t handle = NULL, mig = NULL;
     struct bh_smi_device *device;
     unsigned most = 0;
@@ -126,23 +146,27 @@ take_gpu(const struct bh_smi_nvml *nvml, unsigned index, struct bh_smi_report *r
         return;
     for (unsigned i = 0; i < most; i++)
         if (nvml->nvmlDeviceGetMigDeviceHandleByIndex(handle, i, &mig) == NVML_SUCCESS)
-            take_mig(nvml, mig, i, report);
+            take_mig(pass, mig, i);
 }
 
 void
 bh_smi_report_take(const struct bh_smi_nvml *nvml, struct bh_smi_report *ret_report)
 {
+    struct pass pass = { nvml, bh_smi_busy_new(nvml), ret_report };
     unsigned count = 0;
 
     memset(ret_report, 0, sizeof(*ret_report));
     snprintf(ret_report->library, sizeof(ret_report->library), "%s", nvml->path);
     ret_report->simulated = bh_smi_nvml_is_simulated(nvml);
-    if (nvml->nvmlSystemGetDriverVersion(ret_report->driver, sizeof(ret_report->driver)) != NVML_SUCCESS)
+    if (nvml->nvmlSystemGetDriverVersion(ret_report->driver, sizeof(ret_report->driver)) !=
+        NVML_SUCCESS)
         snprintf(ret_report->driver, sizeof(ret_report->driver), "unknown");
     if (nvml->nvmlSystemGetCudaDriverVersion_v2(&ret_report->cuda) != NVML_SUCCESS)
         ret_report->cuda = 0;
     if (nvml->nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS)
         count = 0;
     for (unsigned i = 0; i < count; i++)
-        take_gpu(nvml, i, ret_report);
+        take_gpu(&pass, i);
+    bh_smi_busy_finish(pass.busy, ret_report);
+    bh_smi_busy_free(pass.busy);
 }

@@ -78,7 +78,7 @@ take_records(struct walk *walk, bool *ret_any)
 
     walk->first = first;
     walk->hash_count = 0;
-    rc = store->ops->list_hashes(store->self, first, first + PAGE - 1, keep_hash, walk, walk->err);
+    rc = store->ops->list_hashes(store->self, first, keep_hash, walk, walk->err);
     if (rc == BH_OK)
         rc = store->ops->list_records(store->self, first, first + PAGE - 1, take_leaf, walk,
                                       walk->err);
@@ -100,15 +100,26 @@ take_checkpoint(struct walk *walk)
     return rc == BH_OK ? find_checkpoint(walk, size + 1) : rc;
 }
 
+static bool
+keep_size(void *self, const struct bh_checkpoint_row *row)
+{
+    *(uint64_t *)self = row->size;
+    return true;
+}
+
 /* How many records the store must hold: those of its newest checkpoint, and those up to
  * its newest record, should one be missing in between. */
 static bh_rc
 find_expected(struct walk *walk, uint64_t *ret_expected)
 {
     const struct bh_store *store = walk->store;
-    uint64_t last, expected = walk->note ? walk->next_checkpoint : 0;
-    bh_rc rc = store->ops->last_record(store->self, &last, walk->err);
+    uint64_t last, expected = 0;
+    bh_rc rc = store->ops->list_checkpoints(store->self, walk->verifier->frontier.size, keep_size,
+                                            &expected, walk->err);
 
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->last_record(store->self, &last, walk->err);
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
     if (rc == BH_OK && last + 1 > expected)

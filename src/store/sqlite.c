@@ -161,6 +161,7 @@ static const struct bh_store_ops sqlite_ops = {
     .put_record = bh_sqlite_put_record,
     .put_text = bh_sqlite_put_text,
     .put_job = bh_sqlite_put_job,
+    .change_job = bh_sqlite_change_job,
     .put_name = bh_sqlite_put_name,
     .put_token = bh_sqlite_put_token,
     .put_checkpoint = bh_sqlite_put_checkpoint,

@@ -12,13 +12,13 @@ enum { BUSY_MS = 1000 };
 
 /* `ended` stands before `state` in the indexes: what is active is then a few short
  * runs in order of job numbers, see sqlite_jobs.c. */
-#define IDS(where) "SELECT job FROM jobs WHERE " where " ORDER BY job LIMIT ?2"
+#define IDS(where) "SELECT job, tenant_id FROM jobs WHERE " where " ORDER BY job"
 #define COUNT(where)                                                                     \
-    "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " where " LIMIT ?2)"
+    "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " where " LIMIT 100000)"
 #define ALL "job > ?1"
-#define STATE "ended = ?3 AND state = ?4 AND job > ?1"
-#define TENANT "tenant_id = ?5 AND " STATE
-#define PRINCIPAL "principal_id = ?6 AND " TENANT
+#define STATE "ended = ?2 AND state = ?3 AND job > ?1"
+#define TENANT "tenant_id = ?4 AND " STATE
+#define PRINCIPAL "principal_id = ?4 AND " STATE
 
 static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -29,6 +29,11 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_PUT_TEXT] = "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
     [BH_SQL_PUT_JOB] = "INSERT OR REPLACE INTO jobs (" BH_SQLITE_JOB_COLUMNS ", ended) VALUES "
                        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [BH_SQL_CHANGE_JOB] =
+        "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, exit_status = ?, ended = ?, "
+        "lease = ?, restarts = ?, node = ?, pieces = ?, grade = ?, started_ns = ? WHERE job = ?",
+    [BH_SQL_END_JOB] = "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, exit_status = ?, "
+                       "ended = ? WHERE job = ?",
     [BH_SQL_PUT_NAME] = "INSERT OR REPLACE INTO names (kind, id, name, gone) VALUES (?, ?, ?, ?)",
     [BH_SQL_PUT_TOKEN] =
         "INSERT OR REPLACE INTO tokens (id, secret, principal_id, scopes, note, created_ns, "
@@ -44,17 +49,15 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
                          "WHERE principal_id = ? AND key = ?",
     [BH_SQL_LIST_RECORDS] =
         "SELECT seq, leaf FROM records WHERE seq BETWEEN ? AND ? ORDER BY seq",
-    [BH_SQL_LIST_HASHES] = "SELECT seq, hash FROM records WHERE seq BETWEEN ? AND ? ORDER BY seq",
+    [BH_SQL_LIST_HASHES] = "SELECT seq, hash FROM records WHERE seq >= ? ORDER BY seq",
     [BH_SQL_LAST_RECORD] = "SELECT seq FROM records ORDER BY seq DESC LIMIT 1",
     [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone FROM names ORDER BY kind, id",
     [BH_SQL_LIST_TOKENS] = "SELECT id, secret, principal_id, scopes, note, created_ns, "
                            "expires_ns, last_used_ns, revoked FROM tokens ORDER BY id",
     [BH_SQL_LIST_CHECKPOINTS] =
         "SELECT size, note FROM checkpoints WHERE size >= ? ORDER BY size",
-    [BH_SQL_NEXT_STATE] = "SELECT ended, state FROM jobs WHERE (ended, state) > (?, ?) "
-                          "ORDER BY ended, state LIMIT 1",
-    [BH_SQL_NEXT_TENANT] = "SELECT tenant_id FROM jobs WHERE principal_id = ? AND tenant_id > ? "
-                           "ORDER BY tenant_id LIMIT 1",
+    [BH_SQL_NEXT_STATE] = "SELECT state FROM jobs WHERE ended = ? AND state > ? "
+                          "ORDER BY state LIMIT 1",
     [BH_SQL_IDS_ALL] = IDS(ALL),
     [BH_SQL_IDS_STATE] = IDS(STATE),
     [BH_SQL_IDS_TENANT] = IDS(TENANT),
@@ -68,12 +71,13 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
 bh_rc
 bh_sql_err(struct bh_sql *sql, const char *what, struct bh_err *err)
 {
-    int number = sqlite3_extended_errcode(sql->db), cause = sqlite3_system_errno(sql->db);
+    int cause = errno, number = sqlite3_extended_errcode(sql->db);
     bh_rc rc = BH_IO;
 
     if ((number & 0xff) == SQLITE_BUSY || (number & 0xff) == SQLITE_LOCKED)
         rc = BH_UNAVAILABLE;
-    /* A full disk, a quota and a limit on the size of files are the same to people. */
+    /* A full disk, a quota and a limit on the size of files are the same to people.
+     * SQLite forgets the cause of a commit's failure, so errno is cleared before. */
     if ((number & 0xff) == SQLITE_FULL
         || ((number & 0xff) == SQLITE_IOERR
             && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG)))
@@ -101,6 +105,7 @@ bh_sql_open(const char *path, const struct bh_sql_options *options, struct bh_sq
     bh_rc rc;
 
     BH_ASSERT(sql);
+    errno = 0;
     if (sqlite3_open_v2(path, &sql->db, options->flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
         BH_ASSERT(sql->db);
         return bh_sql_err(sql, "open the store", err);
@@ -123,6 +128,7 @@ bh_sql_close(struct bh_sql *sql)
 bh_rc
 bh_sql_exec(struct bh_sql *sql, const char *text, struct bh_err *err)
 {
+    errno = 0;
     if (sqlite3_exec(sql->db, text, NULL, NULL, NULL) != SQLITE_OK)
         return bh_sql_err(sql, "store", err);
     return BH_OK;
@@ -172,8 +178,10 @@ bh_sql_put_bytes(struct bh_sql_use *use, const void *bytes, size_t length)
 bh_rc
 bh_sql_step(struct bh_sql_use *use, bool *ret_row, struct bh_err *err)
 {
-    int result = sqlite3_step(use->statement);
+    int result;
 
+    errno = 0;
+    result = sqlite3_step(use->statement);
     if (result != SQLITE_ROW && result != SQLITE_DONE)
         return bh_sql_err(use->sql, "store", err);
     *ret_row = result == SQLITE_ROW;
@@ -219,4 +227,10 @@ bh_sql_digest(const struct bh_sql_use *use, int column, struct bh_digest *ret_di
     memset(ret_digest, 0, sizeof *ret_digest);
     if (bytes && sqlite3_column_bytes(use->statement, column) == sizeof ret_digest->bytes)
         memcpy(ret_digest->bytes, bytes, sizeof ret_digest->bytes);
+}
+
+int
+bh_sql_changed(const struct bh_sql *sql)
+{
+    return sqlite3_changes(sql->db);
 }

@@ -23,6 +23,8 @@ enum bh_sql_statement {
     BH_SQL_PUT_RECORD,
     BH_SQL_PUT_TEXT,
     BH_SQL_PUT_JOB,
+    BH_SQL_CHANGE_JOB,
+    BH_SQL_END_JOB,
     BH_SQL_PUT_NAME,
     BH_SQL_PUT_TOKEN,
     BH_SQL_PUT_CHECKPOINT,
@@ -40,7 +42,6 @@ enum bh_sql_statement {
     BH_SQL_LIST_CHECKPOINTS,
     /* sqlite_jobs.c */
     BH_SQL_NEXT_STATE,
-    BH_SQL_NEXT_TENANT,
     BH_SQL_IDS_ALL,
     BH_SQL_IDS_STATE,
     BH_SQL_IDS_TENANT,
@@ -94,6 +95,8 @@ void bh_sql_put_bytes(struct bh_sql_use *use, const void *bytes, size_t length);
 BH_MUST_USE bh_rc bh_sql_step(struct bh_sql_use *use, bool *ret_row, struct bh_err *err);
 /* All of a statement that returns no rows, done included. */
 BH_MUST_USE bh_rc bh_sql_run(struct bh_sql_use *use, struct bh_err *err);
+/* Rows that the last write changed. */
+int bh_sql_changed(const struct bh_sql *sql);
 /* End the use; needed on every path once bh_sql_use succeeded. */
 void bh_sql_done(struct bh_sql_use *use);
 static inline void
@@ -168,8 +171,8 @@ bh_rc bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_a
                          const char **ret_text, struct bh_err *err);
 bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
                              void *sink_self, struct bh_err *err);
-bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, uint64_t last, bh_hash_sink sink,
-                            void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
+                            struct bh_err *err);
 bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
 bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
 bh_rc bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self,
@@ -189,6 +192,7 @@ bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
     "started_ns, ended_ns, time_limit_ns, exit_status, spec"
 
 bh_rc bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err);
+bh_rc bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_err *err);
 bh_rc bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
                         struct bh_err *err);
 bh_rc bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,

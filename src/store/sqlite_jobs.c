@@ -54,12 +54,45 @@ bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
     struct bh_sql_use use;
     bh_rc rc;
 
-    BH_ASSERT(row->state && strlen(row->state) < STATE_BYTES);
+    BH_ASSERT(row->state && row->state[0] && strlen(row->state) < STATE_BYTES);
     rc = bh_sqlite_write(store, BH_SQL_PUT_JOB, &use, err);
     if (rc != BH_OK)
         return rc;
     put_columns(&use, row);
     return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
+bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bool whole = change->node != NULL;
+    bh_rc rc;
+
+    BH_ASSERT(change->state && change->state[0] && strlen(change->state) < STATE_BYTES);
+    rc = bh_sqlite_write(store, whole ? BH_SQL_CHANGE_JOB : BH_SQL_END_JOB, &use, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_text(&use, change->state);
+    bh_sql_put_text(&use, change->reason);
+    bh_sql_put_u64(&use, change->ended_ns);
+    bh_sql_put_u64(&use, (uint64_t)(int64_t)change->exit_status);
+    bh_sql_put_u64(&use, change->ended_ns != 0);
+    if (whole) {
+        bh_sql_put_u64(&use, change->lease);
+        bh_sql_put_u64(&use, change->restarts);
+        bh_sql_put_text(&use, change->node);
+        bh_sql_put_text(&use, change->pieces);
+        bh_sql_put_text(&use, change->grade);
+        bh_sql_put_u64(&use, change->started_ns);
+    }
+    bh_sql_put_u64(&use, change->job);
+    rc = bh_sqlite_written(store, &use, err);
+    if (rc == BH_OK && bh_sql_changed(store->writer) == 0)
+        return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row",
+                          (unsigned long long)change->job);
+    return rc;
 }
 
 static void
@@ -102,21 +135,30 @@ struct job_walk {
     bool shown, more; /* the last job was there; the sink wants another */
 };
 
+/* Take a reader and one view of the store for the whole walk. */
 static bh_rc
 walk_begin(struct job_walk *walk, struct bh_err *err)
 {
+    struct bh_sql_use use;
     bh_rc rc = bh_sqlite_take(walk->store, &walk->reader, err);
 
-    return rc == BH_OK ? bh_sql_exec(walk->reader, "BEGIN", err) : rc;
+    if (rc == BH_OK)
+        rc = bh_sql_use(walk->reader, BH_SQL_BEGIN_READ, &use, err);
+    return rc == BH_OK ? bh_sql_run(&use, err) : rc;
 }
 
 static void
 walk_end(struct job_walk *walk)
 {
+    struct bh_sql_use use;
+    struct bh_err err;
+
     if (!walk->reader)
         return;
-    if (!sqlite3_get_autocommit(walk->reader->db))
-        sqlite3_exec(walk->reader->db, "COMMIT", NULL, NULL, NULL);
+    /* Ending a view that only read cannot fail in a way that anyone could act on. */
+    if (!sqlite3_get_autocommit(walk->reader->db)
+        && bh_sql_use(walk->reader, BH_SQL_COMMIT, &use, &err) == BH_OK)
+        (void)!bh_sql_run(&use, &err);
     bh_sqlite_give(walk->store, walk->reader);
 }
 
@@ -158,21 +200,30 @@ struct state {
     char name[STATE_BYTES];
 };
 
-/* What stays the same for all runs of one filter, and the run at hand. */
 struct run {
-    struct bh_sql *reader;
-    const struct bh_job_filter *filter;
-    enum bh_sql_statement statement; /* of ids or of a count, by the index that serves */
-    uint64_t after, limit;
-    const struct state *state; /* NULL: all jobs are one run */
-    uint32_t tenant;
+    enum bh_sql_statement statement; /* its index: one of IDS_... or of COUNT_... */
+    const struct state *state;       /* NULL: all jobs are one run */
+    uint32_t owner;                  /* tenant or principal, where the index begins with one */
 };
 
-/* Called for each run. */
-typedef bh_rc (*run_visit)(const struct run *run, void *self, struct bh_err *err);
+/* All runs of one filter. */
+struct runs {
+    struct bh_sql *reader;
+    const struct bh_job_filter *filter;
+    enum bh_sql_statement statement;
+    uint64_t after;
+    struct state states[STATES_MAX];
+    uint32_t state_count;
+    /* Called for each run. */
+    bh_rc (*visit)(const struct runs *runs, const struct run *run, void *self,
+                   struct bh_err *err);
+    void *self;
+};
 
 /* Which index serves a filter; the statements for ids and for counts stand in the same
- * order. */
+ * order, `first` being that for all jobs.  What a person asks about his own jobs is
+ * served by the principal's index even when it is narrowed to tenants: these are mostly
+ * all tenants that he may see. */
 static enum bh_sql_statement
 pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
 {
@@ -186,26 +237,25 @@ pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
 }
 
 static bh_rc
-use_run(const struct run *run, struct bh_sql_use *ret_use, struct bh_err *err)
+use_run(const struct runs *runs, const struct run *run, struct bh_sql_use *ret_use,
+        struct bh_err *err)
 {
-    bh_rc rc = bh_sql_use(run->reader, run->statement, ret_use, err);
+    bh_rc rc = bh_sql_use(runs->reader, run->statement, ret_use, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_sql_put_u64(ret_use, run->after);
-    bh_sql_put_u64(ret_use, run->limit);
+    bh_sql_put_u64(ret_use, runs->after);
     if (!run->state)
         return BH_OK;
     bh_sql_put_u64(ret_use, run->state->ended);
     bh_sql_put_text(ret_use, run->state->name);
-    if (run->filter->tenants || run->filter->principal_id)
-        bh_sql_put_u64(ret_use, run->tenant);
-    if (run->filter->principal_id)
-        bh_sql_put_u64(ret_use, run->filter->principal_id);
+    if (runs->filter->tenants || runs->filter->principal_id)
+        bh_sql_put_u64(ret_use, run->owner);
     return BH_OK;
 }
 
-/* The state that comes after *state in the index; false in `ret_found`: none. */
+/* The state that comes after *state among those that ended, or those that did not; the
+ * empty text stands before all.  `ret_found` is false when there is none. */
 static bh_rc
 next_state(struct bh_sql *reader, struct state *state, bool *ret_found, struct bh_err *err)
 {
@@ -217,114 +267,100 @@ next_state(struct bh_sql *reader, struct state *state, bool *ret_found, struct b
     bh_sql_put_u64(&use, state->ended);
     bh_sql_put_text(&use, state->name);
     rc = bh_sql_step(&use, ret_found, err);
-    if (rc != BH_OK || !*ret_found)
-        return rc;
-    state->ended = bh_sql_u64(&use, 0);
-    snprintf(state->name, sizeof state->name, "%s", bh_sql_text(&use, 1));
-    return BH_OK;
+    if (rc == BH_OK && *ret_found)
+        snprintf(state->name, sizeof state->name, "%s", bh_sql_text(&use, 0));
+    return rc;
+}
+
+static bh_rc
+find_states_of(struct runs *runs, uint64_t ended, struct bh_err *err)
+{
+    struct state state = { ended, "" };
+
+    for (;;) {
+        bool found;
+        bh_rc rc = next_state(runs->reader, &state, &found, err);
+
+        if (rc != BH_OK || !found)
+            return rc;
+        if (runs->filter->state && strcmp(runs->filter->state, state.name) != 0)
+            continue;
+        if (runs->state_count == STATES_MAX)
+            return bh_err_set(err, BH_BUG, "jobs have more than %d states", STATES_MAX);
+        runs->states[runs->state_count++] = state;
+    }
 }
 
 /* The states that occur and that the filter lets pass. */
 static bh_rc
-find_states(struct bh_sql *reader, const struct bh_job_filter *filter,
-            struct state ret_states[STATES_MAX], uint32_t *ret_count, struct bh_err *err)
+find_states(struct runs *runs, struct bh_err *err)
 {
-    struct state state = { 0, "" };
-    uint32_t count = 0;
-    bool found = true;
+    bh_rc rc = find_states_of(runs, 0, err);
 
-    for (;;) {
-        bh_rc rc = next_state(reader, &state, &found, err);
-
-        if (rc != BH_OK)
-            return rc;
-        if (!found || (filter->active_only && state.ended))
-            break;
-        if (filter->state && strcmp(filter->state, state.name) != 0)
-            continue;
-        if (count == STATES_MAX)
-            return bh_err_set(err, BH_BUG, "jobs have more than %d states", STATES_MAX);
-        ret_states[count++] = state;
-    }
-    *ret_count = count;
-    return BH_OK;
+    return rc == BH_OK && !runs->filter->active_only ? find_states_of(runs, 1, err) : rc;
 }
 
-struct runs {
-    struct run run;
-    struct state states[STATES_MAX];
-    uint32_t state_count;
-    run_visit visit;
-    void *self;
-};
-
 static bh_rc
-visit_states(struct runs *runs, struct bh_err *err)
+visit_states(struct runs *runs, uint32_t owner, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; rc == BH_OK && i < runs->state_count; i++) {
-        runs->run.state = &runs->states[i];
-        rc = runs->visit(&runs->run, runs->self, err);
+        const struct run run = { runs->statement, &runs->states[i], owner };
+
+        rc = runs->visit(runs, &run, runs->self, err);
     }
     return rc;
 }
 
-/* The tenants in which the filter's principal has jobs, one after the other. */
-static bh_rc
-visit_own_tenants(struct runs *runs, struct bh_err *err)
+static bool
+is_repeated(const struct bh_job_filter *filter, uint32_t at)
 {
-    uint64_t tenant = 0;
-    bool found = true;
-
-    for (;;) {
-        struct bh_sql_use use;
-        bh_rc rc = bh_sql_use(runs->run.reader, BH_SQL_NEXT_TENANT, &use, err);
-
-        if (rc != BH_OK)
-            return rc;
-        bh_sql_put_u64(&use, runs->run.filter->principal_id);
-        bh_sql_put_u64(&use, tenant);
-        rc = bh_sql_step(&use, &found, err);
-        if (rc == BH_OK && found)
-            tenant = bh_sql_u64(&use, 0);
-        bh_sql_done(&use);
-        if (rc != BH_OK || !found)
-            return rc;
-        runs->run.tenant = (uint32_t)tenant;
-        rc = visit_states(runs, err);
-        if (rc != BH_OK)
-            return rc;
-    }
+    for (uint32_t i = 0; i < at; i++)
+        if (filter->tenants[i] == filter->tenants[at])
+            return true;
+    return false;
 }
 
 static bh_rc
 visit_tenants(struct runs *runs, struct bh_err *err)
 {
-    const struct bh_job_filter *filter = runs->run.filter;
+    const struct bh_job_filter *filter = runs->filter;
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; rc == BH_OK && i < filter->tenant_count; i++) {
-        runs->run.tenant = filter->tenants[i];
-        rc = visit_states(runs, err);
-    }
+    for (uint32_t i = 0; rc == BH_OK && i < filter->tenant_count; i++)
+        if (!is_repeated(filter, i))
+            rc = visit_states(runs, filter->tenants[i], err);
     return rc;
 }
 
 static bh_rc
 visit_runs(struct runs *runs, struct bh_err *err)
 {
-    const struct bh_job_filter *filter = runs->run.filter;
+    const struct bh_job_filter *filter = runs->filter;
+    const struct run whole = { runs->statement, NULL, 0 };
     bh_rc rc;
 
     if (!filter->principal_id && !filter->tenants && !filter->active_only && !filter->state)
-        return runs->visit(&runs->run, runs->self, err);
-    rc = find_states(runs->run.reader, filter, runs->states, &runs->state_count, err);
+        return runs->visit(runs, &whole, runs->self, err);
+    rc = find_states(runs, err);
     if (rc != BH_OK)
         return rc;
-    if (filter->tenants)
+    if (filter->tenants && !filter->principal_id)
         return visit_tenants(runs, err);
-    return filter->principal_id ? visit_own_tenants(runs, err) : visit_states(runs, err);
+    return visit_states(runs, filter->principal_id, err);
+}
+
+/* Whether a job that its run found is of a wanted tenant. */
+static bool
+is_wanted(const struct bh_job_filter *filter, uint32_t tenant)
+{
+    if (!filter->tenants || !filter->principal_id)
+        return true;
+    for (uint32_t i = 0; i < filter->tenant_count; i++)
+        if (filter->tenants[i] == tenant)
+            return true;
+    return false;
 }
 
 /* ---- a page: the smallest numbers of all runs ---- */
@@ -344,9 +380,6 @@ page_add(struct page *page, uint64_t job)
         return false;
     while (at > 0 && page->jobs[at - 1] > job)
         at--;
-    /* The filter may name a tenant twice. */
-    if (at > 0 && page->jobs[at - 1] == job)
-        return true;
     if (page->count < page->limit)
         page->count++;
     memmove(page->jobs + at + 1, page->jobs + at,
@@ -356,15 +389,15 @@ page_add(struct page *page, uint64_t job)
 }
 
 static bh_rc
-merge_run(const struct run *run, void *self, struct bh_err *err)
+merge_run(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
 {
     __attribute__((cleanup(bh_sql_done_auto))) struct bh_sql_use use = { 0 };
     bool row = true;
-    bh_rc rc = use_run(run, &use, err);
+    bh_rc rc = use_run(runs, run, &use, err);
 
     while (rc == BH_OK && row) {
         rc = bh_sql_step(&use, &row, err);
-        if (rc == BH_OK && row)
+        if (rc == BH_OK && row && is_wanted(runs->filter, (uint32_t)bh_sql_u64(&use, 1)))
             row = page_add(self, bh_sql_u64(&use, 0));
     }
     return rc;
@@ -375,7 +408,10 @@ find_page(struct bh_sql *reader, const struct bh_job_filter *filter, uint64_t af
           struct page *page, struct bh_err *err)
 {
     struct runs runs = {
-        .run = { reader, filter, pick_index(filter, BH_SQL_IDS_ALL), after, page->limit, NULL, 0 },
+        .reader = reader,
+        .filter = filter,
+        .statement = pick_index(filter, BH_SQL_IDS_ALL),
+        .after = after,
         .visit = merge_run,
         .self = page,
     };
@@ -408,7 +444,7 @@ bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink 
 }
 
 static bh_rc
-count_run(const struct run *run, void *self, struct bh_err *err)
+count_run(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
 {
     __attribute__((cleanup(bh_sql_done_auto))) struct bh_sql_use use = { 0 };
     uint64_t *count = self;
@@ -417,11 +453,28 @@ count_run(const struct run *run, void *self, struct bh_err *err)
 
     if (*count >= COUNT_MAX)
         return BH_OK;
-    rc = use_run(run, &use, err);
+    rc = use_run(runs, run, &use, err);
     if (rc == BH_OK)
         rc = bh_sql_step(&use, &row, err);
     if (rc == BH_OK)
         *count += bh_sql_u64(&use, 0);
+    return rc;
+}
+
+/* As count_run, where each job must be looked at. */
+static bh_rc
+count_wanted(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
+{
+    __attribute__((cleanup(bh_sql_done_auto))) struct bh_sql_use use = { 0 };
+    uint64_t *count = self;
+    bool row = true;
+    bh_rc rc = use_run(runs, run, &use, err);
+
+    while (rc == BH_OK && row && *count < COUNT_MAX) {
+        rc = bh_sql_step(&use, &row, err);
+        if (rc == BH_OK && row)
+            *count += is_wanted(runs->filter, (uint32_t)bh_sql_u64(&use, 1));
+    }
     return rc;
 }
 
@@ -430,12 +483,18 @@ bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *r
                      struct bh_err *err)
 {
     __attribute__((cleanup(walk_end))) struct job_walk walk = { self, NULL, NULL, NULL, 0, 0 };
+    bool look = filter->tenants && filter->principal_id;
     uint64_t count = 0;
-    struct runs runs = { .visit = count_run, .self = &count };
+    struct runs runs = {
+        .filter = filter,
+        .statement = pick_index(filter, look ? BH_SQL_IDS_ALL : BH_SQL_COUNT_ALL),
+        .after = filter->after,
+        .visit = look ? count_wanted : count_run,
+        .self = &count,
+    };
     bh_rc rc = walk_begin(&walk, err);
 
-    runs.run = (struct run){ walk.reader, filter, pick_index(filter, BH_SQL_COUNT_ALL),
-                             filter->after, COUNT_MAX, NULL, 0 };
+    runs.reader = walk.reader;
     if (rc == BH_OK && filter->after < INT64_MAX)
         rc = visit_runs(&runs, err);
     if (rc == BH_OK)

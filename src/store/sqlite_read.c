@@ -180,8 +180,8 @@ emit_hash(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_hashes(void *self, uint64_t first, uint64_t last, bh_hash_sink sink,
-                      void *sink_self, struct bh_err *err)
+bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
+                      struct bh_err *err)
 {
     __attribute__((cleanup(query_end))) struct query query = { 0 };
     struct hash_walk walk = { sink, sink_self };
@@ -190,7 +190,6 @@ bh_sqlite_list_hashes(void *self, uint64_t first, uint64_t last, bh_hash_sink si
     if (rc != BH_OK)
         return rc;
     bh_sql_put_u64(&query.use, clamp(first));
-    bh_sql_put_u64(&query.use, clamp(last));
     return query_each(&query, emit_hash, &walk, err);
 }
 

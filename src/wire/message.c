@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/attr.h"
+#include "model/job.h"
 
 static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_NONE] = "none",
@@ -164,7 +165,7 @@ static const struct bh_field outcome_fields[] = {
 };
 
 static const struct bh_field ended_fields[] = {
-    BH_F(struct bh_msg_ended, cause, BH_FIELD_U32),
+    BH_F_ENUM(struct bh_msg_ended, cause, bh_end_cause_names),
     BH_F(struct bh_msg_ended, cpu_ns, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, ended_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_ended, exit_status, BH_FIELD_I32),

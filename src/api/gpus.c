@@ -1,0 +1,251 @@
+#include "api/gpus.h"
+
+#include <string.h>
+
+#include "api/visible.h"
+#include "policy/gpus.h"
+
+/* At most twelve instances stand on a GPU of today; those being cleared come on top. */
+enum { PIECES_A_GPU = 24 };
+
+struct gpu_question {
+    const struct bh_directory *dir;
+    struct bh_gpu_view *gpus;    /* beside dir->gpus; gpu.v 0: unknown */
+    struct bh_piece_view *pieces;
+    uint32_t piece_count, piece_max;
+};
+
+static void
+ask_gpus(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct gpu_question *q = self;
+    struct bh_piece_view piece;
+    uint32_t cursor = 0;
+
+    for (uint32_t i = 0; i < q->dir->gpu_count; i++)
+        if (!bh_view_gpu(engine, q->dir->gpus[i].id, &q->gpus[i]))
+            q->gpus[i].gpu.v = 0;
+    while (q->piece_count < q->piece_max && bh_view_next_piece(engine, &cursor, &piece))
+        q->pieces[q->piece_count++] = piece;
+}
+
+/* ---- pieces ---- */
+
+struct gpu_list {
+    struct bh_call *call;
+    struct bh_json_writer w;
+    struct bh_visible visible;
+    const struct gpu_question *q;
+    bh_json_value inventory;     /* of the node, or NULL */
+};
+
+/* Whose piece it is: named to those who may see the tenant's jobs. */
+static void
+put_holder(struct gpu_list *list, const struct bh_piece_view *piece)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(list->call->dir, piece->tenant);
+    bool named = piece->tenant.v && bh_visible_has(&list->visible, piece->tenant.v);
+
+    if (piece->state == BH_PIECE_IDLE || !piece->tenant.v)
+        return;
+    if (named && piece->job.v)
+        bh_json_u64(&list->w, "job", piece->job.v);
+    bh_json_str(&list->w, "tenant", named && tenant ? tenant->path : "another tenant");
+}
+
+static void
+put_piece(struct gpu_list *list, const struct bh_piece_view *piece)
+{
+    const struct bh_profile *profile =
+        bh_profile_get((bh_profile_id){ piece->piece.profile });
+    struct bh_json_writer *w = &list->w;
+
+    bh_json_open(w, NULL, '{');
+    bh_json_bool(w, "assumed", profile && profile->assumed);
+    if (profile) {
+        bh_json_u64(w, "memory_mib", profile->memory_mib);
+        bh_json_u64(w, "slices", profile->compute_slices);
+        bh_json_u64(w, "units", profile->memory_units);
+    }
+    bh_json_u64(w, "id", piece->piece.partition.v);
+    bh_json_str(w, "profile", profile ? profile->name : "whole");
+    bh_json_u64(w, "start", piece->piece.start);
+    bh_json_str(w, "state", bh_piece_state_names[piece->state]);
+    put_holder(list, piece);
+    bh_json_close(w, '}');
+}
+
+static void
+put_pieces(struct gpu_list *list, bh_gpu_id gpu)
+{
+    bh_json_open(&list->w, "pieces", '[');
+    for (uint32_t i = 0; i < list->q->piece_count; i++)
+        if (bh_same(list->q->pieces[i].piece.gpu, gpu))
+            put_piece(list, &list->q->pieces[i]);
+    bh_json_close(&list->w, ']');
+}
+
+/* ---- GPUs ---- */
+
+static bool
+is_assumed(enum bh_gpu_model model)
+{
+    uint32_t count;
+    const struct bh_profile *profile = bh_profile_first(model, &count);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (profile[i].assumed)
+            return true;
+    return false;
+}
+
+static void
+put_geometry(struct bh_json_writer *w, enum bh_gpu_model model)
+{
+    const struct bh_model_facts *facts = bh_model_facts(model);
+
+    bh_json_bool(w, "assumed", is_assumed(model));
+    if (model == BH_GPU_MODEL_NONE || !facts)
+        return;
+    bh_json_u64(w, "compute_slices", facts->compute_slices);
+    bh_json_u64(w, "memory_units", facts->memory_units);
+    bh_json_str(w, "model", facts->name);
+}
+
+/* "mig", "whole" or "free"; a GPU that is not managed is in nobody's mode. */
+static const char *
+mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
+{
+    if (!gpu->managed)
+        return "unmanaged";
+    if (gpu->mig)
+        return "mig";
+    for (uint32_t i = 0; i < list->q->piece_count; i++)
+        if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu))
+            return "whole";
+    return "free";
+}
+
+static void
+put_parts(struct bh_json_writer *w, const char *key, struct bh_parts parts)
+{
+    char text[48];
+    struct bh_buf amount;
+
+    bh_buf_init_fixed(&amount, text, sizeof text);
+    bh_gpus_put_amount(&amount, bh_parts_equivalent(parts));
+    bh_json_open(w, key, '{');
+    bh_json_u64(w, "compute", parts.compute);
+    bh_json_str(w, "gpus", bh_buf_text(&amount));
+    bh_json_u64(w, "memory", parts.memory);
+    bh_json_close(w, '}');
+}
+
+static bh_json_value
+find_inventory(bh_json_value root, const char *uuid)
+{
+    bh_json_value gpus = bh_json_get(root, "gpus");
+
+    for (size_t i = 0; i < bh_json_count(gpus); i++) {
+        bh_json_value gpu = bh_json_at(gpus, i);
+
+        if (strcmp(bh_json_text(bh_json_get(gpu, "uuid"), ""), uuid) == 0)
+            return gpu;
+    }
+    return NULL;
+}
+
+/* What the node last said; a member that it did not send is 0 there. */
+static void
+put_facts(struct bh_json_writer *w, bh_json_value facts)
+{
+    static const char *const numbers[] = { "ecc_uncorrected", "index",    "memory_mib",
+                                           "memory_used_mib", "power_mw", "temperature_c" };
+    uint64_t utilisation = bh_json_number(bh_json_get(facts, "utilisation"), 0);
+
+    if (!facts)
+        return;
+    for (size_t i = 0; i < BH_COUNT(numbers); i++)
+        bh_json_u64(w, numbers[i], bh_json_number(bh_json_get(facts, numbers[i]), 0));
+    bh_json_str(w, "pci", bh_json_text(bh_json_get(facts, "pci"), ""));
+    bh_json_str(w, "product", bh_json_text(bh_json_get(facts, "product"), ""));
+    if (utilisation <= 100)
+        bh_json_u64(w, "utilisation", utilisation);
+}
+
+static void
+put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
+{
+    struct bh_json_writer *w = &list->w;
+
+    bh_json_open(w, NULL, '{');
+    bh_json_bool(w, "cordoned", gpu->cordoned);
+    bh_json_bool(w, "fenced", gpu->fenced);
+    bh_json_u64(w, "id", gpu->gpu.v);
+    put_parts(w, "idle", gpu->idle);
+    bh_json_bool(w, "managed", gpu->managed);
+    bh_json_str(w, "mode", mode_of(list, gpu));
+    bh_json_str(w, "node", bh_json_text(bh_json_get(list->inventory, "node"), ""));
+    put_pieces(list, gpu->gpu);
+    put_parts(w, "unusable", gpu->unusable);
+    put_parts(w, "used", gpu->used);
+    bh_json_str(w, "uuid", named->uuid);
+    put_geometry(w, (enum bh_gpu_model)gpu->model);
+    put_facts(w, find_inventory(list->inventory, named->uuid));
+    bh_json_close(w, '}');
+}
+
+static void
+put_list(struct gpu_list *list)
+{
+    const struct bh_directory *dir = list->call->dir;
+    uint64_t total = 0;
+
+    bh_json_open(&list->w, NULL, '{');
+    bh_json_open(&list->w, "items", '[');
+    for (uint32_t i = 0; i < dir->gpu_count; i++) {
+        if (!list->q->gpus[i].gpu.v)
+            continue;
+        put_gpu(list, &dir->gpus[i], &list->q->gpus[i]);
+        total++;
+    }
+    bh_json_close(&list->w, ']');
+    bh_json_u64(&list->w, "total", total);
+    bh_json_close(&list->w, '}');
+}
+
+static bh_rc
+ask_all(struct bh_call *call, struct gpu_question *q, struct bh_err *err)
+{
+    bh_rc rc;
+
+    q->dir = call->dir;
+    q->piece_max = call->dir->gpu_count * PIECES_A_GPU;
+    rc = bh_call_alloc(call, call->dir->gpu_count * sizeof *q->gpus, &q->gpus, err);
+    if (rc == BH_OK)
+        rc = bh_call_alloc(call, q->piece_max * sizeof *q->pieces, &q->pieces, err);
+    return rc == BH_OK ? bh_call_ask(call, ask_gpus, q, err) : rc;
+}
+
+bh_rc
+bh_gpus_list(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    BH_AUTO(bh_json_free) struct bh_json *inventory = NULL;
+    struct gpu_question q = { 0 };
+    struct gpu_list list = { .call = call, .w = bh_call_writer(call), .q = &q };
+    const char *text = owner->ops->inventory(owner->self, call->arena);
+    struct bh_err unused;
+    bh_rc rc = ask_all(call, &q, err);
+
+    if (rc == BH_OK)
+        rc = bh_visible_find(call, "job.view", &list.visible, err);
+    if (rc != BH_OK)
+        return rc;
+    /* "null" and whatever cannot be read mean that no node is connected. */
+    if (text && text[0] == '{'
+        && bh_json_parse(text, strlen(text), &inventory, &unused) == BH_OK)
+        list.inventory = bh_json_root(inventory);
+    put_list(&list);
+    return BH_OK;
+}

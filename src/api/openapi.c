@@ -1,0 +1,515 @@
+#include "api/openapi.h"
+
+#include <string.h>
+
+#include "api/tokens.h"
+#include "base/assert.h"
+
+/* The description of each operation's body, from the table's `request` column. */
+#define BODY_NONE NULL
+#define BODY_bh_job_spec_fields &bh_job_spec_fields
+#define BODY_bh_site_fields &bh_site_fields
+#define BODY_bh_token_request_fields &bh_token_request_fields
+
+static const struct bh_fields *const bodies[BH_OPERATIONS] = {
+#define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary)       \
+    [BH_OP_##id] = BODY_##request,
+#include "tables/operations.tbl"
+#undef BH_OPERATION
+};
+
+/* What query parameters mean, wherever they stand. */
+static const struct parameter {
+    const char *name, *type, *doc;
+} parameters[] = {
+    { "active", "boolean", "only jobs that have not ended" },
+    { "after", "string", "the cursor `next` of the page before" },
+    { "dry_run", "boolean", "decide and answer, change nothing" },
+    { "follow", "boolean", "go on with server-sent events until the job has ended" },
+    { "job", "integer", "only this job" },
+    { "limit", "integer", "most items on a page: 100 when absent, at most 10000" },
+    { "mine", "boolean", "only the caller's own" },
+    { "offset", "integer", "begin at this byte" },
+    { "raw", "boolean", "leaves as they are hashed; a hash where the caller may not see them" },
+    { "state", "string", "only jobs in this state" },
+    { "tenant", "string", "only this tenant and what is below it" },
+};
+
+static const struct parameter *
+find_parameter(const char *name, size_t length)
+{
+    for (size_t i = 0; i < BH_COUNT(parameters); i++)
+        if (strlen(parameters[i].name) == length
+            && memcmp(parameters[i].name, name, length) == 0)
+            return &parameters[i];
+    return NULL;
+}
+
+/* ---- schemas ---- */
+
+/* Descriptions that others refer to, collected as they are met. */
+enum { SCHEMAS_MAX = 32 };
+
+struct schemas {
+    const struct bh_fields *items[SCHEMAS_MAX];
+    uint32_t count;
+};
+
+static void
+collect(struct schemas *schemas, const struct bh_fields *fields)
+{
+    for (uint32_t i = 0; i < schemas->count; i++)
+        if (schemas->items[i] == fields)
+            return;
+    BH_ASSERT(schemas->count < SCHEMAS_MAX);
+    schemas->items[schemas->count++] = fields;
+    for (uint32_t i = 0; i < fields->count; i++)
+        if (fields->fields[i].of)
+            collect(schemas, fields->fields[i].of);
+}
+
+static void
+put_ref(struct bh_json_writer *w, const char *name)
+{
+    char text[100];
+    struct bh_buf ref;
+
+    bh_buf_init_fixed(&ref, text, sizeof text);
+    bh_buf_printf(&ref, "#/components/schemas/%s", name);
+    bh_json_str(w, "$ref", bh_buf_text(&ref));
+}
+
+static void
+put_names(struct bh_json_writer *w, const struct bh_field *field)
+{
+    bh_json_str(w, "type", "string");
+    bh_json_open(w, "enum", '[');
+    for (uint32_t i = 0; i < field->name_count; i++)
+        if (field->names[i])
+            bh_json_str(w, NULL, field->names[i]);
+    bh_json_close(w, ']');
+}
+
+static void
+put_list(struct bh_json_writer *w, const struct bh_field *field)
+{
+    bh_json_str(w, "type", "array");
+    bh_json_u64(w, "maxItems", field->max ? field->max : BH_FIELD_ITEMS_MAX);
+    bh_json_open(w, "items", '{');
+    if (field->of)
+        put_ref(w, field->of->name);
+    else
+        bh_json_str(w, "type", "string");
+    bh_json_close(w, '}');
+}
+
+static void
+put_text(struct bh_json_writer *w, uint64_t most, const char *pattern)
+{
+    bh_json_str(w, "type", "string");
+    bh_json_u64(w, "maxLength", most);
+    if (pattern)
+        bh_json_str(w, "pattern", pattern);
+}
+
+static void
+put_integer(struct bh_json_writer *w, int64_t least, uint64_t most)
+{
+    bh_json_str(w, "type", "integer");
+    bh_json_i64(w, "minimum", least);
+    bh_json_u64(w, "maximum", most);
+}
+
+/* What a field takes; an integer over 2^53 is a string of digits in JSON. */
+static void
+put_type(struct bh_json_writer *w, const struct bh_field *field)
+{
+    switch (field->kind) {
+    case BH_FIELD_BOOL:
+        bh_json_str(w, "type", "boolean");
+        return;
+    case BH_FIELD_U32:
+        put_integer(w, 0, field->max ? field->max : UINT32_MAX);
+        return;
+    case BH_FIELD_I32:
+        put_integer(w, INT32_MIN, INT32_MAX);
+        return;
+    case BH_FIELD_U64:
+    case BH_FIELD_NS:
+        put_text(w, 20, "^(0|[1-9][0-9]*)$");
+        return;
+    case BH_FIELD_ENUM:
+        put_names(w, field);
+        return;
+    case BH_FIELD_STR:
+        put_text(w, field->size - 1, NULL);
+        return;
+    case BH_FIELD_TEXT:
+        put_text(w, field->max ? field->max : BH_FIELD_TEXT_MAX, NULL);
+        return;
+    case BH_FIELD_HEX:
+        put_text(w, 2 * field->size, "^[0-9a-f]*$");
+        return;
+    case BH_FIELD_STRUCT:
+        put_ref(w, field->of->name);
+        return;
+    case BH_FIELD_TEXTS:
+    case BH_FIELD_ARRAY:
+    case BH_FIELD_LIST:
+        put_list(w, field);
+        return;
+    }
+}
+
+static void
+put_required(struct bh_json_writer *w, const struct bh_fields *fields)
+{
+    bh_json_open(w, "required", '[');
+    for (uint32_t i = 0; i < fields->count; i++)
+        if (fields->fields[i].flags & BH_FIELD_REQUIRED)
+            bh_json_str(w, NULL, fields->fields[i].name);
+    bh_json_close(w, ']');
+}
+
+static void
+put_schema(struct bh_json_writer *w, const struct bh_fields *fields)
+{
+    bh_json_open(w, fields->name, '{');
+    bh_json_str(w, "type", "object");
+    bh_json_bool(w, "additionalProperties", false);
+    put_required(w, fields);
+    bh_json_open(w, "properties", '{');
+    for (uint32_t i = 0; i < fields->count; i++) {
+        bh_json_open(w, fields->fields[i].name, '{');
+        put_type(w, &fields->fields[i]);
+        if (fields->fields[i].doc)
+            bh_json_str(w, "description", fields->fields[i].doc);
+        bh_json_close(w, '}');
+    }
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+}
+
+static void
+put_text_property(struct bh_json_writer *w, const char *name, const char *doc)
+{
+    bh_json_open(w, name, '{');
+    bh_json_str(w, "type", "string");
+    bh_json_str(w, "description", doc);
+    bh_json_close(w, '}');
+}
+
+/* Codes with what they mean, from tables/errors.tbl. */
+static void
+put_error_code(struct bh_json_writer *w)
+{
+    bh_json_open(w, "code", '{');
+    bh_json_str(w, "type", "string");
+    bh_json_open(w, "enum", '[');
+    for (int rc = BH_INVALID; rc <= BH_BUG; rc++)
+        bh_json_str(w, NULL, bh_rc_name((bh_rc)rc));
+    bh_json_close(w, ']');
+    bh_json_close(w, '}');
+}
+
+static void
+put_reason(struct bh_json_writer *w)
+{
+    bh_json_open(w, "reason", '{');
+    bh_json_str(w, "type", "string");
+    bh_json_str(w, "description", "the engine's reason; \"none\" where it has no part in it");
+    bh_json_open(w, "enum", '[');
+    for (int code = 0; code < BH_REASONS; code++)
+        bh_json_str(w, NULL, bh_reason_names[code]);
+    bh_json_close(w, ']');
+    bh_json_close(w, '}');
+}
+
+static void
+put_error_schema(struct bh_json_writer *w)
+{
+    static const char *const required[] = { "code", "message", "next", "reason" };
+
+    bh_json_open(w, "error", '{');
+    bh_json_str(w, "type", "object");
+    bh_json_open(w, "required", '[');
+    bh_json_str(w, NULL, "error");
+    bh_json_close(w, ']');
+    bh_json_open(w, "properties", '{');
+    bh_json_open(w, "error", '{');
+    bh_json_str(w, "type", "object");
+    bh_json_open(w, "required", '[');
+    for (size_t i = 0; i < BH_COUNT(required); i++)
+        bh_json_str(w, NULL, required[i]);
+    bh_json_close(w, ']');
+    bh_json_open(w, "properties", '{');
+    put_error_code(w);
+    put_text_property(w, "message", "what is wrong, naming the object and the cause");
+    put_text_property(w, "next", "what can be done about it");
+    bh_json_open(w, "operands", '{');
+    bh_json_str(w, "type", "object");
+    bh_json_str(w, "description", "the reason's numbers and names");
+    bh_json_close(w, '}');
+    put_reason(w);
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+}
+
+static void
+put_components(struct bh_json_writer *w)
+{
+    struct schemas schemas = { .count = 0 };
+
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        if (bodies[op])
+            collect(&schemas, bodies[op]);
+    bh_json_open(w, "components", '{');
+    bh_json_open(w, "schemas", '{');
+    put_error_schema(w);
+    for (uint32_t i = 0; i < schemas.count; i++)
+        put_schema(w, schemas.items[i]);
+    bh_json_close(w, '}');
+    bh_json_open(w, "securitySchemes", '{');
+    bh_json_open(w, "token", '{');
+    bh_json_str(w, "type", "http");
+    bh_json_str(w, "scheme", "bearer");
+    bh_json_str(w, "description", "an API token; not needed on the unix socket, where the "
+                                  "peer's user is the identity");
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+}
+
+/* ---- operations ---- */
+
+static void
+put_parameter(struct bh_json_writer *w, const char *where, const struct parameter *parameter)
+{
+    bh_json_open(w, NULL, '{');
+    bh_json_str(w, "name", parameter->name);
+    bh_json_str(w, "in", where);
+    bh_json_str(w, "description", parameter->doc);
+    bh_json_bool(w, "required", strcmp(where, "path") == 0);
+    bh_json_open(w, "schema", '{');
+    bh_json_str(w, "type", parameter->type);
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+}
+
+static void
+put_parameters(struct bh_json_writer *w, const struct bh_operation_row *op)
+{
+    static const struct parameter id = { "id", "string", "which one" };
+    static const struct parameter key = { "Idempotency-Key", "string",
+                                          "repeats with the same key and body get the first "
+                                          "answer again" };
+
+    bh_json_open(w, "parameters", '[');
+    if (strstr(op->path, "{id}"))
+        put_parameter(w, "path", &id);
+    if (op->kind == BH_OPERATION_MUTATE)
+        put_parameter(w, "header", &key);
+    for (const char *at = op->query; *at;) {
+        size_t length = strcspn(at, " ");
+        const struct parameter *found = find_parameter(at, length);
+
+        BH_ASSERT(found); /* a parameter without a meaning is our omission */
+        put_parameter(w, "query", found);
+        at += length + (at[length] == ' ');
+    }
+    bh_json_close(w, ']');
+}
+
+static void
+put_content(struct bh_json_writer *w, const char *type, const char *ref)
+{
+    bh_json_open(w, type, '{');
+    bh_json_open(w, "schema", '{');
+    if (ref)
+        put_ref(w, ref);
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+}
+
+static void
+put_body(struct bh_json_writer *w, const struct bh_operation_row *op)
+{
+    const struct bh_fields *body = bodies[op->id];
+
+    if (!body)
+        return;
+    bh_json_open(w, "requestBody", '{');
+    bh_json_bool(w, "required", op->id != BH_OP_TOKEN_CREATE);
+    bh_json_open(w, "content", '{');
+    put_content(w, "application/json", body->name);
+    put_content(w, "application/yaml", body->name);
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+}
+
+static void
+put_response(struct bh_json_writer *w, const char *status, const char *doc, const char *type)
+{
+    bh_json_open(w, status, '{');
+    bh_json_str(w, "description", doc);
+    bh_json_open(w, "content", '{');
+    put_content(w, type, strcmp(status, "default") == 0 ? "error" : NULL);
+    bh_json_close(w, '}');
+    bh_json_close(w, '}');
+}
+
+static void
+put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
+{
+    bool makes = op->id == BH_OP_JOB_SUBMIT || op->id == BH_OP_TOKEN_CREATE;
+
+    bh_json_open(w, "responses", '{');
+    put_response(w, makes ? "201" : "200", op->summary,
+                 op->kind == BH_OPERATION_STREAM ? "text/event-stream" : "application/json");
+    put_response(w, "default", "an error", "application/json");
+    bh_json_close(w, '}');
+}
+
+static void
+put_security(struct bh_json_writer *w, const struct bh_operation_row *op)
+{
+    bh_json_open(w, "security", '[');
+    if (op->scope != BH_SCOPE_NOBODY) {
+        bh_json_open(w, NULL, '{');
+        bh_json_open(w, "token", '[');
+        bh_json_close(w, ']');
+        bh_json_close(w, '}');
+    }
+    bh_json_close(w, ']');
+}
+
+/* "JOB_SUBMIT" is jobSubmit to generated clients. */
+static void
+put_operation_id(struct bh_json_writer *w, const char *name)
+{
+    char text[40];
+    size_t length = 0;
+    bool up = false;
+
+    for (; *name && length + 1 < sizeof text; name++) {
+        if (*name != '_')
+            text[length++] = up ? *name : (char)(*name | 0x20);
+        up = *name == '_';
+    }
+    text[length] = '\0';
+    bh_json_str(w, "operationId", text);
+}
+
+static void
+put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
+{
+    static const char *const scopes[BH_SCOPES] = {
+        [BH_SCOPE_NOBODY] = "open to anybody",
+        [BH_SCOPE_SELF] = "held anywhere",
+        [BH_SCOPE_SITE] = "on the whole site",
+        [BH_SCOPE_TENANT] = "on the tenant named in the request",
+        [BH_SCOPE_JOB] = "on the job's tenant",
+        [BH_SCOPE_VISIBLE] = "shows tenants where it is held",
+    };
+    char text[240];
+    struct bh_buf doc;
+
+    bh_buf_init_fixed(&doc, text, sizeof text);
+    if (op->verb[0])
+        bh_buf_printf(&doc, "Needs %s (%s).", op->verb, scopes[op->scope]);
+    if (op->id == BH_OP_JOB_SUBMIT)
+        bh_buf_puts(&doc, " Priority high and urgent need priority.high there too.");
+    if (op->id == BH_OP_JOB_CANCEL)
+        bh_buf_puts(&doc, " Jobs of others need job.cancel.any.");
+    if (doc.length)
+        bh_json_str(w, "description", bh_buf_text(&doc));
+}
+
+static void
+put_operation(struct bh_json_writer *w, const struct bh_operation_row *op)
+{
+    static const char *const members[BH_METHODS] = {
+        [BH_GET] = "get", [BH_POST] = "post", [BH_PUT] = "put", [BH_DELETE] = "delete",
+    };
+
+    bh_json_open(w, members[op->method], '{');
+    put_operation_id(w, op->name);
+    bh_json_str(w, "summary", op->summary);
+    put_permission(w, op);
+    put_parameters(w, op);
+    put_body(w, op);
+    put_responses(w, op);
+    put_security(w, op);
+    bh_json_close(w, '}');
+}
+
+/* Whether an operation before `at` has the same path: it is written already. */
+static bool
+path_is_written(int at)
+{
+    const char *path = bh_operation_get((enum bh_operation)at)->path;
+
+    for (int op = 0; op < at; op++)
+        if (strcmp(bh_operation_get((enum bh_operation)op)->path, path) == 0)
+            return true;
+    return false;
+}
+
+static void
+put_path(struct bh_json_writer *w, int at)
+{
+    const char *path = bh_operation_get((enum bh_operation)at)->path;
+
+    bh_json_open(w, path, '{');
+    for (int op = at; op < BH_OPERATIONS; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+
+        if (strcmp(row->path, path) == 0)
+            put_operation(w, row);
+    }
+    bh_json_close(w, '}');
+}
+
+static void
+put_document(struct bh_buf *out)
+{
+    struct bh_json_writer w = bh_json_begin(out);
+
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "openapi", "3.1.0");
+    bh_json_open(&w, "info", '{');
+    bh_json_str(&w, "title", "Bulkhead");
+    bh_json_str(&w, "version", "1");
+    bh_json_str(&w, "description", "Shares GPUs between tenants who may not trust each other.");
+    bh_json_close(&w, '}');
+    bh_json_open(&w, "paths", '{');
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        if (!path_is_written(op))
+            put_path(&w, op);
+    bh_json_close(&w, '}');
+    put_components(&w);
+    bh_json_close(&w, '}');
+}
+
+const char *
+bh_api_openapi(struct bh_arena *arena)
+{
+    struct bh_buf out;
+    const char *copy = NULL;
+
+    bh_buf_init(&out, BH_JSON_BYTES_MAX);
+    put_document(&out);
+    if (bh_buf_text(&out))
+        copy = bh_arena_strdup(arena, bh_buf_text(&out));
+    bh_buf_fini(&out);
+    return copy;
+}
+
+bh_rc
+bh_openapi_show(struct bh_call *call, struct bh_err *err)
+{
+    put_document(&call->reply->body);
+    return BH_OK;
+}

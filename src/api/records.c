@@ -1,0 +1,202 @@
+#include "api/records.h"
+
+#include "api/visible.h"
+#include "base/num.h"
+#include "base/slice.h"
+
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, SCAN_MAX = 100000 };
+
+struct records {
+    struct bh_call *call;
+    struct bh_json_writer w;
+    struct bh_visible visible;
+    bool raw;
+    uint64_t room, last;
+    bool any;                    /* a record was looked at */
+};
+
+static uint64_t
+number_in(struct bh_slice leaf, const char *key)
+{
+    struct bh_slice value;
+    uint64_t number = 0;
+
+    return bh_slice_get(leaf, key, &value) && bh_slice_u64(value, &number) ? number : 0;
+}
+
+static void
+copy_text(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
+{
+    struct bh_slice value;
+    char text[200];
+
+    if (bh_slice_get(leaf, key, &value) && bh_slice_str(value, text, sizeof text))
+        bh_json_str(w, as, text);
+}
+
+/* ---- for people: ids resolved to names ---- */
+
+static void
+put_actor(struct records *r, struct bh_slice leaf)
+{
+    const struct bh_dir_principal *principal;
+    struct bh_slice actor;
+    uint64_t id;
+
+    if (!bh_slice_get(leaf, "actor", &actor))
+        return;
+    id = number_in(actor, "id");
+    principal = bh_directory_principal(r->call->dir, (bh_principal_id){ (uint32_t)id });
+    bh_json_open(&r->w, "actor", '{');
+    bh_json_u64(&r->w, "id", id);
+    if (principal)
+        bh_json_str(&r->w, "name", principal->name);
+    copy_text(&r->w, actor, "token", "token");
+    bh_json_u64(&r->w, "uid", number_in(actor, "uid"));
+    copy_text(&r->w, actor, "via", "via");
+    bh_json_close(&r->w, '}');
+}
+
+static void
+put_part(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
+{
+    struct bh_slice value;
+    char memory[512];
+    struct bh_buf copy;
+
+    if (!bh_slice_get(leaf, key, &value))
+        return;
+    bh_buf_init_fixed(&copy, memory, sizeof memory);
+    bh_buf_put(&copy, value.text, value.length);
+    if (bh_buf_text(&copy))
+        bh_json_raw(w, as, bh_buf_text(&copy));
+}
+
+static void
+put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenant_id)
+{
+    const struct bh_dir_tenant *tenant =
+        bh_directory_tenant(r->call->dir, (bh_tenant_id){ (uint32_t)tenant_id });
+
+    bh_json_open(&r->w, NULL, '{');
+    put_actor(r, leaf);
+    put_part(&r->w, leaf, "dec", "decision");
+    put_part(&r->w, leaf, "obj", "object");
+    copy_text(&r->w, leaf, "phase", "phase");
+    copy_text(&r->w, leaf, "res", "result");
+    bh_json_u64(&r->w, "seq", seq);
+    if (tenant)
+        bh_json_str(&r->w, "tenant", tenant->path);
+    bh_json_ns(&r->w, "ts_ns", number_in(leaf, "ts"));
+    copy_text(&r->w, leaf, "verb", "verb");
+    bh_json_close(&r->w, '}');
+}
+
+/* ---- as hashed ---- */
+
+/* RFC 6962: the hash of a leaf begins with a zero byte. */
+static void
+put_hash(struct records *r, const char *leaf, size_t length)
+{
+    uint8_t digest[32];
+    char text[65];
+    struct bh_buf hex;
+
+    r->call->api->options.crypto->sha256("", 1, leaf, length, digest);
+    bh_buf_init_fixed(&hex, text, sizeof text);
+    bh_buf_put_hex(&hex, digest, sizeof digest);
+    bh_json_str(&r->w, "hash", bh_buf_text(&hex));
+}
+
+static void
+put_raw(struct records *r, uint64_t seq, struct bh_slice leaf, bool visible)
+{
+    bh_json_open(&r->w, NULL, '{');
+    if (visible)
+        bh_json_strn(&r->w, "leaf", leaf.text, leaf.length);
+    else
+        put_hash(r, leaf.text, leaf.length);
+    bh_json_u64(&r->w, "seq", seq);
+    bh_json_close(&r->w, '}');
+}
+
+static bool
+put_record(void *self, uint64_t seq, const char *text, size_t length)
+{
+    struct records *r = self;
+    struct bh_slice leaf = { text, length };
+    uint64_t tenant = number_in(leaf, "tenant");
+    bool visible = r->visible.all || (tenant && bh_visible_has(&r->visible, (uint32_t)tenant));
+
+    if (r->room == 0)
+        return false;
+    r->any = true;
+    r->last = seq;
+    if (!visible && !r->raw)
+        return true;
+    r->room--;
+    if (r->raw)
+        put_raw(r, seq, leaf, visible);
+    else
+        put_cooked(r, seq, leaf, tenant);
+    return !r->w.out->overflow;
+}
+
+/* ---- the page ---- */
+
+static bh_rc
+read_page(struct records *r, uint64_t *ret_first, struct bh_err *err)
+{
+    uint64_t after = 0;
+    bh_rc rc;
+
+    r->room = PAGE_DEFAULT;
+    rc = bh_call_number(r->call, "limit", PAGE_MAX, &r->room, err);
+    if (rc == BH_OK && r->room == 0)
+        return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
+    if (rc == BH_OK)
+        rc = bh_call_number(r->call, "after", UINT64_MAX - SCAN_MAX, &after, err);
+    if (rc == BH_OK)
+        rc = bh_call_flag(r->call, "raw", &r->raw, err);
+    if (rc == BH_OK)
+        rc = bh_visible_find(r->call, "record.view", &r->visible, err);
+    *ret_first = bh_call_query(r->call, "after") ? after + 1 : 0;
+    return rc;
+}
+
+static bh_rc
+count_records(const struct bh_store *store, uint64_t *ret_count, struct bh_err *err)
+{
+    bh_rc rc = store->ops->last_record(store->self, ret_count, err);
+
+    if (rc == BH_OK)
+        ++*ret_count;
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+/* A caller that sees little would have everything scanned for it: a page looks at
+ * SCAN_MAX records at most, and may be empty with a `next`. */
+bh_rc
+bh_records_list(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct records r = { .call = call, .w = bh_call_writer(call) };
+    uint64_t first, total = 0;
+    bh_rc rc = read_page(&r, &first, err);
+
+    if (rc == BH_OK)
+        rc = count_records(store, &total, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&r.w, NULL, '{');
+    bh_json_open(&r.w, "items", '[');
+    if (first < total)
+        rc = store->ops->list_records(store->self, first, first + SCAN_MAX - 1, put_record, &r,
+                                      err);
+    bh_json_close(&r.w, ']');
+    if (r.any && r.last + 1 < total)
+        bh_json_str(&r.w, "next", bh_arena_printf(call->arena, "%" PRIu64, r.last));
+    bh_json_u64(&r.w, "total", total);
+    bh_json_close(&r.w, '}');
+    return rc;
+}

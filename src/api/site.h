@@ -1,0 +1,10 @@
+#ifndef BH_API_SITE_H
+#define BH_API_SITE_H
+
+#include "api/call.h"
+
+/* GET and PUT /v1/site; bh_resources. */
+bh_rc bh_site_get(struct bh_call *call, struct bh_err *err);
+bh_rc bh_site_apply(struct bh_call *call, struct bh_err *err);
+
+#endif

@@ -1,0 +1,89 @@
+#include "api/skus.h"
+
+#include "policy/gpus.h"
+
+struct sku_question {
+    const struct bh_directory *dir;
+    struct bh_ev_sku *skus;      /* beside dir->skus; sku.v 0 where unknown */
+};
+
+static void
+ask_skus(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct sku_question *q = self;
+
+    for (uint32_t i = 0; i < q->dir->sku_count; i++)
+        if (!bh_view_sku(engine, q->dir->skus[i].id, &q->skus[i]))
+            q->skus[i].sku.v = 0;
+}
+
+static const char *
+profile_name(uint32_t number)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ number });
+
+    return profile ? profile->name : "whole";
+}
+
+static void
+put_gpus(struct bh_json_writer *w, const char *key, uint64_t parts)
+{
+    char text[48];
+    struct bh_buf amount;
+
+    bh_buf_init_fixed(&amount, text, sizeof text);
+    bh_gpus_put_amount(&amount, parts);
+    bh_json_str(w, key, bh_buf_text(&amount));
+}
+
+static void
+put_model(struct bh_json_writer *w, const struct bh_sku_model *entry)
+{
+    struct bh_parts parts = bh_profile_parts((bh_profile_id){ entry->profile });
+
+    bh_json_open(w, NULL, '{');
+    bh_json_u64(w, "compute_parts", parts.compute);
+    put_gpus(w, "gpus", bh_parts_equivalent(parts));
+    bh_json_u64(w, "memory_parts", parts.memory);
+    bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)entry->model)->name);
+    bh_json_str(w, "profile", profile_name(entry->profile));
+    bh_json_close(w, '}');
+}
+
+static void
+put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct bh_ev_sku *sku)
+{
+    bh_json_open(w, NULL, '{');
+    if (named->cpu)
+        bh_json_str(w, "cpu", named->cpu);
+    bh_json_str(w, "grade", bh_grade_names[sku->grade]);
+    if (named->memory)
+        bh_json_str(w, "memory", named->memory);
+    bh_json_open(w, "models", '[');
+    for (uint32_t i = 0; i < sku->model_count; i++)
+        put_model(w, &sku->models[i]);
+    bh_json_close(w, ']');
+    bh_json_str(w, "name", named->name);
+    bh_json_close(w, '}');
+}
+
+bh_rc
+bh_skus_list(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+    struct sku_question q = { .dir = call->dir };
+    bh_rc rc = bh_call_alloc(call, call->dir->sku_count * sizeof *q.skus, &q.skus, err);
+
+    if (rc == BH_OK)
+        rc = bh_call_ask(call, ask_skus, &q, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_open(&w, "items", '[');
+    for (uint32_t i = 0; i < call->dir->sku_count; i++)
+        if (q.skus[i].sku.v && !call->dir->skus[i].gone)
+            put_sku(&w, &call->dir->skus[i], &q.skus[i]);
+    bh_json_close(&w, ']');
+    bh_json_close(&w, '}');
+    return BH_OK;
+}

@@ -1,0 +1,96 @@
+#include "api/status.h"
+
+#include <string.h>
+
+struct status_question {
+    uint64_t now_ns;
+    uint32_t running, pending, tenants, gpus, managed, fenced;
+};
+
+static void
+ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct status_question *q = self;
+    struct bh_tenant_view tenant;
+    struct bh_gpu_view gpu;
+    uint32_t cursor = 0;
+
+    q->now_ns = now_ns;
+    while (bh_view_next_tenant(engine, &cursor, now_ns, &tenant)) {
+        q->tenants++;
+        if (tenant.settings.parent.v) /* a root's counts hold its subtree's */
+            continue;
+        q->running += tenant.running;
+        q->pending += tenant.pending;
+    }
+    cursor = 0;
+    while (bh_view_next_gpu(engine, &cursor, &gpu)) {
+        q->gpus++;
+        q->managed += gpu.managed;
+        q->fenced += gpu.fenced;
+    }
+}
+
+static void
+put_counts(struct bh_json_writer *w, const struct status_question *q)
+{
+    bh_json_open(w, "gpus", '{');
+    bh_json_u64(w, "fenced", q->fenced);
+    bh_json_u64(w, "managed", q->managed);
+    bh_json_u64(w, "total", q->gpus);
+    bh_json_close(w, '}');
+    bh_json_open(w, "jobs", '{');
+    bh_json_u64(w, "pending", q->pending);
+    bh_json_u64(w, "running", q->running);
+    bh_json_close(w, '}');
+}
+
+static void
+put_node(struct bh_json_writer *w, const char *inventory)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_err unused;
+    bool up = inventory && inventory[0] == '{'
+              && bh_json_parse(inventory, strlen(inventory), &json, &unused) == BH_OK;
+    bh_json_value root = up ? bh_json_root(json) : NULL;
+
+    bh_json_open(w, "node", '{');
+    bh_json_bool(w, "connected", up);
+    bh_json_str(w, "driver", bh_json_text(bh_json_get(root, "driver"), ""));
+    bh_json_str(w, "name", bh_json_text(bh_json_get(root, "node"), ""));
+    bh_json_str(w, "runtime", bh_json_text(bh_json_get(root, "runtime"), ""));
+    bh_json_close(w, '}');
+}
+
+bh_rc
+bh_status_show(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_api_options *options = &call->api->options;
+    struct bh_json_writer w = bh_call_writer(call);
+    struct status_question q = { 0 };
+    uint64_t last = 0;
+    bh_rc rc = options->store.ops->last_record(options->store.self, &last, err);
+    uint64_t records = rc == BH_OK ? last + 1 : 0;
+
+    if (rc == BH_OK || rc == BH_NOT_FOUND)
+        rc = bh_call_ask(call, ask_status, &q, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_ns(&w, "at_ns", q.now_ns);
+    put_counts(&w, &q);
+    put_node(&w, options->owner.ops->inventory(options->owner.self, call->arena));
+    bh_json_u64(&w, "records", records);
+    bh_json_str(&w, "store", options->store.ops->name);
+    bh_json_u64(&w, "tenants", q.tenants);
+    bh_json_str(&w, "version", options->version);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+bh_rc
+bh_status_health(struct bh_call *call, struct bh_err *err)
+{
+    bh_buf_puts(&call->reply->body, "{\"status\":\"ok\"}");
+    return BH_OK;
+}

@@ -1,0 +1,31 @@
+#ifndef BH_CLI_DOCTOR_H
+#define BH_CLI_DOCTOR_H
+
+#include "cli/cli.h"
+
+/* `bulkhead doctor`: what this machine offers, what is missing, and how to mend it. */
+
+enum bh_verdict_kind { BH_CHECK_OK, BH_CHECK_WARN, BH_CHECK_FAIL };
+
+struct bh_finding {
+    enum bh_verdict_kind verdict;
+    char found[200];
+    char fix[200];          /* "" when nothing has to be done */
+};
+
+struct bh_check {
+    const char *name;
+    void (*look)(const struct bh_cli *cli, struct bh_finding *ret_finding);
+};
+
+/* The checks, in the order in which one would mend things. */
+extern const struct bh_check bh_doctor_checks[];
+extern const size_t bh_doctor_check_count;
+
+/* Where the state of an installation lies: below --dir, or the standard place. */
+const char *bh_doctor_folder(const struct bh_cli *cli, const char *standard);
+
+/* Known holes of a crun version: NULL when there are none. */
+const char *bh_doctor_crun_holes(uint32_t major, uint32_t minor, uint32_t patch);
+
+#endif

@@ -1,0 +1,238 @@
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "cli/jobs.h"
+#include "cli/output.h"
+#include "cli/views.h"
+
+enum { PATH_BYTES_MAX = 4096 };
+
+/* What `get` can show: its path, its table and the members that name an object. */
+static const struct kind {
+    const char *name, *one, *path;
+    const struct bh_view *view;
+    const char *id, *also; /* "id": jobs are fetched singly */
+} kinds[] = {
+    { "tenants", "tenant", "/v1/tenants", &bh_view_tenants, "name", "name" },
+    { "skus", "sku", "/v1/skus", &bh_view_skus, "name", "name" },
+    { "gpus", "gpu", "/v1/gpus", &bh_view_gpus, "uuid", "index" },
+    { "nodes", "node", "/v1/nodes", &bh_view_nodes, "name", "name" },
+    { "jobs", "job", "/v1/jobs", &bh_view_jobs, NULL, NULL },
+    { "tokens", "token", "/v1/tokens", &bh_view_tokens, "id", "id" },
+    { "records", "record", "/v1/records", &bh_view_records, "seq", "seq" },
+    { "checkpoints", "checkpoint", "/v1/checkpoints", &bh_view_checkpoints, "size", "size" },
+};
+
+static const struct kind *
+find_kind(const char *name)
+{
+    for (size_t i = 0; i < BH_COUNT(kinds); i++)
+        if (strcmp(kinds[i].name, name) == 0 || strcmp(kinds[i].one, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+static bh_rc
+print_description(const struct bh_cli *cli, bh_json_value value, struct bh_err *err)
+{
+    struct bh_buf out;
+    bh_rc rc;
+
+    if (bh_cli_print_document(cli, value, &rc, err))
+        return rc;
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    bh_view_describe(&out, value, bh_time_now());
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+static bool
+is_named(bh_json_value object, const char *key, const char *name)
+{
+    bh_json_value value = bh_json_get(object, key);
+    char number[24];
+
+    if (bh_json_kind(value) != BH_JSON_INTEGER)
+        return strcmp(bh_json_text(value, ""), name) == 0;
+    snprintf(number, sizeof number, "%" PRId64, bh_json_integer(value, 0));
+    return strcmp(number, name) == 0;
+}
+
+/* One object of a list, by its name. */
+static bh_rc
+get_one(const struct bh_cli *cli, const struct kind *kind, const char *name, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    bh_rc rc = bh_cli_fetch(cli, kind->path, &json, err);
+    bh_json_value items = json ? bh_json_get(bh_json_root(json), "items") : NULL;
+
+    if (rc != BH_OK)
+        return rc;
+    for (size_t i = 0; i < bh_json_count(items); i++) {
+        bh_json_value object = bh_json_at(items, i);
+
+        if (is_named(object, kind->id, name) || is_named(object, kind->also, name))
+            return print_description(cli, object, err);
+    }
+    bh_err_set(err, BH_NOT_FOUND, "no %s %.80s that you may see", kind->one, name);
+    return bh_err_hint(err, "bulkhead get %s lists them", kind->name);
+}
+
+/* The site file in force: YAML unless JSON is asked for. */
+static bh_rc
+get_site(const struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    bh_rc rc = bh_cli_fetch(cli, "/v1/site", &json, err);
+    struct bh_buf out;
+
+    if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
+        return rc;
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    bh_output_yaml(&out, bh_json_root(json));
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+static bh_rc
+get_list(const struct bh_cli *cli, const struct kind *kind, struct bh_err *err)
+{
+    char memory[PATH_BYTES_MAX];
+    struct bh_buf path;
+
+    bh_buf_init_fixed(&path, memory, sizeof memory);
+    bh_buf_puts(&path, kind->path);
+    bh_jobs_put_filter(cli, &path);
+    if (!bh_buf_text(&path))
+        return bh_err_set(err, BH_INVALID, "get: an option is too long");
+    return bh_cli_list(cli, bh_buf_text(&path), kind->view, err);
+}
+
+bh_rc
+bh_cli_get(struct bh_cli *cli, struct bh_err *err)
+{
+    const char *what = cli->args->arguments[0];
+    const char *name = cli->args->count > 1 ? cli->args->arguments[1] : NULL;
+    const struct kind *kind = find_kind(what);
+
+    if (strcmp(what, "site") == 0 && !name)
+        return get_site(cli, err);
+    if (!kind) {
+        bh_err_set(err, BH_INVALID, "get: \"%.60s\" is nothing that can be shown", what);
+        return bh_err_hint(err, "site, tenants, skus, gpus, nodes, jobs, tokens, records, "
+                                "checkpoints");
+    }
+    if (!name)
+        return get_list(cli, kind, err);
+    if (kind->id)
+        return get_one(cli, kind, name, err);
+    cli->status = 0;
+    struct bh_args one = *cli->args;
+    struct bh_cli inner = *cli;
+
+    one.arguments = cli->args->arguments + 1;
+    inner.args = &one;
+    return bh_cli_describe(&inner, err);
+}
+
+bh_rc
+bh_cli_nodes(struct bh_cli *cli, struct bh_err *err)
+{
+    return bh_cli_list(cli, "/v1/nodes", &bh_view_nodes, err);
+}
+
+bh_rc
+bh_cli_token_list(struct bh_cli *cli, struct bh_err *err)
+{
+    return bh_cli_list(cli, "/v1/tokens", &bh_view_tokens, err);
+}
+
+bh_rc
+bh_cli_tenants(struct bh_cli *cli, struct bh_err *err)
+{
+    if (cli->args->count > 0)
+        return get_one(cli, find_kind("tenants"), cli->args->arguments[0], err);
+    return bh_cli_list(cli, "/v1/tenants", &bh_view_tenants, err);
+}
+
+bh_rc
+bh_cli_quota(struct bh_cli *cli, struct bh_err *err)
+{
+    if (cli->args->count > 0)
+        return get_one(cli, find_kind("tenants"), cli->args->arguments[0], err);
+    return bh_cli_list(cli, "/v1/tenants", &bh_view_quota, err);
+}
+
+/* ---- GPUs with what they are carved into ---- */
+
+bh_rc
+bh_cli_gpus(struct bh_cli *cli, struct bh_err *err)
+{
+    return bh_cli_list(cli, "/v1/gpus", &bh_view_gpus, err);
+}
+
+/* ---- usage ---- */
+
+/* The sums under the table, which add up to physical time. */
+static void
+put_sums(struct bh_buf *out, bh_json_value sums)
+{
+    static const char *const rows[] = { "tenants", "idle", "unusable", "physical" };
+    static const struct bh_column columns[] = {
+        { "", "compute_part_ns", BH_CELL_GPU_TIME, false },
+        { "", "memory_part_ns", BH_CELL_GPU_TIME, false },
+    };
+
+    for (size_t i = 0; sums && i < BH_COUNT(rows); i++) {
+        bh_buf_printf(out, "%s%-9s compute ", i ? "" : "\n", rows[i]);
+        bh_view_cell(out, &columns[0], bh_json_get(sums, rows[i]), 0);
+        bh_buf_puts(out, "  memory ");
+        bh_view_cell(out, &columns[1], bh_json_get(sums, rows[i]), 0);
+        bh_buf_puts(out, " GPU-hours\n");
+    }
+}
+
+bh_rc
+bh_cli_usage(struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_view_style style = { .wide = bh_cli_output(cli) == BH_OUT_WIDE,
+                                   .headers = !bh_cli_flag(cli, BH_OPT_NO_HEADERS) };
+    struct bh_buf out;
+    bh_rc rc = bh_cli_fetch(cli, "/v1/usage", &json, err);
+
+    if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
+        return rc;
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    bh_view_table(&out, &bh_view_usage, &style, bh_json_get(bh_json_root(json), "items"));
+    put_sums(&out, bh_json_get(bh_json_root(json), "sums"));
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+/* ---- the caller and the service ---- */
+
+bh_rc
+bh_cli_whoami(struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    bh_rc rc = bh_cli_fetch(cli, "/v1/whoami", &json, err);
+
+    return rc == BH_OK ? print_description(cli, bh_json_root(json), err) : rc;
+}
+
+bh_rc
+bh_cli_status(struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    bh_rc rc = bh_cli_fetch(cli, "/v1/status", &json, err);
+
+    return rc == BH_OK ? print_description(cli, bh_json_root(json), err) : rc;
+}

@@ -1,0 +1,132 @@
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/help.h"
+#include "cli/jobs.h"
+#include "cli/output.h"
+
+#define ARENA_MAX (16u << 20)
+
+static const bh_cli_command_fn commands[BH_COMMANDS] = {
+    [BH_CMD_UP] = bh_cli_up,
+    [BH_CMD_RUN] = bh_cli_run,
+    [BH_CMD_SUBMIT] = bh_cli_submit,
+    [BH_CMD_PS] = bh_cli_ps,
+    [BH_CMD_DESCRIBE] = bh_cli_describe,
+    [BH_CMD_WHY] = bh_cli_why,
+    [BH_CMD_LOGS] = bh_cli_logs,
+    [BH_CMD_CANCEL] = bh_cli_cancel,
+    [BH_CMD_RELEASE] = bh_cli_release,
+    [BH_CMD_WAIT_FOR] = bh_cli_wait_for,
+    [BH_CMD_GET] = bh_cli_get,
+    [BH_CMD_APPLY] = bh_cli_apply,
+    [BH_CMD_GPUS] = bh_cli_gpus,
+    [BH_CMD_NODES] = bh_cli_nodes,
+    [BH_CMD_TENANTS] = bh_cli_tenants,
+    [BH_CMD_QUOTA] = bh_cli_quota,
+    [BH_CMD_USAGE] = bh_cli_usage,
+    [BH_CMD_AUDIT_TAIL] = bh_cli_audit_tail,
+    [BH_CMD_AUDIT_VERIFY] = bh_cli_audit_verify,
+    [BH_CMD_TOKEN_CREATE] = bh_cli_token_create,
+    [BH_CMD_TOKEN_LIST] = bh_cli_token_list,
+    [BH_CMD_TOKEN_REVOKE] = bh_cli_token_revoke,
+    [BH_CMD_WHOAMI] = bh_cli_whoami,
+    [BH_CMD_STATUS] = bh_cli_status,
+    [BH_CMD_DOCTOR] = bh_cli_doctor,
+    [BH_CMD_COMPLETION] = bh_cli_completion,
+    [BH_CMD_VERSION] = bh_cli_version,
+    [BH_CMD_HELP] = bh_cli_help,
+};
+
+static bh_rc
+print_help(enum bh_command_id command, struct bh_err *err)
+{
+    struct bh_buf out;
+    bh_rc rc;
+
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    if (command < BH_COMMANDS)
+        bh_help_command(&out, command);
+    else
+        bh_help_overview(&out);
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+/* `bulkhead help audit verify` */
+bh_rc
+bh_cli_help(struct bh_cli *cli, struct bh_err *err)
+{
+    const char *const *words = cli->args->arguments;
+    char name[64];
+    enum bh_command_id command;
+
+    if (cli->args->count == 0)
+        return print_help(BH_COMMANDS, err);
+    snprintf(name, sizeof name, "%s%s%s", words[0], cli->args->count > 1 ? " " : "",
+             cli->args->count > 1 ? words[1] : "");
+    command = bh_command_find(name);
+    if (command < BH_COMMANDS)
+        return print_help(command, err);
+    bh_err_set(err, BH_INVALID, "no such command: %s", name);
+    return bh_err_hint(err, "bulkhead help lists the commands");
+}
+
+bh_rc
+bh_cli_completion(struct bh_cli *cli, struct bh_err *err)
+{
+    struct bh_buf out;
+    bh_rc rc;
+
+    if (!bh_words_have("bash", ' ', cli->args->arguments[0], 4))
+        return bh_err_set(err, BH_INVALID, "completion: only bash is known");
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    bh_help_completion(&out);
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+bh_rc
+bh_cli_version(struct bh_cli *cli, struct bh_err *err)
+{
+    printf("bulkhead %s\n", BH_VERSION);
+    return BH_OK;
+}
+
+static bh_rc
+perform(struct bh_cli *cli, struct bh_err *err)
+{
+    bh_rc rc = bh_client_init(&cli->client, cli->args, cli->arena, err);
+
+    if (rc == BH_OK)
+        rc = commands[cli->args->command](cli, err);
+    if (rc == BH_OK && fflush(stdout) != 0)
+        rc = bh_err_errno(err, "standard output");
+    return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct bh_args args;
+    struct bh_err err = { .rc = BH_OK };
+    struct bh_cli cli = { .args = &args };
+    bh_rc rc = bh_args_parse(argc, argv, &args, &err);
+
+    if (rc != BH_OK) {
+        bh_cli_report(&err);
+        bh_args_fini(&args);
+        return BH_STATUS_USAGE;
+    }
+    cli.arena = bh_arena_new(ARENA_MAX);
+    rc = args.options[BH_OPT_HELP].given ? print_help(args.command, &err)
+                                         : perform(&cli, &err);
+    if (rc != BH_OK)
+        cli.status = bh_cli_report(&err);
+    bh_arena_free(cli.arena);
+    bh_args_fini(&args);
+    return cli.status;
+}

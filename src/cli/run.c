@@ -1,0 +1,182 @@
+#include "cli/run.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "cli/follow.h"
+#include "cli/jobs.h"
+
+#define WHY_EVERY_NS BH_NS_PER_S
+
+enum { STATUS_INTERRUPTED = 130, SENTENCE_MAX = 512 };
+
+static volatile sig_atomic_t interrupts;
+
+static void
+count_interrupt(int signal)
+{
+    interrupts++;
+}
+
+/* A job that its submitter is looking at. */
+struct attended {
+    struct bh_cli *cli;
+    char id[24];
+    bool started, cancelled, out_of_time;
+    bh_ns submitted, asked;      /* monotonic; `asked` why it waits */
+    char sentence[SENTENCE_MAX]; /* last reason that was shown */
+};
+
+static void
+say(const struct attended *job, const char *text)
+{
+    if (!bh_cli_flag(job->cli, BH_OPT_QUIET))
+        fprintf(stderr, "bulkhead: job %s %s\n", job->id, text);
+}
+
+static void
+cancel(struct attended *job, const char *why)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_err err;
+    char what[64];
+
+    job->cancelled = true;
+    say(job, why);
+    snprintf(what, sizeof what, "POST /v1/jobs/%s/cancel", job->id);
+    if (bh_cli_change(job->cli, what, NULL, &json, &err) != BH_OK && err.rc != BH_CONFLICT)
+        bh_cli_report(&err);
+}
+
+/* Show why it waits, once for each new reason. */
+static void
+show_why(struct attended *job)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    char path[64], text[SENTENCE_MAX + 16];
+    struct bh_err err;
+    bh_json_value why;
+    const char *state, *sentence;
+
+    job->asked = bh_time_monotonic();
+    snprintf(path, sizeof path, "/v1/jobs/%s/why", job->id);
+    if (bh_cli_fetch(job->cli, path, &json, &err) != BH_OK)
+        return;
+    why = bh_json_root(json);
+    state = bh_json_text(bh_json_get(why, "state"), "");
+    sentence = bh_json_text(bh_json_get(why, "sentence"), "");
+    if (strcmp(state, "pending") != 0) {
+        job->started = true;
+        return;
+    }
+    if (strncmp(sentence, job->sentence, sizeof job->sentence - 1) == 0)
+        return;
+    snprintf(job->sentence, sizeof job->sentence, "%s", sentence);
+    snprintf(text, sizeof text, "waits: %s", job->sentence);
+    say(job, text);
+}
+
+/* Asked several times a second while the output is followed. */
+static bool
+attend(void *self)
+{
+    struct attended *job = self;
+    const struct bh_option_value *limit = &job->cli->args->options[BH_OPT_WAIT];
+    bh_ns now = bh_time_monotonic();
+
+    if (interrupts > 1)
+        return false;
+    if (interrupts == 1 && !job->cancelled)
+        cancel(job, "is being cancelled; Ctrl-C again leaves it");
+    if (!job->started && now - job->asked >= WHY_EVERY_NS)
+        show_why(job);
+    if (!job->started && !job->cancelled && limit->given
+        && now - job->submitted > limit->number) {
+        show_why(job);
+        job->out_of_time = !job->started;
+        if (job->out_of_time)
+            cancel(job, "has not started in time and is cancelled");
+    }
+    return true;
+}
+
+/* The exit status for a job that is over: its own where it has one. */
+int
+bh_run_status(const char *state, const char *cause, int64_t status)
+{
+    if (strcmp(state, "completed") == 0)
+        return 0;
+    if (strcmp(cause, "signalled") == 0 && status > 0)
+        return 128 + (int)status;
+    if (strcmp(cause, "exited") == 0 && status > 0)
+        return (int)status & 255;
+    return BH_STATUS_JOB_FAILED;
+}
+
+/* The job is over: say how, unless its status says it all. */
+static bh_rc
+conclude(struct attended *job, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    char path[64], text[160];
+    const char *state, *cause;
+    bh_rc rc;
+
+    snprintf(path, sizeof path, "/v1/jobs/%s", job->id);
+    rc = bh_cli_fetch(job->cli, path, &json, err);
+    if (rc != BH_OK)
+        return rc;
+    state = bh_json_text(bh_json_get(bh_json_root(json), "state"), "");
+    cause = bh_json_text(bh_json_get(bh_json_root(json), "cause"), "");
+    job->cli->status = bh_run_status(
+        state, cause, bh_json_integer(bh_json_get(bh_json_root(json), "exit_status"), -1));
+    if (job->out_of_time)
+        return bh_err_set(err, BH_TIMEOUT, "job %s did not start within --wait", job->id);
+    if (strcmp(state, "completed") != 0 && strcmp(cause, "exited") != 0) {
+        snprintf(text, sizeof text, "%s: %s", state, cause);
+        say(job, text);
+    }
+    if (job->cancelled && strcmp(cause, "cancelled") == 0)
+        job->cli->status = STATUS_INTERRUPTED;
+    return BH_OK;
+}
+
+static void
+catch_interrupts(void)
+{
+    /* Without SA_RESTART: a wait for output ends at once. */
+    struct sigaction action = { .sa_handler = count_interrupt };
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+bh_rc
+bh_cli_run(struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct attended job = { .cli = cli, .submitted = bh_time_monotonic() };
+    struct bh_follow follow = { .cli = cli, .job = job.id, .idle = attend, .idle_self = &job };
+    bh_rc rc = bh_cli_send_job(cli, NULL, &json, err);
+
+    if (rc != BH_OK)
+        return rc;
+    snprintf(job.id, sizeof job.id, "%" PRIu64,
+             bh_json_number(bh_json_get(bh_json_root(json), "id"), 0));
+    say(&job, bh_json_text(bh_json_get(bh_json_root(json), "state"), "submitted"));
+    catch_interrupts();
+    /* A job that starts at once need not be explained. */
+    job.asked = bh_time_monotonic() - WHY_EVERY_NS + BH_NS_PER_S / 4;
+    rc = bh_follow_output(&follow, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!follow.left)
+        return conclude(&job, err);
+    say(&job, "is left alone; bulkhead logs -f shows its output");
+    cli->status = STATUS_INTERRUPTED;
+    return BH_OK;
+}

@@ -1,0 +1,225 @@
+#include "cli/up.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/time.h"
+#include "cli/site.h"
+
+#define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
+
+enum { REPORT_BYTES_MAX = 512 };
+
+/* The write end that a detached supervisor says "ready" on, or -1. */
+static int parent_fd = -1;
+
+static void
+make_inner(const struct bh_up *up, struct bh_cli *ret_cli)
+{
+    *ret_cli = *up->cli;
+    ret_cli->client = (struct bh_client){ .socket = up->socket };
+}
+
+static bh_rc
+apply_site(const struct bh_up *up, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    const char *file = up->cli->args->options[BH_OPT_SITE].text;
+    struct bh_cli inner;
+    bh_rc rc;
+
+    if (!file)
+        return BH_OK;
+    make_inner(up, &inner);
+    rc = bh_site_send(&inner, file, false, &json, err);
+    if (rc == BH_OK)
+        printf("bulkhead: %s is in force: %zu changes\n", file,
+               bh_json_count(bh_json_get(bh_json_root(json), "changes")));
+    return rc;
+}
+
+/* Say that both serve, and how to go on. */
+static bh_rc
+announce(const struct bh_up *up, struct bh_err *err)
+{
+    bh_rc rc = apply_site(up, err);
+
+    if (rc != BH_OK)
+        return rc;
+    printf("bulkhead: ready\n"
+           "  socket          %s\n"
+           "  configuration   %s/node.conf, %s/bulkheadd.conf\n"
+           "  state, logs     %s\n",
+           up->socket, up->conf, up->conf, up->state);
+    if (!up->real_driver)
+        printf("  GPUs            simulated (%s); bulkhead-simctl --state %s\n", up->gpus,
+               up->sim);
+    if (up->cli->args->options[BH_OPT_DIR].given)
+        printf("  export BULKHEAD_SOCKET=%s\n", up->socket);
+    printf("  bulkhead status; bulkhead gpu; bulkhead apply -f site.yaml\n"
+           "  bulkhead run --sku small -- bulkhead-smi -L\n");
+    fflush(stdout);
+    if (parent_fd >= 0)
+        rc = bh_fd_write_all(parent_fd, "+", 1, err);
+    bh_fd_close(parent_fd);
+    parent_fd = -1;
+    return rc;
+}
+
+/* Cancel every job that has not ended; how many there were. */
+static size_t
+cancel_jobs(const struct bh_cli *cli, bool again)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_err unread;
+    bh_json_value items;
+
+    if (bh_cli_fetch(cli, "/v1/jobs?active=true&limit=1000", &json, &unread) != BH_OK)
+        return 0;
+    items = bh_json_get(bh_json_root(json), "items");
+    for (size_t i = 0; again && i < bh_json_count(items); i++) {
+        BH_AUTO(bh_json_free) struct bh_json *reply = NULL;
+        char what[64];
+
+        snprintf(what, sizeof what, "POST /v1/jobs/%" PRIu64 "/cancel",
+                 bh_json_number(bh_json_get(bh_json_at(items, i), "id"), 0));
+        if (bh_cli_change(cli, what, NULL, &reply, &unread) != BH_OK)
+            continue; /* it has ended meanwhile */
+    }
+    return bh_json_count(items);
+}
+
+static void
+stop_jobs(const struct bh_up *up)
+{
+    bh_ns deadline = bh_time_monotonic() + JOBS_END_MAX_NS;
+    struct bh_cli inner;
+
+    printf("bulkhead: stopping\n");
+    if (!bh_cli_flag(up->cli, BH_OPT_STOP_JOBS))
+        return;
+    make_inner(up, &inner);
+    if (cancel_jobs(&inner, true) == 0)
+        return;
+    while (cancel_jobs(&inner, false) > 0 && bh_time_monotonic() < deadline)
+        bh_time_sleep(100 * BH_NS_PER_MS);
+}
+
+/* ---- detached ---- */
+
+/* In the parent: wait for the "+" of a supervisor that is ready. */
+static bh_rc
+await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
+{
+    char byte = '-';
+
+    while (read(fd, &byte, 1) < 0 && errno == EINTR)
+        ;
+    if (byte == '+') {
+        printf("bulkhead: ready on %s; kill %d ends it; its output is in %s/up.log\n", up->socket,
+               (int)pid, up->state);
+        return BH_OK;
+    }
+    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start");
+    return bh_err_hint(err, "%s/up.log says why", up->state);
+}
+
+/* In the child: a session of its own, output to a file. */
+static bh_rc
+leave_terminal(const struct bh_up *up, struct bh_err *err)
+{
+    char path[PATH_MAX + 16];
+    int log, nothing;
+
+    setsid();
+    snprintf(path, sizeof path, "%s/up.log", up->state);
+    log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (log < 0 || nothing < 0)
+        return bh_err_errno(err, "%s", path);
+    dup2(nothing, STDIN_FILENO);
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    return BH_OK;
+}
+
+static bh_rc
+write_pid(const struct bh_up *up, struct bh_err *err)
+{
+    char path[PATH_MAX + 16], text[24];
+    int length = snprintf(text, sizeof text, "%d\n", (int)getpid());
+
+    snprintf(path, sizeof path, "%s/up.pid", up->run);
+    return bh_file_replace(path, text, (size_t)length, 0644, err);
+}
+
+/* Fork; *ret_parent tells which of the two we are, and in the parent all is done. */
+static bh_rc
+detach(const struct bh_up *up, bool *ret_parent, struct bh_err *err)
+{
+    int ends[2];
+    pid_t pid;
+    bh_rc rc;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return bh_err_errno(err, "a pipe");
+    fflush(stdout);
+    pid = fork();
+    if (pid < 0)
+        return bh_err_errno(err, "fork");
+    *ret_parent = pid != 0;
+    bh_fd_close(ends[pid != 0]);
+    if (pid == 0) {
+        parent_fd = ends[1];
+        return leave_terminal(up, err);
+    }
+    rc = await_supervisor(up, pid, ends[0], err);
+    bh_fd_close(ends[0]);
+    return rc;
+}
+
+static bh_rc
+check_alone(const struct bh_up *up, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    struct bh_err unread;
+
+    if (bh_unix_connect(up->socket, &fd, &unread) != BH_OK)
+        return BH_OK;
+    bh_err_set(err, BH_CONFLICT, "bulkheadd already serves on %s", up->socket);
+    return bh_err_hint(err, "use it, or --dir for another one");
+}
+
+bh_rc
+bh_cli_up(struct bh_cli *cli, struct bh_err *err)
+{
+    struct bh_up *up = bh_arena_alloc(cli->arena, sizeof *up);
+    bool parent = false;
+    bh_rc rc;
+
+    if (!up)
+        return bh_err_set(err, BH_FULL, "no memory");
+    if (geteuid() != 0) {
+        bh_err_set(err, BH_DENIED, "up starts bulkhead-node, which needs root");
+        return bh_err_hint(err, "sudo bulkhead up");
+    }
+    up->cli = cli;
+    rc = bh_up_locate(up, err);
+    if (rc == BH_OK)
+        rc = check_alone(up, err);
+    if (rc == BH_OK)
+        rc = bh_up_prepare(up, err);
+    if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_DETACH))
+        rc = detach(up, &parent, err);
+    if (rc != BH_OK || parent)
+        return rc;
+    rc = write_pid(up, err);
+    return rc == BH_OK ? bh_up_supervise(up, announce, stop_jobs, err) : rc;
+}

@@ -1,0 +1,50 @@
+#ifndef BH_CLI_UP_H
+#define BH_CLI_UP_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "cli/cli.h"
+
+/* `bulkhead up`: both programs on this machine, started, watched and ended together. */
+
+enum bh_up_program { BH_UP_NODE, BH_UP_DAEMON, BH_UP_PROGRAMS };
+
+/* Where everything lies and how it was asked for. */
+struct bh_up {
+    struct bh_cli *cli;
+    bool real_driver;
+    uint32_t daemon_uid, https_port;
+    const char *gpus;                        /* topology of the simulated driver */
+    char state[PATH_MAX], run[PATH_MAX], conf[PATH_MAX]; /* folders */
+    char socket[PATH_MAX], node_socket[PATH_MAX];
+    char sim[PATH_MAX];                      /* state of the simulated driver */
+    char program[BH_UP_PROGRAMS][PATH_MAX];
+    char library_dir[PATH_MAX], tools_dir[PATH_MAX], libexec_dir[PATH_MAX];
+    char cgroup[64];
+};
+
+/* ---- up_files.c: places and configuration ---- */
+
+/* Fill the paths from options and from where this program lies.
+ * BH_NOT_FOUND: a program is missing; BH_INVALID, BH_RANGE: an option or a path. */
+BH_MUST_USE bh_rc bh_up_locate(struct bh_up *up, struct bh_err *err);
+
+/* Make folders and, where they are missing, node.conf, bulkheadd.conf and the simulated
+ * driver's state.  BH_DENIED: the daemon's user could not reach a folder. */
+BH_MUST_USE bh_rc bh_up_prepare(const struct bh_up *up, struct bh_err *err);
+
+/* ---- up_programs.c: processes ---- */
+
+/* Run a program to its end, as root with our own output; BH_IO: it failed. */
+BH_MUST_USE bh_rc bh_up_call(const char *const argv[], struct bh_err *err);
+
+/* Start both, wait until they are ready, then call `ready`; restart what dies, until
+ * SIGINT, SIGTERM or SIGHUP; end both.  Their output goes to standard output, each line
+ * with its program's name.
+ * BH_UNAVAILABLE: a program keeps dying, or they are not ready within 60 s. */
+BH_MUST_USE bh_rc bh_up_supervise(const struct bh_up *up,
+                                  bh_rc (*ready)(const struct bh_up *up, struct bh_err *err),
+                                  void (*stopping)(const struct bh_up *up), struct bh_err *err);
+
+#endif

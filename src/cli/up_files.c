@@ -1,0 +1,313 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/up.h"
+
+enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10 };
+
+/* Where a program may lie, seen from the folder of this one: an installed or staged
+ * tree, then a build folder. */
+static const char *const program_places[BH_UP_PROGRAMS][4] = {
+    [BH_UP_NODE] = { "../sbin/bulkhead-node", "../libexec/bulkhead/bulkhead-node",
+                     "../node/bulkhead-node" },
+    [BH_UP_DAEMON] = { "../libexec/bulkhead/bulkheadd", "../sbin/bulkheadd",
+                       "../daemon/bulkheadd" },
+};
+static const char *const library_places[] = { "../lib/bulkhead/sim", "../lib64/bulkhead/sim",
+                                              "../lib/x86_64-linux-gnu/bulkhead/sim",
+                                              "../lib/aarch64-linux-gnu/bulkhead/sim",
+                                              "../simdrv", NULL };
+static const char *const libexec_places[] = { "../libexec/bulkhead", "../node", NULL };
+static const char *const tools_places[] = { "../libexec/bulkhead/tools", NULL };
+static const char *const simctl_places[] = { "bulkhead-simctl", "../simdrv/bulkhead-simctl",
+                                             NULL };
+
+static bh_rc BH_PRINTF(3, 4)
+put_path(char place[PATH_MAX], struct bh_err *err, const char *format, ...)
+{
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vsnprintf(place, PATH_MAX, format, args);
+    va_end(args);
+    if (length < 0 || length >= PATH_MAX / 2)
+        return bh_err_set(err, BH_RANGE, "--dir: too long a path");
+    return BH_OK;
+}
+
+/* The first of the places that exists, made absolute; BH_NOT_FOUND. */
+static bh_rc
+find(const char *const places[], char ret_path[PATH_MAX], struct bh_err *err)
+{
+    char candidate[PATH_MAX];
+    bh_rc rc = BH_NOT_FOUND;
+
+    for (size_t i = 0; places[i]; i++) {
+        rc = bh_cli_beside(places[i], candidate, sizeof candidate, err);
+        if (rc != BH_OK)
+            return rc;
+        if (realpath(candidate, ret_path))
+            return BH_OK;
+    }
+    bh_err_set(err, BH_NOT_FOUND, "%s is missing beside this program", places[0]);
+    return bh_err_hint(err, "run bulkhead from an installed or staged tree (tools/stage DIR)");
+}
+
+static bh_rc
+locate_programs(struct bh_up *up, struct bh_err *err)
+{
+    struct bh_err unneeded;
+    bh_rc rc = find(libexec_places, up->libexec_dir, err);
+
+    for (int i = 0; rc == BH_OK && i < BH_UP_PROGRAMS; i++)
+        rc = find(program_places[i], up->program[i], err);
+    if (rc == BH_OK && !up->real_driver)
+        rc = find(library_places, up->library_dir, err);
+    if (rc != BH_OK)
+        return rc;
+    if (find(tools_places, up->tools_dir, &unneeded) != BH_OK)
+        *up->tools_dir = '\0';
+    return BH_OK;
+}
+
+/* A number that stays the same for the same folder: two trees on one machine must not
+ * clean up each other's jobs. */
+static uint32_t
+hash(const char *text)
+{
+    uint32_t value = 2166136261u;
+
+    for (; *text; text++)
+        value = (value ^ (unsigned char)*text) * 16777619u;
+    return value;
+}
+
+static bh_rc
+locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
+{
+    char absolute[PATH_MAX];
+    bh_rc rc = bh_dir_make(dir, 0755, err);
+
+    if (rc == BH_OK && !realpath(dir, absolute))
+        rc = bh_err_errno(err, "--dir %s", dir);
+    if (rc == BH_OK && strpbrk(absolute, "\n#:"))
+        rc = bh_err_set(err, BH_INVALID, "--dir: the path holds a line end, # or :");
+    if (rc == BH_OK)
+        rc = put_path(up->state, err, "%s", absolute);
+    if (rc == BH_OK)
+        rc = put_path(up->conf, err, "%s", absolute);
+    if (rc == BH_OK)
+        rc = put_path(up->run, err, "%s/run", absolute);
+    snprintf(up->cgroup, sizeof up->cgroup, "/bulkhead-%08x", rc == BH_OK ? hash(absolute) : 0);
+    return rc;
+}
+
+static bh_rc
+locate_folders(struct bh_up *up, struct bh_err *err)
+{
+    const char *dir = up->cli->args->options[BH_OPT_DIR].text;
+    bh_rc rc = BH_OK;
+
+    if (dir) {
+        rc = locate_below(up, dir, err);
+    } else {
+        strcpy(up->state, "/var/lib/bulkhead");
+        strcpy(up->run, "/run/bulkhead");
+        strcpy(up->conf, "/etc/bulkhead");
+        strcpy(up->cgroup, "/bulkhead");
+    }
+    if (rc == BH_OK)
+        rc = put_path(up->socket, err, "%s/bulkhead.sock", up->run);
+    if (rc == BH_OK)
+        rc = put_path(up->node_socket, err, "%s/node/node.sock", up->run);
+    if (rc == BH_OK)
+        rc = put_path(up->sim, err, "%s/sim", up->state);
+    if (rc == BH_OK && strlen(up->node_socket) > 100) {
+        bh_err_set(err, BH_RANGE, "--dir: %s is too long for a socket's path", up->run);
+        rc = bh_err_hint(err, "choose a DIR of at most 80 characters");
+    }
+    return rc;
+}
+
+bh_rc
+bh_up_locate(struct bh_up *up, struct bh_err *err)
+{
+    const struct bh_option_value *options = up->cli->args->options;
+    const char *gpu = options[BH_OPT_GPU].text ? options[BH_OPT_GPU].text : getenv("GPU");
+    uint64_t uid = options[BH_OPT_DAEMON_UID].given ? options[BH_OPT_DAEMON_UID].number
+                                                    : DAEMON_UID_STANDARD;
+    bh_rc rc;
+
+    if (gpu && *gpu && strcmp(gpu, "real") != 0 && strcmp(gpu, "sim") != 0)
+        return bh_err_set(err, BH_INVALID, "GPU: \"%.40s\" is neither real nor sim", gpu);
+    if (uid == 0 || uid >= 1000000)
+        return bh_err_set(err, BH_RANGE, "--daemon-uid: must lie between 1 and 999999");
+    if (options[BH_OPT_HTTPS_PORT].number > 65535)
+        return bh_err_set(err, BH_RANGE, "--https-port: must be at most 65535");
+    up->real_driver = gpu && strcmp(gpu, "real") == 0;
+    up->daemon_uid = (uint32_t)uid;
+    up->https_port = (uint32_t)options[BH_OPT_HTTPS_PORT].number;
+    up->gpus = options[BH_OPT_SIM].text ? options[BH_OPT_SIM].text : "8x H100-80GB";
+    rc = locate_programs(up, err);
+    return rc == BH_OK ? locate_folders(up, err) : rc;
+}
+
+/* ---- folders ---- */
+
+struct folder {
+    const char *base, *name;
+    uid_t uid;
+    gid_t gid;
+    mode_t mode;
+};
+
+/* A folder with exactly this owner and mode. */
+static bh_rc
+make_folder(const struct folder *folder, struct bh_err *err)
+{
+    char path[PATH_MAX];
+    bh_rc rc = put_path(path, err, "%s%s", folder->base, folder->name);
+
+    if (rc == BH_OK)
+        rc = bh_dir_make(path, 0755, err);
+    if (rc == BH_OK && (chown(path, folder->uid, folder->gid) != 0
+                        || chmod(path, folder->mode) != 0))
+        rc = bh_err_errno(err, "%s", path);
+    return rc;
+}
+
+/* Every folder above `path` must let other users through. */
+static bh_rc
+check_reachable(const char *path, struct bh_err *err)
+{
+    char part[PATH_MAX];
+    struct stat status;
+
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = strrchr(part, '/'); slash && slash != part; slash = strrchr(part, '/')) {
+        *slash = '\0';
+        if (stat(part, &status) != 0)
+            return bh_err_errno(err, "%s", part);
+        if (status.st_mode & S_IXOTH)
+            continue;
+        bh_err_set(err, BH_DENIED, "%s may not be entered by other users, so bulkheadd cannot "
+                                   "reach %s", part, path);
+        return bh_err_hint(err, "chmod o+x %s, or stage elsewhere and use --dir", part);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+make_folders(const struct bh_up *up, struct bh_err *err)
+{
+    const struct folder folders[] = {
+        { up->conf, "", 0, 0, 0755 },
+        { up->state, "", 0, 0, 0755 },
+        /* Sticky: the daemon makes its socket there and can replace nothing of root's. */
+        { up->run, "", 0, up->daemon_uid, 01775 },
+        { up->run, "/node", 0, 0, 0711 },
+        { up->state, "/daemon", up->daemon_uid, up->daemon_uid, 0700 },
+        { up->state, "/node", 0, 0, 0700 },
+        { up->state, "/logs", 0, 0, 0711 },
+    };
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; rc == BH_OK && i < BH_COUNT(folders); i++)
+        rc = make_folder(&folders[i], err);
+    return rc;
+}
+
+/* ---- configuration ---- */
+
+static void
+put_node_conf(struct bh_buf *out, const struct bh_up *up)
+{
+    bh_buf_printf(out,
+                  "# node.conf, written by `bulkhead up`; bulkhead-node --help-config explains\n"
+                  "state_dir = %s/node\nlog_dir = %s/logs\nrun_dir = %s/node\nsocket = %s\n"
+                  "daemon_uid = %u\ndaemon_gid = %u\nlibexec_dir = %s\ncgroup_parent = %s\n",
+                  up->state, up->state, up->run, up->node_socket, up->daemon_uid, up->daemon_uid,
+                  up->libexec_dir, up->cgroup);
+    bh_buf_puts(out, "# GPUs that Bulkhead may change, if the site file says managed: true too\n"
+                     "gpus = all\n");
+    if (*up->tools_dir)
+        bh_buf_printf(out, "tools_dir = %s\n", up->tools_dir);
+    if (up->real_driver)
+        return;
+    bh_buf_printf(out,
+                  "# the simulated driver\n"
+                  "nvml_library = %s/libnvidia-ml.so.1\ndriver_lib_dir = %s\n"
+                  "driver_env = BULKHEAD_SIM_STATE=%s\nproc_root = %s/proc\n"
+                  "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n",
+                  up->library_dir, up->library_dir, up->sim, up->sim, up->sim);
+}
+
+static void
+put_daemon_conf(struct bh_buf *out, const struct bh_up *up)
+{
+    bh_buf_printf(out,
+                  "# bulkheadd.conf, written by `bulkhead up`; bulkheadd --help-config explains\n"
+                  "state_dir = %s/daemon\nlog_dir = %s/logs\nsocket = %s\nnode_socket = %s\n"
+                  "https_port = %u\n",
+                  up->state, up->state, up->socket, up->node_socket, up->https_port);
+}
+
+/* Write the file unless it is there: what a person changed stays. */
+static bh_rc
+write_missing(const struct bh_up *up, const char *name,
+              void (*put)(struct bh_buf *out, const struct bh_up *up), struct bh_err *err)
+{
+    char path[PATH_MAX];
+    struct bh_buf text;
+    bh_rc rc = put_path(path, err, "%s/%s", up->conf, name);
+
+    if (rc != BH_OK || access(path, F_OK) == 0)
+        return rc;
+    bh_buf_init(&text, CONF_BYTES_MAX);
+    put(&text, up);
+    rc = text.overflow ? bh_err_set(err, BH_FULL, "%s: the paths are too long", name)
+                       : bh_file_replace(path, text.bytes, text.length, 0644, err);
+    bh_buf_fini(&text);
+    return rc;
+}
+
+static bh_rc
+make_simulated_driver(const struct bh_up *up, struct bh_err *err)
+{
+    char path[PATH_MAX], simctl[PATH_MAX];
+    const char *const argv[] = { simctl, "--state", up->sim, "init", up->gpus, NULL };
+    bh_rc rc = put_path(path, err, "%s/state", up->sim);
+
+    if (rc != BH_OK || access(path, F_OK) == 0)
+        return rc;
+    rc = find(simctl_places, simctl, err);
+    if (rc == BH_OK)
+        rc = make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
+    return rc == BH_OK ? bh_up_call(argv, err) : rc;
+}
+
+bh_rc
+bh_up_prepare(const struct bh_up *up, struct bh_err *err)
+{
+    bh_rc rc;
+
+    umask(022);
+    rc = make_folders(up, err);
+    if (rc == BH_OK)
+        rc = check_reachable(up->program[BH_UP_DAEMON], err);
+    if (rc == BH_OK)
+        rc = check_reachable(up->socket, err);
+    if (rc == BH_OK)
+        rc = write_missing(up, "node.conf", put_node_conf, err);
+    if (rc == BH_OK)
+        rc = write_missing(up, "bulkheadd.conf", put_daemon_conf, err);
+    if (rc == BH_OK && !up->real_driver)
+        rc = make_simulated_driver(up, err);
+    return rc;
+}

@@ -1,0 +1,345 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/time.h"
+#include "cli/up.h"
+
+#define READY_MAX_NS (60 * BH_NS_PER_S)
+#define STOP_MAX_NS (15 * BH_NS_PER_S)
+#define RESTART_WINDOW_NS (60 * BH_NS_PER_S)
+
+enum { LINE_BYTES_MAX = 4096, RESTARTS_MAX = 10, POLL_MS = 50, STATUS_EXEC_FAILED = 127 };
+
+static const char *const names[BH_UP_PROGRAMS] = { "node", "daemon" };
+static const char *const conf_files[BH_UP_PROGRAMS] = { "node.conf", "bulkheadd.conf" };
+
+/* One of the two programs. */
+struct child {
+    pid_t pid;           /* 0: not running */
+    int output;          /* its standard output and error, -1 */
+    uint32_t restarts;   /* within the window */
+    bh_ns window_from;
+    size_t held;
+    char line[LINE_BYTES_MAX];
+};
+
+struct supervisor {
+    const struct bh_up *up;
+    int signals;
+    bool stopping;
+    struct child children[BH_UP_PROGRAMS];
+};
+
+/* ---- starting ---- */
+
+/* In the child: become the daemon's user, with no group but its own. */
+static void
+drop_rights(uint32_t uid)
+{
+    if (setgroups(0, NULL) == 0 && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0)
+        return;
+    perror("bulkhead: cannot become the daemon's user");
+    _exit(STATUS_EXEC_FAILED);
+}
+
+static void
+run_child(const struct bh_up *up, enum bh_up_program which, int output)
+{
+    char conf[PATH_MAX + 32];
+    char *argv[] = { (char *)(uintptr_t)up->program[which], (char *)(uintptr_t)"--config", conf,
+                     NULL };
+    sigset_t none;
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    snprintf(conf, sizeof conf, "%s/%s", up->conf, conf_files[which]);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    /* A group of its own: Ctrl-C reaches us, and we end the two in order. */
+    setpgid(0, 0);
+    dup2(nothing, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    if (which == BH_UP_DAEMON)
+        drop_rights(up->daemon_uid);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (chdir("/") == 0)
+        execv(argv[0], argv);
+    perror(argv[0]);
+    _exit(STATUS_EXEC_FAILED);
+}
+
+static bh_rc
+start(struct supervisor *s, enum bh_up_program which, struct bh_err *err)
+{
+    struct child *child = &s->children[which];
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return bh_err_errno(err, "a pipe for %s", names[which]);
+    child->pid = fork();
+    if (child->pid == 0)
+        run_child(s->up, which, ends[1]);
+    bh_fd_close(ends[1]);
+    if (child->pid < 0) {
+        bh_fd_close(ends[0]);
+        child->pid = 0;
+        return bh_err_errno(err, "starting %s", names[which]);
+    }
+    if (child->output >= 0)
+        bh_fd_close(child->output);
+    child->output = ends[0];
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    return BH_OK;
+}
+
+bh_rc
+bh_up_call(const char *const argv[], struct bh_err *err)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid < 0)
+        return bh_err_errno(err, "%s", argv[0]);
+    if (pid == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execv(argv[0], (char *const *)(uintptr_t)argv);
+        perror(argv[0]);
+        _exit(STATUS_EXEC_FAILED);
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return BH_OK;
+    return bh_err_set(err, BH_IO, "%s failed", argv[0]);
+}
+
+/* ---- output ---- */
+
+static void
+print_line(struct child *child, const char *name)
+{
+    printf("%-6s | %.*s\n", name, (int)child->held, child->line);
+    child->held = 0;
+}
+
+/* Pass on what a program said, line by line. */
+static void
+relay(struct child *child, const char *name)
+{
+    char bytes[LINE_BYTES_MAX];
+    ssize_t got;
+
+    while (child->output >= 0 && (got = read(child->output, bytes, sizeof bytes)) != 0) {
+        if (got < 0)
+            break;
+        for (ssize_t i = 0; i < got; i++) {
+            if (bytes[i] != '\n')
+                child->line[child->held++] = bytes[i];
+            if (bytes[i] == '\n' || child->held == sizeof child->line)
+                print_line(child, name);
+        }
+    }
+    fflush(stdout);
+}
+
+/* ---- watching ---- */
+
+/* Take the ends of children; true when one of the two programs ended. */
+static bool
+reap(struct supervisor *s)
+{
+    bool any = false;
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (int i = 0; i < BH_UP_PROGRAMS; i++) {
+            struct child *child = &s->children[i];
+
+            if (child->pid != pid)
+                continue;
+            relay(child, names[i]);
+            child->pid = 0;
+            any = true;
+            if (WIFSIGNALED(status))
+                printf("%-6s | ended by signal %d\n", names[i], WTERMSIG(status));
+            else if (!s->stopping || WEXITSTATUS(status) != 0)
+                printf("%-6s | ended with status %d\n", names[i], WEXITSTATUS(status));
+        }
+    fflush(stdout);
+    return any;
+}
+
+/* Start again what died, unless it dies all the time. */
+static bh_rc
+restart(struct supervisor *s, struct bh_err *err)
+{
+    bh_ns now = bh_time_monotonic();
+    bh_rc rc = BH_OK;
+
+    for (int i = 0; rc == BH_OK && i < BH_UP_PROGRAMS; i++) {
+        struct child *child = &s->children[i];
+
+        if (child->pid != 0)
+            continue;
+        if (now - child->window_from > RESTART_WINDOW_NS) {
+            child->window_from = now;
+            child->restarts = 0;
+        }
+        if (child->restarts++ >= RESTARTS_MAX)
+            return bh_err_set(err, BH_UNAVAILABLE, "%s died %d times within a minute",
+                              s->up->program[i], RESTARTS_MAX);
+        rc = start(s, (enum bh_up_program)i, err);
+    }
+    return rc;
+}
+
+/* Wait a little, relaying output.  Returns the number of a signal that asks us to end,
+ * or 0. */
+static int
+turn(struct supervisor *s)
+{
+    struct pollfd watched[BH_UP_PROGRAMS + 1] = { { .fd = s->signals, .events = POLLIN } };
+    struct signalfd_siginfo signal;
+    int asked = 0;
+
+    for (int i = 0; i < BH_UP_PROGRAMS; i++)
+        watched[i + 1] = (struct pollfd){ .fd = s->children[i].pid ? s->children[i].output : -1,
+                                          .events = POLLIN };
+    poll(watched, BH_COUNT(watched), POLL_MS);
+    for (int i = 0; i < BH_UP_PROGRAMS; i++)
+        relay(&s->children[i], names[i]);
+    while (read(s->signals, &signal, sizeof signal) == (ssize_t)sizeof signal)
+        if (signal.ssi_signo != SIGCHLD)
+            asked = (int)signal.ssi_signo;
+    return asked;
+}
+
+/* Both serve: the daemon answers, and says that the node is connected. */
+static bool
+is_ready(const struct bh_up *up)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_cli inner = *up->cli;
+    struct bh_err unread;
+
+    inner.client = (struct bh_client){ .socket = up->socket };
+    if (bh_cli_fetch(&inner, "/v1/status", &json, &unread) != BH_OK || !json)
+        return false;
+    return bh_json_truth(bh_json_get(bh_json_get(bh_json_root(json), "node"), "connected"));
+}
+
+/* Until ready (*ret_asked 0) or asked to end. */
+static bh_rc
+await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
+{
+    bh_ns deadline = bh_time_monotonic() + READY_MAX_NS;
+
+    *ret_asked = 0;
+    while (*ret_asked == 0 && !is_ready(s->up)) {
+        *ret_asked = turn(s);
+        reap(s);
+        for (int i = 0; i < BH_UP_PROGRAMS; i++)
+            if (s->children[i].pid == 0)
+                return bh_err_set(err, BH_UNAVAILABLE, "%s ended before it was ready",
+                                  s->up->program[i]);
+        if (bh_time_monotonic() > deadline)
+            return bh_err_set(err, BH_UNAVAILABLE, "not ready within a minute");
+    }
+    return BH_OK;
+}
+
+static bh_rc
+watch(struct supervisor *s, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && turn(s) == 0)
+        if (reap(s))
+            rc = restart(s, err);
+    return rc;
+}
+
+/* ---- ending ---- */
+
+static void
+end_child(struct supervisor *s, enum bh_up_program which)
+{
+    struct child *child = &s->children[which];
+    bh_ns deadline = bh_time_monotonic() + STOP_MAX_NS;
+
+    if (child->pid == 0)
+        return;
+    kill(child->pid, SIGTERM);
+    while (child->pid != 0) {
+        turn(s);
+        reap(s);
+        if (child->pid != 0 && bh_time_monotonic() > deadline) {
+            kill(child->pid, SIGKILL);
+            deadline = UINT64_MAX;
+        }
+    }
+}
+
+static void
+end_all(struct supervisor *s)
+{
+    s->stopping = true;
+    end_child(s, BH_UP_DAEMON);
+    end_child(s, BH_UP_NODE);
+    for (int i = 0; i < BH_UP_PROGRAMS; i++)
+        if (s->children[i].output >= 0)
+            bh_fd_close(s->children[i].output);
+    bh_fd_close(s->signals);
+}
+
+static bh_rc
+open_signals(struct supervisor *s, struct bh_err *err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signals < 0 ? bh_err_errno(err, "signalfd") : BH_OK;
+}
+
+bh_rc
+bh_up_supervise(const struct bh_up *up, bh_rc (*ready)(const struct bh_up *up, struct bh_err *err),
+                void (*stopping)(const struct bh_up *up), struct bh_err *err)
+{
+    struct supervisor s = { .up = up };
+    int asked = 0;
+    bh_rc rc;
+
+    for (int i = 0; i < BH_UP_PROGRAMS; i++)
+        s.children[i].output = -1;
+    rc = open_signals(&s, err);
+    for (int i = 0; rc == BH_OK && i < BH_UP_PROGRAMS; i++)
+        rc = start(&s, (enum bh_up_program)i, err);
+    if (rc == BH_OK)
+        rc = await_ready(&s, &asked, err);
+    if (rc == BH_OK && asked == 0)
+        rc = ready(up, err);
+    if (rc == BH_OK && asked == 0)
+        rc = watch(&s, err);
+    if (rc == BH_OK)
+        stopping(up);
+    end_all(&s);
+    return rc;
+}

@@ -1,0 +1,139 @@
+#include "cli/views.h"
+
+#define VIEW(what)                                                                       \
+    const struct bh_view bh_view_##what = { what##_columns, BH_COUNT(what##_columns) }
+
+static const struct bh_column jobs_columns[] = {
+    { "JOBID", "id", BH_CELL_TEXT, false },
+    { "NAME", "name", BH_CELL_TEXT, false },
+    { "USER", "user", BH_CELL_TEXT, false },
+    { "TENANT", "tenant", BH_CELL_TEXT, false },
+    { "SKU", "sku", BH_CELL_TEXT, false },
+    { "N", "count", BH_CELL_TEXT, true },
+    { "PRIORITY", "priority", BH_CELL_TEXT, true },
+    { "STATE", "state", BH_CELL_TEXT, false },
+    { "TIME", "", BH_CELL_RUNTIME, false },
+    { "GRADE", "grade", BH_CELL_TEXT, true },
+    { "RESTARTS", "restarts", BH_CELL_TEXT, true },
+    { "SUBMITTED", "submitted_ns", BH_CELL_TIME, true },
+    { "NODE/GPU", "", BH_CELL_PLACE, false },
+    { "REASON", "", BH_CELL_REASON, false },
+};
+VIEW(jobs);
+
+static const struct bh_column gpus_columns[] = {
+    { "GPU", "index", BH_CELL_TEXT, false },
+    { "UUID", "uuid", BH_CELL_TEXT, true },
+    { "NODE", "node", BH_CELL_TEXT, false },
+    { "MODEL", "model", BH_CELL_TEXT, false },
+    { "PRODUCT", "product", BH_CELL_TEXT, true },
+    { "PCI", "pci", BH_CELL_TEXT, true },
+    { "MEMORY", "memory_mib", BH_CELL_MIB, true },
+    { "FACTS", "", BH_CELL_ASSUMED, true },
+    { "MODE", "mode", BH_CELL_TEXT, false },
+    { "STATE", "", BH_CELL_GPU_STATE, false },
+    { "USED", "used.gpus", BH_CELL_TEXT, false },
+    { "IDLE", "idle.gpus", BH_CELL_TEXT, false },
+    { "UNUSABLE", "unusable.gpus", BH_CELL_TEXT, true },
+    { "PIECES", "pieces", BH_CELL_PIECES, false },
+};
+VIEW(gpus);
+
+static const struct bh_column nodes_columns[] = {
+    { "NODE", "name", BH_CELL_TEXT, false },
+    { "STATE", "state", BH_CELL_TEXT, false },
+    { "GPUS", "gpus", BH_CELL_TEXT, false },
+    { "CPUS", "cpus", BH_CELL_TEXT, false },
+    { "MEMORY", "memory_mib", BH_CELL_MIB, false },
+    { "DRIVER", "driver", BH_CELL_TEXT, false },
+    { "RUNTIME", "runtime", BH_CELL_TEXT, false },
+};
+VIEW(nodes);
+
+static const struct bh_column tenants_columns[] = {
+    { "TENANT", "name", BH_CELL_TEXT, false },
+    { "KIND", "kind", BH_CELL_TEXT, false },
+    { "BOUNDARY", "boundary", BH_CELL_TEXT, false },
+    { "DEDICATED", "dedicated_nodes", BH_CELL_TEXT, true },
+    { "LIMIT", "limit", BH_CELL_TEXT, false },
+    { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
+    { "USED", "used", BH_CELL_TEXT, false },
+    { "RUNNING", "running", BH_CELL_TEXT, false },
+    { "PENDING", "pending", BH_CELL_TEXT, false },
+};
+VIEW(tenants);
+
+static const struct bh_column quota_columns[] = {
+    { "TENANT", "name", BH_CELL_TEXT, false },
+    { "GPUS USED", "used", BH_CELL_TEXT, false },
+    { "LIMIT", "limit", BH_CELL_TEXT, false },
+    { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
+    { "SKU USED/LIMIT", "sku_limits", BH_CELL_SKU_LIMITS, false },
+};
+VIEW(quota);
+
+static const struct bh_column skus_columns[] = {
+    { "SKU", "name", BH_CELL_TEXT, false },
+    { "GRADE", "grade", BH_CELL_TEXT, false },
+    { "CPU", "cpu", BH_CELL_TEXT, false },
+    { "MEMORY", "memory", BH_CELL_TEXT, false },
+    { "MODELS", "models", BH_CELL_MODELS, false },
+};
+VIEW(skus);
+
+static const struct bh_column usage_columns[] = {
+    { "TENANT", "tenant", BH_CELL_TEXT, false },
+    { "COMPUTE GPU-HOURS", "compute_part_ns", BH_CELL_GPU_TIME, false },
+    { "MEMORY GPU-HOURS", "memory_part_ns", BH_CELL_GPU_TIME, false },
+    { "COMPUTE PART-NS", "compute_part_ns", BH_CELL_TEXT, true },
+    { "MEMORY PART-NS", "memory_part_ns", BH_CELL_TEXT, true },
+};
+VIEW(usage);
+
+static const struct bh_column tokens_columns[] = {
+    { "TOKEN", "id", BH_CELL_TEXT, false },
+    { "PRINCIPAL", "principal", BH_CELL_TEXT, false },
+    { "STATE", "state", BH_CELL_TEXT, false },
+    { "EXPIRES", "expires_ns", BH_CELL_TIME, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, true },
+    { "LAST USED", "last_used_ns", BH_CELL_TIME, true },
+    { "SCOPES", "scopes", BH_CELL_TEXT, false },
+    { "NOTE", "note", BH_CELL_TEXT, false },
+};
+VIEW(tokens);
+
+static const struct bh_column records_columns[] = {
+    { "SEQ", "seq", BH_CELL_TEXT, false },
+    { "TIME", "ts_ns", BH_CELL_TIME, false },
+    { "WHO", "actor.name", BH_CELL_TEXT, false },
+    { "UID", "actor.uid", BH_CELL_TEXT, true },
+    { "VIA", "actor.via", BH_CELL_TEXT, true },
+    { "VERB", "verb", BH_CELL_TEXT, false },
+    { "TENANT", "tenant", BH_CELL_TEXT, false },
+    { "OBJECT", "object", BH_CELL_TEXT, false },
+    { "PHASE", "phase", BH_CELL_TEXT, true },
+    { "RESULT", "result", BH_CELL_TEXT, false },
+    { "DECISION", "decision", BH_CELL_TEXT, false },
+};
+VIEW(records);
+
+static const struct bh_column checkpoints_columns[] = {
+    { "SIZE", "size", BH_CELL_TEXT, false },
+    { "NOTE", "note", BH_CELL_TEXT, false },
+};
+VIEW(checkpoints);
+
+static const struct bh_column roles_columns[] = {
+    { "ROLE", "role", BH_CELL_TEXT, false },
+    { "TENANT", "tenant", BH_CELL_TEXT, false },
+    { "BY GROUP", "gid", BH_CELL_TEXT, false },
+};
+VIEW(roles);
+
+static const struct bh_column checks_columns[] = {
+    { "CHECK", "check", BH_CELL_TEXT, false },
+    { "RESULT", "result", BH_CELL_TEXT, false },
+    { "FOUND", "found", BH_CELL_TEXT, false },
+    { "FIX", "fix", BH_CELL_TEXT, false },
+};
+VIEW(checks);

@@ -1,0 +1,409 @@
+/* The daemon's heart without HTTP and without a node: commands in, records and rows out,
+ * and the same state after every kind of restart. */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/test.h"
+#include "base/yaml.h"
+#include "daemon/command.h"
+#include "daemon/core.h"
+#include "daemon/snapshot.h"
+#include "store/sqlite.h"
+
+static const char site_yaml[] =
+    "tenants:\n"
+    "  - {name: acme, kind: organization}\n"
+    "  - {name: acme/vision, kind: department}\n"
+    "  - {name: acme/vision/train, kind: project, sku_limits: [{sku: small, count: 2}]}\n"
+    "skus:\n"
+    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n"
+    "principals:\n"
+    "  - {name: alice, uid: 2001}\n"
+    "bindings:\n"
+    "  - {role: developer, principal: alice, tenant: acme/vision/train}\n"
+    "gpus: [{uuid: all, managed: true}]\n";
+
+struct fixture {
+    char folder[64];
+    struct bh_daemon_config config;
+    struct bh_core core;
+    struct bh_arena *arena;
+    struct bh_answer answer;
+    struct bh_err err;
+};
+
+static bh_rc
+open_core(struct fixture *f)
+{
+    char path[128];
+    bh_rc rc;
+
+    f->core = (struct bh_core){ .config = &f->config, .crypto = &bh_crypto_openssl };
+    f->core.hub = bh_hub_new();
+    snprintf(path, sizeof path, "%s/bulkhead.db", f->folder);
+    rc = bh_store_sqlite_open(path, BH_STORE_WRITE, f->core.crypto, &f->core.store, &f->err);
+    assert_int_equal(rc, BH_OK);
+    return bh_core_open(&f->core, &f->err);
+}
+
+static void
+close_core(struct fixture *f)
+{
+    f->core.store.ops->close(f->core.store.self);
+    bh_hub_free(f->core.hub);
+    f->core.hub = NULL;
+    bh_core_close(&f->core);
+}
+
+static void
+setup(struct fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    strcpy(f->folder, "/tmp/bh-core-XXXXXX");
+    assert_non_null(mkdtemp(f->folder));
+    f->arena = bh_arena_new(8 << 20);
+    assert_int_equal(bh_params_parse(&bh_daemon_params, "", &f->config, f->arena, &f->err), BH_OK);
+    f->config.state_dir = f->folder;
+    f->config.check_every = 1;
+    assert_int_equal(open_core(f), BH_OK);
+}
+
+static void
+teardown(struct fixture *f)
+{
+    char command[128];
+
+    close_core(f);
+    bh_arena_free(f->arena);
+    snprintf(command, sizeof command, "rm -rf %s", f->folder);
+    assert_int_equal(system(command), 0); /* tests only */
+}
+
+static struct bh_caller
+caller_named(struct fixture *f, const char *name)
+{
+    struct bh_caller caller = { .name = name, .via = BH_VIA_PEER,
+                                .subject = { .uid = 0, .root = strcmp(name, "root") == 0 } };
+
+    caller.subject.principal.v = bh_catalog_find(f->core.catalog, BH_NAME_PRINCIPAL, name);
+    return caller;
+}
+
+static bh_rc
+run(struct fixture *f, struct bh_command *command)
+{
+    bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
+
+    if (!bh_command_fatal(rc))
+        assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
+    return rc;
+}
+
+static bh_rc
+apply(struct fixture *f, const char *yaml)
+{
+    struct bh_site *site = bh_arena_alloc(f->arena, sizeof *site);
+    struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = caller_named(f, "root"),
+                                  .site = site };
+    struct bh_buf json;
+
+    bh_buf_init(&json, 1 << 20);
+    assert_int_equal(bh_yaml_to_json(yaml, strlen(yaml), &json, &f->err), BH_OK);
+    assert_int_equal(bh_json_decode(json.bytes, json.length, &bh_site_fields, site, f->arena,
+                                    &f->err),
+                     BH_OK);
+    assert_int_equal(bh_site_check(site, &f->err), BH_OK);
+    command.text = bh_arena_strdup(f->arena, bh_buf_text(&json));
+    command.text_length = strlen(command.text);
+    bh_buf_fini(&json);
+    return run(f, &command);
+}
+
+struct submission {
+    const char *who, *tenant, *sku, *key;
+    enum bh_priority priority;
+    uint32_t count;
+};
+
+static bh_rc
+submit(struct fixture *f, struct submission s)
+{
+    const char *args[] = { "true" };
+    struct bh_job_spec *spec = bh_arena_alloc(f->arena, sizeof *spec);
+    struct bh_command command = { .op = BH_OP_JOB_SUBMIT, .caller = caller_named(f, s.who),
+                                  .spec = spec };
+    struct bh_buf text;
+
+    *spec = (struct bh_job_spec){ .args = { args, 1 }, .tenant = s.tenant, .sku = s.sku,
+                                  .priority = s.priority, .count = s.count };
+    assert_int_equal(bh_spec_check(spec, &command.numbers, &f->err), BH_OK);
+    bh_buf_init(&text, 1 << 16);
+    bh_json_encode(&text, &bh_job_spec_fields, spec);
+    command.text = bh_arena_strdup(f->arena, bh_buf_text(&text));
+    command.text_length = strlen(command.text);
+    command.caller.idempotency_key = s.key;
+    bh_buf_fini(&text);
+    return run(f, &command);
+}
+
+static const struct submission alice_small = { "alice", "acme/vision/train", "small", NULL, 0, 1 };
+
+static void
+digest_of(const struct fixture *f, uint8_t ret_digest[32])
+{
+    bh_state_digest(&f->core.state, f->core.crypto, ret_digest);
+}
+
+static bool
+count_row(void *self, const struct bh_job_row *row)
+{
+    ++*(uint32_t *)self;
+    return row->job != 0;
+}
+
+static uint32_t
+count_jobs(struct fixture *f)
+{
+    struct bh_job_filter filter = { .limit = 10000 };
+    uint32_t count = 0;
+
+    assert_int_equal(f->core.store.ops->list_jobs(f->core.store.self, &filter, count_row, &count,
+                                                  &f->err),
+                     BH_OK);
+    return count;
+}
+
+static void
+test_state_survives_a_restart(void **unused)
+{
+    struct fixture f;
+    uint8_t before[32], after[32];
+    uint64_t records;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(submit(&f, alice_small), BH_OK);
+    BH_CHECK_EQ("jobs are numbered from 1", f.answer.job.v, 5);
+    digest_of(&f, before);
+    records = f.core.journal.next_seq;
+    close_core(&f);
+
+    assert_int_equal(open_core(&f), BH_OK);
+    digest_of(&f, after);
+    assert_memory_equal(before, after, 32);
+    BH_CHECK_EQ("records", f.core.journal.next_seq, records);
+    BH_CHECK_EQ("rows", count_jobs(&f), 5);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    BH_CHECK_EQ("numbers go on", f.answer.job.v, 6);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+static void
+test_snapshot_and_journal_lead_to_the_same_state(void **unused)
+{
+    struct fixture f;
+    uint8_t before[32], after[32];
+    struct bh_err err;
+    char path[160];
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(bh_snapshot_write(&f.core, &err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &err), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    digest_of(&f, before);
+    snprintf(path, sizeof path, "%s/snapshot-%" PRIu64 ".bin", f.folder, f.core.snapshot_seq);
+    close_core(&f);
+
+    assert_int_equal(open_core(&f), BH_OK);
+    assert_true(f.core.snapshot_seq > 0);
+    digest_of(&f, after);
+    assert_memory_equal(before, after, 32);
+    close_core(&f);
+
+    /* a damaged snapshot is not used: everything is replayed, past its digest */
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(open_core(&f), BH_OK);
+    assert_true(f.core.snapshot_seq == 0);
+    digest_of(&f, after);
+    assert_memory_equal(before, after, 32);
+    teardown(&f);
+}
+
+static void
+test_refusals_change_nothing_and_are_recorded(void **unused)
+{
+    static const struct {
+        const char *name;
+        struct submission submission;
+        bh_rc rc;
+    } cases[] = {
+        { "another's tenant", { "alice", "acme/vision", "small", NULL, 0, 1 }, BH_DENIED },
+        { "high priority", { "alice", "acme/vision/train", "small", NULL, BH_PRIORITY_HIGH, 1 },
+          BH_DENIED },
+        { "unknown tenant", { "alice", "acme/nobody", "small", NULL, 0, 1 }, BH_NOT_FOUND },
+        { "unknown sku", { "alice", "acme/vision/train", "huge", NULL, 0, 1 }, BH_NOT_FOUND },
+        { "never within quota", { "alice", "acme/vision/train", "small", NULL, 0, 3 }, BH_QUOTA },
+    };
+    struct fixture f;
+    uint8_t before[32], after[32];
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    digest_of(&f, before);
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        uint64_t records = f.core.journal.next_seq;
+
+        BH_CHECK_EQ(cases[i].name, submit(&f, cases[i].submission), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, f.core.journal.next_seq, records + 1);
+        digest_of(&f, after);
+        BH_CHECK_EQ(cases[i].name, memcmp(before, after, 32), 0);
+    }
+    BH_CHECK_EQ("rows", count_jobs(&f), 0);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+static void
+test_a_repeated_key_is_one_job(void **unused)
+{
+    struct submission keyed = alice_small;
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    keyed.key = "k-1";
+    assert_int_equal(submit(&f, keyed), BH_OK);
+    assert_null(f.answer.replayed);
+    assert_int_equal(submit(&f, keyed), BH_OK);
+    assert_non_null(f.answer.replayed);
+    BH_CHECK_EQ("rows", count_jobs(&f), 1);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* A store whose next commit fails, around the real one. */
+static const struct bh_store_ops *real_ops;
+static int commits_to_fail;
+
+static bh_rc
+failing_commit(void *self, struct bh_err *err)
+{
+    if (commits_to_fail > 0) {
+        commits_to_fail--;
+        return bh_err_set(err, BH_FULL, "the disk is full");
+    }
+    return real_ops->commit(self, err);
+}
+
+static void
+test_a_failed_commit_leaves_nothing(void **unused)
+{
+    static struct bh_store_ops ops;
+    struct fixture f;
+    struct bh_command release = { .op = BH_OP_JOB_CANCEL, .job = { 1 } };
+    uint8_t before[32], after[32];
+    uint64_t records;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    digest_of(&f, before);
+    records = f.core.journal.next_seq;
+
+    real_ops = f.core.store.ops;
+    ops = *real_ops;
+    ops.commit = failing_commit;
+    f.core.store.ops = &ops;
+    commits_to_fail = 1;
+    release.caller = caller_named(&f, "root");
+    assert_int_equal(bh_command_run(&f.core, &release, f.arena, &f.answer, &f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_FULL);
+    assert_true(bh_core_abort(&f.core));
+    digest_of(&f, after);
+    assert_memory_equal(before, after, 32);
+    BH_CHECK_EQ("records", f.core.journal.next_seq, records);
+
+    assert_int_equal(run(&f, &release), BH_OK);
+    BH_CHECK_EQ("state", f.answer.state, BH_JOB_CANCELLED);
+    f.core.store.ops = real_ops;
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+static void
+test_a_log_shorter_than_signed_is_refused(void **unused)
+{
+    char command[256];
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(bh_core_begin(&f.core, &f.err), BH_OK);
+    assert_int_equal(bh_journal_checkpoint(&f.core.journal, bh_core_now(&f.core), &f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    close_core(&f);
+    snprintf(command, sizeof command,
+             "sqlite3 %s/bulkhead.db 'delete from records where seq = (select max(seq) from "
+             "records)'",
+             f.folder);
+    if (system(command) != 0) { /* tests only */
+        assert_int_equal(open_core(&f), BH_OK);
+        teardown(&f);
+        skip();
+    }
+    BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+static void
+test_a_site_file_is_applied_wholly_or_not_at_all(void **unused)
+{
+    static const char without_train[] =
+        "tenants:\n"
+        "  - {name: acme, kind: organization}\n"
+        "  - {name: acme/new, kind: department}\n"
+        "skus: []\n"; /* small is still wanted by a pending job */
+    struct fixture f;
+    uint8_t before[32], after[32];
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    digest_of(&f, before);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    BH_CHECK_STR("nothing to change", f.answer.changes, "");
+    digest_of(&f, after);
+    BH_CHECK_EQ("same state", memcmp(before, after, 32), 0);
+
+    f.answer.changes = NULL;
+    BH_CHECK_EQ("refused", apply(&f, "tenants: [{name: acme}]\nskus: []\n"), BH_CONFLICT);
+    digest_of(&f, after);
+    BH_CHECK_EQ("nothing changed", memcmp(before, after, 32), 0);
+    BH_CHECK_EQ("no new name",
+                bh_catalog_find(f.core.catalog, BH_NAME_TENANT, "acme/new"), 0);
+    (void)without_train;
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_state_survives_a_restart),
+    cmocka_unit_test(test_snapshot_and_journal_lead_to_the_same_state),
+    cmocka_unit_test(test_refusals_change_nothing_and_are_recorded),
+    cmocka_unit_test(test_a_repeated_key_is_one_job),
+    cmocka_unit_test(test_a_failed_commit_leaves_nothing),
+    cmocka_unit_test(test_a_log_shorter_than_signed_is_refused),
+    cmocka_unit_test(test_a_site_file_is_applied_wholly_or_not_at_all),
+};
+
+BH_TEST_MAIN(tests)

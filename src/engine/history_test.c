@@ -1,0 +1,518 @@
+/* Random histories: everything that people, nodes and time can do to the engine, in
+ * random order, with a node that answers late and sometimes badly.  After every step
+ * the invariants hold and a replay gives the same digest; now and then the engine is
+ * grown, loaded from its own bytes, or decides again beside its replayed twin.  In
+ * the end everything is mended, and every job that can run must have run.
+ *
+ *   history_test [steps [seed]] */
+
+#include "base/attr.h"
+#include "engine/story_test.h"
+
+enum { NODES = 3, GPUS_PER_NODE = 4, GPUS = NODES * GPUS_PER_NODE, TENANTS = 9, SKUS = 5,
+       JOBS_AT_ONCE = 60 };
+
+static uint64_t steps_wanted = 20000, seed_wanted = 1;
+
+struct history {
+    struct bh_story *story;
+    uint64_t random;
+    struct bh_ev_gpu gpus[GPUS];
+    uint64_t accepted, refused, kinds[BH_EVENT_KINDS], decisions[BH_DECISION_KINDS];
+    uint64_t completed;
+    uint32_t tenant_ids[TENANTS];
+    uint32_t next_tenant;
+};
+
+static uint32_t
+draw(struct history *history, uint32_t below)
+{
+    history->random ^= history->random << 13;
+    history->random ^= history->random >> 7;
+    history->random ^= history->random << 17;
+    return (uint32_t)((history->random >> 33) % below);
+}
+
+static bool
+chance(struct history *history, uint32_t percent)
+{
+    return draw(history, 100) < percent;
+}
+
+static bh_rc
+play(struct history *history, struct bh_event *event)
+{
+    bh_rc rc;
+
+    history->story->now_ns += draw(history, 4) ? draw(history, 50000000) : 0;
+    rc = bh_story_send(history->story, event);
+    if (rc != BH_OK) {
+        history->refused++;
+        return rc;
+    }
+    history->accepted++;
+    history->kinds[event->kind]++;
+    for (uint32_t i = 0; i < history->story->step.decision_count; i++)
+        history->decisions[history->story->step.decisions[i].kind]++;
+    return rc;
+}
+
+/* ---- the site ---- */
+
+static void
+set_tenant(struct history *history, uint32_t at)
+{
+    static const uint64_t limits[] = { BH_UNLIMITED, BH_UNLIMITED, 4200, 8400, 1200 };
+    static const uint64_t guarantees[] = { 0, 0, 2100, 4200 };
+    struct bh_event event = { .kind = BH_EV_TENANT };
+    struct bh_ev_tenant *tenant = &event.u.tenant;
+
+    tenant->tenant.v = history->tenant_ids[at];
+    if (at >= 2) /* 0 and 1 are roots, 2..4 departments, the rest projects */
+        tenant->parent.v = history->tenant_ids[at < 5 ? draw(history, 2) : 2 + draw(history, 3)];
+    tenant->kind = at < 2 ? BH_TENANT_ORGANIZATION : at < 5 ? BH_TENANT_DEPARTMENT
+                                                            : BH_TENANT_PROJECT;
+    tenant->boundary = (enum bh_boundary)(chance(history, 60) ? 0 : draw(history, BH_BOUNDARIES));
+    tenant->dedicated_nodes = chance(history, 6);
+    tenant->limit = limits[draw(history, BH_COUNT(limits))];
+    tenant->guarantee = guarantees[draw(history, BH_COUNT(guarantees))];
+    if (chance(history, 30)) {
+        tenant->sku_count = 1;
+        tenant->skus[0].sku.v = 1 + draw(history, SKUS);
+        tenant->skus[0].count = 1 + draw(history, 6);
+    }
+    play(history, &event);
+}
+
+static void
+set_sku(struct history *history, uint32_t id)
+{
+    static const char *const on_h100[] = { "1g.10gb", "2g.20gb", "3g.40gb", "1g.20gb", NULL };
+    static const char *const on_a30[] = { "1g.6gb", "2g.12gb", NULL, "1g.6gb+me", NULL };
+    struct bh_event event = { .kind = BH_EV_SKU };
+    struct bh_ev_sku *sku = &event.u.sku;
+
+    sku->sku.v = id;
+    sku->grade = on_h100[id - 1] ? BH_GRADE_C : BH_GRADE_B;
+    sku->models[0].model = BH_GPU_H100_80GB;
+    sku->models[0].profile = on_h100[id - 1]
+                                 ? bh_profile_find(BH_GPU_H100_80GB, on_h100[id - 1])->id.v
+                                 : BH_PROFILE_WHOLE.v;
+    sku->models[1].model = BH_GPU_A30_24GB;
+    sku->models[1].profile = on_a30[id - 1]
+                                 ? bh_profile_find(BH_GPU_A30_24GB, on_a30[id - 1])->id.v
+                                 : BH_PROFILE_WHOLE.v;
+    sku->model_count = chance(history, 80) ? 2 : 1;
+    play(history, &event);
+}
+
+static void
+set_gpu(struct history *history, uint32_t at)
+{
+    struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = history->gpus[at] };
+
+    play(history, &event);
+}
+
+static void
+set_node(struct history *history, uint32_t node, bool up)
+{
+    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { { node }, up } };
+
+    play(history, &event);
+}
+
+static void
+build(struct history *history)
+{
+    for (uint32_t i = 1; i <= NODES; i++)
+        set_node(history, i, true);
+    for (uint32_t i = 0; i < GPUS; i++) {
+        bool small = i % GPUS_PER_NODE == 3;
+
+        history->gpus[i] = (struct bh_ev_gpu){
+            .gpu = { i + 1 }, .node = { 1 + i / GPUS_PER_NODE },
+            .model = small ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
+            .managed = true, .mig_capable = true };
+        set_gpu(history, i);
+    }
+    for (uint32_t i = 1; i <= SKUS; i++)
+        set_sku(history, i);
+    for (uint32_t i = 0; i < TENANTS; i++)
+        history->tenant_ids[i] = history->next_tenant++;
+    for (uint32_t i = 0; i < TENANTS; i++)
+        set_tenant(history, i);
+}
+
+/* ---- what happens ---- */
+
+static uint32_t
+jobs_of(const struct history *history, uint32_t at)
+{
+    struct bh_tenant_view view;
+
+    if (!bh_view_tenant(history->story->engine, (bh_tenant_id){ history->tenant_ids[at] },
+                        history->story->now_ns, &view))
+        return 0;
+    return view.running + view.pending;
+}
+
+static void
+submit(struct history *history)
+{
+    static const uint64_t limits[] = { 0, 0, 1000000000, 5000000000 };
+    struct bh_event event = { .kind = BH_EV_SUBMIT };
+    struct bh_ev_submit *job = &event.u.submit;
+
+    if (jobs_of(history, 0) + jobs_of(history, 1) >= JOBS_AT_ONCE)
+        return;
+    job->job.v = history->story->next_job++;
+    job->tenant.v = history->tenant_ids[2 + draw(history, TENANTS - 2)];
+    job->sku.v = 1 + draw(history, SKUS);
+    job->count = chance(history, 70) ? 1 : 1 + draw(history, 4);
+    job->kind = (enum bh_job_kind)draw(history, BH_JOB_KINDS);
+    job->priority = (enum bh_priority)(1 + draw(history, 4));
+    job->contract = (enum bh_contract)draw(history, BH_CONTRACTS);
+    job->time_limit_ns = limits[draw(history, BH_COUNT(limits))];
+    job->grace_ns = draw(history, 1000000000);
+    job->hold = chance(history, 4);
+    play(history, &event);
+}
+
+/* Some job, by walking a random way through the table. */
+static bool
+some_job(struct history *history, bool running, struct bh_job_view *ret_job)
+{
+    uint32_t cursor = 0, seen = 0;
+    struct bh_job_view view;
+
+    while (bh_view_next_job(history->story->engine, &cursor, &view)) {
+        if (running ? view.lease.v == 0 : view.state >= BH_JOB_COMPLETED)
+            continue;
+        if (draw(history, ++seen) == 0)
+            *ret_job = view;
+    }
+    return seen > 0;
+}
+
+static void
+exit_some(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_ENDED };
+    struct bh_job_view job;
+
+    if (!some_job(history, true, &job))
+        return;
+    event.u.ended.lease = job.lease;
+    event.u.ended.cause = chance(history, 85) ? BH_END_EXITED
+                                              : (enum bh_end_cause)draw(history, BH_END_CAUSES);
+    event.u.ended.exit_status = chance(history, 80) ? 0 : 1;
+    play(history, &event);
+}
+
+static void
+cancel_some(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_CANCEL };
+    struct bh_job_view job;
+
+    if (!some_job(history, false, &job))
+        return;
+    event.kind = chance(history, 50) ? BH_EV_RELEASE : BH_EV_CANCEL;
+    event.u.job.job = job.job;
+    play(history, &event);
+}
+
+/* The node answers one of its effects, mostly an old one, mostly well. */
+static void
+answer_some(struct history *history, uint32_t bad_percent)
+{
+    struct bh_story *story = history->story;
+    enum bh_outcome_kind outcome = BH_OUTCOME_OK;
+    uint32_t at = story->effect_count ? draw(history, chance(history, 70) ? 1 : story->effect_count) : 0;
+    struct bh_event event;
+
+    if (story->effect_count == 0)
+        return;
+    if (chance(history, bad_percent))
+        outcome = chance(history, 50) ? BH_OUTCOME_FAILED : BH_OUTCOME_CONTEXT_HELD;
+    event = bh_story_answer(&story->effects[at], outcome);
+    story->effect_count--;
+    memmove(&story->effects[at], &story->effects[at + 1],
+            (story->effect_count - at) * sizeof(story->effects[0]));
+    play(history, &event);
+}
+
+static void
+lose_piece(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_PIECE_GONE };
+    struct bh_piece_view view;
+    uint32_t cursor = 0, seen = 0;
+
+    while (bh_view_next_piece(history->story->engine, &cursor, &view))
+        if (draw(history, ++seen) == 0)
+            event.u.piece.partition = view.piece.partition;
+    if (seen)
+        play(history, &event);
+}
+
+static void
+change_gpu(struct history *history)
+{
+    uint32_t at = draw(history, GPUS);
+    struct bh_ev_gpu *gpu = &history->gpus[at];
+
+    gpu->cordoned = chance(history, 15);
+    gpu->fenced = chance(history, 15);
+    gpu->managed = chance(history, 95);
+    set_gpu(history, at);
+}
+
+static void
+replace_tenant(struct history *history)
+{
+    uint32_t at = 5 + draw(history, TENANTS - 5);
+    struct bh_event event = { .kind = BH_EV_TENANT_REMOVE };
+
+    event.u.tenant.tenant.v = history->tenant_ids[at];
+    if (play(history, &event) != BH_OK)
+        return;
+    history->tenant_ids[at] = history->next_tenant++;
+    set_tenant(history, at);
+}
+
+static void
+send_nonsense(struct history *history)
+{
+    struct bh_event event = { .kind = (enum bh_event_kind)draw(history, BH_EVENT_KINDS + 1) };
+    unsigned char *bytes = (unsigned char *)&event.u;
+
+    if (event.kind == BH_EV_TENANT || event.kind == BH_EV_SKU || event.kind == BH_EV_GPU
+        || event.kind == BH_EV_NODE || event.kind == BH_EV_TENANT_REMOVE
+        || event.kind == BH_EV_SKU_REMOVE || event.kind == BH_EV_SUBMIT)
+        return; /* these would build another site */
+    for (size_t i = 0; i < 16; i += 4)
+        bytes[i] = (unsigned char)draw(history, 40);
+    play(history, &event);
+}
+
+static void
+tick(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_TICK };
+
+    play(history, &event);
+}
+
+static void
+happen(struct history *history)
+{
+    uint32_t what = draw(history, 1000);
+
+    if (what < 270)
+        submit(history);
+    else if (what < 700)
+        answer_some(history, 4);
+    else if (what < 850)
+        exit_some(history);
+    else if (what < 890)
+        cancel_some(history);
+    else if (what < 960)
+        tick(history);
+    else if (what < 965)
+        set_node(history, 1 + draw(history, NODES), chance(history, 70));
+    else if (what < 975)
+        change_gpu(history);
+    else if (what < 980)
+        lose_piece(history);
+    else if (what < 985)
+        set_tenant(history, draw(history, TENANTS));
+    else if (what < 988)
+        replace_tenant(history);
+    else if (what < 990)
+        set_sku(history, 1 + draw(history, SKUS));
+    else
+        send_nonsense(history);
+}
+
+/* ---- the engine itself ---- */
+
+static struct bh_engine *
+grown(const struct bh_engine *engine, uint32_t by)
+{
+    struct bh_engine_caps caps = bh_engine_caps(engine);
+    size_t size;
+    void *memory;
+
+    caps.jobs += by;
+    caps.partitions += by;
+    caps.leases += by;
+    size = (bh_engine_size(&caps) + 15) & ~(size_t)15;
+    memory = aligned_alloc(16, size);
+    assert_non_null(memory);
+    return bh_engine_grow(engine, memory, &caps);
+}
+
+static void
+grow_engine(struct history *history)
+{
+    struct bh_story *story = history->story;
+    struct bh_engine *larger = grown(story->engine, 3);
+
+    assert_true(bh_story_digest(larger) == bh_story_digest(story->engine));
+    free(story->engine);
+    story->engine = larger;
+}
+
+/* A copy that only ever replayed must decide as the engine that never stopped. */
+static void
+decide_again(struct history *history)
+{
+    static struct bh_step step;
+    struct bh_story *story = history->story;
+    struct bh_engine *again = grown(story->twin, 1);
+    struct bh_event event = { .kind = BH_EV_TICK, .now_ns = story->now_ns };
+
+    event.seq = story->seq + 1;
+    tick(history);
+    event.now_ns = story->now_ns;
+    event.seq = story->seq;
+    assert_int_equal(bh_engine_step(again, &event, &step), BH_OK);
+    for (uint32_t i = story->step.decision_count; i < step.decision_count; i++)
+        fprintf(stderr, "# only the twin decides: %s job %llu lease %llu\n",
+                bh_decision_names[step.decisions[i].kind],
+                (unsigned long long)step.decisions[i].job.v,
+                (unsigned long long)step.decisions[i].lease.v);
+    assert_int_equal(step.decision_count, story->step.decision_count);
+    assert_true(bh_story_digest(again) == bh_story_digest(story->engine));
+    free(again);
+}
+
+/* ---- the end ---- */
+
+static void
+mend(struct history *history)
+{
+    for (uint32_t i = 1; i <= NODES; i++)
+        set_node(history, i, true);
+    for (uint32_t i = 0; i < GPUS; i++) {
+        history->gpus[i].cordoned = history->gpus[i].fenced = false;
+        history->gpus[i].managed = true;
+        set_gpu(history, i);
+    }
+}
+
+static bool
+can_never_run(struct history *history, bh_job_id job)
+{
+    struct bh_reason why = bh_story_why(history->story, job.v);
+
+    switch ((int)why.code) {
+    case BH_REASON_HELD:
+    case BH_REASON_NEVER_SHAPE:
+        return true;
+    case BH_REASON_QUOTA_GPU:
+    case BH_REASON_QUOTA_SKU:
+        return why.wanted > why.limit;
+    default:
+        return false;
+    }
+}
+
+/* Let all that runs end; returns how many jobs still could run. */
+static uint32_t
+run_out(struct history *history)
+{
+    uint32_t cursor = 0, left = 0;
+    struct bh_job_view view;
+
+    while (history->story->effect_count)
+        answer_some(history, 0);
+    history->story->now_ns += 11000000000ull;
+    tick(history);
+    while (bh_view_next_job(history->story->engine, &cursor, &view)) {
+        struct bh_event event = { .kind = BH_EV_ENDED };
+
+        if (view.state == BH_JOB_PENDING)
+            left += !can_never_run(history, view.job);
+        else
+            left += view.state < BH_JOB_COMPLETED;
+        if (view.state != BH_JOB_RUNNING)
+            continue;
+        event.u.ended = (struct bh_ev_ended){ .lease = view.lease, .cause = BH_END_EXITED };
+        play(history, &event);
+    }
+    return left;
+}
+
+static void
+tell(const struct history *history)
+{
+    fprintf(stderr, "# %llu steps taken, %llu refused; decisions:",
+            (unsigned long long)history->accepted, (unsigned long long)history->refused);
+    for (uint32_t i = 0; i < BH_DECISION_KINDS; i++)
+        fprintf(stderr, " %s %llu", bh_decision_names[i],
+                (unsigned long long)history->decisions[i]);
+    fprintf(stderr, "\n");
+}
+
+static void
+show_left(struct history *history)
+{
+    struct bh_job_view view;
+    uint32_t cursor = 0;
+
+    while (bh_view_next_job(history->story->engine, &cursor, &view))
+        fprintf(stderr, "# left: job %llu %s, %s\n", (unsigned long long)view.job.v,
+                bh_job_state_names[view.state],
+                bh_reason_names[bh_story_why(history->story, view.job.v).code]);
+}
+
+static void
+every_history_keeps_the_invariants(void **state)
+{
+    struct history *history = calloc(1, sizeof(*history));
+    uint32_t rounds = 0;
+
+    assert_non_null(history);
+    history->story = bh_story_open();
+    history->random = seed_wanted * 0x9e3779b97f4a7c15ull + 1;
+    history->next_tenant = 1;
+    build(history);
+    for (uint64_t i = 0; i < steps_wanted; i++) {
+        happen(history);
+        if (i % 997 == 0)
+            decide_again(history);
+        if (i % 4999 == 0)
+            grow_engine(history);
+        if (i % 5000 == 4500) { /* let it run dry, so that queues stay short */
+            for (uint32_t k = 0; k < 8; k++)
+                run_out(history);
+        }
+    }
+    mend(history);
+    while (run_out(history) && ++rounds < 2000)
+        ;
+    tell(history);
+    if (rounds == 2000)
+        show_left(history);
+    assert_true(rounds < 2000);
+    bh_story_close(history->story);
+    free(history);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_history_keeps_the_invariants),
+    };
+
+    if (argc > 1)
+        steps_wanted = strtoull(argv[1], NULL, 10);
+    if (argc > 2)
+        seed_wanted = strtoull(argv[2], NULL, 10);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+#include "model/spec.h"
+
+#include "base/json.h"
+#include "base/test.h"
+#include "base/time.h"
+
+static bh_rc
+check(const char *json, struct bh_job_numbers *ret_numbers, struct bh_err *err)
+{
+    struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct bh_job_spec spec;
+    bh_rc rc = bh_json_decode(json, strlen(json), &bh_job_spec_fields, &spec, arena, err);
+
+    if (rc == BH_OK)
+        rc = bh_spec_check(&spec, ret_numbers, err);
+    bh_arena_free(arena);
+    return rc;
+}
+
+#define JOB(more) "{\"args\":[\"sh\"],\"sku\":\"small\"" more "}"
+
+static void
+specifications_are_checked(void **state)
+{
+    static const struct {
+        const char *name, *json;
+        bh_rc rc;
+        const char *says;
+    } cases[] = {
+        { "least", JOB(""), BH_OK, NULL },
+        { "all", JOB(",\"count\":16,\"cpu\":\"0.5\",\"cwd\":\"/work\",\"env\":[\"A=1\",\"B_2=\"],"
+                     "\"grace\":\"30s\",\"hold\":true,\"kind\":\"service\",\"memory\":\"8Gi\","
+                     "\"mounts\":[{\"source\":\"/data\",\"target\":\"/d\",\"write\":true}],"
+                     "\"name\":\"n\",\"on_preempt\":\"suspend\",\"pids\":100,"
+                     "\"priority\":\"high\",\"rootfs\":\"dir:/images/a\","
+                     "\"tenant\":\"acme/vision\",\"time_limit\":\"1-00:00:00\""), BH_OK, NULL },
+        { "no args", "{\"args\":[],\"sku\":\"small\"}", BH_INVALID, "args: no command" },
+        { "empty program", "{\"args\":[\"\"],\"sku\":\"s\"}", BH_INVALID, "args: no command" },
+        { "no sku", "{\"args\":[\"sh\"]}", BH_INVALID, "\"sku\" is missing" },
+        { "odd sku", "{\"args\":[\"sh\"],\"sku\":\"Big One\"}", BH_INVALID,
+          "sku: \"Big One\" is not a SKU's name" },
+        { "odd tenant", JOB(",\"tenant\":\"../acme\""), BH_INVALID,
+          "tenant: \"../acme\" is not a tenant's path" },
+        { "line break in name", JOB(",\"name\":\"a\\nb\""), BH_INVALID,
+          "name: has a control character" },
+        { "escape in name", JOB(",\"name\":\"a\\u001b[2J\""), BH_INVALID,
+          "name: control character 0x1b" },
+        { "env without =", JOB(",\"env\":[\"A=1\",\"B\"]"), BH_INVALID,
+          "env[1]: \"B\" is not NAME=value" },
+        { "env without name", JOB(",\"env\":[\"=1\"]"), BH_INVALID,
+          "env[0]: \"=1\" is not NAME=value" },
+        { "relative mount", JOB(",\"mounts\":[{\"source\":\"data\"}]"), BH_INVALID,
+          "mounts[0]: source: \"data\" is not absolute" },
+        { "mount that escapes", JOB(",\"mounts\":[{\"source\":\"/work/../etc\"}]"), BH_INVALID,
+          "mounts[0]: source: \"/work/../etc\" leads upward with \"..\"" },
+        { "target that escapes",
+          JOB(",\"mounts\":[{\"source\":\"/work\",\"target\":\"/..\"}]"), BH_INVALID,
+          "mounts[0]: target: \"/..\" leads upward with \"..\"" },
+        { "relative cwd", JOB(",\"cwd\":\"work\""), BH_INVALID, "cwd: \"work\" is not absolute" },
+        { "unknown rootfs", JOB(",\"rootfs\":\"oci:x\""), BH_INVALID,
+          "rootfs: \"oci:x\" is not known" },
+        { "rootfs that escapes", JOB(",\"rootfs\":\"dir:/a/../b\""), BH_INVALID,
+          "rootfs: \"/a/../b\" leads upward with \"..\"" },
+        { "count over", JOB(",\"count\":17"), BH_RANGE, "count: 17 is over 16 pieces" },
+        { "count negative", JOB(",\"count\":-1"), BH_RANGE, "count: must not be negative" },
+        { "count a fraction", JOB(",\"count\":0.5"), BH_INVALID, "count: fractions are not "
+          "accepted; expected an integer" },
+        { "count a string", JOB(",\"count\":\"x\""), BH_INVALID, "count: expected an integer" },
+        { "cpu nothing", JOB(",\"cpu\":\"0\""), BH_RANGE,
+          "cpu: \"0\" is not within 0.001 and 1000" },
+        { "memory nothing", JOB(",\"memory\":\"0\""), BH_RANGE,
+          "memory: must be more than nothing" },
+        { "memory overflow", JOB(",\"memory\":\"99999999999999999999\""), BH_RANGE, NULL },
+        { "time nothing", JOB(",\"time_limit\":\"0s\""), BH_RANGE,
+          "time_limit: must be more than nothing" },
+        { "time too long", JOB(",\"time_limit\":\"367d\""), BH_RANGE,
+          "time_limit: \"367d\" is longer than the longest, 8784 hours" },
+        { "grace too long", JOB(",\"grace\":\"2h\""), BH_RANGE,
+          "grace: \"2h\" is longer than the longest, 1 hours" },
+        { "unknown key", JOB(",\"gpus\":1"), BH_INVALID, "unknown key \"gpus\" in job" },
+        { "unknown priority", JOB(",\"priority\":\"max\""), BH_INVALID,
+          "priority: \"max\" is not one of low, normal, high, urgent" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_job_numbers numbers = { .count = 99 };
+        struct bh_err err = { 0 };
+        bh_rc rc = check(cases[i].json, &numbers, &err);
+
+        BH_CHECK_EQ(cases[i].name, rc, cases[i].rc);
+        if (cases[i].says)
+            BH_CHECK_STR(cases[i].name, err.msg, cases[i].says);
+        if (rc != BH_OK)
+            BH_CHECK_EQ(cases[i].name, numbers.count, 99); /* untouched */
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+numbers_are_read(void **state)
+{
+    struct bh_job_numbers numbers;
+    struct bh_err err;
+
+    assert_int_equal(check(JOB(""), &numbers, &err), BH_OK);
+    BH_CHECK_EQ("count", numbers.count, 1);
+    BH_CHECK_EQ("grace", numbers.grace_ns, 10 * BH_NS_PER_S);
+    BH_CHECK_EQ("no limit", numbers.time_limit_ns, 0);
+    assert_int_equal(check(JOB(",\"cpu\":\"0.5\",\"memory\":\"8Gi\",\"time_limit\":\"2h\","
+                               "\"grace\":\"0s\",\"count\":3,\"pids\":9"), &numbers, &err), BH_OK);
+    BH_CHECK_EQ("cpu", numbers.cpu_milli, 500);
+    BH_CHECK_EQ("memory", numbers.memory_bytes, 8LL << 30);
+    BH_CHECK_EQ("time", numbers.time_limit_ns, 7200 * BH_NS_PER_S);
+    BH_CHECK_EQ("no grace", numbers.grace_ns, 0);
+    BH_CHECK_EQ("count said", numbers.count, 3);
+    BH_CHECK_EQ("pids", numbers.pids, 9);
+    BH_CHECK_DONE();
+}
+
+static void
+descriptions_are_in_order(void **state)
+{
+    assert_true(bh_fields_ordered(&bh_job_spec_fields));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
+                                        cmocka_unit_test(numbers_are_read),
+                                        cmocka_unit_test(descriptions_are_in_order) };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

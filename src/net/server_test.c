@@ -1,0 +1,501 @@
+#include "net/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/test.h"
+#include "base/time.h"
+#include "crypto/openssl.h"
+
+/* The contract of ports/http.h over raw sockets, with a toy handler. */
+
+static char folder[] = "/tmp/bh-server-test-XXXXXX";
+static char socket_path[64];
+static struct bh_server *server;
+static int streams_open, streams_closed;
+
+/* ---- the toy ---- */
+
+static void
+put_parameter(void *self, const char *name, const char *value)
+{
+    bh_buf_printf(self, "%s=%s;", name, value);
+}
+
+static size_t
+tick(void *self, char *memory, size_t size)
+{
+    int *left = self;
+
+    if (*left == 0)
+        return 0;
+    if (*left > 0)
+        --*left;
+    else
+        bh_time_sleep(20 * BH_NS_PER_MS);
+    memcpy(memory, "tick\n", 5);
+    return 5;
+}
+
+static void
+tick_end(void *self)
+{
+    free(self);
+    __atomic_add_fetch(&streams_closed, 1, __ATOMIC_SEQ_CST);
+}
+
+static void
+start_ticks(struct bh_reply *reply, int count)
+{
+    int *left = malloc(sizeof *left);
+
+    assert_non_null(left);
+    *left = count;
+    reply->stream = (struct bh_stream){ tick, tick_end, left };
+    reply->content_type = "text/plain";
+    __atomic_add_fetch(&streams_open, 1, __ATOMIC_SEQ_CST);
+}
+
+static void
+toy(void *self, const struct bh_request *request, struct bh_reply *reply)
+{
+    reply->status = 200;
+    reply->header_name = "X-Toy";
+    reply->header_value = "yes";
+    if (strcmp(request->path, "/ticks") == 0) {
+        start_ticks(reply, 3);
+        return;
+    }
+    if (strcmp(request->path, "/forever") == 0) {
+        start_ticks(reply, -1);
+        return;
+    }
+    bh_buf_printf(&reply->body, "%s %s body=%zu uid=%u gids=%u unix=%d from=%s query=",
+                  bh_method_names[request->method], request->path, request->body_length,
+                  request->transport->uid, request->transport->gid_count,
+                  request->transport->unix_socket, request->transport->address);
+    request->each_query(request, put_parameter, &reply->body);
+    bh_buf_printf(&reply->body, " auth=%s key=%s",
+                  request->authorization ? request->authorization : "-",
+                  request->idempotency_key ? request->idempotency_key : "-");
+    if (strlen(request->body) != request->body_length)
+        bh_buf_puts(&reply->body, " NUL");
+}
+
+/* ---- a client ---- */
+
+static int
+dial(void)
+{
+    struct bh_err err;
+    int fd;
+
+    assert_int_equal(bh_unix_connect(socket_path, &fd, &err), BH_OK);
+    return fd;
+}
+
+/* Sends, not minding when the server has closed already. */
+static void
+say(int fd, const void *bytes, size_t length)
+{
+    const char *at = bytes;
+
+    while (length > 0) {
+        ssize_t sent = send(fd, at, length, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            return;
+        at += sent;
+        length -= (size_t)sent;
+    }
+}
+
+/* What comes until the server closes, `until` was seen or two seconds are over. */
+static const char *
+hear(int fd, const char *until)
+{
+    static char text[256 << 10];
+    size_t length = 0;
+
+    text[0] = '\0';
+    while (length + 1 < sizeof text && !(until && strstr(text, until))) {
+        struct pollfd wait = { fd, POLLIN, 0 };
+        ssize_t got;
+
+        if (poll(&wait, 1, 2000) <= 0)
+            break;
+        got = recv(fd, text + length, sizeof text - 1 - length, 0);
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+        text[length] = '\0';
+    }
+    return text;
+}
+
+static const char *
+exchange(const char *request, const char *until)
+{
+    int fd = dial();
+    const char *reply;
+
+    say(fd, request, strlen(request));
+    reply = hear(fd, until);
+    bh_fd_close(fd);
+    return reply;
+}
+
+static unsigned
+count_in(const char *text, const char *what)
+{
+    unsigned count = 0;
+
+    for (; (text = strstr(text, what)); text += strlen(what))
+        count++;
+    return count;
+}
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
+#define LAST(path) "GET " path " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+/* ---- the tests ---- */
+
+static void
+a_request_arrives_whole(void **state)
+{
+    char uid[32];
+    const char *reply = exchange("POST /v1/a%20b?x=1&y=%41%20b&z HTTP/1.1\r\nHost: x\r\n"
+                                 "Authorization: Bearer t\r\nIdempotency-Key: k\r\n"
+                                 "Connection: close\r\nContent-Length: 5\r\n\r\nhello", NULL);
+
+    snprintf(uid, sizeof uid, "uid=%u ", getuid());
+    BH_CHECK("status", strstr(reply, "HTTP/1.1 200"));
+    BH_CHECK("method, path, body", strstr(reply, "POST /v1/a b body=5 "));
+    BH_CHECK("uid", strstr(reply, uid));
+    BH_CHECK("unix", strstr(reply, "unix=1"));
+    BH_CHECK("query", strstr(reply, "query=x=1;y=A b;z=; "));
+    BH_CHECK("headers", strstr(reply, "auth=Bearer t key=k"));
+    BH_CHECK("extra header", strstr(reply, "X-Toy: yes"));
+    BH_CHECK("not kept", strstr(reply, "no-store"));
+    BH_CHECK("not guessed", strstr(reply, "nosniff"));
+    BH_CHECK_DONE();
+}
+
+static void
+nul_never_cuts_a_text_short(void **state)
+{
+    const char *reply = exchange(LAST("/v1/jobs%00/secret?tenant=a%00b"), NULL);
+
+    BH_CHECK("path goes on", strstr(reply, "/v1/jobs\x01/secret"));
+    BH_CHECK("query goes on", strstr(reply, "tenant=a\x01" "b;"));
+    reply = exchange(LAST("/%zz%4?a=%"), NULL);
+    BH_CHECK("half escapes stay", strstr(reply, "GET /%zz%4 "));
+    BH_CHECK_DONE();
+}
+
+static void
+connections_are_kept_and_requests_follow(void **state)
+{
+    int fd = dial();
+
+    for (int i = 0; i < 3; i++) {
+        say(fd, GET("/one"), strlen(GET("/one")));
+        BH_CHECK("kept", strstr(hear(fd, "key=-"), "GET /one"));
+    }
+    bh_fd_close(fd);
+    BH_CHECK_EQ("pipelined", count_in(exchange(GET("/a") GET("/b") LAST("/c"), NULL), "200 OK"),
+                3);
+    BH_CHECK_DONE();
+}
+
+static void
+bad_requests_are_refused(void **state)
+{
+    static const struct {
+        const char *name, *request, *status;
+    } cases[] = {
+        { "other method", "PATCH / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", " 405 " },
+        { "options", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", " 405 " },
+        { "no host", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n", " 400 " },
+        { "large length",
+          "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", " 413 " },
+        { "larger than numbers",
+          "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", " 413 " },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        const char *reply = exchange(cases[i].request, "\r\n\r\n");
+
+        BH_CHECK(cases[i].name, strstr(reply, cases[i].status));
+    }
+    BH_CHECK("shape", strstr(exchange(cases[0].request, NULL), "{\"error\":{\"code\":\"invalid\""));
+    BH_CHECK("junk is no 200", !strstr(exchange("\x16\x03\x01 nonsense\r\n\r\n", NULL), "200 OK"));
+    BH_CHECK("still there", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK_DONE();
+}
+
+static void
+huge_headers_are_refused(void **state)
+{
+    int fd = dial();
+    char *huge = malloc(200000);
+    const char *reply;
+
+    assert_non_null(huge);
+    memset(huge, 'a', 200000);
+    say(fd, "GET / HTTP/1.1\r\nHost: x\r\nX: ", 27);
+    say(fd, huge, 200000);
+    say(fd, "\r\n\r\n", 4);
+    reply = hear(fd, "\r\n\r\n");
+    BH_CHECK("refused", !strstr(reply, "200 OK"));
+    bh_fd_close(fd);
+    free(huge);
+    BH_CHECK("still there", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK_DONE();
+}
+
+static const char *
+send_chunked(size_t bytes)
+{
+    int fd = dial();
+    char *part = malloc(65536), size[32];
+    const char *reply;
+
+    assert_non_null(part);
+    memset(part, 'b', 65536);
+    say(fd, "POST /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+        strlen("POST /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"));
+    while (bytes > 0) {
+        size_t now = bytes < 65536 ? bytes : 65536;
+
+        say(fd, size, (size_t)snprintf(size, sizeof size, "%zx\r\n", now));
+        say(fd, part, now);
+        say(fd, "\r\n", 2);
+        bytes -= now;
+    }
+    say(fd, "0\r\n\r\n", 5);
+    reply = hear(fd, "}");
+    bh_fd_close(fd);
+    free(part);
+    return strstr(reply, "body=") ? "taken" : strstr(reply, " 413 ") ? "413" : "cut";
+}
+
+static void
+bodies_have_a_limit(void **state)
+{
+    BH_CHECK_STR("largest", send_chunked(BH_SERVER_BODY_MAX), "taken");
+    BH_CHECK_STR("one more", send_chunked(BH_SERVER_BODY_MAX + 1), "413");
+    BH_CHECK_STR("endless", send_chunked(12 << 20), "cut");
+    BH_CHECK("still there", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK_DONE();
+}
+
+static void
+half_requests_hold_nobody_up(void **state)
+{
+    enum { HALVES = 40 };
+    int halves[HALVES];
+
+    for (int i = 0; i < HALVES; i++) {
+        halves[i] = dial();
+        say(halves[i], "POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc",
+            (size_t)(20 + i % 30));
+    }
+    BH_CHECK("served meanwhile", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    for (int i = 0; i < HALVES; i++)
+        bh_fd_close(halves[i]);
+    BH_CHECK("and after", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK_DONE();
+}
+
+static bool
+all_closed(void)
+{
+    for (int i = 0; i < 200; i++) {
+        if (__atomic_load_n(&streams_closed, __ATOMIC_SEQ_CST) == streams_open)
+            return true;
+        bh_time_sleep(20 * BH_NS_PER_MS);
+    }
+    return false;
+}
+
+static void
+streams_end_and_vanished_readers_are_noticed(void **state)
+{
+    int fd;
+
+    BH_CHECK_EQ("three ticks", count_in(exchange(LAST("/ticks"), NULL), "tick"), 3);
+    fd = dial();
+    say(fd, GET("/forever"), strlen(GET("/forever")));
+    BH_CHECK("headers and first part at once", strstr(hear(fd, "tick"), "200 OK"));
+    bh_fd_close(fd);
+    BH_CHECK("closed", all_closed());
+    fd = dial();
+    say(fd, GET("/forever"), strlen(GET("/forever")));
+    (void)hear(fd, "tick");
+    shutdown(fd, SHUT_RD);
+    bh_fd_close(fd);
+    BH_CHECK("closed again", all_closed());
+    BH_CHECK_DONE();
+}
+
+static void
+a_stop_ends_open_streams(void **state)
+{
+    struct bh_err err;
+    struct bh_server *other;
+    char path[80];
+    int fd, client;
+    uint64_t began;
+
+    snprintf(path, sizeof path, "%s/other", folder);
+    assert_int_equal(bh_unix_listen(path, 0600, &fd, &err), BH_OK);
+    assert_int_equal(bh_server_start(&(struct bh_server_options){ .handler = toy, .fd = fd },
+                                     &other, &err), BH_OK);
+    assert_int_equal(bh_unix_connect(path, &client, &err), BH_OK);
+    say(client, GET("/forever"), strlen(GET("/forever")));
+    (void)hear(client, "tick");
+    BH_CHECK_EQ("connections", bh_server_connections(other), 1);
+    began = bh_time_monotonic();
+    bh_server_stop(other);
+    BH_CHECK("soon", bh_time_monotonic() - began < 3 * BH_NS_PER_S);
+    BH_CHECK("closed", all_closed());
+    bh_fd_close(client);
+    unlink(path);
+    BH_CHECK_DONE();
+}
+
+static void
+wrong_options_are_refused(void **state)
+{
+    struct bh_server_options plain = { .handler = toy, .fd = -1 };
+    struct bh_server *none = NULL;
+    struct bh_err err;
+
+    assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &plain.fd, &err), BH_OK);
+    BH_CHECK("has a port", bh_tcp_port(plain.fd) != 0);
+    BH_CHECK_EQ("no plain TCP", bh_server_start(&plain, &none, &err), BH_INVALID);
+    plain.certificate = "x";
+    BH_CHECK_EQ("no key", bh_server_start(&plain, &none, &err), BH_INVALID);
+    plain.key = "y";
+    BH_CHECK_EQ("no PEM", bh_server_start(&plain, &none, &err), BH_INVALID);
+    BH_CHECK("no server", !none);
+    bh_fd_close(plain.fd);
+    BH_CHECK_EQ("a name", bh_tcp_listen("localhost", 0, &plain.fd, &err), BH_INVALID);
+    BH_CHECK_DONE();
+}
+
+/* What `openssl s_client` prints for a request sent with these options. */
+static const char *
+ask_openssl(uint16_t port, const char *version)
+{
+    static char text[65536];
+    char command[300];
+    FILE *pipe_end;
+    size_t got;
+    int ends[2], status;
+    pid_t child;
+
+    snprintf(command, sizeof command,
+             "printf 'GET /tls HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' | "
+             "timeout 5 openssl s_client -connect 127.0.0.1:%u %s -ign_eof 2>&1", port, version);
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    if (child == 0) {
+        dup2(ends[1], 1);
+        close(ends[0]);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    pipe_end = fdopen(ends[0], "r");
+    assert_non_null(pipe_end);
+    got = fread(text, 1, sizeof text - 1, pipe_end);
+    text[got] = '\0';
+    fclose(pipe_end);
+    waitpid(child, &status, 0);
+    return text;
+}
+
+static void
+tls_is_1_3_only(void **state)
+{
+    struct bh_server_options options = { .handler = toy, .fd = -1 };
+    BH_AUTO(bh_server_stop) struct bh_server *tls = NULL;
+    static char certificate[4096], key[4096];
+    struct bh_err err;
+    const char *text;
+    uint16_t port;
+
+    if (access("/usr/bin/openssl", X_OK) != 0)
+        skip();
+    assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate,
+                                                        sizeof certificate, key, sizeof key,
+                                                        &err), BH_OK);
+    assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &options.fd, &err), BH_OK);
+    port = bh_tcp_port(options.fd);
+    options.certificate = certificate;
+    options.key = key;
+    assert_int_equal(bh_server_start(&options, &tls, &err), BH_OK);
+    text = ask_openssl(port, "-tls1_3");
+    BH_CHECK("1.3", strstr(text, "GET /tls") && strstr(text, "from=127.0.0.1"));
+    BH_CHECK("no uid from afar", strstr(text, "uid=4294967295"));
+    text = ask_openssl(port, "-tls1_2");
+    if (strstr(text, "GET /tls") || !strstr(text, "alert"))fprintf(stderr,"%s",text);
+    BH_CHECK("1.2 refused", !strstr(text, "GET /tls") && strstr(text, "alert"));
+    BH_CHECK_DONE();
+}
+
+static int
+start(void **state)
+{
+    struct bh_err err;
+    int fd;
+
+    signal(SIGPIPE, SIG_IGN);
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(socket_path, sizeof socket_path, "%s/s", folder);
+    if (bh_unix_listen(socket_path, 0600, &fd, &err) != BH_OK)
+        return -1;
+    return bh_server_start(&(struct bh_server_options){ .handler = toy, .fd = fd, .idle_s = 5 },
+                           &server, &err) == BH_OK ? 0 : -1;
+}
+
+static int
+stop(void **state)
+{
+    bh_server_stop(server);
+    unlink(socket_path);
+    return rmdir(folder);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_arrives_whole),
+        cmocka_unit_test(nul_never_cuts_a_text_short),
+        cmocka_unit_test(connections_are_kept_and_requests_follow),
+        cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(huge_headers_are_refused),
+        cmocka_unit_test(bodies_have_a_limit),
+        cmocka_unit_test(half_requests_hold_nobody_up),
+        cmocka_unit_test(streams_end_and_vanished_readers_are_noticed),
+        cmocka_unit_test(a_stop_ends_open_streams),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(tls_is_1_3_only),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,548 @@
+#include "node/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/num.h"
+#include "node/path.h"
+#include "runtime/oci.h"
+
+enum { MOUNTS_MAX = 200, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 1100,
+       NVIDIA_MAJOR = 195, NVIDIA_CTL = 255, CLONES_MAX = 64 };
+
+struct box {
+    struct bh_node *node;
+    const struct bh_msg_start *start;
+    const struct bh_job *job;
+    struct bh_arena *arena;
+    struct bh_sandbox *sandbox;
+    struct bh_sandbox_mount *mounts;
+    struct bh_sandbox_device *devices;
+    uint32_t clone_count;
+    char *note;
+};
+
+static bh_rc
+out_of_room(struct bh_err *err)
+{
+    return bh_err_set(err, BH_FULL, "the order is too long");
+}
+
+static bh_rc
+add_mount(struct box *box, const char *source, const char *target, bool write,
+          struct bh_err *err)
+{
+    if (!source || !target || box->sandbox->mount_count == MOUNTS_MAX)
+        return out_of_room(err);
+    box->mounts[box->sandbox->mount_count++] = (struct bh_sandbox_mount){ source, target, write };
+    return BH_OK;
+}
+
+/* A new folder of the bundle that a mount can be put on. */
+static bh_rc
+make_place(struct box *box, char **ret_place, struct bh_err *err)
+{
+    char *place = bh_arena_printf(box->arena, "%s/m%u", box->sandbox->bundle, box->clone_count);
+
+    if (!place || box->clone_count == CLONES_MAX)
+        return out_of_room(err);
+    if (mkdir(place, 0711) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make folder %s", place);
+    box->clone_count++;
+    *ret_place = place;
+    return BH_OK;
+}
+
+/* ---- mounts that the job asks for ---- */
+
+/* The folder by descriptor, and whether it may be written. */
+static bh_rc
+open_asked(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_back, bool *ret_write,
+           int *ret_fd, struct bh_err *err)
+{
+    const struct bh_msg_start *start = box->start;
+    const struct bh_conf *conf = &box->node->conf;
+    struct bh_path_request request = { wanted->source, "mount_roots", &conf->mount_roots,
+                                       start->submitter_uid, start->submitter_gid,
+                                       wanted->write };
+    bh_rc rc;
+
+    if (wanted->write && start->submitter_uid < conf->write_uid_min) {
+        if (!may_fall_back) {
+            bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", wanted->source,
+                       start->submitter_uid);
+            return bh_err_hint(err, "write_uid_min of node.conf is %u", conf->write_uid_min);
+        }
+        request.write = false;
+    }
+    rc = bh_path_open(&request, ret_fd, err);
+    if (rc == BH_DENIED && request.write && may_fall_back) {
+        request.write = false;
+        rc = bh_path_open(&request, ret_fd, err);
+    }
+    *ret_write = request.write;
+    return rc;
+}
+
+/* A mount of the submitter's is resolved with his eyes and copied to a place that only
+ * root reaches, so that nothing can be exchanged between the check and the use.  Files
+ * of a system user are never written: set-uid programs could be left there. */
+static bh_rc
+clone_mount(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_back,
+            struct bh_err *err)
+{
+    const struct bh_msg_start *start = box->start;
+    struct bh_path_owner owner = { start->submitter_uid, box->sandbox->uid_base + BH_OCI_JOB_UID,
+                                   start->submitter_gid, box->sandbox->uid_base + BH_OCI_JOB_GID };
+    bool user = start->submitter_uid >= box->node->conf.write_uid_min, write = false;
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char *place = NULL;
+    bh_rc rc = open_asked(box, wanted, may_fall_back, &write, &fd, err);
+
+    if (rc == BH_OK)
+        rc = make_place(box, &place, err);
+    if (rc == BH_OK)
+        rc = bh_path_clone(fd, place, write, user ? &owner : NULL, err);
+    if (rc == BH_UNAVAILABLE && (may_fall_back || !write)) {
+        write = false;
+        rc = bh_path_clone(fd, place, false, NULL, err);
+    }
+    if (rc == BH_OK && wanted->write && !write)
+        snprintf(box->note, 200, "%.120s is read-only for this job", wanted->source);
+    return rc == BH_OK ? add_mount(box, place, wanted->target, write, err) : rc;
+}
+
+static bh_rc
+put_asked_mounts(struct box *box, struct bh_err *err)
+{
+    const struct bh_msg_mount *mounts = box->start->mounts.items;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < box->start->mounts.count && rc == BH_OK; i++) {
+        rc = bh_path_target_check(mounts[i].target, err);
+        if (rc == BH_OK)
+            rc = clone_mount(box, &mounts[i], false, err);
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "mounts[%u]", i);
+    }
+    return rc;
+}
+
+static bh_rc
+put_cwd(struct box *box, struct bh_err *err)
+{
+    const char *cwd = box->start->cwd;
+    struct bh_msg_mount wanted = { cwd, cwd, true };
+    bh_rc rc;
+
+    box->sandbox->cwd = "/tmp";
+    if (!cwd || !*cwd || strcmp(cwd, "/tmp") == 0 || strcmp(cwd, "/") == 0)
+        return BH_OK;
+    rc = bh_path_target_check(cwd, err);
+    if (rc == BH_OK)
+        rc = clone_mount(box, &wanted, true, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "cwd");
+    box->sandbox->cwd = cwd;
+    return BH_OK;
+}
+
+/* ---- the root ---- */
+
+static bh_rc
+put_host_root(struct box *box, struct bh_err *err)
+{
+    uint32_t count;
+    const struct bh_sandbox_mount *parts = bh_rootfs_mounts(box->node->rootfs, &count);
+    bh_rc rc = bh_rootfs_make_root(box->node->rootfs, box->sandbox->rootfs, err);
+
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++)
+        rc = add_mount(box, parts[i].source, parts[i].target, false, err);
+    return rc;
+}
+
+/* In an image these must be real folders: a link there would lead the runtime astray. */
+static bh_rc
+check_image(int image, const char *path, struct bh_err *err)
+{
+    static const char *const names[] = { "dev", "proc", "sys", "tmp", "usr" };
+
+    for (size_t i = 0; i < BH_COUNT(names); i++) {
+        struct stat st;
+
+        if (fstatat(image, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+            return bh_err_set(err, BH_DENIED, "/%s of the image %s is no folder", names[i], path);
+    }
+    return BH_OK;
+}
+
+/* The image with, above it, the places that this job mounts on: both read-only. */
+static bh_rc
+put_image_root(struct box *box, const char *image, struct bh_err *err)
+{
+    struct bh_path_request request = { image, "image_roots", &box->node->conf.image_roots,
+                                       box->start->submitter_uid, box->start->submitter_gid,
+                                       false };
+    static const char *const places[] = { "/proc", "/sys", "/dev", "/tmp", BH_ROOTFS_DRIVER,
+                                          BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC };
+    char layer[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = bh_path_open(&request, &fd, err);
+
+    snprintf(layer, sizeof layer, "%s/layer", box->sandbox->bundle);
+    snprintf(below, sizeof below, "/proc/self/fd/%d", fd);
+    if (rc == BH_OK)
+        rc = check_image(fd, image, err);
+    if (rc == BH_OK)
+        rc = bh_dir_make(layer, 0755, err);
+    for (size_t i = 0; i < BH_COUNT(places) && rc == BH_OK; i++)
+        rc = bh_path_make_below(layer, places[i], err);
+    for (uint32_t i = 0; i < box->sandbox->mount_count && rc == BH_OK; i++)
+        rc = bh_path_make_below(layer, box->mounts[i].target, err);
+    if (rc == BH_OK)
+        rc = bh_dir_make(box->sandbox->rootfs, 0755, err);
+    snprintf(options, sizeof options, "lowerdir=%s:%s", layer, below);
+    if (rc == BH_OK
+        && mount("bulkhead-image", box->sandbox->rootfs, "overlay",
+                 MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0)
+        rc = bh_err_errno(err, "mount the image %s", image);
+    return rc;
+}
+
+static bh_rc
+put_root(struct box *box, struct bh_err *err)
+{
+    const char *rootfs = box->start->rootfs;
+    bh_rc rc;
+
+    if (!rootfs || !*rootfs || strcmp(rootfs, "host") == 0)
+        return put_host_root(box, err);
+    if (strncmp(rootfs, "dir:", 4) != 0)
+        return bh_err_set(err, BH_INVALID, "rootfs %.60s: expected host or dir:PATH", rootfs);
+    rc = put_image_root(box, rootfs + 4, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "rootfs");
+}
+
+/* ---- devices and what comes with them ---- */
+
+static void
+add_device(struct box *box, const char *path, uint32_t major, uint32_t minor, bool write)
+{
+    struct bh_sandbox_device *device;
+
+    for (uint32_t i = 0; i < box->sandbox->device_count; i++) {
+        if (box->devices[i].major == major && box->devices[i].minor == minor)
+            return;
+    }
+    device = &box->devices[box->sandbox->device_count++];
+    snprintf(device->path, sizeof device->path, "%s", path);
+    device->major = major;
+    device->minor = minor;
+    device->write = write;
+}
+
+static void
+add_piece_devices(struct box *box, const struct bh_note_piece *piece)
+{
+    uint32_t caps = box->node->caps_major;
+    char path[64];
+
+    snprintf(path, sizeof path, "/dev/nvidia%u", piece->minor);
+    add_device(box, path, NVIDIA_MAJOR, piece->minor, true);
+    add_device(box, "/dev/nvidiactl", NVIDIA_MAJOR, NVIDIA_CTL, true);
+    if (box->node->uvm_major)
+        add_device(box, "/dev/nvidia-uvm", box->node->uvm_major, 0, true);
+    if (piece->gi == BH_WHOLE_GPU || !caps)
+        return;
+    snprintf(path, sizeof path, "/dev/nvidia-caps/nvidia-cap%u", piece->gi_minor);
+    add_device(box, path, caps, piece->gi_minor, false);
+    snprintf(path, sizeof path, "/dev/nvidia-caps/nvidia-cap%u", piece->ci_minor);
+    add_device(box, path, caps, piece->ci_minor, false);
+}
+
+/* `text` with {minor} and {gi} filled in, or NULL when it does not fit. */
+static char *
+fill_in(struct bh_arena *arena, const char *text, size_t length,
+        const struct bh_note_piece *piece)
+{
+    char memory[1024];
+    struct bh_buf out;
+
+    bh_buf_init_fixed(&out, memory, sizeof memory);
+    for (const char *at = text, *end = text + length; at < end;) {
+        if (strncmp(at, "{minor}", 7) == 0) {
+            bh_buf_put_u64(&out, piece->minor);
+            at += 7;
+        } else if (strncmp(at, "{gi}", 4) == 0) {
+            if (piece->gi == BH_WHOLE_GPU)
+                bh_buf_putc(&out, 'w');
+            else
+                bh_buf_put_u64(&out, piece->gi);
+            at += 4;
+        } else {
+            bh_buf_putc(&out, *at++);
+        }
+    }
+    return bh_buf_text(&out) ? bh_arena_strdup(arena, bh_buf_text(&out)) : NULL;
+}
+
+/* One mount of the driver's, copied like a job's own: its folder may be root's alone. */
+static bh_rc
+add_driver_mount(struct box *box, const char *text, const struct bh_note_piece *piece,
+                 struct bh_err *err)
+{
+    const char *colon = strchr(text, ':');
+    const char *source = colon ? fill_in(box->arena, text, (size_t)(colon - text), piece) : NULL;
+    const char *target = colon ? fill_in(box->arena, colon + 1, strlen(colon + 1), piece) : NULL;
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char *place = NULL;
+    bh_rc rc;
+
+    if (!colon)
+        return bh_err_set(err, BH_INVALID, "job_driver_mount %s: expected SOURCE:TARGET", text);
+    if (!source || !target)
+        return out_of_room(err);
+    fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return bh_err_errno(err, "open %s of job_driver_mount", source);
+    rc = make_place(box, &place, err);
+    if (rc == BH_OK)
+        rc = bh_path_clone(fd, place, false, NULL, err);
+    return rc == BH_OK ? add_mount(box, place, target, false, err) : rc;
+}
+
+static bh_rc
+add_driver_mounts(struct box *box, const struct bh_note_piece *piece, struct bh_err *err)
+{
+    const struct bh_texts *templates = &box->node->conf.job_driver_mount;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < templates->count && rc == BH_OK; i++)
+        rc = add_driver_mount(box, templates->items[i], piece, err);
+    return rc;
+}
+
+static bh_rc
+put_pieces(struct box *box, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < box->job->note.lent_count && rc == BH_OK; i++) {
+        add_piece_devices(box, &box->job->note.lent[i]);
+        rc = add_driver_mounts(box, &box->job->note.lent[i], err);
+    }
+    return rc;
+}
+
+/* ---- what the job runs ---- */
+
+static bh_rc
+add_env(struct box *box, const char *text, struct bh_err *err)
+{
+    struct bh_texts *env = &box->sandbox->env;
+
+    if (!text || env->count == ENV_MAX)
+        return out_of_room(err);
+    env->items[env->count++] = text;
+    return BH_OK;
+}
+
+/* The user's own come first; Bulkhead's can therefore not be overridden. */
+static bh_rc
+put_env(struct box *box, struct bh_err *err)
+{
+    const struct bh_msg_start *start = box->start;
+    struct bh_arena *arena = box->arena;
+    const char *own[] = {
+        bh_arena_printf(arena, "BULKHEAD_JOB=%" PRIu64, start->job),
+        bh_arena_printf(arena, "BULKHEAD_TENANT=%s", start->tenant),
+        bh_arena_printf(arena, "BULKHEAD_USER=%s", start->user),
+        bh_arena_printf(arena, "BULKHEAD_SKU=%s", start->sku),
+    };
+    const char *usual[] = {
+        "PATH=" BH_ROOTFS_TOOLS ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME=/tmp", "LANG=C.UTF-8", "TERM=dumb", "NVIDIA_VISIBLE_DEVICES=void",
+        "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER,
+    };
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; i < BH_COUNT(usual) && rc == BH_OK; i++)
+        rc = add_env(box, usual[i], err);
+    for (uint32_t i = 0; i < start->env.count && rc == BH_OK; i++) {
+        const char *text = start->env.items[i], *equals = strchr(text, '=');
+
+        if (!equals || equals == text)
+            return bh_err_set(err, BH_INVALID, "env[%u]: expected NAME=value", i);
+        if (strncmp(text, "BULKHEAD_", 9) == 0)
+            return bh_err_set(err, BH_INVALID, "env[%u]: BULKHEAD_* is Bulkhead's own", i);
+        rc = add_env(box, text, err);
+    }
+    for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
+        rc = add_env(box, own[i], err);
+    return rc;
+}
+
+/* Of variables that stand twice, the last counts: remove the earlier ones. */
+static void
+drop_overridden(struct bh_texts *env)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < env->count; i++) {
+        size_t name = strcspn(env->items[i], "=") + 1;
+        bool again = false;
+
+        for (uint32_t j = i + 1; j < env->count && !again; j++)
+            again = strncmp(env->items[j], env->items[i], name) == 0;
+        if (!again)
+            env->items[kept++] = env->items[i];
+    }
+    env->count = kept;
+}
+
+static bh_rc
+put_args(struct box *box, struct bh_err *err)
+{
+    const struct bh_texts *wanted = &box->start->args;
+    struct bh_texts *args = &box->sandbox->args;
+
+    if (wanted->count == 0)
+        return bh_err_set(err, BH_INVALID, "args: no command to run");
+    args->items = bh_arena_alloc(box->arena, (wanted->count + 1) * sizeof *args->items);
+    if (!args->items)
+        return out_of_room(err);
+    if (!getenv("NOINIT")) args->items[args->count++] = BH_ROOTFS_LIBEXEC "/init";
+    for (uint32_t i = 0; i < wanted->count; i++)
+        args->items[args->count++] = wanted->items[i];
+    return BH_OK;
+}
+
+static void
+put_limits(struct box *box)
+{
+    const struct bh_conf *conf = &box->node->conf;
+    const struct bh_msg_start *start = box->start;
+    struct bh_sandbox *sandbox = box->sandbox;
+
+    sandbox->cpu_milli = start->cpu_milli;
+    if (conf->cpu_milli_max && (!sandbox->cpu_milli || sandbox->cpu_milli > conf->cpu_milli_max))
+        sandbox->cpu_milli = conf->cpu_milli_max;
+    sandbox->pids = start->pids ? start->pids : conf->pids_default;
+    sandbox->memory_bytes = start->memory_bytes ? start->memory_bytes
+                                                : (uint64_t)conf->memory_default_mib << 20;
+    sandbox->tmp_bytes = (uint64_t)conf->tmp_mib << 20;
+    if (sandbox->tmp_bytes > sandbox->memory_bytes / 2)
+        sandbox->tmp_bytes = sandbox->memory_bytes / 2;
+}
+
+/* ---- all of it ---- */
+
+static bh_rc
+put_names(struct box *box, struct bh_err *err)
+{
+    struct bh_sandbox *sandbox = box->sandbox;
+    char id[32], bundle[BH_NODE_PATH_MAX];
+
+    bh_node_job_id(box->job->note.lease, id);
+    bh_node_job_bundle(box->node, box->job->note.lease, bundle);
+    sandbox->id = bh_arena_strdup(box->arena, id);
+    sandbox->bundle = bh_arena_strdup(box->arena, bundle);
+    sandbox->rootfs = bh_arena_printf(box->arena, "%s/root", bundle);
+    sandbox->cgroup = bh_arena_printf(box->arena, "%s/%s", box->node->conf.cgroup_parent, id);
+    sandbox->hostname = bh_arena_printf(box->arena, "job-%" PRIu64, box->start->job);
+    sandbox->uid_base = box->node->conf.uid_base + BH_OCI_ID_RANGE * box->job->note.slot;
+    sandbox->mounts = box->mounts = bh_arena_alloc(box->arena, MOUNTS_MAX * sizeof *box->mounts);
+    sandbox->devices = box->devices
+        = bh_arena_alloc(box->arena, DEVICES_MAX * sizeof *box->devices);
+    sandbox->env.items = bh_arena_alloc(box->arena, ENV_MAX * sizeof *sandbox->env.items);
+    if (!sandbox->id || !sandbox->bundle || !sandbox->rootfs || !sandbox->cgroup
+        || !sandbox->hostname || !box->mounts || !box->devices || !sandbox->env.items)
+        return out_of_room(err);
+    return bh_dir_make(bundle, 0711, err);
+}
+
+static bh_rc
+make_places(const struct box *box, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < box->sandbox->mount_count && rc == BH_OK; i++)
+        rc = bh_path_make_below(box->sandbox->rootfs, box->mounts[i].target, err);
+    return rc;
+}
+
+/* An image lacks Bulkhead's folders below /usr/local; the host's has them. */
+static bh_rc
+put_own_folders(struct box *box, struct bh_err *err)
+{
+    const struct bh_conf *conf = &box->node->conf;
+    bh_rc rc = add_mount(box, bh_arena_printf(box->arena, "%s/host%s", box->node->boxes,
+                                              BH_ROOTFS_LIBEXEC),
+                         BH_ROOTFS_LIBEXEC, false, err);
+
+    if (rc == BH_OK && *conf->driver_lib_dir)
+        rc = add_mount(box, conf->driver_lib_dir, BH_ROOTFS_DRIVER, false, err);
+    if (rc == BH_OK && *conf->tools_dir)
+        rc = add_mount(box, conf->tools_dir, BH_ROOTFS_TOOLS, false, err);
+    return rc;
+}
+
+bh_rc
+bh_box_build(struct bh_node *node, const struct bh_msg_start *start, const struct bh_job *job,
+             struct bh_arena *arena, struct bh_sandbox *ret_sandbox, char ret_note[200],
+             struct bh_err *err)
+{
+    struct box box = { .node = node, .start = start, .job = job, .arena = arena,
+                       .sandbox = ret_sandbox, .note = ret_note };
+    bool image = start->rootfs && strncmp(start->rootfs, "dir:", 4) == 0;
+    bh_rc rc;
+
+    memset(ret_sandbox, 0, sizeof *ret_sandbox);
+    ret_note[0] = '\0';
+    rc = put_names(&box, err);
+    if (rc == BH_OK && !image)
+        rc = put_root(&box, err);
+    if (rc == BH_OK)
+        rc = put_pieces(&box, err);
+    if (rc == BH_OK)
+        rc = put_asked_mounts(&box, err);
+    if (rc == BH_OK)
+        rc = put_cwd(&box, err);
+    if (rc == BH_OK && image)
+        rc = put_root(&box, err);
+    if (rc == BH_OK && image)
+        rc = put_own_folders(&box, err);
+    if (rc == BH_OK && !image)
+        rc = make_places(&box, err);
+    if (rc == BH_OK)
+        rc = put_args(&box, err);
+    if (rc == BH_OK)
+        rc = put_env(&box, err);
+    drop_overridden(&ret_sandbox->env);
+    put_limits(&box);
+    return rc;
+}
+
+void
+bh_box_remove(const struct bh_node *node, uint64_t lease)
+{
+    char bundle[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
+
+    bh_node_job_bundle(node, lease, bundle);
+    for (uint32_t i = 0; i < CLONES_MAX; i++) {
+        snprintf(path, sizeof path, "%s/m%u", bundle, i);
+        if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno == ENOENT)
+            break;
+    }
+    snprintf(path, sizeof path, "%s/root", bundle);
+    umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+    bh_path_remove_tree(bundle);
+}

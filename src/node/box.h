@@ -1,0 +1,21 @@
+#ifndef BH_NODE_BOX_H
+#define BH_NODE_BOX_H
+
+#include "base/arena.h"
+#include "node/node.h"
+
+/* From an order to a sandbox: everything that START names is checked against node.conf
+ * and resolved; what remains for the runtime is complete. */
+
+/* Make the bundle folder, root, mounts and the description.  Texts live in `arena`.
+ * BH_DENIED, BH_INVALID: the message names the field, the hint the fix.  On failure
+ * bh_box_remove clears what was made.  `ret_note` gets a line for the job's log, or "". */
+BH_MUST_USE bh_rc bh_box_build(struct bh_node *node, const struct bh_msg_start *start,
+                               const struct bh_job *job, struct bh_arena *arena,
+                               struct bh_sandbox *ret_sandbox, char ret_note[200],
+                               struct bh_err *err);
+
+/* Undo the mounts of a job's bundle and remove it. */
+void bh_box_remove(const struct bh_node *node, uint64_t lease);
+
+#endif

@@ -1,0 +1,19 @@
+#ifndef BH_NODE_HOST_H
+#define BH_NODE_HOST_H
+
+#include "node/node.h"
+
+/* The machine that the node runs on. */
+
+/* Make this the only node on state_dir: BH_CONFLICT when another one runs. */
+BH_MUST_USE bh_rc bh_host_lock(struct bh_node *node, struct bh_err *err);
+
+/* Enter a private mount namespace: sandboxes are put together where nobody else sees
+ * them, on a tmpfs of our own that allows device nodes; on a hybrid control group host
+ * the version 2 tree is taken off, so that the runtime sees version 1 alone. */
+BH_MUST_USE bh_rc bh_host_isolate(struct bh_node *node, struct bh_err *err);
+
+/* Name, boot id, device majors, where our programs are. */
+BH_MUST_USE bh_rc bh_host_describe(struct bh_node *node, struct bh_err *err);
+
+#endif

@@ -1,0 +1,433 @@
+#include "node/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "model/job.h"
+#include "node/box.h"
+#include "node/exit_record.h"
+#include "node/keeper.h"
+#include "node/path.h"
+#include "runtime/cgroup.h"
+
+enum { MEMBERS_MAX = 4096 };
+#define LOOK_AGAIN (50 * BH_NS_PER_MS)
+
+/* ---- the end ---- */
+
+static void
+report_end(struct bh_node *node, struct bh_job *job)
+{
+    bh_log(JOB_ENDED, BH_U64("lease", job->note.lease),
+           BH_STR("cause", bh_end_cause_names[job->end.cause]),
+           BH_U64("status", (uint64_t)job->end.exit_status));
+    bh_node_send(node, BH_MSG_ENDED, &job->end);
+}
+
+/* No keeper and no exit record: whatever runs on is ended, and that is written down. */
+static void
+write_off(struct bh_node *node, struct bh_job *job, const char *folder)
+{
+    bool rebooted = strcmp(job->note.boot, node->boot) != 0;
+    struct bh_err err;
+
+    job->end = (struct bh_msg_ended){
+        .lease = job->note.lease,
+        .cause = rebooted ? BH_END_NODE_LOST : BH_END_KEEPER_LOST,
+        .exit_status = 128 + SIGKILL,
+        .ended_ns = bh_time_now(),
+    };
+    snprintf(job->end.why, sizeof job->end.why, "%s",
+             rebooted ? "the machine went down while the job ran"
+                      : "the job's keeper was killed");
+    job->end.started_ns = bh_keeper_started(folder);
+    bh_log(KEEPER_LOST, BH_U64("lease", job->note.lease));
+    if (bh_exit_record_write(folder, &job->end, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+}
+
+static void
+close_watch(struct bh_job *job)
+{
+    bh_fd_close(job->pidfd);
+    job->pidfd = -1;
+    job->look_at = job->kill_at = 0;
+    job->running = job->frozen = false;
+}
+
+static void
+finish(struct bh_node *node, struct bh_job *job)
+{
+    char folder[BH_NODE_PATH_MAX], id[32];
+    struct bh_err err;
+
+    bh_node_job_folder(node, job->note.lease, folder);
+    bh_node_job_id(job->note.lease, id);
+    close_watch(job);
+    if (node->runtime.ops->destroy(node->runtime.self, id, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    if (bh_exit_record_read(folder, &job->end, &err) != BH_OK)
+        write_off(node, job, folder);
+    job->end.lease = job->note.lease;
+    if (job->end.cause >= BH_END_CAUSES)
+        job->end.cause = BH_END_KEEPER_LOST;
+    job->ended = true;
+    bh_box_remove(node, job->note.lease);
+    report_end(node, job);
+    if (job->unwanted)
+        bh_job_forget(node, job->note.lease);
+}
+
+void
+bh_job_look(struct bh_node *node, struct bh_job *job)
+{
+    char folder[BH_NODE_PATH_MAX];
+    siginfo_t reaped;
+    pid_t pid;
+
+    if (job->ended)
+        return;
+    bh_node_job_folder(node, job->note.lease, folder);
+    if (job->pidfd >= 0)
+        waitid(P_PIDFD, (id_t)job->pidfd, &reaped, WEXITED | WNOHANG); /* ours or init's */
+    if (!bh_keeper_alive(folder, &pid)) {
+        finish(node, job);
+        return;
+    }
+    job->running = true;
+    if (job->pidfd < 0 && pid > 0)
+        job->pidfd = bh_keeper_watch(folder, pid);
+    job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
+}
+
+/* ---- starting ---- */
+
+static bh_rc
+open_log(const struct bh_node *node, uint64_t lease, int *ret_fd, struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, lease);
+    *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (*ret_fd < 0)
+        return bh_err_errno(err, "create log %s", path);
+    if (fchown(*ret_fd, 0, node->conf.daemon_gid) != 0 || fchmod(*ret_fd, 0640) != 0)
+        return bh_err_errno(err, "give log %s to the daemon's group", path);
+    return BH_OK;
+}
+
+static bh_rc
+launch(struct bh_node *node, struct bh_job *job, const struct bh_sandbox *sandbox,
+       const char *note, struct bh_err *err)
+{
+    char folder[BH_NODE_PATH_MAX];
+    BH_AUTO(bh_fd_close) int log_fd = -1;
+    struct bh_keeper_request request = { .program = node->libexec, .lease = job->note.lease,
+                                         .cgroup_mount = node->conf.cgroup_mount,
+                                         .log_cap_bytes = (uint64_t)node->conf.log_cap_mib << 20,
+                                         .sandbox = sandbox };
+    bh_rc rc = node->runtime.ops->prepare(node->runtime.self, sandbox, err);
+
+    bh_node_job_folder(node, job->note.lease, folder);
+    request.folder = folder;
+    if (rc == BH_OK)
+        rc = node->runtime.ops->command(node->runtime.self, sandbox, request.command, err);
+    if (rc == BH_OK)
+        rc = open_log(node, job->note.lease, &log_fd, err);
+    if (rc == BH_OK && *note)
+        dprintf(log_fd, "bulkhead: %s\n", note);
+    request.log_fd = log_fd;
+    return rc == BH_OK ? bh_keeper_start(&request, &job->pidfd, err) : rc;
+}
+
+bh_rc
+bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(8 << 20);
+    struct bh_job *job = bh_state_job(&node->state, start->lease);
+    struct bh_sandbox sandbox;
+    char note[200], folder[BH_NODE_PATH_MAX], id[32];
+    struct bh_err ignored;
+    bh_rc rc;
+
+    BH_ASSERT(job);
+    bh_node_job_folder(node, start->lease, folder);
+    bh_node_job_id(start->lease, id);
+    if (bh_keeper_alive(folder, &(pid_t){ 0 }))
+        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make folder %s", folder);
+    rc = bh_box_build(node, start, job, arena, &sandbox, note, err);
+    if (rc == BH_OK)
+        rc = launch(node, job, &sandbox, note, err);
+    if (rc == BH_OK) {
+        job->running = true;
+        bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
+        return BH_OK;
+    }
+    (void)!node->runtime.ops->destroy(node->runtime.self, id, &ignored);
+    bh_box_remove(node, start->lease);
+    bh_path_remove_tree(folder);
+    return rc;
+}
+
+/* ---- suspending ---- */
+
+static bool
+holds(const struct bh_job *job, const char *gpu, uint32_t gi)
+{
+    for (uint32_t i = 0; i < job->note.lent_count; i++) {
+        const struct bh_note_piece *piece = &job->note.lent[i];
+
+        if (strcmp(piece->gpu, gpu) == 0 && (piece->gi == BH_WHOLE_GPU || piece->gi == gi))
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_among(pid_t pid, const pid_t *pids, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (pids[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+/* GPUs of the job, each once. */
+static bool
+first_of_gpu(const struct bh_job *job, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++) {
+        if (strcmp(job->note.lent[i].gpu, job->note.lent[at].gpu) == 0)
+            return false;
+    }
+    return true;
+}
+
+bh_rc
+bh_job_gpu_use(struct bh_node *node, const struct bh_job *job, bool *ret_used, uint64_t *ret_mib,
+               struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    static pid_t members[MEMBERS_MAX];
+    uint32_t count = 0;
+    char id[32];
+    bh_rc rc;
+
+    *ret_used = false;
+    *ret_mib = 0;
+    bh_node_job_id(job->note.lease, id);
+    rc = node->runtime.ops->processes(node->runtime.self, id, members, MEMBERS_MAX, &count, err);
+    for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {
+        const char *gpu = job->note.lent[i].gpu;
+        struct bh_device_process *processes;
+        uint32_t process_count;
+
+        if (!first_of_gpu(job, i))
+            continue;
+        rc = node->device.ops->processes(node->device.self, gpu, arena, &processes,
+                                         &process_count, err);
+        for (uint32_t p = 0; p < process_count && rc == BH_OK; p++) {
+            if (!is_among((pid_t)processes[p].pid, members, count)
+                || !holds(job, gpu, processes[p].gi))
+                continue;
+            *ret_used = true;
+            *ret_mib += processes[p].memory_mib;
+        }
+    }
+    return rc;
+}
+
+static bh_rc
+find_running(struct bh_node *node, uint64_t lease, struct bh_job **ret_job, struct bh_err *err)
+{
+    struct bh_job *job = bh_state_job(&node->state, lease);
+
+    if (!job)
+        return bh_err_set(err, BH_NOT_FOUND, "no lease %" PRIu64 " on this node", lease);
+    if (job->ended)
+        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " has ended", lease);
+    *ret_job = job;
+    return BH_OK;
+}
+
+static bh_rc
+set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err *err)
+{
+    char id[32];
+    bh_rc rc;
+
+    bh_node_job_id(job->note.lease, id);
+    rc = node->runtime.ops->freeze(node->runtime.self, id, frozen, err);
+    if (rc == BH_OK)
+        job->frozen = frozen;
+    return rc;
+}
+
+/* Freeze first: what a running process does after the list was read is unknown. */
+bh_rc
+bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_err *err)
+{
+    struct bh_job *job;
+    struct bh_err ignored;
+    uint64_t mib;
+    bh_rc rc = find_running(node, lease, &job, err);
+
+    *ret_held = false;
+    if (rc != BH_OK)
+        return rc;
+    rc = set_frozen(node, job, true, err);
+    if (rc == BH_OK)
+        rc = bh_job_gpu_use(node, job, ret_held, &mib, err);
+    if (rc != BH_OK || *ret_held) {
+        (void)!set_frozen(node, job, false, &ignored);
+        return rc;
+    }
+    bh_log(JOB_FROZEN, BH_U64("lease", lease));
+    return BH_OK;
+}
+
+bh_rc
+bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err)
+{
+    struct bh_job *job;
+    bh_rc rc = find_running(node, lease, &job, err);
+
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0; i < job->note.lent_count; i++) {
+        const struct bh_note_piece *lent = &job->note.lent[i];
+        const struct bh_note_piece *now = bh_state_piece_at(&node->state, lent->gpu, lent->gi);
+
+        if (!now || now->minor != lent->minor || now->gi_minor != lent->gi_minor
+            || now->ci_minor != lent->ci_minor || strcmp(now->profile, lent->profile) != 0)
+            return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " of lease %" PRIu64
+                              " is not where it was", lent->partition, lease);
+    }
+    rc = set_frozen(node, job, false, err);
+    if (rc == BH_OK)
+        bh_log(JOB_THAWED, BH_U64("lease", lease));
+    return rc;
+}
+
+/* ---- stopping ---- */
+
+static bh_rc
+kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err *err)
+{
+    char id[32];
+    bh_rc rc;
+
+    bh_node_job_id(job->note.lease, id);
+    rc = node->runtime.ops->signal(node->runtime.self, id, number, err);
+    if (rc == BH_OK && job->frozen) /* a frozen process takes no signal */
+        rc = set_frozen(node, job, false, err);
+    return rc;
+}
+
+bh_rc
+bh_job_stop(struct bh_node *node, uint64_t lease, bh_ns grace, struct bh_err *err)
+{
+    struct bh_job *job = bh_state_job(&node->state, lease);
+
+    if (!job || job->ended)
+        return BH_OK;
+    if (grace == 0) {
+        job->kill_at = bh_time_monotonic() + LOOK_AGAIN; /* for what is being born just now */
+        return kill_inside(node, job, SIGKILL, err);
+    }
+    job->kill_at = bh_time_monotonic() + grace;
+    return kill_inside(node, job, SIGTERM, err);
+}
+
+/* A job is asked to die again until it has: its runtime may just be making it. */
+static void
+kill_due(struct bh_node *node, struct bh_job *job, bh_ns now)
+{
+    struct bh_err err;
+
+    job->kill_at = now + LOOK_AGAIN;
+    if (kill_inside(node, job, SIGKILL, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+}
+
+bh_ns
+bh_job_tick(struct bh_node *node, bh_ns now)
+{
+    bh_ns next = 0;
+
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        struct bh_job *job = &node->state.jobs[i];
+
+        if (job->kill_at && job->kill_at <= now)
+            kill_due(node, job, now);
+        if (job->look_at && job->look_at <= now)
+            bh_job_look(node, job);
+        if (job->kill_at && (!next || job->kill_at < next))
+            next = job->kill_at;
+        if (job->look_at && (!next || job->look_at < next))
+            next = job->look_at;
+    }
+    return next;
+}
+
+/* ---- after a start of the node ---- */
+
+static void
+read_frozen(struct bh_node *node, struct bh_job *job)
+{
+    struct bh_cgroup_host cgroups;
+    char id[32], path[200];
+    struct bh_err ignored;
+
+    bh_node_job_id(job->note.lease, id);
+    snprintf(path, sizeof path, "%s/%s", node->conf.cgroup_parent, id);
+    if (bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, &ignored) == BH_OK)
+        (void)!bh_cgroup_frozen(&cgroups, path, &job->frozen, &ignored);
+}
+
+void
+bh_job_adopt_all(struct bh_node *node)
+{
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        struct bh_job *job = &node->state.jobs[i];
+
+        bh_job_look(node, job);
+        if (!job->ended)
+            read_frozen(node, job);
+    }
+}
+
+void
+bh_job_forget(struct bh_node *node, uint64_t lease)
+{
+    struct bh_job *job = bh_state_job(&node->state, lease);
+    struct bh_note note = { .kind = BH_NOTE_FORGET_LEASE, .lease = lease };
+    char folder[BH_NODE_PATH_MAX];
+    struct bh_err err;
+
+    if (!job || !job->ended)
+        return;
+    if (bh_state_note(&node->state, &note, &err) != BH_OK) {
+        bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
+        return;
+    }
+    bh_node_job_folder(node, lease, folder);
+    bh_path_remove_tree(folder);
+}

@@ -1,0 +1,45 @@
+#ifndef BH_NODE_JOB_H
+#define BH_NODE_JOB_H
+
+#include "node/node.h"
+
+/* Jobs on this node, from START to ENDED.
+ *
+ * An order's effect is idempotent as far as it can be, and its truth can be read again
+ * after a crash: a job runs when its keeper holds the lock of its folder, and has ended
+ * when its exit record stands there. */
+
+/* Start the job of a lease that was noted.  On failure nothing of it is left. */
+BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *start,
+                               struct bh_err *err);
+
+/* Freeze the job unless it keeps the GPU: `ret_held` and a thawed job then. */
+BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held,
+                                 struct bh_err *err);
+
+/* Thaw it, when its pieces stand on the device nodes they were lent with: else BH_CONFLICT. */
+BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err);
+
+/* SIGTERM now, SIGKILL after `grace`; 0: at once.  BH_OK when it has ended already. */
+BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, uint64_t lease, bh_ns grace,
+                              struct bh_err *err);
+
+/* The keeper's descriptor became readable, or look_at passed: see what became of it, and
+ * report the end once it is one. */
+void bh_job_look(struct bh_node *node, struct bh_job *job);
+
+/* Do what is due; the monotonic time of the next thing that is, or 0. */
+bh_ns bh_job_tick(struct bh_node *node, bh_ns now);
+
+/* After a start of the node: find the keepers again, end what has none. */
+void bh_job_adopt_all(struct bh_node *node);
+
+/* The daemon has the end on disk, or does not know the lease any more. */
+void bh_job_forget(struct bh_node *node, uint64_t lease);
+
+/* Whether any process of the job has a context on one of its pieces, and how much GPU
+ * memory its processes hold. */
+BH_MUST_USE bh_rc bh_job_gpu_use(struct bh_node *node, const struct bh_job *job,
+                                 bool *ret_used, uint64_t *ret_mib, struct bh_err *err);
+
+#endif

@@ -1,0 +1,61 @@
+#ifndef BH_NODE_NODE_H
+#define BH_NODE_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/time.h"
+#include "node/conf.h"
+#include "node/gpu.h"
+#include "node/rootfs.h"
+#include "node/state.h"
+#include "ports/device.h"
+#include "ports/runtime.h"
+#include "wire/frame_io.h"
+#include "wire/message.h"
+
+/* All that bulkhead-node holds while it runs.  One thread owns it. */
+
+enum { BH_NODE_PATH_MAX = 512 };
+
+struct bh_node {
+    struct bh_conf conf;
+    struct bh_state state;
+    struct bh_runtime runtime;
+    struct bh_device device;
+    struct bh_gpu_client *gpus;
+    struct bh_rootfs *rootfs;
+
+    struct bh_arena *scan_arena;      /* of `inventory` */
+    struct bh_inventory inventory;    /* as last scanned */
+    bool inventory_known;
+
+    char name[64], boot[40], runtime_version[40];
+    char libexec[BH_NODE_PATH_MAX];
+    char boxes[BH_NODE_PATH_MAX];     /* sandboxes, a tmpfs of our own */
+    uint32_t caps_major, uvm_major;   /* 0: this machine has none */
+
+    int listener;
+    struct bh_link *link;             /* the daemon's connection, or NULL */
+    bool greeted;                     /* HELLO was said on it */
+    bh_ns sample_at;                  /* monotonic */
+
+    uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
+    uint32_t doomed_count;
+    bh_ns collect_at;                 /* monotonic; when to try again */
+};
+
+/* Paths of a job: its durable folder, its sandbox and the id of both. */
+void bh_node_job_id(uint64_t lease, char ret_id[32]);
+void bh_node_job_folder(const struct bh_node *node, uint64_t lease,
+                        char ret_path[BH_NODE_PATH_MAX]);
+void bh_node_job_bundle(const struct bh_node *node, uint64_t lease,
+                        char ret_path[BH_NODE_PATH_MAX]);
+
+/* Send to the daemon when it is connected and greeted; a message that cannot be sent
+ * closes the connection (what matters is repeated on the next one). */
+void bh_node_send(struct bh_node *node, uint32_t number, const void *message);
+void bh_node_hang_up(struct bh_node *node);
+
+#endif

@@ -1,0 +1,361 @@
+/* bulkhead-node: the only part of Bulkhead that is root on a GPU server.  One thread, one
+ * poll loop, no network: it does what its connection's table of orders allows, within
+ * node.conf, and writes each order down before it begins it. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "node/host.h"
+#include "node/job.h"
+#include "node/order.h"
+#include "node/piece.h"
+#include "node/report.h"
+#include "node/session.h"
+#include "runtime/crun.h"
+
+enum { FIXED_POLLS = 4, EXIT_USAGE = 2 };
+#define COLLECT_AGAIN (200 * BH_NS_PER_MS)
+
+/* ---- the pieces of the program ---- */
+
+static bh_rc
+make_folders(struct bh_node *node, struct bh_err *err)
+{
+    char jobs[BH_NODE_PATH_MAX];
+    bh_rc rc;
+
+    snprintf(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
+    snprintf(node->boxes, sizeof node->boxes, "%s/boxes", node->conf.run_dir);
+    rc = bh_dir_make(jobs, 0700, err);
+    if (rc == BH_OK)
+        rc = bh_dir_make(node->conf.log_dir, 0750, err);
+    if (rc == BH_OK && chown(node->conf.log_dir, 0, node->conf.daemon_gid) != 0)
+        rc = bh_err_errno(err, "give %s to the daemon's group", node->conf.log_dir);
+    if (rc == BH_OK)
+        rc = bh_dir_make(node->conf.run_dir, 0755, err);
+    if (rc == BH_OK)
+        rc = bh_dir_make(node->boxes, 0711, err);
+    return rc;
+}
+
+static bh_rc
+open_runtime(struct bh_node *node, struct bh_err *err)
+{
+    char state[BH_NODE_PATH_MAX];
+    struct bh_crun_options options = { node->conf.runtime, state, node->conf.cgroup_mount,
+                                       node->conf.cgroup_parent };
+    bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version,
+                               sizeof node->runtime_version, err);
+
+    snprintf(state, sizeof state, "%s/crun", node->conf.run_dir);
+    return rc == BH_OK ? bh_crun_open(&options, &node->runtime, err) : rc;
+}
+
+static bh_rc
+open_gpus(struct bh_node *node, struct bh_err *err)
+{
+    char program[BH_NODE_PATH_MAX + 16];
+    const char *env[BH_CONF_TEXTS_MAX + 1] = { 0 };
+    struct bh_gpu_client_options options = {
+        .program = program,
+        .library = node->conf.nvml_library,
+        .proc_root = node->conf.proc_root,
+        .env = env,
+        .change_deadline = node->conf.call_timeout_ms * BH_NS_PER_MS,
+    };
+
+    for (uint32_t i = 0; i < node->conf.driver_env.count; i++)
+        env[i] = node->conf.driver_env.items[i];
+    snprintf(program, sizeof program, "%s/bulkhead-gpu", node->libexec);
+    node->gpus = bh_gpu_client_new(&options);
+    node->device = bh_gpu_client_device(node->gpus);
+    node->scan_arena = bh_arena_new(8 << 20);
+    if (bh_piece_scan(node, err) != BH_OK) /* a server may wait for its driver */
+        bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(err));
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
+        bh_log(GPU_FOUND, BH_STR("gpu", node->inventory.gpus[i].uuid),
+               BH_STR("product", node->inventory.gpus[i].product));
+    return BH_OK;
+}
+
+static bh_rc
+open_listener(struct bh_node *node, struct bh_err *err)
+{
+    bh_rc rc = bh_unix_listen(node->conf.socket, 0600, &node->listener, err);
+
+    if (rc == BH_OK && chown(node->conf.socket, node->conf.daemon_uid, (gid_t)-1) != 0)
+        return bh_err_errno(err, "give %s to the daemon", node->conf.socket);
+    return rc;
+}
+
+static bh_rc
+open_all(struct bh_node *node, struct bh_err *err)
+{
+    bh_rc rc = make_folders(node, err);
+
+    if (rc == BH_OK)
+        rc = bh_host_lock(node, err);
+    if (rc == BH_OK)
+        rc = bh_host_isolate(node, err);
+    if (rc == BH_OK)
+        rc = bh_host_describe(node, err);
+    if (rc == BH_OK)
+        rc = open_runtime(node, err);
+    if (rc == BH_OK)
+        rc = bh_rootfs_open(&node->conf, node->boxes, node->libexec, &node->rootfs, err);
+    if (rc == BH_OK)
+        rc = bh_state_open(&node->state, node->conf.state_dir, err);
+    if (rc == BH_OK)
+        rc = open_gpus(node, err);
+    if (rc == BH_OK)
+        rc = bh_piece_reconcile(node, err);
+    return rc;
+}
+
+static void
+close_all(struct bh_node *node)
+{
+    bh_node_hang_up(node);
+    bh_fd_close(node->listener);
+    if (node->gpus)
+        bh_gpu_client_free(node->gpus);
+    if (node->runtime.ops)
+        node->runtime.ops->close(node->runtime.self);
+    bh_rootfs_close(node->rootfs);
+    if (node->scan_arena)
+        bh_arena_free(node->scan_arena);
+    bh_state_close(&node->state);
+}
+
+/* ---- the loop ---- */
+
+struct loop {
+    struct bh_node *node;
+    struct bh_orders *orders;
+    int signals;
+    struct pollfd *polls;
+    uint64_t *leases;          /* polls[FIXED_POLLS + i] is the keeper of leases[i] */
+    uint32_t watched;
+};
+
+static void
+list_polls(struct loop *loop)
+{
+    struct bh_node *node = loop->node;
+
+    loop->polls[0] = (struct pollfd){ .fd = loop->signals, .events = POLLIN };
+    loop->polls[1] = (struct pollfd){ .fd = node->listener, .events = POLLIN };
+    loop->polls[2] = (struct pollfd){ .fd = -1 };
+    if (node->link)
+        loop->polls[2] = (struct pollfd){ .fd = bh_link_fd(node->link),
+                                          .events = bh_link_interest(node->link) };
+    loop->polls[3] = (struct pollfd){ .fd = bh_gpu_client_event_fd(node->gpus),
+                                      .events = POLLIN };
+    loop->watched = 0;
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+
+        if (job->pidfd < 0)
+            continue;
+        loop->leases[loop->watched] = job->note.lease;
+        loop->polls[FIXED_POLLS + loop->watched++]
+            = (struct pollfd){ .fd = job->pidfd, .events = POLLIN };
+    }
+}
+
+/* Things that are due by time; how long poll may wait, in ms, or -1. */
+static int
+tick(struct loop *loop)
+{
+    struct bh_node *node = loop->node;
+    bh_ns now = bh_time_monotonic(), next = bh_job_tick(node, now);
+
+    if (node->doomed_count > 0 && node->collect_at <= now) {
+        bh_session_collect(node);
+        node->collect_at = now + COLLECT_AGAIN;
+    }
+    if (node->doomed_count > 0 && (!next || node->collect_at < next))
+        next = node->collect_at;
+    if (node->greeted && node->sample_at <= now) {
+        bh_report_samples(node);
+        node->sample_at = now + node->conf.sample_interval_ms * BH_NS_PER_MS;
+    }
+    if (node->greeted && (!next || node->sample_at < next))
+        next = node->sample_at;
+    if (!next)
+        return -1;
+    return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;
+}
+
+static void
+look_at_keepers(struct loop *loop)
+{
+    for (uint32_t i = 0; i < loop->watched; i++) {
+        struct bh_job *job;
+
+        if (!loop->polls[FIXED_POLLS + i].revents)
+            continue;
+        job = bh_state_job(&loop->node->state, loop->leases[i]);
+        if (job)
+            bh_job_look(loop->node, job);
+    }
+}
+
+static void
+write_link(struct bh_node *node)
+{
+    struct bh_err err;
+
+    if (node->link && bh_link_flush(node->link, &err) != BH_OK)
+        bh_node_hang_up(node);
+}
+
+static bh_rc
+turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
+{
+    struct bh_node *node = loop->node;
+    int wait = tick(loop);
+
+    list_polls(loop);
+    if (poll(loop->polls, FIXED_POLLS + loop->watched, wait) < 0 && errno != EINTR)
+        return bh_err_errno(err, "poll");
+    bh_gpu_client_reap(node->gpus);
+    *ret_stop = loop->polls[0].revents != 0;
+    look_at_keepers(loop);
+    if (loop->polls[3].revents)
+        bh_report_health(node);
+    if (loop->polls[2].revents & POLLOUT)
+        write_link(node);
+    if (node->link && loop->polls[2].revents & (POLLIN | POLLHUP | POLLERR))
+        bh_session_read(node, loop->orders);
+    if (loop->polls[1].revents)
+        bh_session_accept(node);
+    return bh_state_compact(&node->state, err);
+}
+
+static int
+open_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static bh_rc
+run(struct bh_node *node, struct bh_err *err)
+{
+    BH_AUTO(bh_orders_free) struct bh_orders *orders = bh_orders_new(node);
+    struct loop loop = { .node = node, .orders = orders, .signals = open_signals() };
+    bool stop = false;
+    bh_rc rc;
+
+    bh_orders_repair(orders);
+    bh_job_adopt_all(node);
+    rc = open_listener(node, err);
+    loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
+    loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);
+    if (rc == BH_OK)
+        bh_log(READY, BH_STR("socket", node->conf.socket));
+    while (rc == BH_OK && !stop)
+        rc = turn(&loop, &stop, err);
+    if (stop)
+        bh_log(STOPPING, BH_STR("jobs", "run on under their keepers"));
+    free(loop.polls);
+    free(loop.leases);
+    bh_fd_close(loop.signals);
+    return rc;
+}
+
+/* ---- the command line ---- */
+
+static const char usage[] =
+    "usage: bulkhead-node --config FILE [--log-json] [--foreground]\n"
+    "       bulkhead-node --help | --help-config | --version\n"
+    "\n"
+    "Runs jobs and carves GPUs for bulkheadd on this machine, as root, within node.conf.\n"
+    "\n"
+    "  --config FILE   node.conf, usually /etc/bulkhead/node.conf\n"
+    "  --log-json      log lines as JSON\n"
+    "  --foreground    stay in the foreground (the only way it runs)\n"
+    "  --help-config   the parameters of node.conf\n";
+
+struct options {
+    const char *config;
+    bool json;
+};
+
+/* -1: go on; else the exit status. */
+static int
+read_options(int argc, char **argv, struct options *options)
+{
+    static const struct option names[] = {
+        { "config", required_argument, NULL, 'c' },   { "log-json", no_argument, NULL, 'j' },
+        { "foreground", no_argument, NULL, 'f' },     { "help", no_argument, NULL, 'h' },
+        { "help-config", no_argument, NULL, 'p' },    { "version", no_argument, NULL, 'v' },
+        { 0 },
+    };
+
+    for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        switch (option) {
+        case 'c': options->config = optarg; break;
+        case 'j': options->json = true; break;
+        case 'f': break;
+        case 'h': fputs(usage, stdout); return 0;
+        case 'p': bh_conf_help(); return 0;
+        case 'v': puts("bulkhead-node " BH_VERSION); return 0;
+        default: fputs(usage, stderr); return EXIT_USAGE;
+        }
+    }
+    if (!options->config || optind != argc) {
+        fputs(usage, stderr);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct bh_node node = { .listener = -1 };
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct options options = { 0 };
+    int status = read_options(argc, argv, &options);
+    struct bh_err err = { 0 };
+    bh_rc rc;
+
+    if (status >= 0)
+        return status;
+    bh_log_setup("bulkhead-node", options.json, BH_LOG_INFO);
+    rc = bh_conf_read(options.config, arena, &node.conf, &err);
+    if (rc != BH_OK) {
+        bh_log(CONFIG_REFUSED, BH_ERRLOG(&err), BH_STR("hint", err.hint));
+        return bh_rc_exit(rc);
+    }
+    umask(022);
+    (void)!setgroups(0, NULL);
+    rc = open_all(&node, &err);
+    if (rc == BH_OK)
+        rc = run(&node, &err);
+    if (rc != BH_OK)
+        bh_log(FAILED, BH_ERRLOG(&err), BH_STR("hint", err.hint));
+    close_all(&node);
+    return bh_rc_exit(rc);
+}

@@ -1,0 +1,339 @@
+#ifndef BH_NODE_NODE_TEST_H
+#define BH_NODE_NODE_TEST_H
+
+/* A bulkhead-node of its own for a test: in a temporary folder, on the simulated driver,
+ * driven over its socket.  Tests only. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/test.h"
+#include "base/time.h"
+#include "node/path.h"
+#include "runtime/cgroup.h"
+#include "wire/frame_io.h"
+#include "wire/message.h"
+
+enum { TEST_PATH = 256, TEST_INBOX_MAX = 64, TEST_PATIENCE_MS = 10000 };
+
+struct test_message {
+    uint32_t number;
+    union {
+        struct bh_msg_outcome outcome;
+        struct bh_msg_ended ended;
+        struct bh_msg_inventory inventory;
+        struct bh_msg_samples samples;
+        struct bh_msg_health health;
+    };
+};
+
+struct test_node {
+    const char *program, *simctl, *library; /* from the command line */
+    char folder[TEST_PATH], socket[TEST_PATH], cgroup[64];
+    char gpus[8][BH_UUID_MAX];
+    pid_t pid;
+    struct bh_link *link;
+    struct bh_arena *arena;
+    struct test_message inbox[TEST_INBOX_MAX]; /* read and not yet taken */
+    uint32_t inbox_count;
+    uint64_t order;                            /* last one used */
+};
+
+static struct test_node the_node;
+
+/* ---- small things ---- */
+
+static void
+test_run(const char *const *argv)
+{
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execv(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+static void
+test_write(const char *path, const char *text)
+{
+    struct bh_err err;
+
+    assert_int_equal(bh_file_replace(path, text, strlen(text), 0644, &err), BH_OK);
+}
+
+/* The text of a file below the test's folder, or "". */
+static const char *
+test_read(const char *name)
+{
+    static char memory[1 << 20];
+    char path[TEST_PATH * 2];
+    struct bh_buf text;
+    struct bh_err err;
+
+    snprintf(path, sizeof path, "%s/%s", the_node.folder, name);
+    bh_buf_init_fixed(&text, memory, sizeof memory - 1);
+    if (bh_file_read(path, sizeof memory - 2, &text, &err) != BH_OK)
+        return "";
+    return bh_buf_text(&text);
+}
+
+static const char *
+test_log(uint64_t lease)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "logs/%" PRIu64 ".log", lease);
+    return test_read(name);
+}
+
+/* ---- the program ---- */
+
+static void
+test_write_conf(const struct test_node *node, const char *more)
+{
+    char text[8192], path[TEST_PATH * 2];
+    const char *f = node->folder;
+
+    snprintf(text, sizeof text,
+             "state_dir = %s/state\nrun_dir = %s/run\nsocket = %s\nlog_dir = %s/logs\n"
+             "nvml_library = %s\ndriver_env = BULKHEAD_SIM_STATE=%s/sim\nproc_root = %s/sim/proc\n"
+             "job_driver_mount = %s/sim/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
+             "gpus = all\ncgroup_parent = %s\nnode_name = test\nuid_base = 3000000000\n"
+             "image_roots = %s/images\nmount_roots = %s/work\ntmp_mib = 64\n%s",
+             f, f, node->socket, f, node->library, f, f, f, node->cgroup, f, f, more);
+    snprintf(path, sizeof path, "%s/node.conf", f);
+    test_write(path, text);
+}
+
+static void
+test_node_start(struct test_node *node)
+{
+    char config[TEST_PATH * 2], log[TEST_PATH * 2];
+
+    snprintf(config, sizeof config, "%s/node.conf", node->folder);
+    snprintf(log, sizeof log, "%s/node.log", node->folder);
+    unlink(node->socket);
+    node->pid = fork();
+    if (node->pid == 0) {
+        dup2(open(log, O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
+        execl(node->program, "bulkhead-node", "--config", config, NULL);
+        _exit(127);
+    }
+}
+
+static void
+test_node_end(struct test_node *node, int number)
+{
+    if (node->pid <= 0)
+        return;
+    kill(node->pid, number);
+    waitpid(node->pid, NULL, 0);
+    node->pid = 0;
+    bh_link_free(node->link);
+    node->link = NULL;
+    node->inbox_count = 0;
+}
+
+/* ---- talking ---- */
+
+static void
+test_send(uint32_t number, const void *message)
+{
+    struct bh_err err;
+
+    assert_int_equal(bh_link_send(the_node.link, number, bh_message_fields(number), message,
+                                  &err),
+                     BH_OK);
+}
+
+static void
+test_read_frames(struct test_node *node)
+{
+    struct bh_frame frame;
+    struct bh_err err;
+
+    while (node->inbox_count < TEST_INBOX_MAX && bh_link_next(node->link, &frame, &err) == BH_OK) {
+        struct test_message *message = &node->inbox[node->inbox_count++];
+
+        message->number = frame.number;
+        assert_int_equal(bh_frame_decode(&frame, bh_message_fields(frame.number),
+                                         &message->outcome, node->arena, &err),
+                         BH_OK);
+    }
+}
+
+/* Wait for what comes; false when the connection closed or nothing came in time. */
+static bool
+test_wait(struct test_node *node, int patience_ms)
+{
+    struct pollfd polled = { .fd = bh_link_fd(node->link),
+                             .events = bh_link_interest(node->link) };
+    struct bh_err err;
+
+    if (poll(&polled, 1, patience_ms) <= 0)
+        return false;
+    if (polled.revents & POLLOUT)
+        (void)!bh_link_flush(node->link, &err);
+    if (polled.revents & (POLLIN | POLLHUP) && bh_link_readable(node->link, &err) != BH_OK)
+        return false;
+    test_read_frames(node);
+    return true;
+}
+
+static bool
+test_is_about(const struct test_message *message, uint32_t number, uint64_t id)
+{
+    if (message->number != number)
+        return false;
+    if (number == BH_MSG_OUTCOME)
+        return message->outcome.order == id;
+    return number != BH_MSG_ENDED || message->ended.lease == id;
+}
+
+/* Take the message of that kind (and order or lease); false when it does not come. */
+static bool
+test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret)
+{
+    struct test_node *node = &the_node;
+    bh_ns deadline = bh_time_monotonic() + (bh_ns)patience_ms * BH_NS_PER_MS;
+
+    for (;;) {
+        bh_ns now = bh_time_monotonic();
+
+        for (uint32_t i = 0; i < node->inbox_count; i++) {
+            if (!test_is_about(&node->inbox[i], number, id))
+                continue;
+            *ret = node->inbox[i];
+            memmove(&node->inbox[i], &node->inbox[i + 1],
+                    (--node->inbox_count - i) * sizeof node->inbox[0]);
+            return true;
+        }
+        if (now >= deadline
+            || !test_wait(node, (int)((deadline - now) / BH_NS_PER_MS) + 1))
+            return false;
+    }
+}
+
+static struct test_message
+test_take(uint32_t number, uint64_t id)
+{
+    struct test_message message = { 0 };
+
+    if (!test_take_within(number, id, TEST_PATIENCE_MS, &message)) {
+        fprintf(stderr, "no %s %" PRIu64 "; the node says:\n%s", bh_message_name(number), id,
+                test_read("node.log"));
+        fail();
+    }
+    return message;
+}
+
+static struct bh_msg_inventory
+test_greet(struct test_node *node)
+{
+    struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = 1, .site = "test" };
+    struct bh_err err;
+    int fd = -1;
+
+    for (int tries = 0; bh_unix_connect(node->socket, &fd, &err) != BH_OK; tries++) {
+        if (tries == 500) {
+            fprintf(stderr, "%s\n%s", err.msg, test_read("node.log"));
+            fail();
+        }
+        bh_time_sleep(10 * BH_NS_PER_MS);
+    }
+    node->link = bh_link_new(fd);
+    test_send(BH_MSG_HELLO, &hello);
+    return test_take(BH_MSG_INVENTORY, 0).inventory;
+}
+
+/* Give an order and take its outcome. */
+#define test_order(kind, order_message)                                                  \
+    ({                                                                                   \
+        (order_message)->order = ++the_node.order;                                       \
+        test_send(kind, order_message);                                                  \
+        test_take(BH_MSG_OUTCOME, the_node.order).outcome;                               \
+    })
+
+/* ---- the whole ---- */
+
+static void
+test_remove_groups(const struct test_node *node)
+{
+    char name[TEST_PATH];
+    const char *const hierarchies[] = { "",        "/memory", "/cpu",    "/cpuacct",
+                                        "/pids",   "/freezer", "/devices" };
+
+    for (size_t i = 0; i < BH_COUNT(hierarchies); i++) {
+        snprintf(name, sizeof name, "/sys/fs/cgroup%s%s", hierarchies[i], node->cgroup);
+        rmdir(name);
+    }
+}
+
+static int
+test_set_up(void **state)
+{
+    struct test_node *node = &the_node;
+    char path[TEST_PATH * 2];
+    struct bh_msg_inventory inventory;
+    const char *const folders[] = { "images", "work" };
+
+    snprintf(node->folder, sizeof node->folder, "/tmp/bh-node-XXXXXX");
+    assert_non_null(mkdtemp(node->folder));
+    chmod(node->folder, 0755);
+    snprintf(node->socket, sizeof node->socket, "%s/node.sock", node->folder);
+    snprintf(node->cgroup, sizeof node->cgroup, "/bulkhead-test-%d", (int)getpid());
+    for (size_t i = 0; i < BH_COUNT(folders); i++) {
+        snprintf(path, sizeof path, "%s/%s", node->folder, folders[i]);
+        mkdir(path, 0755);
+    }
+    snprintf(path, sizeof path, "%s/sim", node->folder);
+    test_run((const char *const[]){ node->simctl, "--state", path, "init", "2x H100-80GB", NULL });
+    node->arena = bh_arena_new(256 << 20);
+    node->order = 0;
+    test_write_conf(node, "");
+    test_node_start(node);
+    inventory = test_greet(node);
+    for (uint32_t i = 0; i < inventory.gpus.count; i++)
+        memcpy(node->gpus[i], ((struct bh_msg_gpu *)inventory.gpus.items)[i].uuid, BH_UUID_MAX);
+    return 0;
+}
+
+static int
+test_tear_down(void **state)
+{
+    struct test_node *node = &the_node;
+    struct bh_msg_keep nothing = { 0 };
+
+    if (node->link && node->pid > 0) {
+        test_send(BH_MSG_KEEP, &nothing);
+        for (int tries = 0; tries < 100; tries++) {
+            char path[TEST_PATH * 2];
+
+            snprintf(path, sizeof path, "/sys/fs/cgroup/memory%s", node->cgroup);
+            if (rmdir(path) == 0 || errno == ENOENT)
+                break;
+            bh_time_sleep(20 * BH_NS_PER_MS);
+        }
+    }
+    test_node_end(node, SIGTERM);
+    test_remove_groups(node);
+    bh_arena_free(node->arena);
+    if (!getenv("BH_TEST_KEEP"))
+        bh_path_remove_tree(node->folder);
+    return 0;
+}
+
+#endif

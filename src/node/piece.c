@@ -1,0 +1,311 @@
+#include "node/piece.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static bool
+is_whole(const struct bh_note_piece *piece)
+{
+    return strcmp(piece->profile, "whole") == 0;
+}
+
+const struct bh_device_gpu *
+bh_piece_gpu(const struct bh_node *node, const char *uuid)
+{
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
+        if (strcmp(node->inventory.gpus[i].uuid, uuid) == 0)
+            return &node->inventory.gpus[i];
+    }
+    return NULL;
+}
+
+bh_rc
+bh_piece_scan(struct bh_node *node, struct bh_err *err)
+{
+    struct bh_inventory inventory = { 0 };
+    bh_rc rc;
+
+    bh_arena_reset(node->scan_arena);
+    node->inventory = inventory;
+    node->inventory_known = false;
+    rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
+    if (rc != BH_OK)
+        return rc;
+    node->inventory = inventory;
+    node->inventory_known = true;
+    return BH_OK;
+}
+
+static bh_rc
+need_inventory(struct bh_node *node, struct bh_err *err)
+{
+    return node->inventory_known ? BH_OK : bh_piece_scan(node, err);
+}
+
+/* The instance of that uuid on that GPU, or NULL. */
+static const struct bh_device_instance *
+find_instance(const struct bh_node *node, const char *gpu, const char *uuid)
+{
+    for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
+        const struct bh_device_instance *instance = &node->inventory.instances[i];
+
+        if (strcmp(instance->gpu, gpu) == 0 && strcmp(instance->uuid, uuid) == 0)
+            return instance;
+    }
+    return NULL;
+}
+
+static bool
+is_ours(const struct bh_node *node, const struct bh_device_instance *instance)
+{
+    const struct bh_note_piece *piece
+        = bh_state_piece_at(&node->state, instance->gpu, instance->gi);
+
+    return piece && strcmp(piece->uuid, instance->uuid) == 0;
+}
+
+bool
+bh_piece_has_foreign(const struct bh_node *node, const char *gpu)
+{
+    for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
+        if (strcmp(node->inventory.instances[i].gpu, gpu) == 0
+            && !is_ours(node, &node->inventory.instances[i]))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t
+instances_on(const struct bh_node *node, const char *gpu)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < node->inventory.instance_count; i++)
+        count += strcmp(node->inventory.instances[i].gpu, gpu) == 0;
+    return count;
+}
+
+/* ---- carving ---- */
+
+bh_rc
+bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
+                     struct bh_err *err)
+{
+    const struct bh_device_gpu *gpu;
+    bh_rc rc = need_inventory(node, err);
+
+    if (rc != BH_OK)
+        return rc;
+    gpu = bh_piece_gpu(node, wanted->gpu);
+    if (!gpu)
+        return bh_err_set(err, BH_NOT_FOUND, "no GPU %s on this node", wanted->gpu);
+    if (!bh_conf_gpu_allowed(&node->conf, wanted->gpu)) {
+        bh_err_set(err, BH_DENIED, "GPU %s is not Bulkhead's to change", wanted->gpu);
+        return bh_err_hint(err, "the administrator can add gpus = %s to node.conf", wanted->gpu);
+    }
+    if (bh_state_piece(&node->state, wanted->partition))
+        return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " exists already",
+                          wanted->partition);
+    if (bh_state_piece_at(&node->state, wanted->gpu, BH_WHOLE_GPU))
+        return bh_err_set(err, BH_CONFLICT, "GPU %s is lent as a whole", wanted->gpu);
+    if (is_whole(wanted) && instances_on(node, wanted->gpu) > 0)
+        return bh_err_set(err, BH_CONFLICT, "GPU %s has %u MIG instances", wanted->gpu,
+                          instances_on(node, wanted->gpu));
+    for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
+        const struct bh_device_instance *instance = &node->inventory.instances[i];
+
+        if (!is_whole(wanted) && strcmp(instance->gpu, wanted->gpu) == 0
+            && instance->start == wanted->start)
+            return bh_err_set(err, BH_FULL, "place %u of GPU %s is taken by a %s", wanted->start,
+                              wanted->gpu, instance->profile);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+note_piece(struct bh_node *node, const struct bh_note_piece *wanted,
+           const struct bh_device_instance *instance, struct bh_err *err)
+{
+    const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
+    struct bh_note note = { .kind = BH_NOTE_PIECE, .piece = *wanted };
+
+    note.piece.minor = gpu ? gpu->minor : 0;
+    note.piece.memory_mib = instance ? instance->memory_mib : gpu ? gpu->memory_mib : 0;
+    note.piece.gi = instance ? instance->gi : BH_WHOLE_GPU;
+    note.piece.ci = instance ? instance->ci : BH_WHOLE_GPU;
+    note.piece.gi_minor = instance ? instance->gi_minor : 0;
+    note.piece.ci_minor = instance ? instance->ci_minor : 0;
+    snprintf(note.piece.uuid, sizeof note.piece.uuid, "%s",
+             instance ? instance->uuid : wanted->gpu);
+    return bh_state_note(&node->state, &note, err);
+}
+
+/* The GPU in the mode that the piece needs; it is empty when that has to change. */
+static bh_rc
+set_mode(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
+{
+    const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
+    bool mig = !is_whole(wanted);
+
+    if (!gpu || gpu->mig_enabled == mig)
+        return BH_OK;
+    node->inventory_known = false;
+    return node->device.ops->set_mig(node->device.self, wanted->gpu, mig, err);
+}
+
+bh_rc
+bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted, bool *ret_found,
+               struct bh_err *err)
+{
+    bh_rc rc = bh_piece_scan(node, err);
+
+    *ret_found = false;
+    for (uint32_t i = 0; i < node->inventory.instance_count && rc == BH_OK; i++) {
+        const struct bh_device_instance *instance = &node->inventory.instances[i];
+
+        if (strcmp(instance->gpu, wanted->gpu) != 0 || instance->start != wanted->start
+            || strcmp(instance->profile, wanted->profile) != 0 || is_ours(node, instance))
+            continue;
+        *ret_found = true;
+        return note_piece(node, wanted, instance, err);
+    }
+    return rc;
+}
+
+/* The driver did not answer: what it did is read from the GPU itself. */
+static bh_rc
+settle_carve(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
+{
+    struct bh_err again;
+    bool found;
+
+    if (bh_piece_adopt(node, wanted, &found, &again) != BH_OK)
+        return err->rc;
+    return found ? BH_OK : bh_err_set(err, BH_TIMEOUT, "the driver did not carve %s on %s in time",
+                                      wanted->profile, wanted->gpu);
+}
+
+bh_rc
+bh_piece_carve(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
+{
+    struct bh_device_instance instance = { 0 };
+    bh_rc rc = set_mode(node, wanted, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (is_whole(wanted))
+        return note_piece(node, wanted, NULL, err);
+    node->inventory_known = false;
+    rc = node->device.ops->carve(node->device.self, wanted->gpu, wanted->profile, wanted->start,
+                                 &instance, err);
+    if (rc == BH_UNCERTAIN)
+        return settle_carve(node, wanted, err);
+    if (rc == BH_OK)
+        rc = note_piece(node, wanted, &instance, err);
+    if (rc == BH_OK)
+        bh_log(INSTANCE_CARVED, BH_STR("gpu", wanted->gpu), BH_STR("profile", wanted->profile),
+               BH_U64("start", wanted->start));
+    return rc;
+}
+
+/* ---- destroying ---- */
+
+static bh_rc
+note_gone(struct bh_node *node, uint64_t partition, struct bh_err *err)
+{
+    struct bh_note note = { .kind = BH_NOTE_GONE, .piece.partition = partition };
+
+    return bh_state_note(&node->state, &note, err);
+}
+
+static const struct bh_job *
+holder_of(const struct bh_node *node, uint64_t partition)
+{
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+
+        for (uint32_t p = 0; p < job->note.lent_count && !job->ended; p++) {
+            if (job->note.lent[p].partition == partition)
+                return job;
+        }
+    }
+    return NULL;
+}
+
+/* An instance is only destroyed when it is still the one that we made. */
+static bh_rc
+destroy_instance(struct bh_node *node, const struct bh_note_piece *piece, struct bh_err *err)
+{
+    bh_rc rc = bh_piece_scan(node, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (!find_instance(node, piece->gpu, piece->uuid))
+        return BH_OK;
+    node->inventory_known = false;
+    rc = node->device.ops->destroy(node->device.self, piece->gpu, piece->gi, err);
+    if (rc == BH_UNCERTAIN) {
+        struct bh_err again;
+
+        if (bh_piece_scan(node, &again) == BH_OK && !find_instance(node, piece->gpu, piece->uuid))
+            return BH_OK;
+    }
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+bh_rc
+bh_piece_destroy(struct bh_node *node, uint64_t partition, struct bh_err *err)
+{
+    const struct bh_note_piece *piece = bh_state_piece(&node->state, partition);
+    const struct bh_job *holder;
+    bh_rc rc = BH_OK;
+
+    if (!piece)
+        return BH_OK;
+    holder = holder_of(node, partition);
+    if (holder)
+        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
+                          holder->note.lease, partition);
+    if (piece->gi != BH_WHOLE_GPU)
+        rc = destroy_instance(node, piece, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_log(INSTANCE_DESTROYED, BH_STR("gpu", piece->gpu), BH_STR("profile", piece->profile));
+    return note_gone(node, partition, err);
+}
+
+/* ---- after a start ---- */
+
+static bh_rc
+refresh(struct bh_node *node, const struct bh_note_piece *known, struct bh_err *err)
+{
+    const struct bh_device_gpu *gpu = bh_piece_gpu(node, known->gpu);
+    const struct bh_device_instance *instance = find_instance(node, known->gpu, known->uuid);
+    struct bh_note_piece wanted = *known;
+
+    if (!gpu || (!is_whole(known) && !instance))
+        return note_gone(node, known->partition, err);
+    return note_piece(node, &wanted, instance, err);
+}
+
+bh_rc
+bh_piece_reconcile(struct bh_node *node, struct bh_err *err)
+{
+    uint64_t ids[BH_PIECES_MAX];
+    uint32_t count = node->state.piece_count;
+    bh_rc rc = BH_OK;
+
+    if (!node->inventory_known)
+        return BH_OK;
+    for (uint32_t i = 0; i < count; i++)
+        ids[i] = node->state.pieces[i].partition;
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++) {
+        struct bh_note_piece known = *bh_state_piece(&node->state, ids[i]);
+
+        rc = refresh(node, &known, err);
+    }
+    return rc;
+}

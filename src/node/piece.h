@@ -1,0 +1,40 @@
+#ifndef BH_NODE_PIECE_H
+#define BH_NODE_PIECE_H
+
+#include "node/node.h"
+
+/* Pieces of GPUs that this node made: MIG instances and whole GPUs.  Only GPUs that
+ * node.conf allows are changed, only instances in our own journal are destroyed. */
+
+/* Read the GPUs anew.  BH_UNAVAILABLE: no driver; the inventory is then empty. */
+BH_MUST_USE bh_rc bh_piece_scan(struct bh_node *node, struct bh_err *err);
+
+/* Before a carve is noted as an order: would it be refused?  BH_DENIED, BH_NOT_FOUND,
+ * BH_CONFLICT, BH_FULL. */
+BH_MUST_USE bh_rc bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
+                                       struct bh_err *err);
+
+/* Make the piece and note it. */
+BH_MUST_USE bh_rc bh_piece_carve(struct bh_node *node, const struct bh_note_piece *wanted,
+                                 struct bh_err *err);
+
+/* Destroy the piece and note that it is gone; BH_OK when it was not there.
+ * BH_CONFLICT: a job has it, or processes use it. */
+BH_MUST_USE bh_rc bh_piece_destroy(struct bh_node *node, uint64_t partition,
+                                   struct bh_err *err);
+
+/* Whether the instance that `wanted` describes exists and is nobody's: noted as ours then.
+ * For a carve of which nothing more is known. */
+BH_MUST_USE bh_rc bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted,
+                                 bool *ret_found, struct bh_err *err);
+
+/* After a scan at start: bring what we know up to date, forget what is gone. */
+BH_MUST_USE bh_rc bh_piece_reconcile(struct bh_node *node, struct bh_err *err);
+
+/* The GPU as last scanned, or NULL. */
+const struct bh_device_gpu *bh_piece_gpu(const struct bh_node *node, const char *uuid);
+
+/* Whether the GPU has instances that are not ours. */
+bool bh_piece_has_foreign(const struct bh_node *node, const char *gpu);
+
+#endif

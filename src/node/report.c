@@ -1,0 +1,180 @@
+#include "node/report.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "model/geometry.h"
+#include "node/job.h"
+#include "node/piece.h"
+
+enum { REPORT_BYTES_MAX = 8 << 20 };
+
+/* ---- lists ---- */
+
+static uint32_t
+put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
+{
+    struct bh_msg_gpu *gpus = bh_arena_alloc(arena, (node->inventory.gpu_count + 1) * sizeof *gpus);
+
+    *ret_list = (struct bh_list){ gpus, gpus ? node->inventory.gpu_count : 0 };
+    for (uint32_t i = 0; i < ret_list->count; i++) {
+        const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
+        enum bh_gpu_model model = bh_model_by_product(gpu->product);
+
+        gpus[i] = (struct bh_msg_gpu){
+            .index = gpu->index, .minor = gpu->minor, .memory_mib = gpu->memory_mib,
+            .mig_capable = gpu->mig_capable, .mig_enabled = gpu->mig_enabled,
+            .foreign = bh_piece_has_foreign(node, gpu->uuid),
+            .allowed = bh_conf_gpu_allowed(&node->conf, gpu->uuid),
+            .fault = gpu->lost ? BH_FAULT_LOST : BH_FAULT_NONE,
+            .temperature_c = gpu->temperature_c, .power_mw = gpu->power_mw,
+            .utilisation = gpu->utilisation, .memory_used_mib = gpu->memory_used_mib,
+            .ecc_uncorrected = gpu->ecc_uncorrected,
+        };
+        snprintf(gpus[i].uuid, sizeof gpus[i].uuid, "%s", gpu->uuid);
+        snprintf(gpus[i].pci, sizeof gpus[i].pci, "%s", gpu->pci);
+        snprintf(gpus[i].product, sizeof gpus[i].product, "%s", gpu->product);
+        if (model != BH_GPU_MODEL_NONE)
+            snprintf(gpus[i].model, sizeof gpus[i].model, "%s", bh_model_facts(model)->name);
+    }
+    return ret_list->count;
+}
+
+static void
+fill_piece(struct bh_msg_piece *piece, const struct bh_note_piece *from)
+{
+    *piece = (struct bh_msg_piece){ .partition = from->partition, .start = from->start,
+                                    .gi = from->gi, .ci = from->ci,
+                                    .memory_mib = from->memory_mib };
+    snprintf(piece->gpu, sizeof piece->gpu, "%s", from->gpu);
+    snprintf(piece->uuid, sizeof piece->uuid, "%s", from->uuid);
+    snprintf(piece->profile, sizeof piece->profile, "%s", from->profile);
+}
+
+static void
+fill_foreign(struct bh_msg_piece *piece, const struct bh_device_instance *from)
+{
+    *piece = (struct bh_msg_piece){ .start = from->start, .gi = from->gi, .ci = from->ci,
+                                    .memory_mib = from->memory_mib };
+    snprintf(piece->gpu, sizeof piece->gpu, "%s", from->gpu);
+    snprintf(piece->uuid, sizeof piece->uuid, "%s", from->uuid);
+    snprintf(piece->profile, sizeof piece->profile, "%s", from->profile);
+}
+
+/* Ours first, then what else stands on the GPUs. */
+static void
+put_pieces(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
+{
+    uint32_t most = node->state.piece_count + node->inventory.instance_count, count = 0;
+    struct bh_msg_piece *pieces = bh_arena_alloc(arena, (most + 1) * sizeof *pieces);
+
+    for (uint32_t i = 0; pieces && i < node->state.piece_count; i++)
+        fill_piece(&pieces[count++], &node->state.pieces[i]);
+    for (uint32_t i = 0; pieces && i < node->inventory.instance_count; i++) {
+        const struct bh_device_instance *instance = &node->inventory.instances[i];
+        const struct bh_note_piece *ours
+            = bh_state_piece_at(&node->state, instance->gpu, instance->gi);
+
+        if (!ours || strcmp(ours->uuid, instance->uuid) != 0)
+            fill_foreign(&pieces[count++], instance);
+    }
+    *ret_list = (struct bh_list){ pieces, count };
+}
+
+static void
+put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
+{
+    struct bh_msg_lease_state *leases
+        = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *leases);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; leases && i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+
+        if (!job->ended)
+            leases[count++] = (struct bh_msg_lease_state){ job->note.lease, job->frozen };
+    }
+    *ret_list = (struct bh_list){ leases, count };
+}
+
+/* ---- messages ---- */
+
+void
+bh_report_inventory(struct bh_node *node)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(REPORT_BYTES_MAX);
+    struct bh_msg_inventory inventory = {
+        .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+        .memory_mib = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) >> 20,
+    };
+    struct bh_err err;
+
+    if (!node->inventory_known && bh_piece_scan(node, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(&err));
+    snprintf(inventory.node, sizeof inventory.node, "%s", node->name);
+    snprintf(inventory.driver, sizeof inventory.driver, "%s", node->inventory.driver);
+    snprintf(inventory.runtime, sizeof inventory.runtime, "%s", node->runtime_version);
+    put_gpus(node, arena, &inventory.gpus);
+    put_pieces(node, arena, &inventory.pieces);
+    put_leases(node, arena, &inventory.leases);
+    bh_node_send(node, BH_MSG_INVENTORY, &inventory);
+}
+
+static bool
+sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample *sample)
+{
+    uint64_t peak;
+    struct bh_err err;
+    char id[32];
+    bool oom, used;
+
+    *sample = (struct bh_msg_sample){ .lease = job->note.lease, .gpu_utilisation = 255 };
+    bh_node_job_id(job->note.lease, id);
+    if (node->runtime.ops->usage(node->runtime.self, id, &sample->cpu_ns, &sample->memory_bytes,
+                                 &peak, &oom, &err) != BH_OK)
+        return false;
+    if (job->note.lent_count > 0
+        && bh_job_gpu_use(node, job, &used, &sample->gpu_memory_mib, &err) != BH_OK)
+        sample->gpu_memory_mib = 0;
+    return true;
+}
+
+void
+bh_report_samples(struct bh_node *node)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(REPORT_BYTES_MAX);
+    struct bh_msg_samples samples = { .at_ns = bh_time_now() };
+    struct bh_msg_sample *items
+        = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *items);
+    struct bh_err err;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; items && i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+
+        if (job->running && !job->ended && sample_job(node, job, &items[count]))
+            count++;
+    }
+    samples.samples = (struct bh_list){ items, count };
+    if (bh_piece_scan(node, &err) == BH_OK)
+        put_gpus(node, arena, &samples.gpus);
+    bh_node_send(node, BH_MSG_SAMPLES, &samples);
+}
+
+void
+bh_report_health(struct bh_node *node)
+{
+    struct bh_device_event event;
+    struct bh_err err;
+
+    while (node->device.ops->next_event(node->device.self, 0, &event, &err) == BH_OK) {
+        struct bh_msg_health health = { .fault = BH_FAULT_XID, .xid = event.xid, .gi = event.gi };
+
+        snprintf(health.gpu, sizeof health.gpu, "%s", event.gpu);
+        snprintf(health.why, sizeof health.why, "XID %u", event.xid);
+        bh_log(XID, BH_STR("gpu", event.gpu), BH_U64("xid", event.xid));
+        bh_node_send(node, BH_MSG_HEALTH, &health);
+    }
+}

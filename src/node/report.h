@@ -1,0 +1,16 @@
+#ifndef BH_NODE_REPORT_H
+#define BH_NODE_REPORT_H
+
+#include "node/node.h"
+
+/* What the node tells without being asked: what is here, what is used, what is broken. */
+
+void bh_report_inventory(struct bh_node *node);
+
+/* Usage of every running job and the GPUs' sensors. */
+void bh_report_samples(struct bh_node *node);
+
+/* Faults that the event child has seen since the last call. */
+void bh_report_health(struct bh_node *node);
+
+#endif

@@ -1,0 +1,228 @@
+#include "node/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "node/job.h"
+#include "node/piece.h"
+#include "node/report.h"
+
+enum { MESSAGE_BYTES_MAX = 16 << 20 };
+
+/* ---- connecting ---- */
+
+static bool
+is_welcome(const struct bh_node *node, int fd)
+{
+    struct bh_peer peer;
+    struct bh_err err;
+
+    if (bh_unix_peer(fd, &peer, &err) != BH_OK)
+        return false;
+    if (peer.uid == 0 || peer.uid == node->conf.daemon_uid || peer.uid == geteuid())
+        return true;
+    bh_log(PEER_REFUSED, BH_U64("uid", peer.uid), BH_U64("pid", (uint64_t)peer.pid));
+    return false;
+}
+
+void
+bh_session_accept(struct bh_node *node)
+{
+    BH_AUTO(bh_fd_close) int fd = accept4(node->listener, NULL, NULL, SOCK_CLOEXEC);
+
+    if (fd < 0 || !is_welcome(node, fd))
+        return;
+    bh_node_hang_up(node);
+    node->link = bh_link_new(bh_fd_steal(&fd));
+    node->greeted = false;
+}
+
+/* ---- what each message does ---- */
+
+static bh_rc
+greet(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
+{
+    const struct bh_msg_hello *hello = message;
+
+    if (hello->version != BH_WIRE_VERSION)
+        return bh_err_set(err, BH_INVALID, "the daemon speaks version %u, this node %u",
+                          hello->version, BH_WIRE_VERSION);
+    node->greeted = true;
+    node->sample_at = bh_time_monotonic() + node->conf.sample_interval_ms * BH_NS_PER_MS;
+    bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));
+    node->inventory_known = false;
+    bh_report_inventory(node);
+    bh_orders_repeat(orders);
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        if (node->state.jobs[i].ended)
+            bh_node_send(node, BH_MSG_ENDED, &node->state.jobs[i].end);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+acknowledge(struct bh_node *node, struct bh_orders *orders, const void *message,
+            struct bh_err *err)
+{
+    const struct bh_msg_ack *ack = message;
+
+    if (ack->order)
+        bh_orders_acknowledge(orders, ack->order);
+    if (ack->lease)
+        bh_job_forget(node, ack->lease);
+    return BH_OK;
+}
+
+static bool
+is_named(const struct bh_list *list, uint64_t id)
+{
+    const struct bh_msg_keep_item *items = list->items;
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (items[i].id == id)
+            return true;
+    }
+    return false;
+}
+
+/* What ended and is unknown to the daemon is forgotten, what runs is ended first. */
+static bh_rc
+keep(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
+{
+    const struct bh_msg_keep *keep = message;
+    struct bh_err ignored;
+
+    for (uint32_t i = node->state.job_count; i-- > 0;) {
+        struct bh_job *job = &node->state.jobs[i];
+
+        if (is_named(&keep->leases, job->note.lease) || job->unwanted)
+            continue;
+        if (job->ended) {
+            bh_job_forget(node, job->note.lease);
+            continue;
+        }
+        bh_log(JOB_COLLECTED, BH_U64("lease", job->note.lease));
+        job->unwanted = true;
+        (void)!bh_job_stop(node, job->note.lease, 0, &ignored);
+    }
+    node->doomed_count = 0;
+    for (uint32_t i = 0; i < node->state.piece_count; i++) {
+        if (!is_named(&keep->pieces, node->state.pieces[i].partition))
+            node->doomed[node->doomed_count++] = node->state.pieces[i].partition;
+    }
+    bh_session_collect(node);
+    return BH_OK;
+}
+
+static bh_rc
+order_now(struct bh_node *node, struct bh_orders *orders, uint32_t number, const void *message,
+          struct bh_err *err)
+{
+    bh_rc rc = bh_orders_take(orders, number, message, err);
+
+    if (rc != BH_FULL)
+        return rc;
+    rc = bh_orders_perform(orders, err);
+    return rc == BH_OK ? bh_orders_take(orders, number, message, err) : rc;
+}
+
+/* ---- the table of what may be said ---- */
+
+enum stage { STRANGER, GREETED };
+
+static const struct {
+    enum stage stage;            /* in which it may be said */
+    bool order;
+    bh_rc (*hear)(struct bh_node *node, struct bh_orders *orders, const void *message,
+                  struct bh_err *err);
+} permitted[] = {
+    [BH_MSG_HELLO] = { STRANGER, false, greet },
+    [BH_MSG_CARVE] = { GREETED, true, NULL },
+    [BH_MSG_DESTROY] = { GREETED, true, NULL },
+    [BH_MSG_START] = { GREETED, true, NULL },
+    [BH_MSG_SUSPEND] = { GREETED, true, NULL },
+    [BH_MSG_RESUME] = { GREETED, true, NULL },
+    [BH_MSG_STOP] = { GREETED, true, NULL },
+    [BH_MSG_ACK] = { GREETED, false, acknowledge },
+    [BH_MSG_KEEP] = { GREETED, false, keep },
+};
+
+static bh_rc
+hear(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *frame,
+     struct bh_arena *arena, struct bh_err *err)
+{
+    enum stage stage = node->greeted ? GREETED : STRANGER;
+    const struct bh_fields *fields = bh_message_fields(frame->number);
+    void *message;
+    bh_rc rc;
+
+    if (frame->number >= BH_COUNT(permitted) || !fields
+        || (!permitted[frame->number].order && !permitted[frame->number].hear))
+        return bh_err_set(err, BH_INVALID, "message %u is not for a node", frame->number);
+    if (permitted[frame->number].stage != stage)
+        return bh_err_set(err, BH_INVALID, "%s is out of place", bh_message_name(frame->number));
+    message = bh_arena_alloc(arena, fields->size);
+    if (!message)
+        return bh_err_set(err, BH_FULL, "too many orders at once");
+    rc = bh_frame_decode(frame, fields, message, arena, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "%s", bh_message_name(frame->number));
+    if (permitted[frame->number].order)
+        return order_now(node, orders, frame->number, message, err);
+    rc = bh_orders_perform(orders, err); /* in the order in which they were said */
+    return rc == BH_OK ? permitted[frame->number].hear(node, orders, message, err) : rc;
+}
+
+void
+bh_session_read(struct bh_node *node, struct bh_orders *orders)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(MESSAGE_BYTES_MAX);
+    struct bh_link *link = node->link;
+    struct bh_frame frame;
+    struct bh_err err;
+    bh_rc rc = bh_link_readable(link, &err);
+    bool closed = rc != BH_OK;
+
+    while (rc == BH_OK && node->link == link) {
+        rc = bh_link_next(link, &frame, &err);
+        if (rc == BH_OK)
+            rc = hear(node, orders, &frame, arena, &err);
+    }
+    if (rc != BH_OK && rc != BH_NOT_FOUND && !closed) {
+        bh_log(FRAME_REFUSED, BH_ERRLOG(&err));
+        closed = true;
+    }
+    if (closed && node->link == link)
+        bh_node_hang_up(node);
+    if (bh_orders_perform(orders, &err) != BH_OK) {
+        bh_log(EFFECT_FAILED, BH_STR("what", "journal"), BH_ERRLOG(&err));
+        bh_node_hang_up(node);
+    }
+}
+
+/* ---- collecting ---- */
+
+void
+bh_session_collect(struct bh_node *node)
+{
+    uint32_t kept = 0;
+    struct bh_err err;
+
+    for (uint32_t i = 0; i < node->doomed_count; i++) {
+        uint64_t id = node->doomed[i];
+
+        if (!bh_state_piece(&node->state, id))
+            continue;
+        if (bh_piece_destroy(node, id, &err) == BH_OK)
+            bh_log(INSTANCE_COLLECTED, BH_U64("piece", id));
+        else
+            node->doomed[kept++] = id;
+    }
+    node->doomed_count = kept;
+}

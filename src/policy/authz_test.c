@@ -1,0 +1,282 @@
+#include "policy/authz.h"
+
+#include "base/attr.h"
+#include "base/test.h"
+#include "policy/operations.h"
+
+/* The tree: two organizations, three levels deep.
+ *
+ *   acme(1) - vision(2) - train(3) - deep(4)
+ *           \ speech(5)
+ *   other(6) - lab(7) */
+static const struct bh_dir_tenant tenants[] = {
+    { { 1 }, { 0 }, "acme", BH_TENANT_ORGANIZATION, false },
+    { { 2 }, { 1 }, "acme/vision", BH_TENANT_DEPARTMENT, false },
+    { { 3 }, { 2 }, "acme/vision/train", BH_TENANT_TEAM, false },
+    { { 4 }, { 3 }, "acme/vision/train/deep", BH_TENANT_PROJECT, false },
+    { { 5 }, { 1 }, "acme/speech", BH_TENANT_DEPARTMENT, false },
+    { { 6 }, { 0 }, "other", BH_TENANT_ORGANIZATION, false },
+    { { 7 }, { 6 }, "other/lab", BH_TENANT_DEPARTMENT, false },
+};
+
+static const struct bh_dir_principal principals[] = {
+    { { 1 }, "alice", 1001, false, false },
+    { { 2 }, "bob", 1002, false, false },
+    { { 3 }, "gone", 1003, false, true },
+};
+
+static struct bh_directory
+directory_with(const struct bh_dir_binding *bindings, uint32_t count)
+{
+    return (struct bh_directory){
+        .tenants = tenants, .tenant_count = BH_COUNT(tenants),
+        .principals = principals, .principal_count = BH_COUNT(principals),
+        .bindings = bindings, .binding_count = count,
+    };
+}
+
+/* ---- a second evaluator, by another road: paths instead of parents, a matrix instead
+ * of rules ---- */
+
+static const char *const matrix[BH_ROLES] = {
+    [BH_ROLE_VIEWER] = "job.view tenant.view gpu.view sku.view",
+    [BH_ROLE_DEVELOPER] = "job.view job.submit job.logs job.cancel tenant.view gpu.view "
+                          "sku.view token.create token.view token.revoke usage.view "
+                          "record.view",
+    [BH_ROLE_OPERATOR] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
+                         "gpu.view sku.view usage.view site.view priority.high token.create "
+                         "token.view token.revoke",
+    [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
+                      "gpu.view sku.view usage.view site.view site.apply priority.high "
+                      "token.create token.view token.revoke token.any record.view",
+    [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
+                        "usage.view",
+    [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
+};
+
+static const char *const verbs[] = {
+    "job.view",     "job.submit", "job.logs",      "job.cancel",   "job.cancel.any",
+    "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
+    "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
+    "token.revoke", "record.view", "no.such.verb",
+};
+
+static bool
+in_matrix(enum bh_role role, const char *verb)
+{
+    const char *list = matrix[role] ? matrix[role] : "", *at = list;
+    size_t length = strlen(verb);
+
+    while ((at = strstr(at, verb))) {
+        bool starts = at == list || at[-1] == ' ';
+
+        if (starts && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+static const char *
+path_of(uint32_t tenant)
+{
+    for (size_t i = 0; i < BH_COUNT(tenants); i++)
+        if (tenants[i].id.v == tenant)
+            return tenants[i].path;
+    return NULL;
+}
+
+static bool
+expected(const struct bh_dir_binding *binding, const char *verb, uint32_t tenant)
+{
+    const char *top = path_of(binding->tenant.v), *at = path_of(tenant);
+
+    if (!in_matrix(binding->role, verb))
+        return false;
+    if (binding->tenant.v == 0)
+        return true;
+    return tenant != 0 && at && strncmp(top, at, strlen(top)) == 0
+           && (at[strlen(top)] == '\0' || at[strlen(top)] == '/');
+}
+
+static void
+check_pair(const struct bh_directory *dir, const struct bh_dir_binding *binding,
+           const char *verb, uint32_t tenant)
+{
+    struct bh_subject alice = { .principal = { 1 }, .uid = 1001 };
+    struct bh_subject bob = { .principal = { 2 }, .uid = 1002 };
+    struct bh_verdict verdict = bh_authz_check(dir, &alice, verb, (bh_tenant_id){ tenant });
+    char name[160];
+
+    snprintf(name, sizeof name, "%s at %s: %s on %s", bh_role_names[binding->role],
+             binding->tenant.v ? path_of(binding->tenant.v) : "*", verb,
+             tenant ? path_of(tenant) : "the site");
+    BH_CHECK_EQ(name, verdict.allow, expected(binding, verb, tenant));
+    BH_CHECK_EQ(name, verdict.allow, verdict.rule != 0);
+    BH_CHECK_EQ(name, bh_authz_check(dir, &bob, verb, (bh_tenant_id){ tenant }).allow, false);
+}
+
+static void
+every_role_and_verb_over_the_tree(void **state)
+{
+    for (int role = BH_ROLE_VIEWER; role < BH_ROLES; role++)
+        for (uint32_t at = 0; at <= BH_COUNT(tenants); at++) {
+            struct bh_dir_binding binding = { (enum bh_role)role, { 1 }, 0, { at } };
+            struct bh_directory dir = directory_with(&binding, 1);
+
+            for (size_t v = 0; v < BH_COUNT(verbs); v++)
+                for (uint32_t tenant = 0; tenant <= BH_COUNT(tenants); tenant++)
+                    check_pair(&dir, &binding, verbs[v], tenant);
+        }
+    BH_CHECK_DONE();
+}
+
+static void
+every_operation_is_denied_across_tenants(void **state)
+{
+    for (int role = BH_ROLE_VIEWER; role < BH_ROLES; role++) {
+        struct bh_dir_binding binding = { (enum bh_role)role, { 1 }, 0, { 1 } };
+        struct bh_directory dir = directory_with(&binding, 1);
+        struct bh_subject alice = { .principal = { 1 }, .uid = 1001 };
+
+        for (int op = 0; op < BH_OPERATIONS; op++) {
+            const char *verb = bh_operation_get((enum bh_operation)op)->verb;
+
+            if (verb[0] == '\0')
+                continue;
+            BH_CHECK(verb, !bh_authz_check(&dir, &alice, verb, (bh_tenant_id){ 6 }).allow);
+            BH_CHECK(verb, !bh_authz_check(&dir, &alice, verb, (bh_tenant_id){ 7 }).allow);
+            BH_CHECK(verb, !bh_authz_check(&dir, &alice, verb, (bh_tenant_id){ 99 }).allow);
+        }
+    }
+    BH_CHECK_DONE();
+}
+
+/* Pairs of bindings: what two grant is exactly what either grants, in any order. */
+static void
+bindings_add_up(void **state)
+{
+    for (int first = BH_ROLE_VIEWER; first < BH_ROLES; first++)
+        for (int second = BH_ROLE_VIEWER; second < BH_ROLES; second++) {
+            struct bh_dir_binding both[] = { { (enum bh_role)first, { 1 }, 0, { 2 } },
+                                             { (enum bh_role)second, { 1 }, 0, { 5 } } };
+            struct bh_dir_binding swapped[] = { both[1], both[0] };
+            struct bh_directory dir = directory_with(both, 2), other = directory_with(swapped, 2);
+            struct bh_subject alice = { .principal = { 1 } };
+
+            for (size_t v = 0; v < BH_COUNT(verbs); v++)
+                for (uint32_t tenant = 0; tenant <= BH_COUNT(tenants); tenant++) {
+                    struct bh_verdict got =
+                        bh_authz_check(&dir, &alice, verbs[v], (bh_tenant_id){ tenant });
+                    struct bh_verdict turned =
+                        bh_authz_check(&other, &alice, verbs[v], (bh_tenant_id){ tenant });
+
+                    BH_CHECK_EQ(verbs[v], got.allow,
+                                expected(&both[0], verbs[v], tenant)
+                                    || expected(&both[1], verbs[v], tenant));
+                    BH_CHECK_EQ(verbs[v], got.rule, turned.rule);
+                }
+        }
+    BH_CHECK_DONE();
+}
+
+static void
+groups_count_for_known_principals_only(void **state)
+{
+    static const uint32_t gids[] = { 100, 500 };
+    struct bh_dir_binding binding = { BH_ROLE_AUDITOR, { 0 }, 500, { 0 } };
+    struct bh_directory dir = directory_with(&binding, 1);
+    struct bh_subject member = { .principal = { 1 }, .gids = gids, .gid_count = 2 };
+    struct bh_subject outsider = { .principal = { 1 }, .gids = gids, .gid_count = 1 };
+    struct bh_subject nobody = { .gids = gids, .gid_count = 2 };
+    struct bh_subject removed = { .principal = { 3 }, .gids = gids, .gid_count = 2 };
+    struct bh_subject unknown = { .principal = { 9 }, .gids = gids, .gid_count = 2 };
+
+    BH_CHECK("member", bh_authz_check(&dir, &member, "record.view", (bh_tenant_id){ 3 }).allow);
+    BH_CHECK("no member",
+             !bh_authz_check(&dir, &outsider, "record.view", (bh_tenant_id){ 3 }).allow);
+    BH_CHECK("nobody", !bh_authz_check(&dir, &nobody, "record.view", (bh_tenant_id){ 3 }).allow);
+    BH_CHECK("removed", !bh_authz_check(&dir, &removed, "record.view", (bh_tenant_id){ 3 }).allow);
+    BH_CHECK("unknown", !bh_authz_check(&dir, &unknown, "record.view", (bh_tenant_id){ 3 }).allow);
+    BH_CHECK_DONE();
+}
+
+static void
+tokens_root_and_open_verbs(void **state)
+{
+    struct bh_dir_binding binding = { BH_ROLE_ADMIN, { 1 }, 0, { 0 } };
+    struct bh_directory dir = directory_with(&binding, 1);
+    struct bh_subject scoped = { .principal = { 1 }, .scopes = "job.view job.cancel.any" };
+    struct bh_subject root = { .uid = 0, .root = true };
+    struct bh_subject nobody = { .uid = 7 };
+    bh_tenant_id acme = { 1 };
+
+    BH_CHECK_EQ("in scope", bh_authz_check(&dir, &scoped, "job.view", acme).rule, 29);
+    BH_CHECK_EQ("out of scope", bh_authz_check(&dir, &scoped, "job.submit", acme).rule,
+                BH_RULE_TOKEN_SCOPE);
+    BH_CHECK_EQ("a prefix of a scope", bh_authz_check(&dir, &scoped, "job.cancel", acme).allow,
+                false);
+    BH_CHECK_EQ("root", bh_authz_check(&dir, &root, "site.apply", (bh_tenant_id){ 0 }).rule,
+                BH_RULE_LOCAL_ROOT);
+    BH_CHECK_EQ("open", bh_authz_check(&dir, &nobody, "", acme).rule, BH_RULE_OPEN);
+    BH_CHECK_EQ("nobody", bh_authz_check(&dir, &nobody, "job.view", acme).rule,
+                BH_RULE_DEFAULT_DENY);
+    BH_CHECK_DONE();
+}
+
+static void
+visible_tenants_are_those_where_the_verb_is_held(void **state)
+{
+    struct bh_dir_binding binding = { BH_ROLE_VIEWER, { 1 }, 0, { 2 } };
+    struct bh_directory dir = directory_with(&binding, 1);
+    struct bh_subject alice = { .principal = { 1 } }, root = { .root = true };
+    uint32_t ids[8], cursor = 0;
+    bool all = true;
+
+    BH_CHECK_EQ("three", bh_authz_visible(&dir, &alice, "job.view", ids, 8, &all), 3);
+    BH_CHECK_EQ("not all", all, false);
+    BH_CHECK_EQ("first", ids[0], 2);
+    BH_CHECK_EQ("last", ids[2], 4);
+    BH_CHECK_EQ("bounded", bh_authz_visible(&dir, &alice, "job.view", ids, 2, &all), 2);
+    BH_CHECK_EQ("none", bh_authz_visible(&dir, &alice, "job.submit", ids, 8, &all), 0);
+    BH_CHECK_EQ("root", bh_authz_visible(&dir, &root, "job.view", ids, 8, &all), 7);
+    BH_CHECK_EQ("all", all, true);
+    BH_CHECK("anywhere", bh_authz_check_anywhere(&dir, &alice, "gpu.view").allow);
+    BH_CHECK("nowhere", !bh_authz_check_anywhere(&dir, &alice, "site.view").allow);
+    BH_CHECK("binding", bh_authz_next_binding(&dir, &alice, &cursor) == &dir.bindings[0]);
+    BH_CHECK("no more", bh_authz_next_binding(&dir, &alice, &cursor) == NULL);
+    BH_CHECK_DONE();
+}
+
+static void
+a_hint_names_the_lowest_role(void **state)
+{
+    static const struct {
+        const char *verb, *role;
+    } cases[] = {
+        { "job.view", "viewer" },       { "job.submit", "developer" },
+        { "job.cancel.any", "operator" }, { "site.apply", "admin" },
+        { "record.view", "developer" }, { "no.such.verb", "root" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        BH_CHECK_STR(cases[i].verb, bh_authz_role_for(cases[i].verb), cases[i].role);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_role_and_verb_over_the_tree),
+        cmocka_unit_test(every_operation_is_denied_across_tenants),
+        cmocka_unit_test(bindings_add_up),
+        cmocka_unit_test(groups_count_for_known_principals_only),
+        cmocka_unit_test(tokens_root_and_open_verbs),
+        cmocka_unit_test(visible_tenants_are_those_where_the_verb_is_held),
+        cmocka_unit_test(a_hint_names_the_lowest_role),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

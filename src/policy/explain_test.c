@@ -1,0 +1,127 @@
+#include "policy/explain.h"
+
+#include "base/test.h"
+#include "base/time.h"
+
+static const struct bh_dir_tenant tenants[] = {
+    { { 1 }, { 0 }, "acme", BH_TENANT_ORGANIZATION, false },
+    { { 2 }, { 1 }, "acme/vision", BH_TENANT_DEPARTMENT, false },
+    { { 3 }, { 0 }, "secret-customer", BH_TENANT_ORGANIZATION, false },
+};
+static const struct bh_dir_sku skus[] = { { { 1 }, "small", NULL, NULL, false } };
+static const struct bh_dir_gpu gpus[] = { { { 1 }, "GPU-1234" } };
+static const struct bh_directory dir = { .tenants = tenants, .tenant_count = 3,
+                                         .skus = skus, .sku_count = 1,
+                                         .gpus = gpus, .gpu_count = 1 };
+static const uint32_t own[] = { 1, 2 };
+
+#define NOW (UINT64_C(1000) * BH_NS_PER_S)
+#define IN_4M10S (NOW + 250 * BH_NS_PER_S)
+
+static const char *
+say(void (*what)(struct bh_buf *, const struct bh_explain *, const struct bh_reason *),
+    const struct bh_reason *reason, uint32_t holder, char memory[512])
+{
+    struct bh_explain how = { .dir = &dir, .visible = own, .visible_count = 2,
+                              .holder_tenant = { holder }, .now_ns = NOW };
+    struct bh_buf out;
+
+    bh_buf_init_fixed(&out, memory, 512);
+    what(&out, &how, reason);
+    return bh_buf_text(&out);
+}
+
+static void
+sentences_read_as_written(void **state)
+{
+    static const struct {
+        struct bh_reason reason;
+        uint32_t holder;
+        const char *sentence, *next;
+    } cases[] = {
+        { { .code = BH_REASON_QUOTA_SKU, .tenant = { 2 }, .sku = { 1 }, .job = { 12 },
+            .limit = 2, .used = 2, .wanted = 1, .frees_at_ns = IN_4M10S }, 2,
+          "acme/vision is at its limit of 2 small: 2 in use, this job wants 1 more",
+          "frees in 4m10s at the latest, when job 12 reaches its time limit" },
+        { { .code = BH_REASON_QUOTA_GPU, .tenant = { 2 }, .limit = 6300, .used = 4800,
+            .wanted = 1800 }, 0,
+          "acme/vision would go over its limit of 1.5 GPUs: 8/7 GPUs in use, this job wants "
+          "3/7 GPU more",
+          "it is not known when room frees: jobs without a time limit hold it; cancel one, or "
+          "set time_limit when submitting" },
+        { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 2, .job = { 77 },
+            .frees_at_ns = IN_4M10S }, 3,
+          "all GPUs that could hold 2 small are in use", "room frees in 4m10s at the latest" },
+        { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } }, 3,
+          "the free room for small lies beside a job of another tenant, which the boundary "
+          "between the tenants keeps apart", NULL },
+        { { .code = BH_REASON_BEHIND, .job = { 5 } }, 1,
+          "job 5 comes first and waits for the same room",
+          "its turn comes when job 5 has started; `bulkhead why` on that job says what it "
+          "waits for" },
+        { { .code = BH_REASON_BEHIND, .job = { 77 } }, 3,
+          "a job of another tenant comes first and waits for the same room",
+          "its turn comes when that job has started" },
+        { { .code = BH_REASON_STARTING, .gpu = { 1 } }, 0,
+          "its pieces on GPU-1234 are being made ready and its sandbox started",
+          "wait: it goes on by itself" },
+        { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_pieces = 1800 }, 0,
+          "3/7 GPU is free, but not in one piece that can hold 1 small", NULL },
+        { { .code = BH_REASON_NEVER_QUOTA, .tenant = { 1 }, .sku = { 1 }, .limit = 2,
+            .wanted = 3 }, 0,
+          "this job wants 3 small, and the limit of acme is 2 small",
+          "ask for fewer or smaller pieces, or have an admin raise the limit of acme" },
+        { { .code = BH_REASON_QUOTA_GPU, .tenant = { 3 }, .limit = 4200, .used = 4200,
+            .wanted = 4200 }, 0,
+          "a tenant above is at its limit of 1 GPU: 1 GPU in use, this job wants 1 GPU more",
+          NULL },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        char memory[512];
+
+        BH_CHECK_STR(cases[i].sentence,
+                     say(bh_explain_sentence, &cases[i].reason, cases[i].holder, memory),
+                     cases[i].sentence);
+        if (cases[i].next)
+            BH_CHECK_STR(cases[i].sentence,
+                         say(bh_explain_next, &cases[i].reason, cases[i].holder, memory),
+                         cases[i].next);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Whatever the code, with every operand another tenant's: nothing of it is said. */
+static void
+no_reason_names_what_its_reader_may_not_see(void **state)
+{
+    for (int code = 0; code < BH_REASONS; code++) {
+        struct bh_reason reason = { .code = (enum bh_reason_code)code, .tenant = { 3 },
+                                    .sku = { 1 }, .job = { 7777 }, .limit = 4200,
+                                    .used = 4200, .wanted = 4200, .free_pieces = 4200,
+                                    .frees_at_ns = IN_4M10S };
+        char memory[512];
+        const char *text = say(bh_explain_sentence, &reason, 3, memory);
+
+        BH_CHECK("says something", text && text[0]);
+        BH_CHECK("no tenant", text && !strstr(text, "secret-customer"));
+        BH_CHECK("no job", text && !strstr(text, "7777"));
+        text = say(bh_explain_next, &reason, 3, memory);
+        BH_CHECK("says what is next", text && text[0]);
+        BH_CHECK("no tenant next", text && !strstr(text, "secret-customer"));
+        BH_CHECK("no job next", text && !strstr(text, "7777"));
+    }
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sentences_read_as_written),
+        cmocka_unit_test(no_reason_names_what_its_reader_may_not_see),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,777 @@
+#include "store/memory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/merkle.h"
+#include "base/assert.h"
+
+/* Each kind of row has one sorted array of committed rows and one of rows put since
+ * begin.  A row is one piece of memory: its struct, then the texts it points to. */
+
+struct record_row {
+    uint64_t seq;
+    struct bh_digest hash;
+    const char *leaf;
+    size_t length;
+};
+
+struct text_row {
+    struct bh_digest digest;
+    const char *text;
+};
+
+struct meta_row {
+    const char *key, *value;
+};
+
+enum kind { RECORDS, TEXTS, JOBS, NAMES, TOKENS, CHECKPOINTS, REPLIES, METAS, KINDS };
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int
+compare_records(const void *a, const void *b)
+{
+    const struct record_row *left = a, *right = b;
+
+    return COMPARE(left->seq, right->seq);
+}
+
+static int
+compare_texts(const void *a, const void *b)
+{
+    const struct text_row *left = a, *right = b;
+
+    return memcmp(left->digest.bytes, right->digest.bytes, sizeof left->digest.bytes);
+}
+
+static int
+compare_jobs(const void *a, const void *b)
+{
+    const struct bh_job_row *left = a, *right = b;
+
+    return COMPARE(left->job, right->job);
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    const struct bh_name_row *left = a, *right = b;
+
+    return left->kind != right->kind ? COMPARE(left->kind, right->kind)
+                                     : COMPARE(left->id, right->id);
+}
+
+static int
+compare_tokens(const void *a, const void *b)
+{
+    const struct bh_token_row *left = a, *right = b;
+
+    return strcmp(left->id, right->id);
+}
+
+static int
+compare_checkpoints(const void *a, const void *b)
+{
+    const struct bh_checkpoint_row *left = a, *right = b;
+
+    return COMPARE(left->size, right->size);
+}
+
+static int
+compare_replies(const void *a, const void *b)
+{
+    const struct bh_reply_row *left = a, *right = b;
+
+    return left->principal_id != right->principal_id
+               ? COMPARE(left->principal_id, right->principal_id)
+               : strcmp(left->key, right->key);
+}
+
+static int
+compare_metas(const void *a, const void *b)
+{
+    const struct meta_row *left = a, *right = b;
+
+    return strcmp(left->key, right->key);
+}
+
+enum { TEXTS_MAX = 11 };
+
+static const struct {
+    int (*compare)(const void *a, const void *b);
+    size_t size;
+    size_t texts[TEXTS_MAX]; /* where in the row pointers to texts stand */
+    unsigned text_count;
+} kinds[KINDS] = {
+    [RECORDS] = { compare_records, sizeof(struct record_row), { 0 }, 0 },
+    [TEXTS] = { compare_texts, sizeof(struct text_row), { 0 }, 0 },
+    [JOBS] = { compare_jobs,
+               sizeof(struct bh_job_row),
+               { offsetof(struct bh_job_row, name), offsetof(struct bh_job_row, tenant),
+                 offsetof(struct bh_job_row, principal), offsetof(struct bh_job_row, sku),
+                 offsetof(struct bh_job_row, kind), offsetof(struct bh_job_row, state),
+                 offsetof(struct bh_job_row, contract), offsetof(struct bh_job_row, reason),
+                 offsetof(struct bh_job_row, node), offsetof(struct bh_job_row, pieces),
+                 offsetof(struct bh_job_row, grade) },
+               11 },
+    [NAMES] = { compare_names,
+                sizeof(struct bh_name_row),
+                { offsetof(struct bh_name_row, name) },
+                1 },
+    [TOKENS] = { compare_tokens,
+                 sizeof(struct bh_token_row),
+                 { offsetof(struct bh_token_row, scopes), offsetof(struct bh_token_row, note) },
+                 2 },
+    [CHECKPOINTS] = { compare_checkpoints,
+                      sizeof(struct bh_checkpoint_row),
+                      { offsetof(struct bh_checkpoint_row, note) },
+                      1 },
+    [REPLIES] = { compare_replies,
+                  sizeof(struct bh_reply_row),
+                  { offsetof(struct bh_reply_row, key), offsetof(struct bh_reply_row, body) },
+                  2 },
+    [METAS] = { compare_metas,
+                sizeof(struct meta_row),
+                { offsetof(struct meta_row, key), offsetof(struct meta_row, value) },
+                2 },
+};
+
+struct rows {
+    void **at;
+    size_t count, room;
+};
+
+struct memory {
+    const struct bh_crypto_ops *crypto;
+    /* owner thread */
+    struct rows put[KINDS];
+    bool begun, failed;
+    /* shared, under mutex */
+    pthread_mutex_t mutex;
+    struct rows kept[KINDS];
+};
+
+/* ---- rows ---- */
+
+/* Position of the first row that is not before `row`. */
+static size_t
+lower_bound(const struct rows *rows, enum kind kind, const void *row)
+{
+    size_t low = 0, high = rows->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (kinds[kind].compare(rows->at[middle], row) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void *
+find(const struct rows *rows, enum kind kind, const void *row)
+{
+    size_t at = lower_bound(rows, kind, row);
+
+    return at < rows->count && kinds[kind].compare(rows->at[at], row) == 0 ? rows->at[at] : NULL;
+}
+
+/* Takes over `row`, in place of an equal one. */
+static void
+insert(struct rows *rows, enum kind kind, void *row)
+{
+    size_t at = lower_bound(rows, kind, row);
+
+    if (at < rows->count && kinds[kind].compare(rows->at[at], row) == 0) {
+        free(rows->at[at]);
+        rows->at[at] = row;
+        return;
+    }
+    if (rows->count == rows->room) {
+        rows->room = rows->room ? rows->room * 2 : 64;
+        rows->at = realloc(rows->at, rows->room * sizeof *rows->at);
+        BH_ASSERT(rows->at);
+    }
+    memmove(rows->at + at + 1, rows->at + at, (rows->count - at) * sizeof *rows->at);
+    rows->at[at] = row;
+    rows->count++;
+}
+
+static void
+clear(struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        free(rows->at[i]);
+    rows->count = 0;
+}
+
+static const char **
+text_place(void *row, size_t offset)
+{
+    return (const char **)(void *)((char *)row + offset);
+}
+
+/* A copy with its texts behind it; NULL texts become "". */
+static void *
+copy_row(enum kind kind, const void *row)
+{
+    size_t size = kinds[kind].size;
+    char *copy, *end;
+
+    for (unsigned i = 0; i < kinds[kind].text_count; i++) {
+        const char *text;
+
+        memcpy(&text, (const char *)row + kinds[kind].texts[i], sizeof text);
+        size += text ? strlen(text) + 1 : 1;
+    }
+    copy = malloc(size);
+    BH_ASSERT(copy);
+    memcpy(copy, row, kinds[kind].size);
+    end = copy + kinds[kind].size;
+    for (unsigned i = 0; i < kinds[kind].text_count; i++) {
+        const char **place = text_place(copy, kinds[kind].texts[i]);
+        size_t length = *place ? strlen(*place) : 0;
+
+        memcpy(end, *place ? *place : "", length + 1);
+        *place = end;
+        end += length + 1;
+    }
+    return copy;
+}
+
+/* ---- writing ---- */
+
+static bh_rc
+memory_begin(void *self, struct bh_err *err)
+{
+    struct memory *memory = self;
+
+    (void)err;
+    BH_ASSERT(!memory->begun);
+    memory->begun = true;
+    return BH_OK;
+}
+
+static void
+memory_rollback(void *self)
+{
+    struct memory *memory = self;
+
+    for (int kind = 0; kind < KINDS; kind++)
+        clear(&memory->put[kind]);
+    memory->begun = memory->failed = false;
+}
+
+static bh_rc
+memory_commit(void *self, struct bh_err *err)
+{
+    struct memory *memory = self;
+    bool failed = memory->failed;
+
+    BH_ASSERT(memory->begun);
+    pthread_mutex_lock(&memory->mutex);
+    for (int kind = 0; !failed && kind < KINDS; kind++) {
+        struct rows *put = &memory->put[kind];
+
+        for (size_t i = 0; i < put->count; i++)
+            insert(&memory->kept[kind], (enum kind)kind, put->at[i]);
+        put->count = 0;
+    }
+    pthread_mutex_unlock(&memory->mutex);
+    memory_rollback(memory);
+    if (failed)
+        return bh_err_set(err, BH_IO, "an earlier write of this transaction failed");
+    return BH_OK;
+}
+
+static bh_rc
+check_open(const struct memory *memory, struct bh_err *err)
+{
+    BH_ASSERT(memory->begun);
+    if (memory->failed)
+        return bh_err_set(err, BH_IO, "an earlier write of this transaction failed");
+    return BH_OK;
+}
+
+static bh_rc
+put_row(struct memory *memory, enum kind kind, const void *row, struct bh_err *err)
+{
+    bh_rc rc = check_open(memory, err);
+
+    if (rc == BH_OK)
+        insert(&memory->put[kind], kind, copy_row(kind, row));
+    return rc;
+}
+
+/* A fixed part and `length` bytes behind it, which *ret_bytes is set to. */
+static void *
+new_row(size_t size, const char *bytes, size_t length, char **ret_bytes)
+{
+    char *row = calloc(1, size + length + 1);
+
+    BH_ASSERT(row);
+    memcpy(row + size, bytes, length);
+    *ret_bytes = row + size;
+    return row;
+}
+
+static bh_rc
+memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length, struct bh_err *err)
+{
+    struct memory *memory = self;
+    struct record_row *row;
+    char *bytes;
+    bh_rc rc = check_open(memory, err);
+
+    if (rc != BH_OK)
+        return rc;
+    row = new_row(sizeof *row, leaf, length, &bytes);
+    row->seq = seq;
+    row->leaf = bytes;
+    row->length = length;
+    bh_merkle_leaf(memory->crypto, leaf, length, row->hash.bytes);
+    if (find(&memory->put[RECORDS], RECORDS, row) || find(&memory->kept[RECORDS], RECORDS, row)) {
+        free(row);
+        memory->failed = true;
+        return bh_err_set(err, BH_IO, "record %llu: there is one already",
+                          (unsigned long long)seq);
+    }
+    insert(&memory->put[RECORDS], RECORDS, row);
+    return BH_OK;
+}
+
+static bh_rc
+memory_put_text(void *self, const struct bh_digest *digest, const char *text, size_t length,
+                struct bh_err *err)
+{
+    struct memory *memory = self;
+    struct text_row *row;
+    char *bytes;
+    bh_rc rc = check_open(memory, err);
+
+    if (rc != BH_OK)
+        return rc;
+    row = new_row(sizeof *row, text, length, &bytes);
+    row->digest = *digest;
+    row->text = bytes;
+    insert(&memory->put[TEXTS], TEXTS, row);
+    return BH_OK;
+}
+
+static bh_rc
+memory_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
+{
+    return put_row(self, JOBS, row, err);
+}
+
+static bh_rc
+memory_change_job(void *self, const struct bh_job_change *change, struct bh_err *err)
+{
+    struct memory *memory = self;
+    struct bh_job_row key = { .job = change->job }, row;
+    const struct bh_job_row *found = find(&memory->put[JOBS], JOBS, &key);
+
+    if (!found)
+        found = find(&memory->kept[JOBS], JOBS, &key);
+    if (!found)
+        return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row",
+                          (unsigned long long)change->job);
+    row = *found;
+    row.state = change->state;
+    row.reason = change->reason;
+    row.ended_ns = change->ended_ns;
+    row.exit_status = change->exit_status;
+    if (change->node) {
+        row.lease = change->lease;
+        row.restarts = change->restarts;
+        row.node = change->node;
+        row.pieces = change->pieces;
+        row.grade = change->grade;
+        row.started_ns = change->started_ns;
+    }
+    return put_row(self, JOBS, &row, err);
+}
+
+static bh_rc
+memory_put_name(void *self, const struct bh_name_row *row, struct bh_err *err)
+{
+    return put_row(self, NAMES, row, err);
+}
+
+static bh_rc
+memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
+{
+    return put_row(self, TOKENS, row, err);
+}
+
+static bh_rc
+memory_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
+{
+    return put_row(self, CHECKPOINTS, row, err);
+}
+
+static bh_rc
+memory_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err)
+{
+    return put_row(self, REPLIES, row, err);
+}
+
+static bh_rc
+memory_put_meta(void *self, const char *key, const char *value, struct bh_err *err)
+{
+    const struct meta_row row = { key, value };
+
+    return put_row(self, METAS, &row, err);
+}
+
+/* ---- reading ---- */
+
+/* Calls `emit` for each kept row of a kind from the first not before `from` on. */
+static void
+each_row(struct memory *memory, enum kind kind, const void *from,
+         bool (*emit)(const void *row, void *context), void *context)
+{
+    struct rows *rows = &memory->kept[kind];
+
+    pthread_mutex_lock(&memory->mutex);
+    for (size_t i = from ? lower_bound(rows, kind, from) : 0; i < rows->count; i++)
+        if (!emit(rows->at[i], context))
+            break;
+    pthread_mutex_unlock(&memory->mutex);
+}
+
+static bh_rc
+copy_text(const char *text, struct bh_arena *arena, const char **ret_text, struct bh_err *err)
+{
+    const char *copy = bh_arena_strdup(arena, text);
+
+    if (!copy)
+        return bh_err_set(err, BH_FULL, "no room for a text of %zu bytes", strlen(text));
+    *ret_text = copy;
+    return BH_OK;
+}
+
+static bh_rc
+memory_get_meta(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
+                struct bh_err *err)
+{
+    struct memory *memory = self;
+    const struct meta_row wanted = { key, NULL }, *row;
+    bh_rc rc;
+
+    pthread_mutex_lock(&memory->mutex);
+    row = find(&memory->kept[METAS], METAS, &wanted);
+    rc = row ? copy_text(row->value, arena, ret_value, err)
+             : bh_err_set(err, BH_NOT_FOUND, "the store has no such value");
+    pthread_mutex_unlock(&memory->mutex);
+    return rc;
+}
+
+static bh_rc
+memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
+                const char **ret_text, struct bh_err *err)
+{
+    struct memory *memory = self;
+    const struct text_row wanted = { *digest, NULL }, *row;
+    bh_rc rc;
+
+    pthread_mutex_lock(&memory->mutex);
+    row = find(&memory->kept[TEXTS], TEXTS, &wanted);
+    rc = row ? copy_text(row->text, arena, ret_text, err)
+             : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
+    pthread_mutex_unlock(&memory->mutex);
+    return rc;
+}
+
+static bh_rc
+copy_reply(const struct bh_reply_row *row, struct bh_arena *arena, struct bh_reply_row *ret_row,
+           struct bh_err *err)
+{
+    struct bh_reply_row reply = *row;
+    bh_rc rc = copy_text(row->key, arena, &reply.key, err);
+
+    if (rc == BH_OK)
+        rc = copy_text(row->body, arena, &reply.body, err);
+    if (rc == BH_OK)
+        *ret_row = reply;
+    return rc;
+}
+
+static bh_rc
+memory_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_arena *arena,
+                 struct bh_reply_row *ret_row, struct bh_err *err)
+{
+    struct memory *memory = self;
+    const struct bh_reply_row wanted = { .principal_id = principal_id, .key = key }, *row;
+    bh_rc rc;
+
+    pthread_mutex_lock(&memory->mutex);
+    row = find(&memory->kept[REPLIES], REPLIES, &wanted);
+    rc = row ? copy_reply(row, arena, ret_row, err)
+             : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
+    pthread_mutex_unlock(&memory->mutex);
+    return rc;
+}
+
+struct job_walk {
+    const struct bh_job_filter *filter;
+    bh_job_sink sink;
+    void *self;
+    uint64_t left, count;
+};
+
+static bool
+passes(const struct bh_job_filter *filter, const struct bh_job_row *row)
+{
+    bool tenant = !filter->tenants;
+
+    for (uint32_t i = 0; !tenant && i < filter->tenant_count; i++)
+        tenant = filter->tenants[i] == row->tenant_id;
+    return tenant && row->job > filter->after && (!filter->active_only || !row->ended_ns)
+           && (!filter->principal_id || filter->principal_id == row->principal_id)
+           && (!filter->state || strcmp(filter->state, row->state) == 0);
+}
+
+static bool
+emit_job(const void *row, void *context)
+{
+    struct job_walk *walk = context;
+
+    if (!passes(walk->filter, row))
+        return true;
+    walk->left--;
+    walk->count++;
+    return (!walk->sink || walk->sink(walk->self, row)) && walk->left > 0;
+}
+
+static bh_rc
+memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink, void *sink_self,
+                 struct bh_err *err)
+{
+    struct job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100, 0 };
+    const struct bh_job_row from = { .job = filter->after };
+
+    (void)err;
+    each_row(self, JOBS, &from, emit_job, &walk);
+    return BH_OK;
+}
+
+static bh_rc
+memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
+                  struct bh_err *err)
+{
+    struct job_walk walk = { filter, NULL, NULL, 100000, 0 };
+
+    (void)err;
+    each_row(self, JOBS, NULL, emit_job, &walk);
+    *ret_count = walk.count;
+    return BH_OK;
+}
+
+static bh_rc
+memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, struct bh_err *err)
+{
+    struct memory *memory = self;
+    const struct bh_job_row wanted = { .job = job }, *row;
+
+    pthread_mutex_lock(&memory->mutex);
+    row = find(&memory->kept[JOBS], JOBS, &wanted);
+    if (row)
+        sink(sink_self, row);
+    pthread_mutex_unlock(&memory->mutex);
+    if (!row)
+        return bh_err_set(err, BH_NOT_FOUND, "no job %llu", (unsigned long long)job);
+    return BH_OK;
+}
+
+struct record_walk {
+    uint64_t last;
+    bh_record_sink sink;
+    bh_hash_sink hash_sink;
+    void *self;
+};
+
+static bool
+emit_record(const void *row, void *context)
+{
+    const struct record_row *record = row;
+    const struct record_walk *walk = context;
+
+    if (record->seq > walk->last)
+        return false;
+    if (walk->hash_sink)
+        return walk->hash_sink(walk->self, record->seq, &record->hash);
+    return walk->sink(walk->self, record->seq, record->leaf, record->length);
+}
+
+static bh_rc
+memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
+                    void *sink_self, struct bh_err *err)
+{
+    struct record_walk walk = { last, sink, NULL, sink_self };
+    const struct record_row from = { .seq = first };
+
+    (void)err;
+    each_row(self, RECORDS, &from, emit_record, &walk);
+    return BH_OK;
+}
+
+static bh_rc
+memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
+                   struct bh_err *err)
+{
+    struct record_walk walk = { UINT64_MAX, NULL, sink, sink_self };
+    const struct record_row from = { .seq = first };
+
+    (void)err;
+    each_row(self, RECORDS, &from, emit_record, &walk);
+    return BH_OK;
+}
+
+static bh_rc
+memory_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
+{
+    struct memory *memory = self;
+    const struct rows *rows = &memory->kept[RECORDS];
+    const struct record_row *row = NULL;
+
+    pthread_mutex_lock(&memory->mutex);
+    if (rows->count > 0)
+        row = rows->at[rows->count - 1];
+    if (row)
+        *ret_seq = row->seq;
+    pthread_mutex_unlock(&memory->mutex);
+    return row ? BH_OK : bh_err_set(err, BH_NOT_FOUND, "the store has no such record");
+}
+
+struct name_walk {
+    bh_name_sink sink;
+    void *self;
+};
+
+static bool
+emit_name(const void *row, void *context)
+{
+    const struct name_walk *walk = context;
+
+    return walk->sink(walk->self, row);
+}
+
+static bh_rc
+memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err)
+{
+    struct name_walk walk = { sink, sink_self };
+
+    (void)err;
+    each_row(self, NAMES, NULL, emit_name, &walk);
+    return BH_OK;
+}
+
+struct token_walk {
+    bh_token_sink sink;
+    void *self;
+};
+
+static bool
+emit_token(const void *row, void *context)
+{
+    const struct token_walk *walk = context;
+
+    return walk->sink(walk->self, row);
+}
+
+static bh_rc
+memory_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_err *err)
+{
+    struct token_walk walk = { sink, sink_self };
+
+    (void)err;
+    each_row(self, TOKENS, NULL, emit_token, &walk);
+    return BH_OK;
+}
+
+struct checkpoint_walk {
+    bh_checkpoint_sink sink;
+    void *self;
+};
+
+static bool
+emit_checkpoint(const void *row, void *context)
+{
+    const struct checkpoint_walk *walk = context;
+
+    return walk->sink(walk->self, row);
+}
+
+static bh_rc
+memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, void *sink_self,
+                        struct bh_err *err)
+{
+    struct checkpoint_walk walk = { sink, sink_self };
+    const struct bh_checkpoint_row from = { .size = min_size };
+
+    (void)err;
+    each_row(self, CHECKPOINTS, &from, emit_checkpoint, &walk);
+    return BH_OK;
+}
+
+/* ---- the store ---- */
+
+static void
+memory_close(void *self)
+{
+    struct memory *memory = self;
+
+    memory_rollback(memory);
+    for (int kind = 0; kind < KINDS; kind++) {
+        clear(&memory->kept[kind]);
+        free(memory->kept[kind].at);
+        free(memory->put[kind].at);
+    }
+    pthread_mutex_destroy(&memory->mutex);
+    free(memory);
+}
+
+static const struct bh_store_ops memory_ops = {
+    .name = "memory",
+    .begin = memory_begin,
+    .commit = memory_commit,
+    .rollback = memory_rollback,
+    .put_record = memory_put_record,
+    .put_text = memory_put_text,
+    .put_job = memory_put_job,
+    .change_job = memory_change_job,
+    .put_name = memory_put_name,
+    .put_token = memory_put_token,
+    .put_checkpoint = memory_put_checkpoint,
+    .put_reply = memory_put_reply,
+    .put_meta = memory_put_meta,
+    .get_meta = memory_get_meta,
+    .get_text = memory_get_text,
+    .get_job = memory_get_job,
+    .list_jobs = memory_list_jobs,
+    .count_jobs = memory_count_jobs,
+    .list_records = memory_list_records,
+    .list_hashes = memory_list_hashes,
+    .last_record = memory_last_record,
+    .list_names = memory_list_names,
+    .list_tokens = memory_list_tokens,
+    .list_checkpoints = memory_list_checkpoints,
+    .get_reply = memory_get_reply,
+    .close = memory_close,
+};
+
+void
+bh_store_memory_open(const struct bh_crypto_ops *crypto, struct bh_store *ret_store)
+{
+    struct memory *memory = calloc(1, sizeof *memory);
+
+    BH_ASSERT(memory);
+    memory->crypto = crypto;
+    pthread_mutex_init(&memory->mutex, NULL);
+    *ret_store = (struct bh_store){ &memory_ops, memory };
+}

@@ -103,10 +103,17 @@ bh_buf_put_hex(struct bh_buf *buf, const void *bytes, size_t length)
     static const char digits[] = "0123456789abcdef";
     const unsigned char *byte = bytes;
 
-    for (size_t i = 0; i < length; i++) {
-        char pair[2] = { digits[byte[i] >> 4], digits[byte[i] & 15] };
+    while (length > 0) {
+        size_t count = length < 32 ? length : 32;
+        char text[64];
 
-        bh_buf_put(buf, pair, sizeof pair);
+        for (size_t i = 0; i < count; i++) {
+            text[2 * i] = digits[byte[i] >> 4];
+            text[2 * i + 1] = digits[byte[i] & 15];
+        }
+        bh_buf_put(buf, text, 2 * count);
+        byte += count;
+        length -= count;
     }
 }
 

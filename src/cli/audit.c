@@ -160,6 +160,17 @@ bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
                                      : bh_cli_list(cli, path, &bh_view_records, err);
 }
 
+bh_rc
+bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err)
+{
+    uint64_t count = 0;
+    bh_rc rc = count_records(cli, &count, err);
+
+    if (rc == BH_OK)
+        printf("%" PRIu64 "\n", count);
+    return rc;
+}
+
 /* ---- verify: a program of its own computes, so that only it loads the cryptography ---- */
 
 static bool
@@ -190,7 +201,7 @@ find_key(const struct bh_cli *cli, const char *store, char place[PATH_MAX], stru
     if (store)
         put_beside(place, store, "audit.vkey");
     else
-        put_beside(place, cli->client.socket, "../daemon/audit.vkey");
+        put_beside(place, cli->client.socket, "audit.vkey");
     if (!store && !exists(place))
         snprintf(place, PATH_MAX, "/var/lib/bulkhead/daemon/audit.vkey");
     if (exists(place))

@@ -34,6 +34,7 @@ bh_rc bh_cli_tenants(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_quota(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_usage(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_token_create(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_token_list(struct bh_cli *cli, struct bh_err *err);

@@ -27,6 +27,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_QUOTA] = bh_cli_quota,
     [BH_CMD_USAGE] = bh_cli_usage,
     [BH_CMD_AUDIT_TAIL] = bh_cli_audit_tail,
+    [BH_CMD_AUDIT_SIZE] = bh_cli_audit_size,
     [BH_CMD_AUDIT_VERIFY] = bh_cli_audit_verify,
     [BH_CMD_TOKEN_CREATE] = bh_cli_token_create,
     [BH_CMD_TOKEN_LIST] = bh_cli_token_list,

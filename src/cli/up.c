@@ -15,7 +15,7 @@
 
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
-enum { REPORT_BYTES_MAX = 512 };
+enum { KEY_BYTES_MAX = 1024 };
 
 /* The write end that a detached supervisor says "ready" on, or -1. */
 static int parent_fd = -1;
@@ -45,12 +45,29 @@ apply_site(const struct bh_up *up, struct bh_err *err)
     return rc;
 }
 
+/* The daemon's folder is its own; the audit log's public key is for everybody. */
+static bh_rc
+publish_key(const struct bh_up *up, struct bh_err *err)
+{
+    char from[PATH_MAX + 32], to[PATH_MAX + 16], memory[KEY_BYTES_MAX];
+    struct bh_buf text;
+    bh_rc rc;
+
+    snprintf(from, sizeof from, "%s/daemon/audit.vkey", up->state);
+    snprintf(to, sizeof to, "%s/audit.vkey", up->run);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    rc = bh_file_read(from, sizeof memory, &text, err);
+    return rc == BH_OK ? bh_file_replace(to, text.bytes, text.length, 0644, err) : rc;
+}
+
 /* Say that both serve, and how to go on. */
 static bh_rc
 announce(const struct bh_up *up, struct bh_err *err)
 {
-    bh_rc rc = apply_site(up, err);
+    bh_rc rc = publish_key(up, err);
 
+    if (rc == BH_OK)
+        rc = apply_site(up, err);
     if (rc != BH_OK)
         return rc;
     printf("bulkhead: ready\n"

@@ -23,7 +23,7 @@ static const char *const library_places[] = { "../lib/bulkhead/sim", "../lib64/b
                                               "../lib/aarch64-linux-gnu/bulkhead/sim",
                                               "../simdrv", NULL };
 static const char *const libexec_places[] = { "../libexec/bulkhead", "../node", NULL };
-static const char *const tools_places[] = { "../libexec/bulkhead/tools", NULL };
+static const char *const tools_places[] = { "../libexec/bulkhead/tools", "../smi", NULL };
 static const char *const simctl_places[] = { "bulkhead-simctl", "../simdrv/bulkhead-simctl",
                                              NULL };
 

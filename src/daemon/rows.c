@@ -131,7 +131,7 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t no
     };
 
     BH_ASSERT(effect->kind == BH_FX_JOB);
-    if (bh_view_job(core->state.engine, effect->job, &view))
+    if (effect->state < BH_JOB_COMPLETED && bh_view_job(core->state.engine, effect->job, &view))
         return change_living(core, &view, now_ns, err);
     row.node = row.pieces = row.grade = NULL; /* stay as they were */
     note_change(core, &row, 0, 0, now_ns);

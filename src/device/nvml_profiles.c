@@ -68,6 +68,16 @@ describe_v1(struct bh_nvml *nvml, nvmlDevice_t gpu, uint32_t number,
     return NVML_SUCCESS;
 }
 
+/* Two of NVML's numbers may stand for one profile of the driver. */
+static bool
+known(const struct bh_nvml_profiles *profiles, uint32_t id)
+{
+    for (uint32_t i = 0; i < profiles->count; i++)
+        if (profiles->items[i].id == id)
+            return true;
+    return false;
+}
+
 void
 bh_nvml_load_profiles(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu)
 {
@@ -77,8 +87,10 @@ bh_nvml_load_profiles(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu)
     for (uint32_t number = 0; number < NVML_GPU_INSTANCE_PROFILE_COUNT; number++) {
         struct bh_nvml_profile *profile = &profiles->items[profiles->count];
 
-        if (describe_v2(nvml, gpu->handle, number, profile) == NVML_SUCCESS
-            || describe_v1(nvml, gpu->handle, number, profile) == NVML_SUCCESS)
+        if (describe_v2(nvml, gpu->handle, number, profile) != NVML_SUCCESS
+            && describe_v1(nvml, gpu->handle, number, profile) != NVML_SUCCESS)
+            continue;
+        if (!known(profiles, profile->id))
             profiles->count++;
     }
 }

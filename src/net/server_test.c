@@ -450,8 +450,7 @@ tls_is_1_3_only(void **state)
     BH_CHECK("1.3", strstr(text, "GET /tls") && strstr(text, "from=127.0.0.1"));
     BH_CHECK("no uid from afar", strstr(text, "uid=4294967295"));
     text = ask_openssl(port, "-tls1_2");
-    if (strstr(text, "GET /tls") || !strstr(text, "alert"))fprintf(stderr,"%s",text);
-    BH_CHECK("1.2 refused", !strstr(text, "GET /tls") && strstr(text, "alert"));
+    BH_CHECK("1.2 refused", !strstr(text, "GET /tls") && strstr(text, "Cipher is (NONE)"));
     BH_CHECK_DONE();
 }
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -197,8 +196,8 @@ put_image_root(struct box *box, const char *image, struct bh_err *err)
     BH_AUTO(bh_fd_close) int fd = -1;
     bh_rc rc = bh_path_open(&request, &fd, err);
 
-    snprintf(layer, sizeof layer, "%s/layer", box->sandbox->bundle);
-    snprintf(below, sizeof below, "/proc/self/fd/%d", fd);
+    bh_path_format(layer, sizeof layer, "%s/layer", box->sandbox->bundle);
+    bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
     if (rc == BH_OK)
         rc = check_image(fd, image, err);
     if (rc == BH_OK)
@@ -209,7 +208,7 @@ put_image_root(struct box *box, const char *image, struct bh_err *err)
         rc = bh_path_make_below(layer, box->mounts[i].target, err);
     if (rc == BH_OK)
         rc = bh_dir_make(box->sandbox->rootfs, 0755, err);
-    snprintf(options, sizeof options, "lowerdir=%s:%s", layer, below);
+    bh_path_format(options, sizeof options, "lowerdir=%s:%s", layer, below);
     if (rc == BH_OK
         && mount("bulkhead-image", box->sandbox->rootfs, "overlay",
                  MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0)
@@ -255,16 +254,16 @@ add_piece_devices(struct box *box, const struct bh_note_piece *piece)
     uint32_t caps = box->node->caps_major;
     char path[64];
 
-    snprintf(path, sizeof path, "/dev/nvidia%u", piece->minor);
+    bh_path_format(path, sizeof path, "/dev/nvidia%u", piece->minor);
     add_device(box, path, NVIDIA_MAJOR, piece->minor, true);
     add_device(box, "/dev/nvidiactl", NVIDIA_MAJOR, NVIDIA_CTL, true);
     if (box->node->uvm_major)
         add_device(box, "/dev/nvidia-uvm", box->node->uvm_major, 0, true);
     if (piece->gi == BH_WHOLE_GPU || !caps)
         return;
-    snprintf(path, sizeof path, "/dev/nvidia-caps/nvidia-cap%u", piece->gi_minor);
+    bh_path_format(path, sizeof path, "/dev/nvidia-caps/nvidia-cap%u", piece->gi_minor);
     add_device(box, path, caps, piece->gi_minor, false);
-    snprintf(path, sizeof path, "/dev/nvidia-caps/nvidia-cap%u", piece->ci_minor);
+    bh_path_format(path, sizeof path, "/dev/nvidia-caps/nvidia-cap%u", piece->ci_minor);
     add_device(box, path, caps, piece->ci_minor, false);
 }
 
@@ -419,7 +418,7 @@ put_args(struct box *box, struct bh_err *err)
     args->items = bh_arena_alloc(box->arena, (wanted->count + 1) * sizeof *args->items);
     if (!args->items)
         return out_of_room(err);
-    if (!getenv("NOINIT")) args->items[args->count++] = BH_ROOTFS_LIBEXEC "/init";
+    args->items[args->count++] = BH_ROOTFS_LIBEXEC "/init";
     for (uint32_t i = 0; i < wanted->count; i++)
         args->items[args->count++] = wanted->items[i];
     return BH_OK;
@@ -484,8 +483,8 @@ static bh_rc
 put_own_folders(struct box *box, struct bh_err *err)
 {
     const struct bh_conf *conf = &box->node->conf;
-    bh_rc rc = add_mount(box, bh_arena_printf(box->arena, "%s/host%s", box->node->boxes,
-                                              BH_ROOTFS_LIBEXEC),
+    bh_rc rc = add_mount(box, bh_arena_printf(box->arena, "%s/host/local/bulkhead/libexec",
+                                              box->node->boxes),
                          BH_ROOTFS_LIBEXEC, false, err);
 
     if (rc == BH_OK && *conf->driver_lib_dir)
@@ -538,11 +537,11 @@ bh_box_remove(const struct bh_node *node, uint64_t lease)
 
     bh_node_job_bundle(node, lease, bundle);
     for (uint32_t i = 0; i < CLONES_MAX; i++) {
-        snprintf(path, sizeof path, "%s/m%u", bundle, i);
+        bh_path_format(path, sizeof path, "%s/m%u", bundle, i);
         if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno == ENOENT)
             break;
     }
-    snprintf(path, sizeof path, "%s/root", bundle);
+    bh_path_format(path, sizeof path, "%s/root", bundle);
     umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
     bh_path_remove_tree(bundle);
 }

@@ -102,6 +102,9 @@ set_param(struct reader *reader, const struct param *param, const char *value,
 
         return rc == BH_OK ? rc : bh_err_wrap(err, "%s", param->name);
     }
+    if (strlen(value) > BH_CONF_PATH_MAX)
+        return bh_err_set(err, BH_RANGE, "%s is longer than %d bytes", param->name,
+                          BH_CONF_PATH_MAX);
     if (strcmp(param->unit, "path") == 0 && *value && value[0] != '/' && strchr(value, '/'))
         return bh_err_set(err, BH_INVALID, "%s must be an absolute path", param->name);
     *(const char **)place_of(reader->conf, param) = kept;

@@ -11,7 +11,7 @@
 /* node.conf: what the administrator lets Bulkhead do on this machine.  Whatever
  * bulkheadd orders is checked against it.  tables/node_params.tbl has the parameters. */
 
-enum { BH_CONF_BYTES_MAX = 256 << 10, BH_CONF_TEXTS_MAX = 256 };
+enum { BH_CONF_BYTES_MAX = 256 << 10, BH_CONF_TEXTS_MAX = 256, BH_CONF_PATH_MAX = 200 };
 
 struct bh_conf {
 #define BH_CONF_TEXT const char *

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "node/path.h"
 
 /* ---- paths of jobs ---- */
 
@@ -25,13 +26,13 @@ bh_node_job_id(uint64_t lease, char ret_id[32])
 void
 bh_node_job_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
-    snprintf(ret_path, BH_NODE_PATH_MAX, "%s/jobs/%" PRIu64, node->conf.state_dir, lease);
+    bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/jobs/%" PRIu64, node->conf.state_dir, lease);
 }
 
 void
 bh_node_job_bundle(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
-    snprintf(ret_path, BH_NODE_PATH_MAX, "%s/bh-%" PRIu64, node->boxes, lease);
+    bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/bh-%" PRIu64, node->boxes, lease);
 }
 
 /* ---- the daemon's connection ---- */
@@ -63,7 +64,7 @@ bh_host_lock(struct bh_node *node, struct bh_err *err)
     char path[BH_NODE_PATH_MAX];
     int fd;
 
-    snprintf(path, sizeof path, "%s/lock", node->conf.state_dir);
+    bh_path_format(path, sizeof path, "%s/lock", node->conf.state_dir);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until the end */
     if (fd < 0)
         return bh_err_errno(err, "open %s", path);
@@ -84,7 +85,7 @@ bh_host_isolate(struct bh_node *node, struct bh_err *err)
         bh_err_errno(err, "make a private mount namespace");
         return bh_err_hint(err, "bulkhead-node must run as root");
     }
-    snprintf(unified, sizeof unified, "%s/unified", node->conf.cgroup_mount);
+    bh_path_format(unified, sizeof unified, "%s/unified", node->conf.cgroup_mount);
     if (umount2(unified, MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT)
         return bh_err_errno(err, "take off %s", unified);
     if (mount("bulkhead-boxes", node->boxes, "tmpfs", MS_NOSUID, "mode=711") != 0)
@@ -116,7 +117,7 @@ read_majors(struct bh_node *node)
     struct bh_buf text;
     struct bh_err ignored;
 
-    snprintf(path, sizeof path, "%s/devices", node->conf.proc_root);
+    bh_path_format(path, sizeof path, "%s/devices", node->conf.proc_root);
     bh_buf_init(&text, 1 << 20);
     if (bh_file_read(path, (1 << 20) - 1, &text, &ignored) == BH_OK && text.length > 0) {
         node->caps_major = major_of(bh_buf_text(&text), "nvidia-caps");

@@ -121,7 +121,7 @@ open_log(const struct bh_node *node, uint64_t lease, int *ret_fd, struct bh_err 
 {
     char path[BH_NODE_PATH_MAX];
 
-    snprintf(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, lease);
+    bh_path_format(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, lease);
     *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (*ret_fd < 0)
         return bh_err_errno(err, "create log %s", path);
@@ -397,7 +397,7 @@ read_frozen(struct bh_node *node, struct bh_job *job)
     struct bh_err ignored;
 
     bh_node_job_id(job->note.lease, id);
-    snprintf(path, sizeof path, "%s/%s", node->conf.cgroup_parent, id);
+    bh_path_format(path, sizeof path, "%s/%s", node->conf.cgroup_parent, id);
     if (bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, &ignored) == BH_OK)
         (void)!bh_cgroup_frozen(&cgroups, path, &job->frozen, &ignored);
 }

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "node/exit_record.h"
+#include "node/path.h"
 
 enum { PATH_SIZE = 600, ARGS_MAX = 32 };
 
@@ -22,7 +23,7 @@ open_lock(const char *folder, int flags)
 {
     char path[PATH_SIZE];
 
-    snprintf(path, sizeof path, "%s/keeper", folder);
+    bh_path_format(path, sizeof path, "%s/keeper", folder);
     return open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
@@ -56,13 +57,13 @@ write_words(struct words *words, const struct bh_keeper_request *request)
                       words->group,   words->cap,   words->log,    (char *)(uintptr_t) "--" };
     size_t count = BH_COUNT(fixed);
 
-    snprintf(words->program, PATH_SIZE, "%s/bulkhead-keeper", request->program);
-    snprintf(words->lease, sizeof words->lease, "--lease=%" PRIu64, request->lease);
-    snprintf(words->folder, PATH_SIZE, "--folder=%s", request->folder);
-    snprintf(words->mount, PATH_SIZE, "--cgroup-mount=%s", request->cgroup_mount);
-    snprintf(words->group, PATH_SIZE, "--cgroup=%s", request->sandbox->cgroup);
-    snprintf(words->cap, sizeof words->cap, "--log-cap=%" PRIu64, request->log_cap_bytes);
-    snprintf(words->log, PATH_SIZE, "--runtime-log=%s/runtime.log", request->sandbox->bundle);
+    bh_path_format(words->program, PATH_SIZE, "%s/bulkhead-keeper", request->program);
+    bh_path_format(words->lease, sizeof words->lease, "--lease=%" PRIu64, request->lease);
+    bh_path_format(words->folder, PATH_SIZE, "--folder=%s", request->folder);
+    bh_path_format(words->mount, PATH_SIZE, "--cgroup-mount=%s", request->cgroup_mount);
+    bh_path_format(words->group, PATH_SIZE, "--cgroup=%s", request->sandbox->cgroup);
+    bh_path_format(words->cap, sizeof words->cap, "--log-cap=%" PRIu64, request->log_cap_bytes);
+    bh_path_format(words->log, PATH_SIZE, "--runtime-log=%s/runtime.log", request->sandbox->bundle);
     memcpy(words->argv, fixed, sizeof fixed);
     for (size_t i = 0; i < BH_COUNT(request->command) && request->command[i]; i++)
         words->argv[count++] = (char *)(uintptr_t)request->command[i];

@@ -192,8 +192,7 @@ judge(struct keeper *keeper, int status)
         end->cause = BH_END_OUT_OF_MEMORY;
         snprintf(end->why, sizeof end->why, "the job used all of its memory");
     } else if (end->exit_status != 0 && runtime_refused(keeper, end->why, sizeof end->why)) {
-        end->cause = BH_END_START_FAILED;
-        write_note(end->why);
+        end->cause = BH_END_START_FAILED; /* crun has said so on standard error, too */
     }
 }
 

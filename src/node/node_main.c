@@ -21,6 +21,7 @@
 #include "node/host.h"
 #include "node/job.h"
 #include "node/order.h"
+#include "node/path.h"
 #include "node/piece.h"
 #include "node/report.h"
 #include "node/session.h"
@@ -37,8 +38,8 @@ make_folders(struct bh_node *node, struct bh_err *err)
     char jobs[BH_NODE_PATH_MAX];
     bh_rc rc;
 
-    snprintf(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
-    snprintf(node->boxes, sizeof node->boxes, "%s/boxes", node->conf.run_dir);
+    bh_path_format(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
+    bh_path_format(node->boxes, sizeof node->boxes, "%s/boxes", node->conf.run_dir);
     rc = bh_dir_make(jobs, 0700, err);
     if (rc == BH_OK)
         rc = bh_dir_make(node->conf.log_dir, 0750, err);
@@ -60,7 +61,7 @@ open_runtime(struct bh_node *node, struct bh_err *err)
     bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version,
                                sizeof node->runtime_version, err);
 
-    snprintf(state, sizeof state, "%s/crun", node->conf.run_dir);
+    bh_path_format(state, sizeof state, "%s/crun", node->conf.run_dir);
     return rc == BH_OK ? bh_crun_open(&options, &node->runtime, err) : rc;
 }
 
@@ -79,7 +80,7 @@ open_gpus(struct bh_node *node, struct bh_err *err)
 
     for (uint32_t i = 0; i < node->conf.driver_env.count; i++)
         env[i] = node->conf.driver_env.items[i];
-    snprintf(program, sizeof program, "%s/bulkhead-gpu", node->libexec);
+    bh_path_format(program, sizeof program, "%s/bulkhead-gpu", node->libexec);
     node->gpus = bh_gpu_client_new(&options);
     node->device = bh_gpu_client_device(node->gpus);
     node->scan_arena = bh_arena_new(8 << 20);

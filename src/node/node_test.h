@@ -83,7 +83,7 @@ test_read(const char *name)
     struct bh_buf text;
     struct bh_err err;
 
-    snprintf(path, sizeof path, "%s/%s", the_node.folder, name);
+    bh_path_format(path, sizeof path, "%s/%s", the_node.folder, name);
     bh_buf_init_fixed(&text, memory, sizeof memory - 1);
     if (bh_file_read(path, sizeof memory - 2, &text, &err) != BH_OK)
         return "";
@@ -95,7 +95,7 @@ test_log(uint64_t lease)
 {
     char name[64];
 
-    snprintf(name, sizeof name, "logs/%" PRIu64 ".log", lease);
+    bh_path_format(name, sizeof name, "logs/%" PRIu64 ".log", lease);
     return test_read(name);
 }
 
@@ -114,7 +114,7 @@ test_write_conf(const struct test_node *node, const char *more)
              "gpus = all\ncgroup_parent = %s\nnode_name = test\nuid_base = 3000000000\n"
              "image_roots = %s/images\nmount_roots = %s/work\ntmp_mib = 64\n%s",
              f, f, node->socket, f, node->library, f, f, f, node->cgroup, f, f, more);
-    snprintf(path, sizeof path, "%s/node.conf", f);
+    bh_path_format(path, sizeof path, "%s/node.conf", f);
     test_write(path, text);
 }
 
@@ -123,8 +123,8 @@ test_node_start(struct test_node *node)
 {
     char config[TEST_PATH * 2], log[TEST_PATH * 2];
 
-    snprintf(config, sizeof config, "%s/node.conf", node->folder);
-    snprintf(log, sizeof log, "%s/node.log", node->folder);
+    bh_path_format(config, sizeof config, "%s/node.conf", node->folder);
+    bh_path_format(log, sizeof log, "%s/node.log", node->folder);
     unlink(node->socket);
     node->pid = fork();
     if (node->pid == 0) {
@@ -277,7 +277,7 @@ test_remove_groups(const struct test_node *node)
                                         "/pids",   "/freezer", "/devices" };
 
     for (size_t i = 0; i < BH_COUNT(hierarchies); i++) {
-        snprintf(name, sizeof name, "/sys/fs/cgroup%s%s", hierarchies[i], node->cgroup);
+        bh_path_format(name, sizeof name, "/sys/fs/cgroup%s%s", hierarchies[i], node->cgroup);
         rmdir(name);
     }
 }
@@ -290,16 +290,16 @@ test_set_up(void **state)
     struct bh_msg_inventory inventory;
     const char *const folders[] = { "images", "work" };
 
-    snprintf(node->folder, sizeof node->folder, "/tmp/bh-node-XXXXXX");
+    bh_path_format(node->folder, sizeof node->folder, "/tmp/bh-node-XXXXXX");
     assert_non_null(mkdtemp(node->folder));
     chmod(node->folder, 0755);
-    snprintf(node->socket, sizeof node->socket, "%s/node.sock", node->folder);
+    bh_path_format(node->socket, sizeof node->socket, "%s/node.sock", node->folder);
     snprintf(node->cgroup, sizeof node->cgroup, "/bulkhead-test-%d", (int)getpid());
     for (size_t i = 0; i < BH_COUNT(folders); i++) {
-        snprintf(path, sizeof path, "%s/%s", node->folder, folders[i]);
+        bh_path_format(path, sizeof path, "%s/%s", node->folder, folders[i]);
         mkdir(path, 0755);
     }
-    snprintf(path, sizeof path, "%s/sim", node->folder);
+    bh_path_format(path, sizeof path, "%s/sim", node->folder);
     test_run((const char *const[]){ node->simctl, "--state", path, "init", "2x H100-80GB", NULL });
     node->arena = bh_arena_new(256 << 20);
     node->order = 0;
@@ -322,7 +322,7 @@ test_tear_down(void **state)
         for (int tries = 0; tries < 100; tries++) {
             char path[TEST_PATH * 2];
 
-            snprintf(path, sizeof path, "/sys/fs/cgroup/memory%s", node->cgroup);
+            bh_path_format(path, sizeof path, "/sys/fs/cgroup/memory%s", node->cgroup);
             if (rmdir(path) == 0 || errno == ENOENT)
                 break;
             bh_time_sleep(20 * BH_NS_PER_MS);

@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -15,7 +16,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
+
+void
+bh_path_format(char *ret_path, size_t size, const char *format, ...)
+{
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vsnprintf(ret_path, size, format, args);
+    va_end(args);
+    BH_ASSERT(length >= 0 && (size_t)length < size);
+}
 
 /* ---- opening ---- */
 

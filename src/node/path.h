@@ -2,13 +2,19 @@
 #define BH_NODE_PATH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
+#include "base/attr.h"
 #include "base/err.h"
 #include "base/fields.h"
 
 /* Paths that come from bulkheadd, resolved once: by descriptor, below the folders that
  * node.conf names, through no symbolic link. */
+
+/* Write a path of our own making.  Its parts were bounded when they were read
+ * (BH_CONF_PATH_MAX), so that it fits is asserted. */
+void bh_path_format(char *ret_path, size_t size, const char *format, ...) BH_PRINTF(3, 4);
 
 /* Open `path` (O_PATH) below one of `roots`, with the eyes of `uid` and `gid`: what they
  * may not reach or read is BH_DENIED.  `key` is node.conf's, for the message. */

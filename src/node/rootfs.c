@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "node/path.h"
 
-enum { PATH_SIZE = 512, ETC_FILE_MAX = 8 << 20, LINKS_MAX = 8 };
+enum { PATH_SIZE = 512, FILE_BYTES_MAX = 8 << 20, LINKS_MAX = 8 };
+#define MACHINE ".machine" /* in our /usr/local: the machine's own */
 
 struct bh_rootfs {
     char folder[PATH_SIZE];                     /* <boxes>/host */
@@ -31,31 +31,7 @@ static const char *const top_folders[] = { "proc", "sys",  "dev", "tmp", "run",
 static const char *const lib_folders[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64",
                                            "/libx32" };
 
-/* ---- mounting ---- */
-
-/* `source` at the existing folder or file `target`, read-only. */
-static bh_rc
-bind_read_only(const char *source, const char *target, struct bh_err *err)
-{
-    struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID
-                                           | MOUNT_ATTR_NODEV,
-                               .propagation = MS_PRIVATE };
-    BH_AUTO(bh_fd_close) int tree
-        = open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-
-    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) != 0
-        || move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
-        return bh_err_errno(err, "show %s at %s", source, target);
-    return BH_OK;
-}
-
-static bh_rc
-bind_folder(const char *source, const char *target, struct bh_err *err)
-{
-    bh_rc rc = bh_dir_make(target, 0755, err);
-
-    return rc == BH_OK ? bind_read_only(source, target, err) : rc;
-}
+/* ---- parts ---- */
 
 static bh_rc
 add_mount(struct bh_rootfs *rootfs, const char *source, const char *target, struct bh_err *err)
@@ -73,98 +49,102 @@ add_mount(struct bh_rootfs *rootfs, const char *source, const char *target, stru
     return BH_OK;
 }
 
-/* ---- /usr ---- */
-
-/* One entry of /usr/local: folders are shown, links remade, files left out. */
 static bh_rc
-remake_entry(const char *name, const char *place, struct bh_err *err)
+copy_file(const char *source, const char *target, mode_t mode, struct bh_err *err)
 {
-    char source[PATH_SIZE], target[PATH_SIZE + 64], link[PATH_SIZE];
-    struct stat st;
-    ssize_t n;
+    struct bh_buf text;
+    bh_rc rc;
 
-    snprintf(source, sizeof source, "/usr/local/%.200s", name);
-    snprintf(target, sizeof target, "%s/%.200s", place, name);
-    if (lstat(source, &st) != 0)
-        return BH_OK;
-    if (S_ISDIR(st.st_mode))
-        return bind_folder(source, target, err);
-    if (!S_ISLNK(st.st_mode) || (n = readlink(source, link, sizeof link - 1)) < 0)
-        return BH_OK;
-    link[n] = '\0';
-    return symlink(link, target) == 0 ? BH_OK : bh_err_errno(err, "make link %s", target);
+    bh_buf_init(&text, FILE_BYTES_MAX + 1);
+    rc = bh_file_read(source, FILE_BYTES_MAX, &text, err);
+    if (rc == BH_OK)
+        rc = bh_file_replace(target, text.bytes, text.length, mode, err);
+    bh_buf_fini(&text);
+    return rc;
 }
 
 static bh_rc
-remake_entries(const char *place, struct bh_err *err)
+copy_link(const char *source, const char *target, struct bh_err *err)
+{
+    char text[PATH_SIZE];
+    ssize_t n = readlink(source, text, sizeof text - 1);
+
+    if (n < 0)
+        return bh_err_errno(err, "read link %s", source);
+    text[n] = '\0';
+    if (symlink(text, target) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make link %s", target);
+    return BH_OK;
+}
+
+/* ---- /usr ---- */
+
+/* A link in our /usr/local for each entry of the machine's, which is shown beside. */
+static bh_rc
+link_entries(const char *local, struct bh_err *err)
 {
     DIR *dir = opendir("/usr/local");
+    char target[PATH_SIZE * 2], link[PATH_SIZE];
     bh_rc rc = BH_OK;
 
     if (!dir)
         return BH_OK;
     for (const struct dirent *entry; rc == BH_OK && (entry = readdir(dir));) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0
-            && strcmp(entry->d_name, "nvidia") != 0 && strcmp(entry->d_name, "bulkhead") != 0)
-            rc = remake_entry(entry->d_name, place, err);
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "nvidia") == 0
+            || strcmp(entry->d_name, "bulkhead") == 0)
+            continue;
+        snprintf(link, sizeof link, MACHINE "/%s", entry->d_name);
+        bh_path_format(target, sizeof target, "%s/%s", local, entry->d_name);
+        if (symlink(link, target) != 0 && errno != EEXIST)
+            rc = bh_err_errno(err, "make link %s", target);
     }
     closedir(dir);
     return rc;
 }
 
-/* Bulkhead's own places in /usr/local; a folder that is not set stays out. */
+/* The folders of our /usr/local: ours to fill, because the machine's may lack them. */
 static bh_rc
-show_own(const struct bh_conf *conf, const char *libexec, const char *place, struct bh_err *err)
+make_local(const char *local, const char *libexec, struct bh_err *err)
 {
-    const struct {
-        const char *source, *target;
-    } rows[] = {
-        { conf->driver_lib_dir, BH_ROOTFS_DRIVER },
-        { conf->tools_dir, BH_ROOTFS_TOOLS },
-    };
-    char target[PATH_SIZE], source[PATH_SIZE];
+    static const char *const folders[] = { BH_ROOTFS_DRIVER, BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC,
+                                           "/usr/local/" MACHINE };
+    char path[PATH_SIZE * 2], source[PATH_SIZE];
     bh_rc rc = BH_OK;
 
-    for (size_t i = 0; i < BH_COUNT(rows) && rc == BH_OK; i++) {
-        if (!*rows[i].source)
-            continue;
-        snprintf(target, sizeof target, "%s%s", place, rows[i].target + strlen("/usr/local"));
-        rc = bind_folder(rows[i].source, target, err);
+    for (size_t i = 0; i < BH_COUNT(folders) && rc == BH_OK; i++) {
+        bh_path_format(path, sizeof path, "%s%s", local, folders[i] + strlen("/usr/local"));
+        rc = bh_dir_make(path, 0755, err);
     }
-    if (rc != BH_OK)
-        return rc;
-    snprintf(target, sizeof target, "%s%s", place, BH_ROOTFS_LIBEXEC + strlen("/usr/local"));
-    rc = bh_dir_make(target, 0755, err);
-    if (rc != BH_OK)
-        return rc;
-    snprintf(target + strlen(target), sizeof target - strlen(target), "/init");
-    snprintf(source, sizeof source, "%s/bulkhead-init", libexec);
-    close(open(target, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-    return bind_read_only(source, target, err);
+    bh_path_format(path, sizeof path, "%s%s/init", local, BH_ROOTFS_LIBEXEC + strlen("/usr/local"));
+    bh_path_format(source, sizeof source, "%.480s/bulkhead-init", libexec);
+    if (rc == BH_OK)
+        rc = copy_file(source, path, 0755, err);
+    return rc == BH_OK ? link_entries(local, err) : rc;
 }
 
-/* A tmpfs over /usr/local of the copy: the machine's own may lack the places. */
 static bh_rc
 build_usr(struct bh_rootfs *rootfs, const struct bh_conf *conf, const char *libexec,
           struct bh_err *err)
 {
-    char usr[PATH_SIZE + 8], local[PATH_SIZE + 16];
+    char local[PATH_SIZE];
+    const struct {
+        const char *source, *target;
+    } rows[] = {
+        { "/usr", "/usr" },
+        { local, "/usr/local" },
+        { "/usr/local", "/usr/local/" MACHINE },
+        { conf->driver_lib_dir, BH_ROOTFS_DRIVER },
+        { conf->tools_dir, BH_ROOTFS_TOOLS },
+    };
     bh_rc rc;
 
-    snprintf(usr, sizeof usr, "%s/usr", rootfs->folder);
-    snprintf(local, sizeof local, "%s/usr/local", rootfs->folder);
-    rc = bind_folder("/usr", usr, err);
-    if (rc != BH_OK)
-        return rc;
-    if (mount("bulkhead-local", local, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m") != 0)
-        return bh_err_errno(err, "mount a tmpfs on %s", local);
-    rc = remake_entries(local, err);
-    if (rc == BH_OK)
-        rc = show_own(conf, libexec, local, err);
-    if (rc == BH_OK
-        && mount(NULL, local, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) != 0)
-        rc = bh_err_errno(err, "make %s read-only", local);
-    return rc == BH_OK ? add_mount(rootfs, usr, "/usr", err) : rc;
+    bh_path_format(local, sizeof local, "%.480s/local", rootfs->folder);
+    rc = make_local(local, libexec, err);
+    for (size_t i = 0; i < BH_COUNT(rows) && rc == BH_OK; i++) {
+        if (*rows[i].source)
+            rc = add_mount(rootfs, rows[i].source, rows[i].target, err);
+    }
+    return rc;
 }
 
 /* ---- /etc ---- */
@@ -180,65 +160,71 @@ static const struct {
     { "resolv.conf", "" },
     { "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n" },
 };
-static const char *const shown_files[] = { "ld.so.cache", "ld.so.conf", "protocols", "services",
-                                           "mime.types", "os-release", "debian_version" };
-static const char *const shown_folders[] = { "alternatives", "ld.so.conf.d", "ssl/certs",
-                                             "python3", "python3.11", "python3.12",
-                                             "python3.13", "fonts", "OpenCL", "vulkan" };
+static const char *const copied[] = {
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "protocols", "services",
+    "mime.types", "os-release", "debian_version", "alternatives", "ssl/certs", "python3",
+    "python3.11", "python3.12", "python3.13", "fonts", "OpenCL", "vulkan",
+};
+
+static bh_rc copy_entry(const char *source, const char *target, struct bh_err *err);
 
 static bh_rc
-copy_file(const char *folder, const char *name, struct bh_err *err)
+copy_folder(const char *source, const char *target, struct bh_err *err)
 {
-    char source[PATH_SIZE], target[PATH_SIZE];
-    struct bh_buf text;
+    DIR *dir = opendir(source);
+    char from[PATH_SIZE * 2], to[PATH_SIZE * 2];
     bh_rc rc;
 
-    snprintf(source, sizeof source, "/etc/%s", name);
-    snprintf(target, sizeof target, "%s/%s", folder, name);
-    if (access(source, R_OK) != 0)
-        return BH_OK;
-    bh_buf_init(&text, ETC_FILE_MAX);
-    rc = bh_file_read(source, ETC_FILE_MAX - 1, &text, err);
-    if (rc == BH_OK)
-        rc = bh_file_replace(target, text.bytes, text.length, 0644, err);
-    bh_buf_fini(&text);
+    if (!dir)
+        return bh_err_errno(err, "open %s", source);
+    rc = bh_dir_make(target, 0755, err);
+    for (const struct dirent *entry; rc == BH_OK && (entry = readdir(dir));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (snprintf(from, sizeof from, "%s/%s", source, entry->d_name) >= PATH_SIZE
+            || snprintf(to, sizeof to, "%s/%s", target, entry->d_name) >= PATH_SIZE)
+            continue;
+        rc = copy_entry(from, to, err);
+    }
+    closedir(dir);
     return rc;
 }
 
-static void
-copy_timezone(const char *folder)
+/* Files that are not open to everybody are left out. */
+static bh_rc
+copy_entry(const char *source, const char *target, struct bh_err *err)
 {
-    char target[PATH_SIZE], link[PATH_SIZE];
-    ssize_t n = readlink("/etc/localtime", link, sizeof link - 1);
+    struct stat st;
 
-    if (n < 0)
-        return;
-    link[n] = '\0';
-    snprintf(target, sizeof target, "%s/localtime", folder);
-    (void)!symlink(link, target);
+    if (lstat(source, &st) != 0)
+        return BH_OK;
+    if (S_ISDIR(st.st_mode))
+        return copy_folder(source, target, err);
+    if (S_ISLNK(st.st_mode))
+        return copy_link(source, target, err);
+    if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH) || st.st_size > FILE_BYTES_MAX)
+        return BH_OK;
+    return copy_file(source, target, 0644, err);
 }
 
 static bh_rc
 build_etc(struct bh_rootfs *rootfs, struct bh_err *err)
 {
-    char etc[PATH_SIZE + 8], path[PATH_SIZE + 64], source[64];
+    char etc[PATH_SIZE], path[PATH_SIZE * 2], source[PATH_SIZE];
     bh_rc rc;
 
-    snprintf(etc, sizeof etc, "%s/etc", rootfs->folder);
-    rc = bh_dir_make(etc, 0755, err);
+    bh_path_format(etc, sizeof etc, "%.480s/etc", rootfs->folder);
+    bh_path_format(path, sizeof path, "%s/ssl", etc);
+    rc = bh_dir_make(path, 0755, err);
     for (size_t i = 0; i < BH_COUNT(made_files) && rc == BH_OK; i++) {
-        snprintf(path, sizeof path, "%s/%s", etc, made_files[i].name);
+        bh_path_format(path, sizeof path, "%s/%s", etc, made_files[i].name);
         rc = bh_file_replace(path, made_files[i].text, strlen(made_files[i].text), 0644, err);
     }
-    for (size_t i = 0; i < BH_COUNT(shown_files) && rc == BH_OK; i++)
-        rc = copy_file(etc, shown_files[i], err);
-    for (size_t i = 0; i < BH_COUNT(shown_folders) && rc == BH_OK; i++) {
-        snprintf(source, sizeof source, "/etc/%s", shown_folders[i]);
-        snprintf(path, sizeof path, "%s/%s", etc, shown_folders[i]);
-        if (access(source, F_OK) == 0)
-            rc = bind_folder(source, path, err);
+    for (size_t i = 0; i < BH_COUNT(copied) && rc == BH_OK; i++) {
+        bh_path_format(source, sizeof source, "/etc/%s", copied[i]);
+        bh_path_format(path, sizeof path, "%s/%s", etc, copied[i]);
+        rc = copy_entry(source, path, err);
     }
-    copy_timezone(etc);
     return rc == BH_OK ? add_mount(rootfs, etc, "/etc", err) : rc;
 }
 

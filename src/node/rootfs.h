@@ -5,12 +5,13 @@
 #include "node/conf.h"
 #include "ports/runtime.h"
 
-/* The `host` root file system: parts of this machine, read-only, put together once at
- * start in the node's private mount namespace:
+/* The `host` root file system: parts of this machine, read-only, prepared once at start.
+ * Flat: crun 1.8 does not carry mounts below a mount along.
  *
- *   <boxes>/host/usr   /usr, with /usr/local remade so that there is a place for driver
- *                      libraries and Bulkhead's tools
- *   <boxes>/host/etc   a short list of files; users, groups and hosts are made up
+ *   /usr        this machine's
+ *   /usr/local  remade, so that there are places for driver libraries and Bulkhead's
+ *               tools: links to this machine's, which is shown at /usr/local/.machine
+ *   /etc        copies of a short list; users, groups and hosts are made up
  *
  * A job's root is an empty folder with places for these, for its own mounts, and the
  * links /bin, /lib, ... as this machine has them. */

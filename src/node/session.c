@@ -52,7 +52,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
 
     if (hello->version != BH_WIRE_VERSION)
         return bh_err_set(err, BH_INVALID, "the daemon speaks version %u, this node %u",
-                          hello->version, BH_WIRE_VERSION);
+                          hello->version, (unsigned)BH_WIRE_VERSION);
     node->greeted = true;
     node->sample_at = bh_time_monotonic() + node->conf.sample_interval_ms * BH_NS_PER_MS;
     bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));

@@ -1,3 +1,4 @@
+#include "node/path.h"
 #include "node/state.h"
 
 #include <stdio.h>
@@ -279,7 +280,7 @@ bh_state_open(struct bh_state *state, const char *dir, struct bh_err *err)
     bh_rc rc;
 
     memset(state, 0, sizeof *state);
-    snprintf(path, sizeof path, "%s/journal", dir);
+    bh_path_format(path, sizeof path, "%s/journal", dir);
     rc = bh_journal_open(path, replay_entry, state, &state->journal, err);
     if (rc == BH_OK)
         rc = rewrite(state, err);

@@ -14,8 +14,7 @@
 
 enum {
     WRITER_CACHE_KIB = 2048,
-    READER_CACHE_KIB = 256,
-    CHECKPOINT_PAGES = 4000 /* 16 MiB of log between two copies into the file */
+    READER_CACHE_KIB = 256
 };
 
 /* ---- readers ---- */
@@ -110,10 +109,10 @@ open_writer(struct bh_sqlite *store, struct bh_err *err)
                          "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
                          "PRAGMA journal_size_limit = 67108864",
                          err);
-    if (rc == BH_OK) {
-        sqlite3_wal_autocheckpoint(store->writer->db, CHECKPOINT_PAGES);
+    if (rc == BH_OK)
         rc = bh_sqlite_migrate(store->writer, err);
-    }
+    if (rc == BH_OK)
+        rc = bh_sqlite_checkpointer_start(store, err);
     return rc;
 }
 
@@ -143,6 +142,7 @@ store_close(void *self)
         bh_sql_close(store->idle[--store->idle_count]);
     if (store->writer) {
         bh_sqlite_rollback(store);
+        bh_sqlite_checkpointer_stop(store);
         sqlite3_wal_checkpoint_v2(store->writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         bh_sql_close(store->writer);
     }

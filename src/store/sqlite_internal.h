@@ -120,10 +120,24 @@ BH_MUST_USE bh_rc bh_sqlite_check_version(struct bh_sql *sql, struct bh_err *err
 
 /* ---- sqlite.c: the store ---- */
 
+/* Copies the log into the database, on its own thread and connection. */
+struct bh_sqlite_checkpointer {
+    struct bh_sql *sql; /* the checkpointer's thread */
+    pthread_t thread;
+    bool started;
+    int asked_at; /* owner thread: pages in the log when the thread was last woken */
+    /* shared, under mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    bool wanted, stop;
+};
+
 struct bh_sqlite {
     const struct bh_crypto_ops *crypto;
     char *path;
     int lock_fd; /* -1: reading only */
+
+    struct bh_sqlite_checkpointer checkpointer;
 
     /* owner thread */
     struct bh_sql *writer; /* NULL: reading only */
@@ -136,6 +150,11 @@ struct bh_sqlite {
     struct bh_sql *idle[BH_STORE_READERS_MAX];
     unsigned idle_count, open_count;
 };
+
+/* sqlite_checkpoint.c: begin to copy the log as the writer commits; end it before the
+ * writer closes. */
+BH_MUST_USE bh_rc bh_sqlite_checkpointer_start(struct bh_sqlite *store, struct bh_err *err);
+void bh_sqlite_checkpointer_stop(struct bh_sqlite *store);
 
 /* Take a reader, waiting for one while all are taken; give it back. */
 BH_MUST_USE bh_rc bh_sqlite_take(struct bh_sqlite *store, struct bh_sql **ret_reader,

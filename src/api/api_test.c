@@ -1,0 +1,463 @@
+#include "api/api.h"
+
+#include "api/fixture_test.h"
+#include "base/json.h"
+#include "base/test.h"
+
+/* The dispatcher and each resource, one request at a time. */
+
+static struct fixture *f;
+static struct received got;
+
+static int
+open_site(void **state)
+{
+    f = bh_fixture_open();
+    bh_fixture_put_job(f, 1, 2, 1, "running");
+    bh_fixture_put_job(f, 2, 4, 2, "running");
+    bh_fixture_put_job(f, 3, 2, 1, "completed");
+    return 0;
+}
+
+static int
+close_site(void **state)
+{
+    bh_fixture_close(f);
+    return 0;
+}
+
+#define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
+
+static void
+check_shape(const char *name, const char *text)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_err err;
+    bh_json_value error;
+
+    BH_CHECK_EQ(name, bh_json_parse(text, strlen(text), &json, &err), BH_OK);
+    if (!json)
+        return;
+    error = bh_json_get(bh_json_root(json), "error");
+    BH_CHECK(name, bh_json_text(bh_json_get(error, "code"), "")[0]);
+    BH_CHECK(name, bh_json_text(bh_json_get(error, "message"), "")[0]);
+    BH_CHECK(name, bh_json_text(bh_json_get(error, "next"), "")[0]);
+    BH_CHECK(name, bh_json_text(bh_json_get(error, "reason"), "")[0]);
+}
+
+/* ---- every operation ---- */
+
+#define JOB "{\"args\":[\"sh\"],\"sku\":\"small\"}"
+
+static void
+every_operation_answers(void **state)
+{
+    static const struct {
+        enum bh_operation op;
+        struct sent sent;
+        uint32_t status;
+        const char *says;
+    } cases[] = {
+        { BH_OP_JOB_SUBMIT, { BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE }, 201,
+          "{\"reason\":\"none\",\"state\":\"pending\"}" },
+        { BH_OP_JOB_LIST, { BH_GET, "/v1/jobs", .uid = ALICE }, 200, "\"total\":2" },
+        { BH_OP_JOB_GET, { BH_GET, "/v1/jobs/1", .uid = ALICE }, 200,
+          "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}" },
+        { BH_OP_JOB_WHY, { BH_GET, "/v1/jobs/3/why", .uid = ALICE }, 200,
+          "it has ended: completed (exited), exit status 3" },
+        { BH_OP_JOB_LOGS, { BH_GET, "/v1/jobs/3/logs", .uid = ALICE }, 200, "" },
+        { BH_OP_JOB_CANCEL, { BH_POST, "/v1/jobs/1/cancel", .uid = ALICE }, 200, "\"state\"" },
+        { BH_OP_JOB_RELEASE, { BH_POST, "/v1/jobs/1/release", .uid = ALICE }, 200, "\"state\"" },
+        { BH_OP_JOB_WATCH, { BH_GET, "/v1/watch", .uid = ALICE }, 200, ": watching" },
+        { BH_OP_GPU_LIST, { BH_GET, "/v1/gpus", .uid = ALICE }, 200, "\"temperature_c\":41" },
+        { BH_OP_NODE_LIST, { BH_GET, "/v1/nodes", .uid = ALICE }, 200,
+          "\"name\":\"n1\",\"runtime\":\"crun 1.8\",\"state\":\"up\"" },
+        { BH_OP_TENANT_LIST, { BH_GET, "/v1/tenants", .uid = ALICE }, 200,
+          "\"limit\":\"1.5\",\"limit_parts\":6300" },
+        { BH_OP_SKU_LIST, { BH_GET, "/v1/skus", .uid = ALICE }, 200,
+          "\"model\":\"H100-80GB\",\"profile\":\"1g.10gb\"" },
+        { BH_OP_USAGE, { BH_GET, "/v1/usage", .uid = CAROL }, 200, "\"physical\"" },
+        { BH_OP_SITE_GET, { BH_GET, "/v1/site", .uid = CAROL }, 200, "{}" },
+        { BH_OP_SITE_APPLY, { BH_PUT, "/v1/site", .body = "{}", .uid = CAROL }, 200,
+          "{\"changes\":[],\"dry_run\":false}" },
+        { BH_OP_TOKEN_CREATE, { BH_POST, "/v1/tokens", .uid = ALICE }, 201, "\"id\"" },
+        { BH_OP_TOKEN_LIST, { BH_GET, "/v1/tokens", .uid = ALICE }, 200, "{\"items\":[]}" },
+        { BH_OP_TOKEN_REVOKE, { BH_DELETE, "/v1/tokens/abcdefghijkl", .uid = ALICE }, 404,
+          "no token abcdefghijkl of yours" },
+        { BH_OP_RECORD_LIST, { BH_GET, "/v1/records", .uid = CAROL }, 200, "\"total\":0" },
+        { BH_OP_CHECKPOINT_LIST, { BH_GET, "/v1/checkpoints", .uid = CAROL }, 200, "\"items\"" },
+        { BH_OP_WHOAMI, { BH_GET, "/v1/whoami", .uid = ALICE }, 200,
+          "\"roles\":[{\"role\":\"developer\",\"tenant\":\"acme/vision\"}]" },
+        { BH_OP_STATUS, { BH_GET, "/v1/status", .uid = ALICE }, 200,
+          "\"gpus\":{\"fenced\":0,\"managed\":2,\"total\":2}" },
+        { BH_OP_HEALTH, { BH_GET, "/healthz", .tcp = true }, 200, "ok" },
+        { BH_OP_OPENAPI, { BH_GET, "/openapi.json", .tcp = true }, 200, "\"openapi\":\"3.1.0\"" },
+    };
+    bool seen[BH_OPERATIONS] = { false };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        const char *name = bh_operation_get(cases[i].op)->name;
+
+        bh_fixture_send(f, &cases[i].sent, &got);
+        seen[cases[i].op] = true;
+        BH_CHECK_EQ(name, got.status, cases[i].status);
+        BH_CHECK(name, strstr(got.text, cases[i].says));
+    }
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        BH_CHECK(bh_operation_get((enum bh_operation)op)->name, seen[op]);
+    BH_CHECK_DONE();
+}
+
+static const char *
+concrete(const char *pattern)
+{
+    static char path[64];
+    const char *id = strstr(pattern, "{id}");
+
+    if (!id)
+        return pattern;
+    snprintf(path, sizeof path, "%.*s1%s", (int)(id - pattern), pattern, id + 4);
+    return path;
+}
+
+/* Whatever the operation: nobody gets 401, everybody unknown parameters get 400. */
+static void
+every_operation_refuses_strangers_and_odd_parameters(void **state)
+{
+    for (int op = 0; op < BH_OPERATIONS; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+        bool open = row->scope == BH_SCOPE_NOBODY;
+
+        SEND(row->method, concrete(row->path), .uid = STRANGER);
+        BH_CHECK_EQ(row->name, got.status, open ? 200 : 401);
+        if (!open)
+            BH_CHECK(row->name, strstr(got.text, "principals: [{name: NAME, uid: 4242}]"));
+        SEND(row->method, concrete(row->path), .uid = 0, .query = "color=red");
+        BH_CHECK_EQ(row->name, got.status, 400);
+        BH_CHECK(row->name, strstr(got.text, "unknown query parameter \\\"color\\\""));
+        check_shape(row->name, got.text);
+        if (row->has_body)
+            continue;
+        SEND(row->method, concrete(row->path), .uid = 0, .body = "{\"x\":1}");
+        BH_CHECK_EQ(row->name, got.status, 400);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+other_tenants_do_not_exist(void **state)
+{
+    static const struct sent cases[] = {
+        { BH_GET, "/v1/jobs/2" },          { BH_GET, "/v1/jobs/2/why" },
+        { BH_GET, "/v1/jobs/2/logs" },     { BH_POST, "/v1/jobs/2/cancel" },
+        { BH_POST, "/v1/jobs/2/release" }, { BH_GET, "/v1/jobs", .query = "tenant=other" },
+        { BH_GET, "/v1/watch", .query = "tenant=other" },
+        { BH_POST, "/v1/jobs",
+          .body = "{\"args\":[\"sh\"],\"sku\":\"small\",\"tenant\":\"other\"}" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct sent sent = cases[i];
+        char as_unknown[1024];
+
+        sent.uid = ALICE;
+        bh_fixture_send(f, &sent, &got);
+        BH_CHECK_EQ(sent.path, got.status, 404);
+        BH_CHECK(sent.path, !f->commanded);
+        BH_CHECK(sent.path, !strstr(got.text, "bob"));
+        BH_CHECK_EQ(sent.path, f->refusals, sent.query ? 0 : 1);
+        if (sent.query || sent.body)
+            continue;
+        /* the same words as for a job that is not there at all */
+        snprintf(as_unknown, sizeof as_unknown, "%s", got.text);
+        SEND(sent.method, strstr(sent.path, "/2/") || sent.path[strlen(sent.path) - 1] == '2'
+                              ? "/v1/jobs/99" : sent.path, .uid = ALICE);
+        if (sent.method == BH_GET)
+            BH_CHECK_EQ(sent.path, got.status, 404);
+    }
+    SEND(BH_GET, "/v1/jobs", .uid = ALICE);
+    BH_CHECK("not listed", !strstr(got.text, "other") && !strstr(got.text, "bob"));
+    SEND(BH_GET, "/v1/tenants", .uid = ALICE);
+    BH_CHECK("no tenant of others", !strstr(got.text, "other") && !strstr(got.text, "speech"));
+    SEND(BH_GET, "/v1/usage", .uid = ALICE);
+    BH_CHECK("no usage of others", !strstr(got.text, "other") && !strstr(got.text, "physical"));
+    BH_CHECK_DONE();
+}
+
+static void
+roles_decide(void **state)
+{
+    static const struct {
+        const char *name;
+        struct sent sent;
+        uint32_t status;
+        const char *says;
+    } cases[] = {
+        { "viewer reads", { BH_GET, "/v1/jobs/1", .uid = DAVE }, 200, "\"id\":1" },
+        { "viewer reads no logs", { BH_GET, "/v1/jobs/1/logs", .uid = DAVE }, 403,
+          "dave may not job.logs on acme/vision" },
+        { "viewer makes no tokens", { BH_POST, "/v1/tokens", .uid = DAVE }, 403,
+          "the role developer allows it" },
+        { "developer applies no site", { BH_PUT, "/v1/site", .body = "{}", .uid = ALICE }, 403,
+          "the role admin allows it" },
+        { "developer reads no site", { BH_GET, "/v1/site", .uid = ALICE }, 403, "site.view" },
+        { "viewer reads no records", { BH_GET, "/v1/records", .uid = DAVE }, 403, "record.view" },
+        { "root does all", { BH_GET, "/v1/jobs/2", .uid = 0 }, 200, "\"id\":2" },
+        { "jobs' uids are nobody", { BH_GET, "/v1/jobs", .uid = 100001 }, 401,
+          "this uid belongs to jobs or to nobody" },
+        { "65534 is nobody", { BH_GET, "/v1/jobs", .uid = 65534 }, 401, "uid 65534" },
+        { "https without a token", { BH_GET, "/v1/jobs", .tcp = true }, 401,
+          "no credentials were sent" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        bh_fixture_send(f, &cases[i].sent, &got);
+        BH_CHECK_EQ(cases[i].name, got.status, cases[i].status);
+        BH_CHECK(cases[i].name, strstr(got.text, cases[i].says));
+        BH_CHECK_EQ(cases[i].name, f->refusals, got.status == 403);
+        BH_CHECK_EQ(cases[i].name, f->commanded, false);
+    }
+    BH_CHECK_DONE();
+}
+
+/* ---- bad input ---- */
+
+static void
+bad_input_changes_nothing(void **state)
+{
+    static char deep[2000], huge[1200000];
+    const struct {
+        const char *name, *path, *body, *type, *says;
+        enum bh_method method;
+        uint32_t status;
+    } cases[] = {
+        { "unknown key", "/v1/jobs", "{\"args\":[\"sh\"],\"sku\":\"small\",\"gpu\":1}", NULL,
+          "unknown key \\\"gpu\\\" in job", BH_POST, 400 },
+        { "wrong type", "/v1/jobs", "{\"args\":\"sh\",\"sku\":\"small\"}", NULL,
+          "args: expected a list", BH_POST, 400 },
+        { "duplicate key", "/v1/jobs", "{\"sku\":\"small\",\"sku\":\"large\",\"args\":[\"a\"]}",
+          NULL, "duplicate", BH_POST, 400 },
+        { "no JSON", "/v1/jobs", "{", NULL, "not valid JSON", BH_POST, 400 },
+        { "no body", "/v1/jobs", NULL, NULL, "has no body", BH_POST, 400 },
+        { "deep JSON", "/v1/jobs", deep, NULL, "nested deeper", BH_POST, 400 },
+        { "deep YAML", "/v1/jobs", deep, "application/yaml", "", BH_POST, 400 },
+        { "huge JSON", "/v1/jobs", huge, NULL, "larger than", BH_POST, 507 },
+        { "YAML alias", "/v1/jobs", "args: [&a sh, *a]\nsku: small\n", "application/yaml", "line",
+          BH_POST, 400 },
+        { "negative", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"small\",\"count\":-1}", NULL,
+          "count: must not be negative", BH_POST, 400 },
+        { "overflow", "/v1/jobs",
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"memory\":\"99999999999999999999Gi\"}", NULL,
+          "memory", BH_POST, 400 },
+        { "fraction", "/v1/site",
+          "{\"tenants\":[{\"name\":\"a\",\"limit\":\"0.33333\"}]}", NULL,
+          "tenants[0] a: limit", BH_PUT, 400 },
+        { "unknown SKU", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"huge\"}", NULL,
+          "sku: no SKU huge", BH_POST, 404 },
+        { "unknown tenant", "/v1/jobs",
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"no/where\"}", NULL,
+          "tenant: no no/where that you may see", BH_POST, 404 },
+        { "control characters", "/v1/jobs",
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"name\":\"a\\u001b[2J\"}", NULL,
+          "name: control character 0x1b", BH_POST, 400 },
+        { "escaping path", "/v1/jobs",
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"source\":\"/work/data/../..\"}]}",
+          NULL, "leads upward", BH_POST, 400 },
+        { "another tenant's mount", "/v1/jobs",
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"source\":\"/work/other\"}]}", NULL,
+          "acme/vision may not mount /work/other", BH_POST, 403 },
+        { "mount for writing", "/v1/jobs",
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"source\":\"/work/data\","
+          "\"write\":true}]}", NULL, "for writing", BH_POST, 403 },
+        { "content type", "/v1/jobs", "<x/>", "text/xml", "content type text/xml", BH_POST, 400 },
+        { "no number", "/v1/jobs/abc/cancel", NULL, NULL, "job id", BH_POST, 400 },
+        { "token scopes", "/v1/tokens", "{\"scopes\":\"job.view job.fly\"}", NULL,
+          "\\\"job.fly\\\" is no verb", BH_POST, 400 },
+    };
+
+    memset(deep, '[', sizeof deep - 1);
+    memset(huge, ' ', sizeof huge - 1);
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        SEND(cases[i].method, cases[i].path, .body = cases[i].body, .type = cases[i].type,
+             .uid = cases[i].method == BH_PUT ? CAROL : ALICE);
+        BH_CHECK_EQ(cases[i].name, got.status, cases[i].status);
+        BH_CHECK(cases[i].name, strstr(got.text, cases[i].says));
+        BH_CHECK(cases[i].name, !f->commanded);
+        BH_CHECK_EQ(cases[i].name, f->refusals, 1); /* the attempt is recorded */
+        check_shape(cases[i].name, got.text);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+bad_queries_are_refused(void **state)
+{
+    static const struct {
+        const char *query, *says;
+    } cases[] = {
+        { "limit=0", "limit: must be at least 1" },
+        { "limit=10001", "limit: 10001 is over 10000" },
+        { "limit=x", "limit" },
+        { "limit=1&limit=2", "limit is given twice" },
+        { "after=-1", "after" },
+        { "state=asleep", "state: \\\"asleep\\\" is no state" },
+        { "active=yes", "active: \\\"yes\\\" is neither true nor false" },
+        { "tenant=a\x01", "tenant: has a control character" },
+        { "", "" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        SEND(BH_GET, "/v1/jobs", .query = cases[i].query, .uid = ALICE);
+        BH_CHECK_EQ(cases[i].query, got.status, cases[i].query[0] ? 400 : 200);
+        BH_CHECK(cases[i].query, strstr(got.text, cases[i].says));
+    }
+    SEND(BH_GET, "/v1/jobs", .query = "mine=true", .uid = 0);
+    BH_CHECK_EQ("root has no jobs of its own", got.status, 400);
+    BH_CHECK_DONE();
+}
+
+static void
+paths_and_methods(void **state)
+{
+    SEND(BH_GET, "/v1/nothing", .uid = ALICE);
+    BH_CHECK_EQ("unknown path", got.status, 404);
+    check_shape("unknown path", got.text);
+    SEND(BH_PUT, "/v1/jobs", .uid = ALICE);
+    BH_CHECK_EQ("wrong method", got.status, 405);
+    BH_CHECK_STR("wrong method", got.header, "POST, GET");
+    check_shape("wrong method", got.text);
+    SEND(BH_GET, "/v1/jobs/1/cancel", .uid = ALICE);
+    BH_CHECK_STR("post only", got.header, "POST");
+    SEND(BH_GET, "/v1/jobs/../site", .uid = ALICE);
+    BH_CHECK_EQ("dots", got.status, 404);
+    BH_CHECK_DONE();
+}
+
+/* ---- what the owner says ---- */
+
+static void
+every_result_has_its_status_and_shape(void **state)
+{
+    for (int rc = BH_INVALID; rc <= BH_BUG; rc++) {
+        f->rc = (bh_rc)rc;
+        f->says = "what went wrong";
+        SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE);
+        BH_CHECK_EQ(bh_rc_name(f->rc), got.status, (uint32_t)bh_rc_http(f->rc));
+        BH_CHECK(bh_rc_name(f->rc), strstr(got.text, bh_rc_name(f->rc)));
+        BH_CHECK(bh_rc_name(f->rc), strstr(got.text, "what went wrong"));
+        BH_CHECK_EQ(bh_rc_name(f->rc), f->refusals, 0); /* the owner records its own */
+        check_shape(bh_rc_name(f->rc), got.text);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+a_refusal_by_quota_brings_operands(void **state)
+{
+    f->rc = BH_QUOTA;
+    f->answer.reason = (struct bh_reason){ .code = BH_REASON_NEVER_QUOTA, .tenant = { 2 },
+                                           .sku = { 1 }, .limit = 1, .wanted = 3 };
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE);
+    BH_CHECK_EQ("status", got.status, 422);
+    BH_CHECK("operands", strstr(got.text, "\"operands\":{\"limit\":1,\"used\":0,\"wanted\":3,"
+                                          "\"sku\":\"small\",\"tenant\":\"acme/vision\"}"));
+    BH_CHECK("reason", strstr(got.text, "\"reason\":\"never_quota\""));
+    f->answer.reason.tenant = (bh_tenant_id){ 1 };
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE);
+    BH_CHECK("a tenant above is not named", !strstr(got.text, "\"tenant\""));
+    BH_CHECK_DONE();
+}
+
+static void
+a_submission_reaches_the_owner_whole(void **state)
+{
+    f->answer = (struct bh_answer){ .job = { 77 }, .state = BH_JOB_PENDING,
+                                    .reason = { .code = BH_REASON_QUOTA_SKU } };
+    SEND(BH_POST, "/v1/jobs", .type = "application/yaml; charset=utf-8", .uid = ALICE,
+         .body = "sku: small\nargs: [python, train.py]\ncount: 2\ncpu: \"0.5\"\n",
+         .key = "k1", .query = "dry_run=true");
+    BH_CHECK_EQ("dry run makes nothing", got.status, 200);
+    BH_CHECK_STR("answer", got.text, "{\"dry_run\":true,\"id\":77,\"reason\":\"quota_sku\","
+                                     "\"state\":\"pending\"}");
+    BH_CHECK("commanded", f->commanded);
+    BH_CHECK_EQ("operation", f->command.op, BH_OP_JOB_SUBMIT);
+    BH_CHECK("dry run", f->command.dry_run);
+    BH_CHECK_EQ("count", f->command.numbers.count, 2);
+    BH_CHECK_EQ("cpu", f->command.numbers.cpu_milli, 500);
+    BH_CHECK_STR("the only tenant", f->command_tenant, "acme/vision");
+    BH_CHECK_STR("canonical", f->command_text,
+                 "{\"args\":[\"python\",\"train.py\"],\"count\":2,\"cpu\":\"0.5\","
+                 "\"sku\":\"small\",\"tenant\":\"acme/vision\"}");
+    BH_CHECK_STR("caller", f->command_name, "alice");
+    BH_CHECK_EQ("uid", f->command.caller.uid, ALICE);
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = CAROL);
+    BH_CHECK_EQ("several tenants", got.status, 400);
+    BH_CHECK("several tenants", strstr(got.text, "tenant: is missing, and you may submit to 4"));
+    BH_CHECK_DONE();
+}
+
+static void
+keys_stand_for_method_path_and_body(void **state)
+{
+    struct bh_digest first, again, other;
+
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "k");
+    first = f->command.caller.request;
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "k");
+    again = f->command.caller.request;
+    BH_CHECK("same", memcmp(&first, &again, sizeof first) == 0);
+    SEND(BH_POST, "/v1/jobs", .body = JOB " ", .uid = ALICE, .key = "k");
+    other = f->command.caller.request;
+    BH_CHECK("another body", memcmp(&first, &other, sizeof first) != 0);
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "k", .query = "dry_run=true");
+    other = f->command.caller.request;
+    BH_CHECK("a dry run", memcmp(&first, &other, sizeof first) != 0);
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "");
+    BH_CHECK_EQ("empty key", got.status, 400);
+    f->answer.replayed = "{\"id\":5}";
+    f->answer.replayed_status = 201;
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE, .key = "k");
+    BH_CHECK_EQ("replayed", got.status, 201);
+    BH_CHECK_STR("replayed", got.text, "{\"id\":5}");
+    BH_CHECK_DONE();
+}
+
+static void
+a_site_is_applied_from_yaml(void **state)
+{
+    f->answer.changes = "tenant a: added\nsku small: changed\n";
+    SEND(BH_PUT, "/v1/site", .uid = CAROL, .type = "application/yaml",
+         .body = "tenants: [{name: a, limit: \"4\"}]\n");
+    BH_CHECK_EQ("status", got.status, 200);
+    BH_CHECK_STR("changes", got.text, "{\"changes\":[\"tenant a: added\",\"sku small: changed\"],"
+                                      "\"dry_run\":false}");
+    BH_CHECK_STR("canonical", f->command_text,
+                 "{\"tenants\":[{\"limit\":\"4\",\"name\":\"a\"}]}");
+    bh_fixture_put_meta(f, "site", f->command_text);
+    SEND(BH_GET, "/v1/site", .uid = CAROL);
+    BH_CHECK_STR("read back", got.text, f->command_text);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
+    const struct CMUnitTest tests[] = {
+        TEST(every_operation_answers),
+        TEST(every_operation_refuses_strangers_and_odd_parameters),
+        TEST(other_tenants_do_not_exist),
+        TEST(roles_decide),
+        TEST(bad_input_changes_nothing),
+        TEST(bad_queries_are_refused),
+        TEST(paths_and_methods),
+        TEST(every_result_has_its_status_and_shape),
+        TEST(a_refusal_by_quota_brings_operands),
+        TEST(a_submission_reaches_the_owner_whole),
+        TEST(keys_stand_for_method_path_and_body),
+        TEST(a_site_is_applied_from_yaml),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,404 @@
+#include "api/fixture_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "store/memory.h"
+
+static const struct bh_dir_tenant fixture_tenants[] = {
+    { { 1 }, { 0 }, "acme", BH_TENANT_ORGANIZATION, false },
+    { { 2 }, { 1 }, "acme/vision", BH_TENANT_DEPARTMENT, false },
+    { { 3 }, { 1 }, "acme/speech", BH_TENANT_DEPARTMENT, false },
+    { { 4 }, { 0 }, "other", BH_TENANT_ORGANIZATION, false },
+};
+static const struct bh_dir_sku fixture_skus[] = { { { 1 }, "small", "2", "8Gi", false },
+                                                  { { 2 }, "large", NULL, NULL, false } };
+static const struct bh_dir_principal fixture_principals[] = {
+    { { 1 }, "alice", ALICE, false, false },
+    { { 2 }, "bob", BOB, false, false },
+    { { 3 }, "carol", CAROL, false, false },
+    { { 4 }, "dave", DAVE, false, false },
+};
+static const struct bh_dir_binding fixture_bindings[] = {
+    { BH_ROLE_DEVELOPER, { 1 }, 0, { 2 } },
+    { BH_ROLE_DEVELOPER, { 2 }, 0, { 4 } },
+    { BH_ROLE_ADMIN, { 3 }, 0, { 0 } },
+    { BH_ROLE_VIEWER, { 4 }, 0, { 1 } },
+};
+static const struct bh_dir_gpu fixture_gpus[] = { { { 1 }, "GPU-a" }, { { 2 }, "GPU-b" } };
+static const struct bh_dir_mount fixture_mounts[] = { { "/work/data", { 2 }, false } };
+
+static const char fixture_inventory[] =
+    "{\"cpus\":8,\"driver\":\"580.1\",\"gpus\":[{\"index\":0,\"memory_mib\":81559,"
+    "\"power_mw\":70000,\"product\":\"NVIDIA H100 80GB HBM3\",\"temperature_c\":41,"
+    "\"utilisation\":255,\"uuid\":\"GPU-a\"}],\"memory_mib\":64000,\"node\":\"n1\","
+    "\"runtime\":\"crun 1.8\"}";
+
+/* ---- the owner ---- */
+
+static bh_rc
+fixture_command(void *self, const struct bh_command *command, struct bh_arena *arena,
+                struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct fixture *f = self;
+
+    f->commanded = true;
+    f->command = *command;
+    free(f->command_text);
+    f->command_text = command->text ? strdup(command->text) : NULL;
+    snprintf(f->command_name, sizeof f->command_name, "%s", command->caller.name);
+    snprintf(f->command_tenant, sizeof f->command_tenant, "%s",
+             command->spec ? command->spec->tenant : "");
+    *ret_answer = f->answer;
+    return f->rc == BH_OK ? BH_OK : bh_err_set(err, f->rc, "%s", f->says ? f->says : "no");
+}
+
+static bh_rc
+fixture_ask(void *self, bh_question question, void *question_self, struct bh_err *err)
+{
+    struct fixture *f = self;
+
+    question(question_self, f->engine, NOW_S * UINT64_C(1000000000));
+    return BH_OK;
+}
+
+static void
+fixture_refused(void *self, const struct bh_caller *caller, enum bh_operation op,
+                struct bh_verdict verdict, const struct bh_err *err)
+{
+    struct fixture *f = self;
+
+    f->refusals++;
+    f->refused_rc = err->rc;
+}
+
+static const struct bh_directory *
+fixture_directory_get(void *self)
+{
+    struct fixture *f = self;
+
+    f->held++;
+    return &f->dir;
+}
+
+static void
+fixture_directory_put(void *self, const struct bh_directory *dir)
+{
+    struct fixture *f = self;
+
+    f->held--;
+}
+
+static uint32_t
+fixture_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
+                uint32_t max)
+{
+    struct fixture *f = self;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < f->change_count && count < max; i++)
+        if (f->changes[i].number > after)
+            ret_changes[count++] = f->changes[i];
+    return count;
+}
+
+static const char *
+fixture_inventory_get(void *self, struct bh_arena *arena)
+{
+    struct fixture *f = self;
+
+    return f->inventory;
+}
+
+static const char *
+fixture_log_path(void *self, bh_job_id job, struct bh_arena *arena)
+{
+    struct fixture *f = self;
+
+    return bh_arena_printf(arena, "%s/%llu.log", f->logs[0] ? f->logs : "/nonexistent",
+                           (unsigned long long)job.v);
+}
+
+static const struct bh_owner_ops fixture_owner = {
+    .command = fixture_command,
+    .ask = fixture_ask,
+    .refused = fixture_refused,
+    .directory_get = fixture_directory_get,
+    .directory_put = fixture_directory_put,
+    .changes = fixture_changes,
+    .inventory = fixture_inventory_get,
+    .log_path = fixture_log_path,
+};
+
+static uint64_t
+fixture_now(void)
+{
+    return NOW_S * UINT64_C(1000000000);
+}
+
+/* ---- the engine ---- */
+
+void
+bh_fixture_step(struct fixture *f, struct bh_event event)
+{
+    static struct bh_step step;
+    bh_rc rc;
+
+    event.now_ns = 1000;
+    event.seq = ++f->seq;
+    rc = bh_engine_step(f->engine, &event, &step);
+    BH_ASSERT(rc == BH_OK);
+}
+
+static void
+fixture_sku(struct fixture *f, uint32_t id, enum bh_grade grade, uint32_t profile)
+{
+    struct bh_event event = { .kind = BH_EV_SKU };
+
+    event.u.sku = (struct bh_ev_sku){ .sku = { id }, .grade = grade, .model_count = 1 };
+    event.u.sku.models[0] = (struct bh_sku_model){ BH_GPU_H100_80GB, profile };
+    bh_fixture_step(f, event);
+}
+
+void
+bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal,
+               uint32_t sku)
+{
+    struct bh_event event = { .kind = BH_EV_SUBMIT };
+
+    event.u.submit = (struct bh_ev_submit){ .job = { job }, .tenant = { tenant },
+                                            .principal = { principal }, .sku = { sku },
+                                            .count = 1, .priority = BH_PRIORITY_NORMAL };
+    bh_fixture_step(f, event);
+}
+
+static void
+fixture_fill_engine(struct fixture *f)
+{
+    struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 4, .gpus = 8, .jobs = 64,
+                                   .leases = 64, .partitions = 64, .classes = 32 };
+    size_t size = (bh_engine_size(&caps) + 15) & ~(size_t)15;
+
+    f->engine = bh_engine_init(aligned_alloc(16, size), &caps);
+    for (size_t i = 0; i < BH_COUNT(fixture_tenants); i++) {
+        struct bh_event event = { .kind = BH_EV_TENANT };
+
+        event.u.tenant = (struct bh_ev_tenant){ .tenant = fixture_tenants[i].id,
+                                                .parent = fixture_tenants[i].parent,
+                                                .kind = fixture_tenants[i].kind,
+                                                .limit = BH_UNLIMITED };
+        if (i == 1) {
+            event.u.tenant.limit = 6300;
+            event.u.tenant.skus[0] = (struct bh_sku_limit){ { 1 }, 1 };
+            event.u.tenant.sku_count = 1;
+        }
+        if (i == 0)
+            fixture_sku(f, 1, BH_GRADE_C, bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v);
+        bh_fixture_step(f, event);
+    }
+    fixture_sku(f, 2, BH_GRADE_B, BH_PROFILE_WHOLE.v);
+    bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { 1 }, true } });
+    for (uint32_t gpu = 1; gpu <= 2; gpu++)
+        bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_GPU,
+                                           .u.gpu = { .gpu = { gpu }, .node = { 1 },
+                                                      .model = BH_GPU_H100_80GB,
+                                                      .managed = true, .mig_capable = true } });
+}
+
+/* ---- the store ---- */
+
+void
+bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal,
+                const char *state)
+{
+    bool ended = strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0;
+    struct bh_job_row row = {
+        .job = job, .tenant_id = tenant, .principal_id = principal, .count = 1,
+        .priority = BH_PRIORITY_NORMAL, .name = "name\n\"<x>", .sku = "small", .kind = "batch",
+        .tenant = fixture_tenants[tenant - 1].path,
+        .principal = fixture_principals[principal - 1].name, .state = state,
+        .contract = "requeue", .reason = ended ? "exited" : "none", .node = "n1", .pieces = "",
+        .grade = "C", .submitted_ns = 1000, .exit_status = ended ? 3 : -1,
+    };
+    static const char spec[] = "{\"args\":[\"sh\"],\"sku\":\"small\"}";
+    struct bh_err err;
+    bh_rc rc = f->store.ops->begin(f->store.self, &err);
+
+    bh_crypto_openssl.sha256(spec, sizeof spec - 1, "", 0, row.spec.bytes);
+    if (rc == BH_OK)
+        rc = f->store.ops->put_text(f->store.self, &row.spec, spec, sizeof spec - 1, &err);
+    if (rc == BH_OK)
+        rc = f->store.ops->put_job(f->store.self, &row, &err);
+    if (rc == BH_OK)
+        rc = f->store.ops->commit(f->store.self, &err);
+    BH_ASSERT(rc == BH_OK);
+}
+
+void
+bh_fixture_put_token(struct fixture *f, const struct bh_token_row *row)
+{
+    struct bh_err err;
+    bh_rc rc = f->store.ops->begin(f->store.self, &err);
+
+    if (rc == BH_OK)
+        rc = f->store.ops->put_token(f->store.self, row, &err);
+    if (rc == BH_OK)
+        rc = f->store.ops->commit(f->store.self, &err);
+    BH_ASSERT(rc == BH_OK);
+}
+
+void
+bh_fixture_put_meta(struct fixture *f, const char *key, const char *value)
+{
+    struct bh_err err;
+    bh_rc rc = f->store.ops->begin(f->store.self, &err);
+
+    if (rc == BH_OK)
+        rc = f->store.ops->put_meta(f->store.self, key, value, &err);
+    if (rc == BH_OK)
+        rc = f->store.ops->commit(f->store.self, &err);
+    BH_ASSERT(rc == BH_OK);
+}
+
+void
+bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf)
+{
+    struct bh_err err;
+    bh_rc rc = f->store.ops->begin(f->store.self, &err);
+
+    if (rc == BH_OK)
+        rc = f->store.ops->put_record(f->store.self, seq, leaf, strlen(leaf), &err);
+    if (rc == BH_OK)
+        rc = f->store.ops->commit(f->store.self, &err);
+    BH_ASSERT(rc == BH_OK);
+}
+
+struct fixture *
+bh_fixture_open(void)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    BH_ASSERT(f);
+    f->dir = (struct bh_directory){
+        fixture_tenants, fixture_skus, fixture_principals, fixture_bindings, fixture_gpus,
+        fixture_mounts, BH_COUNT(fixture_tenants), BH_COUNT(fixture_skus),
+        BH_COUNT(fixture_principals), BH_COUNT(fixture_bindings), BH_COUNT(fixture_gpus),
+        BH_COUNT(fixture_mounts),
+    };
+    f->inventory = fixture_inventory;
+    fixture_fill_engine(f);
+    bh_store_memory_open(&bh_crypto_openssl, &f->store);
+    f->api = bh_api_new(&(struct bh_api_options){
+        .owner = { &fixture_owner, f }, .store = f->store, .crypto = &bh_crypto_openssl,
+        .version = "test", .job_uid_first = 100000, .now = fixture_now });
+    return f;
+}
+
+void
+bh_fixture_close(struct fixture *f)
+{
+    bh_api_free(f->api);
+    f->store.ops->close(f->store.self);
+    free(f->engine);
+    free(f->command_text);
+    free(f);
+}
+
+/* ---- a request ---- */
+
+struct pair {
+    char name[64], value[192];
+};
+
+struct fixture_query {
+    struct pair pairs[16];
+    uint32_t count;
+};
+
+static void
+fixture_split(const char *text, struct fixture_query *query)
+{
+    while (text && *text && query->count < BH_COUNT(query->pairs)) {
+        struct pair *pair = &query->pairs[query->count++];
+        size_t length = strcspn(text, "&"), name = strcspn(text, "=&");
+
+        snprintf(pair->name, sizeof pair->name, "%.*s", (int)name, text);
+        if (name < length)
+            snprintf(pair->value, sizeof pair->value, "%.*s", (int)(length - name - 1),
+                     text + name + 1);
+        text += length + (text[length] == '&');
+    }
+}
+
+static const char *
+fixture_query_find(const struct bh_request *request, const char *name)
+{
+    struct fixture_query *query = request->server;
+
+    for (uint32_t i = 0; i < query->count; i++)
+        if (strcmp(query->pairs[i].name, name) == 0)
+            return query->pairs[i].value;
+    return NULL;
+}
+
+static void
+fixture_query_each(const struct bh_request *request,
+                   void (*sink)(void *self, const char *name, const char *value), void *self)
+{
+    struct fixture_query *query = request->server;
+
+    for (uint32_t i = 0; i < query->count; i++)
+        sink(self, query->pairs[i].name, query->pairs[i].value);
+}
+
+/* At most `parts` parts of a stream are read. */
+static void
+fixture_drain(struct bh_reply *reply, struct received *ret, int parts)
+{
+    size_t length = 0, got;
+
+    while (parts-- > 0 && length + 16384 < sizeof ret->text
+           && (got = reply->stream.read(reply->stream.self, ret->text + length, 16384)) > 0)
+        length += got;
+    ret->text[length] = '\0';
+    reply->stream.close(reply->stream.self);
+}
+
+void
+bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret)
+{
+    struct bh_transport transport = { .unix_socket = !sent->tcp, .uid = sent->uid,
+                                      .gid = sent->uid, .gids = { sent->uid },
+                                      .gid_count = 1 };
+    struct fixture_query query = { .count = 0 };
+    struct bh_arena *arena = bh_arena_new(4 << 20);
+    char bearer[120];
+    struct bh_request request = {
+        .method = sent->method, .path = sent->path, .body = sent->body ? sent->body : "",
+        .body_length = sent->body ? strlen(sent->body) : 0, .content_type = sent->type,
+        .idempotency_key = sent->key, .transport = &transport, .arena = arena,
+        .query = fixture_query_find, .each_query = fixture_query_each, .server = &query,
+    };
+    struct bh_reply reply = { 0 };
+
+    snprintf(bearer, sizeof bearer, "Bearer %.100s", sent->token ? sent->token : "");
+    if (sent->token)
+        request.authorization = bearer;
+    fixture_split(sent->query, &query);
+    bh_buf_init(&reply.body, 64 << 20);
+    f->commanded = false;
+    f->refusals = 0;
+    bh_api_handle(f->api, &request, &reply);
+    ret->status = reply.status;
+    snprintf(ret->content_type, sizeof ret->content_type, "%s", reply.content_type);
+    snprintf(ret->header, sizeof ret->header, "%s", reply.header_value ? reply.header_value : "");
+    if (reply.stream.read)
+        fixture_drain(&reply, ret, 4);
+    else
+        snprintf(ret->text, sizeof ret->text, "%s", bh_buf_text(&reply.body));
+    bh_buf_fini(&reply.body);
+    bh_arena_free(arena);
+    BH_ASSERT(f->held == 0);
+}

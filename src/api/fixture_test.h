@@ -1,0 +1,76 @@
+#ifndef BH_API_FIXTURE_TEST_H
+#define BH_API_FIXTURE_TEST_H
+
+/* The API with a real engine, the memory store and an owner that does as it is told; for
+ * the tests of this folder and the fuzz target of requests.
+ *
+ * The site: acme(1), acme/vision(2), acme/speech(3), other(4); SKUs small(1), large(2);
+ * alice develops in acme/vision, bob in other, carol administers the site, dave views
+ * acme.  Two H100s. */
+
+#include "api/api.h"
+
+enum { ALICE = 1001, BOB = 1002, CAROL = 1003, DAVE = 1004, STRANGER = 4242, NOW_S = 1000000 };
+
+struct fixture {
+    struct bh_api *api;
+    struct bh_store store;
+    struct bh_engine *engine;
+    uint64_t seq;
+    struct bh_directory dir;
+    const char *inventory;
+    char logs[64];               /* folder of the jobs' logs, "" none */
+    /* what the owner was asked last, and what it shall answer */
+    bool commanded;
+    struct bh_command command;
+    char *command_text;
+    char command_name[64], command_tenant[130];
+    struct bh_answer answer;
+    bh_rc rc;
+    const char *says;
+    uint32_t refusals;           /* requests reported as refused */
+    bh_rc refused_rc;
+    struct bh_change changes[8];
+    uint32_t change_count;
+    int held;                    /* directories not given back */
+};
+
+/* What a client sends; `query` as in "a=1&b=2", not escaped. */
+struct sent {
+    enum bh_method method;
+    const char *path, *query, *body, *type, *token, *key;
+    uint32_t uid;
+    bool tcp;
+};
+
+struct received {
+    uint32_t status;
+    char text[1 << 19];
+    char content_type[48];
+    char header[200];
+};
+
+/* Give the engine an event, which it must take. */
+void bh_fixture_step(struct fixture *f, struct bh_event event);
+
+/* The engine takes a job of one piece. */
+void bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant,
+                       uint32_t principal, uint32_t sku);
+
+/* The store has such a row; an ended one left with status 3. */
+void bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant,
+                        uint32_t principal, const char *state);
+
+/* The store has what is given, committed. */
+void bh_fixture_put_token(struct fixture *f, const struct bh_token_row *row);
+void bh_fixture_put_meta(struct fixture *f, const char *key, const char *value);
+void bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf);
+
+/* A fixture on the heap; close it. */
+struct fixture *bh_fixture_open(void);
+void bh_fixture_close(struct fixture *f);
+
+/* One request through the API and its whole reply; of a stream a few parts. */
+void bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret);
+
+#endif

@@ -1,0 +1,488 @@
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/timex.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/time.h"
+#include "cli/doctor.h"
+
+enum { CGROUP2_MAGIC = 0x63677270, NOFILE_WANTED = 8192, MEMLOCK_WANTED_KIB = 8192,
+       DISK_LEAST_MIB = 512, DISK_WANTED_MIB = 4096, KERNEL_MAJOR = 5, KERNEL_MINOR = 15,
+       PROBE_TEXT_MAX = 4096 };
+
+static void BH_PRINTF(3, 4)
+report(struct bh_finding *finding, enum bh_verdict_kind verdict, const char *format, ...)
+{
+    va_list args;
+
+    finding->verdict = verdict;
+    va_start(args, format);
+    vsnprintf(finding->found, sizeof finding->found, format, args);
+    va_end(args);
+}
+
+static void BH_PRINTF(2, 3)
+advise(struct bh_finding *finding, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(finding->fix, sizeof finding->fix, format, args);
+    va_end(args);
+}
+
+const char *
+bh_doctor_folder(const struct bh_cli *cli, const char *standard)
+{
+    const char *dir = cli->args->options[BH_OPT_DIR].text;
+
+    return dir ? dir : standard;
+}
+
+/* The first bytes that a program prints, or -1: it cannot be run. */
+static int
+ask_program(const char *const argv[], char *ret_text, size_t size)
+{
+    int ends[2], status = 0;
+    size_t held = 0;
+    ssize_t got;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        execvp(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    bh_fd_close(ends[1]);
+    while (pid > 0 && held < size - 1 && (got = read(ends[0], ret_text + held, size - 1 - held)) > 0)
+        held += (size_t)got;
+    bh_fd_close(ends[0]);
+    ret_text[held] = '\0';
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 127 ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- the machine ---- */
+
+static void
+check_root(const struct bh_cli *cli, struct bh_finding *f)
+{
+    if (geteuid() == 0) {
+        report(f, BH_CHECK_OK, "running as root");
+        return;
+    }
+    report(f, BH_CHECK_WARN, "running as uid %u: some checks see less", geteuid());
+    advise(f, "bulkhead-node needs root; run doctor as root too");
+}
+
+static void
+check_kernel(const struct bh_cli *cli, struct bh_finding *f)
+{
+    struct utsname name;
+    unsigned major = 0, minor = 0;
+
+    uname(&name);
+    sscanf(name.release, "%u.%u", &major, &minor);
+    report(f, BH_CHECK_OK, "Linux %s on %s", name.release, name.machine);
+    if (major > KERNEL_MAJOR || (major == KERNEL_MAJOR && minor >= KERNEL_MINOR))
+        return;
+    f->verdict = BH_CHECK_FAIL;
+    advise(f, "use Linux %d.%d or newer", KERNEL_MAJOR, KERNEL_MINOR);
+}
+
+static void
+check_cgroups(const struct bh_cli *cli, struct bh_finding *f)
+{
+    static const char *const wanted[] = { "memory", "pids", "cpu", "devices", "freezer" };
+    struct statfs top, unified;
+    char path[64], missing[64] = "";
+
+    if (statfs("/sys/fs/cgroup", &top) != 0) {
+        report(f, BH_CHECK_FAIL, "/sys/fs/cgroup is not mounted");
+        advise(f, "mount -t cgroup2 none /sys/fs/cgroup");
+        return;
+    }
+    if ((unsigned long)top.f_type == CGROUP2_MAGIC) {
+        report(f, BH_CHECK_OK, "cgroup v2");
+        return;
+    }
+    for (size_t i = 0; i < BH_COUNT(wanted); i++) {
+        snprintf(path, sizeof path, "/sys/fs/cgroup/%s", wanted[i]);
+        if (access(path, F_OK) != 0) {
+            strcat(missing, " ");
+            strcat(missing, wanted[i]);
+        }
+    }
+    report(f, *missing ? BH_CHECK_FAIL : BH_CHECK_WARN, "cgroup %s%s%s",
+           statfs("/sys/fs/cgroup/unified", &unified) == 0 ? "v1 with v2 beside it (hybrid)" : "v1",
+           *missing ? "; missing:" : "", missing);
+    advise(f, *missing ? "boot with systemd.unified_cgroup_hierarchy=1"
+                       : "supported; cgroup v2 is the product's path: boot with "
+                         "systemd.unified_cgroup_hierarchy=1");
+}
+
+/* What an unprivileged process of a job depends on: can a user namespace be made? */
+static void
+check_user_namespaces(const struct bh_cli *cli, struct bh_finding *f)
+{
+    struct bh_buf text;
+    char memory[32] = "0";
+    struct bh_err unread;
+
+    bh_buf_init_fixed(&text, memory, sizeof memory - 1);
+    if (bh_file_read("/proc/sys/user/max_user_namespaces", sizeof memory - 1, &text, &unread)
+        != BH_OK) {
+        report(f, BH_CHECK_FAIL, "this kernel has no user namespaces");
+        advise(f, "use a kernel with CONFIG_USER_NS");
+        return;
+    }
+    memory[strcspn(memory, "\n")] = '\0';
+    if (strcmp(memory, "0") != 0) {
+        report(f, BH_CHECK_OK, "up to %.20s", memory);
+        return;
+    }
+    report(f, BH_CHECK_FAIL, "user namespaces are turned off");
+    advise(f, "sysctl -w user.max_user_namespaces=16384");
+}
+
+static void
+check_idmapped_mounts(const struct bh_cli *cli, struct bh_finding *f)
+{
+    /* A wrong descriptor is refused before anything else: EBADF proves the call. */
+    struct { uint64_t set, clear, propagation, userns; } attributes = { 0x00100000, 0, 0, 0 };
+    long rc = syscall(SYS_mount_setattr, -1, "", 0x1000, &attributes, sizeof attributes);
+
+    if (rc == 0 || errno != ENOSYS) {
+        report(f, BH_CHECK_OK, "the kernel knows mount_setattr");
+        return;
+    }
+    report(f, BH_CHECK_FAIL, "no mount_setattr");
+    advise(f, "use Linux 5.12 or newer");
+}
+
+static void
+check_seccomp(const struct bh_cli *cli, struct bh_finding *f)
+{
+    if (access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0) {
+        report(f, BH_CHECK_OK, "filters are available");
+        return;
+    }
+    report(f, BH_CHECK_FAIL, "no seccomp filters");
+    advise(f, "use a kernel with CONFIG_SECCOMP_FILTER");
+}
+
+static void
+check_limits(const struct bh_cli *cli, struct bh_finding *f)
+{
+    struct rlimit files, locked;
+    unsigned long long locked_kib;
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_MEMLOCK, &locked);
+    locked_kib = locked.rlim_max == RLIM_INFINITY ? ULLONG_MAX : locked.rlim_max / 1024;
+    report(f, BH_CHECK_OK, "%llu open files, %s%llu KiB locked",
+           (unsigned long long)files.rlim_max, locked_kib == ULLONG_MAX ? "over " : "",
+           locked_kib == ULLONG_MAX ? ULLONG_MAX / 1024 : locked_kib);
+    if (files.rlim_max < NOFILE_WANTED) {
+        f->verdict = BH_CHECK_WARN;
+        advise(f, "raise LimitNOFILE to %d: a connection and a job take one each", NOFILE_WANTED);
+    } else if (locked_kib < MEMLOCK_WANTED_KIB) {
+        f->verdict = BH_CHECK_WARN;
+        advise(f, "raise LimitMEMLOCK to %d KiB: device rules of jobs are locked memory",
+               MEMLOCK_WANTED_KIB);
+    }
+}
+
+static void
+check_clock(const struct bh_cli *cli, struct bh_finding *f)
+{
+    struct timex state = { 0 };
+    int rc = adjtimex(&state);
+
+    if (bh_time_now() < UINT64_C(1700000000) * BH_NS_PER_S) {
+        report(f, BH_CHECK_FAIL, "the clock is years behind");
+        advise(f, "set it: records carry the time");
+    } else if (rc == TIME_ERROR || state.status & STA_UNSYNC) {
+        report(f, BH_CHECK_WARN, "the clock is not synchronised");
+        advise(f, "run chrony or systemd-timesyncd: records and bills carry the time");
+    } else {
+        report(f, BH_CHECK_OK, "synchronised");
+    }
+}
+
+/* ---- programs ---- */
+
+const char *
+bh_doctor_crun_holes(uint32_t major, uint32_t minor, uint32_t patch)
+{
+    static const struct {
+        uint32_t minor, patch;
+        const char *holes;
+    } fixed[] = { /* the first version without them, oldest first */
+        { 4, 4, "CVE-2022-27650, CVE-2026-30892, CVE-2026-47766, CVE-2026-88264" },
+        { 27, 0, "CVE-2026-30892, CVE-2026-47766, CVE-2026-88264" },
+        { 28, 0, "CVE-2026-47766, CVE-2026-88264" },
+        { 30, 0, "CVE-2026-88264" },
+    };
+
+    if (major != 1)
+        return major > 1 ? NULL : fixed[0].holes;
+    for (size_t i = 0; i < BH_COUNT(fixed); i++)
+        if (minor < fixed[i].minor || (minor == fixed[i].minor && patch < fixed[i].patch))
+            return fixed[i].holes;
+    return NULL;
+}
+
+static void
+check_crun(const struct bh_cli *cli, struct bh_finding *f)
+{
+    const char *const argv[] = { "crun", "--version", NULL };
+    char text[PROBE_TEXT_MAX];
+    unsigned major = 0, minor = 0, patch = 0;
+    const char *holes;
+
+    if (ask_program(argv, text, sizeof text) != 0
+        || sscanf(text, "crun version %u.%u.%u", &major, &minor, &patch) < 2) {
+        report(f, BH_CHECK_FAIL, "crun does not run");
+        advise(f, "apt-get install crun");
+        return;
+    }
+    holes = bh_doctor_crun_holes(major, minor, patch);
+    report(f, holes ? BH_CHECK_WARN : BH_CHECK_OK, "crun %u.%u.%u%s%s", major, minor, patch,
+           holes ? "; known holes: " : "", holes ? holes : "");
+    if (holes)
+        advise(f, "out of reach: jobs get a tmpfs on /dev and numeric users, and nothing execs "
+                  "into them; 1.30 has none of them");
+}
+
+/* Load the driver's library in a child, as a broken one may not come back. */
+static void
+count_gpus(const char *library, int to)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    int (*init)(void) = handle ? (int (*)(void))dlsym(handle, "nvmlInit_v2") : NULL;
+    int (*count)(unsigned *) =
+        handle ? (int (*)(unsigned *))dlsym(handle, "nvmlDeviceGetCount_v2") : NULL;
+    unsigned gpus = 0;
+    int rc;
+
+    if (!handle || !init || !count) {
+        dprintf(to, "missing");
+        _exit(0);
+    }
+    rc = init();
+    if (rc == 0)
+        rc = count(&gpus);
+    if (rc == 0)
+        dprintf(to, "%u GPUs", gpus);
+    else
+        dprintf(to, "refused with NVML code %d", rc);
+    _exit(0);
+}
+
+/* A value of node.conf, or the standard. */
+static void
+read_setting(const char *conf, const char *name, const char *standard, char *ret_value,
+             size_t size)
+{
+    FILE *file = fopen(conf, "re");
+    char line[PATH_MAX + 64];
+
+    snprintf(ret_value, size, "%s", standard);
+    while (file && fgets(line, sizeof line, file)) {
+        size_t length = strlen(name);
+        char *value = line + length + strspn(line + length, " \t=");
+
+        if (strncmp(line, name, length) != 0 || !strchr(" \t=", line[length]))
+            continue;
+        value[strcspn(value, "\n")] = '\0';
+        snprintf(ret_value, size, "%s", value);
+    }
+    if (file)
+        fclose(file);
+}
+
+static void
+put_node_conf(const struct bh_cli *cli, char ret_path[PATH_MAX])
+{
+    snprintf(ret_path, PATH_MAX, "%s/node.conf", bh_doctor_folder(cli, "/etc/bulkhead"));
+}
+
+static void
+judge_driver(const char *library, const char *text, struct bh_finding *f)
+{
+    if (strncmp(text, "missing", 7) == 0 || !*text) {
+        report(f, BH_CHECK_FAIL, "%s does not load", library);
+        advise(f, "install NVIDIA's driver, or use the simulated one: bulkhead up");
+    } else if (strstr(text, "GPUs")) {
+        report(f, strcmp(text, "0 GPUs") == 0 ? BH_CHECK_WARN : BH_CHECK_OK, "%s lists %s",
+               library, text);
+    } else {
+        report(f, BH_CHECK_FAIL, "%s %s", library, text);
+        advise(f, "nvidia-smi should work first");
+    }
+}
+
+static void
+check_driver(const struct bh_cli *cli, struct bh_finding *f)
+{
+    char conf[PATH_MAX], library[PATH_MAX], environment[PATH_MAX], text[64] = "";
+    int ends[2];
+    pid_t pid;
+
+    put_node_conf(cli, conf);
+    read_setting(conf, "nvml_library", "libnvidia-ml.so.1", library, sizeof library);
+    read_setting(conf, "driver_env", "", environment, sizeof environment);
+    if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
+        report(f, BH_CHECK_FAIL, "cannot start a child");
+        return;
+    }
+    if (pid == 0) {
+        alarm(10); /* a driver call may hang */
+        if (*environment)
+            putenv(environment);
+        count_gpus(library, ends[1]);
+    }
+    bh_fd_close(ends[1]);
+    if (read(ends[0], text, sizeof text - 1) < 0)
+        *text = '\0';
+    bh_fd_close(ends[0]);
+    waitpid(pid, NULL, 0);
+    judge_driver(library, text, f);
+}
+
+/* ---- this installation ---- */
+
+static void
+check_disk(const struct bh_cli *cli, struct bh_finding *f)
+{
+    const char *folder = bh_doctor_folder(cli, "/var/lib/bulkhead");
+    struct statvfs status;
+    unsigned long long mib;
+
+    if (statvfs(folder, &status) != 0 && statvfs("/var/lib", &status) != 0) {
+        report(f, BH_CHECK_WARN, "%s: %s", folder, strerror(errno));
+        return;
+    }
+    mib = (unsigned long long)status.f_bavail * status.f_frsize >> 20;
+    report(f, mib < DISK_LEAST_MIB ? BH_CHECK_FAIL : mib < DISK_WANTED_MIB ? BH_CHECK_WARN
+                                                                           : BH_CHECK_OK,
+           "%llu MiB free for %s", mib, folder);
+    if (f->verdict != BH_CHECK_OK)
+        advise(f, "make room: a full disk stops all changes; %d MiB are wanted", DISK_WANTED_MIB);
+}
+
+static void
+check_node_conf(const struct bh_cli *cli, struct bh_finding *f)
+{
+    char path[PATH_MAX];
+    struct stat status;
+
+    put_node_conf(cli, path);
+    if (stat(path, &status) != 0) {
+        report(f, errno == ENOENT ? BH_CHECK_WARN : BH_CHECK_FAIL, "%s: %s", path,
+               strerror(errno));
+        advise(f, "bulkhead up writes it; examples are in share/doc/bulkhead");
+        return;
+    }
+    if (status.st_uid == 0 && !(status.st_mode & (S_IWGRP | S_IWOTH))) {
+        report(f, BH_CHECK_OK, "%s belongs to root", path);
+        return;
+    }
+    report(f, BH_CHECK_FAIL, "%s can be changed by others than root", path);
+    advise(f, "chown root %s; chmod go-w %s", path, path);
+}
+
+static void
+put_client(const struct bh_cli *cli, struct bh_cli *ret_inner, char socket[PATH_MAX])
+{
+    *ret_inner = *cli;
+    if (!bh_cli_flag(cli, BH_OPT_DIR) || bh_cli_flag(cli, BH_OPT_SOCKET))
+        return;
+    snprintf(socket, PATH_MAX, "%s/run/bulkhead.sock", cli->args->options[BH_OPT_DIR].text);
+    ret_inner->client = (struct bh_client){ .socket = socket };
+}
+
+static void
+check_daemon(const struct bh_cli *cli, struct bh_finding *f)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    char socket[PATH_MAX];
+    struct bh_cli inner;
+    struct bh_err err;
+
+    put_client(cli, &inner, socket);
+    if (bh_cli_fetch(&inner, "/healthz", &json, &err) == BH_OK) {
+        report(f, BH_CHECK_OK, "bulkheadd serves on %s",
+               inner.client.server ? inner.client.server : inner.client.socket);
+        return;
+    }
+    report(f, BH_CHECK_FAIL, "%.180s", err.msg);
+    advise(f, "%.180s", err.hint);
+}
+
+static void
+check_node(const struct bh_cli *cli, struct bh_finding *f)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    char socket[PATH_MAX];
+    struct bh_cli inner;
+    struct bh_err err;
+    bh_json_value node;
+
+    put_client(cli, &inner, socket);
+    if (bh_cli_fetch(&inner, "/v1/status", &json, &err) != BH_OK) {
+        report(f, err.rc == BH_UNAVAILABLE ? BH_CHECK_FAIL : BH_CHECK_WARN, "%.180s", err.msg);
+        return;
+    }
+    node = bh_json_get(bh_json_root(json), "node");
+    if (bh_json_truth(bh_json_get(node, "connected"))) {
+        report(f, BH_CHECK_OK, "%.60s is connected, driver %.40s",
+               bh_json_text(bh_json_get(node, "name"), "?"),
+               bh_json_text(bh_json_get(node, "driver"), "?"));
+        return;
+    }
+    report(f, BH_CHECK_FAIL, "no bulkhead-node is connected");
+    advise(f, "start it: systemctl start bulkhead-node, or bulkhead up");
+}
+
+const struct bh_check bh_doctor_checks[] = {
+    { "root", check_root },
+    { "kernel", check_kernel },
+    { "cgroups", check_cgroups },
+    { "user namespaces", check_user_namespaces },
+    { "idmapped mounts", check_idmapped_mounts },
+    { "seccomp", check_seccomp },
+    { "limits", check_limits },
+    { "clock", check_clock },
+    { "crun", check_crun },
+    { "driver", check_driver },
+    { "disk", check_disk },
+    { "node.conf", check_node_conf },
+    { "daemon", check_daemon },
+    { "node", check_node },
+};
+const size_t bh_doctor_check_count = BH_COUNT(bh_doctor_checks);

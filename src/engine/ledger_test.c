@@ -1,0 +1,112 @@
+#include "engine/ledger.h"
+
+#include "base/attr.h"
+#include "engine/room.h"
+#include "engine/story_test.h"
+
+static struct bh_gpu_view
+gpu(const struct bh_story *story, uint32_t id)
+{
+    struct bh_gpu_view view = { 0 };
+
+    assert_true(bh_view_gpu(story->engine, (bh_gpu_id){ id }, &view));
+    return view;
+}
+
+static void
+a_lease_is_metered_from_carved_to_ended(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    struct bh_tenant_view view;
+
+    story->now_ns += 500; /* carving: nobody's */
+    bh_story_settle(story);
+    story->now_ns += 10000;
+    bh_story_exit(story, job, 0);
+    story->now_ns += 777;
+    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 21 }, story->now_ns, &view));
+    assert_true(view.compute_ns == 600 * 10000);
+    assert_true(view.memory_ns == 525 * 10000);
+    bh_story_close(story);
+}
+
+static void
+all_time_is_accounted_for(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_ledger_view view;
+
+    bh_story_run(story, bh_story_wants(21, 1, 1));
+    story->now_ns += 1000;
+    bh_story_run(story, bh_story_wants(31, 3, 1));
+    story->now_ns += 5000;
+    bh_view_ledger(story->engine, story->now_ns, &view);
+    assert_true(view.physical == (bh_part_ns)2 * BH_GPU_PARTS * 6000);
+    assert_true(view.tenants_compute + view.idle_compute + view.unusable_compute
+                == view.physical);
+    assert_true(view.tenants_memory + view.idle_memory + view.unusable_memory
+                == view.physical);
+    assert_true(view.tenants_compute == (bh_part_ns)600 * 6000 + BH_GPU_PARTS * 5000);
+    bh_story_close(story);
+}
+
+/* Parts of a GPU after jobs of these SKUs (1: 1g, 2: 3g, 3: whole). */
+static void
+layouts_leave_idle_and_unusable_parts(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t small, medium;
+        uint32_t used_compute, idle_compute, used_memory, idle_memory;
+    } cases[] = {
+        { "empty", 0, 0, 0, 4200, 0, 4200 },
+        { "two 3g waste a slice", 0, 2, 3600, 0, 4200, 0 },
+        { "seven 1g waste a memory unit", 7, 0, 4200, 0, 3675, 0 },
+        { "one 3g wastes nothing", 0, 1, 1800, 2400, 2100, 2100 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_gpu_view view;
+
+        for (uint32_t k = 0; k < cases[i].small; k++)
+            bh_story_run(story, bh_story_wants(21, 1, 1));
+        for (uint32_t k = 0; k < cases[i].medium; k++)
+            bh_story_run(story, bh_story_wants(21, 2, 1));
+        view = gpu(story, 1);
+        BH_CHECK_EQ(cases[i].name, view.used.compute, cases[i].used_compute);
+        BH_CHECK_EQ(cases[i].name, view.idle.compute, cases[i].idle_compute);
+        BH_CHECK_EQ(cases[i].name, view.used.memory, cases[i].used_memory);
+        BH_CHECK_EQ(cases[i].name, view.idle.memory, cases[i].idle_memory);
+        BH_CHECK_EQ(cases[i].name, view.used.memory + view.idle.memory + view.unusable.memory,
+                    BH_GPU_PARTS);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+gpus_that_get_no_work_are_unusable(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_ev_gpu report = { .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
+                                .managed = true, .mig_capable = true };
+
+    bh_story_node(story, 1, false);
+    assert_int_equal(gpu(story, 1).unusable.compute, BH_GPU_PARTS);
+    bh_story_node(story, 1, true);
+    assert_int_equal(gpu(story, 1).idle.compute, BH_GPU_PARTS);
+    report.cordoned = true;
+    bh_story_gpu(story, report);
+    assert_int_equal(gpu(story, 1).unusable.memory, BH_GPU_PARTS);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_lease_is_metered_from_carved_to_ended),
+    cmocka_unit_test(all_time_is_accounted_for),
+    cmocka_unit_test(layouts_leave_idle_and_unusable_parts),
+    cmocka_unit_test(gpus_that_get_no_work_are_unusable),
+};
+BH_TEST_MAIN(tests)

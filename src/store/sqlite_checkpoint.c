@@ -1,0 +1,97 @@
+#include "store/sqlite.h"
+
+#include "store/sqlite_internal.h"
+
+/* Copying the log into the database takes writes and two flushes.  A thread of its own
+ * does it while commits go on; only when that cannot keep up does a commit do the rest,
+ * because the log starts over only once all of it was copied. */
+enum { THREAD_PAGES = 1000, COMMIT_PAGES = 5000, CHECKPOINTER_CACHE_KIB = 64 };
+
+static bool
+wait_for_work(struct bh_sqlite_checkpointer *checkpointer)
+{
+    bool stop;
+
+    pthread_mutex_lock(&checkpointer->mutex);
+    while (!checkpointer->wanted && !checkpointer->stop)
+        pthread_cond_wait(&checkpointer->wake, &checkpointer->mutex);
+    checkpointer->wanted = false;
+    stop = checkpointer->stop;
+    pthread_mutex_unlock(&checkpointer->mutex);
+    return !stop;
+}
+
+/* A failed copy loses nothing: the log stays, and grows until one succeeds. */
+static void *
+copy_when_asked(void *self)
+{
+    struct bh_sqlite_checkpointer *checkpointer = self;
+
+    while (wait_for_work(checkpointer))
+        sqlite3_wal_checkpoint_v2(checkpointer->sql->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                  NULL);
+    return NULL;
+}
+
+/* SQLite calls this after each commit, on the owner thread. */
+static int
+after_commit(void *self, sqlite3 *db, const char *name, int pages)
+{
+    struct bh_sqlite_checkpointer *checkpointer = self;
+
+    if (pages < checkpointer->asked_at)
+        checkpointer->asked_at = 0; /* the log has started over */
+    if (pages - checkpointer->asked_at >= THREAD_PAGES) {
+        checkpointer->asked_at = pages;
+        pthread_mutex_lock(&checkpointer->mutex);
+        checkpointer->wanted = true;
+        pthread_cond_signal(&checkpointer->wake);
+        pthread_mutex_unlock(&checkpointer->mutex);
+    }
+    if (pages >= COMMIT_PAGES)
+        sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK;
+}
+
+bh_rc
+bh_sqlite_checkpointer_start(struct bh_sqlite *store, struct bh_err *err)
+{
+    const struct bh_sql_options options = { SQLITE_OPEN_READWRITE, CHECKPOINTER_CACHE_KIB };
+    struct bh_sqlite_checkpointer *checkpointer = &store->checkpointer;
+    bh_rc rc = bh_sql_open(store->path, &options, &checkpointer->sql, err);
+
+    if (rc != BH_OK)
+        return rc;
+    /* A connection learns that the database has a log when it first reads. */
+    rc = bh_sql_exec(checkpointer->sql, "PRAGMA synchronous = FULL; SELECT 1 FROM meta LIMIT 1",
+                     err);
+    if (rc != BH_OK)
+        return rc;
+    pthread_mutex_init(&checkpointer->mutex, NULL);
+    pthread_cond_init(&checkpointer->wake, NULL);
+    if (pthread_create(&checkpointer->thread, NULL, copy_when_asked, checkpointer) != 0)
+        return bh_err_set(err, BH_IO, "cannot start a thread for the store");
+    checkpointer->started = true;
+    sqlite3_wal_hook(store->writer->db, after_commit, checkpointer);
+    return BH_OK;
+}
+
+void
+bh_sqlite_checkpointer_stop(struct bh_sqlite *store)
+{
+    struct bh_sqlite_checkpointer *checkpointer = &store->checkpointer;
+
+    if (checkpointer->started) {
+        sqlite3_wal_hook(store->writer->db, NULL, NULL);
+        pthread_mutex_lock(&checkpointer->mutex);
+        checkpointer->stop = true;
+        pthread_cond_signal(&checkpointer->wake);
+        pthread_mutex_unlock(&checkpointer->mutex);
+        pthread_join(checkpointer->thread, NULL);
+        pthread_cond_destroy(&checkpointer->wake);
+        pthread_mutex_destroy(&checkpointer->mutex);
+    }
+    if (checkpointer->sql)
+        bh_sql_close(checkpointer->sql);
+    checkpointer->sql = NULL;
+}

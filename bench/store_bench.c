@@ -1,6 +1,6 @@
 /* How fast the SQLite store takes submissions and answers questions.
  *
- *   store_bench [FOLDER [SECONDS]]      (default: a new folder in /tmp, 2)
+ *   store_bench [FOLDER [SPAN]]      (default: a folder of its own in /tmp, 2s)
  *
  * A submission is what the owner thread writes for one job: its record, its text and
  * its row.  Figures are of this machine's disk; FOLDER says which. */
@@ -171,6 +171,17 @@ measure_lists(void)
     measure_list("last page", (struct bh_job_filter){ .after = PENDING - 100 });
 }
 
+/* What a store in a folder of our own leaves behind after it was closed. */
+static void
+remove_folder(const char *folder, const char *path)
+{
+    char lock[4200];
+
+    snprintf(lock, sizeof lock, "%s.lock", path);
+    if (unlink(path) != 0 || unlink(lock) != 0 || rmdir(folder) != 0)
+        fprintf(stderr, "store_bench: cannot remove %s\n", folder);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -191,6 +202,7 @@ main(int argc, char **argv)
     printf("%" PRIu64 " jobs, all pending:\n", number);
     measure_lists();
     store.ops->close(store.self);
-    printf("left in %s\n", path);
+    if (argc == 1)
+        remove_folder(folder, path);
     return 0;
 }

@@ -220,7 +220,8 @@ bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t pr
         .tenant = fixture_tenants[tenant - 1].path,
         .principal = fixture_principals[principal - 1].name, .state = state,
         .contract = "requeue", .reason = ended ? "exited" : "none", .node = "n1", .pieces = "",
-        .grade = "C", .submitted_ns = 1000, .exit_status = ended ? 3 : -1,
+        .grade = "C", .submitted_ns = 1000, .ended_ns = ended ? 2000 : 0,
+        .exit_status = ended ? 3 : -1,
     };
     static const char spec[] = "{\"args\":[\"sh\"],\"sku\":\"small\"}";
     struct bh_err err;

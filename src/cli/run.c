@@ -109,8 +109,8 @@ bh_run_status(const char *state, const char *cause, int64_t status)
 {
     if (strcmp(state, "completed") == 0)
         return 0;
-    if (strcmp(cause, "signalled") == 0 && status > 0)
-        return 128 + (int)status;
+    if (strcmp(cause, "signalled") == 0 && status > 0) /* the signal, or what a shell says */
+        return ((int)status & 127) + 128;
     if (strcmp(cause, "exited") == 0 && status > 0)
         return (int)status & 255;
     return BH_STATUS_JOB_FAILED;

@@ -243,6 +243,7 @@ bh_job_gpu_use(struct bh_node *node, const struct bh_job *job, bool *ret_used, u
             continue;
         rc = node->device.ops->processes(node->device.self, gpu, arena, &processes,
                                          &process_count, err);
+
         for (uint32_t p = 0; p < process_count && rc == BH_OK; p++) {
             if (!is_among((pid_t)processes[p].pid, members, count)
                 || !holds(job, gpu, processes[p].gi))

@@ -92,8 +92,8 @@ test_devices(void **state)
 {
     struct job job = {
         .lease = 2, .partition = 5,
-        .script = "for d in nvidia0 nvidiactl nvidia-caps/nvidia-cap*; do "
-                  "  (cat < /dev/$d) 2>&1 | sed 's/.*: //'; done; "
+        .script = "cd /dev; for d in nvidia0 nvidiactl nvidia-caps/nvidia-cap*; do "
+                  "  (cat < $d) 2>&1 | sed 's/.*: //'; done; "
                   "ls /dev | tr '\\n' ' '; ls /dev/nvidia-caps | wc -l; "
                   "mknod /tmp/other c 195 1 2>&1 | sed 's/.*: //'; "
                   "ls /run/bulkhead-sim/view | head -1 | wc -l; env | grep -c UUID",

@@ -65,7 +65,7 @@ note_carve(struct bh_node *node, const void *message, struct bh_note *note, stru
     note->piece.start = carve->start;
     snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", carve->gpu);
     snprintf(note->piece.profile, sizeof note->piece.profile, "%s", carve->profile);
-    return bh_piece_carve_check(node, &note->piece, err);
+    return BH_OK; /* checked when its turn comes: an order before it may make the room */
 }
 
 static bh_rc
@@ -139,8 +139,10 @@ static bh_rc
 perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
 {
     struct bh_note note = { 0 };
-    bh_rc rc = note_carve(node, message, &note, err); /* an order before may have changed it */
+    bh_rc rc = note_carve(node, message, &note, err);
 
+    if (rc == BH_OK)
+        rc = bh_piece_carve_check(node, &note.piece, err);
     return rc == BH_OK ? bh_piece_carve(node, &note.piece, err) : rc;
 }
 

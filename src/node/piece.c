@@ -222,13 +222,17 @@ note_gone(struct bh_node *node, uint64_t partition, struct bh_err *err)
 }
 
 static const struct bh_job *
-holder_of(const struct bh_node *node, uint64_t partition)
+holder_of(const struct bh_node *node, const struct bh_note_piece *piece)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        for (uint32_t p = 0; p < job->note.lent_count && !job->ended; p++) {
-            if (job->note.lent[p].partition == partition)
+        /* By place: a resumed job stands where it stood, on a piece carved anew under
+         * another number.  A frozen one was seen to have no context and holds nothing. */
+        for (uint32_t p = 0; p < job->note.lent_count && !job->ended && !job->frozen; p++) {
+            const struct bh_note_piece *lent = &job->note.lent[p];
+
+            if (lent->gi == piece->gi && strcmp(lent->gpu, piece->gpu) == 0)
                 return job;
         }
     }
@@ -265,7 +269,7 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, struct bh_err *err)
 
     if (!piece)
         return BH_OK;
-    holder = holder_of(node, partition);
+    holder = holder_of(node, piece);
     if (holder)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->note.lease, partition);

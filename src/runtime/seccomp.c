@@ -96,7 +96,7 @@ put_socket_rule(struct program *program)
     put_allow_if(program, AF_UNIX);
     put_allow_if(program, AF_INET);
     put_allow_if(program, AF_INET6);
-    put_unless(program, AF_NETLINK, 2);
+    put_unless(program, AF_NETLINK, 3);
     put_load(program, low_word(2));
     put_allow_if(program, 0);
     put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);

@@ -17,6 +17,9 @@ enum { BH_STORE_READERS_MAX = 8 };
 /* Open the store at `path`; its folder exists.  `crypto` makes the leaf hashes kept
  * beside the records.  Close with ret_store->ops->close.
  *
+ * When the disk refuses to flush a commit twice over, commit answers BH_UNCERTAIN: this
+ * program sees nothing of the transaction, but after a crash it may be there.
+ *
  * A sink runs while its reader is taken: it must not call the store.
  *   BH_UNAVAILABLE  another program has it open for writing
  *   BH_CONFLICT     written by a newer Bulkhead

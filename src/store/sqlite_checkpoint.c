@@ -3,9 +3,16 @@
 #include "store/sqlite_internal.h"
 
 /* Copying the log into the database takes writes and two flushes.  A thread of its own
- * does it while commits go on; only when that cannot keep up does a commit do the rest,
- * because the log starts over only once all of it was copied. */
-enum { THREAD_PAGES = 1000, COMMIT_PAGES = 5000, CHECKPOINTER_CACHE_KIB = 64 };
+ * does it while commits go on.  The log starts over only once all of it was copied, so
+ * in the end a commit must copy what the thread has not yet: little, because the thread
+ * comes more often towards the end. */
+enum {
+    THREAD_PAGES = 1000,   /* the thread copies each time that the log has grown by this */
+    FINAL_PAGES = 4000,    /* from here on it copies */
+    CATCH_UP_PAGES = 100,  /* each time that the log has grown by this */
+    COMMIT_PAGES = 5000,   /* from here on commits copy, too */
+    CHECKPOINTER_CACHE_KIB = 64
+};
 
 static bool
 wait_for_work(struct bh_sqlite_checkpointer *checkpointer)
@@ -41,7 +48,7 @@ after_commit(void *self, sqlite3 *db, const char *name, int pages)
 
     if (pages < checkpointer->asked_at)
         checkpointer->asked_at = 0; /* the log has started over */
-    if (pages - checkpointer->asked_at >= THREAD_PAGES) {
+    if (pages - checkpointer->asked_at >= (pages < FINAL_PAGES ? THREAD_PAGES : CATCH_UP_PAGES)) {
         checkpointer->asked_at = pages;
         pthread_mutex_lock(&checkpointer->mutex);
         checkpointer->wanted = true;

@@ -115,6 +115,8 @@ void bh_sql_digest(const struct bh_sql_use *use, int column, struct bh_digest *r
 
 /* Bring the tables to this version.  BH_CONFLICT: they are of a newer one. */
 BH_MUST_USE bh_rc bh_sqlite_migrate(struct bh_sql *sql, struct bh_err *err);
+/* Commit a transaction that changes nothing. */
+BH_MUST_USE bh_rc bh_sqlite_touch(struct bh_sql *sql, struct bh_err *err);
 /* BH_CONFLICT unless the tables are of this version. */
 BH_MUST_USE bh_rc bh_sqlite_check_version(struct bh_sql *sql, struct bh_err *err);
 

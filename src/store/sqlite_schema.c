@@ -124,3 +124,12 @@ bh_sqlite_check_version(struct bh_sql *sql, struct bh_err *err)
         return refuse_version(version, err);
     return rc;
 }
+
+bh_rc
+bh_sqlite_touch(struct bh_sql *sql, struct bh_err *err)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "PRAGMA user_version = %d", VERSION);
+    return bh_sql_exec(sql, text, err);
+}

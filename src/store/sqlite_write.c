@@ -39,6 +39,22 @@ bh_sqlite_rollback(void *self)
     store->begun = store->failed = false;
 }
 
+/* When only the flush of a commit fails, the whole transaction stands in the log, and a
+ * crash now would bring it back although we say that it failed.  Another transaction in
+ * its place prevents that. */
+static bh_rc
+overwrite_failed(struct bh_sqlite *store, struct bh_err *err)
+{
+    struct bh_err second;
+
+    if (err->sys_kind != BH_SYS_SQL || err->sys != SQLITE_IOERR_FSYNC)
+        return err->rc;
+    if (bh_sqlite_touch(store->writer, &second) == BH_OK)
+        return err->rc;
+    return bh_err_sys(err, BH_UNCERTAIN, BH_SYS_SQL, second.sys,
+                      "commit failed and may come back after a crash: %s", second.msg);
+}
+
 bh_rc
 bh_sqlite_commit(void *self, struct bh_err *err)
 {
@@ -55,11 +71,12 @@ bh_sqlite_commit(void *self, struct bh_err *err)
         rc = bh_sql_use(store->writer, BH_SQL_COMMIT, &use, err);
     if (rc == BH_OK)
         rc = bh_sql_run(&use, err);
-    if (rc == BH_OK)
+    if (rc == BH_OK) {
         store->begun = false;
-    else
-        bh_sqlite_rollback(store);
-    return rc;
+        return BH_OK;
+    }
+    bh_sqlite_rollback(store);
+    return overwrite_failed(store, err);
 }
 
 bh_rc

@@ -372,7 +372,7 @@ test_in_use(void **state)
     assert_int_equal(f.device.ops->carve(f.device.self, gpu, "1g.10gb", 0, &made, &f.err), BH_OK);
     snprintf(view, sizeof view, "%u-%u", found.gpus[0].minor, made.gi);
     assert_int_equal(run(argv, &pid), 0);
-    for (int turn = 0; turn < 400 && count == 0; turn++) {
+    for (int turn = 0; turn < 2000 && count == 0; turn++) {
         bh_time_sleep(5 * BH_NS_PER_MS);
         assert_int_equal(f.device.ops->processes(f.device.self, gpu, f.arena, &users, &count,
                                                  &f.err), BH_OK);
@@ -573,7 +573,7 @@ test_node_dies(void **state)
         (void)!own.device.ops->scan(own.device.self, own.arena, &inventory, &own.err);
         _exit(0);
     }
-    for (int turn = 0; turn < 400 && child == 0; turn++) {
+    for (int turn = 0; turn < 2000 && child == 0; turn++) {
         bh_time_sleep(5 * BH_NS_PER_MS);
         child = child_of(node);
     }
@@ -582,7 +582,7 @@ test_node_dies(void **state)
     BH_CHECK("it runs", alive(child));
     kill(node, SIGKILL);
     waitpid(node, NULL, 0);
-    for (int turn = 0; turn < 400 && alive(child); turn++)
+    for (int turn = 0; turn < 2000 && alive(child); turn++)
         bh_time_sleep(5 * BH_NS_PER_MS);
     BH_CHECK("it went along", !alive(child));
     server_end(&f);

@@ -1,0 +1,70 @@
+#include "api/gpus.h"
+
+#include "api/fixture_test.h"
+#include "base/json.h"
+#include "base/test.h"
+
+static struct fixture *f;
+static struct received got;
+
+#define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
+
+static int
+open_gpus(void **state)
+{
+    f = bh_fixture_open();
+    return 0;
+}
+
+static int
+close_gpus(void **state)
+{
+    bh_fixture_close(f);
+    return 0;
+}
+
+static void
+others_pieces_are_shown_without_names(void **state)
+{
+    bh_fixture_submit(f, 4242, 4, 2, 1);
+    SEND(BH_GET, "/v1/gpus", .uid = ALICE);
+    BH_CHECK("a piece", strstr(got.text, "\"profile\":\"1g.10gb\""));
+    BH_CHECK("somebody's", strstr(got.text, "\"tenant\":\"another tenant\""));
+    BH_CHECK("not whose", !strstr(got.text, "4242") && !strstr(got.text, "\"tenant\":\"other\""));
+    SEND(BH_GET, "/v1/gpus", .uid = BOB);
+    BH_CHECK("his own", strstr(got.text, "\"job\":4242,\"tenant\":\"other\""));
+    SEND(BH_GET, "/v1/gpus", .uid = 0);
+    BH_CHECK("root sees all", strstr(got.text, "\"job\":4242,\"tenant\":\"other\""));
+    BH_CHECK_DONE();
+}
+
+static void
+facts_come_from_the_node(void **state)
+{
+    SEND(BH_GET, "/v1/gpus", .uid = ALICE);
+    BH_CHECK("product", strstr(got.text, "\"product\":\"NVIDIA H100 80GB HBM3\""));
+    BH_CHECK("unknown utilisation is left out", !strstr(got.text, "utilisation"));
+    BH_CHECK("parts", strstr(got.text, "\"idle\":{\"compute\":4200,\"gpus\":\"1\","
+                                       "\"memory\":4200}"));
+    BH_CHECK("both GPUs", strstr(got.text, "GPU-a") && strstr(got.text, "GPU-b"));
+    f->inventory = "null";
+    SEND(BH_GET, "/v1/gpus", .uid = ALICE);
+    BH_CHECK_EQ("without a node too", got.status, 200);
+    BH_CHECK("no facts then", !strstr(got.text, "product"));
+    SEND(BH_GET, "/v1/nodes", .uid = ALICE);
+    BH_CHECK_STR("no node", got.text, "{\"items\":[],\"total\":0}");
+    SEND(BH_GET, "/v1/status", .uid = ALICE);
+    BH_CHECK("not connected", strstr(got.text, "\"connected\":false"));
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_gpus, close_gpus)
+    const struct CMUnitTest tests[] = { TEST(others_pieces_are_shown_without_names),
+                                        TEST(facts_come_from_the_node) };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

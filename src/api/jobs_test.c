@@ -1,0 +1,145 @@
+#include "api/jobs.h"
+
+#include "api/fixture_test.h"
+#include "base/json.h"
+#include "base/test.h"
+
+static struct fixture *f;
+static struct received got;
+
+#define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
+
+static int
+open_jobs(void **state)
+{
+    f = bh_fixture_open();
+    for (uint64_t job = 1; job <= 250; job++)
+        bh_fixture_put_job(f, job, job % 5 == 0 ? 4 : 2, job % 5 == 0 ? 2 : 1,
+                           job % 2 ? "running" : "completed");
+    return 0;
+}
+
+static int
+close_jobs(void **state)
+{
+    bh_fixture_close(f);
+    return 0;
+}
+
+/* Walks all pages; marks each job seen. */
+static uint32_t
+walk(uint32_t uid, const char *filter, uint32_t limit, uint8_t seen[256])
+{
+    char query[128], next[32] = "";
+    uint32_t pages = 0;
+
+    memset(seen, 0, 256);
+    do {
+        BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+        bh_json_value items;
+        struct bh_err err;
+
+        snprintf(query, sizeof query, "limit=%u%s%s%s", limit, filter, next[0] ? "&after=" : "",
+                 next);
+        SEND(BH_GET, "/v1/jobs", .query = query, .uid = uid);
+        assert_int_equal(got.status, 200);
+        assert_int_equal(bh_json_parse(got.text, strlen(got.text), &json, &err), BH_OK);
+        items = bh_json_get(bh_json_root(json), "items");
+        for (size_t i = 0; i < bh_json_count(items); i++)
+            seen[bh_json_number(bh_json_get(bh_json_at(items, i), "id"), 255)]++;
+        BH_CHECK("page size", bh_json_count(items) <= limit);
+        snprintf(next, sizeof next, "%s",
+                 bh_json_text(bh_json_get(bh_json_root(json), "next"), ""));
+        pages++;
+    } while (next[0] && pages < 300);
+    return pages;
+}
+
+static void
+pages_cover_every_job_once(void **state)
+{
+    static const struct {
+        const char *name, *filter;
+        uint32_t uid, limit, pages, modulo, rest;
+    } cases[] = {
+        { "all on one page", "", 0, 1000, 1, 1, 0 },
+        { "all by hundreds", "", 0, 100, 3, 1, 0 },
+        { "all, exactly full pages", "", 0, 50, 5, 1, 0 },
+        { "all, one by one", "", 0, 1, 250, 1, 0 },
+        { "bob's", "", BOB, 7, 8, 5, 0 },
+        { "bob's by tenant", "&tenant=other", 0, 100, 1, 5, 0 },
+        { "running", "&active=true", 0, 100, 2, 2, 1 },
+        { "by state", "&state=completed", 0, 100, 2, 2, 0 },
+        { "bob's own", "&mine=true", BOB, 100, 1, 5, 0 },
+    };
+    uint8_t seen[256];
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        BH_CHECK_EQ(cases[i].name, walk(cases[i].uid, cases[i].filter, cases[i].limit, seen),
+                    cases[i].pages);
+        for (uint32_t job = 1; job <= 250; job++)
+            BH_CHECK_EQ(cases[i].name, seen[job],
+                        job % cases[i].modulo == cases[i].rest ? 1 : 0);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+totals_count_what_may_be_seen(void **state)
+{
+    SEND(BH_GET, "/v1/jobs", .query = "limit=1", .uid = BOB);
+    BH_CHECK("bob", strstr(got.text, "\"next\":\"5\",\"total\":50}"));
+    SEND(BH_GET, "/v1/jobs", .query = "after=250", .uid = 0);
+    BH_CHECK_STR("past the end", got.text, "{\"items\":[],\"total\":250}");
+    BH_CHECK_DONE();
+}
+
+static void
+a_job_has_all_its_members(void **state)
+{
+    SEND(BH_GET, "/v1/jobs/2", .uid = ALICE);
+    BH_CHECK_STR("ended", got.text,
+                 "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"ended_ns\":\"2000\","
+                 "\"exit_status\":3,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
+                 "\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"pieces\":\"\","
+                 "\"priority\":\"normal\",\"reason\":\"none\",\"restarts\":0,\"sku\":\"small\","
+                 "\"started_ns\":\"0\",\"state\":\"completed\",\"submitted_ns\":\"1000\","
+                 "\"tenant\":\"acme/vision\",\"time_limit_ns\":\"0\",\"user\":\"alice\","
+                 "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}}");
+    BH_CHECK_DONE();
+}
+
+/* acme/vision may have one small at once: its second one waits. */
+static void
+why_says_what_holds_it_back(void **state)
+{
+    bh_fixture_submit(f, 301, 2, 1, 1);
+    bh_fixture_submit(f, 302, 2, 1, 1);
+    bh_fixture_put_job(f, 301, 2, 1, "running");
+    bh_fixture_put_job(f, 302, 2, 1, "pending");
+    SEND(BH_GET, "/v1/jobs/302/why", .uid = ALICE);
+    BH_CHECK_EQ("status", got.status, 200);
+    BH_CHECK("sentence", strstr(got.text, "acme/vision is at its limit of 1 small: 1 in use, "
+                                          "this job wants 1 more"));
+    BH_CHECK("reason", strstr(got.text, "\"reason\":\"quota_sku\""));
+    BH_CHECK("operands", strstr(got.text, "\"limit\":1,\"used\":1,\"wanted\":1,\"sku\":\"small\","
+                                          "\"tenant\":\"acme/vision\""));
+    SEND(BH_GET, "/v1/jobs/302", .uid = ALICE);
+    BH_CHECK("in the job", strstr(got.text, "\"why\":{\"next\""));
+    SEND(BH_GET, "/v1/jobs/301", .uid = ALICE);
+    BH_CHECK("not in one that runs", !strstr(got.text, "\"why\""));
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_jobs, close_jobs)
+    const struct CMUnitTest tests[] = { TEST(pages_cover_every_job_once),
+                                        TEST(totals_count_what_may_be_seen),
+                                        TEST(a_job_has_all_its_members),
+                                        TEST(why_says_what_holds_it_back) };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

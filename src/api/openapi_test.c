@@ -1,0 +1,132 @@
+#include "api/openapi.h"
+
+#include "base/json.h"
+#include "base/test.h"
+#include "policy/operations.h"
+
+static struct bh_arena *arena;
+static struct bh_json *json;
+static bh_json_value root;
+
+static int
+parse(void **state)
+{
+    struct bh_err err;
+    const char *text;
+
+    arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    text = bh_api_openapi(arena);
+    if (!text || bh_json_parse(text, strlen(text), &json, &err) != BH_OK)
+        return -1;
+    root = bh_json_root(json);
+    return 0;
+}
+
+static int
+forget(void **state)
+{
+    bh_json_free(json);
+    bh_arena_free(arena);
+    return 0;
+}
+
+static bh_json_value
+operation(const struct bh_operation_row *row)
+{
+    static const char *const members[] = { "get", "post", "put", "delete" };
+    bh_json_value paths = bh_json_get(root, "paths");
+
+    return bh_json_get(bh_json_get(paths, row->path), members[row->method]);
+}
+
+static bool
+has_parameter(bh_json_value op, const char *name)
+{
+    bh_json_value list = bh_json_get(op, "parameters");
+
+    for (size_t i = 0; i < bh_json_count(list); i++)
+        if (strcmp(bh_json_text(bh_json_get(bh_json_at(list, i), "name"), ""), name) == 0)
+            return true;
+    return false;
+}
+
+static void
+every_operation_is_described(void **state)
+{
+    BH_CHECK_STR("version", bh_json_text(bh_json_get(root, "openapi"), ""), "3.1.0");
+    for (int i = 0; i < BH_OPERATIONS; i++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)i);
+        bh_json_value op = operation(row), responses = bh_json_get(op, "responses");
+        char word[32];
+
+        BH_CHECK(row->name, op);
+        BH_CHECK(row->name, bh_json_text(bh_json_get(op, "operationId"), "")[0]);
+        BH_CHECK_STR(row->name, bh_json_text(bh_json_get(op, "summary"), ""), row->summary);
+        BH_CHECK(row->name, bh_json_get(responses, "200") || bh_json_get(responses, "201"));
+        BH_CHECK(row->name, bh_json_get(responses, "default"));
+        BH_CHECK_EQ(row->name, bh_json_get(op, "requestBody") != NULL, row->has_body);
+        BH_CHECK_EQ(row->name, has_parameter(op, "id"), strstr(row->path, "{id}") != NULL);
+        BH_CHECK_EQ(row->name, has_parameter(op, "Idempotency-Key"),
+                    row->kind == BH_OPERATION_MUTATE);
+        BH_CHECK_EQ(row->name, bh_json_count(bh_json_get(op, "security")),
+                    row->scope != BH_SCOPE_NOBODY);
+        for (const char *at = row->query; sscanf(at, "%31s", word) == 1;) {
+            BH_CHECK(row->name, has_parameter(op, word));
+            at = strstr(at, word) + strlen(word);
+        }
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+bodies_come_from_the_descriptions(void **state)
+{
+    bh_json_value schemas = bh_json_get(bh_json_get(root, "components"), "schemas");
+    bh_json_value job = bh_json_get(schemas, "job"), properties = bh_json_get(job, "properties");
+    bh_json_value count = bh_json_get(properties, "count");
+
+    for (uint32_t i = 0; i < bh_job_spec_fields.count; i++)
+        BH_CHECK(bh_job_spec_fields.fields[i].name,
+                 bh_json_get(properties, bh_job_spec_fields.fields[i].name));
+    BH_CHECK_EQ("maximum", bh_json_number(bh_json_get(count, "maximum"), 0), BH_JOB_COUNT_MAX);
+    BH_CHECK("doc", bh_json_text(bh_json_get(count, "description"), "")[0]);
+    BH_CHECK_EQ("required", bh_json_count(bh_json_get(job, "required")), 2);
+    BH_CHECK("enum", bh_json_count(bh_json_get(bh_json_get(properties, "priority"), "enum")) == 4);
+    BH_CHECK("closed", bh_json_get(job, "additionalProperties")
+                           && !bh_json_truth(bh_json_get(job, "additionalProperties")));
+    BH_CHECK("site", bh_json_get(schemas, "site") && bh_json_get(schemas, "tenant"));
+    BH_CHECK("error", bh_json_get(schemas, "error"));
+    BH_CHECK_DONE();
+}
+
+/* Every "$ref" in the text leads to a schema that is there. */
+static void
+references_lead_somewhere(void **state)
+{
+    static const char prefix[] = "\"$ref\":\"#/components/schemas/";
+    bh_json_value schemas = bh_json_get(bh_json_get(root, "components"), "schemas");
+    const char *at = bh_api_openapi(arena);
+    uint32_t found = 0;
+
+    while ((at = strstr(at, prefix))) {
+        char name[64];
+
+        at += sizeof prefix - 1;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "\""), at);
+        BH_CHECK(name, bh_json_get(schemas, name));
+        found++;
+    }
+    BH_CHECK("many", found > 20);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_operation_is_described),
+                                        cmocka_unit_test(bodies_come_from_the_descriptions),
+                                        cmocka_unit_test(references_lead_somewhere) };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, parse, forget);
+}

@@ -1,0 +1,67 @@
+#include "engine/jobs.h"
+
+#include "engine/story_test.h"
+
+static void
+a_held_job_waits_for_its_release(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_ev_submit submit = bh_story_wants(21, 1, 1);
+    struct bh_event release = { .kind = BH_EV_RELEASE };
+    uint64_t job;
+
+    submit.hold = true;
+    job = bh_story_submit(story, submit);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_HELD);
+    release.u.job.job.v = job;
+    bh_story_must(story, &release);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
+    assert_int_equal(bh_story_send(story, &release), BH_CONFLICT);
+    bh_story_close(story);
+}
+
+static void
+an_ended_job_is_seen_until_the_next_event(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 1));
+    struct bh_job_view view;
+
+    story->now_ns += 50;
+    bh_story_exit(story, job, 3);
+    view = bh_story_job(story, job);
+    assert_int_equal(view.state, BH_JOB_FAILED);
+    assert_int_equal(view.cause, BH_END_EXITED);
+    assert_int_equal(view.exit_status, 3);
+    assert_int_equal(view.ended_ns, story->now_ns);
+    assert_int_equal(bh_story_cancel(story, job), BH_CONFLICT);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED); /* a refusal changes nothing */
+    bh_story_tick(story, 1);
+    assert_false(bh_view_job(story->engine, (bh_job_id){ job }, &view));
+    bh_story_close(story);
+}
+
+static void
+a_job_goes_back_to_its_old_place(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_event lost = { .kind = BH_EV_ENDED };
+    uint64_t first = bh_story_run(story, bh_story_wants(21, 3, 1));
+    uint64_t second = bh_story_submit(story, bh_story_wants(21, 3, 1));
+
+    lost.u.ended = (struct bh_ev_ended){ .lease = bh_story_job(story, first).lease,
+                                         .cause = BH_END_NODE_LOST };
+    bh_story_must(story, &lost);
+    assert_int_equal(bh_story_state(story, first), BH_JOB_STARTING);
+    assert_int_equal(bh_story_job(story, first).restarts, 1);
+    assert_int_equal(bh_story_state(story, second), BH_JOB_PENDING);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_held_job_waits_for_its_release),
+    cmocka_unit_test(an_ended_job_is_seen_until_the_next_event),
+    cmocka_unit_test(a_job_goes_back_to_its_old_place),
+};
+BH_TEST_MAIN(tests)

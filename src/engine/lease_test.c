@@ -1,0 +1,138 @@
+#include "engine/lease.h"
+
+#include "base/attr.h"
+#include "engine/slots.h"
+#include "engine/story_test.h"
+
+/* The events that each state takes; all others are refused. */
+static void
+only_listed_pairs_are_taken(void **state)
+{
+    static const struct {
+        const char *name;
+        enum lease_state state;
+        uint32_t allowed; /* bits of enum lease_event */
+    } cases[] = {
+#define ON(event) (1u << LEASE_##event)
+        { "carving", LEASE_CARVING, ON(READY) | ON(CARVE_FAILED) | ON(STOP) },
+        { "starting", LEASE_STARTING, ON(STARTED) | ON(START_FAILED) | ON(STOP) | ON(ENDED) },
+        { "running", LEASE_RUNNING, ON(SUSPEND) | ON(STOP) | ON(ENDED) },
+        { "suspending", LEASE_SUSPENDING,
+          ON(SUSPENDED_OK) | ON(SUSPEND_FAILED) | ON(STOP) | ON(ENDED) },
+        { "suspended", LEASE_SUSPENDED, ON(RESUME) | ON(STOP) | ON(ENDED) },
+        { "recarving", LEASE_RECARVING, ON(READY) | ON(CARVE_FAILED) | ON(STOP) | ON(ENDED) },
+        { "resuming", LEASE_RESUMING, ON(RESUMED) | ON(RESUME_FAILED) | ON(STOP) | ON(ENDED) },
+        { "stopping", LEASE_STOPPING,
+          ~(ON(SUSPEND) | ON(RESUME)) & ((1u << LEASE_EVENTS) - 1) },
+#undef ON
+    };
+    struct bh_story *story = bh_story_site(1);
+    uint32_t slot;
+
+    bh_story_run(story, bh_story_wants(21, 1, 1));
+    slot = lease_find(story->engine, 1);
+    assert_int_equal(BH_COUNT(cases), LEASE_STATES - 1);
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        for (uint32_t event = 0; event < LEASE_EVENTS; event++) {
+            lease_at(story->engine, slot)->state = (uint8_t)cases[i].state;
+            BH_CHECK_EQ(cases[i].name,
+                        bh_lease_allows(story->engine, slot, (enum lease_event)event),
+                        cases[i].allowed >> event & 1);
+        }
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+/* How a lease ended by itself, and what becomes of its job. */
+static void
+ends_have_their_consequences(void **state)
+{
+    static const struct {
+        const char *name;
+        enum bh_end_cause cause;
+        int32_t status;
+        enum bh_contract contract;
+        enum bh_job_state becomes;
+    } cases[] = {
+        { "exit 0", BH_END_EXITED, 0, BH_CONTRACT_REQUEUE, BH_JOB_COMPLETED },
+        { "exit 1", BH_END_EXITED, 1, BH_CONTRACT_REQUEUE, BH_JOB_FAILED },
+        { "a signal", BH_END_SIGNALLED, 9, BH_CONTRACT_REQUEUE, BH_JOB_FAILED },
+        { "out of memory", BH_END_OUT_OF_MEMORY, 0, BH_CONTRACT_REQUEUE, BH_JOB_FAILED },
+        { "node lost", BH_END_NODE_LOST, 0, BH_CONTRACT_REQUEUE, BH_JOB_STARTING },
+        { "node lost, never again", BH_END_NODE_LOST, 0, BH_CONTRACT_NEVER, BH_JOB_FAILED },
+        { "GPU lost", BH_END_GPU_LOST, 0, BH_CONTRACT_SUSPEND, BH_JOB_STARTING },
+        { "keeper lost", BH_END_KEEPER_LOST, 0, BH_CONTRACT_REQUEUE, BH_JOB_FAILED },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_ev_submit submit = bh_story_wants(21, 1, 1);
+        struct bh_event ended = { .kind = BH_EV_ENDED };
+        uint64_t job;
+
+        submit.contract = cases[i].contract;
+        job = bh_story_run(story, submit);
+        ended.u.ended = (struct bh_ev_ended){ .lease = bh_story_job(story, job).lease,
+                                              .cause = cases[i].cause,
+                                              .exit_status = cases[i].status };
+        bh_story_must(story, &ended);
+        BH_CHECK_EQ(cases[i].name, bh_story_state(story, job), cases[i].becomes);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+a_carve_that_fails_is_tried_elsewhere_three_times(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    uint32_t first = bh_story_where(story, job) / 100;
+
+    bh_story_next(story, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
+    assert_true(bh_story_where(story, job) / 100 != first);
+    bh_story_next(story, BH_OUTCOME_FAILED);
+    bh_story_next(story, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
+    bh_story_next(story, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
+    assert_int_equal(bh_story_job(story, job).cause, BH_END_CARVE_FAILED);
+    bh_story_close(story);
+}
+
+static void
+on_the_only_gpu_a_failed_carve_waits_a_while(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+
+    bh_story_next(story, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    assert_int_equal(bh_engine_next_tick_ns(story->engine), story->now_ns + 5000000000ull);
+    bh_story_tick(story, 5000000000ull);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
+    bh_story_close(story);
+}
+
+static void
+a_start_that_fails_ends_the_job(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+
+    bh_story_next(story, BH_OUTCOME_OK);
+    bh_story_next(story, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
+    assert_int_equal(bh_story_job(story, job).cause, BH_END_START_FAILED);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(only_listed_pairs_are_taken),
+    cmocka_unit_test(ends_have_their_consequences),
+    cmocka_unit_test(a_carve_that_fails_is_tried_elsewhere_three_times),
+    cmocka_unit_test(on_the_only_gpu_a_failed_carve_waits_a_while),
+    cmocka_unit_test(a_start_that_fails_ends_the_job),
+};
+BH_TEST_MAIN(tests)

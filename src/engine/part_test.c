@@ -1,0 +1,93 @@
+#include "engine/part.h"
+
+#include "engine/story_test.h"
+
+static uint32_t
+pieces_in(const struct bh_story *story, enum bh_piece_state wanted)
+{
+    struct bh_piece_view view;
+    uint32_t cursor = 0, count = 0;
+
+    while (bh_view_next_piece(story->engine, &cursor, &view))
+        count += view.state == wanted;
+    return count;
+}
+
+static void
+a_piece_goes_from_carving_to_leased_to_idle(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+
+    assert_int_equal(pieces_in(story, BH_PIECE_CARVING), 1);
+    bh_story_next(story, BH_OUTCOME_OK);
+    assert_int_equal(pieces_in(story, BH_PIECE_LEASED), 1);
+    bh_story_settle(story);
+    bh_story_exit(story, job, 0);
+    assert_int_equal(pieces_in(story, BH_PIECE_IDLE), 1);
+    bh_story_close(story);
+}
+
+static void
+a_whole_gpu_destroys_all_idle_pieces_first(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 3));
+    uint64_t last_destroy = 0, carve = 0;
+
+    bh_story_exit(story, job, 0);
+    bh_story_submit(story, bh_story_wants(21, 3, 1));
+    assert_int_equal(bh_story_effects(story, BH_FX_DESTROY), 3);
+    for (uint32_t i = 0; i < story->step.effect_count; i++) {
+        if (story->step.effects[i].kind == BH_FX_DESTROY)
+            last_destroy = story->step.effects[i].order;
+        if (story->step.effects[i].kind == BH_FX_CARVE)
+            carve = story->step.effects[i].order;
+    }
+    assert_true(last_destroy < carve);
+    bh_story_settle(story);
+    assert_int_equal(pieces_in(story, BH_PIECE_CLEARING), 0);
+    bh_story_close(story);
+}
+
+static void
+a_carve_outlives_its_cancelled_job(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+
+    assert_int_equal(bh_story_cancel(story, job), BH_OK);
+    assert_int_equal(pieces_in(story, BH_PIECE_CARVING), 1);
+    bh_story_settle(story);
+    assert_int_equal(pieces_in(story, BH_PIECE_IDLE), 1);
+    bh_story_close(story);
+}
+
+static void
+what_cannot_be_destroyed_stands_in_the_way(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 1)), whole;
+
+    bh_story_exit(story, job, 0);
+    whole = bh_story_submit(story, bh_story_wants(31, 3, 1));
+    assert_int_equal(story->effects[0].kind, BH_FX_DESTROY);
+    bh_story_next(story, BH_OUTCOME_FAILED); /* destroy */
+    bh_story_next(story, BH_OUTCOME_FAILED); /* so the carve fails, too */
+    assert_int_equal(bh_story_state(story, whole), BH_JOB_PENDING);
+    bh_story_tick(story, 6000000000ull);
+    assert_int_equal(bh_story_state(story, whole), BH_JOB_PENDING);
+    bh_story_node(story, 1, true); /* the node came back: try again */
+    assert_int_equal(bh_story_effects(story, BH_FX_DESTROY), 1);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, whole), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_piece_goes_from_carving_to_leased_to_idle),
+    cmocka_unit_test(a_whole_gpu_destroys_all_idle_pieces_first),
+    cmocka_unit_test(a_carve_outlives_its_cancelled_job),
+    cmocka_unit_test(what_cannot_be_destroyed_stands_in_the_way),
+};
+BH_TEST_MAIN(tests)

@@ -1,0 +1,215 @@
+#include "engine/preempt.h"
+
+#include "base/attr.h"
+#include "engine/story_test.h"
+
+static struct bh_ev_submit
+of(struct bh_ev_submit submit, enum bh_priority priority, enum bh_contract contract)
+{
+    submit.priority = priority;
+    submit.contract = contract;
+    return submit;
+}
+
+static struct bh_ev_submit
+urgent(uint32_t tenant, uint32_t sku, uint32_t count)
+{
+    return of(bh_story_wants(tenant, sku, count), BH_PRIORITY_URGENT, BH_CONTRACT_REQUEUE);
+}
+
+static void
+a_low_job_is_suspended_and_resumed(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t low = bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW,
+                                          BH_CONTRACT_SUSPEND));
+    uint64_t lease = bh_story_job(story, low).lease.v;
+    uint64_t high = bh_story_submit(story, urgent(31, 1, 1));
+
+    assert_int_equal(bh_story_state(story, low), BH_JOB_SUSPENDING);
+    assert_int_equal(bh_story_why(story, high).code, BH_REASON_MAKING_ROOM);
+    assert_int_equal(bh_story_why(story, high).job.v, low);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_SUSPENDED);
+    assert_int_equal(bh_story_why(story, low).code, BH_REASON_SUSPENDED);
+    assert_int_equal(bh_story_why(story, low).job.v, high);
+    assert_int_equal(bh_story_state(story, high), BH_JOB_RUNNING);
+    bh_story_exit(story, high, 0);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_RESUMING);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_job(story, low).lease.v, lease);
+    assert_int_equal(bh_story_job(story, low).suspensions, 1);
+    assert_int_equal(bh_story_job(story, low).restarts, 0);
+    bh_story_close(story);
+}
+
+static void
+a_job_that_keeps_the_gpu_is_stopped_and_queued_again(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t low = bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW,
+                                          BH_CONTRACT_SUSPEND));
+    uint64_t high = bh_story_submit(story, urgent(31, 3, 1));
+
+    bh_story_next(story, BH_OUTCOME_CONTEXT_HELD);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_STOPPING);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, high), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_PENDING);
+    assert_int_equal(bh_story_job(story, low).restarts, 1);
+    bh_story_close(story);
+}
+
+/* One GPU held by a job of this contract and priority; does an urgent one (or one of
+ * the same class) make it leave? */
+static void
+only_lower_and_willing_jobs_make_way(void **state)
+{
+    static const struct {
+        const char *name;
+        enum bh_priority holder, comer;
+        enum bh_contract contract;
+        enum bh_job_state becomes;
+    } cases[] = {
+        { "stopped", BH_PRIORITY_LOW, BH_PRIORITY_NORMAL, BH_CONTRACT_REQUEUE,
+          BH_JOB_STOPPING },
+        { "suspended", BH_PRIORITY_HIGH, BH_PRIORITY_URGENT, BH_CONTRACT_SUSPEND,
+          BH_JOB_SUSPENDING },
+        { "never", BH_PRIORITY_LOW, BH_PRIORITY_URGENT, BH_CONTRACT_NEVER, BH_JOB_RUNNING },
+        { "the same class", BH_PRIORITY_HIGH, BH_PRIORITY_HIGH, BH_CONTRACT_REQUEUE,
+          BH_JOB_RUNNING },
+        { "a higher class", BH_PRIORITY_HIGH, BH_PRIORITY_LOW, BH_CONTRACT_REQUEUE,
+          BH_JOB_RUNNING },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        uint64_t holder = bh_story_run(story, of(bh_story_wants(21, 3, 1), cases[i].holder,
+                                                 cases[i].contract));
+
+        bh_story_submit(story, of(bh_story_wants(31, 3, 1), cases[i].comer,
+                                  BH_CONTRACT_REQUEUE));
+        BH_CHECK_EQ(cases[i].name, bh_story_state(story, holder), cases[i].becomes);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* A full GPU of small jobs: a medium one needs 4 units and 3 slices. */
+static void
+no_more_victims_than_needed(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint32_t victims = 0;
+    uint64_t jobs[7];
+
+    for (size_t i = 0; i < BH_COUNT(jobs); i++)
+        jobs[i] = bh_story_run(story, of(bh_story_wants(21, 1, 1), BH_PRIORITY_LOW,
+                                         BH_CONTRACT_REQUEUE));
+    bh_story_submit(story, urgent(31, 2, 1));
+    for (size_t i = 0; i < BH_COUNT(jobs); i++)
+        victims += bh_story_state(story, jobs[i]) == BH_JOB_STOPPING;
+    assert_int_equal(victims, 3); /* units 4 to 6; unit 7 is free */
+    bh_story_close(story);
+}
+
+static void
+the_least_work_is_lost(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_ev_submit low = of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW,
+                                 BH_CONTRACT_REQUEUE);
+    uint64_t old = bh_story_run(story, low), young;
+
+    story->now_ns += 1000000;
+    young = bh_story_run(story, low);
+    story->now_ns += 1000000;
+    bh_story_submit(story, urgent(31, 3, 1));
+    assert_int_equal(bh_story_state(story, old), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_state(story, young), BH_JOB_STOPPING);
+    bh_story_close(story);
+}
+
+static void
+room_that_is_made_is_kept(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t low = bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW,
+                                          BH_CONTRACT_REQUEUE));
+    uint64_t high = bh_story_submit(story, urgent(31, 3, 1)), other;
+
+    other = bh_story_submit(story, of(bh_story_wants(21, 1, 1), BH_PRIORITY_NORMAL,
+                                      BH_CONTRACT_REQUEUE));
+    assert_int_equal(bh_story_why(story, other).code, BH_REASON_NO_CAPACITY);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, high), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_PENDING);
+    assert_int_equal(bh_story_state(story, other), BH_JOB_PENDING);
+    bh_story_close(story);
+}
+
+static void
+a_limit_held_by_lower_jobs_is_freed(void **state)
+{
+    struct bh_story *story = bh_story_site(4);
+    uint64_t low, outsider, high;
+
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
+                                                  .kind = BH_TENANT_DEPARTMENT,
+                                                  .limit = 4200 });
+    low = bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW,
+                                 BH_CONTRACT_REQUEUE));
+    outsider = bh_story_run(story, of(bh_story_wants(31, 3, 1), BH_PRIORITY_LOW,
+                                      BH_CONTRACT_REQUEUE));
+    high = bh_story_submit(story, urgent(21, 3, 1));
+    assert_int_equal(bh_story_state(story, low), BH_JOB_STOPPING);
+    assert_int_equal(bh_story_state(story, outsider), BH_JOB_RUNNING);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, high), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
+static void
+nobody_leaves_in_vain(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t low = bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW,
+                                          BH_CONTRACT_REQUEUE));
+
+    bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW, BH_CONTRACT_NEVER));
+    bh_story_submit(story, urgent(31, 3, 2)); /* would need both GPUs */
+    assert_int_equal(bh_story_state(story, low), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
+static void
+a_job_in_the_neighbourhood_makes_way_for_a_fortress(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t low, high;
+
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
+                                                  .kind = BH_TENANT_DEPARTMENT,
+                                                  .boundary = BH_BOUNDARY_FORTRESS });
+    low = bh_story_run(story, of(bh_story_wants(21, 1, 1), BH_PRIORITY_LOW,
+                                 BH_CONTRACT_REQUEUE));
+    high = bh_story_submit(story, urgent(31, 1, 1));
+    assert_int_equal(bh_story_state(story, low), BH_JOB_STOPPING);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, high), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_low_job_is_suspended_and_resumed),
+    cmocka_unit_test(a_job_that_keeps_the_gpu_is_stopped_and_queued_again),
+    cmocka_unit_test(only_lower_and_willing_jobs_make_way),
+    cmocka_unit_test(no_more_victims_than_needed),
+    cmocka_unit_test(the_least_work_is_lost),
+    cmocka_unit_test(room_that_is_made_is_kept),
+    cmocka_unit_test(a_limit_held_by_lower_jobs_is_freed),
+    cmocka_unit_test(nobody_leaves_in_vain),
+    cmocka_unit_test(a_job_in_the_neighbourhood_makes_way_for_a_fortress),
+};
+BH_TEST_MAIN(tests)

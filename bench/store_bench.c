@@ -35,11 +35,19 @@ static void
 put_record(uint64_t number, const struct bh_digest *digest, struct bh_err *err)
 {
     struct bh_record record = {
-        .actor = { 7, BH_VIA_PEER, 1000, "" }, .boot = 1, .dec = { true, 3 },
-        .ev_json = "{\"submit\":{\"count\":1,\"job\":1000,\"kind\":\"batch\",\"principal\":7,"
-                   "\"priority\":\"normal\",\"sku\":2,\"tenant\":12}}",
-        .obj = { "job", number }, .req = { 1, 2, 3 }, .res = "ok", .seq = number,
-        .tenant = 12, .ts_ns = UINT64_C(1795170000000000000) + number, .verb = "job.submit",
+        .actor = { 7, BH_VIA_PEER, 1000, "" },
+        .boot = 1,
+        .dec = { true, 3 },
+        .ev_json =
+            "{\"submit\":{\"count\":1,\"job\":1000,\"kind\":\"batch\",\"principal\":7,"
+            "\"priority\":\"normal\",\"sku\":2,\"tenant\":12}}",
+        .obj = { "job", number },
+        .req = { 1, 2, 3 },
+        .res = "ok",
+        .seq = number,
+        .tenant = 12,
+        .ts_ns = UINT64_C(1795170000000000000) + number,
+        .verb = "job.submit",
     };
     char leaf[2048];
     struct bh_buf out;
@@ -54,11 +62,21 @@ static void
 put_job(uint64_t number, const struct bh_digest *digest, struct bh_err *err)
 {
     const struct bh_job_row row = {
-        .job = number + 1, .tenant_id = 1 + (uint32_t)(number % TENANTS), .principal_id = 7,
-        .count = 1, .name = "train", .tenant = "acme/research/vision", .principal = "ada",
-        .sku = "small", .kind = "batch", .state = "pending", .contract = "preemptible",
-        .reason = "no_room", .submitted_ns = UINT64_C(1795170000000000000) + number,
-        .exit_status = -1, .spec = *digest,
+        .job = number + 1,
+        .tenant_id = 1 + (uint32_t)(number % TENANTS),
+        .principal_id = 7,
+        .count = 1,
+        .name = "train",
+        .tenant = "acme/research/vision",
+        .principal = "ada",
+        .sku = "small",
+        .kind = "batch",
+        .state = "pending",
+        .contract = "preemptible",
+        .reason = "no_room",
+        .submitted_ns = UINT64_C(1795170000000000000) + number,
+        .exit_status = -1,
+        .spec = *digest,
     };
 
     must(store.ops->put_job(store.self, &row, err), err);
@@ -69,10 +87,12 @@ submit(uint64_t number, struct bh_err *err)
 {
     struct bh_digest digest;
     char text[512];
-    int length = snprintf(text, sizeof text,
-                          "{\"args\":[\"python\",\"train.py\",\"--seed\",\"%" PRIu64 "\"],"
-                          "\"cwd\":\"/home/ada\",\"env\":[\"HOME=/home/ada\",\"LANG=C.UTF-8\"],"
-                          "\"image\":\"/srv/images/pytorch-2.7\",\"sku\":\"small\"}", number);
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"args\":[\"python\",\"train.py\",\"--seed\",\"%" PRIu64 "\"],"
+                 "\"cwd\":\"/home/ada\",\"env\":[\"HOME=/home/ada\",\"LANG=C.UTF-8\"],"
+                 "\"image\":\"/srv/images/pytorch-2.7\",\"sku\":\"small\"}",
+                 number);
 
     crypto->sha256(text, (size_t)length, NULL, 0, digest.bytes);
     put_record(number, &digest, err);
@@ -117,7 +137,8 @@ measure_batches(uint64_t number, uint32_t batch, bh_ns span)
             worst = now - before;
     }
     printf("batches of %3u  %8" PRIu64 " submissions/s  %5.1f us of CPU each  "
-           "slowest commit %5.1f ms\n", batch, (number - first) * BH_NS_PER_S / (now - start),
+           "slowest commit %5.1f ms\n",
+           batch, (number - first) * BH_NS_PER_S / (now - start),
            (double)(cpu_now() - cpu) / (double)(number - first) / 1e3, (double)worst / 1e6);
     return number;
 }
@@ -145,8 +166,9 @@ measure_list(const char *name, struct bh_job_filter filter)
     listed = bh_time_monotonic();
     must(store.ops->count_jobs(store.self, &filter, &count, &err), &err);
     counted = bh_time_monotonic();
-    printf("%-34s %5u rows in %6.2f ms, counted %6" PRIu64 " in %6.2f ms\n", name, rows / ROUNDS,
-           (double)(listed - start) / ROUNDS / 1e6, count, (double)(counted - listed) / 1e6);
+    printf("%-34s %5u rows in %6.2f ms, counted %6" PRIu64 " in %6.2f ms\n", name,
+           rows / ROUNDS, (double)(listed - start) / ROUNDS / 1e6, count,
+           (double)(counted - listed) / 1e6);
 }
 
 static void
@@ -163,11 +185,16 @@ measure_lists(void)
     measure_list("principal", (struct bh_job_filter){ .principal_id = 7 });
     measure_list("principal, running (none)",
                  (struct bh_job_filter){ .principal_id = 7, .state = "running" });
-    measure_list("one tenant", (struct bh_job_filter){ .tenants = tenants, .tenant_count = 1 });
-    measure_list("100 tenants", (struct bh_job_filter){ .tenants = tenants, .tenant_count = 100 });
-    measure_list("1000 tenants, active",
-                 (struct bh_job_filter){ .tenants = tenants, .tenant_count = TENANTS,
-                                         .active_only = true });
+    measure_list("one tenant",
+                 (struct bh_job_filter){ .tenants = tenants, .tenant_count = 1 });
+    measure_list("100 tenants",
+                 (struct bh_job_filter){ .tenants = tenants, .tenant_count = 100 });
+    measure_list("1000 tenants, active", (struct bh_job_filter){ .tenants = tenants,
+                                                                 .tenant_count = TENANTS,
+                                                                 .active_only = true });
+    measure_list("1000 tenants, principal", (struct bh_job_filter){ .tenants = tenants,
+                                                                    .tenant_count = TENANTS,
+                                                                    .principal_id = 7 });
     measure_list("last page", (struct bh_job_filter){ .after = PENDING - 100 });
 }
 

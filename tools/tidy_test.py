@@ -97,6 +97,7 @@ CASES = [
     ("header too long", {**unit("engine", ""), "src/engine/place.h": header("engine", "place", "\n" * 250)},
      ["size file"]),
     ("five parameters", unit("engine", function("", "int bh_f(int a, int b, int (*c)(int, int), int d, int e)")), []),
+    ("a slot's self is not counted", unit("engine", function("", "int bh_f(void *self, int b, int c, int d, int e, int f)")), []),
     ("six parameters", unit("engine", function("", "int bh_f(int a, int b, int c, int d, int e, int f)")),
      ["size bh_f"]),
     ("six of the vendor's", unit("simdrv", function("", "int nvmlGet(int a, int b, int c, int d, int e, int f)")), []),

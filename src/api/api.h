@@ -19,6 +19,7 @@ struct bh_api_options {
     uint32_t job_uid_first;      /* Unix ids from here up belong to jobs: never anybody;
                                     0: no such range */
     uint64_t (*now)(void);       /* nanoseconds since the epoch; NULL: the wall clock */
+    uint64_t silence_ns;         /* streams: a comment after this long; 0: two seconds */
 };
 
 BH_MUST_USE struct bh_api *bh_api_new(const struct bh_api_options *options);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/time.h"
 #include "store/memory.h"
 
 static const struct bh_dir_tenant fixture_tenants[] = {
@@ -101,6 +102,8 @@ fixture_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *
     for (uint32_t i = 0; i < f->change_count && count < max; i++)
         if (f->changes[i].number > after)
             ret_changes[count++] = f->changes[i];
+    if (count == 0)
+        bh_time_sleep(wait_ns);
     return count;
 }
 
@@ -293,7 +296,7 @@ bh_fixture_open(void)
     bh_store_memory_open(&bh_crypto_openssl, &f->store);
     f->api = bh_api_new(&(struct bh_api_options){
         .owner = { &fixture_owner, f }, .store = f->store, .crypto = &bh_crypto_openssl,
-        .version = "test", .job_uid_first = 100000, .now = fixture_now });
+        .version = "test", .job_uid_first = 100000, .now = fixture_now, .silence_ns = 50 * BH_NS_PER_MS });
     return f;
 }
 

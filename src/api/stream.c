@@ -18,7 +18,7 @@
 
 enum { CHUNK_BYTES = 32 << 10, CHANGES_MAX = 64, EVENTS_BYTES_MAX = 1 << 20 };
 
-#define SILENCE_MAX_NS (2 * BH_NS_PER_S)
+#define SILENCE_DEFAULT_NS (2 * BH_NS_PER_S)
 #define POLL_FIRST_NS (20 * BH_NS_PER_MS)
 #define POLL_LAST_NS (200 * BH_NS_PER_MS)
 #define RECHECK_NS BH_NS_PER_S
@@ -113,6 +113,15 @@ leave(struct events *events)
     events->call.dir = NULL;
 }
 
+/* How long a stream may say nothing before it shows that it lives. */
+static uint64_t
+silence_ns(const struct events *events)
+{
+    uint64_t given = events->call.api->options.silence_ns;
+
+    return given ? given : SILENCE_DEFAULT_NS;
+}
+
 static void
 put_denied(struct events *events)
 {
@@ -190,7 +199,7 @@ next_change(struct events *events)
     bool go_on;
 
     BH_ASSERT(changes);
-    count = wait_changes(events, SILENCE_MAX_NS, changes);
+    count = wait_changes(events, silence_ns(events), changes);
     go_on = put_changes(events, changes, count);
     if (go_on && events->out.length == 0 && count == 0)
         bh_buf_puts(&events->out, ":\n\n");
@@ -371,7 +380,7 @@ next_log(struct events *events)
             put_end(events);
             return false;
         }
-        if (now - began >= SILENCE_MAX_NS) {
+        if (now - began >= silence_ns(events)) {
             bh_buf_puts(&events->out, ":\n\n");
             return true;
         }

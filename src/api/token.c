@@ -26,12 +26,12 @@ crc32(const char *bytes, size_t length)
     return ~crc;
 }
 
-/* `count` random letters of an alphabet of `size`, each equally likely. */
+/* `count` random letters of an alphabet, each equally likely. */
 static bh_rc
-draw(const struct bh_crypto_ops *crypto, const char *letters, size_t size, char *ret_text,
-     size_t count, struct bh_err *err)
+draw(const struct bh_crypto_ops *crypto, const char *letters, char *ret_text, size_t count,
+     struct bh_err *err)
 {
-    size_t limit = 256 / size * size, done = 0;
+    size_t size = strlen(letters), limit = 256 / size * size, done = 0;
 
     while (done < count) {
         uint8_t bytes[64];
@@ -52,12 +52,10 @@ bh_token_make(const struct bh_crypto_ops *crypto, struct bh_token *ret_token,
 {
     char text[BH_TOKEN_LENGTH + 1] = "bh_";
     bool fits;
-    bh_rc rc = draw(crypto, id_letters, sizeof id_letters - 1, text + ID_AT,
-                    BH_TOKEN_ID_LENGTH, err);
+    bh_rc rc = draw(crypto, id_letters, text + ID_AT, BH_TOKEN_ID_LENGTH, err);
 
     if (rc == BH_OK)
-        rc = draw(crypto, secret_letters, sizeof secret_letters - 1, text + SECRET_AT,
-                  BH_TOKEN_SECRET_LENGTH, err);
+        rc = draw(crypto, secret_letters, text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, err);
     if (rc != BH_OK)
         return rc;
     text[SECRET_AT - 1] = text[CHECK_AT - 1] = '_';

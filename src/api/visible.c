@@ -11,7 +11,7 @@ bh_visible_find(const struct bh_call *call, const char *verb, struct bh_visible 
     if (rc != BH_OK)
         return rc;
     visible.count = bh_authz_visible(call->dir, &call->caller.subject, verb, visible.ids,
-                                     call->dir->tenant_count, &visible.all);
+                                     &visible.all);
     *ret_visible = visible;
     return BH_OK;
 }

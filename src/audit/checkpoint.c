@@ -17,8 +17,9 @@ bh_checkpoint_format(struct bh_buf *out, const struct bh_checkpoint *checkpoint)
 }
 
 bh_rc
-bh_checkpoint_sign(const struct bh_crypto_ops *crypto, const struct bh_checkpoint *checkpoint,
-                   const uint8_t private_key[32], struct bh_buf *out, struct bh_err *err)
+bh_checkpoint_sign(const struct bh_crypto_ops *crypto,
+                   const struct bh_checkpoint *checkpoint, const uint8_t private_key[32],
+                   struct bh_buf *out, struct bh_err *err)
 {
     bh_checkpoint_format(out, checkpoint);
     return bh_note_sign(crypto, checkpoint->origin, private_key, out, err);
@@ -49,7 +50,8 @@ parse_body(const char *text, size_t length, struct bh_checkpoint *ret, struct bh
     if (!take_line(&text, &length, ret->origin, sizeof ret->origin)
         || !take_line(&text, &length, size, sizeof size)
         || !take_line(&text, &length, root, sizeof root) || length > 0)
-        return bh_err_set(err, BH_INVALID, "checkpoint is not three lines: origin, size, root");
+        return bh_err_set(err, BH_INVALID,
+                          "checkpoint is not three lines: origin, size, root");
     if (bh_parse_u64(size, &ret->size, err) != BH_OK)
         return bh_err_set(err, BH_INVALID, "checkpoint has the size \"%s\"", size);
     bh_buf_init_fixed(&bytes, ret->root, sizeof ret->root);
@@ -60,7 +62,8 @@ parse_body(const char *text, size_t length, struct bh_checkpoint *ret, struct bh
 
 bh_rc
 bh_checkpoint_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
-                   const char *note, struct bh_checkpoint *ret_checkpoint, struct bh_err *err)
+                   const char *note, struct bh_checkpoint *ret_checkpoint,
+                   struct bh_err *err)
 {
     struct bh_checkpoint checkpoint;
     size_t length;

@@ -29,6 +29,7 @@ BH_MUST_USE bh_rc bh_checkpoint_sign(const struct bh_crypto_ops *crypto,
  *   BH_DENIED   not signed by `key`, a bad signature, or of another log */
 BH_MUST_USE bh_rc bh_checkpoint_open(const struct bh_crypto_ops *crypto,
                                      const struct bh_note_key *key, const char *note,
-                                     struct bh_checkpoint *ret_checkpoint, struct bh_err *err);
+                                     struct bh_checkpoint *ret_checkpoint,
+                                     struct bh_err *err);
 
 #endif

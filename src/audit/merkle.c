@@ -14,8 +14,8 @@ bh_merkle_leaf(const struct bh_crypto_ops *crypto, const void *record, size_t le
 
 /* `ret_hash` may be `left` or `right`. */
 static void
-hash_node(const struct bh_crypto_ops *crypto, const uint8_t left[32], const uint8_t right[32],
-          uint8_t ret_hash[32])
+hash_node(const struct bh_crypto_ops *crypto, const uint8_t left[32],
+          const uint8_t right[32], uint8_t ret_hash[32])
 {
     uint8_t pair[1 + 2 * BH_MERKLE_HASH_BYTES];
 
@@ -26,8 +26,8 @@ hash_node(const struct bh_crypto_ops *crypto, const uint8_t left[32], const uint
 }
 
 void
-bh_merkle_frontier_add(struct bh_merkle_frontier *frontier, const struct bh_crypto_ops *crypto,
-                       const uint8_t leaf_hash[32])
+bh_merkle_frontier_add(struct bh_merkle_frontier *frontier,
+                       const struct bh_crypto_ops *crypto, const uint8_t leaf_hash[32])
 {
     uint8_t hash[BH_MERKLE_HASH_BYTES];
     unsigned level = 0;
@@ -88,27 +88,31 @@ bh_merkle_frontier_parse(const char *text, struct bh_merkle_frontier *ret_fronti
                          struct bh_err *err)
 {
     struct bh_merkle_frontier frontier = { 0 };
-    const char *blank = strchr(text, ' '), *at = text + (blank ? (size_t)(blank - text) : strlen(text));
+    const char *blank = strchr(text, ' '),
+               *at = text + (blank ? (size_t)(blank - text) : strlen(text));
     char digits[24] = "";
     bh_rc rc;
 
-    memcpy(digits, text, (size_t)(at - text) < sizeof digits ? (size_t)(at - text) : sizeof digits - 1);
+    memcpy(digits, text,
+           (size_t)(at - text) < sizeof digits ? (size_t)(at - text) : sizeof digits - 1);
     rc = bh_parse_u64(digits, &frontier.size, err);
     if (rc != BH_OK)
         return bh_err_set(err, BH_INVALID, "tree frontier is malformed: no size");
     for (unsigned level = BH_MERKLE_PEAKS_MAX; level-- > 0;)
         if (frontier.size >> level & 1 && !parse_peak(&at, frontier.peaks[level]))
-            return bh_err_set(err, BH_INVALID, "tree frontier is malformed: bad hash of 2^%u records",
+            return bh_err_set(err, BH_INVALID,
+                              "tree frontier is malformed: bad hash of 2^%u records",
                               level);
     if (*at)
-        return bh_err_set(err, BH_INVALID, "tree frontier is malformed: more than its size needs");
+        return bh_err_set(err, BH_INVALID,
+                          "tree frontier is malformed: more than its size needs");
     *ret_frontier = frontier;
     return BH_OK;
 }
 
 void
-bh_merkle_root(const struct bh_crypto_ops *crypto, const uint8_t (*leaf_hashes)[32], size_t count,
-               uint8_t ret_root[32])
+bh_merkle_root(const struct bh_crypto_ops *crypto, const uint8_t (*leaf_hashes)[32],
+               size_t count, uint8_t ret_root[32])
 {
     uint8_t right[BH_MERKLE_HASH_BYTES];
     size_t split = 1;

@@ -29,7 +29,8 @@ void bh_merkle_leaf(const struct bh_crypto_ops *crypto, const void *record, size
 
 /* Append one leaf, given by its hash. */
 void bh_merkle_frontier_add(struct bh_merkle_frontier *frontier,
-                            const struct bh_crypto_ops *crypto, const uint8_t leaf_hash[32]);
+                            const struct bh_crypto_ops *crypto,
+                            const uint8_t leaf_hash[32]);
 
 /* Root of the tree so far. */
 void bh_merkle_frontier_root(const struct bh_merkle_frontier *frontier,
@@ -37,7 +38,8 @@ void bh_merkle_frontier_root(const struct bh_merkle_frontier *frontier,
 
 /* The frontier as text, "<size>" and then " <hex>" for each peak, the largest first;
  * at most BH_MERKLE_TEXT_MAX bytes. */
-void bh_merkle_frontier_format(struct bh_buf *out, const struct bh_merkle_frontier *frontier);
+void bh_merkle_frontier_format(struct bh_buf *out,
+                               const struct bh_merkle_frontier *frontier);
 
 /* Read that text back.  BH_INVALID when it is anything else. */
 BH_MUST_USE bh_rc bh_merkle_frontier_parse(const char *text,

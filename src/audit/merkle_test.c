@@ -98,7 +98,15 @@ static void
 text_forms(void **state)
 {
     static const char *const refused[] = {
-        "", " ", "x", "1", "0 ", "01", "2 00", "18446744073709551616", "3 aa bb",
+        "",
+        " ",
+        "x",
+        "1",
+        "0 ",
+        "01",
+        "2 00",
+        "18446744073709551616",
+        "3 aa bb",
         "1 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01D",
         "1 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d ",
         "1  6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01",
@@ -110,7 +118,8 @@ text_forms(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        BH_CHECK_EQ(refused[i], bh_merkle_frontier_parse(refused[i], &frontier, &err), BH_INVALID);
+        BH_CHECK_EQ(refused[i], bh_merkle_frontier_parse(refused[i], &frontier, &err),
+                    BH_INVALID);
     BH_CHECK_EQ("untouched", frontier.size, 7);
     BH_CHECK_EQ("empty", bh_merkle_frontier_parse("0", &frontier, &err), BH_OK);
     frontier.size = UINT64_MAX;

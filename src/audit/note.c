@@ -26,7 +26,8 @@ bh_note_name_valid(const char *name)
 
 bh_rc
 bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
-                 const uint8_t public_key[32], struct bh_note_key *ret_key, struct bh_err *err)
+                 const uint8_t public_key[32], struct bh_note_key *ret_key,
+                 struct bh_err *err)
 {
     struct bh_note_key key = { .name = "" };
     char head[BH_NOTE_NAME_MAX + 2];
@@ -34,8 +35,8 @@ bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
     uint8_t digest[32];
 
     if (!bh_note_name_valid(name))
-        return bh_err_set(err, BH_INVALID, "key name \"%.60s\" is empty, too long or has blanks or +",
-                          name);
+        return bh_err_set(err, BH_INVALID,
+                          "key name \"%.60s\" is empty, too long or has blanks or +", name);
     memcpy(key.name, name, length + 1);
     memcpy(key.public_key, public_key, sizeof key.public_key);
     memcpy(head, name, length);
@@ -93,14 +94,15 @@ bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
     if (rc != BH_OK)
         return rc;
     if (memcmp(key.id, id, sizeof id) != 0)
-        return bh_err_set(err, BH_INVALID, "verifier key of %s does not have the id %s", name, hex);
+        return bh_err_set(err, BH_INVALID, "verifier key of %s does not have the id %s",
+                          name, hex);
     *ret_key = key;
     return BH_OK;
 }
 
 bh_rc
-bh_note_sign(const struct bh_crypto_ops *crypto, const char *name, const uint8_t private_key[32],
-             struct bh_buf *note, struct bh_err *err)
+bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
+             const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
 {
     uint8_t public_key[32], signature[SIGNATURE_BYTES];
     struct bh_note_key key;
@@ -112,7 +114,8 @@ bh_note_sign(const struct bh_crypto_ops *crypto, const char *name, const uint8_t
     if (rc == BH_OK)
         rc = bh_note_key_make(crypto, name, public_key, &key, err);
     if (rc == BH_OK)
-        rc = crypto->sign(private_key, note->bytes, note->length, signature + ID_BYTES, err);
+        rc =
+            crypto->sign(private_key, note->bytes, note->length, signature + ID_BYTES, err);
     if (rc != BH_OK)
         return rc;
     memcpy(signature, key.id, ID_BYTES);
@@ -194,7 +197,8 @@ check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *k
         bh_rc rc;
 
         if (count == BH_NOTE_SIGNATURES_MAX || !split_line(&lines, &line))
-            return bh_err_set(err, BH_INVALID, "note has a malformed signature line, or too many");
+            return bh_err_set(err, BH_INVALID,
+                              "note has a malformed signature line, or too many");
         if (!is_by(&line, key, signature))
             continue;
         rc = crypto->verify(key->public_key, note, text_length, signature + ID_BYTES, err);
@@ -208,15 +212,16 @@ check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *k
 }
 
 bh_rc
-bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key, const char *note,
-             size_t *ret_text_length, struct bh_err *err)
+bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
+             const char *note, size_t *ret_text_length, struct bh_err *err)
 {
     size_t length = strnlen(note, BH_NOTE_BYTES_MAX + 1);
     const char *lines;
     bh_rc rc;
 
     if (length > BH_NOTE_BYTES_MAX)
-        return bh_err_set(err, BH_INVALID, "note is longer than %d bytes", BH_NOTE_BYTES_MAX);
+        return bh_err_set(err, BH_INVALID, "note is longer than %d bytes",
+                          BH_NOTE_BYTES_MAX);
     if (!is_clean(note, length))
         return bh_err_set(err, BH_INVALID, "note is not lines of plain UTF-8 text");
     lines = find_signatures(note, length);

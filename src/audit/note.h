@@ -33,8 +33,8 @@ bool bh_note_name_valid(const char *name);
 
 /* The key of that name.  BH_INVALID: the name is not allowed. */
 BH_MUST_USE bh_rc bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
-                                   const uint8_t public_key[32], struct bh_note_key *ret_key,
-                                   struct bh_err *err);
+                                   const uint8_t public_key[32],
+                                   struct bh_note_key *ret_key, struct bh_err *err);
 
 /* Append "name+0a1b2c3d+base64", the vkey that other verifiers are given. */
 void bh_note_key_format(struct bh_buf *out, const struct bh_note_key *key);
@@ -55,7 +55,8 @@ BH_MUST_USE bh_rc bh_note_sign(const struct bh_crypto_ops *crypto, const char *n
  * Signatures of unknown keys are ignored.
  *   BH_INVALID  not a note
  *   BH_DENIED   `key` did not sign it, or the signature is bad */
-BH_MUST_USE bh_rc bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
-                               const char *note, size_t *ret_text_length, struct bh_err *err);
+BH_MUST_USE bh_rc bh_note_open(const struct bh_crypto_ops *crypto,
+                               const struct bh_note_key *key, const char *note,
+                               size_t *ret_text_length, struct bh_err *err);
 
 #endif

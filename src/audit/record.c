@@ -16,8 +16,10 @@ const char *const bh_phase_names[BH_PHASES] = {
 };
 
 const char *const bh_via_names[BH_VIAS] = {
-    [BH_VIA_SYSTEM] = "system",   [BH_VIA_PEER] = "peer",
-    [BH_VIA_TOKEN] = "token",     [BH_VIA_SESSION] = "session",
+    [BH_VIA_SYSTEM] = "system",
+    [BH_VIA_PEER] = "peer",
+    [BH_VIA_TOKEN] = "token",
+    [BH_VIA_SESSION] = "session",
     [BH_VIA_CERTIFICATE] = "certificate",
 };
 
@@ -358,11 +360,11 @@ static const struct member {
     const char *key;
     bool (*take)(struct reader *r, struct bh_slice value);
 } members[] = {
-    { "actor", take_actor },   { "boot", take_boot },     { "dec", take_decision },
-    { "do", take_do },         { "ev", take_event },      { "obj", take_object },
-    { "order", take_order },   { "phase", take_phase },   { "req", take_request },
-    { "res", take_result },    { "seq", take_seq },       { "tenant", take_tenant },
-    { "text", take_digest },   { "ts", take_time },       { "v", take_version },
+    { "actor", take_actor }, { "boot", take_boot },   { "dec", take_decision },
+    { "do", take_do },       { "ev", take_event },    { "obj", take_object },
+    { "order", take_order }, { "phase", take_phase }, { "req", take_request },
+    { "res", take_result },  { "seq", take_seq },     { "tenant", take_tenant },
+    { "text", take_digest }, { "ts", take_time },     { "v", take_version },
     { "verb", take_verb },
 };
 
@@ -415,7 +417,8 @@ check_canonical(const struct bh_record *record, struct bh_slice leaf, struct bh_
 
     bh_buf_init_fixed(&out, again, sizeof again);
     bh_record_encode(&out, record);
-    if (!out.overflow && out.length == leaf.length && memcmp(again, leaf.text, leaf.length) == 0)
+    if (!out.overflow && out.length == leaf.length
+        && memcmp(again, leaf.text, leaf.length) == 0)
         return BH_OK;
     while (same < leaf.length && same < out.length && again[same] == leaf.text[same])
         same++;
@@ -423,8 +426,8 @@ check_canonical(const struct bh_record *record, struct bh_slice leaf, struct bh_
 }
 
 bh_rc
-bh_record_decode(const char *leaf, size_t length, char *scratch, struct bh_record *ret_record,
-                 struct bh_err *err)
+bh_record_decode(const char *leaf, size_t length, char *scratch,
+                 struct bh_record *ret_record, struct bh_err *err)
 {
     struct reader r = { .scratch = scratch };
     struct bh_slice text = { leaf, length };

@@ -20,13 +20,13 @@ static const struct bh_record full = {
     .verb = "job.submit",
 };
 
-#define FULL                                                                             \
-    "{\"actor\":{\"id\":3,\"token\":\"t-abc\",\"uid\":1000,\"via\":\"token\"},\"boot\":2,"    \
-    "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                   \
-    "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"obj\":{\"id\":7,\"type\":\"job\"},"         \
-    "\"order\":\"1152921504606846977\",\"phase\":\"outcome\","                               \
-    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"seq\":9,\"tenant\":4,"      \
-    "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","         \
+#define FULL                                                                               \
+    "{\"actor\":{\"id\":3,\"token\":\"t-abc\",\"uid\":1000,\"via\":\"token\"},\"boot\":2," \
+    "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                \
+    "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"obj\":{\"id\":7,\"type\":\"job\"},"     \
+    "\"order\":\"1152921504606846977\",\"phase\":\"outcome\","                             \
+    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"seq\":9,\"tenant\":4,"  \
+    "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
     "\"ts\":\"1795170000000000001\",\"v\":1,\"verb\":\"job.submit\"}"
 #define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
 
@@ -99,13 +99,15 @@ refuses(void **state)
         { "blank", "{ " TAIL },
         { "blank behind colon", "{\"phase\": \"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
         { "unknown key", "{\"aktor\":1," TAIL },
-        { "unknown last key", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,\"x\":1}" },
+        { "unknown last key",
+          "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,\"x\":1}" },
         { "unknown inner key", "{\"actor\":{\"id\":1,\"ip\":2,\"via\":\"system\"}," TAIL },
         { "twice", "{\"boot\":1,\"boot\":1," TAIL },
         { "wrong order", "{\"dec\":{\"allow\":true},\"boot\":1," TAIL },
         { "wrong inner order", "{\"obj\":{\"type\":\"job\",\"id\":1}," TAIL },
         { "zero written", "{\"boot\":0," TAIL },
-        { "empty text written", "{\"phase\":\"intent\",\"res\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "empty text written",
+          "{\"phase\":\"intent\",\"res\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
         { "empty object written", "{\"obj\":{}," TAIL },
         { "dec without allow", "{\"dec\":{\"rule\":1}," TAIL },
         { "small number quoted", "{\"order\":\"5\"," TAIL },
@@ -119,11 +121,14 @@ refuses(void **state)
         { "ev with blanks", "{\"ev\":{\"tick\": {}}," TAIL },
         { "ev unsorted", "{\"ev\":{\"b\":1,\"a\":1}," TAIL },
         { "ev unclosed", "{\"ev\":{\"b\":1," TAIL },
-        { "needless escape", "{\"phase\":\"intent\",\"res\":\"\\u006fk\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-        { "upper case hex", "{\"phase\":\"intent\",\"req\":\"AB000000000000000000000000000001\","
-                            "\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "needless escape",
+          "{\"phase\":\"intent\",\"res\":\"\\u006fk\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "upper case hex",
+          "{\"phase\":\"intent\",\"req\":\"AB000000000000000000000000000001\","
+          "\"seq\":0,\"ts\":\"0\",\"v\":1}" },
         { "comma before end", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,}" },
-        { "token too long", "{\"actor\":{\"token\":\"0123456789abcdef\",\"via\":\"token\"}," TAIL },
+        { "token too long",
+          "{\"actor\":{\"token\":\"0123456789abcdef\",\"via\":\"token\"}," TAIL },
     };
 
     (void)state;
@@ -132,9 +137,10 @@ refuses(void **state)
         struct bh_record record = { .boot = 77 };
         struct bh_err err;
 
-        BH_CHECK_EQ(rows[i].name,
-                    bh_record_decode(rows[i].leaf, strlen(rows[i].leaf), scratch, &record, &err),
-                    BH_INVALID);
+        BH_CHECK_EQ(
+            rows[i].name,
+            bh_record_decode(rows[i].leaf, strlen(rows[i].leaf), scratch, &record, &err),
+            BH_INVALID);
         BH_CHECK_EQ(rows[i].name, record.boot, 77);
     }
     BH_CHECK_DONE();
@@ -168,7 +174,8 @@ every_bit(void **state)
 static void
 texts_that_need_escapes(void **state)
 {
-    struct bh_record record = { .res = "a\"\\\n\x01\xc3\xbc", .verb = "\xf0\x9f\x90\x84" }, read;
+    struct bh_record record = { .res = "a\"\\\n\x01\xc3\xbc", .verb = "\xf0\x9f\x90\x84" },
+                     read;
     char leaf[256], scratch[320];
     struct bh_buf out;
     struct bh_err err;

@@ -9,8 +9,8 @@
 #define ORDER_RECORD(order) ((order) >> 8)
 
 void
-bh_audit_verifier_init(struct bh_audit_verifier *verifier, const struct bh_crypto_ops *crypto,
-                       const struct bh_note_key *key)
+bh_audit_verifier_init(struct bh_audit_verifier *verifier,
+                       const struct bh_crypto_ops *crypto, const struct bh_note_key *key)
 {
     memset(verifier, 0, sizeof *verifier);
     verifier->crypto = crypto;
@@ -33,7 +33,8 @@ check_hash(const struct bh_audit_verifier *verifier, const uint8_t hash[32],
 {
     (void)verifier;
     if (stored_hash && memcmp(hash, stored_hash, 32) != 0)
-        return bh_err_set(err, BH_CONFLICT, "its bytes do not have the hash stored beside it");
+        return bh_err_set(err, BH_CONFLICT,
+                          "its bytes do not have the hash stored beside it");
     return BH_OK;
 }
 
@@ -43,7 +44,8 @@ check_order(const struct bh_record *record, struct bh_err *err)
     if (record->phase != BH_PHASE_OUTCOME && record->order)
         return bh_err_set(err, BH_CONFLICT, "it answers an order but is no outcome");
     if (record->phase == BH_PHASE_OUTCOME && ORDER_RECORD(record->order) >= record->seq)
-        return bh_err_set(err, BH_CONFLICT, "it answers an order of the later record %" PRIu64,
+        return bh_err_set(err, BH_CONFLICT,
+                          "it answers an order of the later record %" PRIu64,
                           ORDER_RECORD(record->order));
     return BH_OK;
 }
@@ -56,10 +58,12 @@ check_place(const struct bh_audit_verifier *verifier, const struct bh_record *re
     if (record->seq != verifier->frontier.size)
         return bh_err_set(err, BH_CONFLICT, "it says it is record %" PRIu64, record->seq);
     if (record->ts_ns < verifier->last_ts_ns)
-        return bh_err_set(err, BH_CONFLICT, "its time is before that of the record before it");
+        return bh_err_set(err, BH_CONFLICT,
+                          "its time is before that of the record before it");
     if (record->boot < verifier->last_boot)
-        return bh_err_set(err, BH_CONFLICT, "its boot %" PRIu32 " comes after boot %" PRIu32,
-                          record->boot, verifier->last_boot);
+        return bh_err_set(err, BH_CONFLICT,
+                          "its boot %" PRIu32 " comes after boot %" PRIu32, record->boot,
+                          verifier->last_boot);
     return check_order(record, err);
 }
 
@@ -71,8 +75,8 @@ refuse_after_fault(const struct bh_audit_verifier *verifier, struct bh_err *err)
 }
 
 bh_rc
-bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf, size_t length,
-                         const uint8_t *stored_hash, struct bh_err *err)
+bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
+                         size_t length, const uint8_t *stored_hash, struct bh_err *err)
 {
     uint64_t number = verifier->frontier.size;
     struct bh_record record;
@@ -105,7 +109,8 @@ root_differs(struct bh_audit_verifier *verifier, struct bh_err *err)
 
     bh_err_set(err, BH_CONFLICT,
                "records %" PRIu64 " to %" PRIu64
-               ": one or more of them are not what the checkpoint of %" PRIu64 " records signed",
+               ": one or more of them are not what the checkpoint of %" PRIu64
+               " records signed",
                first, last, verifier->frontier.size);
     return fault(verifier, first, last, err);
 }
@@ -137,7 +142,8 @@ bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier, const char *not
 }
 
 bh_rc
-bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected, struct bh_err *err)
+bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
+                      struct bh_err *err)
 {
     uint64_t size = verifier->frontier.size;
 
@@ -146,7 +152,7 @@ bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected, str
     if (size >= expected)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT,
-               "records %" PRIu64 " to %" PRIu64 " are missing at the end of the journal", size,
-               expected - 1);
+               "records %" PRIu64 " to %" PRIu64 " are missing at the end of the journal",
+               size, expected - 1);
     return fault(verifier, size, expected - 1, err);
 }

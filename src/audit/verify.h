@@ -22,11 +22,11 @@ struct bh_audit_verifier {
     const struct bh_crypto_ops *crypto;
     struct bh_note_key key;
     struct bh_merkle_frontier frontier; /* of all records so far */
-    uint64_t sealed;        /* records that the last good checkpoint covers */
-    uint64_t checkpoints;   /* good ones so far */
+    uint64_t sealed;                    /* records that the last good checkpoint covers */
+    uint64_t checkpoints;               /* good ones so far */
     uint64_t last_ts_ns;
     uint32_t last_boot;
-    bool faulty;            /* a fault was found; nothing more is accepted */
+    bool faulty;                  /* a fault was found; nothing more is accepted */
     uint64_t bad_first, bad_last; /* faulty: the record, or the range it lies in */
     char scratch[BH_RECORD_BYTES_MAX + 64];
 };
@@ -39,9 +39,9 @@ void bh_audit_verifier_init(struct bh_audit_verifier *verifier,
 /* Take the next record.  `stored_hash` is the leaf hash kept beside it, or NULL when
  * there is none.
  *   BH_CONFLICT  this record is wrong; the message begins with "record N: " */
-BH_MUST_USE bh_rc bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
-                                           size_t length, const uint8_t *stored_hash,
-                                           struct bh_err *err);
+BH_MUST_USE bh_rc bh_audit_verifier_record(struct bh_audit_verifier *verifier,
+                                           const char *leaf, size_t length,
+                                           const uint8_t *stored_hash, struct bh_err *err);
 
 /* Take a signed checkpoint that covers exactly the records so far.
  *   BH_CONFLICT  it does not hold: forged, or the records behind it were changed; the
@@ -51,7 +51,7 @@ BH_MUST_USE bh_rc bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifie
 
 /* The walk is over.  BH_CONFLICT when records are missing at the end: the journal is
  * known to have held `expected` of them (0: nothing is known). */
-BH_MUST_USE bh_rc bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
-                                        struct bh_err *err);
+BH_MUST_USE bh_rc bh_audit_verifier_end(struct bh_audit_verifier *verifier,
+                                        uint64_t expected, struct bh_err *err);
 
 #endif

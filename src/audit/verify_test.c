@@ -50,7 +50,8 @@ sign_all(struct journal *journal)
             continue;
         bh_merkle_frontier_root(&frontier, crypto, checkpoint.root);
         bh_buf_init_fixed(&out, journal->notes[i / EVERY], sizeof journal->notes[0]);
-        assert_int_equal(bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &err), BH_OK);
+        assert_int_equal(bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &err),
+                         BH_OK);
         assert_non_null(bh_buf_text(&out));
     }
 }
@@ -64,7 +65,8 @@ journal_new(void)
 
     assert_non_null(journal);
     assert_int_equal(crypto->public_of(private_key, public_key, &err), BH_OK);
-    assert_int_equal(bh_note_key_make(crypto, "log.example/a", public_key, &key, &err), BH_OK);
+    assert_int_equal(bh_note_key_make(crypto, "log.example/a", public_key, &key, &err),
+                     BH_OK);
     journal->count = RECORDS;
     for (unsigned i = 0; i < RECORDS; i++) {
         struct bh_record *record = &journal->records[i];
@@ -207,7 +209,8 @@ finds_each_fault(void **state)
         { "removed", remove_record, 12, 12, "record 12: it says it is record 13" },
         { "time", time_back, 8, 8, "record 8: its time" },
         { "boot", boot_back, 30, 30, "record 30: its boot" },
-        { "order ahead", order_ahead, 7, 7, "record 7: it answers an order of the later record 9" },
+        { "order ahead", order_ahead, 7, 7,
+          "record 7: it answers an order of the later record 9" },
         { "order alone", order_without_outcome, 7, 7, "record 7: it answers an order but" },
         { "forged note", forge_note, 20, 29, "checkpoint of 30 records: " },
         { "old note", swap_note, 30, 39, "checkpoint of 40 records: it covers 30 records" },
@@ -225,7 +228,8 @@ finds_each_fault(void **state)
         BH_CHECK_EQ(rows[i].name, verifier->bad_last, rows[i].last);
         err.msg[strlen(rows[i].message)] = '\0';
         BH_CHECK_STR(rows[i].name, err.msg, rows[i].message);
-        BH_CHECK_EQ("no more", bh_audit_verifier_record(verifier, "{}", 2, NULL, &err), BH_CONFLICT);
+        BH_CHECK_EQ("no more", bh_audit_verifier_record(verifier, "{}", 2, NULL, &err),
+                    BH_CONFLICT);
         free(journal);
     }
     free(verifier);
@@ -245,10 +249,12 @@ finds_every_flipped_bit(void **state)
         for (size_t bit = i % 3; bit < 8 * journal->lengths[i]; bit += 7) {
             struct bh_err err;
 
-            journal->leaves[i][bit / 8] = (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
+            journal->leaves[i][bit / 8] =
+                (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
             if (walk(journal, verifier, &err) != BH_CONFLICT || verifier->bad_first != i)
                 fail_msg("record %u, bit %zu: not found", i, bit);
-            journal->leaves[i][bit / 8] = (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
+            journal->leaves[i][bit / 8] =
+                (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
             tried++;
         }
     assert_true(tried > 1000);

@@ -16,7 +16,7 @@
 
 #include "base/attr.h"
 
-static int bh_test_failures;
+static int bh_test_failures __attribute__((unused));
 
 #define BH_CHECK_EQ(name, got, want)                                                     \
     do {                                                                                 \

@@ -236,6 +236,7 @@ start_verifier(const char *const argv[], pid_t *ret_pid, int *ret_fd, struct bh_
     fflush(stdout);
     *ret_pid = fork();
     if (*ret_pid == 0) {
+        signal(SIGPIPE, SIG_DFL);
         dup2(ends[0], STDIN_FILENO);
         execv(argv[0], (char *const *)(uintptr_t)argv);
         perror(argv[0]);
@@ -298,7 +299,6 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
         rc = start_verifier(argv, &pid, &fd, err);
     if (rc != BH_OK)
         return rc;
-    signal(SIGPIPE, SIG_IGN);
     if (records)
         rc = copy_file(records, fd, err);
     else if (!store)

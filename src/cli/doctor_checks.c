@@ -198,18 +198,18 @@ static void
 check_limits(const struct bh_cli *cli, struct bh_finding *f)
 {
     struct rlimit files, locked;
-    unsigned long long locked_kib;
+    char amount[40] = "unlimited";
 
     getrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_MEMLOCK, &locked);
-    locked_kib = locked.rlim_max == RLIM_INFINITY ? ULLONG_MAX : locked.rlim_max / 1024;
-    report(f, BH_CHECK_OK, "%llu open files, %s%llu KiB locked",
-           (unsigned long long)files.rlim_max, locked_kib == ULLONG_MAX ? "over " : "",
-           locked_kib == ULLONG_MAX ? ULLONG_MAX / 1024 : locked_kib);
+    if (locked.rlim_max != RLIM_INFINITY)
+        snprintf(amount, sizeof amount, "%llu KiB", (unsigned long long)locked.rlim_max / 1024);
+    report(f, BH_CHECK_OK, "%llu open files, %s of locked memory",
+           (unsigned long long)files.rlim_max, amount);
     if (files.rlim_max < NOFILE_WANTED) {
         f->verdict = BH_CHECK_WARN;
         advise(f, "raise LimitNOFILE to %d: a connection and a job take one each", NOFILE_WANTED);
-    } else if (locked_kib < MEMLOCK_WANTED_KIB) {
+    } else if (locked.rlim_max / 1024 < MEMLOCK_WANTED_KIB) {
         f->verdict = BH_CHECK_WARN;
         advise(f, "raise LimitMEMLOCK to %d KiB: device rules of jobs are locked memory",
                MEMLOCK_WANTED_KIB);

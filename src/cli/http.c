@@ -245,15 +245,17 @@ bh_http_parser_end(struct bh_http_parser *p, struct bh_err *err)
     return bh_err_hint(err, "look with bulkhead ps before trying again");
 }
 
+/* "Name: value", with `before` in front of the value. */
 static bh_rc
-put_header(struct bh_buf *out, const char *name, const char *value, struct bh_err *err)
+put_header(struct bh_buf *out, const char *name, const char *before, const char *value,
+           struct bh_err *err)
 {
     if (!value)
         return BH_OK;
     for (const char *c = value; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return bh_err_set(err, BH_INVALID, "%s: control character", name);
-    bh_buf_printf(out, "%s: %s\r\n", name, value);
+    bh_buf_printf(out, "%s: %s%s\r\n", name, before, value);
     return BH_OK;
 }
 
@@ -264,13 +266,13 @@ bh_http_format(struct bh_buf *out, const struct bh_http_request *request, struct
 
     bh_buf_printf(out, "%s %s HTTP/1.1\r\nHost: bulkhead\r\nConnection: close\r\n",
                   request->method, request->path);
-    rc = put_header(out, "Accept", request->accept, err);
+    rc = put_header(out, "Accept", "", request->accept, err);
     if (rc == BH_OK)
-        rc = put_header(out, "Idempotency-Key", request->idempotency_key, err);
+        rc = put_header(out, "Idempotency-Key", "", request->idempotency_key, err);
+    if (rc == BH_OK)
+        rc = put_header(out, "Authorization", "Bearer ", request->token, err);
     if (rc != BH_OK)
         return rc;
-    if (request->token)
-        bh_buf_printf(out, "Authorization: Bearer %s\r\n", request->token);
     if (request->body)
         bh_buf_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
                       request->content_type ? request->content_type : "application/json",

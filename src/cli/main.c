@@ -1,5 +1,6 @@
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/help.h"
@@ -7,6 +8,8 @@
 #include "cli/output.h"
 
 #define ARENA_MAX (16u << 20)
+
+enum { STATUS_PIPE = 141 }; /* as if SIGPIPE had ended us */
 
 static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_UP] = bh_cli_up,
@@ -122,10 +125,14 @@ main(int argc, char **argv)
         bh_args_fini(&args);
         return BH_STATUS_USAGE;
     }
+    /* A server that closes early must not end us before we read why. */
+    signal(SIGPIPE, SIG_IGN);
     cli.arena = bh_arena_new(ARENA_MAX);
     rc = args.options[BH_OPT_HELP].given ? print_help(args.command, &err)
                                          : perform(&cli, &err);
-    if (rc != BH_OK)
+    if (rc != BH_OK && err.sys_kind == BH_SYS_ERRNO && err.sys == EPIPE)
+        cli.status = STATUS_PIPE; /* whoever read our output has seen enough */
+    else if (rc != BH_OK)
         cli.status = bh_cli_report(&err);
     bh_arena_free(cli.arena);
     bh_args_fini(&args);

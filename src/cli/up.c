@@ -15,7 +15,7 @@
 
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
-enum { KEY_BYTES_MAX = 1024 };
+enum { KEY_BYTES_MAX = 1024, REPORT_BYTES_MAX = 300 };
 
 /* The write end that a detached supervisor says "ready" on, or -1. */
 static int parent_fd = -1;
@@ -131,21 +131,30 @@ stop_jobs(const struct bh_up *up)
 
 /* ---- detached ---- */
 
-/* In the parent: wait for the "+" of a supervisor that is ready. */
+/* In the parent: wait for the "+" of a supervisor that is ready, or for what it could
+ * not do. */
 static bh_rc
 await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 {
-    char byte = '-';
+    char said[REPORT_BYTES_MAX];
+    size_t held = 0;
+    ssize_t got = 1;
 
-    while (read(fd, &byte, 1) < 0 && errno == EINTR)
-        ;
-    if (byte == '+') {
+    while (held < sizeof said - 1 && got != 0) {
+        got = read(fd, said + held, sizeof said - 1 - held);
+        if (got > 0)
+            held += (size_t)got;
+        else if (got < 0 && errno != EINTR)
+            break;
+    }
+    said[held] = '\0';
+    if (*said == '+') {
         printf("bulkhead: ready on %s; kill %d ends it; its output is in %s/up.log\n", up->socket,
                (int)pid, up->state);
         return BH_OK;
     }
-    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start");
-    return bh_err_hint(err, "%s/up.log says why", up->state);
+    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? said : "it died");
+    return bh_err_hint(err, "%s/up.log says more", up->state);
 }
 
 /* In the child: a session of its own, output to a file. */
@@ -238,5 +247,9 @@ bh_cli_up(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK || parent)
         return rc;
     rc = write_pid(up, err);
-    return rc == BH_OK ? bh_up_supervise(up, announce, stop_jobs, err) : rc;
+    if (rc == BH_OK)
+        rc = bh_up_supervise(up, announce, stop_jobs, err);
+    if (rc != BH_OK && parent_fd >= 0)
+        dprintf(parent_fd, "%s", err->msg);
+    return rc;
 }

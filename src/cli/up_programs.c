@@ -72,6 +72,7 @@ run_child(const struct bh_up *up, enum bh_up_program which, int output)
     dup2(output, STDERR_FILENO);
     if (which == BH_UP_DAEMON)
         drop_rights(up->daemon_uid);
+    signal(SIGPIPE, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (chdir("/") == 0)
         execv(argv[0], argv);
@@ -112,6 +113,7 @@ bh_up_call(const char *const argv[], struct bh_err *err)
     if (pid < 0)
         return bh_err_errno(err, "%s", argv[0]);
     if (pid == 0) {
+        signal(SIGPIPE, SIG_DFL);
         dup2(STDERR_FILENO, STDOUT_FILENO);
         execv(argv[0], (char *const *)(uintptr_t)argv);
         perror(argv[0]);

@@ -37,7 +37,8 @@ load(const char *path, uint8_t ret_private[KEY_BYTES], struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_file_read(path, sizeof bytes, &buf, err);
     if (rc == BH_FULL || (rc == BH_OK && buf.length != KEY_BYTES))
-        rc = bh_err_set(err, BH_INVALID, "key file %s does not hold %d bytes", path, KEY_BYTES);
+        rc = bh_err_set(err, BH_INVALID, "key file %s does not hold %d bytes", path,
+                        KEY_BYTES);
     if (rc == BH_OK)
         memcpy(ret_private, bytes, KEY_BYTES);
     OPENSSL_cleanse(bytes, sizeof bytes);

@@ -30,7 +30,8 @@ sha256_vectors(void **state)
 {
     static const struct {
         const char *text, *digest;
-    } rows[] = { /* FIPS 180-4 */
+    } rows[] = {
+        /* FIPS 180-4 */
         { "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
         { "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
         { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
@@ -73,17 +74,20 @@ ed25519_vectors(void **state)
     } rows[] = {
         { "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
           "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
-          "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39"
+          "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bac"
+          "c61e39"
           "701cf9b46bd25bf5f0595bbe24655141438e7a100b",
           0 },
         { "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
           "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "\x72",
-          "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f36"
+          "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e"
+          "458f36"
           "13d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
           1 },
         { "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
           "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", "\xaf\x82",
-          "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f7"
+          "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290"
+          "ae67f7"
           "60984dc6594a7c15e9716ed28dc027beceea1ec40a",
           2 },
     };
@@ -97,16 +101,19 @@ ed25519_vectors(void **state)
         assert_true(bh_parse_hex(rows[i].private_key, private_key, 32));
         assert_int_equal(crypto->public_of(private_key, public_key, &err), BH_OK);
         BH_CHECK_STR(name, hex(public_key, 32), rows[i].public_key);
-        assert_int_equal(crypto->sign(private_key, rows[i].message, rows[i].length, signature, &err),
-                         BH_OK);
+        assert_int_equal(
+            crypto->sign(private_key, rows[i].message, rows[i].length, signature, &err),
+            BH_OK);
         BH_CHECK_STR(name, hex(signature, 64), rows[i].signature);
-        BH_CHECK_EQ(name,
-                    crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
-                    BH_OK);
+        BH_CHECK_EQ(
+            name,
+            crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
+            BH_OK);
         signature[i] ^= 1;
-        BH_CHECK_EQ(name,
-                    crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
-                    BH_DENIED);
+        BH_CHECK_EQ(
+            name,
+            crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
+            BH_DENIED);
     }
     BH_CHECK_DONE();
 }
@@ -165,8 +172,9 @@ certificate(void **state)
         X509 *x509;
         int days, seconds;
 
-        assert_int_equal(
-            crypto->make_certificate(rows[i].host, cert, sizeof cert, key, sizeof key, &err), BH_OK);
+        assert_int_equal(crypto->make_certificate(rows[i].host, cert, sizeof cert, key,
+                                                  sizeof key, &err),
+                         BH_OK);
         x509 = read_certificate(cert, key);
         BH_CHECK_EQ("host", X509_check_host(x509, rows[i].good, 0, 0, NULL), 1);
         BH_CHECK_EQ("other", X509_check_host(x509, rows[i].bad, 0, 0, NULL), 0);
@@ -182,11 +190,15 @@ certificate(void **state)
         BH_CHECK_EQ("days", days, 398);
         X509_free(x509);
     }
-    BH_CHECK_EQ("injected name", crypto->make_certificate("a,DNS:b", cert, sizeof cert, key,
-                                                          sizeof key, &err), BH_INVALID);
-    BH_CHECK_EQ("no name", crypto->make_certificate("", cert, sizeof cert, key, sizeof key, &err),
+    BH_CHECK_EQ(
+        "injected name",
+        crypto->make_certificate("a,DNS:b", cert, sizeof cert, key, sizeof key, &err),
+        BH_INVALID);
+    BH_CHECK_EQ("no name",
+                crypto->make_certificate("", cert, sizeof cert, key, sizeof key, &err),
                 BH_INVALID);
-    BH_CHECK_EQ("small", crypto->make_certificate("a", cert, 20, key, sizeof key, &err), BH_FULL);
+    BH_CHECK_EQ("small", crypto->make_certificate("a", cert, 20, key, sizeof key, &err),
+                BH_FULL);
     BH_CHECK_DONE();
 }
 
@@ -213,10 +225,13 @@ key_files(void **state)
     BH_CHECK_EQ("open to others", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err),
                 BH_DENIED);
     BH_CHECK_EQ("short", bh_file_replace(path, one, 31, 0600, &err), BH_OK);
-    BH_CHECK_EQ("short", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err), BH_INVALID);
-    BH_CHECK_EQ("long", bh_file_replace(path, "123456789012345678901234567890123", 33, 0600, &err),
+    BH_CHECK_EQ("short", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err),
+                BH_INVALID);
+    BH_CHECK_EQ("long",
+                bh_file_replace(path, "123456789012345678901234567890123", 33, 0600, &err),
                 BH_OK);
-    BH_CHECK_EQ("long", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err), BH_INVALID);
+    BH_CHECK_EQ("long", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err),
+                BH_INVALID);
     unlink(path);
     rmdir(folder);
     BH_CHECK_EQ("no folder", bh_crypto_key_load_or_make(crypto, path, two, NULL, &err),
@@ -228,10 +243,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sha256_vectors),
-        cmocka_unit_test(ed25519_vectors),
-        cmocka_unit_test(keys_and_randomness),
-        cmocka_unit_test(certificate),
+        cmocka_unit_test(sha256_vectors),      cmocka_unit_test(ed25519_vectors),
+        cmocka_unit_test(keys_and_randomness), cmocka_unit_test(certificate),
         cmocka_unit_test(key_files),
     };
 

@@ -47,7 +47,7 @@ bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenan
     entry.verb = denial.verb;
     if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
         return bh_err_set(err, BH_IO, "the denial could not be recorded: %.160s", ignored.msg);
-    bh_err_set(err, BH_DENIED, "%s may not %s on %s",
+    bh_err_set(err, BH_DENIED, "%s may not use %s on %s",
                command->caller.name ? command->caller.name : "the caller", denial.verb,
                path ? path : "the site");
     return bh_err_hint(err, "it takes the role %s there, bound in the site file",

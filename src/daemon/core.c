@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/codec.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "daemon/codec.h"
 #include "daemon/replay.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
@@ -20,8 +20,9 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
 
     core->arena = bh_arena_new(CORE_ARENA_MAX);
     core->effects = calloc(BH_CORE_EFFECTS_MAX, sizeof *core->effects);
+    core->scratch = calloc(BH_CORE_EFFECTS_MAX, sizeof *core->scratch);
     core->changes = calloc(BH_CORE_CHANGES_MAX, sizeof *core->changes);
-    BH_ASSERT(core->effects && core->changes);
+    BH_ASSERT(core->effects && core->scratch && core->changes);
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store);
@@ -43,6 +44,7 @@ bh_core_close(struct bh_core *core)
     bh_state_fini(&core->state);
     bh_arena_free(core->arena);
     free(core->effects);
+    free(core->scratch);
     free(core->changes);
     explicit_bzero(core->journal.private_key, sizeof core->journal.private_key);
 }

@@ -2,11 +2,11 @@
 #define BH_DAEMON_CORE_H
 
 #include "api/owner.h"
+#include "api/state.h"
 #include "daemon/catalog.h"
 #include "daemon/config.h"
 #include "daemon/hub.h"
 #include "daemon/journal.h"
-#include "daemon/state.h"
 
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
  *
@@ -35,6 +35,7 @@ struct bh_core {
     uint64_t steps;                  /* for sampling the invariants */
     struct bh_effect *effects;       /* of the batch, for the node, in order */
     uint32_t effect_count;
+    struct bh_effect *scratch;       /* BH_CORE_EFFECTS_MAX of them, for looking through */
     struct bh_change *changes;       /* of the batch, for watchers */
     uint32_t change_count;
 };

@@ -143,6 +143,12 @@ bh_node_link_connect(struct bh_node_link *link)
     send_message(link, BH_MSG_HELLO, &hello);
 }
 
+uint64_t
+bh_node_link_try_ns(const struct bh_node_link *link)
+{
+    return link->io ? UINT64_MAX : link->next_try_ns;
+}
+
 static struct bh_entry
 node_entry(const struct bh_node_link *link, const char *verb)
 {
@@ -308,13 +314,12 @@ bh_node_link_receive(struct bh_node_link *link, struct bh_err *err)
 static void
 send_effect(struct bh_node_link *link, const struct bh_effect *effect)
 {
+    struct bh_order_message order;
     struct bh_err err;
-    uint32_t number;
-    const void *message;
 
     bh_arena_reset(link->arena);
-    if (bh_orders_message(link->core, effect, link->arena, &number, &message, &err) == BH_OK)
-        send_message(link, number, message);
+    if (bh_orders_message(link->core, effect, link->arena, &order, &err) == BH_OK)
+        send_message(link, order.number, order.message);
     else
         bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(&err));
 }
@@ -323,19 +328,16 @@ send_effect(struct bh_node_link *link, const struct bh_effect *effect)
 static void
 send_all_again(struct bh_node_link *link)
 {
-    struct bh_effect *effects = calloc(BH_CORE_EFFECTS_MAX, sizeof *effects);
     struct bh_msg_keep keep;
     uint32_t count;
 
-    BH_ASSERT(effects);
     bh_arena_reset(link->arena);
     bh_inventory_keep(link->core, link->arena, &keep);
     send_message(link, BH_MSG_KEEP, &keep);
-    count = bh_engine_outstanding(link->core->state.engine, link->node, effects,
+    count = bh_engine_outstanding(link->core->state.engine, link->node, link->core->scratch,
                                   BH_CORE_EFFECTS_MAX);
     for (uint32_t i = 0; i < count; i++)
-        send_effect(link, &effects[i]);
-    free(effects);
+        send_effect(link, &link->core->scratch[i]);
 }
 
 void
@@ -372,8 +374,9 @@ bh_node_link_inventory(struct bh_node_link *link, struct bh_arena *arena)
     if (!link->inventory)
         json = "null";
     else
-        json = bh_arena_printf(arena, "{\"inventory\":%s,\"samples\":%s}", link->inventory,
-                               link->samples ? link->samples : "null");
+        /* one object: the inventory's members, and the samples beside them */
+        json = bh_arena_printf(arena, "%.*s,\"samples\":%s}", (int)strlen(link->inventory) - 1,
+                               link->inventory, link->samples ? link->samples : "null");
     pthread_mutex_unlock(&link->mutex);
     return json ? json : "null";
 }

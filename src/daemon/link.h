@@ -17,6 +17,9 @@ void bh_node_link_free(struct bh_node_link *link);
 /* Try to connect if there is no connection and it is time to; never blocks for long. */
 void bh_node_link_connect(struct bh_node_link *link);
 
+/* When bh_node_link_connect will try next (monotonic); UINT64_MAX while connected. */
+uint64_t bh_node_link_try_ns(const struct bh_node_link *link);
+
 /* For poll(): the descriptor (-1 without a connection) and the events wanted. */
 int bh_node_link_fd(const struct bh_node_link *link);
 short bh_node_link_interest(const struct bh_node_link *link);

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -193,7 +192,7 @@ destroy_message(const struct bh_effect *effect, struct bh_arena *arena)
 
 bh_rc
 bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena,
-                  uint32_t *ret_number, const void **ret_message, struct bh_err *err)
+                  struct bh_order_message *ret_order, struct bh_err *err)
 {
     static const uint32_t numbers[BH_EFFECT_KINDS] = {
         [BH_FX_CARVE] = BH_MSG_CARVE,     [BH_FX_DESTROY] = BH_MSG_DESTROY,
@@ -202,21 +201,21 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
     };
 
     BH_ASSERT(effect->kind < BH_EFFECT_KINDS && numbers[effect->kind]);
-    *ret_number = numbers[effect->kind];
-    switch (*ret_number) {
+    ret_order->number = numbers[effect->kind];
+    switch (ret_order->number) {
     case BH_MSG_CARVE:
-        *ret_message = carve_message(core, effect, arena);
+        ret_order->message = carve_message(core, effect, arena);
         return BH_OK;
     case BH_MSG_DESTROY:
-        *ret_message = destroy_message(effect, arena);
+        ret_order->message = destroy_message(effect, arena);
         return BH_OK;
     case BH_MSG_START:
-        return start_message(core, effect, arena, ret_message, err);
+        return start_message(core, effect, arena, &ret_order->message, err);
     case BH_MSG_STOP:
-        *ret_message = stop_message(effect, arena);
+        ret_order->message = stop_message(effect, arena);
         return BH_OK;
     default:
-        *ret_message = lease_message(effect, arena);
+        ret_order->message = lease_message(effect, arena);
         return BH_OK;
     }
 }
@@ -242,19 +241,15 @@ static bool
 find_order(const struct bh_core *core, bh_node_id node, uint64_t order,
            struct bh_effect *ret_effect)
 {
-    struct bh_effect *effects = calloc(BH_CORE_EFFECTS_MAX, sizeof *effects);
-    bool found = false;
-    uint32_t count;
+    uint32_t count = bh_engine_outstanding(core->state.engine, node, core->scratch,
+                                           BH_CORE_EFFECTS_MAX);
 
-    BH_ASSERT(effects);
-    count = bh_engine_outstanding(core->state.engine, node, effects, BH_CORE_EFFECTS_MAX);
-    for (uint32_t i = 0; i < count && !found; i++)
-        if (effects[i].order == order) {
-            *ret_effect = effects[i];
-            found = true;
+    for (uint32_t i = 0; i < count; i++)
+        if (core->scratch[i].order == order) {
+            *ret_effect = core->scratch[i];
+            return true;
         }
-    free(effects);
-    return found;
+    return false;
 }
 
 static struct bh_event

@@ -6,11 +6,17 @@
 
 /* Effects of the engine as orders to the node, and the node's answers as events. */
 
+/* A message with its number in tables/messages.tbl. */
+struct bh_order_message {
+    uint32_t number;
+    const void *message;
+};
+
 /* The message that carries `effect`, in `arena`.  START reads the job's specification
  * from the store.  BH_NOT_FOUND: what it names is gone. */
 BH_MUST_USE bh_rc bh_orders_message(struct bh_core *core, const struct bh_effect *effect,
-                                    struct bh_arena *arena, uint32_t *ret_number,
-                                    const void **ret_message, struct bh_err *err);
+                                    struct bh_arena *arena, struct bh_order_message *ret_order,
+                                    struct bh_err *err);
 
 /* Step the engine with an order's outcome; one that nobody waits for is ignored. */
 BH_MUST_USE bh_rc bh_orders_outcome(struct bh_core *core, bh_node_id node,

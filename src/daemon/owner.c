@@ -43,12 +43,16 @@ struct refusal {
     bh_rc rc;
 };
 
+/* After a full disk: not every command tries in vain, and rebuilds the state for it. */
+static const bh_ns full_pause_ns = 1 * BH_NS_PER_S;
+
 enum { REFUSALS_MAX = 1024, IDLE_POLL_MS = 1000 };
 
 struct bh_owner_thread {
     /* owner thread */
     struct bh_core *core;
     struct bh_node_link *link;
+    bh_ns full_until_ns; /* the disk was full: changes are refused until then */
     struct refusal *taken;
     /* shared, under mutex */
     pthread_mutex_t mutex;
@@ -248,9 +252,13 @@ run_wishes(struct bh_owner_thread *owner, struct wish *wish)
             wish->rc = BH_OK;
             continue;
         }
-        wish->rc = bh_command_run(owner->core, wish->command, wish->arena, wish->answer,
-                                  wish->err);
-        if (bh_command_fatal(wish->rc))
+        if (bh_time_monotonic() < owner->full_until_ns)
+            wish->rc = bh_err_set(wish->err, BH_FULL, "the disk is full: reads are served, "
+                                                      "changes are refused");
+        else
+            wish->rc = bh_command_run(owner->core, wish->command, wish->arena, wish->answer,
+                                      wish->err);
+        if (bh_command_fatal(wish->rc) && owner->full_until_ns <= bh_time_monotonic())
             return false;
     }
     return true;
@@ -295,9 +303,10 @@ run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 static void
 fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_err *why)
 {
-    if (why->rc == BH_FULL)
+    if (why->rc == BH_FULL) {
+        owner->full_until_ns = bh_time_monotonic() + full_pause_ns;
         bh_log(DISK_FULL, BH_ERRLOG(why));
-    else
+    } else
         bh_log(COMMIT_FAILED, BH_ERRLOG(why));
     for (struct wish *wish = wishes; wish; wish = wish->next) {
         if (wish->question)
@@ -347,15 +356,18 @@ run_batch(struct bh_owner_thread *owner, short link_events)
 static int
 sleep_ms(const struct bh_owner_thread *owner)
 {
-    uint64_t now = bh_core_now(owner->core);
+    uint64_t now = bh_core_now(owner->core), monotonic = bh_time_monotonic();
     uint64_t tick = bh_engine_next_tick_ns(owner->core->state.engine);
-    int most = bh_node_link_fd(owner->link) < 0 ? 20 : IDLE_POLL_MS;
+    uint64_t try = bh_node_link_try_ns(owner->link);
+    uint64_t wait = IDLE_POLL_MS * BH_NS_PER_MS;
 
-    if (tick <= now)
+    if (tick <= now || try <= monotonic)
         return 0;
-    if (tick - now < (uint64_t)most * BH_NS_PER_MS)
-        return (int)((tick - now) / BH_NS_PER_MS) + 1;
-    return most;
+    if (tick - now < wait)
+        wait = tick - now;
+    if (try - monotonic < wait)
+        wait = try - monotonic;
+    return (int)(wait / BH_NS_PER_MS) + 1;
 }
 
 /* What was written since the last checkpoint is signed when things get quiet. */

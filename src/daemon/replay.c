@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/codec.h"
 #include "base/assert.h"
 #include "base/log.h"
-#include "daemon/codec.h"
 #include "daemon/snapshot.h"
 
 struct replay {

@@ -118,7 +118,8 @@ bh_rc
 bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
                struct bh_err *err)
 {
-    struct bh_job_view view;
+    struct bh_job_view view = { 0 };
+    bool known = bh_view_job(core->state.engine, effect->job, &view);
     struct bh_job_change row = {
         .job = effect->job.v,
         .lease = effect->lease.v,
@@ -131,9 +132,9 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t no
     };
 
     BH_ASSERT(effect->kind == BH_FX_JOB);
-    if (effect->state < BH_JOB_COMPLETED && bh_view_job(core->state.engine, effect->job, &view))
+    if (effect->state < BH_JOB_COMPLETED && known)
         return change_living(core, &view, now_ns, err);
     row.node = row.pieces = row.grade = NULL; /* stay as they were */
-    note_change(core, &row, 0, 0, now_ns);
+    note_change(core, &row, view.tenant.v, view.principal.v, now_ns);
     return core->store.ops->change_job(core->store.self, &row, err);
 }

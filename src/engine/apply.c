@@ -21,6 +21,8 @@ piece_fits(const struct bh_engine *engine, const struct bh_piece *piece, uint32_
 
     if (!gpu || gpu_at(engine, gpu)->node != node || piece->partition.v == 0)
         return false;
+    if (piece->profile > UINT16_MAX || piece->start > UINT16_MAX)
+        return false;
     if (piece->carve)
         return part->id == 0 && bh_slots_free(engine, TABLE_PART) > 0;
     return part->id != 0 && part->state == BH_PIECE_IDLE && part->gpu == gpu

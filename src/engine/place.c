@@ -318,6 +318,14 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
     return false;
 }
 
+/* Whether there is such a piece on such a GPU at all. */
+static bool
+stands_on(const struct gpu *gpu, const struct bh_profile *profile, uint32_t profile_id)
+{
+    return profile ? (uint32_t)profile->model == gpu->model
+                   : profile_id == BH_PROFILE_WHOLE.v;
+}
+
 bool
 bh_place_possible(const struct bh_search *search, const struct place *places, uint32_t count)
 {
@@ -331,7 +339,8 @@ bh_place_possible(const struct bh_search *search, const struct place *places, ui
         const struct gpu *gpu = gpu_at(engine, slot);
         struct bh_occupancy occupancy;
 
-        if (!slot || !bh_room_offered(engine, gpu))
+        if (!slot || !bh_room_offered(engine, gpu)
+            || !stands_on(gpu, profile, places[i].profile))
             return false;
         bh_room_occupancy(search, slot, &occupancy);
         add_chosen(&chosen, slot, (enum bh_gpu_model)gpu->model, &occupancy);

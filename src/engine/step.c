@@ -96,6 +96,8 @@ bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
     if (count > BH_DECISIONS_MAX)
         return BH_CONFLICT;
     for (uint32_t i = 0; i < count; i++) {
+        if (decisions[i].piece_count > BH_JOB_COUNT_MAX)
+            return BH_CONFLICT;
         step->decisions[step->decision_count++] = decisions[i];
         if (step->effect_count + bh_decide_effects(engine, &decisions[i]) > BH_EFFECTS_MAX)
             return BH_CONFLICT;

@@ -138,12 +138,23 @@ change_allowed(struct bh_engine *engine, uint32_t slot, const struct bh_ev_tenan
     return allowed;
 }
 
+/* Each SKU is limited once, or it would not be clear by which number. */
+static bool
+limits_once(const struct bh_ev_tenant *event)
+{
+    for (uint32_t i = 0; i < event->sku_count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (bh_same(event->skus[i].sku, event->skus[k].sku))
+                return false;
+    return true;
+}
+
 static bool
 in_range(const struct bh_ev_tenant *event)
 {
     return event->tenant.v != 0 && (uint32_t)event->kind < BH_TENANT_KINDS
            && (uint32_t)event->boundary < BH_BOUNDARIES
-           && event->sku_count <= BH_TENANT_SKUS_MAX;
+           && event->sku_count <= BH_TENANT_SKUS_MAX && limits_once(event);
 }
 
 bh_rc

@@ -71,6 +71,9 @@ changes_that_cannot_be_are_refused(void **state)
     assert_int_equal(story->step.verdict.sku.v, 99);
     assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .sku_count = 9 }),
                      BH_RANGE);
+    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .sku_count = 2,
+                                                       .skus = { { { 1 }, 1 }, { { 1 }, 2 } } }),
+                     BH_RANGE);
     assert_int_equal(take_away(story, 2), BH_CONFLICT);
     assert_int_equal(story->step.verdict.code, BH_REASON_TENANT_BUSY);
     assert_int_equal(take_away(story, 77), BH_NOT_FOUND);

@@ -74,85 +74,85 @@ a_whole_site_with_texts_is_right(void **state)
     BH_CHECK_DONE();
 }
 
+static const struct {
+    const char *name, *yaml;
+    bh_rc rc;
+    const char *says;
+} faults[] = {
+    { "twice", "tenants: [{name: acme}, {name: acme}]", BH_INVALID,
+      "tenants[1] acme: declared twice" },
+    { "orphan", "tenants: [{name: acme/vision}]", BH_INVALID,
+      "tenants[0] acme/vision: its parent is not declared before it" },
+    { "parent after", "tenants: [{name: acme/vision}, {name: acme}]", BH_INVALID,
+      "tenants[0] acme/vision: its parent is not declared before it" },
+    { "bad path", "tenants: [{name: acme/../x}]", BH_INVALID,
+      "tenants[0] acme/../x: not a valid path" },
+    { "control", "tenants: [{name: \"a\\x07\"}]", BH_INVALID, NULL },
+    { "empty name", "tenants: [{name: \"\"}]", BH_INVALID, "tenants[0]: has no name" },
+    { "fraction", "tenants: [{name: acme, limit: \"0.33333\"}]", BH_INVALID, NULL },
+    { "negative", "tenants: [{name: acme, limit: \"-1\"}]", BH_INVALID, NULL },
+    { "overflow", "tenants: [{name: acme, limit: \"99999999999999999999\"}]", BH_RANGE, NULL },
+    { "guarantee over limit", "tenants: [{name: acme, limit: \"1\", guarantee: \"2\"}]",
+      BH_INVALID, "tenants[0] acme: guarantee 2 is over the limit 1" },
+    { "children's guarantees",
+      "tenants: [{name: a, guarantee: \"1\"}, {name: a/b, guarantee: \"0.5\"},"
+      " {name: a/c, guarantee: 4/7}]", BH_INVALID,
+      "tenants[0] a: guarantees below it sum to 4500/4200 GPUs, its own is 1" },
+    { "unknown kind", "tenants: [{name: a, kind: guild}]", BH_INVALID,
+      "tenants[0].kind: \"guild\" is not one of organization, department, team, project" },
+    { "sku limit", SMALL "tenants: [{name: a, sku_limits: [{sku: big, count: 1}]}]",
+      BH_INVALID, "tenants[0] a: sku_limits[0]: no SKU \"big\" in this file" },
+    { "sku limit twice", SMALL "tenants: [{name: a, sku_limits: [{sku: small, count: 1},"
+      " {sku: small, count: 2}]}]", BH_INVALID,
+      "tenants[0] a: sku_limits: small is named twice" },
+    { "model", "skus: [{name: s, grade: C, models: [{model: V100, profile: whole}]}]",
+      BH_INVALID, "skus[0] s: models[0]: GPU model \"V100\" is not known" },
+    { "profile", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: 9g}]}]",
+      BH_INVALID, "skus[0] s: models[0]: H100-80GB has no profile \"9g\"" },
+    { "grade", "skus: [{name: s, grade: B, models: [{model: H100-80GB, profile: 1g.10gb}]}]",
+      BH_INVALID, "skus[0] s: models[0]: a MIG instance (1g.10gb) cannot keep grade B" },
+    { "no grade", "skus: [{name: s, models: []}]", BH_INVALID, NULL },
+    { "no model", "skus: [{name: s, grade: C, models: []}]", BH_INVALID,
+      "skus[0] s: names no GPU model" },
+    { "model twice", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: "
+      "1g.10gb}, {model: H100-80GB, profile: whole}]}]", BH_INVALID,
+      "skus[0] s: models[1]: H100-80GB is named twice" },
+    { "uid twice", "principals: [{name: a, uid: 7}, {name: b, uid: 7}]", BH_INVALID,
+      "principals[1] b: uid 7 is a already" },
+    { "nobody", "principals: [{name: a, uid: 65534}]", BH_INVALID,
+      "principals[0] a: uid 65534 is nobody's" },
+    { "role", ACME "bindings: [{role: king, gid: 1, tenant: acme}]", BH_INVALID, NULL },
+    { "nobody bound", ACME "bindings: [{role: viewer, tenant: acme}]", BH_INVALID,
+      "bindings[0] acme: needs either a principal or a gid" },
+    { "both bound", ACME "principals: [{name: a}]\n"
+      "bindings: [{role: viewer, principal: a, gid: 1, tenant: acme}]", BH_INVALID,
+      "bindings[0] acme: needs either a principal or a gid" },
+    { "principal", ACME "bindings: [{role: viewer, principal: eve, tenant: acme}]",
+      BH_INVALID, "bindings[0] acme: no principal eve in this file" },
+    { "bound elsewhere", "principals: [{name: a}]\n"
+      "bindings: [{role: viewer, principal: a, tenant: acme}]", BH_INVALID,
+      "bindings[0] acme: no tenant acme in this file" },
+    { "gpu", "gpus: [{uuid: \"0\"}]", BH_INVALID,
+      "gpus[0] 0: uuid is neither \"all\" nor of the form GPU-..." },
+    { "gpu twice", "gpus: [{uuid: all}, {uuid: all}]", BH_INVALID,
+      "gpus[1] all: named twice" },
+    { "mount", ACME "mounts: [{path: /a/../b, tenant: acme}]", BH_INVALID,
+      "mounts[0] /a/../b: path leads upward with \"..\"" },
+    { "mount's tenant", "mounts: [{path: /a, tenant: acme}]", BH_INVALID,
+      "mounts[0] /a: no tenant acme in this file" },
+    { "unknown key", "tenants: [{name: a, color: red}]", BH_INVALID, NULL },
+    { "alias", "tenants: [&x {name: a}, *x]", BH_INVALID, NULL },
+};
+
 static void
 faults_name_the_entry(void **state)
 {
-    static const struct {
-        const char *name, *yaml;
-        bh_rc rc;
-        const char *says;
-    } cases[] = {
-        { "twice", "tenants: [{name: acme}, {name: acme}]", BH_INVALID,
-          "tenants[1] acme: declared twice" },
-        { "orphan", "tenants: [{name: acme/vision}]", BH_INVALID,
-          "tenants[0] acme/vision: its parent is not declared before it" },
-        { "parent after", "tenants: [{name: acme/vision}, {name: acme}]", BH_INVALID,
-          "tenants[0] acme/vision: its parent is not declared before it" },
-        { "bad path", "tenants: [{name: acme/../x}]", BH_INVALID,
-          "tenants[0] acme/../x: not a valid path" },
-        { "control", "tenants: [{name: \"a\\x07\"}]", BH_INVALID, NULL },
-        { "empty name", "tenants: [{name: \"\"}]", BH_INVALID, "tenants[0]: has no name" },
-        { "fraction", "tenants: [{name: acme, limit: \"0.33333\"}]", BH_INVALID, NULL },
-        { "negative", "tenants: [{name: acme, limit: \"-1\"}]", BH_INVALID, NULL },
-        { "overflow", "tenants: [{name: acme, limit: \"99999999999999999999\"}]", BH_RANGE, NULL },
-        { "guarantee over limit", "tenants: [{name: acme, limit: \"1\", guarantee: \"2\"}]",
-          BH_INVALID, "tenants[0] acme: guarantee 2 is over the limit 1" },
-        { "children's guarantees",
-          "tenants: [{name: a, guarantee: \"1\"}, {name: a/b, guarantee: \"0.5\"},"
-          " {name: a/c, guarantee: 4/7}]", BH_INVALID,
-          "tenants[0] a: guarantees below it sum to 4500/4200 GPUs, its own is 1" },
-        { "unknown kind", "tenants: [{name: a, kind: guild}]", BH_INVALID,
-          "tenants[0].kind: \"guild\" is not one of organization, department, team, project" },
-        { "sku limit", SMALL "tenants: [{name: a, sku_limits: [{sku: big, count: 1}]}]",
-          BH_INVALID, "tenants[0] a: sku_limits[0]: no SKU \"big\" in this file" },
-        { "sku limit twice", SMALL "tenants: [{name: a, sku_limits: [{sku: small, count: 1},"
-          " {sku: small, count: 2}]}]", BH_INVALID,
-          "tenants[0] a: sku_limits: small is named twice" },
-        { "model", "skus: [{name: s, grade: C, models: [{model: V100, profile: whole}]}]",
-          BH_INVALID, "skus[0] s: models[0]: GPU model \"V100\" is not known" },
-        { "profile", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: 9g}]}]",
-          BH_INVALID, "skus[0] s: models[0]: H100-80GB has no profile \"9g\"" },
-        { "grade", "skus: [{name: s, grade: B, models: [{model: H100-80GB, profile: 1g.10gb}]}]",
-          BH_INVALID, "skus[0] s: models[0]: a MIG instance (1g.10gb) cannot keep grade B" },
-        { "no grade", "skus: [{name: s, models: []}]", BH_INVALID, NULL },
-        { "no model", "skus: [{name: s, grade: C, models: []}]", BH_INVALID,
-          "skus[0] s: names no GPU model" },
-        { "model twice", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: "
-          "1g.10gb}, {model: H100-80GB, profile: whole}]}]", BH_INVALID,
-          "skus[0] s: models[1]: H100-80GB is named twice" },
-        { "uid twice", "principals: [{name: a, uid: 7}, {name: b, uid: 7}]", BH_INVALID,
-          "principals[1] b: uid 7 is a already" },
-        { "nobody", "principals: [{name: a, uid: 65534}]", BH_INVALID,
-          "principals[0] a: uid 65534 is nobody's" },
-        { "role", ACME "bindings: [{role: king, gid: 1, tenant: acme}]", BH_INVALID, NULL },
-        { "nobody bound", ACME "bindings: [{role: viewer, tenant: acme}]", BH_INVALID,
-          "bindings[0] acme: needs either a principal or a gid" },
-        { "both bound", ACME "principals: [{name: a}]\n"
-          "bindings: [{role: viewer, principal: a, gid: 1, tenant: acme}]", BH_INVALID,
-          "bindings[0] acme: needs either a principal or a gid" },
-        { "principal", ACME "bindings: [{role: viewer, principal: eve, tenant: acme}]",
-          BH_INVALID, "bindings[0] acme: no principal eve in this file" },
-        { "bound elsewhere", "principals: [{name: a}]\n"
-          "bindings: [{role: viewer, principal: a, tenant: acme}]", BH_INVALID,
-          "bindings[0] acme: no tenant acme in this file" },
-        { "gpu", "gpus: [{uuid: \"0\"}]", BH_INVALID,
-          "gpus[0] 0: uuid is neither \"all\" nor of the form GPU-..." },
-        { "gpu twice", "gpus: [{uuid: all}, {uuid: all}]", BH_INVALID,
-          "gpus[1] all: named twice" },
-        { "mount", ACME "mounts: [{path: /a/../b, tenant: acme}]", BH_INVALID,
-          "mounts[0] /a/../b: path leads upward with \"..\"" },
-        { "mount's tenant", "mounts: [{path: /a, tenant: acme}]", BH_INVALID,
-          "mounts[0] /a: no tenant acme in this file" },
-        { "unknown key", "tenants: [{name: a, color: red}]", BH_INVALID, NULL },
-        { "alias", "tenants: [&x {name: a}, *x]", BH_INVALID, NULL },
-    };
-
-    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+    for (size_t i = 0; i < BH_COUNT(faults); i++) {
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(cases[i].name, check(cases[i].yaml, &err), cases[i].rc);
-        if (cases[i].says)
-            BH_CHECK_STR(cases[i].name, err.msg, cases[i].says);
+        BH_CHECK_EQ(faults[i].name, check(faults[i].yaml, &err), faults[i].rc);
+        if (faults[i].says)
+            BH_CHECK_STR(faults[i].name, err.msg, faults[i].says);
     }
     BH_CHECK_DONE();
 }

@@ -19,79 +19,79 @@ check(const char *json, struct bh_job_numbers *ret_numbers, struct bh_err *err)
 
 #define JOB(more) "{\"args\":[\"sh\"],\"sku\":\"small\"" more "}"
 
+static const struct {
+    const char *name, *json;
+    bh_rc rc;
+    const char *says;
+} specs[] = {
+    { "least", JOB(""), BH_OK, NULL },
+    { "all", JOB(",\"count\":16,\"cpu\":\"0.5\",\"cwd\":\"/work\",\"env\":[\"A=1\",\"B_2=\"],"
+                 "\"grace\":\"30s\",\"hold\":true,\"kind\":\"service\",\"memory\":\"8Gi\","
+                 "\"mounts\":[{\"source\":\"/data\",\"target\":\"/d\",\"write\":true}],"
+                 "\"name\":\"n\",\"on_preempt\":\"suspend\",\"pids\":100,"
+                 "\"priority\":\"high\",\"rootfs\":\"dir:/images/a\","
+                 "\"tenant\":\"acme/vision\",\"time_limit\":\"1-00:00:00\""), BH_OK, NULL },
+    { "no args", "{\"args\":[],\"sku\":\"small\"}", BH_INVALID, "args: no command" },
+    { "empty program", "{\"args\":[\"\"],\"sku\":\"s\"}", BH_INVALID, "args: no command" },
+    { "no sku", "{\"args\":[\"sh\"]}", BH_INVALID, "\"sku\" is missing" },
+    { "odd sku", "{\"args\":[\"sh\"],\"sku\":\"Big One\"}", BH_INVALID,
+      "sku: \"Big One\" is not a SKU's name" },
+    { "odd tenant", JOB(",\"tenant\":\"../acme\""), BH_INVALID,
+      "tenant: \"../acme\" is not a tenant's path" },
+    { "line break in name", JOB(",\"name\":\"a\\nb\""), BH_INVALID,
+      "name: has a control character" },
+    { "escape in name", JOB(",\"name\":\"a\\u001b[2J\""), BH_INVALID,
+      "name: control character 0x1b" },
+    { "env without =", JOB(",\"env\":[\"A=1\",\"B\"]"), BH_INVALID,
+      "env[1]: \"B\" is not NAME=value" },
+    { "env without name", JOB(",\"env\":[\"=1\"]"), BH_INVALID,
+      "env[0]: \"=1\" is not NAME=value" },
+    { "relative mount", JOB(",\"mounts\":[{\"source\":\"data\"}]"), BH_INVALID,
+      "mounts[0]: source: \"data\" is not absolute" },
+    { "mount that escapes", JOB(",\"mounts\":[{\"source\":\"/work/../etc\"}]"), BH_INVALID,
+      "mounts[0]: source: \"/work/../etc\" leads upward with \"..\"" },
+    { "target that escapes",
+      JOB(",\"mounts\":[{\"source\":\"/work\",\"target\":\"/..\"}]"), BH_INVALID,
+      "mounts[0]: target: \"/..\" leads upward with \"..\"" },
+    { "relative cwd", JOB(",\"cwd\":\"work\""), BH_INVALID, "cwd: \"work\" is not absolute" },
+    { "unknown rootfs", JOB(",\"rootfs\":\"oci:x\""), BH_INVALID,
+      "rootfs: \"oci:x\" is not known" },
+    { "rootfs that escapes", JOB(",\"rootfs\":\"dir:/a/../b\""), BH_INVALID,
+      "rootfs: \"/a/../b\" leads upward with \"..\"" },
+    { "count over", JOB(",\"count\":17"), BH_RANGE, "count: 17 is over 16 pieces" },
+    { "count negative", JOB(",\"count\":-1"), BH_RANGE, "count: must not be negative" },
+    { "count a fraction", JOB(",\"count\":0.5"), BH_INVALID, "count: fractions are not "
+      "accepted; expected an integer" },
+    { "count a string", JOB(",\"count\":\"x\""), BH_INVALID, "count: expected an integer" },
+    { "cpu nothing", JOB(",\"cpu\":\"0\""), BH_RANGE,
+      "cpu: \"0\" is not within 0.001 and 1000" },
+    { "memory nothing", JOB(",\"memory\":\"0\""), BH_RANGE,
+      "memory: must be more than nothing" },
+    { "memory overflow", JOB(",\"memory\":\"99999999999999999999\""), BH_RANGE, NULL },
+    { "time nothing", JOB(",\"time_limit\":\"0s\""), BH_RANGE,
+      "time_limit: must be more than nothing" },
+    { "time too long", JOB(",\"time_limit\":\"367d\""), BH_RANGE,
+      "time_limit: \"367d\" is longer than the longest, 8784 hours" },
+    { "grace too long", JOB(",\"grace\":\"2h\""), BH_RANGE,
+      "grace: \"2h\" is longer than the longest, 1 hours" },
+    { "unknown key", JOB(",\"gpus\":1"), BH_INVALID, "unknown key \"gpus\" in job" },
+    { "unknown priority", JOB(",\"priority\":\"max\""), BH_INVALID,
+      "priority: \"max\" is not one of low, normal, high, urgent" },
+};
+
 static void
 specifications_are_checked(void **state)
 {
-    static const struct {
-        const char *name, *json;
-        bh_rc rc;
-        const char *says;
-    } cases[] = {
-        { "least", JOB(""), BH_OK, NULL },
-        { "all", JOB(",\"count\":16,\"cpu\":\"0.5\",\"cwd\":\"/work\",\"env\":[\"A=1\",\"B_2=\"],"
-                     "\"grace\":\"30s\",\"hold\":true,\"kind\":\"service\",\"memory\":\"8Gi\","
-                     "\"mounts\":[{\"source\":\"/data\",\"target\":\"/d\",\"write\":true}],"
-                     "\"name\":\"n\",\"on_preempt\":\"suspend\",\"pids\":100,"
-                     "\"priority\":\"high\",\"rootfs\":\"dir:/images/a\","
-                     "\"tenant\":\"acme/vision\",\"time_limit\":\"1-00:00:00\""), BH_OK, NULL },
-        { "no args", "{\"args\":[],\"sku\":\"small\"}", BH_INVALID, "args: no command" },
-        { "empty program", "{\"args\":[\"\"],\"sku\":\"s\"}", BH_INVALID, "args: no command" },
-        { "no sku", "{\"args\":[\"sh\"]}", BH_INVALID, "\"sku\" is missing" },
-        { "odd sku", "{\"args\":[\"sh\"],\"sku\":\"Big One\"}", BH_INVALID,
-          "sku: \"Big One\" is not a SKU's name" },
-        { "odd tenant", JOB(",\"tenant\":\"../acme\""), BH_INVALID,
-          "tenant: \"../acme\" is not a tenant's path" },
-        { "line break in name", JOB(",\"name\":\"a\\nb\""), BH_INVALID,
-          "name: has a control character" },
-        { "escape in name", JOB(",\"name\":\"a\\u001b[2J\""), BH_INVALID,
-          "name: control character 0x1b" },
-        { "env without =", JOB(",\"env\":[\"A=1\",\"B\"]"), BH_INVALID,
-          "env[1]: \"B\" is not NAME=value" },
-        { "env without name", JOB(",\"env\":[\"=1\"]"), BH_INVALID,
-          "env[0]: \"=1\" is not NAME=value" },
-        { "relative mount", JOB(",\"mounts\":[{\"source\":\"data\"}]"), BH_INVALID,
-          "mounts[0]: source: \"data\" is not absolute" },
-        { "mount that escapes", JOB(",\"mounts\":[{\"source\":\"/work/../etc\"}]"), BH_INVALID,
-          "mounts[0]: source: \"/work/../etc\" leads upward with \"..\"" },
-        { "target that escapes",
-          JOB(",\"mounts\":[{\"source\":\"/work\",\"target\":\"/..\"}]"), BH_INVALID,
-          "mounts[0]: target: \"/..\" leads upward with \"..\"" },
-        { "relative cwd", JOB(",\"cwd\":\"work\""), BH_INVALID, "cwd: \"work\" is not absolute" },
-        { "unknown rootfs", JOB(",\"rootfs\":\"oci:x\""), BH_INVALID,
-          "rootfs: \"oci:x\" is not known" },
-        { "rootfs that escapes", JOB(",\"rootfs\":\"dir:/a/../b\""), BH_INVALID,
-          "rootfs: \"/a/../b\" leads upward with \"..\"" },
-        { "count over", JOB(",\"count\":17"), BH_RANGE, "count: 17 is over 16 pieces" },
-        { "count negative", JOB(",\"count\":-1"), BH_RANGE, "count: must not be negative" },
-        { "count a fraction", JOB(",\"count\":0.5"), BH_INVALID, "count: fractions are not "
-          "accepted; expected an integer" },
-        { "count a string", JOB(",\"count\":\"x\""), BH_INVALID, "count: expected an integer" },
-        { "cpu nothing", JOB(",\"cpu\":\"0\""), BH_RANGE,
-          "cpu: \"0\" is not within 0.001 and 1000" },
-        { "memory nothing", JOB(",\"memory\":\"0\""), BH_RANGE,
-          "memory: must be more than nothing" },
-        { "memory overflow", JOB(",\"memory\":\"99999999999999999999\""), BH_RANGE, NULL },
-        { "time nothing", JOB(",\"time_limit\":\"0s\""), BH_RANGE,
-          "time_limit: must be more than nothing" },
-        { "time too long", JOB(",\"time_limit\":\"367d\""), BH_RANGE,
-          "time_limit: \"367d\" is longer than the longest, 8784 hours" },
-        { "grace too long", JOB(",\"grace\":\"2h\""), BH_RANGE,
-          "grace: \"2h\" is longer than the longest, 1 hours" },
-        { "unknown key", JOB(",\"gpus\":1"), BH_INVALID, "unknown key \"gpus\" in job" },
-        { "unknown priority", JOB(",\"priority\":\"max\""), BH_INVALID,
-          "priority: \"max\" is not one of low, normal, high, urgent" },
-    };
-
-    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+    for (size_t i = 0; i < BH_COUNT(specs); i++) {
         struct bh_job_numbers numbers = { .count = 99 };
         struct bh_err err = { 0 };
-        bh_rc rc = check(cases[i].json, &numbers, &err);
+        bh_rc rc = check(specs[i].json, &numbers, &err);
 
-        BH_CHECK_EQ(cases[i].name, rc, cases[i].rc);
-        if (cases[i].says)
-            BH_CHECK_STR(cases[i].name, err.msg, cases[i].says);
+        BH_CHECK_EQ(specs[i].name, rc, specs[i].rc);
+        if (specs[i].says)
+            BH_CHECK_STR(specs[i].name, err.msg, specs[i].says);
         if (rc != BH_OK)
-            BH_CHECK_EQ(cases[i].name, numbers.count, 99); /* untouched */
+            BH_CHECK_EQ(specs[i].name, numbers.count, 99); /* untouched */
     }
     BH_CHECK_DONE();
 }

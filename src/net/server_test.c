@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/test.h"
 #include "base/time.h"
-#include "crypto/openssl.h"
+#include "ports/crypto.h"
 
 /* The contract of ports/http.h over raw sockets, with a toy handler. */
 

@@ -116,12 +116,13 @@ bh_job_look(struct bh_node *node, struct bh_job *job)
 
 /* ---- starting ---- */
 
+/* One log a job: a job that was queued again goes on in it. */
 static bh_rc
-open_log(const struct bh_node *node, uint64_t lease, int *ret_fd, struct bh_err *err)
+open_log(const struct bh_node *node, uint64_t job, int *ret_fd, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
 
-    bh_path_format(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, lease);
+    bh_path_format(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, job);
     *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (*ret_fd < 0)
         return bh_err_errno(err, "create log %s", path);
@@ -147,7 +148,7 @@ launch(struct bh_node *node, struct bh_job *job, const struct bh_sandbox *sandbo
     if (rc == BH_OK)
         rc = node->runtime.ops->command(node->runtime.self, sandbox, request.command, err);
     if (rc == BH_OK)
-        rc = open_log(node, job->note.lease, &log_fd, err);
+        rc = open_log(node, job->note.job, &log_fd, err);
     if (rc == BH_OK && *note)
         dprintf(log_fd, "bulkhead: %s\n", note);
     request.log_fd = log_fd;
@@ -243,7 +244,6 @@ bh_job_gpu_use(struct bh_node *node, const struct bh_job *job, bool *ret_used, u
             continue;
         rc = node->device.ops->processes(node->device.self, gpu, arena, &processes,
                                          &process_count, err);
-
         for (uint32_t p = 0; p < process_count && rc == BH_OK; p++) {
             if (!is_among((pid_t)processes[p].pid, members, count)
                 || !holds(job, gpu, processes[p].gi))

@@ -124,7 +124,7 @@ test_confinement(void **state)
         { "/usr is read-only", "touch /usr/x 2>&1 | sed 's/.*: //'", "Read-only file system\n" },
         { "/tmp is private", "ls /tmp; echo x > /tmp/y && cat /tmp/y", "x\n" },
         { "no homes", "ls /home /root /run 2>&1", "/home:\n\n/root:\n\n/run:\n" },
-        { "own processes", "ls -d /proc/[0-9]* | wc -l | tr -d 4567", "\n" },
+        { "own processes", "[ $(ls -d /proc/[0-9]* | wc -l) -lt 10 ] && echo few", "few\n" },
         { "no new namespaces", "unshare -U true 2>&1 | sed 's/.*: //'",
           "Operation not permitted\n" },
         { "no mounts", "mount -t tmpfs x /tmp 2>&1 | grep -c 'permission denied\\|only root\\|must be'",
@@ -146,7 +146,7 @@ test_confinement(void **state)
         run_job(&job);
         BH_CHECK_STR(cases[i].name, test_log(300), cases[i].log);
         test_send(BH_MSG_ACK, &ack);
-        bh_path_format(path, sizeof path, "%s/logs/300.log", the_node.folder);
+        bh_path_format(path, sizeof path, "%s/logs/1300.log", the_node.folder);
         unlink(path);
     }
     BH_CHECK_DONE();
@@ -246,17 +246,11 @@ test_image(void **state)
     assert_int_equal(carve(9, 1, "whole", 0).outcome, 0);
     bh_path_format(image, sizeof image, "%s/images/box", the_node.folder);
     assert_int_equal(mkdir(image, 0755), 0);
-    bh_path_format(path, sizeof path, "%s/images/box/bin", the_node.folder);
-    assert_int_equal(mkdir(path, 0755), 0);
     bh_path_format(path, sizeof path,
-                   "cp -a /lib64 %s/; mkdir %s/usr %s/lib; cp /bin/sh /bin/cat /bin/ls /bin/touch "
-                   "%s/bin/; cp -aL /lib/x86_64-linux-gnu %s/ 2>/dev/null; :", image, image, image,
-                   image, "/nonexistent");
-    test_run((const char *const[]){ "/bin/sh", "-c", path, NULL });
-    bh_path_format(path, sizeof path,
-                   "rm -rf %s/lib64; for f in sh cat ls touch; do ldd /bin/$f | grep -o '/[^ ]*' "
-                   "| while read l; do mkdir -p %s/$(dirname $l); cp -L $l %s/$l; done; done; "
-                   "echo hello > %s/hello", image, image, image, image);
+                   "mkdir %s/bin; for f in sh cat ls touch; do cp /bin/$f %s/bin/; "
+                   "ldd /bin/$f | grep -o '/[^ ]*' | while read l; do "
+                   "mkdir -p %s/$(dirname $l); cp -L $l %s/$l; done; done; echo hello > %s/hello",
+                   image, image, image, image, image);
     test_run((const char *const[]){ "/bin/bash", "-c", path, NULL });
     bh_path_format(name, sizeof name, "dir:%s", image);
     run_job(&job);
@@ -364,6 +358,7 @@ test_suspend_with_context(void **state)
     assert_int_equal(carve(5, 0, "1g.10gb", 0).outcome, 0);
     assert_int_equal(start_job(&job).outcome, 0);
     assert_true(wait_for_log(41, "mapped"));
+    bh_time_sleep(60 * BH_NS_PER_MS); /* the simulated driver may answer from 50 ms ago */
     BH_CHECK_EQ("context held", test_order(BH_MSG_SUSPEND, &lease).outcome, 2);
     BH_CHECK_EQ("stop", test_order(BH_MSG_STOP, &stop).outcome, 0);
     BH_CHECK_EQ("killed", test_take(BH_MSG_ENDED, 41).ended.exit_status, 137);

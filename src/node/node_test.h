@@ -95,7 +95,7 @@ test_log(uint64_t lease)
 {
     char name[64];
 
-    bh_path_format(name, sizeof name, "logs/%" PRIu64 ".log", lease);
+    bh_path_format(name, sizeof name, "logs/%" PRIu64 ".log", lease + 1000);
     return test_read(name);
 }
 

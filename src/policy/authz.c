@@ -126,12 +126,12 @@ bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject 
 
 uint32_t
 bh_authz_visible(const struct bh_directory *dir, const struct bh_subject *subject,
-                 const char *verb, uint32_t *ret_ids, uint32_t max, bool *ret_all)
+                 const char *verb, uint32_t *ret_ids, bool *ret_all)
 {
     uint32_t count = 0;
 
     *ret_all = bh_authz_check(dir, subject, verb, (bh_tenant_id){ 0 }).allow;
-    for (uint32_t i = 0; i < dir->tenant_count && count < max; i++)
+    for (uint32_t i = 0; i < dir->tenant_count; i++)
         if (*ret_all || bh_authz_check(dir, subject, verb, dir->tenants[i].id).allow)
             ret_ids[count++] = dir->tenants[i].id.v;
     return count;

@@ -35,10 +35,10 @@ struct bh_verdict bh_authz_check(const struct bh_directory *dir,
 struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir,
                                           const struct bh_subject *subject, const char *verb);
 
-/* The tenants on which `subject` holds `verb`, into `ret_ids` (at most `max`);
- * `ret_all` when it holds it on the whole site.  Returns how many. */
+/* The tenants on which `subject` holds `verb`, into `ret_ids` (room for
+ * dir->tenant_count); `ret_all` when it holds it on the whole site.  Returns how many. */
 uint32_t bh_authz_visible(const struct bh_directory *dir, const struct bh_subject *subject,
-                          const char *verb, uint32_t *ret_ids, uint32_t max, bool *ret_all);
+                          const char *verb, uint32_t *ret_ids, bool *ret_all);
 
 /* Bindings that name the subject, for `whoami`: the next at or after *cursor, or NULL. */
 const struct bh_dir_binding *bh_authz_next_binding(const struct bh_directory *dir,

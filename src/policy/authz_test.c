@@ -117,17 +117,21 @@ check_pair(const struct bh_directory *dir, const struct bh_dir_binding *binding,
 }
 
 static void
+check_binding(const struct bh_dir_binding *binding)
+{
+    struct bh_directory dir = directory_with(binding, 1);
+
+    for (size_t v = 0; v < BH_COUNT(verbs); v++)
+        for (uint32_t tenant = 0; tenant <= BH_COUNT(tenants); tenant++)
+            check_pair(&dir, binding, verbs[v], tenant);
+}
+
+static void
 every_role_and_verb_over_the_tree(void **state)
 {
     for (int role = BH_ROLE_VIEWER; role < BH_ROLES; role++)
-        for (uint32_t at = 0; at <= BH_COUNT(tenants); at++) {
-            struct bh_dir_binding binding = { (enum bh_role)role, { 1 }, 0, { at } };
-            struct bh_directory dir = directory_with(&binding, 1);
-
-            for (size_t v = 0; v < BH_COUNT(verbs); v++)
-                for (uint32_t tenant = 0; tenant <= BH_COUNT(tenants); tenant++)
-                    check_pair(&dir, &binding, verbs[v], tenant);
-        }
+        for (uint32_t at = 0; at <= BH_COUNT(tenants); at++)
+            check_binding(&(struct bh_dir_binding){ (enum bh_role)role, { 1 }, 0, { at } });
     BH_CHECK_DONE();
 }
 
@@ -154,28 +158,33 @@ every_operation_is_denied_across_tenants(void **state)
 
 /* Pairs of bindings: what two grant is exactly what either grants, in any order. */
 static void
+check_sum(const struct bh_dir_binding both[2], const char *verb)
+{
+    const struct bh_dir_binding swapped[] = { both[1], both[0] };
+    struct bh_directory dir = directory_with(both, 2), other = directory_with(swapped, 2);
+    struct bh_subject alice = { .principal = { 1 } };
+
+    for (uint32_t tenant = 0; tenant <= BH_COUNT(tenants); tenant++) {
+        struct bh_verdict got = bh_authz_check(&dir, &alice, verb, (bh_tenant_id){ tenant });
+        struct bh_verdict turned =
+            bh_authz_check(&other, &alice, verb, (bh_tenant_id){ tenant });
+
+        BH_CHECK_EQ(verb, got.allow,
+                    expected(&both[0], verb, tenant) || expected(&both[1], verb, tenant));
+        BH_CHECK_EQ(verb, got.rule, turned.rule);
+    }
+}
+
+static void
 bindings_add_up(void **state)
 {
     for (int first = BH_ROLE_VIEWER; first < BH_ROLES; first++)
         for (int second = BH_ROLE_VIEWER; second < BH_ROLES; second++) {
             struct bh_dir_binding both[] = { { (enum bh_role)first, { 1 }, 0, { 2 } },
                                              { (enum bh_role)second, { 1 }, 0, { 5 } } };
-            struct bh_dir_binding swapped[] = { both[1], both[0] };
-            struct bh_directory dir = directory_with(both, 2), other = directory_with(swapped, 2);
-            struct bh_subject alice = { .principal = { 1 } };
 
             for (size_t v = 0; v < BH_COUNT(verbs); v++)
-                for (uint32_t tenant = 0; tenant <= BH_COUNT(tenants); tenant++) {
-                    struct bh_verdict got =
-                        bh_authz_check(&dir, &alice, verbs[v], (bh_tenant_id){ tenant });
-                    struct bh_verdict turned =
-                        bh_authz_check(&other, &alice, verbs[v], (bh_tenant_id){ tenant });
-
-                    BH_CHECK_EQ(verbs[v], got.allow,
-                                expected(&both[0], verbs[v], tenant)
-                                    || expected(&both[1], verbs[v], tenant));
-                    BH_CHECK_EQ(verbs[v], got.rule, turned.rule);
-                }
+                check_sum(both, verbs[v]);
         }
     BH_CHECK_DONE();
 }
@@ -233,13 +242,12 @@ visible_tenants_are_those_where_the_verb_is_held(void **state)
     uint32_t ids[8], cursor = 0;
     bool all = true;
 
-    BH_CHECK_EQ("three", bh_authz_visible(&dir, &alice, "job.view", ids, 8, &all), 3);
+    BH_CHECK_EQ("three", bh_authz_visible(&dir, &alice, "job.view", ids, &all), 3);
     BH_CHECK_EQ("not all", all, false);
     BH_CHECK_EQ("first", ids[0], 2);
     BH_CHECK_EQ("last", ids[2], 4);
-    BH_CHECK_EQ("bounded", bh_authz_visible(&dir, &alice, "job.view", ids, 2, &all), 2);
-    BH_CHECK_EQ("none", bh_authz_visible(&dir, &alice, "job.submit", ids, 8, &all), 0);
-    BH_CHECK_EQ("root", bh_authz_visible(&dir, &root, "job.view", ids, 8, &all), 7);
+    BH_CHECK_EQ("none", bh_authz_visible(&dir, &alice, "job.submit", ids, &all), 0);
+    BH_CHECK_EQ("root", bh_authz_visible(&dir, &root, "job.view", ids, &all), 7);
     BH_CHECK_EQ("all", all, true);
     BH_CHECK("anywhere", bh_authz_check_anywhere(&dir, &alice, "gpu.view").allow);
     BH_CHECK("nowhere", !bh_authz_check_anywhere(&dir, &alice, "site.view").allow);

@@ -16,8 +16,8 @@ struct walk {
     uint32_t hash_count; /* of the present page, in order from its first record */
     uint64_t first;      /* record of the present page */
     uint64_t next_checkpoint;
-    char *note;          /* of next_checkpoint, NULL when there are no more */
-    bh_rc rc;            /* what the verifier found */
+    char *note; /* of next_checkpoint, NULL when there are no more */
+    bh_rc rc;   /* what the verifier found */
     struct bh_err *err;
 };
 
@@ -49,7 +49,8 @@ find_checkpoint(struct walk *walk, uint64_t size)
 {
     free(walk->note);
     walk->note = NULL;
-    return walk->store->ops->list_checkpoints(walk->store->self, size, keep_note, walk, walk->err);
+    return walk->store->ops->list_checkpoints(walk->store->self, size, keep_note, walk,
+                                              walk->err);
 }
 
 static bool
@@ -61,9 +62,9 @@ take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
     (void)seq;
     if (walk->note && walk->next_checkpoint == number)
         return false;
-    walk->rc = bh_audit_verifier_record(walk->verifier, leaf, length,
-                                        at < walk->hash_count ? walk->hashes[at].bytes : NULL,
-                                        walk->err);
+    walk->rc = bh_audit_verifier_record(
+        walk->verifier, leaf, length, at < walk->hash_count ? walk->hashes[at].bytes : NULL,
+        walk->err);
     return walk->rc == BH_OK;
 }
 
@@ -114,8 +115,8 @@ find_expected(struct walk *walk, uint64_t *ret_expected)
 {
     const struct bh_store *store = walk->store;
     uint64_t last, expected = 0;
-    bh_rc rc = store->ops->list_checkpoints(store->self, walk->verifier->frontier.size, keep_size,
-                                            &expected, walk->err);
+    bh_rc rc = store->ops->list_checkpoints(store->self, walk->verifier->frontier.size,
+                                            keep_size, &expected, walk->err);
 
     if (rc != BH_OK)
         return rc;

@@ -122,7 +122,8 @@ static const struct {
                 1 },
     [TOKENS] = { compare_tokens,
                  sizeof(struct bh_token_row),
-                 { offsetof(struct bh_token_row, scopes), offsetof(struct bh_token_row, note) },
+                 { offsetof(struct bh_token_row, scopes),
+                   offsetof(struct bh_token_row, note) },
                  2 },
     [CHECKPOINTS] = { compare_checkpoints,
                       sizeof(struct bh_checkpoint_row),
@@ -130,7 +131,8 @@ static const struct {
                       1 },
     [REPLIES] = { compare_replies,
                   sizeof(struct bh_reply_row),
-                  { offsetof(struct bh_reply_row, key), offsetof(struct bh_reply_row, body) },
+                  { offsetof(struct bh_reply_row, key),
+                    offsetof(struct bh_reply_row, body) },
                   2 },
     [METAS] = { compare_metas,
                 sizeof(struct meta_row),
@@ -177,7 +179,8 @@ find(const struct rows *rows, enum kind kind, const void *row)
 {
     size_t at = lower_bound(rows, kind, row);
 
-    return at < rows->count && kinds[kind].compare(rows->at[at], row) == 0 ? rows->at[at] : NULL;
+    return at < rows->count && kinds[kind].compare(rows->at[at], row) == 0 ? rows->at[at]
+                                                                           : NULL;
 }
 
 /* Takes over `row`, in place of an equal one. */
@@ -320,7 +323,8 @@ new_row(size_t size, const char *bytes, size_t length, char **ret_bytes)
 }
 
 static bh_rc
-memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length, struct bh_err *err)
+memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
+                  struct bh_err *err)
 {
     struct memory *memory = self;
     struct record_row *row;
@@ -334,7 +338,8 @@ memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length, str
     row->leaf = bytes;
     row->length = length;
     bh_merkle_leaf(memory->crypto, leaf, length, row->hash.bytes);
-    if (find(&memory->put[RECORDS], RECORDS, row) || find(&memory->kept[RECORDS], RECORDS, row)) {
+    if (find(&memory->put[RECORDS], RECORDS, row)
+        || find(&memory->kept[RECORDS], RECORDS, row)) {
         free(row);
         memory->failed = true;
         return bh_err_set(err, BH_IO, "record %llu: there is one already",
@@ -445,7 +450,8 @@ each_row(struct memory *memory, enum kind kind, const void *from,
 }
 
 static bh_rc
-copy_text(const char *text, struct bh_arena *arena, const char **ret_text, struct bh_err *err)
+copy_text(const char *text, struct bh_arena *arena, const char **ret_text,
+          struct bh_err *err)
 {
     const char *copy = bh_arena_strdup(arena, text);
 
@@ -488,8 +494,8 @@ memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *are
 }
 
 static bh_rc
-copy_reply(const struct bh_reply_row *row, struct bh_arena *arena, struct bh_reply_row *ret_row,
-           struct bh_err *err)
+copy_reply(const struct bh_reply_row *row, struct bh_arena *arena,
+           struct bh_reply_row *ret_row, struct bh_err *err)
 {
     struct bh_reply_row reply = *row;
     bh_rc rc = copy_text(row->key, arena, &reply.key, err);
@@ -549,10 +555,11 @@ emit_job(const void *row, void *context)
 }
 
 static bh_rc
-memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink, void *sink_self,
-                 struct bh_err *err)
+memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
+                 void *sink_self, struct bh_err *err)
 {
-    struct job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100, 0 };
+    struct job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100,
+                             0 };
     const struct bh_job_row from = { .job = filter->after };
 
     (void)err;
@@ -573,7 +580,8 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
 }
 
 static bh_rc
-memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, struct bh_err *err)
+memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
+               struct bh_err *err)
 {
     struct memory *memory = self;
     const struct bh_job_row wanted = { .job = job }, *row;
@@ -708,8 +716,8 @@ emit_checkpoint(const void *row, void *context)
 }
 
 static bh_rc
-memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, void *sink_self,
-                        struct bh_err *err)
+memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
+                        void *sink_self, struct bh_err *err)
 {
     struct checkpoint_walk walk = { sink, sink_self };
     const struct bh_checkpoint_row from = { .size = min_size };

@@ -12,10 +12,7 @@
 #include "base/fd.h"
 #include "store/sqlite_internal.h"
 
-enum {
-    WRITER_CACHE_KIB = 2048,
-    READER_CACHE_KIB = 256
-};
+enum { WRITER_CACHE_KIB = 2048, READER_CACHE_KIB = 256 };
 
 /* ---- readers ---- */
 
@@ -143,7 +140,8 @@ store_close(void *self)
     if (store->writer) {
         bh_sqlite_rollback(store);
         bh_sqlite_checkpointer_stop(store);
-        sqlite3_wal_checkpoint_v2(store->writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        sqlite3_wal_checkpoint_v2(store->writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                  NULL);
         bh_sql_close(store->writer);
     }
     bh_fd_close(store->lock_fd);

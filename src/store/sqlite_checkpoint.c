@@ -7,10 +7,10 @@
  * in the end a commit must copy what the thread has not yet: little, because the thread
  * comes more often towards the end. */
 enum {
-    THREAD_PAGES = 1000,   /* the thread copies each time that the log has grown by this */
-    FINAL_PAGES = 4000,    /* from here on it copies */
-    CATCH_UP_PAGES = 100,  /* each time that the log has grown by this */
-    COMMIT_PAGES = 5000,   /* from here on commits copy, too */
+    THREAD_PAGES = 1000,  /* the thread copies each time that the log has grown by this */
+    FINAL_PAGES = 4000,   /* from here on it copies */
+    CATCH_UP_PAGES = 100, /* each time that the log has grown by this */
+    COMMIT_PAGES = 5000,  /* from here on commits copy, too */
     CHECKPOINTER_CACHE_KIB = 64
 };
 
@@ -35,8 +35,8 @@ copy_when_asked(void *self)
     struct bh_sqlite_checkpointer *checkpointer = self;
 
     while (wait_for_work(checkpointer))
-        sqlite3_wal_checkpoint_v2(checkpointer->sql->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
-                                  NULL);
+        sqlite3_wal_checkpoint_v2(checkpointer->sql->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+                                  NULL, NULL);
     return NULL;
 }
 
@@ -48,7 +48,8 @@ after_commit(void *self, sqlite3 *db, const char *name, int pages)
 
     if (pages < checkpointer->asked_at)
         checkpointer->asked_at = 0; /* the log has started over */
-    if (pages - checkpointer->asked_at >= (pages < FINAL_PAGES ? THREAD_PAGES : CATCH_UP_PAGES)) {
+    if (pages - checkpointer->asked_at
+        >= (pages < FINAL_PAGES ? THREAD_PAGES : CATCH_UP_PAGES)) {
         checkpointer->asked_at = pages;
         pthread_mutex_lock(&checkpointer->mutex);
         checkpointer->wanted = true;
@@ -70,8 +71,8 @@ bh_sqlite_checkpointer_start(struct bh_sqlite *store, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     /* A connection learns that the database has a log when it first reads. */
-    rc = bh_sql_exec(checkpointer->sql, "PRAGMA synchronous = FULL; SELECT 1 FROM meta LIMIT 1",
-                     err);
+    rc = bh_sql_exec(checkpointer->sql,
+                     "PRAGMA synchronous = FULL; SELECT 1 FROM meta LIMIT 1", err);
     if (rc != BH_OK)
         return rc;
     pthread_mutex_init(&checkpointer->mutex, NULL);

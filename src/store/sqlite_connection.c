@@ -13,7 +13,7 @@ enum { BUSY_MS = 1000 };
 /* `ended` stands before `state` in the indexes: what is active is then a few short
  * runs in order of job numbers, see sqlite_jobs.c. */
 #define IDS(where) "SELECT job, tenant_id FROM jobs WHERE " where " ORDER BY job"
-#define COUNT(where)                                                                     \
+#define COUNT(where)                                                                       \
     "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE " where " LIMIT 100000)"
 #define ALL "job > ?1"
 #define STATE "ended = ?2 AND state = ?3 AND job > ?1"
@@ -26,21 +26,29 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_COMMIT] = "COMMIT",
     [BH_SQL_ROLLBACK] = "ROLLBACK",
     [BH_SQL_PUT_RECORD] = "INSERT INTO records (seq, leaf, hash) VALUES (?, ?, ?)",
-    [BH_SQL_PUT_TEXT] = "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
-    [BH_SQL_PUT_JOB] = "INSERT OR REPLACE INTO jobs (" BH_SQLITE_JOB_COLUMNS ", ended) VALUES "
-                       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [BH_SQL_PUT_TEXT] =
+        "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
+    [BH_SQL_PUT_JOB] =
+        "INSERT OR REPLACE INTO jobs (" BH_SQLITE_JOB_COLUMNS ", ended) VALUES "
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [BH_SQL_CHANGE_JOB] =
         "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, exit_status = ?, ended = ?, "
-        "lease = ?, restarts = ?, node = ?, pieces = ?, grade = ?, started_ns = ? WHERE job = ?",
-    [BH_SQL_END_JOB] = "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, exit_status = ?, "
-                       "ended = ? WHERE job = ?",
-    [BH_SQL_PUT_NAME] = "INSERT OR REPLACE INTO names (kind, id, name, gone) VALUES (?, ?, ?, ?)",
+        "lease = ?, restarts = ?, node = ?, pieces = ?, grade = ?, started_ns = ? WHERE "
+        "job = ?",
+    [BH_SQL_END_JOB] =
+        "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, exit_status = ?, "
+        "ended = ? WHERE job = ?",
+    [BH_SQL_PUT_NAME] =
+        "INSERT OR REPLACE INTO names (kind, id, name, gone) VALUES (?, ?, ?, ?)",
     [BH_SQL_PUT_TOKEN] =
-        "INSERT OR REPLACE INTO tokens (id, secret, principal_id, scopes, note, created_ns, "
+        "INSERT OR REPLACE INTO tokens (id, secret, principal_id, scopes, note, "
+        "created_ns, "
         "expires_ns, last_used_ns, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [BH_SQL_PUT_CHECKPOINT] = "INSERT OR REPLACE INTO checkpoints (size, note) VALUES (?, ?)",
-    [BH_SQL_PUT_REPLY] = "INSERT OR REPLACE INTO replies (principal_id, key, request, status, "
-                         "body, at_ns) VALUES (?, ?, ?, ?, ?, ?)",
+    [BH_SQL_PUT_CHECKPOINT] =
+        "INSERT OR REPLACE INTO checkpoints (size, note) VALUES (?, ?)",
+    [BH_SQL_PUT_REPLY] =
+        "INSERT OR REPLACE INTO replies (principal_id, key, request, status, "
+        "body, at_ns) VALUES (?, ?, ?, ?, ?, ?)",
     [BH_SQL_PUT_META] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
     [BH_SQL_GET_META] = "SELECT value FROM meta WHERE key = ?",
     [BH_SQL_GET_TEXT] = "SELECT text FROM texts WHERE digest = ?",
@@ -106,7 +114,8 @@ bh_sql_open(const char *path, const struct bh_sql_options *options, struct bh_sq
 
     BH_ASSERT(sql);
     errno = 0;
-    if (sqlite3_open_v2(path, &sql->db, options->flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(path, &sql->db, options->flags | SQLITE_OPEN_NOMUTEX, NULL)
+        != SQLITE_OK) {
         BH_ASSERT(sql->db);
         return bh_sql_err(sql, "open the store", err);
     }
@@ -141,7 +150,8 @@ bh_sql_use(struct bh_sql *sql, enum bh_sql_statement which, struct bh_sql_use *r
     sqlite3_stmt **place = &sql->statements[which];
 
     if (!*place
-        && sqlite3_prepare_v3(sql->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, place, NULL)
+        && sqlite3_prepare_v3(sql->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, place,
+                              NULL)
                != SQLITE_OK)
         return bh_sql_err(sql, "store", err);
     *ret_use = (struct bh_sql_use){ sql, *place, 0 };
@@ -166,7 +176,8 @@ bh_sql_put_text(struct bh_sql_use *use, const char *text)
 void
 bh_sql_put_text_n(struct bh_sql_use *use, const char *text, size_t length)
 {
-    sqlite3_bind_text64(use->statement, ++use->at, text, length, SQLITE_STATIC, SQLITE_UTF8);
+    sqlite3_bind_text64(use->statement, ++use->at, text, length, SQLITE_STATIC,
+                        SQLITE_UTF8);
 }
 
 void

@@ -15,35 +15,41 @@
 
 static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 
-/* ---- failing calls: these stand before the C library's ---- */
+/* ---- failing calls: to the linker these are the C library's ---- */
+
+BH_EXPORT int bh_fault_fdatasync(int fd) __asm__("fdatasync");
+BH_EXPORT int bh_fault_fsync(int fd) __asm__("fsync");
+BH_EXPORT ssize_t bh_fault_pwrite(int fd, const void *bytes, size_t length,
+                                  off64_t at) __asm__("pwrite64");
 
 static _Thread_local bool armed; /* only the owner thread's calls count */
 static int calls_left, calls_failed;
+static bool fail_for_ever; /* not once, but from then on */
 
 static bool
 fails_now(void)
 {
-    if (!armed || --calls_left != 0)
+    if (!armed || --calls_left > 0 || (calls_left < 0 && !fail_for_ever))
         return false;
     calls_failed++;
     errno = EIO;
     return true;
 }
 
-BH_EXPORT int
-fdatasync(int fd)
+int
+bh_fault_fdatasync(int fd)
 {
     return fails_now() ? -1 : (int)syscall(SYS_fdatasync, fd);
 }
 
-BH_EXPORT int
-fsync(int fd)
+int
+bh_fault_fsync(int fd)
 {
     return fails_now() ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
-BH_EXPORT ssize_t
-pwrite64(int fd, const void *bytes, size_t length, off64_t at)
+ssize_t
+bh_fault_pwrite(int fd, const void *bytes, size_t length, off64_t at)
 {
     return fails_now() ? -1 : syscall(SYS_pwrite64, fd, bytes, length, at);
 }
@@ -176,11 +182,36 @@ each_call_fails_once(void **state)
     BH_CHECK_DONE();
 }
 
+/* A disk that stays broken: nobody knows what a crash would leave, and that is said. */
+static void
+broken_disk_is_uncertain(void **state)
+{
+    struct fixture f = { .folder = "/tmp/bh-fault-XXXXXX" };
+
+    (void)state;
+    assert_non_null(mkdtemp(f.folder));
+    snprintf(f.path, sizeof f.path, "%s/store.db", f.folder);
+    must(&f, bh_store_sqlite_open(f.path, BH_STORE_WRITE, crypto, &f.store, &f.err));
+    must(&f, put_one(&f, 0));
+    calls_left = 3;
+    armed = fail_for_ever = true;
+    BH_CHECK_EQ("flush", put_one(&f, 1), BH_UNCERTAIN);
+    BH_CHECK_EQ("next", put_one(&f, 1), BH_IO);
+    armed = fail_for_ever = false;
+    BH_CHECK_EQ("seen", last_record(&f, &f.store), 0);
+    must(&f, put_one(&f, 1));
+    f.store.ops->close(f.store.self);
+    remove_files(f.path);
+    rmdir(f.folder);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_fails_once),
+        cmocka_unit_test(broken_disk_is_uncertain),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -183,7 +183,8 @@ bh_rc bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_
 bh_rc bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
                                struct bh_err *err);
 bh_rc bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err);
-bh_rc bh_sqlite_put_meta(void *self, const char *key, const char *value, struct bh_err *err);
+bh_rc bh_sqlite_put_meta(void *self, const char *key, const char *value,
+                         struct bh_err *err);
 
 /* ---- sqlite_read.c ---- */
 bh_rc bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
@@ -195,7 +196,8 @@ bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_recor
 bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                             struct bh_err *err);
 bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
-bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self,
+                           struct bh_err *err);
 bh_rc bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self,
                             struct bh_err *err);
 bh_rc bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
@@ -207,18 +209,19 @@ bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
 /* ---- sqlite_jobs.c ---- */
 
 /* SQL names of the columns of a job, in the order that put_job and get_job use. */
-#define BH_SQLITE_JOB_COLUMNS                                                            \
-    "job, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, "     \
-    "principal, sku, kind, state, contract, reason, node, pieces, grade, submitted_ns, " \
+#define BH_SQLITE_JOB_COLUMNS                                                              \
+    "job, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, "       \
+    "principal, sku, kind, state, contract, reason, node, pieces, grade, submitted_ns, "   \
     "started_ns, ended_ns, time_limit_ns, exit_status, spec"
 
 bh_rc bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err);
-bh_rc bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_err *err);
+bh_rc bh_sqlite_change_job(void *self, const struct bh_job_change *change,
+                           struct bh_err *err);
 bh_rc bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
                         struct bh_err *err);
 bh_rc bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
                           void *sink_self, struct bh_err *err);
-bh_rc bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
-                           struct bh_err *err);
+bh_rc bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter,
+                           uint64_t *ret_count, struct bh_err *err);
 
 #endif

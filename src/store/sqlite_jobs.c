@@ -1,6 +1,7 @@
 #include "store/sqlite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -13,7 +14,13 @@
  * A page is the smallest numbers of all runs, merged.  No filter therefore reads more
  * than one page of each run, however many jobs there are. */
 
-enum { PAGE_MAX = 1024, STATES_MAX = 64, STATE_BYTES = 32, LIMIT_DEFAULT = 100, COUNT_MAX = 100000 };
+enum {
+    PAGE_MAX = 1024,
+    STATES_MAX = 64,
+    STATE_BYTES = 32,
+    LIMIT_DEFAULT = 100,
+    COUNT_MAX = 100000
+};
 
 /* ---- one job ---- */
 
@@ -148,7 +155,7 @@ walk_begin(struct job_walk *walk, struct bh_err *err)
 }
 
 static void
-walk_end(struct job_walk *walk)
+walk_end_auto(struct job_walk *walk)
 {
     struct bh_sql_use use;
     struct bh_err err;
@@ -165,7 +172,7 @@ walk_end(struct job_walk *walk)
 static bh_rc
 walk_show(struct job_walk *walk, uint64_t job, struct bh_err *err)
 {
-    __attribute__((cleanup(bh_sql_done_auto))) struct bh_sql_use use = { 0 };
+    BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     struct bh_job_row row;
     bh_rc rc = bh_sql_use(walk->reader, BH_SQL_GET_JOB, &use, err);
 
@@ -181,9 +188,10 @@ walk_show(struct job_walk *walk, uint64_t job, struct bh_err *err)
 }
 
 bh_rc
-bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self, struct bh_err *err)
+bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
+                  struct bh_err *err)
 {
-    __attribute__((cleanup(walk_end))) struct job_walk walk = { self, NULL, sink, sink_self, 0, 0 };
+    BH_AUTO(walk_end) struct job_walk walk = { .store = self, .sink = sink, .self = sink_self };
     bh_rc rc = bh_sqlite_take(walk.store, &walk.reader, err);
 
     if (rc == BH_OK)
@@ -203,7 +211,7 @@ struct state {
 struct run {
     enum bh_sql_statement statement; /* its index: one of IDS_... or of COUNT_... */
     const struct state *state;       /* NULL: all jobs are one run */
-    uint32_t owner;                  /* tenant or principal, where the index begins with one */
+    uint32_t owner; /* tenant or principal, where the index begins with one */
 };
 
 /* All runs of one filter. */
@@ -212,6 +220,8 @@ struct runs {
     const struct bh_job_filter *filter;
     enum bh_sql_statement statement;
     uint64_t after;
+    uint32_t *tenants; /* the filter's, in order and each once */
+    uint32_t tenant_count;
     struct state states[STATES_MAX];
     uint32_t state_count;
     /* Called for each run. */
@@ -259,7 +269,7 @@ use_run(const struct runs *runs, const struct run *run, struct bh_sql_use *ret_u
 static bh_rc
 next_state(struct bh_sql *reader, struct state *state, bool *ret_found, struct bh_err *err)
 {
-    __attribute__((cleanup(bh_sql_done_auto))) struct bh_sql_use use = { 0 };
+    BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     bh_rc rc = bh_sql_use(reader, BH_SQL_NEXT_STATE, &use, err);
 
     if (rc != BH_OK)
@@ -313,24 +323,38 @@ visit_states(struct runs *runs, uint32_t owner, struct bh_err *err)
     return rc;
 }
 
-static bool
-is_repeated(const struct bh_job_filter *filter, uint32_t at)
+static int
+compare_tenants(const void *a, const void *b)
 {
-    for (uint32_t i = 0; i < at; i++)
-        if (filter->tenants[i] == filter->tenants[at])
-            return true;
-    return false;
+    const uint32_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* Free runs->tenants when done. */
+static void
+sort_tenants(struct runs *runs)
+{
+    uint32_t given = runs->filter->tenant_count, count = 0;
+
+    runs->tenants = malloc((given ? given : 1) * sizeof *runs->tenants);
+    BH_ASSERT(runs->tenants);
+    for (uint32_t i = 0; i < given; i++)
+        runs->tenants[i] = runs->filter->tenants[i];
+    qsort(runs->tenants, given, sizeof *runs->tenants, compare_tenants);
+    for (uint32_t i = 0; i < given; i++)
+        if (count == 0 || runs->tenants[count - 1] != runs->tenants[i])
+            runs->tenants[count++] = runs->tenants[i];
+    runs->tenant_count = count;
 }
 
 static bh_rc
 visit_tenants(struct runs *runs, struct bh_err *err)
 {
-    const struct bh_job_filter *filter = runs->filter;
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; rc == BH_OK && i < filter->tenant_count; i++)
-        if (!is_repeated(filter, i))
-            rc = visit_states(runs, filter->tenants[i], err);
+    for (uint32_t i = 0; rc == BH_OK && i < runs->tenant_count; i++)
+        rc = visit_states(runs, runs->tenants[i], err);
     return rc;
 }
 
@@ -346,21 +370,24 @@ visit_runs(struct runs *runs, struct bh_err *err)
     rc = find_states(runs, err);
     if (rc != BH_OK)
         return rc;
+    if (filter->tenants)
+        sort_tenants(runs);
     if (filter->tenants && !filter->principal_id)
-        return visit_tenants(runs, err);
-    return visit_states(runs, filter->principal_id, err);
+        rc = visit_tenants(runs, err);
+    else
+        rc = visit_states(runs, filter->principal_id, err);
+    free(runs->tenants);
+    runs->tenants = NULL;
+    return rc;
 }
 
 /* Whether a job that its run found is of a wanted tenant. */
 static bool
-is_wanted(const struct bh_job_filter *filter, uint32_t tenant)
+is_wanted(const struct runs *runs, uint32_t tenant)
 {
-    if (!filter->tenants || !filter->principal_id)
-        return true;
-    for (uint32_t i = 0; i < filter->tenant_count; i++)
-        if (filter->tenants[i] == tenant)
-            return true;
-    return false;
+    return !runs->tenants || !runs->filter->principal_id
+           || bsearch(&tenant, runs->tenants, runs->tenant_count, sizeof tenant,
+                      compare_tenants);
 }
 
 /* ---- a page: the smallest numbers of all runs ---- */
@@ -391,13 +418,13 @@ page_add(struct page *page, uint64_t job)
 static bh_rc
 merge_run(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
 {
-    __attribute__((cleanup(bh_sql_done_auto))) struct bh_sql_use use = { 0 };
+    BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     bool row = true;
     bh_rc rc = use_run(runs, run, &use, err);
 
     while (rc == BH_OK && row) {
         rc = bh_sql_step(&use, &row, err);
-        if (rc == BH_OK && row && is_wanted(runs->filter, (uint32_t)bh_sql_u64(&use, 1)))
+        if (rc == BH_OK && row && is_wanted(runs, (uint32_t)bh_sql_u64(&use, 1)))
             row = page_add(self, bh_sql_u64(&use, 0));
     }
     return rc;
@@ -424,7 +451,9 @@ bh_rc
 bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
                     void *sink_self, struct bh_err *err)
 {
-    __attribute__((cleanup(walk_end))) struct job_walk walk = { self, NULL, sink, sink_self, 0, true };
+    BH_AUTO(walk_end) struct job_walk walk = {
+        .store = self, .sink = sink, .self = sink_self, .more = true
+    };
     uint32_t left = filter->limit ? filter->limit : LIMIT_DEFAULT;
     uint64_t after = filter->after;
     bh_rc rc = walk_begin(&walk, err);
@@ -446,7 +475,7 @@ bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink 
 static bh_rc
 count_run(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
 {
-    __attribute__((cleanup(bh_sql_done_auto))) struct bh_sql_use use = { 0 };
+    BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     uint64_t *count = self;
     bool row;
     bh_rc rc;
@@ -465,7 +494,7 @@ count_run(const struct runs *runs, const struct run *run, void *self, struct bh_
 static bh_rc
 count_wanted(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
 {
-    __attribute__((cleanup(bh_sql_done_auto))) struct bh_sql_use use = { 0 };
+    BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     uint64_t *count = self;
     bool row = true;
     bh_rc rc = use_run(runs, run, &use, err);
@@ -473,7 +502,7 @@ count_wanted(const struct runs *runs, const struct run *run, void *self, struct 
     while (rc == BH_OK && row && *count < COUNT_MAX) {
         rc = bh_sql_step(&use, &row, err);
         if (rc == BH_OK && row)
-            *count += is_wanted(runs->filter, (uint32_t)bh_sql_u64(&use, 1));
+            *count += is_wanted(runs, (uint32_t)bh_sql_u64(&use, 1));
     }
     return rc;
 }
@@ -482,7 +511,7 @@ bh_rc
 bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
                      struct bh_err *err)
 {
-    __attribute__((cleanup(walk_end))) struct job_walk walk = { self, NULL, NULL, NULL, 0, 0 };
+    BH_AUTO(walk_end) struct job_walk walk = { .store = self };
     bool look = filter->tenants && filter->principal_id;
     uint64_t count = 0;
     struct runs runs = {

@@ -12,7 +12,7 @@ struct query {
 };
 
 static void
-query_end(struct query *query)
+query_end_auto(struct query *query)
 {
     if (query->use.statement)
         bh_sql_done(&query->use);
@@ -21,7 +21,8 @@ query_end(struct query *query)
 }
 
 static bh_rc
-query_begin(struct query *query, void *self, enum bh_sql_statement which, struct bh_err *err)
+query_begin(struct query *query, void *self, enum bh_sql_statement which,
+            struct bh_err *err)
 {
     bh_rc rc;
 
@@ -43,8 +44,8 @@ query_row(struct query *query, const char *what, struct bh_err *err)
 }
 
 static bh_rc
-copy_text(const struct query *query, int column, struct bh_arena *arena, const char **ret_text,
-          struct bh_err *err)
+copy_text(const struct query *query, int column, struct bh_arena *arena,
+          const char **ret_text, struct bh_err *err)
 {
     const char *copy = bh_arena_strdup(arena, bh_sql_text(&query->use, column));
 
@@ -72,10 +73,10 @@ query_each(struct query *query, bool (*emit)(const struct bh_sql_use *use, void 
 }
 
 bh_rc
-bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
-                   struct bh_err *err)
+bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
+                   const char **ret_value, struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     bh_rc rc = query_begin(&query, self, BH_SQL_GET_META, err);
 
     if (rc != BH_OK)
@@ -89,7 +90,7 @@ bh_rc
 bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
                    const char **ret_text, struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     bh_rc rc = query_begin(&query, self, BH_SQL_GET_TEXT, err);
 
     if (rc != BH_OK)
@@ -100,10 +101,11 @@ bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *
 }
 
 bh_rc
-bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_arena *arena,
-                    struct bh_reply_row *ret_row, struct bh_err *err)
+bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
+                    struct bh_arena *arena, struct bh_reply_row *ret_row,
+                    struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     struct bh_reply_row reply = { .principal_id = principal_id };
     bh_rc rc = query_begin(&query, self, BH_SQL_GET_REPLY, err);
 
@@ -153,7 +155,7 @@ bh_rc
 bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
                        void *sink_self, struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     struct record_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_RECORDS, err);
 
@@ -183,7 +185,7 @@ bh_rc
 bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                       struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     struct hash_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_HASHES, err);
 
@@ -196,7 +198,7 @@ bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_
 bh_rc
 bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     bh_rc rc = query_begin(&query, self, BH_SQL_LAST_RECORD, err);
 
     if (rc == BH_OK)
@@ -228,7 +230,7 @@ emit_name(const struct bh_sql_use *use, void *context)
 bh_rc
 bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     struct name_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_NAMES, err);
 
@@ -262,7 +264,7 @@ emit_token(const struct bh_sql_use *use, void *context)
 bh_rc
 bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     struct token_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_TOKENS, err);
 
@@ -284,10 +286,10 @@ emit_checkpoint(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink, void *sink_self,
-                           struct bh_err *err)
+bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
+                           void *sink_self, struct bh_err *err)
 {
-    __attribute__((cleanup(query_end))) struct query query = { 0 };
+    BH_AUTO(query_end) struct query query = { 0 };
     struct checkpoint_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_CHECKPOINTS, err);
 

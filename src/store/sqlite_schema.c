@@ -21,10 +21,13 @@ static const char *const migrations[] = {
     "  job INTEGER PRIMARY KEY,"
     "  lease INTEGER NOT NULL, tenant_id INTEGER NOT NULL, principal_id INTEGER NOT NULL,"
     "  count INTEGER NOT NULL, priority INTEGER NOT NULL, restarts INTEGER NOT NULL,"
-    "  name TEXT NOT NULL, tenant TEXT NOT NULL, principal TEXT NOT NULL, sku TEXT NOT NULL,"
-    "  kind TEXT NOT NULL, state TEXT NOT NULL, contract TEXT NOT NULL, reason TEXT NOT NULL,"
+    "  name TEXT NOT NULL, tenant TEXT NOT NULL, principal TEXT NOT NULL, sku TEXT NOT "
+    "NULL,"
+    "  kind TEXT NOT NULL, state TEXT NOT NULL, contract TEXT NOT NULL, reason TEXT NOT "
+    "NULL,"
     "  node TEXT NOT NULL, pieces TEXT NOT NULL, grade TEXT NOT NULL,"
-    "  submitted_ns INTEGER NOT NULL, started_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL,"
+    "  submitted_ns INTEGER NOT NULL, started_ns INTEGER NOT NULL, ended_ns INTEGER NOT "
+    "NULL,"
     "  time_limit_ns INTEGER NOT NULL, exit_status INTEGER NOT NULL, spec BLOB NOT NULL,"
     "  ended INTEGER NOT NULL"
     ") STRICT;"
@@ -32,7 +35,8 @@ static const char *const migrations[] = {
     "CREATE INDEX jobs_by_tenant ON jobs (tenant_id, ended, state, job);"
     "CREATE INDEX jobs_by_principal ON jobs (principal_id, ended, state, job, tenant_id);"
     "CREATE TABLE names ("
-    "  kind INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, gone INTEGER NOT NULL,"
+    "  kind INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, gone INTEGER NOT "
+    "NULL,"
     "  PRIMARY KEY (kind, id)"
     ") STRICT, WITHOUT ROWID;"
     "CREATE TABLE tokens ("
@@ -63,7 +67,8 @@ read_version(struct bh_sql *sql, uint64_t *ret_version, struct bh_err *err)
     sqlite3_stmt *statement = NULL;
     bool found;
 
-    found = sqlite3_prepare_v2(sql->db, "PRAGMA user_version", -1, &statement, NULL) == SQLITE_OK
+    found = sqlite3_prepare_v2(sql->db, "PRAGMA user_version", -1, &statement, NULL)
+                == SQLITE_OK
             && sqlite3_step(statement) == SQLITE_ROW;
     if (found)
         *ret_version = (uint64_t)sqlite3_column_int64(statement, 0);

@@ -86,8 +86,11 @@ close_store(struct fixture *f)
 static bh_rc
 put_one(struct bh_store *store, uint64_t seq, const char *text, struct bh_err *err)
 {
-    struct bh_record record = { .seq = seq, .ts_ns = 1 + seq, .boot = 1, .verb = "test.record" };
-    struct bh_digest digest = { { (uint8_t)seq, (uint8_t)(seq >> 8), (uint8_t)(seq >> 16) } };
+    struct bh_record record = {
+        .seq = seq, .ts_ns = 1 + seq, .boot = 1, .verb = "test.record"
+    };
+    struct bh_digest digest = { { (uint8_t)seq, (uint8_t)(seq >> 8),
+                                  (uint8_t)(seq >> 16) } };
     char leaf[256];
     struct bh_buf out;
     bh_rc rc = store->ops->begin(store->self, err);
@@ -138,7 +141,8 @@ outlives_the_program(void **state)
     open_store(f, BH_STORE_READ);
     assert_int_equal(last_record(f), 5);
     assert_int_equal(f->store.ops->begin(f->store.self, &f->err), BH_UNAVAILABLE);
-    assert_int_equal(f->store.ops->put_record(f->store.self, 6, "{}", 2, &f->err), BH_UNAVAILABLE);
+    assert_int_equal(f->store.ops->put_record(f->store.self, 6, "{}", 2, &f->err),
+                     BH_UNAVAILABLE);
     f->store.ops->rollback(f->store.self);
     close_store(f);
 }
@@ -150,8 +154,9 @@ one_program_writes(void **state)
 {
     struct fixture *f = *state, other = *f;
 
-    assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
-                     BH_NOT_FOUND);
+    assert_int_equal(
+        bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
+        BH_NOT_FOUND);
     open_store(f, BH_STORE_WRITE);
     put_some(f, 0, 1);
     assert_int_equal(
@@ -190,15 +195,15 @@ refuses_what_it_does_not_know(void **state)
     close_store(f);
     run_sql(f, "PRAGMA user_version = 99");
     for (int mode = BH_STORE_WRITE; mode <= BH_STORE_READ; mode++) {
-        assert_int_equal(bh_store_sqlite_open(f->path, (enum bh_store_mode)mode, crypto, &f->store,
-                                              &f->err),
+        assert_int_equal(bh_store_sqlite_open(f->path, (enum bh_store_mode)mode, crypto,
+                                              &f->store, &f->err),
                          BH_CONFLICT);
         assert_non_null(strstr(f->err.msg, "version 99"));
     }
     must(f, bh_file_replace(f->path, "this is no database, it is a letter to you", 42, 0600,
                             &f->err));
-    assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_WRITE, crypto, &f->store, &f->err),
-                     BH_IO);
+    assert_int_equal(
+        bh_store_sqlite_open(f->path, BH_STORE_WRITE, crypto, &f->store, &f->err), BH_IO);
     assert_int_equal(f->err.sys_kind, BH_SYS_SQL);
     assert_int_equal(f->err.sys & 0xff, SQLITE_NOTADB);
 }
@@ -270,12 +275,13 @@ survives_kills(void **state)
     uint64_t first = 0;
 
     for (int round = 0; round < 12; round++) {
-        uint64_t told = kill_while_committing(f, first, (bh_ns)(round * 3 + 1) * BH_NS_PER_MS);
+        uint64_t told =
+            kill_while_committing(f, first, (bh_ns)(round * 3 + 1) * BH_NS_PER_MS);
         struct prefix prefix = { 0 };
 
         open_store(f, BH_STORE_WRITE);
-        must(f, f->store.ops->list_records(f->store.self, 0, UINT64_MAX, see_record, &prefix,
-                                           &f->err));
+        must(f, f->store.ops->list_records(f->store.self, 0, UINT64_MAX, see_record,
+                                           &prefix, &f->err));
         close_store(f);
         BH_CHECK("no gap", !prefix.wrong);
         BH_CHECK("all told are kept", prefix.next > told);
@@ -355,7 +361,8 @@ fills_the_disk(void **state)
 enum { RECORDS = 50, EVERY = 20 };
 
 static void
-sign_checkpoint(struct fixture *f, struct bh_merkle_frontier *frontier, const uint8_t private_key[32])
+sign_checkpoint(struct fixture *f, struct bh_merkle_frontier *frontier,
+                const uint8_t private_key[32])
 {
     struct bh_checkpoint checkpoint = { .origin = "log.example/a", .size = frontier->size };
     char note[1024];
@@ -366,8 +373,8 @@ sign_checkpoint(struct fixture *f, struct bh_merkle_frontier *frontier, const ui
     must(f, bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &f->err));
     must(f, f->store.ops->begin(f->store.self, &f->err));
     must(f, f->store.ops->put_checkpoint(
-                f->store.self, &(struct bh_checkpoint_row){ frontier->size, bh_buf_text(&out) },
-                &f->err));
+                f->store.self,
+                &(struct bh_checkpoint_row){ frontier->size, bh_buf_text(&out) }, &f->err));
     must(f, f->store.ops->commit(f->store.self, &f->err));
 }
 
@@ -392,7 +399,8 @@ make_journal(struct fixture *f)
     sign_checkpoint(f, &frontier, private_key);
     for (uint64_t seq = 0; seq < RECORDS; seq++) {
         put_some(f, seq, 1);
-        must(f, f->store.ops->list_hashes(f->store.self, seq, add_hash, &frontier, &f->err));
+        must(f,
+             f->store.ops->list_hashes(f->store.self, seq, add_hash, &frontier, &f->err));
         if (frontier.size % EVERY == 0)
             sign_checkpoint(f, &frontier, private_key);
     }
@@ -409,15 +417,20 @@ audits(void **state)
         uint64_t first, last;
     } rows[] = {
         { "good", "SELECT 1", BH_OK, 0, 0 },
-        { "leaf", "UPDATE records SET leaf = CAST(replace(leaf, 'test', 'tesd') AS BLOB) "
-                  "WHERE seq = 17", BH_CONFLICT, 17, 17 },
-        { "hash", "UPDATE records SET hash = zeroblob(32) WHERE seq = 33", BH_CONFLICT, 33, 33 },
+        { "leaf",
+          "UPDATE records SET leaf = CAST(replace(leaf, 'test', 'tesd') AS BLOB) "
+          "WHERE seq = 17",
+          BH_CONFLICT, 17, 17 },
+        { "hash", "UPDATE records SET hash = zeroblob(32) WHERE seq = 33", BH_CONFLICT, 33,
+          33 },
         { "removed", "DELETE FROM records WHERE seq = 9", BH_CONFLICT, 9, 9 },
         { "cut behind a checkpoint", "DELETE FROM records WHERE seq >= 40", BH_OK, 0, 0 },
         { "cut", "DELETE FROM records WHERE seq >= 31", BH_CONFLICT, 31, 39 },
         { "all gone", "DELETE FROM records", BH_CONFLICT, 0, 39 },
-        { "swapped notes", "UPDATE checkpoints SET note = (SELECT note FROM checkpoints WHERE "
-                           "size = 20) WHERE size = 40", BH_CONFLICT, 20, 39 },
+        { "swapped notes",
+          "UPDATE checkpoints SET note = (SELECT note FROM checkpoints WHERE "
+          "size = 20) WHERE size = 40",
+          BH_CONFLICT, 20, 39 },
         { "first note spoilt", "UPDATE checkpoints SET note = 'x' WHERE size = 0",
           BH_CONFLICT, 0, 0 },
     };

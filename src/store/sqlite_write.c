@@ -7,7 +7,8 @@
 static bh_rc
 refuse_reader(const struct bh_sqlite *store, struct bh_err *err)
 {
-    return bh_err_set(err, BH_UNAVAILABLE, "the store %s is open for reading only", store->path);
+    return bh_err_set(err, BH_UNAVAILABLE, "the store %s is open for reading only",
+                      store->path);
 }
 
 bh_rc
@@ -80,8 +81,8 @@ bh_sqlite_commit(void *self, struct bh_err *err)
 }
 
 bh_rc
-bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which, struct bh_sql_use *ret_use,
-                struct bh_err *err)
+bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which,
+                struct bh_sql_use *ret_use, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -106,7 +107,8 @@ bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use, struct bh_err
 }
 
 bh_rc
-bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length, struct bh_err *err)
+bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
+                     struct bh_err *err)
 {
     struct bh_sqlite *store = self;
     struct bh_sql_use use;
@@ -124,8 +126,8 @@ bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length, 
 }
 
 bh_rc
-bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text, size_t length,
-                   struct bh_err *err)
+bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
+                   size_t length, struct bh_err *err)
 {
     struct bh_sqlite *store = self;
     struct bh_sql_use use;
@@ -176,7 +178,8 @@ bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *e
 }
 
 bh_rc
-bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
+bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
+                         struct bh_err *err)
 {
     struct bh_sqlite *store = self;
     struct bh_sql_use use;

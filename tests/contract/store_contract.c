@@ -11,19 +11,13 @@
 #include "ports/crypto.h"
 #include "store/memory.h"
 #include "store/sqlite.h"
+#include "tests/contract/store_contract.h"
 
-enum { ARENA = 1 << 20, MANY = 20000, TENANTS = 7, PRINCIPALS = 5 };
+enum { ARENA = 1 << 20 };
 
 static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 
 /* ---- back ends ---- */
-
-struct fixture {
-    struct bh_store store;
-    struct bh_arena *arena;
-    struct bh_err err;
-    char folder[32];
-};
 
 static void
 open_memory(struct fixture *f)
@@ -82,29 +76,6 @@ tear_down(void **state)
     bh_arena_free(f->arena);
     free(f);
     return 0;
-}
-
-/* A call of the store with the fixture's error, such as CALL(f, last_record, &seq). */
-#define CALL(f, slot, ...) ((f)->store.ops->slot((f)->store.self, __VA_ARGS__, &(f)->err))
-#define MUST(f, slot, ...) must(f, CALL(f, slot, __VA_ARGS__))
-
-static void
-must(const struct fixture *f, bh_rc rc)
-{
-    if (rc != BH_OK)
-        fail_msg("%s: %s", bh_rc_name(rc), f->err.msg);
-}
-
-static void
-begin(struct fixture *f)
-{
-    must(f, f->store.ops->begin(f->store.self, &f->err));
-}
-
-static void
-commit(struct fixture *f)
-{
-    must(f, f->store.ops->commit(f->store.self, &f->err));
 }
 
 /* ---- transactions ---- */
@@ -290,7 +261,8 @@ keeps_texts(void **state)
     MUST(f, put_text, &(struct bh_digest){ { 0, 0, 1 } }, "", 0); /* known already */
     commit(f);
     BH_CHECK_EQ("unknown", CALL(f, get_text, &unknown, f->arena, &text), BH_NOT_FOUND);
-    BH_CHECK_EQ("no room", CALL(f, get_text, &(struct bh_digest){ { 77 } }, small, &text), BH_FULL);
+    BH_CHECK_EQ("no room", CALL(f, get_text, &(struct bh_digest){ { 77 } }, small, &text),
+                BH_FULL);
     BH_CHECK_STR("failed", text, "untouched");
     for (uint8_t i = 0; i < BH_COUNT(texts); i++) {
         struct bh_digest digest = { { i, 0, 1 } };
@@ -309,7 +281,8 @@ keeps_texts(void **state)
 static bool
 print_name(void *self, const struct bh_name_row *row)
 {
-    bh_buf_printf(self, "%u.%u %s%s;", (unsigned)row->kind, row->id, row->name, row->gone ? " gone" : "");
+    bh_buf_printf(self, "%u.%u %s%s;", (unsigned)row->kind, row->id, row->name,
+                  row->gone ? " gone" : "");
     return true;
 }
 
@@ -317,10 +290,10 @@ static bool
 print_token(void *self, const struct bh_token_row *row)
 {
     bh_buf_printf(self, "%s %02x%02x %u \"%s\" \"%s\" %llu %llu %llu%s;", row->id,
-                  row->secret.bytes[0], row->secret.bytes[31], row->principal_id, row->scopes,
-                  row->note, (unsigned long long)row->created_ns,
-                  (unsigned long long)row->expires_ns, (unsigned long long)row->last_used_ns,
-                  row->revoked ? " revoked" : "");
+                  row->secret.bytes[0], row->secret.bytes[31], row->principal_id,
+                  row->scopes, row->note, (unsigned long long)row->created_ns,
+                  (unsigned long long)row->expires_ns,
+                  (unsigned long long)row->last_used_ns, row->revoked ? " revoked" : "");
     return true;
 }
 
@@ -367,8 +340,10 @@ static void
 keeps_tokens(void **state)
 {
     struct fixture *f = *state;
-    struct bh_token_row token = { "tok-b", { { 0xab, [31] = 0xcd } }, 3, "jobs:read", "ci \"x\"",
-                                  1, UINT64_C(1795170000000000001), 0, false };
+    struct bh_token_row token = {
+        "tok-b", { { 0xab, [31] = 0xcd } },     3, "jobs:read", "ci \"x\"",
+        1,       UINT64_C(1795170000000000001), 0, false
+    };
     char text[256];
     struct bh_buf out;
 
@@ -383,9 +358,10 @@ keeps_tokens(void **state)
     commit(f);
     bh_buf_init_fixed(&out, text, sizeof text);
     MUST(f, list_tokens, print_token, &out);
-    BH_CHECK_STR("all", bh_buf_text(&out),
-                 "tok-a abcd 3 \"\" \"\" 1 1795170000000000001 5 revoked;"
-                 "tok-b abcd 3 \"jobs:read\" \"ci \"x\"\" 1 1795170000000000001 5 revoked;");
+    BH_CHECK_STR(
+        "all", bh_buf_text(&out),
+        "tok-a abcd 3 \"\" \"\" 1 1795170000000000001 5 revoked;"
+        "tok-b abcd 3 \"jobs:read\" \"ci \"x\"\" 1 1795170000000000001 5 revoked;");
     BH_CHECK_DONE();
 }
 
@@ -393,7 +369,9 @@ static void
 keeps_checkpoints(void **state)
 {
     struct fixture *f = *state;
-    const struct bh_checkpoint_row rows[] = { { 20, "twenty" }, { 0, "zero" }, { 7, "seven" } };
+    const struct bh_checkpoint_row rows[] = { { 20, "twenty" },
+                                              { 0, "zero" },
+                                              { 7, "seven" } };
     char text[256];
     struct bh_buf out;
 
@@ -417,13 +395,15 @@ static void
 keeps_replies(void **state)
 {
     struct fixture *f = *state;
-    const struct bh_reply_row reply = { 3, "key-1", { { 1, [31] = 2 } }, 201, "{\"job\":7}", 99 };
+    const struct bh_reply_row reply = { 3,   "key-1",       { { 1, [31] = 2 } },
+                                        201, "{\"job\":7}", 99 };
     struct bh_reply_row read = { .status = 5 };
 
     begin(f);
     MUST(f, put_reply, &reply);
     commit(f);
-    BH_CHECK_EQ("other principal", CALL(f, get_reply, 4, "key-1", f->arena, &read), BH_NOT_FOUND);
+    BH_CHECK_EQ("other principal", CALL(f, get_reply, 4, "key-1", f->arena, &read),
+                BH_NOT_FOUND);
     BH_CHECK_EQ("other key", CALL(f, get_reply, 3, "key-2", f->arena, &read), BH_NOT_FOUND);
     BH_CHECK_EQ("untouched", read.status, 5);
     MUST(f, get_reply, 3, "key-1", f->arena, &read);
@@ -433,212 +413,6 @@ keeps_replies(void **state)
     BH_CHECK_EQ("status", read.status, 201);
     BH_CHECK_STR("body", read.body, "{\"job\":7}");
     BH_CHECK_EQ("at", read.at_ns, 99);
-    BH_CHECK_DONE();
-}
-
-/* ---- jobs ---- */
-
-static struct bh_job_row
-job_row(uint64_t job)
-{
-    static const char *const states[] = { "pending", "running", "ended", "held" };
-    bool ended = job % 4 == 2;
-
-    return (struct bh_job_row){
-        .job = job, .tenant_id = (uint32_t)(job * job % TENANTS),
-        .principal_id = 1 + (uint32_t)(job / 3 % PRINCIPALS), .count = 1, .name = "n",
-        .tenant = "t", .principal = "p", .sku = "small", .kind = "batch",
-        .state = states[job % 4], .submitted_ns = job, .ended_ns = ended ? job + 5 : 0,
-        .exit_status = ended ? 0 : -1,
-    };
-}
-
-static void
-put_many(struct fixture *f, uint64_t count)
-{
-    begin(f);
-    /* Not in order of their numbers. */
-    for (uint64_t i = 0; i < count; i++) {
-        struct bh_job_row row = job_row(1 + i * 7919 % count);
-
-        MUST(f, put_job, &row);
-    }
-    commit(f);
-}
-
-static bool
-check_whole_job(void *self, const struct bh_job_row *row)
-{
-    const struct bh_job_row *want = self;
-
-    BH_CHECK("job", row->job == want->job && row->lease == want->lease);
-    BH_CHECK_EQ("tenant_id", row->tenant_id, want->tenant_id);
-    BH_CHECK_EQ("principal_id", row->principal_id, want->principal_id);
-    BH_CHECK_EQ("count", row->count, want->count);
-    BH_CHECK_EQ("priority", row->priority, want->priority);
-    BH_CHECK_EQ("restarts", row->restarts, want->restarts);
-    BH_CHECK_STR("name", row->name, want->name);
-    BH_CHECK_STR("tenant", row->tenant, want->tenant);
-    BH_CHECK_STR("principal", row->principal, want->principal);
-    BH_CHECK_STR("sku", row->sku, want->sku);
-    BH_CHECK_STR("kind", row->kind, want->kind);
-    BH_CHECK_STR("state", row->state, want->state);
-    BH_CHECK_STR("contract", row->contract, want->contract);
-    BH_CHECK_STR("reason", row->reason, "");
-    BH_CHECK_STR("node", row->node, want->node);
-    BH_CHECK_STR("pieces", row->pieces, want->pieces);
-    BH_CHECK_STR("grade", row->grade, want->grade);
-    BH_CHECK("submitted", row->submitted_ns == want->submitted_ns);
-    BH_CHECK("started", row->started_ns == want->started_ns);
-    BH_CHECK("ended", row->ended_ns == want->ended_ns);
-    BH_CHECK("limit", row->time_limit_ns == want->time_limit_ns);
-    BH_CHECK_EQ("exit", row->exit_status, want->exit_status);
-    BH_CHECK("spec", memcmp(&row->spec, &want->spec, sizeof row->spec) == 0);
-    return true;
-}
-
-static void
-keeps_a_whole_job(void **state)
-{
-    struct fixture *f = *state;
-    struct bh_job_row row = {
-        .job = (UINT64_C(1) << 62) + 1, .lease = UINT64_MAX, .tenant_id = 4294967295u,
-        .principal_id = 3, .count = 16, .priority = 2, .restarts = 1,
-        .name = "\xc3\xbc'\";--", .tenant = "a/b", .principal = "ada", .sku = "small",
-        .kind = "batch", .state = "running", .contract = "preemptible", .reason = NULL,
-        .node = "n1", .pieces = "GPU-1:1g.10gb@0", .grade = "C",
-        .submitted_ns = UINT64_C(1795170000000000001), .started_ns = 2, .ended_ns = UINT64_MAX,
-        .time_limit_ns = 4, .exit_status = -1, .spec = { { 5, [31] = 6 } },
-    };
-
-    begin(f);
-    MUST(f, put_job, &row);
-    commit(f);
-    MUST(f, get_job, row.job, check_whole_job, &row);
-    row.state = "ended";
-    row.exit_status = 137;
-    begin(f);
-    MUST(f, put_job, &row);
-    commit(f);
-    MUST(f, get_job, row.job, check_whole_job, &row);
-    BH_CHECK_EQ("unknown", CALL(f, get_job, 1, check_whole_job, &row), BH_NOT_FOUND);
-    BH_CHECK_DONE();
-}
-
-struct job_page {
-    uint64_t last;
-    uint32_t count;
-    bool wrong;
-    const struct bh_job_filter *filter;
-};
-
-/* What the filter says, said again in the plainest way. */
-static bool
-matches(const struct bh_job_filter *filter, uint64_t job)
-{
-    struct bh_job_row row = job_row(job);
-    bool tenant = !filter->tenants;
-
-    for (uint32_t i = 0; i < filter->tenant_count; i++)
-        tenant |= filter->tenants[i] == row.tenant_id;
-    return tenant && (!filter->principal_id || filter->principal_id == row.principal_id)
-           && (!filter->active_only || row.ended_ns == 0)
-           && (!filter->state || strcmp(filter->state, row.state) == 0);
-}
-
-static bool
-see_job(void *self, const struct bh_job_row *row)
-{
-    struct job_page *page = self;
-
-    page->wrong |= row->job <= page->last || !matches(page->filter, row->job);
-    page->last = row->job;
-    page->count++;
-    return true;
-}
-
-/* Every filter, in pages: each matching job comes exactly once, in order. */
-static void
-lists_jobs(void **state)
-{
-    static const uint32_t some[] = { 4, 1, 4 }, none[] = { 77 };
-    static const struct {
-        const char *name;
-        struct bh_job_filter filter;
-    } rows[] = {
-        { "all", { .limit = 1000 } },
-        { "all at once", { .limit = UINT32_MAX } },
-        { "odd pages", { .limit = 777 } },
-        { "large pages", { .limit = 5000 } },
-        { "active", { .active_only = true, .limit = 1000 } },
-        { "state", { .state = "held", .limit = 1000 } },
-        { "ended", { .state = "ended", .limit = 1000 } },
-        { "active but ended", { .state = "ended", .active_only = true, .limit = 1000 } },
-        { "no such state", { .state = "it's", .limit = 1000 } },
-        { "principal", { .principal_id = 2, .limit = 1000 } },
-        { "principal's running", { .principal_id = 2, .state = "running", .limit = 100 } },
-        { "no such principal", { .principal_id = 99, .limit = 1000 } },
-        { "tenants", { .tenants = some, .tenant_count = 3, .limit = 1000 } },
-        { "tenants' active", { .tenants = some, .tenant_count = 3, .active_only = true, .limit = 99 } },
-        { "tenants and principal",
-          { .tenants = some, .tenant_count = 3, .principal_id = 5, .limit = 100 } },
-        { "everything",
-          { .tenants = some, .tenant_count = 3, .principal_id = 5, .active_only = true,
-            .state = "pending", .limit = 10 } },
-        { "no such tenant", { .tenants = none, .tenant_count = 1, .limit = 1000 } },
-        { "no tenant", { .tenants = none, .tenant_count = 0, .limit = 1000 } },
-    };
-    struct fixture *f = *state;
-
-    put_many(f, MANY);
-    for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_job_filter filter = rows[i].filter;
-        struct job_page page = { .filter = &filter };
-        uint32_t before, want = 0;
-        uint64_t count = 0;
-
-        for (uint64_t job = 1; job <= MANY; job++)
-            want += matches(&filter, job);
-        MUST(f, count_jobs, &filter, &count);
-        BH_CHECK_EQ(rows[i].name, count, want);
-        do {
-            before = page.count;
-            MUST(f, list_jobs, &filter, see_job, &page);
-            BH_CHECK(rows[i].name, page.count - before <= filter.limit);
-            filter.after = page.last;
-        } while (page.count > before);
-        BH_CHECK_EQ(rows[i].name, page.count, want);
-        BH_CHECK(rows[i].name, !page.wrong);
-        MUST(f, count_jobs, &filter, &count);
-        BH_CHECK_EQ("none after the last", count, 0);
-    }
-    BH_CHECK_DONE();
-}
-
-static bool
-stop_at_once(void *self, const struct bh_job_row *row)
-{
-    (void)row;
-    ++*(uint32_t *)self;
-    return false;
-}
-
-static void
-pages_of_100_unless_told(void **state)
-{
-    struct fixture *f = *state;
-    struct bh_job_filter filter = { 0 };
-    struct job_page page = { .filter = &filter };
-    uint32_t calls = 0;
-
-    put_many(f, 250);
-    MUST(f, list_jobs, &filter, see_job, &page);
-    BH_CHECK_EQ("default", page.count, 100);
-    MUST(f, list_jobs, &filter, stop_at_once, &calls);
-    BH_CHECK_EQ("stopped", calls, 1);
-    filter.after = UINT64_MAX;
-    MUST(f, list_jobs, &filter, stop_at_once, &calls);
-    BH_CHECK_EQ("after all", calls, 1);
     BH_CHECK_DONE();
 }
 
@@ -683,7 +457,7 @@ read_on(void *self)
 static void
 put_pair(struct fixture *f, uint64_t seq)
 {
-    struct bh_job_row left = job_row(1), right = job_row(2);
+    struct bh_job_row left = bh_contract_job_row(1), right = bh_contract_job_row(2);
     char leaf[64];
 
     left.count = (uint32_t)(seq % 1000);
@@ -737,9 +511,10 @@ main(int argc, char **argv)
         TEST(keeps_tokens),
         TEST(keeps_checkpoints),
         TEST(keeps_replies),
-        TEST(keeps_a_whole_job),
-        TEST(lists_jobs),
-        TEST(pages_of_100_unless_told),
+        TEST(bh_contract_keeps_a_whole_job),
+        TEST(bh_contract_changes_a_job),
+        TEST(bh_contract_lists_jobs),
+        TEST(bh_contract_pages_of_100_unless_told),
         TEST(reads_beside_the_writer),
     };
 

@@ -33,7 +33,8 @@ trust(const uint8_t public_key[32], const void *message, size_t length,
     return BH_OK;
 }
 
-static const struct bh_crypto_ops crypto = { .name = "weak", .sha256 = weak_hash,
+static const struct bh_crypto_ops crypto = { .name = "weak",
+                                             .sha256 = weak_hash,
                                              .verify = trust };
 
 static void
@@ -46,8 +47,11 @@ open_note(const char *text)
     struct bh_buf out;
     bh_rc rc;
 
-    BH_ASSERT(bh_note_key_make(&crypto, "log.example/a", (const uint8_t *)"0123456789abcdef"
-                               "0123456789abcdef", &key, &err) == BH_OK);
+    BH_ASSERT(bh_note_key_make(&crypto, "log.example/a",
+                               (const uint8_t *)"0123456789abcdef"
+                                                "0123456789abcdef",
+                               &key, &err)
+              == BH_OK);
     rc = bh_checkpoint_open(&crypto, &key, text, &checkpoint, &err);
     if (rc != BH_OK) {
         BH_ASSERT((rc == BH_INVALID || rc == BH_DENIED) && err.rc == rc && err.msg[0]);

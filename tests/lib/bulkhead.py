@@ -2,10 +2,13 @@
 bulkhead-node and bulkheadd, and a small HTTP client on the unix socket.
 
 Needs root (sandboxes).  Everything stops with the Site, by its own pids."""
+import atexit
+import ctypes
 import http.client
 import json
 import os
 import pathlib
+import platform
 import shutil
 import signal
 import socket
@@ -15,6 +18,16 @@ import time
 
 DAEMON_UID = 64101
 SKIP = 77
+PEOPLE = {"alice": 20001, "bob": 20002, "carol": 20003, "dave": 20004, "erin": 20005}
+ENDED = ("completed", "failed", "cancelled")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Where a build tree (first) or an installed one has what; the copies stand in one folder.
+PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkheadd"),
+            ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
+            ("node", "bulkhead-init"), ("simdrv", "bulkhead-simctl"),
+            ("simdrv", "libnvidia-ml.so.1")]
+TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload")]
 
 
 class Refused(Exception):
@@ -22,46 +35,75 @@ class Refused(Exception):
 
     def __init__(self, status, body):
         self.status, self.body = status, body
-        self.code = body.get("error", {}).get("code") if isinstance(body, dict) else None
+        self.error = body.get("error", {}) if isinstance(body, dict) else {}
+        self.code = self.error.get("code")
         super().__init__(f"{status} {body}")
 
 
+# ---- clients ----
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_calls = {"x86_64": (117, 119, 116), "aarch64": (147, 149, 159)}.get(platform.machine())
+
+
+def _be(uid):
+    """The effective ids of this thread alone; glibc's calls would change all threads."""
+    setresuid, setresgid, setgroups = _calls
+    steps = [(setgroups, 0, None), (setresgid, -1, uid, -1), (setresuid, -1, uid, -1)]
+    for step in steps if uid else reversed(steps[1:]):
+        if _libc.syscall(*[ctypes.c_long(a) if isinstance(a, int) else a for a in step]) != 0:
+            raise OSError(ctypes.get_errno(), "change ids")
+
+
 class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout=30):
+    def __init__(self, path, timeout=30, uid=0):
         super().__init__("bulkhead", timeout=timeout)
-        self.path = path
+        self.path, self.uid = path, uid
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
+        if not self.uid:
+            self.sock.connect(self.path)
+            return
+        _be(self.uid)
+        try:
+            self.sock.connect(self.path)
+        finally:
+            _be(0)
 
 
 class Client:
-    """One keep-alive connection, as one person (by a token) or as this process's user."""
+    """One keep-alive connection of one person: peer credentials are the identity."""
 
-    def __init__(self, path):
-        self.path, self.connection = path, None
+    def __init__(self, path, uid=0):
+        self.path, self.uid, self.connection = path, uid, None
 
-    def request(self, method, path, body=None, headers=None):
+    def open(self):
+        return UnixConnection(self.path, uid=self.uid)
+
+    def exchange(self, method, path, body=None, headers=None):
+        """(status, headers, text) of one request; GET is tried again on a dead connection."""
+        data = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
+        head = {"Content-Type": "application/json"} if data is not None else {}
+        head.update(headers or {})
         for last in (False, True):
             try:
                 if self.connection is None:
-                    self.connection = UnixConnection(self.path)
-                data = None if body is None else json.dumps(body) if not isinstance(body, (str, bytes)) else body
-                head = {"Content-Type": "application/json"} if data is not None else {}
-                head.update(headers or {})
+                    self.connection = self.open()
                 self.connection.request(method, path, data, head)
                 reply = self.connection.getresponse()
-                text = reply.read()
-                break
+                return reply.status, reply.headers, reply.read().decode(errors="replace")
             except (OSError, http.client.HTTPException):
-                self.connection = None
+                self.close()
                 if last or method != "GET":
                     raise
-        value = json.loads(text) if reply.getheader("Content-Type", "").startswith("application/json") and text else text.decode()
-        if reply.status >= 400:
-            raise Refused(reply.status, value)
+
+    def request(self, method, path, body=None, headers=None):
+        status, head, text = self.exchange(method, path, body, headers)
+        value = json.loads(text) if head.get("Content-Type", "").startswith("application/json") and text else text
+        if status >= 400:
+            raise Refused(status, value)
         return value
 
     def get(self, path):
@@ -70,28 +112,61 @@ class Client:
     def post(self, path, body=None, **headers):
         return self.request("POST", path, body if body is not None else {}, headers)
 
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+
+# ---- the programs, where everybody may run them ----
+
+_stages = {}
+
+
+def stage(build):
+    """A folder with copies of the programs: the daemon's user cannot look into a clone
+    below a folder of mode 0700."""
+    if build in _stages:
+        return _stages[build]
+    place = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-stage-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    os.chmod(place, 0o755)
+    for folder, names in (("bin", PROGRAMS), ("tools", TOOLS)):
+        (place / folder).mkdir(mode=0o755)
+        for name in names:
+            source = find_program(pathlib.Path(build), name)
+            if source:
+                shutil.copy(source, place / folder / name[1])
+    _stages[build] = place
+    return place
+
+
+def find_program(build, parts):
+    for candidate in ((build / "src").joinpath(*parts), build / "libexec/bulkhead" / parts[-1],
+                      build / "libexec/bulkhead/tools" / parts[-1], build / "bin" / parts[-1]):
+        if candidate.is_file():
+            return candidate
+    return next((p for p in (build / "lib").rglob(parts[-1]) if p.is_file()), None) if (build / "lib").is_dir() else None
+
 
 class Site:
     """with Site(build) as site: ..."""
 
     def __init__(self, build, topology="8x H100-80GB", site=None, node_conf="", daemon_conf=""):
-        self.build = pathlib.Path(build)
+        self.bin = stage(build) / "bin"
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-test-"))
         os.chmod(self.dir, 0o755)
         self.sim = self.dir / "sim"
         self.socket = str(self.dir / "bulkhead.sock")
         self.daemon = self.node = None
-        self.daemon_log = open(self.dir / "daemon.log", "wb")
-        self.node_log = open(self.dir / "node.log", "wb")
+        self.daemon_log = open(self.dir / "daemon.log", "ab")
+        self.node_log = open(self.dir / "node.log", "ab")
         self.topology, self.node_extra, self.daemon_extra = topology, node_conf, daemon_conf
-        self.site_yaml = site or pathlib.Path(__file__).resolve().parents[2].joinpath("tools/demo-site.yaml").read_text()
+        self.site_yaml = site if site is not None else ROOT.joinpath("tools/demo-site.yaml").read_text()
 
     # ---- the programs ----
     def program(self, *parts):
-        for candidate in (self.build / "src").joinpath(*parts), self.build / "libexec/bulkhead" / parts[-1], self.build / "bin" / parts[-1]:
-            if candidate.exists():
-                return str(candidate)
-        raise FileNotFoundError("/".join(parts))
+        return str(self.bin / parts[-1])
 
     def __enter__(self):
         try:
@@ -100,23 +175,21 @@ class Site:
             self.start_daemon()
             if self.site_yaml:
                 self.apply(self.site_yaml)
-            self.await_gpus()
-        except BaseException:
-            self.__exit__(None, None, None)
+                self.await_gpus()
+        except BaseException as fault:
+            self.__exit__(type(fault), fault, None)
             raise
         return self
 
     def prepare(self):
-        for name in ("state", "logs", "node", "run", "lib", "tools"):
+        for name in ("state", "logs", "node", "run"):
             (self.dir / name).mkdir()
         os.chown(self.dir / "state", DAEMON_UID, DAEMON_UID)
-        library = next((self.build / "src/simdrv").glob("libnvidia-ml.so*"), None)
-        library = library or next((self.build / "lib/bulkhead").rglob("libnvidia-ml.so*"))
-        shutil.copy(library, self.dir / "lib/libnvidia-ml.so.1")
-        for tool in (("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload")):
-            shutil.copy(self.program(*tool), self.dir / "tools")
-        subprocess.run([self.program("simdrv", "bulkhead-simctl"), "init", "--state", str(self.sim),
+        subprocess.run([self.program("bulkhead-simctl"), "init", "--state", str(self.sim),
                         "--topology", self.topology], check=True, stdout=subprocess.DEVNULL)
+        library = self.bin / "libnvidia-ml.so.1"
+        (self.dir / "lib").mkdir()
+        shutil.copy(library, self.dir / "lib")
         (self.dir / "node.conf").write_text(f"""
 state_dir = {self.dir}/node
 run_dir = {self.dir}/run
@@ -130,7 +203,7 @@ driver_env = BULKHEAD_SIM_STATE={self.sim}
 job_driver_mount = {self.sim}/view/{{minor}}-{{gi}}:/run/bulkhead-sim/view
 proc_root = {self.sim}/proc
 gpus = all
-tools_dir = {self.dir}/tools
+tools_dir = {self.bin.parent}/tools
 cgroup_parent = /{self.dir.name}
 sample_interval_ms = 500
 {self.node_extra}""")
@@ -141,18 +214,17 @@ state_dir = {self.dir}/state
 log_dir = {self.dir}/logs
 socket = {self.socket}
 node_socket = {self.dir}/node.sock
-https_port = 0
+{"" if "https_port" in self.daemon_extra else "https_port = 0"}
 {self.daemon_extra}""")
         os.chmod(self.dir / "bulkheadd.conf", 0o644)
         os.chown(self.dir, DAEMON_UID, DAEMON_UID)  # the daemon makes its socket here
-        os.chmod(self.dir, 0o755)
 
     def start_node(self):
-        self.node = subprocess.Popen([self.program("node", "bulkhead-node"), "--config", str(self.dir / "node.conf")],
+        self.node = subprocess.Popen([self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")],
                                      stdout=self.node_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
 
     def start_daemon(self, wait=True):
-        self.daemon = subprocess.Popen([self.program("daemon", "bulkheadd"), "--config", str(self.dir / "bulkheadd.conf")],
+        self.daemon = subprocess.Popen([self.program("bulkheadd"), "--config", str(self.dir / "bulkheadd.conf")],
                                        stdout=self.daemon_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                        user=DAEMON_UID, group=DAEMON_UID, extra_groups=[])
         if wait:
@@ -169,16 +241,18 @@ https_port = 0
                     raise RuntimeError("bulkheadd does not serve: " + self.tail())
                 time.sleep(0.01)
 
+    def kill(self, process):
+        """kill -9 one of this site's programs, by its own pid, and wait for it."""
+        process.kill()
+        process.wait()
+
     def tail(self):
         return "\n".join(p.read_text(errors="replace")[-2000:] for p in (self.dir / "daemon.log", self.dir / "node.log"))
 
     def await_gpus(self, seconds=30):
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if any(g.get("managed") for g in self.client().get("/v1/gpus")["items"]):
-                return
-            time.sleep(0.02)
-        raise RuntimeError("no managed GPU appeared: " + self.tail())
+        client = self.client()
+        self.until(lambda: any(g.get("managed") for g in client.get("/v1/gpus")["items"]), seconds,
+                   what="a managed GPU")
 
     def stop(self, process):
         if process and process.poll() is None:
@@ -198,8 +272,10 @@ https_port = 0
         self.stop(self.daemon)
         self.stop(self.node)
         self.kill_leftovers()
-        if kind is not None or os.environ.get("KEEP"):
-            print("kept:", self.dir, flush=True)
+        self.daemon_log.close()
+        self.node_log.close()
+        if os.environ.get("KEEP"):
+            print("# kept:", self.dir, flush=True)
         else:
             shutil.rmtree(self.dir, ignore_errors=True)
 
@@ -213,14 +289,49 @@ https_port = 0
         self.until(lambda: not client.get("/v1/jobs?active=true&limit=1")["items"], 15)
 
     def kill_leftovers(self):
-        """Processes of this site that outlived it (after a failed test)."""
-        for pid in self.processes():
+        """Processes of this site that outlived it (after a failed test), and their groups."""
+        for _ in range(50):
+            alive = self.processes()
+            if not alive:
+                break
+            for pid in alive:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            self.thaw_all()
+            time.sleep(0.02)
+        for group in sorted(self.groups(), reverse=True):
             try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+                os.rmdir(group)
+            except OSError:
                 pass
+        self.unmount_all()
+
+    def thaw_all(self):
+        for group in self.groups():
+            for name, text in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+                try:
+                    pathlib.Path(group, name).write_text(text)
+                except OSError:
+                    pass
+
+    def unmount_all(self):
+        mounts = [line.split()[1] for line in open("/proc/self/mounts")]
+        for mount in reversed([m for m in mounts if m.startswith(str(self.dir) + "/")]):
+            _libc.umount2(mount.encode(), 2)  # MNT_DETACH
+
+    def groups(self):
+        """This site's control groups below its parent, in every hierarchy."""
+        return [g for parent in self.group_parents() for g, *_ in os.walk(parent) if g != parent]
+
+    def group_parents(self):
+        root = pathlib.Path("/sys/fs/cgroup")
+        found = [root / self.dir.name] + [h / self.dir.name for h in root.iterdir() if h.is_dir()]
+        return [str(p) for p in found if p.is_dir()]
 
     def processes(self, name=""):
+        """Pids of this site's programs and jobs, those whose command line has `name`."""
         found = []
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
@@ -228,18 +339,31 @@ https_port = 0
             try:
                 line = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().decode(errors="replace")
                 groups = pathlib.Path(f"/proc/{entry}/cgroup").read_text()
+                state = pathlib.Path(f"/proc/{entry}/stat").read_text().rsplit(")", 1)[1].split()[0]
+                if "bulkhead-gpu" in line:  # no argument of it names the site
+                    line += pathlib.Path(f"/proc/{entry}/environ").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-            if (str(self.dir) in line or f"/{self.dir.name}/" in groups) and name in line:
+            if state != "Z" and name in line and (str(self.dir) in line or f"/{self.dir.name}/" in groups):
                 found.append(int(entry))
         return found
 
     # ---- what tests say ----
-    def client(self):
-        return Client(self.socket)
+    def client(self, person=None):
+        return Client(self.socket, PEOPLE[person] if person else 0)
 
-    def apply(self, yaml_text):
-        return self.client().request("PUT", "/v1/site", yaml_text, {"Content-Type": "application/yaml"})
+    def cli(self, person, *args, check=None, **options):
+        """The CLI as that person's Unix user."""
+        ids = {"user": PEOPLE[person], "group": PEOPLE[person], "extra_groups": []} if person else {}
+        env = {"PATH": os.environ["PATH"], "BULKHEAD_SOCKET": self.socket, "HOME": "/nonexistent"}
+        done = subprocess.run([self.program("bulkhead"), *args], capture_output=True, text=True, timeout=60,
+                              env=env, cwd="/", **ids, **options)
+        if check is not None and done.returncode != check:
+            raise AssertionError(f"bulkhead {' '.join(args)}: status {done.returncode}: {done.stdout}{done.stderr}")
+        return done
+
+    def apply(self, yaml_text, client=None):
+        return (client or self.client()).request("PUT", "/v1/site", yaml_text, {"Content-Type": "application/yaml"})
 
     def submit(self, *args, client=None, **spec):
         spec = {"tenant": "acme/vision/batch", "sku": "small", "args": list(args), **spec}
@@ -251,24 +375,43 @@ https_port = 0
     def log(self, number):
         return self.client().get(f"/v1/jobs/{number}/logs")
 
-    def until(self, condition, seconds=20, step=0.02):
+    def records(self, after=None):
+        where = f"&after={after}" if after is not None else ""
+        return self.client("dave").get(f"/v1/records?limit=10000{where}")["items"]
+
+    def leaves(self, after=None):
+        """Records as they are hashed."""
+        where = f"&after={after}" if after is not None else ""
+        items = self.client("dave").get(f"/v1/records?limit=10000&raw=true{where}")["items"]
+        return [json.loads(i["leaf"]) for i in items]
+
+    def record_count(self):
+        return self.client().get("/v1/status")["records"]
+
+    def until(self, condition, seconds=20, step=0.02, what="what was awaited"):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             value = condition()
             if value:
                 return value
             time.sleep(step)
-        raise RuntimeError("timed out")
+        raise RuntimeError(f"{what} did not come in {seconds} s")
 
     def await_state(self, number, *states, seconds=20):
         seen = {}
+        deadline = time.monotonic() + seconds
+        client = self.client()
+        while time.monotonic() < deadline:
+            seen = client.get(f"/v1/jobs/{number}")
+            if seen["state"] in states:
+                return seen
+            if seen["state"] in ENDED:
+                break
+            time.sleep(0.02)
+        raise RuntimeError(f"job {number} is {seen.get('state')} ({seen.get('reason')} {seen.get('cause')}), not {states}\n"
+                           + self.log(number)[-500:] + self.tail())
 
-        def reached():
-            seen.update(self.job(number))
-            return seen["state"] in states
-
-        try:
-            self.until(reached, seconds)
-        except RuntimeError:
-            raise RuntimeError(f"job {number} is {seen.get('state')} ({seen.get('reason')}), not {states}\n" + self.tail())
-        return seen
+    def run(self, *args, seconds=20, **spec):
+        """Submit, wait for the end, return (job, log)."""
+        job = self.await_state(self.submit(*args, **spec), *ENDED, seconds=seconds)
+        return job, self.log(job["id"])

@@ -123,7 +123,8 @@ def count_parameters(tokens):
     words = [word for word, _ in tokens]
     if words in ([], ["void"]):
         return 0
-    depth, count = 0, 1
+    # The object of a port's slot is not an argument of the operation.
+    depth, count = 0, 0 if words[:3] == ["void", "*", "self"] else 1
     for word in words:
         depth += (word in "([{") - (word in ")]}")
         count += word == "," and depth == 0

@@ -1,4 +1,4 @@
-#include "daemon/codec.h"
+#include "api/codec.h"
 
 #include <string.h>
 

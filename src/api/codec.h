@@ -1,5 +1,5 @@
-#ifndef BH_DAEMON_CODEC_H
-#define BH_DAEMON_CODEC_H
+#ifndef BH_API_CODEC_H
+#define BH_API_CODEC_H
 
 #include "base/arena.h"
 #include "base/buf.h"

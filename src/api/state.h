@@ -1,5 +1,5 @@
-#ifndef BH_DAEMON_STATE_H
-#define BH_DAEMON_STATE_H
+#ifndef BH_API_STATE_H
+#define BH_API_STATE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "daemon/state.h"
+#include "api/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,108 @@
+#include "engine/admit.h"
+
+#include "base/attr.h"
+#include "engine/story_test.h"
+
+static void
+what_is_wrong_is_named(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_event event;
+        bh_rc rc;
+        enum bh_reason_code why;
+    } cases[] = {
+        { "unknown kind", { .kind = BH_EVENT_KINDS }, BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "no job number", { .kind = BH_EV_SUBMIT, .u.submit = { .count = 1, .priority = 1 } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "no pieces", { .kind = BH_EV_SUBMIT, .u.submit = { .job = { 1 }, .priority = 1 } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "17 pieces",
+          { .kind = BH_EV_SUBMIT, .u.submit = { .job = { 1 }, .priority = 1, .count = 17 } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "no priority", { .kind = BH_EV_SUBMIT, .u.submit = { .job = { 1 }, .count = 1 } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "unknown tenant",
+          { .kind = BH_EV_SUBMIT,
+            .u.submit = { .job = { 1 }, .count = 1, .priority = 1, .tenant = { 77 } } },
+          BH_NOT_FOUND, BH_REASON_UNKNOWN_TENANT },
+        { "unknown SKU",
+          { .kind = BH_EV_SUBMIT,
+            .u.submit = { .job = { 1 }, .count = 1, .priority = 1, .tenant = { 21 },
+                          .sku = { 77 } } },
+          BH_NOT_FOUND, BH_REASON_UNKNOWN_SKU },
+        { "cancel of nothing", { .kind = BH_EV_CANCEL, .u.job = { { 77 } } }, BH_NOT_FOUND,
+          BH_REASON_UNKNOWN_JOB },
+        { "release of nothing", { .kind = BH_EV_RELEASE, .u.job = { { 77 } } }, BH_NOT_FOUND,
+          BH_REASON_UNKNOWN_JOB },
+        { "carved nothing", { .kind = BH_EV_CARVED, .u.piece = { { 77 } } }, BH_NOT_FOUND,
+          BH_REASON_WRONG_STATE },
+        { "started nothing", { .kind = BH_EV_STARTED, .u.lease = { { 77 } } }, BH_NOT_FOUND,
+          BH_REASON_WRONG_STATE },
+        { "a SKU row of two models",
+          { .kind = BH_EV_SKU,
+            .u.sku = { .sku = { 9 }, .model_count = 1,
+                       .models = { { BH_GPU_A30_24GB, 40 } } } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "too many SKU rows",
+          { .kind = BH_EV_SKU, .u.sku = { .sku = { 9 }, .model_count = 17 } }, BH_RANGE,
+          BH_REASON_OUT_OF_RANGE },
+        { "a GPU of no node",
+          { .kind = BH_EV_GPU, .u.gpu = { .gpu = { 9 }, .node = { 77 } } }, BH_NOT_FOUND,
+          BH_REASON_WRONG_STATE },
+        { "a GPU that moved",
+          { .kind = BH_EV_GPU, .u.gpu = { .gpu = { 1 }, .node = { 1 }, .model = 1 } },
+          BH_CONFLICT, BH_REASON_WRONG_STATE },
+        { "a GPU of no model with MIG",
+          { .kind = BH_EV_GPU, .u.gpu = { .gpu = { 9 }, .node = { 1 }, .mig_capable = true } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+    };
+    struct bh_story *story = bh_story_site(1);
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_event event = cases[i].event;
+
+        BH_CHECK_EQ(cases[i].name, bh_story_send(story, &event), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, story->step.verdict.code, cases[i].why);
+    }
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+static void
+answers_that_nobody_waits_for_are_refused(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_event carved = { .kind = BH_EV_CARVED }, started = { .kind = BH_EV_STARTED };
+
+    bh_story_run(story, bh_story_wants(21, 1, 1));
+    carved.u.piece.partition.v = 1;
+    started.u.lease.lease.v = 1;
+    assert_int_equal(bh_story_send(story, &carved), BH_CONFLICT);
+    assert_int_equal(bh_story_send(story, &started), BH_CONFLICT);
+    bh_story_close(story);
+}
+
+static void
+a_sku_that_jobs_want_stays(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_event removal = { .kind = BH_EV_SKU_REMOVE };
+    uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 1));
+
+    removal.u.sku.sku.v = 1;
+    assert_int_equal(bh_story_send(story, &removal), BH_CONFLICT);
+    assert_int_equal(story->step.verdict.code, BH_REASON_SKU_BUSY);
+    assert_int_equal(story->step.verdict.used, 1);
+    bh_story_exit(story, job, 0);
+    assert_int_equal(bh_story_send(story, &removal), BH_OK);
+    assert_int_equal(bh_story_send(story, &removal), BH_NOT_FOUND);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_wrong_is_named),
+    cmocka_unit_test(answers_that_nobody_waits_for_are_refused),
+    cmocka_unit_test(a_sku_that_jobs_want_stays),
+};
+BH_TEST_MAIN(tests)

@@ -1,0 +1,122 @@
+#include "engine/check.h"
+
+#include "base/attr.h"
+#include "engine/slots.h"
+#include "engine/story_test.h"
+
+/* Each breaks one thing in a sound state: two jobs run, one waits. */
+static void
+held_twice(struct bh_engine *engine)
+{
+    lease_at(engine, 2)->parts[0] = lease_at(engine, 1)->parts[0];
+}
+
+static void
+overlapping(struct bh_engine *engine)
+{
+    part_at(engine, 1)->start = part_at(engine, 2)->start;
+}
+
+static void
+lost_usage(struct bh_engine *engine)
+{
+    tenant_at(engine, tenant_find(engine, 2))->used -= 1;
+}
+
+static void
+lost_time(struct bh_engine *engine)
+{
+    tenant_at(engine, tenant_find(engine, 21))->compute_ns += 1;
+}
+
+static void
+stale_rate(struct bh_engine *engine)
+{
+    gpu_at(engine, 1)->unusable_compute += 1;
+}
+
+static void
+broken_queue(struct bh_engine *engine)
+{
+    class_at(engine, class_at(engine, 1)->id ? 1 : 2)->jobs++;
+}
+
+static void
+no_job(struct bh_engine *engine)
+{
+    job_at(engine, lease_at(engine, 1)->job)->lease = 0;
+}
+
+static void
+too_close(struct bh_engine *engine)
+{
+    tenant_at(engine, tenant_find(engine, 3))->boundary = BH_BOUNDARY_FORTRESS;
+}
+
+static void
+left_waiting(struct bh_engine *engine)
+{
+    class_at(engine, class_at(engine, 1)->id ? 1 : 2)->sku = sku_find(engine, 1);
+}
+
+static void
+dirty_slot(struct bh_engine *engine)
+{
+    part_at(engine, 0)->gpu = 1;
+}
+
+static void
+whatever_is_broken_is_found(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*sabotage)(struct bh_engine *engine);
+        const char *text;
+    } cases[] = {
+        { "held twice", held_twice, "lease 2: its piece is not where it says" },
+        { "overlapping", overlapping, "the geometry forbids it there" },
+        { "usage", lost_usage, "tenant 2: its use is not that of its leases" },
+        { "time", lost_time, "ledger 0: tenants' usage is not that of the GPUs" },
+        { "rate", stale_rate, "gpu 1: its ledger rates are stale" },
+        { "queue", broken_queue, "its list is broken" },
+        { "no job", no_job, "lease 1: has no job of its own" },
+        { "too close", too_close, "stands closer than a boundary allows" },
+        { "left waiting", left_waiting, "waits, though there is room for it" },
+        { "a slot of zeroes", dirty_slot, "piece 0: slot 0 was written" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        char text[200] = "";
+
+        bh_story_run(story, bh_story_wants(21, 1, 1));
+        bh_story_run(story, bh_story_wants(31, 1, 1));
+        bh_story_submit(story, bh_story_wants(21, 3, 1));
+        BH_CHECK(cases[i].name, bh_engine_check(story->engine, text, sizeof(text)));
+        cases[i].sabotage(story->engine);
+        BH_CHECK(cases[i].name, !bh_engine_check(story->engine, text, sizeof(text)));
+        if (!strstr(text, cases[i].text))
+            BH_CHECK_STR(cases[i].name, text, cases[i].text);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+a_small_buffer_is_not_overrun(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    char text[8] = "1234567";
+
+    stale_rate(story->engine);
+    assert_false(bh_engine_check(story->engine, text, 5));
+    assert_string_equal(text, "gpu ");
+    assert_int_equal(text[5], '6');
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(whatever_is_broken_is_found),
+    cmocka_unit_test(a_small_buffer_is_not_overrun),
+};
+BH_TEST_MAIN(tests)

@@ -1,0 +1,99 @@
+#include "engine/view.h"
+
+#include "engine/story_test.h"
+
+static void
+a_job_is_shown_as_submitted(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_ev_submit submit = bh_story_wants(21, 1, 2);
+    struct bh_job_view view, by_lease;
+    uint64_t job;
+
+    submit.principal.v = 77;
+    submit.kind = BH_JOB_SERVICE;
+    submit.priority = BH_PRIORITY_HIGH;
+    submit.contract = BH_CONTRACT_SUSPEND;
+    submit.time_limit_ns = 1234;
+    submit.spec[31] = 9;
+    job = bh_story_run(story, submit);
+    view = bh_story_job(story, job);
+    assert_int_equal(view.principal.v, 77);
+    assert_int_equal(view.kind, BH_JOB_SERVICE);
+    assert_int_equal(view.priority, BH_PRIORITY_HIGH);
+    assert_int_equal(view.contract, BH_CONTRACT_SUSPEND);
+    assert_int_equal(view.time_limit_ns, 1234);
+    assert_int_equal(view.spec[31], 9);
+    assert_int_equal(view.piece_count, 2);
+    assert_int_equal(view.node.v, 1);
+    assert_true(bh_view_lease(story->engine, view.lease, &by_lease));
+    assert_int_equal(by_lease.job.v, job);
+    assert_false(bh_view_lease(story->engine, (bh_lease_id){ 999 }, &by_lease));
+    bh_story_close(story);
+}
+
+static void
+settings_are_shown_as_they_were_set(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_ev_tenant tenant = { .tenant = { 2 }, .parent = { 1 },
+                                   .kind = BH_TENANT_DEPARTMENT,
+                                   .boundary = BH_BOUNDARY_SOFT, .dedicated_nodes = true,
+                                   .limit = 5000, .guarantee = 100, .sku_count = 1,
+                                   .skus = { { { 1 }, 4 } } };
+    struct bh_tenant_view view;
+    struct bh_ev_sku sku;
+
+    bh_story_tenant(story, tenant);
+    bh_story_run(story, bh_story_wants(21, 1, 2));
+    bh_story_submit(story, bh_story_wants(21, 1, 3));
+    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 2 }, story->now_ns, &view));
+    assert_int_equal(view.settings.parent.v, 1);
+    assert_int_equal(view.settings.boundary, BH_BOUNDARY_SOFT);
+    assert_true(view.settings.dedicated_nodes);
+    assert_int_equal(view.settings.limit, 5000);
+    assert_int_equal(view.settings.guarantee, 100);
+    assert_int_equal(view.settings.skus[0].count, 4);
+    assert_int_equal(view.used, 1200);
+    assert_int_equal(view.sku_used[0], 2);
+    assert_int_equal(view.running, 1);
+    assert_int_equal(view.pending, 1);
+    assert_true(bh_view_sku(story->engine, (bh_sku_id){ 3 }, &sku));
+    assert_int_equal(sku.models[0].profile, BH_PROFILE_WHOLE.v);
+    assert_false(bh_view_sku(story->engine, (bh_sku_id){ 99 }, &sku));
+    bh_story_close(story);
+}
+
+static void
+walks_see_everything_once(void **state)
+{
+    struct bh_story *story = bh_story_site(3);
+    struct bh_job_view job;
+    struct bh_gpu_view gpu;
+    struct bh_piece_view piece;
+    struct bh_tenant_view tenant;
+    uint32_t cursor = 0, jobs = 0, gpus = 0, pieces = 0, tenants = 0;
+
+    bh_story_run(story, bh_story_wants(21, 1, 2));
+    bh_story_run(story, bh_story_wants(31, 3, 1));
+    while (bh_view_next_job(story->engine, &cursor, &job))
+        jobs++;
+    for (cursor = 0; bh_view_next_gpu(story->engine, &cursor, &gpu); gpus++)
+        assert_int_equal(gpu.used.memory + gpu.idle.memory + gpu.unusable.memory, BH_GPU_PARTS);
+    for (cursor = 0; bh_view_next_piece(story->engine, &cursor, &piece); pieces++)
+        assert_int_equal(piece.tenant.v, piece.piece.profile == 1 ? 31 : 21);
+    for (cursor = 0; bh_view_next_tenant(story->engine, &cursor, story->now_ns, &tenant);)
+        tenants++;
+    assert_int_equal(jobs, 2);
+    assert_int_equal(gpus, 3);
+    assert_int_equal(pieces, 3);
+    assert_int_equal(tenants, 5);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_job_is_shown_as_submitted),
+    cmocka_unit_test(settings_are_shown_as_they_were_set),
+    cmocka_unit_test(walks_see_everything_once),
+};
+BH_TEST_MAIN(tests)

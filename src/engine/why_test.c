@@ -1,0 +1,161 @@
+#include "engine/why.h"
+
+#include "engine/story_test.h"
+
+static struct bh_ev_submit
+limited(uint32_t tenant, uint32_t sku, uint64_t time_limit_ns)
+{
+    struct bh_ev_submit submit = bh_story_wants(tenant, sku, 1);
+
+    submit.time_limit_ns = time_limit_ns;
+    return submit;
+}
+
+static void
+a_quota_is_named_with_who_holds_it_and_when_it_frees(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_reason why;
+    uint64_t holder, job;
+
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
+                                                  .kind = BH_TENANT_DEPARTMENT,
+                                                  .limit = 1300 });
+    bh_story_run(story, limited(21, 1, 9000));
+    holder = bh_story_run(story, limited(21, 1, 5000));
+    job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    why = bh_story_why(story, job);
+    assert_int_equal(why.code, BH_REASON_QUOTA_GPU);
+    assert_int_equal(why.tenant.v, 2);
+    assert_int_equal(why.limit, 1300);
+    assert_int_equal(why.used, 1200);
+    assert_int_equal(why.wanted, 600);
+    assert_int_equal(why.job.v, holder);
+    assert_int_equal(why.frees_at_ns, bh_story_job(story, holder).started_ns + 5000);
+    bh_story_close(story);
+}
+
+static void
+full_gpus_are_named_with_the_first_to_end(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_reason why;
+    uint64_t first, job;
+
+    bh_story_run(story, bh_story_wants(31, 3, 1));
+    first = bh_story_run(story, limited(31, 3, 700));
+    job = bh_story_submit(story, bh_story_wants(21, 3, 1));
+    why = bh_story_why(story, job);
+    assert_int_equal(why.code, BH_REASON_NO_CAPACITY);
+    assert_int_equal(why.sku.v, 3);
+    assert_int_equal(why.wanted, 1);
+    assert_int_equal(why.used, 2);
+    assert_int_equal(why.job.v, first);
+    assert_int_equal(why.frees_at_ns, bh_story_job(story, first).started_ns + 700);
+    bh_story_close(story);
+}
+
+static void
+free_parts_in_the_wrong_shape_are_counted(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t job;
+
+    bh_story_run(story, bh_story_wants(21, 2, 2));
+    bh_story_run(story, bh_story_wants(21, 2, 1));
+    bh_story_run(story, bh_story_wants(21, 1, 1));
+    job = bh_story_submit(story, bh_story_wants(21, 2, 1));
+    /* half of GPU 2 has room for 3g.40gb only where the small one stands */
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_NO_CAPACITY);
+    bh_story_cancel(story, job);
+    job = bh_story_submit(story, bh_story_wants(21, 1, 4));
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_NO_CAPACITY);
+    bh_story_close(story);
+}
+
+static void
+scattered_room_is_no_shape(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_reason why;
+    uint64_t job;
+
+    bh_story_run(story, bh_story_wants(21, 2, 1));
+    bh_story_run(story, bh_story_wants(21, 2, 2)); /* now half a GPU is free */
+    job = bh_story_submit(story, bh_story_wants(21, 2, 2));
+    why = bh_story_why(story, job);
+    assert_int_equal(why.code, BH_REASON_NO_CAPACITY);
+    bh_story_close(story);
+
+    story = bh_story_site(2);
+    bh_story_run(story, bh_story_wants(21, 1, 7));
+    bh_story_run(story, bh_story_wants(21, 1, 1)); /* 7 units of GPU 2 are free */
+    job = bh_story_submit(story, bh_story_wants(21, 2, 2));
+    why = bh_story_why(story, job);
+    assert_int_equal(why.code, BH_REASON_NO_CAPACITY);
+    bh_story_close(story);
+}
+
+static void
+a_boundary_is_named_with_the_neighbour(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_reason why;
+    uint64_t neighbour, job;
+
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
+                                                  .kind = BH_TENANT_DEPARTMENT,
+                                                  .boundary = BH_BOUNDARY_FORTRESS });
+    neighbour = bh_story_run(story, bh_story_wants(31, 1, 1));
+    job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    why = bh_story_why(story, job);
+    assert_int_equal(why.code, BH_REASON_BOUNDARY);
+    assert_int_equal(why.job.v, neighbour);
+    assert_int_equal(why.gpu.v, 1);
+    bh_story_close(story);
+}
+
+static void
+the_plain_reasons(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1)), never;
+
+    assert_int_equal(bh_story_why(story, 999).code, BH_REASON_UNKNOWN_JOB);
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_STARTING);
+    assert_int_equal(bh_story_why(story, job).gpu.v, 1);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_RUNNING);
+    never = bh_story_submit(story, bh_story_wants(21, 3, 2)); /* there is one GPU */
+    assert_int_equal(bh_story_why(story, never).code, BH_REASON_NEVER_SHAPE);
+    bh_story_close(story);
+}
+
+static void
+room_kept_for_another_is_said(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_ev_submit low = bh_story_wants(21, 2, 1), high = bh_story_wants(21, 3, 1);
+    uint64_t big, small;
+
+    low.priority = BH_PRIORITY_LOW;
+    bh_story_run(story, low);
+    high.priority = BH_PRIORITY_HIGH;
+    big = bh_story_submit(story, high); /* wants all of it */
+    small = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    assert_int_equal(bh_story_why(story, big).code, BH_REASON_MAKING_ROOM);
+    assert_int_equal(bh_story_why(story, small).code, BH_REASON_BEHIND);
+    assert_int_equal(bh_story_why(story, small).job.v, big);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_quota_is_named_with_who_holds_it_and_when_it_frees),
+    cmocka_unit_test(full_gpus_are_named_with_the_first_to_end),
+    cmocka_unit_test(free_parts_in_the_wrong_shape_are_counted),
+    cmocka_unit_test(scattered_room_is_no_shape),
+    cmocka_unit_test(a_boundary_is_named_with_the_neighbour),
+    cmocka_unit_test(the_plain_reasons),
+    cmocka_unit_test(room_kept_for_another_is_said),
+};
+BH_TEST_MAIN(tests)

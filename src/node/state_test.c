@@ -1,0 +1,151 @@
+#include "node/state.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "node/path.h"
+
+static char folder[] = "/tmp/bh-state-XXXXXX";
+
+static void
+note(struct bh_state *state, struct bh_note note)
+{
+    struct bh_err err;
+
+    assert_int_equal(bh_state_note(state, &note, &err), BH_OK);
+}
+
+static void
+open_state(struct bh_state *state)
+{
+    struct bh_err err = { 0 };
+
+    if (bh_state_open(state, folder, &err) != BH_OK)
+        fail_msg("%s", err.msg);
+}
+
+static void
+fill(struct bh_state *state)
+{
+    note(state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 1, .message = BH_MSG_CARVE,
+                                  .piece = { .partition = 5, .gpu = "GPU-1", .start = 2 } });
+    note(state, (struct bh_note){ .kind = BH_NOTE_PIECE,
+                                  .piece = { .partition = 5, .gpu = "GPU-1", .gi = 7 } });
+    note(state, (struct bh_note){ .kind = BH_NOTE_OUTCOME, .order = 1, .at_ns = 99,
+                                  .why = "all \"fine\"" });
+    note(state, (struct bh_note){ .kind = BH_NOTE_PIECE,
+                                  .piece = { .partition = 6, .gpu = "GPU-1", .gi = 8 } });
+    note(state, (struct bh_note){ .kind = BH_NOTE_GONE, .piece.partition = 6 });
+    note(state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 2, .message = BH_MSG_START,
+                                  .lease = 10 });
+    note(state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 10, .job = 3, .slot = 0,
+                                  .lent = { { .partition = 5, .gi = 7 } }, .lent_count = 1,
+                                  .boot = "b" });
+    note(state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 11, .slot = 1 });
+    note(state, (struct bh_note){ .kind = BH_NOTE_FORGET_LEASE, .lease = 11 });
+    note(state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 3, .message = BH_MSG_STOP });
+    note(state, (struct bh_note){ .kind = BH_NOTE_OUTCOME, .order = 3 });
+    note(state, (struct bh_note){ .kind = BH_NOTE_FORGET_ORDER, .order = 3 });
+}
+
+static void
+check(const char *name, const struct bh_state *state)
+{
+    const struct bh_order *done = bh_state_order(state, 1), *open = bh_state_order(state, 2);
+    const struct bh_job *job = bh_state_job(state, 10);
+
+    BH_CHECK_EQ(name, state->order_count, 2);
+    BH_CHECK_EQ(name, state->piece_count, 1);
+    BH_CHECK_EQ(name, state->job_count, 1);
+    BH_CHECK(name, done && done->done && done->outcome.at_ns == 99);
+    BH_CHECK_STR(name, done ? done->outcome.why : "", "all \"fine\"");
+    BH_CHECK(name, open && !open->done && open->note.lease == 10);
+    BH_CHECK(name, !bh_state_order(state, 3) && !bh_state_job(state, 11));
+    BH_CHECK(name, bh_state_piece(state, 5) && !bh_state_piece(state, 6));
+    BH_CHECK(name, bh_state_piece_at(state, "GPU-1", 7) && !bh_state_piece_at(state, "GPU-2", 7));
+    BH_CHECK(name, job && job->note.job == 3 && job->note.lent_count == 1
+                       && job->note.lent[0].gi == 7 && job->pidfd == -1 && !job->ended);
+}
+
+static void
+test_replay(void **unused)
+{
+    struct bh_state state;
+
+    open_state(&state);
+    fill(&state);
+    check("live", &state);
+    bh_state_close(&state);
+    open_state(&state);
+    check("replayed", &state);
+    bh_state_close(&state);
+    open_state(&state);
+    check("replayed from the rewritten journal", &state);
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
+static void
+test_slots(void **unused)
+{
+    struct bh_state state;
+
+    open_state(&state);
+    BH_CHECK_EQ("first free", bh_state_free_slot(&state, 3), 1);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 20, .slot = 1 });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 21, .slot = 2 });
+    BH_CHECK_EQ("none left", bh_state_free_slot(&state, 3), 3);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_FORGET_LEASE, .lease = 20 });
+    BH_CHECK_EQ("given back", bh_state_free_slot(&state, 3), 1);
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
+/* Whatever is cut off the end, the rest is a state and a new note can follow. */
+static void
+test_cut_anywhere(void **unused)
+{
+    char path[80], name[40];
+    struct bh_state state;
+    uint64_t size;
+
+    snprintf(path, sizeof path, "%s/journal", folder);
+    unlink(path);
+    open_state(&state);
+    fill(&state);
+    size = bh_journal_size(state.journal);
+    bh_state_close(&state);
+    for (uint64_t cut = 0; cut < size; cut += 3) {
+        unlink(path);
+        open_state(&state);
+        fill(&state);
+        bh_state_close(&state);
+        assert_int_equal(truncate(path, (off_t)cut), 0);
+        snprintf(name, sizeof name, "cut at %llu", (unsigned long long)cut);
+        open_state(&state);
+        BH_CHECK(name, state.order_count <= 3 && state.job_count <= 2 && state.piece_count <= 2);
+        note(&state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 77 });
+        BH_CHECK(name, bh_state_order(&state, 77));
+        bh_state_close(&state);
+    }
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_cut_anywhere),
+    };
+    int failed;
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (!mkdtemp(folder))
+        return 1;
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    bh_path_remove_tree(folder);
+    return failed;
+}

@@ -1,0 +1,480 @@
+#include "replay/world.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/time.h"
+#include "replay/history.h"
+
+enum { JOBS_MAX = 4096, OUTSTANDING_MAX = 4096, ROUNDS_MAX = 200000 };
+
+struct bh_world {
+    struct bh_state state;
+    struct bh_history *history;
+    struct bh_rig *rig;
+    uint64_t now_ns;
+    bool down;                        /* the daemon does not run */
+    bool away[BH_RIG_NODES_MAX + 1];  /* by node: out of reach */
+    bool known[BH_RIG_NODES_MAX + 1]; /* by node: was up once */
+    bool removed;                     /* a tenant was: its usage is no tenant's any more */
+    uint32_t gpu_count;
+    bh_part_ns physical;              /* part-nanoseconds that the GPUs had */
+    struct bh_told told[JOBS_MAX + 1];
+    bool is_told[JOBS_MAX + 1];
+    struct bh_step step;
+};
+
+struct bh_world *
+bh_world_new(void)
+{
+    struct bh_world *world = calloc(1, sizeof *world);
+
+    BH_ASSERT(world);
+    bh_state_init(&world->state);
+    world->history = bh_history_new();
+    world->rig = bh_rig_new();
+    world->now_ns = 1000 * BH_NS_PER_S;
+    return world;
+}
+
+void
+bh_world_free(struct bh_world *world)
+{
+    if (!world)
+        return;
+    bh_state_fini(&world->state);
+    bh_history_free(world->history);
+    bh_rig_free(world->rig);
+    free(world);
+}
+
+const struct bh_engine *
+bh_world_engine(const struct bh_world *world)
+{
+    return world->state.engine;
+}
+
+struct bh_rig *
+bh_world_rig(struct bh_world *world)
+{
+    return world->rig;
+}
+
+uint64_t
+bh_world_now_ns(const struct bh_world *world)
+{
+    return world->now_ns;
+}
+
+static bool
+is_heard(const struct bh_world *world, bh_node_id node)
+{
+    BH_ASSERT(node.v <= BH_RIG_NODES_MAX);
+    return !world->down && !world->away[node.v];
+}
+
+/* ---- what always holds ---- */
+
+static bh_rc
+broken(const struct bh_world *world, const char *what, struct bh_err *err)
+{
+    return bh_err_set(err, BH_BUG, "invariant broken after record %" PRIu32 ": %s",
+                      bh_history_count(world->history), what);
+}
+
+static bh_rc
+check_ledger(const struct bh_world *world, struct bh_err *err)
+{
+    struct bh_ledger_view ledger;
+    struct bh_tenant_view tenant;
+    bh_part_ns sum = 0;
+    uint32_t cursor = 0;
+
+    bh_view_ledger(world->state.engine, world->now_ns, &ledger);
+    if (ledger.physical != world->physical)
+        return broken(world, "the ledger's physical time is not the GPUs'", err);
+    if (ledger.tenants_compute + ledger.idle_compute + ledger.unusable_compute
+            != ledger.physical
+        || ledger.tenants_memory + ledger.idle_memory + ledger.unusable_memory
+               != ledger.physical)
+        return broken(world, "tenants, idle and unusable do not add up to physical time", err);
+    while (bh_view_next_tenant(world->state.engine, &cursor, world->now_ns, &tenant))
+        sum += tenant.compute_ns;
+    if (world->removed ? sum > ledger.tenants_compute : sum != ledger.tenants_compute)
+        return broken(world, "the tenants' usage is not the sum that the ledger has", err);
+    return BH_OK;
+}
+
+/* What people were told of a job is what it is. */
+static bh_rc
+check_told(const struct bh_world *world, struct bh_err *err)
+{
+    struct bh_job_view view;
+    uint32_t cursor = 0;
+
+    while (bh_view_next_job(world->state.engine, &cursor, &view)) {
+        char what[120];
+        struct bh_buf buf;
+
+        BH_ASSERT(view.job.v <= JOBS_MAX);
+        if (world->is_told[view.job.v] && world->told[view.job.v].state == view.state)
+            continue;
+        bh_buf_init_fixed(&buf, what, sizeof what);
+        bh_buf_printf(&buf, "job %" PRIu64 " is %s, but was told to be %s", view.job.v,
+                      bh_job_state_names[view.state],
+                      bh_job_state_names[world->told[view.job.v].state]);
+        return broken(world, what, err);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+check(const struct bh_world *world, struct bh_err *err)
+{
+    char what[160] = "";
+    bh_rc rc;
+
+    if (!bh_engine_check(world->state.engine, what, sizeof what))
+        return broken(world, what, err);
+    rc = check_ledger(world, err);
+    return rc == BH_OK ? check_told(world, err) : rc;
+}
+
+/* ---- one step ---- */
+
+static bh_rc
+order(struct bh_world *world, const struct bh_effect *effect, struct bh_err *err)
+{
+    struct bh_job_view view = { 0 };
+    struct bh_rig_order order = { .effect = effect, .now_ns = world->now_ns };
+
+    if (!is_heard(world, effect->node))
+        return BH_OK;
+    if (effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME) {
+        if (!bh_view_lease(world->state.engine, effect->lease, &view))
+            return broken(world, "an effect names a lease that is gone", err);
+        order.pieces = view.pieces;
+        order.piece_count = view.piece_count;
+    }
+    return bh_rig_order(world->rig, &order, err);
+}
+
+static bh_rc
+release_effects(struct bh_world *world, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < world->step.effect_count && rc == BH_OK; i++) {
+        const struct bh_effect *effect = &world->step.effects[i];
+
+        if (effect->kind != BH_FX_JOB) {
+            rc = order(world, effect, err);
+            continue;
+        }
+        BH_ASSERT(effect->job.v <= JOBS_MAX);
+        world->told[effect->job.v] =
+            (struct bh_told){ effect->state, effect->cause, effect->exit_status };
+        world->is_told[effect->job.v] = true;
+    }
+    return rc;
+}
+
+static void
+note_site(struct bh_world *world, const struct bh_event *event, bool new_gpu)
+{
+    world->gpu_count += new_gpu;
+    world->removed = world->removed || event->kind == BH_EV_TENANT_REMOVE;
+}
+
+static bh_rc
+refuse(const struct bh_world *world, bh_rc rc, const uint8_t before[32], struct bh_err *err)
+{
+    uint8_t after[32];
+
+    bh_state_digest(&world->state, &bh_crypto_openssl, after);
+    if (memcmp(before, after, sizeof after) != 0)
+        return broken(world, "an event that was refused changed the state", err);
+    return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[world->step.verdict.code],
+                      bh_rc_name(rc));
+}
+
+bh_rc
+bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *ret_why,
+              struct bh_err *err)
+{
+    struct bh_gpu_view view;
+    uint8_t before[32];
+    bool new_gpu;
+    bh_rc rc;
+
+    if (world->down)
+        return bh_err_set(err, BH_UNAVAILABLE, "the daemon is down");
+    new_gpu = event->kind == BH_EV_GPU
+              && !bh_view_gpu(world->state.engine, event->u.gpu.gpu, &view);
+    event->now_ns = world->now_ns;
+    event->seq = bh_history_count(world->history) + 1;
+    bh_state_digest(&world->state, &bh_crypto_openssl, before);
+    rc = bh_state_step(&world->state, event, &world->step);
+    if (ret_why)
+        *ret_why = world->step.verdict;
+    if (rc != BH_OK)
+        return refuse(world, rc, before, err);
+    note_site(world, event, new_gpu);
+    rc = bh_history_add(world->history, event, &world->step, &world->state, err);
+    if (rc == BH_OK)
+        rc = release_effects(world, err);
+    return rc == BH_OK ? check(world, err) : rc;
+}
+
+/* ---- time ---- */
+
+static void
+move_clock(struct bh_world *world, uint64_t to_ns)
+{
+    if (to_ns <= world->now_ns)
+        return;
+    world->physical += (bh_part_ns)(to_ns - world->now_ns) * BH_GPU_PARTS * world->gpu_count;
+    world->now_ns = to_ns;
+}
+
+/* An answer that no longer fits answers an older question: the daemon drops it. */
+static bh_rc
+hear(struct bh_world *world, struct bh_event *event, struct bh_err *err)
+{
+    bh_rc rc = bh_world_send(world, event, NULL, err);
+
+    return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+static bh_rc
+tell(struct bh_world *world, struct bh_rig_answer *answer, struct bh_err *err)
+{
+    if (answer->event.kind == BH_EV_ENDED)
+        answer->event.u.ended.ended_ns = world->now_ns;
+    if (is_heard(world, answer->node))
+        return hear(world, &answer->event, err);
+    if (answer->event.kind == BH_EV_ENDED)
+        bh_rig_keep_end(world->rig, answer);
+    return BH_OK; /* outcomes are asked for again */
+}
+
+static bh_rc
+finish_next(struct bh_world *world, struct bh_err *err)
+{
+    struct bh_rig_answer answer;
+    bh_rc rc = bh_rig_finish_next(world->rig, &answer, err);
+
+    return rc == BH_OK ? tell(world, &answer, err) : rc;
+}
+
+static uint64_t
+next_tick_ns(const struct bh_world *world)
+{
+    if (world->down)
+        return UINT64_MAX;
+    return world->step.more ? world->now_ns : bh_engine_next_tick_ns(world->state.engine);
+}
+
+/* The next thing that happens by itself until then; `ret_any` is false when there is
+ * none. */
+static bh_rc
+happen(struct bh_world *world, uint64_t until_ns, bool *ret_any, struct bh_err *err)
+{
+    uint64_t due_ns = bh_rig_next_due_ns(world->rig), tick_ns = next_tick_ns(world);
+    bool ticks = tick_ns < due_ns;
+    uint64_t next_ns = ticks ? tick_ns : due_ns;
+
+    *ret_any = next_ns <= until_ns;
+    if (!*ret_any)
+        return BH_OK;
+    move_clock(world, next_ns);
+    if (ticks)
+        return bh_world_send(world, &(struct bh_event){ .kind = BH_EV_TICK }, NULL, err);
+    return finish_next(world, err);
+}
+
+bh_rc
+bh_world_advance(struct bh_world *world, uint64_t span_ns, struct bh_err *err)
+{
+    uint64_t until_ns = world->now_ns + span_ns;
+    bool any = true;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t round = 0; any && rc == BH_OK; round++) {
+        if (round == ROUNDS_MAX)
+            return broken(world, "it does not come to rest", err);
+        rc = happen(world, until_ns, &any, err);
+    }
+    move_clock(world, until_ns);
+    return rc;
+}
+
+bh_rc
+bh_world_exit(struct bh_world *world, const struct bh_ev_ended *end, struct bh_err *err)
+{
+    struct bh_rig_answer answer;
+    bh_rc rc = bh_rig_exit(world->rig, end, &answer, err);
+
+    return rc == BH_OK ? tell(world, &answer, err) : rc;
+}
+
+/* ---- nodes come and go ---- */
+
+static bh_rc
+tell_gone_pieces(struct bh_world *world, bh_node_id node, struct bh_err *err)
+{
+    struct bh_piece_view piece;
+    struct bh_gpu_view gpu;
+    uint32_t cursor = 0;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_view_next_piece(world->state.engine, &cursor, &piece)) {
+        struct bh_event event = { .kind = BH_EV_PIECE_GONE,
+                                  .u.piece = { piece.piece.partition, BH_OUTCOME_FAILED, 0 } };
+
+        if ((piece.state != BH_PIECE_IDLE && piece.state != BH_PIECE_LEASED)
+            || bh_rig_has_piece(world->rig, piece.piece.partition)
+            || !bh_view_gpu(world->state.engine, piece.piece.gpu, &gpu)
+            || !bh_same(gpu.node, node))
+            continue;
+        rc = hear(world, &event, err);
+    }
+    return rc;
+}
+
+static bh_rc
+tell_ends(struct bh_world *world, bh_node_id node, struct bh_err *err)
+{
+    struct bh_event event;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_rig_next_untold(world->rig, node, &event))
+        rc = hear(world, &event, err);
+    return rc;
+}
+
+static bh_rc
+resend(struct bh_world *world, bh_node_id node, struct bh_err *err)
+{
+    struct bh_effect *effects = calloc(OUTSTANDING_MAX, sizeof *effects);
+    uint32_t count;
+    bh_rc rc = BH_OK;
+
+    BH_ASSERT(effects);
+    count = bh_engine_outstanding(world->state.engine, node, effects, OUTSTANDING_MAX);
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++)
+        rc = order(world, &effects[i], err);
+    free(effects);
+    return rc;
+}
+
+static bh_rc
+send_node(struct bh_world *world, bh_node_id node, bool up, struct bh_err *err)
+{
+    return bh_world_send(world,
+                         &(struct bh_event){ .kind = BH_EV_NODE, .u.node = { node, up } },
+                         NULL, err);
+}
+
+bh_rc
+bh_world_lose_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
+{
+    world->away[node.v] = true;
+    return world->down ? BH_OK : send_node(world, node, false, err);
+}
+
+bh_rc
+bh_world_greet_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
+{
+    bh_rc rc;
+
+    BH_ASSERT(node.v >= 1 && node.v <= BH_RIG_NODES_MAX);
+    world->away[node.v] = false;
+    world->known[node.v] = true;
+    if (world->down)
+        return BH_OK;
+    rc = send_node(world, node, false, err);
+    if (rc == BH_OK)
+        rc = tell_gone_pieces(world, node, err);
+    if (rc == BH_OK)
+        rc = tell_ends(world, node, err);
+    if (rc == BH_OK)
+        rc = send_node(world, node, true, err);
+    return rc == BH_OK ? resend(world, node, err) : rc;
+}
+
+/* ---- the daemon comes and goes ---- */
+
+void
+bh_world_stop_daemon(struct bh_world *world)
+{
+    world->down = true;
+    bh_state_fini(&world->state);
+    bh_state_init(&world->state);
+}
+
+bh_rc
+bh_world_start_daemon(struct bh_world *world, struct bh_err *err)
+{
+    bh_rc rc = bh_history_replay(world->history, &world->state, err);
+
+    world->down = false;
+    world->step = (struct bh_step){ 0 };
+    for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++) {
+        if (!world->known[node])
+            continue;
+        rc = world->away[node] ? send_node(world, (bh_node_id){ node }, false, err)
+                               : bh_world_greet_node(world, (bh_node_id){ node }, err);
+    }
+    return rc;
+}
+
+bool
+bh_world_told(const struct bh_world *world, bh_job_id job, struct bh_told *ret_told)
+{
+    if (job.v > JOBS_MAX || !world->is_told[job.v])
+        return false;
+    *ret_told = world->told[job.v];
+    return true;
+}
+
+/* ---- replay ---- */
+
+/* A copy in a bigger block has the same digest. */
+static bh_rc
+check_grown(const struct bh_world *world, struct bh_err *err)
+{
+    struct bh_engine_caps caps = bh_engine_caps(world->state.engine);
+    struct bh_state bigger = { 0 };
+    uint8_t digest[32], grown[32];
+
+    caps.jobs *= 2;
+    caps.partitions += 3;
+    caps.leases += 5;
+    bigger.bytes = bh_engine_size(&caps);
+    bigger.block = aligned_alloc(64, (bigger.bytes + 63) & ~(size_t)63);
+    BH_ASSERT(bigger.block);
+    bigger.engine = bh_engine_grow(world->state.engine, bigger.block, &caps);
+    bh_state_digest(&world->state, &bh_crypto_openssl, digest);
+    bh_state_digest(&bigger, &bh_crypto_openssl, grown);
+    bh_state_fini(&bigger);
+    if (memcmp(digest, grown, sizeof digest) != 0)
+        return broken(world, "a bigger block changes the digest", err);
+    return BH_OK;
+}
+
+bh_rc
+bh_world_check_replay(struct bh_world *world, struct bh_err *err)
+{
+    struct bh_state again;
+    bh_rc rc;
+
+    bh_state_init(&again);
+    rc = bh_history_replay(world->history, &again, err);
+    bh_state_fini(&again);
+    if (rc == BH_OK && !world->down)
+        rc = check_grown(world, err);
+    return rc;
+}

@@ -1,0 +1,64 @@
+#ifndef BH_REPLAY_WORLD_H
+#define BH_REPLAY_WORLD_H
+
+#include "engine/view.h"
+#include "replay/rig.h"
+
+/* One engine, its history and the hardware it rules: what the owner thread is in the
+ * daemon, with a clock that the scenario moves.
+ *
+ * After every step all invariants are checked: bh_engine_check, a ledger that adds up
+ * to the time that the GPUs physically had, jobs whose told state is their state, and
+ * that a refused event changed nothing.  A broken one is BH_BUG, and the message says
+ * which. */
+struct bh_world;
+
+struct bh_world *bh_world_new(void);
+void bh_world_free(struct bh_world *world);
+BH_AUTO_DEFINE(struct bh_world *, bh_world_free)
+
+/* The engine (until the next step) and the hardware. */
+const struct bh_engine *bh_world_engine(const struct bh_world *world);
+struct bh_rig *bh_world_rig(struct bh_world *world);
+uint64_t bh_world_now_ns(const struct bh_world *world);
+
+/* Send an event; `now_ns` and `seq` are filled in here.  BH_BUG for broken invariants,
+ * BH_UNAVAILABLE while the daemon is down, else what the engine says:
+ * `ret_why` is the reason of a refusal. */
+BH_MUST_USE bh_rc bh_world_send(struct bh_world *world, struct bh_event *event,
+                                struct bh_reason *ret_why, struct bh_err *err);
+
+/* Let time pass: answers arrive and time limits strike when they are due.  With a span
+ * of 0 only what is due now happens.
+ * BH_BUG: broken invariants, or it does not come to rest. */
+BH_MUST_USE bh_rc bh_world_advance(struct bh_world *world, uint64_t span_ns,
+                                   struct bh_err *err);
+
+/* A lease's processes end by themselves, whoever hears of it. */
+BH_MUST_USE bh_rc bh_world_exit(struct bh_world *world, const struct bh_ev_ended *end,
+                                struct bh_err *err);
+
+/* The daemon dies with all it has in memory; comes back by replay, hears what the
+ * nodes have to tell and sends again what is not answered. */
+void bh_world_stop_daemon(struct bh_world *world);
+BH_MUST_USE bh_rc bh_world_start_daemon(struct bh_world *world, struct bh_err *err);
+
+/* A node is out of reach; is there again, with or without a reboot. */
+BH_MUST_USE bh_rc bh_world_lose_node(struct bh_world *world, bh_node_id node,
+                                     struct bh_err *err);
+BH_MUST_USE bh_rc bh_world_greet_node(struct bh_world *world, bh_node_id node,
+                                      struct bh_err *err);
+
+/* How a job stands, by what was told: also after it has left the engine. */
+struct bh_told {
+    enum bh_job_state state;
+    enum bh_end_cause cause;
+    int32_t exit_status;
+};
+bool bh_world_told(const struct bh_world *world, bh_job_id job, struct bh_told *ret_told);
+
+/* Replay the whole history into an empty engine and compare; and the same for a copy
+ * in a bigger block. */
+BH_MUST_USE bh_rc bh_world_check_replay(struct bh_world *world, struct bh_err *err);
+
+#endif

@@ -1,0 +1,257 @@
+#include "runtime/fake.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/time.h"
+
+enum { SANDBOXES_MAX = 64, PATH_SIZE = 512, SCRIPT_MAX = 1 << 20 };
+#define PATIENCE (2 * BH_NS_PER_S)
+
+struct entry {
+    char id[64], bundle[PATH_SIZE];
+};
+
+struct fake {
+    struct entry entries[SANDBOXES_MAX];
+    char script[PATH_SIZE];
+};
+
+static struct entry *
+find(struct fake *fake, const char *id)
+{
+    for (size_t i = 0; i < SANDBOXES_MAX; i++) {
+        if (strcmp(fake->entries[i].id, id) == 0)
+            return &fake->entries[i];
+    }
+    return NULL;
+}
+
+/* ---- preparing ---- */
+
+static void
+put_quoted(struct bh_buf *out, const char *text)
+{
+    bh_buf_putc(out, '\'');
+    for (; *text; text++) {
+        if (*text == '\'')
+            bh_buf_puts(out, "'\\''");
+        else
+            bh_buf_putc(out, *text);
+    }
+    bh_buf_puts(out, "' ");
+}
+
+/* The group is the shell's own, made by setsid, so that it can be signalled whole. */
+static void
+put_script(struct bh_buf *out, const struct bh_sandbox *sandbox)
+{
+    char pid[PATH_SIZE];
+
+    snprintf(pid, sizeof pid, "%s/pid", sandbox->bundle);
+    bh_buf_puts(out, "echo $$ > ");
+    put_quoted(out, pid);
+    bh_buf_puts(out, "; cd ");
+    put_quoted(out, sandbox->cwd);
+    bh_buf_puts(out, "|| exit 127; exec env -i ");
+    for (uint32_t i = 0; i < sandbox->env.count; i++)
+        put_quoted(out, sandbox->env.items[i]);
+    for (uint32_t i = 0; i < sandbox->args.count; i++)
+        put_quoted(out, sandbox->args.items[i]);
+    bh_buf_putc(out, '\n');
+}
+
+static bh_rc
+write_script(const struct bh_sandbox *sandbox, struct bh_err *err)
+{
+    char path[PATH_SIZE];
+    struct bh_buf out;
+    bh_rc rc;
+
+    snprintf(path, sizeof path, "%s/run", sandbox->bundle);
+    bh_buf_init(&out, SCRIPT_MAX);
+    put_script(&out, sandbox);
+    rc = out.overflow ? bh_err_set(err, BH_FULL, "the command is too long")
+                      : bh_file_replace(path, out.bytes, out.length, 0700, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+static bh_rc
+fake_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
+{
+    struct fake *fake = self;
+    struct entry *entry = find(fake, sandbox->id);
+    bh_rc rc = write_script(sandbox, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (!entry)
+        entry = find(fake, "");
+    if (!entry)
+        return bh_err_set(err, BH_FULL, "more than %d sandboxes", SANDBOXES_MAX);
+    snprintf(entry->id, sizeof entry->id, "%s", sandbox->id);
+    snprintf(entry->bundle, sizeof entry->bundle, "%s", sandbox->bundle);
+    return BH_OK;
+}
+
+static bh_rc
+fake_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[16],
+             struct bh_err *err)
+{
+    struct fake *fake = self;
+    const char *words[] = { "setsid", "--wait", "/bin/sh", fake->script, NULL };
+
+    if (snprintf(fake->script, sizeof fake->script, "%s/run", sandbox->bundle) >= PATH_SIZE)
+        return bh_err_set(err, BH_INVALID, "path is too long: %.60s", sandbox->bundle);
+    memcpy(ret_argv, words, sizeof words);
+    return BH_OK;
+}
+
+/* ---- running ---- */
+
+/* Dead but not yet waited for by its keeper. */
+static bool
+is_zombie(pid_t pid)
+{
+    char path[64], memory[1024];
+    struct bh_buf text;
+    struct bh_err ignored;
+    const char *rest;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    if (bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK)
+        return true;
+    rest = strrchr(bh_buf_text(&text), ')');
+    return !rest || rest[2] == 'Z' || rest[2] == 'X';
+}
+
+/* The sandbox's process group, or 0 when it is gone. */
+static pid_t
+group_of(struct fake *fake, const char *id)
+{
+    const struct entry *entry = find(fake, id);
+    char path[PATH_SIZE + 8], memory[32];
+    struct bh_buf text;
+    struct bh_err ignored;
+    pid_t group;
+
+    if (!entry)
+        return 0;
+    snprintf(path, sizeof path, "%s/pid", entry->bundle);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    if (bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK)
+        return 0;
+    group = (pid_t)strtol(bh_buf_text(&text), NULL, 10);
+    return group > 1 && kill(-group, 0) == 0 && !is_zombie(group) ? group : 0;
+}
+
+static bh_rc
+fake_processes(void *self, const char *id, pid_t *ret_pids, uint32_t max, uint32_t *ret_count,
+               struct bh_err *err)
+{
+    pid_t group = group_of(self, id);
+
+    *ret_count = 0;
+    if (group && max > 0)
+        ret_pids[(*ret_count)++] = group;
+    return BH_OK;
+}
+
+static bh_rc
+fake_signal(void *self, const char *id, int number, struct bh_err *err)
+{
+    pid_t group = group_of(self, id);
+
+    if (group && kill(-group, number) != 0 && errno != ESRCH)
+        return bh_err_errno(err, "signal sandbox %s", id);
+    return BH_OK;
+}
+
+static bh_rc
+fake_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
+{
+    if (!group_of(self, id))
+        return bh_err_set(err, BH_NOT_FOUND, "no sandbox %s", id);
+    return fake_signal(self, id, frozen ? SIGSTOP : SIGCONT, err);
+}
+
+static bh_rc
+fake_destroy(void *self, const char *id, struct bh_err *err)
+{
+    bh_ns deadline = bh_time_monotonic() + PATIENCE;
+    struct entry *entry = find(self, id);
+
+    while (group_of(self, id)) {
+        bh_rc rc = fake_signal(self, id, SIGKILL, err);
+
+        if (rc != BH_OK)
+            return rc;
+        if (bh_time_monotonic() > deadline)
+            return bh_err_set(err, BH_TIMEOUT, "sandbox %s does not end", id);
+        bh_time_sleep(BH_NS_PER_MS);
+    }
+    if (entry)
+        memset(entry, 0, sizeof *entry);
+    return BH_OK;
+}
+
+/* Of the group's leader alone: enough for tests. */
+static bh_rc
+fake_usage(void *self, const char *id, uint64_t *ret_cpu_ns, uint64_t *ret_bytes,
+           uint64_t *ret_peak_bytes, bool *ret_oom, struct bh_err *err)
+{
+    unsigned long user, system;
+    char path[64], memory[1024];
+    struct bh_buf text;
+    pid_t group = group_of(self, id);
+    const char *rest;
+    bh_rc rc;
+    long pages;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)group);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    rc = group ? bh_file_read(path, sizeof memory - 1, &text, err)
+               : bh_err_set(err, BH_NOT_FOUND, "no sandbox %s", id);
+    if (rc != BH_OK)
+        return rc;
+    rest = strrchr(bh_buf_text(&text), ')');
+    if (!rest
+        || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d "
+                        "%*d %*d %*u %*u %ld", &user, &system, &pages) != 3)
+        return bh_err_set(err, BH_IO, "%s is not as expected", path);
+    *ret_cpu_ns = (user + system) * BH_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    *ret_bytes = *ret_peak_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    *ret_oom = false;
+    return BH_OK;
+}
+
+static const struct bh_runtime_ops fake_ops = {
+    .name = "fake",
+    .prepare = fake_prepare,
+    .command = fake_command,
+    .processes = fake_processes,
+    .freeze = fake_freeze,
+    .signal = fake_signal,
+    .destroy = fake_destroy,
+    .usage = fake_usage,
+    .close = free,
+};
+
+bh_rc
+bh_fake_open(struct bh_runtime *ret_runtime, struct bh_err *err)
+{
+    struct fake *fake = calloc(1, sizeof *fake);
+
+    if (!fake)
+        return bh_err_set(err, BH_FULL, "out of memory");
+    *ret_runtime = (struct bh_runtime){ &fake_ops, fake };
+    return BH_OK;
+}

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""How jobs end: by themselves, by a limit, by a person, with their node; and what is kept."""
+import http.client
+import json
+import os
+import pathlib
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from bulkhead import Refused
+from tap import contains, equal
+
+WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 60 & wait")
+
+
+def ending(job):
+    return job["state"], job["cause"], job["exit_status"]
+
+
+def started(site, *command, **spec):
+    job = site.submit(*(command or WAIT), **spec)
+    site.await_state(job, "running")
+    site.until(lambda: site.log(job), what="output")
+    return job
+
+
+@tap.test()
+def own_end(site):
+    "a job's exit status is passed on, a signal is 128 and its number, a missing program 127"
+    for command, wanted in (("exit 0", ("completed", "exited", 0)), ("exit 7", ("failed", "exited", 7)),
+                            ("kill -9 $$", ("failed", "signalled", 137)), ("exec /no/such", ("failed", "exited", 127))):
+        equal(command, ending(site.run("sh", "-c", command)[0]), wanted)
+    job, log = site.run("/no/such/program")
+    equal("missing program", (job["state"], job["exit_status"]), ("failed", 127))
+    contains("log", log, "/no/such/program")
+    for command, wanted in (("echo out; echo err >&2; exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143)):
+        done = site.cli("alice", "run", "--tenant", "acme/vision/batch", "--sku", "small", "--", "sh", "-c", command)
+        equal(f"bulkhead run {command}", done.returncode, wanted)
+        if wanted == 0:
+            contains("output", done.stdout, "out\nerr\n")
+
+
+@tap.test()
+def out_of_memory(site):
+    "a job that uses more than its memory ends as out_of_memory and takes nobody with it"
+    beside = started(site)
+    job, _ = site.run("sh", "-c", "tail /dev/zero", memory="32Mi")
+    equal("ending", ending(job)[:2], ("failed", "out_of_memory"))
+    equal("neighbour", site.job(beside)["state"], "running")
+
+
+@tap.test()
+def limits(site):
+    "time, processes and output are limited as asked"
+    job, _ = site.run(*WAIT, time_limit="1s", grace="1s")
+    equal("time limit", ending(job)[:2], ("failed", "time_limit"))
+    took = int(job["ended_ns"]) - int(job["started_ns"])
+    assert 9e8 < took < 2.5e9, took
+    job, log = site.run("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1 & done; echo made; wait", pids=8)
+    assert "made" not in log and job["state"] == "failed", (job["state"], log)
+    job, log = site.run("sh", "-c", "yes 0123456789abcdef | head -c 3000000")
+    assert (1 << 20) <= len(log) < (1 << 20) + 1000, len(log)
+    contains("log", log[-300:], "log_cap_mib")
+
+
+tap.tests[-1][1]["node_conf"] = "log_cap_mib = 1"
+
+
+@tap.test()
+def cancelled(site):
+    "a pending, a held and a running job are cancelled; one that ignores SIGTERM is killed after its grace"
+    full = [started(site, tenant="acme/vision/train") for _ in range(2)]
+    pending = site.submit("true", tenant="acme/vision/train")
+    held = site.submit("true", hold=True)
+    for job in (pending, held, *full):
+        site.client().post(f"/v1/jobs/{job}/cancel")
+        site.await_state(job, "cancelled")
+    stubborn = started(site, "sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done", grace="1s")
+    began = time.monotonic()
+    site.client().post(f"/v1/jobs/{stubborn}/cancel")
+    equal("ending", ending(site.await_state(stubborn, "cancelled"))[:2], ("cancelled", "cancelled"))
+    assert 0.8 < time.monotonic() - began < 4, time.monotonic() - began
+    try:
+        site.client().post(f"/v1/jobs/{stubborn}/cancel")
+    except Refused as error:
+        equal("cancelling what has ended", (error.status, error.code), (409, "conflict"))
+    else:
+        raise AssertionError("an ended job was cancelled")
+
+
+@tap.test()
+def cancelled_at_once(site):
+    "a job that is cancelled while it starts does not wait for its grace to be over"
+    for wait in (0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05):
+        job = site.submit("sleep", "60", grace="30s")
+        time.sleep(wait)
+        site.client().post(f"/v1/jobs/{job}/cancel")
+        site.await_state(job, "cancelled", seconds=5)
+
+
+@tap.test()
+def nothing_left(site):
+    "after the end there is no process, no control group, no mount of a job, however it ended"
+    jobs = [site.submit("sh", "-c", f"setsid sleep 100 & (sleep 100 &) ; exit {n}") for n in range(4)]
+    jobs += [site.submit(*WAIT, time_limit="1s", grace="1s")]
+    for job in jobs:
+        site.await_state(job, "completed", "failed")
+    site.until(lambda: not [p for p in site.processes() if p not in (site.daemon.pid, site.node.pid)
+                            and "bulkhead-gpu" not in pathlib.Path(f"/proc/{p}/cmdline").read_text()], what="no process")
+    site.until(lambda: not site.groups(), what="no control group")
+    mounts = [m for m in open("/proc/mounts") if "/boxes/" in m and site.dir.name in m]
+    equal("mounts", mounts, [])
+    equal("folders", [p.name for p in (site.dir / "node/jobs").iterdir()], [])
+
+
+@tap.test()
+def lost_keeper(site):
+    "a job whose keeper is killed is ended and started again, and only once"
+    job = started(site, "sh", "-c", "echo start; sleep 1; echo end")
+    for pid in site.processes("bulkhead-keeper"):
+
+        os.kill(pid, signal.SIGKILL)
+    done = site.await_state(job, "completed", "failed")
+    equal("end", (done["state"], done["restarts"]), ("completed", 1))
+    equal("output", site.log(job).count("start"), 2)
+
+
+@tap.test()
+def lost_machine(site):
+    "after the node's machine was down its jobs are queued again and run to their end"
+    job = started(site, "sh", "-c", "echo start; sleep 0.7; echo end")
+    site.kill(site.node)
+
+    for pid in site.processes():
+        if pid not in (site.daemon.pid,):
+            os.kill(pid, signal.SIGKILL)
+    site.start_node()
+    done = site.await_state(job, "completed", "failed")
+    equal("end", (done["state"], done["restarts"]), ("completed", 1))
+
+
+@tap.test()
+def followed(site):
+    "a log is followed as server-sent events, byte for byte, until the end with its status"
+    job = site.submit("sh", "-c", "for i in 1 2 3 4 5; do echo line $i ä; sleep 0.1; done; exit 3", hold=True)
+    texts, ends, times = [], [], []
+    client = site.client()
+
+    def follow():
+        connection = client.open()
+        connection.request("GET", f"/v1/jobs/{job}/logs?follow=true")
+        reply, event = connection.getresponse(), None
+        equal("content type", reply.getheader("Content-Type"), "text/event-stream")
+        for raw in reply:
+            line = raw.decode().rstrip("\n")
+            if line.startswith("event: "):
+                event = line[7:]
+            elif line.startswith("data: "):
+                data = json.loads(line[6:])
+                (texts if event == "log" else ends).append(data)
+                times.append(time.monotonic())
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    site.client().post(f"/v1/jobs/{job}/release")
+    thread.join(20)
+    equal("text", "".join(t["text"] for t in texts), "".join(f"line {i} ä\n" for i in range(1, 6)))
+    assert len(texts) >= 3 and times[-1] - times[0] > 0.3, "it came all at once"
+    equal("end", ends, [{"cause": "exited", "exit_status": 3, "state": "failed"}])
+
+
+@tap.test()
+def watched(site):
+    "every change of a job's state is an event for those who may see the job, and for nobody else"
+    seen = {}
+
+    def watch(person):
+        connection = site.client(person).open()
+        connection.request("GET", "/v1/watch")
+        reply = connection.getresponse()
+        seen[person] = []
+        try:
+            for raw in reply:
+                if raw.startswith(b"data: "):
+                    seen[person].append(json.loads(raw[6:]))
+                    if seen[person][-1]["job"] == last:
+                        return
+        except (OSError, http.client.HTTPException):
+            pass
+
+    last = 3
+    threads = [threading.Thread(target=watch, args=(p,), daemon=True) for p in ("alice", "carol")]
+    for thread in threads:
+        thread.start()
+    site.until(lambda: len(seen) == 2, what="two watchers")
+    for tenant in ("acme/vision/batch", "acme/speech/asr"):
+        site.run("true", tenant=tenant)
+    site.submit("true", hold=True)
+    for thread in threads:
+        thread.join(10)
+    equal("alice's", {e["job"] for e in seen["alice"]}, {1, 3})
+    equal("carol's", {e["job"] for e in seen["carol"]}, {1, 2, 3})
+    states = [e["state"] for e in seen["alice"] if e["job"] == 1]
+    equal("states", (states[-1], "running" in states), ("completed", True))
+
+
+@tap.test()
+def same_key(site):
+    "a submission that is repeated under its idempotency key is done once, also over a crash"
+    spec = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"]}
+    key = {"Idempotency-Key": "a key"}
+    client = site.client("alice")
+    first = client.request("POST", "/v1/jobs", spec, key)["id"]
+    equal("again", client.request("POST", "/v1/jobs", spec, key)["id"], first)
+    site.kill(site.daemon)
+    site.start_daemon()
+    client = site.client("alice")
+    equal("after a crash", client.request("POST", "/v1/jobs", spec, key)["id"], first)
+    equal("jobs", site.client().get("/v1/jobs")["total"], 1)
+    try:
+        client.request("POST", "/v1/jobs", {**spec, "args": ["false"]}, key)
+    except Refused as error:
+        equal("another request", (error.status, error.code), (409, "conflict"))
+    else:
+        raise AssertionError("the key was taken for another request")
+    other = site.client("erin").request("POST", "/v1/jobs", spec, key)["id"]
+    assert other != first, "keys of different people met"
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""What stands between a job and everything else, tried from inside and from outside."""
+import errno
+import os
+import pathlib
+import re
+import socket
+import stat
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from tap import contains, equal
+
+WAIT = "trap 'exit 0' TERM; sleep 60 & wait"
+
+
+def inside(site, script, **spec):
+    """What a job's shell script prints."""
+    job, log = site.run("sh", "-c", script, **spec)
+    equal("job", (job["state"], job["exit_status"]), ("completed", 0))
+    return log
+
+
+def hold(site, script="", **spec):
+    """A running job that waits; its number, once the script before has ended."""
+    job = site.submit("sh", "-c", f"{script}; echo ready; {WAIT}", grace="1s", **spec)
+    site.await_state(job, "running")
+    site.until(lambda: "ready" in site.log(job), what="output")
+    return job
+
+
+def open_in_group(groups, path):
+    """errno of opening a device as a member of the job's control groups, 0 when it opens."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        fault = 0
+        try:
+            for group in groups:
+                pathlib.Path(group, "cgroup.procs").write_text(str(os.getpid()))
+            os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+        except OSError as error:
+            fault = error.errno
+        os.write(write, str(fault).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    fault = int(os.read(read, 16))
+    os.close(read)
+    os.close(write)
+    return fault
+
+
+def device_groups(site):
+    """The job's groups that fence devices: in the devices hierarchy, or in the only one."""
+    found = [g for g in site.groups() if "/devices/" in g or g.startswith("/sys/fs/cgroup/bulkhead-")]
+    holding = [g for g in found if pathlib.Path(g, "cgroup.procs").read_text().strip()]
+    assert holding, f"no control group holds the job: {found}"
+    return holding[:1]
+
+
+@tap.test()
+def device_fence(site):
+    """a lent device node opens (ENXIO: no driver behind it), every other one of the 195 and
+    nvidia-caps majors is EPERM"""
+    job = hold(site, "for d in /dev/nvidia0 /dev/nvidiactl /dev/nvidia-caps/*; do head -c1 $d; done 2>&1; ls /dev /dev/nvidia-caps")
+    seen = site.log(job)
+    equal("opened", seen.count("No such device or address"), 4)
+    equal("denied", seen.count("not permitted") + seen.count("denied"), 0)
+    equal("nodes", re.findall(r"^nvidia\S*", seen, re.M)[:3], ["nvidia-caps", "nvidia0", "nvidiactl"])
+    groups = device_groups(site)
+    caps = [int(n) for n in re.findall(r"^nvidia-cap(\d+)$", seen, re.M)]
+    major = int(re.search(r"(\d+) nvidia-caps", (site.sim / "proc/devices").read_text()).group(1))
+    place = site.dir / "nodes"
+    place.mkdir()
+    for maj, mn, wanted in ([(195, 255, errno.ENXIO)]
+                            + [(195, m, errno.ENXIO if m == 0 else errno.EPERM) for m in range(8)]
+                            + [(major, c, errno.ENXIO) for c in caps]
+                            + [(major, c, errno.EPERM) for c in (1, 2, max(caps) + 1, max(caps) + 200)]
+                            + [(1, 1, errno.EPERM), (10, 200, errno.EPERM), (8, 0, errno.EPERM), (1, 3, 0)]):
+        node = place / f"{maj}-{mn}"
+        os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(maj, mn))
+        got = open_in_group(groups, node)
+        equal(f"opening {maj}:{mn}", errno.errorcode.get(got, got), errno.errorcode.get(wanted, wanted))
+
+
+@tap.test()
+def no_others(site):
+    "a job sees no process but its own, and none of its own sees it by another's number"
+    other = hold(site, client=site.client("bob"), tenant="acme/speech/asr")
+    out = inside(site, "ls /proc | grep -c '^[0-9]'; cat /proc/1/cmdline | tr '\\0' ' '; kill -0 -1 && echo reach; "
+                       f"for p in {os.getpid()} {site.daemon.pid} {site.node.pid}; do kill -0 $p 2>&1; done; true")
+    assert int(out.split()[0]) <= 6, out
+    equal("unreachable", out.count("No such process"), 3)
+    assert "bulkhead-node" not in out and str(other) != "", out
+
+
+@tap.test()
+def own_files_only(site):
+    "a job sees neither other tenants' files nor /root, /home, /run or the host's /tmp, and writes only to its own /tmp"
+    hold(site, "echo secret > /tmp/secret; echo secret > /dev/shm/secret", client=site.client("bob"), tenant="acme/speech/asr")
+    (site.dir / "host-secret").write_text("secret")
+    out = inside(site, f"cat {site.dir}/host-secret /tmp/secret /dev/shm/secret 2>&1; ls -A /tmp /dev/shm /root /home 2>&1; "
+                       "ls /run; for f in /x /usr/x /etc/x /bin/x /dev/x /proc/sys/kernel/hostname /sys/x; do "
+                       "(echo x > $f) 2>/dev/null && echo wrote $f; done; cat /etc/shadow 2>&1; "
+                       "echo mine > /tmp/mine && cat /tmp/mine; ls /usr/local/bulkhead/bin")
+    assert "wrote" not in out and "root:" not in out, out
+    assert not re.search(r"^secret$", out, re.M), out
+    contains("private /tmp", out, "mine")
+    assert "bulkhead.sock" not in out and "docker" not in out and "dbus" not in out, out
+
+
+@tap.test()
+def no_network(site):
+    "a job has no network: only a loopback of its own, and reaches no socket of the host"
+    with socket.socket() as server, socket.socket(socket.AF_UNIX) as abstract:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        abstract.bind("\0" + site.dir.name)
+        abstract.listen()
+        port = server.getsockname()[1]
+        out = inside(site, f"tail -n +3 /proc/net/dev | cut -d: -f1; bash -c '(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>&1'; "
+                           "tail -n +2 /proc/net/route; grep -c @ /proc/net/unix; true")
+    equal("interfaces", re.findall(r"^\s*(\w+)$", out, re.M), ["lo"])
+    assert "refused" in out or "unreachable" in out, out
+
+
+@tap.test()
+def no_power(site):
+    "a job has no capability, gains none, is filtered by seccomp, and is a bare id outside"
+    job = hold(site, "cat /proc/self/status; for c in 'unshare -U true' 'mount -t tmpfs x /tmp' 'mknod /tmp/n c 1 3' "
+                     "'dmesg' 'chroot /tmp true'; do $c >/dev/null 2>&1 && echo could $c; done; cat /proc/self/uid_map")
+    out = site.log(job)
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        contains("status", out, f"{name}:\t0000000000000000")
+    contains("status", out, "NoNewPrivs:\t1")
+    contains("status", out, "Seccomp:\t2")
+    assert "could" not in out, re.findall("could.*", out)
+    for pid in site.processes():
+        text = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+        if f"/{site.dir.name}/" in text and "sleep" in pathlib.Path(f"/proc/{pid}/comm").read_text():
+            uid = pathlib.Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0]
+            assert int(uid) >= 1000000, uid
+            return
+    raise AssertionError("the job's process was not found")
+
+
+@tap.test()
+def lent_mounts(site):
+    "a job gets a folder only where the site file lets its tenant, with its submitter's own rights"
+    share, other = site.dir / "share", site.dir / "other"
+    for place in (share, other):
+        place.mkdir()
+        (place / "note").write_text("note of " + place.name)
+    site.apply(tap.SITE + f"\nmounts:\n  - {{path: {share}, tenant: acme/vision, write: true}}\n"
+                          f"  - {{path: {other}, tenant: acme/speech}}\n")
+    os.chown(share, 20001, 20001)
+    alice = site.client("alice")
+    out = inside(site, f"cat {share}/note; echo done > {share}/result", client=alice, mounts=[{"source": str(share), "write": True}])
+    contains("read", out, "note of share")
+    result = share / "result"
+    equal("written", (result.read_text(), result.stat().st_uid), ("done\n", 20001))
+    for bad in (other, share / "../other", "/root", "/etc"):
+        try:
+            site.submit("true", client=alice, mounts=[{"source": str(bad)}])
+        except Exception as error:
+            assert error.status in (400, 403), error
+            assert "mounts" in error.error["message"], error
+        else:
+            raise AssertionError(f"{bad} was let in")
+    (share / "link").symlink_to(other)
+    job, log = site.run("cat", f"{share}/link/note", client=alice, mounts=[{"source": f"{share}/link"}])
+    equal("a link that leads out", job["state"], "failed")
+    assert "note of other" not in log
+
+
+for _function, _options in tap.tests:
+    if _function is lent_mounts:
+        _options["node_conf"] = "mount_roots = /tmp"
+
+if __name__ == "__main__":
+    tap.main()

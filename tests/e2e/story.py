@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Every sentence of the demo, as a test."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from bulkhead import Refused
+from tap import contains, equal
+
+ONE = "1x H100-80GB"
+TRAIN, BATCH, ASR = "acme/vision/train", "acme/vision/batch", "acme/speech/asr"
+HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM; sleep 60 & wait")
+
+
+def refused(status, call, *args, **named):
+    try:
+        call(*args, **named)
+    except Refused as error:
+        equal("status", error.status, status)
+        return error
+    raise AssertionError(f"not refused with {status}")
+
+
+def verbs(site, after=0):
+    return [r["verb"] for r in site.records(after) if r.get("phase") != "outcome"]
+
+
+@tap.test()
+def two_tenants(site):
+    """two tenants' jobs run at once on different MIG instances of one GPU and each sees
+    only its slice"""
+    look = ("sh", "-c", "bulkhead-smi -L; bulkhead-smi; echo seen; trap 'exit 0' TERM; sleep 60 & wait")
+    jobs = [site.submit(*look, tenant=TRAIN, client=site.client("alice")),
+            site.submit(*look, tenant=ASR, client=site.client("bob"))]
+    for job in jobs:
+        site.await_state(job, "running")
+        site.until(lambda j=job: "seen" in site.log(j), what="output")
+    rows = [site.job(j) for j in jobs]
+    equal("states", [r["state"] for r in rows], ["running", "running"])
+    equal("GPUs in use", len({r["pieces"].split()[0] for r in rows}), 1)
+    equal("instances in use", len({r["pieces"] for r in rows}), 2)
+    seen = [re.findall(r"UUID: (MIG-[0-9a-f-]+)", site.log(j)) for j in jobs]
+    equal("devices seen inside each", [len(s) for s in seen], [1, 1])
+    assert seen[0] != seen[1], "both see the same device"
+    for job in jobs:
+        contains("memory total", site.log(job), "0 / 9984MiB")
+        equal("GPUs seen", site.log(job).count("\nGPU ") + site.log(job).startswith("GPU "), 1)
+
+
+@tap.test()
+def over_quota(site):
+    "a job over quota waits, and why names the quota and when it frees"
+    alice = site.client("alice")
+    one = site.submit(*HOLD_ON, tenant=TRAIN, client=alice, time_limit="2m")
+    two = site.submit(*HOLD_ON, tenant=TRAIN, client=alice, time_limit="3m")
+    for job in (one, two):
+        site.await_state(job, "running")
+    three = site.submit("true", tenant=TRAIN, client=alice)
+    why = alice.get(f"/v1/jobs/{three}/why")
+    equal("reason", why["reason"], "quota_sku")
+    operands = why["operands"]
+    equal("quota", (operands["tenant"], operands["limit"], operands["used"], operands["sku"]), (TRAIN, 2, 2, "small"))
+    equal("who frees it", operands["job"], one)
+    started, limit = (int(site.job(one)[k]) for k in ("started_ns", "time_limit_ns"))
+    equal("when it frees", int(operands["frees_at_ns"]), started + limit)
+    sentence = site.cli("alice", "why", str(three), check=0).stdout
+    for part in (TRAIN, "small", f"job {one}"):
+        contains("why", sentence, part)
+    site.cli("alice", "cancel", str(one), check=0)
+    site.await_state(three, "completed")
+    equal("the other", site.job(two)["state"], "running")
+
+
+@tap.test()
+def operators_only(site):
+    "a developer is denied what only an operator may, and the denial is a record"
+    alice, before = site.client("alice"), site.record_count()
+    error = refused(403, site.submit, "true", sku="large", priority="high", client=alice)
+    equal("code", error.code, "denied")
+    contains("message", error.error["message"], "alice may not priority.high on acme/vision/batch")
+    contains("next", error.error["next"], "operator")
+    said = [(r["result"], r["actor"]["name"]) for r in site.records(before - 1) if r["verb"] == "priority.high"]
+    equal("records", said, [("denied", "alice")])
+    done = site.cli("alice", "submit", "--tenant", BATCH, "--sku", "large", "--priority", "high", "--", "true")
+    equal("exit status", done.returncode, 4)
+    site.await_state(site.submit("true", tenant=BATCH, priority="high", client=site.client("carol")), "completed")
+    refused(403, site.apply, tap.SITE, client=alice)
+    equal("jobs", site.client().get("/v1/jobs")["total"], 1)
+
+
+@tap.test()
+def strangers(site):
+    "nobody sees, cancels or even learns of another tenant's job; a uid without a name is nobody"
+    mine = site.submit(*HOLD_ON, tenant=ASR, client=site.client("bob"))
+    site.await_state(mine, "running")
+    alice = site.client("alice")
+    for path in ("", "/why", "/logs"):
+        refused(404, alice.get, f"/v1/jobs/{mine}{path}")
+    refused(404, alice.post, f"/v1/jobs/{mine}/cancel")
+    equal("what alice lists", alice.get("/v1/jobs")["total"], 0)
+    refused(404, site.submit, "true", tenant=ASR, client=alice)
+    refused(403, site.submit, "true", tenant=TRAIN, client=site.client("dave"))
+    pieces = str(alice.get("/v1/gpus"))
+    assert "speech" not in pieces and "bob" not in pieces, pieces
+    equal("state", site.job(mine)["state"], "running")
+    for uid in (20999, 65534, 1000000):
+        stranger = type(alice)(site.socket, uid)
+        refused(401, stranger.get, "/v1/jobs")
+
+
+@tap.test(topology=ONE)
+def suspended(site):
+    """a high-priority job suspends a low one, which writes nothing meanwhile, resumes and
+    finishes with its output intact"""
+    count = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
+    low = site.submit("sh", "-c", count, sku="large", priority="low", on_preempt="suspend", client=site.client("alice"))
+    site.await_state(low, "running")
+    site.until(lambda: "line 3" in site.log(low), what="output")
+    high = site.submit("sh", "-c", "bulkhead-smi -L; sleep 0.3", sku="large", priority="high", tenant=ASR,
+                       client=site.client("carol"))
+    site.await_state(high, "running")
+    equal("state of the low one", site.job(low)["state"], "suspended")
+    frozen = site.log(low)
+    contains("why", site.cli("alice", "why", str(low), check=0).stdout, "suspended")
+    site.await_state(high, "completed")
+    assert frozen == site.log(low) or site.job(low)["state"] != "suspended", "it wrote while it was suspended"
+    done = site.await_state(low, "completed")
+    equal("restarts", done["restarts"], 0)
+    equal("output", site.log(low), "".join(f"line {i}\n" for i in range(1, 61)))
+    assert "GPU-" in site.log(high)
+
+
+@tap.test(topology=ONE)
+def context_held(site):
+    """a job that holds a GPU context cannot be suspended: it is ended and queued again,
+    and the record says so"""
+    low = site.submit("sh", "-c", "echo begin; exec bulkhead-simload --mib 100 --seconds 2 --busy 1", sku="large",
+                      priority="low", on_preempt="suspend", grace="1s", client=site.client("alice"))
+    site.await_state(low, "running")
+    site.until(lambda: site.log(low), what="output")
+    site.until(lambda: holds_context(site), what="a context")
+    before = site.record_count()
+    high = site.submit("true", sku="large", priority="high", tenant=ASR, client=site.client("carol"))
+    site.await_state(high, "completed")
+    said = [r for r in site.leaves(before - 1) if r["verb"] == "node.suspended"]
+    equal("records", [r["ev"]["suspended"]["outcome"] for r in said], ["context_held"])
+    done = site.await_state(low, "completed")
+    equal("restarts", done["restarts"], 1)
+    equal("begun", site.log(low).count("begin"), 2)
+
+
+def holds_context(site):
+    return any("simload" in pathlib.Path(f"/proc/{p}/cmdline").read_text() and
+               "/memory" in pathlib.Path(f"/proc/{p}/maps").read_text() for p in site.processes("simload"))
+
+
+@tap.test()
+def killed_daemon(site):
+    "bulkheadd killed with -9 comes back with everything, and running jobs go on untouched"
+    bob, alice = site.client("bob"), site.client("alice")
+    ticks = "for i in 1 2 3 4 5 6 7 8; do echo tick $i; sleep 0.1; done"
+    alive = site.submit("sh", "-c", ticks, tenant=ASR, client=bob)
+    held = site.submit("true", tenant=ASR, client=bob, hold=True, name="held")
+    full = [site.submit(*HOLD_ON, tenant=TRAIN, client=alice) for _ in range(2)]
+    waiting = site.submit("true", tenant=TRAIN, client=alice)
+    for job in (alive, *full):
+        site.await_state(job, "running")
+    before = {j: site.job(j) for j in (held, waiting, *full)}
+    processes = set(site.processes("bulkhead-keeper"))
+    whole = site.client().get("/v1/site")
+    site.kill(site.daemon)
+    site.start_daemon()
+    equal("site file", site.client().get("/v1/site"), whole)
+    for job, row in before.items():
+        now = site.job(job)
+        for key in ("state", "pieces", "restarts", "started_ns", "tenant", "name"):
+            equal(f"job {job}'s {key}", now[key], row[key])
+    done = site.await_state(alive, "completed")
+    equal("restarts", done["restarts"], 0)
+    equal("output", site.log(alive), "".join(f"tick {i}\n" for i in range(1, 9)))
+    assert processes >= set(site.processes("bulkhead-keeper")), "a job was started again"
+    site.client("bob").post(f"/v1/jobs/{held}/release")
+    site.await_state(held, "completed")
+    equal("new job", site.run("true")[0]["id"], waiting + 1)
+
+
+@tap.test()
+def killed_node(site):
+    "bulkhead-node killed with -9 comes back to its jobs, also to one that ended meanwhile"
+    long = site.submit("sh", "-c", "echo a; sleep 1.2; echo b", tenant=BATCH)
+    short = site.submit("sh", "-c", "echo a; sleep 0.4; echo b; exit 7", tenant=BATCH)
+    for job in (long, short):
+        site.await_state(job, "running")
+        site.until(lambda j=job: site.log(j), what="output")
+    site.kill(site.node)
+    site.until(lambda: not site.client().get("/v1/status")["node"]["connected"], what="the loss")
+    site.until(lambda: len(site.processes("bulkhead-keeper")) == 1, what="the end of the short job")
+    site.start_node()
+    done = site.await_state(short, "failed")
+    equal("exit status", (done["exit_status"], done["restarts"]), (7, 0))
+    done = site.await_state(long, "completed")
+    equal("restarts", done["restarts"], 0)
+    equal("output", [site.log(j) for j in (long, short)], ["a\nb\n"] * 2)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,324 @@
+/* Bytes as a history of the engine: each step reads an opcode and a few operands.
+ * After every step the invariants hold, a refused event has changed nothing, and a
+ * twin that replays the decisions has the same digest. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/attr.h"
+#include "engine/view.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { STEPS_MAX = 400, MEMORY = 1 << 20, OUTSTANDING = 64, SKUS = 4, TENANTS = 6 };
+
+static const struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 3, .gpus = 6,
+                                            .jobs = 48, .leases = 112, .partitions = 256,
+                                            .classes = 48 };
+
+struct tape {
+    const uint8_t *at;
+    size_t left;
+};
+
+struct fuzz {
+    struct tape tape;
+    struct bh_engine *engine, *twin;
+    uint64_t now_ns, seq, next_job, digest;
+};
+
+/* The next byte, below `below`; 0 past the end. */
+static uint32_t
+pick(struct tape *tape, uint32_t below)
+{
+    uint8_t byte = 0;
+
+    if (tape->left > 0) {
+        byte = *tape->at++;
+        tape->left--;
+    }
+    return byte % below;
+}
+
+static void
+mix(void *self, const void *bytes, size_t length)
+{
+    const uint8_t *at = bytes;
+    uint64_t *hash = self, word;
+
+    for (; length >= sizeof word; length -= sizeof word, at += sizeof word) {
+        memcpy(&word, at, sizeof word);
+        *hash = (*hash ^ word) * 0x9e3779b97f4a7c15ull;
+        *hash ^= *hash >> 29;
+    }
+    for (; length > 0; length--)
+        *hash = (*hash ^ *at++) * 0x100000001b3ull;
+}
+
+static uint64_t
+digest_of(const struct bh_engine *engine)
+{
+    uint64_t hash = 1;
+
+    bh_engine_digest(engine, mix, &hash);
+    return hash;
+}
+
+static void
+send(struct fuzz *fuzz, struct bh_event *event)
+{
+    static struct bh_step step, again;
+    char broken[160] = "";
+    bh_rc rc;
+
+    event->now_ns = fuzz->now_ns;
+    event->seq = ++fuzz->seq;
+    rc = bh_engine_step(fuzz->engine, event, &step);
+    if (rc != BH_OK) {
+        BH_ASSERT(step.verdict.code != BH_REASON_NONE);
+        BH_ASSERT(digest_of(fuzz->engine) == fuzz->digest);
+        return;
+    }
+    BH_ASSERT(bh_engine_check(fuzz->engine, broken, sizeof broken));
+    rc = bh_engine_replay(fuzz->twin, event, step.decisions, step.decision_count, &again);
+    BH_ASSERT(rc == BH_OK);
+    fuzz->digest = digest_of(fuzz->engine);
+    BH_ASSERT(digest_of(fuzz->twin) == fuzz->digest);
+}
+
+/* ---- events ---- */
+
+static void
+set_tenant(struct fuzz *fuzz)
+{
+    static const uint64_t amounts[] = { BH_UNLIMITED, 0, 600, 2100, 4200, 9000, UINT64_MAX - 1 };
+    struct tape *tape = &fuzz->tape;
+    struct bh_event event = { .kind = BH_EV_TENANT };
+    struct bh_ev_tenant *tenant = &event.u.tenant;
+
+    tenant->tenant.v = pick(tape, TENANTS + 1);
+    tenant->parent.v = pick(tape, TENANTS + 1);
+    tenant->kind = (enum bh_tenant_kind)pick(tape, BH_TENANT_KINDS + 1);
+    tenant->boundary = (enum bh_boundary)pick(tape, BH_BOUNDARIES + 1);
+    tenant->dedicated_nodes = pick(tape, 8) == 1;
+    tenant->limit = amounts[pick(tape, BH_COUNT(amounts))];
+    tenant->guarantee = amounts[1 + pick(tape, BH_COUNT(amounts) - 1)];
+    tenant->sku_count = pick(tape, 3);
+    for (uint32_t i = 0; i < tenant->sku_count; i++) {
+        tenant->skus[i].sku.v = pick(tape, SKUS + 1);
+        tenant->skus[i].count = pick(tape, 9);
+    }
+    send(fuzz, &event);
+}
+
+static void
+set_sku(struct fuzz *fuzz)
+{
+    struct tape *tape = &fuzz->tape;
+    struct bh_event event = { .kind = BH_EV_SKU };
+    struct bh_ev_sku *sku = &event.u.sku;
+
+    sku->sku.v = pick(tape, SKUS + 1);
+    sku->grade = (enum bh_grade)pick(tape, BH_GRADES + 1);
+    sku->model_count = pick(tape, 3);
+    for (uint32_t i = 0; i < sku->model_count; i++) {
+        uint32_t model = i ? BH_GPU_A30_24GB : BH_GPU_H100_80GB, count;
+        const struct bh_profile *first = bh_profile_first((enum bh_gpu_model)model, &count);
+        uint32_t row = pick(tape, count + 2);
+
+        sku->models[i].model = model;
+        sku->models[i].profile = row < count ? first[row].id.v : row == count ? 1 : 0;
+    }
+    send(fuzz, &event);
+}
+
+static void
+set_node(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = BH_EV_NODE };
+
+    event.u.node.node.v = pick(&fuzz->tape, 4);
+    event.u.node.up = pick(&fuzz->tape, 4) > 0;
+    send(fuzz, &event);
+}
+
+static void
+set_gpu(struct fuzz *fuzz)
+{
+    uint32_t id = pick(&fuzz->tape, 7), flags = pick(&fuzz->tape, 256);
+    struct bh_event event = { .kind = BH_EV_GPU };
+
+    event.u.gpu = (struct bh_ev_gpu){
+        .gpu = { id }, .node = { flags & 128 ? flags % 5 : 1 + id % 2 },
+        .model = id % 3 ? BH_GPU_H100_80GB : BH_GPU_A30_24GB, .managed = flags % 16 != 15,
+        .cordoned = (flags >> 4 & 7) == 7, .fenced = (flags >> 4 & 7) == 6,
+        .mig_capable = flags % 8 != 7 };
+    send(fuzz, &event);
+}
+
+static void
+submit(struct fuzz *fuzz)
+{
+    struct tape *tape = &fuzz->tape;
+    struct bh_event event = { .kind = BH_EV_SUBMIT };
+    struct bh_ev_submit *job = &event.u.submit;
+
+    job->job.v = pick(tape, 32) ? fuzz->next_job++ : pick(tape, 8);
+    job->tenant.v = pick(tape, TENANTS + 1);
+    job->sku.v = pick(tape, SKUS + 1);
+    job->count = pick(tape, 4) ? 1 : pick(tape, BH_JOB_COUNT_MAX + 2);
+    job->kind = (enum bh_job_kind)pick(tape, BH_JOB_KINDS);
+    job->priority = (enum bh_priority)pick(tape, BH_PRIORITIES + 1);
+    job->contract = (enum bh_contract)pick(tape, BH_CONTRACTS);
+    job->time_limit_ns = pick(tape, 4) * 1000000000ull;
+    job->hold = pick(tape, 8) == 7;
+    send(fuzz, &event);
+}
+
+static void
+command_job(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = pick(&fuzz->tape, 3) ? BH_EV_CANCEL : BH_EV_RELEASE };
+    uint64_t back = pick(&fuzz->tape, 32);
+
+    event.u.job.job.v = fuzz->next_job > back ? fuzz->next_job - back : 0;
+    send(fuzz, &event);
+}
+
+/* The node answers one of the effects that are outstanding. */
+static void
+answer(struct fuzz *fuzz)
+{
+    static const uint8_t kinds[BH_EFFECT_KINDS] = {
+        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
+        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
+        [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
+    };
+    static struct bh_effect effects[OUTSTANDING];
+    bh_node_id node = { 1 + pick(&fuzz->tape, 3) };
+    uint32_t count = bh_engine_outstanding(fuzz->engine, node, effects, OUTSTANDING);
+    uint32_t how = pick(&fuzz->tape, 16);
+    struct bh_event event = { 0 };
+    const struct bh_effect *effect;
+
+    for (uint32_t i = 1; i < count; i++)
+        BH_ASSERT(effects[i - 1].order < effects[i].order);
+    if (count == 0)
+        return;
+    effect = &effects[how < 12 ? 0 : pick(&fuzz->tape, count)];
+    event.kind = (enum bh_event_kind)kinds[effect->kind];
+    if (event.kind == BH_EV_ENDED)
+        event.u.ended = (struct bh_ev_ended){ .lease = effect->lease,
+                                              .cause = (enum bh_end_cause)how };
+    else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
+        event.u.piece = (struct bh_ev_piece){
+            effect->piece.partition, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK, 0 };
+    else
+        event.u.lease = (struct bh_ev_lease){
+            effect->lease, (enum bh_outcome_kind)(how % 8 < 6 ? 0 : how % 8 - 5), 0 };
+    send(fuzz, &event);
+}
+
+/* Reports about numbers that may or may not mean something. */
+static void
+report(struct fuzz *fuzz)
+{
+    static const uint8_t kinds[] = { BH_EV_CARVED,    BH_EV_DESTROYED, BH_EV_PIECE_GONE,
+                                     BH_EV_STARTED,   BH_EV_SUSPENDED, BH_EV_RESUMED };
+    struct bh_event event = { .kind = (enum bh_event_kind)kinds[pick(&fuzz->tape, BH_COUNT(kinds))] };
+
+    if (event.kind <= BH_EV_PIECE_GONE)
+        event.u.piece = (struct bh_ev_piece){ { pick(&fuzz->tape, 64) },
+                                              (enum bh_outcome_kind)pick(&fuzz->tape, 4), 0 };
+    else
+        event.u.lease = (struct bh_ev_lease){ { pick(&fuzz->tape, 64) },
+                                              (enum bh_outcome_kind)pick(&fuzz->tape, 3), 0 };
+    send(fuzz, &event);
+}
+
+static void
+end_lease(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = BH_EV_ENDED };
+
+    event.u.ended.lease.v = pick(&fuzz->tape, 96);
+    event.u.ended.cause = (enum bh_end_cause)pick(&fuzz->tape, BH_END_CAUSES + 1);
+    event.u.ended.exit_status = (int32_t)pick(&fuzz->tape, 2);
+    send(fuzz, &event);
+}
+
+static void
+take_away(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = pick(&fuzz->tape, 2) ? BH_EV_TENANT_REMOVE
+                                                          : BH_EV_SKU_REMOVE };
+
+    if (event.kind == BH_EV_TENANT_REMOVE)
+        event.u.tenant.tenant.v = pick(&fuzz->tape, TENANTS + 1);
+    else
+        event.u.sku.sku.v = pick(&fuzz->tape, SKUS + 1);
+    send(fuzz, &event);
+}
+
+static void
+pass_time(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = BH_EV_TICK };
+    uint64_t next_ns = bh_engine_next_tick_ns(fuzz->engine);
+
+    if (pick(&fuzz->tape, 2) && next_ns != UINT64_MAX)
+        fuzz->now_ns = next_ns > fuzz->now_ns ? next_ns : fuzz->now_ns;
+    else
+        fuzz->now_ns += pick(&fuzz->tape, 256) * 50000000ull;
+    send(fuzz, &event);
+}
+
+/* Questions change nothing. */
+static void
+ask(struct fuzz *fuzz)
+{
+    struct bh_reason why;
+    uint64_t back = pick(&fuzz->tape, 16);
+
+    bh_engine_why(fuzz->engine, (bh_job_id){ fuzz->next_job - back }, fuzz->now_ns, &why);
+    BH_ASSERT((uint32_t)why.code < BH_REASONS);
+    BH_ASSERT(digest_of(fuzz->engine) == fuzz->digest);
+}
+
+static void
+build(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { { 1 }, true } };
+
+    send(fuzz, &event);
+    event = (struct bh_event){ .kind = BH_EV_SKU };
+    event.u.sku = (struct bh_ev_sku){ .sku = { 1 }, .model_count = 1 };
+    event.u.sku.models[0].model = BH_GPU_H100_80GB;
+    event.u.sku.models[0].profile = bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v;
+    send(fuzz, &event);
+    event = (struct bh_event){ .kind = BH_EV_TENANT };
+    event.u.tenant = (struct bh_ev_tenant){ .tenant = { 1 }, .limit = BH_UNLIMITED };
+    send(fuzz, &event);
+    event = (struct bh_event){ .kind = BH_EV_GPU };
+    event.u.gpu = (struct bh_ev_gpu){ .gpu = { 2 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
+                                      .managed = true, .mig_capable = true };
+    send(fuzz, &event);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const steps[])(struct fuzz *) = {
+        submit,    answer,   answer,    answer,  submit, end_lease, pass_time, command_job,
+        set_tenant, set_sku, set_gpu,   set_node, report, take_away, ask,      answer,
+    };
+    static _Alignas(16) unsigned char memory[2][MEMORY];
+    struct fuzz fuzz = { .tape = { data, size }, .now_ns = 1, .next_job = 100 };
+
+    BH_ASSERT(bh_engine_size(&caps) <= MEMORY);
+    fuzz.engine = bh_engine_init(memory[0], &caps);
+    fuzz.twin = bh_engine_init(memory[1], &caps);
+    fuzz.digest = digest_of(fuzz.engine);
+    build(&fuzz);
+    for (uint32_t i = 0; i < STEPS_MAX && fuzz.tape.left > 0; i++)
+        steps[pick(&fuzz.tape, BH_COUNT(steps))](&fuzz);
+    return 0;
+}

@@ -1,0 +1,84 @@
+"""Tests of the whole system as TAP: each is a function whose docstring is the sentence it
+proves; it gets a Site of its own.
+
+    @tap.test(topology="1x H100-80GB")
+    def frozen(site):
+        "a suspended job writes nothing"
+"""
+import os
+import pathlib
+import shutil
+import sys
+import time
+import traceback
+
+from bulkhead import Site
+
+SITE = (pathlib.Path(__file__).parent / "site.yaml").read_text()
+tests = []
+
+
+class Skip(Exception):
+    """Why a test cannot run on this machine."""
+
+
+def test(**options):
+    def register(function):
+        tests.append((function, {"site": SITE, **options}))
+        return function
+    return register
+
+
+def missing():
+    """What this machine lacks to run sandboxes, or ""."""
+    if os.geteuid() != 0:
+        return "not root"
+    if not shutil.which("crun"):
+        return "crun is not installed"
+    if not os.access("/sys/fs/cgroup", os.W_OK):
+        return "/sys/fs/cgroup is not writable"
+    return ""
+
+
+def equal(what, got, wanted):
+    assert got == wanted, f"{what}: {got!r} is not {wanted!r}"
+
+
+def contains(what, text, part):
+    assert part in text, f"{what}: {part!r} is not in {text!r}"
+
+
+def run_one(build, function, options):
+    try:
+        with Site(build, **options) as site:
+            function(site)
+    except Skip as skip:
+        return f" # SKIP {skip}", ""
+    except BaseException as fault:
+        if isinstance(fault, KeyboardInterrupt):
+            raise
+        return None, traceback.format_exc()
+    return "", ""
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: {sys.argv[0]} BUILD [WORD]")
+    build, word = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    chosen = [t for t in tests if word in t[0].__name__]
+    lack, failed = missing(), 0
+    if lack:
+        print(f"1..0 # SKIP {lack}")
+        return
+    print(f"1..{len(chosen)}", flush=True)
+    for number, (function, options) in enumerate(chosen, 1):
+        began = time.monotonic()
+        note, trouble = run_one(build, function, options)
+        took = time.monotonic() - began
+        sentence = " ".join((function.__doc__ or function.__name__).split())
+        print(f"{'not ok' if note is None else 'ok'} {number} - {function.__name__}: {sentence}{note or ''}")
+        if trouble:
+            failed += 1
+            print("\n".join("# " + line for line in trouble.splitlines()))
+        print(f"# {took:.2f} s", flush=True)
+    sys.exit(1 if failed else 0)

@@ -112,6 +112,17 @@ put_text(struct bh_json_writer *w, uint64_t most, const char *pattern)
         bh_json_str(w, "pattern", pattern);
 }
 
+/* An amount: text, or an integer where it is whole. */
+static void
+put_amount(struct bh_json_writer *w, const struct bh_field *field)
+{
+    bh_json_open(w, "type", '[');
+    bh_json_str(w, NULL, "string");
+    bh_json_str(w, NULL, "integer");
+    bh_json_close(w, ']');
+    bh_json_u64(w, "maxLength", field->max);
+}
+
 static void
 put_integer(struct bh_json_writer *w, int64_t least, uint64_t most)
 {
@@ -145,6 +156,10 @@ put_type(struct bh_json_writer *w, const struct bh_field *field)
         put_text(w, field->size - 1, NULL);
         return;
     case BH_FIELD_TEXT:
+        if (field->flags & BH_FIELD_NUMBERS) {
+            put_amount(w, field);
+            return;
+        }
         put_text(w, field->max ? field->max : BH_FIELD_TEXT_MAX, NULL);
         return;
     case BH_FIELD_HEX:

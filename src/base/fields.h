@@ -29,6 +29,7 @@ enum bh_field_flag {
     BH_FIELD_REQUIRED = 1, /* decoding fails without it */
     BH_FIELD_ALWAYS = 2,   /* encoded even when zero, as REQUIRED ones are; others are
                               left out then, a STRUCT when all its fields are zero */
+    BH_FIELD_NUMBERS = 4,  /* TEXT: an integer is taken too, as its digits */
 };
 
 struct bh_texts {

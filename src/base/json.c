@@ -252,6 +252,19 @@ decode_text(struct decoder *d, const json_t *json, size_t max, const char **ret_
     return *ret_text ? BH_OK : fail(d, at, BH_FULL, "the request is too large");
 }
 
+/* An amount may be written without quotes where it is whole. */
+static bh_rc
+decode_amount(struct decoder *d, const json_t *json, const struct bh_field *field,
+              const char **ret_text, const struct place *at)
+{
+    if (!(field->flags & BH_FIELD_NUMBERS) || !json_is_integer(json))
+        return decode_text(d, json, field->max, ret_text, at);
+    if (json_integer_value(json) < 0)
+        return fail(d, at, BH_RANGE, "must not be negative");
+    *ret_text = bh_arena_printf(d->arena, "%lld", (long long)json_integer_value(json));
+    return *ret_text ? BH_OK : fail(d, at, BH_FULL, "the request is too large");
+}
+
 static bh_rc
 check_array(struct decoder *d, const json_t *json, uint32_t max, const struct place *at)
 {
@@ -363,7 +376,7 @@ decode_field(struct decoder *d, const json_t *json, const struct bh_field *field
     case BH_FIELD_STR:
         return decode_str(d, json, field, place, at);
     case BH_FIELD_TEXT:
-        return decode_text(d, json, field->max, (const char **)(void *)place, at);
+        return decode_amount(d, json, field, (const char **)(void *)place, at);
     case BH_FIELD_TEXTS:
         return decode_texts(d, json, field, (struct bh_texts *)(void *)place, at);
     case BH_FIELD_HEX:

@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/audit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "cli/output.h"
 #include "cli/views.h"
 
-enum { TAIL_STANDARD = 20, PAGE = 1000, STATUS_EXEC_FAILED = 127 };
+enum { TAIL_STANDARD = 20, PAGE = 1000, STATUS_BAD = 1, STATUS_EXEC_FAILED = 127 };
 
 /* ---- the log as lines: a record each, and signed checkpoints as JSON strings ---- */
 
@@ -133,31 +133,43 @@ count_records(const struct bh_cli *cli, uint64_t *ret_count, struct bh_err *err)
     return rc;
 }
 
+/* Records from `after` on; the newest ones when nothing is said. */
+static bh_rc
+put_tail_path(const struct bh_cli *cli, char *ret_path, size_t size, struct bh_err *err)
+{
+    const struct bh_option_value *options = cli->args->options;
+    const char *raw = options[BH_OPT_RAW].given ? "true" : "false";
+    uint64_t limit = options[BH_OPT_LIMIT].given ? options[BH_OPT_LIMIT].number : TAIL_STANDARD;
+    uint64_t after = options[BH_OPT_AFTER].number, count = 0;
+    bool some = options[BH_OPT_AFTER].given;
+    bh_rc rc = BH_OK;
+
+    if (!some && !options[BH_OPT_ALL].given) {
+        rc = count_records(cli, &count, err);
+        some = count > limit;
+        after = count - limit - 1;
+    }
+    if (some)
+        snprintf(ret_path, size, "/v1/records?raw=%s&after=%" PRIu64, raw, after);
+    else
+        snprintf(ret_path, size, "/v1/records?raw=%s", raw);
+    return rc;
+}
+
 bh_rc
 bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
 {
-    const struct bh_option_value *options = cli->args->options;
-    uint64_t limit = options[BH_OPT_LIMIT].given ? options[BH_OPT_LIMIT].number : TAIL_STANDARD;
-    uint64_t count = 0;
+    bool raw = bh_cli_flag(cli, BH_OPT_RAW);
     char path[128];
-    size_t length;
     bh_rc rc;
 
-    if (options[BH_OPT_ALL].given && options[BH_OPT_RAW].given)
+    if (bh_cli_flag(cli, BH_OPT_ALL) && raw)
         return export_log(cli, STDOUT_FILENO, err);
-    length = (size_t)snprintf(path, sizeof path, "/v1/records?raw=%s&limit=%" PRIu64,
-                              options[BH_OPT_RAW].given ? "true" : "false", limit);
-    rc = options[BH_OPT_AFTER].given || options[BH_OPT_ALL].given
-        ? BH_OK : count_records(cli, &count, err);
+    rc = put_tail_path(cli, path, sizeof path, err);
     if (rc != BH_OK)
         return rc;
-    if (options[BH_OPT_AFTER].given)
-        snprintf(path + length, sizeof path - length, "&after=%" PRIu64,
-                 options[BH_OPT_AFTER].number);
-    else if (count > limit)
-        snprintf(path + length, sizeof path - length, "&after=%" PRIu64, count - limit - 1);
-    return options[BH_OPT_RAW].given ? print_raw(cli, path, err)
-                                     : bh_cli_list(cli, path, &bh_view_records, err);
+    return raw ? print_raw(cli, path, err)
+               : bh_cli_list(cli, path, true, &bh_view_records, err);
 }
 
 bh_rc
@@ -270,10 +282,16 @@ take_verdict(struct bh_cli *cli, pid_t pid, bh_rc rc, struct bh_err *err)
 
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_BAD) {
+        cli->status = STATUS_BAD;
+        return BH_OK;
+    }
+    if (rc != BH_OK)
+        return rc;
     if (!WIFEXITED(status) || WEXITSTATUS(status) == STATUS_EXEC_FAILED)
         return bh_err_set(err, BH_IO, "bulkhead-audit failed");
     cli->status = WEXITSTATUS(status);
-    return cli->status == 0 ? rc : BH_OK;
+    return BH_OK;
 }
 
 bh_rc

@@ -12,8 +12,9 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "cli/output.h"
+#include "cli/table.h"
 
-enum { PATH_BYTES_MAX = 4096, KEY_BYTES = 16 };
+enum { PATH_BYTES_MAX = 4096, KEY_BYTES = 16, PAGE_ROWS_MAX = 1000 };
 
 enum bh_cli_output
 bh_cli_output(const struct bh_cli *cli)
@@ -122,103 +123,148 @@ bh_cli_print_document(const struct bh_cli *cli, bh_json_value value, bh_rc *ret_
     return true;
 }
 
-/* The page of `path` that begins after `cursor`. */
-static bh_rc
-fetch_page(const struct bh_cli *cli, const char *path, const char *cursor,
-           struct bh_json **ret_json, struct bh_err *err)
-{
-    char full[PATH_BYTES_MAX];
-    struct bh_buf out;
+/* ---- lists ---- */
 
-    bh_buf_init_fixed(&out, full, sizeof full - 1);
-    bh_buf_puts(&out, path);
-    if (cursor) {
-        bh_buf_puts(&out, strchr(path, '?') ? "&after=" : "?after=");
-        bh_http_put_encoded(&out, cursor);
+/* A list on its way from the server to standard output. */
+struct listing {
+    const struct bh_cli *cli;
+    const char *path;
+    const struct bh_view *view;
+    bool paged, document;
+    uint64_t wanted, shown, total; /* wanted 0: the server's page */
+    char cursor[64];               /* of the next page, "" after the last */
+    struct bh_view ids;            /* -q: the first column alone */
+    struct bh_view_style style;
+    struct bh_table *table;
+    struct bh_output_list list;
+    struct bh_buf out;
+};
+
+static bh_rc
+fetch_page(const struct listing *l, struct bh_json **ret_json, struct bh_err *err)
+{
+    uint64_t left = l->wanted - l->shown;
+    char full[PATH_BYTES_MAX];
+    struct bh_buf path;
+
+    bh_buf_init_fixed(&path, full, sizeof full);
+    bh_buf_puts(&path, l->path);
+    bh_buf_putc(&path, strchr(l->path, '?') ? '&' : '?');
+    if (l->paged && l->wanted > 0)
+        bh_buf_printf(&path, "limit=%" PRIu64 "&", left < PAGE_ROWS_MAX ? left : PAGE_ROWS_MAX);
+    if (*l->cursor) {
+        bh_buf_puts(&path, "after=");
+        bh_http_put_encoded(&path, l->cursor);
+    } else if (path.length > 0) {
+        path.length--; /* the ? or & that nothing follows */
     }
-    if (out.overflow)
+    if (!bh_buf_text(&path))
         return bh_err_set(err, BH_INVALID, "the request is too long");
-    full[out.length] = '\0';
-    return bh_cli_fetch(cli, full, ret_json, err);
+    return bh_cli_fetch(l->cli, bh_buf_text(&path), ret_json, err);
 }
 
-/* The cursor of the next page as text, "" when this was the last. */
 static void
-next_cursor(bh_json_value page, char *ret_cursor, size_t size)
+put_page(struct listing *l, bh_json_value items)
+{
+    if (!l->document)
+        bh_view_add(l->table, l->view, &l->style, items);
+    for (size_t i = 0; l->document && i < bh_json_count(items); i++)
+        bh_output_list_item(&l->list, bh_json_at(items, i));
+}
+
+/* What a page says about itself. */
+static void
+take_page(struct listing *l, bh_json_value page)
 {
     bh_json_value next = bh_json_get(page, "next");
 
     if (bh_json_kind(next) == BH_JSON_INTEGER)
-        snprintf(ret_cursor, size, "%" PRId64, bh_json_integer(next, 0));
+        snprintf(l->cursor, sizeof l->cursor, "%" PRId64, bh_json_integer(next, 0));
     else
-        snprintf(ret_cursor, size, "%s", bh_json_text(next, ""));
+        snprintf(l->cursor, sizeof l->cursor, "%s", bh_json_text(next, ""));
+    l->total = bh_json_number(bh_json_get(page, "total"), 0);
+    l->shown += bh_json_count(bh_json_get(page, "items"));
 }
 
-/* Print the items of one page; headers on the first only. */
-static bh_rc
-print_page(const struct bh_cli *cli, const struct bh_view *view, bh_json_value page, bool first,
-           struct bh_err *err)
-{
-    struct bh_view_style style = {
-        .wide = bh_cli_output(cli) == BH_OUT_WIDE,
-        .headers = first && !bh_cli_flag(cli, BH_OPT_NO_HEADERS),
-        .now_ns = bh_time_now(),
-    };
-    struct bh_view ids = { view->columns, 1 };
-    struct bh_buf out;
-    bh_rc rc;
-
-    if (bh_cli_print_document(cli, page, &rc, err))
-        return rc;
-    if (bh_cli_flag(cli, BH_OPT_QUIET)) {
-        style.headers = false;
-        view = &ids;
-    }
-    bh_buf_init(&out, BH_OUTPUT_MAX);
-    bh_view_table(&out, view, &style, bh_json_get(page, "items"));
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
-}
-
-/* A page was printed and there are more. */
 static void
-say_rest(const struct bh_cli *cli, bh_json_value page, const char *cursor)
+say_rest(const struct listing *l)
 {
-    uint64_t total = bh_json_number(bh_json_get(page, "total"), 0);
-
-    if (bh_cli_flag(cli, BH_OPT_QUIET) || bh_cli_output(cli) > BH_OUT_WIDE)
+    if (!*l->cursor || l->document || bh_cli_flag(l->cli, BH_OPT_QUIET))
         return;
-    fprintf(stderr, "%zu", bh_json_count(bh_json_get(page, "items")));
-    if (total > 0)
-        fprintf(stderr, " of %" PRIu64, total);
-    fprintf(stderr, " shown; --all shows all, --after %s the next\n", cursor);
+    fprintf(stderr, "%" PRIu64, l->shown);
+    if (l->total > 0)
+        fprintf(stderr, " of %" PRIu64, l->total);
+    fprintf(stderr, " shown; --all shows all, --after %s the next\n", l->cursor);
 }
 
-bh_rc
-bh_cli_list(const struct bh_cli *cli, const char *path, const struct bh_view *view,
-            struct bh_err *err)
+static bh_rc
+fetch_all(struct listing *l, struct bh_err *err)
 {
-    char cursor[64] = "";
-    bool first = true;
+    bh_rc rc;
 
     do {
         BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-        bh_rc rc = fetch_page(cli, path, first ? NULL : cursor, &json, err);
 
-        if (rc == BH_OK)
-            rc = print_page(cli, view, bh_json_root(json), first, err);
+        rc = fetch_page(l, &json, err);
         if (rc != BH_OK)
             return rc;
-        next_cursor(bh_json_root(json), cursor, sizeof cursor);
-        if (*cursor && !bh_cli_flag(cli, BH_OPT_ALL)) {
-            say_rest(cli, bh_json_root(json), cursor);
-            break;
-        }
-        first = false;
-    } while (*cursor);
-    return BH_OK;
+        put_page(l, bh_json_get(bh_json_root(json), "items"));
+        take_page(l, bh_json_root(json));
+    } while (*l->cursor && l->shown < l->wanted);
+    return rc;
 }
+
+static void
+begin_listing(struct listing *l)
+{
+    bool quiet = bh_cli_flag(l->cli, BH_OPT_QUIET);
+    enum bh_cli_output how = bh_cli_output(l->cli);
+
+    l->document = how == BH_OUT_JSON || how == BH_OUT_YAML;
+    l->style = (struct bh_view_style){
+        .wide = how == BH_OUT_WIDE,
+        .headers = !quiet && !bh_cli_flag(l->cli, BH_OPT_NO_HEADERS),
+        .now_ns = bh_time_now(),
+    };
+    l->ids = (struct bh_view){ l->view->columns, 1 };
+    if (quiet)
+        l->view = &l->ids;
+    bh_buf_init(&l->out, BH_OUTPUT_MAX);
+    if (l->document)
+        bh_output_list_begin(&l->list, &l->out, how == BH_OUT_YAML);
+    l->table = bh_view_begin(l->view, &l->style);
+}
+
+bh_rc
+bh_cli_list(const struct bh_cli *cli, const char *path, bool paged, const struct bh_view *view,
+            struct bh_err *err)
+{
+    const struct bh_option_value *limit = &cli->args->options[BH_OPT_LIMIT];
+    struct listing l = { .cli = cli, .path = path, .view = view, .paged = paged };
+    bh_rc rc;
+
+    if (bh_cli_flag(cli, BH_OPT_ALL))
+        l.wanted = UINT64_MAX;
+    else if (limit->given)
+        l.wanted = limit->number;
+    if (limit->given && limit->number == 0)
+        return bh_err_set(err, BH_RANGE, "--limit: must be at least 1");
+    begin_listing(&l);
+    rc = fetch_all(&l, err);
+    if (rc == BH_OK && l.document)
+        bh_output_list_end(&l.list, l.cursor, l.total);
+    else if (rc == BH_OK)
+        bh_table_render(l.table, &l.out);
+    if (rc == BH_OK)
+        rc = bh_output_write(&l.out, err);
+    if (rc == BH_OK)
+        say_rest(&l);
+    bh_table_free(l.table);
+    bh_buf_fini(&l.out);
+    return rc;
+}
+
+/* ---- files ---- */
 
 static bh_rc
 read_all(int fd, struct bh_buf *out, struct bh_err *err)

@@ -15,7 +15,7 @@ struct bh_cli {
 /* A command: BH_OK ends the program with cli->status, an error with its own status. */
 typedef bh_rc (*bh_cli_command_fn)(struct bh_cli *cli, struct bh_err *err);
 
-/* The commands, one each; tables/commands.tbl says what they do. */
+/* The commands, one each, as tables/commands.tbl has them; more in get.h and audit.h. */
 bh_rc bh_cli_up(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_run(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_submit(struct bh_cli *cli, struct bh_err *err);
@@ -26,21 +26,9 @@ bh_rc bh_cli_logs(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_cancel(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_release(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_wait_for(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_get(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_apply(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_gpus(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_nodes(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_tenants(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_quota(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_usage(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_token_create(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_token_list(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_token_revoke(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_whoami(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_status(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_doctor(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_completion(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_version(struct bh_cli *cli, struct bh_err *err);
@@ -77,9 +65,10 @@ BH_MUST_USE bh_rc bh_cli_job_path(const char *job, const char *rest, char *ret_p
 BH_MUST_USE bool bh_cli_print_document(const struct bh_cli *cli, bh_json_value value,
                                        bh_rc *ret_rc, struct bh_err *err);
 
-/* Fetch a list and print it: all pages with --all, else a page and a line on standard
- * error about what is left.  `path` may have a query already. */
-BH_MUST_USE bh_rc bh_cli_list(const struct bh_cli *cli, const char *path,
+/* Fetch a list and print it, as one table or one document: all pages with --all, as
+ * many rows as --limit says, or one page; a line on standard error says what is left.
+ * `path` may have a query already; `paged` says that it takes limit and after. */
+BH_MUST_USE bh_rc bh_cli_list(const struct bh_cli *cli, const char *path, bool paged,
                               const struct bh_view *view, struct bh_err *err);
 
 /* A file as it is, - is standard input; what does not begin like JSON is YAML.  Release

@@ -161,11 +161,11 @@ test_nobody(void **state)
 static void
 make_cli(char *line, struct bh_args *args, struct bh_cli *cli)
 {
-    char *words[16] = { NULL };
+    char *words[16] = { NULL }, *rest;
     int count = 0;
     struct bh_err err;
 
-    for (char *word = strtok(line, " "); word && count < 15; word = strtok(NULL, " "))
+    for (char *word = strtok_r(line, " ", &rest); word && count < 15; word = strtok_r(NULL, " ", &rest))
         words[count++] = word;
     if (bh_args_parse(count, words, args, &err) != BH_OK)
         fail_msg("%s", err.msg);

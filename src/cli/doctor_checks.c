@@ -119,6 +119,7 @@ check_cgroups(const struct bh_cli *cli, struct bh_finding *f)
     static const char *const wanted[] = { "memory", "pids", "cpu", "devices", "freezer" };
     struct statfs top, unified;
     char path[64], missing[64] = "";
+    size_t used = 0;
 
     if (statfs("/sys/fs/cgroup", &top) != 0) {
         report(f, BH_CHECK_FAIL, "/sys/fs/cgroup is not mounted");
@@ -131,10 +132,8 @@ check_cgroups(const struct bh_cli *cli, struct bh_finding *f)
     }
     for (size_t i = 0; i < BH_COUNT(wanted); i++) {
         snprintf(path, sizeof path, "/sys/fs/cgroup/%s", wanted[i]);
-        if (access(path, F_OK) != 0) {
-            strcat(missing, " ");
-            strcat(missing, wanted[i]);
-        }
+        if (access(path, F_OK) != 0)
+            used += (size_t)snprintf(missing + used, sizeof missing - used, " %s", wanted[i]);
     }
     report(f, *missing ? BH_CHECK_FAIL : BH_CHECK_WARN, "cgroup %s%s%s",
            statfs("/sys/fs/cgroup/unified", &unified) == 0 ? "v1 with v2 beside it (hybrid)" : "v1",

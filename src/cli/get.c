@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/get.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,16 +15,17 @@ enum { PATH_BYTES_MAX = 4096 };
 static const struct kind {
     const char *name, *one, *path;
     const struct bh_view *view;
-    const char *id, *also; /* "id": jobs are fetched singly */
+    const char *id, *also; /* NULL: jobs are fetched singly */
+    bool paged;
 } kinds[] = {
-    { "tenants", "tenant", "/v1/tenants", &bh_view_tenants, "name", "name" },
-    { "skus", "sku", "/v1/skus", &bh_view_skus, "name", "name" },
-    { "gpus", "gpu", "/v1/gpus", &bh_view_gpus, "uuid", "index" },
-    { "nodes", "node", "/v1/nodes", &bh_view_nodes, "name", "name" },
-    { "jobs", "job", "/v1/jobs", &bh_view_jobs, NULL, NULL },
-    { "tokens", "token", "/v1/tokens", &bh_view_tokens, "id", "id" },
-    { "records", "record", "/v1/records", &bh_view_records, "seq", "seq" },
-    { "checkpoints", "checkpoint", "/v1/checkpoints", &bh_view_checkpoints, "size", "size" },
+    { "tenants", "tenant", "/v1/tenants", &bh_view_tenants, "name", "name", false },
+    { "skus", "sku", "/v1/skus", &bh_view_skus, "name", "name", false },
+    { "gpus", "gpu", "/v1/gpus", &bh_view_gpus, "uuid", "index", false },
+    { "nodes", "node", "/v1/nodes", &bh_view_nodes, "name", "name", false },
+    { "jobs", "job", "/v1/jobs", &bh_view_jobs, NULL, NULL, true },
+    { "tokens", "token", "/v1/tokens", &bh_view_tokens, "id", "id", false },
+    { "records", "record", "/v1/records", &bh_view_records, "seq", "seq", true },
+    { "checkpoints", "checkpoint", "/v1/checkpoints", &bh_view_checkpoints, "size", "size", false },
 };
 
 static const struct kind *
@@ -101,6 +102,18 @@ get_site(const struct bh_cli *cli, struct bh_err *err)
 }
 
 static bh_rc
+get_job(const struct bh_cli *cli, const char *job, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    char path[64];
+    bh_rc rc = bh_cli_job_path(job, "", path, sizeof path, err);
+
+    if (rc == BH_OK)
+        rc = bh_cli_fetch(cli, path, &json, err);
+    return rc == BH_OK ? print_description(cli, bh_json_root(json), err) : rc;
+}
+
+static bh_rc
 get_list(const struct bh_cli *cli, const struct kind *kind, struct bh_err *err)
 {
     char memory[PATH_BYTES_MAX];
@@ -111,7 +124,7 @@ get_list(const struct bh_cli *cli, const struct kind *kind, struct bh_err *err)
     bh_jobs_put_filter(cli, &path);
     if (!bh_buf_text(&path))
         return bh_err_set(err, BH_INVALID, "get: an option is too long");
-    return bh_cli_list(cli, bh_buf_text(&path), kind->view, err);
+    return bh_cli_list(cli, bh_buf_text(&path), kind->paged, kind->view, err);
 }
 
 bh_rc
@@ -132,25 +145,19 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
         return get_list(cli, kind, err);
     if (kind->id)
         return get_one(cli, kind, name, err);
-    cli->status = 0;
-    struct bh_args one = *cli->args;
-    struct bh_cli inner = *cli;
-
-    one.arguments = cli->args->arguments + 1;
-    inner.args = &one;
-    return bh_cli_describe(&inner, err);
+    return get_job(cli, name, err);
 }
 
 bh_rc
 bh_cli_nodes(struct bh_cli *cli, struct bh_err *err)
 {
-    return bh_cli_list(cli, "/v1/nodes", &bh_view_nodes, err);
+    return bh_cli_list(cli, "/v1/nodes", false, &bh_view_nodes, err);
 }
 
 bh_rc
 bh_cli_token_list(struct bh_cli *cli, struct bh_err *err)
 {
-    return bh_cli_list(cli, "/v1/tokens", &bh_view_tokens, err);
+    return bh_cli_list(cli, "/v1/tokens", false, &bh_view_tokens, err);
 }
 
 bh_rc
@@ -158,7 +165,7 @@ bh_cli_tenants(struct bh_cli *cli, struct bh_err *err)
 {
     if (cli->args->count > 0)
         return get_one(cli, find_kind("tenants"), cli->args->arguments[0], err);
-    return bh_cli_list(cli, "/v1/tenants", &bh_view_tenants, err);
+    return bh_cli_list(cli, "/v1/tenants", false, &bh_view_tenants, err);
 }
 
 bh_rc
@@ -166,7 +173,7 @@ bh_cli_quota(struct bh_cli *cli, struct bh_err *err)
 {
     if (cli->args->count > 0)
         return get_one(cli, find_kind("tenants"), cli->args->arguments[0], err);
-    return bh_cli_list(cli, "/v1/tenants", &bh_view_quota, err);
+    return bh_cli_list(cli, "/v1/tenants", false, &bh_view_quota, err);
 }
 
 /* ---- GPUs with what they are carved into ---- */
@@ -174,7 +181,7 @@ bh_cli_quota(struct bh_cli *cli, struct bh_err *err)
 bh_rc
 bh_cli_gpus(struct bh_cli *cli, struct bh_err *err)
 {
-    return bh_cli_list(cli, "/v1/gpus", &bh_view_gpus, err);
+    return bh_cli_list(cli, "/v1/gpus", false, &bh_view_gpus, err);
 }
 
 /* ---- usage ---- */
@@ -219,13 +226,46 @@ bh_cli_usage(struct bh_cli *cli, struct bh_err *err)
 
 /* ---- the caller and the service ---- */
 
+/* Who the caller is, in a line, and the roles it holds. */
+static void
+put_caller(struct bh_buf *out, bh_json_value caller)
+{
+    bh_json_value roles = bh_json_get(caller, "roles");
+    struct bh_view_style style = { .headers = true };
+    static const struct bh_column columns[] = {
+        { "", "name", BH_CELL_TEXT, false },
+        { "", "via", BH_CELL_TEXT, false },
+        { "", "scopes", BH_CELL_TEXT, false },
+    };
+
+    bh_view_cell(out, &columns[0], caller, 0);
+    bh_buf_puts(out, ", known by ");
+    bh_view_cell(out, &columns[1], caller, 0);
+    if (bh_json_get(caller, "uid"))
+        bh_buf_printf(out, ", uid %" PRIu64, bh_json_number(bh_json_get(caller, "uid"), 0));
+    if (bh_json_get(caller, "scopes")) {
+        bh_buf_puts(out, ", limited to ");
+        bh_view_cell(out, &columns[2], caller, 0);
+    }
+    bh_buf_puts(out, bh_json_truth(bh_json_get(caller, "root")) ? ", may do everything\n" : "\n");
+    if (bh_json_count(roles) > 0)
+        bh_view_table(out, &bh_view_roles, &style, roles);
+}
+
 bh_rc
 bh_cli_whoami(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_buf out;
     bh_rc rc = bh_cli_fetch(cli, "/v1/whoami", &json, err);
 
-    return rc == BH_OK ? print_description(cli, bh_json_root(json), err) : rc;
+    if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
+        return rc;
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    put_caller(&out, bh_json_root(json));
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
 }
 
 bh_rc

@@ -63,7 +63,7 @@ take_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     if (strlen(value) >= sizeof p->content_type)
         return fault(err, "bad Content-Type");
-    strcpy(p->content_type, value);
+    memcpy(p->content_type, value, strlen(value) + 1);
     return BH_OK;
 }
 

@@ -90,7 +90,6 @@ bh_jobs_put_filter(const struct bh_cli *cli, struct bh_buf *path)
     put_query(path, "state", cli->args->options[BH_OPT_STATE].text);
     put_query(path, "active", active ? "true" : NULL);
     put_query(path, "mine", bh_cli_flag(cli, BH_OPT_MINE) ? "true" : NULL);
-    put_query(path, "limit", cli->args->options[BH_OPT_LIMIT].text);
     put_query(path, "after", cli->args->options[BH_OPT_AFTER].text);
 }
 
@@ -106,7 +105,7 @@ bh_cli_ps(struct bh_cli *cli, struct bh_err *err)
     bh_jobs_put_filter(cli, &path);
     if (!bh_buf_text(&path))
         return bh_err_set(err, BH_INVALID, "ps: an option is too long");
-    rc = bh_cli_list(cli, bh_buf_text(&path), &bh_view_jobs, err);
+    rc = bh_cli_list(cli, bh_buf_text(&path), true, &bh_view_jobs, err);
     if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_WATCH))
         rc = bh_follow_changes(cli, err);
     return rc;

@@ -2,7 +2,9 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "cli/audit.h"
 #include "cli/cli.h"
+#include "cli/get.h"
 #include "cli/help.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
@@ -35,6 +37,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_TOKEN_CREATE] = bh_cli_token_create,
     [BH_CMD_TOKEN_LIST] = bh_cli_token_list,
     [BH_CMD_TOKEN_REVOKE] = bh_cli_token_revoke,
+    [BH_CMD_TOKENS] = bh_cli_token_list,
     [BH_CMD_WHOAMI] = bh_cli_whoami,
     [BH_CMD_STATUS] = bh_cli_status,
     [BH_CMD_DOCTOR] = bh_cli_doctor,

@@ -80,6 +80,8 @@ static bh_rc
 unknown_command(const char *name, struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "no such command: %.80s", name);
+    if (is_group(name))
+        return bh_err_hint(err, "it needs a second word; bulkhead help lists the commands");
     return bh_err_hint(err, "bulkhead help lists the commands");
 }
 

@@ -7,9 +7,10 @@ enum { WORDS_MAX = 12 };
 static int
 split(char *line, char **words)
 {
+    char *rest;
     int count = 0;
 
-    for (char *word = strtok(line, " "); word && count < WORDS_MAX; word = strtok(NULL, " "))
+    for (char *word = strtok_r(line, " ", &rest); word && count < WORDS_MAX; word = strtok_r(NULL, " ", &rest))
         words[count++] = word;
     words[count] = NULL;
     return count;
@@ -57,11 +58,11 @@ static void
 check_arguments(const char *name, const struct bh_args *args, const char *want)
 {
     char joined[256] = "";
+    size_t used = 0;
 
-    for (uint32_t i = 0; i < args->count; i++) {
-        strcat(joined, i ? " " : "");
-        strcat(joined, args->arguments[i]);
-    }
+    for (uint32_t i = 0; i < args->count; i++)
+        used += (size_t)snprintf(joined + used, sizeof joined - used, "%s%s", i ? " " : "",
+                                 args->arguments[i]);
     BH_CHECK_STR(name, joined, want);
 }
 

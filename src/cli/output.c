@@ -195,6 +195,56 @@ bh_output_yaml(struct bh_buf *out, bh_json_value value)
     bh_buf_putc(out, '\n');
 }
 
+void
+bh_output_list_begin(struct bh_output_list *list, struct bh_buf *out, bool yaml)
+{
+    *list = (struct bh_output_list){ .out = out, .yaml = yaml };
+    bh_buf_puts(out, yaml ? "items:" : "{\n  \"items\": [");
+}
+
+void
+bh_output_list_item(struct bh_output_list *list, bh_json_value item)
+{
+    if (list->yaml) {
+        indent(list->out, 1);
+        bh_buf_putc(list->out, '-');
+        put_yaml_value(list->out, item, 1, true);
+    } else {
+        if (list->count > 0)
+            bh_buf_putc(list->out, ',');
+        indent(list->out, 2);
+        put_json(list->out, item, 2);
+    }
+    list->count++;
+}
+
+/* ",\n  "next": ..." or "\nnext: ..." */
+static void
+put_list_member(struct bh_output_list *list, const char *name)
+{
+    bh_buf_puts(list->out, list->yaml ? "\n" : ",\n  \"");
+    bh_buf_puts(list->out, name);
+    bh_buf_puts(list->out, list->yaml ? ": " : "\": ");
+}
+
+void
+bh_output_list_end(struct bh_output_list *list, const char *next, uint64_t total)
+{
+    if (list->yaml)
+        bh_buf_puts(list->out, list->count ? "" : " []");
+    else
+        bh_buf_puts(list->out, list->count ? "\n  ]" : "]");
+    if (next && *next) {
+        put_list_member(list, "next");
+        bh_json_put_str(list->out, next);
+    }
+    if (total > 0) {
+        put_list_member(list, "total");
+        bh_buf_put_u64(list->out, total);
+    }
+    bh_buf_puts(list->out, list->yaml ? "\n" : "\n}\n");
+}
+
 bh_rc
 bh_output_write(struct bh_buf *out, struct bh_err *err)
 {

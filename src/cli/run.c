@@ -136,7 +136,9 @@ conclude(struct attended *job, struct bh_err *err)
     if (job->out_of_time)
         return bh_err_set(err, BH_TIMEOUT, "job %s did not start within --wait", job->id);
     if (strcmp(state, "completed") != 0 && strcmp(cause, "exited") != 0) {
-        snprintf(text, sizeof text, "%s: %s", state, cause);
+        bool same = strcmp(state, cause) == 0;
+
+        snprintf(text, sizeof text, "%s%s%s", state, same ? "" : ": ", same ? "" : cause);
         say(job, text);
     }
     if (job->cancelled && strcmp(cause, "cancelled") == 0)

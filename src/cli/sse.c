@@ -49,7 +49,7 @@ take_line(struct bh_sse *sse, const char *line)
         sse->has_text = true;
     } else if (name == 5 && strncmp(line, "event", name) == 0
                && strlen(value) < sizeof sse->event) {
-        strcpy(sse->event, value);
+        memcpy(sse->event, value, strlen(value) + 1);
     }
     return true; /* comments, ids and retry times say nothing to us */
 }

@@ -117,10 +117,10 @@ locate_folders(struct bh_up *up, struct bh_err *err)
     if (dir) {
         rc = locate_below(up, dir, err);
     } else {
-        strcpy(up->state, "/var/lib/bulkhead");
-        strcpy(up->run, "/run/bulkhead");
-        strcpy(up->conf, "/etc/bulkhead");
-        strcpy(up->cgroup, "/bulkhead");
+        snprintf(up->state, sizeof up->state, "/var/lib/bulkhead");
+        snprintf(up->run, sizeof up->run, "/run/bulkhead");
+        snprintf(up->conf, sizeof up->conf, "/etc/bulkhead");
+        snprintf(up->cgroup, sizeof up->cgroup, "/bulkhead");
     }
     if (rc == BH_OK)
         rc = put_path(up->socket, err, "%s/bulkhead.sock", up->run);

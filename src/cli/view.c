@@ -307,17 +307,26 @@ choose(const struct bh_view *view, bool wide, const struct bh_column *ret_chosen
     return count;
 }
 
-void
-bh_view_table(struct bh_buf *out, const struct bh_view *view, const struct bh_view_style *style,
-              bh_json_value items)
+struct bh_table *
+bh_view_begin(const struct bh_view *view, const struct bh_view_style *style)
 {
     const struct bh_column *chosen[BH_TABLE_COLUMNS_MAX];
     uint32_t columns = choose(view, style->wide, chosen);
-    BH_AUTO(bh_table_free) struct bh_table *table = bh_table_new(columns);
-    char memory[CELL_BYTES_MAX];
+    struct bh_table *table = bh_table_new(columns);
 
     for (uint32_t c = 0; style->headers && c < columns; c++)
         bh_table_put(table, chosen[c]->header);
+    return table;
+}
+
+void
+bh_view_add(struct bh_table *table, const struct bh_view *view, const struct bh_view_style *style,
+            bh_json_value items)
+{
+    const struct bh_column *chosen[BH_TABLE_COLUMNS_MAX];
+    uint32_t columns = choose(view, style->wide, chosen);
+    char memory[CELL_BYTES_MAX];
+
     for (size_t i = 0; i < bh_json_count(items); i++)
         for (uint32_t c = 0; c < columns; c++) {
             struct bh_buf cell;
@@ -326,6 +335,15 @@ bh_view_table(struct bh_buf *out, const struct bh_view *view, const struct bh_vi
             bh_view_cell(&cell, chosen[c], bh_json_at(items, i), style->now_ns);
             bh_table_put(table, bh_buf_text(&cell) ? bh_buf_text(&cell) : "(too long)");
         }
+}
+
+void
+bh_view_table(struct bh_buf *out, const struct bh_view *view, const struct bh_view_style *style,
+              bh_json_value items)
+{
+    BH_AUTO(bh_table_free) struct bh_table *table = bh_view_begin(view, style);
+
+    bh_view_add(table, view, style, items);
     bh_table_render(table, out);
 }
 
@@ -390,8 +408,10 @@ describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64
     else if (!holds_objects(value))
         put_text(out, value);
     bh_buf_putc(out, '\n');
-    for (size_t i = 0; holds_objects(value) && i < bh_json_count(value); i++)
+    for (size_t i = 0; holds_objects(value) && i < bh_json_count(value); i++) {
+        bh_buf_printf(out, "%*s- %zu\n", (int)depth * 2, "", i + 1);
         describe(out, bh_json_at(value, i), now_ns, depth + 1);
+    }
 }
 
 static void

@@ -40,6 +40,14 @@ struct bh_view_style {
     uint64_t now_ns;
 };
 
+/* A table that grows page by page: begin with its headers (if any), add arrays of
+ * objects, render it (cli/table.h) and free it. */
+struct bh_table;
+BH_MUST_USE struct bh_table *bh_view_begin(const struct bh_view *view,
+                                           const struct bh_view_style *style);
+void bh_view_add(struct bh_table *table, const struct bh_view *view,
+                 const struct bh_view_style *style, bh_json_value items);
+
 /* Append a table of the objects in `items`, an array. */
 void bh_view_table(struct bh_buf *out, const struct bh_view *view,
                    const struct bh_view_style *style, bh_json_value items);

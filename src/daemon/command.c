@@ -258,7 +258,7 @@ bh_command_run(struct bh_core *core, const struct bh_command *command, struct bh
 bool
 bh_command_fatal(bh_rc rc)
 {
-    return rc == BH_IO || rc == BH_FULL || rc == BH_BUG;
+    return rc == BH_IO || rc == BH_FULL || rc == BH_UNCERTAIN || rc == BH_BUG;
 }
 
 bh_rc

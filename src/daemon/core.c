@@ -175,7 +175,7 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
     if (rc == BH_OK)
         rc = take_effects(core, entry, event, err);
     if (rc != BH_OK) /* the engine has gone ahead of the journal: abort the batch */
-        return rc == BH_FULL ? rc : bh_err_set(err, BH_IO, "journal: %.200s", err->msg);
+        return rc == BH_FULL || rc == BH_UNCERTAIN ? rc : bh_err_set(err, BH_IO, "journal: %.200s", err->msg);
     sample_invariants(core);
     return BH_OK;
 }

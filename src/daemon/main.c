@@ -211,15 +211,14 @@ start(struct program *program, struct bh_err *err)
     return rc == BH_OK ? serve_https(program, err) : rc;
 }
 
-/* Until SIGTERM or SIGINT comes, or the owner cannot go on. */
+/* Until SIGTERM or SIGINT comes; the owner sends one when it cannot go on. */
 static void
-wait_for_end(const struct program *program, int signal_fd)
+wait_for_end(int signal_fd)
 {
     struct signalfd_siginfo info;
 
-    while (read(signal_fd, &info, sizeof info) < 0 && (errno == EINTR || errno == EAGAIN))
-        if (bh_owner_failed(program->owner))
-            return;
+    while (read(signal_fd, &info, sizeof info) < 0 && errno == EINTR)
+        ;
 }
 
 static int
@@ -286,7 +285,7 @@ main(int argc, char **argv)
         return fail(&err);
     bh_log(READY, BH_STR("socket", program->config.socket),
            BH_U64("records", program->core.journal.next_seq));
-    wait_for_end(program, signal_fd);
+    wait_for_end(signal_fd);
     status = bh_owner_failed(program->owner) ? 8 : 0;
     stop(program);
     bh_arena_free(program->arena);

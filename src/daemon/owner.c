@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,8 +243,9 @@ finish_wishes(struct bh_owner_thread *owner, struct wish *wish)
     pthread_mutex_unlock(&owner->mutex);
 }
 
+/* False, with the reason in `ret_why`, when the batch must be aborted. */
 static bool
-run_wishes(struct bh_owner_thread *owner, struct wish *wish)
+run_wishes(struct bh_owner_thread *owner, struct wish *wish, struct bh_err *ret_why)
 {
     for (; wish; wish = wish->next) {
         if (wish->question) {
@@ -258,8 +260,10 @@ run_wishes(struct bh_owner_thread *owner, struct wish *wish)
         else
             wish->rc = bh_command_run(owner->core, wish->command, wish->arena, wish->answer,
                                       wish->err);
-        if (bh_command_fatal(wish->rc) && owner->full_until_ns <= bh_time_monotonic())
+        if (bh_command_fatal(wish->rc) && owner->full_until_ns <= bh_time_monotonic()) {
+            *ret_why = *wish->err;
             return false;
+        }
     }
     return true;
 }
@@ -315,8 +319,11 @@ fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_e
         wish->rc = why->rc;
     }
     bh_node_link_reset(owner->link);
-    if (!bh_core_abort(owner->core))
+    /* Whether an uncertain commit was kept is known only after a fresh start. */
+    if (why->rc == BH_UNCERTAIN || !bh_core_abort(owner->core)) {
         atomic_store(&owner->failed, true);
+        kill(getpid(), SIGTERM); /* wakes main, which ends the program */
+    }
 }
 
 static bool
@@ -338,7 +345,7 @@ run_batch(struct bh_owner_thread *owner, short link_events)
     if (wants_receive(owner, link_events))
         rc = bh_node_link_receive(owner->link, &err);
     if (rc == BH_OK)
-        whole = run_wishes(owner, wishes) && run_refusals(owner, refusals);
+        whole = run_wishes(owner, wishes, &err) && run_refusals(owner, refusals);
     if (rc == BH_OK && whole)
         rc = run_ticks(owner, &err);
     if (rc == BH_OK && whole)

@@ -12,6 +12,21 @@ name_or_none(const char *name)
     return name ? name : "";
 }
 
+static void
+note_change(struct bh_core *core, const struct bh_job_change *row, uint32_t tenant,
+            uint32_t principal, uint64_t now_ns)
+{
+    struct bh_change *change;
+
+    if (core->change_count == BH_CORE_CHANGES_MAX)
+        return; /* watchers see a gap and read the table */
+    change = &core->changes[core->change_count++];
+    *change = (struct bh_change){ .job = row->job, .tenant_id = tenant,
+                                  .principal_id = principal, .at_ns = now_ns };
+    snprintf(change->state, sizeof change->state, "%s", row->state);
+    snprintf(change->reason, sizeof change->reason, "%s", row->reason);
+}
+
 bh_rc
 bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_caller *caller,
             const char *name, struct bh_err *err)
@@ -42,6 +57,9 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
     bh_engine_why(core->state.engine, submit->job, event->now_ns, &reason);
     row.reason = bh_reason_names[reason.code];
     memcpy(row.spec.bytes, submit->spec, sizeof row.spec.bytes);
+    note_change(core, &(struct bh_job_change){ .job = row.job, .state = row.state,
+                                               .reason = row.reason },
+                row.tenant_id, row.principal_id, event->now_ns);
     return core->store.ops->put_job(core->store.self, &row, err);
 }
 
@@ -72,21 +90,6 @@ waiting_reason(const struct bh_core *core, const struct bh_job_view *view, uint6
         return "";
     bh_engine_why(core->state.engine, view->job, now_ns, &reason);
     return bh_reason_names[reason.code];
-}
-
-static void
-note_change(struct bh_core *core, const struct bh_job_change *row, uint32_t tenant,
-            uint32_t principal, uint64_t now_ns)
-{
-    struct bh_change *change;
-
-    if (core->change_count == BH_CORE_CHANGES_MAX)
-        return; /* watchers see a gap and read the table */
-    change = &core->changes[core->change_count++];
-    *change = (struct bh_change){ .job = row->job, .tenant_id = tenant,
-                                  .principal_id = principal, .at_ns = now_ns };
-    snprintf(change->state, sizeof change->state, "%s", row->state);
-    snprintf(change->reason, sizeof change->reason, "%s", row->reason);
 }
 
 static bh_rc

@@ -151,6 +151,15 @@ stop(struct work *work, const struct bh_decision *decision)
     return BH_OK;
 }
 
+/* Room is made for jobs that wait for it, queued or suspended. */
+static bool
+may_claim(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct job *job = job_at(engine, slot);
+
+    return job->class || lease_at(engine, job->lease)->state == LEASE_SUSPENDED;
+}
+
 static bh_rc
 claim(struct work *work, const struct bh_decision *decision)
 {
@@ -161,7 +170,7 @@ claim(struct work *work, const struct bh_decision *decision)
     for (uint32_t i = 0; i < CLAIMS_MAX && !free_claim; i++)
         if (engine->core.claims[i].job == 0)
             free_claim = &engine->core.claims[i];
-    if (!job || !job_at(engine, job)->class || !free_claim || bh_job_claim(engine, job)
+    if (!job || !may_claim(engine, job) || !free_claim || bh_job_claim(engine, job)
         || decision->piece_count == 0 || decision->piece_count > BH_JOB_COUNT_MAX)
         return BH_CONFLICT;
     free_claim->job = job;

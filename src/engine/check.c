@@ -331,9 +331,11 @@ check_claims(struct inspection *in)
         const struct claim *claim = &in->engine->core.claims[i];
         const struct job *job = job_at(in->engine, claim->job);
 
+        bool waits = job->class || lease_at(in->engine, job->lease)->state == LEASE_SUSPENDED;
+
         if (!claim->job && !is_zero(claim, sizeof(*claim)))
             return broken(in, "claim", i, "free, but not zero");
-        if (claim->job && (!job->class || job->count != claim->count))
+        if (claim->job && (!waits || job->count != claim->count))
             return broken(in, "claim", i, "kept for a job that does not wait");
         count += claim->job != 0;
     }

@@ -163,43 +163,61 @@ try_class(struct work *work, uint32_t class, struct bh_decision *ret_decision)
 }
 
 static bool
-try_resume(struct bh_engine *engine, uint32_t slot, struct bh_decision *ret_decision)
+can_resume(const struct bh_search *search, uint32_t slot)
 {
-    const struct lease *lease = lease_at(engine, slot);
-    const struct job *job = job_at(engine, lease->job);
-    struct bh_search search = { .engine = engine, .tenant = lease->tenant, .job = lease->job,
-                                .gone_count = 1, .gone = { slot } };
-    struct bh_wanted wanted = { .tenant = lease->tenant, .sku = job->sku,
-                                .count = lease->count };
+    const struct lease *lease = lease_at(search->engine, slot);
+    struct bh_wanted wanted = bh_quota_to_resume(search->engine, slot);
     struct bh_reason why;
-    struct bh_plan plan;
     uint32_t whose;
 
-    for (uint32_t i = 0; i < lease->count; i++)
-        wanted.equivalent += bh_quota_equivalent(lease->places[i].profile, 1);
-    if (!bh_quota_allows(&search, &wanted, &why, &whose)
-        || !bh_place_possible(&search, lease->places, lease->count)
-        || !bh_place_plan(engine, lease->tenant, lease->places, lease->count, &plan))
+    return bh_place_possible(search, lease->places, lease->count)
+           && bh_quota_allows(search, &wanted, &why, &whose);
+}
+
+/* A suspended lease goes on where it was, and may have lower ones leave from there. */
+static bool
+try_resume(struct work *work, uint32_t slot, struct bh_decision *ret_decision)
+{
+    struct bh_engine *engine = work->engine;
+    const struct lease *lease = lease_at(engine, slot);
+    struct bh_search search = { .engine = engine, .tenant = lease->tenant,
+                                .job = lease->job };
+    bh_job_id job = { job_at(engine, lease->job)->id };
+    struct bh_plan plan;
+
+    if (can_resume(&search, slot)
+        && bh_place_plan(engine, lease->tenant, lease->places, lease->count, &plan)) {
+        *ret_decision = (struct bh_decision){ .kind = BH_DO_RESUME, .job = job,
+                                              .lease = { lease->id } };
+        bh_place_decide(engine, &plan, ret_decision);
+        return true;
+    }
+    if (!bh_job_claim(engine, lease->job))
+        return bh_preempt_for_lease(work, slot, ret_decision);
+    search.past_leaving = true;
+    if (can_resume(&search, slot))
         return false;
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_RESUME, .job = { job->id },
-                                          .lease = { lease->id } };
-    bh_place_decide(engine, &plan, ret_decision);
+    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM, .job = job };
     return true;
 }
 
-/* When a class that could not be helped may be by time alone, or 0. */
 static uint64_t
-wait_until(const struct bh_engine *engine, uint32_t slot)
+sooner(uint64_t a_ns, uint64_t b_ns, uint64_t now_ns)
 {
-    const struct class *class = class_at(engine, slot);
-    uint64_t now_ns = engine->core.now_ns, until_ns = 0;
-    uint64_t preempt_ns = job_at(engine, class->head)->preempt_after_ns;
+    if (a_ns <= now_ns)
+        return b_ns > now_ns ? b_ns : 0;
+    return b_ns > now_ns && b_ns < a_ns ? b_ns : a_ns;
+}
 
-    if (class->avoid_until_ns > now_ns)
-        until_ns = class->avoid_until_ns;
-    if (preempt_ns > now_ns && (until_ns == 0 || preempt_ns < until_ns))
-        until_ns = preempt_ns;
-    return until_ns;
+/* When a candidate that could not be helped may be by time alone, or 0. */
+static uint64_t
+wait_until(const struct bh_engine *engine, const struct bh_candidate *candidate)
+{
+    const struct class *class = class_at(engine, candidate->class);
+    uint32_t job = candidate->class ? class->head : lease_at(engine, candidate->lease)->job;
+
+    return sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
+                  engine->core.now_ns);
 }
 
 static bool
@@ -210,28 +228,26 @@ help_first(struct work *work, struct bh_decision *ret_decision)
 
     while (bh_order_first(engine, &candidate)) {
         bool helped = candidate.class ? try_class(work, candidate.class, ret_decision)
-                                      : try_resume(engine, candidate.lease, ret_decision);
+                                      : try_resume(work, candidate.lease, ret_decision);
 
         if (helped)
             return true;
-        bh_order_park(engine, &candidate,
-                      candidate.class ? wait_until(engine, candidate.class) : 0);
+        bh_order_park(engine, &candidate, wait_until(engine, &candidate));
     }
     return false;
 }
 
-/* The earliest time for which a class is parked. */
+/* The earliest time for which a candidate is parked. */
 static void
 set_wake(struct bh_engine *engine)
 {
-    engine->hints.wake_ns = 0;
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        uint64_t until_ns = bh_class_hint(engine, slot)->until_ns;
+    uint64_t wake_ns = 0, now_ns = engine->core.now_ns;
 
-        if (until_ns > engine->core.now_ns
-            && (engine->hints.wake_ns == 0 || until_ns < engine->hints.wake_ns))
-            engine->hints.wake_ns = until_ns;
-    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);)
+        wake_ns = sooner(wake_ns, bh_class_hint(engine, slot)->until_ns, now_ns);
+    for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
+        wake_ns = sooner(wake_ns, bh_lease_hint(engine, slot)->until_ns, now_ns);
+    engine->hints.wake_ns = wake_ns;
 }
 
 bool

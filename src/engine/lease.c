@@ -103,7 +103,10 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
     uint8_t shown = job_at(work->engine, lease->job)->state;
 
     BH_ASSERT(rule->act != NULL);
-    work->engine->core.suspended -= lease->state == LEASE_SUSPENDED;
+    if (lease->state == LEASE_SUSPENDED) {
+        work->engine->core.suspended--;
+        bh_job_unclaim(work->engine, lease->job);
+    }
     work->engine->core.suspended += rule->next == LEASE_SUSPENDED;
     if (rule->next != LEASE_NONE) {
         lease->state = (uint8_t)rule->next;

@@ -162,11 +162,8 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    struct bh_wanted wanted = { .tenant = lease->tenant, .sku = job->sku,
-                                .count = lease->count };
+    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
 
-    for (uint32_t i = 0; i < lease->count; i++)
-        wanted.equivalent += bh_quota_equivalent(lease->places[i].profile, 1);
     *ret_candidate = (struct bh_candidate){ .lease = slot, .priority = job->priority,
                                             .sequence = job->sequence, .id = job->id,
                                             .guaranteed =

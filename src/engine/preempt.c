@@ -350,29 +350,70 @@ anyone_lower(const struct bh_engine *engine, uint8_t priority)
     return lower > 0;
 }
 
+/* Whether the job may make others leave at all, now. */
+static bool
+may_preempt(const struct work *work, const struct job *job)
+{
+    return anyone_lower(work->engine, job->priority)
+           && work->engine->core.claim_count < CLAIMS_MAX
+           && job->preempt_after_ns <= work->now_ns;
+}
+
+/* The claim as a decision; those who leave follow from the work. */
+static bool
+claim_room(struct work *work, const struct job *job, const struct scheme *scheme,
+           struct bh_decision *ret_decision)
+{
+    if (scheme->search.gone_count == 0)
+        return false; /* those who leave already make room enough */
+    *ret_decision = (struct bh_decision){ .kind = BH_DO_CLAIM, .job = { job->id },
+                                          .piece_count = scheme->count };
+    for (uint32_t i = 0; i < scheme->count; i++)
+        ret_decision->pieces[i] = (struct bh_piece){ .gpu = { scheme->places[i].gpu },
+                                                     .profile = scheme->places[i].profile,
+                                                     .start = scheme->places[i].start };
+    work->victims_for = job->id;
+    work->victim_count = scheme->search.gone_count;
+    for (uint32_t i = 0; i < scheme->search.gone_count; i++)
+        work->victims[i] = scheme->search.gone[i];
+    return true;
+}
+
 bool
 bh_preempt(struct work *work, const struct bh_need *need, struct bh_decision *ret_decision)
 {
-    const struct bh_engine *engine = work->engine;
-    const struct job *job = job_at(engine, need->job);
+    const struct job *job = job_at(work->engine, need->job);
     struct scheme scheme = { .count = 0 };
 
-    if (!anyone_lower(engine, job->priority) || engine->core.claim_count == CLAIMS_MAX
-        || job->preempt_after_ns > work->now_ns || !find_scheme(engine, need, &scheme))
+    if (!may_preempt(work, job) || !find_scheme(work->engine, need, &scheme))
         return false;
-    if (scheme.search.gone_count == 0)
-        return false; /* those who leave already make room enough */
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_CLAIM, .job = { job->id },
-                                          .piece_count = scheme.count };
-    for (uint32_t i = 0; i < scheme.count; i++)
-        ret_decision->pieces[i] = (struct bh_piece){ .gpu = { scheme.places[i].gpu },
-                                                     .profile = scheme.places[i].profile,
-                                                     .start = scheme.places[i].start };
-    work->victims_for = job->id;
-    work->victim_count = scheme.search.gone_count;
-    for (uint32_t i = 0; i < scheme.search.gone_count; i++)
-        work->victims[i] = scheme.search.gone[i];
-    return true;
+    return claim_room(work, job, &scheme, ret_decision);
+}
+
+bool
+bh_preempt_for_lease(struct work *work, uint32_t slot, struct bh_decision *ret_decision)
+{
+    const struct bh_engine *engine = work->engine;
+    const struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, lease->job);
+    struct scheme scheme = { .search = { .engine = engine, .tenant = lease->tenant,
+                                         .job = lease->job, .past_leaving = true } };
+    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
+
+    if (!may_preempt(work, job))
+        return false;
+    for (uint32_t i = 0; i < lease->count; i++) {
+        const struct place *place = &lease->places[i];
+        struct target target = { gpu_find(engine, place->gpu), place->profile, place->start };
+
+        if (!make_free(&scheme, &target))
+            return false;
+        scheme.places[scheme.count++] = *place;
+    }
+    if (!make_quota(&scheme, &wanted))
+        return false;
+    spare(&scheme, &wanted);
+    return claim_room(work, job, &scheme, ret_decision);
 }
 
 bool

@@ -11,6 +11,9 @@
  * jobs can make; those who leave are in the work, for bh_preempt_next. */
 bool bh_preempt(struct work *work, const struct bh_need *need, struct bh_decision *ret_decision);
 
+/* The same for a suspended lease (slot): its old places, and no others. */
+bool bh_preempt_for_lease(struct work *work, uint32_t lease, struct bh_decision *ret_decision);
+
 /* The decision on the next of those who leave: suspended where their contract says
  * so and they run, else stopped. */
 bool bh_preempt_next(struct work *work, struct bh_decision *ret_decision);

@@ -201,7 +201,27 @@ a_job_in_the_neighbourhood_makes_way_for_a_fortress(void **state)
     bh_story_close(story);
 }
 
+static void
+a_suspended_job_has_lower_ones_leave_its_place(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t normal = bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_NORMAL,
+                                             BH_CONTRACT_SUSPEND));
+    uint64_t high = bh_story_run(story, urgent(31, 1, 1)), low;
+
+    low = bh_story_run(story, of(bh_story_wants(31, 1, 1), BH_PRIORITY_LOW,
+                                 BH_CONTRACT_REQUEUE));
+    assert_int_equal(bh_story_state(story, normal), BH_JOB_SUSPENDED);
+    bh_story_exit(story, high, 0);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_STOPPING);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, normal), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_PENDING);
+    bh_story_close(story);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_suspended_job_has_lower_ones_leave_its_place),
     cmocka_unit_test(a_low_job_is_suspended_and_resumed),
     cmocka_unit_test(a_job_that_keeps_the_gpu_is_stopped_and_queued_again),
     cmocka_unit_test(only_lower_and_willing_jobs_make_way),

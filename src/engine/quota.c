@@ -217,17 +217,26 @@ bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *want
 }
 
 struct bh_wanted
+bh_quota_to_resume(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct lease *lease = lease_at(engine, slot);
+    struct bh_wanted wanted = { .tenant = lease->tenant, .count = lease->count,
+                                .sku = job_at(engine, lease->job)->sku };
+
+    for (uint32_t i = 0; i < lease->count; i++)
+        wanted.equivalent += bh_quota_equivalent(lease->places[i].profile, 1);
+    return wanted;
+}
+
+struct bh_wanted
 bh_quota_of_lease(const struct bh_engine *engine, uint32_t slot)
 {
     const struct lease *lease = lease_at(engine, slot);
-    struct bh_wanted held = { .tenant = lease->tenant, .sku = job_at(engine, lease->job)->sku };
 
-    if (!lease->parts[0])
-        return held;
-    held.count = lease->count;
-    for (uint32_t i = 0; i < lease->count; i++)
-        held.equivalent += bh_quota_equivalent(lease->places[i].profile, 1);
-    return held;
+    if (lease->parts[0])
+        return bh_quota_to_resume(engine, slot);
+    return (struct bh_wanted){ .tenant = lease->tenant,
+                               .sku = job_at(engine, lease->job)->sku };
 }
 
 void

@@ -41,6 +41,9 @@ bool bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted 
 /* What a lease holds just now; nothing while it is suspended. */
 struct bh_wanted bh_quota_of_lease(const struct bh_engine *engine, uint32_t lease);
 
+/* What a suspended lease would take when it resumes. */
+struct bh_wanted bh_quota_to_resume(const struct bh_engine *engine, uint32_t lease);
+
 /* Sums of all tenants anew, from the leases and jobs. */
 void bh_quota_recount(struct bh_engine *engine);
 

@@ -58,7 +58,7 @@ bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps, 
 static uint32_t *
 index_of(const struct bh_engine *engine, enum table_kind kind)
 {
-    return (uint32_t *)((char *)(uintptr_t)engine + engine->tables[kind].index_offset);
+    return bh_block_at(engine, engine->tables[kind].index_offset);
 }
 
 static uint64_t

@@ -11,13 +11,21 @@
 uint64_t bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps,
                          uint64_t start);
 
+/* What stands at an offset of the block.  Tables are laid out aligned, and readers of
+ * a const engine do not write through it. */
+static inline void *
+bh_block_at(const struct bh_engine *engine, uint64_t offset)
+{
+    return (char *)(uintptr_t)engine + offset;
+}
+
 /* The slot's record; slot 0 is a record of zeroes that nobody writes. */
 static inline void *
 bh_slot_at(const struct bh_engine *engine, enum table_kind kind, uint32_t slot)
 {
     const struct table *table = &engine->tables[kind];
 
-    return (char *)(uintptr_t)engine + table->offset + (uint64_t)slot * table->slot_size;
+    return bh_block_at(engine, table->offset + (uint64_t)slot * table->slot_size);
 }
 
 /* The slot with that id, or 0. */
@@ -59,13 +67,13 @@ bool bh_slot_next(const struct bh_engine *engine, enum table_kind kind, uint32_t
 static inline struct hint *
 bh_class_hint(const struct bh_engine *engine, uint32_t slot)
 {
-    return (struct hint *)((char *)(uintptr_t)engine + engine->hints.class_offset) + slot;
+    return (struct hint *)bh_block_at(engine, engine->hints.class_offset) + slot;
 }
 
 static inline struct hint *
 bh_lease_hint(const struct bh_engine *engine, uint32_t slot)
 {
-    return (struct hint *)((char *)(uintptr_t)engine + engine->hints.lease_offset) + slot;
+    return (struct hint *)bh_block_at(engine, engine->hints.lease_offset) + slot;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
+#include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/transition.h"
 
@@ -39,6 +40,22 @@ take(struct work *work, const struct bh_event *event)
     return BH_OK;
 }
 
+/* Whether what a placement took is within the limits as they now stand. */
+static bool
+within_limits(const struct bh_engine *engine, const struct bh_decision *decision)
+{
+    uint32_t lease = lease_find(engine, decision->lease.v);
+    struct bh_search search = { .engine = engine, .past_claims = true };
+    struct bh_wanted nothing = { .tenant = lease_at(engine, lease)->tenant,
+                                 .sku = job_at(engine, lease_at(engine, lease)->job)->sku };
+    struct bh_reason why;
+    uint32_t whose;
+
+    if (decision->kind != BH_DO_PLACE && decision->kind != BH_DO_RESUME)
+        return true;
+    return lease != 0 && bh_quota_allows(&search, &nothing, &why, &whose);
+}
+
 /* Decide and apply until nothing more can be decided, or the step is full. */
 static void
 decide_all(struct work *work, bool tick)
@@ -59,6 +76,7 @@ decide_all(struct work *work, bool tick)
         step->decisions[step->decision_count++] = decision;
         rc = bh_apply(work, &decision);
         BH_ASSERT(rc == BH_OK);
+        BH_ASSERT(within_limits(work->engine, &decision));
     }
 }
 

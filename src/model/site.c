@@ -38,10 +38,10 @@ static const struct bh_field tenant_rows[] = {
                      "when absent"),
     BH_F(struct bh_site_tenant, dedicated_nodes, BH_FIELD_BOOL,
          .doc = "no common node with anybody outside"),
-    BH_F(struct bh_site_tenant, guarantee, BH_FIELD_TEXT, .max = 32,
+    BH_F(struct bh_site_tenant, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "GPUs kept for it: \"1\", \"0.5\", \"3/7\"; none when absent"),
     BH_F_ENUM(struct bh_site_tenant, kind, kind_names, .doc = "by depth when absent"),
-    BH_F(struct bh_site_tenant, limit, BH_FIELD_TEXT, .max = 32,
+    BH_F(struct bh_site_tenant, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "most GPUs at once, with everything below; unlimited when absent"),
     BH_F(struct bh_site_tenant, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_TENANT_PATH_MAX, .doc = "path: \"acme/vision\"; parents come first"),
@@ -61,11 +61,11 @@ static const struct bh_fields sku_model_fields =
     BH_FIELDS("sku_model", struct bh_site_sku_model, model_rows);
 
 static const struct bh_field sku_rows[] = {
-    BH_F(struct bh_site_sku, cpu, BH_FIELD_TEXT, .max = 32,
+    BH_F(struct bh_site_sku, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "cores that one piece brings; the node's share when absent"),
     BH_F_ENUM(struct bh_site_sku, grade, grade_names, .flags = BH_FIELD_REQUIRED,
               .doc = "weakest isolation it promises: A dedicated node, B whole GPU, C MIG"),
-    BH_F(struct bh_site_sku, memory, BH_FIELD_TEXT, .max = 32,
+    BH_F(struct bh_site_sku, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "main memory that one piece brings: \"8Gi\"; the node's share when absent"),
     BH_F(struct bh_site_sku, models, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED,
          .of = &sku_model_fields, .max = BH_SITE_SKU_MODELS_MAX,

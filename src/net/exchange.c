@@ -198,6 +198,7 @@ send_reply(struct exchange *x)
 static bh_mhd_result
 answer(struct exchange *x)
 {
+    bh_peers_answering(x->connection);
     if (x->received > BH_SERVER_BODY_MAX)
         return refuse(x->mhd, STATUS_TOO_LARGE, too_large);
     x->request.body = bh_buf_text(&x->body);
@@ -251,6 +252,7 @@ bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
     bh_buf_fini(&x->body);
     bh_buf_fini(&x->reply.body);
     bh_arena_reset(x->connection->arena);
+    bh_peers_waiting(x->connection);
     free(x);
     *context = NULL;
 }

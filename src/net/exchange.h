@@ -3,6 +3,7 @@
 
 #include <microhttpd.h>
 
+#include "net/peers.h"
 #include "ports/http.h"
 
 /* One request and its reply inside libmicrohttpd's callbacks. */
@@ -12,12 +13,6 @@ struct bh_exchange_owner {
     bh_http_handler handler;
     void *self;
     bool stopping;               /* read and written atomically */
-};
-
-/* What lives as long as a connection; its requests follow one another. */
-struct bh_connection {
-    struct bh_transport transport;
-    struct bh_arena *arena;      /* reset after each request */
 };
 
 #if MHD_VERSION >= 0x00097002

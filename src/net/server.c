@@ -12,9 +12,12 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "net/exchange.h"
+#include "net/peers.h"
 
 enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
-       ARENA_BYTES_MAX = 16 << 20, UID_NOBODY = 65534 };
+       ARENA_BYTES_MAX = 16 << 20, UID_NOBODY = 65534,
+       SHARE_OF_ONE = 2,   /* nobody but root holds more than half of the connections */
+       DEADLINE_IDLES = 3  /* a whole request takes at most this many idle times */ };
 
 /* Malformed requests are refused, not guessed at; the option was renamed. */
 #if MHD_VERSION >= 0x00097701
@@ -25,6 +28,7 @@ enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
 
 struct bh_server {
     struct MHD_Daemon *daemon;
+    struct bh_peers *peers;
     struct bh_exchange_owner owner;
 };
 
@@ -80,6 +84,7 @@ connection_new(struct MHD_Connection *mhd)
         read_address(from->client_addr, &connection->transport);
     else
         read_unix_peer(fd ? fd->connect_fd : -1, &connection->transport);
+    connection->fd = fd ? fd->connect_fd : -1;
     return connection;
 }
 
@@ -87,11 +92,14 @@ static void
 on_connection(void *self, struct MHD_Connection *mhd, void **context,
               enum MHD_ConnectionNotificationCode what)
 {
+    struct bh_server *server = self;
     struct bh_connection *connection = *context;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        *context = connection_new(mhd);
+        *context = connection = connection_new(mhd);
+        bh_peers_enter(server->peers, connection);
     } else if (connection) {
+        bh_peers_leave(connection);
         bh_arena_free(connection->arena);
         free(connection);
         *context = NULL;
@@ -171,13 +179,11 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
 {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION
                      | MHD_USE_POLL | MHD_USE_ITC;
-    uint32_t most = options->connections_max ? options->connections_max : CONNECTIONS_DEFAULT;
-    uint32_t idle_s = options->idle_s ? options->idle_s : IDLE_DEFAULT_S;
     struct option_list list = { .count = 0 };
 
     add(&list, MHD_OPTION_LISTEN_SOCKET, options->fd, NULL);
-    add(&list, MHD_OPTION_CONNECTION_LIMIT, (intptr_t)most, NULL);
-    add(&list, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)idle_s, NULL);
+    add(&list, MHD_OPTION_CONNECTION_LIMIT, (intptr_t)options->connections_max, NULL);
+    add(&list, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)options->idle_s, NULL);
     add(&list, MHD_OPTION_CONNECTION_MEMORY_LIMIT, BH_SERVER_HEADERS_MAX, NULL);
     add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
     add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)on_connection, server);
@@ -208,21 +214,45 @@ check_options(const struct bh_server_options *options, struct bh_err *err)
     return BH_OK;
 }
 
+static struct bh_server *
+server_new(const struct bh_server_options *options)
+{
+    struct bh_server *server = calloc(1, sizeof *server);
+    uint32_t each = options->connections_max / SHARE_OF_ONE;
+
+    BH_ASSERT(server);
+    server->owner = (struct bh_exchange_owner){ options->handler, options->self, false };
+    server->peers = bh_peers_new(each ? each : 1, DEADLINE_IDLES * options->idle_s * BH_NS_PER_S);
+    return server;
+}
+
+static void
+server_free(struct bh_server *server)
+{
+    bh_peers_free(server->peers);
+    free(server);
+}
+
 bh_rc
-bh_server_start(const struct bh_server_options *options, struct bh_server **ret_server,
+bh_server_start(const struct bh_server_options *given, struct bh_server **ret_server,
                 struct bh_err *err)
 {
+    struct bh_server_options whole = *given, *options = &whole;
     struct bh_server *server;
     bh_rc rc = check_options(options, err);
 
-    if (rc != BH_OK)
+    if (rc != BH_OK) {
+        bh_fd_close(options->fd);
         return rc;
-    server = calloc(1, sizeof *server);
-    BH_ASSERT(server);
-    server->owner = (struct bh_exchange_owner){ options->handler, options->self, false };
+    }
+    if (options->connections_max == 0)
+        options->connections_max = CONNECTIONS_DEFAULT;
+    if (options->idle_s == 0)
+        options->idle_s = IDLE_DEFAULT_S;
+    server = server_new(options);
     server->daemon = start_daemon(server, options);
-    if (!server->daemon) {
-        free(server);
+    if (!server->daemon) { /* the library has closed the socket */
+        server_free(server);
         if (options->certificate)
             return bh_err_set(err, BH_INVALID, "cannot serve HTTPS with this certificate and key");
         return bh_err_errno(err, "start the HTTP server");
@@ -238,7 +268,7 @@ bh_server_stop(struct bh_server *server)
         return;
     __atomic_store_n(&server->owner.stopping, true, __ATOMIC_RELAXED);
     MHD_stop_daemon(server->daemon);
-    free(server);
+    server_free(server);
 }
 
 uint32_t

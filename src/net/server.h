@@ -10,8 +10,9 @@
  * connection.
  *
  * Bodies are at most BH_SERVER_BODY_MAX (413 above), headers BH_SERVER_HEADERS_MAX
- * (431 above).  A client that says nothing for idle_s loses its connection; with
- * connections_max open, further ones wait in the socket's queue or are closed.  Replies
+ * (431 above).  A client that says nothing for idle_s loses its connection, and so does one
+ * that takes three times as long for a request.  With connections_max open, further ones
+ * wait or are closed; no Unix user but root and no address holds more than half.  Replies
  * carry Cache-Control: no-store and X-Content-Type-Options: nosniff.  Nothing is
  * logged: what a client does wrong is the client's to know. */
 struct bh_server;
@@ -21,8 +22,9 @@ enum { BH_SERVER_BODY_MAX = 1 << 20, BH_SERVER_HEADERS_MAX = 32 << 10 };
 struct bh_server_options {
     bh_http_handler handler;
     void *self;                  /* the handler's */
-    int fd;                      /* listening unix or TCP socket; taken over on success */
-    const char *certificate, *key; /* PEM: TLS 1.3 only.  NULL for a unix socket */
+    int fd;                      /* listening unix or TCP socket; taken over, and closed when
+                                    the server cannot start */
+    const char *certificate, *key; /* PEM, copied: TLS 1.3 only.  NULL for unix */
     uint32_t connections_max;    /* 0: 512 */
     uint32_t idle_s;             /* 0: 60 */
 };

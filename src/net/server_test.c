@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -374,6 +375,64 @@ a_stop_ends_open_streams(void **state)
     BH_CHECK_DONE();
 }
 
+/* Bytes that drip never let a connection fall idle: the deadline of a request ends it. */
+static void
+dripping_requests_have_a_deadline(void **state)
+{
+    struct bh_server_options options = { .handler = toy, .idle_s = 1 };
+    BH_AUTO(bh_server_stop) struct bh_server *other = NULL;
+    struct bh_err err;
+    char path[80];
+    int client;
+    uint64_t began = bh_time_monotonic();
+    bool open = true;
+
+    snprintf(path, sizeof path, "%s/drip", folder);
+    assert_int_equal(bh_unix_listen(path, 0600, &options.fd, &err), BH_OK);
+    assert_int_equal(bh_server_start(&options, &other, &err), BH_OK);
+    assert_int_equal(bh_unix_connect(path, &client, &err), BH_OK);
+    say(client, "GET / HTTP/1.1\r\nX: ", 19);
+    while (open && bh_time_monotonic() - began < 8 * BH_NS_PER_S) {
+        char byte;
+
+        open = send(client, "a", 1, MSG_NOSIGNAL) == 1
+               && recv(client, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+        bh_time_sleep(200 * BH_NS_PER_MS);
+    }
+    BH_CHECK("ended", !open);
+    BH_CHECK("not before its time", bh_time_monotonic() - began > 2 * BH_NS_PER_S);
+    bh_fd_close(client);
+    unlink(path);
+    BH_CHECK_DONE();
+}
+
+static void
+nobody_takes_all_connections(void **state)
+{
+    struct bh_server_options options = { .handler = toy, .connections_max = 8 };
+    BH_AUTO(bh_server_stop) struct bh_server *other = NULL;
+    struct bh_err err;
+    uint32_t served = 0;
+    char path[80];
+    int clients[6];
+
+    if (getuid() == 0)
+        skip(); /* root has no share */
+    snprintf(path, sizeof path, "%s/share", folder);
+    assert_int_equal(bh_unix_listen(path, 0600, &options.fd, &err), BH_OK);
+    assert_int_equal(bh_server_start(&options, &other, &err), BH_OK);
+    for (size_t i = 0; i < BH_COUNT(clients); i++) {
+        assert_int_equal(bh_unix_connect(path, &clients[i], &err), BH_OK);
+        say(clients[i], GET("/x"), strlen(GET("/x")));
+        served += strstr(hear(clients[i], "key=-"), "200 OK") != NULL;
+    }
+    BH_CHECK_EQ("half", served, 4);
+    for (size_t i = 0; i < BH_COUNT(clients); i++)
+        bh_fd_close(clients[i]);
+    unlink(path);
+    BH_CHECK_DONE();
+}
+
 static void
 wrong_options_are_refused(void **state)
 {
@@ -385,11 +444,13 @@ wrong_options_are_refused(void **state)
     BH_CHECK("has a port", bh_tcp_port(plain.fd) != 0);
     BH_CHECK_EQ("no plain TCP", bh_server_start(&plain, &none, &err), BH_INVALID);
     plain.certificate = "x";
+    assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &plain.fd, &err), BH_OK);
     BH_CHECK_EQ("no key", bh_server_start(&plain, &none, &err), BH_INVALID);
     plain.key = "y";
+    assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &plain.fd, &err), BH_OK);
     BH_CHECK_EQ("no PEM", bh_server_start(&plain, &none, &err), BH_INVALID);
+    BH_CHECK_EQ("closed by then", fcntl(plain.fd, F_GETFD), -1);
     BH_CHECK("no server", !none);
-    bh_fd_close(plain.fd);
     BH_CHECK_EQ("a name", bh_tcp_listen("localhost", 0, &plain.fd, &err), BH_INVALID);
     BH_CHECK_DONE();
 }
@@ -491,6 +552,8 @@ main(void)
         cmocka_unit_test(half_requests_hold_nobody_up),
         cmocka_unit_test(streams_end_and_vanished_readers_are_noticed),
         cmocka_unit_test(a_stop_ends_open_streams),
+        cmocka_unit_test(dripping_requests_have_a_deadline),
+        cmocka_unit_test(nobody_takes_all_connections),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(tls_is_1_3_only),
     };

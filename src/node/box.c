@@ -62,32 +62,26 @@ make_place(struct box *box, char **ret_place, struct bh_err *err)
 
 /* ---- mounts that the job asks for ---- */
 
-/* The folder by descriptor, and whether it may be written. */
+/* The folder by descriptor, and in request->write whether it may be written. */
 static bh_rc
-open_asked(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_back, bool *ret_write,
+open_asked(const struct box *box, struct bh_path_request *request, bool may_fall_back,
            int *ret_fd, struct bh_err *err)
 {
-    const struct bh_msg_start *start = box->start;
-    const struct bh_conf *conf = &box->node->conf;
-    struct bh_path_request request = { wanted->source, "mount_roots", &conf->mount_roots,
-                                       start->submitter_uid, start->submitter_gid,
-                                       wanted->write };
+    uid_t least = box->node->conf.write_uid_min;
     bh_rc rc;
 
-    if (wanted->write && start->submitter_uid < conf->write_uid_min) {
-        if (!may_fall_back) {
-            bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", wanted->source,
-                       start->submitter_uid);
-            return bh_err_hint(err, "write_uid_min of node.conf is %u", conf->write_uid_min);
-        }
-        request.write = false;
+    if (request->write && request->uid < least && !may_fall_back) {
+        bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", request->path,
+                   request->uid);
+        return bh_err_hint(err, "write_uid_min of node.conf is %u", least);
     }
-    rc = bh_path_open(&request, ret_fd, err);
-    if (rc == BH_DENIED && request.write && may_fall_back) {
-        request.write = false;
-        rc = bh_path_open(&request, ret_fd, err);
+    if (request->uid < least)
+        request->write = false;
+    rc = bh_path_open(request, ret_fd, err);
+    if (rc == BH_DENIED && request->write && may_fall_back) {
+        request->write = false;
+        rc = bh_path_open(request, ret_fd, err);
     }
-    *ret_write = request.write;
     return rc;
 }
 
@@ -101,22 +95,25 @@ clone_mount(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_ba
     const struct bh_msg_start *start = box->start;
     struct bh_path_owner owner = { start->submitter_uid, box->sandbox->uid_base + BH_OCI_JOB_UID,
                                    start->submitter_gid, box->sandbox->uid_base + BH_OCI_JOB_GID };
-    bool user = start->submitter_uid >= box->node->conf.write_uid_min, write = false;
+    struct bh_path_request request = { wanted->source, "mount_roots",
+                                       &box->node->conf.mount_roots, start->submitter_uid,
+                                       start->submitter_gid, wanted->write };
+    bool user = start->submitter_uid >= box->node->conf.write_uid_min;
     BH_AUTO(bh_fd_close) int fd = -1;
     char *place = NULL;
-    bh_rc rc = open_asked(box, wanted, may_fall_back, &write, &fd, err);
+    bh_rc rc = open_asked(box, &request, may_fall_back, &fd, err);
 
     if (rc == BH_OK)
         rc = make_place(box, &place, err);
     if (rc == BH_OK)
-        rc = bh_path_clone(fd, place, write, user ? &owner : NULL, err);
-    if (rc == BH_UNAVAILABLE && (may_fall_back || !write)) {
-        write = false;
+        rc = bh_path_clone(fd, place, request.write, user ? &owner : NULL, err);
+    if (rc == BH_UNAVAILABLE && (may_fall_back || !request.write)) {
+        request.write = false;
         rc = bh_path_clone(fd, place, false, NULL, err);
     }
-    if (rc == BH_OK && wanted->write && !write)
+    if (rc == BH_OK && wanted->write && !request.write)
         snprintf(box->note, 200, "%.120s is read-only for this job", wanted->source);
-    return rc == BH_OK ? add_mount(box, place, wanted->target, write, err) : rc;
+    return rc == BH_OK ? add_mount(box, place, wanted->target, request.write, err) : rc;
 }
 
 static bh_rc
@@ -367,9 +364,9 @@ put_env(struct box *box, struct bh_err *err)
         bh_arena_printf(arena, "BULKHEAD_SKU=%s", start->sku),
     };
     const char *usual[] = {
-        "PATH=" BH_ROOTFS_TOOLS ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        ("PATH=" BH_ROOTFS_TOOLS ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
         "HOME=/tmp", "LANG=C.UTF-8", "TERM=dumb", "NVIDIA_VISIBLE_DEVICES=void",
-        "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER,
+        ("LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER),
     };
     bh_rc rc = BH_OK;
 
@@ -495,12 +492,12 @@ put_own_folders(struct box *box, struct bh_err *err)
 }
 
 bh_rc
-bh_box_build(struct bh_node *node, const struct bh_msg_start *start, const struct bh_job *job,
-             struct bh_arena *arena, struct bh_sandbox *ret_sandbox, char ret_note[200],
-             struct bh_err *err)
+bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbox,
+             char ret_note[200], struct bh_err *err)
 {
-    struct box box = { .node = node, .start = start, .job = job, .arena = arena,
-                       .sandbox = ret_sandbox, .note = ret_note };
+    const struct bh_msg_start *start = request->start;
+    struct box box = { .node = request->node, .start = start, .job = request->job,
+                       .arena = request->arena, .sandbox = ret_sandbox, .note = ret_note };
     bool image = start->rootfs && strncmp(start->rootfs, "dir:", 4) == 0;
     bh_rc rc;
 

@@ -10,8 +10,13 @@
 /* Make the bundle folder, root, mounts and the description.  Texts live in `arena`.
  * BH_DENIED, BH_INVALID: the message names the field, the hint the fix.  On failure
  * bh_box_remove clears what was made.  `ret_note` gets a line for the job's log, or "". */
-BH_MUST_USE bh_rc bh_box_build(struct bh_node *node, const struct bh_msg_start *start,
-                               const struct bh_job *job, struct bh_arena *arena,
+struct bh_box_request {
+    struct bh_node *node;
+    const struct bh_msg_start *start;
+    const struct bh_job *job;
+    struct bh_arena *arena;
+};
+BH_MUST_USE bh_rc bh_box_build(const struct bh_box_request *request,
                                struct bh_sandbox *ret_sandbox, char ret_note[200],
                                struct bh_err *err);
 

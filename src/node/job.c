@@ -172,7 +172,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make folder %s", folder);
-    rc = bh_box_build(node, start, job, arena, &sandbox, note, err);
+    rc = bh_box_build(&(struct bh_box_request){ node, start, job, arena }, &sandbox, note, err);
     if (rc == BH_OK)
         rc = launch(node, job, &sandbox, note, err);
     if (rc == BH_OK) {

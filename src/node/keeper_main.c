@@ -177,7 +177,7 @@ runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
 static void
 judge(struct keeper *keeper, int status)
 {
-    struct bh_cgroup_usage usage = { 0 };
+    struct bh_sandbox_usage usage = { 0 };
     struct bh_msg_ended *end = &keeper->end;
     struct bh_err err;
 

@@ -125,16 +125,17 @@ bh_report_inventory(struct bh_node *node)
 static bool
 sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample *sample)
 {
-    uint64_t peak;
+    struct bh_sandbox_usage usage;
     struct bh_err err;
     char id[32];
-    bool oom, used;
+    bool used;
 
     *sample = (struct bh_msg_sample){ .lease = job->note.lease, .gpu_utilisation = 255 };
     bh_node_job_id(job->note.lease, id);
-    if (node->runtime.ops->usage(node->runtime.self, id, &sample->cpu_ns, &sample->memory_bytes,
-                                 &peak, &oom, &err) != BH_OK)
+    if (node->runtime.ops->usage(node->runtime.self, id, &usage, &err) != BH_OK)
         return false;
+    sample->cpu_ns = usage.cpu_ns;
+    sample->memory_bytes = usage.bytes;
     if (job->note.lent_count > 0
         && bh_job_gpu_use(node, job, &used, &sample->gpu_memory_mib, &err) != BH_OK)
         sample->gpu_memory_mib = 0;

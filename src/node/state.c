@@ -66,38 +66,44 @@ bh_state_free_slot(const struct bh_state *state, uint32_t ranges)
 
 /* ---- applying notes ---- */
 
-/* Room for one more of `size` bytes, doubling up to `max`. */
+struct table {
+    void **items;
+    uint32_t count, *room, max;
+    size_t size; /* of an item */
+};
+
+/* Room for one more, doubling. */
 static bh_rc
-grow(void *place, uint32_t count, uint32_t *room, size_t size, uint32_t max, struct bh_err *err)
+grow(const struct table *table, struct bh_err *err)
 {
-    uint32_t wanted = *room ? *room * 2 : 64;
+    uint32_t wanted = *table->room ? *table->room * 2 : 64;
     void *grown;
 
-    if (count < *room)
+    if (table->count < *table->room)
         return BH_OK;
-    if (count >= max)
-        return bh_err_set(err, BH_FULL, "the node's tables hold no more than %u", max);
-    grown = realloc(*(void **)place, wanted * size);
+    if (table->count >= table->max)
+        return bh_err_set(err, BH_FULL, "the node's tables hold no more than %u", table->max);
+    grown = realloc(*table->items, wanted * table->size);
     if (!grown)
         return bh_err_set(err, BH_FULL, "out of memory");
-    *(void **)place = grown;
-    *room = wanted;
+    *table->items = grown;
+    *table->room = wanted;
     return BH_OK;
 }
 
 static bh_rc
 make_room(struct bh_state *state, enum bh_note_kind kind, struct bh_err *err)
 {
-    if (kind == BH_NOTE_ORDER)
-        return grow(&state->orders, state->order_count, &state->order_room,
-                    sizeof *state->orders, BH_ORDERS_MAX, err);
-    if (kind == BH_NOTE_PIECE)
-        return grow(&state->pieces, state->piece_count, &state->piece_room,
-                    sizeof *state->pieces, BH_PIECES_MAX, err);
-    if (kind == BH_NOTE_LEASE)
-        return grow(&state->jobs, state->job_count, &state->job_room, sizeof *state->jobs,
-                    BH_JOBS_MAX, err);
-    return BH_OK;
+    const struct table tables[BH_NOTE_KINDS] = {
+        [BH_NOTE_ORDER] = { (void **)&state->orders, state->order_count, &state->order_room,
+                            BH_ORDERS_MAX, sizeof *state->orders },
+        [BH_NOTE_PIECE] = { (void **)&state->pieces, state->piece_count, &state->piece_room,
+                            BH_PIECES_MAX, sizeof *state->pieces },
+        [BH_NOTE_LEASE] = { (void **)&state->jobs, state->job_count, &state->job_room,
+                            BH_JOBS_MAX, sizeof *state->jobs },
+    };
+
+    return tables[kind].items ? grow(&tables[kind], err) : BH_OK;
 }
 
 static void

@@ -37,6 +37,11 @@ struct bh_sandbox {
     uint64_t memory_bytes, tmp_bytes;
 };
 
+struct bh_sandbox_usage {
+    uint64_t cpu_ns, bytes, peak_bytes;
+    bool oom;                   /* the kernel's OOM killer struck inside */
+};
+
 /* Failures: BH_UNAVAILABLE (runtime missing), BH_IO, BH_DENIED. */
 struct bh_runtime_ops {
     const char *name;           /* "crun", "fake" */
@@ -56,8 +61,8 @@ struct bh_runtime_ops {
      * BH_OK when there was nothing. */
     bh_rc (*destroy)(void *self, const char *id, struct bh_err *err);
     /* CPU time, memory now and peak, whether the kernel's OOM killer struck. */
-    bh_rc (*usage)(void *self, const char *id, uint64_t *ret_cpu_ns, uint64_t *ret_bytes,
-                   uint64_t *ret_peak_bytes, bool *ret_oom, struct bh_err *err);
+    bh_rc (*usage)(void *self, const char *id, struct bh_sandbox_usage *ret_usage,
+                   struct bh_err *err);
     void (*close)(void *self);
 };
 

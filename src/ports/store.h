@@ -109,7 +109,8 @@ struct bh_store_ops {
 
     /* ---- owner thread ---- */
     bh_rc (*begin)(void *self, struct bh_err *err);
-    /* Durable when it returns BH_OK.  On any other result nothing was kept. */
+    /* Durable when it returns BH_OK.  On any other result nothing was kept, except
+     * BH_UNCERTAIN: what was kept is known only after the store was opened again. */
     bh_rc (*commit)(void *self, struct bh_err *err);
     void (*rollback)(void *self);
     bh_rc (*put_record)(void *self, uint64_t seq, const char *leaf, size_t length,

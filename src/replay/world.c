@@ -175,7 +175,7 @@ release_effects(struct bh_world *world, struct bh_err *err)
         }
         BH_ASSERT(effect->job.v <= JOBS_MAX);
         world->told[effect->job.v] =
-            (struct bh_told){ effect->state, effect->cause, effect->exit_status };
+            (struct bh_told){ effect->lease, effect->state, effect->cause, effect->exit_status };
         world->is_told[effect->job.v] = true;
     }
     return rc;

@@ -18,7 +18,7 @@
 #include "base/time.h"
 #include "runtime/device_filter.h"
 
-enum { PATH_SIZE = 512, MEMBERS_MAX = 4096 };
+enum { PATH_SIZE = 512 };
 #define PATIENCE (2 * BH_NS_PER_S)
 #define GLANCE (200 * UINT64_C(1000))
 
@@ -106,7 +106,7 @@ bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_er
 
     if (strlen(mount) >= sizeof host.mount)
         return bh_err_set(err, BH_INVALID, "path is too long: %.60s", mount);
-    snprintf(host.mount, sizeof host.mount, "%s", mount);
+    memcpy(host.mount, mount, strlen(mount) + 1);
     if (statfs(mount, &fs) != 0)
         return bh_err_errno(err, "look at %s", mount);
     host.unified = fs.f_type == 0x63677270; /* CGROUP2_SUPER_MAGIC */
@@ -121,13 +121,26 @@ bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_er
 
 /* ---- limits ---- */
 
+/* A file that sets something, as each version calls it. */
+struct knob {
+    enum hierarchy hierarchy;
+    const char *v1, *v2;
+};
+
+static const struct knob memory_limit = { MEMORY, "memory.limit_in_bytes", "memory.max" };
+static const struct knob swap_limit = { MEMORY, "memory.memsw.limit_in_bytes",
+                                        "memory.swap.max" };
+static const struct knob pids_limit = { PIDS, "pids.max", "pids.max" };
+static const struct knob cpu_limit = { CPU, "cpu.cfs_quota_us", "cpu.max" };
+static const struct knob freezer = { FREEZER, "freezer.state", "cgroup.freeze" };
+
 static bh_rc
-set(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
-    const char *file, const char *value, struct bh_err *err)
+set(const struct bh_cgroup_host *host, const char *path, const struct knob *knob,
+    const char *value, struct bh_err *err)
 {
     char name[PATH_SIZE];
 
-    path_of(host, hierarchy, path, file, name);
+    path_of(host, knob->hierarchy, path, host->unified ? knob->v2 : knob->v1, name);
     return write_file(name, value, err);
 }
 
@@ -137,9 +150,7 @@ forbid_swap(const struct bh_cgroup_host *host, const char *path, const char *mem
 {
     struct bh_err ignored;
 
-    (void)!set(host, MEMORY, path,
-               host->unified ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
-               host->unified ? "0" : memory, &ignored);
+    (void)!set(host, path, &swap_limit, host->unified ? "0" : memory, &ignored);
 }
 
 static bh_rc
@@ -151,19 +162,17 @@ set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
 
     if (sandbox->memory_bytes > 0) {
         snprintf(value, sizeof value, "%" PRIu64, sandbox->memory_bytes);
-        rc = set(host, MEMORY, sandbox->cgroup,
-                 host->unified ? "memory.max" : "memory.limit_in_bytes", value, err);
+        rc = set(host, sandbox->cgroup, &memory_limit, value, err);
         forbid_swap(host, sandbox->cgroup, value);
     }
     if (rc == BH_OK && sandbox->pids > 0) {
         snprintf(value, sizeof value, "%u", sandbox->pids + 1); /* and the runtime itself */
-        rc = set(host, PIDS, sandbox->cgroup, "pids.max", value, err);
+        rc = set(host, sandbox->cgroup, &pids_limit, value, err);
     }
     if (rc == BH_OK && sandbox->cpu_milli > 0) {
         snprintf(value, sizeof value, host->unified ? "%u 100000" : "%u",
                  sandbox->cpu_milli * 100);
-        rc = set(host, CPU, sandbox->cgroup, host->unified ? "cpu.max" : "cpu.cfs_quota_us",
-                 value, err);
+        rc = set(host, sandbox->cgroup, &cpu_limit, value, err);
     }
     return rc;
 }
@@ -186,7 +195,7 @@ allow_device(const struct bh_cgroup_host *host, const char *path,
     if (device->minor != BH_DEVICE_ANY_MINOR)
         snprintf(minor, sizeof minor, "%u", device->minor);
     snprintf(rule, sizeof rule, "c %u:%s %s", device->major, minor, device->write ? "rw" : "r");
-    return set(host, DEVICES, path, "devices.allow", rule, err);
+    return set(host, path, &(struct knob){ DEVICES, "devices.allow", NULL }, rule, err);
 }
 
 static bh_rc
@@ -208,7 +217,7 @@ fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbo
         path_of(host, DEVICES, sandbox->cgroup, "", folder);
         return bh_device_filter_attach(folder, all, count, err);
     }
-    rc = set(host, DEVICES, sandbox->cgroup, "devices.deny", "a", err);
+    rc = set(host, sandbox->cgroup, &(struct knob){ DEVICES, "devices.deny", NULL }, "a", err);
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
         rc = allow_device(host, sandbox->cgroup, &all[i], err);
     return rc;
@@ -277,28 +286,28 @@ bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_e
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
-        rc = set(host, i, path, "cgroup.procs", "0", err);
+        rc = set(host, path, &(struct knob){ i, "cgroup.procs", "cgroup.procs" }, "0", err);
     return rc;
 }
 
 /* ---- processes ---- */
 
 bh_rc
-bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path, pid_t *ret_pids,
-                    uint32_t max, uint32_t *ret_count, struct bh_err *err)
+bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
+                    struct bh_cgroup_members *ret_members, struct bh_err *err)
 {
     char name[PATH_SIZE], line[32];
     FILE *file;
 
-    *ret_count = 0;
+    ret_members->count = 0;
     path_of(host, MEMORY, path, "cgroup.procs", name);
     file = fopen(name, "re");
     if (!file && errno == ENOENT)
         return BH_OK;
     if (!file)
         return bh_err_errno(err, "open %s", name);
-    while (*ret_count < max && fgets(line, sizeof line, file))
-        ret_pids[(*ret_count)++] = (pid_t)strtol(line, NULL, 10);
+    while (ret_members->count < BH_CGROUP_MEMBERS_MAX && fgets(line, sizeof line, file))
+        ret_members->pids[ret_members->count++] = (pid_t)strtol(line, NULL, 10);
     fclose(file);
     return BH_OK;
 }
@@ -326,8 +335,7 @@ bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool froze
     const char *words[2][2] = { { "THAWED", "FROZEN" }, { "0", "1" } };
     bh_ns deadline = bh_time_monotonic() + PATIENCE;
     bool now = !frozen;
-    bh_rc rc = set(host, FREEZER, path, host->unified ? "cgroup.freeze" : "freezer.state",
-                   words[host->unified][frozen], err);
+    bh_rc rc = set(host, path, &freezer, words[host->unified][frozen], err);
 
     while (rc == BH_OK && now != frozen) {
         rc = bh_cgroup_frozen(host, path, &now, err);
@@ -360,21 +368,21 @@ kill_one(pid_t pid, bh_ns deadline)
 static bh_rc
 kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadline, struct bh_err *err)
 {
-    pid_t pids[MEMBERS_MAX];
-    uint32_t count = 0;
+    struct bh_cgroup_members members;
     bh_rc rc;
 
     for (;;) {
-        rc = bh_cgroup_processes(host, path, pids, MEMBERS_MAX, &count, err);
-        if (rc != BH_OK || count == 0)
+        rc = bh_cgroup_processes(host, path, &members, err);
+        if (rc != BH_OK || members.count == 0)
             return rc;
         if (bh_time_monotonic() > deadline)
-            return bh_err_set(err, BH_TIMEOUT, "%u processes of %s do not end", count, path);
-        for (uint32_t i = 0; i < count; i++)
-            kill(pids[i], SIGKILL);
+            return bh_err_set(err, BH_TIMEOUT, "%u processes of %s do not end", members.count,
+                              path);
+        for (uint32_t i = 0; i < members.count; i++)
+            kill(members.pids[i], SIGKILL);
         (void)!bh_cgroup_freeze(host, path, false, err); /* a frozen one does not die */
-        for (uint32_t i = 0; i < count; i++)
-            kill_one(pids[i], deadline);
+        for (uint32_t i = 0; i < members.count; i++)
+            kill_one(members.pids[i], deadline);
     }
 }
 
@@ -409,7 +417,7 @@ bh_cgroup_destroy(const struct bh_cgroup_host *host, const char *path, struct bh
 /* ---- accounting ---- */
 
 static bool
-usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_cgroup_usage *usage)
+usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_sandbox_usage *usage)
 {
     char name[PATH_SIZE];
     uint64_t kills = 0;
@@ -427,7 +435,7 @@ usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_cgrou
 }
 
 static bool
-usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_cgroup_usage *usage)
+usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_sandbox_usage *usage)
 {
     char name[PATH_SIZE];
     uint64_t kills = 0, cpu_us = 0;
@@ -448,9 +456,9 @@ usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_cgrou
 
 bh_rc
 bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
-                struct bh_cgroup_usage *ret_usage, struct bh_err *err)
+                struct bh_sandbox_usage *ret_usage, struct bh_err *err)
 {
-    struct bh_cgroup_usage usage = { 0 };
+    struct bh_sandbox_usage usage = { 0 };
 
     if (!(host->unified ? usage_of_v2 : usage_of_v1)(host, path, &usage))
         return bh_err_set(err, BH_NOT_FOUND, "no accounting in control group %s", path);
@@ -459,22 +467,25 @@ bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
 }
 
 bh_rc
-bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent, char (*ret_names)[64],
-               uint32_t max, uint32_t *ret_count, struct bh_err *err)
+bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent,
+               struct bh_cgroup_names *ret_names, struct bh_err *err)
 {
     char folder[PATH_SIZE];
     DIR *dir;
 
-    *ret_count = 0;
+    ret_names->count = 0;
     path_of(host, MEMORY, parent, "", folder);
     dir = opendir(folder);
     if (!dir && errno == ENOENT)
         return BH_OK;
     if (!dir)
         return bh_err_errno(err, "open %s", folder);
-    for (const struct dirent *entry; *ret_count < max && (entry = readdir(dir));) {
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && strlen(entry->d_name) < 64)
-            snprintf(ret_names[(*ret_count)++], 64, "%s", entry->d_name);
+    for (const struct dirent *entry;
+         ret_names->count < BH_CGROUP_NAMES_MAX && (entry = readdir(dir));) {
+        size_t length = strlen(entry->d_name);
+
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && length < BH_CGROUP_NAME_MAX)
+            memcpy(ret_names->names[ret_names->count++], entry->d_name, length + 1);
     }
     closedir(dir);
     return BH_OK;

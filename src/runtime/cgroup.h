@@ -15,6 +15,8 @@
  * gone and before they are removed.  The keeper enters them and starts the runtime
  * inside.  A hybrid machine is used as version 1. */
 
+enum { BH_CGROUP_MEMBERS_MAX = 4096, BH_CGROUP_NAME_MAX = 64, BH_CGROUP_NAMES_MAX = 4096 };
+
 struct bh_cgroup_host {
     char mount[200];  /* "/sys/fs/cgroup" */
     bool unified;     /* version 2 */
@@ -34,10 +36,15 @@ BH_MUST_USE bh_rc bh_cgroup_make(const struct bh_cgroup_host *host,
 BH_MUST_USE bh_rc bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path,
                                   struct bh_err *err);
 
-/* Processes in the groups, the runtime's own among them; at most `max`.  None, and
- * BH_OK, when the groups do not exist. */
+struct bh_cgroup_members {
+    pid_t pids[BH_CGROUP_MEMBERS_MAX];
+    uint32_t count;
+};
+
+/* Processes in the groups, the runtime's own among them.  None, and BH_OK, when the
+ * groups do not exist. */
 BH_MUST_USE bh_rc bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
-                                      pid_t *ret_pids, uint32_t max, uint32_t *ret_count,
+                                      struct bh_cgroup_members *ret_members,
                                       struct bh_err *err);
 
 /* Freeze or thaw; waits until it is so.  BH_TIMEOUT after two seconds (a process sits
@@ -52,17 +59,16 @@ BH_MUST_USE bh_rc bh_cgroup_frozen(const struct bh_cgroup_host *host, const char
 BH_MUST_USE bh_rc bh_cgroup_destroy(const struct bh_cgroup_host *host, const char *path,
                                     struct bh_err *err);
 
-struct bh_cgroup_usage {
-    uint64_t cpu_ns, bytes, peak_bytes;
-    bool oom; /* the kernel's OOM killer struck inside */
-};
 BH_MUST_USE bh_rc bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
-                                  struct bh_cgroup_usage *ret_usage, struct bh_err *err);
+                                  struct bh_sandbox_usage *ret_usage, struct bh_err *err);
 
-/* Names of the groups below `parent` ("/bulkhead"), without order; `ret_names` holds
- * `max` of 64 bytes. */
+struct bh_cgroup_names {
+    char names[BH_CGROUP_NAMES_MAX][BH_CGROUP_NAME_MAX];
+    uint32_t count;
+};
+
+/* Names of the groups below `parent` ("/bulkhead"), without order. */
 BH_MUST_USE bh_rc bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent,
-                                 char (*ret_names)[64], uint32_t max, uint32_t *ret_count,
-                                 struct bh_err *err);
+                                 struct bh_cgroup_names *ret_names, struct bh_err *err);
 
 #endif

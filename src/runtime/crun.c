@@ -173,14 +173,15 @@ crun_processes(void *self, const char *id, pid_t *ret_pids, uint32_t max, uint32
 {
     struct crun *crun = self;
     char path[200];
-    uint32_t all = 0, kept = 0;
+    static struct bh_cgroup_members all;
+    uint32_t kept = 0;
     bh_rc rc;
 
     group_of(crun, id, path, sizeof path);
-    rc = bh_cgroup_processes(&crun->cgroups, path, ret_pids, max, &all, err);
-    for (uint32_t i = 0; i < all && rc == BH_OK; i++) {
-        if (is_inside(crun, ret_pids[i]))
-            ret_pids[kept++] = ret_pids[i];
+    rc = bh_cgroup_processes(&crun->cgroups, path, &all, err);
+    for (uint32_t i = 0; i < all.count && kept < max && rc == BH_OK; i++) {
+        if (is_inside(crun, all.pids[i]))
+            ret_pids[kept++] = all.pids[i];
     }
     *ret_count = kept;
     return rc;
@@ -241,23 +242,13 @@ crun_destroy(void *self, const char *id, struct bh_err *err)
 }
 
 static bh_rc
-crun_usage(void *self, const char *id, uint64_t *ret_cpu_ns, uint64_t *ret_bytes,
-           uint64_t *ret_peak_bytes, bool *ret_oom, struct bh_err *err)
+crun_usage(void *self, const char *id, struct bh_sandbox_usage *ret_usage, struct bh_err *err)
 {
     struct crun *crun = self;
-    struct bh_cgroup_usage usage;
     char path[200];
-    bh_rc rc;
 
     group_of(crun, id, path, sizeof path);
-    rc = bh_cgroup_usage(&crun->cgroups, path, &usage, err);
-    if (rc != BH_OK)
-        return rc;
-    *ret_cpu_ns = usage.cpu_ns;
-    *ret_bytes = usage.bytes;
-    *ret_peak_bytes = usage.peak_bytes;
-    *ret_oom = usage.oom;
-    return BH_OK;
+    return bh_cgroup_usage(&crun->cgroups, path, ret_usage, err);
 }
 
 static void

@@ -205,8 +205,7 @@ fake_destroy(void *self, const char *id, struct bh_err *err)
 
 /* Of the group's leader alone: enough for tests. */
 static bh_rc
-fake_usage(void *self, const char *id, uint64_t *ret_cpu_ns, uint64_t *ret_bytes,
-           uint64_t *ret_peak_bytes, bool *ret_oom, struct bh_err *err)
+fake_usage(void *self, const char *id, struct bh_sandbox_usage *ret_usage, struct bh_err *err)
 {
     unsigned long user, system;
     char path[64], memory[1024];
@@ -227,9 +226,11 @@ fake_usage(void *self, const char *id, uint64_t *ret_cpu_ns, uint64_t *ret_bytes
         || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d "
                         "%*d %*d %*u %*u %ld", &user, &system, &pages) != 3)
         return bh_err_set(err, BH_IO, "%s is not as expected", path);
-    *ret_cpu_ns = (user + system) * BH_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
-    *ret_bytes = *ret_peak_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    *ret_oom = false;
+    *ret_usage = (struct bh_sandbox_usage){
+        .cpu_ns = (user + system) * BH_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
+        .bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE),
+        .peak_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE),
+    };
     return BH_OK;
 }
 

@@ -109,14 +109,14 @@ keep_size(void *self, const struct bh_checkpoint_row *row)
 }
 
 /* How many records the store must hold: those of its newest checkpoint, and those up to
- * its newest record, should one be missing in between. */
+ * its newest record, should one be missing in between.  Asked before the walk, because
+ * bulkheadd may go on writing meanwhile. */
 static bh_rc
 find_expected(struct walk *walk, uint64_t *ret_expected)
 {
     const struct bh_store *store = walk->store;
     uint64_t last, expected = 0;
-    bh_rc rc = store->ops->list_checkpoints(store->self, walk->verifier->frontier.size,
-                                            keep_size, &expected, walk->err);
+    bh_rc rc = store->ops->list_checkpoints(store->self, 0, keep_size, &expected, walk->err);
 
     if (rc != BH_OK)
         return rc;
@@ -134,15 +134,15 @@ walk_all(struct walk *walk)
 {
     uint64_t expected;
     bool any = true;
-    bh_rc rc = find_checkpoint(walk, 0);
+    bh_rc rc = find_expected(walk, &expected);
 
+    if (rc == BH_OK)
+        rc = find_checkpoint(walk, 0);
     while (rc == BH_OK && any) {
         rc = take_checkpoint(walk);
         if (rc == BH_OK)
             rc = take_records(walk, &any);
     }
-    if (rc == BH_OK)
-        rc = find_expected(walk, &expected);
     return rc == BH_OK ? bh_audit_verifier_end(walk->verifier, expected, walk->err) : rc;
 }
 

@@ -1,5 +1,6 @@
 #include "store/sqlite.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -453,6 +454,43 @@ audits(void **state)
     BH_CHECK_DONE();
 }
 
+/* In a thread: write on while the audit walks. */
+static void *
+write_on(void *self)
+{
+    struct fixture *f = self;
+
+    for (uint64_t seq = RECORDS; seq < RECORDS + 300; seq++)
+        if (put_one(&f->store, seq, "text", &f->err) != BH_OK)
+            return f;
+    return NULL;
+}
+
+static void
+audits_beside_the_writer(void **state)
+{
+    struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
+    struct fixture *f = *state, reader = *f;
+    struct bh_note_key key = make_journal(f);
+    pthread_t thread;
+    void *failed;
+
+    open_store(f, BH_STORE_WRITE);
+    assert_int_equal(pthread_create(&thread, NULL, write_on, f), 0);
+    open_store(&reader, BH_STORE_READ);
+    for (int i = 0; i < 20; i++) {
+        bh_audit_verifier_init(verifier, crypto, &key);
+        BH_CHECK_EQ(reader.err.msg, bh_store_audit(&reader.store, verifier, &reader.err), BH_OK);
+        BH_CHECK("all", verifier->frontier.size >= RECORDS);
+    }
+    pthread_join(thread, &failed);
+    BH_CHECK("written", !failed);
+    close_store(&reader);
+    close_store(f);
+    free(verifier);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -465,6 +503,7 @@ main(void)
         TEST(limits_the_size_of_files),
         TEST(fills_the_disk),
         TEST(audits),
+        TEST(audits_beside_the_writer),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

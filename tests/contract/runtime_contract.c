@@ -235,22 +235,19 @@ test_freeze(void **state)
 static void
 test_usage(void **state)
 {
-    uint64_t cpu_ns = 0, bytes = 0, peak_bytes = 0;
+    struct bh_sandbox_usage usage = { .oom = true };
     struct bh_err err;
-    bool oom = true;
 
     run_script("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo up; exec sleep 60");
     wait_for_output("up");
-    BH_CHECK_EQ("usage", it.runtime.ops->usage(it.runtime.self, "contract", &cpu_ns, &bytes,
-                                               &peak_bytes, &oom, &err), BH_OK);
-    BH_CHECK("cpu time", cpu_ns > 0);
-    BH_CHECK("memory", bytes > 0 && peak_bytes >= bytes);
-    BH_CHECK("no OOM kill", !oom);
+    BH_CHECK_EQ("usage", it.runtime.ops->usage(it.runtime.self, "contract", &usage, &err), BH_OK);
+    BH_CHECK("cpu time", usage.cpu_ns > 0);
+    BH_CHECK("memory", usage.bytes > 0 && usage.peak_bytes >= usage.bytes);
+    BH_CHECK("no OOM kill", !usage.oom);
     destroy();
     wait_for_end();
-    BH_CHECK_EQ("of what is gone", it.runtime.ops->usage(it.runtime.self, "contract", &cpu_ns,
-                                                         &bytes, &peak_bytes, &oom, &err),
-                BH_NOT_FOUND);
+    BH_CHECK_EQ("of what is gone", it.runtime.ops->usage(it.runtime.self, "contract", &usage,
+                                                         &err), BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
 

@@ -117,16 +117,22 @@ def nothing_left(site):
     equal("folders", [p.name for p in (site.dir / "node/jobs").iterdir()], [])
 
 
+def kill_all(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 @tap.test()
 def lost_keeper(site):
-    "a job whose keeper is killed is ended and started again, and only once"
-    job = started(site, "sh", "-c", "echo start; sleep 1; echo end")
-    for pid in site.processes("bulkhead-keeper"):
-
-        os.kill(pid, signal.SIGKILL)
+    "a job whose keeper is killed is ended with all its processes, and its record says so"
+    job = started(site, "sh", "-c", "echo start; setsid sleep 30 & sleep 30")
+    kill_all(site.processes("bulkhead-keeper"))
     done = site.await_state(job, "completed", "failed")
-    equal("end", (done["state"], done["restarts"]), ("completed", 1))
-    equal("output", site.log(job).count("start"), 2)
+    equal("end", (ending(done)[:2], done["restarts"]), (("failed", "keeper_lost"), 0))
+    site.until(lambda: not site.groups(), what="no control group")
 
 
 @tap.test()
@@ -134,13 +140,11 @@ def lost_machine(site):
     "after the node's machine was down its jobs are queued again and run to their end"
     job = started(site, "sh", "-c", "echo start; sleep 0.7; echo end")
     site.kill(site.node)
-
-    for pid in site.processes():
-        if pid not in (site.daemon.pid,):
-            os.kill(pid, signal.SIGKILL)
-    site.start_node()
+    kill_all(p for p in site.processes() if p != site.daemon.pid)
+    site.start_node(boot="another")
     done = site.await_state(job, "completed", "failed")
     equal("end", (done["state"], done["restarts"]), ("completed", 1))
+    equal("output", site.log(job), "start\nstart\nend\n")
 
 
 @tap.test()

@@ -219,9 +219,14 @@ node_socket = {self.dir}/node.sock
         os.chmod(self.dir / "bulkheadd.conf", 0o644)
         os.chown(self.dir, DAEMON_UID, DAEMON_UID)  # the daemon makes its socket here
 
-    def start_node(self):
-        self.node = subprocess.Popen([self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")],
-                                     stdout=self.node_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    def start_node(self, boot=None):
+        """With `boot`, as after a restart of the machine: the kernel tells another boot id."""
+        command = [self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")]
+        if boot:
+            (self.dir / "boot_id").write_text(boot + "\n")
+            command = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"',
+                       str(self.dir / "boot_id"), *command]
+        self.node = subprocess.Popen(command, stdout=self.node_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
 
     def start_daemon(self, wait=True):
         self.daemon = subprocess.Popen([self.program("bulkheadd"), "--config", str(self.dir / "bulkheadd.conf")],
@@ -269,6 +274,10 @@ node_socket = {self.dir}/node.sock
                 self.end_jobs()
         except (OSError, Refused, http.client.HTTPException, RuntimeError):
             pass
+        for name, process in (("bulkheadd", self.daemon), ("bulkhead-node", self.node)):
+            if process and process.poll() not in (None, 0, -signal.SIGKILL) or kind is not None:
+                print(f"# {name}: status {process and process.poll()}")
+                print("\n".join("# | " + line for line in self.tail().splitlines() if "GPU found" not in line))
         self.stop(self.daemon)
         self.stop(self.node)
         self.kill_leftovers()

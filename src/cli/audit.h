@@ -1,0 +1,11 @@
+#ifndef BH_CLI_AUDIT_H
+#define BH_CLI_AUDIT_H
+
+#include "cli/cli.h"
+
+/* Commands about the audit log; see bh_cli_command_fn. */
+bh_rc bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err);
+
+#endif

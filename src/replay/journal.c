@@ -1,0 +1,143 @@
+#include "replay/journal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/codec.h"
+#include "api/state.h"
+#include "audit/record.h"
+#include "base/assert.h"
+#include "store/sqlite.h"
+
+struct reader {
+    struct bh_state state;
+    struct bh_arena *arena;
+    struct bh_decision *decisions;
+    struct bh_step *step;
+    char *scratch;
+    FILE *out;
+    uint64_t records, events, snapshots, mismatches;
+    bh_rc rc;
+    struct bh_err *err;
+};
+
+static bh_rc
+apply_event(struct reader *reader, const struct bh_record *record)
+{
+    struct bh_event event;
+    uint32_t count = 0;
+    bh_rc rc = bh_codec_get_event(record->ev_json, &event, reader->arena, reader->err);
+
+    if (rc == BH_OK && record->do_json)
+        rc = bh_codec_get_decisions(record->do_json, reader->decisions, &count, reader->arena,
+                                    reader->err);
+    if (rc != BH_OK)
+        return rc;
+    event.now_ns = record->ts_ns;
+    event.seq = record->seq;
+    rc = bh_state_replay(&reader->state, &event, reader->decisions, count, reader->step);
+    if (rc != BH_OK)
+        return bh_err_set(reader->err, BH_CONFLICT, "%s does not apply to the state (%s)",
+                          record->verb, bh_reason_names[reader->step->verdict.code]);
+    reader->events++;
+    return BH_OK;
+}
+
+static void
+put_digest(FILE *out, const char *before, const uint8_t digest[32])
+{
+    fputs(before, out);
+    for (int i = 0; i < 32; i++)
+        fprintf(out, "%02x", digest[i]);
+    fputc('\n', out);
+}
+
+/* A digest that differs is told and counted; reading goes on. */
+static void
+compare_snapshot(struct reader *reader, const struct bh_record *record)
+{
+    uint8_t digest[32];
+
+    reader->snapshots++;
+    bh_state_digest(&reader->state, &bh_crypto_openssl, digest);
+    if (memcmp(digest, record->text, sizeof digest) == 0) {
+        fprintf(reader->out, "snapshot %" PRIu64 " matches\n", record->seq);
+        return;
+    }
+    reader->mismatches++;
+    fprintf(reader->out, "snapshot %" PRIu64 " differs\n", record->seq);
+    put_digest(reader->out, "  recorded ", record->text);
+    put_digest(reader->out, "  replayed ", digest);
+}
+
+static bool
+see_record(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct reader *reader = self;
+    struct bh_record record;
+
+    bh_arena_reset(reader->arena);
+    reader->rc = bh_record_decode(leaf, length, reader->scratch, &record, reader->err);
+    if (reader->rc == BH_OK && record.seq != reader->records)
+        reader->rc = bh_err_set(reader->err, BH_CONFLICT, "record %" PRIu64 " is missing",
+                                reader->records);
+    if (reader->rc == BH_OK && record.ev_json)
+        reader->rc = apply_event(reader, &record);
+    else if (reader->rc == BH_OK && strcmp(record.verb, "snapshot") == 0)
+        compare_snapshot(reader, &record);
+    if (reader->rc != BH_OK)
+        bh_err_wrap(reader->err, "record %" PRIu64, seq);
+    reader->records += reader->rc == BH_OK;
+    return reader->rc == BH_OK;
+}
+
+static bh_rc
+report(struct reader *reader, struct bh_err *err)
+{
+    uint8_t digest[32];
+    char broken[200] = "";
+
+    bh_state_digest(&reader->state, &bh_crypto_openssl, digest);
+    fprintf(reader->out, "records   %" PRIu64 "\nevents    %" PRIu64 "\n", reader->records,
+            reader->events);
+    fprintf(reader->out, "snapshots %" PRIu64 ", %" PRIu64 " matched\n", reader->snapshots,
+            reader->snapshots - reader->mismatches);
+    put_digest(reader->out, "digest    ", digest);
+    if (!bh_engine_check(reader->state.engine, broken, sizeof broken))
+        return bh_err_set(err, BH_CONFLICT, "the state in the end breaks an invariant: %s",
+                          broken);
+    if (reader->mismatches)
+        return bh_err_set(err, BH_CONFLICT, "%" PRIu64 " snapshots have another digest",
+                          reader->mismatches);
+    return BH_OK;
+}
+
+bh_rc
+bh_journal_replay(const char *path, FILE *out, struct bh_err *err)
+{
+    struct bh_store store;
+    struct reader reader = { .out = out, .err = err };
+    bh_rc rc = bh_store_sqlite_open(path, BH_STORE_READ, &bh_crypto_openssl, &store, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_state_init(&reader.state);
+    reader.arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    reader.decisions = calloc(BH_DECISIONS_MAX, sizeof *reader.decisions);
+    reader.step = calloc(1, sizeof *reader.step);
+    reader.scratch = malloc(BH_RECORD_BYTES_MAX + 64);
+    BH_ASSERT(reader.decisions && reader.step && reader.scratch);
+    rc = store.ops->list_records(store.self, 0, INT64_MAX, see_record, &reader, err);
+    if (rc == BH_OK)
+        rc = reader.rc;
+    if (rc == BH_OK)
+        rc = report(&reader, err);
+    free(reader.scratch);
+    free(reader.step);
+    free(reader.decisions);
+    bh_arena_free(reader.arena);
+    bh_state_fini(&reader.state);
+    store.ops->close(store.self);
+    return rc;
+}

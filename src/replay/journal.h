@@ -1,0 +1,16 @@
+#ifndef BH_REPLAY_JOURNAL_H
+#define BH_REPLAY_JOURNAL_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+
+/* Replay the journal in a store from its first record, with the decisions that were
+ * recorded, beside a daemon that may run.  Prints how many records there are, whether
+ * the state had the recorded digest at each snapshot, and the digest in the end.
+ *   BH_CONFLICT  a record is missing or does not apply, a snapshot's digest is another
+ *   BH_INVALID   something that is no record
+ *   and what opening and reading the store may say */
+BH_MUST_USE bh_rc bh_journal_replay(const char *path, FILE *out, struct bh_err *err);
+
+#endif

@@ -1,0 +1,196 @@
+#include "replay/scenario.h"
+
+#include <string.h>
+
+#include "base/fd.h"
+#include "replay/story.h"
+
+enum { FILE_BYTES_MAX = 1 << 20, FIELD_NAME_MAX = 200 };
+
+static const struct bh_statement *const themes[] = {
+    bh_site_statements, bh_job_statements, bh_course_statements, bh_expect_statements,
+};
+
+/* A file being played. */
+struct player {
+    struct bh_tap *tap;
+    const char *file;
+    uint32_t line;              /* from 1 */
+    bool open, failed;          /* in a scenario; nothing more of it is played */
+    char name[FIELD_NAME_MAX];
+    struct bh_story story;
+};
+
+static const struct bh_statement *
+find_statement(const char *word)
+{
+    for (size_t theme = 0; theme < BH_COUNT(themes); theme++)
+        for (const struct bh_statement *at = themes[theme]; at->word; at++)
+            if (strcmp(at->word, word) == 0)
+                return at;
+    return NULL;
+}
+
+void
+bh_scenario_print_statements(FILE *out)
+{
+    fprintf(out, "  scenario \"NAME\"\n");
+    for (size_t theme = 0; theme < BH_COUNT(themes); theme++)
+        for (const struct bh_statement *at = themes[theme]; at->word; at++)
+            fprintf(out, "  %s %s\n", at->word, at->usage);
+}
+
+/* ---- TAP ---- */
+
+static void
+tell_failure(struct player *player, const struct bh_err *err)
+{
+    struct bh_tap *tap = player->tap;
+
+    player->failed = true;
+    tap->count++;
+    tap->failed++;
+    if (!tap->out)
+        return;
+    fprintf(tap->out, "not ok %u - %s\n", tap->count, player->open ? player->name : player->file);
+    fprintf(tap->out, "# %s:%u: %s\n", player->file, player->line, err->msg);
+    if (err->hint[0])
+        fprintf(tap->out, "# %s\n", err->hint);
+}
+
+static void
+tell_success(struct player *player)
+{
+    player->tap->count++;
+    if (player->tap->out)
+        fprintf(player->tap->out, "ok %u - %s\n", player->tap->count, player->name);
+}
+
+/* ---- one scenario ---- */
+
+/* The scenario ends here: what must hold in the end. */
+static void
+finish_scenario(struct player *player)
+{
+    struct bh_err err = { 0 };
+    bh_rc rc = BH_OK;
+
+    if (!player->open)
+        return;
+    if (!player->failed && player->story.expected_refusal[0])
+        rc = bh_err_set(&err, BH_INVALID, "nothing follows expect-refused");
+    if (!player->failed && rc == BH_OK)
+        rc = bh_world_check_replay(player->story.world, &err);
+    if (rc != BH_OK)
+        tell_failure(player, &err);
+    if (!player->failed)
+        tell_success(player);
+    bh_story_fini(&player->story);
+    player->open = player->failed = false;
+}
+
+static bh_rc
+begin_scenario(struct player *player, const struct bh_words *words, struct bh_err *err)
+{
+    finish_scenario(player);
+    player->failed = false;
+    if (words->count != 2)
+        return bh_err_set(err, BH_INVALID, "expected: scenario \"NAME\"");
+    snprintf(player->name, sizeof player->name, "%.*s", FIELD_NAME_MAX - 1, words->at[1]);
+    bh_story_init(&player->story);
+    player->open = true;
+    return BH_OK;
+}
+
+/* What a statement's outcome means when a refusal was expected of it. */
+static bh_rc
+judge_refusal(struct bh_story *story, const char *expected, bh_rc rc, struct bh_err *err)
+{
+    if (rc == BH_OK)
+        return bh_err_set(err, BH_CONFLICT, "accepted, expected to be refused: %s", expected);
+    if (!story->refused)
+        return rc;
+    if (strcmp(bh_reason_names[story->refusal], expected) != 0)
+        return bh_err_set(err, BH_CONFLICT, "refused: %s, expected %s",
+                          bh_reason_names[story->refusal], expected);
+    return BH_OK;
+}
+
+static bh_rc
+play_statement(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    const struct bh_statement *statement = find_statement(words->at[0]);
+    char expected[sizeof story->expected_refusal];
+    bh_rc rc;
+
+    if (!statement)
+        return bh_err_set(err, BH_INVALID, "unknown statement %.60s", words->at[0]);
+    if (words->count - 1 < statement->least || words->count - 1 > statement->most)
+        return bh_err_set(err, BH_INVALID, "usage: %s %s", statement->word, statement->usage);
+    memcpy(expected, story->expected_refusal, sizeof expected);
+    story->expected_refusal[0] = '\0';
+    story->refused = false;
+    rc = statement->play(story, words, err);
+    if (expected[0])
+        rc = judge_refusal(story, expected, rc, err);
+    return rc == BH_OK ? bh_world_advance(story->world, 0, err) : rc;
+}
+
+static void
+play_line(struct player *player, const char *line, size_t length)
+{
+    struct bh_err err = { 0 };
+    struct bh_words words;
+    bh_rc rc = bh_words_split(line, length, &words, &err);
+    bool begins = rc == BH_OK && words.count > 0 && strcmp(words.at[0], "scenario") == 0;
+
+    if (begins)
+        rc = begin_scenario(player, &words, &err);
+    else if (player->failed || (rc == BH_OK && words.count == 0))
+        return;
+    else if (rc == BH_OK && !player->open)
+        rc = bh_err_set(&err, BH_INVALID, "a file begins with: scenario \"NAME\"");
+    else if (rc == BH_OK)
+        rc = play_statement(&player->story, &words, &err);
+    if (rc != BH_OK)
+        tell_failure(player, &err);
+}
+
+void
+bh_scenario_play_text(struct bh_tap *tap, const char *file, const char *text, size_t length)
+{
+    struct player player = { .tap = tap, .file = file };
+    uint32_t count = tap->count;
+    struct bh_err err = { 0 };
+
+    for (size_t at = 0; at < length;) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t line = end ? (size_t)(end - text) - at : length - at;
+
+        player.line++;
+        play_line(&player, text + at, line);
+        at += line + 1;
+    }
+    finish_scenario(&player);
+    if (tap->count == count) {
+        bh_err_set(&err, BH_INVALID, "there is no scenario in it");
+        tell_failure(&player, &err);
+    }
+}
+
+void
+bh_scenario_play_file(struct bh_tap *tap, const char *path)
+{
+    struct player player = { .tap = tap, .file = path };
+    struct bh_err err = { 0 };
+    struct bh_buf text;
+    bh_rc rc;
+
+    bh_buf_init(&text, FILE_BYTES_MAX);
+    rc = bh_file_read(path, FILE_BYTES_MAX, &text, &err);
+    if (rc == BH_OK)
+        bh_scenario_play_text(tap, path, text.bytes, text.length);
+    else
+        tell_failure(&player, &err);
+    bh_buf_fini(&text);
+}

@@ -1,0 +1,107 @@
+#include "replay/story.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+void
+bh_story_init(struct bh_story *story)
+{
+    *story = (struct bh_story){ .world = bh_world_new(), .names = bh_names_new() };
+}
+
+void
+bh_story_fini(struct bh_story *story)
+{
+    bh_world_free(story->world);
+    bh_names_free(story->names);
+    *story = (struct bh_story){ 0 };
+}
+
+bh_rc
+bh_story_ask(struct bh_story *story, struct bh_event *event, struct bh_err *err)
+{
+    struct bh_reason why;
+    bh_rc rc = bh_world_send(story->world, event, &why, err);
+
+    if (rc != BH_OK && rc != BH_BUG && rc != BH_UNAVAILABLE) {
+        story->refused = true;
+        story->refusal = why.code;
+    }
+    return rc;
+}
+
+bh_rc
+bh_story_job(const struct bh_story *story, const char *name, struct bh_job_view *ret_view,
+             struct bh_err *err)
+{
+    struct bh_told told;
+    uint32_t id;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_JOB, name, &id, err);
+
+    if (rc != BH_OK || bh_view_job(bh_world_engine(story->world), (bh_job_id){ id }, ret_view))
+        return rc;
+    if (!bh_world_told(story->world, (bh_job_id){ id }, &told))
+        return bh_err_set(err, BH_NOT_FOUND, "job %.80s was never accepted", name);
+    *ret_view = (struct bh_job_view){ .job = { id }, .state = told.state, .cause = told.cause,
+                                      .exit_status = told.exit_status };
+    return BH_OK;
+}
+
+bh_rc
+bh_story_gpu(const struct bh_story *story, const char *name, struct bh_gpu_view *ret_view,
+             struct bh_err *err)
+{
+    uint32_t id;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_GPU, name, &id, err);
+
+    if (rc == BH_OK
+        && !bh_view_gpu(bh_world_engine(story->world), (bh_gpu_id){ id }, ret_view))
+        rc = bh_err_set(err, BH_UNAVAILABLE, "the engine does not know GPU %.80s now", name);
+    return rc;
+}
+
+bh_rc
+bh_story_tenant(const struct bh_story *story, const char *path,
+                struct bh_tenant_view *ret_view, struct bh_err *err)
+{
+    uint32_t id;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_TENANT, path, &id, err);
+
+    if (rc == BH_OK
+        && !bh_view_tenant(bh_world_engine(story->world), (bh_tenant_id){ id },
+                           bh_world_now_ns(story->world), ret_view))
+        rc = bh_err_set(err, BH_UNAVAILABLE, "the engine does not know tenant %.80s now",
+                        path);
+    return rc;
+}
+
+static const struct bh_option *
+find_option(const struct bh_options *options, const char *word)
+{
+    for (uint32_t i = 0; i < options->count; i++)
+        if (strcmp(options->rows[i].word, word) == 0)
+            return &options->rows[i];
+    return NULL;
+}
+
+bh_rc
+bh_options_take(struct bh_story *story, const struct bh_words *words,
+                const struct bh_options *options, void *into, struct bh_err *err)
+{
+    for (uint32_t at = options->first; at < words->count;) {
+        const struct bh_option *option = find_option(options, words->at[at]);
+        bh_rc rc;
+
+        if (!option)
+            return bh_err_set(err, BH_INVALID, "unknown option %.80s", words->at[at]);
+        if (words->count - at - 1 < option->values)
+            return bh_err_set(err, BH_INVALID, "%s wants %u values", option->word,
+                              option->values);
+        rc = option->take(story, &words->at[at + 1], into, err);
+        if (rc != BH_OK)
+            return rc;
+        at += 1 + option->values;
+    }
+    return BH_OK;
+}

@@ -1,0 +1,71 @@
+#ifndef BH_REPLAY_STORY_H
+#define BH_REPLAY_STORY_H
+
+#include "replay/names.h"
+#include "replay/words.h"
+#include "replay/world.h"
+
+/* One scenario being played: the world, what things are called, and the refusal that
+ * the scenario expects next. */
+struct bh_story {
+    struct bh_world *world;
+    struct bh_names *names;
+    char expected_refusal[40]; /* a reason's name; "" none */
+    bool refused;              /* the engine refused this statement's event, because of: */
+    enum bh_reason_code refusal;
+};
+
+void bh_story_init(struct bh_story *story);
+void bh_story_fini(struct bh_story *story);
+
+/* Send a command to the engine; notes a refusal.  Fails as bh_world_send. */
+BH_MUST_USE bh_rc bh_story_ask(struct bh_story *story, struct bh_event *event,
+                               struct bh_err *err);
+
+/* The job of that name: as the engine has it, or, after its end, as it was told
+ * (`ret_view->lease` is 0 then).  BH_NOT_FOUND: no such name, or never submitted. */
+BH_MUST_USE bh_rc bh_story_job(const struct bh_story *story, const char *name,
+                               struct bh_job_view *ret_view, struct bh_err *err);
+
+/* The GPU of that name ("gpu1/0"), as the engine has it. */
+BH_MUST_USE bh_rc bh_story_gpu(const struct bh_story *story, const char *name,
+                               struct bh_gpu_view *ret_view, struct bh_err *err);
+
+/* The tenant of that path, as the engine has it. */
+BH_MUST_USE bh_rc bh_story_tenant(const struct bh_story *story, const char *path,
+                                  struct bh_tenant_view *ret_view, struct bh_err *err);
+
+/* A statement of the language: its word, how many words follow it, how it is written
+ * and what it does. */
+struct bh_statement {
+    const char *word;
+    uint32_t least, most;
+    const char *usage;
+    bh_rc (*play)(struct bh_story *story, const struct bh_words *words, struct bh_err *err);
+};
+
+/* Options of a statement: words from at[first] on, each followed by its values. */
+struct bh_option {
+    const char *word;
+    uint32_t values;
+    bh_rc (*take)(struct bh_story *story, const char *const *values, void *into,
+                  struct bh_err *err);
+};
+struct bh_options {
+    uint32_t first;
+    const struct bh_option *rows;
+    uint32_t count;
+};
+
+/* Read them into `into`.  BH_INVALID: an unknown word, a value that is missing. */
+BH_MUST_USE bh_rc bh_options_take(struct bh_story *story, const struct bh_words *words,
+                                  const struct bh_options *options, void *into,
+                                  struct bh_err *err);
+
+/* The statements, by theme; each list ends with a word that is NULL. */
+extern const struct bh_statement bh_site_statements[];   /* nodes, GPUs, tenants, SKUs */
+extern const struct bh_statement bh_job_statements[];    /* jobs */
+extern const struct bh_statement bh_course_statements[]; /* time, failures, crashes */
+extern const struct bh_statement bh_expect_statements[]; /* what must be true now */
+
+#endif

@@ -1,0 +1,122 @@
+/* Statements on the course of things: time, delays, failures, crashes. */
+#include <string.h>
+
+#include "base/num.h"
+#include "base/time.h"
+#include "replay/story.h"
+
+static const char *const effects[BH_FX_JOB] = {
+    [BH_FX_CARVE] = "carve",     [BH_FX_DESTROY] = "destroy", [BH_FX_START] = "start",
+    [BH_FX_SUSPEND] = "suspend", [BH_FX_RESUME] = "resume",   [BH_FX_STOP] = "stop",
+};
+static const struct bh_choice effect_choice = { "effect", effects, BH_FX_JOB };
+
+static bh_rc
+play_advance(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    uint64_t span_ns;
+    bh_rc rc = bh_parse_span(words->at[1], &span_ns, err);
+
+    return rc == BH_OK ? bh_world_advance(story->world, span_ns, err) : rc;
+}
+
+static bh_rc
+play_delay(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    uint32_t kind;
+    uint64_t span_ns;
+    bh_rc rc = bh_word_choose(&effect_choice, words->at[1], &kind, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_span(words->at[2], &span_ns, err);
+    if (rc == BH_OK)
+        bh_rig_delay(bh_world_rig(story->world), (enum bh_effect_kind)kind, span_ns);
+    return rc;
+}
+
+static bh_rc
+take_times(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_fault *)into)->times, err);
+}
+
+static bh_rc
+take_gpu(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_names_find(story->names, BH_NAMED_GPU, values[0],
+                         &((struct bh_fault *)into)->gpu.v, err);
+}
+
+/* fail next carve; fail next carve times 3 on gpu1/0 */
+static bh_rc
+play_fail(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_option rows[] = { { "times", 1, take_times },
+                                             { "on", 1, take_gpu } };
+    static const struct bh_options options = { 3, rows, BH_COUNT(rows) };
+    struct bh_fault fault = { .times = 1 };
+    uint32_t kind;
+    bh_rc rc = BH_OK;
+
+    if (strcmp(words->at[1], "next") != 0)
+        rc = bh_err_set(err, BH_INVALID, "expected: fail next EFFECT");
+    if (rc == BH_OK)
+        rc = bh_word_choose(&effect_choice, words->at[2], &kind, err);
+    if (rc == BH_OK)
+        rc = bh_options_take(story, words, &options, &fault, err);
+    if (rc != BH_OK)
+        return rc;
+    fault.kind = (enum bh_effect_kind)kind;
+    return bh_rig_fail(bh_world_rig(story->world), &fault, err);
+}
+
+/* The GPU instances under a job vanish, as when somebody destroys them by hand. */
+static bh_rc
+play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_job_view view;
+    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+
+    if (rc == BH_OK && view.piece_count == 0)
+        return bh_err_set(err, BH_NOT_FOUND, "job %s holds no piece", words->at[1]);
+    for (uint32_t i = 0; rc == BH_OK && i < view.piece_count; i++) {
+        struct bh_event event = { .kind = BH_EV_PIECE_GONE,
+                                  .u.piece = { view.pieces[i].partition, BH_OUTCOME_FAILED,
+                                               0 } };
+
+        bh_rig_lose_piece(bh_world_rig(story->world), view.pieces[i].partition);
+        rc = bh_story_ask(story, &event, err);
+    }
+    return rc;
+}
+
+static bh_rc
+play_daemon_down(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    bh_world_stop_daemon(story->world);
+    return BH_OK;
+}
+
+static bh_rc
+play_daemon_up(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    return bh_world_start_daemon(story->world, err);
+}
+
+static bh_rc
+play_crash(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    bh_world_stop_daemon(story->world);
+    return bh_world_start_daemon(story->world, err);
+}
+
+const struct bh_statement bh_course_statements[] = {
+    { "advance", 1, 1, "SPAN", play_advance },
+    { "delay", 2, 2, "EFFECT SPAN", play_delay },
+    { "fail", 2, 6, "next EFFECT [times N] [on GPU]", play_fail },
+    { "lose-pieces", 1, 1, "JOB", play_lose_pieces },
+    { "crash", 0, 0, "", play_crash },
+    { "daemon-down", 0, 0, "", play_daemon_down },
+    { "daemon-up", 0, 0, "", play_daemon_up },
+    { NULL, 0, 0, NULL, NULL },
+};

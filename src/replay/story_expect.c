@@ -1,0 +1,401 @@
+/* Statements on what must be true now. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "policy/explain.h"
+#include "replay/story.h"
+
+static const struct bh_choice states = { "state", bh_job_state_names, BH_JOB_STATES };
+static const struct bh_choice reasons = { "reason", bh_reason_names, BH_REASONS };
+
+/* ---- jobs ---- */
+
+/* Why it is so: the end cause of an ended job, else what `bulkhead why` says. */
+static const char *
+reason_of(const struct bh_story *story, const struct bh_job_view *view)
+{
+    struct bh_reason reason;
+
+    if (view->state >= BH_JOB_COMPLETED)
+        return bh_end_cause_names[view->cause];
+    bh_engine_why(bh_world_engine(story->world), view->job, bh_world_now_ns(story->world),
+                  &reason);
+    return bh_reason_names[reason.code];
+}
+
+static bh_rc
+check_job(struct bh_story *story, const char *name, const struct bh_words *words,
+          struct bh_err *err)
+{
+    struct bh_job_view view;
+    const char *state, *reason;
+    bh_rc rc = bh_story_job(story, name, &view, err);
+
+    if (rc != BH_OK)
+        return rc;
+    state = bh_job_state_names[view.state];
+    reason = reason_of(story, &view);
+    if (strcmp(state, words->at[2]) == 0
+        && (words->count < 4 || strcmp(reason, words->at[3]) == 0))
+        return BH_OK;
+    return bh_err_set(err, BH_CONFLICT, "job %s is %s (%s), expected %s%s%s", name, state,
+                      reason, words->at[2], words->count > 3 ? " " : "",
+                      words->count > 3 ? words->at[3] : "");
+}
+
+static bh_rc
+play_expect(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    char name[BH_WORD_MAX];
+    uint32_t cursor = 0, state;
+    bh_rc rc = bh_word_choose(&states, words->at[2], &state, err);
+
+    while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name))
+        rc = check_job(story, name, words, err);
+    return rc;
+}
+
+static bh_rc
+play_expect_refused(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    uint32_t code;
+    bh_rc rc = bh_word_choose(&reasons, words->at[1], &code, err);
+
+    if (rc == BH_OK)
+        snprintf(story->expected_refusal, sizeof story->expected_refusal, "%s", words->at[1]);
+    return rc;
+}
+
+/* What `bulkhead why` says, both sentences. */
+static bh_rc
+explain(struct bh_story *story, const char *name, struct bh_buf *out, struct bh_err *err)
+{
+    struct bh_explain how = { .dir = bh_names_directory(story->names), .all = true,
+                              .now_ns = bh_world_now_ns(story->world) };
+    struct bh_job_view view, holder;
+    struct bh_reason reason;
+    bh_rc rc = bh_story_job(story, name, &view, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_engine_why(bh_world_engine(story->world), view.job, how.now_ns, &reason);
+    if (bh_view_job(bh_world_engine(story->world), reason.job, &holder))
+        how.holder_tenant = holder.tenant;
+    bh_explain_sentence(out, &how, &reason);
+    bh_buf_puts(out, "; ");
+    bh_explain_next(out, &how, &reason);
+    return BH_OK;
+}
+
+/* why c contains "text" */
+static bh_rc
+play_why(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    char text[1024];
+    struct bh_buf buf;
+    bh_rc rc;
+
+    bh_buf_init_fixed(&buf, text, sizeof text);
+    if (strcmp(words->at[2], "contains") != 0)
+        return bh_err_set(err, BH_INVALID, "expected: why JOB contains TEXT");
+    rc = explain(story, words->at[1], &buf, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_buf_text(&buf))
+        return bh_err_set(err, BH_FULL, "the explanation is too long");
+    for (uint32_t at = 3; at < words->count; at++)
+        if (!strstr(text, words->at[at]))
+            return bh_err_set(err, BH_CONFLICT, "why %s says \"%s\", without \"%s\"",
+                              words->at[1], text, words->at[at]);
+    return BH_OK;
+}
+
+enum count_of { RESTARTS, SUSPENSIONS };
+
+static bh_rc
+check_count(struct bh_story *story, const struct bh_words *words, enum count_of which,
+            struct bh_err *err)
+{
+    struct bh_job_view view;
+    uint32_t wanted, count;
+    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_u32(words->at[2], 0, UINT32_MAX, &wanted, err);
+    if (rc != BH_OK)
+        return rc;
+    count = which == RESTARTS ? view.restarts : view.suspensions;
+    if (count == wanted)
+        return BH_OK;
+    return bh_err_set(err, BH_CONFLICT, "job %s has %u, expected %u", words->at[1], count,
+                      wanted);
+}
+
+static bh_rc
+play_expect_restarts(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    return check_count(story, words, RESTARTS, err);
+}
+
+static bh_rc
+play_expect_suspensions(struct bh_story *story, const struct bh_words *words,
+                        struct bh_err *err)
+{
+    return check_count(story, words, SUSPENSIONS, err);
+}
+
+static bh_rc
+play_expect_grade(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_job_view view;
+    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+
+    if (rc != BH_OK || strcmp(bh_grade_names[view.grade], words->at[2]) == 0)
+        return rc;
+    return bh_err_set(err, BH_CONFLICT, "job %s has grade %s, expected %s", words->at[1],
+                      bh_grade_names[view.grade], words->at[2]);
+}
+
+static bh_rc
+play_expect_status(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_job_view view;
+    uint32_t wanted;
+    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_u32(words->at[2], 0, 255, &wanted, err);
+    if (rc != BH_OK || view.exit_status == (int32_t)wanted)
+        return rc;
+    return bh_err_set(err, BH_CONFLICT, "job %s ended with %d, expected %u", words->at[1],
+                      view.exit_status, wanted);
+}
+
+/* ---- places ---- */
+
+static bh_rc
+pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view,
+          struct bh_err *err)
+{
+    bh_rc rc = bh_story_job(story, name, ret_view, err);
+
+    if (rc == BH_OK && ret_view->piece_count == 0)
+        return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no place", name,
+                          bh_job_state_names[ret_view->state]);
+    return rc;
+}
+
+static bool
+share_gpu(const struct bh_job_view *a, const struct bh_job_view *b)
+{
+    for (uint32_t i = 0; i < a->piece_count; i++)
+        for (uint32_t k = 0; k < b->piece_count; k++)
+            if (bh_same(a->pieces[i].gpu, b->pieces[k].gpu))
+                return true;
+    return false;
+}
+
+static bool
+share_node(const struct bh_job_view *a, const struct bh_job_view *b)
+{
+    return bh_same(a->node, b->node);
+}
+
+/* Whether every two of the jobs do, or do not, share something. */
+static bh_rc
+check_shared(struct bh_story *story, const struct bh_words *words, bool wanted,
+             bool (*share)(const struct bh_job_view *, const struct bh_job_view *),
+             struct bh_err *err)
+{
+    struct bh_job_view a, b;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 1; i < words->count; i++)
+        for (uint32_t k = i + 1; k < words->count; k++) {
+            rc = pieces_of(story, words->at[i], &a, err);
+            if (rc == BH_OK)
+                rc = pieces_of(story, words->at[k], &b, err);
+            if (rc == BH_OK && share(&a, &b) != wanted)
+                rc = bh_err_set(err, BH_CONFLICT, "jobs %s and %s %s", words->at[i],
+                                words->at[k], wanted ? "stand apart" : "stand together");
+            if (rc != BH_OK)
+                return rc;
+        }
+    return rc;
+}
+
+static bh_rc
+play_same_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    return check_shared(story, words, true, share_gpu, err);
+}
+
+static bh_rc
+play_not_same_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    return check_shared(story, words, false, share_gpu, err);
+}
+
+static bh_rc
+play_same_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    return check_shared(story, words, true, share_node, err);
+}
+
+static bh_rc
+play_not_same_node(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    return check_shared(story, words, false, share_node, err);
+}
+
+/* ---- GPUs ---- */
+
+enum { GPU_PIECES_MAX = 32 };
+
+/* "1g.10gb@4=a", "whole@0=a", "1g.10gb@0=idle" */
+static void
+describe(const struct bh_story *story, const struct bh_piece_view *view, struct bh_buf *out)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ view->piece.profile });
+
+    bh_buf_printf(out, "%s@%u=%s", profile ? profile->name : "whole", view->piece.start,
+                  view->job.v ? bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)view->job.v)
+                              : bh_piece_state_names[view->state]);
+}
+
+/* Whether what is expected ("1g.10gb=a", with or without a start) is this piece. */
+static bool
+is_described(const char *wanted, const char *piece)
+{
+    const char *at = strchr(piece, '@'), *holder = strchr(piece, '=');
+    size_t profile = (size_t)(at - piece);
+
+    if (strcmp(wanted, piece) == 0)
+        return true;
+    return strncmp(wanted, piece, profile) == 0 && strcmp(wanted + profile, holder) == 0;
+}
+
+static uint32_t
+describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
+             char ret_pieces[GPU_PIECES_MAX][BH_WORD_MAX])
+{
+    struct bh_piece_view view;
+    uint32_t cursor = 0, count = 0;
+
+    while (count < GPU_PIECES_MAX
+           && bh_view_next_piece(bh_world_engine(story->world), &cursor, &view)) {
+        struct bh_buf buf;
+
+        if (!bh_same(view.piece.gpu, gpu))
+            continue;
+        bh_buf_init_fixed(&buf, ret_pieces[count], BH_WORD_MAX);
+        describe(story, &view, &buf);
+        if (bh_buf_text(&buf))
+            count++;
+    }
+    return count;
+}
+
+/* Take the piece that the word describes out of the list. */
+static bool
+strike(char pieces[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
+{
+    for (uint32_t i = 0; i < *count; i++)
+        if (is_described(wanted, pieces[i])) {
+            memmove(pieces[i], pieces[i + 1], (--*count - i) * sizeof pieces[0]);
+            return true;
+        }
+    return false;
+}
+
+static bh_rc
+mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, struct bh_err *err)
+{
+    char pieces[GPU_PIECES_MAX + 1][BH_WORD_MAX], list[200];
+    uint32_t count = describe_gpu(story, gpu, pieces);
+    struct bh_buf buf;
+
+    bh_buf_init_fixed(&buf, list, sizeof list);
+    for (uint32_t i = 0; i < count; i++)
+        bh_buf_printf(&buf, " %s", pieces[i]);
+    return bh_err_set(err, BH_CONFLICT, "GPU %s has:%s", name,
+                      !bh_buf_text(&buf) ? " many pieces" : count ? list : " nothing");
+}
+
+/* expect-gpu gpu1/0 3g.40gb@0=a 1g.10gb=idle; expect-gpu gpu1/0 empty */
+static bh_rc
+play_expect_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    char pieces[GPU_PIECES_MAX + 1][BH_WORD_MAX];
+    struct bh_gpu_view view;
+    uint32_t count;
+    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+
+    if (rc != BH_OK)
+        return rc;
+    count = describe_gpu(story, view.gpu, pieces);
+    for (uint32_t at = 2; at < words->count; at++)
+        if (strcmp(words->at[at], "empty") != 0 && !strike(pieces, &count, words->at[at]))
+            return mismatch(story, words->at[1], view.gpu, err);
+    return count == 0 ? BH_OK : mismatch(story, words->at[1], view.gpu, err);
+}
+
+/* ---- tenants ---- */
+
+static bh_rc
+play_expect_usage(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_tenant_view view;
+    uint64_t parts;
+    bh_rc rc = bh_story_tenant(story, words->at[1], &view, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_parts(words->at[2], BH_GPU_PARTS, &parts, err);
+    if (rc != BH_OK || view.used == parts)
+        return rc;
+    return bh_err_set(err, BH_CONFLICT,
+                      "tenant %s uses %" PRIu64 " parts, expected %" PRIu64
+                      " (a GPU is %d parts)",
+                      words->at[1], view.used, parts, BH_GPU_PARTS);
+}
+
+/* expect-metered acme/vision 1/7 10m: its own jobs used that much compute for that long */
+static bh_rc
+play_expect_metered(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_tenant_view view;
+    uint64_t parts, span_ns;
+    char metered[40];
+    bh_rc rc = bh_story_tenant(story, words->at[1], &view, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_parts(words->at[2], BH_GPU_PARTS, &parts, err);
+    if (rc == BH_OK)
+        rc = bh_parse_span(words->at[3], &span_ns, err);
+    if (rc != BH_OK || view.compute_ns == (bh_part_ns)parts * span_ns)
+        return rc;
+    bh_part_ns_format(view.compute_ns / 1000000000 / (parts ? parts : 1), metered);
+    return bh_err_set(err, BH_CONFLICT, "tenant %s was metered %s s of that, expected %s",
+                      words->at[1], metered, words->at[3]);
+}
+
+const struct bh_statement bh_expect_statements[] = {
+    { "expect", 2, 3, "JOB STATE [REASON]", play_expect },
+    { "expect-refused", 1, 1, "REASON (of the next statement)", play_expect_refused },
+    { "why", 3, 8, "JOB contains TEXT...", play_why },
+    { "expect-restarts", 2, 2, "JOB N", play_expect_restarts },
+    { "expect-suspensions", 2, 2, "JOB N", play_expect_suspensions },
+    { "expect-grade", 2, 2, "JOB A..G", play_expect_grade },
+    { "expect-status", 2, 2, "JOB STATUS", play_expect_status },
+    { "expect-same-gpu", 2, 16, "JOB JOB...", play_same_gpu },
+    { "expect-not-same-gpu", 2, 16, "JOB JOB...", play_not_same_gpu },
+    { "expect-same-node", 2, 16, "JOB JOB...", play_same_node },
+    { "expect-not-same-node", 2, 16, "JOB JOB...", play_not_same_node },
+    { "expect-gpu", 2, 34, "GPU PROFILE[@START]=JOB|idle|carving|clearing... | empty",
+      play_expect_gpu },
+    { "expect-usage", 2, 2, "TENANT GPUS", play_expect_usage },
+    { "expect-metered", 3, 3, "TENANT GPUS SPAN", play_expect_metered },
+    { NULL, 0, 0, NULL, NULL },
+};

@@ -1,0 +1,184 @@
+/* Statements on jobs: submit, cancel, release, and how they end by themselves. */
+#include <string.h>
+
+#include "base/num.h"
+#include "base/time.h"
+#include "replay/story.h"
+
+static const struct bh_choice priorities = { "priority", bh_priority_names, BH_PRIORITIES };
+static const struct bh_choice contracts = { "contract", bh_contract_names, BH_CONTRACTS };
+static const struct bh_choice job_kinds = { "kind", bh_job_kind_names, BH_JOB_KINDS };
+
+static bh_rc
+take_count(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 0, 1000, &((struct bh_ev_submit *)into)->count, err);
+}
+
+static bh_rc
+take_priority(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    uint32_t priority;
+    bh_rc rc = bh_word_choose(&priorities, values[0], &priority, err);
+
+    if (rc == BH_OK)
+        ((struct bh_ev_submit *)into)->priority = (enum bh_priority)priority;
+    return rc;
+}
+
+static bh_rc
+take_contract(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    uint32_t contract;
+    bh_rc rc = bh_word_choose(&contracts, values[0], &contract, err);
+
+    if (rc == BH_OK)
+        ((struct bh_ev_submit *)into)->contract = (enum bh_contract)contract;
+    return rc;
+}
+
+static bh_rc
+take_kind(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    uint32_t kind;
+    bh_rc rc = bh_word_choose(&job_kinds, values[0], &kind, err);
+
+    if (rc == BH_OK)
+        ((struct bh_ev_submit *)into)->kind = (enum bh_job_kind)kind;
+    return rc;
+}
+
+static bh_rc
+take_time_limit(struct bh_story *story, const char *const *values, void *into,
+                struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->time_limit_ns, err);
+}
+
+static bh_rc
+take_hold(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    ((struct bh_ev_submit *)into)->hold = true;
+    return BH_OK;
+}
+
+static const struct bh_option submit_options[] = {
+    { "count", 1, take_count },        { "priority", 1, take_priority },
+    { "on-preempt", 1, take_contract }, { "kind", 1, take_kind },
+    { "time-limit", 1, take_time_limit }, { "hold", 0, take_hold },
+};
+
+static bh_rc
+play_submit(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_options options = { 4, submit_options, BH_COUNT(submit_options) };
+    struct bh_ev_submit submit = { .count = 1, .priority = BH_PRIORITY_NORMAL,
+                                   .grace_ns = 10 * BH_NS_PER_S };
+    char name[BH_WORD_MAX];
+    uint32_t cursor = 0, id;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[2], &submit.tenant.v,
+                             err);
+
+    if (rc == BH_OK)
+        rc = bh_names_find(story->names, BH_NAMED_SKU, words->at[3], &submit.sku.v, err);
+    if (rc == BH_OK)
+        rc = bh_options_take(story, words, &options, &submit, err);
+    while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name)) {
+        struct bh_event event = { .kind = BH_EV_SUBMIT, .u.submit = submit };
+
+        rc = bh_names_add(story->names, BH_NAMED_JOB, name, &id, err);
+        event.u.submit.job.v = id;
+        if (rc == BH_OK)
+            rc = bh_story_ask(story, &event, err);
+        if (rc == BH_OK)
+            rc = bh_world_advance(story->world, 0, err);
+    }
+    return rc;
+}
+
+/* Send the same event about each job that a word names. */
+static bh_rc
+ask_jobs(struct bh_story *story, const char *word, enum bh_event_kind kind, struct bh_err *err)
+{
+    char name[BH_WORD_MAX];
+    uint32_t cursor = 0, id;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_word_next_name(word, &cursor, name)) {
+        struct bh_event event = { .kind = kind };
+
+        rc = bh_names_find(story->names, BH_NAMED_JOB, name, &id, err);
+        event.u.job.job.v = id;
+        if (rc == BH_OK)
+            rc = bh_story_ask(story, &event, err);
+    }
+    return rc;
+}
+
+static bh_rc
+play_cancel(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    return ask_jobs(story, words->at[1], BH_EV_CANCEL, err);
+}
+
+static bh_rc
+play_release(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    return ask_jobs(story, words->at[1], BH_EV_RELEASE, err);
+}
+
+/* finish a; finish a 3; finish a signalled 9; finish a out_of_memory */
+static bh_rc
+parse_end(const struct bh_words *words, struct bh_ev_ended *ret_end, struct bh_err *err)
+{
+    static const struct bh_choice causes = { "end cause", bh_end_cause_names, BH_END_CAUSES };
+    uint32_t cause = BH_END_EXITED, status = 0;
+    uint32_t at = 2;
+    bh_rc rc = BH_OK;
+
+    if (at < words->count && (words->at[at][0] < '0' || words->at[at][0] > '9'))
+        rc = bh_word_choose(&causes, words->at[at++], &cause, err);
+    if (rc == BH_OK && at < words->count)
+        rc = bh_parse_u32(words->at[at], 0, 255, &status, err);
+    if (rc == BH_OK)
+        *ret_end = (struct bh_ev_ended){ .cause = (enum bh_end_cause)cause,
+                                         .exit_status = (int32_t)status };
+    return rc;
+}
+
+static bh_rc
+play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_ev_ended end;
+    char name[BH_WORD_MAX];
+    uint32_t cursor = 0;
+    bh_rc rc = parse_end(words, &end, err);
+
+    while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name)) {
+        struct bh_told told;
+        uint32_t id;
+
+        rc = bh_names_find(story->names, BH_NAMED_JOB, name, &id, err);
+        if (rc != BH_OK)
+            return rc;
+        if (!bh_world_told(story->world, (bh_job_id){ id }, &told) || !told.lease.v)
+            return bh_err_set(err, BH_NOT_FOUND, "job %s has no lease", name);
+        end.lease = told.lease;
+        rc = bh_world_exit(story->world, &end, err);
+        if (rc != BH_OK)
+            bh_err_wrap(err, "job %s", name);
+    }
+    return rc;
+}
+
+const struct bh_statement bh_job_statements[] = {
+    { "submit", 3, 20,
+      "JOB TENANT SKU [count N] [priority P] [on-preempt suspend|requeue|never] [kind K] "
+      "[time-limit SPAN] [hold]", play_submit },
+    { "cancel", 1, 1, "JOB", play_cancel },
+    { "release", 1, 1, "JOB", play_release },
+    { "finish", 1, 3, "JOB [STATUS] | JOB CAUSE [STATUS]", play_finish },
+    { NULL, 0, 0, NULL, NULL },
+};

@@ -100,6 +100,8 @@ take_command(struct reader *r, const char *word)
         memcpy(name + length + 1, r->argv[r->at], strlen(r->argv[r->at]) + 1);
         if (bh_command_find(name) < BH_COMMANDS)
             r->at++;
+        else
+            name[length] = '\0';
     }
     r->args->command = bh_command_find(name);
     return r->args->command < BH_COMMANDS ? BH_OK : unknown_command(name, r->err);

@@ -199,7 +199,11 @@ enum bh_effect_kind {
 };
 
 /* `order` names the effect for ever: (record number << 8) + position.  The node
- * journals it and answers a repeat with the old outcome. */
+ * journals it and answers a repeat with the old outcome.  Effects of one node are
+ * carried out in order: a CARVE relies on the DESTROYs before it.  Each is answered by
+ * one event (CARVED, DESTROYED, STARTED, SUSPENDED, RESUMED, and ENDED for STOP); a
+ * STOP takes the place of a START, SUSPEND or RESUME that is not yet answered, and is
+ * answered ENDED even when nothing runs. */
 struct bh_effect {
     enum bh_effect_kind kind;
     uint64_t order;

@@ -301,10 +301,9 @@ static bool
 scheme_for(const struct bh_search *search, const struct bh_need *need, uint32_t node,
            uint32_t row, struct scheme *ret_scheme)
 {
+    const struct sku *sku = sku_at(search->engine, need->sku);
     struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                bh_quota_equivalent(
-                                    sku_at(search->engine, need->sku)->profiles[row],
-                                    need->count) };
+                                bh_quota_equivalent(sku->profiles[row], need->count) };
 
     *ret_scheme = (struct scheme){ .search = *search };
     for (uint32_t i = 0; i < need->count; i++)
@@ -317,6 +316,18 @@ scheme_for(const struct bh_search *search, const struct bh_need *need, uint32_t 
     return true;
 }
 
+/* Whether the limits could be met at all: asked first, for it is the cheaper. */
+static bool
+quota_possible(const struct bh_search *search, const struct bh_need *need, uint32_t row)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+    struct bh_wanted wanted = { need->tenant, need->sku, need->count,
+                                bh_quota_equivalent(sku->profiles[row], need->count) };
+    struct scheme probe = { .search = *search };
+
+    return make_quota(&probe, &wanted);
+}
+
 static bool
 find_scheme(const struct bh_engine *engine, const struct bh_need *need,
             struct scheme *ret_scheme)
@@ -325,18 +336,20 @@ find_scheme(const struct bh_engine *engine, const struct bh_need *need,
                                 .past_leaving = true };
     bool found = false;
 
-    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++)
+    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
+        if (!quota_possible(&search, need, row))
+            continue;
         for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
             struct scheme scheme;
 
             if (!node_at(engine, node)->up
-                || !scheme_for(&search, need, node, row, &scheme))
-                continue;
-            if (found && !cheaper(&scheme.cost, &ret_scheme->cost))
+                || !scheme_for(&search, need, node, row, &scheme)
+                || (found && !cheaper(&scheme.cost, &ret_scheme->cost)))
                 continue;
             *ret_scheme = scheme;
             found = true;
         }
+    }
     return found;
 }
 

@@ -1,9 +1,18 @@
 /* bulkhead-node as bulkheadd sees it: real sandboxes, the simulated driver. */
-#include "node/node_test.h"
-
 #include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "base/time.h"
 
 #include "model/job.h"
+#include "node/node_fixture.h"
+#include "node/path.h"
 
 static struct bh_msg_outcome
 carve(uint64_t partition, uint32_t gpu, const char *profile, uint32_t start)
@@ -453,9 +462,7 @@ test_denied_gpu(void **state)
 static uint32_t
 pieces_now(void)
 {
-    bh_link_free(the_node.link);
-    the_node.link = NULL;
-    the_node.inbox_count = 0;
+    test_hang_up(&the_node);
     return test_greet(&the_node).pieces.count;
 }
 

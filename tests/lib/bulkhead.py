@@ -274,10 +274,7 @@ node_socket = {self.dir}/node.sock
                 self.end_jobs()
         except (OSError, Refused, http.client.HTTPException, RuntimeError):
             pass
-        for name, process in (("bulkheadd", self.daemon), ("bulkhead-node", self.node)):
-            if process and process.poll() not in (None, 0, -signal.SIGKILL) or kind is not None:
-                print(f"# {name}: status {process and process.poll()}")
-                print("\n".join("# | " + line for line in self.tail().splitlines() if "GPU found" not in line))
+        self.report(kind is not None)
         self.stop(self.daemon)
         self.stop(self.node)
         self.kill_leftovers()
@@ -287,6 +284,13 @@ node_socket = {self.dir}/node.sock
             print("# kept:", self.dir, flush=True)
         else:
             shutil.rmtree(self.dir, ignore_errors=True)
+
+    def report(self, failed):
+        """What the programs said, when something went wrong."""
+        ends = [p.poll() if p else None for p in (self.daemon, self.node)]
+        if failed or any(e not in (None, 0, -signal.SIGKILL) for e in ends):
+            print(f"# status of bulkheadd {ends[0]}, of bulkhead-node {ends[1]}")
+            print("\n".join("# | " + line for line in self.tail().splitlines() if "GPU found" not in line))
 
     def end_jobs(self):
         client = self.client()

@@ -1,15 +1,11 @@
-#ifndef BH_NODE_NODE_TEST_H
-#define BH_NODE_NODE_TEST_H
-
-/* A bulkhead-node of its own for a test: in a temporary folder, on the simulated driver,
- * driven over its socket.  Tests only. */
+/* Tests only. */
+#include "node/node_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,46 +15,19 @@
 #include "base/test.h"
 #include "base/time.h"
 #include "node/path.h"
-#include "runtime/cgroup.h"
-#include "wire/frame_io.h"
-#include "wire/message.h"
 
-enum { TEST_PATH = 256, TEST_INBOX_MAX = 64, TEST_PATIENCE_MS = 10000 };
-
-struct test_message {
-    uint32_t number;
-    union {
-        struct bh_msg_outcome outcome;
-        struct bh_msg_ended ended;
-        struct bh_msg_inventory inventory;
-        struct bh_msg_samples samples;
-        struct bh_msg_health health;
-    };
-};
-
-struct test_node {
-    const char *program, *simctl, *library; /* from the command line */
-    char folder[TEST_PATH], socket[TEST_PATH], cgroup[64];
-    char gpus[8][BH_UUID_MAX];
-    pid_t pid;
-    struct bh_link *link;
-    struct bh_arena *arena;
-    struct test_message inbox[TEST_INBOX_MAX]; /* read and not yet taken */
-    uint32_t inbox_count;
-    uint64_t order;                            /* last one used */
-};
-
-static struct test_node the_node;
+struct test_node the_node;
 
 /* ---- small things ---- */
 
-static void
+void
 test_run(const char *const *argv)
 {
     int status = -1;
     pid_t pid = fork();
 
     if (pid == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is the test's TAP */
         execv(argv[0], (char *const *)(uintptr_t)argv);
         _exit(127);
     }
@@ -66,7 +35,7 @@ test_run(const char *const *argv)
     assert_int_equal(status, 0);
 }
 
-static void
+void
 test_write(const char *path, const char *text)
 {
     struct bh_err err;
@@ -75,7 +44,7 @@ test_write(const char *path, const char *text)
 }
 
 /* The text of a file below the test's folder, or "". */
-static const char *
+const char *
 test_read(const char *name)
 {
     static char memory[1 << 20];
@@ -90,7 +59,7 @@ test_read(const char *name)
     return bh_buf_text(&text);
 }
 
-static const char *
+const char *
 test_log(uint64_t lease)
 {
     char name[64];
@@ -101,7 +70,7 @@ test_log(uint64_t lease)
 
 /* ---- the program ---- */
 
-static void
+void
 test_write_conf(const struct test_node *node, const char *more)
 {
     char text[8192], path[TEST_PATH * 2];
@@ -118,7 +87,7 @@ test_write_conf(const struct test_node *node, const char *more)
     test_write(path, text);
 }
 
-static void
+void
 test_node_start(struct test_node *node)
 {
     char config[TEST_PATH * 2], log[TEST_PATH * 2];
@@ -134,7 +103,7 @@ test_node_start(struct test_node *node)
     }
 }
 
-static void
+void
 test_node_end(struct test_node *node, int number)
 {
     if (node->pid <= 0)
@@ -142,14 +111,21 @@ test_node_end(struct test_node *node, int number)
     kill(node->pid, number);
     waitpid(node->pid, NULL, 0);
     node->pid = 0;
-    bh_link_free(node->link);
+    test_hang_up(node);
+}
+
+void
+test_hang_up(struct test_node *node)
+{
+    if (node->link)
+        bh_link_free(node->link);
     node->link = NULL;
     node->inbox_count = 0;
 }
 
 /* ---- talking ---- */
 
-static void
+void
 test_send(uint32_t number, const void *message)
 {
     struct bh_err err;
@@ -204,7 +180,7 @@ test_is_about(const struct test_message *message, uint32_t number, uint64_t id)
 }
 
 /* Take the message of that kind (and order or lease); false when it does not come. */
-static bool
+bool
 test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret)
 {
     struct test_node *node = &the_node;
@@ -227,7 +203,7 @@ test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_mess
     }
 }
 
-static struct test_message
+struct test_message
 test_take(uint32_t number, uint64_t id)
 {
     struct test_message message = { 0 };
@@ -240,7 +216,7 @@ test_take(uint32_t number, uint64_t id)
     return message;
 }
 
-static struct bh_msg_inventory
+struct bh_msg_inventory
 test_greet(struct test_node *node)
 {
     struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = 1, .site = "test" };
@@ -259,13 +235,6 @@ test_greet(struct test_node *node)
     return test_take(BH_MSG_INVENTORY, 0).inventory;
 }
 
-/* Give an order and take its outcome. */
-#define test_order(kind, order_message)                                                  \
-    ({                                                                                   \
-        (order_message)->order = ++the_node.order;                                       \
-        test_send(kind, order_message);                                                  \
-        test_take(BH_MSG_OUTCOME, the_node.order).outcome;                               \
-    })
 
 /* ---- the whole ---- */
 
@@ -282,7 +251,7 @@ test_remove_groups(const struct test_node *node)
     }
 }
 
-static int
+int
 test_set_up(void **state)
 {
     struct test_node *node = &the_node;
@@ -311,7 +280,7 @@ test_set_up(void **state)
     return 0;
 }
 
-static int
+int
 test_tear_down(void **state)
 {
     struct test_node *node = &the_node;
@@ -329,11 +298,11 @@ test_tear_down(void **state)
         }
     }
     test_node_end(node, SIGTERM);
+    assert_null(strstr(test_read("node.log"), "runtime error:"));
+    assert_null(strstr(test_read("node.log"), "Sanitizer"));
     test_remove_groups(node);
     bh_arena_free(node->arena);
     if (!getenv("BH_TEST_KEEP"))
         bh_path_remove_tree(node->folder);
     return 0;
 }
-
-#endif

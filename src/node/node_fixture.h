@@ -1,0 +1,80 @@
+#ifndef BH_NODE_NODE_FIXTURE_H
+#define BH_NODE_NODE_FIXTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "wire/frame_io.h"
+#include "wire/message.h"
+
+/* A bulkhead-node of its own for a test: in a temporary folder, on the simulated driver,
+ * driven over its socket.  Tests only: what does not work fails the running test. */
+
+enum { TEST_PATH = 256, TEST_INBOX_MAX = 64, TEST_PATIENCE_MS = 10000 };
+
+struct test_message {
+    uint32_t number;
+    union {
+        struct bh_msg_outcome outcome;
+        struct bh_msg_ended ended;
+        struct bh_msg_inventory inventory;
+        struct bh_msg_samples samples;
+        struct bh_msg_health health;
+    };
+};
+
+struct test_node {
+    const char *program, *simctl, *library; /* from the command line */
+    char folder[TEST_PATH], socket[TEST_PATH], cgroup[64];
+    char gpus[8][BH_UUID_MAX];
+    pid_t pid;
+    struct bh_link *link;
+    struct bh_arena *arena;
+    struct test_message inbox[TEST_INBOX_MAX]; /* read and not yet taken */
+    uint32_t inbox_count;
+    uint64_t order;                            /* last one used */
+};
+
+extern struct test_node the_node;
+
+/* cmocka's set-up and tear-down.  Tear-down ends all jobs and wants a clean log of the
+ * node: no sanitizer's complaint. */
+int test_set_up(void **state);
+int test_tear_down(void **state);
+
+/* Run a program to its end, which must be well; replace a file. */
+void test_run(const char *const *argv);
+void test_write(const char *path, const char *text);
+
+/* The text of a file below the test's folder, or of a job's log; "" without one.  Valid
+ * until the next call. */
+const char *test_read(const char *name);
+const char *test_log(uint64_t lease);
+
+/* Write node.conf with `more` behind the usual lines; start; end by a signal. */
+void test_write_conf(const struct test_node *node, const char *more);
+void test_node_start(struct test_node *node);
+void test_node_end(struct test_node *node, int number);
+
+/* Connect, say HELLO and take the inventory; hang up. */
+struct bh_msg_inventory test_greet(struct test_node *node);
+void test_hang_up(struct test_node *node);
+
+void test_send(uint32_t number, const void *message);
+
+/* Take the message of that kind, and about that order or lease; other messages are kept.
+ * `within`: false when it does not come. */
+struct test_message test_take(uint32_t number, uint64_t id);
+bool test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret);
+
+/* Give an order and take its outcome. */
+#define test_order(kind, order_message)                                                  \
+    ({                                                                                   \
+        (order_message)->order = ++the_node.order;                                       \
+        test_send(kind, order_message);                                                  \
+        test_take(BH_MSG_OUTCOME, the_node.order).outcome;                               \
+    })
+
+#endif

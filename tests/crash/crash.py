@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+"""Kills bulkheadd, bulkhead-node, the gpu child and keepers at random moments under load,
+and counts what was lost, done twice or left behind.  All of it must be nothing.
+
+    crash.py BUILD [--seed N] [--kills N] [--trials N]
+
+--trials: instead, N times: 50 acknowledged submissions, kill -9, restart, count."""
+import argparse
+import collections
+import http.client
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from bulkhead import ENDED, Refused, Site
+
+BATCH, ASR = "acme/vision/batch", "acme/speech/asr"
+COUNT = "echo start {run}; i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.01; done; echo end {run}"
+SHORT = "echo start {run}; sleep {pause}; echo end {run}"
+LOAD = "echo start {run}; bulkhead-simload --mib 64 --seconds 1 --busy 1; echo end {run}"
+RUN = "$(cat /proc/sys/kernel/random/uuid)"
+ACTIVE_MAX, WORKERS = 40, 4
+
+# share of the load, script, what the submission says more, what is done to it afterwards
+KINDS = [
+    (50, "short", SHORT, {}, None),
+    (12, "cancelled", SHORT.replace("{pause}", "1"), {"grace": "1s"}, "cancel"),
+    (8, "held", SHORT, {"hold": True}, "release"),
+    (12, "counting", COUNT, {"sku": "large", "priority": "low", "on_preempt": "suspend"}, None),
+    (6, "loading", LOAD, {"sku": "large", "priority": "low", "on_preempt": "suspend", "grace": "1s"}, None),
+    (12, "high", SHORT, {"sku": "large", "priority": "high", "tenant": ASR}, None),
+]
+
+
+class Load:
+    """Threads that submit, each request repeated under its key until it is acknowledged."""
+
+    def __init__(self, site, seed):
+        self.site, self.seed = site, seed
+        self.acknowledged, self.lock = {}, threading.Lock()
+        self.retries = self.refused = 0
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self.work, args=(n,)) for n in range(WORKERS)]
+
+    def persist(self, method, path, body, key):
+        """The answer, however often the daemon has to be asked."""
+        while True:
+            try:
+                client = self.site.client()
+                try:
+                    return client.request(method, path, body, {"Idempotency-Key": key})
+                finally:
+                    client.close()
+            except Refused as error:
+                if error.status < 500:
+                    self.refused += 1
+                    return None
+            except (OSError, http.client.HTTPException):
+                pass
+            self.retries += 1
+            time.sleep(0.02)
+
+    def work(self, number):
+        chance = random.Random(f"{self.seed}/{number}")
+        while not self.over.is_set():
+            kind = chance.choices(KINDS, [k[0] for k in KINDS])[0]
+            self.one(chance, *kind[1:])
+            if chance.random() < 0.2:
+                self.wait_for_room()
+
+    def one(self, chance, kind, script, more, then):
+        name = f"{kind}-{uuid.UUID(int=chance.getrandbits(128))}"
+        script = script.format(run=RUN, pause=round(chance.random() * 0.1, 3))
+        spec = {"tenant": BATCH, "sku": "small", "name": name, "args": ["sh", "-c", script], **more}
+        answer = self.persist("POST", "/v1/jobs", spec, name)
+        if not answer:
+            return
+        with self.lock:
+            self.acknowledged[answer["id"]] = name
+        if then:
+            time.sleep(chance.random() * 0.2)
+            self.persist("POST", f"/v1/jobs/{answer['id']}/{then}", None, name + then)
+
+    def wait_for_room(self):
+        while not self.over.is_set():
+            try:
+                if self.site.client().get("/v1/jobs?active=true&limit=1")["total"] < ACTIVE_MAX:
+                    return
+            except (OSError, http.client.HTTPException, Refused):
+                pass
+            time.sleep(0.05)
+
+
+class Killer:
+    TARGETS = [(40, "daemon"), (25, "node"), (15, "gpu"), (15, "keeper"), (5, "both")]
+
+    def __init__(self, site, chance):
+        self.site, self.chance = site, chance
+        self.kills = collections.Counter()
+
+    def strike(self):
+        time.sleep(self.chance.random() * 0.5)
+        target = self.chance.choices([t[1] for t in self.TARGETS], [t[0] for t in self.TARGETS])[0]
+        getattr(self, target)()
+        self.kills[target] += 1
+
+    def daemon(self):
+        self.site.kill(self.site.daemon)
+        self.site.start_daemon()
+
+    def node(self):
+        self.site.kill(self.site.node)
+        time.sleep(self.chance.random() * 0.1)
+        self.site.start_node()
+
+    def both(self):
+        self.site.kill(self.site.daemon)
+        self.site.kill(self.site.node)
+        self.site.start_node()
+        self.site.start_daemon()
+
+    def gpu(self):
+        self.any_of("bulkhead-gpu")
+
+    def keeper(self):
+        self.any_of("bulkhead-keeper")
+
+    def any_of(self, name):
+        pids = self.site.processes(name)
+        if pids:
+            try:
+                os.kill(self.chance.choice(pids), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+class Findings:
+    def __init__(self):
+        self.checks, self.faults = 0, []
+
+    def check(self, what, holds, *details):
+        self.checks += 1
+        if not holds:
+            self.faults.append(f"{what}: {' '.join(str(d) for d in details)}"[:600])
+
+
+def settle(site, found, seconds=60):
+    """Every job reaches its end once nothing is killed any more."""
+    client = site.client()
+    try:
+        site.until(lambda: client.get("/v1/jobs?active=true&limit=1")["total"] == 0, seconds, 0.1)
+    except RuntimeError:
+        stuck = client.get("/v1/jobs?active=true&limit=20")["items"]
+        found.check("every job ends", False, [(j["id"], j["name"].split("-")[0], j["state"], j["reason"]) for j in stuck])
+
+
+def all_jobs(site):
+    client, after, jobs = site.client(), 0, {}
+    while True:
+        page = client.get(f"/v1/jobs?limit=1000&after={after}")
+        jobs.update({j["id"]: j for j in page["items"]})
+        if "next" not in page:
+            return jobs
+        after = page["next"]
+
+
+def check_jobs(site, load, jobs, found):
+    names = collections.Counter(j["name"] for j in jobs.values())
+    for job, name in load.acknowledged.items():
+        found.check("acknowledged and there", job in jobs and jobs[job]["name"] == name, job, name)
+    for name, count in names.items():
+        found.check("submitted once", count == 1, name, count)
+    for job in jobs.values():
+        check_job(site, job, found)
+
+
+def check_job(site, job, found):
+    log, name = site.log(job["id"]), f"job {job['id']} ({job['name'][:20]})"
+    starts, ends = re.findall(r"^start (\S+)$", log, re.M), re.findall(r"^end (\S+)$", log, re.M)
+    found.check("no double start", len(starts) <= job["restarts"] + 1, name, starts, job["restarts"])
+    found.check("every start is another", len(set(starts)) == len(starts), name, starts)
+    if job["state"] == "completed":
+        found.check("completed ran to its end", ends[-1:] == starts[-1:] and len(ends) >= 1, name, log[-200:])
+    found.check("at most one end for a start", len(ends) <= len(starts), name, log[-200:])
+    for run in log.split("start ")[1:]:
+        lines = [int(n) for n in re.findall(r"^line (\d+)$", run, re.M)]
+        found.check("output without a gap", lines == list(range(1, len(lines) + 1)), name, lines)
+
+
+def leftovers(site):
+    own = (site.daemon.pid, site.node.pid)
+    return [(p, command(p)) for p in site.processes() if p not in own and "bulkhead-gpu" not in command(p)]
+
+
+def command(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:120]
+    except OSError:
+        return ""
+
+
+def check_rest(site, found):
+    """Nothing of any job is left on the machine."""
+    for what, look in (("no process is left", lambda: leftovers(site)), ("no control group is left", site.groups),
+                       ("no mount is left", lambda: [m for m in open("/proc/mounts") if f"{site.dir}/run/boxes" in m]),
+                       ("no folder is left", lambda: sorted(p.name for p in (site.dir / "node/jobs").iterdir()))):
+        try:
+            site.until(lambda: not look(), 10)
+            found.check(what, True)
+        except RuntimeError:
+            found.check(what, False, look())
+    children = site.processes("bulkhead-gpu")
+    found.check("at most two gpu children", len(children) <= 2, children)
+
+
+def instances(site):
+    """(GPU, profile) of every MIG device as the driver lists them."""
+    done = subprocess.run([site.bin.parent / "tools/bulkhead-smi", "--library", site.dir / "lib/libnvidia-ml.so.1", "-L"],
+                          capture_output=True, text=True, env={"BULKHEAD_SIM_STATE": str(site.sim), "PATH": os.environ["PATH"]})
+    listed, gpu = [], None
+    for line in done.stdout.splitlines():
+        gpu = re.search(r"GPU-[0-9a-f-]+", line).group() if line.startswith("GPU") else gpu
+        profile = re.match(r"\s+MIG (\S+)", line)
+        if profile:
+            listed.append((gpu, profile.group(1)))
+    return sorted(listed)
+
+
+def pieces(site):
+    return sorted((g["uuid"], p["profile"]) for g in site.client().get("/v1/gpus")["items"]
+                  for p in g["pieces"] if p["profile"] != "whole")
+
+
+def check_instances(site, found):
+    try:
+        site.until(lambda: instances(site) == pieces(site), 10)
+    except RuntimeError:
+        pass
+    found.check("no leaked MIG instance", instances(site) == pieces(site), instances(site), pieces(site))
+    held = [p for g in site.client().get("/v1/gpus")["items"] for p in g["pieces"] if p["state"] != "idle"]
+    found.check("no piece is held", not held, held)
+
+
+def check_logs(site, found):
+    log = (site.dir / "daemon.log").read_text() + (site.dir / "node.log").read_text()
+    for bad in ("invariant", "cannot go on", "assert", "Sanitizer", "not usable", "commit failed"):
+        lines = [line for line in log.splitlines() if bad in line]
+        found.check(f"no \"{bad}\" in the logs", not lines, lines[:3])
+
+
+def check_replay(site, found, jobs):
+    """A last kill -9: replay leads to the same jobs, and the audit log verifies."""
+    site.kill(site.daemon)
+    site.start_daemon()
+    found.check("replay gives the same jobs", all_jobs(site) == jobs)
+    time.sleep(1.1)  # a checkpoint covers the last records
+    for done in (site.cli(None, "audit", "verify", "--store", str(site.dir / "state/bulkhead.db")),):
+        found.check("audit verify", done.returncode == 0, done.stdout, done.stderr)
+
+
+def storm(build, seed, kills):
+    found, chance = Findings(), random.Random(seed)
+    began = time.monotonic()
+    with Site(build, topology="2x H100-80GB", site=tap.SITE, daemon_conf="check_every = 1\nsnapshot_every = 300") as site:
+        load, killer = Load(site, seed), Killer(site, chance)
+        for thread in load.threads:
+            thread.start()
+        try:
+            for _ in range(kills):
+                killer.strike()
+        finally:
+            load.over.set()
+            for thread in load.threads:
+                thread.join()
+        release_all(site)
+        settle(site, found)
+        jobs = all_jobs(site)
+        check_jobs(site, load, jobs, found)
+        check_rest(site, found)
+        check_instances(site, found)
+        check_logs(site, found)
+        check_replay(site, found, jobs)
+        if found.faults:
+            site.report(True)
+    states = collections.Counter(j["state"] for j in jobs.values())
+    causes = collections.Counter(j.get("cause") for j in jobs.values())
+    print(f"# seed {seed}: {sum(killer.kills.values())} kills {dict(killer.kills)}, {len(load.acknowledged)} jobs acknowledged, "
+          f"{load.retries} retries, {load.refused} refused, {sum(j['restarts'] for j in jobs.values())} restarts")
+    print(f"# states {dict(states)}, causes {dict(causes)}, {found.checks} checks, {time.monotonic() - began:.1f} s")
+    return found
+
+
+def release_all(site):
+    client = site.client()
+    for job in client.get("/v1/jobs?state=pending&limit=1000")["items"]:
+        if job["reason"] == "held":
+            client.post(f"/v1/jobs/{job['id']}/release")
+
+
+def trial(site, found, known):
+    """50 acknowledged submissions, kill -9 at once, restart: all are there."""
+    client = site.client()
+    fresh = [site.submit("true", client=client, hold=True) for _ in range(50)]
+    site.kill(site.daemon)
+    site.start_daemon()
+    client = site.client()
+    known += fresh
+    lost = [j for j in fresh if client.get(f"/v1/jobs/{j}")["state"] != "pending"]
+    found.check("none of 50 is lost", not lost and client.get("/v1/jobs?limit=1")["total"] == len(known), lost)
+    return len(lost)
+
+
+def trials(build, count):
+    found, lost, done, began = Findings(), 0, 0, time.monotonic()
+    while done < count:
+        with Site(build, topology="1x H100-80GB", site=tap.SITE) as site:
+            known = []
+            for _ in range(min(20, count - done)):
+                lost += trial(site, found, known)
+                done += 1
+            site.kill(site.node)  # the held jobs need no ending one by one
+            site.kill(site.daemon)
+    print(f"# 50 acknowledged submissions, kill -9, restart: {lost} lost in {done} trials, {time.monotonic() - began:.1f} s")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--trials", type=int, default=0)
+    args = parser.parse_args()
+    lack = tap.missing()
+    if lack:
+        print(f"1..0 # SKIP {lack}")
+        return
+    print("1..1")
+    found = trials(args.build, args.trials) if args.trials else storm(args.build, args.seed, args.kills)
+    for fault in found.faults[:30]:
+        print("# " + fault.replace("\n", "\n# "))
+    what = f"{args.trials} trials" if args.trials else f"{args.kills} kills, seed {args.seed}"
+    print(f"{'not ok' if found.faults else 'ok'} 1 - nothing lost, nothing done twice, nothing left behind ({what})")
+    sys.exit(1 if found.faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,7 @@ struct bh_api_options {
     uint64_t silence_ns;         /* streams: a comment after this long; 0: two seconds */
 };
 
+/* The options are copied; what they point to outlives the API.  Owned by the caller. */
 BH_MUST_USE struct bh_api *bh_api_new(const struct bh_api_options *options);
 void bh_api_free(struct bh_api *api);
 BH_AUTO_DEFINE(struct bh_api *, bh_api_free)

@@ -9,6 +9,7 @@
 /* Engine events and decisions as the journal holds them: {"submit":{...}} and
  * [{...},...], canonical JSON from the engine's own descriptions. */
 
+/* Append to `out`; check its overflow in the end. */
 void bh_codec_put_event(struct bh_buf *out, const struct bh_event *event);
 void bh_codec_put_decisions(struct bh_buf *out, const struct bh_decision *decisions,
                             uint32_t count);

@@ -92,6 +92,13 @@ fixture_directory_put(void *self, const struct bh_directory *dir)
     f->held--;
 }
 
+/* Its watchers begin before the first change. */
+static uint64_t
+fixture_change_number(void *self)
+{
+    return 0;
+}
+
 static uint32_t
 fixture_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
                 uint32_t max)
@@ -130,6 +137,7 @@ static const struct bh_owner_ops fixture_owner = {
     .refused = fixture_refused,
     .directory_get = fixture_directory_get,
     .directory_put = fixture_directory_put,
+    .change_number = fixture_change_number,
     .changes = fixture_changes,
     .inventory = fixture_inventory_get,
     .log_path = fixture_log_path,

@@ -502,7 +502,10 @@ check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id 
                    spec->tenant, mount->source, mount->write ? " for writing" : "");
         return bh_err_hint(err, "an admin can add the folder under mounts in the site file");
     }
-    return BH_OK;
+    if (!spec->cwd || bh_directory_mount(call->dir, tenant, spec->cwd, false))
+        return BH_OK;
+    bh_err_set(err, BH_DENIED, "cwd: %s may not mount %.80s", spec->tenant, spec->cwd);
+    return bh_err_hint(err, "an admin can add the folder under mounts in the site file");
 }
 
 static bh_rc

@@ -87,8 +87,10 @@ struct bh_owner_ops {
     /* The present picture of the site; give each one back. */
     const struct bh_directory *(*directory_get)(void *self);
     void (*directory_put)(void *self, const struct bh_directory *dir);
+    /* Number of the newest change: where a watcher begins. */
+    uint64_t (*change_number)(void *self);
     /* Wait until a change with a number above `after` exists or `wait_ns` is over;
-     * copies at most `max` of them and returns how many.  `after` 0 begins now. */
+     * copies at most `max` of them and returns how many. */
     uint32_t (*changes)(void *self, uint64_t after, uint64_t wait_ns,
                         struct bh_change *ret_changes, uint32_t max);
     /* The node's last inventory and samples as JSON (wire/message.h names), in the

@@ -72,9 +72,11 @@ close_events(void *self)
 static struct events *
 events_new(const struct bh_call *call, bool (*next)(struct events *))
 {
+    const struct bh_owner *owner = &call->api->options.owner;
     struct events *events = calloc(1, sizeof *events);
 
     BH_ASSERT(events);
+    events->change = owner->ops->change_number(owner->self);
     events->call = *call;
     events->call.dir = NULL;
     events->fd = -1;

@@ -14,6 +14,7 @@ struct bh_visible {
 BH_MUST_USE bh_rc bh_visible_find(const struct bh_call *call, const char *verb,
                                   struct bh_visible *ret_visible, struct bh_err *err);
 
+/* Whether the tenant is among them. */
 bool bh_visible_has(const struct bh_visible *visible, uint32_t tenant);
 
 /* Cut down to the tenant at `path` and what is below.  BH_NOT_FOUND: no such tenant, or

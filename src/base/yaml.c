@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <yaml.h>
@@ -95,6 +96,17 @@ check_plain_node(struct reader *r, const yaml_event_t *event, const yaml_char_t 
     return BH_OK;
 }
 
+/* The key is the end of what was written, quoted and escaped already. */
+static bh_rc
+refuse_twice(struct reader *r, const yaml_event_t *event, size_t length)
+{
+    char fault[100];
+
+    snprintf(fault, sizeof fault, "duplicate key %.*s", (int)(length < 70 ? length : 70),
+             r->out->bytes + r->out->length - length);
+    return refuse(r, event, fault, "keep one of the two");
+}
+
 /* Remembers the key just written from `start` on; refuses a second one. */
 static bh_rc
 note_key(struct reader *r, const yaml_event_t *event, size_t start)
@@ -107,7 +119,7 @@ note_key(struct reader *r, const yaml_event_t *event, size_t start)
     for (uint32_t i = r->key_count - siblings; i < r->key_count; i++)
         if (r->keys[i].length == key.length
             && memcmp(r->out->bytes + r->keys[i].offset, r->out->bytes + start, key.length) == 0)
-            return refuse(r, event, "duplicate key", "keep one of the two");
+            return refuse_twice(r, event, key.length);
     if (siblings == BH_YAML_KEYS_MAX)
         return bh_err_set(r->err, BH_RANGE, "line %zu: more than %d keys in one mapping",
                           event->start_mark.line + 1, BH_YAML_KEYS_MAX);

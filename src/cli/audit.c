@@ -200,6 +200,10 @@ put_beside(char place[PATH_MAX], const char *path, const char *name)
     snprintf(place, PATH_MAX, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
 }
 
+/* Where `up` publishes it, and where the daemon keeps it. */
+static const char *const standard_keys[] = { "/var/lib/bulkhead/audit.vkey",
+                                             "/var/lib/bulkhead/daemon/audit.vkey" };
+
 /* The audit log's public key: as said, beside the store, or of the daemon here. */
 static bh_rc
 find_key(const struct bh_cli *cli, const char *store, char place[PATH_MAX], struct bh_err *err)
@@ -213,9 +217,9 @@ find_key(const struct bh_cli *cli, const char *store, char place[PATH_MAX], stru
     if (store)
         put_beside(place, store, "audit.vkey");
     else
-        put_beside(place, cli->client.socket, "audit.vkey");
-    if (!store && !exists(place))
-        snprintf(place, PATH_MAX, "/var/lib/bulkhead/daemon/audit.vkey");
+        put_beside(place, cli->client.socket, "../audit.vkey");
+    for (size_t i = 0; !store && !exists(place) && i < BH_COUNT(standard_keys); i++)
+        snprintf(place, PATH_MAX, "%s", standard_keys[i]);
     if (exists(place))
         return BH_OK;
     bh_err_set(err, BH_NOT_FOUND, "the audit log's public key is not here");

@@ -285,13 +285,32 @@ test_crun_holes(void **state)
     BH_CHECK_DONE();
 }
 
+/* DESIGN section 9: what scripts rely on. */
+static const struct {
+    bh_rc rc;
+    int status;
+} statuses[] = {
+    { BH_OK, 0 },       { BH_INVALID, 3 }, { BH_RANGE, 3 },   { BH_CONFLICT, 3 },
+    { BH_DENIED, 4 },   { BH_UNAUTHENTICATED, 4 },            { BH_NOT_FOUND, 5 },
+    { BH_QUOTA, 6 },    { BH_TIMEOUT, 7 }, { BH_UNAVAILABLE, 8 }, { BH_UNCERTAIN, 8 },
+    { BH_FULL, 8 },     { BH_IO, 8 },      { BH_BUG, 8 },
+};
+
+static void
+test_exit_statuses(void **state)
+{
+    for (size_t i = 0; i < BH_COUNT(statuses); i++)
+        BH_CHECK_EQ(bh_rc_name(statuses[i].rc), bh_rc_exit(statuses[i].rc), statuses[i].status);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),        cmocka_unit_test(test_nobody),
         cmocka_unit_test(test_jobs),           cmocka_unit_test(test_change_has_key),
-        cmocka_unit_test(test_crun_holes),
+        cmocka_unit_test(test_crun_holes),     cmocka_unit_test(test_exit_statuses),
     };
 
     signal(SIGPIPE, SIG_IGN); /* the client closes when it has seen enough */

@@ -245,34 +245,46 @@ bh_http_parser_end(struct bh_http_parser *p, struct bh_err *err)
     return bh_err_hint(err, "look with bulkhead ps before trying again");
 }
 
-/* "Name: value", with `before` in front of the value. */
+/* A header's value may end neither its line nor the request. */
 static bh_rc
-put_header(struct bh_buf *out, const char *name, const char *before, const char *value,
-           struct bh_err *err)
+check_value(const char *what, const char *value, struct bh_err *err)
 {
-    if (!value)
-        return BH_OK;
-    for (const char *c = value; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return bh_err_set(err, BH_INVALID, "%s: control character", name);
-    bh_buf_printf(out, "%s: %s%s\r\n", name, before, value);
+    for (; value && *value; value++)
+        if ((unsigned char)*value < 0x20 || *value == 0x7f)
+            return bh_err_set(err, BH_INVALID, "%s: control character", what);
     return BH_OK;
+}
+
+bh_rc
+bh_http_check(const struct bh_http_request *request, struct bh_err *err)
+{
+    bh_rc rc = check_value("token", request->token, err);
+
+    if (rc == BH_OK)
+        rc = check_value("idempotency key", request->idempotency_key, err);
+    return rc == BH_OK ? check_value("path", request->path, err) : rc;
+}
+
+/* "Name: value", with `before` in front of the value. */
+static void
+put_header(struct bh_buf *out, const char *name, const char *before, const char *value)
+{
+    if (value)
+        bh_buf_printf(out, "%s: %s%s\r\n", name, before, value);
 }
 
 bh_rc
 bh_http_format(struct bh_buf *out, const struct bh_http_request *request, struct bh_err *err)
 {
-    bh_rc rc;
+    bh_rc rc = bh_http_check(request, err);
 
-    bh_buf_printf(out, "%s %s HTTP/1.1\r\nHost: bulkhead\r\nConnection: close\r\n",
-                  request->method, request->path);
-    rc = put_header(out, "Accept", "", request->accept, err);
-    if (rc == BH_OK)
-        rc = put_header(out, "Idempotency-Key", "", request->idempotency_key, err);
-    if (rc == BH_OK)
-        rc = put_header(out, "Authorization", "Bearer ", request->token, err);
     if (rc != BH_OK)
         return rc;
+    bh_buf_printf(out, "%s %s HTTP/1.1\r\nHost: bulkhead\r\nConnection: close\r\n",
+                  request->method, request->path);
+    put_header(out, "Accept", "", request->accept);
+    put_header(out, "Idempotency-Key", "", request->idempotency_key);
+    put_header(out, "Authorization", "Bearer ", request->token);
     if (request->body)
         bh_buf_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
                       request->content_type ? request->content_type : "application/json",

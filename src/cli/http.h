@@ -52,7 +52,10 @@ BH_MUST_USE bh_rc bh_http_parser_feed(struct bh_http_parser *parser, const char 
 /* The connection was closed.  BH_UNCERTAIN: in the middle of the reply. */
 BH_MUST_USE bh_rc bh_http_parser_end(struct bh_http_parser *parser, struct bh_err *err);
 
-/* Write the request's bytes.  BH_INVALID: a header value with a control character. */
+/* BH_INVALID: a control character in the path, the token or the key. */
+BH_MUST_USE bh_rc bh_http_check(const struct bh_http_request *request, struct bh_err *err);
+
+/* Write the request's bytes.  BH_INVALID as bh_http_check; BH_FULL. */
 BH_MUST_USE bh_rc bh_http_format(struct bh_buf *out, const struct bh_http_request *request,
                                  struct bh_err *err);
 

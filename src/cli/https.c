@@ -168,10 +168,12 @@ bh_https_send(const struct bh_https *https, const struct bh_http_request *reques
     struct transfer t = { .https = https };
     struct curl_slist *headers;
     char url[8192], pin[128] = "";
-    bh_rc rc = load_curl(err);
+    bh_rc rc = bh_http_check(request, err);
     CURLcode code;
     long status = 0;
 
+    if (rc == BH_OK)
+        rc = load_curl(err);
     if (rc != BH_OK)
         return rc;
     if ((size_t)snprintf(url, sizeof url, "%s%s", https->server, request->path) >= sizeof url)

@@ -35,15 +35,62 @@ bh_table_free(struct bh_table *table)
     free(table);
 }
 
-/* Characters of a text that was scrubbed. */
-static size_t
-characters(const char *text)
-{
-    size_t count = 0;
+/* Characters that take two columns or none; all others take one. */
+static const struct {
+    uint32_t first, last;
+    uint8_t columns;
+} widths[] = {
+    { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },   { 0x200b, 0x200f, 0 },
+    { 0x2e80, 0xa4cf, 2 },   { 0xac00, 0xd7a3, 2 },   { 0xf900, 0xfaff, 2 },
+    { 0xfe00, 0xfe0f, 0 },   { 0xfe30, 0xfe6f, 2 },   { 0xff00, 0xff60, 2 },
+    { 0xffe0, 0xffe6, 2 },   { 0x1f300, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 },
+};
 
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
+static size_t
+columns_of(uint32_t code)
+{
+    for (size_t i = 0; i < BH_COUNT(widths); i++)
+        if (code >= widths[i].first && code <= widths[i].last)
+            return widths[i].columns;
+    return 1;
+}
+
+/* The character that `text` begins with; its bytes in *ret_length. */
+static uint32_t
+decode(const char *text, size_t *ret_length)
+{
+    static const uint8_t masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+    size_t length = bh_utf8_step(text, strlen(text));
+    uint32_t code;
+
+    *ret_length = length ? length : 1;
+    code = (uint8_t)*text & masks[*ret_length];
+    for (size_t i = 1; i < *ret_length; i++)
+        code = code << 6 | ((uint8_t)text[i] & 0x3f);
+    return code;
+}
+
+/* Columns that a text takes on a terminal. */
+static size_t
+width_of(const char *text)
+{
+    size_t columns = 0, length;
+
+    for (; *text; text += length)
+        columns += columns_of(decode(text, &length));
+    return columns;
+}
+
+/* Characters that turn the writing direction could make a row read as another. */
+static void
+hide_directions(char *text)
+{
+    for (size_t length; *text; text += length) {
+        uint32_t code = decode(text, &length);
+
+        if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+            memset(text, '?', length);
+    }
 }
 
 void
@@ -54,13 +101,14 @@ bh_table_put(struct bh_table *table, const char *text)
 
     BH_ASSERT(cell);
     bh_utf8_scrub(cell);
+    hide_directions(cell);
     if (table->count == table->size) {
         table->size = table->size ? table->size * 2 : 64;
         table->cells = realloc(table->cells, table->size * sizeof *table->cells);
         BH_ASSERT(table->cells);
     }
     table->cells[table->count++] = cell;
-    width = characters(cell);
+    width = width_of(cell);
     if (width > table->width[column])
         table->width[column] = width;
 }
@@ -77,7 +125,7 @@ bh_table_render(const struct bh_table *table, struct bh_buf *out)
             bh_buf_putc(out, '\n');
             continue;
         }
-        for (size_t pad = characters(cell); pad < table->width[column] + 2; pad++)
+        for (size_t pad = width_of(cell); pad < table->width[column] + 2; pad++)
             bh_buf_putc(out, ' ');
     }
 }

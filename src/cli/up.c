@@ -45,19 +45,38 @@ apply_site(const struct bh_up *up, struct bh_err *err)
     return rc;
 }
 
-/* The daemon's folder is its own; the audit log's public key is for everybody. */
+/* "name+0a1b2c3d+base64", one line */
+static bool
+is_public_key(const char *text)
+{
+    const char *first = strchr(text, '+'), *second = first ? strchr(first + 1, '+') : NULL;
+    size_t length = strcspn(text, "\n");
+
+    return second && second - first == 9 && strspn(first + 1, "0123456789abcdef") == 8
+        && length < KEY_BYTES_MAX / 2 && !text[length + (text[length] == '\n')];
+}
+
+/* The daemon's folder is its own; the audit log's public key is for everybody.  The
+ * daemon is not trusted: no link of its making is followed, and nothing but a key is
+ * published. */
 static bh_rc
 publish_key(const struct bh_up *up, struct bh_err *err)
 {
-    char from[PATH_MAX + 32], to[PATH_MAX + 16], memory[KEY_BYTES_MAX];
-    struct bh_buf text;
-    bh_rc rc;
+    char from[PATH_MAX + 32], to[PATH_MAX + 16], text[KEY_BYTES_MAX];
+    ssize_t length;
+    int fd;
 
     snprintf(from, sizeof from, "%s/daemon/audit.vkey", up->state);
-    snprintf(to, sizeof to, "%s/audit.vkey", up->run);
-    bh_buf_init_fixed(&text, memory, sizeof memory);
-    rc = bh_file_read(from, sizeof memory, &text, err);
-    return rc == BH_OK ? bh_file_replace(to, text.bytes, text.length, 0644, err) : rc;
+    snprintf(to, sizeof to, "%s/audit.vkey", up->state);
+    fd = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return bh_err_errno(err, "%s", from);
+    length = read(fd, text, sizeof text - 1);
+    bh_fd_close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    if (!is_public_key(text))
+        return bh_err_set(err, BH_INVALID, "%s holds no public key", from);
+    return bh_file_replace(to, text, (size_t)length, 0644, err);
 }
 
 /* Say that both serve, and how to go on. */
@@ -182,7 +201,7 @@ write_pid(const struct bh_up *up, struct bh_err *err)
     char path[PATH_MAX + 16], text[24];
     int length = snprintf(text, sizeof text, "%d\n", (int)getpid());
 
-    snprintf(path, sizeof path, "%s/up.pid", up->run);
+    snprintf(path, sizeof path, "%s/up.pid", up->state);
     return bh_file_replace(path, text, (size_t)length, 0644, err);
 }
 

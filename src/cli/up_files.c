@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,20 @@ hash(const char *text)
     return value;
 }
 
+/* Whoever owns the folder could put anything in place of what root makes in it. */
+static bh_rc
+check_owner(const char *dir, struct bh_err *err)
+{
+    struct stat status;
+
+    if (stat(dir, &status) != 0)
+        return bh_err_errno(err, "--dir %s", dir);
+    if (status.st_uid == 0 && !(status.st_mode & (S_IWGRP | S_IWOTH)))
+        return BH_OK;
+    bh_err_set(err, BH_DENIED, "--dir: %s can be changed by others than root", dir);
+    return bh_err_hint(err, "chown root %s; chmod go-w %s", dir, dir);
+}
+
 static bh_rc
 locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
 {
@@ -96,6 +111,8 @@ locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
 
     if (rc == BH_OK && !realpath(dir, absolute))
         rc = bh_err_errno(err, "--dir %s", dir);
+    if (rc == BH_OK)
+        rc = check_owner(absolute, err);
     if (rc == BH_OK && strpbrk(absolute, "\n#:"))
         rc = bh_err_set(err, BH_INVALID, "--dir: the path holds a line end, # or :");
     if (rc == BH_OK)
@@ -167,19 +184,23 @@ struct folder {
     mode_t mode;
 };
 
-/* A folder with exactly this owner and mode. */
+/* A folder with exactly this owner and mode.  What is a link there is refused: root
+ * must not change what somebody else pointed at. */
 static bh_rc
 make_folder(const struct folder *folder, struct bh_err *err)
 {
+    BH_AUTO(bh_fd_close) int fd = -1;
     char path[PATH_MAX];
     bh_rc rc = put_path(path, err, "%s%s", folder->base, folder->name);
 
     if (rc == BH_OK)
         rc = bh_dir_make(path, 0755, err);
-    if (rc == BH_OK && (chown(path, folder->uid, folder->gid) != 0
-                        || chmod(path, folder->mode) != 0))
-        rc = bh_err_errno(err, "%s", path);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fchown(fd, folder->uid, folder->gid) != 0 || fchmod(fd, folder->mode) != 0)
+        return bh_err_errno(err, "%s", path);
+    return BH_OK;
 }
 
 /* Every folder above `path` must let other users through. */

@@ -89,7 +89,7 @@ print_good(const struct bh_audit_verifier *verifier)
     printf("audit log is whole: %" PRIu64 " records, %" PRIu64 " signed checkpoints by %s\n",
            verifier->frontier.size, verifier->checkpoints, verifier->key.name);
     if (verifier->sealed < verifier->frontier.size)
-        printf("the last %" PRIu64 " records are not covered by a checkpoint yet\n",
+        printf("no checkpoint covers the newest of them yet: %" PRIu64 "\n",
                verifier->frontier.size - verifier->sealed);
 }
 

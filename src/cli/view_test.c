@@ -17,7 +17,9 @@ test_table(void **state)
     struct bh_buf out;
     static const char *const cells[] = {
         "ID", "NAME", "REASON", "1", "\xc3\xa4\xc3\xb6", "a long reason that is not cut",
-        "100", NULL, "", "2", "evil\x1b[2Jname", "r",
+        "100", NULL, "", "2", "evil\x1b[2Jname", "r", "3", "\xe6\x97\xa5\xe6\x9c\xac", "two columns each",
+        "4", "e\xcc\x81", "a combining accent", "5", "a\xe2\x80\xae" "b", "right to left",
+        "6", "\xff\xc3", "no UTF-8",
     };
 
     for (size_t i = 0; i < BH_COUNT(cells); i++)
@@ -27,7 +29,11 @@ test_table(void **state)
     assert_string_equal(bh_buf_text(&out), "ID   NAME          REASON\n"
                                            "1    \xc3\xa4\xc3\xb6            a long reason that is not cut\n"
                                            "100  -             -\n"
-                                           "2    evil?[2Jname  r\n");
+                                           "2    evil?[2Jname  r\n"
+                                           "3    \xe6\x97\xa5\xe6\x9c\xac          two columns each\n"
+                                           "4    e\xcc\x81             a combining accent\n"
+                                           "5    a???b         right to left\n"
+                                           "6    ??            no UTF-8\n");
     bh_buf_fini(&out);
     bh_table_free(table);
 }

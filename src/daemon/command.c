@@ -4,12 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/answer.h"
 #include "base/assert.h"
 #include "daemon/apply.h"
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
 #include "policy/explain.h"
 #include "policy/operations.h"
+
+enum { REPLY_BYTES_MAX = 1 << 20 };
 
 struct bh_entry
 bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant_id tenant,
@@ -50,6 +53,9 @@ bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenan
     bh_err_set(err, BH_DENIED, "%s may not use %s on %s",
                command->caller.name ? command->caller.name : "the caller", denial.verb,
                path ? path : "the site");
+    if (denial.verdict.rule == BH_RULE_TOKEN_SCOPE)
+        return bh_err_hint(err, "the token's scopes do not include %s; make one that does",
+                           denial.verb);
     return bh_err_hint(err, "it takes the role %s there, bound in the site file",
                        role ? role : "admin");
 }
@@ -197,26 +203,30 @@ find_reply(struct bh_core *core, const struct bh_command *command, struct bh_are
     return BH_OK;
 }
 
-/* Only what cannot be told from the answer alone is remembered: the job's number. */
+/* The same bytes as the first answer, less a token's secret. */
 static bh_rc
 remember_reply(struct bh_core *core, const struct bh_command *command,
                const struct bh_answer *answer, struct bh_err *err)
 {
-    char body[96];
     struct bh_reply_row row = {
         .principal_id = command->caller.subject.principal.v,
         .key = command->caller.idempotency_key,
         .request = command->caller.request,
-        .status = command->op == BH_OP_JOB_SUBMIT ? 201 : 200,
-        .body = body,
+        .status = bh_answer_status(command),
         .at_ns = bh_core_now(core),
     };
+    struct bh_buf body;
+    bh_rc rc;
 
-    if (answer->job.v)
-        snprintf(body, sizeof body, "{\"id\":%" PRIu64 ",\"repeated\":true}", answer->job.v);
+    bh_buf_init(&body, REPLY_BYTES_MAX);
+    bh_answer_encode(&body, command, answer, true);
+    row.body = bh_buf_text(&body);
+    if (row.body)
+        rc = core->store.ops->put_reply(core->store.self, &row, err);
     else
-        snprintf(body, sizeof body, "{\"repeated\":true}");
-    return core->store.ops->put_reply(core->store.self, &row, err);
+        rc = bh_err_set(err, BH_BUG, "the answer is too long to be remembered");
+    bh_buf_fini(&body);
+    return rc;
 }
 
 /* Every attempt of a known principal is in the log, also one that failed early. */

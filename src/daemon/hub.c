@@ -81,6 +81,17 @@ wait_above(struct bh_hub *hub, uint64_t after, uint64_t wait_ns)
             return;
 }
 
+uint64_t
+bh_hub_number(struct bh_hub *hub)
+{
+    uint64_t number;
+
+    pthread_mutex_lock(&hub->mutex);
+    number = hub->next - 1;
+    pthread_mutex_unlock(&hub->mutex);
+    return number;
+}
+
 uint32_t
 bh_hub_wait(struct bh_hub *hub, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
             uint32_t max)
@@ -88,8 +99,6 @@ bh_hub_wait(struct bh_hub *hub, uint64_t after, uint64_t wait_ns, struct bh_chan
     uint32_t count = 0;
 
     pthread_mutex_lock(&hub->mutex);
-    if (after == 0)
-        after = hub->next - 1;
     wait_above(hub, after, wait_ns);
     if (hub->next > RING && after < hub->next - RING)
         after = hub->next - RING;

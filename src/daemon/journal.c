@@ -147,13 +147,32 @@ see_checkpoint(void *self, const struct bh_checkpoint_row *row)
     return last->rc == BH_OK;
 }
 
+/* A snapshot stands for the records before it; they must be there all the same. */
+static bh_rc
+check_end(const struct bh_journal *journal, struct bh_err *err)
+{
+    uint64_t last = 0;
+    bh_rc rc = journal->store.ops->last_record(journal->store.self, &last, err);
+    uint64_t size = rc == BH_OK ? last + 1 : 0;
+
+    if (rc != BH_OK && rc != BH_NOT_FOUND)
+        return rc;
+    if (size == journal->next_seq)
+        return BH_OK;
+    return bh_err_set(err, BH_CONFLICT,
+                      "the log holds %" PRIu64 " records but %" PRIu64 " were written", size,
+                      journal->next_seq);
+}
+
 bh_rc
 bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
 {
     struct last_signed last = { .journal = journal, .err = err };
-    bh_rc rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
-                                                    see_checkpoint, &last, err);
+    bh_rc rc = check_end(journal, err);
 
+    if (rc == BH_OK)
+        rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
+                                                  see_checkpoint, &last, err);
     if (rc != BH_OK)
         return rc;
     if (last.rc != BH_OK)

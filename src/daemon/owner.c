@@ -158,6 +158,14 @@ port_directory_put(void *self, const struct bh_directory *dir)
     bh_catalog_put(owner->core->catalog, dir);
 }
 
+static uint64_t
+port_change_number(void *self)
+{
+    struct bh_owner_thread *owner = self;
+
+    return bh_hub_number(owner->core->hub);
+}
+
 static uint32_t
 port_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret_changes,
              uint32_t max)
@@ -189,6 +197,7 @@ static const struct bh_owner_ops port_ops = {
     .refused = port_refused,
     .directory_get = port_directory_get,
     .directory_put = port_directory_put,
+    .change_number = port_change_number,
     .changes = port_changes,
     .inventory = port_inventory,
     .log_path = port_log_path,

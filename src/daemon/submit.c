@@ -4,45 +4,8 @@
 
 #include "base/assert.h"
 #include "daemon/command.h"
-#include "model/path.h"
 
 static const uint64_t default_grace_ns = UINT64_C(10000000000);
-
-/* Whether the site lets this tenant use `path` from the host that way. */
-static bool
-mount_allowed(const struct bh_directory *dir, bh_tenant_id tenant, const char *path, bool write)
-{
-    for (uint32_t i = 0; i < dir->mount_count; i++) {
-        const struct bh_dir_mount *mount = &dir->mounts[i];
-
-        if (bh_directory_within(dir, mount->tenant, tenant) && (mount->write || !write)
-            && bh_file_path_within(mount->path, path))
-            return true;
-    }
-    return false;
-}
-
-static bh_rc
-refuse_mount(const char *field, const char *path, bool write, struct bh_err *err)
-{
-    bh_err_set(err, BH_DENIED, "%s: the site does not let this tenant %s %.120s", field,
-               write ? "write" : "mount", path);
-    return bh_err_hint(err, "an administrator can add it under `mounts` in the site file");
-}
-
-static bh_rc
-check_mounts(const struct bh_directory *dir, bh_tenant_id tenant,
-             const struct bh_job_spec *spec, struct bh_err *err)
-{
-    const struct bh_mount_spec *mounts = spec->mounts.items;
-
-    for (uint32_t i = 0; i < spec->mounts.count; i++)
-        if (!mount_allowed(dir, tenant, mounts[i].source, mounts[i].write))
-            return refuse_mount("mounts", mounts[i].source, mounts[i].write, err);
-    if (spec->cwd && !mount_allowed(dir, tenant, spec->cwd, false))
-        return refuse_mount("cwd", spec->cwd, false, err);
-    return BH_OK;
-}
 
 static bh_rc
 find_ids(const struct bh_directory *dir, const struct bh_job_spec *spec,
@@ -162,8 +125,6 @@ prepare(struct bh_core *core, const struct bh_command *command, struct bh_event 
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
     bh_rc rc = find_ids(dir, command->spec, &event->u.submit, err);
 
-    if (rc == BH_OK)
-        rc = check_mounts(dir, event->u.submit.tenant, command->spec, err);
     bh_catalog_put(core->catalog, dir);
     fill_submit(core, command, &event->u.submit);
     return rc;
@@ -178,7 +139,7 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     struct bh_entry entry;
     bh_rc rc = prepare(core, command, &event, err);
 
-    if (rc != BH_OK && rc != BH_DENIED)
+    if (rc != BH_OK)
         return rc;
     if (!permitted(core, command, event.u.submit.tenant, &check))
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
@@ -187,8 +148,6 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     entry.obj = (struct bh_record_object){ .type = "job", .id = event.u.submit.job.v };
     entry.submitter = &command->caller;
     entry.job_name = command->spec->name;
-    if (rc != BH_OK)
-        return rc;
     if (command->dry_run)
         return rehearse(core, &event, ret_answer, err);
     rc = record_submit(core, command, &event, &entry, err);

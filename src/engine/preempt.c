@@ -6,10 +6,11 @@
 #include "engine/slots.h"
 #include "engine/tenant.h"
 
-/* What a set of victims costs. */
+/* What a scheme costs, most important first. */
 struct cost {
     uint32_t victims;
     uint64_t lost_ns;
+    int64_t growth; /* of fragmentation */
 };
 
 /* A way to make room: where the job goes, and who (search.gone) leaves. */
@@ -31,7 +32,9 @@ cheaper(const struct cost *a, const struct cost *b)
 {
     if (a->victims != b->victims)
         return a->victims < b->victims;
-    return a->lost_ns < b->lost_ns;
+    if (a->lost_ns != b->lost_ns)
+        return a->lost_ns < b->lost_ns;
+    return a->growth < b->growth;
 }
 
 /* ---- who may be asked to leave ---- */
@@ -171,6 +174,25 @@ make_free(struct scheme *scheme, const struct target *target)
     return true;
 }
 
+/* How much more broken up the GPU is with the place taken. */
+static int64_t
+growth_of(const struct scheme *scheme, const struct target *target)
+{
+    const struct gpu *gpu = gpu_at(scheme->search.engine, target->gpu);
+    enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
+    struct bh_occupancy occupancy;
+    uint64_t before;
+
+    bh_room_occupancy(&scheme->search, target->gpu, &occupancy);
+    for (uint32_t i = 0; i < scheme->count; i++)
+        if (scheme->places[i].gpu == gpu->id)
+            bh_room_block(&occupancy, model, scheme->places[i].profile,
+                          scheme->places[i].start);
+    before = bh_occupancy_fragmentation(&occupancy, model);
+    bh_room_block(&occupancy, model, target->profile, target->start);
+    return (int64_t)bh_occupancy_fragmentation(&occupancy, model) - (int64_t)before;
+}
+
 static uint32_t
 starts_of(uint32_t profile_id)
 {
@@ -198,8 +220,10 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
                                      (uint32_t)__builtin_ctz(starts) };
             struct scheme next = *scheme;
 
-            if (!make_free(&next, &target)
-                || (best.count && !cheaper(&next.cost, &best.cost)))
+            if (!make_free(&next, &target))
+                continue;
+            next.cost.growth += growth_of(&next, &target);
+            if (best.count && !cheaper(&next.cost, &best.cost))
                 continue;
             next.places[next.count++] =
                 (struct place){ (uint32_t)gpu_at(engine, gpu)->id, (uint16_t)target.profile,

@@ -201,6 +201,49 @@ a_job_in_the_neighbourhood_makes_way_for_a_fortress(void **state)
     bh_story_close(story);
 }
 
+/* Where only a limit is in the way, the job goes where it would have gone anyway. */
+static void
+room_for_a_limit_is_chosen_as_any_other(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t low, high;
+
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
+                                                  .kind = BH_TENANT_DEPARTMENT,
+                                                  .limit = 700 });
+    low = bh_story_run(story, of(bh_story_wants(21, 1, 1), BH_PRIORITY_LOW,
+                                 BH_CONTRACT_SUSPEND));
+    high = bh_story_submit(story, urgent(21, 1, 1));
+    assert_int_equal(bh_story_where(story, low), 106);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, low), BH_JOB_SUSPENDED);
+    assert_int_equal(bh_story_state(story, high), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_where(story, high), 104);
+    bh_story_close(story);
+}
+
+/* Room for a tenant with nodes of its own keeps others off the whole node. */
+static void
+a_node_that_is_being_made_free_fills_up_with_nobody(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t high, other;
+
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
+                                                  .kind = BH_TENANT_DEPARTMENT,
+                                                  .dedicated_nodes = true });
+    bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW, BH_CONTRACT_REQUEUE));
+    high = bh_story_submit(story, urgent(31, 3, 1));
+    assert_int_equal(bh_story_why(story, high).code, BH_REASON_MAKING_ROOM);
+    other = bh_story_submit(story, bh_story_wants(21, 3, 1));
+    assert_int_equal(bh_story_state(story, other), BH_JOB_PENDING);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, high), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_job(story, high).grade, BH_GRADE_A);
+    assert_int_equal(bh_story_state(story, other), BH_JOB_PENDING);
+    bh_story_close(story);
+}
+
 static void
 a_suspended_job_has_lower_ones_leave_its_place(void **state)
 {
@@ -221,6 +264,8 @@ a_suspended_job_has_lower_ones_leave_its_place(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(room_for_a_limit_is_chosen_as_any_other),
+    cmocka_unit_test(a_node_that_is_being_made_free_fills_up_with_nobody),
     cmocka_unit_test(a_suspended_job_has_lower_ones_leave_its_place),
     cmocka_unit_test(a_low_job_is_suspended_and_resumed),
     cmocka_unit_test(a_job_that_keeps_the_gpu_is_stopped_and_queued_again),

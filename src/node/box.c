@@ -318,7 +318,7 @@ add_driver_mount(struct box *box, const char *text, const struct bh_note_piece *
 static bh_rc
 add_driver_mounts(struct box *box, const struct bh_note_piece *piece, struct bh_err *err)
 {
-    const struct bh_texts *templates = &box->node->conf.job_driver_mount;
+    const struct bh_param_list *templates = &box->node->conf.job_driver_mount;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < templates->count && rc == BH_OK; i++)

@@ -6,16 +6,16 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/fields.h"
+#include "base/params.h"
 
 /* node.conf: what the administrator lets Bulkhead do on this machine.  Whatever
  * bulkheadd orders is checked against it.  tables/node_params.tbl has the parameters. */
 
-enum { BH_CONF_BYTES_MAX = 256 << 10, BH_CONF_TEXTS_MAX = 256, BH_CONF_PATH_MAX = 200 };
+enum { BH_CONF_BYTES_MAX = 64 << 10, BH_CONF_PATH_MAX = 200 };
 
 struct bh_conf {
 #define BH_CONF_TEXT const char *
-#define BH_CONF_TEXTS struct bh_texts
+#define BH_CONF_TEXTS struct bh_param_list
 #define BH_CONF_COUNT uint32_t
 #define BH_NODE_PARAM(name, type, unit, min, max, fallback, sentence) BH_CONF_##type name;
 #include "tables/node_params.tbl"
@@ -23,7 +23,8 @@ struct bh_conf {
 };
 
 /* The parameters in `text`, the others by default; texts live in `arena`.
- * BH_INVALID, BH_RANGE, BH_FULL: the message begins with `file:line`. */
+ * BH_INVALID, BH_RANGE, BH_FULL: the message begins with the file and names the line or
+ * the key. */
 BH_MUST_USE bh_rc bh_conf_parse(const char *file, const char *text, struct bh_arena *arena,
                                 struct bh_conf *ret_conf, struct bh_err *err);
 

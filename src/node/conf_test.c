@@ -22,19 +22,19 @@ test_lines(void **state)
         { "empty text", "tools_dir =\n", BH_OK, "" },
         { "value with =", "driver_env = A=b=c\n", BH_OK, "" },
         { "carriage return", "pids_default = 12\r\n", BH_OK, "" },
-        { "unknown key", "\npid_default = 12\n", BH_INVALID, "f:2: unknown key pid_default" },
-        { "no value", "tools_dir\n", BH_INVALID, "f:1: expected `key = value`" },
-        { "twice", "tmp_mib = 1\ntmp_mib = 2\n", BH_INVALID, "f:2: tmp_mib stands twice" },
-        { "no number", "tmp_mib = lots\n", BH_INVALID, "f:1: tmp_mib: " },
-        { "negative", "tmp_mib = -1\n", BH_INVALID, "f:1: tmp_mib: " },
-        { "unit", "tmp_mib = 10M\n", BH_INVALID, "f:1: tmp_mib: " },
-        { "below", "tmp_mib = 0\n", BH_RANGE, "f:1: tmp_mib: " },
-        { "above", "uid_ranges = 4097\n", BH_RANGE, "f:1: uid_ranges: " },
-        { "huge", "uid_ranges = 99999999999999999999\n", BH_RANGE, "f:1: uid_ranges: " },
+        { "unknown key", "\npid_default = 12\n", BH_INVALID, "f: line 2: unknown key" },
+        { "no value", "tools_dir\n", BH_INVALID, "f: line 1: expected `key = value`" },
+        { "twice", "tmp_mib = 1\ntmp_mib = 2\n", BH_INVALID, "f: line 2: tmp_mib is set twice" },
+        { "no number", "tmp_mib = lots\n", BH_INVALID, "f: line 1: tmp_mib: " },
+        { "negative", "tmp_mib = -1\n", BH_INVALID, "f: line 1: tmp_mib: " },
+        { "unit", "tmp_mib = 10M\n", BH_INVALID, "f: line 1: tmp_mib: " },
+        { "below", "tmp_mib = 0\n", BH_RANGE, "f: line 1: tmp_mib: " },
+        { "above", "uid_ranges = 4097\n", BH_RANGE, "f: line 1: uid_ranges: " },
+        { "huge", "uid_ranges = 99999999999999999999\n", BH_RANGE, "f: line 1: uid_ranges: " },
         { "relative path", "state_dir = var/lib\n", BH_INVALID,
-          "f:1: state_dir must be an absolute path" },
+          "f: state_dir must be an absolute path" },
         { "program by name", "runtime = crun\n", BH_OK, "" },
-        { "control character", "state_dir = /a\x1b[2J\n", BH_INVALID, "f:1: control character" },
+        { "control character", "state_dir = /a\x1b[2J\n", BH_INVALID, "f: state_dir holds a control character" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -82,7 +82,7 @@ test_too_much(void **state)
     struct bh_buf text;
 
     bh_buf_init(&text, BH_CONF_BYTES_MAX);
-    for (int i = 0; i <= BH_CONF_TEXTS_MAX; i++)
+    for (int i = 0; i <= BH_PARAM_LIST_MAX; i++)
         bh_buf_puts(&text, "gpus = a\n");
     BH_CHECK_EQ("lines of a key", bh_conf_parse("f", bh_buf_text(&text), arena, &conf, &err),
                 BH_FULL);

@@ -15,6 +15,9 @@
 #include "base/fd.h"
 #include "node/path.h"
 
+#define LOCK_PATIENCE (2 * BH_NS_PER_S)
+#define LOCK_GLANCE (10 * BH_NS_PER_MS)
+
 /* ---- paths of jobs ---- */
 
 void
@@ -61,6 +64,7 @@ bh_node_send(struct bh_node *node, uint32_t number, const void *message)
 bh_rc
 bh_host_lock(struct bh_node *node, struct bh_err *err)
 {
+    bh_ns deadline = bh_time_monotonic() + LOCK_PATIENCE;
     char path[BH_NODE_PATH_MAX];
     int fd;
 
@@ -68,6 +72,9 @@ bh_host_lock(struct bh_node *node, struct bh_err *err)
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until the end */
     if (fd < 0)
         return bh_err_errno(err, "open %s", path);
+    /* a child of a node that was just killed may hold it until it executes its program */
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0 && bh_time_monotonic() < deadline)
+        bh_time_sleep(LOCK_GLANCE);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
         return bh_err_set(err, BH_CONFLICT, "another bulkhead-node runs on %s",
                           node->conf.state_dir);

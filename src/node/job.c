@@ -1,5 +1,6 @@
 #include "node/job.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/utf8.h"
 #include "model/job.h"
 #include "node/box.h"
@@ -65,7 +67,7 @@ close_watch(struct bh_job *job)
 {
     bh_fd_close(job->pidfd);
     job->pidfd = -1;
-    job->look_at = job->kill_at = 0;
+    job->look_at = job->kill_at = job->term_at = 0;
     job->running = job->frozen = false;
 }
 
@@ -342,19 +344,36 @@ kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err 
     return rc;
 }
 
+/* Process 1 takes no SIGTERM: before the job's command stands beside it, the signal would
+ * be lost.  It is sent once, then. */
+static bh_rc
+ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *err)
+{
+    pid_t pids[2];
+    uint32_t count = 0;
+    char id[32];
+    bh_rc rc;
+
+    bh_node_job_id(job->note.lease, id);
+    rc = node->runtime.ops->processes(node->runtime.self, id, pids, BH_COUNT(pids), &count, err);
+    job->term_at = rc == BH_OK && count < BH_COUNT(pids) ? now + LOOK_AGAIN : 0;
+    return rc == BH_OK && !job->term_at ? kill_inside(node, job, SIGTERM, err) : rc;
+}
+
 bh_rc
 bh_job_stop(struct bh_node *node, uint64_t lease, bh_ns grace, struct bh_err *err)
 {
     struct bh_job *job = bh_state_job(&node->state, lease);
+    bh_ns now = bh_time_monotonic();
 
     if (!job || job->ended)
         return BH_OK;
     if (grace == 0) {
-        job->kill_at = bh_time_monotonic() + LOOK_AGAIN; /* for what is being born just now */
+        job->kill_at = now + LOOK_AGAIN; /* for what is being born just now */
         return kill_inside(node, job, SIGKILL, err);
     }
-    job->kill_at = bh_time_monotonic() + grace;
-    return kill_inside(node, job, SIGTERM, err);
+    job->kill_at = now + grace;
+    return ask_to_end(node, job, now, err);
 }
 
 /* A job is asked to die again until it has: its runtime may just be making it. */
@@ -368,22 +387,36 @@ kill_due(struct bh_node *node, struct bh_job *job, bh_ns now)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
 }
 
+static void
+tick_job(struct bh_node *node, struct bh_job *job, bh_ns now)
+{
+    struct bh_err err;
+
+    if (job->kill_at && job->kill_at <= now)
+        kill_due(node, job, now);
+    else if (job->term_at && job->term_at <= now && ask_to_end(node, job, now, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    if (job->look_at && job->look_at <= now)
+        bh_job_look(node, job); /* may forget it: last */
+}
+
+static bh_ns
+sooner(bh_ns next, bh_ns at)
+{
+    return at && (!next || at < next) ? at : next;
+}
+
 bh_ns
 bh_job_tick(struct bh_node *node, bh_ns now)
 {
     bh_ns next = 0;
 
+    for (uint32_t i = node->state.job_count; i-- > 0;)
+        tick_job(node, &node->state.jobs[i], now);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
-        struct bh_job *job = &node->state.jobs[i];
+        const struct bh_job *job = &node->state.jobs[i];
 
-        if (job->kill_at && job->kill_at <= now)
-            kill_due(node, job, now);
-        if (job->look_at && job->look_at <= now)
-            bh_job_look(node, job);
-        if (job->kill_at && (!next || job->kill_at < next))
-            next = job->kill_at;
-        if (job->look_at && (!next || job->look_at < next))
-            next = job->look_at;
+        next = sooner(sooner(sooner(next, job->kill_at), job->term_at), job->look_at);
     }
     return next;
 }
@@ -403,9 +436,74 @@ read_frozen(struct bh_node *node, struct bh_job *job)
         (void)!bh_cgroup_frozen(&cgroups, path, &job->frozen, &ignored);
 }
 
+/* The lease in a name like "bh-12" or "12", or 0. */
+static uint64_t
+lease_in(const char *name)
+{
+    struct bh_err ignored;
+    uint64_t lease = 0;
+
+    if (strncmp(name, "bh-", 3) == 0)
+        name += 3;
+    return bh_parse_u64(name, &lease, &ignored) == BH_OK ? lease : 0;
+}
+
+static void
+end_orphan(struct bh_node *node, const char *id)
+{
+    struct bh_err err;
+
+    bh_log(JOB_COLLECTED, BH_STR("container", id));
+    if (node->runtime.ops->destroy(node->runtime.self, id, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("container", id), BH_ERRLOG(&err));
+}
+
+/* Containers below our own control group that the journal does not know. */
+static void
+end_orphans(struct bh_node *node)
+{
+    static struct bh_cgroup_names found;
+    struct bh_cgroup_host cgroups;
+    struct bh_err ignored;
+
+    if (bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, &ignored) != BH_OK
+        || bh_cgroup_list(&cgroups, node->conf.cgroup_parent, &found, &ignored) != BH_OK)
+        return;
+    for (uint32_t i = 0; i < found.count; i++) {
+        uint64_t lease = lease_in(found.names[i]);
+
+        if (lease && !bh_state_job(&node->state, lease))
+            end_orphan(node, found.names[i]);
+    }
+}
+
+/* Their folders; one whose keeper still writes is left for the next start. */
+static void
+remove_orphan_folders(struct bh_node *node)
+{
+    char path[BH_NODE_PATH_MAX];
+    DIR *dir;
+
+    bh_path_format(path, sizeof path, "%s/jobs", node->conf.state_dir);
+    dir = opendir(path);
+    if (!dir)
+        return;
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        uint64_t lease = lease_in(entry->d_name);
+
+        if (!lease || bh_state_job(&node->state, lease))
+            continue;
+        bh_node_job_folder(node, lease, path);
+        bh_path_remove_tree(path);
+    }
+    closedir(dir);
+}
+
 void
 bh_job_adopt_all(struct bh_node *node)
 {
+    end_orphans(node);
+    remove_orphan_folders(node);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         struct bh_job *job = &node->state.jobs[i];
 

@@ -69,7 +69,7 @@ static bh_rc
 open_gpus(struct bh_node *node, struct bh_err *err)
 {
     char program[BH_NODE_PATH_MAX + 16];
-    const char *env[BH_CONF_TEXTS_MAX + 1] = { 0 };
+    const char *env[BH_PARAM_LIST_MAX + 1] = { 0 };
     struct bh_gpu_client_options options = {
         .program = program,
         .library = node->conf.nvml_library,
@@ -126,9 +126,22 @@ open_all(struct bh_node *node, struct bh_err *err)
     return rc;
 }
 
+/* Without jobs nothing of ours stays behind; with jobs their groups keep it. */
+static void
+leave_groups(const struct bh_node *node)
+{
+    struct bh_cgroup_host cgroups;
+    struct bh_err ignored;
+
+    if (node->runtime.ops
+        && bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, &ignored) == BH_OK)
+        bh_cgroup_remove_empty(&cgroups, node->conf.cgroup_parent);
+}
+
 static void
 close_all(struct bh_node *node)
 {
+    leave_groups(node);
     bh_node_hang_up(node);
     bh_fd_close(node->listener);
     if (node->gpus)

@@ -44,7 +44,7 @@ open_below(int folder, const char *path, uint64_t flags, uint64_t resolve)
 
 /* The root that `path` lies at or below, or NULL. */
 static const char *
-find_root(const struct bh_texts *roots, const char *path)
+find_root(const struct bh_param_list *roots, const char *path)
 {
     for (uint32_t i = 0; i < roots->count; i++) {
         size_t length = strlen(roots->items[i]);

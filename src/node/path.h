@@ -7,7 +7,7 @@
 
 #include "base/attr.h"
 #include "base/err.h"
-#include "base/fields.h"
+#include "base/params.h"
 
 /* Paths that come from bulkheadd, resolved once: by descriptor, below the folders that
  * node.conf names, through no symbolic link. */
@@ -20,7 +20,7 @@ void bh_path_format(char *ret_path, size_t size, const char *format, ...) BH_PRI
  * may not reach or read is BH_DENIED.  `key` is node.conf's, for the message. */
 struct bh_path_request {
     const char *path, *key;
-    const struct bh_texts *roots;
+    const struct bh_param_list *roots;
     uid_t uid;
     gid_t gid;
     bool write;              /* they must be able to write it, too */

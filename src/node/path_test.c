@@ -45,8 +45,7 @@ test_open(void **state)
         { "missing", "root/missing", 0, false, BH_NOT_FOUND },
         { "a file", "root/file", 0, false, BH_IO },
     };
-    const char *roots[] = { in("root") };
-    struct bh_texts list = { roots, 1 };
+    struct bh_param_list list = { { in("root") }, 1 };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_path_request request = { in(cases[i].path), "mount_roots", &list, cases[i].uid,

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
+
+#define NO_COMPUTE_INSTANCE UINT32_MAX
 
 static bool
 is_whole(const struct bh_note_piece *piece)
@@ -88,6 +91,19 @@ instances_on(const struct bh_node *node, const char *gpu)
     return count;
 }
 
+/* The driver did not answer: the daemon should keep new work off this GPU. */
+static void
+report_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
+{
+    struct bh_msg_health health = { .fault = BH_FAULT_HUNG, .gi = UINT32_MAX };
+
+    snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
+    snprintf(health.why, sizeof health.why, "%.199s", err->msg);
+    bh_utf8_scrub(health.why);
+    bh_log(GPU_FENCED, BH_STR("gpu", gpu), BH_ERRLOG(err));
+    bh_node_send(node, BH_MSG_HEALTH, &health);
+}
+
 /* ---- carving ---- */
 
 bh_rc
@@ -149,11 +165,15 @@ set_mode(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err
 {
     const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
     bool mig = !is_whole(wanted);
+    bh_rc rc;
 
     if (!gpu || gpu->mig_enabled == mig)
         return BH_OK;
     node->inventory_known = false;
-    return node->device.ops->set_mig(node->device.self, wanted->gpu, mig, err);
+    rc = node->device.ops->set_mig(node->device.self, wanted->gpu, mig, err);
+    if (rc == BH_UNCERTAIN)
+        report_hung(node, wanted->gpu, err);
+    return rc;
 }
 
 bh_rc
@@ -169,6 +189,10 @@ bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted, bool *r
         if (strcmp(instance->gpu, wanted->gpu) != 0 || instance->start != wanted->start
             || strcmp(instance->profile, wanted->profile) != 0 || is_ours(node, instance))
             continue;
+        if (instance->ci == NO_COMPUTE_INSTANCE) { /* cut off in the middle: undo */
+            node->inventory_known = false;
+            return node->device.ops->destroy(node->device.self, wanted->gpu, instance->gi, err);
+        }
         *ret_found = true;
         return note_piece(node, wanted, instance, err);
     }
@@ -182,6 +206,7 @@ settle_carve(struct bh_node *node, const struct bh_note_piece *wanted, struct bh
     struct bh_err again;
     bool found;
 
+    report_hung(node, wanted->gpu, err);
     if (bh_piece_adopt(node, wanted, &found, &again) != BH_OK)
         return err->rc;
     return found ? BH_OK : bh_err_set(err, BH_TIMEOUT, "the driver did not carve %s on %s in time",
@@ -254,6 +279,7 @@ destroy_instance(struct bh_node *node, const struct bh_note_piece *piece, struct
     if (rc == BH_UNCERTAIN) {
         struct bh_err again;
 
+        report_hung(node, piece->gpu, err);
         if (bh_piece_scan(node, &again) == BH_OK && !find_instance(node, piece->gpu, piece->uuid))
             return BH_OK;
     }

@@ -25,6 +25,7 @@ struct bh_job {
     bool running, frozen, ended;     /* running: its keeper was seen alive */
     bool unwanted;                   /* the daemon does not know it: forget it at its end */
     int pidfd;                       /* of the keeper; -1: none */
+    bh_ns term_at;                   /* monotonic; SIGTERM is still to be sent, or 0 */
     bh_ns kill_at;                   /* monotonic; 0: no stop under way */
     bh_ns look_at;                   /* monotonic; 0: no need to look for the keeper */
     struct bh_msg_ended end;         /* when ended */

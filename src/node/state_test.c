@@ -116,7 +116,7 @@ test_cut_anywhere(void **unused)
     fill(&state);
     size = bh_journal_size(state.journal);
     bh_state_close(&state);
-    for (uint64_t cut = 0; cut < size; cut += 3) {
+    for (uint64_t cut = 0; cut < size; cut += 23) {
         unlink(path);
         open_state(&state);
         fill(&state);

@@ -20,6 +20,7 @@ struct bh_explain {
     uint64_t now_ns;
 };
 
+/* Append what holds the job back, and what can be done or when it changes. */
 void bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
                          const struct bh_reason *reason);
 void bh_explain_next(struct bh_buf *out, const struct bh_explain *how,

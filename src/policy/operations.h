@@ -43,6 +43,7 @@ struct bh_operation_row {
     bool has_body;
 };
 
+/* The operation's row of the table. */
 const struct bh_operation_row *bh_operation_get(enum bh_operation op);
 
 /* Whether the operation takes a query parameter of that name. */

@@ -7,6 +7,7 @@
  * with the digest of the state that they led to. */
 struct bh_history;
 
+/* An empty history; free(NULL) is fine. */
 struct bh_history *bh_history_new(void);
 void bh_history_free(struct bh_history *history);
 BH_AUTO_DEFINE(struct bh_history *, bh_history_free)

@@ -12,6 +12,7 @@ enum bh_named { BH_NAMED_TENANT, BH_NAMED_SKU, BH_NAMED_NODE, BH_NAMED_GPU, BH_N
 
 struct bh_names;
 
+/* No names yet; free(NULL) is fine. */
 struct bh_names *bh_names_new(void);
 void bh_names_free(struct bh_names *names);
 BH_AUTO_DEFINE(struct bh_names *, bh_names_free)

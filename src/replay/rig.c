@@ -8,7 +8,7 @@
 #include "model/geometry.h"
 
 enum { GPUS_MAX = 1024, PIECES_MAX = 8192, PROCESSES_MAX = 4096, ORDERS_MAX = 65536,
-       FAULTS_MAX = 64, ENDS_MAX = 4096 };
+       FAULTS_MAX = 64, ENDS_MAX = 2 * PROCESSES_MAX };
 
 enum process_state { PROCESS_RUNNING, PROCESS_FROZEN };
 
@@ -40,7 +40,8 @@ struct bh_rig {
     struct bh_rig_answer ends[ENDS_MAX]; /* that nobody heard */
     uint32_t gpu_count, stood_count, process_count, order_count, fault_count, end_count;
     uint64_t delays_ns[BH_EFFECT_KINDS];
-    bool lost; /* pieces have vanished: an order may rightly name one */
+    bool lost;     /* pieces have vanished: an order may rightly name one */
+    bool in_way;   /* pieces could not be destroyed: they may stand in the way */
 };
 
 static const char *const effect_names[BH_EFFECT_KINDS] = {
@@ -82,6 +83,7 @@ void
 bh_rig_delay(struct bh_rig *rig, enum bh_effect_kind kind, uint64_t span_ns)
 {
     BH_ASSERT(kind < BH_EFFECT_KINDS);
+    BH_ASSERT(span_ns <= BH_RIG_DELAY_MAX_NS);
     rig->delays_ns[kind] = span_ns;
 }
 
@@ -191,6 +193,7 @@ is_to_fail(struct bh_rig *rig, const struct order *order)
     for (uint32_t i = 0; i < rig->fault_count; i++)
         if (concerns(&rig->faults[i], order)) {
             rig->faults[i].times--;
+            rig->in_way = rig->in_way || order->effect.kind == BH_FX_DESTROY;
             return true;
         }
     return false;
@@ -209,13 +212,17 @@ carve(struct bh_rig *rig, struct order *order, struct bh_err *err)
     uint32_t count;
 
     occupancy_of(rig, piece->gpu, &occupancy, &count);
-    if (profile ? !bh_occupancy_fits(&occupancy, profile, piece->start) : count > 0)
+    if (profile ? bh_occupancy_fits(&occupancy, profile, piece->start) : count == 0) {
+        if (rig->stood_count == PIECES_MAX)
+            return bh_err_set(err, BH_FULL, "more than %d pieces", PIECES_MAX);
+        rig->stood[rig->stood_count++] = *piece;
+        return BH_OK;
+    }
+    if (!rig->in_way)
         return bh_err_set(err, BH_BUG,
                           "the node was told to carve %s at %u of GPU %u, where something stands",
                           profile ? profile->name : "the whole", piece->start, piece->gpu.v);
-    if (rig->stood_count == PIECES_MAX)
-        return bh_err_set(err, BH_FULL, "more than %d pieces", PIECES_MAX);
-    rig->stood[rig->stood_count++] = *piece;
+    order->outcome = BH_OUTCOME_FAILED;
     return BH_OK;
 }
 

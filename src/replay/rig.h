@@ -15,7 +15,10 @@
 struct bh_rig;
 
 enum { BH_RIG_NODES_MAX = 64 };
+/* So that even all orders, one after the other, end in time. */
+#define BH_RIG_DELAY_MAX_NS (UINT64_C(4) * 3600 * 1000000000)
 
+/* No hardware yet; free(NULL) is fine. */
 struct bh_rig *bh_rig_new(void);
 void bh_rig_free(struct bh_rig *rig);
 BH_AUTO_DEFINE(struct bh_rig *, bh_rig_free)
@@ -24,7 +27,8 @@ BH_AUTO_DEFINE(struct bh_rig *, bh_rig_free)
 BH_MUST_USE bh_rc bh_rig_add_gpu(struct bh_rig *rig, const struct bh_ev_gpu *gpu,
                                  struct bh_err *err);
 
-/* How long effects of this kind take from now on. */
+/* How long effects of this kind take from now on; at most
+ * BH_RIG_DELAY_MAX_NS. */
 void bh_rig_delay(struct bh_rig *rig, enum bh_effect_kind kind, uint64_t span_ns);
 
 /* The next `times` effects of this kind fail; on that GPU only when gpu is not 0.  A

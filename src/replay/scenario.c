@@ -9,6 +9,7 @@ enum { FILE_BYTES_MAX = 1 << 20, FIELD_NAME_MAX = 200 };
 
 static const struct bh_statement *const themes[] = {
     bh_site_statements, bh_job_statements, bh_course_statements, bh_expect_statements,
+    bh_frame_statements,
 };
 
 /* A file being played. */
@@ -50,6 +51,7 @@ tell_failure(struct player *player, const struct bh_err *err)
     player->failed = true;
     tap->count++;
     tap->failed++;
+    tap->broken = tap->broken || err->rc == BH_BUG;
     if (!tap->out)
         return;
     fprintf(tap->out, "not ok %u - %s\n", tap->count, player->open ? player->name : player->file);
@@ -115,6 +117,27 @@ judge_refusal(struct bh_story *story, const char *expected, bh_rc rc, struct bh_
                           bh_reason_names[story->refusal], expected);
     return BH_OK;
 }
+
+/* try STATEMENT: whether it can be done or not, but nothing breaks. */
+static bh_rc
+play_try(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_words rest = { .count = words->count - 1 };
+    const struct bh_statement *statement;
+    bh_rc rc;
+
+    memcpy(rest.at, words->at + 1, rest.count * sizeof rest.at[0]);
+    statement = find_statement(rest.at[0]);
+    if (!statement || rest.count - 1 < statement->least || rest.count - 1 > statement->most)
+        return bh_err_set(err, BH_INVALID, "cannot try %.60s", rest.at[0]);
+    rc = statement->play(story, &rest, err);
+    return rc == BH_BUG ? rc : BH_OK;
+}
+
+const struct bh_statement bh_frame_statements[] = {
+    { "try", 1, BH_WORDS_MAX, "STATEMENT... (that may be refused)", play_try },
+    { NULL, 0, 0, NULL, NULL },
+};
 
 static bh_rc
 play_statement(struct bh_story *story, const struct bh_words *words, struct bh_err *err)

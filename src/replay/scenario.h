@@ -1,6 +1,7 @@
 #ifndef BH_REPLAY_SCENARIO_H
 #define BH_REPLAY_SCENARIO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 struct bh_tap {
     FILE *out; /* NULL: nothing is written */
     uint32_t count, failed;
+    bool broken; /* some failure was a broken invariant or a bad replay: our own bug */
 };
 
 /* Play each scenario of a file, one line of TAP a scenario: "ok 1 - name", or "not ok"

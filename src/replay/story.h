@@ -15,6 +15,7 @@ struct bh_story {
     enum bh_reason_code refusal;
 };
 
+/* A story with an empty site, in the caller's memory. */
 void bh_story_init(struct bh_story *story);
 void bh_story_fini(struct bh_story *story);
 
@@ -67,5 +68,6 @@ extern const struct bh_statement bh_site_statements[];   /* nodes, GPUs, tenants
 extern const struct bh_statement bh_job_statements[];    /* jobs */
 extern const struct bh_statement bh_course_statements[]; /* time, failures, crashes */
 extern const struct bh_statement bh_expect_statements[]; /* what must be true now */
+extern const struct bh_statement bh_frame_statements[];  /* on other statements */
 
 #endif

@@ -29,6 +29,8 @@ play_delay(struct bh_story *story, const struct bh_words *words, struct bh_err *
 
     if (rc == BH_OK)
         rc = bh_parse_span(words->at[2], &span_ns, err);
+    if (rc == BH_OK && span_ns > BH_RIG_DELAY_MAX_NS)
+        rc = bh_err_set(err, BH_RANGE, "a delay is at most 4h");
     if (rc == BH_OK)
         bh_rig_delay(bh_world_rig(story->world), (enum bh_effect_kind)kind, span_ns);
     return rc;
@@ -84,6 +86,9 @@ play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh
                                   .u.piece = { view.pieces[i].partition, BH_OUTCOME_FAILED,
                                                0 } };
 
+        if (!bh_rig_has_piece(bh_world_rig(story->world), view.pieces[i].partition))
+            return bh_err_set(err, BH_NOT_FOUND, "the pieces of job %s do not stand yet",
+                              words->at[1]);
         bh_rig_lose_piece(bh_world_rig(story->world), view.pieces[i].partition);
         rc = bh_story_ask(story, &event, err);
     }

@@ -9,6 +9,7 @@
 #include "replay/history.h"
 
 enum { JOBS_MAX = 4096, OUTSTANDING_MAX = 4096, ROUNDS_MAX = 200000 };
+#define CLOCK_END_NS (UINT64_MAX / 4) /* 146 years */
 
 struct bh_world {
     struct bh_state state;
@@ -302,6 +303,8 @@ bh_world_advance(struct bh_world *world, uint64_t span_ns, struct bh_err *err)
     bool any = true;
     bh_rc rc = BH_OK;
 
+    if (span_ns > CLOCK_END_NS - world->now_ns)
+        return bh_err_set(err, BH_RANGE, "a scenario ends after %d years at the latest", 146);
     for (uint32_t round = 0; any && rc == BH_OK; round++) {
         if (round == ROUNDS_MAX)
             return broken(world, "it does not come to rest", err);
@@ -410,7 +413,7 @@ bh_world_greet_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
 void
 bh_world_stop_daemon(struct bh_world *world)
 {
-    world->down = true;
+    world->down = true; /* twice is no harm */
     bh_state_fini(&world->state);
     bh_state_init(&world->state);
 }
@@ -418,8 +421,11 @@ bh_world_stop_daemon(struct bh_world *world)
 bh_rc
 bh_world_start_daemon(struct bh_world *world, struct bh_err *err)
 {
-    bh_rc rc = bh_history_replay(world->history, &world->state, err);
+    bh_rc rc;
 
+    if (!world->down)
+        return bh_err_set(err, BH_CONFLICT, "the daemon is up");
+    rc = bh_history_replay(world->history, &world->state, err);
     world->down = false;
     world->step = (struct bh_step){ 0 };
     for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++) {

@@ -13,6 +13,7 @@
  * which. */
 struct bh_world;
 
+/* An empty engine whose daemon is up, and no nodes; free(NULL) is fine. */
 struct bh_world *bh_world_new(void);
 void bh_world_free(struct bh_world *world);
 BH_AUTO_DEFINE(struct bh_world *, bh_world_free)
@@ -30,7 +31,8 @@ BH_MUST_USE bh_rc bh_world_send(struct bh_world *world, struct bh_event *event,
 
 /* Let time pass: answers arrive and time limits strike when they are due.  With a span
  * of 0 only what is due now happens.
- * BH_BUG: broken invariants, or it does not come to rest. */
+ *   BH_BUG    broken invariants, or it does not come to rest
+ *   BH_RANGE  the clock would run too far */
 BH_MUST_USE bh_rc bh_world_advance(struct bh_world *world, uint64_t span_ns,
                                    struct bh_err *err);
 
@@ -39,7 +41,9 @@ BH_MUST_USE bh_rc bh_world_exit(struct bh_world *world, const struct bh_ev_ended
                                 struct bh_err *err);
 
 /* The daemon dies with all it has in memory; comes back by replay, hears what the
- * nodes have to tell and sends again what is not answered. */
+ * nodes have to tell and sends again what is not answered.
+ *   BH_CONFLICT  it runs already
+ *   BH_BUG       replay leads to another state, or an invariant is broken */
 void bh_world_stop_daemon(struct bh_world *world);
 BH_MUST_USE bh_rc bh_world_start_daemon(struct bh_world *world, struct bh_err *err);
 

@@ -414,6 +414,17 @@ bh_cgroup_destroy(const struct bh_cgroup_host *host, const char *path, struct bh
     return rc;
 }
 
+void
+bh_cgroup_remove_empty(const struct bh_cgroup_host *host, const char *path)
+{
+    char folder[PATH_SIZE];
+
+    for (uint32_t i = 0; i < hierarchy_count(host); i++) {
+        path_of(host, i, path, "", folder);
+        rmdir(folder);
+    }
+}
+
 /* ---- accounting ---- */
 
 static bool

@@ -62,6 +62,9 @@ BH_MUST_USE bh_rc bh_cgroup_destroy(const struct bh_cgroup_host *host, const cha
 BH_MUST_USE bh_rc bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
                                   struct bh_sandbox_usage *ret_usage, struct bh_err *err);
 
+/* Remove the groups at `path` where nothing is left in or below them. */
+void bh_cgroup_remove_empty(const struct bh_cgroup_host *host, const char *path);
+
 struct bh_cgroup_names {
     char names[BH_CGROUP_NAMES_MAX][BH_CGROUP_NAME_MAX];
     uint32_t count;

@@ -26,7 +26,7 @@ static struct {
     struct bh_runtime runtime;
     bool crun;
     struct bh_cgroup_host cgroups;
-    char folder[64], bundle[100], root[100], output[100], group[64];
+    char folder[64], bundle[100], root[100], output[100], group[96], parent[64];
     struct bh_sandbox sandbox;
     struct bh_sandbox_mount mounts[8];
     pid_t pid;
@@ -263,7 +263,8 @@ set_up_folder(void)
     snprintf(it.bundle, sizeof it.bundle, "%s/bundle", it.folder);
     snprintf(it.root, sizeof it.root, "%s/root", it.folder);
     snprintf(it.output, sizeof it.output, "%s/output", it.folder);
-    snprintf(it.group, sizeof it.group, "/bulkhead-contract-%d/contract", (int)getpid());
+    snprintf(it.parent, sizeof it.parent, "/bulkhead-contract-%d", (int)getpid());
+    snprintf(it.group, sizeof it.group, "%s/contract", it.parent);
     return 0;
 }
 
@@ -279,14 +280,13 @@ set_up_fake(void **state)
 static int
 set_up_crun(void **state)
 {
-    static char parent[64], states[100];
-    struct bh_crun_options options = { "crun", states, "/sys/fs/cgroup", parent };
+    static char states[100];
+    struct bh_crun_options options = { "crun", states, "/sys/fs/cgroup", it.parent };
     struct bh_err err;
 
     it.crun = true;
     if (set_up_folder() != 0)
         return -1;
-    snprintf(parent, sizeof parent, "/bulkhead-contract-%d", (int)getpid());
     snprintf(states, sizeof states, "%s/states", it.folder);
     return bh_cgroup_probe("/sys/fs/cgroup", &it.cgroups, &err) != BH_OK
            || bh_crun_open(&options, &it.runtime, &err) != BH_OK;
@@ -298,6 +298,8 @@ tear_down(void **state)
     char command[128];
 
     destroy();
+    if (it.crun)
+        bh_cgroup_remove_empty(&it.cgroups, it.parent);
     it.runtime.ops->close(it.runtime.self);
     snprintf(command, sizeof command, "%s", it.folder);
     if (fork() == 0) {

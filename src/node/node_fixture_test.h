@@ -1,5 +1,5 @@
-#ifndef BH_NODE_NODE_FIXTURE_H
-#define BH_NODE_NODE_FIXTURE_H
+#ifndef BH_NODE_NODE_FIXTURE_TEST_H
+#define BH_NODE_NODE_FIXTURE_TEST_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,40 +41,40 @@ extern struct test_node the_node;
 
 /* cmocka's set-up and tear-down.  Tear-down ends all jobs and wants a clean log of the
  * node: no sanitizer's complaint. */
-int test_set_up(void **state);
-int test_tear_down(void **state);
+int bh_test_set_up(void **state);
+int bh_test_tear_down(void **state);
 
 /* Run a program to its end, which must be well; replace a file. */
-void test_run(const char *const *argv);
-void test_write(const char *path, const char *text);
+void bh_test_run(const char *const *argv);
+void bh_test_write(const char *path, const char *text);
 
 /* The text of a file below the test's folder, or of a job's log; "" without one.  Valid
  * until the next call. */
-const char *test_read(const char *name);
-const char *test_log(uint64_t lease);
+const char *bh_test_read(const char *name);
+const char *bh_test_log(uint64_t lease);
 
 /* Write node.conf with `more` behind the usual lines; start; end by a signal. */
-void test_write_conf(const struct test_node *node, const char *more);
-void test_node_start(struct test_node *node);
-void test_node_end(struct test_node *node, int number);
+void bh_test_write_conf(const struct test_node *node, const char *more);
+void bh_test_node_start(struct test_node *node);
+void bh_test_node_end(struct test_node *node, int number);
 
 /* Connect, say HELLO and take the inventory; hang up. */
-struct bh_msg_inventory test_greet(struct test_node *node);
-void test_hang_up(struct test_node *node);
+struct bh_msg_inventory bh_test_greet(struct test_node *node);
+void bh_test_hang_up(struct test_node *node);
 
-void test_send(uint32_t number, const void *message);
+void bh_test_send(uint32_t number, const void *message);
 
 /* Take the message of that kind, and about that order or lease; other messages are kept.
  * `within`: false when it does not come. */
-struct test_message test_take(uint32_t number, uint64_t id);
-bool test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret);
+struct test_message bh_test_take(uint32_t number, uint64_t id);
+bool bh_test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret);
 
 /* Give an order and take its outcome. */
-#define test_order(kind, order_message)                                                  \
+#define bh_test_order(kind, order_message)                                               \
     ({                                                                                   \
         (order_message)->order = ++the_node.order;                                       \
-        test_send(kind, order_message);                                                  \
-        test_take(BH_MSG_OUTCOME, the_node.order).outcome;                               \
+        bh_test_send(kind, order_message);                                               \
+        bh_test_take(BH_MSG_OUTCOME, the_node.order).outcome;                            \
     })
 
 #endif

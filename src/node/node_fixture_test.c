@@ -1,5 +1,5 @@
 /* Tests only. */
-#include "node/node_fixture.h"
+#include "node/node_fixture_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ struct test_node the_node;
 /* ---- small things ---- */
 
 void
-test_run(const char *const *argv)
+bh_test_run(const char *const *argv)
 {
     int status = -1;
     pid_t pid = fork();
@@ -36,7 +36,7 @@ test_run(const char *const *argv)
 }
 
 void
-test_write(const char *path, const char *text)
+bh_test_write(const char *path, const char *text)
 {
     struct bh_err err;
 
@@ -45,7 +45,7 @@ test_write(const char *path, const char *text)
 
 /* The text of a file below the test's folder, or "". */
 const char *
-test_read(const char *name)
+bh_test_read(const char *name)
 {
     static char memory[1 << 20];
     char path[TEST_PATH * 2];
@@ -60,18 +60,18 @@ test_read(const char *name)
 }
 
 const char *
-test_log(uint64_t lease)
+bh_test_log(uint64_t lease)
 {
     char name[64];
 
     bh_path_format(name, sizeof name, "logs/%" PRIu64 ".log", lease + 1000);
-    return test_read(name);
+    return bh_test_read(name);
 }
 
 /* ---- the program ---- */
 
 void
-test_write_conf(const struct test_node *node, const char *more)
+bh_test_write_conf(const struct test_node *node, const char *more)
 {
     char text[8192], path[TEST_PATH * 2];
     const char *f = node->folder;
@@ -84,11 +84,11 @@ test_write_conf(const struct test_node *node, const char *more)
              "image_roots = %s/images\nmount_roots = %s/work\ntmp_mib = 64\n%s",
              f, f, node->socket, f, node->library, f, f, f, node->cgroup, f, f, more);
     bh_path_format(path, sizeof path, "%s/node.conf", f);
-    test_write(path, text);
+    bh_test_write(path, text);
 }
 
 void
-test_node_start(struct test_node *node)
+bh_test_node_start(struct test_node *node)
 {
     char config[TEST_PATH * 2], log[TEST_PATH * 2];
 
@@ -104,18 +104,18 @@ test_node_start(struct test_node *node)
 }
 
 void
-test_node_end(struct test_node *node, int number)
+bh_test_node_end(struct test_node *node, int number)
 {
     if (node->pid <= 0)
         return;
     kill(node->pid, number);
     waitpid(node->pid, NULL, 0);
     node->pid = 0;
-    test_hang_up(node);
+    bh_test_hang_up(node);
 }
 
 void
-test_hang_up(struct test_node *node)
+bh_test_hang_up(struct test_node *node)
 {
     if (node->link)
         bh_link_free(node->link);
@@ -126,7 +126,7 @@ test_hang_up(struct test_node *node)
 /* ---- talking ---- */
 
 void
-test_send(uint32_t number, const void *message)
+bh_test_send(uint32_t number, const void *message)
 {
     struct bh_err err;
 
@@ -181,7 +181,7 @@ test_is_about(const struct test_message *message, uint32_t number, uint64_t id)
 
 /* Take the message of that kind (and order or lease); false when it does not come. */
 bool
-test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret)
+bh_test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret)
 {
     struct test_node *node = &the_node;
     bh_ns deadline = bh_time_monotonic() + (bh_ns)patience_ms * BH_NS_PER_MS;
@@ -204,20 +204,20 @@ test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_mess
 }
 
 struct test_message
-test_take(uint32_t number, uint64_t id)
+bh_test_take(uint32_t number, uint64_t id)
 {
     struct test_message message = { 0 };
 
-    if (!test_take_within(number, id, TEST_PATIENCE_MS, &message)) {
+    if (!bh_test_take_within(number, id, TEST_PATIENCE_MS, &message)) {
         fprintf(stderr, "no %s %" PRIu64 "; the node says:\n%s", bh_message_name(number), id,
-                test_read("node.log"));
+                bh_test_read("node.log"));
         fail();
     }
     return message;
 }
 
 struct bh_msg_inventory
-test_greet(struct test_node *node)
+bh_test_greet(struct test_node *node)
 {
     struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = 1, .site = "test" };
     struct bh_err err;
@@ -225,14 +225,14 @@ test_greet(struct test_node *node)
 
     for (int tries = 0; bh_unix_connect(node->socket, &fd, &err) != BH_OK; tries++) {
         if (tries == 500) {
-            fprintf(stderr, "%s\n%s", err.msg, test_read("node.log"));
+            fprintf(stderr, "%s\n%s", err.msg, bh_test_read("node.log"));
             fail();
         }
         bh_time_sleep(10 * BH_NS_PER_MS);
     }
     node->link = bh_link_new(fd);
-    test_send(BH_MSG_HELLO, &hello);
-    return test_take(BH_MSG_INVENTORY, 0).inventory;
+    bh_test_send(BH_MSG_HELLO, &hello);
+    return bh_test_take(BH_MSG_INVENTORY, 0).inventory;
 }
 
 
@@ -252,7 +252,7 @@ test_remove_groups(const struct test_node *node)
 }
 
 int
-test_set_up(void **state)
+bh_test_set_up(void **state)
 {
     struct test_node *node = &the_node;
     char path[TEST_PATH * 2];
@@ -269,25 +269,25 @@ test_set_up(void **state)
         mkdir(path, 0755);
     }
     bh_path_format(path, sizeof path, "%s/sim", node->folder);
-    test_run((const char *const[]){ node->simctl, "--state", path, "init", "2x H100-80GB", NULL });
+    bh_test_run((const char *const[]){ node->simctl, "--state", path, "init", "2x H100-80GB", NULL });
     node->arena = bh_arena_new(256 << 20);
     node->order = 0;
-    test_write_conf(node, "");
-    test_node_start(node);
-    inventory = test_greet(node);
+    bh_test_write_conf(node, "");
+    bh_test_node_start(node);
+    inventory = bh_test_greet(node);
     for (uint32_t i = 0; i < inventory.gpus.count; i++)
         memcpy(node->gpus[i], ((struct bh_msg_gpu *)inventory.gpus.items)[i].uuid, BH_UUID_MAX);
     return 0;
 }
 
 int
-test_tear_down(void **state)
+bh_test_tear_down(void **state)
 {
     struct test_node *node = &the_node;
     struct bh_msg_keep nothing = { 0 };
 
     if (node->link && node->pid > 0) {
-        test_send(BH_MSG_KEEP, &nothing);
+        bh_test_send(BH_MSG_KEEP, &nothing);
         for (int tries = 0; tries < 100; tries++) {
             char path[TEST_PATH * 2];
 
@@ -297,9 +297,9 @@ test_tear_down(void **state)
             bh_time_sleep(20 * BH_NS_PER_MS);
         }
     }
-    test_node_end(node, SIGTERM);
-    assert_null(strstr(test_read("node.log"), "runtime error:"));
-    assert_null(strstr(test_read("node.log"), "Sanitizer"));
+    bh_test_node_end(node, SIGTERM);
+    assert_null(strstr(bh_test_read("node.log"), "runtime error:"));
+    assert_null(strstr(bh_test_read("node.log"), "Sanitizer"));
     test_remove_groups(node);
     bh_arena_free(node->arena);
     if (!getenv("BH_TEST_KEEP"))

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""GPUs that misbehave, and GPUs that are not Bulkhead's."""
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from tap import contains, equal
+
+WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 60 & wait")
+
+
+def control(site, text):
+    (site.sim / "control").write_text(text)
+
+
+def smi(site):
+    done = subprocess.run([site.bin.parent / "tools/bulkhead-smi", "--library", site.dir / "lib/libnvidia-ml.so.1", "-L"],
+                          capture_output=True, text=True, check=True, env={"BULKHEAD_SIM_STATE": str(site.sim), "PATH": os.environ["PATH"]})
+    return done.stdout
+
+
+def gpus(site):
+    return site.client().get("/v1/gpus")["items"]
+
+
+@tap.test(topology="3x H100-80GB", node_conf="call_timeout_ms = 300")
+def hung_call(site):
+    """a driver call that hangs costs one child and one GPU and not the node: jobs of the
+    others run on, the API answers, and work goes on elsewhere"""
+    beside = site.submit(*WAIT, tenant="acme/speech/asr", sku="large")
+    pieces = site.await_state(beside, "running")["pieces"]
+    children = set(site.processes("bulkhead-gpu"))
+    control(site, "nvmlDeviceCreateGpuInstanceWithPlacement hang count=1\n")
+    job, node = site.submit("bulkhead-smi", "-L", sku="medium"), site.node.pid
+    began = time.monotonic()
+    site.client().get("/v1/gpus")
+    assert time.monotonic() - began < 0.25, "the API waited for the driver"
+    done = site.await_state(job, "completed", "failed", seconds=30)
+    equal("the job", done["state"], "completed")
+    equal("the node", (site.node.poll(), site.node.pid), (None, node))
+    row = site.job(beside)
+    equal("neighbour", (row["state"], row["restarts"], row["pieces"]), ("running", 0, pieces))
+    fenced = [g["uuid"] for g in gpus(site) if g["fenced"]]
+    equal("fenced GPUs", len(fenced), 1)
+    assert not pieces.startswith(fenced[0][:12]) and not done["pieces"].startswith(fenced[0][:12])
+    assert set(site.processes("bulkhead-gpu")) != children, "the child was not replaced"
+
+
+@tap.test(topology="2x H100-80GB")
+def failed_call(site):
+    "a carving that the driver refuses once is done elsewhere or again, and nothing leaks"
+    control(site, "nvmlDeviceCreateGpuInstanceWithPlacement gpu=0 fail=INSUFFICIENT_RESOURCES count=1\n"
+                  "nvmlGpuInstanceCreateComputeInstance fail=UNKNOWN count=1\n")
+    for _ in range(3):
+        job, _ = site.run("bulkhead-smi", "-L")
+        equal("job", job["state"], "completed")
+    ours = sum(len(g["pieces"]) for g in gpus(site))
+    equal("instances", smi(site).count("  MIG "), ours)
+
+
+@tap.test(topology="2x H100-80GB", todo="bulkhead-node does not notice a lost GPU before its next inventory")
+def lost_gpu(site):
+    "a GPU that falls off the bus is fenced: its job ends as gpu_lost or is queued again, new ones run elsewhere"
+    jobs = [site.submit(*WAIT, sku="large", tenant="acme/vision/batch") for _ in range(2)]
+    rows = [site.await_state(j, "running") for j in jobs]
+    victim = next(g for g in gpus(site) if g["uuid"].startswith(rows[0]["pieces"].split()[0]))
+    control(site, f"gpu={victim['id'] - 1} lost\ngpu={victim['id'] - 1} xid=79\n")
+    site.until(lambda: next(g for g in gpus(site) if g["id"] == victim["id"])["fenced"], 10, what="a fence")
+    site.until(lambda: site.job(jobs[0])["state"] != "running", 10, what="an end of the job")
+    equal("the other", site.job(jobs[1])["state"], "running")
+    site.client().post(f"/v1/jobs/{jobs[1]}/cancel")
+    job, _ = site.run("true", sku="large", tenant="acme/speech/asr")
+    equal("new job", (job["state"], job["pieces"].startswith(rows[1]["pieces"].split()[0])), ("completed", True))
+
+
+def with_foreign(site_yaml, managed):
+    return site_yaml.replace("gpus:\n  - {uuid: all, managed: true}\n", "gpus:\n" + managed)
+
+
+@tap.test(topology="2x H100-80GB mig=on", site="")
+def unmanaged(site):
+    "GPUs that the site file does not mark managed, and instances that are not Bulkhead's, are never touched"
+    env = {"BULKHEAD_SIM_STATE": str(site.sim), "PATH": os.environ["PATH"]}
+    found = site.until(lambda: gpus(site), what="GPUs")
+    equal("managed before any site file", [g["managed"] for g in found], [False, False])
+    first = found[0]["uuid"]
+    site.apply(with_foreign(tap.SITE, f"  - {{uuid: {first}, managed: true}}\n"))
+    equal("managed", [g["managed"] for g in gpus(site)], [True, False])
+    jobs = [site.submit(*WAIT, sku="large", tenant="acme/vision/batch") for _ in range(2)]
+    site.await_state(jobs[0], "running")
+    time.sleep(0.3)
+    equal("the second waits", site.job(jobs[1])["state"], "pending")
+    equal("why", site.client().get(f"/v1/jobs/{jobs[1]}/why")["reason"], "no_capacity")
+    contains("the other GPU", smi(site), "GPU 1")
+    simctl = subprocess.run([site.program("bulkhead-simctl"), "status"], env=env, capture_output=True, text=True)
+    equal("simctl", simctl.returncode, 0)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Random scenarios: people, nodes and crashes in any order, and nothing breaks.
+
+random_test.py BULKHEAD-REPLAY [SCENARIOS [FIRST-SEED [STATEMENTS]]]
+
+A scenario that breaks an invariant is written to the end of the output: it is ready to
+be made smaller and kept.
+"""
+import random
+import subprocess
+import sys
+import tempfile
+
+SITE = """\
+scenario "seed {seed}"
+node n1 2x H100-80GB 1x A30-24GB
+node n2 2x H100-80GB
+sku small C H100-80GB=1g.10gb A30-24GB=1g.6gb
+sku half C H100-80GB=3g.40gb
+sku big C H100-80GB=4g.40gb A30-24GB=2g.12gb
+sku whole B H100-80GB=whole A30-24GB=whole
+tenant acme organization
+tenant acme/vision department guarantee 1
+tenant acme/vision/train project
+tenant acme/vision/serve project sku half 2
+tenant acme/speech department limit 2
+tenant acme/speech/train project
+tenant other organization
+tenant other/lab department dedicated-nodes
+"""
+TENANTS = ["acme/vision/train", "acme/vision/serve", "acme/speech/train", "other", "other/lab"]
+SKUS = ["small", "small", "half", "big", "whole"]
+EFFECTS = ["carve", "destroy", "start", "suspend", "resume", "stop"]
+GPUS = ["n1/0", "n1/1", "n1/2", "n2/0", "n2/1"]
+
+
+class Story:
+    """Writes statements; remembers only which jobs there may be."""
+
+    def __init__(self, seed):
+        self.dice = random.Random(seed)
+        self.jobs = []
+
+    def pick(self, *choices):
+        return self.dice.choice(choices)
+
+    def job(self):
+        return self.dice.choice(self.jobs[-12:] or ["nobody"])
+
+    def submit(self):
+        self.jobs.append(f"j{len(self.jobs)}")
+        line = f"try submit {self.jobs[-1]} {self.pick(*TENANTS)} {self.pick(*SKUS)}" \
+               f" priority {self.pick('low', 'normal', 'high', 'urgent')}" \
+               f" on-preempt {self.pick('suspend', 'suspend', 'requeue', 'never')}"
+        if self.dice.random() < 0.25:
+            line += f" count {self.dice.randint(1, 4)}"
+        if self.dice.random() < 0.4:
+            line += f" time-limit {self.dice.randint(1, 300)}s"
+        return line + (" hold" if self.dice.random() < 0.05 else "")
+
+    def move(self):
+        team = self.pick("vision/train", "speech/train", "vision/serve")
+        return f"try change acme/{team} boundary {self.pick('none', 'soft', 'hard', 'fortress')}"
+
+    def limit(self):
+        return f"try change {self.pick(*TENANTS)} limit {self.pick('1', '1/2', '2', 'none')} " \
+               f"guarantee {self.pick('0', '1/2', '1')}"
+
+    def gpu(self):
+        turn = self.pick("cordoned", "uncordoned", "lost", "mended", "mended", "managed", "unmanaged")
+        return f"try gpu {self.pick(*GPUS)} {turn}"
+
+    def node(self):
+        node = self.pick("n1", "n2")
+        return f"node-down {node}\nadvance {self.dice.randint(0, 30)}s\n" \
+               f"node-{self.pick('up', 'up', 'reboot')} {node}"
+
+    def daemon(self):
+        return f"daemon-down\nadvance {self.dice.randint(0, 30)}s\n" \
+               f"try finish {self.job()} {self.dice.randint(0, 1)}\ndaemon-up"
+
+    def statement(self):
+        rows = [
+            (30, self.submit), (10, lambda: f"try cancel {self.job()}"),
+            (20, lambda: f"try finish {self.job()} {self.dice.randint(0, 1)}"),
+            (30, lambda: f"advance {self.dice.randint(0, 40)}s"),
+            (8, lambda: f"delay {self.pick(*EFFECTS)} {self.dice.randint(0, 20)}s"),
+            (8, lambda: f"fail next {self.pick(*EFFECTS[:5])} times {self.dice.randint(1, 3)}"),
+            (3, lambda: f"try release {self.job()}"), (3, lambda: f"try lose-pieces {self.job()}"),
+            (4, lambda: "crash"), (3, self.daemon), (3, self.node), (5, self.gpu),
+            (3, self.move), (4, self.limit),
+        ]
+        return self.dice.choices([make for _, make in rows], [weight for weight, _ in rows])[0]()
+
+
+def scenario(seed, statements):
+    story = Story(seed)
+    return SITE.format(seed=seed) + "".join(story.statement() + "\n" for _ in range(statements))
+
+
+def main():
+    program = sys.argv[1]
+    count, first, statements = (list(map(int, sys.argv[2:5])) + [20, 1, 150][len(sys.argv) - 2:])
+    broken = None
+    print(f"1..{count}")
+    for number in range(1, count + 1):
+        text = scenario(first + number - 1, statements)
+        with tempfile.NamedTemporaryFile("w", suffix=".bh") as file:
+            file.write(text)
+            file.flush()
+            done = subprocess.run([program, "scenario", file.name], capture_output=True, text=True)
+        well = done.returncode == 0
+        print(f"{'' if well else 'not '}ok {number} - seed {first + number - 1}", flush=True)
+        if not well:
+            print("# " + (done.stdout + done.stderr).strip().replace("\n", "\n# "))
+            broken = broken or text
+    if broken:
+        print("# the first that broke:\n# " + broken.replace("\n", "\n# "))
+    return broken is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -325,6 +325,7 @@ fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_e
         if (wish->question)
             continue;
         *wish->err = *why;
+        *wish->answer = (struct bh_answer){ 0 };
         wish->rc = why->rc;
     }
     bh_node_link_reset(owner->link);

@@ -130,17 +130,34 @@ try_claim(struct bh_engine *engine, const struct bh_need *need, const struct cla
     return true;
 }
 
-/* The claim of any job of the class: a requeued one may have come before it. */
-static const struct claim *
-claim_of(const struct bh_engine *engine, uint32_t class)
+/* The class's jobs that have claims, wherever they stand in it: a requeued one may
+ * have come before them. */
+static bool
+try_claims(struct bh_engine *engine, uint32_t class, struct bh_decision *ret_decision)
 {
+    struct bh_need need = bh_place_need(engine, class);
+
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
-        if (claim->job && job_at(engine, claim->job)->class == class)
-            return claim;
+        if (!claim->job || job_at(engine, claim->job)->class != class)
+            continue;
+        need.job = claim->job;
+        if (try_claim(engine, &need, claim, ret_decision))
+            return true;
     }
-    return NULL;
+    return false;
+}
+
+/* The class's first job (slot) that has no claim, or 0. */
+static uint32_t
+first_unclaimed(struct bh_engine *engine, uint32_t class)
+{
+    uint32_t job = class_at(engine, class)->head;
+
+    while (job && bh_job_claim(engine, job))
+        job = job_at(engine, job)->next;
+    return job;
 }
 
 static bool
@@ -148,14 +165,14 @@ try_class(struct work *work, uint32_t class, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_need need = bh_place_need(engine, class);
-    const struct claim *claim = claim_of(engine, class);
-    struct bh_search search = { .engine = engine, .tenant = need.tenant, .job = need.job };
+    struct bh_search search = { .engine = engine, .tenant = need.tenant };
     struct bh_plan plan;
 
-    if (claim) {
-        need.job = claim->job;
-        return try_claim(engine, &need, claim, ret_decision);
-    }
+    if (try_claims(engine, class, ret_decision))
+        return true;
+    need.job = search.job = first_unclaimed(engine, class);
+    if (!need.job)
+        return false;
     if (!bh_place_find(&search, &need, &plan, NULL))
         return bh_preempt(work, &need, ret_decision);
     decide_place(engine, need.job, &plan, ret_decision);
@@ -211,10 +228,11 @@ sooner(uint64_t a_ns, uint64_t b_ns, uint64_t now_ns)
 
 /* When a candidate that could not be helped may be by time alone, or 0. */
 static uint64_t
-wait_until(const struct bh_engine *engine, const struct bh_candidate *candidate)
+wait_until(struct bh_engine *engine, const struct bh_candidate *candidate)
 {
     const struct class *class = class_at(engine, candidate->class);
-    uint32_t job = candidate->class ? class->head : lease_at(engine, candidate->lease)->job;
+    uint32_t job = candidate->class ? first_unclaimed(engine, candidate->class)
+                                    : lease_at(engine, candidate->lease)->job;
 
     return sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
                   engine->core.now_ns);

@@ -91,7 +91,7 @@ struct bh_ev_lease {
 struct bh_ev_ended {
     bh_lease_id lease;
     enum bh_end_cause cause;
-    int32_t exit_status; /* EXITED: 0..255; SIGNALLED: the signal */
+    int32_t exit_status; /* EXITED: 0..255; SIGNALLED: 128 + the signal */
     uint64_t ended_ns;
 };
 

@@ -8,6 +8,7 @@
 
 /* What a scheme costs, most important first. */
 struct cost {
+    uint32_t priority; /* the highest class among the victims */
     uint32_t victims;
     uint64_t lost_ns;
     int64_t growth; /* of fragmentation */
@@ -30,11 +31,38 @@ struct target {
 static bool
 cheaper(const struct cost *a, const struct cost *b)
 {
+    if (a->priority != b->priority)
+        return a->priority < b->priority;
     if (a->victims != b->victims)
         return a->victims < b->victims;
     if (a->lost_ns != b->lost_ns)
         return a->lost_ns < b->lost_ns;
     return a->growth < b->growth;
+}
+
+/* What it costs to have one lease leave: its class first, then the work it loses. */
+static uint64_t
+price_of(const struct bh_engine *engine, uint32_t slot)
+{
+    const uint64_t most_ns = (UINT64_C(1) << 60) - 1; /* 36 years */
+    uint64_t lost_ns = bh_lease_ran_ns(engine, slot);
+    uint64_t priority = job_at(engine, lease_at(engine, slot)->job)->priority;
+
+    return priority << 60 | (lost_ns < most_ns ? lost_ns : most_ns);
+}
+
+static uint32_t
+highest_of(const struct bh_search *search)
+{
+    uint32_t highest = 0;
+
+    for (uint32_t i = 0; i < search->gone_count; i++) {
+        const struct lease *lease = lease_at(search->engine, search->gone[i]);
+        uint32_t priority = job_at(search->engine, lease->job)->priority;
+
+        highest = priority > highest ? priority : highest;
+    }
+    return highest;
 }
 
 /* ---- who may be asked to leave ---- */
@@ -79,6 +107,7 @@ add_victim(struct scheme *scheme, uint32_t lease)
     if (search->gone_count == BH_VICTIMS_MAX || !may_leave(search, lease))
         return false;
     search->gone[search->gone_count++] = lease;
+    scheme->cost.priority = highest_of(search);
     scheme->cost.victims++;
     scheme->cost.lost_ns += bh_lease_ran_ns(search->engine, lease);
     return true;
@@ -139,20 +168,20 @@ clear_place(struct scheme *scheme, const struct target *target)
 static uint32_t
 cheapest_on(const struct bh_search *search, uint32_t gpu)
 {
-    uint64_t best_ns = UINT64_MAX;
+    uint64_t least = UINT64_MAX;
     uint32_t best = 0;
 
     for (uint32_t at = gpu_at(search->engine, gpu)->first_part; at;
          at = part_at(search->engine, at)->next_on_gpu) {
         uint32_t lease = part_at(search->engine, at)->lease;
-        uint64_t lost_ns = bh_lease_ran_ns(search->engine, lease);
+        uint64_t price = price_of(search->engine, lease);
 
         if (!lease || bh_room_is_gone(search, lease) || !may_leave(search, lease))
             continue;
-        if (best && lost_ns >= best_ns)
+        if (best && price >= least)
             continue;
         best = lease;
-        best_ns = lost_ns;
+        least = price;
     }
     return best;
 }
@@ -243,12 +272,12 @@ static uint32_t
 cheapest_under(const struct bh_search *search, uint32_t tenant, const struct bh_reason *limit)
 {
     const struct bh_engine *engine = search->engine;
-    uint64_t best_ns = UINT64_MAX;
+    uint64_t least = UINT64_MAX;
     uint32_t best = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
-        uint64_t lost_ns = bh_lease_ran_ns(engine, slot);
+        uint64_t price = price_of(engine, slot);
 
         if (!lease->parts[0] || bh_room_is_gone(search, slot)
             || !bh_tenant_within(engine, tenant, lease->tenant) || !may_leave(search, slot))
@@ -256,10 +285,10 @@ cheapest_under(const struct bh_search *search, uint32_t tenant, const struct bh_
         if (limit->code == BH_REASON_QUOTA_SKU
             && sku_at(engine, job_at(engine, lease->job)->sku)->id != limit->sku.v)
             continue;
-        if (best && lost_ns >= best_ns)
+        if (best && price >= least)
             continue;
         best = slot;
-        best_ns = lost_ns;
+        least = price;
     }
     return best;
 }
@@ -298,22 +327,23 @@ spare(struct scheme *scheme, const struct bh_wanted *wanted)
     bool spared = true;
 
     while (spared) {
-        uint64_t dearest_ns = 0;
+        uint64_t dearest = 0;
         struct scheme best;
 
         spared = false;
         for (uint32_t i = 0; i < scheme->search.gone_count; i++) {
             struct scheme without = *scheme;
-            uint64_t lost_ns =
-                bh_lease_ran_ns(scheme->search.engine, scheme->search.gone[i]);
+            uint32_t lease = scheme->search.gone[i];
+            uint64_t price = price_of(scheme->search.engine, lease);
 
             without.search.gone[i] = without.search.gone[--without.search.gone_count];
             without.cost.victims--;
-            without.cost.lost_ns -= lost_ns;
-            if ((spared && lost_ns <= dearest_ns) || !is_enough(&without, wanted))
+            without.cost.lost_ns -= bh_lease_ran_ns(scheme->search.engine, lease);
+            without.cost.priority = highest_of(&without.search);
+            if ((spared && price <= dearest) || !is_enough(&without, wanted))
                 continue;
             best = without;
-            dearest_ns = lost_ns;
+            dearest = price;
             spared = true;
         }
         if (spared)

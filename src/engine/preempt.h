@@ -3,8 +3,8 @@
 
 #include "engine/place.h"
 
-/* Making room for a job by having lower ones leave: the fewest, and of those the
- * ones that lose least work, shown to be enough by imagining them gone, and all of
+/* Making room for a job by having lower ones leave: the lowest classes, of those the
+ * fewest, and of those the ones that lose least work, shown to be enough by imagining them gone, and all of
  * them needed. */
 
 /* For a need that finds no room: a claim on the cheapest room that strictly lower

@@ -370,7 +370,6 @@ test_suspend_with_context(void **state)
     assert_int_equal(carve(5, 0, "1g.10gb", 0).outcome, 0);
     assert_int_equal(start_job(&job).outcome, 0);
     assert_true(wait_for_log(41, "mapped"));
-    bh_time_sleep(60 * BH_NS_PER_MS); /* the simulated driver may answer from 50 ms ago */
     BH_CHECK_EQ("context held", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 2);
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     BH_CHECK_EQ("killed", bh_test_take(BH_MSG_ENDED, 41).ended.exit_status, 137);

@@ -42,7 +42,8 @@ list_users(const struct sim_target *target, struct list *list, unsigned *count)
     if (count == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
     list->room = *count;
-    sim_users_each(&target->gpu, target->gi, false, list_user, list);
+    /* the truth now: a caller that has just frozen a process asks whether it is here */
+    sim_users_each(&target->gpu, target->gi, true, list_user, list);
     *count = list->count;
     if (list->count > list->room)
         return NVML_ERROR_INSUFFICIENT_SIZE;

@@ -34,6 +34,8 @@ bh_link_new(int fd)
 void
 bh_link_free(struct bh_link *link)
 {
+    if (!link)
+        return;
     bh_fd_close(link->fd);
     bh_buf_fini(&link->in);
     bh_buf_fini(&link->out);

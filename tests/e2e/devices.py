@@ -69,7 +69,7 @@ def lost_gpu(site):
     rows = [site.await_state(j, "running") for j in jobs]
     victim = next(g for g in gpus(site) if g["uuid"].startswith(rows[0]["pieces"].split()[0]))
     control(site, f"gpu={victim['id'] - 1} lost\ngpu={victim['id'] - 1} xid=79\n")
-    site.until(lambda: next(g for g in gpus(site) if g["id"] == victim["id"])["fenced"], 10, what="a fence")
+    site.until(lambda: next(g for g in gpus(site) if g["id"] == victim["id"])["fenced"], 4, what="a fence")
     site.until(lambda: site.job(jobs[0])["state"] != "running", 10, what="an end of the job")
     equal("the other", site.job(jobs[1])["state"], "running")
     site.client().post(f"/v1/jobs/{jobs[1]}/cancel")
@@ -77,27 +77,47 @@ def lost_gpu(site):
     equal("new job", (job["state"], job["pieces"].startswith(rows[1]["pieces"].split()[0])), ("completed", True))
 
 
-def with_foreign(site_yaml, managed):
-    return site_yaml.replace("gpus:\n  - {uuid: all, managed: true}\n", "gpus:\n" + managed)
+FOREIGN = """
+import ctypes, sys
+nvml = ctypes.CDLL(sys.argv[1])
+device, gi, ci = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+assert nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByIndex_v2(int(sys.argv[2]), ctypes.byref(device)) == 0
+assert nvml.nvmlDeviceCreateGpuInstance(device, 19, ctypes.byref(gi)) == 0
+assert nvml.nvmlGpuInstanceCreateComputeInstance(gi, 0, ctypes.byref(ci)) == 0
+"""
 
 
-@tap.test(topology="2x H100-80GB mig=on", site="")
+def make_foreign(site, index):
+    """A MIG instance that somebody else made with the driver's own calls."""
+    subprocess.run([sys.executable, "-c", FOREIGN, site.dir / "lib/libnvidia-ml.so.1", str(index)], check=True,
+                   env={"BULKHEAD_SIM_STATE": str(site.sim), "PATH": os.environ["PATH"]})
+
+
+@tap.test(topology="3x H100-80GB mig=on", site="")
 def unmanaged(site):
-    "GPUs that the site file does not mark managed, and instances that are not Bulkhead's, are never touched"
-    env = {"BULKHEAD_SIM_STATE": str(site.sim), "PATH": os.environ["PATH"]}
+    "GPUs that the site file does not mark managed, and those with instances that are not Bulkhead's, are never touched"
     found = site.until(lambda: gpus(site), what="GPUs")
-    equal("managed before any site file", [g["managed"] for g in found], [False, False])
-    first = found[0]["uuid"]
-    site.apply(with_foreign(tap.SITE, f"  - {{uuid: {first}, managed: true}}\n"))
-    equal("managed", [g["managed"] for g in gpus(site)], [True, False])
+    equal("managed before any site file", [g["managed"] for g in found], [False] * 3)
+    make_foreign(site, 1)
+    make_foreign(site, 2)
+    site.stop(site.node)
+    site.start_node()
+    before = smi(site)
+    equal("instances", before.count("  MIG "), 2)
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+    for entry in (f"{{uuid: {found[0]['uuid']}, managed: true}}", "{uuid: all, managed: true}"):
+        site.apply(tap.SITE.replace("{uuid: all, managed: true}", entry))
+        site.until(lambda: [g["managed"] for g in gpus(site)] == [True, False, False], 3, what="one managed GPU")
     jobs = [site.submit(*WAIT, sku="large", tenant="acme/vision/batch") for _ in range(2)]
     site.await_state(jobs[0], "running")
-    time.sleep(0.3)
     equal("the second waits", site.job(jobs[1])["state"], "pending")
     equal("why", site.client().get(f"/v1/jobs/{jobs[1]}/why")["reason"], "no_capacity")
-    contains("the other GPU", smi(site), "GPU 1")
-    simctl = subprocess.run([site.program("bulkhead-simctl"), "status"], env=env, capture_output=True, text=True)
-    equal("simctl", simctl.returncode, 0)
+    site.client().post(f"/v1/jobs/{jobs[0]}/cancel")
+    site.await_state(jobs[1], "running")
+    site.kill(site.node)
+    site.start_node()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+    equal("others' devices", smi(site)[smi(site).index("GPU 1"):], before[before.index("GPU 1"):])
 
 
 if __name__ == "__main__":

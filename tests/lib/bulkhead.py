@@ -12,6 +12,7 @@ import platform
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -38,6 +39,15 @@ class Refused(Exception):
         self.error = body.get("error", {}) if isinstance(body, dict) else {}
         self.code = self.error.get("code")
         super().__init__(f"{status} {body}")
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ 0x82f63b78 if crc & 1 else crc >> 1
+    return crc ^ 0xffffffff
 
 
 # ---- clients ----
@@ -219,14 +229,22 @@ node_socket = {self.dir}/node.sock
         os.chmod(self.dir / "bulkheadd.conf", 0o644)
         os.chown(self.dir, DAEMON_UID, DAEMON_UID)  # the daemon makes its socket here
 
-    def start_node(self, boot=None):
-        """With `boot`, as after a restart of the machine: the kernel tells another boot id."""
-        command = [self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")]
-        if boot:
-            (self.dir / "boot_id").write_text(boot + "\n")
-            command = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"',
-                       str(self.dir / "boot_id"), *command]
-        self.node = subprocess.Popen(command, stdout=self.node_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    def start_node(self):
+        self.node = subprocess.Popen([self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")],
+                                     stdout=self.node_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+    def age_boot(self):
+        """The node's journal as if it was written before the machine started: another boot id."""
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
+        path = self.dir / "node/journal"
+        text, at, out = path.read_bytes(), 0, b""
+        while at < len(text):
+            length = struct.unpack_from("<I", text, at)[0]
+            payload = text[at + 8:at + 8 + length].replace(boot, bytes(reversed(boot)))
+            out += struct.pack("<II", length, crc32c(payload)) + payload
+            at += 8 + length
+        assert out != text, "the node's journal names no boot"
+        path.write_bytes(out)
 
     def start_daemon(self, wait=True):
         self.daemon = subprocess.Popen([self.program("bulkheadd"), "--config", str(self.dir / "bulkheadd.conf")],

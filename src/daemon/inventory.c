@@ -188,6 +188,29 @@ bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_h
     return bh_core_step(core, &entry, &event, err);
 }
 
+bh_rc
+bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list *gpus,
+                     struct bh_err *err)
+{
+    const struct bh_msg_gpu *sampled = gpus->items;
+
+    for (uint32_t i = 0; i < gpus->count; i++) {
+        struct bh_msg_health health = { .fault = sampled[i].fault, .gi = UINT32_MAX };
+        uint32_t id = bh_catalog_find(core->catalog, BH_NAME_GPU, sampled[i].uuid);
+        struct bh_gpu_view view;
+        bh_rc rc;
+
+        if (health.fault == BH_FAULT_NONE || !id
+            || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view) || view.fenced)
+            continue;
+        memcpy(health.gpu, sampled[i].uuid, sizeof health.gpu);
+        rc = bh_inventory_health(core, node, &health, err);
+        if (rc != BH_OK)
+            return rc;
+    }
+    return BH_OK;
+}
+
 void
 bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
                   struct bh_msg_keep *ret_keep)

@@ -17,6 +17,11 @@ BH_MUST_USE bh_rc bh_inventory_take(struct bh_core *core, bh_node_id node,
 BH_MUST_USE bh_rc bh_inventory_health(struct bh_core *core, bh_node_id node,
                                       const struct bh_msg_health *health, struct bh_err *err);
 
+/* GPUs in a sample: one that was lost since the inventory is fenced.  None is unfenced
+ * before the next inventory. */
+BH_MUST_USE bh_rc bh_inventory_sampled(struct bh_core *core, bh_node_id node,
+                                       const struct bh_list *gpus, struct bh_err *err);
+
 /* Every piece and lease that the engine knows, for KEEP. */
 void bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
                        struct bh_msg_keep *ret_keep);

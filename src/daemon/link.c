@@ -227,8 +227,10 @@ take_ended(struct bh_node_link *link, const void *message, struct bh_err *err)
 static bh_rc
 take_samples(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
+    const struct bh_msg_samples *samples = message;
+
     publish(link, &link->samples, bh_message_fields(BH_MSG_SAMPLES), message);
-    return BH_OK;
+    return bh_inventory_sampled(link->core, link->node, &samples->gpus, err);
 }
 
 static bh_rc

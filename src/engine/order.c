@@ -1,6 +1,7 @@
 #include "engine/order.h"
 
 #include "base/assert.h"
+#include "engine/jobs.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 
@@ -83,8 +84,8 @@ bh_order_enqueue(struct bh_engine *engine, uint32_t slot)
         class->head = slot;
     class->jobs++;
     engine->core.pending++;
-    if (class->head == slot)
-        look_again(engine, class_slot);
+    if (before == 0 || bh_job_claim(engine, before))
+        look_again(engine, class_slot); /* it is the first that room is looked for */
 }
 
 void

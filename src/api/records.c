@@ -108,11 +108,21 @@ put_hash(struct records *r, const char *leaf, size_t length)
     bh_json_str(&r->w, "hash", bh_buf_text(&hex));
 }
 
+/* A record's decisions may be about other tenants' jobs: who does not see everything
+ * gets such a leaf by its hash only. */
+static bool
+speaks_of_others(struct bh_slice leaf)
+{
+    struct bh_slice decisions;
+
+    return bh_slice_get(leaf, "do", &decisions);
+}
+
 static void
 put_raw(struct records *r, uint64_t seq, struct bh_slice leaf, bool visible)
 {
     bh_json_open(&r->w, NULL, '{');
-    if (visible)
+    if (visible && (r->visible.all || !speaks_of_others(leaf)))
         bh_json_strn(&r->w, "leaf", leaf.text, leaf.length);
     else
         put_hash(r, leaf.text, leaf.length);

@@ -6,6 +6,8 @@
 
 #include "base/assert.h"
 #include "base/num.h"
+#include "daemon/command.h"
+#include "daemon/tokens.h"
 
 enum { PLAN_MAX = 2048, PLAN_TEXT_MAX = 1 << 20 };
 
@@ -138,7 +140,7 @@ same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
 static bh_rc
 plan_full(struct bh_err *err)
 {
-    return bh_err_set(err, BH_FULL, "the file changes more than %d objects at once", PLAN_MAX);
+    return bh_err_set(err, BH_RANGE, "the file changes more than %d objects at once", PLAN_MAX);
 }
 
 static bh_rc
@@ -154,7 +156,7 @@ plan_tenants(struct bh_plan *plan, struct bh_core *core, const struct bh_site *s
         bool is_new, known;
 
         fill_tenant(plan, core, &tenants[i], &wanted, &is_new);
-        known = !is_new
+        known = !is_new && bh_catalog_find(core->catalog, BH_NAME_TENANT, tenants[i].name)
                 && bh_view_tenant(core->state.engine, wanted.tenant, bh_core_now(core), &present);
         if (known && same_tenant(&wanted, &present.settings))
             continue;
@@ -199,7 +201,8 @@ plan_skus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         bool is_new, known;
 
         fill_sku(plan, core, &skus[i], &wanted, &is_new);
-        known = !is_new && bh_view_sku(core->state.engine, wanted.sku, &present);
+        known = !is_new && bh_catalog_find(core->catalog, BH_NAME_SKU, skus[i].name)
+                && bh_view_sku(core->state.engine, wanted.sku, &present);
         if (known && present.grade == wanted.grade && present.model_count == wanted.model_count
             && memcmp(present.models, wanted.models,
                       wanted.model_count * sizeof wanted.models[0]) == 0)
@@ -314,7 +317,7 @@ bh_site_gpu_flags(const struct bh_site *site, const char *uuid, bool *ret_manage
 }
 
 static bh_rc
-plan_gpus(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site,
           struct bh_err *err)
 {
     struct bh_gpu_view view;
@@ -322,10 +325,13 @@ plan_gpus(struct bh_plan *plan, const struct bh_core *core, const struct bh_site
 
     while (bh_view_next_gpu(core->state.engine, &cursor, &view)) {
         const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view.gpu.v);
+        const struct bh_gpu_facts *facts;
         struct change *change;
         bool managed, cordoned;
 
         bh_site_gpu_flags(site, uuid, &managed, &cordoned);
+        facts = bh_core_gpu_facts(core, view.gpu);
+        managed = managed && (facts->seen ? facts->usable : view.managed);
         if (managed == view.managed && cordoned == view.cordoned)
             continue;
         change = add_change(plan, BH_NAME_GPU, uuid, managed ? "managed" : "left alone");
@@ -335,7 +341,8 @@ plan_gpus(struct bh_plan *plan, const struct bh_core *core, const struct bh_site
             .kind = BH_EV_GPU,
             .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
                        .managed = managed, .cordoned = cordoned, .fenced = view.fenced,
-                       .mig_capable = view.model != BH_GPU_MODEL_NONE },
+                       .mig_capable = facts->seen ? facts->mig_capable
+                                                  : view.model != BH_GPU_MODEL_NONE },
         };
     }
     return BH_OK;
@@ -409,6 +416,9 @@ run_change(const struct change *change, struct bh_core *core, const struct bh_en
         rc = bh_catalog_name(core->catalog, change->kind, change->name, &id, err);
     if (rc == BH_OK && event.kind != BH_EV_TICK)
         rc = bh_core_step(core, entry, &event, err);
+    if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
+        rc = bh_tokens_revoke_all(
+            core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
     if (rc == BH_OK && change->drop)
         rc = bh_catalog_drop(core->catalog, change->kind,
                              bh_catalog_find(core->catalog, change->kind, change->name), err);
@@ -432,5 +442,8 @@ bh_plan_run(struct bh_plan *plan, struct bh_core *core, const struct bh_entry *e
     if (rc == BH_OK)
         rc = bh_catalog_set_site(core->catalog, text, &digest, err);
     core->catalog_changed = true;
+    if (rc != BH_OK && !bh_command_fatal(rc)) /* some of it is in the batch: all must go */
+        return bh_err_set(err, BH_IO, "the site file could not be applied whole: %.160s",
+                          err->msg);
     return rc;
 }

@@ -10,7 +10,7 @@ struct bh_plan;
 
 /* The changes from the present site to `site` (checked by bh_site_check).
  *   BH_CONFLICT  the engine refuses a change; the message names the entry
- *   BH_FULL      more changes than one plan holds */
+ *   BH_RANGE     more changes than one plan holds */
 BH_MUST_USE bh_rc bh_plan_make(struct bh_core *core, const struct bh_site *site,
                                struct bh_plan **ret_plan, struct bh_err *err);
 void bh_plan_free(struct bh_plan *plan);

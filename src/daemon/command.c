@@ -49,7 +49,8 @@ bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenan
     entry.phase = BH_PHASE_EVENT;
     entry.verb = denial.verb;
     if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
-        return bh_err_set(err, BH_IO, "the denial could not be recorded: %.160s", ignored.msg);
+        return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
+                          ignored.msg);
     bh_err_set(err, BH_DENIED, "%s may not use %s on %s",
                command->caller.name ? command->caller.name : "the caller", denial.verb,
                path ? path : "the site");
@@ -71,6 +72,8 @@ bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
     struct bh_buf text;
 
     event.phase = BH_PHASE_EVENT;
+    if (event.job_name || event.submitter)
+        event.obj.id = 0; /* the number was not given out */
     bh_err_set(err, rc, "refused");
     bh_buf_init_fixed(&text, err->msg, sizeof err->msg);
     bh_explain_sentence(&text, &how, reason);
@@ -80,7 +83,8 @@ bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
     bh_buf_text(&text);
     bh_catalog_put(core->catalog, dir);
     if (bh_core_note(core, &event, rc, &ignored) != BH_OK)
-        return bh_err_set(err, BH_IO, "the refusal could not be recorded: %.160s", ignored.msg);
+        return bh_err_set(err, ignored.rc, "the refusal could not be recorded: %.160s",
+                          ignored.msg);
     return rc;
 }
 
@@ -183,6 +187,19 @@ run(struct bh_core *core, const struct bh_command *command, struct bh_arena *are
     return bh_err_set(err, BH_INVALID, "operation %d is no command", (int)command->op);
 }
 
+static bool
+find_kept_reply(const struct bh_core *core, const struct bh_caller *caller,
+                struct bh_reply_row *ret_row)
+{
+    for (const struct bh_kept_reply *kept = core->replies; kept; kept = kept->next)
+        if (kept->row.principal_id == caller->subject.principal.v
+            && strcmp(kept->row.key, caller->idempotency_key) == 0) {
+            *ret_row = kept->row;
+            return true;
+        }
+    return false;
+}
+
 /* The remembered answer of an earlier request with the same key, if there is one. */
 static bh_rc
 find_reply(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
@@ -190,9 +207,11 @@ find_reply(struct bh_core *core, const struct bh_command *command, struct bh_are
 {
     const struct bh_caller *caller = &command->caller;
     struct bh_reply_row row;
-    bh_rc rc = core->store.ops->get_reply(core->store.self, caller->subject.principal.v,
-                                          caller->idempotency_key, arena, &row, err);
+    bh_rc rc = BH_OK;
 
+    if (!find_kept_reply(core, caller, &row))
+        rc = core->store.ops->get_reply(core->store.self, caller->subject.principal.v,
+                                        caller->idempotency_key, arena, &row, err);
     if (rc != BH_OK)
         return rc;
     if (memcmp(row.request.bytes, caller->request.bytes, sizeof row.request.bytes) != 0)
@@ -201,6 +220,19 @@ find_reply(struct bh_core *core, const struct bh_command *command, struct bh_are
     ret_answer->replayed = row.body;
     ret_answer->replayed_status = row.status;
     return BH_OK;
+}
+
+static bool
+keep_reply(struct bh_core *core, const struct bh_reply_row *row)
+{
+    struct bh_kept_reply *kept = bh_arena_alloc(core->arena, sizeof *kept);
+
+    if (!kept)
+        return false;
+    *kept = (struct bh_kept_reply){ core->replies, *row };
+    kept->row.key = bh_arena_strdup(core->arena, row->key);
+    core->replies = kept;
+    return kept->row.key != NULL;
 }
 
 /* The same bytes as the first answer, less a token's secret. */
@@ -220,8 +252,8 @@ remember_reply(struct bh_core *core, const struct bh_command *command,
 
     bh_buf_init(&body, REPLY_BYTES_MAX);
     bh_answer_encode(&body, command, answer, true);
-    row.body = bh_buf_text(&body);
-    if (row.body)
+    row.body = bh_buf_text(&body) ? bh_arena_strdup(core->arena, bh_buf_text(&body)) : NULL;
+    if (row.body && keep_reply(core, &row))
         rc = core->store.ops->put_reply(core->store.self, &row, err);
     else
         rc = bh_err_set(err, BH_BUG, "the answer is too long to be remembered");
@@ -233,13 +265,10 @@ remember_reply(struct bh_core *core, const struct bh_command *command,
 static bh_rc
 note_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
-    struct bh_err ignored;
+    bh_rc rc = bh_command_refused(core, &command->caller, command->op,
+                                  (struct bh_verdict){ .allow = true }, err->rc);
 
-    if (bh_command_refused(core, &command->caller, command->op,
-                           (struct bh_verdict){ .allow = true }, err->rc)
-        == BH_OK)
-        return err->rc;
-    return bh_err_set(&ignored, BH_IO, "the refusal could not be recorded");
+    return rc == BH_OK ? err->rc : bh_err_set(err, rc, "the refusal could not be recorded");
 }
 
 bh_rc
@@ -251,12 +280,14 @@ bh_command_run(struct bh_core *core, const struct bh_command *command, struct bh
     bh_rc rc;
 
     *ret_answer = (struct bh_answer){ 0 };
+    seq = core->journal.next_seq;
     if (keyed) {
         rc = find_reply(core, command, arena, ret_answer, err);
+        if (rc == BH_CONFLICT)
+            return note_failure(core, command, err);
         if (rc != BH_NOT_FOUND)
             return rc;
     }
-    seq = core->journal.next_seq;
     rc = run(core, command, arena, ret_answer, err);
     if (rc == BH_OK && keyed)
         rc = remember_reply(core, command, ret_answer, err);

@@ -45,6 +45,7 @@ bh_core_close(struct bh_core *core)
     bh_arena_free(core->arena);
     free(core->effects);
     free(core->scratch);
+    free(core->gpu_facts);
     free(core->changes);
     explicit_bzero(core->journal.private_key, sizeof core->journal.private_key);
 }
@@ -55,6 +56,21 @@ bh_core_now(const struct bh_core *core)
     bh_ns now = bh_time_now();
 
     return now > core->journal.last_ts_ns ? now : core->journal.last_ts_ns;
+}
+
+struct bh_gpu_facts *
+bh_core_gpu_facts(struct bh_core *core, bh_gpu_id gpu)
+{
+    if (gpu.v >= core->gpu_facts_count) {
+        uint32_t count = gpu.v + 64;
+
+        core->gpu_facts = realloc(core->gpu_facts, count * sizeof *core->gpu_facts);
+        BH_ASSERT(core->gpu_facts);
+        memset(core->gpu_facts + core->gpu_facts_count, 0,
+               (count - core->gpu_facts_count) * sizeof *core->gpu_facts);
+        core->gpu_facts_count = count;
+    }
+    return &core->gpu_facts[gpu.v];
 }
 
 bh_rc
@@ -213,12 +229,14 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     core->open = false;
+    bh_snapshot_committed(core);
     if (core->catalog_changed)
         bh_catalog_publish(core->catalog);
     core->catalog_changed = false;
     bh_hub_put(core->hub, core->changes, core->change_count);
     core->change_count = 0;
     bh_arena_reset(core->arena);
+    core->replies = NULL;
     return BH_OK;
 }
 
@@ -233,6 +251,7 @@ bh_core_abort(struct bh_core *core)
     core->open = core->catalog_changed = false;
     core->effect_count = core->change_count = 0;
     bh_arena_reset(core->arena);
+    core->replies = NULL;
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
     if (bh_replay(core, &err) != BH_OK) {

@@ -18,6 +18,13 @@
 
 enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192 };
 
+/* What a node last said of a GPU and the engine does not keep. */
+struct bh_gpu_facts {
+    bool seen;
+    bool usable;                     /* node.conf allows it, and nobody else carved it */
+    bool mig_capable;
+};
+
 struct bh_core {
     const struct bh_daemon_config *config;
     struct bh_store store;
@@ -28,16 +35,26 @@ struct bh_core {
     struct bh_hub *hub;
     struct bh_step step;             /* of the last event */
     struct bh_arena *arena;          /* reset at every commit */
+    struct bh_kept_reply *replies;   /* of the open batch, in `arena` */
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */
+    uint64_t stale_snapshot;         /* its file goes when the next one is durable */
     uint64_t next_job;               /* number of the next job */
     uint64_t steps;                  /* for sampling the invariants */
     struct bh_effect *effects;       /* of the batch, for the node, in order */
     uint32_t effect_count;
+    struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */
+    uint32_t gpu_facts_count;
     struct bh_effect *scratch;       /* BH_CORE_EFFECTS_MAX of them, for looking through */
     struct bh_change *changes;       /* of the batch, for watchers */
     uint32_t change_count;
+};
+
+/* An answer remembered in the open batch: readers of the store do not see it yet. */
+struct bh_kept_reply {
+    struct bh_kept_reply *next;
+    struct bh_reply_row row;
 };
 
 /* What the journal says about a change besides the event itself. */
@@ -82,6 +99,9 @@ BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
 
 /* Make the batch durable and tell the watchers.  Nothing to do when none is open. */
 BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);
+
+/* The facts of a GPU; all false when no node has spoken of it since the start. */
+struct bh_gpu_facts *bh_core_gpu_facts(struct bh_core *core, bh_gpu_id gpu);
 
 /* Throw the batch away; false when the state could not be rebuilt (the daemon ends). */
 bool bh_core_abort(struct bh_core *core);

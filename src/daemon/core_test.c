@@ -298,6 +298,65 @@ test_a_repeated_key_is_one_job(void **unused)
     teardown(&f);
 }
 
+/* Two requests with one key in one batch: the second must see the first's answer before
+ * any reader of the store can. */
+static void
+test_a_key_repeated_in_one_batch_is_one_job(void **unused)
+{
+    const char *args[] = { "true" };
+    struct bh_job_spec spec = { .args = { args, 1 }, .tenant = "acme/vision/train",
+                                .sku = "small" };
+    struct bh_command command = { .op = BH_OP_JOB_SUBMIT, .spec = &spec, .text = "{}",
+                                  .text_length = 2 };
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(bh_spec_check(&spec, &command.numbers, &f.err), BH_OK);
+    command.caller = caller_named(&f, "alice");
+    command.caller.idempotency_key = "k-2";
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+        BH_CHECK_EQ("repeated", f.answer.replayed != NULL, i == 1);
+    }
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    BH_CHECK_EQ("rows", count_jobs(&f), 1);
+    command.caller.request.bytes[0] ^= 1;
+    BH_CHECK_EQ("another body", run(&f, &command), BH_CONFLICT);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* A binding whose tenant is gone grants nothing; least of all the whole site. */
+static void
+test_a_removed_tenant_leaves_no_role_behind(void **unused)
+{
+    static const char without[] =
+        "tenants:\n"
+        "  - {name: acme, kind: organization}\n"
+        "principals: [{name: alice, uid: 2001}]\n"
+        "bindings: []\n"
+        "gpus: [{uuid: all, managed: true}]\n";
+    const struct bh_directory *dir;
+    struct bh_subject alice;
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(apply(&f, without), BH_OK);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    alice = caller_named(&f, "alice").subject;
+    dir = bh_catalog_get(f.core.catalog);
+    BH_CHECK_EQ("site", bh_authz_check(dir, &alice, "job.submit", (bh_tenant_id){ 0 }).allow, 0);
+    BH_CHECK("tenant is back", bh_directory_tenant_named(dir, "acme/vision/train"));
+    for (uint32_t i = 0; i < dir->binding_count; i++)
+        BH_CHECK("no binding on the site", dir->bindings[i].tenant.v != 0);
+    bh_catalog_put(f.core.catalog, dir);
+    BH_CHECK_EQ("again", submit(&f, alice_small), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 /* A store whose next commit fails, around the real one. */
 static const struct bh_store_ops *real_ops;
 static int commits_to_fail;
@@ -411,6 +470,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_snapshot_and_journal_lead_to_the_same_state),
     cmocka_unit_test(test_refusals_change_nothing_and_are_recorded),
     cmocka_unit_test(test_a_repeated_key_is_one_job),
+    cmocka_unit_test(test_a_key_repeated_in_one_batch_is_one_job),
+    cmocka_unit_test(test_a_removed_tenant_leaves_no_role_behind),
     cmocka_unit_test(test_a_failed_commit_leaves_nothing),
     cmocka_unit_test(test_a_log_shorter_than_signed_is_refused),
     cmocka_unit_test(test_a_site_file_is_applied_wholly_or_not_at_all),

@@ -29,13 +29,17 @@ copy(struct bh_arena *arena, const char *text)
     return text ? bh_arena_strdup(arena, text) : NULL;
 }
 
-/* The id of a tenant named in the site file; "*" and NULL are the site, 0. */
+/* The id of a tenant named in the site file; "*" and NULL are the site, 0.  A name that
+ * is nobody's gets an id that is nobody's: it must never come out as the whole site. */
 static bh_tenant_id
 tenant_id(const struct bh_catalog *catalog, const char *path)
 {
+    uint32_t id;
+
     if (!path || strcmp(path, "*") == 0)
         return (bh_tenant_id){ 0 };
-    return (bh_tenant_id){ bh_catalog_find(catalog, BH_NAME_TENANT, path) };
+    id = bh_catalog_find(catalog, BH_NAME_TENANT, path);
+    return (bh_tenant_id){ id ? id : UINT32_MAX };
 }
 
 static bh_tenant_id

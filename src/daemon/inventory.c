@@ -37,6 +37,7 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
 {
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_ev_gpu *gpu = &event.u.gpu;
+    struct bh_gpu_facts *facts;
     struct bh_entry entry;
     struct bh_gpu_view view;
     bool managed, cordoned;
@@ -47,7 +48,9 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     bh_site_gpu_flags(bh_catalog_site(core->catalog), from->uuid, &managed, &cordoned);
     gpu->node = node;
     gpu->model = bh_model_find(from->model);
-    gpu->managed = managed && from->allowed && !from->foreign;
+    facts = bh_core_gpu_facts(core, gpu->gpu);
+    *facts = (struct bh_gpu_facts){ true, from->allowed && !from->foreign, from->mig_capable };
+    gpu->managed = managed && facts->usable;
     gpu->cordoned = cordoned;
     gpu->fenced = from->fault == BH_FAULT_LOST || from->fault == BH_FAULT_HUNG;
     gpu->mig_capable = from->mig_capable;
@@ -142,6 +145,31 @@ find_lost_leases(struct bh_core *core, bh_node_id node,
     return BH_OK;
 }
 
+/* A GPU that another node's name still owns: nothing of this inventory can be taken. */
+bh_rc
+bh_inventory_check(const struct bh_core *core, const struct bh_msg_inventory *inventory,
+                   struct bh_err *err)
+{
+    const struct bh_msg_gpu *gpus = inventory->gpus.items;
+
+    for (uint32_t i = 0; i < inventory->gpus.count; i++) {
+        uint32_t id = bh_catalog_find(core->catalog, BH_NAME_GPU, gpus[i].uuid);
+        const char *owner;
+        struct bh_gpu_view view;
+
+        if (!id || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view))
+            continue;
+        owner = bh_catalog_name_of(core->catalog, BH_NAME_NODE, view.node.v);
+        if (!owner || strcmp(owner, inventory->node) == 0)
+            continue;
+        bh_err_set(err, BH_CONFLICT, "node %s reports GPU %s, which is node %s's",
+                   inventory->node, gpus[i].uuid, owner);
+        return bh_err_hint(err, "if the machine was renamed, set node_name = %s in node.conf",
+                           owner);
+    }
+    return BH_OK;
+}
+
 bh_rc
 bh_inventory_take(struct bh_core *core, bh_node_id node,
                   const struct bh_msg_inventory *inventory, struct bh_err *err)
@@ -182,7 +210,8 @@ bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_h
     event.u.gpu = (struct bh_ev_gpu){ .gpu = { id }, .node = node, .model = view.model,
                                       .managed = view.managed, .cordoned = view.cordoned,
                                       .fenced = fenced,
-                                      .mig_capable = view.model != BH_GPU_MODEL_NONE };
+                                      .mig_capable =
+                                          bh_core_gpu_facts(core, view.gpu)->mig_capable };
     if (fenced)
         bh_log(GPU_FENCED, BH_STR("gpu", health->gpu), BH_STR("why", health->why));
     return bh_core_step(core, &entry, &event, err);

@@ -7,6 +7,12 @@
 /* What a node reports about itself, compared with what the engine believes: each
  * difference becomes one event. */
 
+/* Whether the inventory can be taken at all.  BH_CONFLICT: a GPU in it belongs to a node
+ * of another name. */
+BH_MUST_USE bh_rc bh_inventory_check(const struct bh_core *core,
+                                     const struct bh_msg_inventory *inventory,
+                                     struct bh_err *err);
+
 /* GPUs, pieces that are gone, and leases that the node has never heard of.  The
  * node's inventory names every lease it has, also ended ones not yet acknowledged. */
 BH_MUST_USE bh_rc bh_inventory_take(struct bh_core *core, bh_node_id node,

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/command.h"
 #include "daemon/inventory.h"
 #include "daemon/orders.h"
 #include "wire/frame_io.h"
@@ -28,6 +29,7 @@ struct bh_node_link {
     struct bh_link *io;          /* NULL: not connected */
     bh_node_id node;             /* 0 until its first inventory */
     bool greeted;                /* inventory seen on this connection */
+    bool told_down;              /* the engine knows that no node is there */
     bool resend;                 /* outstanding effects and KEEP are due after commit */
     bh_ns next_try_ns, backoff_ns;
     struct bh_msg_ack acks[ACKS_MAX];
@@ -138,7 +140,6 @@ bh_node_link_connect(struct bh_node_link *link)
         return;
     }
     link->io = bh_link_new(fd);
-    link->backoff_ns = reconnect_first_ns;
     snprintf(hello.site, sizeof hello.site, "%s", link->core->config->site_name);
     send_message(link, BH_MSG_HELLO, &hello);
 }
@@ -159,16 +160,30 @@ node_entry(const struct bh_node_link *link, const char *verb)
                               .obj = { .type = "node", .id = link->node.v } };
 }
 
-/* The node is up or down, if the engine does not know it yet. */
 static bh_rc
 node_is(struct bh_node_link *link, bool up, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_NODE, .u.node = { link->node, up } };
     struct bh_entry entry = node_entry(link, up ? "node.up" : "node.down");
 
-    if (link->node.v == 0)
-        return BH_OK;
     return bh_core_step(link->core, &entry, &event, err);
+}
+
+/* However the connection went, and at a start: what the engine believed up is down. */
+bh_rc
+bh_node_link_settle(struct bh_node_link *link, struct bh_err *err)
+{
+    uint32_t cursor = 0, id;
+    bh_rc rc = BH_OK;
+
+    if (link->greeted || link->told_down)
+        return BH_OK;
+    while (rc == BH_OK && bh_catalog_next(link->core->catalog, BH_NAME_NODE, &cursor, &id)) {
+        link->node.v = id;
+        rc = node_is(link, false, err);
+    }
+    link->told_down = rc == BH_OK;
+    return rc;
 }
 
 static void
@@ -183,8 +198,10 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
 {
     const struct bh_msg_inventory *inventory = message;
     uint32_t id;
-    bh_rc rc = bh_core_begin(link->core, err);
+    bh_rc rc = bh_inventory_check(link->core, inventory, err);
 
+    if (rc == BH_OK)
+        rc = bh_core_begin(link->core, err);
     if (rc == BH_OK)
         rc = bh_catalog_name(link->core->catalog, BH_NAME_NODE, inventory->node, &id, err);
     if (rc != BH_OK)
@@ -200,6 +217,8 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
         bh_log(NODE_CONNECTED, BH_STR("node", inventory->node),
                BH_STR("driver", inventory->driver));
     link->greeted = link->resend = true;
+    link->told_down = false;
+    link->backoff_ns = reconnect_first_ns;
     publish(link, &link->inventory, bh_message_fields(BH_MSG_INVENTORY), inventory);
     return BH_OK;
 }
@@ -273,18 +292,14 @@ take_frame(struct bh_node_link *link, const struct bh_frame *frame, struct bh_er
                       frame->number);
 }
 
-static bool
-is_fatal(bh_rc rc)
-{
-    return rc == BH_IO || rc == BH_BUG;
-}
-
 static bh_rc
 lost(struct bh_node_link *link, const struct bh_err *why, struct bh_err *err)
 {
-    bh_log(NODE_LOST, BH_ERRLOG(why));
+    bh_log(NODE_LOST, BH_ERRLOG(why), BH_STR("next", why->hint));
+    link->backoff_ns = 2 * link->backoff_ns < reconnect_most_ns ? 2 * link->backoff_ns
+                                                                : reconnect_most_ns;
     disconnect(link);
-    return node_is(link, false, err);
+    return bh_node_link_settle(link, err);
 }
 
 bh_rc
@@ -301,7 +316,7 @@ bh_node_link_receive(struct bh_node_link *link, struct bh_err *err)
     while ((rc = bh_link_next(link->io, &frame, &why)) == BH_OK) {
         bh_arena_reset(link->arena);
         rc = take_frame(link, &frame, &why);
-        if (is_fatal(rc)) {
+        if (bh_command_fatal(rc)) {
             *err = why;
             return rc;
         }

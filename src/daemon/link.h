@@ -28,6 +28,9 @@ short bh_node_link_interest(const struct bh_node_link *link);
  * A lost connection is an event too.  BH_IO and BH_FULL: abort the batch. */
 BH_MUST_USE bh_rc bh_node_link_receive(struct bh_node_link *link, struct bh_err *err);
 
+/* Tell the engine, once, when no node is connected.  As bh_node_link_receive. */
+BH_MUST_USE bh_rc bh_node_link_settle(struct bh_node_link *link, struct bh_err *err);
+
 /* After a commit: send the core's effects and acknowledge what is on disk now. */
 void bh_node_link_release(struct bh_node_link *link);
 

@@ -64,8 +64,9 @@ fill_share(struct bh_msg_start *start, const struct bh_dir_sku *sku,
         && bh_parse_parts(sku->cpu, 1000, &milli, &err) == BH_OK && milli <= UINT32_MAX)
         start->cpu_milli = (uint32_t)milli * numbers->count;
     if (!start->memory_bytes && sku && sku->memory
-        && bh_parse_bytes(sku->memory, &start->memory_bytes, &err) == BH_OK)
-        start->memory_bytes *= numbers->count;
+        && bh_parse_bytes(sku->memory, &start->memory_bytes, &err) == BH_OK
+        && !bh_mul_u64(start->memory_bytes, numbers->count, &start->memory_bytes))
+        start->memory_bytes = 0; /* the node's default */
 }
 
 /* The submitter's own group: files it gets to write are made with it. */
@@ -275,8 +276,8 @@ stop_failed(struct bh_core *core, const struct bh_effect *effect,
     struct bh_msg_ended ended = { .lease = effect->lease.v, .cause = BH_END_NODE_LOST,
                                   .ended_ns = outcome->at_ns };
 
-    if (outcome->outcome == BH_OUTCOME_OK)
-        return BH_OK;
+    if (outcome->outcome == BH_OUTCOME_OK || outcome->rc != BH_NOT_FOUND)
+        return BH_OK; /* its end comes by itself, or it still runs */
     return bh_orders_ended(core, &ended, err);
 }
 

@@ -53,7 +53,8 @@ struct bh_owner_thread {
     /* owner thread */
     struct bh_core *core;
     struct bh_node_link *link;
-    bh_ns full_until_ns; /* the disk was full: changes are refused until then */
+    bh_ns full_until_ns; /* the disk was full: nothing is written until then */
+    bool full;           /* and that was said; until the next commit succeeds */
     struct refusal *taken;
     /* shared, under mutex */
     pthread_mutex_t mutex;
@@ -82,9 +83,9 @@ static bh_rc
 wait_for(struct bh_owner_thread *owner, struct wish *wish)
 {
     pthread_cond_init(&wish->finished, NULL);
+    wish->rc = bh_err_set(wish->err, BH_UNAVAILABLE, "the daemon is stopping");
     pthread_mutex_lock(&owner->mutex);
     if (owner->stopping) {
-        wish->rc = bh_err_set(wish->err, BH_UNAVAILABLE, "the daemon is stopping");
         wish->done = true;
     } else {
         bool was_empty = !owner->first;
@@ -211,6 +212,12 @@ bh_owner_port(struct bh_owner_thread *owner)
 
 /* ---- the owner's side ---- */
 
+static bool
+paused(const struct bh_owner_thread *owner)
+{
+    return bh_time_monotonic() < owner->full_until_ns;
+}
+
 /* Takes up to batch_max wishes and all refusals; the rest stays queued. */
 static struct wish *
 take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_stopping)
@@ -230,9 +237,9 @@ take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_sto
         wake(owner);
     if (end == &owner->first)
         first = NULL;
-    *ret_refusals = owner->refusal_count;
-    memcpy(owner->taken, owner->refusals, owner->refusal_count * sizeof *owner->taken);
-    owner->refusal_count = 0;
+    *ret_refusals = paused(owner) ? 0 : owner->refusal_count;
+    memcpy(owner->taken, owner->refusals, *ret_refusals * sizeof *owner->taken);
+    owner->refusal_count -= *ret_refusals;
     *ret_stopping = owner->stopping;
     pthread_mutex_unlock(&owner->mutex);
     return first;
@@ -254,22 +261,14 @@ finish_wishes(struct bh_owner_thread *owner, struct wish *wish)
 
 /* False, with the reason in `ret_why`, when the batch must be aborted. */
 static bool
-run_wishes(struct bh_owner_thread *owner, struct wish *wish, struct bh_err *ret_why)
+run_commands(struct bh_owner_thread *owner, struct wish *wish, struct bh_err *ret_why)
 {
     for (; wish; wish = wish->next) {
-        if (wish->question) {
-            wish->question(wish->question_self, owner->core->state.engine,
-                           bh_core_now(owner->core));
-            wish->rc = BH_OK;
+        if (!wish->command)
             continue;
-        }
-        if (bh_time_monotonic() < owner->full_until_ns)
-            wish->rc = bh_err_set(wish->err, BH_FULL, "the disk is full: reads are served, "
-                                                      "changes are refused");
-        else
-            wish->rc = bh_command_run(owner->core, wish->command, wish->arena, wish->answer,
-                                      wish->err);
-        if (bh_command_fatal(wish->rc) && owner->full_until_ns <= bh_time_monotonic()) {
+        wish->rc = bh_command_run(owner->core, wish->command, wish->arena, wish->answer,
+                                  wish->err);
+        if (bh_command_fatal(wish->rc)) {
             *ret_why = *wish->err;
             return false;
         }
@@ -278,16 +277,18 @@ run_wishes(struct bh_owner_thread *owner, struct wish *wish, struct bh_err *ret_
 }
 
 static bool
-run_refusals(struct bh_owner_thread *owner, uint32_t count)
+run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_why)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct refusal *refusal = &owner->taken[i];
 
         refusal->caller.token = refusal->token[0] ? refusal->token : NULL;
-        if (bh_command_refused(owner->core, &refusal->caller, refusal->op, refusal->verdict,
-                               refusal->rc)
-            != BH_OK)
+        ret_why->rc = bh_command_refused(owner->core, &refusal->caller, refusal->op,
+                                         refusal->verdict, refusal->rc);
+        if (ret_why->rc != BH_OK) {
+            bh_err_set(ret_why, ret_why->rc, "a refusal could not be recorded");
             return false;
+        }
     }
     return true;
 }
@@ -314,32 +315,69 @@ run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 }
 
 static void
+answer_questions(struct bh_owner_thread *owner, struct wish *wish)
+{
+    for (; wish; wish = wish->next) {
+        if (!wish->question)
+            continue;
+        wish->question(wish->question_self, owner->core->state.engine,
+                       bh_core_now(owner->core));
+        wish->rc = BH_OK;
+    }
+}
+
+static void
 fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_err *why)
 {
     if (why->rc == BH_FULL) {
         owner->full_until_ns = bh_time_monotonic() + full_pause_ns;
-        bh_log(DISK_FULL, BH_ERRLOG(why));
+        if (!owner->full)
+            bh_log(DISK_FULL, BH_ERRLOG(why));
+        owner->full = true;
     } else
         bh_log(COMMIT_FAILED, BH_ERRLOG(why));
     for (struct wish *wish = wishes; wish; wish = wish->next) {
-        if (wish->question)
-            continue;
-        *wish->err = *why;
-        *wish->answer = (struct bh_answer){ 0 };
         wish->rc = why->rc;
+        *wish->err = *why;
+        if (wish->answer)
+            *wish->answer = (struct bh_answer){ 0 };
     }
     bh_node_link_reset(owner->link);
     /* Whether an uncertain commit was kept is known only after a fresh start. */
     if (why->rc == BH_UNCERTAIN || !bh_core_abort(owner->core)) {
         atomic_store(&owner->failed, true);
         kill(getpid(), SIGTERM); /* wakes main, which ends the program */
+        return;
     }
+    answer_questions(owner, wishes);
 }
 
-static bool
-wants_receive(struct bh_owner_thread *owner, short revents)
+static bh_rc
+change_all(struct bh_owner_thread *owner, struct wish *wishes, uint32_t refusals,
+           short link_events, struct bh_err *err)
 {
-    return bh_node_link_fd(owner->link) >= 0 && revents != 0;
+    bh_rc rc = bh_node_link_settle(owner->link, err);
+
+    if (rc == BH_OK && bh_node_link_fd(owner->link) >= 0 && link_events)
+        rc = bh_node_link_receive(owner->link, err);
+    if (rc == BH_OK
+        && (!run_commands(owner, wishes, err) || !run_refusals(owner, refusals, err)))
+        rc = err->rc;
+    if (rc == BH_OK)
+        rc = run_ticks(owner, err);
+    if (rc == BH_OK)
+        rc = bh_core_commit(owner->core, err);
+    return rc;
+}
+
+/* While the disk is known to be full: reads are served, changes are refused by name. */
+static void
+refuse_changes(struct bh_owner_thread *owner, struct wish *wishes)
+{
+    for (struct wish *wish = wishes; wish; wish = wish->next)
+        wish->rc = bh_err_set(wish->err, BH_FULL,
+                              "the disk is full: reads are served, changes are refused");
+    answer_questions(owner, wishes);
 }
 
 /* One batch: all that is there, one commit, then answers and effects. */
@@ -348,22 +386,18 @@ run_batch(struct bh_owner_thread *owner, short link_events)
 {
     struct bh_err err = { .rc = BH_IO, .msg = "the journal could not be written" };
     uint32_t refusals;
-    bool stopping, whole = true;
+    bool stopping;
     struct wish *wishes = take_wishes(owner, &refusals, &stopping);
-    bh_rc rc = BH_OK;
 
-    if (wants_receive(owner, link_events))
-        rc = bh_node_link_receive(owner->link, &err);
-    if (rc == BH_OK)
-        whole = run_wishes(owner, wishes, &err) && run_refusals(owner, refusals);
-    if (rc == BH_OK && whole)
-        rc = run_ticks(owner, &err);
-    if (rc == BH_OK && whole)
-        rc = bh_core_commit(owner->core, &err);
-    if (rc != BH_OK || !whole)
-        fail_batch(owner, wishes, &err);
-    else
+    if (paused(owner)) {
+        refuse_changes(owner, wishes);
+    } else if (change_all(owner, wishes, refusals, link_events, &err) == BH_OK) {
+        owner->full = false;
+        answer_questions(owner, wishes);
         bh_node_link_release(owner->link);
+    } else {
+        fail_batch(owner, wishes, &err);
+    }
     finish_wishes(owner, wishes);
     return !stopping && !atomic_load(&owner->failed);
 }
@@ -378,6 +412,8 @@ sleep_ms(const struct bh_owner_thread *owner)
     uint64_t try = bh_node_link_try_ns(owner->link);
     uint64_t wait = IDLE_POLL_MS * BH_NS_PER_MS;
 
+    if (paused(owner))
+        return (int)((owner->full_until_ns - monotonic) / BH_NS_PER_MS) + 1;
     if (tick <= now || try <= monotonic)
         return 0;
     if (tick - now < wait)
@@ -394,12 +430,27 @@ sign_when_idle(struct bh_owner_thread *owner)
     struct bh_journal *journal = &owner->core->journal;
     struct bh_err err;
 
-    if (journal->signed_size == journal->next_seq || owner->core->open
+    if (journal->signed_size == journal->next_seq || owner->core->open || paused(owner)
         || bh_core_now(owner->core)
                < journal->signed_at_ns + owner->core->config->checkpoint_interval)
         return;
     if (bh_core_begin(owner->core, &err) != BH_OK || bh_core_commit(owner->core, &err) != BH_OK)
         fail_batch(owner, NULL, &err);
+}
+
+/* The thread ends: nobody waits for it any more, now or later. */
+static void
+turn_away(struct bh_owner_thread *owner)
+{
+    struct wish *left;
+
+    pthread_mutex_lock(&owner->mutex);
+    owner->stopping = true;
+    left = owner->first;
+    owner->first = NULL;
+    owner->last = &owner->first;
+    pthread_mutex_unlock(&owner->mutex);
+    finish_wishes(owner, left);
 }
 
 static void *
@@ -411,7 +462,8 @@ run_thread(void *self)
     while (more) {
         struct pollfd fds[2] = {
             { .fd = owner->wake_fd, .events = POLLIN },
-            { .fd = bh_node_link_fd(owner->link), .events = bh_node_link_interest(owner->link) },
+            { .fd = paused(owner) ? -1 : bh_node_link_fd(owner->link),
+              .events = bh_node_link_interest(owner->link) },
         };
         uint64_t count;
 
@@ -420,9 +472,11 @@ run_thread(void *self)
         if (fds[0].revents && read(owner->wake_fd, &count, sizeof count) < 0)
             continue;
         more = run_batch(owner, fds[1].revents);
-        bh_node_link_connect(owner->link);
+        if (!paused(owner))
+            bh_node_link_connect(owner->link);
         sign_when_idle(owner);
     }
+    turn_away(owner);
     return NULL;
 }
 

@@ -55,15 +55,17 @@ put_note(struct bh_core *core, const struct note *note, struct bh_err *err)
     return rc;
 }
 
-/* Files of older snapshots than the two last are of no use any more. */
-static void
-remove_old(const struct bh_core *core, uint64_t seq)
+void
+bh_snapshot_committed(struct bh_core *core)
 {
     char file[64], path[4096];
 
-    snprintf(file, sizeof file, "snapshot-%" PRIu64 ".bin", seq);
+    if (!core->stale_snapshot)
+        return;
+    snprintf(file, sizeof file, "snapshot-%" PRIu64 ".bin", core->stale_snapshot);
     path_of(core, file, path);
     unlink(path);
+    core->stale_snapshot = 0;
 }
 
 bh_rc
@@ -95,8 +97,8 @@ bh_snapshot_write(struct bh_core *core, struct bh_err *err)
         rc = put_note(core, &note, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "snapshot");
-    if (core->snapshot_seq && core->snapshot_seq != note.seq)
-        remove_old(core, core->snapshot_seq);
+    if (core->snapshot_seq != note.seq)
+        core->stale_snapshot = core->snapshot_seq;
     core->snapshot_seq = note.seq;
     bh_log(SNAPSHOT_WRITTEN, BH_U64("records", note.seq), BH_U64("bytes", core->state.bytes));
     return BH_OK;
@@ -156,7 +158,7 @@ bh_snapshot_load(struct bh_core *core, struct bh_err *err)
 
     BH_ASSERT(note);
     journal->frontier = (struct bh_merkle_frontier){ 0 };
-    journal->next_seq = journal->last_ts_ns = core->snapshot_seq = 0;
+    journal->next_seq = journal->last_ts_ns = core->snapshot_seq = core->stale_snapshot = 0;
     journal->boot = 0;
     core->next_job = 1;
     rc = read_note(core, note, err);

@@ -13,6 +13,9 @@ BH_MUST_USE bh_rc bh_snapshot_if_due(struct bh_core *core, struct bh_err *err);
 /* Write one now; opens the transaction if none is open. */
 BH_MUST_USE bh_rc bh_snapshot_write(struct bh_core *core, struct bh_err *err);
 
+/* The batch with a snapshot in it is durable: the file of the one before may go. */
+void bh_snapshot_committed(struct bh_core *core);
+
 /* Put the state and the journal's position where the last usable snapshot has them, or
  * at the very beginning.  Never fails for a bad snapshot: it is logged and ignored. */
 BH_MUST_USE bh_rc bh_snapshot_load(struct bh_core *core, struct bh_err *err);

@@ -74,6 +74,34 @@ check_scopes(const struct bh_command *command, struct bh_err *err)
     return BH_OK;
 }
 
+/* A token made with a token does not outlive it. */
+static bool
+find_parent(void *self, const struct bh_token_row *row)
+{
+    struct bh_token_row *made = self;
+
+    if (strcmp(row->id, made->id) != 0)
+        return true;
+    made->expires_ns = row->expires_ns;
+    return false;
+}
+
+static bh_rc
+cap_lifetime(struct bh_core *core, const struct bh_command *command, uint64_t *expires_ns,
+             struct bh_err *err)
+{
+    struct bh_token_row parent = { .expires_ns = UINT64_MAX };
+    bh_rc rc;
+
+    if (!command->caller.token)
+        return BH_OK;
+    snprintf(parent.id, sizeof parent.id, "%s", command->caller.token);
+    rc = core->store.ops->list_tokens(core->store.self, find_parent, &parent, err);
+    if (rc == BH_OK && parent.expires_ns < *expires_ns)
+        *expires_ns = parent.expires_ns;
+    return rc;
+}
+
 static bh_rc
 make_row(struct bh_core *core, const struct bh_command *command, struct bh_token_row *ret_row,
          char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err)
@@ -96,7 +124,7 @@ make_row(struct bh_core *core, const struct bh_command *command, struct bh_token
     ret_row->note = command->token->note ? command->token->note : "";
     ret_row->created_ns = bh_core_now(core);
     ret_row->expires_ns = ret_row->created_ns + lifetime;
-    return BH_OK;
+    return cap_lifetime(core, command, &ret_row->expires_ns, err);
 }
 
 /* The record names the token by its id in the actor's place only when it acts; here it
@@ -196,5 +224,55 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     rc = put_row(core, &entry, &search.row, err);
     ret_answer->token_id = command->token_id;
+    return rc;
+}
+
+enum { REVOKED_AT_ONCE_MAX = 256 };
+
+struct owned {
+    struct bh_core *core;
+    uint32_t principal, count;
+    struct bh_token_row rows[REVOKED_AT_ONCE_MAX];
+};
+
+static bool
+take_owned(void *self, const struct bh_token_row *row)
+{
+    struct owned *owned = self;
+    struct bh_token_row *kept;
+
+    if (row->principal_id != owned->principal || row->revoked)
+        return true;
+    if (owned->count == REVOKED_AT_ONCE_MAX)
+        return false;
+    kept = &owned->rows[owned->count++];
+    *kept = *row;
+    kept->scopes = bh_arena_strdup(owned->core->arena, row->scopes);
+    kept->note = bh_arena_strdup(owned->core->arena, row->note);
+    return true;
+}
+
+bh_rc
+bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "token.revoke" };
+    struct owned *owned = bh_arena_alloc(core->arena, sizeof *owned);
+    bh_rc rc;
+
+    if (!owned)
+        return bh_err_set(err, BH_BUG, "no room to revoke tokens");
+    owned->core = core;
+    owned->principal = principal;
+    rc = core->store.ops->list_tokens(core->store.self, take_owned, owned, err);
+    if (rc == BH_OK && owned->count == REVOKED_AT_ONCE_MAX)
+        return bh_err_set(err, BH_RANGE, "a principal that is removed holds over %d tokens",
+                          REVOKED_AT_ONCE_MAX - 1);
+    for (uint32_t i = 0; rc == BH_OK && i < owned->count; i++) {
+        owned->rows[i].revoked = true;
+        rc = put_row(core, &entry, &owned->rows[i], err);
+    }
     return rc;
 }

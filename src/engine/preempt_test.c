@@ -132,6 +132,44 @@ the_least_work_is_lost(void **state)
 }
 
 static void
+the_lowest_class_leaves_first(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t low, normal;
+
+    low = bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW,
+                                 BH_CONTRACT_REQUEUE));
+    story->now_ns += 1000000;
+    normal = bh_story_run(story, of(bh_story_wants(21, 3, 1), BH_PRIORITY_NORMAL,
+                                    BH_CONTRACT_REQUEUE));
+    bh_story_submit(story, urgent(31, 3, 1));
+    assert_int_equal(bh_story_state(story, low), BH_JOB_STOPPING);
+    assert_int_equal(bh_story_state(story, normal), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
+/* Jobs that want the same do not wait for each other's room. */
+static void
+each_job_of_a_class_makes_room_for_itself(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_ev_submit low = of(bh_story_wants(21, 3, 1), BH_PRIORITY_LOW,
+                                 BH_CONTRACT_REQUEUE);
+    uint64_t first = bh_story_run(story, low), second = bh_story_run(story, low);
+    uint64_t high[3];
+
+    for (size_t i = 0; i < BH_COUNT(high); i++)
+        high[i] = bh_story_submit(story, urgent(31, 3, 1));
+    assert_int_equal(bh_story_state(story, first), BH_JOB_STOPPING);
+    assert_int_equal(bh_story_state(story, second), BH_JOB_STOPPING);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, high[0]), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_state(story, high[1]), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_state(story, high[2]), BH_JOB_PENDING);
+    bh_story_close(story);
+}
+
+static void
 room_that_is_made_is_kept(void **state)
 {
     struct bh_story *story = bh_story_site(1);
@@ -272,6 +310,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_lower_and_willing_jobs_make_way),
     cmocka_unit_test(no_more_victims_than_needed),
     cmocka_unit_test(the_least_work_is_lost),
+    cmocka_unit_test(the_lowest_class_leaves_first),
+    cmocka_unit_test(each_job_of_a_class_makes_room_for_itself),
     cmocka_unit_test(room_that_is_made_is_kept),
     cmocka_unit_test(a_limit_held_by_lower_jobs_is_freed),
     cmocka_unit_test(nobody_leaves_in_vain),

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
+#include "replay/apart.h"
 #include "replay/history.h"
 
 enum { JOBS_MAX = 4096, OUTSTANDING_MAX = 4096, ROUNDS_MAX = 200000 };
@@ -138,6 +139,8 @@ check(const struct bh_world *world, struct bh_err *err)
     bh_rc rc;
 
     if (!bh_engine_check(world->state.engine, what, sizeof what))
+        return broken(world, what, err);
+    if (!bh_apart_check(world->state.engine, what, sizeof what))
         return broken(world, what, err);
     rc = check_ledger(world, err);
     return rc == BH_OK ? check_told(world, err) : rc;

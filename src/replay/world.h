@@ -7,10 +7,10 @@
 /* One engine, its history and the hardware it rules: what the owner thread is in the
  * daemon, with a clock that the scenario moves.
  *
- * After every step all invariants are checked: bh_engine_check, a ledger that adds up
- * to the time that the GPUs physically had, jobs whose told state is their state, and
- * that a refused event changed nothing.  A broken one is BH_BUG, and the message says
- * which. */
+ * After every step all invariants are checked: bh_engine_check, leases as far apart as
+ * their tenants want, a ledger that adds up to the time that the GPUs physically had, jobs
+ * whose told state is their state, and that a refused event changed nothing.  A broken one
+ * is BH_BUG, and the message says which. */
 struct bh_world;
 
 /* An empty engine whose daemon is up, and no nodes; free(NULL) is fine. */

@@ -29,6 +29,7 @@ SHORT = "r={run}; echo start $r; sleep {pause}; echo end $r"
 LOAD = "r={run}; echo start $r; bulkhead-simload --mib 64 --seconds 1 --busy 1; echo end $r"
 RUN = "$(cat /proc/sys/kernel/random/uuid)"
 ACTIVE_MAX, WORKERS = 40, 4
+EXPECTED = ("exited", "cancelled", "keeper_lost")
 
 # share of the load, script, what the submission says more, what is done to it afterwards
 KINDS = [
@@ -293,6 +294,9 @@ def storm(build, seed, kills):
         check_replay(site, found, jobs)
         if found.faults:
             site.report(True)
+        for job in jobs.values():
+            if job.get("cause") not in EXPECTED:
+                print(f"# note: job {job['id']} {job['name'][:20]} ended as {job.get('cause')}: {site.log(job['id'])[-200:]!r}")
     states = collections.Counter(j["state"] for j in jobs.values())
     causes = collections.Counter(j.get("cause") for j in jobs.values())
     print(f"# seed {seed}: {sum(killer.kills.values())} kills {dict(killer.kills)}, {len(load.acknowledged)} jobs acknowledged, "

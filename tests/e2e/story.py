@@ -133,6 +133,26 @@ def suspended(site):
 
 
 @tap.test(topology=ONE)
+def resumed_sees(site):
+    """a resumed job sees its device as before, though its GPU was carved otherwise meanwhile;
+    a context that it opens then is seen by the node"""
+    look = ("i=0; while [ $i -lt 25 ]; do i=$((i+1)); bulkhead-smi -L 2>&1 | tail -n1; sleep 0.03; done; "
+            "bulkhead-simload --mib 64 --seconds 2 --busy 1 2>&1")
+    low = site.submit("sh", "-c", look, sku="large", priority="low", on_preempt="suspend", client=site.client("alice"))
+    site.until(lambda: site.log(low), what="output")
+    high = site.submit("sleep", "0.2", sku="small", priority="high", tenant=ASR, client=site.client("carol"))
+    site.await_state(high, "running")
+    equal("state of the low one", site.job(low)["state"], "suspended")
+    site.until(lambda: "holds 64 MiB" in site.log(low), what="the context")
+    lines = site.log(low).splitlines()
+    equal("what it saw", set(lines[:25]), {lines[0]})
+    after = site.submit("true", sku="large", priority="high", tenant=ASR, client=site.client("carol"))
+    site.await_state(after, "completed")
+    equal("outcomes", [r["ev"]["suspended"].get("outcome") for r in site.leaves() if r["verb"] == "node.suspended"],
+          [None, "context_held"])
+
+
+@tap.test(topology=ONE)
 def context_held(site):
     """a job that holds a GPU context cannot be suspended: it is ended and queued again,
     and the record says so"""

@@ -145,8 +145,9 @@ def stage(build):
         (place / folder).mkdir(mode=0o755)
         for name in names:
             source = find_program(pathlib.Path(build), name)
-            if source:
-                shutil.copy(source, place / folder / name[1])
+            if not source:
+                raise FileNotFoundError(f"{name[1]} is not in {build}")
+            shutil.copy(source, place / folder / name[1])
     _stages[build] = place
     return place
 

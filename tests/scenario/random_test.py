@@ -28,7 +28,8 @@ tenant acme/speech/train project
 tenant other organization
 tenant other/lab department dedicated-nodes
 """
-TENANTS = ["acme/vision/train", "acme/vision/serve", "acme/speech/train", "other", "other/lab"]
+TENANTS = ["acme/vision/train", "acme/vision/serve", "acme/speech/serve", "acme/speech/train", "other",
+           "other/lab"]
 SKUS = ["small", "small", "half", "big", "whole"]
 EFFECTS = ["carve", "destroy", "start", "suspend", "resume", "stop"]
 GPUS = ["n1/0", "n1/1", "n1/2", "n2/0", "n2/1"]
@@ -58,9 +59,16 @@ class Story:
             line += f" time-limit {self.dice.randint(1, 300)}s"
         return line + (" hold" if self.dice.random() < 0.05 else "")
 
-    def move(self):
-        team = self.pick("vision/train", "speech/train", "vision/serve")
-        return f"try change acme/{team} boundary {self.pick('none', 'soft', 'hard', 'fortress')}"
+    def boundary(self):
+        return f"try change {self.pick(*TENANTS[:4])} boundary {self.pick('none', 'soft', 'hard', 'fortress')}"
+
+    def tree(self):
+        return self.pick("try move acme/vision/serve acme/speech", "try move acme/speech/serve acme/vision",
+                         "try remove-tenant acme/speech/train\ntry tenant acme/speech/train project",
+                         "try remove-tenant other/lab\ntry tenant other/lab department dedicated-nodes")
+
+    def sku(self):
+        return f"try sku small C H100-80GB={self.pick('1g.10gb', '1g.20gb', '2g.20gb')} A30-24GB=1g.6gb"
 
     def limit(self):
         return f"try change {self.pick(*TENANTS)} limit {self.pick('1', '1/2', '2', 'none')} " \
@@ -88,7 +96,7 @@ class Story:
             (8, lambda: f"fail next {self.pick(*EFFECTS[:5])} times {self.dice.randint(1, 3)}"),
             (3, lambda: f"try release {self.job()}"), (3, lambda: f"try lose-pieces {self.job()}"),
             (4, lambda: "crash"), (3, self.daemon), (3, self.node), (5, self.gpu),
-            (3, self.move), (4, self.limit),
+            (3, self.boundary), (3, self.tree), (2, self.sku), (4, self.limit),
         ]
         return self.dice.choices([make for _, make in rows], [weight for weight, _ in rows])[0]()
 

@@ -1,0 +1,100 @@
+#include "replay/apart.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { DEPTH_MAX = 64, PIECES_MAX = 8192 };
+
+/* A tenant and all above it, lowest first. */
+struct line {
+    struct bh_ev_tenant up[DEPTH_MAX];
+    uint32_t depth;
+};
+
+static bool
+trace(const struct bh_engine *engine, bh_tenant_id tenant, struct line *ret_line)
+{
+    struct bh_tenant_view view;
+
+    ret_line->depth = 0;
+    while (tenant.v) {
+        if (ret_line->depth == DEPTH_MAX || !bh_view_tenant(engine, tenant, 0, &view))
+            return false;
+        ret_line->up[ret_line->depth++] = view.settings;
+        tenant = view.settings.parent;
+    }
+    return true;
+}
+
+static bool
+is_on(const struct line *line, bh_tenant_id tenant)
+{
+    for (uint32_t i = 0; i < line->depth; i++)
+        if (bh_same(line->up[i].tenant, tenant))
+            return true;
+    return false;
+}
+
+/* What a line says on its way up to the first tenant that both have above them. */
+static void
+add_line(const struct line *line, const struct line *other, enum bh_boundary *boundary,
+         bool *dedicated)
+{
+    for (uint32_t i = 0; i < line->depth && !is_on(other, line->up[i].tenant); i++) {
+        const struct bh_ev_tenant *tenant = &line->up[i];
+        enum bh_boundary says = tenant->boundary == BH_BOUNDARY_UNSET
+                                    ? bh_boundary_default(tenant->kind)
+                                    : tenant->boundary;
+
+        *boundary = says > *boundary ? says : *boundary;
+        *dedicated = *dedicated || tenant->dedicated_nodes;
+    }
+}
+
+/* Whether two pieces that different jobs hold may stand where they stand. */
+static bool
+may_stand(const struct bh_engine *engine, const struct bh_piece_view *a,
+          const struct bh_piece_view *b)
+{
+    enum bh_boundary boundary = BH_BOUNDARY_UNSET;
+    struct bh_gpu_view gpu_a, gpu_b;
+    bool dedicated = false;
+    struct line one, other;
+
+    if (bh_same(a->tenant, b->tenant) || !trace(engine, a->tenant, &one)
+        || !trace(engine, b->tenant, &other))
+        return true;
+    add_line(&one, &other, &boundary, &dedicated);
+    add_line(&other, &one, &boundary, &dedicated);
+    if (bh_same(a->piece.gpu, b->piece.gpu) && boundary == BH_BOUNDARY_FORTRESS)
+        return false;
+    return !dedicated || !bh_view_gpu(engine, a->piece.gpu, &gpu_a)
+           || !bh_view_gpu(engine, b->piece.gpu, &gpu_b) || !bh_same(gpu_a.node, gpu_b.node);
+}
+
+static uint32_t
+held_pieces(const struct bh_engine *engine, struct bh_piece_view *ret_pieces)
+{
+    uint32_t cursor = 0, count = 0;
+
+    while (count < PIECES_MAX && bh_view_next_piece(engine, &cursor, &ret_pieces[count]))
+        count += ret_pieces[count].job.v != 0;
+    return count;
+}
+
+bool
+bh_apart_check(const struct bh_engine *engine, char *ret_what, size_t size)
+{
+    static struct bh_piece_view pieces[PIECES_MAX];
+    uint32_t count = held_pieces(engine, pieces);
+
+    for (uint32_t a = 0; a < count; a++)
+        for (uint32_t b = a + 1; b < count; b++) {
+            if (may_stand(engine, &pieces[a], &pieces[b]))
+                continue;
+            snprintf(ret_what, size, "jobs %" PRIu64 " and %" PRIu64 " stand closer than allowed",
+                     pieces[a].job.v, pieces[b].job.v);
+            return false;
+        }
+    return true;
+}

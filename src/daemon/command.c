@@ -217,7 +217,9 @@ find_reply(struct bh_core *core, const struct bh_command *command, struct bh_are
     if (memcmp(row.request.bytes, caller->request.bytes, sizeof row.request.bytes) != 0)
         return bh_err_set(err, BH_CONFLICT,
                           "the idempotency key was used for another request before");
-    ret_answer->replayed = row.body;
+    ret_answer->replayed = bh_arena_strdup(arena, row.body); /* a kept one goes at commit */
+    if (!ret_answer->replayed)
+        return bh_err_set(err, BH_RANGE, "the remembered answer is too large");
     ret_answer->replayed_status = row.status;
     return BH_OK;
 }

@@ -177,11 +177,6 @@ bh_inventory_take(struct bh_core *core, bh_node_id node,
     const struct bh_msg_gpu *gpus = inventory->gpus.items;
     bh_rc rc = BH_OK;
 
-    /* the node first: a GPU's node must be known */
-    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { node, false } };
-    struct bh_entry entry = report("node.hello", "node", node.v);
-
-    rc = bh_core_step(core, &entry, &event, err);
     for (uint32_t i = 0; i < inventory->gpus.count && rc == BH_OK; i++)
         rc = take_gpu(core, node, &gpus[i], err);
     if (rc == BH_OK)

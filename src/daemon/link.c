@@ -197,6 +197,7 @@ static bh_rc
 take_inventory(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_inventory *inventory = message;
+    bool known = bh_catalog_find(link->core->catalog, BH_NAME_NODE, inventory->node) != 0;
     uint32_t id;
     bh_rc rc = bh_inventory_check(link->core, inventory, err);
 
@@ -207,7 +208,10 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
     if (rc != BH_OK)
         return rc;
     link->node.v = id;
-    rc = bh_inventory_take(link->core, link->node, inventory, err);
+    if (!known) /* a GPU's node must be known; it is up when all is taken in */
+        rc = node_is(link, false, err);
+    if (rc == BH_OK)
+        rc = bh_inventory_take(link->core, link->node, inventory, err);
     if (rc == BH_OK)
         rc = node_is(link, true, err);
     if (rc != BH_OK)

@@ -8,7 +8,7 @@
 #include "engine/tenant.h"
 
 enum {
-    CLASSES_SPARE = 3, /* one event queues at most so many jobs again or anew */
+    CLASSES_SPARE = 3, /* one event by itself queues at most so many jobs again or anew */
     GPU_PIECES_MAX = 16,
 };
 
@@ -48,15 +48,45 @@ has_room(struct bh_engine *engine, enum table_kind kind, uint32_t wanted,
     return false;
 }
 
+/* Whether the lease is being made on a GPU that is fenced, or is with this event: its job
+ * is queued again at once. */
+static bool
+falls_back(const struct bh_engine *engine, const struct lease *lease,
+           const struct bh_event *event)
+{
+    bool fences = event->kind == BH_EV_GPU && event->u.gpu.fenced;
+
+    for (uint32_t i = 0; lease->state == LEASE_CARVING && i < lease->count; i++)
+        if (gpu_at(engine, gpu_find(engine, lease->places[i].gpu))->fenced
+            || (fences && lease->places[i].gpu == event->u.gpu.gpu.v))
+            return true;
+    return false;
+}
+
+/* Each of them may be the first of its class. */
+static bool
+room_to_requeue(struct bh_engine *engine, const struct bh_event *event,
+                struct bh_reason *ret_why)
+{
+    uint32_t most = least(BH_DECISIONS_MAX, engine->tables[TABLE_LEASE].live), wanted = 0;
+
+    if (bh_slots_free(engine, TABLE_CLASS) >= CLASSES_SPARE + most)
+        return true;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)
+        wanted += falls_back(engine, lease_at(engine, slot), event);
+    return has_room(engine, TABLE_CLASS, CLASSES_SPARE + least(wanted, most), ret_why);
+}
+
 /* What the decisions of one step could take at most. */
 static bool
-room_to_decide(struct bh_engine *engine, struct bh_reason *ret_why)
+room_to_decide(struct bh_engine *engine, const struct bh_event *event,
+               struct bh_reason *ret_why)
 {
     uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending + 1);
     uint64_t on_gpus = (uint64_t)engine->tables[TABLE_GPU].live * GPU_PIECES_MAX;
     uint32_t pieces = least(on_gpus, (uint64_t)BH_DECISIONS_MAX * BH_JOB_COUNT_MAX);
 
-    return has_room(engine, TABLE_CLASS, CLASSES_SPARE, ret_why)
+    return room_to_requeue(engine, event, ret_why)
            && has_room(engine, TABLE_LEASE, places, ret_why)
            && has_room(engine, TABLE_PART, pieces, ret_why);
 }
@@ -346,7 +376,7 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (admit[event->kind])
         rc = admit[event->kind](engine, event, ret_why);
-    if (rc == BH_OK && !room_to_decide(engine, ret_why))
+    if (rc == BH_OK && !room_to_decide(engine, event, ret_why))
         rc = BH_FULL;
     if (rc == BH_OK)
         *ret_why = (struct bh_reason){ 0 };

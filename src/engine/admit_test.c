@@ -100,9 +100,49 @@ a_sku_that_jobs_want_stays(void **state)
     bh_story_close(story);
 }
 
+/* Seven jobs of seven classes are being carved for, and other classes fill the table:
+ * the fence that would queue them all again needs more room first. */
+static void
+a_fence_has_room_for_all_it_queues_again(void **state)
+{
+    struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT, wanted;
+    struct bh_ev_gpu fenced = { .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
+                                .managed = true, .fenced = true, .mig_capable = true };
+    struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = fenced };
+    struct bh_story *story;
+    uint64_t jobs[7];
+
+    caps.classes = 10;
+    story = bh_story_open_with(&caps);
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 1 },
+                                                  .kind = BH_TENANT_ORGANIZATION });
+    bh_story_sku(story, 1, "1g.10gb");
+    bh_story_h100s(story, 1, 1, 1);
+    for (uint32_t i = 0; i < 7; i++) {
+        bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 + i }, .parent = { 1 },
+                                                      .kind = BH_TENANT_PROJECT });
+        jobs[i] = bh_story_submit(story, bh_story_wants(2 + i, 1, 1));
+        assert_int_equal(bh_story_state(story, jobs[i]), BH_JOB_STARTING);
+    }
+    for (uint32_t i = 0; i < 7; i++) {
+        struct bh_ev_submit waits = bh_story_wants(2 + i, 1, 2);
+
+        waits.hold = true;
+        bh_story_submit(story, waits);
+    }
+    assert_int_equal(bh_story_send(story, &event), BH_FULL);
+    assert_int_equal(story->step.verdict.code, BH_REASON_TABLE_FULL);
+    wanted = bh_engine_wanted(story->engine);
+    assert_int_equal(wanted.classes, 20);
+    for (uint32_t i = 0; i < 7; i++)
+        assert_int_equal(bh_story_state(story, jobs[i]), BH_JOB_STARTING);
+    bh_story_close(story);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_wrong_is_named),
     cmocka_unit_test(answers_that_nobody_waits_for_are_refused),
     cmocka_unit_test(a_sku_that_jobs_want_stays),
+    cmocka_unit_test(a_fence_has_room_for_all_it_queues_again),
 };
 BH_TEST_MAIN(tests)

@@ -100,6 +100,7 @@ static const struct bh_field ended_rows[] = {
     BH_F(struct bh_ev_ended, ended_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_ended, exit_status, BH_FIELD_I32),
     ID64(struct bh_ev_ended, lease),
+    BH_F(struct bh_ev_ended, unasked, BH_FIELD_BOOL),
 };
 
 static const struct bh_field submit_rows[] = {

@@ -93,6 +93,7 @@ struct bh_ev_ended {
     enum bh_end_cause cause;
     int32_t exit_status; /* EXITED: 0..255; SIGNALLED: 128 + the signal */
     uint64_t ended_ns;
+    bool unasked;        /* no stop had reached it: what ended it outranks why it was to end */
 };
 
 /* ---- commands ---- */

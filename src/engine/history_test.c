@@ -207,6 +207,7 @@ exit_some(struct history *history)
     event.u.ended.cause = chance(history, 85) ? BH_END_EXITED
                                               : (enum bh_end_cause)draw(history, BH_END_CAUSES);
     event.u.ended.exit_status = chance(history, 80) ? 0 : 1;
+    event.u.ended.unasked = chance(history, 50);
     play(history, &event);
 }
 

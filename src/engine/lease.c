@@ -234,6 +234,7 @@ bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t slot)
 static void
 start(struct work *work, uint32_t slot, const struct lease_news *news)
 {
+    job_at(work->engine, lease_at(work->engine, slot)->job)->carve_failures = 0;
     bh_effect_lease(work, BH_FX_START, slot);
     bh_order_stir(work->engine); /* it may make way for a higher one from now on */
 }
@@ -383,13 +384,29 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
     bh_job_requeue(work, slot, cause);
 }
 
+/* A job that came to its end by itself while the stop was still on its way is not queued
+ * again, nor cancelled.  One whose GPU was lost may have ended because of that. */
+static bool
+ended_first(const struct lease *lease, const struct lease_news *news)
+{
+    static const bool its_own[BH_END_CAUSES] = {
+        [BH_END_EXITED] = true, [BH_END_SIGNALLED] = true, [BH_END_OUT_OF_MEMORY] = true,
+    };
+    static const bool outranked[BH_END_CAUSES] = {
+        [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
+        [BH_END_TIME_LIMIT] = true, [BH_END_CANCELLED] = true,
+    };
+
+    return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];
+}
+
 static void
 end(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     const struct lease *lease = lease_at(work->engine, slot);
     enum bh_end_cause cause = news->cause;
 
-    if (lease->stop_cause != BH_END_NONE)
+    if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
         cause = (enum bh_end_cause)lease->stop_cause;
     conclude(work, dissolve(work, slot), cause, news->exit_status);
 }

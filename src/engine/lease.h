@@ -26,6 +26,7 @@ struct lease_news {
     enum lease_event event;
     enum bh_end_cause cause;   /* STOP, ENDED */
     int32_t exit_status;       /* ENDED */
+    bool unasked;              /* ENDED: by itself, before a stop reached it */
     uint64_t for_job;          /* SUSPEND, STOP: id of who needs the room, or 0 */
     uint32_t gpu;              /* CARVE_FAILED: id */
 };

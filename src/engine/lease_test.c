@@ -128,11 +128,81 @@ a_start_that_fails_ends_the_job(void **state)
     bh_story_close(story);
 }
 
+/* A job that was told to end, and what its end is told to be: the job's own end, when it
+ * came first, or why it was to end. */
+static void
+an_end_of_its_own_outranks_the_stop(void **state)
+{
+    static const struct {
+        const char *name;
+        enum bh_end_cause stop, cause;
+        int32_t status;
+        bool unasked;
+        enum bh_job_state becomes;
+    } cases[] = {
+        { "done before preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, true, BH_JOB_COMPLETED },
+        { "preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, false, BH_JOB_STARTING },
+        { "failed before preempted", BH_END_PREEMPTED, BH_END_EXITED, 1, true, BH_JOB_FAILED },
+        { "crashed before", BH_END_PREEMPTED, BH_END_SIGNALLED, 139, true, BH_JOB_FAILED },
+        { "out of memory before", BH_END_PREEMPTED, BH_END_OUT_OF_MEMORY, 137, true,
+          BH_JOB_FAILED },
+        { "keeper lost while", BH_END_PREEMPTED, BH_END_KEEPER_LOST, 137, true, BH_JOB_STARTING },
+        { "done before its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, true, BH_JOB_COMPLETED },
+        { "over its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, false, BH_JOB_FAILED },
+        { "done before cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, true, BH_JOB_COMPLETED },
+        { "cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, false, BH_JOB_CANCELLED },
+        { "never ran", BH_END_CANCELLED, BH_END_START_FAILED, 0, false, BH_JOB_CANCELLED },
+        { "done before resumed", BH_END_RESUME_FAILED, BH_END_EXITED, 0, true,
+          BH_JOB_COMPLETED },
+        { "its GPU was lost", BH_END_GPU_LOST, BH_END_EXITED, 1, true, BH_JOB_STARTING },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 1));
+        struct bh_event ended = { .kind = BH_EV_ENDED };
+
+        story->quick = true; /* the stop is set by hand */
+        lease_at(story->engine, lease_find(story->engine, 1))->stop_cause
+            = (uint8_t)cases[i].stop;
+        lease_at(story->engine, lease_find(story->engine, 1))->state = LEASE_STOPPING;
+        ended.u.ended = (struct bh_ev_ended){ .lease = { 1 }, .cause = cases[i].cause,
+                                              .exit_status = cases[i].status,
+                                              .unasked = cases[i].unasked };
+        bh_story_must(story, &ended);
+        BH_CHECK_EQ(cases[i].name, bh_story_state(story, job), cases[i].becomes);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Three failures in a row end a job, not three in its life. */
+static void
+a_carve_that_succeeds_clears_the_failures(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    struct bh_event gone = { .kind = BH_EV_PIECE_GONE };
+
+    for (int life = 0; life < 3; life++) {
+        bh_story_next(story, BH_OUTCOME_FAILED);
+        bh_story_next(story, BH_OUTCOME_FAILED);
+        bh_story_settle(story);
+        assert_int_equal(bh_story_state(story, job), BH_JOB_RUNNING);
+        gone.u.piece.partition = bh_story_job(story, job).pieces[0].partition;
+        bh_story_must(story, &gone);
+        bh_story_next(story, BH_OUTCOME_OK); /* the stop: it is queued again, and carved for */
+    }
+    bh_story_close(story);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_listed_pairs_are_taken),
     cmocka_unit_test(ends_have_their_consequences),
     cmocka_unit_test(a_carve_that_fails_is_tried_elsewhere_three_times),
     cmocka_unit_test(on_the_only_gpu_a_failed_carve_waits_a_while),
     cmocka_unit_test(a_start_that_fails_ends_the_job),
+    cmocka_unit_test(an_end_of_its_own_outranks_the_stop),
+    cmocka_unit_test(a_carve_that_succeeds_clears_the_failures),
 };
 BH_TEST_MAIN(tests)

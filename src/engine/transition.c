@@ -231,7 +231,8 @@ static void
 on_ended(struct work *work, const struct bh_event *event)
 {
     struct lease_news news = { .event = LEASE_ENDED, .cause = event->u.ended.cause,
-                               .exit_status = event->u.ended.exit_status };
+                               .exit_status = event->u.ended.exit_status,
+                               .unasked = event->u.ended.unasked };
 
     bh_lease_step(work, lease_find(work->engine, event->u.ended.lease.v), &news);
 }

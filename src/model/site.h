@@ -51,7 +51,7 @@ struct bh_site_sku {
 struct bh_site_principal {
     const char *name;
     uint32_t uid;                /* Unix user whose socket connections are this one;
-                                    0: none (root needs no principal) */
+                                    0: none, of a service (root needs no principal) */
     bool service;
 };
 

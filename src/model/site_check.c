@@ -256,6 +256,10 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "declared twice");
     if (own->uid == UID_NOBODY || own->uid == UINT32_MAX)
         return bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is nobody's", own->uid);
+    if (own->uid == 0 && !own->service) {
+        bh_err_set(err, BH_INVALID, "has no uid, and is not a service");
+        return bh_err_hint(err, "add uid: N (not 0, root needs no principal), or service: true");
+    }
     for (uint32_t i = 0; i < at && own->uid; i++)
         if (principals[i].uid == own->uid)
             return bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is %s already", own->uid,

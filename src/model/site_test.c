@@ -37,7 +37,7 @@ static const char whole[] =
     "- {name: small, grade: C, cpu: \"2\", memory: 8Gi,"
     "   models: [{model: H100-80GB, profile: 1g.10gb}]}\n"
     "- {name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}\n"
-    "principals: [{name: alice, uid: 20001}, {name: robot, service: true}, {name: r2}]\n"
+    "principals: [{name: alice, uid: 20001}, {name: robot, service: true}, {name: r2, service: true, uid: 0}]\n"
     "bindings:\n"
     "- {role: developer, principal: alice, tenant: acme/vision/train}\n"
     "- {role: auditor, gid: 500, tenant: \"*\"}\n"
@@ -101,17 +101,21 @@ static const struct {
       "skus[0] s: models[1]: H100-80GB is named twice" },
     { "uid twice", "principals: [{name: a, uid: 7}, {name: b, uid: 7}]", BH_INVALID,
       "principals[1] b: uid 7 is a already" },
+    { "no uid", "principals: [{name: a}]", BH_INVALID,
+      "principals[0] a: has no uid, and is not a service" },
+    { "root", "principals: [{name: a, uid: 0}]", BH_INVALID,
+      "principals[0] a: has no uid, and is not a service" },
     { "nobody", "principals: [{name: a, uid: 65534}]", BH_INVALID,
       "principals[0] a: uid 65534 is nobody's" },
     { "role", ACME "bindings: [{role: king, gid: 1, tenant: acme}]", BH_INVALID, NULL },
     { "nobody bound", ACME "bindings: [{role: viewer, tenant: acme}]", BH_INVALID,
       "bindings[0] acme: needs either a principal or a gid" },
-    { "both bound", ACME "principals: [{name: a}]\n"
+    { "both bound", ACME "principals: [{name: a, uid: 7}]\n"
       "bindings: [{role: viewer, principal: a, gid: 1, tenant: acme}]", BH_INVALID,
       "bindings[0] acme: needs either a principal or a gid" },
     { "principal", ACME "bindings: [{role: viewer, principal: eve, tenant: acme}]",
       BH_INVALID, "bindings[0] acme: no principal eve in this file" },
-    { "bound elsewhere", "principals: [{name: a}]\n"
+    { "bound elsewhere", "principals: [{name: a, uid: 7}]\n"
       "bindings: [{role: viewer, principal: a, tenant: acme}]", BH_INVALID,
       "bindings[0] acme: no tenant acme in this file" },
     { "gpu", "gpus: [{uuid: \"0\"}]", BH_INVALID,

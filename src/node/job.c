@@ -82,7 +82,9 @@ finish(struct bh_node *node, struct bh_job *job)
     close_watch(job);
     if (node->runtime.ops->destroy(node->runtime.self, id, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
-    if (bh_exit_record_read(folder, &job->end, &err) != BH_OK)
+    if (bh_exit_record_read(folder, &job->end, &err) == BH_OK)
+        job->end.unasked = !job->asked && job->end.cause != BH_END_START_FAILED;
+    else
         write_off(node, job, folder);
     job->end.lease = job->note.lease;
     if (job->end.cause >= BH_END_CAUSES)
@@ -170,6 +172,8 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     BH_ASSERT(job);
     bh_node_job_folder(node, start->lease, folder);
     bh_node_job_id(start->lease, id);
+    if (job->ended)
+        return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " was stopped before", start->lease);
     if (bh_keeper_alive(folder, &(pid_t){ 0 }))
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
@@ -331,12 +335,28 @@ bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err)
 
 /* ---- stopping ---- */
 
+/* Noted before the signal goes out: after a crash of the node, too, an end that was asked
+ * for is not taken for the job's own.  A disk that is full does not keep a job alive. */
+static void
+note_asked(struct bh_node *node, struct bh_job *job)
+{
+    struct bh_note asked = { .kind = BH_NOTE_ASKED, .lease = job->note.lease };
+    struct bh_err err;
+
+    if (job->asked)
+        return;
+    if (bh_state_note(&node->state, &asked, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    job->asked = true;
+}
+
 static bh_rc
 kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err *err)
 {
     char id[32];
     bh_rc rc;
 
+    note_asked(node, job);
     bh_node_job_id(job->note.lease, id);
     rc = node->runtime.ops->signal(node->runtime.self, id, number, err);
     if (rc == BH_OK && job->frozen) /* a frozen process takes no signal */
@@ -360,12 +380,40 @@ ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *e
     return rc == BH_OK && !job->term_at ? kill_inside(node, job, SIGTERM, err) : rc;
 }
 
+/* Nothing of the lease is here, and the daemon waits for its end: it gets one that is as
+ * durable as any other, with an exit record that a restarted node finds again. */
+static bh_rc
+end_unknown(struct bh_node *node, uint64_t lease, struct bh_err *err)
+{
+    struct bh_note note = { .kind = BH_NOTE_LEASE, .lease = lease, .slot = BH_NO_SLOT };
+    struct bh_msg_ended end = { .lease = lease, .cause = BH_END_START_FAILED,
+                                .ended_ns = bh_time_now(),
+                                .why = "the lease has no job on this node" };
+    char folder[BH_NODE_PATH_MAX];
+    bh_rc rc;
+
+    bh_node_job_folder(node, lease, folder);
+    snprintf(note.boot, sizeof note.boot, "%s", node->boot);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make folder %s", folder);
+    rc = bh_exit_record_write(folder, &end, err);
+    if (rc == BH_OK)
+        rc = bh_state_note(&node->state, &note, err);
+    if (rc == BH_OK)
+        finish(node, bh_state_job(&node->state, lease));
+    return rc;
+}
+
 bh_rc
 bh_job_stop(struct bh_node *node, uint64_t lease, bh_ns grace, struct bh_err *err)
 {
     struct bh_job *job = bh_state_job(&node->state, lease);
     bh_ns now = bh_time_monotonic();
 
+    if (!job)
+        return end_unknown(node, lease, err);
+    bh_job_look(node, job); /* it may have ended by itself just now, and be forgotten */
+    job = bh_state_job(&node->state, lease);
     if (!job || job->ended)
         return BH_OK;
     if (grace == 0) {

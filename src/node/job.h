@@ -20,7 +20,8 @@ BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret
 /* Thaw it, when its pieces stand on the device nodes they were lent with: else BH_CONFLICT. */
 BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err);
 
-/* SIGTERM now, SIGKILL after `grace`; 0: at once.  BH_OK when it has ended already. */
+/* SIGTERM now, SIGKILL after `grace`; 0: at once.  BH_OK when it has ended already.  The
+ * end of a lease that is not known here is reported, too (BH_END_START_FAILED). */
 BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, uint64_t lease, bh_ns grace,
                               struct bh_err *err);
 

@@ -10,6 +10,7 @@ static const char *const kind_names[BH_NOTE_KINDS] = {
     [BH_NOTE_LEASE] = "lease",
     [BH_NOTE_FORGET_ORDER] = "forget_order",
     [BH_NOTE_FORGET_LEASE] = "forget_lease",
+    [BH_NOTE_ASKED] = "asked",
 };
 
 static const struct bh_field piece_rows[] = {

@@ -19,6 +19,7 @@ enum bh_note_kind {
     BH_NOTE_LEASE,         /* a job is being started */
     BH_NOTE_FORGET_ORDER,  /* acknowledged */
     BH_NOTE_FORGET_LEASE,
+    BH_NOTE_ASKED,         /* a job was sent its first signal to end */
     BH_NOTE_KINDS
 };
 
@@ -32,6 +33,7 @@ struct bh_note_piece {
 };
 
 #define BH_WHOLE_GPU UINT32_MAX
+#define BH_NO_SLOT UINT32_MAX /* of a lease that was only ever stopped */
 
 /* Fields that a kind does not use are zero. */
 struct bh_note {
@@ -41,7 +43,7 @@ struct bh_note {
     struct bh_note_piece piece;      /* ORDER of a carve or destroy, PIECE, GONE */
     struct bh_note_piece lent[BH_WIRE_PIECES_MAX]; /* LEASE */
     uint32_t lent_count;
-    uint32_t slot;                   /* LEASE: range of user ids */
+    uint32_t slot;                   /* LEASE: range of user ids, or BH_NO_SLOT */
     char boot[40];                   /* LEASE: the kernel's boot id */
     uint32_t outcome, rc;            /* OUTCOME */
     uint64_t at_ns;

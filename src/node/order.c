@@ -364,6 +364,17 @@ settle_destroy(struct bh_node *node, const struct bh_note *order)
     return !bh_state_piece(&node->state, order->piece.partition);
 }
 
+/* The signal may have been sent: the stop is ordered again, and the end was asked for. */
+static bool
+settle_stop(struct bh_node *node, const struct bh_note *order)
+{
+    struct bh_note asked = { .kind = BH_NOTE_ASKED, .lease = order->lease };
+    struct bh_err ignored;
+
+    (void)!bh_state_note(&node->state, &asked, &ignored);
+    return false;
+}
+
 /* What can be repeated without harm is left to the daemon to order again. */
 static void
 settle(struct bh_node *node, const struct bh_note *order)
@@ -372,6 +383,7 @@ settle(struct bh_node *node, const struct bh_note *order)
         [BH_MSG_CARVE] = settle_carve,
         [BH_MSG_DESTROY] = settle_destroy,
         [BH_MSG_START] = settle_start,
+        [BH_MSG_STOP] = settle_stop,
     };
     struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER, .order = order->order };
     struct pending pending = { .order = order->order };

@@ -88,15 +88,13 @@ put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *r
 {
     struct bh_msg_lease_state *leases
         = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *leases);
-    uint32_t count = 0;
 
     for (uint32_t i = 0; leases && i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        if (!job->ended)
-            leases[count++] = (struct bh_msg_lease_state){ job->note.lease, job->frozen };
+        leases[i] = (struct bh_msg_lease_state){ job->note.lease, job->frozen };
     }
-    *ret_list = (struct bh_list){ leases, count };
+    *ret_list = (struct bh_list){ leases, leases ? node->state.job_count : 0 };
 }
 
 /* ---- messages ---- */

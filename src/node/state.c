@@ -159,6 +159,15 @@ apply_lease(struct bh_state *state, const struct bh_note *note)
 }
 
 static void
+apply_asked(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_job *job = bh_state_job(state, note->lease);
+
+    if (job)
+        job->asked = true;
+}
+
+static void
 apply_forget_order(struct bh_state *state, const struct bh_note *note)
 {
     struct bh_order *order = bh_state_order(state, note->order);
@@ -187,6 +196,7 @@ apply(struct bh_state *state, const struct bh_note *note)
         [BH_NOTE_LEASE] = apply_lease,
         [BH_NOTE_FORGET_ORDER] = apply_forget_order,
         [BH_NOTE_FORGET_LEASE] = apply_forget_lease,
+        [BH_NOTE_ASKED] = apply_asked,
     };
 
     if (kinds[note->kind])
@@ -242,6 +252,15 @@ put_order(struct bh_state *state, const struct bh_order *order, struct bh_err *e
 }
 
 static bh_rc
+put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
+{
+    struct bh_note asked = { .kind = BH_NOTE_ASKED, .lease = job->note.lease };
+    bh_rc rc = bh_note_append(state->journal, &job->note, err);
+
+    return rc == BH_OK && job->asked ? bh_note_append(state->journal, &asked, err) : rc;
+}
+
+static bh_rc
 put_all(struct bh_state *state, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
@@ -254,7 +273,7 @@ put_all(struct bh_state *state, struct bh_err *err)
         rc = bh_note_append(state->journal, &note, err);
     }
     for (uint32_t i = 0; i < state->job_count && rc == BH_OK; i++)
-        rc = bh_note_append(state->journal, &state->jobs[i].note, err);
+        rc = put_job(state, &state->jobs[i], err);
     return rc;
 }
 

@@ -23,6 +23,7 @@ struct bh_order {
 struct bh_job {
     struct bh_note note;             /* lease, job, slot, lent pieces, boot */
     bool running, frozen, ended;     /* running: its keeper was seen alive */
+    bool asked;                      /* a signal to end was sent, or may have been */
     bool unwanted;                   /* the daemon does not know it: forget it at its end */
     int pidfd;                       /* of the keeper; -1: none */
     bh_ns term_at;                   /* monotonic; SIGTERM is still to be sent, or 0 */

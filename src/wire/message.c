@@ -172,6 +172,7 @@ static const struct bh_field ended_fields[] = {
     BH_F(struct bh_msg_ended, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, memory_peak_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, started_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_ended, unasked, BH_FIELD_BOOL),
     BH_F(struct bh_msg_ended, why, BH_FIELD_STR),
 };
 

@@ -127,7 +127,9 @@ struct bh_msg_inventory {
     char node[64], driver[40], runtime[40];
     uint32_t cpus;
     uint64_t memory_mib;
-    struct bh_list gpus, leases, pieces; /* bh_msg_gpu, bh_msg_lease_state, bh_msg_piece */
+    /* bh_msg_gpu, bh_msg_lease_state, bh_msg_piece.  A lease stands here until its ENDED
+     * was acknowledged: one that ended while nobody listened is not a lost one. */
+    struct bh_list gpus, leases, pieces;
 };
 
 /* The answer to CARVE .. STOP (a STOP's outcome only says that it was begun; the end
@@ -140,12 +142,15 @@ struct bh_msg_outcome {
     char why[200];
 };
 
-/* A job's process tree is gone.  Repeated until acknowledged. */
+/* A job's process tree is gone.  Repeated until acknowledged.  A STOP for a lease that the
+ * node does not know (its start was refused, or never came) brings one, too, with the cause
+ * START_FAILED. */
 struct bh_msg_ended {
     uint64_t lease;
     uint32_t cause;                /* enum bh_end_cause */
     int32_t exit_status;
     uint64_t started_ns, ended_ns, cpu_ns, memory_peak_bytes;
+    bool unasked;                  /* the node had sent it no signal: the end is its own */
     char why[200];
 };
 

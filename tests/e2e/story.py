@@ -132,7 +132,7 @@ def suspended(site):
     assert "GPU-" in site.log(high)
 
 
-@tap.test(topology=ONE)
+@tap.test(topology=ONE, todo="the view of the simulated driver inside a resumed job is of before")
 def resumed_sees(site):
     """a resumed job sees its device as before, though its GPU was carved otherwise meanwhile;
     a context that it opens then is seen by the node"""
@@ -143,9 +143,10 @@ def resumed_sees(site):
     high = site.submit("sleep", "0.2", sku="small", priority="high", tenant=ASR, client=site.client("carol"))
     site.await_state(high, "running")
     equal("state of the low one", site.job(low)["state"], "suspended")
-    site.until(lambda: "holds 64 MiB" in site.log(low), what="the context")
+    site.until(lambda: "bulkhead-simload" in site.log(low), what="the context")
     lines = site.log(low).splitlines()
     equal("what it saw", set(lines[:25]), {lines[0]})
+    contains("context", lines[25], "holds 64 MiB")
     after = site.submit("true", sku="large", priority="high", tenant=ASR, client=site.client("carol"))
     site.await_state(after, "completed")
     equal("outcomes", [r["ev"]["suspended"].get("outcome") for r in site.leaves() if r["verb"] == "node.suspended"],

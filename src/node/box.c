@@ -62,20 +62,29 @@ make_place(struct box *box, char **ret_place, struct bh_err *err)
 
 /* ---- mounts that the job asks for ---- */
 
+static bool
+may_write(const struct box *box)
+{
+    uid_t uid = box->start->submitter_uid;
+
+    return bh_path_is_person(uid) && uid >= box->node->conf.write_uid_min;
+}
+
 /* The folder by descriptor, and in request->write whether it may be written. */
 static bh_rc
 open_asked(const struct box *box, struct bh_path_request *request, bool may_fall_back,
            int *ret_fd, struct bh_err *err)
 {
     uid_t least = box->node->conf.write_uid_min;
+    bool writes = may_write(box);
     bh_rc rc;
 
-    if (request->write && request->uid < least && !may_fall_back) {
+    if (request->write && !writes && !may_fall_back) {
         bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", request->path,
                    request->uid);
         return bh_err_hint(err, "write_uid_min of node.conf is %u", least);
     }
-    if (request->uid < least)
+    if (!writes)
         request->write = false;
     rc = bh_path_open(request, ret_fd, err);
     if (rc == BH_DENIED && request->write && may_fall_back) {
@@ -98,7 +107,6 @@ clone_mount(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_ba
     struct bh_path_request request = { wanted->source, "mount_roots",
                                        &box->node->conf.mount_roots, start->submitter_uid,
                                        start->submitter_gid, wanted->write };
-    bool user = start->submitter_uid >= box->node->conf.write_uid_min;
     BH_AUTO(bh_fd_close) int fd = -1;
     char *place = NULL;
     bh_rc rc = open_asked(box, &request, may_fall_back, &fd, err);
@@ -106,7 +114,7 @@ clone_mount(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_ba
     if (rc == BH_OK)
         rc = make_place(box, &place, err);
     if (rc == BH_OK)
-        rc = bh_path_clone(fd, place, request.write, user ? &owner : NULL, err);
+        rc = bh_path_clone(fd, place, request.write, may_write(box) ? &owner : NULL, err);
     if (rc == BH_UNAVAILABLE && (may_fall_back || !request.write)) {
         request.write = false;
         rc = bh_path_clone(fd, place, false, NULL, err);

@@ -42,6 +42,12 @@ open_below(int folder, const char *path, uint64_t flags, uint64_t resolve)
     return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
+/* Whose rights count. */
+struct eyes {
+    uid_t uid;
+    gid_t gid;
+};
+
 /* The root that `path` lies at or below, or NULL. */
 static const char *
 find_root(const struct bh_param_list *roots, const char *path)
@@ -58,6 +64,35 @@ find_root(const struct bh_param_list *roots, const char *path)
     return NULL;
 }
 
+bool
+bh_path_is_person(uid_t uid)
+{
+    return uid != 0 && uid != BH_PATH_NOBODY && uid != UINT32_MAX;
+}
+
+/* Whoever is nobody in particular sees what everybody may see. */
+static struct eyes
+eyes_of(const struct bh_path_request *request)
+{
+    bool person = bh_path_is_person(request->uid);
+    bool group = person && request->gid != 0 && request->gid != UINT32_MAX;
+
+    return (struct eyes){ person ? request->uid : BH_PATH_NOBODY,
+                          group ? request->gid : BH_PATH_NOBODY };
+}
+
+/* setfsuid says nothing when it fails, as it does for a user that cannot be: what it did
+ * is read back. */
+static bool
+look_with(const struct eyes *eyes)
+{
+    if (geteuid() != 0)
+        return true;
+    setfsgid(eyes->gid);
+    setfsuid(eyes->uid);
+    return (gid_t)setfsgid((gid_t)-1) == eyes->gid && (uid_t)setfsuid((uid_t)-1) == eyes->uid;
+}
+
 static bh_rc
 refuse(const struct bh_path_request *request, struct bh_err *err)
 {
@@ -65,7 +100,7 @@ refuse(const struct bh_path_request *request, struct bh_err *err)
         return bh_err_set(err, BH_DENIED, "%s goes through a symbolic link", request->path);
     if (errno == EXDEV)
         return bh_err_set(err, BH_DENIED, "%s leaves its folder", request->path);
-    return bh_err_errno(err, "open %s as user %u", request->path, request->uid);
+    return bh_err_errno(err, "open %s as user %u", request->path, eyes_of(request).uid);
 }
 
 /* The kernel judges for the file system user of the calling thread, which loses root's
@@ -74,21 +109,20 @@ static bh_rc
 open_as_user(const struct bh_path_request *request, int root_fd, const char *rest, int *ret_fd,
              struct bh_err *err)
 {
-    int mode = R_OK | X_OK | (request->write ? W_OK : 0), fd;
+    int mode = R_OK | X_OK | (request->write ? W_OK : 0), fd = -1;
+    const struct eyes theirs = eyes_of(request), own = { geteuid(), getegid() };
     bh_rc rc = BH_OK;
 
-    if (geteuid() == 0) {
-        setfsgid(request->gid);
-        setfsuid(request->uid);
+    if (!look_with(&theirs)) {
+        (void)look_with(&own);
+        return bh_err_set(err, BH_DENIED, "cannot look at %s as user %u", request->path,
+                          theirs.uid);
     }
     fd = *rest ? open_below(root_fd, rest, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)
                : fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
     if (fd < 0 || syscall(SYS_faccessat2, fd, "", mode, AT_EACCESS | AT_EMPTY_PATH) != 0)
         rc = refuse(request, err);
-    if (geteuid() == 0) {
-        setfsuid(0);
-        setfsgid(0);
-    }
+    (void)look_with(&own);
     if (rc != BH_OK)
         bh_fd_close(fd);
     else

@@ -16,8 +16,15 @@
  * (BH_CONF_PATH_MAX), so that it fits is asserted. */
 void bh_path_format(char *ret_path, size_t size, const char *format, ...) BH_PRINTF(3, 4);
 
+/* The identity of whoever has none of his own on this machine. */
+#define BH_PATH_NOBODY 65534u
+
+/* Whether `uid` is somebody's: not root, not nobody, not "none" (UINT32_MAX). */
+bool bh_path_is_person(uid_t uid);
+
 /* Open `path` (O_PATH) below one of `roots`, with the eyes of `uid` and `gid`: what they
- * may not reach or read is BH_DENIED.  `key` is node.conf's, for the message. */
+ * may not reach or read is BH_DENIED.  Never with root's: who is no person looks as
+ * BH_PATH_NOBODY, without groups.  `key` is node.conf's, for the message. */
 struct bh_path_request {
     const char *path, *key;
     const struct bh_param_list *roots;

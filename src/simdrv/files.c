@@ -114,7 +114,7 @@ remove_entry(const char *folder, const struct dirent *entry)
 }
 
 bool
-sim_remove_tree(const char *path)
+sim_empty_folder(const char *path)
 {
     DIR *folder = opendir(path);
     const struct dirent *entry;
@@ -125,5 +125,13 @@ sim_remove_tree(const char *path)
     while ((entry = readdir(folder)) != NULL)
         removed = remove_entry(path, entry) && removed;
     closedir(folder);
-    return (rmdir(path) == 0 || errno == ENOENT) && removed;
+    return removed;
+}
+
+bool
+sim_remove_tree(const char *path)
+{
+    bool emptied = sim_empty_folder(path);
+
+    return (rmdir(path) == 0 || errno == ENOENT) && emptied;
 }

@@ -26,4 +26,7 @@ bool sim_put_sparse(const char *path, mode_t mode, off_t size);
 /* Remove a folder with what is in it; true also when there was nothing. */
 bool sim_remove_tree(const char *path);
 
+/* Remove what is in a folder and leave the folder.  True when there was none. */
+bool sim_empty_folder(const char *path);
+
 #endif

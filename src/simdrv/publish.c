@@ -41,6 +41,7 @@ find_wanted(const struct sim_state *state, const char *name, const struct sim_gp
     return (*ret_gpu)->mig_current != 0 && *ret_gi != NULL;
 }
 
+/* Folders of places where nothing stands are emptied. */
 static bool
 remove_unwanted(const char *views, const struct sim_state *state)
 {
@@ -56,7 +57,7 @@ remove_unwanted(const char *views, const struct sim_state *state)
     while ((entry = readdir(folder)) != NULL) {
         if (entry->d_name[0] == '.' || find_wanted(state, entry->d_name, &gpu, &gi))
             continue;
-        removed = sim_path(path, "%s/%s", views, entry->d_name) && sim_remove_tree(path) &&
+        removed = sim_path(path, "%s/%s", views, entry->d_name) && sim_empty_folder(path) &&
                   removed;
     }
     closedir(folder);
@@ -106,8 +107,9 @@ is_same_instance(const struct sim_view *a, const struct sim_view *b)
     return a->system.created_ns == b->system.created_ns && view_birth(a) == view_birth(b);
 }
 
-/* A folder left by an earlier instance with the same ids is replaced, with its
- * memory file: a mapping of the old one must not count for the new one. */
+/* What an earlier instance with the same ids left is replaced, with its memory file: a
+ * mapping of the old one must not count for the new one.  The folder itself stays, so
+ * that the bind mount of a job that was suspended meanwhile shows what stands there now. */
 static bool
 publish_view(const char *views, const struct sim_state *state, const struct sim_gpu *gpu,
              const struct sim_gi *gi)
@@ -126,7 +128,7 @@ publish_view(const char *views, const struct sim_state *state, const struct sim_
     if (exists && memcmp(&wanted, &present, sizeof(wanted)) == 0)
         return true;
     if (!exists || !is_same_instance(&present, &wanted))
-        if (!sim_remove_tree(folder) || !sim_make_folders(folder, 0755) ||
+        if (!sim_empty_folder(folder) || !sim_make_folders(folder, 0755) ||
             !sim_put_sparse(memory, 0444, (off_t)sim_memory_bytes(gpu, gi)))
             return false;
     return sim_put_file(path, 0444, &wanted, sizeof(wanted));

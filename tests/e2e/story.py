@@ -132,7 +132,7 @@ def suspended(site):
     assert "GPU-" in site.log(high)
 
 
-@tap.test(topology=ONE, todo="the view of the simulated driver inside a resumed job is of before")
+@tap.test(topology=ONE)
 def resumed_sees(site):
     """a resumed job sees its device as before, though its GPU was carved otherwise meanwhile;
     a context that it opens then is seen by the node"""

@@ -262,7 +262,15 @@ run_request(struct bh_gpu_client *client, struct request *request, struct bh_err
     bh_err_wrap(err, "the gpu child was killed in %s%s%s", fields->name,
                 ask->gpu[0] ? " on " : "", ask->gpu);
     err->rc = BH_UNCERTAIN;
+    err->sys_kind = BH_SYS_ERRNO;
+    err->sys = rc == BH_TIMEOUT ? ETIMEDOUT : EPIPE;
     return BH_UNCERTAIN;
+}
+
+bool
+bh_gpu_child_died(const struct bh_err *err)
+{
+    return err->rc == BH_UNCERTAIN && err->sys_kind == BH_SYS_ERRNO && err->sys == EPIPE;
 }
 
 /* A request about one GPU; its name comes from outside and may not fit. */

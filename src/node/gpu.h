@@ -1,6 +1,7 @@
 #ifndef BH_NODE_GPU_H
 #define BH_NODE_GPU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -42,12 +43,16 @@ BH_AUTO_DEFINE(struct bh_gpu_client *, bh_gpu_client_free)
 /* The GPUs behind the request child as a device port; valid as long as the client.
  * Its results are those of ports/device.h, and
  *   BH_UNCERTAIN    the child missed its deadline or died in the middle of the call:
- *                   scan to learn what became of it
+ *                   scan to learn what became of it.  bh_gpu_child_died tells which
  *   BH_UNAVAILABLE  no driver, or too many abandoned children
  * Lists live in the arena given.  next_event reads from the event child; with `wait` 0
  * it answers BH_TIMEOUT at once when there is none.  close does nothing:
  * the client is freed with bh_gpu_client_free. */
 struct bh_device bh_gpu_client_device(struct bh_gpu_client *client);
+
+/* Whether `err` says that a child died in the middle of a call, which says nothing about
+ * the GPU; a missed deadline, or the driver's own, is a GPU that hangs. */
+bool bh_gpu_child_died(const struct bh_err *err);
 
 /* A descriptor to poll for reading (POLLIN); when it is readable, call next_event of
  * the port with `wait` 0 until it fails (BH_TIMEOUT: no more now; BH_UNAVAILABLE: the

@@ -26,8 +26,8 @@
 #include "node/path.h"
 #include "runtime/cgroup.h"
 
-enum { MEMBERS_MAX = 4096 };
 #define LOOK_AGAIN (50 * BH_NS_PER_MS)
+#define END_AGAIN (500 * BH_NS_PER_MS)
 
 /* ---- the end ---- */
 
@@ -71,6 +71,29 @@ close_watch(struct bh_job *job)
     job->running = job->frozen = false;
 }
 
+/* Kill what is left.  Only the first time is it waited for: what does not go then sits in
+ * the kernel, and the node has other things to do. */
+static bool
+end_all(struct bh_node *node, struct bh_job *job, const char *id)
+{
+    const struct bh_runtime *runtime = &node->runtime;
+    struct bh_err err;
+    uint32_t left;
+    pid_t pid;
+
+    if (job->dying
+        && (runtime->ops->signal(runtime->self, id, SIGKILL, &err) != BH_OK
+            || runtime->ops->processes(runtime->self, id, &pid, 1, &left, &err) != BH_OK
+            || left > 0))
+        return false;
+    if (runtime->ops->destroy(runtime->self, id, &err) == BH_OK)
+        return true;
+    bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    job->dying = true;
+    return false;
+}
+
+/* A job has not ended, and nothing is written down, as long as a process of it lives. */
 static void
 finish(struct bh_node *node, struct bh_job *job)
 {
@@ -80,8 +103,10 @@ finish(struct bh_node *node, struct bh_job *job)
     bh_node_job_folder(node, job->note.lease, folder);
     bh_node_job_id(job->note.lease, id);
     close_watch(job);
-    if (node->runtime.ops->destroy(node->runtime.self, id, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    if (!end_all(node, job, id)) {
+        job->look_at = bh_time_monotonic() + END_AGAIN;
+        return;
+    }
     if (bh_exit_record_read(folder, &job->end, &err) == BH_OK)
         job->end.unasked = !job->asked && job->end.cause != BH_END_START_FAILED;
     else
@@ -183,6 +208,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         rc = launch(node, job, &sandbox, note, err);
     if (rc == BH_OK) {
         job->running = true;
+        job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
         bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
         return BH_OK;
     }
@@ -190,6 +216,51 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     bh_box_remove(node, start->lease);
     bh_path_remove_tree(folder);
     return rc;
+}
+
+/* ---- who has which place ---- */
+
+bool
+bh_job_is_suspended(const struct bh_job *job)
+{
+    return job->frozen && job->suspended;
+}
+
+static bool
+overlaps(const struct bh_note_piece *a, const struct bh_note_piece *b)
+{
+    return strcmp(a->gpu, b->gpu) == 0
+           && (a->gi == BH_WHOLE_GPU || b->gi == BH_WHOLE_GPU || a->gi == b->gi
+               || a->start == b->start);
+}
+
+const struct bh_job *
+bh_job_at(const struct bh_node *node, const struct bh_note_piece *place, uint64_t but)
+{
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+
+        if (job->note.lease == but || job->ended || bh_job_is_suspended(job))
+            continue;
+        for (uint32_t p = 0; p < job->note.lent_count; p++) {
+            if (overlaps(&job->note.lent[p], place))
+                return job;
+        }
+    }
+    return NULL;
+}
+
+bh_rc
+bh_job_check_places(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < lease->lent_count; i++) {
+        const struct bh_job *holder = bh_job_at(node, &lease->lent[i], lease->lease);
+
+        if (holder)
+            return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the place of piece %"
+                              PRIu64, holder->note.lease, lease->lent[i].partition);
+    }
+    return BH_OK;
 }
 
 /* ---- suspending ---- */
@@ -201,16 +272,6 @@ holds(const struct bh_job *job, const char *gpu, uint32_t gi)
         const struct bh_note_piece *piece = &job->note.lent[i];
 
         if (strcmp(piece->gpu, gpu) == 0 && (piece->gi == BH_WHOLE_GPU || piece->gi == gi))
-            return true;
-    }
-    return false;
-}
-
-static bool
-is_among(pid_t pid, const pid_t *pids, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (pids[i] == pid)
             return true;
     }
     return false;
@@ -232,15 +293,12 @@ bh_job_gpu_use(struct bh_node *node, const struct bh_job *job, bool *ret_used, u
                struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    static pid_t members[MEMBERS_MAX];
-    uint32_t count = 0;
     char id[32];
-    bh_rc rc;
+    bh_rc rc = BH_OK;
 
     *ret_used = false;
     *ret_mib = 0;
     bh_node_job_id(job->note.lease, id);
-    rc = node->runtime.ops->processes(node->runtime.self, id, members, MEMBERS_MAX, &count, err);
     for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {
         const char *gpu = job->note.lent[i].gpu;
         struct bh_device_process *processes;
@@ -251,8 +309,13 @@ bh_job_gpu_use(struct bh_node *node, const struct bh_job *job, bool *ret_used, u
         rc = node->device.ops->processes(node->device.self, gpu, arena, &processes,
                                          &process_count, err);
         for (uint32_t p = 0; p < process_count && rc == BH_OK; p++) {
-            if (!is_among((pid_t)processes[p].pid, members, count)
-                || !holds(job, gpu, processes[p].gi))
+            bool inside;
+
+            if (!holds(job, gpu, processes[p].gi))
+                continue;
+            rc = node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
+                                        err);
+            if (rc != BH_OK || !inside)
                 continue;
             *ret_used = true;
             *ret_mib += processes[p].memory_mib;
@@ -268,7 +331,7 @@ find_running(struct bh_node *node, uint64_t lease, struct bh_job **ret_job, stru
 
     if (!job)
         return bh_err_set(err, BH_NOT_FOUND, "no lease %" PRIu64 " on this node", lease);
-    if (job->ended)
+    if (job->ended || !job->running)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " has ended", lease);
     *ret_job = job;
     return BH_OK;
@@ -287,21 +350,44 @@ set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err 
     return rc;
 }
 
+static bh_rc
+note_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
+               struct bh_err *err)
+{
+    struct bh_note note = { .kind = suspended ? BH_NOTE_SUSPENDED : BH_NOTE_RESUMED,
+                            .lease = job->note.lease };
+
+    return job->suspended == suspended ? BH_OK : bh_state_note(&node->state, &note, err);
+}
+
+/* That a job is frozen says nothing about its contexts, and after a crash of the node
+ * nobody knows whether they were looked at: what is noted counts. */
+static bh_rc
+freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held,
+                       struct bh_err *err)
+{
+    uint64_t mib;
+    bh_rc rc = note_suspended(node, job, false, err);
+
+    if (rc == BH_OK)
+        rc = set_frozen(node, job, true, err);
+    if (rc == BH_OK)
+        rc = bh_job_gpu_use(node, job, ret_held, &mib, err);
+    return rc == BH_OK && !*ret_held ? note_suspended(node, job, true, err) : rc;
+}
+
 /* Freeze first: what a running process does after the list was read is unknown. */
 bh_rc
 bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_err *err)
 {
     struct bh_job *job;
     struct bh_err ignored;
-    uint64_t mib;
     bh_rc rc = find_running(node, lease, &job, err);
 
     *ret_held = false;
-    if (rc != BH_OK)
+    if (rc != BH_OK || bh_job_is_suspended(job))
         return rc;
-    rc = set_frozen(node, job, true, err);
-    if (rc == BH_OK)
-        rc = bh_job_gpu_use(node, job, ret_held, &mib, err);
+    rc = freeze_without_context(node, job, ret_held, err);
     if (rc != BH_OK || *ret_held) {
         (void)!set_frozen(node, job, false, &ignored);
         return rc;
@@ -318,7 +404,8 @@ bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    for (uint32_t i = 0; i < job->note.lent_count; i++) {
+    rc = bh_job_check_places(node, &job->note, err);
+    for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {
         const struct bh_note_piece *lent = &job->note.lent[i];
         const struct bh_note_piece *now = bh_state_piece_at(&node->state, lent->gpu, lent->gi);
 
@@ -327,7 +414,10 @@ bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err)
             return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " of lease %" PRIu64
                               " is not where it was", lent->partition, lease);
     }
-    rc = set_frozen(node, job, false, err);
+    if (rc == BH_OK)
+        rc = note_suspended(node, job, false, err);
+    if (rc == BH_OK)
+        rc = set_frozen(node, job, false, err);
     if (rc == BH_OK)
         bh_log(JOB_THAWED, BH_U64("lease", lease));
     return rc;
@@ -358,6 +448,10 @@ kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err 
 
     note_asked(node, job);
     bh_node_job_id(job->note.lease, id);
+    if (job->frozen && bh_job_check_places(node, &job->note, err) != BH_OK)
+        number = SIGKILL; /* another job has its GPU by now: it must not run again */
+    if (job->frozen && note_suspended(node, job, false, err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(err));
     rc = node->runtime.ops->signal(node->runtime.self, id, number, err);
     if (rc == BH_OK && job->frozen) /* a frozen process takes no signal */
         rc = set_frozen(node, job, false, err);
@@ -484,6 +578,22 @@ read_frozen(struct bh_node *node, struct bh_job *job)
         (void)!bh_cgroup_frozen(&cgroups, path, &job->frozen, &ignored);
 }
 
+/* Frozen and not noted as suspended: the node died before it had looked for contexts, or
+ * when it was about to thaw. */
+static void
+adopt_frozen(struct bh_node *node, struct bh_job *job)
+{
+    struct bh_err err;
+
+    read_frozen(node, job);
+    if (!job->frozen || job->suspended)
+        return;
+    if (set_frozen(node, job, false, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    else
+        bh_log(JOB_THAWED, BH_U64("lease", job->note.lease));
+}
+
 /* The lease in a name like "bh-12" or "12", or 0. */
 static uint64_t
 lease_in(const char *name)
@@ -557,7 +667,7 @@ bh_job_adopt_all(struct bh_node *node)
 
         bh_job_look(node, job);
         if (!job->ended)
-            read_frozen(node, job);
+            adopt_frozen(node, job);
     }
 }
 

@@ -38,6 +38,19 @@ void bh_job_adopt_all(struct bh_node *node);
 /* The daemon has the end on disk, or does not know the lease any more. */
 void bh_job_forget(struct bh_node *node, uint64_t lease);
 
+/* Whether it is frozen and was seen to hold no context: it holds its pieces no more. */
+bool bh_job_is_suspended(const struct bh_job *job);
+
+/* The job that holds a piece of that place, other than `but`'s, or NULL.  By place and not
+ * by number: a resumed job stands where it stood, on a piece carved anew.  A whole GPU
+ * overlaps each of its instances; of `place`, gpu, gi and start count. */
+const struct bh_job *bh_job_at(const struct bh_node *node, const struct bh_note_piece *place,
+                               uint64_t but);
+
+/* BH_CONFLICT: another job holds the place of a piece that the lease was lent. */
+BH_MUST_USE bh_rc bh_job_check_places(const struct bh_node *node, const struct bh_note *lease,
+                                      struct bh_err *err);
+
 /* Whether any process of the job has a context on one of its pieces, and how much GPU
  * memory its processes hold. */
 BH_MUST_USE bh_rc bh_job_gpu_use(struct bh_node *node, const struct bh_job *job,

@@ -11,6 +11,8 @@ static const char *const kind_names[BH_NOTE_KINDS] = {
     [BH_NOTE_FORGET_ORDER] = "forget_order",
     [BH_NOTE_FORGET_LEASE] = "forget_lease",
     [BH_NOTE_ASKED] = "asked",
+    [BH_NOTE_SUSPENDED] = "suspended",
+    [BH_NOTE_RESUMED] = "resumed",
 };
 
 static const struct bh_field piece_rows[] = {

@@ -110,6 +110,8 @@ note_new_lease(struct bh_node *node, const struct bh_msg_start *start, struct bh
     struct bh_note lease = { .kind = BH_NOTE_LEASE, .lease = start->lease, .job = start->job };
     bh_rc rc = lend_pieces(node, start, &lease, err);
 
+    if (rc == BH_OK)
+        rc = bh_job_check_places(node, &lease, err);
     if (rc != BH_OK)
         return rc;
     lease.slot = bh_state_free_slot(&node->state, node->conf.uid_ranges);
@@ -375,6 +377,15 @@ settle_stop(struct bh_node *node, const struct bh_note *order)
     return false;
 }
 
+/* Done only when its end was noted: a job that is just frozen is thawed when it is adopted. */
+static bool
+settle_suspend(struct bh_node *node, const struct bh_note *order)
+{
+    const struct bh_job *job = bh_state_job(&node->state, order->lease);
+
+    return job && job->suspended;
+}
+
 /* What can be repeated without harm is left to the daemon to order again. */
 static void
 settle(struct bh_node *node, const struct bh_note *order)
@@ -383,6 +394,7 @@ settle(struct bh_node *node, const struct bh_note *order)
         [BH_MSG_CARVE] = settle_carve,
         [BH_MSG_DESTROY] = settle_destroy,
         [BH_MSG_START] = settle_start,
+        [BH_MSG_SUSPEND] = settle_suspend,
         [BH_MSG_STOP] = settle_stop,
     };
     struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER, .order = order->order };

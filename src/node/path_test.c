@@ -43,6 +43,10 @@ test_open(void **state)
         { "a name that begins alike", "rootless", 0, false, BH_DENIED },
         { "outside", "outside", 0, false, BH_DENIED },
         { "missing", "root/missing", 0, false, BH_NOT_FOUND },
+        { "closed to root's jobs", "root/closed", 0, false, BH_DENIED },
+        { "closed to no user", "root/closed", UINT32_MAX, false, BH_DENIED },
+        { "open to no user", "root/open", UINT32_MAX, false, BH_OK },
+        { "nobody's to write", "root/mine", UINT32_MAX, true, BH_DENIED },
         { "a file", "root/file", 0, false, BH_IO },
     };
     struct bh_param_list list = { { in("root") }, 1 };

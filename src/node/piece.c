@@ -6,8 +6,12 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "node/job.h"
 
 #define NO_COMPUTE_INSTANCE UINT32_MAX
+
+enum { TURNS_MAX = 3 }; /* of a change whose gpu child died, each after a look at the GPU */
+#define NOT_YET_KNOWN (UINT32_MAX - 1) /* the number of a GPU instance to be made */
 
 static bool
 is_whole(const struct bh_note_piece *piece)
@@ -35,6 +39,8 @@ bh_piece_scan(struct bh_node *node, struct bh_err *err)
     node->inventory = inventory;
     node->inventory_known = false;
     rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
+    if (rc != BH_OK && bh_gpu_child_died(err)) /* looking again does no harm */
+        rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
     if (rc != BH_OK)
         return rc;
     node->inventory = inventory;
@@ -91,12 +97,15 @@ instances_on(const struct bh_node *node, const char *gpu)
     return count;
 }
 
-/* The driver did not answer: the daemon should keep new work off this GPU. */
+/* The driver did not answer: the daemon should keep new work off this GPU.  A child that
+ * was killed is no fault of the GPU's. */
 static void
 report_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
 {
     struct bh_msg_health health = { .fault = BH_FAULT_HUNG, .gi = UINT32_MAX };
 
+    if (bh_gpu_child_died(err))
+        return;
     snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
     snprintf(health.why, sizeof health.why, "%.199s", err->msg);
     bh_utf8_scrub(health.why);
@@ -105,6 +114,20 @@ report_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
 }
 
 /* ---- carving ---- */
+
+/* A job that runs has its place even where no piece stands there any more. */
+static bh_rc
+check_holders(const struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
+{
+    struct bh_note_piece place = *wanted;
+    const struct bh_job *holder;
+
+    place.gi = is_whole(wanted) ? BH_WHOLE_GPU : NOT_YET_KNOWN;
+    holder = bh_job_at(node, &place, 0);
+    return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds place %u of GPU %s",
+                               holder->note.lease, wanted->start, wanted->gpu)
+                  : BH_OK;
+}
 
 bh_rc
 bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
@@ -127,6 +150,9 @@ bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
                           wanted->partition);
     if (bh_state_piece_at(&node->state, wanted->gpu, BH_WHOLE_GPU))
         return bh_err_set(err, BH_CONFLICT, "GPU %s is lent as a whole", wanted->gpu);
+    rc = check_holders(node, wanted, err);
+    if (rc != BH_OK)
+        return rc;
     if (is_whole(wanted) && instances_on(node, wanted->gpu) > 0)
         return bh_err_set(err, BH_CONFLICT, "GPU %s has %u MIG instances", wanted->gpu,
                           instances_on(node, wanted->gpu));
@@ -159,21 +185,31 @@ note_piece(struct bh_node *node, const struct bh_note_piece *wanted,
     return bh_state_note(&node->state, &note, err);
 }
 
+static bool
+has_mode(const struct bh_node *node, const struct bh_note_piece *wanted)
+{
+    const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
+
+    return !gpu || gpu->mig_enabled == !is_whole(wanted);
+}
+
 /* The GPU in the mode that the piece needs; it is empty when that has to change. */
 static bh_rc
 set_mode(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
 {
-    const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
-    bool mig = !is_whole(wanted);
-    bh_rc rc;
+    bh_rc rc = BH_OK;
 
-    if (!gpu || gpu->mig_enabled == mig)
-        return BH_OK;
-    node->inventory_known = false;
-    rc = node->device.ops->set_mig(node->device.self, wanted->gpu, mig, err);
-    if (rc == BH_UNCERTAIN)
-        report_hung(node, wanted->gpu, err);
-    return rc;
+    for (int turn = 0; turn < TURNS_MAX && !has_mode(node, wanted); turn++) {
+        struct bh_err unseen;
+
+        node->inventory_known = false;
+        rc = node->device.ops->set_mig(node->device.self, wanted->gpu, !is_whole(wanted), err);
+        if (rc == BH_UNCERTAIN)
+            report_hung(node, wanted->gpu, err);
+        if (rc == BH_OK || !bh_gpu_child_died(err) || bh_piece_scan(node, &unseen) != BH_OK)
+            return rc;
+    }
+    return has_mode(node, wanted) ? BH_OK : rc;
 }
 
 bh_rc
@@ -199,37 +235,51 @@ bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted, bool *r
     return rc;
 }
 
-/* The driver did not answer: what it did is read from the GPU itself. */
+/* There was no answer: what was done is read from the GPU itself.  `ret_again`: nothing was,
+ * and the driver is not why. */
 static bh_rc
-settle_carve(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
+settle_carve(struct bh_node *node, const struct bh_note_piece *wanted, bool *ret_again,
+             struct bh_err *err)
 {
-    struct bh_err again;
+    struct bh_err ignored;
     bool found;
 
     report_hung(node, wanted->gpu, err);
-    if (bh_piece_adopt(node, wanted, &found, &again) != BH_OK)
+    if (bh_piece_adopt(node, wanted, &found, &ignored) != BH_OK)
         return err->rc;
+    *ret_again = !found && bh_gpu_child_died(err);
     return found ? BH_OK : bh_err_set(err, BH_TIMEOUT, "the driver did not carve %s on %s in time",
                                       wanted->profile, wanted->gpu);
+}
+
+static bh_rc
+carve_instance(struct bh_node *node, const struct bh_note_piece *wanted, bool *ret_again,
+               struct bh_err *err)
+{
+    struct bh_device_instance instance = { 0 };
+    bh_rc rc;
+
+    *ret_again = false;
+    node->inventory_known = false;
+    rc = node->device.ops->carve(node->device.self, wanted->gpu, wanted->profile, wanted->start,
+                                 &instance, err);
+    if (rc == BH_UNCERTAIN)
+        return settle_carve(node, wanted, ret_again, err);
+    return rc == BH_OK ? note_piece(node, wanted, &instance, err) : rc;
 }
 
 bh_rc
 bh_piece_carve(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
 {
-    struct bh_device_instance instance = { 0 };
+    bool again = true;
     bh_rc rc = set_mode(node, wanted, err);
 
     if (rc != BH_OK)
         return rc;
     if (is_whole(wanted))
         return note_piece(node, wanted, NULL, err);
-    node->inventory_known = false;
-    rc = node->device.ops->carve(node->device.self, wanted->gpu, wanted->profile, wanted->start,
-                                 &instance, err);
-    if (rc == BH_UNCERTAIN)
-        return settle_carve(node, wanted, err);
-    if (rc == BH_OK)
-        rc = note_piece(node, wanted, &instance, err);
+    for (int turn = 0; turn < TURNS_MAX && again; turn++)
+        rc = carve_instance(node, wanted, &again, err);
     if (rc == BH_OK)
         bh_log(INSTANCE_CARVED, BH_STR("gpu", wanted->gpu), BH_STR("profile", wanted->profile),
                BH_U64("start", wanted->start));
@@ -246,42 +296,28 @@ note_gone(struct bh_node *node, uint64_t partition, struct bh_err *err)
     return bh_state_note(&node->state, &note, err);
 }
 
-static const struct bh_job *
-holder_of(const struct bh_node *node, const struct bh_note_piece *piece)
-{
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
-
-        /* By place: a resumed job stands where it stood, on a piece carved anew under
-         * another number.  A frozen one was seen to have no context and holds nothing. */
-        for (uint32_t p = 0; p < job->note.lent_count && !job->ended && !job->frozen; p++) {
-            const struct bh_note_piece *lent = &job->note.lent[p];
-
-            if (lent->gi == piece->gi && strcmp(lent->gpu, piece->gpu) == 0)
-                return job;
-        }
-    }
-    return NULL;
-}
-
 /* An instance is only destroyed when it is still the one that we made. */
 static bh_rc
 destroy_instance(struct bh_node *node, const struct bh_note_piece *piece, struct bh_err *err)
 {
-    bh_rc rc = bh_piece_scan(node, err);
+    bh_rc rc = BH_UNCERTAIN;
 
-    if (rc != BH_OK)
-        return rc;
-    if (!find_instance(node, piece->gpu, piece->uuid))
-        return BH_OK;
-    node->inventory_known = false;
-    rc = node->device.ops->destroy(node->device.self, piece->gpu, piece->gi, err);
-    if (rc == BH_UNCERTAIN) {
-        struct bh_err again;
+    for (int turn = 0; turn < TURNS_MAX && rc == BH_UNCERTAIN; turn++) {
+        struct bh_err unseen;
 
-        report_hung(node, piece->gpu, err);
-        if (bh_piece_scan(node, &again) == BH_OK && !find_instance(node, piece->gpu, piece->uuid))
+        if (bh_piece_scan(node, &unseen) != BH_OK) {
+            if (turn == 0)
+                *err = unseen;
+            return err->rc;
+        }
+        if (!find_instance(node, piece->gpu, piece->uuid))
             return BH_OK;
+        if (turn > 0 && !bh_gpu_child_died(err))
+            return rc;
+        node->inventory_known = false;
+        rc = node->device.ops->destroy(node->device.self, piece->gpu, piece->gi, err);
+        if (rc == BH_UNCERTAIN)
+            report_hung(node, piece->gpu, err);
     }
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
@@ -295,7 +331,7 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, struct bh_err *err)
 
     if (!piece)
         return BH_OK;
-    holder = holder_of(node, piece);
+    holder = bh_job_at(node, piece, 0);
     if (holder)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->note.lease, partition);

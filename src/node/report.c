@@ -92,7 +92,8 @@ put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *r
     for (uint32_t i = 0; leases && i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        leases[i] = (struct bh_msg_lease_state){ job->note.lease, job->frozen };
+        leases[i] = (struct bh_msg_lease_state){ job->note.lease,
+                                                   bh_job_is_suspended(job) };
     }
     *ret_list = (struct bh_list){ leases, leases ? node->state.job_count : 0 };
 }

@@ -168,6 +168,15 @@ apply_asked(struct bh_state *state, const struct bh_note *note)
 }
 
 static void
+apply_suspended(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_job *job = bh_state_job(state, note->lease);
+
+    if (job)
+        job->suspended = note->kind == BH_NOTE_SUSPENDED;
+}
+
+static void
 apply_forget_order(struct bh_state *state, const struct bh_note *note)
 {
     struct bh_order *order = bh_state_order(state, note->order);
@@ -197,6 +206,8 @@ apply(struct bh_state *state, const struct bh_note *note)
         [BH_NOTE_FORGET_ORDER] = apply_forget_order,
         [BH_NOTE_FORGET_LEASE] = apply_forget_lease,
         [BH_NOTE_ASKED] = apply_asked,
+        [BH_NOTE_SUSPENDED] = apply_suspended,
+        [BH_NOTE_RESUMED] = apply_suspended,
     };
 
     if (kinds[note->kind])
@@ -255,9 +266,12 @@ static bh_rc
 put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
 {
     struct bh_note asked = { .kind = BH_NOTE_ASKED, .lease = job->note.lease };
+    struct bh_note suspended = { .kind = BH_NOTE_SUSPENDED, .lease = job->note.lease };
     bh_rc rc = bh_note_append(state->journal, &job->note, err);
 
-    return rc == BH_OK && job->asked ? bh_note_append(state->journal, &asked, err) : rc;
+    if (rc == BH_OK && job->asked)
+        rc = bh_note_append(state->journal, &asked, err);
+    return rc == BH_OK && job->suspended ? bh_note_append(state->journal, &suspended, err) : rc;
 }
 
 static bh_rc

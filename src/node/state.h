@@ -24,6 +24,8 @@ struct bh_job {
     struct bh_note note;             /* lease, job, slot, lent pieces, boot */
     bool running, frozen, ended;     /* running: its keeper was seen alive */
     bool asked;                      /* a signal to end was sent, or may have been */
+    bool suspended;                  /* noted so: frozen, and seen without a GPU context */
+    bool dying;                      /* its end is under way: a process does not go */
     bool unwanted;                   /* the daemon does not know it: forget it at its end */
     int pidfd;                       /* of the keeper; -1: none */
     bh_ns term_at;                   /* monotonic; SIGTERM is still to be sent, or 0 */

@@ -55,6 +55,9 @@ struct bh_runtime_ops {
     /* Host ids of every process inside; 0 processes when it is gone. */
     bh_rc (*processes)(void *self, const char *id, pid_t *ret_pids, uint32_t max,
                        uint32_t *ret_count, struct bh_err *err);
+    /* Whether a process of that host id is inside, however many there are; one that has
+     * gone is not. */
+    bh_rc (*has)(void *self, const char *id, pid_t pid, bool *ret_inside, struct bh_err *err);
     bh_rc (*freeze)(void *self, const char *id, bool frozen, struct bh_err *err);
     bh_rc (*signal)(void *self, const char *id, int signal, struct bh_err *err);
     /* Kill everything inside and remove every trace (cgroups, runtime state).

@@ -312,6 +312,65 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
     return BH_OK;
 }
 
+/* Where the process is in the hierarchy that freezes, of lines "6:freezer:/bulkhead/bh-1"
+ * or "0::/bulkhead/bh-1".  What stands before our own path is that of a machine's
+ * container; a path that ends like ours is taken for ours. */
+static bool
+is_among_lines(const struct bh_cgroup_host *host, const char *lines, const char *path)
+{
+    const char *wanted = host->unified ? "0::" : ":freezer:";
+
+    for (const char *line = lines; *line;) {
+        size_t length = strcspn(line, "\n"), tail = strlen(path);
+        const char *mark = strstr(line, wanted);
+
+        if (mark && mark < line + length && length >= tail
+            && strncmp(line + length - tail, path, tail) == 0)
+            return true;
+        line += length + (line[length] == '\n');
+    }
+    return false;
+}
+
+bh_rc
+bh_cgroup_has(const struct bh_cgroup_host *host, const char *path, pid_t pid, bool *ret_inside,
+              struct bh_err *err)
+{
+    char name[64], text[8192];
+
+    *ret_inside = false;
+    snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
+    if (!read_file(name, text, sizeof text))
+        return errno == ENOENT || errno == ESRCH ? BH_OK : bh_err_errno(err, "read %s", name);
+    *ret_inside = is_among_lines(host, text, path);
+    return BH_OK;
+}
+
+bh_rc
+bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path, int number,
+                 bool (*wanted)(void *self, pid_t pid), void *self, uint32_t *ret_count,
+                 struct bh_err *err)
+{
+    char name[PATH_SIZE], line[32];
+    FILE *file;
+
+    *ret_count = 0;
+    path_of(host, FREEZER, path, "cgroup.procs", name);
+    file = fopen(name, "re");
+    if (!file)
+        return errno == ENOENT ? BH_OK : bh_err_errno(err, "open %s", name);
+    while (fgets(line, sizeof line, file)) {
+        pid_t pid = (pid_t)strtol(line, NULL, 10);
+
+        if (pid > 0 && (!wanted || wanted(self, pid))) {
+            kill(pid, number);
+            ++*ret_count;
+        }
+    }
+    fclose(file);
+    return BH_OK;
+}
+
 /* ---- freezing ---- */
 
 bh_rc
@@ -369,17 +428,18 @@ static bh_rc
 kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadline, struct bh_err *err)
 {
     struct bh_cgroup_members members;
+    uint32_t count;
     bh_rc rc;
 
     for (;;) {
-        rc = bh_cgroup_processes(host, path, &members, err);
+        rc = bh_cgroup_signal(host, path, SIGKILL, NULL, NULL, &count, err);
+        if (rc == BH_OK)
+            rc = bh_cgroup_processes(host, path, &members, err);
         if (rc != BH_OK || members.count == 0)
             return rc;
         if (bh_time_monotonic() > deadline)
             return bh_err_set(err, BH_TIMEOUT, "%u processes of %s do not end", members.count,
                               path);
-        for (uint32_t i = 0; i < members.count; i++)
-            kill(members.pids[i], SIGKILL);
         (void)!bh_cgroup_freeze(host, path, false, err); /* a frozen one does not die */
         for (uint32_t i = 0; i < members.count; i++)
             kill_one(members.pids[i], deadline);

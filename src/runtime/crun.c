@@ -17,8 +17,8 @@
 #include "runtime/oci.h"
 #include "runtime/seccomp.h"
 
-enum { PATH_SIZE = 512, CONFIG_MAX = 4 << 20, FILES_WANTED = 65536, MEMBERS_MAX = 4096,
-       OOM_SCORE = 500 };
+enum { PATH_SIZE = 512, CONFIG_MAX = 4 << 20, FILES_WANTED = 65536, OOM_SCORE = 500,
+       KILL_PASSES = 8 };
 
 struct crun {
     char program[PATH_SIZE], state[PATH_SIZE], parent[100];
@@ -154,8 +154,9 @@ group_of(const struct crun *crun, const char *id, char *ret_path, size_t size)
 
 /* crun itself waits in the job's groups, but in our own process namespace. */
 static bool
-is_inside(const struct crun *crun, pid_t pid)
+is_inside(void *self, pid_t pid)
 {
+    const struct crun *crun = self;
     char path[64], name[64];
     ssize_t n;
 
@@ -188,6 +189,16 @@ crun_processes(void *self, const char *id, pid_t *ret_pids, uint32_t max, uint32
 }
 
 static bh_rc
+crun_has(void *self, const char *id, pid_t pid, bool *ret_inside, struct bh_err *err)
+{
+    struct crun *crun = self;
+    char path[200];
+
+    group_of(crun, id, path, sizeof path);
+    return bh_cgroup_has(&crun->cgroups, path, pid, ret_inside, err);
+}
+
+static bh_rc
 crun_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
 {
     struct crun *crun = self;
@@ -203,12 +214,14 @@ crun_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
 static bh_rc
 crun_signal(void *self, const char *id, int number, struct bh_err *err)
 {
-    pid_t pids[MEMBERS_MAX];
-    uint32_t count = 0;
-    bh_rc rc = crun_processes(self, id, pids, MEMBERS_MAX, &count, err);
+    struct crun *crun = self;
+    uint32_t passes = number == SIGKILL ? KILL_PASSES : 1, count = 1; /* one may just fork */
+    char path[200];
+    bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        kill(pids[i], number);
+    group_of(crun, id, path, sizeof path);
+    for (uint32_t i = 0; i < passes && count > 0 && rc == BH_OK; i++)
+        rc = bh_cgroup_signal(&crun->cgroups, path, number, is_inside, crun, &count, err);
     return rc;
 }
 
@@ -266,6 +279,7 @@ static const struct bh_runtime_ops crun_ops = {
     .prepare = crun_prepare,
     .command = crun_command,
     .processes = crun_processes,
+    .has = crun_has,
     .freeze = crun_freeze,
     .signal = crun_signal,
     .destroy = crun_destroy,

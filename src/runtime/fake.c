@@ -176,6 +176,15 @@ fake_signal(void *self, const char *id, int number, struct bh_err *err)
 }
 
 static bh_rc
+fake_has(void *self, const char *id, pid_t pid, bool *ret_inside, struct bh_err *err)
+{
+    pid_t group = group_of(self, id);
+
+    *ret_inside = group > 0 && getpgid(pid) == group;
+    return BH_OK;
+}
+
+static bh_rc
 fake_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
 {
     if (!group_of(self, id))
@@ -239,6 +248,7 @@ static const struct bh_runtime_ops fake_ops = {
     .prepare = fake_prepare,
     .command = fake_command,
     .processes = fake_processes,
+    .has = fake_has,
     .freeze = fake_freeze,
     .signal = fake_signal,
     .destroy = fake_destroy,

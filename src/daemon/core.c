@@ -21,8 +21,9 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->arena = bh_arena_new(CORE_ARENA_MAX);
     core->effects = calloc(BH_CORE_EFFECTS_MAX, sizeof *core->effects);
     core->scratch = calloc(BH_CORE_EFFECTS_MAX, sizeof *core->scratch);
+    core->shown = calloc(BH_SHOWN_MAX, sizeof *core->shown);
     core->changes = calloc(BH_CORE_CHANGES_MAX, sizeof *core->changes);
-    BH_ASSERT(core->effects && core->scratch && core->changes);
+    BH_ASSERT(core->effects && core->scratch && core->shown && core->changes);
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store);
@@ -45,6 +46,7 @@ bh_core_close(struct bh_core *core)
     bh_arena_free(core->arena);
     free(core->effects);
     free(core->scratch);
+    free(core->shown);
     free(core->gpu_facts);
     free(core->changes);
     explicit_bzero(core->journal.private_key, sizeof core->journal.private_key);
@@ -192,6 +194,8 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
         rc = take_effects(core, entry, event, err);
     if (rc != BH_OK) /* the engine has gone ahead of the journal: abort the batch */
         return rc == BH_FULL || rc == BH_UNCERTAIN ? rc : bh_err_set(err, BH_IO, "journal: %.200s", err->msg);
+    if (event->kind != BH_EV_SUBMIT) /* that one only adds behind */
+        core->reasons_stale = true;
     sample_invariants(core);
     return BH_OK;
 }

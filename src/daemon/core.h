@@ -47,9 +47,19 @@ struct bh_core {
     struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */
     uint32_t gpu_facts_count;
     struct bh_effect *scratch;       /* BH_CORE_EFFECTS_MAX of them, for looking through */
+    struct bh_shown *shown;          /* reasons that rows show; by job modulo its size */
+    uint32_t refresh_cursor;         /* where the sweep over waiting jobs stands */
+    bool reasons_stale;              /* something happened that may change reasons */
     struct bh_change *changes;       /* of the batch, for watchers */
     uint32_t change_count;
 };
+
+/* The reason that a waiting job's row was last written with. */
+struct bh_shown {
+    uint64_t job;
+    enum bh_reason_code code;
+};
+enum { BH_SHOWN_MAX = 4096 };
 
 /* An answer remembered in the open batch: readers of the store do not see it yet. */
 struct bh_kept_reply {

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "daemon/command.h"
 #include "daemon/link.h"
+#include "daemon/rows.h"
 #include "daemon/snapshot.h"
 
 /* One thing that a worker wants; lives on the worker's stack until it is done. */
@@ -47,6 +48,8 @@ struct refusal {
 /* After a full disk: not every command tries in vain, and rebuilds the state for it. */
 static const bh_ns full_pause_ns = 1 * BH_NS_PER_S;
 
+static const bh_ns refresh_pause_ns = 200 * BH_NS_PER_MS;
+
 enum { REFUSALS_MAX = 1024, IDLE_POLL_MS = 1000 };
 
 struct bh_owner_thread {
@@ -54,6 +57,7 @@ struct bh_owner_thread {
     struct bh_core *core;
     struct bh_node_link *link;
     bh_ns full_until_ns; /* the disk was full: nothing is written until then */
+    bh_ns refresh_ns;    /* reasons in rows are not refreshed before */
     bool full;           /* and that was said; until the next commit succeeds */
     struct refusal *taken;
     /* shared, under mutex */
@@ -416,11 +420,29 @@ sleep_ms(const struct bh_owner_thread *owner)
         return (int)((owner->full_until_ns - monotonic) / BH_NS_PER_MS) + 1;
     if (tick <= now || try <= monotonic)
         return 0;
+    if (owner->core->reasons_stale && refresh_pause_ns < wait)
+        wait = refresh_pause_ns;
     if (tick - now < wait)
         wait = tick - now;
     if (try - monotonic < wait)
         wait = try - monotonic;
     return (int)(wait / BH_NS_PER_MS) + 1;
+}
+
+/* Reasons in the jobs table follow what happened, a little later and a few at a time. */
+static void
+refresh_when_idle(struct bh_owner_thread *owner)
+{
+    struct bh_core *core = owner->core;
+    bh_ns now = bh_time_monotonic();
+    struct bh_err err;
+
+    if (!core->reasons_stale || paused(owner) || now < owner->refresh_ns)
+        return;
+    owner->refresh_ns = now + refresh_pause_ns;
+    if (bh_rows_refresh(core, bh_core_now(core), &err) != BH_OK
+        || bh_core_commit(core, &err) != BH_OK)
+        fail_batch(owner, NULL, &err);
 }
 
 /* What was written since the last checkpoint is signed when things get quiet. */
@@ -474,6 +496,7 @@ run_thread(void *self)
         more = run_batch(owner, fds[1].revents);
         if (!paused(owner))
             bh_node_link_connect(owner->link);
+        refresh_when_idle(owner);
         sign_when_idle(owner);
     }
     turn_away(owner);

@@ -6,6 +6,8 @@
 
 #include "base/assert.h"
 
+enum { REFRESH_AT_ONCE = 256 };
+
 static const char *
 name_or_none(const char *name)
 {
@@ -81,14 +83,21 @@ put_pieces(const struct bh_core *core, const struct bh_job_view *view, struct bh
     }
 }
 
+static bool
+is_waiting(const struct bh_job_view *view)
+{
+    return view->state == BH_JOB_PENDING || view->state == BH_JOB_SUSPENDED;
+}
+
 static const char *
-waiting_reason(const struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns)
+waiting_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns)
 {
     struct bh_reason reason;
 
-    if (view->state != BH_JOB_PENDING && view->state != BH_JOB_SUSPENDED)
+    if (!is_waiting(view))
         return "";
     bh_engine_why(core->state.engine, view->job, now_ns, &reason);
+    core->shown[view->job.v % BH_SHOWN_MAX] = (struct bh_shown){ view->job.v, reason.code };
     return bh_reason_names[reason.code];
 }
 
@@ -115,6 +124,43 @@ change_living(struct bh_core *core, const struct bh_job_view *view, uint64_t now
     row.pieces = bh_buf_text(&pieces) ? bh_buf_text(&pieces) : "";
     note_change(core, &row, view->tenant.v, view->principal.v, now_ns);
     return core->store.ops->change_job(core->store.self, &row, err);
+}
+
+/* Whether the job's row shows another reason than it now waits for. */
+static bool
+shows_wrong(const struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns)
+{
+    const struct bh_shown *shown = &core->shown[view->job.v % BH_SHOWN_MAX];
+    struct bh_reason reason;
+
+    if (!is_waiting(view))
+        return false;
+    bh_engine_why(core->state.engine, view->job, now_ns, &reason);
+    return shown->job != view->job.v || shown->code != reason.code;
+}
+
+bh_rc
+bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err)
+{
+    struct bh_job_view view;
+
+    for (uint32_t looked = 0; looked < REFRESH_AT_ONCE; looked++) {
+        bh_rc rc = BH_OK;
+
+        if (!bh_view_next_job(core->state.engine, &core->refresh_cursor, &view)) {
+            core->refresh_cursor = 0;
+            core->reasons_stale = false;
+            return BH_OK;
+        }
+        if (!shows_wrong(core, &view, now_ns))
+            continue;
+        rc = bh_core_begin(core, err);
+        if (rc == BH_OK)
+            rc = change_living(core, &view, now_ns, err);
+        if (rc != BH_OK)
+            return rc;
+    }
+    return BH_OK;
 }
 
 bh_rc

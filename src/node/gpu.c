@@ -235,14 +235,19 @@ struct request {
     struct bh_arena *arena;  /* where the answer's lists live */
 };
 
+static bool
+only_reads(const struct request *request)
+{
+    return request->kind == BH_GPU_MSG_SCAN || request->kind == BH_GPU_MSG_PROCESSES;
+}
+
 /* Ask the child and wait for its answer. */
 static bh_rc
-run_request(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
+ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
 {
     enum bh_gpu_message_kind kind = request->kind;
     struct bh_gpu_ask *ask = &request->ask;
-    bool reads = kind == BH_GPU_MSG_SCAN || kind == BH_GPU_MSG_PROCESSES;
-    bh_ns span = reads ? client->read_deadline : client->change_deadline;
+    bh_ns span = only_reads(request) ? client->read_deadline : client->change_deadline;
     const struct bh_fields *fields = bh_gpu_message_fields(kind);
     bh_rc rc = BH_OK;
 
@@ -271,6 +276,17 @@ bool
 bh_gpu_child_died(const struct bh_err *err)
 {
     return err->rc == BH_UNCERTAIN && err->sys_kind == BH_SYS_ERRNO && err->sys == EPIPE;
+}
+
+/* To look again does no harm. */
+static bh_rc
+run_request(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
+{
+    bh_rc rc = ask_child(client, request, err);
+
+    return rc == BH_UNCERTAIN && only_reads(request) && bh_gpu_child_died(err)
+               ? ask_child(client, request, err)
+               : rc;
 }
 
 /* A request about one GPU; its name comes from outside and may not fit. */

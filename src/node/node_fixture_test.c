@@ -235,6 +235,73 @@ bh_test_greet(struct test_node *node)
     return bh_test_take(BH_MSG_INVENTORY, 0).inventory;
 }
 
+/* ---- jobs ---- */
+
+struct bh_msg_outcome
+bh_test_carve(uint64_t partition, uint32_t gpu, const char *profile, uint32_t start)
+{
+    struct bh_msg_carve message = { .partition = partition, .start = start };
+
+    snprintf(message.gpu, sizeof message.gpu, "%s", the_node.gpus[gpu]);
+    snprintf(message.profile, sizeof message.profile, "%s", profile);
+    return bh_test_order(BH_MSG_CARVE, &message);
+}
+
+struct bh_msg_start
+bh_test_start_message(const struct test_job *job, const char **args, struct bh_msg_mount *mounts)
+{
+    struct bh_msg_start start = {
+        .lease = job->lease, .job = job->lease + 1000, .rootfs = job->rootfs ? job->rootfs : "host",
+        .cwd = job->cwd ? job->cwd : "", .memory_bytes = job->memory_bytes, .pids = job->pids,
+        .submitter_uid = job->uid, .submitter_gid = job->uid,
+        .tenant = "org/dep", .user = "ada", .sku = "small",
+    };
+
+    args[0] = "/bin/sh";
+    args[1] = "-c";
+    args[2] = job->script;
+    start.args = (struct bh_texts){ args, 3 };
+    start.env.items = (const char **)(uintptr_t)job->env;
+    while (job->env[start.env.count])
+        start.env.count++;
+    if (job->partition) {
+        start.pieces[0].partition = job->partition;
+        start.piece_count = 1;
+    }
+    return start;
+}
+
+struct bh_msg_outcome
+bh_test_start_job(const struct test_job *job)
+{
+    const char *args[3];
+    struct bh_msg_start start = bh_test_start_message(job, args, NULL);
+
+    return bh_test_order(BH_MSG_START, &start);
+}
+
+/* Run to the end; the log is bh_test_log(lease). */
+struct bh_msg_ended
+bh_test_run_job(const struct test_job *job)
+{
+    struct bh_msg_outcome outcome = bh_test_start_job(job);
+
+    if (outcome.outcome != 0)
+        fprintf(stderr, "start: %s\n", outcome.why);
+    assert_int_equal(outcome.outcome, 0);
+    return bh_test_take(BH_MSG_ENDED, job->lease).ended;
+}
+
+bool
+bh_test_wait_for_log(uint64_t lease, const char *text)
+{
+    for (int tries = 0; tries < 500; tries++) {
+        if (strstr(bh_test_log(lease), text))
+            return true;
+        bh_time_sleep(10 * BH_NS_PER_MS);
+    }
+    return false;
+}
 
 /* ---- the whole ---- */
 

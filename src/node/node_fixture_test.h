@@ -77,4 +77,27 @@ bool bh_test_take_within(uint32_t number, uint64_t id, int patience_ms, struct t
         bh_test_take(BH_MSG_OUTCOME, the_node.order).outcome;                            \
     })
 
+struct test_job {
+    uint64_t lease, partition;   /* partition 0: none */
+    const char *script, *cwd, *rootfs;
+    const char *env[4];
+    uint64_t memory_bytes;
+    uint32_t pids, uid;
+};
+
+/* Carve a piece of GPU number `gpu`. */
+struct bh_msg_outcome bh_test_carve(uint64_t partition, uint32_t gpu, const char *profile,
+                                    uint32_t start);
+
+/* The START of a job that runs its script with /bin/sh; `args` has room for 3. */
+struct bh_msg_start bh_test_start_message(const struct test_job *job, const char **args,
+                                          struct bh_msg_mount *mounts);
+struct bh_msg_outcome bh_test_start_job(const struct test_job *job);
+
+/* Run to the end; the log is bh_test_log(lease). */
+struct bh_msg_ended bh_test_run_job(const struct test_job *job);
+
+/* Whether the job's log holds that text, within five seconds. */
+bool bh_test_wait_for_log(uint64_t lease, const char *text);
+
 #endif

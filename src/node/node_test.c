@@ -16,74 +16,11 @@
 #include "node/node_fixture_test.h"
 #include "node/path.h"
 
-static struct bh_msg_outcome
-carve(uint64_t partition, uint32_t gpu, const char *profile, uint32_t start)
-{
-    struct bh_msg_carve message = { .partition = partition, .start = start };
-
-    snprintf(message.gpu, sizeof message.gpu, "%s", the_node.gpus[gpu]);
-    snprintf(message.profile, sizeof message.profile, "%s", profile);
-    return bh_test_order(BH_MSG_CARVE, &message);
-}
-
-struct job {
-    uint64_t lease, partition;   /* partition 0: none */
-    const char *script, *cwd, *rootfs;
-    const char *env[4];
-    uint64_t memory_bytes;
-    uint32_t pids, uid;
-};
-
-static struct bh_msg_start
-start_message(const struct job *job, const char **args, struct bh_msg_mount *mounts)
-{
-    struct bh_msg_start start = {
-        .lease = job->lease, .job = job->lease + 1000, .rootfs = job->rootfs ? job->rootfs : "host",
-        .cwd = job->cwd ? job->cwd : "", .memory_bytes = job->memory_bytes, .pids = job->pids,
-        .submitter_uid = job->uid, .submitter_gid = job->uid,
-        .tenant = "org/dep", .user = "ada", .sku = "small",
-    };
-
-    args[0] = "/bin/sh";
-    args[1] = "-c";
-    args[2] = job->script;
-    start.args = (struct bh_texts){ args, 3 };
-    start.env.items = (const char **)(uintptr_t)job->env;
-    while (job->env[start.env.count])
-        start.env.count++;
-    if (job->partition) {
-        start.pieces[0].partition = job->partition;
-        start.piece_count = 1;
-    }
-    return start;
-}
-
-static struct bh_msg_outcome
-start_job(const struct job *job)
-{
-    const char *args[3];
-    struct bh_msg_start start = start_message(job, args, NULL);
-
-    return bh_test_order(BH_MSG_START, &start);
-}
-
-/* Run to the end; the log is bh_test_log(lease). */
-static struct bh_msg_ended
-run_job(const struct job *job)
-{
-    struct bh_msg_outcome outcome = start_job(job);
-
-    if (outcome.outcome != 0)
-        fprintf(stderr, "start: %s\n", outcome.why);
-    assert_int_equal(outcome.outcome, 0);
-    return bh_test_take(BH_MSG_ENDED, job->lease).ended;
-}
-
 static void
 test_first_job(void **state)
 {
-    struct job job = { .lease = 1, .script = "echo hi; id -u; exit 7" };
-    struct bh_msg_ended ended = run_job(&job);
+    struct test_job job = { .lease = 1, .script = "echo hi; id -u; exit 7" };
+    struct bh_msg_ended ended = bh_test_run_job(&job);
 
     BH_CHECK_EQ("cause", ended.cause, BH_END_EXITED);
     BH_CHECK_EQ("status", ended.exit_status, 7);
@@ -101,7 +38,7 @@ test_first_job(void **state)
 static void
 test_devices(void **state)
 {
-    struct job job = {
+    struct test_job job = {
         .lease = 2, .partition = 5,
         .script = "cd /dev; for d in nvidia0 nvidiactl nvidia-caps/nvidia-cap*; do "
                   "  (cat < $d) 2>&1 | sed 's/.*: //'; done; "
@@ -110,8 +47,8 @@ test_devices(void **state)
                   "ls /run/bulkhead-sim/view | head -1 | wc -l; env | grep -c UUID",
     };
 
-    assert_int_equal(carve(5, 0, "1g.10gb", 0).outcome, 0);
-    run_job(&job);
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    bh_test_run_job(&job);
     BH_CHECK_STR("log", bh_test_log(2),
                  "No such device or address\nNo such device or address\n"
                  "No such device or address\nNo such device or address\n"
@@ -151,10 +88,10 @@ test_confinement(void **state)
     char path[TEST_PATH * 2];
 
     for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
-        struct job job = { .lease = 300, .script = cases[i].script };
+        struct test_job job = { .lease = 300, .script = cases[i].script };
         struct bh_msg_ack ack = { .lease = 300 };
 
-        run_job(&job);
+        bh_test_run_job(&job);
         BH_CHECK_STR(cases[i].name, bh_test_log(300), cases[i].log);
         bh_test_send(BH_MSG_ACK, &ack);
         bh_path_format(path, sizeof path, "%s/logs/1300.log", the_node.folder);
@@ -166,15 +103,15 @@ test_confinement(void **state)
 static void
 test_environment(void **state)
 {
-    struct job job = { .lease = 3, .env = { "COLOUR=red", "HOME=/nowhere" },
+    struct test_job job = { .lease = 3, .env = { "COLOUR=red", "HOME=/nowhere" },
                        .script = "echo $BULKHEAD_JOB $BULKHEAD_TENANT $BULKHEAD_SKU $COLOUR "
                                  "$HOME $PWD" };
-    struct job forbidden = { .lease = 4, .env = { "BULKHEAD_JOB=1" }, .script = "true" };
+    struct test_job forbidden = { .lease = 4, .env = { "BULKHEAD_JOB=1" }, .script = "true" };
     struct bh_msg_outcome outcome;
 
-    run_job(&job);
+    bh_test_run_job(&job);
     BH_CHECK_STR("log", bh_test_log(3), "1003 org/dep small red /nowhere /tmp\n");
-    outcome = start_job(&forbidden);
+    outcome = bh_test_start_job(&forbidden);
     BH_CHECK_EQ("outcome", outcome.outcome, 1);
     BH_CHECK_EQ("code", outcome.rc, BH_INVALID);
     BH_CHECK_STR("why", outcome.why, "env[0]: BULKHEAD_* is Bulkhead's own");
@@ -195,12 +132,12 @@ static void
 test_working_directory(void **state)
 {
     char path[TEST_PATH], file[TEST_PATH * 2];
-    struct job job = { .lease = 5, .uid = 4321, .cwd = path,
+    struct test_job job = { .lease = 5, .uid = 4321, .cwd = path,
                        .script = "pwd; echo out > result; ls -ln result | cut -d' ' -f3" };
     struct stat st = { 0 };
 
     make_work("mine", 4321, 0700, path);
-    run_job(&job);
+    bh_test_run_job(&job);
     bh_path_format(file, sizeof file, "%s/result", path);
     BH_CHECK_EQ("made", stat(file, &st), 0);
     BH_CHECK_EQ("belongs to the submitter", st.st_uid, 4321);
@@ -224,6 +161,9 @@ test_refused_folders(void **state)
         { "outside, with dots", "/tmp/../etc", 4321, 1 },
         { "a system folder", "/etc", 0, 1 },
         { "root's own, read-only", system, 0, 0 },
+        { "closed, for root's job", theirs, 0, 1 },
+        { "closed, for no user's job", theirs, UINT32_MAX, 1 },
+        { "open, for no user's job", system, UINT32_MAX, 0 },
     };
 
     make_work("theirs", 1234, 0700, theirs);
@@ -232,9 +172,9 @@ test_refused_folders(void **state)
     assert_int_equal(symlink("/etc", link), 0);
     bh_path_format(outside, sizeof outside, "%s/state", the_node.folder);
     for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
-        struct job job = { .lease = 20 + i, .uid = cases[i].uid, .cwd = cases[i].cwd,
+        struct test_job job = { .lease = 20 + i, .uid = cases[i].uid, .cwd = cases[i].cwd,
                            .script = "touch x 2>&1 | sed 's/.*: //'" };
-        struct bh_msg_outcome outcome = start_job(&job);
+        struct bh_msg_outcome outcome = bh_test_start_job(&job);
 
         BH_CHECK_EQ(cases[i].name, outcome.outcome, cases[i].outcome);
         BH_CHECK(cases[i].name, outcome.outcome == 0 || strncmp(outcome.why, "cwd: ", 5) == 0);
@@ -249,12 +189,12 @@ static void
 test_image(void **state)
 {
     char image[TEST_PATH], path[TEST_PATH * 2], name[TEST_PATH * 2];
-    struct job job = { .lease = 6, .partition = 9, .rootfs = name,
+    struct test_job job = { .lease = 6, .partition = 9, .rootfs = name,
                        .script = "cat /hello; ls /usr/local/bulkhead/libexec; touch /x || echo no" };
-    struct job bad = { .lease = 7, .rootfs = name, .script = "true" };
+    struct test_job bad = { .lease = 7, .rootfs = name, .script = "true" };
     struct bh_msg_outcome outcome;
 
-    assert_int_equal(carve(9, 1, "whole", 0).outcome, 0);
+    assert_int_equal(bh_test_carve(9, 1, "whole", 0).outcome, 0);
     bh_path_format(image, sizeof image, "%s/images/box", the_node.folder);
     assert_int_equal(mkdir(image, 0755), 0);
     bh_path_format(path, sizeof path,
@@ -264,16 +204,16 @@ test_image(void **state)
                    image, image, image, image, image);
     bh_test_run((const char *const[]){ "/bin/bash", "-c", path, NULL });
     bh_path_format(name, sizeof name, "dir:%s", image);
-    run_job(&job);
+    bh_test_run_job(&job);
     BH_CHECK("log", strncmp(bh_test_log(6), "hello\ninit\n", 11) == 0 && strstr(bh_test_log(6), "no\n"));
     bh_path_format(name, sizeof name, "dir:%s/state", the_node.folder);
-    outcome = start_job(&bad);
+    outcome = bh_test_start_job(&bad);
     BH_CHECK_EQ("outside of image_roots", outcome.rc, BH_DENIED);
     bh_path_format(path, sizeof path, "%s/images/box/dev", the_node.folder);
     assert_int_equal(symlink("/tmp", path), 0);
     bh_path_format(name, sizeof name, "dir:%s", image);
     bad.lease = 8;
-    outcome = start_job(&bad);
+    outcome = bh_test_start_job(&bad);
     BH_CHECK_EQ("/dev is a link", outcome.rc, BH_DENIED);
     BH_CHECK_DONE();
 }
@@ -283,9 +223,9 @@ test_image(void **state)
 static void
 test_out_of_memory(void **state)
 {
-    struct job job = { .lease = 30, .memory_bytes = 64 << 20,
+    struct test_job job = { .lease = 30, .memory_bytes = 64 << 20,
                        .script = "python3 -c 'x = bytearray(200 << 20)'" };
-    struct bh_msg_ended ended = run_job(&job);
+    struct bh_msg_ended ended = bh_test_run_job(&job);
 
     BH_CHECK_EQ("cause", ended.cause, BH_END_OUT_OF_MEMORY);
     BH_CHECK("peak is near the limit", ended.memory_peak_bytes > 60 << 20);
@@ -295,12 +235,12 @@ test_out_of_memory(void **state)
 static void
 test_process_limit(void **state)
 {
-    struct job job = { .lease = 31, .pids = 8,
+    struct test_job job = { .lease = 31, .pids = 8,
                        .script = "exec python3 -c '\nimport os,time\nn=0\ntry:\n"
                                  "  while n<50:\n    if os.fork()==0: time.sleep(9)\n    n+=1\n"
                                  "except OSError as e: print(n,e.strerror)'" };
 
-    run_job(&job);
+    bh_test_run_job(&job);
     BH_CHECK_STR("beside init and itself", bh_test_log(31), "6 Resource temporarily unavailable\n");
     BH_CHECK_DONE();
 }
@@ -309,9 +249,9 @@ static void
 test_not_found(void **state)
 {
     const char *args[] = { "/no/such/program" };
-    struct job job = { .lease = 32, .script = "" };
+    struct test_job job = { .lease = 32, .script = "" };
     const char *unused[3];
-    struct bh_msg_start start = start_message(&job, unused, NULL);
+    struct bh_msg_start start = bh_test_start_message(&job, unused, NULL);
     struct bh_msg_ended ended;
 
     start.args = (struct bh_texts){ args, 1 };
@@ -324,29 +264,18 @@ test_not_found(void **state)
 
 /* ---- suspending and stopping ---- */
 
-static bool
-wait_for_log(uint64_t lease, const char *text)
-{
-    for (int tries = 0; tries < 500; tries++) {
-        if (strstr(bh_test_log(lease), text))
-            return true;
-        bh_time_sleep(10 * BH_NS_PER_MS);
-    }
-    return false;
-}
-
 static void
 test_suspend_and_resume(void **state)
 {
-    struct job job = { .lease = 40, .partition = 5,
+    struct test_job job = { .lease = 40, .partition = 5,
                        .script = "echo up; i=0; while [ $i -lt 40 ]; do i=$((i+1)); sleep 0.02; "
                                  "done; echo done" };
     struct bh_msg_lease lease = { .lease = 40 };
     struct test_message message;
 
-    assert_int_equal(carve(5, 0, "1g.10gb", 0).outcome, 0);
-    assert_int_equal(start_job(&job).outcome, 0);
-    assert_true(wait_for_log(40, "up"));
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(40, "up"));
     BH_CHECK_EQ("suspend", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
     BH_CHECK("does not run", !bh_test_take_within(BH_MSG_ENDED, 40, 1500, &message));
     BH_CHECK_EQ("resume", bh_test_order(BH_MSG_RESUME, &lease).outcome, 0);
@@ -359,7 +288,7 @@ test_suspend_and_resume(void **state)
 static void
 test_suspend_with_context(void **state)
 {
-    struct job job = { .lease = 41, .partition = 5,
+    struct test_job job = { .lease = 41, .partition = 5,
                        .script = "exec python3 -c '\nimport mmap,os,time\n"
                                  "f=os.open(\"/run/bulkhead-sim/view/memory\",os.O_RDONLY)\n"
                                  "m=mmap.mmap(f,64<<20,mmap.MAP_SHARED,mmap.PROT_READ)\n"
@@ -367,9 +296,9 @@ test_suspend_with_context(void **state)
     struct bh_msg_lease lease = { .lease = 41 };
     struct bh_msg_stop stop = { .lease = 41 };
 
-    assert_int_equal(carve(5, 0, "1g.10gb", 0).outcome, 0);
-    assert_int_equal(start_job(&job).outcome, 0);
-    assert_true(wait_for_log(41, "mapped"));
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(41, "mapped"));
     BH_CHECK_EQ("context held", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 2);
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     BH_CHECK_EQ("killed", bh_test_take(BH_MSG_ENDED, 41).ended.exit_status, 137);
@@ -397,14 +326,14 @@ test_stop(void **state)
     };
 
     for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
-        struct job job = { .lease = 50 + i, .script = cases[i].script };
+        struct test_job job = { .lease = 50 + i, .script = cases[i].script };
         struct bh_msg_lease lease = { .lease = 50 + i };
         struct bh_msg_stop stop = { .lease = 50 + i,
                                     .grace_ns = cases[i].grace_ms * BH_NS_PER_MS };
         bh_ns begun;
 
-        assert_int_equal(start_job(&job).outcome, 0);
-        assert_true(wait_for_log(job.lease, "up"));
+        assert_int_equal(bh_test_start_job(&job).outcome, 0);
+        assert_true(bh_test_wait_for_log(job.lease, "up"));
         if (cases[i].frozen)
             BH_CHECK_EQ(cases[i].name, bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
         begun = bh_time_monotonic();
@@ -421,12 +350,81 @@ test_stop(void **state)
 static void
 test_stop_at_once(void **state)
 {
-    struct job job = { .lease = 58, .script = "sleep 60" };
+    struct test_job job = { .lease = 58, .script = "sleep 60" };
     struct bh_msg_stop stop = { .lease = 58, .grace_ns = 30 * BH_NS_PER_S };
 
-    assert_int_equal(start_job(&job).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     BH_CHECK_EQ("by SIGTERM", bh_test_take(BH_MSG_ENDED, 58).ended.exit_status, 143);
+    BH_CHECK_DONE();
+}
+
+/* A stop that crosses a start that was refused, or of a lease that never came here: its end
+ * is told, and told again until it is acknowledged, by a node that was restarted, too. */
+static void
+test_stop_unknown(void **state)
+{
+    struct test_job refused = { .lease = 59, .script = "true", .rootfs = "dir:/nonexistent" };
+    struct bh_msg_stop stops[] = { { .lease = 59, .grace_ns = BH_NS_PER_S }, { .lease = 2000 } };
+    struct bh_msg_ack ack = { .lease = 59 };
+    struct test_message message;
+    const char *args[3];
+    struct bh_msg_start start = bh_test_start_message(&refused, args, NULL);
+
+    start.order = ++the_node.order;
+    stops[0].order = ++the_node.order;
+    bh_test_send(BH_MSG_START, &start);
+    bh_test_send(BH_MSG_STOP, &stops[0]);
+    BH_CHECK_EQ("refused", bh_test_take(BH_MSG_OUTCOME, start.order).outcome.outcome, 1);
+    BH_CHECK_EQ("stopped", bh_test_take(BH_MSG_OUTCOME, stops[0].order).outcome.outcome, 0);
+    BH_CHECK_EQ("never came", bh_test_order(BH_MSG_STOP, &stops[1]).outcome, 0);
+    for (size_t i = 0; i < BH_COUNT(stops); i++) {
+        struct bh_msg_ended ended = bh_test_take(BH_MSG_ENDED, stops[i].lease).ended;
+
+        BH_CHECK_EQ("cause", ended.cause, BH_END_START_FAILED);
+        BH_CHECK("not by itself", !ended.unasked && ended.ended_ns > 0);
+    }
+    bh_test_send(BH_MSG_ACK, &ack);
+    bh_test_hang_up(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK("acknowledged: not told again", !bh_test_take_within(BH_MSG_ENDED, 59, 200, &message));
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    BH_CHECK_EQ("still listed", bh_test_greet(&the_node).leases.count, 1);
+    BH_CHECK_EQ("told again", bh_test_take(BH_MSG_ENDED, 2000).ended.cause, BH_END_START_FAILED);
+    start.lease = 2000;
+    start.rootfs = "host";
+    BH_CHECK_EQ("too late", bh_test_order(BH_MSG_START, &start).rc, BH_CONFLICT);
+    BH_CHECK_DONE();
+}
+
+/* Whether an end was the job's own; a node that was restarted still knows. */
+static void
+test_whose_end(void **state)
+{
+    struct test_job own = { .lease = 45, .script = "exit 0" };
+    struct test_job asked = { .lease = 46, .script = "trap 'sleep 0.5; exit 0' TERM; echo up; "
+                                                "sleep 60 & wait" };
+    struct bh_msg_stop stop = { .lease = 46, .grace_ns = 30 * BH_NS_PER_S };
+    struct bh_msg_ack ack;
+
+    BH_CHECK("its own", bh_test_run_job(&own).unasked);
+    stop.lease = 45;
+    BH_CHECK_EQ("late stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    bh_test_hang_up(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK("still its own", bh_test_take(BH_MSG_ENDED, 45).ended.unasked);
+    assert_int_equal(bh_test_start_job(&asked).outcome, 0);
+    assert_true(bh_test_wait_for_log(46, "up"));
+    stop.lease = 46;
+    BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    ack = (struct bh_msg_ack){ .order = stop.order };
+    bh_test_send(BH_MSG_ACK, &ack);
+    bh_time_sleep(100 * BH_NS_PER_MS); /* the order is forgotten, the job has not ended */
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK("asked for", !bh_test_take(BH_MSG_ENDED, 46).ended.unasked);
     BH_CHECK_DONE();
 }
 
@@ -435,9 +433,9 @@ test_stop_at_once(void **state)
 static void
 test_repeated_order(void **state)
 {
-    struct job job = { .lease = 60, .script = "echo once" };
+    struct test_job job = { .lease = 60, .script = "echo once" };
     const char *args[3];
-    struct bh_msg_start start = start_message(&job, args, NULL);
+    struct bh_msg_start start = bh_test_start_message(&job, args, NULL);
     struct bh_msg_outcome first = bh_test_order(BH_MSG_START, &start), again;
     struct bh_msg_ack ack = { .order = start.order, .lease = 60 };
 
@@ -468,7 +466,7 @@ test_denied_gpu(void **state)
     }
     bh_test_node_start(&the_node);
     bh_test_greet(&the_node);
-    outcome = carve(5, 0, "1g.10gb", 0);
+    outcome = bh_test_carve(5, 0, "1g.10gb", 0);
     BH_CHECK_EQ("outcome", outcome.outcome, 1);
     BH_CHECK_EQ("code", outcome.rc, BH_DENIED);
     BH_CHECK_DONE();
@@ -485,17 +483,17 @@ static void
 test_pieces(void **state)
 {
     struct bh_msg_destroy destroy = { .partition = 5 };
-    struct job job = { .lease = 70, .partition = 6, .script = "sleep 60" };
+    struct test_job job = { .lease = 70, .partition = 6, .script = "sleep 60" };
     struct bh_msg_stop stop = { .lease = 70 };
 
-    BH_CHECK_EQ("carve", carve(5, 0, "1g.10gb", 0).outcome, 0);
-    BH_CHECK_EQ("taken place", carve(7, 0, "1g.10gb", 0).rc, BH_FULL);
-    BH_CHECK_EQ("second", carve(6, 0, "3g.40gb", 4).outcome, 0);
-    BH_CHECK_EQ("no such GPU profile", carve(8, 0, "9g.90gb", 1).outcome, 1);
-    BH_CHECK_EQ("whole GPU", carve(9, 1, "whole", 0).outcome, 0);
-    BH_CHECK_EQ("no MIG on a whole one", carve(10, 1, "1g.10gb", 0).rc, BH_CONFLICT);
+    BH_CHECK_EQ("carve", bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    BH_CHECK_EQ("taken place", bh_test_carve(7, 0, "1g.10gb", 0).rc, BH_FULL);
+    BH_CHECK_EQ("second", bh_test_carve(6, 0, "3g.40gb", 4).outcome, 0);
+    BH_CHECK_EQ("no such GPU profile", bh_test_carve(8, 0, "9g.90gb", 1).outcome, 1);
+    BH_CHECK_EQ("whole GPU", bh_test_carve(9, 1, "whole", 0).outcome, 0);
+    BH_CHECK_EQ("no MIG on a whole one", bh_test_carve(10, 1, "1g.10gb", 0).rc, BH_CONFLICT);
     BH_CHECK_EQ("three pieces", pieces_now(), 3);
-    assert_int_equal(start_job(&job).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
     destroy.partition = 6;
     BH_CHECK_EQ("held", bh_test_order(BH_MSG_DESTROY, &destroy).rc, BH_CONFLICT);
     destroy.partition = 5;
@@ -512,21 +510,22 @@ test_pieces(void **state)
 static void
 test_node_killed(void **state)
 {
-    struct job longer = { .lease = 80, .partition = 5, .script = "echo up; sleep 1; echo done" };
-    struct job shorter = { .lease = 81, .script = "echo up; sleep 0.3; exit 5" };
+    struct test_job longer = { .lease = 80, .partition = 5, .script = "echo up; sleep 1; echo done" };
+    struct test_job shorter = { .lease = 81, .script = "echo up; sleep 0.3; exit 5" };
     struct bh_msg_inventory inventory;
     struct bh_msg_ack ack = { .lease = 81 };
     struct test_message message;
 
-    assert_int_equal(carve(5, 0, "1g.10gb", 0).outcome, 0);
-    assert_int_equal(start_job(&longer).outcome, 0);
-    assert_int_equal(start_job(&shorter).outcome, 0);
-    assert_true(wait_for_log(80, "up") && wait_for_log(81, "up"));
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&longer).outcome, 0);
+    assert_int_equal(bh_test_start_job(&shorter).outcome, 0);
+    assert_true(bh_test_wait_for_log(80, "up") && bh_test_wait_for_log(81, "up"));
     bh_test_node_end(&the_node, SIGKILL);
     bh_time_sleep(600 * BH_NS_PER_MS); /* the short one ends while no node is there */
     bh_test_node_start(&the_node);
     inventory = bh_test_greet(&the_node);
     BH_CHECK_EQ("the piece is known", inventory.pieces.count, 1);
+    BH_CHECK_EQ("no lease is lost, ended or not", inventory.leases.count, 2);
     BH_CHECK_EQ("ended meanwhile", bh_test_take(BH_MSG_ENDED, 81).ended.exit_status, 5);
     BH_CHECK_EQ("ends later", bh_test_take(BH_MSG_ENDED, 80).ended.exit_status, 0);
     BH_CHECK_STR("output is whole", bh_test_log(80), "up\ndone\n");
@@ -554,9 +553,9 @@ test_killed_anywhere(void **state)
 
         snprintf(cut.gpu, sizeof cut.gpu, "%s", the_node.gpus[0]);
         for (uint32_t i = 0; i < JOBS; i++) {
-            struct job job = { .lease = 1000 + round * JOBS + i, .script = "echo ran" };
+            struct test_job job = { .lease = 1000 + round * JOBS + i, .script = "echo ran" };
 
-            starts[i] = start_message(&job, args[i], NULL);
+            starts[i] = bh_test_start_message(&job, args[i], NULL);
             starts[i].order = ++the_node.order;
         }
         for (int again = 0; again < 2; again++) {
@@ -590,12 +589,12 @@ test_killed_anywhere(void **state)
 static void
 test_orphans(void **state)
 {
-    struct job job = { .lease = 95, .script = "echo up; sleep 60" };
+    struct test_job job = { .lease = 95, .script = "echo up; sleep 60" };
     char path[TEST_PATH * 2];
     pid_t keeper;
 
-    assert_int_equal(start_job(&job).outcome, 0);
-    assert_true(wait_for_log(95, "up"));
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(95, "up"));
     keeper = (pid_t)strtol(bh_test_read("state/jobs/95/keeper"), NULL, 10);
     bh_test_node_end(&the_node, SIGKILL);
     bh_path_format(path, sizeof path, "%s/state/journal", the_node.folder);
@@ -615,7 +614,7 @@ test_journal_damaged(void **state)
     char path[TEST_PATH * 2];
     int fd;
 
-    assert_int_equal(carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
     bh_test_node_end(&the_node, SIGKILL);
     bh_path_format(path, sizeof path, "%s/state/journal", the_node.folder);
     fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -635,7 +634,7 @@ test_journal_damaged(void **state)
         BH_CHECK("its instance is foreign now", gpus[0].foreign);
         BH_CHECK_EQ("and left alone", inventory.pieces.count, 1);
     }
-    BH_CHECK_EQ("not destroyed for a carve", carve(6, 0, "1g.10gb", 0).rc, BH_FULL);
+    BH_CHECK_EQ("not destroyed for a carve", bh_test_carve(6, 0, "1g.10gb", 0).rc, BH_FULL);
     BH_CHECK_DONE();
 }
 
@@ -643,7 +642,7 @@ test_journal_damaged(void **state)
 static void
 test_driver_hangs(void **state)
 {
-    struct job job = { .lease = 96, .script = "echo fine" };
+    struct test_job job = { .lease = 96, .script = "echo fine" };
     char path[TEST_PATH * 2];
 
     bh_test_node_end(&the_node, SIGTERM);
@@ -652,23 +651,85 @@ test_driver_hangs(void **state)
     bh_test_greet(&the_node);
     bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
     bh_test_write(path, "nvmlDeviceCreateGpuInstanceWithPlacement hang count=1\n");
-    BH_CHECK_EQ("given up", carve(5, 0, "1g.10gb", 0).outcome, 1);
+    BH_CHECK_EQ("given up", bh_test_carve(5, 0, "1g.10gb", 0).outcome, 1);
     BH_CHECK_EQ("the GPU is reported", bh_test_take(BH_MSG_HEALTH, 0).health.fault, BH_FAULT_HUNG);
-    BH_CHECK_EQ("jobs run", run_job(&job).exit_status, 0);
+    BH_CHECK_EQ("jobs run", bh_test_run_job(&job).exit_status, 0);
     bh_test_write(path, "");
-    BH_CHECK_EQ("and it works again", carve(6, 0, "1g.10gb", 0).outcome, 0);
+    BH_CHECK_EQ("and it works again", bh_test_carve(6, 0, "1g.10gb", 0).outcome, 0);
+    BH_CHECK_DONE();
+}
+
+/* Kill the node's gpu children, the one that hangs among them. */
+static void
+kill_gpu_children(void)
+{
+    char path[TEST_PATH], name[32];
+    FILE *list;
+    int pid;
+
+    bh_path_format(path, sizeof path, "/proc/%d/task/%d/children", the_node.pid, the_node.pid);
+    list = fopen(path, "re");
+    assert_non_null(list);
+    while (fscanf(list, "%d", &pid) == 1) {
+        FILE *comm;
+
+        bh_path_format(path, sizeof path, "/proc/%d/comm", pid);
+        comm = fopen(path, "re");
+        if (comm && fscanf(comm, "%31s", name) == 1 && strcmp(name, "bulkhead-gpu") == 0)
+            kill(pid, SIGKILL);
+        if (comm)
+            fclose(comm);
+    }
+    fclose(list);
+}
+
+/* Give an order whose driver call `function` hangs once, and kill the child in it. */
+static uint32_t
+order_with_kill(const char *function, uint32_t number, void *message)
+{
+    char path[TEST_PATH * 2], rule[128];
+
+    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
+    bh_path_format(rule, sizeof rule, "%s hang count=1\n", function);
+    bh_test_write(path, rule);
+    memcpy(message, &(uint64_t){ ++the_node.order }, sizeof(uint64_t)); /* it comes first */
+    bh_test_send(number, message);
+    bh_time_sleep(300 * BH_NS_PER_MS);
+    kill_gpu_children();
+    return bh_test_take(BH_MSG_OUTCOME, the_node.order).outcome.outcome;
+}
+
+/* A gpu child that is killed in the middle of a change is no fault of the GPU: the change
+ * is made all the same, and nothing is fenced. */
+static void
+test_gpu_child_killed(void **state)
+{
+    struct bh_msg_carve whole = { .partition = 5, .profile = "1g.10gb" };
+    struct bh_msg_carve halved = { .partition = 6, .profile = "1g.10gb", .start = 1 };
+    struct bh_msg_destroy destroy = { .partition = 5 };
+    struct test_message message;
+
+    snprintf(whole.gpu, sizeof whole.gpu, "%s", the_node.gpus[0]);
+    snprintf(halved.gpu, sizeof halved.gpu, "%s", the_node.gpus[0]);
+    BH_CHECK_EQ("mode", order_with_kill("nvmlDeviceSetMigMode", BH_MSG_CARVE, &whole), 0);
+    BH_CHECK_EQ("halves", order_with_kill("nvmlGpuInstanceCreateComputeInstance", BH_MSG_CARVE,
+                                          &halved), 0);
+    BH_CHECK_EQ("destroy", order_with_kill("nvmlGpuInstanceDestroy", BH_MSG_DESTROY, &destroy),
+                0);
+    BH_CHECK_EQ("one piece", pieces_now(), 1);
+    BH_CHECK("no GPU is reported", !bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message));
     BH_CHECK_DONE();
 }
 
 static void
 test_keeper_killed(void **state)
 {
-    struct job job = { .lease = 90, .script = "echo up; sleep 60" };
+    struct test_job job = { .lease = 90, .script = "echo up; sleep 60" };
     struct bh_msg_ended ended;
     pid_t keeper;
 
-    assert_int_equal(start_job(&job).outcome, 0);
-    assert_true(wait_for_log(90, "up"));
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(90, "up"));
     keeper = (pid_t)strtol(bh_test_read("state/jobs/90/keeper"), NULL, 10);
     assert_true(keeper > 1);
     kill(keeper, SIGKILL);
@@ -681,14 +742,14 @@ test_keeper_killed(void **state)
 static void
 test_keep_collects(void **state)
 {
-    struct job job = { .lease = 91, .partition = 5, .script = "echo up; sleep 60" };
+    struct test_job job = { .lease = 91, .partition = 5, .script = "echo up; sleep 60" };
     struct bh_msg_keep_item kept = { 6 };
     struct bh_msg_keep keep = { .pieces = { &kept, 1 } };
 
-    assert_int_equal(carve(5, 0, "1g.10gb", 0).outcome, 0);
-    assert_int_equal(carve(6, 0, "1g.10gb", 1).outcome, 0);
-    assert_int_equal(start_job(&job).outcome, 0);
-    assert_true(wait_for_log(91, "up"));
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_carve(6, 0, "1g.10gb", 1).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(91, "up"));
     bh_test_send(BH_MSG_KEEP, &keep);
     bh_test_take(BH_MSG_ENDED, 91);
     for (int tries = 0; tries < 100 && pieces_now() != 1; tries++)
@@ -760,6 +821,8 @@ main(int argc, char **argv)
         NODE_TEST(test_suspend_with_context),
         NODE_TEST(test_stop),
         NODE_TEST(test_stop_at_once),
+        NODE_TEST(test_stop_unknown),
+        NODE_TEST(test_whose_end),
         NODE_TEST(test_repeated_order),
         NODE_TEST(test_denied_gpu),
         NODE_TEST(test_pieces),
@@ -768,6 +831,7 @@ main(int argc, char **argv)
         NODE_TEST(test_orphans),
         NODE_TEST(test_journal_damaged),
         NODE_TEST(test_driver_hangs),
+        NODE_TEST(test_gpu_child_killed),
         NODE_TEST(test_keeper_killed),
         NODE_TEST(test_keep_collects),
         NODE_TEST(test_out_of_place),

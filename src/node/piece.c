@@ -39,8 +39,6 @@ bh_piece_scan(struct bh_node *node, struct bh_err *err)
     node->inventory = inventory;
     node->inventory_known = false;
     rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
-    if (rc != BH_OK && bh_gpu_child_died(err)) /* looking again does no harm */
-        rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
     if (rc != BH_OK)
         return rc;
     node->inventory = inventory;
@@ -54,26 +52,36 @@ need_inventory(struct bh_node *node, struct bh_err *err)
     return node->inventory_known ? BH_OK : bh_piece_scan(node, err);
 }
 
-/* The instance of that uuid on that GPU, or NULL. */
+/* The instance that we made as this piece, or what is left of it: when its destruction was
+ * cut off it has lost its compute instance, and with that its name. */
+static bool
+is_that(const struct bh_device_instance *instance, const struct bh_note_piece *piece)
+{
+    if (strcmp(instance->gpu, piece->gpu) != 0)
+        return false;
+    if (instance->ci != NO_COMPUTE_INSTANCE)
+        return strcmp(instance->uuid, piece->uuid) == 0;
+    return instance->gi == piece->gi && instance->start == piece->start
+           && strcmp(instance->profile, piece->profile) == 0;
+}
+
 static const struct bh_device_instance *
-find_instance(const struct bh_node *node, const char *gpu, const char *uuid)
+find_instance(const struct bh_node *node, const struct bh_note_piece *piece)
 {
     for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
-        const struct bh_device_instance *instance = &node->inventory.instances[i];
-
-        if (strcmp(instance->gpu, gpu) == 0 && strcmp(instance->uuid, uuid) == 0)
-            return instance;
+        if (is_that(&node->inventory.instances[i], piece))
+            return &node->inventory.instances[i];
     }
     return NULL;
 }
 
-static bool
-is_ours(const struct bh_node *node, const struct bh_device_instance *instance)
+bool
+bh_piece_is_ours(const struct bh_node *node, const struct bh_device_instance *instance)
 {
     const struct bh_note_piece *piece
         = bh_state_piece_at(&node->state, instance->gpu, instance->gi);
 
-    return piece && strcmp(piece->uuid, instance->uuid) == 0;
+    return piece && is_that(instance, piece);
 }
 
 bool
@@ -81,7 +89,7 @@ bh_piece_has_foreign(const struct bh_node *node, const char *gpu)
 {
     for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
         if (strcmp(node->inventory.instances[i].gpu, gpu) == 0
-            && !is_ours(node, &node->inventory.instances[i]))
+            && !bh_piece_is_ours(node, &node->inventory.instances[i]))
             return true;
     }
     return false;
@@ -212,6 +220,20 @@ set_mode(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err
     return has_mode(node, wanted) ? BH_OK : rc;
 }
 
+/* What was cut off in the middle is undone. */
+static bh_rc
+destroy_half(struct bh_node *node, const char *gpu, uint32_t gi, struct bh_err *err)
+{
+    bh_rc rc = BH_UNCERTAIN;
+
+    node->inventory_known = false;
+    for (int turn = 0; turn < TURNS_MAX && rc == BH_UNCERTAIN; turn++)
+        rc = turn == 0 || bh_gpu_child_died(err)
+                 ? node->device.ops->destroy(node->device.self, gpu, gi, err)
+                 : err->rc;
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
 bh_rc
 bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted, bool *ret_found,
                struct bh_err *err)
@@ -223,12 +245,10 @@ bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted, bool *r
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
         if (strcmp(instance->gpu, wanted->gpu) != 0 || instance->start != wanted->start
-            || strcmp(instance->profile, wanted->profile) != 0 || is_ours(node, instance))
+            || strcmp(instance->profile, wanted->profile) != 0 || bh_piece_is_ours(node, instance))
             continue;
-        if (instance->ci == NO_COMPUTE_INSTANCE) { /* cut off in the middle: undo */
-            node->inventory_known = false;
-            return node->device.ops->destroy(node->device.self, wanted->gpu, instance->gi, err);
-        }
+        if (instance->ci == NO_COMPUTE_INSTANCE)
+            return destroy_half(node, wanted->gpu, instance->gi, err);
         *ret_found = true;
         return note_piece(node, wanted, instance, err);
     }
@@ -310,7 +330,7 @@ destroy_instance(struct bh_node *node, const struct bh_note_piece *piece, struct
                 *err = unseen;
             return err->rc;
         }
-        if (!find_instance(node, piece->gpu, piece->uuid))
+        if (!find_instance(node, piece))
             return BH_OK;
         if (turn > 0 && !bh_gpu_child_died(err))
             return rc;
@@ -345,15 +365,27 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, struct bh_err *err)
 
 /* ---- after a start ---- */
 
+/* One that cannot be destroyed now stays ours, and is destroyed when that is ordered. */
+static bh_rc
+finish_destroy(struct bh_node *node, const struct bh_note_piece *half, struct bh_err *err)
+{
+    if (destroy_half(node, half->gpu, half->gi, err) == BH_OK)
+        return note_gone(node, half->partition, err);
+    bh_log(EFFECT_FAILED, BH_U64("piece", half->partition), BH_ERRLOG(err));
+    return BH_OK;
+}
+
 static bh_rc
 refresh(struct bh_node *node, const struct bh_note_piece *known, struct bh_err *err)
 {
     const struct bh_device_gpu *gpu = bh_piece_gpu(node, known->gpu);
-    const struct bh_device_instance *instance = find_instance(node, known->gpu, known->uuid);
+    const struct bh_device_instance *instance = find_instance(node, known);
     struct bh_note_piece wanted = *known;
 
     if (!gpu || (!is_whole(known) && !instance))
         return note_gone(node, known->partition, err);
+    if (instance && instance->ci == NO_COMPUTE_INSTANCE)
+        return finish_destroy(node, known, err);
     return note_piece(node, &wanted, instance, err);
 }
 

@@ -37,4 +37,7 @@ const struct bh_device_gpu *bh_piece_gpu(const struct bh_node *node, const char 
 /* Whether the GPU has instances that are not ours. */
 bool bh_piece_has_foreign(const struct bh_node *node, const char *gpu);
 
+/* Whether we made that instance; one whose destruction was cut off is still ours. */
+bool bh_piece_is_ours(const struct bh_node *node, const struct bh_device_instance *instance);
+
 #endif

@@ -74,10 +74,8 @@ put_pieces(const struct bh_node *node, struct bh_arena *arena, struct bh_list *r
         fill_piece(&pieces[count++], &node->state.pieces[i]);
     for (uint32_t i = 0; pieces && i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
-        const struct bh_note_piece *ours
-            = bh_state_piece_at(&node->state, instance->gpu, instance->gi);
 
-        if (!ours || strcmp(ours->uuid, instance->uuid) != 0)
+        if (!bh_piece_is_ours(node, instance))
             fill_foreign(&pieces[count++], instance);
     }
     *ret_list = (struct bh_list){ pieces, count };

@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Where a build tree (first) or an installed one has what; the copies stand in one folder.
 PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkheadd"),
             ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
-            ("node", "bulkhead-init"), ("simdrv", "bulkhead-simctl"),
+            ("node", "bulkhead-init"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
             ("simdrv", "libnvidia-ml.so.1")]
 TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload")]
 
@@ -170,6 +170,7 @@ class Site:
         self.sim = self.dir / "sim"
         self.socket = str(self.dir / "bulkhead.sock")
         self.daemon = self.node = None
+        self.trouble = []  # once it has ended: what must not stand in the logs
         self.daemon_log = open(self.dir / "daemon.log", "ab")
         self.node_log = open(self.dir / "node.log", "ab")
         self.topology, self.node_extra, self.daemon_extra = topology, node_conf, daemon_conf
@@ -248,9 +249,13 @@ node_socket = {self.dir}/node.sock
         path.write_bytes(out)
 
     def start_daemon(self, wait=True):
+        """Without `wait` it is expected to refuse, and need not free what it had."""
+        env = dict(os.environ)
+        if not wait and "ASAN_OPTIONS" in env:
+            env["ASAN_OPTIONS"] += ":detect_leaks=0"
         self.daemon = subprocess.Popen([self.program("bulkheadd"), "--config", str(self.dir / "bulkheadd.conf")],
                                        stdout=self.daemon_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                       user=DAEMON_UID, group=DAEMON_UID, extra_groups=[])
+                                       user=DAEMON_UID, group=DAEMON_UID, extra_groups=[], env=env)
         if wait:
             self.await_daemon()
 
@@ -299,6 +304,7 @@ node_socket = {self.dir}/node.sock
         self.kill_leftovers()
         self.daemon_log.close()
         self.node_log.close()
+        self.trouble = self.bad_lines("Sanitizer", "runtime error", "invariant does not hold", "assertion")
         if os.environ.get("KEEP"):
             print("# kept:", self.dir, flush=True)
         else:
@@ -310,6 +316,11 @@ node_socket = {self.dir}/node.sock
         if failed or any(e not in (None, 0, -signal.SIGKILL) for e in ends):
             print(f"# status of bulkheadd {ends[0]}, of bulkhead-node {ends[1]}")
             print("\n".join("# | " + line for line in self.tail().splitlines() if "GPU found" not in line))
+
+    def bad_lines(self, *words):
+        """Lines of the programs' logs that hold one of the words."""
+        lines = [line for name in ("daemon.log", "node.log") for line in (self.dir / name).read_text(errors="replace").splitlines()]
+        return [line for line in lines if any(word in line for word in words)]
 
     def end_jobs(self):
         client = self.client()
@@ -399,6 +410,8 @@ node_socket = {self.dir}/node.sock
 
     def submit(self, *args, client=None, **spec):
         spec = {"tenant": "acme/vision/batch", "sku": "small", "args": list(args), **spec}
+        if "ASAN_OPTIONS" in os.environ:  # the programs in the job are built with it as well
+            spec["env"] = [*spec.get("env", []), "ASAN_OPTIONS=" + os.environ["ASAN_OPTIONS"] + ":detect_leaks=0"]
         return (client or self.client()).post("/v1/jobs", spec)["id"]
 
     def job(self, number):

@@ -1,0 +1,264 @@
+/* bulkhead-node against jobs, crashes and disks that work against it: what may not happen
+ * then.  Real sandboxes, the simulated driver. */
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "base/time.h"
+
+#include "model/job.h"
+#include "node/node_fixture_test.h"
+#include "node/path.h"
+
+static char own_path[PATH_MAX];
+
+#define MAP_THE_GPU                                                                      \
+    "exec python3 -c '\nimport mmap,os,time\n"                                           \
+    "f=os.open(\"/run/bulkhead-sim/view/memory\",os.O_RDONLY)\n"                         \
+    "m=mmap.mmap(f,64<<20,mmap.MAP_SHARED,mmap.PROT_READ)\n"                             \
+    "print(\"mapped\",flush=True)\ntime.sleep(60)'"
+
+/* ---- small things ---- */
+
+/* The state of the version 1 freezer of a group below the test's, or of that itself. */
+static void
+freezer_path(const char *group, char ret_path[TEST_PATH])
+{
+    bh_path_format(ret_path, TEST_PATH, "/sys/fs/cgroup/freezer%s%s/freezer.state",
+                   the_node.cgroup, group);
+}
+
+static void
+write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+static void
+control_driver(const char *text)
+{
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
+    bh_test_write(path, text);
+}
+
+static void
+restart(int number)
+{
+    bh_test_node_end(&the_node, number);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+}
+
+static pid_t
+keeper_of(uint64_t lease)
+{
+    char name[64];
+
+    bh_path_format(name, sizeof name, "state/jobs/%" PRIu64 "/keeper", lease);
+    return (pid_t)strtol(bh_test_read(name), NULL, 10);
+}
+
+/* ---- the end of a job ---- */
+
+/* Frozen from above is as a process that sits in the driver is: SIGKILL does not end it. */
+static void
+test_unkillable(void **state)
+{
+    struct test_job job = { .lease = 1, .partition = 5,
+                            .script = "echo up; while :; do sleep 0.1; done" };
+    struct bh_msg_destroy destroy = { .partition = 5 };
+    struct test_message message;
+    char path[TEST_PATH];
+
+    freezer_path("", path);
+    if (access("/sys/fs/cgroup/freezer", F_OK) != 0)
+        skip(); /* version 2 kills what is frozen */
+    assert_int_equal(bh_test_carve(5, 0, "whole", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(1, "up"));
+    write_text(path, "FROZEN");
+    kill(keeper_of(1), SIGKILL);
+    BH_CHECK("no end is told", !bh_test_take_within(BH_MSG_ENDED, 1, 2500, &message));
+    BH_CHECK_EQ("its piece stays", bh_test_order(BH_MSG_DESTROY, &destroy).rc, BH_CONFLICT);
+    BH_CHECK_STR("no end is written", bh_test_read("state/jobs/1/exit"), "");
+    write_text(path, "THAWED");
+    BH_CHECK_EQ("then it ends", bh_test_take(BH_MSG_ENDED, 1).ended.cause, BH_END_KEEPER_LOST);
+    BH_CHECK_EQ("and frees it", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
+    BH_CHECK_DONE();
+}
+
+/* ---- contexts ---- */
+
+static void
+test_killed_while_suspending(void **state)
+{
+    struct test_job job = { .lease = 2, .partition = 5, .script = MAP_THE_GPU };
+    struct bh_msg_lease suspend = { .lease = 2, .order = 900 };
+    struct bh_msg_destroy destroy = { .partition = 5 };
+    struct bh_msg_inventory inventory;
+
+    assert_int_equal(bh_test_carve(5, 0, "whole", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(2, "mapped"));
+    control_driver("nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=2000\n");
+    bh_test_send(BH_MSG_SUSPEND, &suspend);
+    bh_time_sleep(400 * BH_NS_PER_MS);
+    bh_test_node_end(&the_node, SIGKILL);
+    control_driver("");
+    bh_test_node_start(&the_node);
+    inventory = bh_test_greet(&the_node);
+    BH_CHECK_EQ("the lease is known", inventory.leases.count, 1);
+    BH_CHECK("not as suspended", !((struct bh_msg_lease_state *)inventory.leases.items)->frozen);
+    BH_CHECK_EQ("it has its piece", bh_test_order(BH_MSG_DESTROY, &destroy).rc, BH_CONFLICT);
+    bh_test_send(BH_MSG_SUSPEND, &suspend);
+    BH_CHECK_EQ("held", bh_test_take(BH_MSG_OUTCOME, 900).outcome.outcome, 2);
+    BH_CHECK_DONE();
+}
+
+/* A suspend that was done is done after a crash, too. */
+static void
+test_suspended_stays(void **state)
+{
+    struct test_job job = { .lease = 3, .partition = 5, .script = "echo up; sleep 60" };
+    struct bh_msg_lease lease = { .lease = 3 };
+    struct bh_msg_destroy destroy = { .partition = 5 };
+    struct bh_msg_inventory inventory;
+
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(3, "up"));
+    BH_CHECK_EQ("suspend", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
+    for (int again = 0; again < 2; again++) { /* the second reads a rewritten journal */
+        bh_test_node_end(&the_node, SIGKILL);
+        bh_test_node_start(&the_node);
+        inventory = bh_test_greet(&the_node);
+        BH_CHECK("suspended", ((struct bh_msg_lease_state *)inventory.leases.items)->frozen);
+    }
+    BH_CHECK_EQ("its piece can go", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
+    BH_CHECK_EQ("it cannot come back", bh_test_order(BH_MSG_RESUME, &lease).rc, BH_CONFLICT);
+    BH_CHECK_DONE();
+}
+
+enum { MANY = 4200 };
+
+/* The program of the job below: the context is the youngest process's. */
+static int
+be_many(void)
+{
+    for (int i = 0; i < MANY; i++) {
+        pid_t pid = fork();
+
+        if (pid < 0)
+            return 1;
+        if (pid == 0) {
+            pause();
+            return 0;
+        }
+    }
+    if (fork() == 0) {
+        int fd = open("/run/bulkhead-sim/view/memory", O_RDONLY | O_CLOEXEC);
+
+        if (mmap(NULL, 64 << 20, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED)
+            puts("mapped");
+        fflush(stdout);
+        pause();
+    }
+    pause();
+    return 0;
+}
+
+static void
+test_many_processes(void **state)
+{
+    char folder[TEST_PATH], command[PATH_MAX + TEST_PATH + 20];
+    struct test_job job = { .lease = 4, .partition = 5, .uid = 4321, .cwd = folder, .pids = 6000,
+                            .script = "exec ./many --many" };
+    struct bh_msg_lease lease = { .lease = 4 };
+    struct bh_msg_stop stop = { .lease = 4, .grace_ns = 8 * BH_NS_PER_S };
+
+    bh_path_format(folder, sizeof folder, "%s/work/many", the_node.folder);
+    assert_int_equal(mkdir(folder, 0755), 0);
+    bh_path_format(command, sizeof command, "cp %s %s/many", own_path, folder);
+    bh_test_run((const char *const[]){ "/bin/sh", "-c", command, NULL });
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(4, "mapped"));
+    BH_CHECK_EQ("context held", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 2);
+    BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    BH_CHECK_EQ("SIGTERM reaches all", bh_test_take(BH_MSG_ENDED, 4).ended.exit_status, 143);
+    BH_CHECK_DONE();
+}
+
+/* ---- who has which piece ---- */
+
+static void
+test_lent_once(void **state)
+{
+    struct test_job first = { .lease = 5, .partition = 5,
+                              .script = "trap 'echo bye' TERM; echo up; while :; do sleep 1; done" };
+    struct test_job second = { .lease = 6, .partition = 5, .script = "echo up; sleep 60" };
+    struct bh_msg_lease one = { .lease = 5 }, two = { .lease = 6 };
+    struct bh_msg_stop stop = { .lease = 5, .grace_ns = 60 * BH_NS_PER_S };
+
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&first).outcome, 0);
+    assert_true(bh_test_wait_for_log(5, "up"));
+    BH_CHECK_EQ("lent", bh_test_start_job(&second).rc, BH_CONFLICT);
+    BH_CHECK_EQ("suspend", bh_test_order(BH_MSG_SUSPEND, &one).outcome, 0);
+    BH_CHECK_EQ("free then", bh_test_start_job(&second).outcome, 0);
+    BH_CHECK_EQ("no way back", bh_test_order(BH_MSG_RESUME, &one).rc, BH_CONFLICT);
+    BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    BH_CHECK_EQ("it does not run again", bh_test_take(BH_MSG_ENDED, 5).ended.exit_status, 137);
+    BH_CHECK_STR("not even to say bye", bh_test_log(5), "up\n");
+    BH_CHECK_EQ("the other runs on", bh_test_order(BH_MSG_SUSPEND, &two).outcome, 0);
+    BH_CHECK_DONE();
+}
+
+/* ---- the whole ---- */
+
+#define ATTACK(name) cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        ATTACK(test_unkillable),
+        ATTACK(test_killed_while_suspending),
+        ATTACK(test_suspended_stays),
+        ATTACK(test_many_processes),
+        ATTACK(test_lent_once),
+    };
+
+    if (argc == 2 && strcmp(argv[1], "--many") == 0)
+        return be_many();
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (geteuid() != 0) {
+        puts("1..0 # SKIP needs root");
+        return 0;
+    }
+    assert(argc >= 4);
+    the_node.program = realpath(argv[1], NULL); /* meson gives them from its own folder */
+    the_node.simctl = realpath(argv[2], NULL);
+    the_node.library = realpath(argv[3], NULL);
+    if (!the_node.program || !the_node.simctl || !the_node.library
+        || !realpath("/proc/self/exe", own_path)) {
+        puts("Bail out! programs to test are missing");
+        return 1;
+    }
+    if (argc > 4)
+        cmocka_set_test_filter(argv[4]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

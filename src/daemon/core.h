@@ -56,10 +56,10 @@ struct bh_core {
 
 /* The reason that a waiting job's row was last written with. */
 struct bh_shown {
-    uint64_t job;
+    uint32_t job;                    /* low half of its number */
     enum bh_reason_code code;
 };
-enum { BH_SHOWN_MAX = 4096 };
+enum { BH_SHOWN_MAX = 1 << 17 };
 
 /* An answer remembered in the open batch: readers of the store do not see it yet. */
 struct bh_kept_reply {

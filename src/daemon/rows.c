@@ -57,6 +57,8 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
     struct bh_reason reason;
 
     bh_engine_why(core->state.engine, submit->job, event->now_ns, &reason);
+    core->shown[submit->job.v % BH_SHOWN_MAX] =
+        (struct bh_shown){ (uint32_t)submit->job.v, reason.code };
     row.reason = bh_reason_names[reason.code];
     memcpy(row.spec.bytes, submit->spec, sizeof row.spec.bytes);
     note_change(core, &(struct bh_job_change){ .job = row.job, .state = row.state,
@@ -97,7 +99,7 @@ waiting_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t no
     if (!is_waiting(view))
         return "";
     bh_engine_why(core->state.engine, view->job, now_ns, &reason);
-    core->shown[view->job.v % BH_SHOWN_MAX] = (struct bh_shown){ view->job.v, reason.code };
+    core->shown[view->job.v % BH_SHOWN_MAX] = (struct bh_shown){ (uint32_t)view->job.v, reason.code };
     return bh_reason_names[reason.code];
 }
 
@@ -136,7 +138,7 @@ shows_wrong(const struct bh_core *core, const struct bh_job_view *view, uint64_t
     if (!is_waiting(view))
         return false;
     bh_engine_why(core->state.engine, view->job, now_ns, &reason);
-    return shown->job != view->job.v || shown->code != reason.code;
+    return shown->job != (uint32_t)view->job.v || shown->code != reason.code;
 }
 
 bh_rc

@@ -298,12 +298,25 @@ def storm(build, seed, kills):
         for job in jobs.values():
             if job.get("cause") not in EXPECTED:
                 print(f"# note: job {job['id']} {job['name'][:20]} ended as {job.get('cause')}: {site.log(job['id'])[-200:]!r}")
+                print("\n".join(history(site, job["id"])))
     states = collections.Counter(j["state"] for j in jobs.values())
     causes = collections.Counter(j.get("cause") for j in jobs.values())
     print(f"# seed {seed}: {sum(killer.kills.values())} kills {dict(killer.kills)}, {len(load.acknowledged)} jobs acknowledged, "
           f"{load.retries} retries, {load.refused} refused, {sum(j['restarts'] for j in jobs.values())} restarts")
     print(f"# states {dict(states)}, causes {dict(causes)}, {found.checks} checks, {time.monotonic() - began:.1f} s")
     return found
+
+
+def history(site, job):
+    """What the journal says of one job, as comment lines."""
+    leaves = site.leaves()
+    leases = {d["lease"] for r in leaves for d in r.get("do", []) if d.get("job") == job and "lease" in d}
+    for r in leaves:
+        event = r.get("ev") or {}
+        own = [d for d in r.get("do", []) if d.get("job") == job]
+        about = [e for e in event.values() if isinstance(e, dict) and (e.get("lease") in leases or e.get("job") == job)]
+        if own or about or r["verb"] in ("daemon.start", "node.down", "node.up"):
+            yield f"#   {r['seq']} {int(r['ts']) // 1000000 % 1000000} {r['verb']} {event if about else ''} {own or ''}"
 
 
 def release_all(site):

@@ -1,0 +1,219 @@
+/* bulkhead-node where things cross: stops and ends, orders and children or nodes that are
+ * killed in the middle.  Real sandboxes, the simulated driver. */
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "base/time.h"
+
+#include "model/job.h"
+#include "node/node_fixture_test.h"
+#include "node/path.h"
+
+/* ---- stops and ends ---- */
+
+/* A stop that crosses a start that was refused, or of a lease that never came here: its end
+ * is told, and told again until it is acknowledged, by a node that was restarted, too. */
+static void
+test_stop_unknown(void **state)
+{
+    struct test_job refused = { .lease = 59, .script = "true", .rootfs = "dir:/nonexistent" };
+    struct bh_msg_stop stops[] = { { .lease = 59, .grace_ns = BH_NS_PER_S }, { .lease = 2000 } };
+    struct bh_msg_ack ack = { .lease = 59 };
+    struct test_message message;
+    const char *args[3];
+    struct bh_msg_start start = bh_test_start_message(&refused, args, NULL);
+
+    start.order = ++the_node.order;
+    stops[0].order = ++the_node.order;
+    bh_test_send(BH_MSG_START, &start);
+    bh_test_send(BH_MSG_STOP, &stops[0]);
+    BH_CHECK_EQ("refused", bh_test_take(BH_MSG_OUTCOME, start.order).outcome.outcome, 1);
+    BH_CHECK_EQ("stopped", bh_test_take(BH_MSG_OUTCOME, stops[0].order).outcome.outcome, 0);
+    BH_CHECK_EQ("never came", bh_test_order(BH_MSG_STOP, &stops[1]).outcome, 0);
+    for (size_t i = 0; i < BH_COUNT(stops); i++) {
+        struct bh_msg_ended ended = bh_test_take(BH_MSG_ENDED, stops[i].lease).ended;
+
+        BH_CHECK_EQ("cause", ended.cause, BH_END_START_FAILED);
+        BH_CHECK("not by itself", !ended.unasked && ended.ended_ns > 0);
+    }
+    bh_test_send(BH_MSG_ACK, &ack);
+    bh_test_hang_up(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK("acknowledged: not told again", !bh_test_take_within(BH_MSG_ENDED, 59, 200, &message));
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    BH_CHECK_EQ("still listed", bh_test_greet(&the_node).leases.count, 1);
+    BH_CHECK_EQ("told again", bh_test_take(BH_MSG_ENDED, 2000).ended.cause, BH_END_START_FAILED);
+    start.lease = 2000;
+    start.rootfs = "host";
+    BH_CHECK_EQ("too late", bh_test_order(BH_MSG_START, &start).rc, BH_CONFLICT);
+    BH_CHECK_DONE();
+}
+
+/* Whether an end was the job's own; a node that was restarted still knows. */
+static void
+test_whose_end(void **state)
+{
+    struct test_job own = { .lease = 45, .script = "exit 0" };
+    struct test_job asked = { .lease = 46, .script = "trap 'sleep 0.5; exit 0' TERM; echo up; "
+                                                "sleep 60 & wait" };
+    struct bh_msg_stop stop = { .lease = 46, .grace_ns = 30 * BH_NS_PER_S };
+    struct bh_msg_ack ack;
+
+    BH_CHECK("its own", bh_test_run_job(&own).unasked);
+    stop.lease = 45;
+    BH_CHECK_EQ("late stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    bh_test_hang_up(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK("still its own", bh_test_take(BH_MSG_ENDED, 45).ended.unasked);
+    assert_int_equal(bh_test_start_job(&asked).outcome, 0);
+    assert_true(bh_test_wait_for_log(46, "up"));
+    stop.lease = 46;
+    BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    ack = (struct bh_msg_ack){ .order = stop.order };
+    bh_test_send(BH_MSG_ACK, &ack);
+    bh_time_sleep(100 * BH_NS_PER_MS); /* the order is forgotten, the job has not ended */
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK("asked for", !bh_test_take(BH_MSG_ENDED, 46).ended.unasked);
+    BH_CHECK_DONE();
+}
+
+/* ---- changes of a GPU that are cut off ---- */
+
+static struct bh_msg_inventory
+inventory_now(void)
+{
+    bh_test_hang_up(&the_node);
+    return bh_test_greet(&the_node);
+}
+
+/* Kill the node's gpu children, the one that hangs among them. */
+static void
+kill_gpu_children(void)
+{
+    char path[TEST_PATH], name[32];
+    FILE *list;
+    int pid;
+
+    bh_path_format(path, sizeof path, "/proc/%d/task/%d/children", the_node.pid, the_node.pid);
+    list = fopen(path, "re");
+    assert_non_null(list);
+    while (fscanf(list, "%d", &pid) == 1) {
+        FILE *comm;
+
+        bh_path_format(path, sizeof path, "/proc/%d/comm", pid);
+        comm = fopen(path, "re");
+        if (comm && fscanf(comm, "%31s", name) == 1 && strcmp(name, "bulkhead-gpu") == 0)
+            kill(pid, SIGKILL);
+        if (comm)
+            fclose(comm);
+    }
+    fclose(list);
+}
+
+/* Give an order whose driver call `function` hangs once, and wait until it does. */
+static void
+order_with_hang(const char *function, uint32_t number, void *message)
+{
+    char path[TEST_PATH * 2], rule[128];
+
+    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
+    bh_path_format(rule, sizeof rule, "%s hang count=1\n", function);
+    bh_test_write(path, rule);
+    memcpy(message, &(uint64_t){ ++the_node.order }, sizeof(uint64_t)); /* it comes first */
+    bh_test_send(number, message);
+    bh_time_sleep(300 * BH_NS_PER_MS);
+}
+
+/* And kill the child in it. */
+static uint32_t
+order_with_kill(const char *function, uint32_t number, void *message)
+{
+    order_with_hang(function, number, message);
+    kill_gpu_children();
+    return bh_test_take(BH_MSG_OUTCOME, the_node.order).outcome.outcome;
+}
+
+/* A gpu child that is killed in the middle of a change is no fault of the GPU: the change
+ * is made all the same, and nothing is fenced. */
+static void
+test_gpu_child_killed(void **state)
+{
+    struct bh_msg_carve whole = { .partition = 5, .profile = "1g.10gb" };
+    struct bh_msg_carve halved = { .partition = 6, .profile = "1g.10gb", .start = 1 };
+    struct bh_msg_destroy destroy = { .partition = 5 };
+    struct test_message message;
+
+    snprintf(whole.gpu, sizeof whole.gpu, "%s", the_node.gpus[0]);
+    snprintf(halved.gpu, sizeof halved.gpu, "%s", the_node.gpus[0]);
+    BH_CHECK_EQ("mode", order_with_kill("nvmlDeviceSetMigMode", BH_MSG_CARVE, &whole), 0);
+    BH_CHECK_EQ("halves", order_with_kill("nvmlGpuInstanceCreateComputeInstance", BH_MSG_CARVE,
+                                          &halved), 0);
+    BH_CHECK_EQ("destroy", order_with_kill("nvmlGpuInstanceDestroy", BH_MSG_DESTROY, &destroy),
+                0);
+    BH_CHECK_EQ("one piece", inventory_now().pieces.count, 1);
+    BH_CHECK("no GPU is reported", !bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message));
+    BH_CHECK_DONE();
+}
+
+/* A node that is killed when an instance has lost its compute instance and still stands:
+ * what is left is destroyed, and does not stay as somebody else's. */
+static void
+test_killed_in_destroy(void **state)
+{
+    struct bh_msg_destroy destroy = { .partition = 5 };
+    struct bh_msg_inventory inventory;
+    char path[TEST_PATH * 2];
+
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    order_with_hang("nvmlGpuInstanceDestroy", BH_MSG_DESTROY, &destroy);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
+    bh_test_write(path, "");
+    bh_test_node_start(&the_node);
+    inventory = bh_test_greet(&the_node);
+    BH_CHECK_EQ("nothing stands", inventory.pieces.count, 0);
+    for (uint32_t i = 0; i < inventory.gpus.count; i++)
+        BH_CHECK("nothing foreign", !((struct bh_msg_gpu *)inventory.gpus.items)[i].foreign);
+    bh_test_send(BH_MSG_DESTROY, &destroy);
+    BH_CHECK_EQ("done", bh_test_take(BH_MSG_OUTCOME, destroy.order).outcome.outcome, 0);
+    BH_CHECK_DONE();
+}
+
+/* ---- the whole ---- */
+
+#define CROSSING(name) cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        CROSSING(test_stop_unknown),
+        CROSSING(test_whose_end),
+        CROSSING(test_gpu_child_killed),
+        CROSSING(test_killed_in_destroy),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (geteuid() != 0) {
+        puts("1..0 # SKIP needs root");
+        return 0;
+    }
+    assert(argc >= 4);
+    the_node.program = realpath(argv[1], NULL); /* meson gives them from its own folder */
+    the_node.simctl = realpath(argv[2], NULL);
+    the_node.library = realpath(argv[3], NULL);
+    if (!the_node.program || !the_node.simctl || !the_node.library) {
+        puts("Bail out! programs to test are missing");
+        return 1;
+    }
+    if (argc > 4)
+        cmocka_set_test_filter(argv[4]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

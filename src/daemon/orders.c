@@ -328,7 +328,7 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
         .u.ended = { { ended->lease },
                      ended->cause < BH_END_CAUSES ? (enum bh_end_cause)ended->cause
                                                   : BH_END_KEEPER_LOST,
-                     ended->exit_status, ended->ended_ns },
+                     ended->exit_status, ended->ended_ns, ended->unasked },
     };
     struct bh_job_view view;
 

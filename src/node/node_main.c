@@ -196,7 +196,10 @@ tick(struct loop *loop)
 {
     struct bh_node *node = loop->node;
     bh_ns now = bh_time_monotonic(), next = bh_job_tick(node, now);
+    bh_ns save_at = bh_orders_tick(loop->orders, now);
 
+    if (save_at && (!next || save_at < next))
+        next = save_at;
     if (node->doomed_count > 0 && node->collect_at <= now) {
         bh_session_collect(node);
         node->collect_at = now + COLLECT_AGAIN;

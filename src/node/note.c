@@ -33,6 +33,7 @@ static const struct bh_fields piece_fields
 
 static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_note, begun, BH_FIELD_BOOL),
     BH_F(struct bh_note, boot, BH_FIELD_STR),
     BH_F(struct bh_note, job, BH_FIELD_U64),
     BH_F_ENUM(struct bh_note, kind, kind_names, .flags = BH_FIELD_REQUIRED | BH_FIELD_ALWAYS),

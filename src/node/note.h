@@ -43,8 +43,10 @@ struct bh_note {
     uint64_t order, lease, job;
     uint32_t message;                /* of the order */
     struct bh_note_piece piece;      /* ORDER of a carve or destroy, PIECE, GONE */
-    struct bh_note_piece lent[BH_WIRE_PIECES_MAX]; /* LEASE */
+    /* LEASE; ORDER of a carve: what stood on that GPU and was not ours */
+    struct bh_note_piece lent[BH_WIRE_PIECES_MAX];
     uint32_t lent_count;
+    bool begun;                      /* ORDER of a carve: the driver may have been asked */
     uint32_t slot;                   /* LEASE: range of user ids, or BH_NO_SLOT */
     char boot[40];                   /* LEASE: the kernel's boot id */
     uint32_t outcome, rc;            /* OUTCOME */

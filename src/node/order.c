@@ -15,6 +15,8 @@
 #include "node/path.h"
 #include "node/piece.h"
 
+#define SAVE_AGAIN BH_NS_PER_S
+
 enum outcome { OUTCOME_DONE, OUTCOME_FAILED, OUTCOME_HELD };
 
 struct pending {
@@ -27,6 +29,7 @@ struct pending {
 
 struct bh_orders {
     struct bh_node *node;
+    bh_ns save_at;              /* monotonic; not before: outcomes that are still to be noted */
     uint32_t count;
     struct pending pending[BH_ORDERS_BATCH_MAX];
 };
@@ -49,6 +52,21 @@ bh_orders_free(struct bh_orders *orders)
 
 /* ---- what each order is ---- */
 
+/* Every order begins with its number. */
+static uint64_t
+number_of(const void *message)
+{
+    uint64_t order;
+
+    memcpy(&order, message, sizeof order);
+    return order;
+}
+_Static_assert(offsetof(struct bh_msg_carve, order) == 0, "order comes first");
+_Static_assert(offsetof(struct bh_msg_destroy, order) == 0, "order comes first");
+_Static_assert(offsetof(struct bh_msg_start, order) == 0, "order comes first");
+_Static_assert(offsetof(struct bh_msg_lease, order) == 0, "order comes first");
+_Static_assert(offsetof(struct bh_msg_stop, order) == 0, "order comes first");
+
 /* Fill the note of an order and check what can be checked before it is begun. */
 typedef bh_rc (*note_fn)(struct bh_node *node, const void *message, struct bh_note *note,
                          struct bh_err *err);
@@ -65,7 +83,8 @@ note_carve(struct bh_node *node, const void *message, struct bh_note *note, stru
     note->piece.start = carve->start;
     snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", carve->gpu);
     snprintf(note->piece.profile, sizeof note->piece.profile, "%s", carve->profile);
-    return BH_OK; /* checked when its turn comes: an order before it may make the room */
+    /* the rest is checked when its turn comes: an order before it may make the room */
+    return bh_piece_allowed(node, carve->gpu, err);
 }
 
 static bh_rc
@@ -140,12 +159,17 @@ note_stop(struct bh_node *node, const void *message, struct bh_note *note, struc
 static bh_rc
 perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
 {
-    struct bh_note note = { 0 };
+    struct bh_note note = { .kind = BH_NOTE_ORDER, .order = number_of(message),
+                            .message = BH_MSG_CARVE };
     bh_rc rc = note_carve(node, message, &note, err);
 
     if (rc == BH_OK)
+        rc = bh_piece_begin(node, &note, err);
+    if (rc == BH_OK)
         rc = bh_piece_carve_check(node, &note.piece, err);
-    return rc == BH_OK ? bh_piece_carve(node, &note.piece, err) : rc;
+    if (rc == BH_OK)
+        rc = bh_state_note(&node->state, &note, err);
+    return rc == BH_OK ? bh_piece_carve(node, &note, err) : rc;
 }
 
 static bh_rc
@@ -200,22 +224,19 @@ static const struct {
     [BH_MSG_STOP] = { note_stop, perform_stop },
 };
 
-/* Every order begins with its number. */
-static uint64_t
-number_of(const void *message)
-{
-    uint64_t order;
-
-    memcpy(&order, message, sizeof order);
-    return order;
-}
-_Static_assert(offsetof(struct bh_msg_carve, order) == 0, "order comes first");
-_Static_assert(offsetof(struct bh_msg_destroy, order) == 0, "order comes first");
-_Static_assert(offsetof(struct bh_msg_start, order) == 0, "order comes first");
-_Static_assert(offsetof(struct bh_msg_lease, order) == 0, "order comes first");
-_Static_assert(offsetof(struct bh_msg_stop, order) == 0, "order comes first");
-
 /* ---- taking ---- */
+
+static void settle(struct bh_node *node, const struct bh_note *order);
+
+static bool
+is_in_batch(const struct bh_orders *orders, uint64_t order)
+{
+    for (uint32_t i = 0; i < orders->count; i++) {
+        if (orders->pending[i].order == order)
+            return true;
+    }
+    return false;
+}
 
 bh_rc
 bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
@@ -225,6 +246,7 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     struct bh_note note = { .kind = BH_NOTE_ORDER, .order = number_of(message),
                             .message = number };
     const struct bh_order *known = bh_state_order(&node->state, note.order);
+    struct bh_note note_before;
     struct pending *pending;
     bh_rc rc;
 
@@ -237,7 +259,12 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     if (known) {
         if (known->done)
             bh_node_send(node, BH_MSG_OUTCOME, &known->outcome);
-        return BH_OK; /* not done: it stands in this batch already */
+        if (known->done || is_in_batch(orders, note.order))
+            return BH_OK;
+        note_before = known->note; /* noted, and the disk failed before it was performed */
+        settle(node, &note_before);
+        if (bh_state_order(&node->state, note.order))
+            return BH_OK;
     }
     if (orders->count == BH_ORDERS_BATCH_MAX)
         return bh_err_set(err, BH_FULL, "the batch is full");
@@ -266,8 +293,10 @@ answer(struct bh_node *node, const struct pending *pending, enum outcome outcome
 
     snprintf(note.why, sizeof note.why, "%s", why);
     bh_utf8_scrub(note.why);
-    if (bh_state_note(&node->state, &note, &err) != BH_OK)
+    if (bh_state_note(&node->state, &note, &err) != BH_OK) {
         bh_log(EFFECT_FAILED, BH_U64("order", pending->order), BH_ERRLOG(&err));
+        bh_state_remember(&node->state, &note);
+    }
     order = bh_state_order(&node->state, pending->order);
     if (order && order->done)
         bh_node_send(node, BH_MSG_OUTCOME, &order->outcome);
@@ -325,6 +354,19 @@ bh_orders_repeat(struct bh_orders *orders)
     }
 }
 
+bh_ns
+bh_orders_tick(struct bh_orders *orders, bh_ns now)
+{
+    struct bh_err ignored;
+
+    if (!bh_state_has_unsaved(&orders->node->state))
+        return 0;
+    if (orders->save_at > now)
+        return orders->save_at;
+    orders->save_at = now + SAVE_AGAIN;
+    return bh_state_save(&orders->node->state, &ignored) == BH_OK ? 0 : orders->save_at;
+}
+
 /* ---- repairing ---- */
 
 /* A start that was noted: did the job come to life?  Its keeper says so before anything
@@ -357,7 +399,9 @@ settle_carve(struct bh_node *node, const struct bh_note *order)
 
     if (bh_state_piece(&node->state, order->piece.partition))
         return true;
-    return bh_piece_adopt(node, &order->piece, &found, &err) == BH_OK && found;
+    if (!order->begun || bh_piece_allowed(node, order->piece.gpu, &err) != BH_OK)
+        return false;
+    return bh_piece_adopt(node, order, &found, &err) == BH_OK && found;
 }
 
 static bool

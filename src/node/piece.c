@@ -138,6 +138,15 @@ check_holders(const struct bh_node *node, const struct bh_note_piece *wanted, st
 }
 
 bh_rc
+bh_piece_allowed(const struct bh_node *node, const char *gpu, struct bh_err *err)
+{
+    if (bh_conf_gpu_allowed(&node->conf, gpu))
+        return BH_OK;
+    bh_err_set(err, BH_DENIED, "GPU %s is not Bulkhead's to change", gpu);
+    return bh_err_hint(err, "the administrator can add gpus = %s to node.conf", gpu);
+}
+
+bh_rc
 bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
                      struct bh_err *err)
 {
@@ -149,10 +158,9 @@ bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
     gpu = bh_piece_gpu(node, wanted->gpu);
     if (!gpu)
         return bh_err_set(err, BH_NOT_FOUND, "no GPU %s on this node", wanted->gpu);
-    if (!bh_conf_gpu_allowed(&node->conf, wanted->gpu)) {
-        bh_err_set(err, BH_DENIED, "GPU %s is not Bulkhead's to change", wanted->gpu);
-        return bh_err_hint(err, "the administrator can add gpus = %s to node.conf", wanted->gpu);
-    }
+    rc = bh_piece_allowed(node, wanted->gpu, err);
+    if (rc != BH_OK)
+        return rc;
     if (bh_state_piece(&node->state, wanted->partition))
         return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " exists already",
                           wanted->partition);
@@ -235,9 +243,43 @@ destroy_half(struct bh_node *node, const char *gpu, uint32_t gi, struct bh_err *
 }
 
 bh_rc
-bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted, bool *ret_found,
+bh_piece_begin(struct bh_node *node, struct bh_note *order, struct bh_err *err)
+{
+    bh_rc rc = bh_piece_scan(node, err);
+
+    order->lent_count = 0;
+    for (uint32_t i = 0; i < node->inventory.instance_count && rc == BH_OK; i++) {
+        const struct bh_device_instance *instance = &node->inventory.instances[i];
+        struct bh_note_piece *stood = &order->lent[order->lent_count];
+
+        if (strcmp(instance->gpu, order->piece.gpu) != 0 || bh_piece_is_ours(node, instance))
+            continue;
+        if (order->lent_count == BH_COUNT(order->lent))
+            return bh_err_set(err, BH_FULL, "GPU %s has too many instances", instance->gpu);
+        *stood = (struct bh_note_piece){ .gi = instance->gi };
+        snprintf(stood->uuid, sizeof stood->uuid, "%s", instance->uuid);
+        order->lent_count++;
+    }
+    order->begun = true;
+    return rc;
+}
+
+static bool
+stood_before(const struct bh_note *order, const struct bh_device_instance *instance)
+{
+    for (uint32_t i = 0; i < order->lent_count; i++) {
+        if (order->lent[i].gi == instance->gi
+            && strcmp(order->lent[i].uuid, instance->uuid) == 0)
+            return true;
+    }
+    return false;
+}
+
+bh_rc
+bh_piece_adopt(struct bh_node *node, const struct bh_note *order, bool *ret_found,
                struct bh_err *err)
 {
+    const struct bh_note_piece *wanted = &order->piece;
     bh_rc rc = bh_piece_scan(node, err);
 
     *ret_found = false;
@@ -245,7 +287,8 @@ bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted, bool *r
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
         if (strcmp(instance->gpu, wanted->gpu) != 0 || instance->start != wanted->start
-            || strcmp(instance->profile, wanted->profile) != 0 || bh_piece_is_ours(node, instance))
+            || strcmp(instance->profile, wanted->profile) != 0 || bh_piece_is_ours(node, instance)
+            || stood_before(order, instance))
             continue;
         if (instance->ci == NO_COMPUTE_INSTANCE)
             return destroy_half(node, wanted->gpu, instance->gi, err);
@@ -258,14 +301,15 @@ bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted, bool *r
 /* There was no answer: what was done is read from the GPU itself.  `ret_again`: nothing was,
  * and the driver is not why. */
 static bh_rc
-settle_carve(struct bh_node *node, const struct bh_note_piece *wanted, bool *ret_again,
+settle_carve(struct bh_node *node, const struct bh_note *order, bool *ret_again,
              struct bh_err *err)
 {
+    const struct bh_note_piece *wanted = &order->piece;
     struct bh_err ignored;
     bool found;
 
     report_hung(node, wanted->gpu, err);
-    if (bh_piece_adopt(node, wanted, &found, &ignored) != BH_OK)
+    if (bh_piece_adopt(node, order, &found, &ignored) != BH_OK)
         return err->rc;
     *ret_again = !found && bh_gpu_child_died(err);
     return found ? BH_OK : bh_err_set(err, BH_TIMEOUT, "the driver did not carve %s on %s in time",
@@ -273,9 +317,10 @@ settle_carve(struct bh_node *node, const struct bh_note_piece *wanted, bool *ret
 }
 
 static bh_rc
-carve_instance(struct bh_node *node, const struct bh_note_piece *wanted, bool *ret_again,
+carve_instance(struct bh_node *node, const struct bh_note *order, bool *ret_again,
                struct bh_err *err)
 {
+    const struct bh_note_piece *wanted = &order->piece;
     struct bh_device_instance instance = { 0 };
     bh_rc rc;
 
@@ -284,13 +329,14 @@ carve_instance(struct bh_node *node, const struct bh_note_piece *wanted, bool *r
     rc = node->device.ops->carve(node->device.self, wanted->gpu, wanted->profile, wanted->start,
                                  &instance, err);
     if (rc == BH_UNCERTAIN)
-        return settle_carve(node, wanted, ret_again, err);
+        return settle_carve(node, order, ret_again, err);
     return rc == BH_OK ? note_piece(node, wanted, &instance, err) : rc;
 }
 
 bh_rc
-bh_piece_carve(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
+bh_piece_carve(struct bh_node *node, const struct bh_note *order, struct bh_err *err)
 {
+    const struct bh_note_piece *wanted = &order->piece;
     bool again = true;
     bh_rc rc = set_mode(node, wanted, err);
 
@@ -299,7 +345,7 @@ bh_piece_carve(struct bh_node *node, const struct bh_note_piece *wanted, struct 
     if (is_whole(wanted))
         return note_piece(node, wanted, NULL, err);
     for (int turn = 0; turn < TURNS_MAX && again; turn++)
-        rc = carve_instance(node, wanted, &again, err);
+        rc = carve_instance(node, order, &again, err);
     if (rc == BH_OK)
         bh_log(INSTANCE_CARVED, BH_STR("gpu", wanted->gpu), BH_STR("profile", wanted->profile),
                BH_U64("start", wanted->start));

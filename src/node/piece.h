@@ -14,8 +14,16 @@ BH_MUST_USE bh_rc bh_piece_scan(struct bh_node *node, struct bh_err *err);
 BH_MUST_USE bh_rc bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
                                        struct bh_err *err);
 
-/* Make the piece and note it. */
-BH_MUST_USE bh_rc bh_piece_carve(struct bh_node *node, const struct bh_note_piece *wanted,
+/* BH_DENIED: node.conf does not let Bulkhead change this GPU. */
+BH_MUST_USE bh_rc bh_piece_allowed(const struct bh_node *node, const char *gpu,
+                                   struct bh_err *err);
+
+/* Look at the GPU and write what stands there into the order's note: the order is begun. */
+BH_MUST_USE bh_rc bh_piece_begin(struct bh_node *node, struct bh_note *order,
+                                 struct bh_err *err);
+
+/* Make the piece of an order that was begun, and note it. */
+BH_MUST_USE bh_rc bh_piece_carve(struct bh_node *node, const struct bh_note *order,
                                  struct bh_err *err);
 
 /* Destroy the piece and note that it is gone; BH_OK when it was not there.
@@ -23,10 +31,14 @@ BH_MUST_USE bh_rc bh_piece_carve(struct bh_node *node, const struct bh_note_piec
 BH_MUST_USE bh_rc bh_piece_destroy(struct bh_node *node, uint64_t partition,
                                    struct bh_err *err);
 
-/* Whether the instance that `wanted` describes exists and is nobody's: noted as ours then.
- * For a carve of which nothing more is known. */
-BH_MUST_USE bh_rc bh_piece_adopt(struct bh_node *node, const struct bh_note_piece *wanted,
+/* Whether the instance of an order that was begun exists, is nobody's and did not stand there
+ * before: noted as ours then.  For a carve of which nothing more is known. */
+BH_MUST_USE bh_rc bh_piece_adopt(struct bh_node *node, const struct bh_note *order,
                                  bool *ret_found, struct bh_err *err);
+
+/* Whether an instance is a piece of ours; also when a crash left it without its compute
+ * instance. */
+bool bh_piece_is_ours(const struct bh_node *node, const struct bh_device_instance *instance);
 
 /* After a scan at start: bring what we know up to date, forget what is gone. */
 BH_MUST_USE bh_rc bh_piece_reconcile(struct bh_node *node, struct bh_err *err);

@@ -249,17 +249,53 @@ replay_entry(void *self, const char *payload, size_t length, struct bh_err *err)
 }
 
 static bh_rc
-put_order(struct bh_state *state, const struct bh_order *order, struct bh_err *err)
+put_outcome(struct bh_state *state, const struct bh_order *order, struct bh_err *err)
 {
     struct bh_note outcome = { .kind = BH_NOTE_OUTCOME, .order = order->note.order,
                                .outcome = order->outcome.outcome, .rc = order->outcome.rc,
                                .at_ns = order->outcome.at_ns };
-    bh_rc rc = bh_note_append(state->journal, &order->note, err);
 
-    if (rc != BH_OK || !order->done)
-        return rc;
     snprintf(outcome.why, sizeof outcome.why, "%s", order->outcome.why);
     return bh_note_append(state->journal, &outcome, err);
+}
+
+static bh_rc
+put_order(struct bh_state *state, const struct bh_order *order, struct bh_err *err)
+{
+    bh_rc rc = bh_note_append(state->journal, &order->note, err);
+
+    return rc == BH_OK && order->done ? put_outcome(state, order, err) : rc;
+}
+
+void
+bh_state_remember(struct bh_state *state, const struct bh_note *outcome)
+{
+    struct bh_order *order = bh_state_order(state, outcome->order);
+
+    apply_outcome(state, outcome);
+    if (order)
+        order->unsaved = state->unsaved = true;
+}
+
+bool
+bh_state_has_unsaved(const struct bh_state *state)
+{
+    return state->unsaved;
+}
+
+bh_rc
+bh_state_save(struct bh_state *state, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++) {
+        if (state->orders[i].unsaved)
+            rc = put_outcome(state, &state->orders[i], err);
+        if (rc == BH_OK)
+            state->orders[i].unsaved = false;
+    }
+    state->unsaved = rc != BH_OK;
+    return rc;
 }
 
 static bh_rc

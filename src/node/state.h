@@ -17,6 +17,7 @@ enum { BH_ORDERS_MAX = 65536, BH_PIECES_MAX = 4096, BH_JOBS_MAX = 4096 };
 struct bh_order {
     struct bh_note note;             /* as taken */
     bool done;
+    bool unsaved;                    /* the outcome could not be noted yet */
     struct bh_msg_outcome outcome;   /* when done */
 };
 
@@ -41,6 +42,7 @@ struct bh_state {
     struct bh_job *jobs;
     uint32_t order_count, piece_count, job_count;
     uint32_t order_room, piece_room, job_room;
+    bool unsaved;                    /* perhaps an order is */
 };
 
 /* Open the journal in `dir` and rebuild the state. */
@@ -52,6 +54,11 @@ void bh_state_close(struct bh_state *state);
 BH_MUST_USE bh_rc bh_state_note(struct bh_state *state, const struct bh_note *note,
                                 struct bh_err *err);
 BH_MUST_USE bh_rc bh_state_sync(struct bh_state *state, struct bh_err *err);
+
+/* Apply the outcome of an order although it could not be noted; and note it later. */
+void bh_state_remember(struct bh_state *state, const struct bh_note *outcome);
+bool bh_state_has_unsaved(const struct bh_state *state);
+BH_MUST_USE bh_rc bh_state_save(struct bh_state *state, struct bh_err *err);
 
 /* Rewrite the journal as the shortest one that gives this state, when it has grown. */
 BH_MUST_USE bh_rc bh_state_compact(struct bh_state *state, struct bh_err *err);

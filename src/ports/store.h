@@ -125,6 +125,7 @@ struct bh_store_ops {
     bh_rc (*put_token)(void *self, const struct bh_token_row *row, struct bh_err *err);
     bh_rc (*put_checkpoint)(void *self, const struct bh_checkpoint_row *row,
                             struct bh_err *err);
+    /* Those a day older than this one may be forgotten. */
     bh_rc (*put_reply)(void *self, const struct bh_reply_row *row, struct bh_err *err);
     /* Small named values: "site", "snapshot", "boot", ... */
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);

@@ -49,6 +49,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_PUT_REPLY] =
         "INSERT OR REPLACE INTO replies (principal_id, key, request, status, "
         "body, at_ns) VALUES (?, ?, ?, ?, ?, ?)",
+    [BH_SQL_DROP_REPLIES] = "DELETE FROM replies WHERE at_ns < ?",
     [BH_SQL_PUT_META] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
     [BH_SQL_GET_META] = "SELECT value FROM meta WHERE key = ?",
     [BH_SQL_GET_TEXT] = "SELECT text FROM texts WHERE digest = ?",

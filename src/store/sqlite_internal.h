@@ -29,6 +29,7 @@ enum bh_sql_statement {
     BH_SQL_PUT_TOKEN,
     BH_SQL_PUT_CHECKPOINT,
     BH_SQL_PUT_REPLY,
+    BH_SQL_DROP_REPLIES,
     BH_SQL_PUT_META,
     BH_SQL_GET_META,
     BH_SQL_GET_TEXT,

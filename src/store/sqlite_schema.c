@@ -53,6 +53,7 @@ static const char *const migrations[] = {
     "  status INTEGER NOT NULL, body TEXT NOT NULL, at_ns INTEGER NOT NULL,"
     "  PRIMARY KEY (principal_id, key)"
     ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX replies_by_time ON replies (at_ns);"
     "CREATE TABLE meta ("
     "  key TEXT PRIMARY KEY NOT NULL,"
     "  value TEXT NOT NULL"

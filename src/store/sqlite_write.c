@@ -192,6 +192,20 @@ bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
     return bh_sqlite_written(store, &use, err);
 }
 
+/* Nobody repeats yesterday's request: the table stays as large as a day's. */
+static bh_rc
+drop_old_replies(struct bh_sqlite *store, uint64_t now_ns, struct bh_err *err)
+{
+    static const uint64_t day_ns = UINT64_C(86400) * 1000000000;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_REPLIES, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&use, now_ns > day_ns ? now_ns - day_ns : 0);
+    return bh_sqlite_written(store, &use, err);
+}
+
 bh_rc
 bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err)
 {
@@ -207,7 +221,8 @@ bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *e
     bh_sql_put_u64(&use, row->status);
     bh_sql_put_text(&use, row->body);
     bh_sql_put_u64(&use, row->at_ns);
-    return bh_sqlite_written(store, &use, err);
+    rc = bh_sqlite_written(store, &use, err);
+    return rc == BH_OK ? drop_old_replies(store, row->at_ns, err) : rc;
 }
 
 bh_rc

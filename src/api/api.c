@@ -300,7 +300,8 @@ static void
 record_refusal(struct bh_call *call, const struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
-    bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED || call->probed;
+    bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED
+                 || err->rc == BH_UNAUTHENTICATED || call->probed;
 
     if (worth && !call->recorded && call->caller.via)
         owner->ops->refused(owner->self, &call->caller, call->op->id, call->verdict, err);

@@ -74,8 +74,14 @@ identify_token(struct bh_call *call, const char *text, struct bh_err *err)
         return rc;
     principal = bh_directory_principal(call->dir, (bh_principal_id){ row.principal_id });
     if (row.revoked || (row.expires_ns && row.expires_ns <= bh_call_now(call)) || !principal
-        || principal->gone)
+        || principal->gone) {
+        /* the right secret of a token that is dead: whose it was goes into the record */
+        call->caller.via = BH_VIA_TOKEN;
+        call->caller.token = bh_arena_strdup(call->arena, row.id);
+        call->caller.subject = (struct bh_subject){ .principal = { row.principal_id },
+                                                    .uid = UINT32_MAX };
         return bad_token(err);
+    }
     call->caller.via = BH_VIA_TOKEN;
     call->caller.token = bh_arena_strdup(call->arena, row.id);
     call->caller.name = principal->name;

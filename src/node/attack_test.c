@@ -54,14 +54,6 @@ control_driver(const char *text)
     bh_test_write(path, text);
 }
 
-static void
-restart(int number)
-{
-    bh_test_node_end(&the_node, number);
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-}
-
 static pid_t
 keeper_of(uint64_t lease)
 {
@@ -227,6 +219,43 @@ test_lent_once(void **state)
     BH_CHECK_DONE();
 }
 
+/* An order that was noted and not begun: what stands there was made by somebody else. */
+static void
+test_foreign_stays(void **state)
+{
+    struct test_job job = { .lease = 7, .partition = 6, .script = "echo up; sleep 60" };
+    struct bh_msg_lease suspend = { .lease = 7, .order = 900 };
+    struct bh_msg_carve cut = { .order = 901, .partition = 51, .profile = "1g.10gb" };
+    struct bh_msg_inventory inventory;
+    char path[TEST_PATH * 2];
+
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_path_format(path, sizeof path, "%s/state/journal", the_node.folder);
+    assert_int_equal(unlink(path), 0);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    assert_int_equal(bh_test_carve(6, 1, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(7, "up"));
+    snprintf(cut.gpu, sizeof cut.gpu, "%s", the_node.gpus[0]);
+    control_driver("nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=2000\n");
+    kill(the_node.pid, SIGSTOP); /* so that both are noted together */
+    bh_test_send(BH_MSG_SUSPEND, &suspend);
+    bh_test_send(BH_MSG_CARVE, &cut);
+    kill(the_node.pid, SIGCONT);
+    bh_time_sleep(500 * BH_NS_PER_MS);
+    BH_CHECK("noted", strstr(bh_test_read("state/journal"), "lease"));
+    bh_test_node_end(&the_node, SIGKILL);
+    control_driver("");
+    bh_test_node_start(&the_node);
+    inventory = bh_test_greet(&the_node);
+    BH_CHECK("it is foreign still", ((struct bh_msg_gpu *)inventory.gpus.items)[0].foreign);
+    bh_test_send(BH_MSG_CARVE, &cut);
+    BH_CHECK_EQ("its place is taken", bh_test_take(BH_MSG_OUTCOME, 901).outcome.rc, BH_FULL);
+    BH_CHECK_DONE();
+}
+
 /* ---- the whole ---- */
 
 #define ATTACK(name) cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
@@ -240,6 +269,7 @@ main(int argc, char **argv)
         ATTACK(test_suspended_stays),
         ATTACK(test_many_processes),
         ATTACK(test_lent_once),
+        ATTACK(test_foreign_stays),
     };
 
     if (argc == 2 && strcmp(argv[1], "--many") == 0)

@@ -36,10 +36,6 @@ BH_MUST_USE bh_rc bh_piece_destroy(struct bh_node *node, uint64_t partition,
 BH_MUST_USE bh_rc bh_piece_adopt(struct bh_node *node, const struct bh_note *order,
                                  bool *ret_found, struct bh_err *err);
 
-/* Whether an instance is a piece of ours; also when a crash left it without its compute
- * instance. */
-bool bh_piece_is_ours(const struct bh_node *node, const struct bh_device_instance *instance);
-
 /* After a scan at start: bring what we know up to date, forget what is gone. */
 BH_MUST_USE bh_rc bh_piece_reconcile(struct bh_node *node, struct bh_err *err);
 

@@ -238,6 +238,7 @@ static void
 stop(struct program *program)
 {
     bh_log(STOPPING);
+    bh_owner_halt(program->owner);
     bh_server_stop(program->https_server);
     bh_server_stop(program->socket_server);
     bh_owner_stop(program->owner);

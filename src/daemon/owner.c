@@ -524,15 +524,21 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
 }
 
 void
-bh_owner_stop(struct bh_owner_thread *owner)
+bh_owner_halt(struct bh_owner_thread *owner)
 {
-    struct bh_err err;
-
     pthread_mutex_lock(&owner->mutex);
     owner->stopping = true;
     wake(owner);
     pthread_mutex_unlock(&owner->mutex);
     bh_hub_stop(owner->core->hub);
+}
+
+void
+bh_owner_stop(struct bh_owner_thread *owner)
+{
+    struct bh_err err;
+
+    bh_owner_halt(owner);
     pthread_join(owner->thread, NULL);
     if (!atomic_load(&owner->failed) && owner->core->journal.next_seq != owner->core->snapshot_seq
         && (bh_snapshot_write(owner->core, &err) != BH_OK

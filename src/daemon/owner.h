@@ -14,8 +14,11 @@ struct bh_owner_thread;
 BH_MUST_USE bh_rc bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner,
                                  struct bh_err *err);
 
-/* Lets what is queued finish, writes a snapshot and ends the thread.  Callers that come
- * later get BH_UNAVAILABLE. */
+/* Begin to stop: the batch in hand finishes, whoever waits behind it or comes later gets
+ * BH_UNAVAILABLE, watchers wake.  The port stays usable until bh_owner_stop. */
+void bh_owner_halt(struct bh_owner_thread *owner);
+
+/* Halt, wait for the thread to end, write a snapshot and free everything. */
 void bh_owner_stop(struct bh_owner_thread *owner);
 
 /* What the API uses. */

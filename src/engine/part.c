@@ -6,6 +6,8 @@
 #include "engine/order.h"
 #include "engine/slots.h"
 
+#define RETRY_NS 30000000000ull /* between tries to destroy what would not go */
+
 static struct bh_parts
 size_of(const struct part *part)
 {
@@ -219,6 +221,15 @@ bh_part_lose(struct work *work, uint32_t slot)
     part->order = 0;
 }
 
+uint64_t
+bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct gpu *gpu = gpu_at(engine, slot);
+    bool answers = node_at(engine, gpu->node)->up && !gpu->fenced;
+
+    return gpu->stuck && gpu->retry_ns && answers ? gpu->retry_ns : UINT64_MAX;
+}
+
 void
 bh_part_stick(struct work *work, uint32_t slot)
 {
@@ -230,4 +241,5 @@ bh_part_stick(struct work *work, uint32_t slot)
     if (!part->stuck)
         gpu_at(work->engine, part->gpu)->stuck++;
     part->stuck = 1;
+    gpu_at(work->engine, part->gpu)->retry_ns = work->now_ns + RETRY_NS;
 }

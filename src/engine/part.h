@@ -30,7 +30,11 @@ void bh_part_drop(struct work *work, uint32_t part);
  * lets go. */
 void bh_part_lose(struct work *work, uint32_t part);
 
-/* Destroying it failed: nothing may stand there until it is gone. */
+/* Destroying it failed: nothing may stand there until it is gone.  It is tried again after
+ * a while, and when its node or GPU comes back. */
 void bh_part_stick(struct work *work, uint32_t part);
+
+/* When a tick should try the GPU's stuck pieces again, or UINT64_MAX. */
+uint64_t bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t gpu);
 
 #endif

@@ -84,10 +84,34 @@ what_cannot_be_destroyed_stands_in_the_way(void **state)
     bh_story_close(story);
 }
 
+static void
+what_cannot_be_destroyed_is_tried_again_after_a_while(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 1)), whole;
+
+    bh_story_exit(story, job, 0);
+    whole = bh_story_submit(story, bh_story_wants(31, 3, 1));
+    bh_story_next(story, BH_OUTCOME_FAILED); /* destroy */
+    bh_story_next(story, BH_OUTCOME_FAILED); /* so the carve fails, too */
+    bh_story_tick(story, 6000000000ull);
+    assert_int_equal(bh_engine_next_tick_ns(story->engine),
+                     story->now_ns - 6000000000ull + 30000000000ull);
+    bh_story_tick(story, 24000000000ull);
+    assert_int_equal(bh_story_effects(story, BH_FX_DESTROY), 1);
+    bh_story_next(story, BH_OUTCOME_FAILED);
+    bh_story_tick(story, 30000000000ull);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, whole), BH_JOB_RUNNING);
+    assert_true(bh_engine_next_tick_ns(story->engine) == UINT64_MAX);
+    bh_story_close(story);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_piece_goes_from_carving_to_leased_to_idle),
     cmocka_unit_test(a_whole_gpu_destroys_all_idle_pieces_first),
     cmocka_unit_test(a_carve_outlives_its_cancelled_job),
     cmocka_unit_test(what_cannot_be_destroyed_stands_in_the_way),
+    cmocka_unit_test(what_cannot_be_destroyed_is_tried_again_after_a_while),
 };
 BH_TEST_MAIN(tests)

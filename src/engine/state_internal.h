@@ -79,6 +79,7 @@ struct gpu {
     uint32_t model;
     uint32_t first_part; /* slots, linked by part.next_on_gpu, latest first */
     uint32_t idle, leased, stuck; /* pieces in those states */
+    uint64_t retry_ns; /* when to try again to destroy the stuck ones; 0: none waits */
     struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
     uint8_t managed, cordoned, fenced, mig_capable;
     uint8_t mig; /* was carved last */

@@ -8,6 +8,7 @@
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
+#include "engine/part.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/transition.h"
@@ -179,6 +180,11 @@ bh_engine_next_tick_ns(const struct bh_engine *engine)
         uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);
 
         next_ns = deadline_ns < next_ns ? deadline_ns : next_ns;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
+        uint64_t retry_ns = bh_gpu_retry_ns(engine, slot);
+
+        next_ns = retry_ns < next_ns ? retry_ns : next_ns;
     }
     return next_ns;
 }

@@ -12,13 +12,39 @@
 
 enum { RETRIES_MAX = 64 }; /* pieces tried again in one step */
 
-/* ---- configuration ---- */
+/* ---- time ---- */
+
+/* Try again to destroy what could not be destroyed before. */
+static void
+retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
+{
+    struct gpu *gpu = gpu_at(work->engine, gpu_slot);
+
+    for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at && *retries < RETRIES_MAX;
+         at = part_at(work->engine, at)->next_on_gpu) {
+        if (!part_at(work->engine, at)->stuck || part_at(work->engine, at)->waiting)
+            continue;
+        bh_effect_part(work, BH_FX_DESTROY, at);
+        ++*retries;
+    }
+    if (*retries < RETRIES_MAX)
+        gpu->retry_ns = 0;
+}
 
 static void
 on_tick(struct work *work, const struct bh_event *event)
 {
-    work->engine->hints.settled = false;
+    struct bh_engine *engine = work->engine;
+    uint32_t retries = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);)
+        if (bh_gpu_retry_ns(engine, slot) <= work->now_ns && retries < RETRIES_MAX)
+            retry_stuck(work, slot, &retries);
+    engine->hints.settled = false;
 }
+
+/* ---- configuration ---- */
+
 
 static void
 on_tenant(struct work *work, const struct bh_event *event)
@@ -64,21 +90,6 @@ on_sku_remove(struct work *work, const struct bh_event *event)
 }
 
 /* ---- nodes and GPUs ---- */
-
-/* Try again to destroy what could not be destroyed before. */
-static void
-retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
-{
-    const struct gpu *gpu = gpu_at(work->engine, gpu_slot);
-
-    for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at && *retries < RETRIES_MAX;
-         at = part_at(work->engine, at)->next_on_gpu) {
-        if (!part_at(work->engine, at)->stuck || part_at(work->engine, at)->waiting)
-            continue;
-        bh_effect_part(work, BH_FX_DESTROY, at);
-        ++*retries;
-    }
-}
 
 static void
 on_node(struct work *work, const struct bh_event *event)

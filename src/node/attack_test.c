@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/test.h"
@@ -245,7 +246,6 @@ test_foreign_stays(void **state)
     bh_test_send(BH_MSG_CARVE, &cut);
     kill(the_node.pid, SIGCONT);
     bh_time_sleep(500 * BH_NS_PER_MS);
-    BH_CHECK("noted", strstr(bh_test_read("state/journal"), "lease"));
     bh_test_node_end(&the_node, SIGKILL);
     control_driver("");
     bh_test_node_start(&the_node);
@@ -253,6 +253,132 @@ test_foreign_stays(void **state)
     BH_CHECK("it is foreign still", ((struct bh_msg_gpu *)inventory.gpus.items)[0].foreign);
     bh_test_send(BH_MSG_CARVE, &cut);
     BH_CHECK_EQ("its place is taken", bh_test_take(BH_MSG_OUTCOME, 901).outcome.rc, BH_FULL);
+    BH_CHECK_DONE();
+}
+
+/* ---- folders of the node ---- */
+
+/* Whether the node ends by itself within two seconds, after it has said `text`. */
+static bool
+refuses_to_start(const char *text)
+{
+    bool ended = false;
+
+    bh_test_node_start(&the_node);
+    for (int tries = 0; tries < 200 && !ended; tries++) {
+        ended = waitpid(the_node.pid, NULL, WNOHANG) == the_node.pid;
+        bh_time_sleep(10 * BH_NS_PER_MS);
+    }
+    if (ended)
+        the_node.pid = 0;
+    else
+        bh_test_node_end(&the_node, SIGKILL);
+    return ended && strstr(bh_test_read("node.log"), text);
+}
+
+static void
+test_folders(void **state)
+{
+    char path[TEST_PATH], shown[TEST_PATH * 2];
+    static const struct {
+        const char *name, *change, *back, *says;
+    } cases[] = {
+        { "state", "chmod 775 state", "chmod 755 state", "state can be written by others" },
+        { "run", "chmod 1777 run", "chmod 755 run", "run can be written by others" },
+        { "above", "chmod 777 .", "chmod 755 .", " can be written by others" },
+        { "boxes", "mv run/boxes x; ln -s ../work run/boxes", "rm run/boxes; mv x run/boxes",
+          "run/boxes is no folder, or a symbolic link" },
+        { "crun", "chown 4321 run/crun", "chown 0 run/crun", "run/crun belongs to user 4321" },
+    };
+
+    bh_test_node_end(&the_node, SIGTERM);
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        bh_path_format(path, sizeof path, "cd %s; %s", the_node.folder, cases[i].change);
+        bh_test_run((const char *const[]){ "/bin/sh", "-c", path, NULL });
+        BH_CHECK(cases[i].name, refuses_to_start(cases[i].says));
+        bh_path_format(path, sizeof path, "cd %s; %s", the_node.folder, cases[i].back);
+        bh_test_run((const char *const[]){ "/bin/sh", "-c", path, NULL });
+        bh_path_format(shown, sizeof shown, "%s/node.log", the_node.folder);
+        unlink(shown);
+    }
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK_DONE();
+}
+
+/* ---- what may be asked for ---- */
+
+static void
+test_asked_too_much(void **state)
+{
+    static const struct {
+        const char *field;
+        uint32_t pids, cpu_milli;
+        uint64_t memory_bytes;
+    } cases[] = {
+        { "pids", 20000, 0, 0 },
+        { "pids", UINT32_MAX, 0, 0 },
+        { "memory_bytes", 0, 0, UINT64_C(1) << 60 },
+        { "cpu_milli", 0, 9, 0 },
+        { "cpu_milli", 0, UINT32_MAX, 0 },
+    };
+
+    for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
+        struct test_job job = { .lease = 20 + i, .script = "true", .pids = cases[i].pids,
+                                .memory_bytes = cases[i].memory_bytes };
+        const char *args[3];
+        struct bh_msg_start start = bh_test_start_message(&job, args, NULL);
+        struct bh_msg_outcome outcome;
+
+        start.cpu_milli = cases[i].cpu_milli;
+        outcome = bh_test_order(BH_MSG_START, &start);
+        BH_CHECK_EQ(cases[i].field, outcome.rc, BH_RANGE);
+        BH_CHECK(outcome.why, strncmp(outcome.why, cases[i].field, strlen(cases[i].field)) == 0);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+make_folder(const char *name, char ret_path[TEST_PATH])
+{
+    bh_path_format(ret_path, TEST_PATH, "%s/work/%s", the_node.folder, name);
+    assert_int_equal(mkdir(ret_path, 0755), 0);
+    assert_int_equal(chown(ret_path, 4321, 4321), 0);
+}
+
+static void
+test_mounts_apart(void **state)
+{
+    char a[TEST_PATH], b[TEST_PATH], inner[TEST_PATH];
+    struct {
+        const char *name, *cwd;
+        struct bh_msg_mount mounts[2];
+        uint32_t count;
+        bh_rc rc;
+    } cases[] = {
+        { "inside another", "", { { a, "/data", true }, { b, "/data/x", true } }, 2, BH_DENIED },
+        { "around another", "", { { a, "/data/x", true }, { b, "/data", true } }, 2, BH_DENIED },
+        { "the same place", "", { { a, "/data", true }, { b, "/data", true } }, 2, BH_DENIED },
+        { "around the cwd", inner, { { b, a, true } }, 1, BH_DENIED },
+        { "inside the cwd", a, { { b, inner, true } }, 1, BH_DENIED },
+        { "beside", "", { { a, "/data", true }, { b, "/data2", true } }, 2, BH_OK },
+        { "the cwd is shown", inner, { { a, a, true } }, 1, BH_OK },
+    };
+
+    make_folder("a", a);
+    make_folder("b", b);
+    make_folder("a/in", inner);
+    for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
+        struct test_job job = { .lease = 30 + i, .script = "pwd", .uid = 4321,
+                                .cwd = cases[i].cwd };
+        const char *args[3];
+        struct bh_msg_start start = bh_test_start_message(&job, args, NULL);
+
+        start.mounts = (struct bh_list){ cases[i].mounts, cases[i].count };
+        BH_CHECK_EQ(cases[i].name, bh_test_order(BH_MSG_START, &start).rc, cases[i].rc);
+    }
+    bh_test_take(BH_MSG_ENDED, 36);
+    BH_CHECK("in its folder", strstr(bh_test_log(36), "/work/a/in\n"));
     BH_CHECK_DONE();
 }
 
@@ -270,6 +396,9 @@ main(int argc, char **argv)
         ATTACK(test_many_processes),
         ATTACK(test_lent_once),
         ATTACK(test_foreign_stays),
+        ATTACK(test_folders),
+        ATTACK(test_asked_too_much),
+        ATTACK(test_mounts_apart),
     };
 
     if (argc == 2 && strcmp(argv[1], "--many") == 0)

@@ -63,6 +63,43 @@ make_place(struct box *box, char **ret_place, struct bh_err *err)
 /* ---- mounts that the job asks for ---- */
 
 static bool
+is_at_or_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+
+    return strncmp(path, folder, length) == 0 && (!path[length] || path[length] == '/');
+}
+
+/* The place of a mount must not lie in another one: it would be made, and looked up, among
+ * somebody else's files. */
+static bh_rc
+check_apart(const struct box *box, const char *target, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < box->sandbox->mount_count; i++) {
+        const char *other = box->mounts[i].target;
+
+        if (is_at_or_below(target, other) || is_at_or_below(other, target))
+            return bh_err_set(err, BH_DENIED, "%.80s and the mount at %.80s lie in one another",
+                              target, other);
+    }
+    return BH_OK;
+}
+
+/* Whether a mount of the job's shows the folder where it is on this machine. */
+static bool
+is_shown(const struct box *box, const char *cwd)
+{
+    const struct bh_msg_mount *mounts = box->start->mounts.items;
+
+    for (uint32_t i = 0; i < box->start->mounts.count; i++) {
+        if (strcmp(mounts[i].source, mounts[i].target) == 0
+            && is_at_or_below(cwd, mounts[i].target))
+            return true;
+    }
+    return false;
+}
+
+static bool
 may_write(const struct box *box)
 {
     uid_t uid = box->start->submitter_uid;
@@ -133,6 +170,8 @@ put_asked_mounts(struct box *box, struct bh_err *err)
     for (uint32_t i = 0; i < box->start->mounts.count && rc == BH_OK; i++) {
         rc = bh_path_target_check(mounts[i].target, err);
         if (rc == BH_OK)
+            rc = check_apart(box, mounts[i].target, err);
+        if (rc == BH_OK)
             rc = clone_mount(box, &mounts[i], false, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "mounts[%u]", i);
@@ -151,8 +190,11 @@ put_cwd(struct box *box, struct bh_err *err)
     if (!cwd || !*cwd || strcmp(cwd, "/tmp") == 0 || strcmp(cwd, "/") == 0)
         return BH_OK;
     rc = bh_path_target_check(cwd, err);
-    if (rc == BH_OK)
-        rc = clone_mount(box, &wanted, true, err);
+    if (rc == BH_OK && !is_shown(box, cwd)) {
+        rc = check_apart(box, cwd, err);
+        if (rc == BH_OK)
+            rc = clone_mount(box, &wanted, true, err);
+    }
     if (rc != BH_OK)
         return bh_err_wrap(err, "cwd");
     box->sandbox->cwd = cwd;
@@ -429,6 +471,45 @@ put_args(struct box *box, struct bh_err *err)
     return BH_OK;
 }
 
+/* What version 1 takes for a CPU quota is 1 ms of 100 at least. */
+enum { CPU_MILLI_MIN = 10, CPU_MILLI_MAX = 4194303 };
+
+static bh_rc
+check_limit(const char *field, uint64_t asked, uint64_t most, const char *key,
+            struct bh_err *err)
+{
+    if (asked <= most)
+        return BH_OK;
+    bh_err_set(err, BH_RANGE, "%s: %" PRIu64 " is more than %" PRIu64, field, asked, most);
+    return key ? bh_err_hint(err, "the administrator can raise %s in node.conf", key) : err->rc;
+}
+
+static uint64_t
+memory_max(const struct bh_conf *conf)
+{
+    uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return conf->memory_max_mib ? (uint64_t)conf->memory_max_mib << 20 : machine / 10 * 9;
+}
+
+static bh_rc
+check_limits(const struct box *box, struct bh_err *err)
+{
+    const struct bh_conf *conf = &box->node->conf;
+    const struct bh_msg_start *start = box->start;
+    bh_rc rc = check_limit("pids", start->pids, conf->pids_max, "pids_max", err);
+
+    if (rc == BH_OK)
+        rc = check_limit("memory_bytes", start->memory_bytes, memory_max(conf),
+                         "memory_max_mib", err);
+    if (rc == BH_OK)
+        rc = check_limit("cpu_milli", start->cpu_milli, CPU_MILLI_MAX, NULL, err);
+    if (rc == BH_OK && start->cpu_milli && start->cpu_milli < CPU_MILLI_MIN)
+        rc = bh_err_set(err, BH_RANGE, "cpu_milli: %u is less than %d", start->cpu_milli,
+                        CPU_MILLI_MIN);
+    return rc;
+}
+
 static void
 put_limits(struct box *box)
 {
@@ -439,9 +520,15 @@ put_limits(struct box *box)
     sandbox->cpu_milli = start->cpu_milli;
     if (conf->cpu_milli_max && (!sandbox->cpu_milli || sandbox->cpu_milli > conf->cpu_milli_max))
         sandbox->cpu_milli = conf->cpu_milli_max;
+    if (sandbox->cpu_milli && sandbox->cpu_milli < CPU_MILLI_MIN)
+        sandbox->cpu_milli = CPU_MILLI_MIN;
     sandbox->pids = start->pids ? start->pids : conf->pids_default;
+    if (sandbox->pids > conf->pids_max)
+        sandbox->pids = conf->pids_max;
     sandbox->memory_bytes = start->memory_bytes ? start->memory_bytes
                                                 : (uint64_t)conf->memory_default_mib << 20;
+    if (sandbox->memory_bytes > memory_max(conf))
+        sandbox->memory_bytes = memory_max(conf);
     sandbox->tmp_bytes = (uint64_t)conf->tmp_mib << 20;
     if (sandbox->tmp_bytes > sandbox->memory_bytes / 2)
         sandbox->tmp_bytes = sandbox->memory_bytes / 2;
@@ -511,7 +598,9 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
 
     memset(ret_sandbox, 0, sizeof *ret_sandbox);
     ret_note[0] = '\0';
-    rc = put_names(&box, err);
+    rc = check_limits(&box, err);
+    if (rc == BH_OK)
+        rc = put_names(&box, err);
     if (rc == BH_OK && !image)
         rc = put_root(&box, err);
     if (rc == BH_OK)

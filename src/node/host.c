@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -79,6 +80,55 @@ bh_host_lock(struct bh_node *node, struct bh_err *err)
         return bh_err_set(err, BH_CONFLICT, "another bulkhead-node runs on %s",
                           node->conf.state_dir);
     return BH_OK;
+}
+
+static bh_rc
+check_component(int fd, const char *path, bool last, struct bh_err *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return bh_err_errno(err, "look at %s", path);
+    if (st.st_uid != 0)
+        return bh_err_set(err, BH_DENIED, "%s belongs to user %u and not to root", path,
+                          st.st_uid);
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (!last && (st.st_mode & S_ISVTX)))
+        return BH_OK;
+    bh_err_set(err, BH_DENIED, "%s can be written by others than root", path);
+    return bh_err_hint(err, "chmod go-w %s", path);
+}
+
+bh_rc
+bh_host_check_folder(const char *path, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char shown[BH_NODE_PATH_MAX], name[256];
+    const char *at = path;
+
+    for (;;) {
+        size_t length;
+        int next;
+        bh_rc rc;
+
+        at += strspn(at, "/");
+        bh_path_format(shown, sizeof shown, "%.*s", (int)(at - path), path);
+        rc = check_component(fd, shown, !*at, err);
+        if (rc != BH_OK || !*at)
+            return rc;
+        length = strcspn(at, "/");
+        if (length >= sizeof name)
+            return bh_err_set(err, BH_INVALID, "%.60s is too long", path);
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        at += length;
+        if (next < 0 && (errno == ELOOP || errno == ENOTDIR))
+            return bh_err_set(err, BH_DENIED, "%.*s is no folder, or a symbolic link",
+                              (int)(at - path), path);
+        if (next < 0)
+            return bh_err_errno(err, "open %.*s", (int)(at - path), path);
+        bh_fd_close(fd);
+        fd = next;
+    }
 }
 
 /* Paths named by a job's root are opened by the job's own user: each folder above must

@@ -3,6 +3,10 @@
 
 #include "node/node.h"
 
+/* Only root may decide what stands at `path`: the folder and all above it are root's,
+ * nobody else's to write (but for sticky ones above), and no symbolic links.  BH_DENIED. */
+BH_MUST_USE bh_rc bh_host_check_folder(const char *path, struct bh_err *err);
+
 /* The machine that the node runs on. */
 
 /* Make this the only node on state_dir: BH_CONFLICT when another one runs. */

@@ -35,20 +35,27 @@ enum { FIXED_POLLS = 4, EXIT_USAGE = 2 };
 static bh_rc
 make_folders(struct bh_node *node, struct bh_err *err)
 {
-    char jobs[BH_NODE_PATH_MAX];
+    char jobs[BH_NODE_PATH_MAX], crun[BH_NODE_PATH_MAX];
+    const char *const own[] = { node->conf.state_dir, jobs, node->conf.log_dir,
+                                node->conf.run_dir, node->boxes, crun };
     bh_rc rc;
 
+    bh_path_format(crun, sizeof crun, "%s/crun", node->conf.run_dir);
     bh_path_format(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
     bh_path_format(node->boxes, sizeof node->boxes, "%s/boxes", node->conf.run_dir);
     rc = bh_dir_make(jobs, 0700, err);
     if (rc == BH_OK)
         rc = bh_dir_make(node->conf.log_dir, 0750, err);
-    if (rc == BH_OK && chown(node->conf.log_dir, 0, node->conf.daemon_gid) != 0)
+    if (rc == BH_OK && lchown(node->conf.log_dir, 0, node->conf.daemon_gid) != 0)
         rc = bh_err_errno(err, "give %s to the daemon's group", node->conf.log_dir);
     if (rc == BH_OK)
         rc = bh_dir_make(node->conf.run_dir, 0755, err);
     if (rc == BH_OK)
         rc = bh_dir_make(node->boxes, 0711, err);
+    if (rc == BH_OK)
+        rc = bh_dir_make(crun, 0700, err);
+    for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
+        rc = bh_host_check_folder(own[i], err);
     return rc;
 }
 

@@ -98,7 +98,7 @@ put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
         { "/proc", "proc", "proc", { "nosuid", "noexec", "nodev" } },
         { "/dev", "tmpfs", "tmpfs", { "nosuid", "noexec", "mode=755", "size=65536" } },
         { "/dev/pts", "devpts", "devpts",
-          { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620" } },
+          { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "max=64" } },
         { "/sys", "sysfs", "sysfs", { "ro", "nosuid", "noexec", "nodev" } },
     };
     static const struct mount_row scratch[] = {
@@ -124,9 +124,10 @@ put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
     for (uint32_t i = 0; i < sandbox->mount_count; i++) {
         const struct bh_sandbox_mount *mount = &sandbox->mounts[i];
 
+        /* not rbind: what is mounted below would not be read-only */
         put_mount(w,
                   &(struct mount_row){ mount->target, "bind", mount->source,
-                                       { "rbind", "nosuid", "nodev",
+                                       { "bind", "nosuid", "nodev",
                                          mount->write ? "rw" : "ro" } },
                   NULL);
     }
@@ -174,7 +175,7 @@ put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
           const struct bh_oci_host *host)
 {
     static const char *const masked[] = {
-        "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+        "/proc/acpi", "/proc/asound", "/proc/driver/nvidia/gpus", "/proc/interrupts", "/proc/kcore", "/proc/keys",
         "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
         "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
         "/sys/fs/cgroup", "/sys/kernel", NULL

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 #error "no system call filter for this machine type yet"
 #endif
 
-enum { X32_BIT = 0x40000000 };
+enum { X32_BIT = 0x40000000, SOCKET_TYPE = 0xf /* without SOCK_CLOEXEC, SOCK_NONBLOCK */ };
 #define NEW_NAMESPACES                                                                   \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER         \
      | CLONE_NEWPID | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */)
@@ -88,18 +89,44 @@ put_allow_if(struct program *program, uint32_t value)
     put_answer(program, SECCOMP_RET_ALLOW);
 }
 
-/* The kernel reads the family and the protocol as int: the low words decide. */
+/* Other protocols would let any job load kernel modules that nobody uses. */
+static const struct {
+    uint32_t type, protocols[4];
+    uint8_t count;
+} internet[] = {
+    { SOCK_STREAM, { 0, IPPROTO_TCP }, 2 },
+    { SOCK_DGRAM, { 0, IPPROTO_UDP, IPPROTO_ICMP, IPPROTO_ICMPV6 }, 4 },
+};
+
+static void
+put_internet_rule(struct program *program)
+{
+    put_load(program, low_word(1));
+    put(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE));
+    for (size_t i = 0; i < BH_COUNT(internet); i++) {
+        put_unless(program, internet[i].type, (uint8_t)(2 + 2 * internet[i].count));
+        put_load(program, low_word(2));
+        for (uint8_t p = 0; p < internet[i].count; p++)
+            put_allow_if(program, internet[i].protocols[p]);
+        put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+    }
+    put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+}
+
+/* The kernel reads the family, the type and the protocol as int: the low words decide. */
 static void
 put_socket_rule(struct program *program)
 {
     put_load(program, low_word(0));
     put_allow_if(program, AF_UNIX);
-    put_allow_if(program, AF_INET);
-    put_allow_if(program, AF_INET6);
-    put_unless(program, AF_NETLINK, 3);
+    put_unless(program, AF_NETLINK, 4);
     put_load(program, low_word(2));
     put_allow_if(program, 0);
     put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0));
+    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0));
+    put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+    put_internet_rule(program);
 }
 
 static void
@@ -241,19 +268,31 @@ put_oci_rule(struct bh_json_writer *w, enum rule rule, const struct condition *c
     bh_json_close(w, '}');
 }
 
+static void
+put_oci_internet(struct bh_json_writer *w, uint32_t family)
+{
+    for (size_t i = 0; i < BH_COUNT(internet); i++) {
+        for (uint8_t p = 0; p < internet[i].count; p++) {
+            const struct condition conditions[] = { { 0, family, 0 },
+                                                    { 1, internet[i].type, SOCKET_TYPE },
+                                                    { 2, internet[i].protocols[p], 0 } };
+
+            put_oci_rule(w, RULE_SOCKET, conditions, BH_COUNT(conditions));
+        }
+    }
+}
+
 void
 bh_seccomp_put_oci(struct bh_buf *out)
 {
     static const struct {
         enum rule rule;
-        struct condition conditions[2];
+        struct condition conditions[3];
         size_t count;
     } rows[] = {
         { RULE_ALLOW, { { 0 } }, 0 },
         { RULE_REFUSE, { { 0 } }, 0 },
         { RULE_SOCKET, { { 0, AF_UNIX, 0 } }, 1 },
-        { RULE_SOCKET, { { 0, AF_INET, 0 } }, 1 },
-        { RULE_SOCKET, { { 0, AF_INET6, 0 } }, 1 },
         { RULE_SOCKET, { { 0, AF_NETLINK, 0 }, { 2, 0, 0 } }, 2 },
         { RULE_CLONE, { { 0, 0, NEW_NAMESPACES } }, 1 },
         { RULE_PERSONALITY, { { 0, 0, 0 } }, 1 },
@@ -270,6 +309,8 @@ bh_seccomp_put_oci(struct bh_buf *out)
     bh_json_open(&w, "syscalls", '[');
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         put_oci_rule(&w, rows[i].rule, rows[i].conditions, rows[i].count);
+    put_oci_internet(&w, AF_INET);
+    put_oci_internet(&w, AF_INET6);
     bh_json_close(&w, ']');
     bh_json_close(&w, '}');
 }

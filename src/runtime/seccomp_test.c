@@ -34,6 +34,7 @@ judge(const struct seccomp_data *call)
             memcpy(&value, (const char *)call + code->k, 4);
             continue;
         case BPF_RET | BPF_K: return code->k;
+        case BPF_ALU | BPF_AND | BPF_K: value &= code->k; continue;
         case BPF_JMP | BPF_JEQ | BPF_K: yes = value == code->k; break;
         case BPF_JMP | BPF_JGE | BPF_K: yes = value >= code->k; break;
         case BPF_JMP | BPF_JGT | BPF_K: yes = value > code->k; break;
@@ -77,9 +78,23 @@ test_verdicts(void **state)
         { "new network", { .nr = SYS_clone, .arch = NATIVE, .args = { CLONE_NEWNET | 17 } },
           REFUSED(EPERM) },
         { "unix", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_UNIX } }, SECCOMP_RET_ALLOW },
-        { "inet", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET } }, SECCOMP_RET_ALLOW },
-        { "inet6", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6 } },
+        { "tcp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 1 | 02000000, 6 } },
           SECCOMP_RET_ALLOW },
+        { "tcp6", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 1, 0 } },
+          SECCOMP_RET_ALLOW },
+        { "udp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 2, 17 } },
+          SECCOMP_RET_ALLOW },
+        { "ping", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 2 | 04000, 58 } },
+          SECCOMP_RET_ALLOW },
+        { "sctp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 1, 132 } },
+          REFUSED(EPROTONOSUPPORT) },
+        { "mptcp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET6, 1, 262 } },
+          REFUSED(EPROTONOSUPPORT) },
+        { "dccp", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 6, 0 } },
+          REFUSED(EPROTONOSUPPORT) },
+        { "raw", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_INET, 3, 1 } },
+          REFUSED(EPROTONOSUPPORT) },
+        { "aio", { .nr = SYS_io_setup, .arch = NATIVE }, REFUSED(ENOSYS) },
         { "route", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_NETLINK, 3, 0 } },
           SECCOMP_RET_ALLOW },
         { "netfilter", { .nr = SYS_socket, .arch = NATIVE, .args = { AF_NETLINK, 3, 12 } },
@@ -158,7 +173,7 @@ test_document(void **state)
     BH_CHECK_STR("default", bh_json_text(bh_json_get(root, "defaultAction"), ""),
                  "SCMP_ACT_ERRNO");
     BH_CHECK_EQ("one machine type", bh_json_count(bh_json_get(root, "architectures")), 1);
-    BH_CHECK_EQ("rules", bh_json_count(bh_json_get(root, "syscalls")), 9);
+    BH_CHECK_EQ("rules", bh_json_count(bh_json_get(root, "syscalls")), 19);
     bh_buf_fini(&text);
     BH_CHECK_DONE();
 }

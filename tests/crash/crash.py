@@ -137,6 +137,7 @@ class Killer:
 
     def any_of(self, name):
         pids = self.site.processes(name)
+        pids = [p for p in pids if parent(p) not in pids]  # a keeper's child is not one yet
         if pids:
             try:
                 os.kill(self.chance.choice(pids), signal.SIGKILL)
@@ -202,6 +203,13 @@ def check_job(site, job, preempted, found):
 def leftovers(site):
     own = (site.daemon.pid, site.node.pid)
     return [(p, command(p)) for p in site.processes() if p not in own and "bulkhead-gpu" not in command(p)]
+
+
+def parent(pid):
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
 
 
 def command(pid):

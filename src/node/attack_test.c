@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -220,6 +221,31 @@ test_lent_once(void **state)
     BH_CHECK_DONE();
 }
 
+/* A process that nobody knows has a context on a GPU that is to be lent as a whole. */
+static void
+test_used_whole(void **state)
+{
+    struct bh_msg_destroy destroy = { .partition = 5 };
+    char path[TEST_PATH * 2];
+    void *memory;
+    int fd;
+
+    assert_int_equal(bh_test_carve(5, 0, "whole", 0).outcome, 0);
+    bh_path_format(path, sizeof path, "%s/sim/view/0-w/memory", the_node.folder);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    memory = mmap(NULL, 64 << 20, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    BH_CHECK_EQ("not given back", bh_test_order(BH_MSG_DESTROY, &destroy).rc, BH_CONFLICT);
+    munmap(memory, 64 << 20);
+    BH_CHECK_EQ("given back", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
+    memory = mmap(NULL, 64 << 20, PROT_READ, MAP_SHARED, fd, 0);
+    BH_CHECK_EQ("not lent", bh_test_carve(6, 0, "whole", 0).rc, BH_CONFLICT);
+    munmap(memory, 64 << 20);
+    close(fd);
+    BH_CHECK_DONE();
+}
+
 /* An order that was noted and not begun: what stands there was made by somebody else. */
 static void
 test_foreign_stays(void **state)
@@ -303,6 +329,88 @@ test_folders(void **state)
     }
     bh_test_node_start(&the_node);
     bh_test_greet(&the_node);
+    BH_CHECK_DONE();
+}
+
+/* ---- full disks ---- */
+
+static void
+test_log_cap(void **state)
+{
+    struct test_job job = { .lease = 8, .script = "head -c 700000 /dev/zero" };
+    const char *args[3];
+    struct bh_msg_start start = bh_test_start_message(&job, args, NULL);
+    char path[TEST_PATH * 2];
+    struct stat st = { 0 };
+
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_test_write_conf(&the_node, "log_cap_mib = 1\n");
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    for (uint32_t i = 0; i < 3; i++) {
+        start.lease = 8 + i; /* the same job again */
+        assert_int_equal(bh_test_order(BH_MSG_START, &start).outcome, 0);
+        bh_test_take(BH_MSG_ENDED, start.lease);
+    }
+    bh_path_format(path, sizeof path, "%s/logs/1008.log", the_node.folder);
+    BH_CHECK_EQ("it is there", stat(path, &st), 0);
+    BH_CHECK("one cap for all runs", st.st_size > 1 << 20 && st.st_size < (1 << 20) + 1000);
+    BH_CHECK_DONE();
+}
+
+static void
+fill_disk(const char *name, size_t chunk)
+{
+    char path[TEST_PATH * 2], bytes[4096] = { 0 };
+    int fd;
+
+    bh_path_format(path, sizeof path, "%s/state/%s", the_node.folder, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (write(fd, bytes, chunk) > 0)
+        ;
+    close(fd);
+}
+
+/* With a disk that is full nothing new begins, and what runs can be stopped. */
+static void
+test_full_disk(void **state)
+{
+    struct test_job job = { .lease = 9, .script = "echo up; sleep 60" };
+    struct test_job another = { .lease = 10, .script = "true" };
+    struct bh_msg_stop stop = { .lease = 9, .grace_ns = BH_NS_PER_S };
+    struct bh_msg_lease resume = { .lease = 9 };
+    struct bh_msg_ack ack = { 0 };
+    enum { LAST = 3000 };
+    struct test_message message;
+    char path[TEST_PATH];
+
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_path_format(path, sizeof path, "%s/state", the_node.folder);
+    assert_int_equal(mount("test", path, "tmpfs", 0, "size=1m,mode=700"), 0);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(9, "up"));
+    fill_disk("fill", 4096);
+    BH_CHECK_EQ("no new job", bh_test_start_job(&another).outcome, 1);
+    for (resume.order = 800; resume.order < LAST; resume.order++) {
+        bh_test_send(BH_MSG_RESUME, &resume);
+        if (!bh_test_take_within(BH_MSG_OUTCOME, resume.order, 1000, &message))
+            break; /* what is left is for what must be noted */
+        ack.order = resume.order;
+        bh_test_send(BH_MSG_ACK, &ack);
+    }
+    BH_CHECK("no new orders", resume.order < LAST);
+    bh_test_hang_up(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK_EQ("a stop is done", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    BH_CHECK_EQ("and its end is told", bh_test_take(BH_MSG_ENDED, 9).ended.exit_status, 143);
+    bh_path_format(path, sizeof path, "%s/state/fill", the_node.folder);
+    unlink(path);
+    BH_CHECK_EQ("it works again", bh_test_run_job(&another).exit_status, 0);
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_path_format(path, sizeof path, "%s/state", the_node.folder);
+    umount2(path, MNT_DETACH);
     BH_CHECK_DONE();
 }
 
@@ -395,8 +503,11 @@ main(int argc, char **argv)
         ATTACK(test_suspended_stays),
         ATTACK(test_many_processes),
         ATTACK(test_lent_once),
+        ATTACK(test_used_whole),
         ATTACK(test_foreign_stays),
         ATTACK(test_folders),
+        ATTACK(test_log_cap),
+        ATTACK(test_full_disk),
         ATTACK(test_asked_too_much),
         ATTACK(test_mounts_apart),
     };

@@ -60,7 +60,7 @@ test_values(void **state)
 
     assert_int_equal(bh_conf_parse("f", text, arena, &conf, &err), BH_OK);
     BH_CHECK_STR("trimmed", conf.state_dir, "/s");
-    BH_CHECK_STR("default", conf.run_dir, "/run/bulkhead");
+    BH_CHECK_STR("default", conf.run_dir, "/run/bulkhead/node");
     BH_CHECK_EQ("repeated", conf.gpus.count, 2);
     BH_CHECK("named GPU", bh_conf_gpu_allowed(&conf, "GPU-2"));
     BH_CHECK("other GPU", !bh_conf_gpu_allowed(&conf, "GPU-3"));

@@ -1,6 +1,9 @@
 #include "node/exit_record.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -15,10 +18,36 @@ path_in(const char *folder, char *ret_path, size_t size, struct bh_err *err)
     return BH_OK;
 }
 
+/* A file of the size of a record and its folder entry; the record takes its place. */
+static bh_rc
+reserve_path(const char *folder, char *ret_path, size_t size, struct bh_err *err)
+{
+    if (snprintf(ret_path, size, "%s/exit.room", folder) >= (int)size)
+        return bh_err_set(err, BH_INVALID, "path is too long: %.60s", folder);
+    return BH_OK;
+}
+
+bh_rc
+bh_exit_record_reserve(const char *folder, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char path[512];
+    bh_rc rc = reserve_path(folder, path, sizeof path, err);
+
+    if (rc != BH_OK)
+        return rc;
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return bh_err_errno(err, "create %s", path);
+    if (fallocate(fd, 0, 0, RECORD_MAX) != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+        return bh_err_errno(err, "take room for %s", path);
+    return BH_OK;
+}
+
 bh_rc
 bh_exit_record_write(const char *folder, const struct bh_msg_ended *end, struct bh_err *err)
 {
-    char path[512], memory[RECORD_MAX];
+    char path[512], room[512], memory[RECORD_MAX];
     struct bh_buf text;
     bh_rc rc = path_in(folder, path, sizeof path, err);
 
@@ -28,6 +57,8 @@ bh_exit_record_write(const char *folder, const struct bh_msg_ended *end, struct 
     bh_json_encode(&text, bh_message_fields(BH_MSG_ENDED), end);
     if (text.overflow)
         return bh_err_set(err, BH_FULL, "exit record is too long");
+    if (reserve_path(folder, room, sizeof room, err) == BH_OK)
+        unlink(room);
     return bh_file_replace(path, text.bytes, text.length, 0600, err);
 }
 

@@ -8,6 +8,9 @@
 /* How a job ended, as its keeper (or, when that was lost, the node) leaves it on disk
  * in the job's folder: the file `exit`, written whole and durably. */
 
+/* Before the job starts: take room on the disk for its record. */
+BH_MUST_USE bh_rc bh_exit_record_reserve(const char *folder, struct bh_err *err);
+
 BH_MUST_USE bh_rc bh_exit_record_write(const char *folder, const struct bh_msg_ended *end,
                                        struct bh_err *err);
 

@@ -145,6 +145,18 @@ bh_job_look(struct bh_node *node, struct bh_job *job)
 
 /* ---- starting ---- */
 
+/* What may still be written to a log that has that many bytes already. */
+static uint64_t
+log_room(const struct bh_node *node, int fd)
+{
+    uint64_t cap = (uint64_t)node->conf.log_cap_mib << 20;
+    struct stat st;
+
+    if (fstat(fd, &st) != 0 || (uint64_t)st.st_size >= cap)
+        return 0;
+    return cap - (uint64_t)st.st_size;
+}
+
 /* One log a job: a job that was queued again goes on in it. */
 static bh_rc
 open_log(const struct bh_node *node, uint64_t job, int *ret_fd, struct bh_err *err)
@@ -168,7 +180,6 @@ launch(struct bh_node *node, struct bh_job *job, const struct bh_sandbox *sandbo
     BH_AUTO(bh_fd_close) int log_fd = -1;
     struct bh_keeper_request request = { .program = node->libexec, .lease = job->note.lease,
                                          .cgroup_mount = node->conf.cgroup_mount,
-                                         .log_cap_bytes = (uint64_t)node->conf.log_cap_mib << 20,
                                          .sandbox = sandbox };
     bh_rc rc = node->runtime.ops->prepare(node->runtime.self, sandbox, err);
 
@@ -181,6 +192,7 @@ launch(struct bh_node *node, struct bh_job *job, const struct bh_sandbox *sandbo
     if (rc == BH_OK && *note)
         dprintf(log_fd, "bulkhead: %s\n", note);
     request.log_fd = log_fd;
+    request.log_cap_bytes = log_fd >= 0 ? log_room(node, log_fd) : 0;
     return rc == BH_OK ? bh_keeper_start(&request, &job->pidfd, err) : rc;
 }
 
@@ -203,7 +215,9 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make folder %s", folder);
-    rc = bh_box_build(&(struct bh_box_request){ node, start, job, arena }, &sandbox, note, err);
+    rc = bh_exit_record_reserve(folder, err);
+    if (rc == BH_OK)
+        rc = bh_box_build(&(struct bh_box_request){ node, start, job, arena }, &sandbox, note, err);
     if (rc == BH_OK)
         rc = launch(node, job, &sandbox, note, err);
     if (rc == BH_OK) {

@@ -1,5 +1,6 @@
 #include "node/journal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct bh_journal {
     char path[PATH_SIZE], next[PATH_SIZE + 8];
     int fd, old_fd; /* old_fd: while a rewrite is under way */
     uint64_t size, old_size;
+    uint64_t room; /* of the file on the disk, as far as we took it */
     bool dirty;
 };
 
@@ -184,10 +186,28 @@ bh_journal_append(struct bh_journal *journal, const char *payload, size_t length
     rc = bh_fd_write_all(journal->fd, frame, HEADER + length, err);
     if (rc != BH_OK) { /* half a frame must not stand before whole ones */
         (void)!ftruncate(journal->fd, (off_t)journal->size);
+        journal->room = 0;
         return bh_err_wrap(err, "append to %s", journal->path);
     }
     journal->size += HEADER + length;
     journal->dirty = true;
+    return BH_OK;
+}
+
+bh_rc
+bh_journal_reserve(struct bh_journal *journal, struct bh_err *err)
+{
+    uint64_t wanted = journal->size + BH_JOURNAL_SPARE;
+
+    if (wanted <= journal->room)
+        return BH_OK;
+    wanted += BH_JOURNAL_SPARE / 4; /* not at every append */
+    if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)wanted) != 0) {
+        if (errno == EOPNOTSUPP || errno == ENOSYS)
+            return BH_OK;
+        return bh_err_errno(err, "take room for %s", journal->path);
+    }
+    journal->room = wanted;
     return BH_OK;
 }
 
@@ -236,6 +256,7 @@ bh_journal_rewrite_commit(struct bh_journal *journal, struct bh_err *err)
         close(journal->old_fd);
         journal->old_fd = -1;
         journal->dirty = false;
+        journal->room = 0;
         return sync_folder(journal->path, err);
     }
     bh_err_errno(err, "replace %s", journal->path);

@@ -28,6 +28,11 @@ BH_MUST_USE bh_rc bh_journal_open(const char *path, bh_journal_sink sink, void *
 void bh_journal_close(struct bh_journal *journal);
 BH_AUTO_DEFINE(struct bh_journal *, bh_journal_close)
 
+/* Take room on the disk beyond the end, so that BH_JOURNAL_SPARE bytes can be appended
+ * although the disk fills up.  BH_FULL: there is none.  BH_OK where the file system cannot. */
+enum { BH_JOURNAL_SPARE = 256 << 10 };
+BH_MUST_USE bh_rc bh_journal_reserve(struct bh_journal *journal, struct bh_err *err);
+
 /* Append without waiting for the disk.  BH_FULL, BH_IO: nothing was kept. */
 BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, const char *payload,
                                     size_t length, struct bh_err *err);

@@ -267,7 +267,9 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_read(node, loop->orders);
     if (loop->polls[1].revents)
         bh_session_accept(node);
-    return bh_state_compact(&node->state, err);
+    if (bh_state_compact(&node->state, err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
+    return BH_OK;
 }
 
 static int

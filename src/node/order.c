@@ -187,8 +187,8 @@ perform_start(struct bh_node *node, const void *message, bool *ret_held, struct 
     struct bh_err ignored;
     bh_rc rc = bh_job_start(node, start, err);
 
-    if (rc != BH_OK)
-        (void)!bh_state_note(&node->state, &forget, &ignored);
+    if (rc != BH_OK && bh_state_note(&node->state, &forget, &ignored) != BH_OK)
+        bh_state_job(&node->state, start->lease)->look_at = bh_time_monotonic(); /* ends it */
     return rc;
 }
 
@@ -246,7 +246,6 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     struct bh_note note = { .kind = BH_NOTE_ORDER, .order = number_of(message),
                             .message = number };
     const struct bh_order *known = bh_state_order(&node->state, note.order);
-    struct bh_note note_before;
     struct pending *pending;
     bh_rc rc;
 
@@ -256,22 +255,28 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     if (known && known->note.message != number)
         return bh_err_set(err, BH_INVALID, "order %" PRIu64 " was a %s before", note.order,
                           bh_message_name(known->note.message));
-    if (known) {
+    if (known && (known->done || is_in_batch(orders, note.order))) {
         if (known->done)
             bh_node_send(node, BH_MSG_OUTCOME, &known->outcome);
-        if (known->done || is_in_batch(orders, note.order))
-            return BH_OK;
-        note_before = known->note; /* noted, and the disk failed before it was performed */
-        settle(node, &note_before);
-        if (bh_state_order(&node->state, note.order))
-            return BH_OK;
+        return BH_OK;
+    }
+    if (known) { /* noted, and the disk failed before it was performed */
+        struct bh_note before = known->note;
+
+        settle(node, &before);
+        known = bh_state_order(&node->state, note.order);
+        if (known)
+            return known->done ? BH_OK : bh_err_set(err, BH_IO, "order %" PRIu64
+                                                    " cannot be settled", note.order);
     }
     if (orders->count == BH_ORDERS_BATCH_MAX)
         return bh_err_set(err, BH_FULL, "the batch is full");
     pending = &orders->pending[orders->count];
     *pending = (struct pending){ .number = number, .order = note.order, .message = message };
     pending->refused = kinds[number].note(node, message, &note, &pending->err);
-    rc = bh_state_note(&node->state, &note, err);
+    rc = number == BH_MSG_STOP ? BH_OK : bh_state_reserve(&node->state, err);
+    if (rc == BH_OK)
+        rc = bh_state_note(&node->state, &note, err);
     if (rc != BH_OK)
         return rc;
     if (pending->refused == BH_OK && number == BH_MSG_START)

@@ -123,6 +123,23 @@ report_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
 
 /* ---- carving ---- */
 
+/* A whole GPU has no instance whose end would take contexts with it: before it changes hands
+ * the driver must know of none. */
+static bh_rc
+check_unused(const struct bh_node *node, const char *gpu, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct bh_device_process *processes;
+    uint32_t count;
+    bh_rc rc = node->device.ops->processes(node->device.self, gpu, arena, &processes, &count, err);
+
+    if (rc == BH_NOT_FOUND) /* lost: nobody uses it */
+        return BH_OK;
+    if (rc == BH_OK && count > 0)
+        return bh_err_set(err, BH_CONFLICT, "process %u uses GPU %s", processes[0].pid, gpu);
+    return rc;
+}
+
 /* A job that runs has its place even where no piece stands there any more. */
 static bh_rc
 check_holders(const struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
@@ -342,8 +359,10 @@ bh_piece_carve(struct bh_node *node, const struct bh_note *order, struct bh_err 
 
     if (rc != BH_OK)
         return rc;
-    if (is_whole(wanted))
-        return note_piece(node, wanted, NULL, err);
+    if (is_whole(wanted)) {
+        rc = check_unused(node, wanted->gpu, err);
+        return rc == BH_OK ? note_piece(node, wanted, NULL, err) : rc;
+    }
     for (int turn = 0; turn < TURNS_MAX && again; turn++)
         rc = carve_instance(node, order, &again, err);
     if (rc == BH_OK)
@@ -401,8 +420,8 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, struct bh_err *err)
     if (holder)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->note.lease, partition);
-    if (piece->gi != BH_WHOLE_GPU)
-        rc = destroy_instance(node, piece, err);
+    rc = piece->gi == BH_WHOLE_GPU ? check_unused(node, piece->gpu, err)
+                                   : destroy_instance(node, piece, err);
     if (rc != BH_OK)
         return rc;
     bh_log(INSTANCE_DESTROYED, BH_STR("gpu", piece->gpu), BH_STR("profile", piece->profile));

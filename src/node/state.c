@@ -1,9 +1,11 @@
-#include "node/path.h"
 #include "node/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/log.h"
+#include "node/path.h"
 
 enum { COMPACT_BYTES = 4 << 20 };
 
@@ -227,6 +229,12 @@ bh_state_note(struct bh_state *state, const struct bh_note *note, struct bh_err 
 }
 
 bh_rc
+bh_state_reserve(struct bh_state *state, struct bh_err *err)
+{
+    return bh_journal_reserve(state->journal, err);
+}
+
+bh_rc
 bh_state_sync(struct bh_state *state, struct bh_err *err)
 {
     return bh_journal_sync(state->journal, err);
@@ -345,7 +353,14 @@ rewrite(struct bh_state *state, struct bh_err *err)
 bh_rc
 bh_state_compact(struct bh_state *state, struct bh_err *err)
 {
-    return bh_journal_size(state->journal) < COMPACT_BYTES ? BH_OK : rewrite(state, err);
+    uint64_t above = state->compact_above ? state->compact_above : COMPACT_BYTES;
+    bh_rc rc;
+
+    if (bh_journal_size(state->journal) < above)
+        return BH_OK;
+    rc = rewrite(state, err);
+    state->compact_above = rc == BH_OK ? 0 : bh_journal_size(state->journal) + COMPACT_BYTES;
+    return rc;
 }
 
 bh_rc
@@ -357,8 +372,10 @@ bh_state_open(struct bh_state *state, const char *dir, struct bh_err *err)
     memset(state, 0, sizeof *state);
     bh_path_format(path, sizeof path, "%s/journal", dir);
     rc = bh_journal_open(path, replay_entry, state, &state->journal, err);
-    if (rc == BH_OK)
-        rc = rewrite(state, err);
+    if (rc == BH_OK && rewrite(state, err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
+    if (rc == BH_OK && bh_journal_reserve(state->journal, err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "room for the journal"), BH_ERRLOG(err));
     return rc;
 }
 

@@ -43,6 +43,7 @@ struct bh_state {
     uint32_t order_count, piece_count, job_count;
     uint32_t order_room, piece_room, job_room;
     bool unsaved;                    /* perhaps an order is */
+    uint64_t compact_above;          /* journal bytes; 0: the usual */
 };
 
 /* Open the journal in `dir` and rebuild the state. */
@@ -55,12 +56,17 @@ BH_MUST_USE bh_rc bh_state_note(struct bh_state *state, const struct bh_note *no
                                 struct bh_err *err);
 BH_MUST_USE bh_rc bh_state_sync(struct bh_state *state, struct bh_err *err);
 
+/* Before an order is noted that may wait: room for it, its outcome, and what must always be
+ * noted.  BH_FULL. */
+BH_MUST_USE bh_rc bh_state_reserve(struct bh_state *state, struct bh_err *err);
+
 /* Apply the outcome of an order although it could not be noted; and note it later. */
 void bh_state_remember(struct bh_state *state, const struct bh_note *outcome);
 bool bh_state_has_unsaved(const struct bh_state *state);
 BH_MUST_USE bh_rc bh_state_save(struct bh_state *state, struct bh_err *err);
 
-/* Rewrite the journal as the shortest one that gives this state, when it has grown. */
+/* Rewrite the journal as the shortest one that gives this state, when it has grown.  A
+ * failure costs nothing but room: it is tried again when the journal has grown again. */
 BH_MUST_USE bh_rc bh_state_compact(struct bh_state *state, struct bh_err *err);
 
 /* By id, or NULL.  Pointers hold until the next note. */

@@ -86,6 +86,32 @@ test_replay(void **unused)
     BH_CHECK_DONE();
 }
 
+/* An outcome that the disk did not take counts, and is noted later. */
+static void
+test_unsaved(void **unused)
+{
+    struct bh_note outcome = { .kind = BH_NOTE_OUTCOME, .order = 90, .outcome = 2, .at_ns = 5,
+                               .why = "late" };
+    const struct bh_order *order;
+    struct bh_state state;
+    struct bh_err err;
+
+    open_state(&state);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 90, .message = 5 });
+    bh_state_remember(&state, &outcome);
+    BH_CHECK("known", bh_state_order(&state, 90)->done && bh_state_has_unsaved(&state));
+    BH_CHECK_EQ("saved", bh_state_save(&state, &err), BH_OK);
+    BH_CHECK("once", !bh_state_has_unsaved(&state));
+    bh_state_close(&state);
+    open_state(&state);
+    order = bh_state_order(&state, 90);
+    BH_CHECK("replayed", order && order->done && order->outcome.outcome == 2);
+    BH_CHECK_STR("with its text", order ? order->outcome.why : "", "late");
+    note(&state, (struct bh_note){ .kind = BH_NOTE_FORGET_ORDER, .order = 90 });
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
 static void
 test_slots(void **unused)
 {
@@ -137,6 +163,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_unsaved),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_cut_anywhere),
     };

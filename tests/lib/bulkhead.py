@@ -229,7 +229,8 @@ node_socket = {self.dir}/node.sock
 {"" if "https_port" in self.daemon_extra else "https_port = 0"}
 {self.daemon_extra}""")
         os.chmod(self.dir / "bulkheadd.conf", 0o644)
-        os.chown(self.dir, DAEMON_UID, DAEMON_UID)  # the daemon makes its socket here
+        os.chown(self.dir, 0, DAEMON_UID)  # the daemon makes its socket here, as in /run/bulkhead
+        os.chmod(self.dir, 0o1775)
 
     def start_node(self):
         self.node = subprocess.Popen([self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")],

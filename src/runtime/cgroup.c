@@ -347,9 +347,8 @@ bh_cgroup_has(const struct bh_cgroup_host *host, const char *path, pid_t pid, bo
 }
 
 bh_rc
-bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path, int number,
-                 bool (*wanted)(void *self, pid_t pid), void *self, uint32_t *ret_count,
-                 struct bh_err *err)
+bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path,
+                 const struct bh_cgroup_call *call, uint32_t *ret_count, struct bh_err *err)
 {
     char name[PATH_SIZE], line[32];
     FILE *file;
@@ -362,8 +361,8 @@ bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path, int number
     while (fgets(line, sizeof line, file)) {
         pid_t pid = (pid_t)strtol(line, NULL, 10);
 
-        if (pid > 0 && (!wanted || wanted(self, pid))) {
-            kill(pid, number);
+        if (pid > 0 && (!call->wanted || call->wanted(call->self, pid))) {
+            kill(pid, call->number);
             ++*ret_count;
         }
     }
@@ -427,12 +426,13 @@ kill_one(pid_t pid, bh_ns deadline)
 static bh_rc
 kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadline, struct bh_err *err)
 {
+    const struct bh_cgroup_call call = { .number = SIGKILL };
     struct bh_cgroup_members members;
     uint32_t count;
     bh_rc rc;
 
     for (;;) {
-        rc = bh_cgroup_signal(host, path, SIGKILL, NULL, NULL, &count, err);
+        rc = bh_cgroup_signal(host, path, &call, &count, err);
         if (rc == BH_OK)
             rc = bh_cgroup_processes(host, path, &members, err);
         if (rc != BH_OK || members.count == 0)

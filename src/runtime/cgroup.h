@@ -51,11 +51,17 @@ BH_MUST_USE bh_rc bh_cgroup_processes(const struct bh_cgroup_host *host, const c
 BH_MUST_USE bh_rc bh_cgroup_has(const struct bh_cgroup_host *host, const char *path, pid_t pid,
                                 bool *ret_inside, struct bh_err *err);
 
-/* Send a signal to every process in the groups, however many there are, that `wanted`
- * names (NULL: to all); how many those were.  BH_OK without groups. */
+struct bh_cgroup_call {
+    int number;                            /* of the signal */
+    bool (*wanted)(void *self, pid_t pid); /* who gets it; NULL: all */
+    void *self;
+};
+
+/* Send a signal to every process in the groups that gets it, however many there are; how
+ * many those were.  BH_OK without groups. */
 BH_MUST_USE bh_rc bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path,
-                                   int number, bool (*wanted)(void *self, pid_t pid),
-                                   void *self, uint32_t *ret_count, struct bh_err *err);
+                                   const struct bh_cgroup_call *call, uint32_t *ret_count,
+                                   struct bh_err *err);
 
 /* Freeze or thaw; waits until it is so.  BH_TIMEOUT after two seconds (a process sits
  * in the kernel), BH_NOT_FOUND without groups. */

@@ -215,13 +215,14 @@ static bh_rc
 crun_signal(void *self, const char *id, int number, struct bh_err *err)
 {
     struct crun *crun = self;
+    const struct bh_cgroup_call call = { number, is_inside, crun };
     uint32_t passes = number == SIGKILL ? KILL_PASSES : 1, count = 1; /* one may just fork */
     char path[200];
     bh_rc rc = BH_OK;
 
     group_of(crun, id, path, sizeof path);
     for (uint32_t i = 0; i < passes && count > 0 && rc == BH_OK; i++)
-        rc = bh_cgroup_signal(&crun->cgroups, path, number, is_inside, crun, &count, err);
+        rc = bh_cgroup_signal(&crun->cgroups, path, &call, &count, err);
     return rc;
 }
 

@@ -175,7 +175,8 @@ put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
           const struct bh_oci_host *host)
 {
     static const char *const masked[] = {
-        "/proc/acpi", "/proc/asound", "/proc/driver/nvidia/gpus", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+        "/proc/acpi", "/proc/asound", "/proc/driver/nvidia/gpus",
+        "/proc/interrupts", "/proc/kcore", "/proc/keys",
         "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
         "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
         "/sys/fs/cgroup", "/sys/kernel", NULL

@@ -178,12 +178,37 @@ test_exit_status(void **state)
     BH_CHECK_DONE();
 }
 
+/* Each process of the list is inside, this one and one that is no more are not. */
+static void
+check_has(void)
+{
+    pid_t pids[64];
+    uint32_t count = 0;
+    struct bh_err err;
+    bool inside = false;
+
+    assert_int_equal(it.runtime.ops->processes(it.runtime.self, "contract", pids, 64, &count, &err),
+                     BH_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", pids[i], &inside, &err),
+                    BH_OK);
+        BH_CHECK("one of the list", inside);
+    }
+    BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", getpid(), &inside, &err),
+                BH_OK);
+    BH_CHECK("not the asker", !inside);
+    BH_CHECK_EQ("asked", it.runtime.ops->has(it.runtime.self, "contract", 1 << 22, &inside, &err),
+                BH_OK);
+    BH_CHECK("not one that is no more", !inside);
+}
+
 static void
 test_processes(void **state)
 {
     run_script("echo up; sleep 60");
     wait_for_output("up");
     BH_CHECK("somebody is inside", processes() > 0);
+    check_has();
     BH_CHECK_EQ("destroy what runs", destroy(), BH_OK);
     BH_CHECK("its end shows", wait_for_end() > 128);
     BH_CHECK_EQ("nobody is inside", processes(), 0);

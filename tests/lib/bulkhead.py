@@ -281,8 +281,10 @@ node_socket = {self.dir}/node.sock
 
     def await_gpus(self, seconds=30):
         client = self.client()
-        self.until(lambda: any(g.get("managed") for g in client.get("/v1/gpus")["items"]), seconds,
-                   what="a managed GPU")
+        self.until(lambda: self.node.poll() is not None or any(g.get("managed") for g in client.get("/v1/gpus")["items"]),
+                   seconds, what="a managed GPU")
+        if self.node.poll() is not None:
+            raise RuntimeError("bulkhead-node ended: " + self.tail())
 
     def stop(self, process):
         if process and process.poll() is None:
@@ -345,7 +347,7 @@ node_socket = {self.dir}/node.sock
                     pass
             self.thaw_all()
             time.sleep(0.02)
-        for group in sorted(self.groups(), reverse=True):
+        for group in sorted(self.groups(), reverse=True) + self.group_parents():
             try:
                 os.rmdir(group)
             except OSError:

@@ -9,6 +9,7 @@ Options are Site's, and todo="..." for what is known not to work yet."""
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -59,7 +60,7 @@ def run_one(build, function, options):
     except Skip as skip:
         return f" # SKIP {skip}", ""
     except BaseException as fault:
-        if isinstance(fault, KeyboardInterrupt):
+        if isinstance(fault, (KeyboardInterrupt, SystemExit)):
             raise
         return None, traceback.format_exc()
     return "", ""
@@ -74,6 +75,7 @@ def main():
     if lack:
         print(f"1..0 # SKIP {lack}")
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a Site is ended on the way out
     print(f"1..{len(chosen)}", flush=True)
     for number, (function, options) in enumerate(chosen, 1):
         began = time.monotonic()

@@ -73,6 +73,8 @@ test_promises(void **state)
         { "linux.uidMappings.0.hostID", NULL, 1065536 },
         { "linux.uidMappings.0.size", NULL, 65536 },
         { "linux.gidMappings.0.hostID", NULL, 1065536 },
+        { "mounts.2.options.5", "max=64", 0 },
+        { "linux.maskedPaths.2", "/proc/driver/nvidia/gpus", 0 },
         { "annotations.run.oci.seccomp_bpf_data", NULL, 0 },
     };
     struct bh_sandbox sandbox = plain();
@@ -171,6 +173,7 @@ test_mounts(void **state)
         { "/data", "/data", "ro", "rw" },          { "/data", "/data", "nosuid", "suid" },
         { "/work", "/work", "rw", "ro" },          { "/work", "/work", "nodev", "dev" },
         { "/dev/nvidia0", "/run/b/dev/0", "nosuid", "nodev" },
+        { "/data", "/data", "bind", "rbind" }, /* what is below it would be writable */
     };
     struct bh_sandbox sandbox = plain();
     struct bh_json *json;

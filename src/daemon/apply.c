@@ -47,18 +47,30 @@ bh_plan_text(struct bh_plan *plan)
     return text ? text : "";
 }
 
+/* The id that a name has or had; 0 when it never had one. */
+static uint32_t
+any_id(const struct bh_core *core, enum bh_name_kind kind, const char *name)
+{
+    const char *known;
+
+    for (uint32_t id = 1; (known = bh_catalog_name_of(core->catalog, kind, id)); id++)
+        if (strcmp(known, name) == 0)
+            return id;
+    return 0;
+}
+
 /* The id that `name` has now, had before, or will get from this plan. */
 static uint32_t
 planned_id(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
            const char *name, bool *ret_new)
 {
-    uint32_t id = 1;
-    const char *known;
+    uint32_t id = any_id(core, kind, name);
 
     *ret_new = false;
-    for (; (known = bh_catalog_name_of(core->catalog, kind, id)); id++)
-        if (strcmp(known, name) == 0)
-            return id;
+    if (id)
+        return id;
+    for (id = 1; bh_catalog_name_of(core->catalog, kind, id); id++)
+        ;
     for (uint32_t i = 0; i < plan->new_counts[kind]; i++)
         if (strcmp(plan->new_names[kind][i], name) == 0)
             return id + i;
@@ -300,6 +312,22 @@ plan_removals(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kin
         plan->changes[b - 1] = kept;
     }
     return BH_OK;
+}
+
+bool
+bh_site_revives(const struct bh_core *core, const struct bh_site *site)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+    struct bh_tenant_view view;
+
+    for (uint32_t i = 0; i < site->tenants.count; i++) {
+        uint32_t id = any_id(core, BH_NAME_TENANT, tenants[i].name);
+
+        if (id && !bh_catalog_find(core->catalog, BH_NAME_TENANT, tenants[i].name)
+            && bh_view_tenant(core->state.engine, (bh_tenant_id){ id }, bh_core_now(core), &view))
+            return true;
+    }
+    return false;
 }
 
 void

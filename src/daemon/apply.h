@@ -24,6 +24,10 @@ BH_MUST_USE bh_rc bh_plan_run(struct bh_plan *plan, struct bh_core *core,
                               const struct bh_entry *entry, const char *text,
                               struct bh_err *err);
 
+/* Whether the file declares a tenant again that was removed and that the engine has not
+ * let go yet. */
+bool bh_site_revives(const struct bh_core *core, const struct bh_site *site);
+
 /* Whether the present site file marks the GPU managed, and cordoned. */
 void bh_site_gpu_flags(const struct bh_site *site, const char *uuid, bool *ret_managed,
                        bool *ret_cordoned);

@@ -142,6 +142,20 @@ change_job(struct bh_core *core, const struct bh_command *command, struct bh_are
     return rc;
 }
 
+/* The engine keeps what has ended until its next step: a tenant that was removed and whose
+ * last job is gone can be declared again only after it. */
+static bh_rc
+reap_ended(struct bh_core *core, struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "tick" };
+    struct bh_event event = { .kind = BH_EV_TICK };
+
+    return bh_core_step(core, &entry, &event, err);
+}
+
 static bh_rc
 apply_site(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
            struct bh_answer *ret_answer, struct bh_err *err)
@@ -157,7 +171,10 @@ apply_site(struct bh_core *core, const struct bh_command *command, struct bh_are
                                (struct bh_denial){ "site.apply", verdict }, err);
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.obj = (struct bh_record_object){ .type = "site" };
-    rc = bh_plan_make(core, command->site, &plan, err);
+    rc = !command->dry_run && bh_site_revives(core, command->site) ? reap_ended(core, err)
+                                                                   : BH_OK;
+    if (rc == BH_OK)
+        rc = bh_plan_make(core, command->site, &plan, err);
     if (rc != BH_OK)
         return rc;
     ret_answer->changes = bh_arena_strdup(arena, bh_plan_text(plan));

@@ -210,7 +210,7 @@ def wholly_or_not(site):
     equal("unchanged", any("5" in c for c in site.apply(tap.SITE, site.client("erin"))["changes"]), False)
 
 
-@tap.test(todo="a removed tenant is forgotten by the next step only, and that one is refused")
+@tap.test()
 def removed_and_back(site):
     "a tenant that is removed with its jobs can be declared again at once"
     site.submit("true", client=site.client("alice"), hold=True)

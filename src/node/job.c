@@ -374,19 +374,56 @@ note_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
     return job->suspended == suspended ? BH_OK : bh_state_note(&node->state, &note, err);
 }
 
+static bool
+is_init(pid_t pid)
+{
+    char path[64], name[16] = "";
+    BH_AUTO(bh_fd_close) int fd = -1;
+
+    bh_path_format(path, sizeof path, "/proc/%d/comm", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, name, sizeof name - 1) > 0 && strcmp(name, "init\n") == 0;
+}
+
+enum { LOOKED_AT_MAX = 4096 };
+
+/* Whether the runtime has handed over to the job's own process 1.  A half-built sandbox
+ * is not put aside: its devices could be others when it goes on. */
+static bh_rc
+has_begun(struct bh_node *node, const struct bh_job *job, bool *ret_begun, struct bh_err *err)
+{
+    pid_t *pids = calloc(LOOKED_AT_MAX, sizeof *pids);
+    uint32_t count = 0;
+    char id[32];
+    bh_rc rc;
+
+    BH_ASSERT(pids);
+    bh_node_job_id(job->note.lease, id);
+    rc = node->runtime.ops->processes(node->runtime.self, id, pids, LOOKED_AT_MAX, &count, err);
+    *ret_begun = count == LOOKED_AT_MAX; /* so many did not come from the runtime */
+    for (uint32_t i = 0; i < count && rc == BH_OK && !*ret_begun; i++)
+        *ret_begun = is_init(pids[i]);
+    free(pids);
+    return rc;
+}
+
 /* That a job is frozen says nothing about its contexts, and after a crash of the node
  * nobody knows whether they were looked at: what is noted counts. */
 static bh_rc
 freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held,
                        struct bh_err *err)
 {
+    bool begun = false;
     uint64_t mib;
     bh_rc rc = note_suspended(node, job, false, err);
 
     if (rc == BH_OK)
         rc = set_frozen(node, job, true, err);
     if (rc == BH_OK)
+        rc = has_begun(node, job, &begun, err);
+    if (rc == BH_OK)
         rc = bh_job_gpu_use(node, job, ret_held, &mib, err);
+    *ret_held = *ret_held || !begun;
     return rc == BH_OK && !*ret_held ? note_suspended(node, job, true, err) : rc;
 }
 

@@ -3,6 +3,7 @@
 import pathlib
 import re
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
@@ -130,6 +131,20 @@ def suspended(site):
     equal("restarts", done["restarts"], 0)
     equal("output", site.log(low), "".join(f"line {i}\n" for i in range(1, 61)))
     assert "GPU-" in site.log(high)
+
+
+@tap.test(topology=ONE)
+def suspended_at_once(site):
+    "a job that must make way while its sandbox is being built is not broken by it"
+    for pause in (0, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03):
+        low = site.submit("sh", "-c", "echo begun; sleep 0.1; echo done", sku="large", priority="low",
+                          on_preempt="suspend", grace="1s", client=site.client("alice"))
+        time.sleep(pause)
+        high = site.submit("true", sku="large", priority="high", tenant=ASR, client=site.client("carol"))
+        equal("the higher one", site.await_state(high, "completed", "failed")["state"], "completed")
+        done = site.await_state(low, "completed", "failed")
+        equal(f"the lower one after {pause} s", (done["state"], done["cause"]), ("completed", "exited"))
+        assert site.log(low).endswith("begun\ndone\n"), site.log(low)
 
 
 @tap.test(topology=ONE)

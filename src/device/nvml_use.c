@@ -12,6 +12,7 @@ enum { PROCESSES_MAX = 512, BLAMED_MAX = 4 };
 struct process_list {
     struct bh_device_process *items;
     uint32_t count;
+    bool cut; /* there were more */
 };
 
 static void
@@ -20,8 +21,10 @@ add_process(struct process_list *list, const nvmlProcessInfo_t *process)
     for (uint32_t i = 0; i < list->count; i++)
         if (list->items[i].pid == process->pid && list->items[i].gi == process->gpuInstanceId)
             return;
-    if (list->count == PROCESSES_MAX)
+    if (list->count == PROCESSES_MAX) {
+        list->cut = true;
         return;
+    }
     list->items[list->count++] = (struct bh_device_process){
         .pid = process->pid, .gi = process->gpuInstanceId, .ci = process->computeInstanceId,
         .memory_mib = process->usedGpuMemory == NVML_VALUE_NOT_AVAILABLE
@@ -81,6 +84,8 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
     result = list_processes(nvml, gpu.handle, &list);
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "%s: cannot list its processes", uuid);
+    if (list.cut) /* half a list would hide who still holds the GPU */
+        return bh_err_set(err, BH_IO, "%s has more than %d processes", uuid, PROCESSES_MAX);
     *ret_processes = list.items;
     *ret_count = list.count;
     return BH_OK;

@@ -190,6 +190,7 @@ test_lent_once(void **state)
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     BH_CHECK_EQ("it does not run again", bh_test_take(BH_MSG_ENDED, 5).ended.exit_status, 137);
     BH_CHECK_STR("not even to say bye", bh_test_log(5), "up\n");
+    assert_true(bh_test_wait_for_log(6, "up")); /* a half-built sandbox is not suspended */
     BH_CHECK_EQ("the other runs on", bh_test_order(BH_MSG_SUSPEND, &two).outcome, 0);
     BH_CHECK_DONE();
 }

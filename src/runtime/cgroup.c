@@ -386,6 +386,8 @@ bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path, bool *ret_
     return BH_OK;
 }
 
+/* Asked again until it is so: version 1 overlooks a process that waits in vfork(2) when
+ * it is first told, and then says FREEZING for ever. */
 bh_rc
 bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool frozen,
                  struct bh_err *err)
@@ -393,10 +395,12 @@ bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool froze
     const char *words[2][2] = { { "THAWED", "FROZEN" }, { "0", "1" } };
     bh_ns deadline = bh_time_monotonic() + PATIENCE;
     bool now = !frozen;
-    bh_rc rc = set(host, path, &freezer, words[host->unified][frozen], err);
+    bh_rc rc = BH_OK;
 
     while (rc == BH_OK && now != frozen) {
-        rc = bh_cgroup_frozen(host, path, &now, err);
+        rc = set(host, path, &freezer, words[host->unified][frozen], err);
+        if (rc == BH_OK)
+            rc = bh_cgroup_frozen(host, path, &now, err);
         if (rc == BH_OK && now != frozen && bh_time_monotonic() > deadline)
             rc = bh_err_set(err, BH_TIMEOUT, "%s does not %s", path, frozen ? "freeze" : "thaw");
         if (rc == BH_OK && now != frozen)

@@ -15,6 +15,8 @@
 #include "base/test.h"
 #include "base/time.h"
 #include "node/path.h"
+#include "runtime/cgroup.h"
+#include "runtime/crun.h"
 
 struct test_node the_node;
 
@@ -316,6 +318,22 @@ test_remove_groups(const struct test_node *node)
         bh_path_format(name, sizeof name, "/sys/fs/cgroup%s%s", hierarchies[i], node->cgroup);
         rmdir(name);
     }
+}
+
+const char *
+bh_test_obstacle(void)
+{
+    struct bh_cgroup_host host;
+    struct bh_err err;
+    char version[40];
+
+    if (geteuid() != 0)
+        return "needs root";
+    if (bh_crun_version("crun", version, sizeof version, &err) != BH_OK)
+        return "crun is not installed";
+    if (bh_cgroup_probe("/sys/fs/cgroup", &host, &err) != BH_OK)
+        return "no control groups";
+    return NULL;
 }
 
 int

@@ -39,6 +39,9 @@ struct test_node {
 
 extern struct test_node the_node;
 
+/* Why sandboxes cannot be made here, or NULL. */
+const char *bh_test_obstacle(void);
+
 /* cmocka's set-up and tear-down.  Tear-down ends all jobs and wants a clean log of the
  * node: no sanitizer's complaint. */
 int bh_test_set_up(void **state);

@@ -18,7 +18,6 @@ test_two_processes(void **unused)
     pid_t pid;
 
     (void)unused;
-    need_root();
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     pid = fork();
@@ -115,7 +114,6 @@ test_kills(void **unused)
     unsigned random = 1, unfinished = 0;
 
     (void)unused;
-    need_root();
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(sim_store_open(server_dir, &store), NVML_SUCCESS);
@@ -162,7 +160,6 @@ test_lock_holder(void **unused)
     pid_t pid;
 
     (void)unused;
-    need_root();
     server_new("node: 1x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
     assert_int_equal(pipe(ready), 0);
@@ -199,5 +196,9 @@ main(void)
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (geteuid() != 0) {
+        puts("1..0 # SKIP needs root: privileged calls cannot be tested");
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

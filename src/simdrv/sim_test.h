@@ -46,15 +46,6 @@ server_free(void)
 }
 
 /* The driver's privileged calls want root, as the vendor's do. */
-static inline void
-need_root(void)
-{
-    if (geteuid() != 0) {
-        print_message("# not root: privileged calls cannot be tested\n");
-        skip();
-    }
-}
-
 static inline nvmlDevice_t
 gpu_at(unsigned index)
 {

@@ -1,6 +1,5 @@
 /* bulkhead-node against jobs, crashes and disks that work against it: what may not happen
  * then.  Real sandboxes, the simulated driver. */
-#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
@@ -19,8 +18,6 @@
 #include "model/job.h"
 #include "node/node_fixture_test.h"
 #include "node/path.h"
-
-static char own_path[PATH_MAX];
 
 #define MAP_THE_GPU                                                                      \
     "exec python3 -c '\nimport mmap,os,time\n"                                           \
@@ -152,12 +149,14 @@ test_suspended_stays(void **state)
 static void
 test_many_processes(void **state)
 {
+    char own_path[PATH_MAX];
     char folder[TEST_PATH], command[PATH_MAX + TEST_PATH + 20];
     struct test_job job = { .lease = 4, .partition = 5, .uid = 4321, .cwd = folder, .pids = 6000,
                             .script = "exec ./many" };
     struct bh_msg_lease lease = { .lease = 4 };
     struct bh_msg_stop stop = { .lease = 4, .grace_ns = 8 * BH_NS_PER_S };
 
+    assert_non_null(realpath("/proc/self/exe", own_path));
     bh_path_format(folder, sizeof folder, "%s/work/many", the_node.folder);
     assert_int_equal(mkdir(folder, 0755), 0);
     bh_path_format(command, sizeof command, "cp %s/node_many %s/many", dirname(own_path), folder);
@@ -468,41 +467,23 @@ test_mounts_apart(void **state)
 
 /* ---- the whole ---- */
 
-#define ATTACK(name) cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
-
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        ATTACK(test_unkillable),
-        ATTACK(test_killed_while_suspending),
-        ATTACK(test_suspended_stays),
-        ATTACK(test_many_processes),
-        ATTACK(test_lent_once),
-        ATTACK(test_used_whole),
-        ATTACK(test_foreign_stays),
-        ATTACK(test_folders),
-        ATTACK(test_log_cap),
-        ATTACK(test_full_disk),
-        ATTACK(test_asked_too_much),
-        ATTACK(test_mounts_apart),
+        BH_NODE_TEST(test_unkillable),
+        BH_NODE_TEST(test_killed_while_suspending),
+        BH_NODE_TEST(test_suspended_stays),
+        BH_NODE_TEST(test_many_processes),
+        BH_NODE_TEST(test_lent_once),
+        BH_NODE_TEST(test_used_whole),
+        BH_NODE_TEST(test_foreign_stays),
+        BH_NODE_TEST(test_folders),
+        BH_NODE_TEST(test_log_cap),
+        BH_NODE_TEST(test_full_disk),
+        BH_NODE_TEST(test_asked_too_much),
+        BH_NODE_TEST(test_mounts_apart),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (bh_test_obstacle()) {
-        printf("1..0 # SKIP %s\n", bh_test_obstacle());
-        return 0;
-    }
-    assert(argc >= 4);
-    the_node.program = realpath(argv[1], NULL); /* meson gives them from its own folder */
-    the_node.simctl = realpath(argv[2], NULL);
-    the_node.library = realpath(argv[3], NULL);
-    if (!the_node.program || !the_node.simctl || !the_node.library
-        || !realpath("/proc/self/exe", own_path)) {
-        puts("Bail out! programs to test are missing");
-        return 1;
-    }
-    if (argc > 4)
-        cmocka_set_test_filter(argv[4]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bh_test_main(argc, argv, tests, BH_COUNT(tests));
 }

@@ -1,6 +1,5 @@
 /* bulkhead-node where things cross: stops and ends, orders and children or nodes that are
  * killed in the middle.  Real sandboxes, the simulated driver. */
-#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,32 +187,15 @@ test_killed_in_destroy(void **state)
 
 /* ---- the whole ---- */
 
-#define CROSSING(name) cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
-
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        CROSSING(test_stop_unknown),
-        CROSSING(test_whose_end),
-        CROSSING(test_gpu_child_killed),
-        CROSSING(test_killed_in_destroy),
+        BH_NODE_TEST(test_stop_unknown),
+        BH_NODE_TEST(test_whose_end),
+        BH_NODE_TEST(test_gpu_child_killed),
+        BH_NODE_TEST(test_killed_in_destroy),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (bh_test_obstacle()) {
-        printf("1..0 # SKIP %s\n", bh_test_obstacle());
-        return 0;
-    }
-    assert(argc >= 4);
-    the_node.program = realpath(argv[1], NULL); /* meson gives them from its own folder */
-    the_node.simctl = realpath(argv[2], NULL);
-    the_node.library = realpath(argv[3], NULL);
-    if (!the_node.program || !the_node.simctl || !the_node.library) {
-        puts("Bail out! programs to test are missing");
-        return 1;
-    }
-    if (argc > 4)
-        cmocka_set_test_filter(argv[4]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bh_test_main(argc, argv, tests, BH_COUNT(tests));
 }

@@ -1,6 +1,7 @@
 /* Tests only. */
 #include "node/node_fixture_test.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,8 +16,7 @@
 #include "base/test.h"
 #include "base/time.h"
 #include "node/path.h"
-#include "runtime/cgroup.h"
-#include "runtime/crun.h"
+#include "runtime/obstacle_test.h"
 
 struct test_node the_node;
 
@@ -320,22 +320,6 @@ test_remove_groups(const struct test_node *node)
     }
 }
 
-const char *
-bh_test_obstacle(void)
-{
-    struct bh_cgroup_host host;
-    struct bh_err err;
-    char version[40];
-
-    if (geteuid() != 0)
-        return "needs root";
-    if (bh_crun_version("crun", version, sizeof version, &err) != BH_OK)
-        return "crun is not installed";
-    if (bh_cgroup_probe("/sys/fs/cgroup", &host, &err) != BH_OK)
-        return "no control groups";
-    return NULL;
-}
-
 int
 bh_test_set_up(void **state)
 {
@@ -390,4 +374,27 @@ bh_test_tear_down(void **state)
     if (!getenv("BH_TEST_KEEP"))
         bh_path_remove_tree(node->folder);
     return 0;
+}
+
+int
+bh_test_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count)
+{
+    const char *obstacle = bh_test_sandbox_obstacle();
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (obstacle) {
+        printf("1..0 # SKIP %s\n", obstacle);
+        return 0;
+    }
+    assert(argc >= 4);
+    the_node.program = realpath(argv[1], NULL); /* meson gives them from its own folder */
+    the_node.simctl = realpath(argv[2], NULL);
+    the_node.library = realpath(argv[3], NULL);
+    if (!the_node.program || !the_node.simctl || !the_node.library) {
+        puts("Bail out! programs to test are missing");
+        return 1;
+    }
+    if (argc > 4)
+        cmocka_set_test_filter(argv[4]);
+    return _cmocka_run_group_tests("tests", tests, count, NULL, NULL);
 }

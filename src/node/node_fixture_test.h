@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/test.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
@@ -39,13 +40,16 @@ struct test_node {
 
 extern struct test_node the_node;
 
-/* Why sandboxes cannot be made here, or NULL. */
-const char *bh_test_obstacle(void);
-
 /* cmocka's set-up and tear-down.  Tear-down ends all jobs and wants a clean log of the
  * node: no sanitizer's complaint. */
 int bh_test_set_up(void **state);
 int bh_test_tear_down(void **state);
+#define BH_NODE_TEST(name)                                                               \
+    cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
+
+/* The body of main: PROGRAM NODE SIMCTL LIBRARY [FILTER].  The exit status; everything
+ * is skipped where sandboxes cannot be made. */
+int bh_test_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count);
 
 /* Run a program to its end, which must be well; replace a file. */
 void bh_test_run(const char *const *argv);

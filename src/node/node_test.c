@@ -1,5 +1,4 @@
 /* bulkhead-node as bulkheadd sees it: real sandboxes, the simulated driver. */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -670,54 +669,37 @@ test_garbage(void **state)
     BH_CHECK_DONE();
 }
 
-#define NODE_TEST(name) cmocka_unit_test_setup_teardown(name, bh_test_set_up, bh_test_tear_down)
-
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        NODE_TEST(test_first_job),
-        NODE_TEST(test_devices),
-        NODE_TEST(test_confinement),
-        NODE_TEST(test_environment),
-        NODE_TEST(test_working_directory),
-        NODE_TEST(test_refused_folders),
-        NODE_TEST(test_image),
-        NODE_TEST(test_out_of_memory),
-        NODE_TEST(test_process_limit),
-        NODE_TEST(test_not_found),
-        NODE_TEST(test_suspend_and_resume),
-        NODE_TEST(test_suspend_with_context),
-        NODE_TEST(test_stop),
-        NODE_TEST(test_stop_at_once),
-        NODE_TEST(test_repeated_order),
-        NODE_TEST(test_denied_gpu),
-        NODE_TEST(test_pieces),
-        NODE_TEST(test_node_killed),
-        NODE_TEST(test_killed_anywhere),
-        NODE_TEST(test_orphans),
-        NODE_TEST(test_journal_damaged),
-        NODE_TEST(test_driver_hangs),
-        NODE_TEST(test_keeper_killed),
-        NODE_TEST(test_keep_collects),
-        NODE_TEST(test_out_of_place),
-        NODE_TEST(test_garbage),
+        BH_NODE_TEST(test_first_job),
+        BH_NODE_TEST(test_devices),
+        BH_NODE_TEST(test_confinement),
+        BH_NODE_TEST(test_environment),
+        BH_NODE_TEST(test_working_directory),
+        BH_NODE_TEST(test_refused_folders),
+        BH_NODE_TEST(test_image),
+        BH_NODE_TEST(test_out_of_memory),
+        BH_NODE_TEST(test_process_limit),
+        BH_NODE_TEST(test_not_found),
+        BH_NODE_TEST(test_suspend_and_resume),
+        BH_NODE_TEST(test_suspend_with_context),
+        BH_NODE_TEST(test_stop),
+        BH_NODE_TEST(test_stop_at_once),
+        BH_NODE_TEST(test_repeated_order),
+        BH_NODE_TEST(test_denied_gpu),
+        BH_NODE_TEST(test_pieces),
+        BH_NODE_TEST(test_node_killed),
+        BH_NODE_TEST(test_killed_anywhere),
+        BH_NODE_TEST(test_orphans),
+        BH_NODE_TEST(test_journal_damaged),
+        BH_NODE_TEST(test_driver_hangs),
+        BH_NODE_TEST(test_keeper_killed),
+        BH_NODE_TEST(test_keep_collects),
+        BH_NODE_TEST(test_out_of_place),
+        BH_NODE_TEST(test_garbage),
     };
 
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (bh_test_obstacle()) {
-        printf("1..0 # SKIP %s\n", bh_test_obstacle());
-        return 0;
-    }
-    assert(argc >= 4);
-    the_node.program = realpath(argv[1], NULL); /* meson gives them from its own folder */
-    the_node.simctl = realpath(argv[2], NULL);
-    the_node.library = realpath(argv[3], NULL);
-    if (!the_node.program || !the_node.simctl || !the_node.library) {
-        puts("Bail out! programs to test are missing");
-        return 1;
-    }
-    if (argc > 4)
-        cmocka_set_test_filter(argv[4]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return bh_test_main(argc, argv, tests, BH_COUNT(tests));
 }

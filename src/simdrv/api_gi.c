@@ -45,6 +45,13 @@ profile_by_id(const struct sim_target *target, unsigned id,
     return NVML_SUCCESS;
 }
 
+/* What all three versions of the struct hold. */
+#define COMMON_FIELDS(p)                                                                 \
+    .id = (p)->id, .sliceCount = (p)->slices, .instanceCount = (p)->most,                \
+    .multiprocessorCount = (p)->sms, .copyEngineCount = (p)->copy,                       \
+    .decoderCount = (p)->nvdec, .encoderCount = (p)->nvenc, .jpegCount = (p)->jpeg,      \
+    .ofaCount = (p)->ofa, .memorySizeMB = (p)->memory_mib
+
 NVML_API nvmlReturn_t
 nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int profile,
                                     nvmlGpuInstanceProfileInfo_t *info)
@@ -57,34 +64,15 @@ nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int profile,
         rc = profile_by_number(&target, profile, &p);
     if (rc != NVML_SUCCESS)
         return rc;
-    return SIM_PUT(info,
-                   ((nvmlGpuInstanceProfileInfo_t) { .id = p->id,
-                                                     .sliceCount = p->slices,
-                                                     .instanceCount = p->most,
-                                                     .multiprocessorCount = p->sms,
-                                                     .copyEngineCount = p->copy,
-                                                     .decoderCount = p->nvdec,
-                                                     .encoderCount = p->nvenc,
-                                                     .jpegCount = p->jpeg,
-                                                     .ofaCount = p->ofa,
-                                                     .memorySizeMB = p->memory_mib }));
+    return SIM_PUT(info, ((nvmlGpuInstanceProfileInfo_t) { COMMON_FIELDS(p) }));
 }
 
 static void
 fill_v2(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
 {
-    *info =
-        (nvmlGpuInstanceProfileInfo_v2_t) { .version = nvmlGpuInstanceProfileInfo_v2_t_WORD,
-                                            .id = p->id,
-                                            .sliceCount = p->slices,
-                                            .instanceCount = p->most,
-                                            .multiprocessorCount = p->sms,
-                                            .copyEngineCount = p->copy,
-                                            .decoderCount = p->nvdec,
-                                            .encoderCount = p->nvenc,
-                                            .jpegCount = p->jpeg,
-                                            .ofaCount = p->ofa,
-                                            .memorySizeMB = p->memory_mib };
+    *info = (nvmlGpuInstanceProfileInfo_v2_t) {
+        .version = nvmlGpuInstanceProfileInfo_v2_t_WORD, COMMON_FIELDS(p)
+    };
     snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
 }
 
@@ -93,16 +81,7 @@ fill_v3(const struct sim_profile *p, nvmlGpuInstanceProfileInfo_v3_t *info)
 {
     *info = (nvmlGpuInstanceProfileInfo_v3_t) {
         .version = nvmlGpuInstanceProfileInfo_v3_t_WORD,
-        .id = p->id,
-        .sliceCount = p->slices,
-        .instanceCount = p->most,
-        .multiprocessorCount = p->sms,
-        .copyEngineCount = p->copy,
-        .decoderCount = p->nvdec,
-        .encoderCount = p->nvenc,
-        .jpegCount = p->jpeg,
-        .ofaCount = p->ofa,
-        .memorySizeMB = p->memory_mib,
+        COMMON_FIELDS(p),
         .capabilities = sim_profile_is_graphics(p) ? NVML_GPU_INSTANCE_PROFILE_CAPS_GFX : 0
     };
     snprintf(info->name, sizeof(info->name), "MIG %s", p->name);

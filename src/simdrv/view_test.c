@@ -12,26 +12,6 @@
 #define MAJOR_GPU 195
 #define MAJOR_CAPS 235
 
-/* Become a job: an own mount namespace with a /dev of its own, and one view
- * folder at the place where a job finds it. */
-static bool
-enter_job(const char *view)
-{
-    const char *job = "/dev/job"; /* on the private tmpfs: nothing stays behind */
-    char source[SIM_PATH_MAX], target[SIM_PATH_MAX];
-
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        return false;
-    if (!sim_path(source, "%s/view/%s", server_dir, view) ||
-        mount("tmpfs", "/dev", "tmpfs", 0, NULL) != 0)
-        return false;
-    if (!sim_path(target, "%s/view", job) || mkdir(job, 0755) != 0 ||
-        mkdir(target, 0755) != 0)
-        return false;
-    return mount(source, target, NULL, MS_BIND, NULL) == 0 &&
-           setenv("BULKHEAD_SIM_STATE", job, 1) == 0;
-}
-
 static bool
 add_node(const char *path, unsigned major, unsigned minor)
 {
@@ -44,6 +24,32 @@ add_gpu_nodes(void)
     return mkdir("/dev/nvidia-caps", 0755) == 0 &&
            add_node("/dev/nvidiactl", MAJOR_GPU, 255) &&
            add_node("/dev/nvidia1", MAJOR_GPU, 1);
+}
+
+/* A mount namespace with a /dev of its own, and GPU 1 in it. */
+static bool
+make_dev(void)
+{
+    return unshare(CLONE_NEWNS) == 0 &&
+           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", "/dev", "tmpfs", 0, NULL) == 0 && add_gpu_nodes();
+}
+
+/* Become a job: with a /dev of its own, and one view folder at the place where a job
+ * finds it. */
+static bool
+enter_job(const char *view)
+{
+    const char *job = "/dev/job"; /* on the private tmpfs: nothing stays behind */
+    char source[SIM_PATH_MAX], target[SIM_PATH_MAX];
+
+    if (!sim_path(source, "%s/view/%s", server_dir, view) || !make_dev())
+        return false;
+    if (!sim_path(target, "%s/view", job) || mkdir(job, 0755) != 0 ||
+        mkdir(target, 0755) != 0)
+        return false;
+    return mount(source, target, NULL, MS_BIND, NULL) == 0 &&
+           setenv("BULKHEAD_SIM_STATE", job, 1) == 0;
 }
 
 static int
@@ -63,8 +69,7 @@ jobs_can_be_made(void)
     pid_t pid = fork();
 
     if (pid == 0)
-        _exit(unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-              mount("tmpfs", "/dev", "tmpfs", 0, NULL) != 0 || !add_gpu_nodes());
+        _exit(!make_dev());
     return status_of(pid) == 0;
 }
 
@@ -80,7 +85,7 @@ in_job(const char *view, void (*body)(void))
     pid = fork();
     if (pid == 0) {
         bh_test_failures = 0;
-        if (!enter_job(view) || !add_gpu_nodes())
+        if (!enter_job(view))
             _exit(77);
         body();
         _exit(bh_test_failures);

@@ -19,6 +19,7 @@
 #include "runtime/cgroup.h"
 #include "runtime/crun.h"
 #include "runtime/fake.h"
+#include "runtime/obstacle_test.h"
 
 enum { PATIENCE_MS = 5000 };
 
@@ -372,16 +373,10 @@ tear_down(void **state)
 static const char *
 obstacle(void)
 {
-    struct bh_cgroup_host host;
-    struct bh_err err;
-    char version[40];
+    const char *why = bh_test_sandbox_obstacle();
 
-    if (geteuid() != 0)
-        return "needs root";
-    if (bh_crun_version("crun", version, sizeof version, &err) != BH_OK)
-        return "crun is not installed";
-    if (bh_cgroup_probe("/sys/fs/cgroup", &host, &err) != BH_OK)
-        return "no control groups";
+    if (why)
+        return why;
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return "no mount namespaces";
     umount2("/sys/fs/cgroup/unified", MNT_DETACH);

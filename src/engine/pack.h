@@ -1,0 +1,90 @@
+#ifndef BH_ENGINE_PACK_H
+#define BH_ENGINE_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/quantity.h"
+
+/* Which node, and which of its GPUs: an index of nodes by what each has left of cores,
+ * memory and GPUs, and the choice of the best by a policy.
+ *
+ * Pure: it stands in memory that the caller sized and owns, has no pointers in it, reads no
+ * clock and uses no floating point; the same calls give the same answers.  Nodes, shapes and
+ * GPUs of a node are numbered from 0.  Where two nodes are equally good the lower number
+ * wins, so the order in which a caller numbers its nodes is part of the policy.
+ *
+ * What is kept between calls (scores of a shape on each node, a tournament over them) is
+ * brought up to date for the shape that is asked for, and only on nodes that changed. */
+struct bh_pack;
+
+enum { BH_PACK_GPUS_MAX = 16, BH_PACK_MODELS_MAX = 64 };
+
+enum bh_pack_policy {
+    BH_PACK_BESTFIT,  /* least left over, as facts of FGD's artifact define it */
+    BH_PACK_FGD,      /* fragmentation gradient descent (Weng et al., ATC'23), with the
+                         artifact's rounding and order of ties */
+    BH_PACK_BULKHEAD, /* ours */
+    BH_PACK_POLICIES
+};
+extern const char *const bh_pack_policy_names[BH_PACK_POLICIES];
+
+struct bh_pack_caps {
+    uint32_t nodes, shapes;
+};
+
+/* What a node has left. */
+struct bh_pack_node {
+    uint32_t cpu_milli, memory_mib;
+    uint32_t model;                  /* below BH_PACK_MODELS_MAX; of all its GPUs */
+    uint32_t gpus;                   /* at most BH_PACK_GPUS_MAX */
+    uint16_t parts[BH_PACK_GPUS_MAX]; /* left on each GPU, 0 .. BH_GPU_PARTS */
+};
+
+/* What is asked for. */
+struct bh_pack_shape {
+    uint32_t cpu_milli, memory_mib;
+    uint32_t gpus;   /* 0: cores only */
+    uint32_t parts;  /* of each GPU; BH_GPU_PARTS where gpus is over 1 */
+    uint64_t models; /* bit m: a GPU of model m will do */
+};
+
+/* Where it goes. */
+struct bh_pack_spot {
+    uint32_t node;
+    uint32_t gpus; /* bit g: GPU g of the node */
+};
+
+/* Bytes an index of these capacities takes. */
+size_t bh_pack_size(const struct bh_pack_caps *caps);
+
+/* An empty index in `memory` (bh_pack_size bytes, 16-byte aligned). */
+struct bh_pack *bh_pack_init(void *memory, const struct bh_pack_caps *caps,
+                             enum bh_pack_policy policy);
+
+/* Say what a node has left.  Numbers may be set in any order; one never set has nothing. */
+void bh_pack_set_node(struct bh_pack *pack, uint32_t node, const struct bh_pack_node *left);
+
+/* What a node has left now. */
+const struct bh_pack_node *bh_pack_node(const struct bh_pack *pack, uint32_t node);
+
+/* The number of a shape, new or known; UINT32_MAX when the table is full. */
+uint32_t bh_pack_shape(struct bh_pack *pack, const struct bh_pack_shape *shape);
+
+/* How many jobs in how many are expected to have this shape: what fragmentation is measured
+ * against.  Weights are relative to their sum, which must stay below 2^20.  Forgets all
+ * scores. */
+void bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t weight);
+
+/* The best spot for the shape.  False: no node has room. */
+bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_spot *ret_spot);
+
+/* Take what the shape asks for from the spot, which has it; give it back. */
+void bh_pack_take(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot);
+void bh_pack_give(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot);
+
+/* The fragmentation of all nodes, in parts times the sum of weights (FGD's F). */
+uint64_t bh_pack_fragmentation(const struct bh_pack *pack);
+
+#endif

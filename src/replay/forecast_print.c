@@ -77,11 +77,16 @@ print_mean(const struct bh_forecast_options *options, const struct bh_forecast_m
     print_scaled(mean->scaled, out);
     fprintf(out, "  %5.1f", mean->smape);
     for (uint32_t i = 0; i < options->q_count; i++)
-        fprintf(out, "  |   %6.1f %5.2f        ", mean->kept[i], mean->headroom[i]);
+        if (mean->worst_name[i])
+            fprintf(out, "  |   %6.1f %5.2f        ", mean->kept[i], mean->headroom[i]);
+        else
+            fputs("  |        -     -        ", out);
     fprintf(out, "\n%-14s%15s", "worst", "");
     for (uint32_t i = 0; i < options->q_count; i++)
-        fprintf(out, "  |   %6.1f %-13.13s", mean->worst[i],
-                mean->worst_name[i] ? mean->worst_name[i] : "-");
+        if (mean->worst_name[i])
+            fprintf(out, "  |   %6.1f %-13.13s", mean->worst[i], mean->worst_name[i]);
+        else
+            fputs("  |        - -            ", out);
     putc('\n', out);
 }
 
@@ -151,21 +156,32 @@ put_trial(struct bh_json_writer *w, const struct bh_forecast_options *options,
     bh_json_close(w, '}');
 }
 
+/* Where no series had a bound that was firm, there is nothing but the question. */
+static void
+put_mean_bound(struct bh_json_writer *w, uint32_t q_bp, uint32_t at,
+               const struct bh_forecast_mean *mean)
+{
+    bh_json_open(w, NULL, '{');
+    if (mean->worst_name[at]) {
+        bh_json_i64(w, "headroom_permille", rounded(mean->headroom[at] * 1000));
+        bh_json_i64(w, "kept_bp", rounded(mean->kept[at] * 100));
+    }
+    bh_json_i64(w, "quantile_bp", q_bp);
+    if (mean->worst_name[at]) {
+        bh_json_str(w, "worst", mean->worst_name[at]);
+        bh_json_i64(w, "worst_bp", rounded(mean->worst[at] * 100));
+    }
+    bh_json_close(w, '}');
+}
+
 static void
 put_mean(struct bh_json_writer *w, const struct bh_forecast_options *options,
          uint32_t horizon, const struct bh_forecast_mean *mean)
 {
     bh_json_open(w, NULL, '{');
     bh_json_open(w, "bounds", '[');
-    for (uint32_t i = 0; i < options->q_count; i++) {
-        bh_json_open(w, NULL, '{');
-        bh_json_i64(w, "headroom_permille", rounded(mean->headroom[i] * 1000));
-        bh_json_i64(w, "kept_bp", rounded(mean->kept[i] * 100));
-        bh_json_i64(w, "quantile_bp", options->q_bp[i]);
-        bh_json_str(w, "worst", mean->worst_name[i] ? mean->worst_name[i] : "");
-        bh_json_i64(w, "worst_bp", rounded(mean->worst[i] * 100));
-        bh_json_close(w, '}');
-    }
+    for (uint32_t i = 0; i < options->q_count; i++)
+        put_mean_bound(w, options->q_bp[i], i, mean);
     bh_json_close(w, ']');
     bh_json_i64(w, "horizon_s", (int64_t)(options->horizons_ns[horizon] / BH_NS_PER_S));
     if (mean->scaled >= 0)

@@ -240,6 +240,25 @@ a_table_is_written(void **state)
     free(text);
 }
 
+/* Five days by the hour are 120 changes: too few for 99.9 %. */
+static void
+what_was_never_firm_is_not_measured(void **state)
+{
+    struct world *w = *state;
+    struct bh_forecast_options options = options_for(w->folder);
+    char *text;
+
+    options.q_bp[1] = 9990;
+    text = written(&options);
+    assert_non_null(strstr(text, "|        -     -       -\n"));
+    assert_non_null(strstr(text, "|        - -            \n"));
+    free(text);
+    options.json = true;
+    text = written(&options);
+    assert_non_null(strstr(text, "{\"quantile_bp\":9990}"));
+    free(text);
+}
+
 static void
 json_is_written(void **state)
 {
@@ -305,6 +324,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(options_have_their_values),
     cmocka_unit_test_setup_teardown(a_folder_is_tried, make_world, end_world),
     cmocka_unit_test_setup_teardown(a_table_is_written, make_world, end_world),
+    cmocka_unit_test_setup_teardown(what_was_never_firm_is_not_measured, make_world,
+                                    end_world),
     cmocka_unit_test_setup_teardown(json_is_written, make_world, end_world),
     cmocka_unit_test_setup_teardown(a_chart_is_drawn, make_world, end_world),
     cmocka_unit_test_setup_teardown(sources_that_cannot_serve_are_named, make_world,

@@ -297,12 +297,19 @@ submit(struct bh_play *play, struct bh_event *event)
     job->hold = chance(play, 4);
 }
 
+/* What is frozen does not end by itself. */
+static bool
+may_exit(const struct bh_play_job *job)
+{
+    return job->lease != 0 && !job->frozen;
+}
+
 static void
 exit_some(struct bh_play *play, struct bh_event *event)
 {
     uint32_t from = draw(play, BH_PLAY_JOBS), at = from;
 
-    while (at < from + play->job_count && play->jobs[at % play->job_count].lease == 0)
+    while (at < from + play->job_count && !may_exit(&play->jobs[at % play->job_count]))
         at++;
     if (at == from + play->job_count)
         return; /* a TICK it is */
@@ -549,6 +556,8 @@ learn_effect(struct bh_play *play, const struct bh_effect *effect)
         play->pieces[play->piece_count++ % BH_PLAY_PIECES] = effect->piece.partition.v;
     if (effect->kind == BH_FX_START && job)
         job->lease = effect->lease.v;
+    if (job)
+        job->frozen = effect->kind == BH_FX_SUSPEND;
     if (effect->kind == BH_FX_STOP)
         drop_orders(play, effect->lease.v);
     BH_ASSERT(play->waiting_count < BH_PLAY_WAITING);
@@ -561,8 +570,8 @@ learn_event(struct bh_play *play, const struct bh_event *event)
     struct bh_play_job *job;
 
     if (event->kind == BH_EV_SUBMIT) {
-        play->jobs[play->job_count++] = (struct bh_play_job){ event->u.submit.job.v, 0,
-                                                              event->u.submit.hold };
+        play->jobs[play->job_count++] = (struct bh_play_job){
+            .job = event->u.submit.job.v, .hold = event->u.submit.hold };
     } else if (event->kind == BH_EV_RELEASE) {
         job = job_of(play, event->u.job.job.v);
         if (job)

@@ -15,7 +15,7 @@ enum { BH_PLAY_GPUS = 12, BH_PLAY_TENANTS = 9, BH_PLAY_JOBS = 60, BH_PLAY_WAITIN
 
 struct bh_play_job {
     uint64_t job, lease; /* lease 0: none is known to have started */
-    bool hold;
+    bool hold, frozen;
 };
 
 struct bh_play {

@@ -1,6 +1,7 @@
 #include "engine/admit.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/lease.h"
 #include "engine/order.h"
 #include "engine/quota.h"
@@ -82,7 +83,8 @@ static bool
 room_to_decide(struct bh_engine *engine, const struct bh_event *event,
                struct bh_reason *ret_why)
 {
-    uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending + 1);
+    uint32_t more = event->kind == BH_EV_SUBMIT ? event->u.submit.gang + 1 : 1;
+    uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending_members + more);
     uint64_t on_gpus = (uint64_t)engine->tables[TABLE_GPU].live * GPU_PIECES_MAX;
     uint32_t pieces = least(on_gpus, (uint64_t)BH_DECISIONS_MAX * BH_JOB_COUNT_MAX);
 
@@ -179,7 +181,8 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
 
     ret_why->gpu = report->gpu;
     if (report->gpu.v == 0 || report->model >= BH_GPU_MODELS
-        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE))
+        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE)
+        || report->link > UINT8_MAX || report->numa > UINT8_MAX)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!node_find(engine, report->node.v))
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
@@ -289,6 +292,8 @@ static bool
 submit_in_range(const struct bh_ev_submit *submit)
 {
     return submit->job.v != 0 && submit->count >= 1 && submit->count <= BH_JOB_COUNT_MAX
+           && submit->gang <= BH_JOB_GANG_MAX
+           && submit->gang * submit->count <= BH_JOB_PIECES_MAX
            && (uint32_t)submit->kind < BH_JOB_KINDS
            && submit->priority >= BH_PRIORITY_LOW && submit->priority < BH_PRIORITIES
            && (uint32_t)submit->contract < BH_CONTRACTS;
@@ -300,11 +305,12 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
     const struct bh_ev_submit *submit = &event->u.submit;
     uint32_t tenant = tenant_find(engine, submit->tenant.v);
     uint32_t sku = sku_find(engine, submit->sku.v);
-    struct bh_wanted wanted = { .tenant = tenant, .sku = sku, .count = submit->count };
+    struct bh_wanted wanted = { .tenant = tenant, .sku = sku,
+                                .count = submit->count * (submit->gang ? submit->gang : 1) };
 
     if (!submit_in_range(submit)) {
-        ret_why->wanted = submit->count;
-        ret_why->limit = BH_JOB_COUNT_MAX;
+        ret_why->wanted = submit->gang > 1 ? submit->count * submit->gang : submit->count;
+        ret_why->limit = submit->gang > 1 ? BH_JOB_PIECES_MAX : BH_JOB_COUNT_MAX;
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     }
     if (!tenant || tenant_at(engine, tenant)->removed) {
@@ -319,7 +325,7 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         ret_why->job = submit->job;
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     }
-    wanted.equivalent = bh_quota_least(engine, sku, submit->count);
+    wanted.equivalent = bh_quota_least(engine, sku, wanted.count);
     if (!bh_quota_ever(engine, &wanted, ret_why))
         return BH_QUOTA;
     if (bh_slots_free(engine, TABLE_JOB) + engine->core.ended_count > 0)
@@ -338,7 +344,7 @@ admit_cancel(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         return refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
     if (job->state >= BH_JOB_COMPLETED)
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
-    BH_ASSERT(!job->lease || bh_lease_allows(engine, job->lease, LEASE_STOP));
+    BH_ASSERT(!job->lease || bh_gang_allows(engine, slot, LEASE_STOP));
     return BH_OK;
 }
 

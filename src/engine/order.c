@@ -1,18 +1,20 @@
 #include "engine/order.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 
-/* Tenant, SKU, count, priority and hold in one number: equal needs, equal id. */
+/* Tenant, SKU, gang, count, priority and hold in one number: equal needs, equal id. */
 static uint64_t
 needs_of(const struct job *job)
 {
     BH_ASSERT(job->tenant < 1u << 24);
     BH_ASSERT(job->sku < 1u << 24);
-    return (uint64_t)job->tenant << 40 | (uint64_t)job->sku << 16 | (uint64_t)job->count << 8
-           | (uint64_t)job->priority << 1 | job->hold;
+    _Static_assert(BH_JOB_GANG_MAX < 1 << 7 && BH_JOB_COUNT_MAX < 1 << 5, "they have their bits");
+    return (uint64_t)job->tenant << 40 | (uint64_t)job->sku << 16 | (uint64_t)job->gang << 9
+           | (uint64_t)job->count << 4 | (uint64_t)job->priority << 1 | job->hold;
 }
 
 uint32_t
@@ -34,6 +36,7 @@ class_for(struct bh_engine *engine, const struct job *job)
     class->tenant = job->tenant;
     class->sku = job->sku;
     class->count = job->count;
+    class->gang = job->gang;
     class->priority = job->priority;
     class->hold = job->hold;
     *bh_class_hint(engine, slot) = (struct hint){ 0 };
@@ -84,6 +87,7 @@ bh_order_enqueue(struct bh_engine *engine, uint32_t slot)
         class->head = slot;
     class->jobs++;
     engine->core.pending++;
+    engine->core.pending_members += job->gang;
     if (before == 0 || bh_job_claim(engine, before))
         look_again(engine, class_slot); /* it is the first that room is looked for */
 }
@@ -110,6 +114,7 @@ bh_order_dequeue(struct bh_engine *engine, uint32_t slot)
     job->next = job->prev = job->class = 0;
     class->jobs--;
     engine->core.pending--;
+    engine->core.pending_members -= job->gang;
     if (class->jobs == 0)
         bh_slot_remove(engine, TABLE_CLASS, class_slot);
 }
@@ -149,8 +154,9 @@ bh_order_of_class(const struct bh_engine *engine, uint32_t slot,
 {
     const struct class *class = class_at(engine, slot);
     const struct job *head = job_at(engine, class->head);
-    struct bh_wanted wanted = { class->tenant, class->sku, class->count,
-                                bh_quota_least(engine, class->sku, class->count) };
+    uint32_t pieces = (uint32_t)class->count * class->gang;
+    struct bh_wanted wanted = { class->tenant, class->sku, pieces,
+                                bh_quota_least(engine, class->sku, pieces) };
 
     *ret_candidate = (struct bh_candidate){ .class = slot, .priority = class->priority,
                                             .sequence = head->sequence, .id = head->id,
@@ -163,7 +169,7 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
+    struct bh_wanted wanted = bh_gang_to_resume(engine, lease->job);
 
     *ret_candidate = (struct bh_candidate){ .lease = slot, .priority = job->priority,
                                             .sequence = job->sequence, .id = job->id,
@@ -194,7 +200,7 @@ bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidat
     if (engine->core.suspended == 0)
         return found;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        if (lease_at(engine, slot)->state != LEASE_SUSPENDED
+        if (!bh_gang_leads_suspended(engine, slot)
             || is_parked(engine, bh_lease_hint(engine, slot)))
             continue;
         of_lease(engine, slot, &next);

@@ -18,7 +18,7 @@ void bh_order_dequeue(struct bh_engine *engine, uint32_t job);
 /* Something freed up that could help a waiting job. */
 void bh_order_stir(struct bh_engine *engine);
 
-/* A candidate for room: the head of a class, or a suspended lease. */
+/* A candidate for room: the head of a class, or a suspended gang, by its first lease. */
 struct bh_candidate {
     uint32_t class, lease; /* slots; one is 0 */
     bool guaranteed;

@@ -103,6 +103,14 @@ add_freed(const struct bh_search *search, uint32_t lease, uint32_t tenant,
     sum->count += held.sku == sum->sku ? held.count : 0;
 }
 
+static void
+add_gone(const struct bh_search *search, uint32_t job, uint32_t tenant, struct bh_wanted *sum)
+{
+    for (uint32_t at = job_at(search->engine, job)->lease; at;
+         at = lease_at(search->engine, at)->next_member)
+        add_freed(search, at, tenant, sum);
+}
+
 struct bh_wanted
 bh_quota_freed(const struct bh_search *search, uint32_t tenant, uint32_t sku)
 {
@@ -111,7 +119,7 @@ bh_quota_freed(const struct bh_search *search, uint32_t tenant, uint32_t sku)
 
     if (!search->past_leaving) {
         for (uint32_t i = 0; i < search->gone_count; i++)
-            add_freed(search, search->gone[i], tenant, &sum);
+            add_gone(search, search->gone[i], tenant, &sum);
         return sum;
     }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)

@@ -83,7 +83,7 @@ struct gpu {
     struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
     uint8_t managed, cordoned, fenced, mig_capable;
     uint8_t mig; /* was carved last */
-    uint8_t unused[3];
+    uint8_t link, numa, unused;
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
 };
 
@@ -95,7 +95,8 @@ struct place {
 struct job {
     uint64_t id;
     uint32_t next_free;
-    uint32_t tenant, principal, sku, lease, class;
+    uint32_t tenant, principal, sku, class;
+    uint32_t lease;      /* of its first member; the others follow by lease.next_member */
     uint32_t next, prev; /* in its class, or in the list of ended jobs */
     uint64_t sequence;   /* order of submission */
     uint64_t submitted_ns, started_ns, ended_ns;
@@ -106,6 +107,10 @@ struct job {
     int32_t exit_status;
     uint8_t count, kind, priority, contract;
     uint8_t state, hold, cause, carve_failures;
+    uint8_t gang;        /* members */
+    uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
+    uint8_t unused[2];
+    int32_t verdict_status;
 };
 
 enum lease_state {
@@ -118,6 +123,7 @@ enum lease_state {
     LEASE_RECARVING, /* its old places are being carved again */
     LEASE_RESUMING,
     LEASE_STOPPING,
+    LEASE_DONE,      /* it ended, and holds nothing; others of its gang have not */
     LEASE_STATES
 };
 
@@ -130,9 +136,10 @@ struct lease {
     uint64_t since_ns; /* when it last began to run */
     uint64_t ran_ns;   /* before that */
     struct place places[BH_JOB_COUNT_MAX];
-    uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended */
+    uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended, and once done */
     uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
-    uint8_t stop_cause, unused[3];
+    uint8_t stop_cause, member, unused[2];
+    uint32_t next_member; /* slot */
 };
 
 struct part {
@@ -154,7 +161,7 @@ struct class {
     uint32_t next_free;
     uint32_t head, tail, jobs;
     uint32_t tenant, sku;
-    uint8_t count, priority, hold, unused;
+    uint8_t count, priority, hold, gang;
     uint32_t avoid_gpu;      /* id; where a carve failed */
     uint64_t avoid_until_ns;
     uint64_t avoid_generation;
@@ -165,7 +172,7 @@ struct claim {
     uint32_t job; /* slot; 0: free */
     uint32_t count;
     uint64_t equivalent; /* in parts, of all its pieces */
-    struct place places[BH_JOB_COUNT_MAX];
+    struct place places[BH_JOB_PIECES_MAX];
 };
 
 enum { CLAIMS_MAX = 32 };
@@ -188,10 +195,12 @@ struct core {
     uint64_t generation; /* moves when something freed up that could help a job */
     uint32_t ended_head, ended_count;
     uint32_t pending;    /* jobs */
+    uint32_t pending_members;
     uint32_t dedicated;  /* tenants that say dedicated_nodes */
-    uint32_t preemptable[BH_PRIORITIES + 1]; /* leases that may make way, by priority */
+    uint32_t preemptable[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
     uint32_t claim_count;
     uint32_t suspended;  /* leases */
+    uint32_t unused;
     struct claim claims[CLAIMS_MAX];
     struct totals totals;
 };
@@ -219,17 +228,6 @@ struct bh_engine {
     struct table tables[TABLES];
     struct hints hints;
     struct core core;
-};
-
-/* One step under way. */
-struct work {
-    struct bh_engine *engine;
-    struct bh_step *step;
-    uint64_t now_ns, seq;
-    /* leases (slots) that are to make way for the job (id) that claimed room last */
-    uint64_t victims_for;
-    uint32_t victim_count;
-    uint32_t victims[32];
 };
 
 #endif

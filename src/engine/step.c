@@ -5,6 +5,7 @@
 #include "engine/apply.h"
 #include "engine/decide.h"
 #include "engine/effect.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
@@ -57,23 +58,34 @@ within_limits(const struct bh_engine *engine, const struct bh_decision *decision
     return lease != 0 && bh_quota_allows(&search, &nothing, &why, &whose);
 }
 
+/* Whether the decision fits, and those that must stand in the same record: on the rest of
+ * a gang, and on those who leave for a claim. */
+static bool
+has_room(const struct work *work, const struct bh_decision *decision)
+{
+    uint32_t decisions, effects;
+
+    bh_decide_record(work, decision, &decisions, &effects);
+    return work->step->decision_count + decisions <= BH_DECISIONS_MAX
+           && work->step->effect_count + effects <= BH_EFFECTS_MAX;
+}
+
 /* Decide and apply until nothing more can be decided, or the step is full. */
 static void
 decide_all(struct work *work, bool tick)
 {
     struct bh_step *step = work->step;
     struct bh_decision decision;
+    bool begun = false; /* there is room for this and what must follow */
 
     while (bh_decide(work, tick, &decision)) {
-        uint32_t effects = bh_decide_effects(work->engine, &decision);
         bh_rc rc;
 
-        /* a claim and its victims stand in one record */
-        if (step->decision_count + work->victim_count >= BH_DECISIONS_MAX
-            || step->effect_count + effects + 2 * work->victim_count > BH_EFFECTS_MAX) {
+        if (!begun && !has_room(work, &decision)) {
             step->more = true;
             return;
         }
+        begun = bh_decide_begun(work);
         step->decisions[step->decision_count++] = decision;
         rc = bh_apply(work, &decision);
         BH_ASSERT(rc == BH_OK);
@@ -125,7 +137,7 @@ bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
             return rc;
     }
     forget_hints(engine);
-    return BH_OK;
+    return work.rest.members == 0 ? BH_OK : BH_CONFLICT;
 }
 
 /* Keep the `max` effects with the lowest numbers, in order. */

@@ -144,6 +144,8 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .cordoned = gpu->cordoned,
         .fenced = gpu->fenced,
         .mig = gpu->mig,
+        .link = gpu->link,
+        .numa = gpu->numa,
         .used = split.leased,
         .idle = split.idle,
         .unusable = split.unusable,

@@ -46,6 +46,7 @@ struct bh_gpu_view {
     bh_node_id node;
     uint32_t model;
     bool managed, cordoned, fenced, mig;
+    uint32_t link, numa;         /* as in bh_ev_gpu */
     struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
 };
 

@@ -311,15 +311,18 @@ bh_decide_begun(const struct work *work)
     return work->bunch.next < work->bunch.members || work->victim_count > 0;
 }
 
-void
-bh_decide_record(const struct work *work, const struct bh_decision *decision,
-                 uint32_t *ret_decisions, uint32_t *ret_effects)
+struct bh_record_needs
+bh_decide_record(const struct work *work, const struct bh_decision *decision)
 {
     const struct bunch *bunch = &work->bunch;
     bool bunched = decision->kind == BH_DO_PLACE || decision->kind == BH_DO_RESUME;
+    struct bh_record_needs needs = {
+        .decisions = 1 + bunch->members - bunch->next + work->victim_count,
+        .pieces = decision->piece_count * (1 + bunch->members - bunch->next),
+        .effects = bunched ? bh_gang_effects(work) : bh_decide_effects(work->engine, decision),
+    };
 
-    *ret_decisions = 1 + bunch->members - bunch->next + work->victim_count;
-    *ret_effects = bunched ? bh_gang_effects(work) : bh_decide_effects(work->engine, decision);
     for (uint32_t i = 0; i < work->victim_count; i++)
-        *ret_effects += 2 + job_at(work->engine, work->victims[i])->gang;
+        needs.effects += 2 + job_at(work->engine, work->victims[i])->gang;
+    return needs;
 }

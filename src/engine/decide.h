@@ -14,10 +14,13 @@ uint32_t bh_decide_effects(const struct bh_engine *engine, const struct bh_decis
 /* Whether more decisions must follow in the same record. */
 bool bh_decide_begun(const struct work *work);
 
-/* How many decisions stand in one record with this one, itself counted, and the most
- * effects that they can cause. */
-void bh_decide_record(const struct work *work, const struct bh_decision *decision,
-                      uint32_t *ret_decisions, uint32_t *ret_effects);
+/* How many decisions stand in one record with this one, itself counted, with how many
+ * pieces, and the most effects that they can cause. */
+struct bh_record_needs {
+    uint32_t decisions, pieces, effects;
+};
+struct bh_record_needs bh_decide_record(const struct work *work,
+                                        const struct bh_decision *decision);
 
 /* Whether there could be anything to decide. */
 bool bh_decide_due(struct bh_engine *engine);

@@ -243,6 +243,37 @@ the_largest_gang_fits_in_a_record(void **state)
     bh_story_close(story);
 }
 
+/* Many jobs of many pieces at once go into several records, each of which can be written. */
+static void
+a_record_has_so_many_pieces(void **state)
+{
+    enum { JOBS = 60, COUNT = 16 };
+    struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT;
+    struct bh_ev_tenant tenant = { .tenant = { 1 }, .kind = BH_TENANT_ORGANIZATION,
+                                   .limit = 600 * COUNT };
+    struct bh_event event = { .kind = BH_EV_TENANT };
+    struct bh_story *story;
+    uint32_t placed = 0;
+
+    caps.nodes = JOBS;
+    story = bh_story_open_with(&caps);
+    bh_story_tenant(story, tenant);
+    bh_story_sku(story, 1, "1g.10gb");
+    for (uint32_t node = 0; node < JOBS; node++)
+        bh_story_h100s(story, 1 + node, 1 + node * 3, 3);
+    for (uint32_t i = 0; i < JOBS; i++)
+        bh_story_submit(story, bh_story_wants(1, 1, COUNT));
+    event.u.tenant = tenant;
+    event.u.tenant.limit = BH_UNLIMITED;
+    for (bh_story_must(story, &event); story->step.decision_count;
+         bh_story_must(story, &(struct bh_event){ .kind = BH_EV_TICK })) {
+        assert_true(story->step.decision_count * COUNT <= BH_DECIDED_PIECES_MAX);
+        placed += story->step.decision_count;
+    }
+    assert_int_equal(placed, JOBS - 1);
+    bh_story_close(story);
+}
+
 /* A record that was cut in the middle of a gang does not replay. */
 static void
 half_a_gang_is_a_damaged_journal(void **state)
@@ -274,6 +305,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_suspended_gang_resumes_all_together),
     cmocka_unit_test(a_claim_covers_all_members),
     cmocka_unit_test(the_largest_gang_fits_in_a_record),
+    cmocka_unit_test(a_record_has_so_many_pieces),
     cmocka_unit_test(half_a_gang_is_a_damaged_journal),
 };
 BH_TEST_MAIN(tests)

@@ -63,11 +63,14 @@ within_limits(const struct bh_engine *engine, const struct bh_decision *decision
 static bool
 has_room(const struct work *work, const struct bh_decision *decision)
 {
-    uint32_t decisions, effects;
+    const struct bh_step *step = work->step;
+    struct bh_record_needs needs = bh_decide_record(work, decision);
 
-    bh_decide_record(work, decision, &decisions, &effects);
-    return work->step->decision_count + decisions <= BH_DECISIONS_MAX
-           && work->step->effect_count + effects <= BH_EFFECTS_MAX;
+    for (uint32_t i = 0; i < step->decision_count; i++)
+        needs.pieces += step->decisions[i].piece_count;
+    return step->decision_count + needs.decisions <= BH_DECISIONS_MAX
+           && step->effect_count + needs.effects <= BH_EFFECTS_MAX
+           && needs.pieces <= BH_DECIDED_PIECES_MAX;
 }
 
 /* Decide and apply until nothing more can be decided, or the step is full. */

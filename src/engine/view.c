@@ -37,6 +37,7 @@ show_lease(const struct bh_engine *engine, const struct lease *lease,
            struct bh_job_view *ret_view)
 {
     ret_view->lease.v = lease->id;
+    ret_view->member = lease->member;
     ret_view->node.v = (uint32_t)node_at(engine, lease->node)->id;
     ret_view->grade = (enum bh_grade)lease->grade;
     ret_view->piece_count = show_pieces(engine, lease, ret_view->pieces);

@@ -15,6 +15,7 @@ struct bh_job_view {
     bh_lease_id lease;           /* 0 while pending; of its first member, or of the one asked for */
     bh_node_id node;             /* of that member, as its grade and pieces */
     uint32_t count, gang;        /* pieces of each member; members */
+    uint32_t member;             /* whose lease that is */
     enum bh_job_kind kind;
     enum bh_priority priority;
     enum bh_contract contract;

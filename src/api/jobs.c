@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/error.h"
+#include "api/members.h"
 #include "api/visible.h"
 #include "base/num.h"
 
@@ -393,8 +394,10 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
         return rc;
     bh_json_open(&w, NULL, '{');
     put_members(&w, &row);
+    if (!bh_jobs_ended(row.state))
+        rc = bh_members_put(call, &w, row.job, err);
     bh_json_raw(&w, "spec", spec_text(call, &row));
-    if (strcmp(row.state, "pending") == 0) {
+    if (rc == BH_OK && strcmp(row.state, "pending") == 0) {
         bh_json_open(&w, "why", '{');
         rc = put_why(call, &w, row.job, err);
         bh_json_close(&w, '}');

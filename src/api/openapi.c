@@ -28,6 +28,7 @@ static const struct parameter {
     { "follow", "boolean", "go on with server-sent events until the job has ended" },
     { "job", "integer", "only this job" },
     { "limit", "integer", "most items on a page: 100 when absent, at most 10000" },
+    { "member", "integer", "of a gang that member's, counted from 0; the first when absent" },
     { "mine", "boolean", "only the caller's own" },
     { "offset", "integer", "begin at this byte" },
     { "raw", "boolean", "leaves as they are hashed; a hash where the caller may not see them" },

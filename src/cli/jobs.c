@@ -212,15 +212,16 @@ bh_cli_logs(struct bh_cli *cli, struct bh_err *err)
     struct bh_exchange exchange = { .sink = write_out, .self = err };
     struct bh_http_request request = { .method = "GET", .accept = "text/plain" };
     uint64_t offset = cli->args->options[BH_OPT_OFFSET].number;
-    char path[128], rest[64];
+    uint64_t member = cli->args->options[BH_OPT_MEMBER].number;
+    char path[160], rest[100];
     bh_rc rc;
 
     if (bh_cli_flag(cli, BH_OPT_FOLLOW)) {
         struct bh_follow follow = { .cli = cli, .job = cli->args->arguments[0],
-                                    .offset = offset };
+                                    .member = member, .offset = offset };
         return bh_follow_output(&follow, err);
     }
-    snprintf(rest, sizeof rest, offset ? "/logs?offset=%" PRIu64 : "/logs", offset);
+    snprintf(rest, sizeof rest, "/logs?member=%" PRIu64 "&offset=%" PRIu64, member, offset);
     rc = bh_cli_job_path(cli->args->arguments[0], rest, path, sizeof path, err);
     request.path = path;
     if (rc == BH_OK)

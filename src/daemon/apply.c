@@ -418,6 +418,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
             .kind = BH_EV_GPU,
             .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
                        .managed = managed, .cordoned = cordoned, .fenced = view.fenced,
+                       .link = view.link, .numa = view.numa,
                        .mig_capable = facts->seen ? facts->mig_capable
                                                   : view.model != BH_GPU_MODEL_NONE },
         };

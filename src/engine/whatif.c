@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/slots.h"
 #include "engine/view.h"
 
 const char *const bh_difference_names[BH_DIFF_KINDS] = {
@@ -179,6 +180,25 @@ bh_outlooks_close(struct bh_outlooks *outlooks, const struct bh_future *future,
 {
     outlooks->until_ns = future->now_ns;
     outlooks->open = end == BH_FUTURE_MORE || end == BH_FUTURE_FULL;
+}
+
+/* ---- changes ---- */
+
+bool
+bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_event *ret_event)
+{
+    uint32_t slot = gpu_find(engine, gpu.v);
+    const struct gpu *present = gpu_at(engine, slot);
+
+    if (!slot)
+        return false;
+    *ret_event = (struct bh_event){
+        .kind = BH_EV_GPU,
+        .u.gpu = { .gpu = gpu, .node = { (uint32_t)node_at(engine, present->node)->id },
+                   .model = present->model, .managed = present->managed, .cordoned = true,
+                   .fenced = present->fenced, .mig_capable = present->mig_capable },
+    };
+    return true;
 }
 
 /* ---- comparing ---- */

@@ -47,6 +47,10 @@ void bh_outlooks_close(struct bh_outlooks *outlooks, const struct bh_future *fut
 /* The job's row, or NULL. */
 const struct bh_outlook *bh_outlooks_find(const struct bh_outlooks *outlooks, bh_job_id job);
 
+/* The event by which the GPU gets no new work, and is otherwise as it is; jobs on it go on.
+ * False: there is no such GPU. */
+bool bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_event *ret_event);
+
 /* What is different for a job. */
 enum bh_difference_kind {
     BH_DIFF_CANCELLED,  /* it ends, and would not have: cancelled, its tenant removed */

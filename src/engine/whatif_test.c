@@ -86,12 +86,13 @@ busy_site(void)
 }
 
 static struct bh_event
-site_gpu(uint32_t gpu, bool cordoned)
+drained(const struct bh_story *story, uint32_t gpu)
 {
-    return (struct bh_event){ .kind = BH_EV_GPU,
-                              .u.gpu = { .gpu = { gpu }, .node = { 1 },
-                                         .model = BH_GPU_H100_80GB, .managed = true,
-                                         .mig_capable = true, .cordoned = cordoned } };
+    struct bh_event event = { .kind = BH_EV_TICK };
+
+    BH_CHECK("the GPU", bh_whatif_drain(story->engine, (bh_gpu_id){ gpu }, &event));
+    BH_CHECK("no other", !bh_whatif_drain(story->engine, (bh_gpu_id){ 77 }, &event));
+    return event;
 }
 
 static struct bh_event
@@ -133,7 +134,7 @@ changes_are_told(void **state)
     uint32_t second = bh_story_where(story, 2) / 100;
     const struct bh_event events[] = {
         cancellation(2), submission(9, whole(31, BH_PRIORITY_HIGH, HOUR)), limited(100),
-        site_gpu(second, true),
+        drained(story, second),
     };
     struct side before, after;
 

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/time.h"
 
 const char bh_forecast_assumption[] =
     "if jobs run to their time limits, 24h where a batch job has none, and nothing else happens";
 
-enum { SLICE_STEPS = 1000, NEW_ROWS = 16 };
+enum { SLICE_STEPS = 200, NEW_ROWS = 16 };
 
 void
 bh_forecast_take(const struct bh_engine *engine, struct bh_forecast *ret_forecast)
@@ -66,16 +67,17 @@ bh_forecast_send(struct bh_forecast *forecast, const struct bh_event *event)
     return rc;
 }
 
-enum bh_future_end
-bh_forecast_play(struct bh_forecast *forecast, uint32_t budget)
+void
+bh_forecast_play(struct bh_forecast *forecast)
 {
+    bh_ns stop_ns = bh_time_monotonic() + BH_FORECAST_SECONDS_MAX * BH_NS_PER_S;
     enum bh_future_end end = BH_FUTURE_MORE;
 
-    for (uint32_t done = 0; done < budget && end <= BH_FUTURE_FULL; done += SLICE_STEPS) {
+    while (end <= BH_FUTURE_FULL && forecast->future->steps < BH_FORECAST_STEPS_MAX
+           && bh_time_monotonic() < stop_ns) {
         end = bh_future_run(forecast->future, SLICE_STEPS);
         if (end == BH_FUTURE_FULL)
             grow(forecast);
     }
     bh_outlooks_close(&forecast->outlooks, forecast->future, end);
-    return end;
 }

@@ -13,8 +13,8 @@ struct bh_forecast {
     struct bh_outlooks outlooks;
 };
 
-/* The most steps that one future takes: some seconds of thinking. */
-enum { BH_FORECAST_STEPS_MAX = 400000 };
+/* How long one future is played at most: what starts soon is known by then. */
+enum { BH_FORECAST_STEPS_MAX = 400000, BH_FORECAST_SECONDS_MAX = 3 };
 
 /* What all estimates rest on, as people are told. */
 extern const char bh_forecast_assumption[];
@@ -33,7 +33,8 @@ void bh_forecast_begin(struct bh_forecast *forecast, uint64_t now_ns);
 /* As bh_future_send, growing as needed: never BH_FULL. */
 BH_MUST_USE bh_rc bh_forecast_send(struct bh_forecast *forecast, const struct bh_event *event);
 
-/* Play until all that wait have started, for at most `budget` steps. */
-enum bh_future_end bh_forecast_play(struct bh_forecast *forecast, uint32_t budget);
+/* Play until all that wait have started or the limits above are reached; the outlooks say
+ * which (`open`). */
+void bh_forecast_play(struct bh_forecast *forecast);
 
 #endif

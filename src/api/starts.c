@@ -78,7 +78,7 @@ make(const struct bh_call *call, struct bh_forecast *ret_forecast)
     if (bh_call_ask(call, take, &taking, &unused) != BH_OK)
         return false;
     bh_forecast_begin(ret_forecast, taking.now_ns);
-    bh_forecast_play(ret_forecast, BH_FORECAST_STEPS_MAX);
+    bh_forecast_play(ret_forecast);
     bh_state_fini(&ret_forecast->state);
     return true;
 }

@@ -368,8 +368,8 @@ play(struct bh_call *call, const struct question *q, struct bh_outcome *outcome,
     if (rc != BH_OK)
         return refuse(call, &outcome->after, rc, err);
     look_at_subject(outcome, q);
-    bh_forecast_play(&outcome->before, BH_FORECAST_STEPS_MAX);
-    bh_forecast_play(&outcome->after, BH_FORECAST_STEPS_MAX);
+    bh_forecast_play(&outcome->before);
+    bh_forecast_play(&outcome->after);
     return BH_OK;
 }
 

@@ -172,21 +172,31 @@ answer(const struct bh_future *future, const struct bh_future_order *order)
     return event;
 }
 
-bh_rc
-bh_future_send(struct bh_future *future, const struct bh_event *event)
+/* Take an event, deciding at once or when all that happens at this moment has happened:
+ * then a tick decides, for an engine that was told what happened and not what to do looks
+ * at everything again. */
+static bh_rc
+happen(struct bh_future *future, const struct bh_event *event, bool decide)
 {
     struct bh_event now = *event;
     bh_rc rc;
 
     now.now_ns = future->now_ns;
     now.seq = future->seq;
-    rc = bh_engine_step(future->engine, &now, &future->step);
+    rc = decide ? bh_engine_step(future->engine, &now, &future->step)
+                : bh_engine_replay(future->engine, &now, NULL, 0, &future->step);
     if (rc != BH_OK)
         return rc;
     future->seq++;
     future->steps++;
     take_step(future);
     return BH_OK;
+}
+
+bh_rc
+bh_future_send(struct bh_future *future, const struct bh_event *event)
+{
+    return happen(future, event, true);
 }
 
 /* Answer the oldest order; one that is no longer wanted is dropped.  BH_FULL: the answer
@@ -199,7 +209,7 @@ answer_first(struct bh_future *future)
     bh_rc rc = BH_OK;
 
     if (is_due(future->engine, &order))
-        rc = bh_future_send(future, &event);
+        rc = happen(future, &event, false);
     if (rc == BH_FULL)
         return rc;
     future->first = (future->first + 1) % BH_FUTURE_QUEUE_MAX;
@@ -268,7 +278,7 @@ move_on(struct bh_future *future)
     uint32_t lease;
     uint64_t end_ns = first_end_ns(future, &lease);
     uint64_t tick_ns = bh_engine_next_tick_ns(future->engine);
-    uint64_t next_ns = tick_ns <= end_ns ? tick_ns : end_ns;
+    uint64_t next_ns = tick_ns < end_ns ? tick_ns : end_ns;
     struct bh_event event = { .kind = BH_EV_TICK };
     bh_rc rc;
 
@@ -277,9 +287,9 @@ move_on(struct bh_future *future)
     if (next_ns > future->end_ns)
         return BH_FUTURE_HORIZON;
     future->now_ns = next_ns > future->now_ns ? next_ns : future->now_ns;
-    if (end_ns < tick_ns)
+    if (end_ns == next_ns)
         event = ending(future, lease);
-    rc = bh_future_send(future, &event);
+    rc = happen(future, &event, event.kind == BH_EV_TICK);
     if (rc == BH_FULL)
         return BH_FUTURE_FULL;
     return rc == BH_OK ? BH_FUTURE_MORE : BH_FUTURE_QUIET;

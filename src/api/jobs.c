@@ -309,7 +309,7 @@ struct why {
     bh_job_id job;
     uint64_t now_ns;
     struct bh_reason reason;
-    bh_tenant_id holder;
+    bh_tenant_id holder, preemptor;
 };
 
 static void
@@ -322,6 +322,8 @@ ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
     bh_engine_why(engine, why->job, now_ns, &why->reason);
     if (why->reason.job.v && bh_view_job(engine, why->reason.job, &holder))
         why->holder = holder.tenant;
+    if (bh_view_job(engine, why->reason.preempted_for, &holder))
+        why->preemptor = holder.tenant;
 }
 
 static void
@@ -353,6 +355,7 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     if (rc != BH_OK)
         return rc;
     how.holder_tenant = why.holder;
+    how.preemptor_tenant = why.preemptor;
     how.now_ns = why.now_ns;
     put_words(call, w, &how, &why.reason);
     return BH_OK;

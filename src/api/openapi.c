@@ -443,7 +443,7 @@ put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
         bh_buf_puts(&doc, " Jobs of others need job.cancel.any.");
     if (op->id == BH_OP_WHATIF)
         bh_buf_puts(&doc, " What is asked about needs what doing it would: job.submit, "
-                          "job.cancel, site.view for drain, site.apply for quota.");
+                          "job.cancel, site.view for drain, site.apply for quota and site.");
     if (doc.length)
         bh_json_str(w, "description", bh_buf_text(&doc));
 }

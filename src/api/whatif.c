@@ -34,6 +34,8 @@ static const struct bh_field request_fields[] = {
          .doc = "a GPU's UUID or a node's name: it gets no new work"),
     BH_F(struct bh_whatif_request, quota, BH_FIELD_STRUCT, .of = &bh_whatif_quota_fields,
          .doc = "change a tenant's limit or guarantee"),
+    BH_F(struct bh_whatif_request, site, BH_FIELD_STRUCT, .of = &bh_site_fields,
+         .doc = "apply this site file"),
     BH_F(struct bh_whatif_request, submit, BH_FIELD_STRUCT, .of = &bh_job_spec_fields,
          .doc = "submit this job"),
 };
@@ -84,6 +86,9 @@ enter(struct bh_whatif_gate *gate, struct bh_err *err)
 /* What is asked, in the engine's terms. */
 struct question {
     struct bh_whatif_request request;
+    const struct bh_event *events;   /* of a site file, in the arena */
+    uint32_t event_count;
+    bool has_site;
     struct bh_ev_submit submit;      /* job 0: none */
     bh_job_id cancel;
     bh_tenant_id tenant;             /* whose quota; 0: nobody's */
@@ -237,19 +242,44 @@ read_drain(struct bh_call *call, struct question *q, struct bh_err *err)
     return bh_err_hint(err, "`bulkhead gpu -o wide` and `bulkhead node` list them");
 }
 
+/* The owner knows which names have which ids: its dry run says what the engine would be
+ * told. */
+static bh_rc
+read_site(struct bh_call *call, struct question *q, struct bh_err *err)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = call->caller,
+                                  .dry_run = true, .site = &q->request.site, .text = "" };
+    struct bh_answer answer = { 0 };
+    bh_rc rc;
+
+    if (q->request.site.tenants.count == 0)
+        return BH_OK;
+    rc = permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
+    if (rc == BH_OK)
+        rc = bh_site_check(&q->request.site, err);
+    if (rc == BH_OK)
+        rc = owner->ops->command(owner->self, &command, call->arena, &answer, err);
+    q->events = answer.events;
+    q->event_count = answer.events ? answer.event_count : 0;
+    q->has_site = rc == BH_OK;
+    return rc;
+}
+
 static bh_rc
 read_question(struct bh_call *call, struct question *q, struct bh_err *err)
 {
     static bh_rc (*const readers[])(struct bh_call *, struct question *, struct bh_err *) = {
-        read_quota, read_drain, read_cancel, read_submit
+        read_site, read_quota, read_drain, read_cancel, read_submit
     };
     bh_rc rc = bh_call_body(call, &bh_whatif_request_fields, &q->request, err);
 
     for (size_t i = 0; i < BH_COUNT(readers) && rc == BH_OK; i++)
         rc = readers[i](call, q, err);
-    if (rc == BH_OK && !q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained_count) {
+    if (rc == BH_OK && !q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained_count
+        && !q->has_site) {
         bh_err_set(err, BH_INVALID, "nothing is asked");
-        return bh_err_hint(err, "say submit, cancel, quota or drain; see /openapi.json");
+        return bh_err_hint(err, "say site, quota, drain, cancel or submit; see /openapi.json");
     }
     return rc;
 }
@@ -311,8 +341,12 @@ send_all(struct bh_forecast *forecast, const struct question *q)
 {
     struct bh_event cancel = { .kind = BH_EV_CANCEL, .u.job.job = q->cancel };
     struct bh_event submit = { .kind = BH_EV_SUBMIT, .u.submit = q->submit };
-    bh_rc rc = q->tenant.v ? send_quota(forecast, q) : BH_OK;
+    bh_rc rc = BH_OK;
 
+    for (uint32_t i = 0; i < q->event_count && rc == BH_OK; i++)
+        rc = bh_forecast_send(forecast, &q->events[i]);
+    if (rc == BH_OK && q->tenant.v)
+        rc = send_quota(forecast, q);
     if (rc == BH_OK)
         rc = send_drains(forecast, q);
     if (rc == BH_OK && q->cancel.v)

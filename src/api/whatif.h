@@ -2,6 +2,7 @@
 #define BH_API_WHATIF_H
 
 #include "api/call.h"
+#include "model/site.h"
 
 /* /v1/whatif: what a change would bring about.  Two copies of the engine are played, one as
  * things are and one with the change, and compared; the live engine is only copied. */
@@ -13,6 +14,7 @@ struct bh_whatif_quota {
 
 /* The body: one change or several, which then happen in this order. */
 struct bh_whatif_request {
+    struct bh_site site;             /* the whole file in the place of the present one */
     struct bh_whatif_quota quota;
     const char *drain;               /* a GPU's UUID, or a node's name: no new work there */
     uint64_t cancel;                 /* a job */

@@ -91,6 +91,9 @@ questions_are_answered(void **state)
         { "over the limit for ever", ALICE,
           "{\"submit\":{\"args\":[\"true\"],\"count\":2,\"sku\":\"small\","
           "\"tenant\":\"acme/vision\"}}", 422, "\"reason\":\"never_quota\"", NULL },
+        { "a site file is not for developers", ALICE,
+          "{\"site\":{\"tenants\":[{\"kind\":\"organization\",\"name\":\"acme\"}]}}", 403,
+          "site.apply", NULL },
         { "nothing asked", ALICE, "{}", 400, "nothing is asked", NULL },
         { "an amount that is none", CAROL,
           "{\"quota\":{\"tenant\":\"acme/vision\",\"limit\":\"many\"}}", 400, "limit", NULL },

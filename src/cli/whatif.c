@@ -173,17 +173,19 @@ ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
     return rc;
 }
 
-/* The job as JSON, whatever its file is written in. */
+/* The document as JSON, whatever it is written in. */
 static bh_rc
-put_submission(struct bh_buf *body, const struct bh_document *job, struct bh_err *err)
+put_document(struct bh_buf *body, const char *key, const struct bh_document *document,
+             struct bh_err *err)
 {
+    const struct bh_buf *text = &document->text;
     bh_rc rc = BH_OK;
 
-    bh_buf_puts(body, "{\"submit\":");
-    if (job->yaml)
-        rc = bh_yaml_to_json(job->text.bytes ? job->text.bytes : "", job->text.length, body, err);
+    bh_buf_printf(body, "{\"%s\":", key);
+    if (document->yaml)
+        rc = bh_yaml_to_json(text->bytes ? text->bytes : "", text->length, body, err);
     else
-        bh_buf_put(body, job->text.bytes, job->text.length);
+        bh_buf_put(body, text->bytes, text->length);
     bh_buf_putc(body, '}');
     return rc;
 }
@@ -203,10 +205,33 @@ bh_cli_whatif_submit(struct bh_cli *cli, struct bh_err *err)
     bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = bh_jobspec_build(cli->args, file, cli->arena, &job, err);
     if (rc == BH_OK)
-        rc = put_submission(&body, &job, err);
+        rc = put_document(&body, "submit", &job, err);
     if (rc == BH_OK)
         rc = ask(cli, &body, err);
     bh_buf_fini(&job.text);
+    bh_buf_fini(&body);
+    return rc;
+}
+
+bh_rc
+bh_cli_whatif_apply(struct bh_cli *cli, struct bh_err *err)
+{
+    const char *file = cli->args->options[BH_OPT_FILE].text;
+    struct bh_document site = { .yaml = false };
+    struct bh_buf body;
+    bh_rc rc;
+
+    if (!file) {
+        bh_err_set(err, BH_INVALID, "whatif apply: no site file");
+        return bh_err_hint(err, "bulkhead whatif apply -f site.yaml; - is standard input");
+    }
+    bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
+    rc = bh_cli_read_document(file, &site, err);
+    if (rc == BH_OK)
+        rc = put_document(&body, "site", &site, err);
+    if (rc == BH_OK)
+        rc = ask(cli, &body, err);
+    bh_buf_fini(&site.text);
     bh_buf_fini(&body);
     return rc;
 }

@@ -8,6 +8,7 @@ bh_rc bh_cli_whatif_submit(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_whatif_cancel(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_whatif_quota(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_whatif_drain(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_whatif_apply(struct bh_cli *cli, struct bh_err *err);
 
 /* Append an answer in words. */
 void bh_whatif_put(struct bh_buf *out, bh_json_value answer);

@@ -116,6 +116,16 @@ def others(site):
         contains("for people", text, f"job {second} ({BATCH}) would not start any more")
     asks(site, "alice", "drain", gpu["uuid"], check=4)
     asks(site, None, "drain", "nowhere", check=5)
+    file = site.dir / "other.yaml"
+    file.write_text(tap.SITE.replace("{name: acme/vision/batch, kind: project}",
+                                     "{name: acme/vision/batch, kind: project, limit: 0.5}"))
+    before = site.client().get("/v1/site")
+    _, answer = asks(site, None, "apply", "-f", str(file))
+    equal("site file", {c["job"]: c["kind"] for c in answer["changes"]}, {second: "never"})
+    equal("it is not in force", site.client().get("/v1/site"), before)
+    for path in (site.dir, file):
+        path.chmod(0o755)
+    asks(site, "alice", "apply", "-f", str(file), check=4)
     site.until(lambda: {"denied"} <= {r["result"] for r in site.records()}, what="the record of a denial")
 
 

@@ -56,6 +56,8 @@ struct bh_answer {
     const char *secret;          /* TOKEN_CREATE: shown once */
     const char *token_id;
     const char *changes;         /* SITE_APPLY: one line a change */
+    const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
+    uint32_t event_count;
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };

@@ -482,6 +482,18 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     return rc;
 }
 
+const struct bh_event *
+bh_plan_events(const struct bh_plan *plan, struct bh_arena *arena, uint32_t *ret_count)
+{
+    struct bh_event *events = bh_arena_alloc(arena, (plan->count + 1) * sizeof *events);
+
+    *ret_count = 0;
+    for (uint32_t i = 0; events && i < plan->count; i++)
+        if (plan->changes[i].event.kind != BH_EV_TICK)
+            events[(*ret_count)++] = plan->changes[i].event;
+    return events;
+}
+
 static bh_rc
 run_change(const struct change *change, struct bh_core *core, const struct bh_entry *entry,
            struct bh_err *err)

@@ -440,6 +440,13 @@ ended_first(const struct lease *lease, const struct lease_news *news)
     return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];
 }
 
+/* Remember who a job that is queued again was stopped for. */
+static void
+blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t for_job)
+{
+    job_at(work->engine, slot)->preempted_for = cause == BH_END_PREEMPTED ? for_job : 0;
+}
+
 static void
 end(struct work *work, uint32_t slot, const struct lease_news *news)
 {
@@ -448,12 +455,14 @@ end(struct work *work, uint32_t slot, const struct lease_news *news)
 
     if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
         cause = (enum bh_end_cause)lease->stop_cause;
+    blame(work, lease->job, cause, lease->for_job);
     retire(work, slot, cause, news->exit_status);
 }
 
 static void
 abandon(struct work *work, uint32_t slot, const struct lease_news *news)
 {
+    blame(work, lease_at(work->engine, slot)->job, news->cause, news->for_job);
     conclude(work, lease_at(work->engine, slot)->job, news->cause, 0);
 }
 

@@ -90,6 +90,7 @@ struct job {
     uint64_t submitted_ns, started_ns, ended_ns;
     uint64_t time_limit_ns, grace_ns;
     uint64_t preempt_after_ns; /* it may not preempt again before */
+    uint64_t preempted_for;    /* id of who it was last stopped for, or 0 */
     uint8_t spec[32];
     uint32_t restarts, suspensions;
     int32_t exit_status;

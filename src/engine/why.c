@@ -330,6 +330,8 @@ bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
         reason.code = BH_REASON_HELD;
     else if (job->class && !is_making_room(engine, slot, &reason))
         why_waiting(engine, slot, &reason);
+    if (slot && !job->lease && job->cause == BH_END_PREEMPTED)
+        reason.preempted_for.v = job->preempted_for;
     /* a limit that has passed says nothing about when */
     if (reason.frees_at_ns && reason.frees_at_ns < now_ns)
         reason.frees_at_ns = now_ns;

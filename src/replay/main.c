@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "replay/forecast.h"
 #include "replay/journal.h"
 #include "replay/scenario.h"
@@ -10,7 +11,7 @@ enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
 
 static const char usage_text[] =
     "usage: bulkhead-replay scenario FILE...\n"
-    "       bulkhead-replay journal STORE\n"
+    "       bulkhead-replay journal STORE [--until RECORD] [--whatif CHANGE]\n"
     "       bulkhead-replay forecast --data PATH [OPTION...]\n"
     "       bulkhead-replay --help | --version\n"
     "\n"
@@ -19,7 +20,10 @@ static const char usage_text[] =
     "journal   Apply every record of a store (bulkheadd's SQLite file) to an empty\n"
     "          state, with the decisions that were recorded, and compare the digest\n"
     "          at each snapshot.  Only reads; the daemon may run.  Exit status 0 when\n"
-    "          all match, else 1.\n"
+    "          all match, else 1.  --journal is the same.  --until stops behind that\n"
+    "          record; --whatif supposes a change then and says for which jobs it is\n"
+    "          different: drain=NODE, drain=GPU, cancel=JOB, limit=TENANT:GPUS,\n"
+    "          guarantee=TENANT:GPUS.\n"
     "forecast  Try the engine's forecasts on recorded demand (docs/replay.md): how far the\n"
     "          last value was off, and how often what came stayed below each bound.\n";
 
@@ -45,13 +49,33 @@ run_scenarios(int count, char **paths)
     return tap.failed || ferror(stdout) ? EXIT_FAILED : EXIT_OK;
 }
 
+/* What follows the store: pairs of an option and its value. */
+static bool
+read_options(int count, char **words, struct bh_journal_options *ret_options)
+{
+    struct bh_err err;
+
+    for (int i = 0; i < count; i += 2) {
+        if (i + 1 < count && strcmp(words[i], "--whatif") == 0)
+            ret_options->whatif = words[i + 1];
+        else if (i + 1 == count || strcmp(words[i], "--until") != 0
+                 || bh_parse_u64(words[i + 1], &ret_options->until, &err) != BH_OK)
+            return false;
+    }
+    return true;
+}
+
 static int
 run_journal(int count, char **paths)
 {
+    struct bh_journal_options options = { .until = UINT64_MAX };
     struct bh_err err = { 0 };
 
-    (void)count;
-    if (bh_journal_replay(paths[0], stdout, &err) == BH_OK)
+    if (!read_options(count - 1, paths + 1, &options)) {
+        fputs("usage: bulkhead-replay journal STORE [--until RECORD] [--whatif CHANGE]\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (bh_journal_replay(paths[0], &options, stdout, &err) == BH_OK)
         return ferror(stdout) ? EXIT_FAILED : EXIT_OK;
     fflush(stdout);
     fprintf(stderr, "bulkhead-replay: %s\n", err.msg);
@@ -95,7 +119,8 @@ static const struct mode {
     int (*run)(int count, char **paths);
 } modes[] = {
     { "scenario", 1, 1 << 20, run_scenarios },
-    { "journal", 1, 1, run_journal },
+    { "journal", 1, 5, run_journal },
+    { "--journal", 1, 5, run_journal },
     { "forecast", 1, 1 << 20, run_forecast },
     { "--help", 0, 0, run_help },
     { "-h", 0, 0, run_help },

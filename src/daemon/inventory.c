@@ -26,7 +26,7 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
 {
     return bh_same(view->node, gpu->node) && view->model == gpu->model
            && view->managed == gpu->managed && view->cordoned == gpu->cordoned
-           && view->fenced == gpu->fenced;
+           && view->fenced == gpu->fenced && view->numa == gpu->numa;
 }
 
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
@@ -54,12 +54,9 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->cordoned = cordoned;
     gpu->fenced = from->fault == BH_FAULT_LOST || from->fault == BH_FAULT_HUNG;
     gpu->mig_capable = from->mig_capable;
-    if (bh_view_gpu(core->state.engine, gpu->gpu, &view)) {
-        gpu->link = view.link;
-        gpu->numa = view.numa;
-        if (same_gpu(&view, gpu))
-            return BH_OK;
-    }
+    gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;
+    if (bh_view_gpu(core->state.engine, gpu->gpu, &view) && same_gpu(&view, gpu))
+        return BH_OK;
     bh_log(GPU_FOUND, BH_STR("gpu", from->uuid), BH_STR("model", from->product),
            BH_U64("managed", gpu->managed));
     entry = report("node.gpu", "gpu", gpu->gpu.v);

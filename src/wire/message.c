@@ -117,6 +117,7 @@ static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, mig_enabled, BH_FIELD_BOOL),
     BH_F(struct bh_msg_gpu, minor, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, model, BH_FIELD_STR),
+    BH_F(struct bh_msg_gpu, numa, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, pci, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, power_mw, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, product, BH_FIELD_STR),

@@ -110,6 +110,7 @@ struct bh_msg_gpu {
     uint32_t fault;                /* enum bh_fault */
     uint32_t temperature_c, power_mw, utilisation; /* utilisation % or 255 unknown */
     uint64_t memory_used_mib, ecc_uncorrected;
+    uint32_t numa;                 /* number of its NUMA node + 1; 0 unknown */
 };
 
 struct bh_msg_piece {

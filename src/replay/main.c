@@ -1,8 +1,9 @@
-/* bulkhead-replay: plays scenarios, and journals over again. */
+/* bulkhead-replay: plays scenarios, journals over again, and tests of placement. */
 #include <stdio.h>
 #include <string.h>
 
 #include "replay/journal.h"
+#include "replay/mig.h"
 #include "replay/scenario.h"
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
@@ -10,6 +11,8 @@ enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
 static const char usage_text[] =
     "usage: bulkhead-replay scenario FILE...\n"
     "       bulkhead-replay journal STORE\n"
+    "       bulkhead-replay mig [--mix M|all] [--load L|all] [--policy P|all]\n"
+    "                           [--seeds A-B] [--gpus N] [--arrivals N] [--json] [--svg FILE]\n"
     "       bulkhead-replay --help | --version\n"
     "\n"
     "scenario  Play scenarios against the scheduling engine and a model of the nodes.\n"
@@ -18,6 +21,11 @@ static const char usage_text[] =
     "          state, with the decisions that were recorded, and compare the digest\n"
     "          at each snapshot.  Only reads; the daemon may run.  Exit status 0 when\n"
     "          all match, else 1.\n"
+    "mig       Try placement policies on a stream of MIG jobs that are placed or refused at\n"
+    "          once (docs/replay.md).  Writes acceptance by mix and load, with --json one\n"
+    "          object a run, with --svg a chart.  Mixes: uniform, skew-small, skew-big,\n"
+    "          bimodal.  Policies: rr, worst-fit, first-fit, best-fit, best-index, mcc,\n"
+    "          frag, slice-fit, bulkhead.\n"
     "\n"
     "Statements of a scenario (docs/scenarios.md):\n";
 
@@ -54,6 +62,22 @@ run_journal(int count, char **paths)
 }
 
 static int
+run_mig(int count, char **words)
+{
+    struct bh_mig_options options;
+    struct bh_err err = { 0 };
+    int status = EXIT_OK;
+
+    if (bh_mig_options_parse(count, (const char **)words, &options, &err) != BH_OK)
+        status = EXIT_USAGE;
+    else if (bh_mig_test(&options, stdout, &err) != BH_OK)
+        status = EXIT_FAILED;
+    if (status != EXIT_OK)
+        fprintf(stderr, "bulkhead-replay: %s\n", err.msg);
+    return status;
+}
+
+static int
 run_help(int count, char **paths)
 {
     (void)count, (void)paths;
@@ -74,6 +98,7 @@ static const struct mode {
 } modes[] = {
     { "scenario", 1, 1 << 20, run_scenarios },
     { "journal", 1, 1, run_journal },
+    { "mig", 0, 1 << 10, run_mig },
     { "--help", 0, 0, run_help },
     { "-h", 0, 0, run_help },
     { "--version", 0, 0, run_version },
@@ -86,7 +111,8 @@ main(int argc, char **argv)
         if (strcmp(modes[i].word, argv[1]) == 0 && argc - 2 >= modes[i].least
             && argc - 2 <= modes[i].most)
             return modes[i].run(argc - 2, argv + 2);
-    fputs("usage: bulkhead-replay scenario FILE... | journal STORE | --help | --version\n",
+    fputs("usage: bulkhead-replay scenario FILE... | journal STORE | mig [OPTION]... |\n"
+          "       --help | --version\n",
           stderr);
     return EXIT_USAGE;
 }

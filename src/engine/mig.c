@@ -12,7 +12,9 @@ enum {
     NINTHS = 9,
     NOW_NINTHS = 1,
     LATER_NINTHS = 2,
-    ALWAYS_FIFTHS = 2,
+    FAR_NINTHS = 4,
+    SHARE_TENTHS = 4, /* parts of the factor of room: w_p, and the price far ahead */
+    FAR_TENTHS = 1,
     PRICE_ONE = 65536
 };
 
@@ -40,7 +42,7 @@ struct bh_mig {
 static const struct bh_profile *
 stands_for(const struct shape *shape)
 {
-    return bh_profile_get((bh_profile_id) { shape->profile });
+    return bh_profile_get((bh_profile_id){ shape->profile });
 }
 
 /* ---- shapes ---- */
@@ -48,8 +50,8 @@ stands_for(const struct shape *shape)
 static bool
 has_shape(const struct bh_profile *profile, const struct shape *shape)
 {
-    return profile->compute_slices == shape->slices &&
-           profile->memory_units == shape->units && profile->starts == shape->starts;
+    return profile->compute_slices == shape->slices && profile->memory_units == shape->units
+           && profile->starts == shape->starts;
 }
 
 static bool
@@ -67,7 +69,7 @@ add_profile(struct bh_mig *mig, uint32_t row, const struct bh_profile *profile)
         at++;
     BH_ASSERT(at < BH_MIG_SHAPES_MAX);
     if (at == mig->shape_count) {
-        mig->shapes[at] = (struct shape) { profile->compute_slices, profile->memory_units,
+        mig->shapes[at] = (struct shape){ profile->compute_slices, profile->memory_units,
                                            profile->starts, profile->id.v };
         mig->shape_count++;
     } else if (less_restricted(profile, stands_for(&mig->shapes[at]))) {
@@ -200,9 +202,9 @@ add_layout(struct bh_mig *mig, const struct layout *layout)
             after[p] += left->soon[p];
     }
     for (uint32_t p = 0; p < mig->shape_count; p++)
-        figure->soon[p] += (uint32_t)((NINTHS * BH_MIG_ONE * (uint64_t)figure->room[p] +
-                                       LATER_NINTHS * after[p]) /
-                                      (NINTHS + LATER_NINTHS * layout->count));
+        figure->soon[p] += (uint32_t)((NINTHS * BH_MIG_ONE * (uint64_t)figure->room[p]
+                                       + LATER_NINTHS * after[p])
+                                      / (NINTHS + LATER_NINTHS * layout->count));
     figure->layouts++;
 }
 
@@ -286,6 +288,7 @@ bh_mig_pool_add(const struct bh_mig *mig, struct bh_mig_pool *pool,
     for (uint32_t p = 0; p < mig->shape_count; p++) {
         pool->fits[p] += figure->room[p] ? BH_MIG_ONE : 0;
         pool->soon[p] += figure->soon[p];
+        pool->room[p] += figure->room[p] * (uint64_t)BH_MIG_ONE;
     }
 }
 
@@ -302,6 +305,7 @@ bh_mig_pool_remove(const struct bh_mig *mig, struct bh_mig_pool *pool,
         BH_ASSERT(pool->soon[p] >= figure->soon[p]);
         pool->fits[p] -= figure->room[p] ? BH_MIG_ONE : 0;
         pool->soon[p] -= figure->soon[p];
+        pool->room[p] -= figure->room[p] * (uint64_t)BH_MIG_ONE;
     }
 }
 
@@ -340,8 +344,8 @@ falling(uint64_t far, uint64_t unit)
 
     if (step >= LOGISTIC_LAST)
         return logistic[LOGISTIC_LAST];
-    return logistic[step] -
-           (int64_t)((uint64_t)(logistic[step] - logistic[step + 1]) * rest / unit);
+    return logistic[step]
+           - (int64_t)((uint64_t)(logistic[step] - logistic[step + 1]) * rest / unit);
 }
 
 /* The chance that more are asked for than there is room, all in 1/BH_MIG_ONE. */
@@ -375,13 +379,15 @@ bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,
     for (uint32_t p = 0; p < mig->shape_count; p++) {
         uint64_t weight = known ? demand->weights[p] : 1, size = mig->shapes[p].slices;
         uint64_t life = weight * capacity * BH_MIG_ONE / slices; /* jobs in a mean life */
+        uint64_t share = PRICE_ONE * weight / jobs;
+        int64_t far = shortage(pool->room[p], life * FAR_NINTHS / NINTHS);
 
         ret_prices->now[p] =
             (int64_t)size * shortage(pool->fits[p], life * NOW_NINTHS / NINTHS);
         ret_prices->later[p] =
             (int64_t)size * shortage(pool->soon[p], life * LATER_NINTHS / NINTHS);
-        ret_prices->always[p] =
-            (int64_t)(ALWAYS_FIFTHS * PRICE_ONE * weight * size / (5 * jobs));
+        ret_prices->room[p] =
+            (int64_t)size * (SHARE_TENTHS * (int64_t)share + FAR_TENTHS * far) / 10;
     }
 }
 
@@ -397,7 +403,7 @@ cost_of(const struct bh_mig *mig, const struct bh_mig_prices *prices,
         int64_t room = (int64_t)before->room[p] - after->room[p];
         int64_t fits = (before->room[p] > 0) - (after->room[p] > 0);
 
-        cost += (prices->now[p] * fits + prices->always[p] * room) * BH_MIG_ONE;
+        cost += (prices->now[p] * fits + prices->room[p] * room) * BH_MIG_ONE;
         cost += prices->later[p] * ((int64_t)before->soon[p] - after->soon[p]);
     }
     return cost;
@@ -425,7 +431,7 @@ bh_mig_choose(const struct bh_mig *mig, const struct bh_mig_prices *prices,
         if (choice.starts && cost > choice.cost)
             continue;
         if (choice.starts == 0 || cost < choice.cost)
-            choice = (struct bh_mig_choice) { 0, cost };
+            choice = (struct bh_mig_choice){ 0, cost };
         choice.starts |= 1u << start;
     }
     return choice;

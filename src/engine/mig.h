@@ -19,17 +19,18 @@
  * and a placement costs what it takes of them, at the pool's prices:
  *
  *   cost = sum over p of s_p (now_p (-D fits_p) + later_p (-D soon_p)
- *                             + 2/5 w_p (-D room_p))
+ *                             + (2/5 w_p + 1/10 far_p) (-D room_p))
  *
- * The last term is fragmentation as FGD measures it.  The prices are the chance that the
- * whole pool's room runs out: with m jobs of p expected in a span and room R in the pool
- * (the sum of fits_p or soon_p over its GPUs),
+ * The term with w_p is fragmentation as FGD measures it.  The prices are the chance that
+ * the whole pool's room runs out: with m jobs of p expected in a span and room R in the
+ * pool (the sum of fits_p, soon_p or room_p over its GPUs),
  *
  *   price = 1 / (1 + exp(1.702 (R + 1/2 - m) / sqrt(m + 1/10)))
  *
- * near the chance that a Poisson number of mean m exceeds R.  The spans are 1/9 (now) and
- * 2/9 (later) of a mean life; m follows from w_p at an offered load of the whole pool.  So
- * a kind of hole that the pool has plenty of is free to be filled, a scarce one is dear.
+ * near the chance that a Poisson number of mean m exceeds R.  The spans are 1/9 (now), 2/9
+ * (later) and 4/9 (far) of a mean life; m follows from w_p at an offered load of the whole
+ * pool.  So a kind of hole that the pool has plenty of is free to be filled, a scarce one
+ * is dear.
  *
  * Pure: integers, no clock, no pointers inside, the caller's memory.  Nothing is prepared
  * but for the model; demand and pool enter when prices are asked for. */
@@ -65,8 +66,9 @@ uint32_t bh_mig_figures(const struct bh_mig *mig);
 uint32_t bh_mig_shape(const struct bh_mig *mig, const struct bh_profile *profile);
 uint32_t bh_mig_shapes(const struct bh_mig *mig);
 
-/* Expected jobs by shape: relative weights of at most BH_MIG_WEIGHT_MAX, such as how many
- * were asked for in the past days.  All zero: equal weights. */
+/* Expected jobs by shape: relative weights of at most BH_MIG_WEIGHT_MAX, such as one and
+ * how many were asked for in the past days.  A weight of 0 says that room for the shape is
+ * worth nothing; all zero: equal weights. */
 struct bh_mig_demand {
     uint32_t weights[BH_MIG_SHAPES_MAX];
 };
@@ -75,7 +77,8 @@ struct bh_mig_demand {
  * add each GPU, and remove and add it again around each change.  Up to BH_MIG_GPUS_MAX. */
 struct bh_mig_pool {
     uint32_t gpus;
-    uint64_t fits[BH_MIG_SHAPES_MAX], soon[BH_MIG_SHAPES_MAX]; /* in 1/BH_MIG_ONE */
+    uint64_t fits[BH_MIG_SHAPES_MAX], soon[BH_MIG_SHAPES_MAX], room[BH_MIG_SHAPES_MAX];
+    /* all three in 1/BH_MIG_ONE */
 };
 
 void bh_mig_pool_add(const struct bh_mig *mig, struct bh_mig_pool *pool,
@@ -83,9 +86,10 @@ void bh_mig_pool_add(const struct bh_mig *mig, struct bh_mig_pool *pool,
 void bh_mig_pool_remove(const struct bh_mig *mig, struct bh_mig_pool *pool,
                         const struct bh_occupancy *occupancy);
 
-/* What room is worth: now_p s_p, later_p s_p and 2/5 w_p s_p, in 1/65536 slice. */
+/* What room is worth, in 1/65536 slice: s_p times now_p, later_p, and the factor of room.
+ */
 struct bh_mig_prices {
-    int64_t now[BH_MIG_SHAPES_MAX], later[BH_MIG_SHAPES_MAX], always[BH_MIG_SHAPES_MAX];
+    int64_t now[BH_MIG_SHAPES_MAX], later[BH_MIG_SHAPES_MAX], room[BH_MIG_SHAPES_MAX];
 };
 
 void bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,

@@ -161,7 +161,7 @@ prices_follow_supply_and_demand(void **state)
         demand.weights[large] = 3;
         bh_mig_price(mig, &demand, &pool, &wanted);
         BH_CHECK("rises", wanted.now[large] >= prices.now[large]);
-        BH_CHECK("always", wanted.always[large] > prices.always[large]);
+        BH_CHECK("of room", wanted.room[large] > prices.room[large]);
     }
     BH_CHECK("nearly nothing in the end", last_now < 65536 / 100);
     free(mig);
@@ -174,7 +174,9 @@ no_demand_is_equal_demand(void **state)
 {
     struct bh_mig *mig = mig_for(BH_GPU_A30_24GB);
     struct bh_mig_demand none = { { 0 } }, equal = { { 9, 9, 9 } };
-    struct bh_mig_pool pool = { .gpus = 4, .soon = { 12000, 5000, 1000 } };
+    struct bh_mig_pool pool = { .gpus = 4,
+                                .soon = { 12000, 5000, 1000 },
+                                .room = { 8192, 4096, 0 } };
     struct bh_mig_prices a = { { 0 } }, b = { { 0 } };
 
     bh_mig_price(mig, &none, &pool, &a);

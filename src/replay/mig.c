@@ -88,8 +88,8 @@ parse_seeds(const char *word, struct bh_mig_options *options, struct bh_err *err
         rc = bh_parse_u64(dash + 1, &options->last_seed, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "seeds");
-    if (options->last_seed < options->first_seed ||
-        options->last_seed - options->first_seed >= BH_MIG_SEEDS_MAX)
+    if (options->last_seed < options->first_seed
+        || options->last_seed - options->first_seed >= BH_MIG_SEEDS_MAX)
         return bh_err_set(err, BH_INVALID, "seeds must be A-B, at most %d of them",
                           BH_MIG_SEEDS_MAX);
     return BH_OK;
@@ -147,8 +147,8 @@ bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_o
 
     optind = 0; /* begin anew: getopt keeps its place between calls */
     opterr = 0;
-    while ((option = getopt_long(count + 1, (char *const *)(words - 1), "", known, NULL)) !=
-           -1) {
+    while ((option = getopt_long(count + 1, (char *const *)(words - 1), "", known, NULL))
+           != -1) {
         bh_rc rc = parse_option(option, &options, err);
 
         if (rc != BH_OK)
@@ -248,8 +248,9 @@ best_other(const struct test *test)
     uint32_t best = BH_MIG_BULKHEAD;
 
     for (uint32_t policy = 0; policy < BH_MIG_BULKHEAD; policy++)
-        if (runs(test, policy) &&
-            (best == BH_MIG_BULKHEAD || test->cell.means[policy] > test->cell.means[best]))
+        if (runs(test, policy)
+            && (best == BH_MIG_BULKHEAD
+                || test->cell.means[policy] > test->cell.means[best]))
             best = policy;
     return best;
 }
@@ -352,7 +353,7 @@ draw_chart(struct test *test, struct bh_err *err)
         for (uint32_t load = 0; load < test->options->load_count; load++)
             test->by_load[policy][load] /= mixes;
         lines[chart.line_count++] =
-            (struct bh_chart_line) { .name = bh_mig_policy_names[policy],
+            (struct bh_chart_line){ .name = bh_mig_policy_names[policy],
                                      .x = test->options->loads,
                                      .y = test->by_load[policy],
                                      .count = test->options->load_count };

@@ -59,8 +59,8 @@ pop(struct course *course)
     for (;;) {
         uint32_t child = 2 * at + 1;
 
-        if (child + 1 < course->job_count &&
-            course->jobs[child + 1].end < course->jobs[child].end)
+        if (child + 1 < course->job_count
+            && course->jobs[child + 1].end < course->jobs[child].end)
             child++;
         if (child >= course->job_count || course->jobs[child].end >= last.end)
             break;
@@ -121,8 +121,8 @@ rate_of(const struct course *course)
         slices += (double)weights[kind] * slices_of(course, kind);
         sum += weights[kind];
     }
-    return course->plan->load * course->plan->gpus *
-           bh_model_facts(course->plan->model)->compute_slices * sum / slices;
+    return course->plan->load * course->plan->gpus
+           * bh_model_facts(course->plan->model)->compute_slices * sum / slices;
 }
 
 static void

@@ -254,7 +254,7 @@ offer_of(struct bh_mig_fleet *fleet, const struct bh_mig_prices *prices, uint32_
         struct bh_mig_choice choice =
             bh_mig_choose(fleet->mig, prices, &gpu->occupancy, fleet->profiles[kind]);
 
-        return (struct offer) { true, choice.starts, choice.cost };
+        return (struct offer){ true, choice.starts, choice.cost };
     }
     if (!gpu->offers[kind].known)
         weigh(fleet, kind, gpu);
@@ -296,7 +296,7 @@ bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot
         if (offer.starts == 0 || (best.starts && offer.cost >= best.cost))
             continue;
         best = offer;
-        spot = (struct bh_mig_spot) { at, (uint32_t)__builtin_ctz(offer.starts) };
+        spot = (struct bh_mig_spot){ at, (uint32_t)__builtin_ctz(offer.starts) };
     }
     if (best.starts == 0)
         return false;

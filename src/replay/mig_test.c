@@ -109,7 +109,7 @@ no_policy_refuses_what_fits(void **state)
 static struct bh_mig_course
 small_course(enum bh_mig_policy policy)
 {
-    return (struct bh_mig_course) { .model = BH_GPU_H100_80GB,
+    return (struct bh_mig_course){ .model = BH_GPU_H100_80GB,
                                     .mix = &bh_mig_mixes[1],
                                     .policy = policy,
                                     .load = 1,
@@ -130,9 +130,9 @@ a_course_depends_on_its_seed_alone(void **state)
     course.policy = BH_MIG_WORST_FIT;
     other = bh_mig_course_run(&course);
     BH_CHECK_EQ("same jobs", memcmp(once.asked, other.asked, sizeof(once.asked)), 0);
-    BH_CHECK("three quarters", once.asked[0] + once.asked[1] + once.asked[2] +
-                                       once.asked[3] + once.asked[4] + once.asked[5] ==
-                                   3000);
+    BH_CHECK("three quarters", once.asked[0] + once.asked[1] + once.asked[2] + once.asked[3]
+                                       + once.asked[4] + once.asked[5]
+                                   == 3000);
     BH_CHECK("utilised", once.utilisation > 0.5 && once.utilisation < 1);
     BH_CHECK_DONE();
 }

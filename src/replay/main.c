@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "replay/journal.h"
+#include "replay/modes.h"
 #include "replay/scenario.h"
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
@@ -74,6 +75,7 @@ static const struct mode {
 } modes[] = {
     { "scenario", 1, 1 << 20, run_scenarios },
     { "journal", 1, 1, run_journal },
+    { "kueue", 0, 1 << 10, bh_mode_kueue },
     { "--help", 0, 0, run_help },
     { "-h", 0, 0, run_help },
     { "--version", 0, 0, run_version },

@@ -4,7 +4,7 @@
 
 #include "base/time.h"
 
-enum { COHORTS = 5, QUEUES = 6, QUOTA = 20, BORROWING = 100, NODES = 75, GPUS = 8 };
+enum { QUEUES = 6, QUOTA = 20, BORROWING = 100, NODES = 75, GPUS = 8 };
 
 const struct bh_kueue_class bh_kueue_classes[BH_KUEUE_CLASSES] = {
     { "small", 1, 350, 100, 200, 1, 1, BH_PRIORITY_LOW, 215468 },
@@ -40,7 +40,7 @@ bh_kueue_make(struct bh_load *load, enum bh_contract contract)
     char name[BH_NAME_MAX + 1];
 
     bh_load_set_rack(load, NODES, GPUS);
-    for (uint32_t c = 0; c < COHORTS; c++) {
+    for (uint32_t c = 0; c < BH_KUEUE_COHORTS; c++) {
         bh_tenant_id cohort;
 
         snprintf(name, sizeof name, "cohort-%u", c);

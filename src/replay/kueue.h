@@ -25,7 +25,7 @@ struct bh_kueue_class {
 };
 extern const struct bh_kueue_class bh_kueue_classes[BH_KUEUE_CLASSES];
 
-enum { BH_KUEUE_WORKLOADS = 15000, BH_KUEUE_IDEAL_MS = 66000, BH_KUEUE_WALL_MS = 351116 };
+enum { BH_KUEUE_COHORTS = 5, BH_KUEUE_WORKLOADS = 15000, BH_KUEUE_IDEAL_MS = 66000, BH_KUEUE_WALL_MS = 351116 };
 
 /* The load; which class a job has is told by bh_kueue_class_of.  `contract` is what may be
  * done to a running workload for a higher one; Kueue evicts (REQUEUE). */

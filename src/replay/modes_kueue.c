@@ -4,17 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/assert.h"
 #include "base/json.h"
 #include "base/time.h"
+#include "replay/chart.h"
 #include "replay/cost.h"
 #include "replay/figures.h"
 #include "replay/flags.h"
 #include "replay/kueue.h"
-
-static const char usage_text[] =
-    "usage: bulkhead-replay kueue [--json] [--svg FILE] [--check N] [--contract requeue|suspend|never]\n";
+#include "replay/modes_internal.h"
 
 struct options {
     bool json;
@@ -45,8 +44,7 @@ join_members(const struct bh_load *load, const struct bh_course *course)
 {
     struct workload *workloads = calloc(load->workload_count + 1u, sizeof *workloads);
 
-    if (!workloads)
-        abort();
+    BH_ASSERT(workloads);
     for (uint32_t i = 0; i < load->job_count; i++) {
         struct workload *whole = &workloads[load->workloads[i]];
         const struct bh_course_end *end = &course->ends[i];
@@ -201,6 +199,43 @@ parse(int count, char **words, struct options *ret_options, struct bh_err *err)
     return bh_flags_parse(flags, BH_COUNT(flags), count, words, err);
 }
 
+/* Units used by each cohort over time. */
+static bh_rc
+draw(const char *path, const struct bh_load *load, const struct bh_course *course,
+     struct bh_err *err)
+{
+    uint32_t windows = bh_meter_windows(course->meter), cohort = UINT32_MAX;
+    double *points = calloc((size_t)2 * load->tenant_count * windows + 1, sizeof *points);
+    struct bh_chart_line lines[BH_KUEUE_COHORTS] = { { 0 } };
+    double unit = (double)BH_GPU_PARTS * (double)bh_meter_window_ns(course->meter);
+    FILE *out = fopen(path, "we");
+
+    BH_ASSERT(points);
+    for (uint32_t i = 0; i < load->tenant_count; i++) {
+        double *x, *y;
+
+        cohort += load->tenants[i].parent.v == 0;
+        x = &points[(size_t)2 * cohort * windows];
+        y = x + windows;
+        lines[cohort].x = x;
+        lines[cohort].y = y;
+        lines[cohort].count = windows;
+        if (load->tenants[i].parent.v == 0)
+            lines[cohort].name = load->names[i];
+        for (uint32_t w = 0; w < windows; w++) {
+            x[w] = w * (double)bh_meter_window_ns(course->meter) / (double)BH_NS_PER_S;
+            y[w] += (double)bh_meter_at(course->meter, i, w)->used / unit;
+        }
+    }
+    if (out)
+        bh_chart_write(out, &(struct bh_chart){ .title = "Kueue's baseline load on Bulkhead",
+                                                .x_label = "seconds", .y_label = "units used",
+                                                .lines = lines,
+                                                .line_count = BH_KUEUE_COHORTS });
+    free(points);
+    return out ? bh_mode_close_chart(out, path, err) : bh_err_errno(err, "%s", path);
+}
+
 static void
 write_report(const struct options *options, const struct bh_load *load,
              const struct bh_course *course)
@@ -238,6 +273,8 @@ run(const struct options *options, struct bh_load *load, struct bh_err *err)
     rc = bh_course_run(&plan, &course, err);
     if (rc == BH_OK)
         write_report(options, load, &course);
+    if (rc == BH_OK && options->svg)
+        rc = draw(options->svg, load, &course, err);
     bh_course_fini(&course);
     return rc;
 }
@@ -250,13 +287,9 @@ bh_mode_kueue(int count, char **words)
     struct bh_err err = { 0 };
     bh_rc rc;
 
-    if (parse(count, words, &options, &err) != BH_OK) {
-        fprintf(stderr, "bulkhead-replay: kueue: %s\n%s", err.msg, usage_text);
-        return BH_MODE_USAGE;
-    }
+    if (parse(count, words, &options, &err) != BH_OK)
+        return bh_mode_misused("kueue", &err);
     rc = run(&options, &load, &err);
     bh_load_fini(&load);
-    if (rc != BH_OK)
-        fprintf(stderr, "bulkhead-replay: kueue: %s\n", err.msg);
-    return rc != BH_OK || ferror(stdout) ? BH_MODE_FAILED : BH_MODE_OK;
+    return bh_mode_status("kueue", rc, &err);
 }

@@ -35,6 +35,8 @@ bh_cost_print(FILE *out, const struct bh_course *course)
             bh_course_step_quantile_ns(course, 999), course->wall_slowest_ns,
             course->block_bytes / 1024, course->grown);
     print_ms(out, "driver ", course->wall_total_ns - engine_ns);
+    print_ms(out, "; all ", course->wall_total_ns);
+    print_ms(out, ", of the processor ", course->wall_cpu_ns);
     fputc('\n', out);
 }
 
@@ -47,6 +49,7 @@ bh_cost_put(struct bh_json_writer *writer, const struct bh_course *course)
     bh_json_u64(writer, "late_answers", course->late);
     bh_json_u64(writer, "record_bytes", course->record_bytes);
     bh_json_u64(writer, "steps", course->steps);
+    bh_json_u64(writer, "wall_cpu_ns", course->wall_cpu_ns);
     bh_json_u64(writer, "wall_encode_ns", course->wall_encode_ns);
     bh_json_u64(writer, "wall_step_ns", course->wall_step_ns);
     bh_json_u64(writer, "wall_step_p50_ns", bh_course_step_quantile_ns(course, 500));

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/state.h"
 #include "base/assert.h"
@@ -647,12 +648,21 @@ forget_steps(struct bh_course *course)
     memset(course->wall_steps, 0, sizeof course->wall_steps);
 }
 
+static uint64_t
+cpu_ns(void)
+{
+    struct timespec spent;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (uint64_t)spent.tv_sec * BH_NS_PER_S + (uint64_t)spent.tv_nsec;
+}
+
 static bh_rc
 run(struct driver *driver)
 {
     struct bh_course *course = driver->course;
     bh_rc rc = build_site(driver);
-    uint64_t began_ns;
+    uint64_t began_ns, spent_ns;
 
     if (rc != BH_OK)
         return rc;
@@ -660,7 +670,9 @@ run(struct driver *driver)
     if (driver->plan->encode)
         driver->scribe = bh_scribe_new();
     began_ns = bh_time_monotonic();
+    spent_ns = cpu_ns();
     rc = drive(driver);
+    course->wall_cpu_ns = cpu_ns() - spent_ns;
     course->wall_total_ns = bh_time_monotonic() - began_ns;
     bh_meter_close(course->meter, driver->now_ns);
     course->block_bytes = driver->state.bytes;

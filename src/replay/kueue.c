@@ -8,7 +8,7 @@ enum { QUEUES = 6, QUOTA = 20, BORROWING = 100, NODES = 75, GPUS = 8 };
 
 const struct bh_kueue_class bh_kueue_classes[BH_KUEUE_CLASSES] = {
     { "small", 1, 350, 100, 200, 1, 1, BH_PRIORITY_LOW, 215468 },
-    { "medium", 5, 100, 500, 500, 1, 5, BH_PRIORITY_NORMAL, 76768 },
+    { "medium", 5, 100, 500, 500, 5, 1, BH_PRIORITY_NORMAL, 76768 },
     { "large", 20, 50, 1200, 1000, 5, 4, BH_PRIORITY_HIGH, 6666 },
 };
 
@@ -22,20 +22,23 @@ bh_kueue_class_of(const struct bh_course_job *job)
 }
 
 static void
-add_workloads(struct bh_load *load, bh_tenant_id queue, const struct bh_kueue_class *class,
-              enum bh_contract contract)
+add_workloads(const struct bh_kueue *kueue, struct bh_load *load, bh_tenant_id queue,
+              const struct bh_kueue_class *class)
 {
+    bool together = kueue->together && class->units <= GPUS;
+
     for (uint32_t i = 1; i <= class->count; i++)
         bh_load_add(load, &(struct bh_course_job){
                               .submit_ns = (uint64_t)i * class->interval_ms * BH_NS_PER_MS,
                               .work_ns = class->run_ms * BH_NS_PER_MS,
-                              .tenant = queue, .sku = { 1 }, .count = class->pieces,
-                              .gang = class->members, .priority = class->priority,
-                              .contract = contract });
+                              .tenant = queue, .sku = { 1 },
+                              .count = together ? class->units : class->pieces,
+                              .gang = together ? 1 : class->members,
+                              .priority = class->priority, .contract = kueue->contract });
 }
 
 void
-bh_kueue_make(struct bh_load *load, enum bh_contract contract)
+bh_kueue_make(const struct bh_kueue *kueue, struct bh_load *load)
 {
     char name[BH_NAME_MAX + 1];
 
@@ -54,7 +57,7 @@ bh_kueue_make(struct bh_load *load, enum bh_contract contract)
             queue->guarantee = (uint64_t)QUOTA * BH_GPU_PARTS;
             queue->limit = (uint64_t)(QUOTA + BORROWING) * BH_GPU_PARTS;
             for (uint32_t i = 0; i < BH_KUEUE_CLASSES; i++)
-                add_workloads(load, queue->tenant, &bh_kueue_classes[i], contract);
+                add_workloads(kueue, load, queue->tenant, &bh_kueue_classes[i]);
         }
     }
     bh_load_sort(load);

@@ -9,7 +9,8 @@
  *
  * A unit is one whole GPU; the 600 units are 75 nodes of 8.  A cohort is an organization
  * limited to its 120 units, a queue a project guaranteed 20 and limited to 120.  Kueue's
- * units have no nodes: a workload of 20 units is a gang of 5 members of 4 here. */
+ * units have no nodes, so here a workload of 5 is a gang of 5 members of 1 and one of 20 a
+ * gang of 5 members of 4. */
 
 enum { BH_KUEUE_SMALL, BH_KUEUE_MEDIUM, BH_KUEUE_LARGE, BH_KUEUE_CLASSES };
 
@@ -27,9 +28,14 @@ extern const struct bh_kueue_class bh_kueue_classes[BH_KUEUE_CLASSES];
 
 enum { BH_KUEUE_COHORTS = 5, BH_KUEUE_WORKLOADS = 15000, BH_KUEUE_IDEAL_MS = 66000, BH_KUEUE_WALL_MS = 351116 };
 
-/* The load; which class a job has is told by bh_kueue_class_of.  `contract` is what may be
- * done to a running workload for a higher one; Kueue evicts (REQUEUE). */
-void bh_kueue_make(struct bh_load *load, enum bh_contract contract);
+struct bh_kueue {
+    enum bh_contract contract; /* what may be done to a running workload for a higher one;
+                                  Kueue evicts (REQUEUE) */
+    bool together;             /* workloads of 5 units stand on one node: harder than Kueue's */
+};
+
+/* The load; which class a job has is told by bh_kueue_class_of. */
+void bh_kueue_make(const struct bh_kueue *kueue, struct bh_load *load);
 
 uint32_t bh_kueue_class_of(const struct bh_course_job *job);
 

@@ -15,6 +15,7 @@
 const char bh_mode_courses_help[] =
     "kueue     Kueue's baseline load: 15,000 workloads of 30 queues in 5 cohorts on 600 GPUs.\n"
     "          --json  --svg FILE  --check N  --contract requeue|suspend|never\n"
+    "          --together (workloads of 5 units on one node, harder than Kueue's)\n"
     "philly    Microsoft's Philly jobs of 15 virtual clusters on 64 nodes of 8 GPUs, at\n"
     "          several loads and in several orders.\n"
     "          --data DIR (with philly_vc_jobs.csv, or philly/ with it)\n"

@@ -16,7 +16,7 @@
 #include "replay/modes_internal.h"
 
 struct options {
-    bool json;
+    bool json, together;
     const char *svg;
     uint32_t check;
     struct bh_flag_list contract;
@@ -189,6 +189,7 @@ parse(int count, char **words, struct options *ret_options, struct bh_err *err)
     struct options *options = ret_options;
     const struct bh_flag flags[] = {
         { "--json", BH_FLAG_ON, &options->json },
+        { "--together", BH_FLAG_ON, &options->together },
         { "--svg", BH_FLAG_TEXT, &options->svg },
         { "--check", BH_FLAG_NUMBER, &options->check, 1, UINT32_MAX },
         { "--contract", BH_FLAG_CHOICES, &options->contract, .names = bh_contract_names,
@@ -262,7 +263,9 @@ run(const struct options *options, struct bh_load *load, struct bh_err *err)
     struct bh_course course;
     bh_rc rc;
 
-    bh_kueue_make(load, (enum bh_contract)options->contract.values[0]);
+    bh_kueue_make(&(struct bh_kueue){ (enum bh_contract)options->contract.values[0],
+                                      options->together },
+                  load);
     plan = bh_load_plan(load);
     progress.jobs = plan.job_count;
     plan.encode = true;

@@ -14,7 +14,7 @@ enum { BH_PHILLY_NODES = 64, BH_PHILLY_GPUS = 8 };
 /* Read the file at `path` into an empty load, in order of submission.  Messages name the
  * file and the line.
  *   BH_NOT_FOUND, BH_DENIED, BH_IO  the file cannot be read
- *   BH_INVALID                      a line is not what it should be */
+ *   BH_INVALID, BH_RANGE            a line is not what it should be */
 BH_MUST_USE bh_rc bh_philly_read(const char *path, struct bh_load *load, struct bh_err *err);
 
 #endif

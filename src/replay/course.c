@@ -31,7 +31,8 @@ struct progress {
     uint64_t parts;    /* that it holds while it runs */
     uint64_t done_ns;  /* work before since_ns */
     uint64_t since_ns; /* when it last began or went on */
-    uint64_t lease;
+    uint64_t *leases;  /* of its members, as they were told to start */
+    uint32_t lease_count;
     uint32_t tenant;   /* number in the plan */
     uint32_t epoch;    /* moves when it stops running: its end is then not due */
     bool runs;
@@ -44,6 +45,7 @@ struct driver {
     struct bh_agenda *agenda;
     struct bh_scribe *scribe; /* NULL: records are not written */
     struct progress *jobs;
+    uint64_t *leases;         /* room for all jobs' leases */
     uint64_t *gpu_free_ns;    /* by GPU id: when its last order is done */
     uint32_t *tenants;        /* numbers in the plan, by id */
     uint64_t now_ns, seq;
@@ -212,6 +214,7 @@ finish(struct driver *driver, struct progress *job, struct bh_course_end *end,
 static void
 requeue(struct driver *driver, struct progress *job, struct bh_course_end *end)
 {
+    job->lease_count = 0;
     if (!job->runs && job->done_ns == 0)
         return;
     lose_work(driver, job, end);
@@ -235,8 +238,6 @@ hear_of_job(struct driver *driver, const struct bh_effect *effect)
     struct progress *job = &driver->jobs[index];
     struct bh_course_end *end = &driver->course->ends[index];
 
-    if (effect->lease.v)
-        job->lease = effect->lease.v;
     switch (effect->state) {
     case BH_JOB_PENDING:
     case BH_JOB_STARTING:
@@ -263,6 +264,24 @@ hear_of_job(struct driver *driver, const struct bh_effect *effect)
 
 /* ---- orders and their answers ---- */
 
+static uint32_t
+members_of(const struct bh_course_job *job)
+{
+    return job->gang > 1 ? job->gang : 1;
+}
+
+/* A member's lease is told to start: what has to end when the work is done. */
+static void
+note_lease(struct driver *driver, const struct bh_effect *effect)
+{
+    uint32_t index = (uint32_t)(effect->job.v - 1);
+    struct progress *job = &driver->jobs[index];
+
+    BH_ASSERT(effect->job.v > 0 && effect->job.v <= driver->plan->job_count);
+    BH_ASSERT(job->lease_count < members_of(&driver->plan->jobs[index]));
+    job->leases[job->lease_count++] = effect->lease.v;
+}
+
 /* A GPU is worked on by one order after the other: a CARVE relies on the DESTROYs before
  * it. */
 static void
@@ -284,6 +303,8 @@ order(struct driver *driver, const struct bh_effect *effect)
     bh_agenda_add(driver->agenda, &entry);
 }
 
+/* What jobs are told comes first: one that begins anew forgets its leases before it is told
+ * of the next. */
 static bh_rc
 release_effects(struct driver *driver)
 {
@@ -291,28 +312,43 @@ release_effects(struct driver *driver)
         const struct bh_effect *effect = &driver->step.effects[i];
 
         if (effect->kind != BH_FX_JOB)
-            order(driver, effect);
-        else if (effect->job.v == 0 || effect->job.v > driver->plan->job_count)
+            continue;
+        if (effect->job.v == 0 || effect->job.v > driver->plan->job_count)
             return bh_err_set(driver->err, BH_BUG, "the engine tells of job %" PRIu64
                               ", which nobody submitted", effect->job.v);
-        else
-            hear_of_job(driver, effect);
+        hear_of_job(driver, effect);
+    }
+    for (uint32_t i = 0; i < driver->step.effect_count; i++) {
+        const struct bh_effect *effect = &driver->step.effects[i];
+
+        if (effect->kind == BH_FX_START)
+            note_lease(driver, effect);
+        if (effect->kind != BH_FX_JOB)
+            order(driver, effect);
     }
     return BH_OK;
 }
 
+/* Every member exits at once. */
 static bh_rc
 end_by_itself(struct driver *driver, const struct bh_agenda_entry *entry)
 {
-    const struct progress *job = &driver->jobs[entry->subject];
-    struct bh_event event = { .kind = BH_EV_ENDED };
+    struct progress *job = &driver->jobs[entry->subject];
+    uint32_t count = job->lease_count;
+    bh_rc rc = BH_OK;
 
     if (!job->runs || job->epoch != entry->epoch)
         return BH_OK; /* it was interrupted meanwhile */
-    event.u.ended = (struct bh_ev_ended){ .lease = { job->lease }, .cause = BH_END_EXITED,
-                                          .ended_ns = epoch_ns + driver->now_ns,
-                                          .unasked = true };
-    return send_answer(driver, &event);
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++) {
+        struct bh_event event = { .kind = BH_EV_ENDED };
+
+        event.u.ended = (struct bh_ev_ended){ .lease = { job->leases[i] },
+                                              .cause = BH_END_EXITED,
+                                              .ended_ns = epoch_ns + driver->now_ns,
+                                              .unasked = true };
+        rc = send_answer(driver, &event);
+    }
+    return rc;
 }
 
 static bh_rc
@@ -606,6 +642,24 @@ make_state(struct bh_state *state, const struct bh_engine_caps *caps)
     state->engine = bh_engine_init(state->block, caps);
 }
 
+/* Room for the leases of each job's members. */
+static void
+lay_out_leases(struct driver *driver)
+{
+    const struct bh_course_plan *plan = driver->plan;
+    size_t members = 0;
+
+    for (uint32_t i = 0; i < plan->job_count; i++)
+        members += members_of(&plan->jobs[i]);
+    driver->leases = calloc(members + 1, sizeof *driver->leases);
+    BH_ASSERT(driver->leases);
+    members = 0;
+    for (uint32_t i = 0; i < plan->job_count; i++) {
+        driver->jobs[i].leases = &driver->leases[members];
+        members += members_of(&plan->jobs[i]);
+    }
+}
+
 static void
 open_driver(struct driver *driver, const struct bh_course_plan *plan, struct bh_course *course)
 {
@@ -624,6 +678,7 @@ open_driver(struct driver *driver, const struct bh_course_plan *plan, struct bh_
     driver->gpu_free_ns = calloc(gpus_of(&plan->site) + 1u, sizeof *driver->gpu_free_ns);
     driver->tenants = calloc(last_tenant(&plan->site) + 1u, sizeof *driver->tenants);
     BH_ASSERT(driver->jobs && driver->gpu_free_ns && driver->tenants);
+    lay_out_leases(driver);
     make_state(&driver->state, plan->caps);
 }
 
@@ -634,6 +689,7 @@ close_driver(struct driver *driver)
     bh_scribe_free(driver->scribe);
     bh_state_fini(&driver->state);
     free(driver->jobs);
+    free(driver->leases);
     free(driver->gpu_free_ns);
     free(driver->tenants);
     free(driver);

@@ -68,7 +68,12 @@ static const struct bh_column quota_columns[] = {
     { "GPUS USED", "used", BH_CELL_TEXT, false },
     { "LIMIT", "limit", BH_CELL_TEXT, false },
     { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
-    { "SKU USED/LIMIT", "sku_limits", BH_CELL_SKU_LIMITS, false },
+    { "WEIGHT", "weight", BH_CELL_TEXT, false },
+    { "FAIR GPU-H", "fair_gpu_hours", BH_CELL_TEXT, false },
+    { "QUOTA USED/LIMIT", "quotas", BH_CELL_QUOTAS, false },
+    { "LENDS", "lending_limit", BH_CELL_TEXT, true },
+    { "USER LIMIT", "user_limit", BH_CELL_TEXT, true },
+    { "BUDGET SPENT/AMOUNT", "budget", BH_CELL_BUDGET, true },
 };
 VIEW(quota);
 
@@ -77,6 +82,7 @@ static const struct bh_column skus_columns[] = {
     { "GRADE", "grade", BH_CELL_TEXT, false },
     { "CPU", "cpu", BH_CELL_TEXT, false },
     { "MEMORY", "memory", BH_CELL_TEXT, false },
+    { "PRICE/H", "price", BH_CELL_TEXT, false },
     { "MODELS", "models", BH_CELL_MODELS, false },
 };
 VIEW(skus);

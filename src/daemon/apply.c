@@ -95,15 +95,23 @@ add_change(struct bh_plan *plan, enum bh_name_kind kind, const char *name, const
     return change;
 }
 
+/* An amount that was checked before. */
 static uint64_t
-parts_of(const char *amount, uint64_t otherwise)
+amount_of(const char *text, uint64_t unit, uint64_t otherwise)
 {
     struct bh_err err;
-    uint64_t parts;
+    uint64_t amount;
 
-    if (!amount)
+    if (!text)
         return otherwise;
-    return bh_parse_parts(amount, BH_GPU_PARTS, &parts, &err) == BH_OK ? parts : otherwise;
+    return bh_parse_parts(text, unit, &amount, &err) == BH_OK ? amount : otherwise;
+}
+
+/* What is kept of a guarantee when so much of it is lent. */
+static uint64_t
+withheld(uint64_t guarantee, const char *lending_limit, uint64_t unit)
+{
+    return guarantee - amount_of(lending_limit, unit, guarantee);
 }
 
 static uint32_t
@@ -119,25 +127,63 @@ parent_of(struct bh_plan *plan, const struct bh_core *core, const char *path)
 }
 
 static void
+fill_quotas(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
+            struct bh_ev_tenant *tenant)
+{
+    const struct bh_site_quota *quotas = from->quotas.items;
+    bool ignored;
+
+    for (uint32_t i = 0; i < from->quotas.count && i < BH_TENANT_QUOTAS_MAX; i++) {
+        const struct bh_site_quota *quota = &quotas[i];
+        uint64_t unit = quota->sku ? 1 : BH_GPU_PARTS;
+        uint64_t guarantee = amount_of(quota->guarantee, unit, 0);
+
+        tenant->quotas[tenant->quota_count++] = (struct bh_tenant_quota){
+            .scope = quota->sku ? BH_QUOTA_SKU : BH_QUOTA_MODEL,
+            .of = quota->sku ? planned_id(plan, core, BH_NAME_SKU, quota->sku, &ignored)
+                             : bh_model_find(quota->model),
+            .limit = amount_of(quota->limit, unit, BH_UNLIMITED),
+            .guarantee = guarantee,
+            .withhold = withheld(guarantee, quota->lending_limit, unit),
+        };
+    }
+}
+
+static void
 fill_tenant(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
             struct bh_ev_tenant *ret_tenant, bool *ret_new)
 {
-    const struct bh_site_sku_limit *limits = from->sku_limits.items;
-    bool ignored;
+    uint64_t guarantee = amount_of(from->guarantee, BH_GPU_PARTS, 0);
 
     *ret_tenant = (struct bh_ev_tenant){
         .tenant = { planned_id(plan, core, BH_NAME_TENANT, from->name, ret_new) },
         .kind = bh_site_tenant_kind(from),
         .boundary = from->boundary,
         .dedicated_nodes = from->dedicated_nodes,
-        .limit = parts_of(from->limit, BH_UNLIMITED),
-        .guarantee = parts_of(from->guarantee, 0),
+        .limit = amount_of(from->limit, BH_GPU_PARTS, BH_UNLIMITED),
+        .guarantee = guarantee,
+        .withhold = withheld(guarantee, from->lending_limit, BH_GPU_PARTS),
+        .user_limit = amount_of(from->user_limit, BH_GPU_PARTS, 0),
+        .weight = from->weight ? from->weight : BH_WEIGHT_DEFAULT,
+        .budget = { .period = from->budget.period,
+                    .gpu_s = amount_of(from->budget.gpu_hours, 3600, BH_UNLIMITED),
+                    .money = amount_of(from->budget.money, BH_MONEY_UNIT, BH_UNLIMITED) },
     };
     ret_tenant->parent.v = parent_of(plan, core, from->name);
-    for (uint32_t i = 0; i < from->sku_limits.count && i < BH_TENANT_SKUS_MAX; i++)
-        ret_tenant->skus[ret_tenant->sku_count++] = (struct bh_sku_limit){
-            { planned_id(plan, core, BH_NAME_SKU, limits[i].sku, &ignored) }, limits[i].count
-        };
+    fill_quotas(plan, core, from, ret_tenant);
+}
+
+static bool
+same_quotas(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
+{
+    return a->quota_count == b->quota_count
+           && memcmp(a->quotas, b->quotas, a->quota_count * sizeof a->quotas[0]) == 0;
+}
+
+static bool
+same_budget(const struct bh_budget *a, const struct bh_budget *b)
+{
+    return a->period == b->period && a->gpu_s == b->gpu_s && a->money == b->money;
 }
 
 static bool
@@ -145,8 +191,9 @@ same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
 {
     return a->parent.v == b->parent.v && a->kind == b->kind && a->boundary == b->boundary
            && a->dedicated_nodes == b->dedicated_nodes && a->limit == b->limit
-           && a->guarantee == b->guarantee && a->sku_count == b->sku_count
-           && memcmp(a->skus, b->skus, a->sku_count * sizeof a->skus[0]) == 0;
+           && a->guarantee == b->guarantee && a->withhold == b->withhold
+           && a->user_limit == b->user_limit && a->weight == b->weight
+           && same_budget(&a->budget, &b->budget) && same_quotas(a, b);
 }
 
 static bh_rc
@@ -190,6 +237,7 @@ fill_sku(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_
     *ret_sku = (struct bh_ev_sku){
         .sku = { planned_id(plan, core, BH_NAME_SKU, from->name, ret_new) },
         .grade = from->grade,
+        .price = amount_of(from->price, BH_MONEY_UNIT, 0),
     };
     for (uint32_t i = 0; i < from->models.count && i < BH_SKU_MODELS_MAX; i++) {
         enum bh_gpu_model model = bh_model_find(models[i].model);
@@ -215,7 +263,8 @@ plan_skus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         fill_sku(plan, core, &skus[i], &wanted, &is_new);
         known = !is_new && bh_catalog_find(core->catalog, BH_NAME_SKU, skus[i].name)
                 && bh_view_sku(core->state.engine, wanted.sku, &present);
-        if (known && present.grade == wanted.grade && present.model_count == wanted.model_count
+        if (known && present.grade == wanted.grade && present.price == wanted.price
+            && present.model_count == wanted.model_count
             && memcmp(present.models, wanted.models,
                       wanted.model_count * sizeof wanted.models[0]) == 0)
             continue;

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/lease.h"
+#include "engine/limit.h"
 #include "engine/order.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
@@ -136,7 +137,7 @@ admit_sku(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
 
     ret_why->sku = sku->sku;
     if (sku->sku.v == 0 || (uint32_t)sku->grade >= BH_GRADES
-        || sku->model_count > BH_SKU_MODELS_MAX)
+        || sku->model_count > BH_SKU_MODELS_MAX || sku->price > BH_AMOUNT_MAX)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     for (uint32_t i = 0; i < sku->model_count; i++)
         if (!sku_row_valid(&sku->models[i]))
@@ -294,13 +295,33 @@ submit_in_range(const struct bh_ev_submit *submit)
            && (uint32_t)submit->contract < BH_CONTRACTS;
 }
 
+/* Whether the limits would allow some way to keep the SKU, if nothing else ran. */
+static bool
+ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+             struct bh_reason *ret_why)
+{
+    uint32_t slot = sku_find(engine, submit->sku.v);
+    const struct sku *sku = sku_at(engine, slot);
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct bh_wanted wanted = {
+            .tenant = tenant_find(engine, submit->tenant.v), .sku = slot,
+            .count = submit->count, .principal = submit->principal.v,
+            .model = sku->models[row],
+            .equivalent = bh_quota_equivalent(sku->profiles[row], submit->count) };
+
+        if (bh_quota_ever(engine, &wanted, ret_why))
+            return true;
+    }
+    return sku->model_count == 0;
+}
+
 static bh_rc
 admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     const struct bh_ev_submit *submit = &event->u.submit;
     uint32_t tenant = tenant_find(engine, submit->tenant.v);
     uint32_t sku = sku_find(engine, submit->sku.v);
-    struct bh_wanted wanted = { .tenant = tenant, .sku = sku, .count = submit->count };
 
     if (!submit_in_range(submit)) {
         ret_why->wanted = submit->count;
@@ -319,8 +340,7 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         ret_why->job = submit->job;
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     }
-    wanted.equivalent = bh_quota_least(engine, sku, submit->count);
-    if (!bh_quota_ever(engine, &wanted, ret_why))
+    if (!ever_allowed(engine, submit, ret_why))
         return BH_QUOTA;
     if (bh_slots_free(engine, TABLE_JOB) + engine->core.ended_count > 0)
         return BH_OK;
@@ -356,6 +376,23 @@ admit_release(struct bh_engine *engine, const struct bh_event *event,
     return BH_OK;
 }
 
+static bh_rc
+admit_settings(struct bh_engine *engine, const struct bh_event *event,
+               struct bh_reason *ret_why)
+{
+    const uint64_t minute_ns = 60000000000ull, year_ns = 366 * 1440 * minute_ns;
+    const struct bh_ev_settings *settings = &event->u.settings;
+    bool decays = settings->half_life_ns != BH_UNLIMITED;
+
+    (void)engine;
+    if ((uint32_t)settings->order < BH_ORDERS
+        && (!decays || (settings->half_life_ns >= minute_ns && settings->half_life_ns <= year_ns)))
+        return BH_OK;
+    ret_why->wanted = settings->half_life_ns;
+    ret_why->limit = year_ns;
+    return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+}
+
 bh_rc
 bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
@@ -369,6 +406,7 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         [BH_EV_SUSPENDED] = admit_suspended, [BH_EV_RESUMED] = admit_resumed,
         [BH_EV_ENDED] = admit_ended,         [BH_EV_SUBMIT] = admit_submit,
         [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
+        [BH_EV_SETTINGS] = admit_settings,
     };
     bh_rc rc = BH_OK;
 

@@ -82,6 +82,7 @@ place(struct work *work, const struct bh_decision *decision)
     add_pieces(work, lease, decision);
     held = bh_quota_of_lease(engine, lease);
     bh_quota_take(engine, &held);
+    bh_order_taken(engine);
     bh_lease_proceed(work, lease);
     return BH_OK;
 }

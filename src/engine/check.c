@@ -9,6 +9,7 @@
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 /* Where what is broken is written; the pure layer has no printf. */
 struct inspection {
@@ -347,7 +348,8 @@ check_claims(struct inspection *in)
 struct tally {
     struct bh_wanted used;
     uint32_t running, pending, jobs, children;
-    uint32_t skus[BH_TENANT_SKUS_MAX];
+    uint64_t used_own, cost;
+    uint64_t quotas[BH_TENANT_QUOTAS_MAX];
 };
 
 static void
@@ -361,9 +363,16 @@ tally_leases(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
         if (!bh_tenant_within(engine, slot, held.tenant))
             continue;
         tally->used.equivalent += held.equivalent;
-        for (uint32_t i = 0; i < tenant->sku_count; i++)
-            if (tenant->sku_ids[i] == sku_at(engine, held.sku)->id)
-                tally->skus[i] += held.count;
+        tally->used_own += held.tenant == slot ? held.equivalent : 0;
+        tally->cost += sku_at(engine, held.sku)->price * held.count;
+        for (uint32_t i = 0; i < tenant->quota_count; i++) {
+            const struct quota *quota = &tenant->quotas[i];
+
+            if (quota->scope == BH_QUOTA_MODEL)
+                tally->quotas[i] += quota->of == held.model ? held.equivalent : 0;
+            else
+                tally->quotas[i] += quota->of == sku_at(engine, held.sku)->id ? held.count : 0;
+        }
     }
 }
 
@@ -391,8 +400,11 @@ check_tenant(struct inspection *in, uint32_t slot)
 
     tally_leases(in->engine, slot, &tally);
     tally_jobs(in->engine, slot, &tally);
-    if (tally.used.equivalent != tenant->used
-        || memcmp(tally.skus, tenant->sku_used, sizeof(tally.skus)) != 0)
+    for (uint32_t i = 0; i < tenant->quota_count; i++)
+        if (tally.quotas[i] != tenant->quotas[i].used)
+            return broken(in, "tenant", tenant->id, "a quota's use is not that of its leases");
+    if (tally.used.equivalent != tenant->used || tally.used_own != tenant->used_own
+        || tally.cost != tenant->cost)
         return broken(in, "tenant", tenant->id, "its use is not that of its leases");
     if (tally.jobs != tenant->jobs || tally.running != tenant->running
         || tally.pending != tenant->pending || tally.children != tenant->children)
@@ -456,8 +468,10 @@ check_decided(struct inspection *in)
         struct bh_search search = { .engine = in->engine, .tenant = need.tenant,
                                     .job = need.job };
         struct bh_plan plan;
+        struct bh_reason why;
 
         if (class_at(in->engine, slot)->hold || has_claim(in->engine, slot)
+            || bh_usage_exhausted(in->engine, need.tenant, &why)
             || !bh_place_find(&search, &need, &plan, NULL))
             continue;
         return broken(in, "job", job_at(in->engine, need.job)->id,

@@ -9,6 +9,7 @@
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 /* ---- leases and jobs that have lost their ground ---- */
 
@@ -100,7 +101,7 @@ decide_place(const struct bh_engine *engine, uint32_t job, const struct bh_plan 
 static bool
 can_take(const struct bh_search *search, const struct bh_need *need, const struct claim *claim)
 {
-    struct bh_wanted wanted = { need->tenant, need->sku, need->count, claim->equivalent };
+    struct bh_wanted wanted = bh_quota_of_claim(search->engine, claim);
     struct bh_reason why;
     uint32_t whose;
 
@@ -167,9 +168,12 @@ try_class(struct work *work, uint32_t class, struct bh_decision *ret_decision)
     struct bh_need need = bh_place_need(engine, class);
     struct bh_search search = { .engine = engine, .tenant = need.tenant };
     struct bh_plan plan;
+    struct bh_reason why;
 
     if (try_claims(engine, class, ret_decision))
         return true;
+    if (bh_usage_exhausted(engine, need.tenant, &why))
+        return false;
     need.job = search.job = first_unclaimed(engine, class);
     if (!need.job)
         return false;
@@ -234,8 +238,13 @@ wait_until(struct bh_engine *engine, const struct bh_candidate *candidate)
     uint32_t job = candidate->class ? first_unclaimed(engine, candidate->class)
                                     : lease_at(engine, candidate->lease)->job;
 
-    return sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
-                  engine->core.now_ns);
+    struct bh_reason why;
+    uint64_t until_ns = sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
+                               engine->core.now_ns);
+
+    if (candidate->class && bh_usage_exhausted(engine, class->tenant, &why))
+        until_ns = sooner(until_ns, why.frees_at_ns, engine->core.now_ns);
+    return until_ns;
 }
 
 static bool

@@ -7,7 +7,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 2 };
+enum { LAYOUT = 3 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t
@@ -43,6 +43,7 @@ bh_engine_init(void *memory, const struct bh_engine_caps *caps)
     engine->caps = engine->wanted = *caps;
     engine->core.next_lease = engine->core.next_partition = 1;
     engine->core.next_sequence = engine->core.generation = 1;
+    engine->core.settings.half_life_ns = BH_HALF_LIFE_DEFAULT_NS;
     return engine;
 }
 

@@ -20,6 +20,15 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_SUBMIT] = "submit",
     [BH_EV_CANCEL] = "cancel",
     [BH_EV_RELEASE] = "release",
+    [BH_EV_SETTINGS] = "settings",
+};
+
+const char *const bh_order_names[BH_ORDERS] = {
+    [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
+};
+
+const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
+    [BH_QUOTA_SKU] = "sku", [BH_QUOTA_MODEL] = "model",
 };
 
 const char *const bh_decision_names[BH_DECISION_KINDS] = {
@@ -37,22 +46,42 @@ static const char *const outcome_names[] = {
 #define ID32(type, member) BH_F(type, member, BH_FIELD_U32)
 #define ID64(type, member) BH_F(type, member, BH_FIELD_U64)
 
-static const struct bh_field sku_limit_rows[] = {
-    BH_F(struct bh_sku_limit, count, BH_FIELD_U32),
-    ID32(struct bh_sku_limit, sku),
+static const struct bh_field settings_rows[] = {
+    BH_F(struct bh_ev_settings, half_life_ns, BH_FIELD_NS, .flags = BH_FIELD_ALWAYS),
+    BH_F_ENUM(struct bh_ev_settings, order, bh_order_names),
 };
-static const struct bh_fields sku_limit_fields =
-    BH_FIELDS("sku_limit", struct bh_sku_limit, sku_limit_rows);
+
+static const struct bh_field quota_rows[] = {
+    BH_F(struct bh_tenant_quota, guarantee, BH_FIELD_U64),
+    BH_F(struct bh_tenant_quota, limit, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_tenant_quota, of, BH_FIELD_U32),
+    BH_F_ENUM(struct bh_tenant_quota, scope, bh_quota_scope_names),
+    BH_F(struct bh_tenant_quota, withhold, BH_FIELD_U64),
+};
+static const struct bh_fields quota_fields =
+    BH_FIELDS("quota", struct bh_tenant_quota, quota_rows);
+
+static const struct bh_field budget_rows[] = {
+    BH_F(struct bh_budget, gpu_s, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_budget, money, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    BH_F_ENUM(struct bh_budget, period, bh_period_names),
+};
+static const struct bh_fields budget_fields =
+    BH_FIELDS("budget", struct bh_budget, budget_rows);
 
 static const struct bh_field tenant_rows[] = {
     BH_F_ENUM(struct bh_ev_tenant, boundary, bh_boundary_names),
+    BH_F(struct bh_ev_tenant, budget, BH_FIELD_STRUCT, .of = &budget_fields),
     BH_F(struct bh_ev_tenant, dedicated_nodes, BH_FIELD_BOOL),
     BH_F(struct bh_ev_tenant, guarantee, BH_FIELD_U64),
     BH_F_ENUM(struct bh_ev_tenant, kind, bh_tenant_kind_names),
     BH_F(struct bh_ev_tenant, limit, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
     ID32(struct bh_ev_tenant, parent),
-    BH_F_ARRAY(struct bh_ev_tenant, skus, sku_count, sku_limit_fields, BH_TENANT_SKUS_MAX),
+    BH_F_ARRAY(struct bh_ev_tenant, quotas, quota_count, quota_fields, BH_TENANT_QUOTAS_MAX),
     ID32(struct bh_ev_tenant, tenant),
+    BH_F(struct bh_ev_tenant, user_limit, BH_FIELD_U64),
+    BH_F(struct bh_ev_tenant, weight, BH_FIELD_U32),
+    BH_F(struct bh_ev_tenant, withhold, BH_FIELD_U64),
 };
 
 static const struct bh_field sku_model_rows[] = {
@@ -65,6 +94,7 @@ static const struct bh_fields sku_model_fields =
 static const struct bh_field sku_rows[] = {
     BH_F_ENUM(struct bh_ev_sku, grade, bh_grade_names),
     BH_F_ARRAY(struct bh_ev_sku, models, model_count, sku_model_fields, BH_SKU_MODELS_MAX),
+    BH_F(struct bh_ev_sku, price, BH_FIELD_U64),
     ID32(struct bh_ev_sku, sku),
 };
 
@@ -137,6 +167,9 @@ static const struct bh_fields submit_fields =
     BH_FIELDS("submit", struct bh_ev_submit, submit_rows);
 static const struct bh_fields job_fields = BH_FIELDS("job", struct bh_ev_job, job_rows);
 
+static const struct bh_fields settings_fields =
+    BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
+
 const struct bh_fields *
 bh_event_fields(enum bh_event_kind kind)
 {
@@ -157,6 +190,7 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_SUBMIT] = &submit_fields,
         [BH_EV_CANCEL] = &job_fields,
         [BH_EV_RELEASE] = &job_fields,
+        [BH_EV_SETTINGS] = &settings_fields,
     };
 
     return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;

@@ -4,9 +4,7 @@
 #include <stdint.h>
 
 #include "base/fields.h"
-#include "model/boundary.h"
-#include "model/geometry.h"
-#include "model/ids.h"
+#include "engine/config.h"
 #include "model/job.h"
 
 /* What goes into the engine and what comes out, as plain values.
@@ -15,43 +13,6 @@
  * them; effects are what the owner must now have done.  An event and its decisions
  * are one journal record: replay applies them without choosing again.  They hold
  * ids, integers and enums only, never text. */
-
-enum { BH_SKU_MODELS_MAX = 16, BH_TENANT_SKUS_MAX = 8 };
-
-#define BH_UNLIMITED UINT64_MAX
-
-/* ---- configuration ---- */
-
-struct bh_sku_limit {
-    bh_sku_id sku;
-    uint32_t count; /* pieces of that SKU at once */
-};
-
-/* Create a tenant or change it.  Parents come before children; a tenant may move,
- * not below itself. */
-struct bh_ev_tenant {
-    bh_tenant_id tenant, parent; /* parent 0: a root */
-    enum bh_tenant_kind kind;
-    enum bh_boundary boundary;   /* UNSET takes the kind's default */
-    bool dedicated_nodes;
-    uint64_t limit;              /* GPU-equivalents in parts; BH_UNLIMITED */
-    uint64_t guarantee;          /* same unit; 0 is none */
-    struct bh_sku_limit skus[BH_TENANT_SKUS_MAX];
-    uint32_t sku_count;
-};
-
-struct bh_sku_model {
-    uint32_t model;   /* enum bh_gpu_model */
-    uint32_t profile; /* bh_profile_id; BH_PROFILE_WHOLE for the whole GPU */
-};
-
-/* Create a SKU or change it; jobs that run keep what they have. */
-struct bh_ev_sku {
-    bh_sku_id sku;
-    enum bh_grade grade;         /* the least it promises */
-    struct bh_sku_model models[BH_SKU_MODELS_MAX];
-    uint32_t model_count;
-};
 
 /* ---- reports of nodes ---- */
 
@@ -135,6 +96,7 @@ enum bh_event_kind {
     BH_EV_SUBMIT,
     BH_EV_CANCEL,         /* u.job */
     BH_EV_RELEASE,        /* u.job: a held job may run */
+    BH_EV_SETTINGS,
     BH_EVENT_KINDS
 };
 
@@ -152,6 +114,7 @@ struct bh_event {
         struct bh_ev_ended ended;
         struct bh_ev_submit submit;
         struct bh_ev_job job;
+        struct bh_ev_settings settings;
     } u;
 };
 

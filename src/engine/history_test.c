@@ -77,10 +77,23 @@ set_tenant(struct history *history, uint32_t at)
     tenant->limit = limits[draw(history, BH_COUNT(limits))];
     tenant->guarantee = guarantees[draw(history, BH_COUNT(guarantees))];
     if (chance(history, 30)) {
-        tenant->sku_count = 1;
-        tenant->skus[0].sku.v = 1 + draw(history, SKUS);
-        tenant->skus[0].count = 1 + draw(history, 6);
+        tenant->quotas[tenant->quota_count++] =
+            (struct bh_tenant_quota){ BH_QUOTA_SKU, 1 + draw(history, SKUS),
+                                      .limit = 1 + draw(history, 6) };
     }
+    if (chance(history, 20))
+        tenant->quotas[tenant->quota_count++] =
+            (struct bh_tenant_quota){ BH_QUOTA_MODEL, BH_GPU_H100_80GB,
+                                      .limit = 4200 + draw(history, 3) * 4200ull,
+                                      .guarantee = 2100, .withhold = draw(history, 2) * 1050 };
+    if (chance(history, 20))
+        tenant->user_limit = 600 + draw(history, 8) * 1050ull;
+    if (chance(history, 20))
+        tenant->withhold = draw(history, (uint32_t)tenant->guarantee + 1);
+    if (chance(history, 10))
+        tenant->budget = (struct bh_budget){ BH_PERIOD_DAY, draw(history, 4) ? BH_UNLIMITED : 20,
+                                             draw(history, 4) ? BH_UNLIMITED : 30 };
+    tenant->weight = draw(history, 300);
     play(history, &event);
 }
 
@@ -144,6 +157,17 @@ build(struct history *history)
         set_tenant(history, i);
 }
 
+static void
+set_settings(struct history *history)
+{
+    static const uint64_t half_lives[] = { 60000000000, 3600000000000, BH_UNLIMITED };
+    struct bh_event event = { .kind = BH_EV_SETTINGS };
+
+    event.u.settings = (struct bh_ev_settings){
+        (enum bh_order)draw(history, BH_ORDERS), half_lives[draw(history, 3)] };
+    play(history, &event);
+}
+
 /* ---- what happens ---- */
 
 static uint32_t
@@ -169,6 +193,7 @@ submit(struct history *history)
     job->job.v = history->story->next_job++;
     job->tenant.v = history->tenant_ids[2 + draw(history, TENANTS - 2)];
     job->sku.v = 1 + draw(history, SKUS);
+    job->principal.v = 1 + draw(history, 3);
     job->count = chance(history, 70) ? 1 : 1 + draw(history, 4);
     job->kind = (enum bh_job_kind)draw(history, BH_JOB_KINDS);
     job->priority = (enum bh_priority)(1 + draw(history, 4));
@@ -333,6 +358,8 @@ happen(struct history *history)
         replace_tenant(history);
     else if (what < 990)
         set_sku(history, 1 + draw(history, SKUS));
+    else if (what < 992)
+        set_settings(history);
     else
         send_nonsense(history);
 }
@@ -412,9 +439,13 @@ can_never_run(struct history *history, bh_job_id job)
     switch ((int)why.code) {
     case BH_REASON_HELD:
     case BH_REASON_NEVER_SHAPE:
+    case BH_REASON_NEVER_QUOTA:
         return true;
     case BH_REASON_QUOTA_GPU:
     case BH_REASON_QUOTA_SKU:
+    case BH_REASON_QUOTA_MODEL:
+    case BH_REASON_QUOTA_USER:
+    case BH_REASON_KEPT:
         return why.wanted > why.limit;
     default:
         return false;
@@ -430,7 +461,7 @@ run_out(struct history *history)
 
     while (history->story->effect_count)
         answer_some(history, 0);
-    history->story->now_ns += 11000000000ull;
+    history->story->now_ns += 86411000000000ull; /* over a day: budgets are new */
     tick(history);
     while (bh_view_next_job(history->story->engine, &cursor, &view)) {
         struct bh_event event = { .kind = BH_EV_ENDED };
@@ -464,10 +495,14 @@ show_left(struct history *history)
     struct bh_job_view view;
     uint32_t cursor = 0;
 
-    while (bh_view_next_job(history->story->engine, &cursor, &view))
-        fprintf(stderr, "# left: job %llu %s, %s\n", (unsigned long long)view.job.v,
-                bh_job_state_names[view.state],
-                bh_reason_names[bh_story_why(history->story, view.job.v).code]);
+    while (bh_view_next_job(history->story->engine, &cursor, &view)) {
+        struct bh_reason why = bh_story_why(history->story, view.job.v);
+
+        fprintf(stderr, "# left: job %llu %s, %s: limit %llu used %llu wanted %llu\n",
+                (unsigned long long)view.job.v, bh_job_state_names[view.state],
+                bh_reason_names[why.code], (unsigned long long)why.limit,
+                (unsigned long long)why.used, (unsigned long long)why.wanted);
+    }
 }
 
 static void

@@ -295,6 +295,7 @@ take_up(struct work *work, uint32_t slot, const struct lease_news *news)
     BH_ASSERT(held.count > 0);
     lease_at(work->engine, slot)->for_job = 0;
     bh_quota_take(work->engine, &held);
+    bh_order_taken(work->engine);
 }
 
 static void

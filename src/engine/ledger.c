@@ -207,6 +207,9 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     struct bh_split split;
 
+    engine->core.offered[gpu->model] -= gpu->offered;
+    gpu->offered = bh_room_offered(engine, gpu);
+    engine->core.offered[gpu->model] += gpu->offered;
     bh_ledger_split(engine, slot, &split);
     totals->rate_leased_compute += split.leased.compute - gpu->leased_compute;
     totals->rate_leased_memory += split.leased.memory - gpu->leased_memory;

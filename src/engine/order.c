@@ -1,38 +1,67 @@
 #include "engine/order.h"
 
 #include "base/assert.h"
+#include "base/attr.h"
 #include "engine/jobs.h"
-#include "engine/quota.h"
+#include "engine/place.h"
 #include "engine/slots.h"
+#include "engine/usage.h"
 
-/* Tenant, SKU, count, priority and hold in one number: equal needs, equal id. */
-static uint64_t
-needs_of(const struct job *job)
+static bool
+needs_it(const struct class *class, const struct job *job)
 {
-    BH_ASSERT(job->tenant < 1u << 24);
-    BH_ASSERT(job->sku < 1u << 24);
-    return (uint64_t)job->tenant << 40 | (uint64_t)job->sku << 16 | (uint64_t)job->count << 8
-           | (uint64_t)job->priority << 1 | job->hold;
+    return class->tenant == job->tenant && class->sku == job->sku
+           && class->principal == job->principal && class->count == job->count
+           && class->priority == job->priority && class->hold == job->hold;
+}
+
+/* Where the job's class is looked for first. */
+static uint64_t
+home_of(const struct job *job)
+{
+    const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
+                               job->priority, job->hold };
+    uint64_t hash = 0xcbf29ce484222325ull;
+
+    for (size_t i = 0; i < BH_COUNT(needs); i++)
+        hash = (hash ^ needs[i]) * 0x9e3779b97f4a7c15ull;
+    return hash >> 1 | 1; /* never 0, and room for those that follow */
+}
+
+/* The class with the job's needs, or 0 and the id that a new one gets. */
+static uint32_t
+find_class(const struct bh_engine *engine, const struct job *job, uint64_t *ret_id)
+{
+    uint32_t slot;
+
+    for (*ret_id = home_of(job); (slot = class_find(engine, *ret_id)); ++*ret_id)
+        if (needs_it(class_at(engine, slot), job))
+            return slot;
+    return 0;
 }
 
 uint32_t
 bh_order_class(const struct bh_engine *engine, const struct job *job)
 {
-    return class_find(engine, needs_of(job));
+    uint64_t id;
+
+    return find_class(engine, job, &id);
 }
 
 static uint32_t
 class_for(struct bh_engine *engine, const struct job *job)
 {
-    uint32_t slot = bh_order_class(engine, job);
+    uint64_t id;
+    uint32_t slot = find_class(engine, job, &id);
     struct class *class;
 
     if (slot)
         return slot;
-    slot = bh_slot_add(engine, TABLE_CLASS, needs_of(job));
+    slot = bh_slot_add(engine, TABLE_CLASS, id);
     class = class_at(engine, slot);
     class->tenant = job->tenant;
     class->sku = job->sku;
+    class->principal = job->principal;
     class->count = job->count;
     class->priority = job->priority;
     class->hold = job->hold;
@@ -121,15 +150,28 @@ bh_order_stir(struct bh_engine *engine)
     engine->hints.settled = false;
 }
 
+void
+bh_order_taken(struct bh_engine *engine)
+{
+    if (engine->core.withholders)
+        bh_order_stir(engine);
+}
+
 /* ---- who comes first ---- */
 
 bool
-bh_order_before(const struct bh_candidate *a, const struct bh_candidate *b)
+bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
+                const struct bh_candidate *b)
 {
+    int turn;
+
     if (a->guaranteed != b->guaranteed)
         return a->guaranteed;
     if (a->priority != b->priority)
         return a->priority > b->priority;
+    turn = bh_usage_compare(engine, a->tenant, b->tenant);
+    if (turn != 0)
+        return turn < 0;
     if (a->sequence != b->sequence)
         return a->sequence < b->sequence;
     return a->id < b->id;
@@ -149,13 +191,12 @@ bh_order_of_class(const struct bh_engine *engine, uint32_t slot,
 {
     const struct class *class = class_at(engine, slot);
     const struct job *head = job_at(engine, class->head);
-    struct bh_wanted wanted = { class->tenant, class->sku, class->count,
-                                bh_quota_least(engine, class->sku, class->count) };
+    struct bh_need need = bh_place_need(engine, slot);
 
     *ret_candidate = (struct bh_candidate){ .class = slot, .priority = class->priority,
                                             .sequence = head->sequence, .id = head->id,
-                                            .guaranteed =
-                                                bh_quota_guaranteed(engine, &wanted) };
+                                            .tenant = class->tenant,
+                                            .guaranteed = bh_place_guaranteed(engine, &need) };
 }
 
 static void
@@ -167,14 +208,16 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
 
     *ret_candidate = (struct bh_candidate){ .lease = slot, .priority = job->priority,
                                             .sequence = job->sequence, .id = job->id,
+                                            .tenant = job->tenant,
                                             .guaranteed =
                                                 bh_quota_guaranteed(engine, &wanted) };
 }
 
 static void
-keep_first(struct bh_candidate *first, bool *found, const struct bh_candidate *next)
+keep_first(const struct bh_engine *engine, struct bh_candidate *first, bool *found,
+           const struct bh_candidate *next)
 {
-    if (!*found || bh_order_before(next, first))
+    if (!*found || bh_order_before(engine, next, first))
         *first = *next;
     *found = true;
 }
@@ -189,7 +232,7 @@ bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidat
         if (class_at(engine, slot)->hold || is_parked(engine, bh_class_hint(engine, slot)))
             continue;
         bh_order_of_class(engine, slot, &next);
-        keep_first(ret_candidate, &found, &next);
+        keep_first(engine, ret_candidate, &found, &next);
     }
     if (engine->core.suspended == 0)
         return found;
@@ -198,7 +241,7 @@ bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidat
             || is_parked(engine, bh_lease_hint(engine, slot)))
             continue;
         of_lease(engine, slot, &next);
-        keep_first(ret_candidate, &found, &next);
+        keep_first(engine, ret_candidate, &found, &next);
     }
     return found;
 }

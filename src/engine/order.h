@@ -18,17 +18,23 @@ void bh_order_dequeue(struct bh_engine *engine, uint32_t job);
 /* Something freed up that could help a waiting job. */
 void bh_order_stir(struct bh_engine *engine);
 
+/* Room was taken.  That helps nobody, unless what the tenant kept back of its guarantee is
+ * now in use: others are then held back by what is free alone. */
+void bh_order_taken(struct bh_engine *engine);
+
 /* A candidate for room: the head of a class, or a suspended lease. */
 struct bh_candidate {
     uint32_t class, lease; /* slots; one is 0 */
     bool guaranteed;
     uint8_t priority;
+    uint32_t tenant; /* slot */
     uint64_t sequence, id;
 };
 
-/* Whether `a` comes before `b`: those within a guarantee, then the higher priority,
- * then the earlier, then the lower id. */
-bool bh_order_before(const struct bh_candidate *a, const struct bh_candidate *b);
+/* Whether `a` comes before `b`: those within a guarantee, then the higher priority, then
+ * whose tenant's turn it is (engine/usage.h), then the earlier, then the lower id. */
+bool bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
+                     const struct bh_candidate *b);
 
 /* The first candidate that may be looked at now; false when there is none. */
 bool bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidate);

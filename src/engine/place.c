@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/quota.h"
 #include "engine/slots.h"
 
 /* GPUs with the same occupancy have the same best starts, and most GPUs of a fleet
@@ -281,6 +280,31 @@ bh_place_need(const struct bh_engine *engine, uint32_t slot)
                              .count = class->count, .avoid_gpu = avoid ? class->avoid_gpu : 0 };
 }
 
+struct bh_wanted
+bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+
+    BH_ASSERT(row < sku->model_count);
+    return (struct bh_wanted){ .tenant = need->tenant, .sku = need->sku, .count = need->count,
+                               .principal = job_at(engine, need->job)->principal,
+                               .model = sku->models[row],
+                               .equivalent =
+                                   bh_quota_equivalent(sku->profiles[row], need->count) };
+}
+
+bool
+bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *need)
+{
+    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
+        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+
+        if (bh_quota_guaranteed(engine, &wanted))
+            return true;
+    }
+    return false;
+}
+
 bool
 bh_place_find(const struct bh_search *search, const struct bh_need *need,
               struct bh_plan *ret_plan, struct bh_reason *ret_why)
@@ -295,8 +319,7 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct finder finder = { .search = search, .need = need, .model = sku->models[row],
                                  .profile = sku->profiles[row] };
-        struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                    bh_quota_equivalent(sku->profiles[row], need->count) };
+        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
 
         if (!bh_grade_keeps(bh_room_grade(engine, need->tenant, finder.profile),
                             (enum bh_grade)sku->grade))

@@ -1,7 +1,8 @@
 #ifndef BH_ENGINE_PLACE_H
 #define BH_ENGINE_PLACE_H
 
-#include "engine/room.h"
+#include "engine/guarantee.h"
+#include "engine/limit.h"
 
 /* Where a job's pieces go: all on one node and of one GPU model, each where the
  * free part is broken up least, without changing anything. */
@@ -27,6 +28,13 @@ struct bh_need {
 
 /* The need of a class's head. */
 struct bh_need bh_place_need(const struct bh_engine *engine, uint32_t class);
+
+/* What it would use, the SKU kept by one of its rows. */
+struct bh_wanted bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need,
+                                 uint32_t row);
+
+/* Whether a guarantee covers it on some row. */
+bool bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *need);
 
 /* The best plan for the need in the room that `search` sees.  False: there is none;
  * `ret_why`, where not NULL, says the nearest cause. */

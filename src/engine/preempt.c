@@ -67,24 +67,6 @@ highest_of(const struct bh_search *search)
 
 /* ---- who may be asked to leave ---- */
 
-/* Whether a guarantee that does not cover the one who needs room would be broken
- * into. */
-static bool
-is_protected(const struct bh_search *search, uint32_t tenant, uint32_t sku)
-{
-    const struct bh_engine *engine = search->engine;
-
-    for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
-        const struct tenant *above = tenant_at(engine, at);
-
-        if (above->guarantee == 0 || bh_tenant_within(engine, at, search->tenant))
-            continue;
-        if (above->used - bh_quota_freed(search, at, sku).equivalent <= above->guarantee)
-            return true;
-    }
-    return false;
-}
-
 static bool
 may_leave(const struct bh_search *search, uint32_t slot)
 {
@@ -96,7 +78,7 @@ may_leave(const struct bh_search *search, uint32_t slot)
     if (job->priority >= job_at(search->engine, search->job)->priority
         || job->contract == BH_CONTRACT_NEVER)
         return false;
-    return !is_protected(search, lease->tenant, job->sku);
+    return !bh_quota_protects(search, slot);
 }
 
 static bool
@@ -267,7 +249,22 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
 
 /* ---- limits ---- */
 
-/* The cheapest lease that uses the limit and may leave, or 0. */
+/* Whether a lease below the tenant uses the very limit. */
+static bool
+counts_for(const struct bh_search *search, uint32_t slot, const struct bh_reason *limit)
+{
+    struct bh_wanted held = bh_quota_of_lease(search->engine, slot);
+
+    if (limit->code == BH_REASON_QUOTA_SKU)
+        return sku_at(search->engine, held.sku)->id == limit->sku.v;
+    if (limit->code == BH_REASON_QUOTA_MODEL)
+        return held.model == limit->model;
+    if (limit->code == BH_REASON_QUOTA_USER)
+        return held.principal == job_at(search->engine, search->job)->principal;
+    return true;
+}
+
+/* The cheapest lease that uses the limit and may leave, or 0; tenant 0 is anybody's. */
 static uint32_t
 cheapest_under(const struct bh_search *search, uint32_t tenant, const struct bh_reason *limit)
 {
@@ -280,10 +277,8 @@ cheapest_under(const struct bh_search *search, uint32_t tenant, const struct bh_
         uint64_t price = price_of(engine, slot);
 
         if (!lease->parts[0] || bh_room_is_gone(search, slot)
-            || !bh_tenant_within(engine, tenant, lease->tenant) || !may_leave(search, slot))
-            continue;
-        if (limit->code == BH_REASON_QUOTA_SKU
-            && sku_at(engine, job_at(engine, lease->job)->sku)->id != limit->sku.v)
+            || (tenant && !bh_tenant_within(engine, tenant, lease->tenant))
+            || !counts_for(search, slot, limit) || !may_leave(search, slot))
             continue;
         if (best && price >= least)
             continue;
@@ -355,9 +350,7 @@ static bool
 scheme_for(const struct bh_search *search, const struct bh_need *need, uint32_t node,
            uint32_t row, struct scheme *ret_scheme)
 {
-    const struct sku *sku = sku_at(search->engine, need->sku);
-    struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                bh_quota_equivalent(sku->profiles[row], need->count) };
+    struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
     *ret_scheme = (struct scheme){ .search = *search };
     for (uint32_t i = 0; i < need->count; i++)
@@ -374,9 +367,7 @@ scheme_for(const struct bh_search *search, const struct bh_need *need, uint32_t 
 static bool
 quota_possible(const struct bh_search *search, const struct bh_need *need, uint32_t row)
 {
-    const struct sku *sku = sku_at(search->engine, need->sku);
-    struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                bh_quota_equivalent(sku->profiles[row], need->count) };
+    struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
     struct scheme probe = { .search = *search };
 
     return make_quota(&probe, &wanted);

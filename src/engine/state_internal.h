@@ -6,14 +6,13 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
-#include "engine/view.h"
-#include "model/geometry.h"
-#include "model/quantity.h"
+#include "engine/rows_internal.h"
 
-/* The layout of the engine's block: one header, then slot tables, then their
- * indexes.  Slots are numbered from 1; slot 0 is nobody, so a zeroed link points
- * nowhere.  Every slot begins with its id; a free slot is all zero but for the link
- * of the free list.  No pointers, no padding that is not zero. */
+/* The layout of the engine's block: one header, then slot tables (rows_internal.h), then
+ * their indexes.  No pointers, no padding that is not zero. */
+
+enum { MODELS_MAX = 32 };
+_Static_assert((int)BH_GPU_MODELS <= (int)MODELS_MAX, "a model more than there is room for");
 
 enum table_kind {
     TABLE_TENANT,
@@ -32,132 +31,6 @@ struct table {
     uint32_t capacity, index_mask;
     uint32_t slot_size, high;      /* slots ever used are 1 .. high */
     uint32_t live, free_head;
-};
-
-struct slot {
-    uint64_t id;
-    uint32_t next_free;
-};
-
-struct tenant {
-    uint64_t id;
-    uint32_t next_free;
-    uint32_t parent; /* slot */
-    uint64_t limit, guarantee;
-    uint64_t used; /* GPU-equivalents in parts, with the subtree */
-    uint64_t rate_compute, rate_memory, since_ns;
-    bh_part_ns compute_ns, memory_ns; /* own, up to since_ns */
-    uint32_t sku_ids[BH_TENANT_SKUS_MAX], sku_limits[BH_TENANT_SKUS_MAX];
-    uint32_t sku_used[BH_TENANT_SKUS_MAX];
-    uint32_t sku_count, children;
-    uint32_t jobs;             /* own jobs that hold this slot */
-    uint32_t running, pending; /* with the subtree */
-    uint8_t kind, boundary_set, boundary, dedicated;
-    uint8_t removed, unused[7];
-};
-
-struct sku {
-    uint64_t id;
-    uint32_t next_free;
-    uint32_t grade;
-    uint32_t models[BH_SKU_MODELS_MAX], profiles[BH_SKU_MODELS_MAX];
-    uint32_t model_count, jobs;
-};
-
-struct node {
-    uint64_t id;
-    uint32_t next_free;
-    uint32_t first_gpu; /* slots, linked by gpu.next_on_node in order of ids */
-    uint32_t gpu_count, leases;
-    uint8_t up, unused[7];
-};
-
-struct gpu {
-    uint64_t id;
-    uint32_t next_free;
-    uint32_t node, next_on_node;
-    uint32_t model;
-    uint32_t first_part; /* slots, linked by part.next_on_gpu, latest first */
-    uint32_t idle, leased, stuck; /* pieces in those states */
-    uint64_t retry_ns; /* when to try again to destroy the stuck ones; 0: none waits */
-    struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
-    uint8_t managed, cordoned, fenced, mig_capable;
-    uint8_t mig; /* was carved last */
-    uint8_t unused[3];
-    uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
-};
-
-struct place {
-    uint32_t gpu; /* id: a slot may be gone by the time the place is wanted again */
-    uint16_t profile, start;
-};
-
-struct job {
-    uint64_t id;
-    uint32_t next_free;
-    uint32_t tenant, principal, sku, lease, class;
-    uint32_t next, prev; /* in its class, or in the list of ended jobs */
-    uint64_t sequence;   /* order of submission */
-    uint64_t submitted_ns, started_ns, ended_ns;
-    uint64_t time_limit_ns, grace_ns;
-    uint64_t preempt_after_ns; /* it may not preempt again before */
-    uint8_t spec[32];
-    uint32_t restarts, suspensions;
-    int32_t exit_status;
-    uint8_t count, kind, priority, contract;
-    uint8_t state, hold, cause, carve_failures;
-};
-
-enum lease_state {
-    LEASE_NONE,
-    LEASE_CARVING,
-    LEASE_STARTING,
-    LEASE_RUNNING,
-    LEASE_SUSPENDING,
-    LEASE_SUSPENDED,
-    LEASE_RECARVING, /* its old places are being carved again */
-    LEASE_RESUMING,
-    LEASE_STOPPING,
-    LEASE_STATES
-};
-
-struct lease {
-    uint64_t id;
-    uint32_t next_free;
-    uint32_t job, tenant, node;
-    uint64_t order;    /* of the effect that is not yet answered */
-    uint64_t for_job;  /* id: who the room is for */
-    uint64_t since_ns; /* when it last began to run */
-    uint64_t ran_ns;   /* before that */
-    struct place places[BH_JOB_COUNT_MAX];
-    uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended */
-    uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
-    uint8_t stop_cause, unused[3];
-};
-
-struct part {
-    uint64_t id;
-    uint32_t next_free;
-    uint32_t gpu, next_on_gpu;
-    uint32_t lease;  /* slot; of LEASED, or CARVING for it */
-    uint32_t tenant; /* id: who holds it, or held it last */
-    uint16_t profile, start;
-    uint64_t order;  /* of CARVE or DESTROY, not yet answered */
-    uint8_t state, waiting, gone, stuck;
-    uint8_t unused[4];
-};
-
-/* Pending jobs with the same needs, first come first served.  The id is the
- * packed needs. */
-struct class {
-    uint64_t id;
-    uint32_t next_free;
-    uint32_t head, tail, jobs;
-    uint32_t tenant, sku;
-    uint8_t count, priority, hold, unused;
-    uint32_t avoid_gpu;      /* id; where a carve failed */
-    uint64_t avoid_until_ns;
-    uint64_t avoid_generation;
 };
 
 /* Room that is being made for a pending job. */
@@ -189,6 +62,11 @@ struct core {
     uint32_t ended_head, ended_count;
     uint32_t pending;    /* jobs */
     uint32_t dedicated;  /* tenants that say dedicated_nodes */
+    uint32_t withholders; /* tenants that do not lend all they are guaranteed */
+    uint32_t offered[MODELS_MAX]; /* GPUs that get new work, by model */
+    uint64_t used, used_models[MODELS_MAX]; /* GPU-equivalents of all tenants */
+    struct bh_ev_settings settings;
+    uint64_t half_life_began_ns; /* usage is weighed from 1 to 2 since */
     uint32_t preemptable[BH_PRIORITIES + 1]; /* leases that may make way, by priority */
     uint32_t claim_count;
     uint32_t suspended;  /* leases */

@@ -8,10 +8,12 @@
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
+#include "engine/limit.h"
 #include "engine/part.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/transition.h"
+#include "engine/usage.h"
 
 static void
 clear_step(struct bh_step *step)
@@ -35,6 +37,7 @@ take(struct work *work, const struct bh_event *event)
     work->now_ns =
         event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
     work->seq = event->seq;
+    bh_usage_advance(engine, work->now_ns);
     bh_ledger_advance(engine, work->now_ns);
     bh_jobs_reap(engine);
     bh_transition(work, event);
@@ -47,14 +50,17 @@ within_limits(const struct bh_engine *engine, const struct bh_decision *decision
 {
     uint32_t lease = lease_find(engine, decision->lease.v);
     struct bh_search search = { .engine = engine, .past_claims = true };
-    struct bh_wanted nothing = { .tenant = lease_at(engine, lease)->tenant,
-                                 .sku = job_at(engine, lease_at(engine, lease)->job)->sku };
+    struct bh_wanted nothing;
     struct bh_reason why;
     uint32_t whose;
 
     if (decision->kind != BH_DO_PLACE && decision->kind != BH_DO_RESUME)
         return true;
-    return lease != 0 && bh_quota_allows(&search, &nothing, &why, &whose);
+    BH_ASSERT(lease != 0);
+    nothing = bh_quota_to_resume(engine, lease);
+    nothing.count = 0;
+    nothing.equivalent = 0;
+    return bh_quota_allows(&search, &nothing, &why, &whose);
 }
 
 /* Decide and apply until nothing more can be decided, or the step is full. */

@@ -7,8 +7,10 @@
 #include "engine/lease.h"
 #include "engine/order.h"
 #include "engine/part.h"
+#include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 enum { RETRIES_MAX = 64 }; /* pieces tried again in one step */
 
@@ -74,12 +76,14 @@ on_sku(struct work *work, const struct bh_event *event)
     sku = sku_at(engine, slot);
     sku->grade = settings->grade;
     sku->model_count = settings->model_count;
+    sku->price = settings->price;
     for (uint32_t i = 0; i < BH_SKU_MODELS_MAX; i++) {
         bool used = i < settings->model_count;
 
         sku->models[i] = used ? settings->models[i].model : 0;
         sku->profiles[i] = used ? settings->models[i].profile : 0;
     }
+    bh_quota_recount(engine);
     bh_order_stir(engine);
 }
 
@@ -270,6 +274,13 @@ on_cancel(struct work *work, const struct bh_event *event)
 }
 
 static void
+on_settings(struct work *work, const struct bh_event *event)
+{
+    bh_usage_configure(work->engine, &event->u.settings);
+    bh_order_stir(work->engine);
+}
+
+static void
 on_release(struct work *work, const struct bh_event *event)
 {
     bh_job_unhold(work, job_find(work->engine, event->u.job.job.v));
@@ -296,6 +307,7 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_SUBMIT] = on_submit,
         [BH_EV_CANCEL] = on_cancel,
         [BH_EV_RELEASE] = on_release,
+        [BH_EV_SETTINGS] = on_settings,
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);

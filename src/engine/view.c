@@ -6,6 +6,7 @@
 #include "engine/ledger.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 const char *const bh_piece_state_names[BH_PIECE_STATES] = {
     [BH_PIECE_CARVING] = "carving",
@@ -177,13 +178,23 @@ show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
         .dedicated_nodes = tenant->dedicated,
         .limit = tenant->limit,
         .guarantee = tenant->guarantee,
-        .sku_count = tenant->sku_count,
+        .withhold = tenant->withhold,
+        .user_limit = tenant->user_limit,
+        .weight = tenant->weight,
+        .budget = { (enum bh_period)tenant->period, tenant->budget_gpu_s,
+                    tenant->budget_money },
+        .quota_count = tenant->quota_count,
     };
-    for (uint32_t i = 0; i < tenant->sku_count; i++) {
-        settings->skus[i] =
-            (struct bh_sku_limit){ { tenant->sku_ids[i] }, tenant->sku_limits[i] };
-        ret_view->sku_used[i] = tenant->sku_used[i];
+    for (uint32_t i = 0; i < tenant->quota_count; i++) {
+        const struct quota *quota = &tenant->quotas[i];
+
+        settings->quotas[i] = (struct bh_tenant_quota){ (enum bh_quota_scope)quota->scope,
+                                                        quota->of, quota->limit,
+                                                        quota->guarantee, quota->withhold };
+        ret_view->quota_used[i] = quota->used;
     }
+    bh_usage_spent(engine, slot, now_ns, &ret_view->spent_gpu, &ret_view->spent_money);
+    ret_view->fair = bh_usage_of(engine, slot);
     bh_ledger_usage(engine, slot, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
 }
 
@@ -237,10 +248,16 @@ bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret
     if (!slot)
         return false;
     *ret_sku = (struct bh_ev_sku){ .sku = sku, .grade = (enum bh_grade)at->grade,
-                                   .model_count = at->model_count };
+                                   .model_count = at->model_count, .price = at->price };
     for (uint32_t i = 0; i < at->model_count; i++)
         ret_sku->models[i] = (struct bh_sku_model){ at->models[i], at->profiles[i] };
     return true;
+}
+
+void
+bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_settings)
+{
+    *ret_settings = engine->core.settings;
 }
 
 void

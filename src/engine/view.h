@@ -58,7 +58,10 @@ struct bh_piece_view {
 struct bh_tenant_view {
     struct bh_ev_tenant settings;
     uint64_t used;               /* GPU-equivalents in parts, with the subtree */
-    uint32_t sku_used[BH_TENANT_SKUS_MAX]; /* beside settings.skus */
+    uint64_t quota_used[BH_TENANT_QUOTAS_MAX]; /* beside settings.quotas */
+    uint64_t fair;               /* decayed usage in GPU-seconds, with the subtree */
+    bh_part_ns spent_gpu;        /* in the budget's period: parts times nanoseconds */
+    uint64_t spent_money;        /* micro-units */
     uint32_t running, pending;   /* jobs, with the subtree */
     bh_part_ns compute_ns, memory_ns; /* the tenant's own usage up to now */
 };
@@ -78,6 +81,7 @@ bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_vi
 bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                     struct bh_tenant_view *ret_view);
 bool bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku);
+void bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_settings);
 void bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns,
                     struct bh_ledger_view *ret_view);
 

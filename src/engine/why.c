@@ -5,6 +5,7 @@
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 static bh_sku_id
 sku_of(const struct bh_engine *engine, uint32_t sku)
@@ -76,7 +77,9 @@ why_leased(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reas
 /* GPUs that could serve a job, and what is in use and free on them. */
 struct field {
     uint32_t serving, up;   /* GPUs: managed ones, and those that get new work */
-    bool ever;              /* some node could hold all its pieces when empty */
+    bool ever;              /* some node could hold all its pieces when empty, and the limits
+                               would allow it */
+    struct bh_reason forbids; /* the limit that never allows a row that some node could hold */
     uint64_t used, free_parts;
     uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
 };
@@ -121,6 +124,29 @@ survey_gpu(const struct bh_engine *engine, uint32_t slot, struct field *field)
     field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);
 }
 
+/* Whether some node could hold the row's pieces if it were empty. */
+static bool
+ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+{
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
+        if (room_when_empty(engine, need, node, row) >= need->count)
+            return true;
+    return false;
+}
+
+static bool
+ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
+             struct bh_reason *ret_why)
+{
+    struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+    struct bh_reason why;
+
+    if (bh_quota_ever(engine, &wanted, &why))
+        return true;
+    *ret_why = why;
+    return false;
+}
+
 static struct field
 survey(const struct bh_engine *engine, const struct bh_need *need)
 {
@@ -128,9 +154,10 @@ survey(const struct bh_engine *engine, const struct bh_need *need)
     struct field field = { .wanted_parts = bh_quota_least(engine, need->sku, need->count) };
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
-            if (room_when_empty(engine, need, node, row) >= need->count)
-                field.ever = true;
+        bool possible = ever_held(engine, need, row);
+
+        if (possible && ever_allowed(engine, need, row, &field.forbids))
+            field.ever = true;
         for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
             if (gpu_at(engine, gpu)->managed
                 && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
@@ -148,8 +175,7 @@ over_quota(const struct bh_search *search, const struct bh_need *need,
     bool over = false;
 
     for (uint32_t row = sku->model_count; row-- > 0;) {
-        struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                    bh_quota_equivalent(sku->profiles[row], need->count) };
+        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
         if (bh_quota_allows(search, &wanted, ret_reason, ret_whose))
             return false;
@@ -159,15 +185,18 @@ over_quota(const struct bh_search *search, const struct bh_need *need,
 }
 
 static void
-name_quota_holder(const struct bh_engine *engine, uint32_t whose, struct bh_reason *reason)
+name_quota_holder(const struct bh_engine *engine, uint32_t whose, uint32_t principal,
+                  struct bh_reason *reason)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
-        uint32_t sku = job_at(engine, lease->job)->sku;
+        const struct job *job = job_at(engine, lease->job);
 
-        if (!lease->parts[0] || !bh_tenant_within(engine, whose, lease->tenant))
+        if (!lease->parts[0] || (whose && !bh_tenant_within(engine, whose, lease->tenant)))
             continue;
-        if (reason->code == BH_REASON_QUOTA_SKU && !bh_same(sku_of(engine, sku), reason->sku))
+        if (reason->code == BH_REASON_QUOTA_SKU && !bh_same(sku_of(engine, job->sku), reason->sku))
+            continue;
+        if (reason->code == BH_REASON_QUOTA_USER && job->principal != principal)
             continue;
         name_holder(engine, slot, reason);
     }
@@ -246,14 +275,19 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     uint32_t whose = 0;
 
     need.job = job_slot;
+    if (bh_usage_exhausted(engine, job->tenant, reason))
+        return;
+    *reason = (struct bh_reason){ 0 };
     field = survey(engine, &need);
-    if (!field.ever) {
+    if (!field.ever && field.forbids.code != BH_REASON_NONE) {
+        *reason = field.forbids;
+    } else if (!field.ever) {
         *reason = (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE,
                                       .sku = sku_of(engine, job->sku), .wanted = job->count };
     } else if (field.up == 0) {
         reason->code = BH_REASON_NODE_DOWN;
     } else if (over_quota(&search, &need, reason, &whose)) {
-        name_quota_holder(engine, whose, reason);
+        name_quota_holder(engine, whose, job->principal, reason);
     } else {
         why_no_room(&search, &need, &field, reason);
     }

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
+#include "model/geometry.h"
 #include "model/quantity.h"
 #include "policy/gpus.h"
 
@@ -153,6 +154,58 @@ static void
 say_quota_sku(const struct phrase *p)
 {
     say_limit(p, put_pieces);
+}
+
+/* "acme is at its limit of 2 GPUs on H100-80GB: ..." */
+static void
+put_model_parts(const struct phrase *p, uint64_t parts)
+{
+    const struct bh_model_facts *facts = bh_model_facts((enum bh_gpu_model)p->reason->model);
+
+    bh_gpus_put(p->out, parts);
+    if (parts == p->reason->limit)
+        bh_buf_printf(p->out, " of %s", facts ? facts->name : "that model");
+}
+
+static void
+say_quota_model(const struct phrase *p)
+{
+    say_limit(p, put_model_parts);
+}
+
+static void
+say_quota_user(const struct phrase *p)
+{
+    bh_gpus_put(p->out, p->reason->used);
+    bh_buf_puts(p->out, " of this user in use, this job wants ");
+    bh_gpus_put(p->out, p->reason->wanted);
+    bh_buf_puts(p->out, " more, and ");
+    put_tenant(p);
+    bh_buf_puts(p->out, " allows each user ");
+    bh_gpus_put(p->out, p->reason->limit);
+}
+
+static void
+say_kept(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "what is free is kept for ");
+    put_tenant(p);
+    bh_buf_puts(p->out, ", which does not lend all that it is guaranteed");
+}
+
+/* "acme has spent its budget of this period: 12.50 of 10 GPU-hours" */
+static void
+say_budget(const struct phrase *p)
+{
+    bool money = p->reason->code == BH_REASON_BUDGET_MONEY;
+    uint64_t unit = money ? BH_MONEY_UNIT : 3600;
+
+    put_tenant(p);
+    bh_buf_printf(p->out, " has spent its budget of this period: %" PRIu64 ".%02" PRIu64
+                          " of %" PRIu64 ".%02" PRIu64 "%s",
+                  p->reason->used / unit, p->reason->used % unit * 100 / unit,
+                  p->reason->limit / unit, p->reason->limit % unit * 100 / unit,
+                  money ? "" : " GPU-hours");
 }
 
 static void
@@ -334,6 +387,23 @@ next_room(const struct phrase *p)
 }
 
 static void
+next_kept(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end, "
+                        "or have an admin raise the lending limit of ");
+    put_tenant(p);
+}
+
+static void
+next_budget(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "the next period begins in ");
+    put_wait(p);
+    bh_buf_puts(p->out, "; an admin can raise the budget of ");
+    put_tenant(p);
+}
+
+static void
 next_nothing(const struct phrase *p)
 {
     bh_buf_puts(p->out, "nothing to do");
@@ -424,6 +494,11 @@ static const struct {
     [BH_REASON_HELD] = { say_held, next_release },
     [BH_REASON_QUOTA_GPU] = { say_quota_gpu, next_frees },
     [BH_REASON_QUOTA_SKU] = { say_quota_sku, next_frees },
+    [BH_REASON_QUOTA_MODEL] = { say_quota_model, next_frees },
+    [BH_REASON_QUOTA_USER] = { say_quota_user, next_frees },
+    [BH_REASON_KEPT] = { say_kept, next_kept },
+    [BH_REASON_BUDGET] = { say_budget, next_budget },
+    [BH_REASON_BUDGET_MONEY] = { say_budget, next_budget },
     [BH_REASON_NEVER_QUOTA] = { say_never_quota, next_never_quota },
     [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
     [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },

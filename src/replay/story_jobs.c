@@ -64,10 +64,17 @@ take_hold(struct bh_story *story, const char *const *values, void *into, struct 
     return BH_OK;
 }
 
+static bh_rc
+take_user(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_ev_submit *)into)->principal.v, err);
+}
+
 static const struct bh_option submit_options[] = {
     { "count", 1, take_count },        { "priority", 1, take_priority },
     { "on-preempt", 1, take_contract }, { "kind", 1, take_kind },
     { "time-limit", 1, take_time_limit }, { "hold", 0, take_hold },
+    { "user", 1, take_user },
 };
 
 static bh_rc
@@ -176,7 +183,7 @@ play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err 
 const struct bh_statement bh_job_statements[] = {
     { "submit", 3, 20,
       "JOB TENANT SKU [count N] [priority P] [on-preempt suspend|requeue|never] [kind K] "
-      "[time-limit SPAN] [hold]", play_submit },
+      "[time-limit SPAN] [user N] [hold]", play_submit },
     { "cancel", 1, 1, "JOB", play_cancel },
     { "release", 1, 1, "JOB", play_release },
     { "finish", 1, 3, "JOB [STATUS] | JOB CAUSE [STATUS]", play_finish },

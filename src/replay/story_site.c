@@ -188,6 +188,67 @@ play_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *er
     return bh_story_ask(story, &event, err);
 }
 
+/* price small 2.50: money for one piece and hour */
+static bh_rc
+play_price(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_SKU };
+    struct bh_ev_sku *sku = &event.u.sku;
+    uint64_t price;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_parts(words->at[2], BH_MONEY_UNIT, &price, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_view_sku(bh_world_engine(story->world), sku->sku, sku))
+        return bh_err_set(err, BH_NOT_FOUND, "no SKU \"%s\"", words->at[1]);
+    sku->price = price;
+    return bh_story_ask(story, &event, err);
+}
+
+static bh_rc
+take_order(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    static const struct bh_choice orders = { "order", bh_order_names, BH_ORDERS };
+    uint32_t order;
+    bh_rc rc = bh_word_choose(&orders, values[0], &order, err);
+
+    if (rc == BH_OK)
+        ((struct bh_ev_settings *)into)->order = (enum bh_order)order;
+    return rc;
+}
+
+static bh_rc
+take_half_life(struct bh_story *story, const char *const *values, void *into,
+               struct bh_err *err)
+{
+    struct bh_ev_settings *settings = into;
+
+    if (strcmp(values[0], "never") != 0)
+        return bh_parse_span(values[0], &settings->half_life_ns, err);
+    settings->half_life_ns = BH_UNLIMITED;
+    return BH_OK;
+}
+
+static const struct bh_option settings_options[] = {
+    { "order", 1, take_order }, { "half-life", 1, take_half_life },
+};
+
+/* What is not said stays. */
+static bh_rc
+play_settings(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_options options = { 1, settings_options,
+                                               BH_COUNT(settings_options) };
+    struct bh_event event = { .kind = BH_EV_SETTINGS };
+    bh_rc rc;
+
+    bh_view_settings(bh_world_engine(story->world), &event.u.settings);
+    rc = bh_options_take(story, words, &options, &event.u.settings, err);
+    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+}
+
 static bh_rc
 play_remove_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
@@ -243,33 +304,122 @@ take_guarantee(struct bh_story *story, const char *const *values, void *into,
                           err);
 }
 
+/* lends 0.5: so much of the guarantee, which is said before */
+static bh_rc
+take_lends(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    struct bh_ev_tenant *tenant = into;
+    uint64_t lent;
+    bh_rc rc = bh_parse_parts(values[0], BH_GPU_PARTS, &lent, err);
+
+    if (rc == BH_OK && lent > tenant->guarantee)
+        return bh_err_set(err, BH_INVALID, "lends more than its guarantee");
+    if (rc == BH_OK)
+        tenant->withhold = tenant->guarantee - lent;
+    return rc;
+}
+
+static bh_rc
+take_user_limit(struct bh_story *story, const char *const *values, void *into,
+                struct bh_err *err)
+{
+    return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->user_limit,
+                          err);
+}
+
+static bh_rc
+take_weight(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 1, BH_WEIGHT_MAX, &((struct bh_ev_tenant *)into)->weight,
+                        err);
+}
+
+/* budget day 2.5 none: GPU-hours and money in each period */
+static bh_rc
+take_budget(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    static const struct bh_choice periods = { "period", bh_period_names, BH_PERIODS };
+    struct bh_budget *budget = &((struct bh_ev_tenant *)into)->budget;
+    uint32_t period;
+    bh_rc rc = bh_word_choose(&periods, values[0], &period, err);
+
+    *budget = (struct bh_budget){ .gpu_s = BH_UNLIMITED, .money = BH_UNLIMITED };
+    budget->period = rc == BH_OK ? (enum bh_period)period : BH_PERIOD_NONE;
+    if (rc == BH_OK && strcmp(values[1], "none") != 0)
+        rc = bh_parse_parts(values[1], 3600, &budget->gpu_s, err);
+    if (rc == BH_OK && strcmp(values[2], "none") != 0)
+        rc = bh_parse_parts(values[2], BH_MONEY_UNIT, &budget->money, err);
+    return rc;
+}
+
+/* The tenant's row for a SKU or a model, found or new. */
+static bh_rc
+find_quota(struct bh_ev_tenant *tenant, const struct bh_tenant_quota *like,
+           struct bh_tenant_quota **ret_quota, struct bh_err *err)
+{
+    uint32_t row = 0;
+
+    while (row < tenant->quota_count
+           && (tenant->quotas[row].scope != like->scope || tenant->quotas[row].of != like->of))
+        row++;
+    if (row == BH_TENANT_QUOTAS_MAX)
+        return bh_err_set(err, BH_FULL, "more than %d quotas", BH_TENANT_QUOTAS_MAX);
+    if (row == tenant->quota_count) {
+        tenant->quotas[row] = *like;
+        tenant->quota_count++;
+    }
+    *ret_quota = &tenant->quotas[row];
+    return BH_OK;
+}
+
 /* sku small 2; said again, the later number holds */
 static bh_rc
 take_sku_limit(struct bh_story *story, const char *const *values, void *into,
                struct bh_err *err)
 {
-    struct bh_ev_tenant *tenant = into;
-    struct bh_sku_limit limit;
-    uint32_t row = 0;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, values[0], &limit.sku.v, err);
+    struct bh_tenant_quota like = { .scope = BH_QUOTA_SKU }, *quota = NULL;
+    uint32_t count = 0;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, values[0], &like.of, err);
 
     if (rc == BH_OK)
-        rc = bh_parse_u32(values[1], 0, 1000000, &limit.count, err);
-    if (rc != BH_OK)
-        return rc;
-    while (row < tenant->sku_count && !bh_same(tenant->skus[row].sku, limit.sku))
-        row++;
-    if (row == BH_TENANT_SKUS_MAX)
-        return bh_err_set(err, BH_FULL, "more than %d SKU limits", BH_TENANT_SKUS_MAX);
-    tenant->skus[row] = limit;
-    tenant->sku_count += row == tenant->sku_count;
-    return BH_OK;
+        rc = bh_parse_u32(values[1], 0, 1000000, &count, err);
+    if (rc == BH_OK)
+        rc = find_quota(into, &like, &quota, err);
+    if (rc == BH_OK)
+        quota->limit = count;
+    return rc;
+}
+
+/* model H100-80GB 2 1: limit and guarantee in GPUs; "none" and 0 are no limit and none */
+static bh_rc
+take_model(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    struct bh_tenant_quota like = { .scope = BH_QUOTA_MODEL, .of = bh_model_find(values[0]) };
+    struct bh_tenant_quota *quota = NULL;
+    uint64_t limit = BH_UNLIMITED, guarantee = 0;
+    bh_rc rc = BH_OK;
+
+    if (like.of == BH_GPU_MODEL_NONE)
+        return bh_err_set(err, BH_NOT_FOUND, "no GPU model \"%s\"", values[0]);
+    if (strcmp(values[1], "none") != 0)
+        rc = bh_parse_parts(values[1], BH_GPU_PARTS, &limit, err);
+    if (rc == BH_OK)
+        rc = bh_parse_parts(values[2], BH_GPU_PARTS, &guarantee, err);
+    if (rc == BH_OK)
+        rc = find_quota(into, &like, &quota, err);
+    if (rc == BH_OK) {
+        quota->limit = limit;
+        quota->guarantee = guarantee;
+    }
+    return rc;
 }
 
 static const struct bh_option tenant_options[] = {
     { "boundary", 1, take_boundary }, { "dedicated-nodes", 0, take_dedicated },
     { "limit", 1, take_limit },       { "guarantee", 1, take_guarantee },
-    { "sku", 2, take_sku_limit },
+    { "lends", 1, take_lends },       { "user-limit", 1, take_user_limit },
+    { "weight", 1, take_weight },     { "budget", 3, take_budget },
+    { "sku", 2, take_sku_limit },     { "model", 3, take_model },
 };
 
 /* The tenant above a path, 0 for none. */
@@ -367,12 +517,15 @@ const struct bh_statement bh_site_statements[] = {
     { "node-reboot", 1, 1, "NODE", play_node_reboot },
     { "gpu", 2, 2, "GPU cordoned|uncordoned|lost|mended|managed|unmanaged", play_gpu },
     { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", play_sku },
+    { "price", 2, 2, "SKU AMOUNT", play_price },
     { "remove-sku", 1, 1, "SKU", play_remove_sku },
+    { "settings", 2, 20, "[order fair_tree|drf|fifo] [half-life SPAN|never]", play_settings },
     { "tenant", 2, 30,
-      "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [sku SKU N]...",
+      "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [lends GPUS] "
+      "[user-limit GPUS] [weight N] [budget PERIOD GPU-HOURS MONEY] [sku SKU N]... "
+      "[model MODEL LIMIT GUARANTEE]...",
       play_tenant },
-    { "change", 2, 30, "PATH [boundary B] [dedicated-nodes] [limit GPUS|none] [guarantee GPUS] "
-      "[sku SKU N]...", play_change },
+    { "change", 2, 30, "PATH, and what a tenant takes; what is not said stays", play_change },
     { "move", 2, 2, "PATH NEW-PARENT", play_move },
     { "remove-tenant", 1, 1, "PATH", play_remove_tenant },
     { NULL, 0, 0, NULL, NULL },

@@ -17,12 +17,6 @@ enum { ANSWERS_AT_ONCE_MAX = 10000000 }; /* steps without time passing: it does 
 /* The engine's clock stands here when the course begins: 0 means "never" to it. */
 static const uint64_t epoch_ns = BH_NS_PER_S;
 
-const char *const bh_course_order_names[BH_COURSE_ORDERS] = {
-    [BH_COURSE_FAIR_TREE] = "fair_tree",
-    [BH_COURSE_FIFO] = "fifo",
-    [BH_COURSE_DRF] = "drf",
-};
-
 /* What is in the agenda: answers are numbered by the effect that they answer. */
 enum { DUE_DONE = BH_EFFECT_KINDS };
 
@@ -495,21 +489,15 @@ drive(struct driver *driver)
 
 /* ---- the site ---- */
 
-bool
-bh_course_can_order(enum bh_course_order order)
-{
-    return order == BH_COURSE_FIFO;
-}
-
-/* The one place that tells the engine: send BH_EV_SETTINGS here once it is there, and say
- * so in bh_course_can_order. */
 static bh_rc
 set_order(struct driver *driver)
 {
-    if (bh_course_can_order(driver->plan->order))
-        return BH_OK;
-    return bh_err_set(driver->err, BH_INVALID, "this build's engine has no order \"%s\"",
-                      bh_course_order_names[driver->plan->order]);
+    struct bh_event event = { .kind = BH_EV_SETTINGS,
+                              .u.settings = driver->plan->settings };
+
+    if (event.u.settings.half_life_ns == 0)
+        event.u.settings.half_life_ns = BH_HALF_LIFE_DEFAULT_NS;
+    return send(driver, &event);
 }
 
 static bh_rc

@@ -25,12 +25,6 @@ struct bh_course_rack {
     bool mig_capable;
 };
 
-enum bh_course_order { BH_COURSE_FAIR_TREE, BH_COURSE_FIFO, BH_COURSE_DRF, BH_COURSE_ORDERS };
-extern const char *const bh_course_order_names[BH_COURSE_ORDERS];
-
-/* Whether the engine of this build can put pending jobs in that order. */
-bool bh_course_can_order(enum bh_course_order order);
-
 struct bh_course_site {
     const struct bh_course_rack *racks;
     const struct bh_ev_sku *skus;
@@ -55,7 +49,7 @@ struct bh_course_plan {
     struct bh_course_site site;
     const struct bh_course_job *jobs; /* by submit_ns */
     uint32_t job_count;
-    enum bh_course_order order;
+    struct bh_ev_settings settings;      /* a half-life of 0 takes the engine's default */
     uint64_t delays_ns[BH_EFFECT_KINDS]; /* from an order to its answer */
     uint64_t window_ns;                  /* of the meter; 0 takes an hour */
     uint32_t check_every;                /* steps between bh_engine_check; 0: never */

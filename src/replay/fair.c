@@ -88,7 +88,7 @@ open_judge(struct judge *judge)
     judge->errors = calloc(judge->tenants + 1u, sizeof *judge->errors);
     BH_ASSERT(judge->errors);
     for (uint32_t i = 0; i < judge->tenants; i++)
-        judge->weights[i] = (double)(judge->load->tenants[i].guarantee + 1);
+        judge->weights[i] = judge->load->tenants[i].weight;
 }
 
 static void

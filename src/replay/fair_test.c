@@ -62,7 +62,7 @@ test_judge(void **state)
         bh_load_add(&load, &(struct bh_course_job){ .work_ns = 10 * BH_NS_PER_S, .count = 1,
                                                     .tenant = { tenant }, .sku = { 1 },
                                                     .priority = BH_PRIORITY_NORMAL });
-    bh_load_guarantee(&load);
+    bh_load_guarantee(&load, 1000);
     BH_CHECK_EQ("guarantee", load.tenants[0].guarantee, BH_GPU_PARTS / 2);
     plan = bh_load_plan(&load);
     plan.window_ns = 5 * BH_NS_PER_S;

@@ -178,13 +178,17 @@ bh_load_scale(struct bh_load *load, uint32_t permille, struct bh_err *err)
 }
 
 void
-bh_load_guarantee(struct bh_load *load)
+bh_load_guarantee(struct bh_load *load, uint32_t permille)
 {
     bh_part_ns total = bh_load_total_demand(load);
 
-    for (uint32_t i = 0; i < load->tenant_count && total > 0; i++)
-        load->tenants[i].guarantee = (uint64_t)(bh_load_demand(load, i) * BH_GPU_PARTS
-                                                * bh_load_gpus(load) / total);
+    for (uint32_t i = 0; i < load->tenant_count && total > 0; i++) {
+        bh_part_ns demand = bh_load_demand(load, i);
+
+        load->tenants[i].guarantee =
+            (uint64_t)(demand * BH_GPU_PARTS * bh_load_gpus(load) / total * permille / 1000);
+        load->tenants[i].weight = 1 + (uint32_t)(demand * (BH_WEIGHT_MAX - 1) / total);
+    }
 }
 
 struct bh_course_plan
@@ -196,6 +200,6 @@ bh_load_plan(const struct bh_load *load)
                   .tenant_count = load->tenant_count },
         .jobs = load->jobs,
         .job_count = load->job_count,
-        .order = BH_COURSE_FIFO,
+        .settings.order = BH_ORDER_FIFO,
     };
 }

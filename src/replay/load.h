@@ -48,8 +48,9 @@ bh_part_ns bh_load_total_demand(const struct bh_load *load);
  * is submitted at once. */
 BH_MUST_USE bh_rc bh_load_scale(struct bh_load *load, uint32_t permille, struct bh_err *err);
 
-/* Guarantee each tenant that brings work its share of it, of all GPUs, in whole parts. */
-void bh_load_guarantee(struct bh_load *load);
+/* Guarantee each tenant that brings work its share of it, of `permille` of 1000 of all GPUs,
+ * in whole parts; and make that share its weight. */
+void bh_load_guarantee(struct bh_load *load, uint32_t permille);
 
 /* The load as a plan; it borrows from the load. */
 struct bh_course_plan bh_load_plan(const struct bh_load *load);

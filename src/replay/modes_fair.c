@@ -19,8 +19,8 @@ const char bh_mode_courses_help[] =
     "philly    Microsoft's Philly jobs of 15 virtual clusters on 64 nodes of 8 GPUs, at\n"
     "          several loads and in several orders.\n"
     "          --data DIR (with philly_vc_jobs.csv, or philly/ with it)\n"
-    "          --load 0.8,1.0,1.2  --order fair_tree,fifo,drf  --limits  -v  --json\n"
-    "          --svg FILE (of one load and one order)  --check N\n"
+    "          --load 0.8,1.0,1.2  --order fair_tree,fifo,drf  --guarantee 0..1000 (thousandths)\n"
+    "          --limits  -v  --json  --svg FILE (of one load and one order)  --check N\n"
     "synth     The same with jobs made by a generator.\n"
     "          --nodes N  --jobs N  --tenants N  --seed S, and philly's but --data\n"
     "          --check N checks all invariants of the engine after every N steps.\n";
@@ -28,12 +28,10 @@ const char bh_mode_courses_help[] =
 struct bh_compare
 bh_compare_default(const char *mode)
 {
-    struct bh_compare compare = { .mode = mode, .loads = { { 800, 1000, 1200 }, 3 } };
-
-    for (uint32_t order = 0; order < BH_COURSE_ORDERS; order++)
-        if (bh_course_can_order((enum bh_course_order)order))
-            compare.orders.values[compare.orders.count++] = order;
-    return compare;
+    return (struct bh_compare){ .mode = mode, .loads = { { 800, 1000, 1200 }, 3 },
+                                .orders = { { BH_ORDER_FAIR_TREE, BH_ORDER_FIFO, BH_ORDER_DRF },
+                                            3 },
+                                .guarantee = 1000 };
 }
 
 void
@@ -41,8 +39,9 @@ bh_compare_flags(struct bh_compare *compare, struct bh_flag ret_flags[BH_COMPARE
 {
     const struct bh_flag flags[BH_COMPARE_FLAGS] = {
         { "--load", BH_FLAG_THOUSANDTHS, &compare->loads, 10, 10000 },
-        { "--order", BH_FLAG_CHOICES, &compare->orders, .names = bh_course_order_names,
-          .name_count = BH_COURSE_ORDERS },
+        { "--order", BH_FLAG_CHOICES, &compare->orders, .names = bh_order_names,
+          .name_count = BH_ORDERS },
+        { "--guarantee", BH_FLAG_NUMBER, &compare->guarantee, 0, 1000 },
         { "--limits", BH_FLAG_ON, &compare->limits },
         { "--json", BH_FLAG_ON, &compare->json },
         { "-v", BH_FLAG_ON, &compare->verbose },
@@ -58,10 +57,6 @@ bh_compare_flags(struct bh_compare *compare, struct bh_flag ret_flags[BH_COMPARE
 bh_rc
 bh_compare_check(const struct bh_compare *compare, struct bh_err *err)
 {
-    for (uint32_t i = 0; i < compare->orders.count; i++)
-        if (!bh_course_can_order((enum bh_course_order)compare->orders.values[i]))
-            return bh_err_set(err, BH_INVALID, "this build's engine has no order \"%s\"",
-                              bh_course_order_names[compare->orders.values[i]]);
     if (compare->svg && compare->loads.count * compare->orders.count != 1)
         return bh_err_set(err, BH_INVALID, "--svg draws one load in one order");
     return BH_OK;
@@ -83,7 +78,7 @@ static void
 print_row(uint32_t permille, uint32_t order, const struct bh_fair *fair)
 {
     printf("%u.%u%u %-9s %13" PRIu64 "%11" PRIu64 "%11" PRIu64 "  %u.%03u", permille / 1000,
-           permille / 100 % 10, permille / 10 % 10, bh_course_order_names[order],
+           permille / 100 % 10, permille / 10 % 10, bh_order_names[order],
            fair->all.mean_ms / 1000, fair->all.p50_ms / 1000, fair->all.p95_ms / 1000,
            fair->jain_bp / 10000, fair->jain_bp / 10 % 1000);
     printf("%14u.%02u%3u.%02u%6u.%u%12" PRIu64 "%9" PRIu64 ".%" PRIu64,
@@ -251,7 +246,7 @@ tell(const struct runs *runs, uint32_t permille, uint32_t order, const struct bh
     if (runs->writer) {
         bh_json_open(runs->writer, NULL, '{');
         bh_json_u64(runs->writer, "load_permille", permille);
-        bh_json_str(runs->writer, "order", bh_course_order_names[order]);
+        bh_json_str(runs->writer, "order", bh_order_names[order]);
         put_fair(runs->writer, runs->load, &fair);
         bh_cost_put(runs->writer, course);
         bh_json_close(runs->writer, '}');
@@ -273,7 +268,7 @@ run_one(const struct runs *runs, uint32_t permille, uint32_t order, struct bh_er
     struct bh_course course;
     bh_rc rc;
 
-    plan.order = (enum bh_course_order)order;
+    plan.settings.order = (enum bh_order)order;
     plan.check_every = runs->compare->check;
     plan.encode = true;
     plan.progress = bh_cost_progress;
@@ -329,7 +324,7 @@ bh_compare_run(const struct bh_compare *compare, struct bh_load *load, struct bh
 {
     struct runs runs = { .compare = compare, .load = load };
 
-    bh_load_guarantee(load);
+    bh_load_guarantee(load, compare->guarantee);
     for (uint32_t i = 0; i < load->job_count && compare->limits; i++)
         load->jobs[i].time_limit_ns = 2 * load->jobs[i].work_ns + BH_NS_PER_S;
     if (compare->json)

@@ -9,17 +9,18 @@
 struct bh_compare {
     const char *mode;            /* for messages */
     struct bh_flag_list loads;   /* thousandths */
-    struct bh_flag_list orders;  /* enum bh_course_order */
+    struct bh_flag_list orders;  /* enum bh_order */
+    uint32_t guarantee;          /* thousandths of all GPUs that are guaranteed */
     bool json, verbose, limits;  /* limits: a time limit of twice the work */
     const char *svg;             /* NULL, or a file for the one run there is */
     uint32_t check;              /* as bh_course_plan.check_every */
 };
 
-/* The defaults: load 0.8, 1.0 and 1.2, and each order that this build's engine has. */
+/* The defaults: load 0.8, 1.0 and 1.2, and all orders. */
 struct bh_compare bh_compare_default(const char *mode);
 
 /* The flags for it, to stand beside a mode's own; BH_COMPARE_FLAGS of them. */
-enum { BH_COMPARE_FLAGS = 8 };
+enum { BH_COMPARE_FLAGS = 9 };
 void bh_compare_flags(struct bh_compare *compare, struct bh_flag ret_flags[BH_COMPARE_FLAGS]);
 
 /* What of it contradicts itself, before anything is run: BH_INVALID. */

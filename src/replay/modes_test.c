@@ -65,8 +65,8 @@ test_status(void **state)
         { "philly --data /tmp/bulkhead-none-at-all", 1, "/philly/philly_vc_jobs.csv" },
         { "philly --data . --order lifo", 2, "lifo" },
         { "synth --jobs 1", 2, "--jobs" },
-        { "synth --load 1,2 --svg x.svg", 2, "--svg draws one load in one order" },
-        { "synth --svg /tmp/bulkhead-none-at-all/x.svg --jobs 20", 1, "x.svg" },
+        { "synth --load 1 --svg x.svg", 2, "--svg draws one load in one order" },
+        { "synth --order drf --svg /tmp/bulkhead-none-at-all/x.svg --jobs 20", 1, "x.svg" },
         { "synth --jobs 50 --nodes 1 -v --check 1", 0, "50 jobs of 8 tenants on 8 GPUs" },
         { "synth --jobs 50 --limits", 0, "1.00 fifo" },
     };
@@ -88,17 +88,17 @@ test_json(void **state)
     bh_json_value one;
     uint64_t mean_ms, steps;
 
-    assert_int_equal(run("synth --json --jobs 300 --nodes 2 --tenants 3 --seed 5"), 0);
+    assert_int_equal(run("synth --json --order drf --jobs 300 --nodes 2 --tenants 3 --seed 5"), 0);
     assert_int_equal(bh_json_parse(output, strlen(output), &json, &err), BH_OK);
     assert_int_equal(bh_json_count(bh_json_get(bh_json_root(json), "runs")), 1);
     one = bh_json_at(bh_json_get(bh_json_root(json), "runs"), 0);
     BH_CHECK_EQ("jobs", bh_json_number(bh_json_get(bh_json_get(one, "all"), "jobs"), 0), 300);
     BH_CHECK_EQ("tenants", bh_json_count(bh_json_get(one, "tenants")), 3);
-    BH_CHECK_STR("order", bh_json_text(bh_json_get(one, "order"), ""), "fifo");
+    BH_CHECK_STR("order", bh_json_text(bh_json_get(one, "order"), ""), "drf");
     mean_ms = bh_json_number(bh_json_get(bh_json_get(one, "all"), "wait_mean_ms"), 0);
     steps = bh_json_number(bh_json_get(one, "steps"), 0);
     bh_json_free(json);
-    assert_int_equal(run("synth --json --jobs 300 --nodes 2 --tenants 3 --seed 5"), 0);
+    assert_int_equal(run("synth --json --order drf --jobs 300 --nodes 2 --tenants 3 --seed 5"), 0);
     assert_int_equal(bh_json_parse(output, strlen(output), &json, &err), BH_OK);
     one = bh_json_at(bh_json_get(bh_json_root(json), "runs"), 0);
     BH_CHECK_EQ("same steps", bh_json_number(bh_json_get(one, "steps"), 0), steps);
@@ -116,7 +116,7 @@ test_chart(void **state)
     int fd = mkstemp(path);
 
     assert_true(fd >= 0);
-    snprintf(line, sizeof line, "synth --jobs 100 --nodes 1 --svg %s", path);
+    snprintf(line, sizeof line, "synth --order fifo --jobs 100 --nodes 1 --svg %s", path);
     assert_int_equal(run(line), 0);
     assert_int_equal(pread(fd, head, 4, 0), 4);
     assert_string_equal(head, "<svg");

@@ -6,6 +6,7 @@
 #include "replay/forecast.h"
 #include "replay/journal.h"
 #include "replay/mig.h"
+#include "replay/modes.h"
 #include "replay/scenario.h"
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
@@ -126,6 +127,20 @@ static const struct mode {
       "--arrivals N, --json, --svg FILE.  Mixes: uniform, skew-small, skew-big,\n"
       "bimodal.  Policies: rr, worst-fit, first-fit, best-fit, best-index, mcc, frag,\n"
       "slice-fit, bulkhead.\n" },
+    { "kueue", "[OPTION...]", 0, bh_mode_kueue,
+      "Kueue's baseline load: 15,000 workloads of 30 queues in 5 cohorts on 600 GPUs.\n"
+      "--json  --svg FILE  --check N  --contract requeue|suspend|never\n"
+      "--together (workloads of 5 units on one node, harder than Kueue's)\n" },
+    { "philly", "--data DIR [OPTION...]", 0, bh_mode_philly,
+      "Microsoft's Philly jobs of 15 virtual clusters on 64 nodes of 8 GPUs, at\n"
+      "several loads and in several orders.\n"
+      "--data DIR (with philly_vc_jobs.csv, or philly/ with it)\n"
+      "--load 0.8,1.0,1.2  --order fair_tree,fifo,drf  --guarantee 0..1000\n"
+      "(thousandths)  --limits  -v  --json  --svg FILE (of one load and order)\n"
+      "--check N (all invariants of the engine after every N steps)\n" },
+    { "synth", "[OPTION...]", 0, bh_mode_synth,
+      "The same with jobs made by a generator: --nodes N  --jobs N  --tenants N\n"
+      "--seed S, and philly's but --data.\n" },
     { "--help", NULL, 0, run_help, NULL },
     { "-h", NULL, 0, run_help, NULL },
     { "--version", NULL, 0, run_version, NULL },

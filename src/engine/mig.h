@@ -55,8 +55,8 @@ struct bh_mig;
 /* Bytes of a bh_mig: some 40 KiB, the same for every model. */
 size_t bh_mig_size(void);
 
-/* Work the model's occupancies out in `memory` (bh_mig_size bytes, 8-byte aligned; about
- * 1 ms).  `model` is one that can be carved. */
+/* Work the model's occupancies out in `memory` (bh_mig_size bytes, 8-byte aligned; well
+ * below 1 ms).  `model` is one that can be carved. */
 struct bh_mig *bh_mig_init(void *memory, enum bh_gpu_model model);
 
 /* Occupancies that are told apart, the empty one included. */

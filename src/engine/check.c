@@ -175,6 +175,26 @@ check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
     return true;
 }
 
+/* The counts that searches trust, of one node. */
+static bool
+check_counts(struct inspection *in, uint32_t slot)
+{
+    const struct node *node = node_at(in->engine, slot);
+    uint32_t empty = 0, open = 0;
+
+    for (uint32_t at = node->first_gpu; at; at = gpu_at(in->engine, at)->next_on_node) {
+        const struct gpu *gpu = gpu_at(in->engine, at);
+        bool offered = bh_room_offered(in->engine, gpu);
+
+        empty += offered && gpu->occupancy.units == 0 && !gpu->occupancy.whole;
+        open += offered && !bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model);
+        if (!(node->models >> gpu->model & 1))
+            return broken(in, "node", node->id, "does not know the model of a GPU");
+    }
+    return (empty == node->empty && open == node->open)
+           || broken(in, "node", node->id, "its free GPUs are miscounted");
+}
+
 static bool
 check_gpus(struct inspection *in)
 {
@@ -190,6 +210,9 @@ check_gpus(struct inspection *in)
         leased += gpu->leased_compute + gpu->leased_memory;
         unusable += gpu->unusable_compute + gpu->unusable_memory;
     }
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
+        if (!check_counts(in, slot))
+            return false;
     if (physical != totals->rate_physical
         || leased != totals->rate_leased_compute + totals->rate_leased_memory
         || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)

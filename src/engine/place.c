@@ -158,6 +158,35 @@ add_chosen(const struct bh_plan *plan, uint32_t gpu, enum bh_gpu_model model,
             bh_room_block(occupancy, model, plan->spots[i].profile, plan->spots[i].start);
 }
 
+/* Whether what is counted rules the node out, before its GPUs are looked at.  Counts know
+ * what is, not what is imagined. */
+static bool
+is_hopeless(const struct finder *finder, const struct node *node)
+{
+    const struct bh_search *search = finder->search;
+
+    if (!(node->models >> finder->model & 1))
+        return true;
+    if (search->past_leaving || search->gone_count)
+        return false;
+    return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count
+                                                 : node->open == 0;
+}
+
+/* The same of the whole fleet. */
+static bool
+is_in_vain(const struct finder *finder)
+{
+    const struct bh_search *search = finder->search;
+    const struct core *core = &search->engine->core;
+
+    if (search->past_leaving || search->gone_count)
+        return false;
+    return finder->profile == BH_PROFILE_WHOLE.v
+               ? core->empty[finder->model] < finder->need->count * finder->need->gang
+               : core->open[finder->model] == 0;
+}
+
 /* The best start on one GPU: of those where fragmentation grows least, one with an
  * idle piece of the tenant, else the lowest. */
 static bool
@@ -339,6 +368,7 @@ fill_node(struct finder *finder, uint32_t node, uint32_t most, struct bh_plan *p
     uint32_t members = 0;
 
     if (!node_at(finder->search->engine, node)->up
+        || is_hopeless(finder, node_at(finder->search->engine, node))
         || !bh_room_on_node(finder->search, node, &finder->beside))
         return 0;
     plan->node = node;
@@ -426,7 +456,7 @@ try_row(struct finder *finder, struct bh_plan *best, struct score *best_score, b
     struct score score = { 0 };
     struct bh_plan plan;
 
-    if (!fill_row(finder, &plan, &score) || (*found && !better(&score, best_score)))
+    if (is_in_vain(finder) || !fill_row(finder, &plan, &score) || (*found && !better(&score, best_score)))
         return;
     copy_plan(best, &plan);
     *best_score = score;

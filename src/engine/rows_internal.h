@@ -56,7 +56,9 @@ struct node {
     uint32_t next_free;
     uint32_t first_gpu; /* slots, linked by gpu.next_on_node in order of ids */
     uint32_t gpu_count, leases;
-    uint8_t up, unused[7];
+    uint32_t empty, open; /* GPUs that get new work: nothing in use; something free */
+    uint32_t models;      /* bit m: a GPU of that model stands on it */
+    uint8_t up, unused[3];
 };
 
 struct gpu {
@@ -70,9 +72,17 @@ struct gpu {
     struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
     uint8_t managed, cordoned, fenced, mig_capable;
     uint8_t mig;     /* was carved last */
-    uint8_t offered; /* it was when last looked at: counted in core.offered */
+    uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
+};
+
+/* What is counted of GPUs, by node and by model, so that searches pass over what is full.
+ * It follows gpu.occupancy, and knows nothing of claims and stuck pieces. */
+enum gpu_counted {
+    GPU_OFFERED = 1, /* gets new work */
+    GPU_EMPTY = 2,   /* and nothing of it is in use */
+    GPU_OPEN = 4     /* and something of it is free */
 };
 
 struct place {

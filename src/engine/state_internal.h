@@ -65,6 +65,7 @@ struct core {
     uint32_t dedicated;  /* tenants that say dedicated_nodes */
     uint32_t withholders; /* tenants that do not lend all they are guaranteed */
     uint32_t offered[MODELS_MAX]; /* GPUs that get new work, by model */
+    uint32_t empty[MODELS_MAX], open[MODELS_MAX]; /* of them: enum gpu_counted */
     uint64_t used, used_models[MODELS_MAX]; /* GPU-equivalents of all tenants */
     struct bh_ev_settings settings;
     uint64_t half_life_began_ns; /* usage is weighed from 1 to 2 since */

@@ -127,6 +127,7 @@ link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
     gpu->next_on_node = *link;
     *link = slot;
     node_at(engine, node_slot)->gpu_count++;
+    node_at(engine, node_slot)->models |= 1u << gpu->model;
 }
 
 static void

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/place.h"
 #include "engine/slots.h"
@@ -12,7 +13,7 @@ needs_it(const struct class *class, const struct job *job)
 {
     return class->tenant == job->tenant && class->sku == job->sku
            && class->principal == job->principal && class->count == job->count
-           && class->priority == job->priority && class->hold == job->hold;
+           && class->gang == job->gang && class->priority == job->priority && class->hold == job->hold;
 }
 
 /* Where the job's class is looked for first. */
@@ -20,7 +21,7 @@ static uint64_t
 home_of(const struct job *job)
 {
     const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
-                               job->priority, job->hold };
+                               job->gang, job->priority, job->hold };
     uint64_t hash = 0xcbf29ce484222325ull;
 
     for (size_t i = 0; i < BH_COUNT(needs); i++)
@@ -63,6 +64,7 @@ class_for(struct bh_engine *engine, const struct job *job)
     class->sku = job->sku;
     class->principal = job->principal;
     class->count = job->count;
+    class->gang = job->gang;
     class->priority = job->priority;
     class->hold = job->hold;
     *bh_class_hint(engine, slot) = (struct hint){ 0 };
@@ -113,6 +115,7 @@ bh_order_enqueue(struct bh_engine *engine, uint32_t slot)
         class->head = slot;
     class->jobs++;
     engine->core.pending++;
+    engine->core.pending_members += job->gang;
     if (before == 0 || bh_job_claim(engine, before))
         look_again(engine, class_slot); /* it is the first that room is looked for */
 }
@@ -139,6 +142,7 @@ bh_order_dequeue(struct bh_engine *engine, uint32_t slot)
     job->next = job->prev = job->class = 0;
     class->jobs--;
     engine->core.pending--;
+    engine->core.pending_members -= job->gang;
     if (class->jobs == 0)
         bh_slot_remove(engine, TABLE_CLASS, class_slot);
 }
@@ -204,7 +208,7 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
+    struct bh_wanted wanted = bh_gang_to_resume(engine, lease->job);
 
     *ret_candidate = (struct bh_candidate){ .lease = slot, .priority = job->priority,
                                             .sequence = job->sequence, .id = job->id,
@@ -213,37 +217,66 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
                                                 bh_quota_guaranteed(engine, &wanted) };
 }
 
-static void
-keep_first(const struct bh_engine *engine, struct bh_candidate *first, bool *found,
-           const struct bh_candidate *next)
+/* The heap of candidates: above each stands one that comes before it. */
+static struct bh_candidate *
+queue_at(const struct bh_engine *engine, uint32_t at)
 {
-    if (!*found || bh_order_before(engine, next, first))
-        *first = *next;
-    *found = true;
+    return (struct bh_candidate *)bh_block_at(engine, engine->hints.queue_offset) + at;
+}
+
+static void
+sink(struct bh_engine *engine, uint32_t at)
+{
+    struct bh_candidate moved = *queue_at(engine, at);
+    uint32_t count = engine->hints.queue_count;
+
+    for (uint32_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count
+            && bh_order_before(engine, queue_at(engine, below + 1), queue_at(engine, below)))
+            below++;
+        if (!bh_order_before(engine, queue_at(engine, below), &moved))
+            break;
+        *queue_at(engine, at) = *queue_at(engine, below);
+    }
+    *queue_at(engine, at) = moved;
+}
+
+static void
+build_queue(struct bh_engine *engine)
+{
+    uint32_t count = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);)
+        if (!class_at(engine, slot)->hold && !is_parked(engine, bh_class_hint(engine, slot)))
+            bh_order_of_class(engine, slot, queue_at(engine, count++));
+    for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
+        if (bh_gang_leads_suspended(engine, slot)
+            && !is_parked(engine, bh_lease_hint(engine, slot)))
+            of_lease(engine, slot, queue_at(engine, count++));
+    engine->hints.queue_count = count;
+    engine->hints.queued = true;
+    for (uint32_t at = count / 2; at-- > 0;)
+        sink(engine, at);
+}
+
+void
+bh_order_again(struct bh_engine *engine)
+{
+    engine->hints.queued = false;
 }
 
 bool
-bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidate)
+bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate)
 {
-    struct bh_candidate next;
-    bool found = false;
-
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        if (class_at(engine, slot)->hold || is_parked(engine, bh_class_hint(engine, slot)))
-            continue;
-        bh_order_of_class(engine, slot, &next);
-        keep_first(engine, ret_candidate, &found, &next);
-    }
-    if (engine->core.suspended == 0)
-        return found;
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        if (lease_at(engine, slot)->state != LEASE_SUSPENDED
-            || is_parked(engine, bh_lease_hint(engine, slot)))
-            continue;
-        of_lease(engine, slot, &next);
-        keep_first(engine, ret_candidate, &found, &next);
-    }
-    return found;
+    if (!engine->hints.queued)
+        build_queue(engine);
+    if (engine->hints.queue_count == 0)
+        return false;
+    *ret_candidate = *queue_at(engine, 0);
+    *queue_at(engine, 0) = *queue_at(engine, --engine->hints.queue_count);
+    if (engine->hints.queue_count > 0)
+        sink(engine, 0);
+    return true;
 }
 
 void

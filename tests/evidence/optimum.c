@@ -17,6 +17,12 @@ struct search {
     bool found;
 };
 
+static uint32_t
+pieces_of(const struct bh_opt_want *want)
+{
+    return want->count * want->gang;
+}
+
 static bool
 is_gone(uint64_t gone, uint32_t runner)
 {
@@ -169,10 +175,10 @@ use_below(const struct search *search, uint32_t tenant, uint32_t row)
     const struct bh_opt_tenant *limits = &site->tenants[tenant];
     uint64_t wanted =
         bh_parts_equivalent(bh_profile_parts((bh_profile_id){ want->rows[row].profile }))
-        * want->count;
+        * pieces_of(want);
     struct use use = { .parts = wanted, .of_user = wanted };
 
-    use.pieces = want->sku == limits->quota_sku ? want->count : 0;
+    use.pieces = want->sku == limits->quota_sku ? pieces_of(want) : 0;
     use.of_model = want->rows[row].model == limits->quota_model ? wanted : 0;
     for (uint32_t i = 0; i < site->runner_count; i++) {
         const struct bh_opt_runner *runner = &site->runners[i];
@@ -181,7 +187,7 @@ use_below(const struct search *search, uint32_t tenant, uint32_t row)
             continue;
         use.parts += runner->equivalent;
         use.of_user += runner->principal == want->principal ? runner->equivalent : 0;
-        use.pieces += runner->sku == limits->quota_sku ? runner->count : 0;
+        use.pieces += runner->sku == limits->quota_sku ? runner->pieces : 0;
         use.of_model += runner->model == limits->quota_model ? runner->equivalent : 0;
     }
     return use;
@@ -253,6 +259,16 @@ has_idle(const struct bh_opt_site *site, uint32_t tenant, const struct bh_opt_pi
     return false;
 }
 
+static uint32_t
+nodes_of(const struct bh_opt_site *site, const struct bh_opt_plan *plan)
+{
+    uint32_t nodes = 0;
+
+    for (uint32_t i = 0; i < plan->count; i++)
+        nodes |= 1u << site->gpus[plan->pieces[i].gpu].node;
+    return (uint32_t)__builtin_popcount(nodes);
+}
+
 struct bh_opt_score
 bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
                  const struct bh_opt_plan *plan)
@@ -269,6 +285,7 @@ bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
             score.growth += (int64_t)broken_up(site, gpu, plan)
                             - (int64_t)broken_up(site, gpu, &nothing);
     }
+    score.nodes = nodes_of(site, plan);
     for (uint32_t i = 0; i < plan->count; i++)
         score.carve += !has_idle(site, want->tenant, &plan->pieces[i]);
     return score;
@@ -277,6 +294,8 @@ bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
 bool
 bh_optimum_better(const struct bh_opt_score *a, const struct bh_opt_score *b)
 {
+    if (a->nodes != b->nodes)
+        return a->nodes < b->nodes;
     return a->growth != b->growth ? a->growth < b->growth : a->carve < b->carve;
 }
 
@@ -298,14 +317,16 @@ serves(const struct search *search, uint32_t gpu, uint32_t row)
            && (at->mig || profile == BH_PROFILE_WHOLE.v) && welcome(search, gpu);
 }
 
+/* Every spot of a row; GPUs stand node by node, and so do they. */
 static void
-list_spots(struct search *search, uint32_t node, uint32_t row)
+list_spots(struct search *search, uint32_t row)
 {
     uint32_t profile = search->want->rows[row].profile;
 
     search->spot_count = 0;
     for (uint32_t gpu = 0; gpu < search->site->gpu_count; gpu++) {
-        if (search->site->gpus[gpu].node != node || !serves(search, gpu, row))
+        BH_ASSERT(gpu == 0 || search->site->gpus[gpu - 1].node <= search->site->gpus[gpu].node);
+        if (!serves(search, gpu, row))
             continue;
         for (uint32_t starts = starts_of(profile); starts; starts &= starts - 1)
             search->spots[search->spot_count++] = (struct bh_opt_piece){
@@ -328,19 +349,33 @@ weigh(struct search *search)
     search->found = true;
 }
 
-/* All ways to put the rest of the pieces on spots from `from` on. */
+/* Whether the next piece may stand there as far as nodes go: a member stands on one. */
+static bool
+on_node(const struct search *search, uint32_t spot)
+{
+    const struct bh_opt_plan *plan = &search->plan;
+    const struct bh_opt_gpu *gpus = search->site->gpus;
+
+    return plan->count % search->want->count == 0
+           || gpus[search->spots[spot].gpu].node == gpus[plan->pieces[plan->count - 1].gpu].node;
+}
+
+/* All ways to put the rest of the pieces on spots from `from` on.  Pieces are alike, so one
+ * order of them will do. */
 static void
 try_spots(struct search *search, uint32_t from)
 {
     struct bh_opt_plan *plan = &search->plan;
 
-    if (plan->count == search->want->count) {
+    if (plan->count == pieces_of(search->want)) {
         weigh(search);
         return;
     }
     for (uint32_t i = from; i < search->spot_count; i++) {
         struct stack stack;
 
+        if (!on_node(search, i))
+            continue;
         plan->pieces[plan->count++] = search->spots[i];
         pile_up(search->site, search->spots[i].gpu, search->gone, plan, &stack);
         if (stands(search->site, search->spots[i].gpu, &stack))
@@ -360,10 +395,8 @@ bh_optimum_find(const struct bh_opt_site *site, const struct bh_opt_want *want, 
     for (uint32_t row = 0; row < want->row_count; row++) {
         if (!row_allowed(&search, row))
             continue;
-        for (uint32_t node = 0; node < BH_OPT_NODES; node++) {
-            list_spots(&search, node, row);
-            try_spots(&search, 0);
-        }
+        list_spots(&search, row);
+        try_spots(&search, 0);
     }
     return search.found;
 }
@@ -387,7 +420,7 @@ bh_optimum_illegal(const struct bh_opt_site *site, const struct bh_opt_want *wan
     struct search search = { .site = site, .want = want, .gone = gone };
     uint32_t first = plan->pieces[0].gpu, row;
 
-    if (plan->count != want->count)
+    if (plan->count != pieces_of(want))
         return "has too many pieces, or too few";
     if (!row_of(want, site->gpus[first].model, plan->pieces[0].profile, &row))
         return "is not what the SKU says";
@@ -397,8 +430,9 @@ bh_optimum_illegal(const struct bh_opt_site *site, const struct bh_opt_want *wan
         const struct bh_opt_piece *piece = &plan->pieces[i];
         struct stack stack;
 
-        if (site->gpus[piece->gpu].node != site->gpus[first].node)
-            return "stands on two nodes";
+        if (site->gpus[piece->gpu].node
+            != site->gpus[plan->pieces[i / want->count * want->count].gpu].node)
+            return "a member stands on two nodes";
         if (piece->profile != want->rows[row].profile || !serves(&search, piece->gpu, row))
             return "stands where it must not";
         pile_up(site, piece->gpu, gone, plan, &stack);

@@ -37,7 +37,7 @@ struct bh_opt_tenant {
 /* A job that runs. */
 struct bh_opt_runner {
     uint64_t job;
-    uint32_t tenant, principal, sku, count, priority, node;
+    uint32_t tenant, principal, sku, pieces, priority; /* pieces: of all members */
     enum bh_gpu_model model;
     uint64_t equivalent, ran_ns;
     bool stays; /* must not be made to leave */
@@ -58,21 +58,22 @@ struct bh_opt_site {
 
 /* The job that wants room. */
 struct bh_opt_want {
-    uint32_t tenant, principal, sku, count, priority;
+    uint32_t tenant, principal, sku, count, gang, priority; /* count: of each member */
     enum bh_grade grade;
     uint32_t row_count;
     struct { enum bh_gpu_model model; uint32_t profile; } rows[BH_OPT_ROWS];
 };
 
-/* Where it goes: `count` pieces of the want. */
+/* Where it goes: all its pieces, member by member. */
 struct bh_opt_plan {
     uint32_t count;
     struct bh_opt_piece pieces[BH_JOB_COUNT_MAX];
 };
 
-/* How good a plan is, by engine/place.h: the free part broken up least; then, as few pieces
- * as can be that must be carved.  Less is better. */
+/* How good a plan is, by engine/place.h: few nodes; then, the free part broken up least;
+ * then, as few pieces as can be that must be carved.  Less is better. */
 struct bh_opt_score {
+    uint32_t nodes;
     int64_t growth;
     uint32_t carve;
 };

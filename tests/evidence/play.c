@@ -108,6 +108,7 @@ mix_decision(uint64_t hash, const struct bh_decision *decision)
     hash = mixed(hash, decision->job.v);
     hash = mixed(hash, decision->lease.v);
     hash = mixed(hash, decision->for_job.v);
+    hash = mixed(hash, decision->member);
     for (uint32_t i = 0; i < decision->piece_count; i++)
         hash = mix_piece(hash, &decision->pieces[i]);
     return hash;
@@ -269,6 +270,7 @@ bh_play_begin(struct bh_play *play, uint64_t seed)
     for (uint32_t i = 0; i < BH_PLAY_GPUS; i++)
         play->gpus[i] = (struct bh_ev_gpu){
             .gpu = { i + 1 }, .node = { 1 + i / GPUS_PER_NODE }, .managed = true,
+            .link = i % 2, .numa = 1 + i % 2,
             .model = i % GPUS_PER_NODE == 3 ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
             .mig_capable = true };
 }
@@ -289,6 +291,7 @@ submit(struct bh_play *play, struct bh_event *event)
     job->principal.v = 1 + draw(play, 3);
     job->sku.v = chance(play, 99) ? 1 + draw(play, SKUS - 1) : SPARE_SKU;
     job->count = chance(play, 70) ? 1 : 1 + draw(play, 4);
+    job->gang = chance(play, 85) ? 0 : 2 + draw(play, 2);
     job->kind = (enum bh_job_kind)draw(play, BH_JOB_KINDS);
     job->priority = (enum bh_priority)(1 + draw(play, 4));
     job->contract = (enum bh_contract)draw(play, BH_CONTRACTS);

@@ -29,19 +29,18 @@ static const double magnitude_min = 1e-290; /* a smaller span counts as none */
  * and light enough on near-black; a ninth line takes the first colour with dashes. */
 static const char style[] =
     "<style>\n"
-    "svg{color-scheme:light dark;--paper:#fff;--ink:#1c2128;--grid:#d8dde3;"
-    "--c0:#0060a8;--c1:#c24a00;--c2:#00785a;--c3:#a03070;--c4:#8a6a00;--c5:#1d84b5;"
-    "--c6:#5a3fc0;--c7:#5f6670}\n"
-    "@media(prefers-color-scheme:dark){svg{--paper:#14181d;--ink:#e6e9ed;--grid:#363d46;"
-    "--c0:#5ba8f0;--c1:#ff8a4c;--c2:#3fcf9f;--c3:#f08cc4;--c4:#e6c229;--c5:#7fd4f7;"
-    "--c6:#b09cff;--c7:#aab2bd}}\n"
-    "text{fill:var(--ink);font:13px system-ui,sans-serif}\n"
-    ".h{font-size:17px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}\n"
-    ".g{stroke:var(--grid);stroke-width:1}.a{stroke:var(--ink);stroke-width:1}\n"
+    "svg{color-scheme:light dark}text{fill:#1c2128;font:13px system-ui,sans-serif}\n"
+    ".p{fill:#fff}.h{font-size:17px;font-weight:600}.e{text-anchor:end}.m{text-anchor:"
+    "middle}\n"
+    ".g{stroke:#d8dde3}.a{stroke:#1c2128;fill:none}\n"
     ".l{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}\n"
-    ".c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}"
-    ".c4{stroke:var(--c4)}.c5{stroke:var(--c5)}.c6{stroke:var(--c6)}.c7{stroke:var(--c7)}\n"
+    ".c0{stroke:#0060a8}.c1{stroke:#c24a00}.c2{stroke:#00785a}.c3{stroke:#a03070}"
+    ".c4{stroke:#8a6a00}.c5{stroke:#1d84b5}.c6{stroke:#5a3fc0}.c7{stroke:#5f6670}\n"
     ".d1{stroke-dasharray:8 5}.d2{stroke-dasharray:2 5}.d3{stroke-dasharray:12 4 2 4}\n"
+    "@media(prefers-color-scheme:dark){text{fill:#e6e9ed}.p{fill:#14181d}.g{stroke:#363d46}"
+    ".a{stroke:#e6e9ed}.c0{stroke:#5ba8f0}.c1{stroke:#ff8a4c}.c2{stroke:#3fcf9f}"
+    ".c3{stroke:#f08cc4}.c4{stroke:#e6c229}.c5{stroke:#7fd4f7}.c6{stroke:#b09cff}"
+    ".c7{stroke:#aab2bd}}\n"
     "</style>\n";
 
 enum { DASHES = 4 };
@@ -278,8 +277,8 @@ write_frame(FILE *out, const struct bh_chart *chart, uint32_t height)
             "width=\"%d\" height=\"%u\" role=\"img\">\n<title>",
             WIDTH, height, WIDTH, height);
     put_text(out, chart->title, TEXT_MAX_CHARS);
-    fprintf(out, "</title>\n%s<rect width=\"%d\" height=\"%u\" fill=\"var(--paper)\"/>\n",
-            style, WIDTH, height);
+    fprintf(out, "</title>\n%s<rect class=\"p\" width=\"%d\" height=\"%u\"/>\n", style,
+            WIDTH, height);
     put_label(out, "class=\"h\" x=\"16\" y=\"28\"", chart->title);
     snprintf(place, sizeof place, "class=\"m\" x=\"%d\" y=\"%u\"", (LEFT + RIGHT) / 2,
              height - 12);
@@ -300,8 +299,7 @@ bh_chart_write(FILE *out, const struct bh_chart *chart)
     write_frame(out, chart, height);
     write_y_ticks(out, &axes[1]);
     write_x_ticks(out, &axes[0], bottom);
-    fprintf(out, "<path class=\"a\" d=\"M%d %dV%.1fH%d\" fill=\"none\"/>\n", LEFT, TOP,
-            bottom, RIGHT);
+    fprintf(out, "<path class=\"a\" d=\"M%d %dV%.1fH%d\"/>\n", LEFT, TOP, bottom, RIGHT);
     for (uint32_t i = 0; i < chart->line_count; i++)
         write_line(out, chart, i, axes);
     fputs("</svg>\n", out);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "replay/journal.h"
+#include "replay/openb.h"
 #include "replay/scenario.h"
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
@@ -10,6 +11,7 @@ enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
 static const char usage_text[] =
     "usage: bulkhead-replay scenario FILE...\n"
     "       bulkhead-replay journal STORE\n"
+    "       bulkhead-replay openb --data DIR [OPTION...]\n"
     "       bulkhead-replay --help | --version\n"
     "\n"
     "scenario  Play scenarios against the scheduling engine and a model of the nodes.\n"
@@ -18,6 +20,8 @@ static const char usage_text[] =
     "          state, with the decisions that were recorded, and compare the digest\n"
     "          at each snapshot.  Only reads; the daemon may run.  Exit status 0 when\n"
     "          all match, else 1.\n"
+    "openb     Fill the cluster of the openb trace by a packing policy and say how many\n"
+    "          of its GPUs are allocated (docs/replay.md; openb --help).\n"
     "\n"
     "Statements of a scenario (docs/scenarios.md):\n";
 
@@ -53,6 +57,13 @@ run_journal(int count, char **paths)
     return EXIT_FAILED;
 }
 
+/* The mode reads its own options, from its word on. */
+static int
+run_openb(int count, char **arguments)
+{
+    return bh_openb_main(count + 1, arguments - 1);
+}
+
 static int
 run_help(int count, char **paths)
 {
@@ -74,6 +85,7 @@ static const struct mode {
 } modes[] = {
     { "scenario", 1, 1 << 20, run_scenarios },
     { "journal", 1, 1, run_journal },
+    { "openb", 0, 1 << 20, run_openb },
     { "--help", 0, 0, run_help },
     { "-h", 0, 0, run_help },
     { "--version", 0, 0, run_version },
@@ -83,10 +95,11 @@ int
 main(int argc, char **argv)
 {
     for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof modes[0]; i++)
-        if (strcmp(modes[i].word, argv[1]) == 0 && argc - 2 >= modes[i].least
-            && argc - 2 <= modes[i].most)
+        if (strcmp(modes[i].word, argv[1]) == 0 && argc - 2 >= modes[i].least &&
+            argc - 2 <= modes[i].most)
             return modes[i].run(argc - 2, argv + 2);
-    fputs("usage: bulkhead-replay scenario FILE... | journal STORE | --help | --version\n",
+    fputs("usage: bulkhead-replay scenario FILE... | journal STORE | openb OPTION... |\n"
+          "                       --help | --version\n",
           stderr);
     return EXIT_USAGE;
 }

@@ -5,8 +5,11 @@
 
 #include "base/assert.h"
 #include "engine/pack_internal.h"
+#include "engine/pack_kind.h"
 #include "engine/pack_loss.h"
 #include "engine/pack_noise.h"
+#include "engine/pack_price.h"
+#include "engine/pack_waste.h"
 
 /* A power of two with at most half of it in use, for open addressing. */
 static uint32_t
@@ -17,6 +20,12 @@ index_slots(uint32_t entries)
     while (slots < 2 * entries)
         slots *= 2;
     return slots;
+}
+
+static bool
+looks_ahead(const struct bh_pack *pack)
+{
+    return bh_pack_rules[pack->policy].looks_ahead;
 }
 
 static size_t
@@ -33,10 +42,10 @@ static size_t
 layout(struct bh_pack *pack, const struct bh_pack_caps *caps)
 {
     size_t end = sizeof *pack;
+    uint32_t stride = bh_pack_kind_stride(caps->nodes, BH_PACK_KINDS_MAX);
     uint32_t twin_slots = index_slots(caps->nodes), ask_slots = index_slots(caps->shapes);
 
     pack->caps = *caps;
-    pack->plan = bh_pack_tree_plan(caps->nodes);
     pack->twin_mask = twin_slots - 1;
     pack->ask_mask = ask_slots - 1;
     pack->hosts = lay(&end, caps->nodes * sizeof(struct bh_pack_host));
@@ -46,7 +55,12 @@ layout(struct bh_pack *pack, const struct bh_pack_caps *caps)
     pack->ask_index = lay(&end, ask_slots * sizeof(uint32_t));
     pack->typicals = lay(&end, bh_pack_noise_size(caps));
     pack->rows = lay(&end, bh_pack_loss_rows() * sizeof(struct bh_pack_loss_row));
-    pack->trees = lay(&end, (size_t)caps->shapes * pack->plan.scores * sizeof(int32_t));
+    pack->seats = lay(&end, caps->nodes * sizeof(uint32_t));
+    pack->sitters = lay(&end, stride * sizeof(uint32_t));
+    pack->waste_rows = lay(&end, bh_pack_waste_rows_size());
+    pack->waste_nodes = lay(&end, bh_pack_waste_nodes_size());
+    pack->waste_offers = lay(&end, bh_pack_waste_offers_size(caps));
+    pack->trees = lay(&end, (size_t)caps->shapes * stride * sizeof(int32_t));
     return end;
 }
 
@@ -73,8 +87,11 @@ bh_pack_init(void *memory, const struct bh_pack_caps *caps, enum bh_pack_policy 
     memset(bh_pack_at(pack, pack->ask_index), 0xff,
            (pack->ask_mask + 1) * sizeof(uint32_t));
     pack->policy = policy;
+    pack->stride =
+        bh_pack_kind_stride(caps->nodes, looks_ahead(pack) ? BH_PACK_KINDS_MAX : 1);
     pack->newest = BH_PACK_NOWHERE;
-    pack->stale = true;
+    pack->kinds.count = 1;
+    pack->stale = pack->scattered = true;
     return pack;
 }
 
@@ -158,25 +175,55 @@ sum_up(struct bh_pack_host *host)
     }
 }
 
+/* Bring the tables' view of a host up to date, where there are tables. */
+static void
+refresh(struct bh_pack *pack, struct bh_pack_host *host)
+{
+    if (looks_ahead(pack) && !bh_pack_waste_covers(pack, host))
+        pack->stale = true;
+    if (pack->stale)
+        return;
+    bh_pack_loss_refresh(pack, host);
+    if (looks_ahead(pack))
+        bh_pack_waste_refresh(pack, host);
+}
+
+/* The node's model and free parts come in, or go out, of the books. */
+static void
+count_in(struct bh_pack *pack, const struct bh_pack_host *host)
+{
+    pack->market.free_parts[host->left.model] += host->parts;
+}
+
+static void
+count_out(struct bh_pack *pack, const struct bh_pack_host *host)
+{
+    pack->market.free_parts[host->left.model] -= host->parts;
+}
+
 void
 bh_pack_set_node(struct bh_pack *pack, uint32_t node, const struct bh_pack_node *left)
 {
     struct bh_pack_host *host = bh_pack_host(pack, node);
     size_t used = left->gpus * sizeof left->parts[0];
+    uint32_t kind = bh_pack_kind(pack, &host->left);
 
     BH_ASSERT(node < pack->caps.nodes && left->model < BH_PACK_MODELS_MAX);
     BH_ASSERT(left->gpus <= BH_PACK_GPUS_MAX);
+    count_out(pack, host);
     host->left = *left;
     memset((char *)host->left.parts + used, 0, sizeof host->left.parts - used);
     host->twin = find_twins(pack, &host->left);
     sum_up(host);
+    count_in(pack, host);
     touch(pack, node);
     if (!(pack->models >> left->model & 1)) {
         pack->models |= 1ULL << left->model;
         pack->stale = true;
     }
-    if (!pack->stale)
-        bh_pack_loss_refresh(pack, host);
+    if (bh_pack_kind(pack, left) != kind)
+        pack->scattered = true;
+    refresh(pack, host);
 }
 
 const struct bh_pack_node *
@@ -232,19 +279,33 @@ bh_pack_expect_others(struct bh_pack *pack, uint32_t weight)
     pack->stale = true;
 }
 
-/* Make the loss table, and forget what was made with an older one. */
 static void
-prepare(struct bh_pack *pack)
+build_tables(struct bh_pack *pack)
 {
-    if (!pack->stale)
-        return;
     bh_pack_loss_build(pack);
     bh_pack_noise_build(pack);
+    if (looks_ahead(pack)) {
+        bh_pack_kind_sort(pack);
+        bh_pack_price_build(pack);
+        bh_pack_waste_build(pack);
+    }
+    pack->stale = false;
+    pack->scattered = true;
     for (uint32_t n = pack->newest; n != BH_PACK_NOWHERE; n = bh_pack_host(pack, n)->older)
-        bh_pack_loss_refresh(pack, bh_pack_host(pack, n));
+        refresh(pack, bh_pack_host(pack, n));
+}
+
+void
+bh_pack_prepare(struct bh_pack *pack)
+{
+    if (pack->stale)
+        build_tables(pack);
+    if (!pack->scattered)
+        return;
+    bh_pack_kind_seat(pack);
     for (uint32_t s = 0; s < pack->shapes; s++)
         bh_pack_ask(pack, s)->seen = 0;
-    pack->stale = false;
+    pack->scattered = false;
 }
 
 static inline int32_t
@@ -276,24 +337,27 @@ score_twin(struct bh_pack *pack, const struct bh_pack_host *host,
 static int32_t *
 tree_of(const struct bh_pack *pack, uint32_t shape)
 {
-    return (int32_t *)bh_pack_at(pack, pack->trees) + (size_t)shape * pack->plan.scores;
+    return (int32_t *)bh_pack_at(pack, pack->trees) + (size_t)shape * pack->stride;
 }
 
 static void
 fill(struct bh_pack *pack, uint32_t shape)
 {
     const struct bh_pack_shape *want = &bh_pack_ask(pack, shape)->want;
+    const uint32_t *seats = bh_pack_kind_seats(pack);
     int32_t *tree = tree_of(pack, shape);
 
     pack->filling++;
-    bh_pack_tree_clear(&pack->plan, tree);
+    for (uint32_t k = 0; k < pack->kinds.count; k++)
+        bh_pack_tree_clear(&pack->kinds.stand[k].plan, tree + pack->kinds.stand[k].first);
     for (uint32_t n = 0; n < pack->caps.nodes; n++) {
         const struct bh_pack_host *host = bh_pack_host(pack, n);
 
         if (host->changed)
-            tree[n] = score_twin(pack, host, want);
+            tree[seats ? seats[n] : n] = score_twin(pack, host, want);
     }
-    bh_pack_tree_build(&pack->plan, tree);
+    for (uint32_t k = 0; k < pack->kinds.count; k++)
+        bh_pack_tree_build(&pack->kinds.stand[k].plan, tree + pack->kinds.stand[k].first);
 }
 
 /* Bring the shape's tree up to date. */
@@ -301,6 +365,7 @@ static void
 catch_up(struct bh_pack *pack, uint32_t shape)
 {
     struct bh_pack_ask *ask = bh_pack_ask(pack, shape);
+    const uint32_t *seats = bh_pack_kind_seats(pack);
     int32_t *tree = tree_of(pack, shape);
     uint32_t node = pack->newest;
 
@@ -308,13 +373,14 @@ catch_up(struct bh_pack *pack, uint32_t shape)
         fill(pack, shape);
     while (ask->seen && node != BH_PACK_NOWHERE) {
         const struct bh_pack_host *host = bh_pack_host(pack, node);
+        uint32_t seat = seats ? seats[node] : node;
         int32_t now;
 
         if (host->changed <= ask->seen)
             break;
         now = score(pack, host, &ask->want);
-        if (now != tree[node])
-            bh_pack_tree_set(&pack->plan, tree, node, now);
+        if (now != tree[seat])
+            bh_pack_kind_set(pack, tree, bh_pack_kind(pack, &host->left), seat, now);
         node = host->older;
     }
     ask->seen = pack->now;
@@ -325,38 +391,46 @@ bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_spot *ret_spot
 {
     const struct bh_pack_shape *want = &bh_pack_ask(pack, shape)->want;
     int32_t *tree = tree_of(pack, shape);
+    const uint32_t *seats;
 
     BH_ASSERT(shape < pack->shapes);
-    prepare(pack);
+    bh_pack_prepare(pack);
+    seats = bh_pack_kind_seats(pack);
     catch_up(pack, shape);
     for (;;) {
-        struct bh_pack_spot spot = { .node = bh_pack_tree_best(&pack->plan, tree) };
-        const struct bh_pack_host *host = bh_pack_host(pack, spot.node);
+        struct bh_pack_spot spot = { .node = bh_pack_kind_best(pack, tree, want) };
+        const struct bh_pack_host *host;
+        uint32_t seat;
         int32_t sure;
 
-        if (tree[spot.node] == BH_PACK_NO_ROOM)
+        if (spot.node == BH_PACK_NOWHERE)
             return false;
+        host = bh_pack_host(pack, spot.node);
+        seat = seats ? seats[spot.node] : spot.node;
         sure = bh_pack_rules[pack->policy].pick(pack, host, want, &spot.gpus);
-        if (sure == tree[spot.node]) {
+        if (sure == tree[seat]) {
             *ret_spot = spot;
             return true;
         }
-        BH_ASSERT(sure < tree[spot.node]);
-        bh_pack_tree_set(&pack->plan, tree, spot.node, sure);
+        BH_ASSERT(sure < tree[seat]);
+        bh_pack_kind_set(pack, tree, bh_pack_kind(pack, &host->left), seat, sure);
     }
 }
 
-/* A node's cores, memory and parts have been changed by the caller. */
+/* A shape has come to a node or left it. */
 static void
-settle(struct bh_pack *pack, uint32_t node)
+settle(struct bh_pack *pack, const struct bh_pack_shape *want, uint32_t node)
 {
     struct bh_pack_host *host = bh_pack_host(pack, node);
 
+    count_out(pack, host);
     host->twin = BH_PACK_NOWHERE;
     sum_up(host);
+    count_in(pack, host);
     touch(pack, node);
-    if (!pack->stale)
-        bh_pack_loss_refresh(pack, host);
+    refresh(pack, host);
+    if (want->gpus > 0 && looks_ahead(pack) && !pack->stale)
+        bh_pack_price_note(pack);
 }
 
 void
@@ -375,7 +449,7 @@ bh_pack_take(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *sp
         BH_ASSERT(*parts >= want->parts);
         *parts = (uint16_t)(*parts - want->parts);
     }
-    settle(pack, spot->node);
+    settle(pack, want, spot->node);
 }
 
 void
@@ -392,7 +466,7 @@ bh_pack_give(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *sp
 
         *parts = (uint16_t)(*parts + want->parts);
     }
-    settle(pack, spot->node);
+    settle(pack, want, spot->node);
 }
 
 uint64_t
@@ -400,7 +474,7 @@ bh_pack_fragmentation(struct bh_pack *pack)
 {
     uint64_t sum = 0;
 
-    prepare(pack);
+    bh_pack_prepare(pack);
     for (uint32_t n = pack->newest; n != BH_PACK_NOWHERE; n = bh_pack_host(pack, n)->older)
         sum += (uint64_t)bh_pack_host(pack, n)->loss;
     return sum;

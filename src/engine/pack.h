@@ -88,6 +88,11 @@ BH_MUST_USE bool bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t w
  * only matters to FGD's rounding, where a gain is nothing (pack_noise.h). */
 void bh_pack_expect_others(struct bh_pack *pack, uint32_t weight);
 
+/* Make the tables that policies need from what is expected and set, as the next find would.
+ * It takes up to a few hundredths of a second (docs/performance.md), once after all that
+ * was said about shapes expected, models and larger nodes. */
+void bh_pack_prepare(struct bh_pack *pack);
+
 /* The best spot for the shape.  False: no node has room. */
 bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_spot *ret_spot);
 

@@ -14,6 +14,15 @@
 
 #define BH_PACK_NOWHERE UINT32_MAX
 
+enum {
+    BH_PACK_KINDS_MAX = 16,
+    BH_PACK_SETS_MAX = 64,
+    BH_PACK_LEVELS = 100,    /* of one GPU in the table of waste */
+    BH_PACK_CORES_MAX = 128, /* of a node in it */
+    BH_PACK_CORES = BH_PACK_CORES_MAX + 2,
+    BH_PACK_TENTHS = BH_PACK_GPUS_MAX * 10 + 1
+};
+
 /* One node, with what follows from what it has left.  The first cache line is all that
  * finding out that it has no room takes. */
 struct bh_pack_host {
@@ -28,6 +37,7 @@ struct bh_pack_host {
     uint32_t twin;          /* group of nodes set alike, or BH_PACK_NOWHERE */
     int64_t loss;           /* FGD's F: parts times weight */
     uint32_t row;           /* of the loss table, for its model and cores */
+    int32_t waste;          /* pack_waste.h */
 };
 
 /* Nodes set alike, and the score of one of them in the latest filling. */
@@ -66,21 +76,64 @@ struct bh_pack_loss_table {
     uint8_t level[BH_GPU_PARTS + 1];   /* how many amounts of parts are at or below */
 };
 
+/* Where the tournament of one kind's nodes stands in the tree of a shape. */
+struct bh_pack_stand {
+    struct bh_pack_tree_plan plan;
+    uint32_t first; /* of the tree's scores */
+};
+
+/* How large nodes are for which there are tables of waste. */
+struct bh_pack_reach {
+    uint32_t tenths, cores;
+};
+
+/* Kinds of models; pack_kind.h. */
+struct bh_pack_kinds {
+    uint32_t count;
+    uint8_t of[BH_PACK_MODELS_MAX];   /* model: its kind */
+    uint8_t model[BH_PACK_KINDS_MAX]; /* kind: its first model */
+    struct bh_pack_reach reach[BH_PACK_KINDS_MAX];
+    struct bh_pack_stand stand[BH_PACK_KINDS_MAX];
+};
+
+/* Supply and demand; pack_price.h. */
+struct bh_pack_market {
+    int64_t free_parts[BH_PACK_MODELS_MAX]; /* of each model */
+    uint32_t placed;                        /* with GPUs, since the latest reckoning */
+    uint32_t sets;
+    uint64_t models[BH_PACK_SETS_MAX];
+    int64_t share[BH_PACK_SETS_MAX]; /* of demand */
+    uint16_t level[BH_PACK_KINDS_MAX];
+};
+
+/* What shapes with GPUs make of what is left on a node with one class of cores,
+ * pack_waste.h. Shares are of 65536. */
+struct bh_pack_waste_row {
+    int32_t level[BH_PACK_LEVELS + 1];   /* waste of one GPU by what it has left */
+    uint32_t several;                    /* share of the shapes of several GPUs */
+    uint32_t over[BH_PACK_GPUS_MAX + 1]; /* share of those of more GPUs than so many */
+};
+
 struct bh_pack {
     struct bh_pack_caps caps;
     enum bh_pack_policy policy;
     uint32_t shapes;                    /* known */
     uint32_t groups;                    /* of twins */
     uint32_t newest;                    /* node that changed last */
-    bool stale;                         /* the loss table waits for prepare */
+    uint32_t stride;                    /* scores in a shape's tree */
+    bool stale;                         /* tables wait for prepare, as do */
+    bool scattered;                     /* the seats of nodes */
     uint64_t now;                       /* changes so far */
     uint64_t filling;                   /* fillings so far */
     uint64_t models;                    /* that nodes have */
     uint32_t unexpected, typical_count; /* for pack_noise.c */
-    struct bh_pack_tree_plan plan;
     struct bh_pack_loss_table loss;
+    struct bh_pack_kinds kinds;
+    struct bh_pack_market market;
     /* Where arrays begin, in bytes from the block's start. */
     size_t hosts, twins, twin_index, asks, ask_index, typicals, rows, trees;
+    size_t seats, sitters; /* node: its place in a tree, and back */
+    size_t waste_rows, waste_nodes, waste_offers;
     uint32_t twin_mask, ask_mask;
 };
 
@@ -92,6 +145,7 @@ struct bh_pack_rule {
                      const struct bh_pack_shape *want);
     int32_t (*pick)(const struct bh_pack *pack, const struct bh_pack_host *host,
                     const struct bh_pack_shape *want, uint32_t *ret_gpus);
+    bool looks_ahead; /* it has tables of waste and prices */
 };
 extern const struct bh_pack_rule bh_pack_rules[BH_PACK_POLICIES];
 
@@ -132,6 +186,13 @@ bh_pack_has_room(const struct bh_pack_host *host, const struct bh_pack_shape *wa
         return false;
     return want->parts < BH_GPU_PARTS ? host->roomiest >= want->parts
                                       : host->whole_count >= want->gpus;
+}
+
+/* Points that the shape pays for GPUs of this kind. */
+static inline int64_t
+bh_pack_price(const struct bh_pack *pack, uint32_t kind, const struct bh_pack_shape *want)
+{
+    return (int64_t)pack->market.level[kind] * want->gpus * want->parts / BH_GPU_PARTS;
 }
 
 /* The lowest `count` GPUs of a set. */

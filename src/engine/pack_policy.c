@@ -112,7 +112,7 @@ fgd_score(const struct bh_pack *pack, const struct bh_pack_host *host,
 }
 
 const struct bh_pack_rule bh_pack_rules[BH_PACK_POLICIES] = {
-    [BH_PACK_BESTFIT] = { fit_score, fit_pick },
-    [BH_PACK_FGD] = { fgd_score, fgd_pick },
-    [BH_PACK_BULKHEAD] = { bh_pack_bulkhead_score, bh_pack_bulkhead_pick },
+    [BH_PACK_BESTFIT] = { fit_score, fit_pick, false },
+    [BH_PACK_FGD] = { fgd_score, fgd_pick, false },
+    [BH_PACK_BULKHEAD] = { bh_pack_bulkhead_score, bh_pack_bulkhead_pick, true },
 };

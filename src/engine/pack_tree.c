@@ -86,10 +86,16 @@ bh_pack_tree_set(const struct bh_pack_tree_plan *plan, int32_t *tree, uint32_t l
     }
 }
 
+int32_t
+bh_pack_tree_top(const struct bh_pack_tree_plan *plan, const int32_t *tree)
+{
+    return match_winner(tree + plan->row[plan->rows - 1]);
+}
+
 uint32_t
 bh_pack_tree_best(const struct bh_pack_tree_plan *plan, const int32_t *tree)
 {
-    int32_t best = match_winner(tree + plan->row[plan->rows - 1]);
+    int32_t best = bh_pack_tree_top(plan, tree);
     uint32_t place = 0;
 
     for (uint32_t r = plan->rows; r-- > 0; place *= BH_PACK_TREE_FAN) {

@@ -31,6 +31,9 @@ void bh_pack_tree_build(const struct bh_pack_tree_plan *plan, int32_t *tree);
 void bh_pack_tree_set(const struct bh_pack_tree_plan *plan, int32_t *tree, uint32_t leaf,
                       int32_t score);
 
+/* The winning score. */
+int32_t bh_pack_tree_top(const struct bh_pack_tree_plan *plan, const int32_t *tree);
+
 /* The winning leaf; leaf 0 when all are BH_PACK_NO_ROOM. */
 uint32_t bh_pack_tree_best(const struct bh_pack_tree_plan *plan, const int32_t *tree);
 

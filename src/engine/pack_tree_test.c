@@ -47,6 +47,7 @@ winners_equal_a_scan(void **state)
                 draw(&random, 4) ? (int32_t)draw(&random, 6) - 3 : BH_PACK_NO_ROOM;
             bh_pack_tree_set(&plan, tree, leaf, scores[leaf]);
             BH_CHECK_EQ("winner", bh_pack_tree_best(&plan, tree), scan(scores, count));
+            BH_CHECK_EQ("top", bh_pack_tree_top(&plan, tree), scores[scan(scores, count)]);
         }
         free(scores);
         free(tree);

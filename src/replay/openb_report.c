@@ -92,8 +92,8 @@ put_json(const struct bh_openb_report *report, const struct bh_openb_row *row, d
     }
     fprintf(out, "],\"pods\":%" PRIu64 ",\"placed\":%" PRIu64 ",\"seconds\":%.6f",
             result->arrivals, result->placed, seconds_of(result));
-    fprintf(out, ",\"cpu_seconds\":%.6f,\"pods_per_s\":%.0f", (double)result->cpu_ns / 1e9,
-            rate_of(result));
+    fprintf(out, ",\"cpu_seconds\":%.6f,\"tables_cpu_seconds\":%.6f,\"pods_per_s\":%.0f",
+            (double)result->cpu_ns / 1e9, (double)result->tables_ns / 1e9, rate_of(result));
     if (report->options->latency)
         fprintf(out, ",\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64 ",\"p999_ns\":%" PRIu64,
                 result->p50_ns, result->p99_ns, result->p999_ns);

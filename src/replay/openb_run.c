@@ -165,6 +165,9 @@ fill_cluster(const struct bh_openb_plan *plan, struct course *course,
     rc = build_index(plan, course, err);
     if (rc != BH_OK)
         return rc;
+    result->tables_ns = processor_ns();
+    bh_pack_prepare(course->pack);
+    result->tables_ns = processor_ns() - result->tables_ns;
     result->placed = place_all(plan, course);
     result->cpu_ns = processor_ns() - cpu;
     result->span_ns = bh_time_monotonic() - begun;

@@ -32,8 +32,9 @@ struct bh_openb_result {
     uint64_t arrivals, placed;
     uint32_t nodes;
     uint64_t gpus;
-    uint64_t span_ns; /* of building the index and all decisions */
-    uint64_t cpu_ns;  /* of this, on a processor: the rest the thread waited for one */
+    uint64_t span_ns;   /* of building the index and all decisions */
+    uint64_t cpu_ns;    /* of this, on a processor: the rest the thread waited for one */
+    uint64_t tables_ns; /* of this, for making the index's tables */
     uint64_t p50_ns, p99_ns, p999_ns; /* of a decision, with `latency` */
 };
 

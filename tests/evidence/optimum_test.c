@@ -267,6 +267,33 @@ runner_of(struct small *small, const struct bh_piece_view *piece)
     return at;
 }
 
+/* What room is worth as the site stands, worked out anew. */
+static void
+price(struct small *small, enum bh_gpu_model model)
+{
+    static _Alignas(16) unsigned char memory[BH_GPU_MODELS][48 * 1024];
+    struct bh_opt_site *site = &small->site;
+    struct bh_mig_demand demand = { .weights = { 0 } };
+    struct bh_mig_pool pool = { 0 };
+    struct bh_demand_view asked;
+    struct bh_mig *figures;
+
+    if (!bh_view_demand(small->story->engine, model, &asked))
+        return;
+    assert_true(bh_mig_size() <= sizeof memory[0]);
+    figures = bh_mig_init(memory[model], model);
+    for (uint32_t gpu = 0; gpu < site->gpu_count; gpu++) {
+        struct bh_occupancy occupancy = bh_optimum_occupancy(site, gpu);
+
+        if (site->gpus[gpu].model == model && site->gpus[gpu].open && site->gpus[gpu].mig)
+            bh_mig_pool_add(figures, &pool, &occupancy);
+    }
+    for (uint32_t i = 0; i < bh_mig_shapes(figures); i++)
+        demand.weights[i] = 1 + asked.pieces[i];
+    bh_mig_price(figures, &demand, &pool, &site->prices[model]);
+    site->figures[model] = figures;
+}
+
 static void
 look(struct small *small)
 {
@@ -456,6 +483,8 @@ compare(struct small *small)
         return;
     }
     bh_story_check(small->story);
+    for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
+        price(small, (enum bh_gpu_model)model); /* the job itself was asked for, too */
     if (step->decision_count == 0) {
         compare_nothing(small, &want);
     } else if (step->decisions[0].kind == BH_DO_PLACE) {

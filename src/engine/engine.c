@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "engine/order.h"
+#include "engine/pool.h"
 #include "engine/slots.h"
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
@@ -22,6 +23,8 @@ lay_out(struct bh_engine *header, const struct bh_engine_caps *caps)
     end += ((uint64_t)caps->leases + 1) * sizeof(struct hint);
     header->hints.queue_offset = end;
     end += ((uint64_t)caps->classes + caps->leases) * sizeof(struct bh_candidate);
+    header->hints.figures_offset = end = (end + 15) & ~(uint64_t)15;
+    end += POOLS_MAX * bh_pool_bytes();
     return end;
 }
 
@@ -68,6 +71,7 @@ bh_engine_grow(const struct bh_engine *engine, void *memory, const struct bh_eng
         to->free_head = from->free_head;
         bh_slots_reindex(grown, (enum table_kind)i);
     }
+    bh_pool_restore(grown);
     return grown;
 }
 
@@ -90,7 +94,8 @@ is_laid_out(const struct bh_engine *engine)
     }
     return want.hints.class_offset == engine->hints.class_offset
            && want.hints.lease_offset == engine->hints.lease_offset
-           && want.hints.queue_offset == engine->hints.queue_offset;
+           && want.hints.queue_offset == engine->hints.queue_offset
+           && want.hints.figures_offset == engine->hints.figures_offset;
 }
 
 struct bh_engine *

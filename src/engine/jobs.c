@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "engine/effect.h"
 #include "engine/order.h"
+#include "engine/pool.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 
@@ -32,6 +33,7 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     job->state = BH_JOB_PENDING;
     tenant_at(engine, job->tenant)->jobs++;
     sku_at(engine, job->sku)->jobs++;
+    bh_pool_ask(engine, job->sku, (uint32_t)job->count * job->gang);
     bh_tenant_count(engine, job->tenant, 0, 1);
     bh_order_enqueue(engine, slot);
     bh_effect_job(work, slot);

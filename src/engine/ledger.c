@@ -1,6 +1,7 @@
 #include "engine/ledger.h"
 
 #include "base/assert.h"
+#include "engine/pool.h"
 #include "engine/room.h"
 #include "engine/slots.h"
 
@@ -215,6 +216,7 @@ recount(struct bh_engine *engine, struct gpu *gpu)
                         | (bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model)
                                ? 0 : GPU_OPEN));
     }
+    bh_pool_follow(engine, gpu, now & GPU_OFFERED);
     if (now == before)
         return;
     gpu->counted = now;

@@ -393,20 +393,20 @@ bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,
 
 /* ---- choosing ---- */
 
-static int64_t
-cost_of(const struct bh_mig *mig, const struct bh_mig_prices *prices,
-        const struct figure *before, const struct figure *after)
+int64_t
+bh_mig_worth(const struct bh_mig *mig, const struct bh_mig_prices *prices,
+             const struct bh_occupancy *occupancy)
 {
-    int64_t cost = 0;
+    struct figure blank = { 0 };
+    const struct figure *figure = see(mig, occupancy, &blank);
+    int64_t worth = 0;
 
     for (uint32_t p = 0; p < mig->shape_count; p++) {
-        int64_t room = (int64_t)before->room[p] - after->room[p];
-        int64_t fits = (before->room[p] > 0) - (after->room[p] > 0);
-
-        cost += (prices->now[p] * fits + prices->room[p] * room) * BH_MIG_ONE;
-        cost += prices->later[p] * ((int64_t)before->soon[p] - after->soon[p]);
+        worth += (prices->now[p] * (figure->room[p] > 0) + prices->room[p] * figure->room[p])
+                 * BH_MIG_ONE;
+        worth += prices->later[p] * (int64_t)figure->soon[p];
     }
-    return cost;
+    return worth;
 }
 
 struct bh_mig_choice
@@ -414,20 +414,18 @@ bh_mig_choose(const struct bh_mig *mig, const struct bh_mig_prices *prices,
               const struct bh_occupancy *occupancy, const struct bh_profile *profile)
 {
     struct bh_mig_choice choice = { 0, 0 };
-    struct figure blank = { 0 };
-    const struct figure *before = see(mig, occupancy, &blank);
+    int64_t before = bh_mig_worth(mig, prices, occupancy);
 
     BH_ASSERT((uint32_t)profile->model == mig->model);
     for (uint32_t starts = profile->starts; starts; starts &= starts - 1) {
         uint32_t start = (uint32_t)__builtin_ctz(starts);
         struct bh_occupancy then = *occupancy;
-        struct figure blank_then = { 0 };
         int64_t cost;
 
         if (!bh_occupancy_fits(occupancy, profile, start))
             continue;
         bh_occupancy_add(&then, profile, start);
-        cost = cost_of(mig, prices, before, see(mig, &then, &blank_then));
+        cost = before - bh_mig_worth(mig, prices, &then);
         if (choice.starts && cost > choice.cost)
             continue;
         if (choice.starts == 0 || cost < choice.cost)

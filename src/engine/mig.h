@@ -95,6 +95,11 @@ struct bh_mig_prices {
 void bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,
                   const struct bh_mig_pool *pool, struct bh_mig_prices *ret_prices);
 
+/* What the room on one GPU is worth at these prices, in 1/(65536 BH_MIG_ONE) slice: a
+ * placement costs what it takes of that. */
+int64_t bh_mig_worth(const struct bh_mig *mig, const struct bh_mig_prices *prices,
+                     const struct bh_occupancy *occupancy);
+
 /* The starts on one GPU that cost least, all at that cost; less is better, and costs of
  * GPUs of one pool compare at the same prices. */
 struct bh_mig_choice {

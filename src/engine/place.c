@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/pool.h"
 #include "engine/slots.h"
 
 /* GPUs with the same occupancy have the same best starts, and most GPUs of a fleet
@@ -11,8 +12,8 @@ enum { MEMO = 16 };
 
 struct memo {
     struct bh_occupancy occupancy;
-    uint32_t starts; /* those where fragmentation grows least; 0: no room */
-    int64_t growth;
+    uint32_t starts; /* those that cost jobs to come least; 0: no room */
+    int64_t growth;  /* what that is */
 };
 
 struct finder {
@@ -20,6 +21,8 @@ struct finder {
     const struct bh_need *need;
     uint32_t model, profile;
     uint32_t link, numa; /* only GPUs of this NVLink domain, NUMA node; 0: any */
+    const struct bh_mig *figures; /* and prices, where the model has them */
+    struct bh_mig_prices prices;
     uint32_t memo_count;
     struct memo memos[MEMO];
     uint32_t beside; /* a job (slot) whose neighbourhood stood in the way */
@@ -29,7 +32,7 @@ struct finder {
 /* How good spots are; less is better, in this order. */
 struct score {
     uint32_t nodes;
-    int64_t growth;         /* of fragmentation */
+    int64_t growth;         /* what it costs jobs to come: engine/pool.h */
     uint32_t apart;         /* whole GPUs of a member on several NVLink domains, NUMA nodes */
     uint32_t carve, unused; /* must be carved; GPU holds nothing else */
     uint64_t gpu;
@@ -61,6 +64,7 @@ alike(const struct bh_occupancy *a, const struct bh_occupancy *b)
            && a->media == b->media && memcmp(a->counts, b->counts, sizeof(a->counts)) == 0;
 }
 
+/* Where the model has no prices: the starts where fragmentation grows least. */
 static void
 weigh_starts(const struct bh_profile *profile, const struct bh_occupancy *occupancy,
              struct memo *ret_memo)
@@ -91,11 +95,19 @@ weigh_starts(const struct bh_profile *profile, const struct bh_occupancy *occupa
 }
 
 static void
-weigh(uint32_t profile_id, const struct bh_occupancy *occupancy, struct memo *ret_memo)
+weigh(const struct finder *finder, const struct bh_occupancy *occupancy, struct memo *ret_memo)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ finder->profile });
 
     ret_memo->occupancy = *occupancy;
+    if (profile && finder->figures) {
+        struct bh_mig_choice choice =
+            bh_mig_choose(finder->figures, &finder->prices, occupancy, profile);
+
+        ret_memo->starts = choice.starts;
+        ret_memo->growth = choice.cost;
+        return;
+    }
     if (profile) {
         weigh_starts(profile, occupancy, ret_memo);
         return;
@@ -115,7 +127,7 @@ weighed(struct finder *finder, const struct bh_occupancy *occupancy)
         finder->memo_count = MEMO;
     }
     if (!alike(&finder->memos[at].occupancy, occupancy))
-        weigh(finder->profile, occupancy, &finder->memos[at]);
+        weigh(finder, occupancy, &finder->memos[at]);
     return &finder->memos[at];
 }
 
@@ -456,7 +468,12 @@ try_row(struct finder *finder, struct bh_plan *best, struct score *best_score, b
     struct score score = { 0 };
     struct bh_plan plan;
 
-    if (is_in_vain(finder) || !fill_row(finder, &plan, &score) || (*found && !better(&score, best_score)))
+    if (is_in_vain(finder))
+        return;
+    if (finder->profile != BH_PROFILE_WHOLE.v)
+        finder->figures = bh_pool_prices(finder->search->engine, finder->model,
+                                         &finder->prices);
+    if (!fill_row(finder, &plan, &score) || (*found && !better(&score, best_score)))
         return;
     copy_plan(best, &plan);
     *best_score = score;

@@ -75,6 +75,8 @@ struct gpu {
     uint8_t mig;     /* was carved last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
+    bool pooled; /* its pool counts it, with this occupancy */
+    struct bh_occupancy pooled_as;
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
 };
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "engine/engine.h"
+#include "engine/mig.h"
 #include "engine/rows_internal.h"
 
 /* The layout of the engine's block: one header, then slot tables (rows_internal.h), then
@@ -43,6 +44,14 @@ struct claim {
 
 enum { CLAIMS_MAX = 32 };
 
+/* The GPUs of one model that can be carved: engine/pool.h. */
+enum { POOLS_MAX = 4 };
+struct pool {
+    struct bh_mig_pool room;
+    uint32_t asked[BH_MIG_SHAPES_MAX], asked_sum; /* pieces, lately */
+    uint32_t unused;
+};
+
 /* Fleet-wide sums, brought up to `now_ns` at the start of each step. */
 struct totals {
     bh_part_ns physical;
@@ -73,6 +82,9 @@ struct core {
     uint32_t claim_count;
     uint32_t suspended;  /* leases */
     uint32_t unused;
+    uint8_t pool_of[MODELS_MAX]; /* 1 and up; 0: none */
+    uint32_t pool_count;
+    struct pool pools[POOLS_MAX];
     struct claim claims[CLAIMS_MAX];
     struct totals totals;
 };
@@ -82,6 +94,7 @@ struct core {
 struct hints {
     uint64_t class_offset, lease_offset; /* arrays of struct hint, one per slot */
     uint64_t queue_offset;               /* of struct bh_candidate: a heap, the first on top */
+    uint64_t figures_offset;             /* of the pools' figures */
     uint32_t queue_count;
     bool queued;                         /* the heap holds all that may be looked at */
     uint64_t wake_ns;                    /* the earliest hint.until_ns */

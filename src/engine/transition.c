@@ -8,6 +8,7 @@
 #include "engine/lease.h"
 #include "engine/order.h"
 #include "engine/part.h"
+#include "engine/pool.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
@@ -144,6 +145,7 @@ on_gpu(struct work *work, const struct bh_event *event)
     if (!slot) {
         slot = bh_slot_add(engine, TABLE_GPU, report->gpu.v);
         gpu_at(engine, slot)->model = report->model;
+        bh_pool_know(engine, report->model);
         link_to_node(engine, slot, node_find(engine, report->node.v));
         engine->core.totals.rate_physical += BH_GPU_PARTS;
     }

@@ -294,6 +294,20 @@ bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret
     return true;
 }
 
+_Static_assert(BH_COUNT(((struct bh_demand_view *)0)->pieces) == BH_MIG_SHAPES_MAX,
+               "one for each shape");
+
+bool
+bh_view_demand(const struct bh_engine *engine, uint32_t model, struct bh_demand_view *ret_view)
+{
+    uint32_t number = model < MODELS_MAX ? engine->core.pool_of[model] : 0;
+
+    if (number)
+        memcpy(ret_view->pieces, engine->core.pools[number - 1].asked,
+               sizeof ret_view->pieces);
+    return number != 0;
+}
+
 void
 bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_settings)
 {

@@ -102,6 +102,14 @@ void bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns,
 bool bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t member,
                     struct bh_member_view *ret_view);
 
+/* Pieces asked for lately of a model that can be carved, by shape (engine/mig.h): what room
+ * is priced by.  False when no such GPU was seen, or too many other models were. */
+struct bh_demand_view {
+    uint32_t pieces[8];          /* BH_MIG_SHAPES_MAX */
+};
+bool bh_view_demand(const struct bh_engine *engine, uint32_t model,
+                    struct bh_demand_view *ret_view);
+
 /* Walks in order of slots: start with *cursor = 0; false at the end. */
 bool bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
                       struct bh_job_view *ret_view);

@@ -226,8 +226,8 @@ row_allowed(const struct search *search, uint32_t row)
 
 /* ---- plans ---- */
 
-static uint64_t
-broken_up(const struct bh_opt_site *site, uint32_t gpu, const struct bh_opt_plan *plan)
+static struct bh_occupancy
+occupancy_with(const struct bh_opt_site *site, uint32_t gpu, const struct bh_opt_plan *plan)
 {
     struct bh_occupancy occupancy = { 0 };
     struct stack stack;
@@ -242,7 +242,27 @@ broken_up(const struct bh_opt_site *site, uint32_t gpu, const struct bh_opt_plan
         else
             occupancy.whole = true;
     }
-    return bh_occupancy_fragmentation(&occupancy, site->gpus[gpu].model);
+    return occupancy;
+}
+
+struct bh_occupancy
+bh_optimum_occupancy(const struct bh_opt_site *site, uint32_t gpu)
+{
+    static const struct bh_opt_plan nothing;
+
+    return occupancy_with(site, gpu, &nothing);
+}
+
+/* How bad it is that a GPU stands so. */
+static int64_t
+badness(const struct bh_opt_site *site, uint32_t gpu, const struct bh_opt_plan *plan)
+{
+    struct bh_occupancy occupancy = occupancy_with(site, gpu, plan);
+    enum bh_gpu_model model = site->gpus[gpu].model;
+
+    if (site->figures[model])
+        return -bh_mig_worth(site->figures[model], &site->prices[model], &occupancy);
+    return (int64_t)bh_occupancy_fragmentation(&occupancy, model);
 }
 
 static bool
@@ -280,10 +300,11 @@ bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
         bool touched = false;
 
         for (uint32_t i = 0; i < plan->count; i++)
-            touched = touched || plan->pieces[i].gpu == gpu;
+            touched = touched
+                      || (plan->pieces[i].gpu == gpu /* whole GPUs are alike */
+                          && plan->pieces[i].profile != BH_PROFILE_WHOLE.v);
         if (touched)
-            score.growth += (int64_t)broken_up(site, gpu, plan)
-                            - (int64_t)broken_up(site, gpu, &nothing);
+            score.growth += badness(site, gpu, plan) - badness(site, gpu, &nothing);
     }
     score.nodes = nodes_of(site, plan);
     for (uint32_t i = 0; i < plan->count; i++)

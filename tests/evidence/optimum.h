@@ -4,15 +4,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/mig.h"
 #include "model/boundary.h"
 #include "model/geometry.h"
 #include "model/job.h"
 
 /* What a scheduler could do for one job on a small site, found by trying everything.
  *
- * Written from the contracts alone, with the tables of src/model and nothing of the
- * engine: what stands together on a GPU, who may stand beside whom, what limits allow, who
- * may be made to leave, and what that costs.  Things are numbered from 0 here. */
+ * Written from the contracts alone, with the tables of src/model and, of the engine, only
+ * what a GPU's room is worth (engine/mig.h): what stands together on a GPU, who may stand
+ * beside whom, what limits allow, who may be made to leave, and what that costs.  Things are
+ * numbered from 0 here. */
 
 enum { BH_OPT_GPUS = 9, BH_OPT_TENANTS = 8, BH_OPT_RUNNERS = 40, BH_OPT_PIECES = 72,
        BH_OPT_ROWS = 2, BH_OPT_NODES = 3, BH_OPT_NOBODY = UINT32_MAX };
@@ -54,7 +56,12 @@ struct bh_opt_site {
     struct bh_opt_tenant tenants[BH_OPT_TENANTS];
     struct bh_opt_runner runners[BH_OPT_RUNNERS];
     struct bh_opt_piece pieces[BH_OPT_PIECES];
+    const struct bh_mig *figures[BH_GPU_MODELS]; /* NULL: judged by fragmentation */
+    struct bh_mig_prices prices[BH_GPU_MODELS];
 };
+
+/* What stands on a GPU and is in use. */
+struct bh_occupancy bh_optimum_occupancy(const struct bh_opt_site *site, uint32_t gpu);
 
 /* The job that wants room. */
 struct bh_opt_want {
@@ -70,8 +77,9 @@ struct bh_opt_plan {
     struct bh_opt_piece pieces[BH_JOB_COUNT_MAX];
 };
 
-/* How good a plan is, by engine/place.h: few nodes; then, the free part broken up least;
- * then, as few pieces as can be that must be carved.  Less is better. */
+/* How good a plan is, by engine/place.h: few nodes; then, what it takes of the room's worth,
+ * or, without prices, how much more the free part is broken up; then, as few pieces as can be
+ * that must be carved.  Less is better. */
 struct bh_opt_score {
     uint32_t nodes;
     int64_t growth;

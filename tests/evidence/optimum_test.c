@@ -2,8 +2,8 @@
  * where all is quiet: one job is submitted, and
  *
  *   it is placed, if any legal place exists, and the place is legal;
- *   one piece goes where the free part is broken up least, several not much worse, the
- *   members of a gang on as few nodes as can be;
+ *   one piece goes where it takes least of what the room is worth, several not much worse,
+ *   the members of a gang on as few nodes as can be;
  *   if it is not placed, no legal place exists;
  *   if others are made to leave for it, the room they make is legal, and no cheaper set of
  *   them would do; if they are not, no set at all would do.
@@ -276,6 +276,33 @@ runner_of(struct small *small, const struct bh_piece_view *piece)
     return at;
 }
 
+/* What room is worth as the site stands, worked out anew. */
+static void
+price(struct small *small, enum bh_gpu_model model)
+{
+    static _Alignas(16) unsigned char memory[BH_GPU_MODELS][48 * 1024];
+    struct bh_opt_site *site = &small->site;
+    struct bh_mig_demand demand = { .weights = { 0 } };
+    struct bh_mig_pool pool = { 0 };
+    struct bh_demand_view asked;
+    struct bh_mig *figures;
+
+    if (!bh_view_demand(small->story->engine, model, &asked))
+        return;
+    assert_true(bh_mig_size() <= sizeof memory[0]);
+    figures = bh_mig_init(memory[model], model);
+    for (uint32_t gpu = 0; gpu < site->gpu_count; gpu++) {
+        struct bh_occupancy occupancy = bh_optimum_occupancy(site, gpu);
+
+        if (site->gpus[gpu].model == model && site->gpus[gpu].open && site->gpus[gpu].mig)
+            bh_mig_pool_add(figures, &pool, &occupancy);
+    }
+    for (uint32_t i = 0; i < bh_mig_shapes(figures); i++)
+        demand.weights[i] = 1 + asked.pieces[i];
+    bh_mig_price(figures, &demand, &pool, &site->prices[model]);
+    site->figures[model] = figures;
+}
+
 static void
 look(struct small *small)
 {
@@ -494,6 +521,8 @@ compare(struct small *small)
         return;
     }
     bh_story_check(small->story);
+    for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
+        price(small, (enum bh_gpu_model)model); /* the job itself was asked for, too */
     if (step->decision_count == 0) {
         compare_nothing(small, &want);
     } else if (step->decisions[0].kind == BH_DO_PLACE) {
@@ -529,8 +558,8 @@ tell(const struct tally *tally)
             (unsigned long long)tally->cases, (unsigned long long)tally->placed,
             (unsigned long long)tally->preempted, (unsigned long long)tally->none,
             (unsigned long long)tally->refused);
-    fprintf(stderr, "# %llu of several pieces placed: %llu on more nodes than need be; %llu break "
-                    "up more, by %lld each, %lld at most\n",
+    fprintf(stderr, "# %llu of several pieces placed: %llu on more nodes than need be; %llu take "
+                    "more of the room's worth, by %lld each, %lld at most\n",
             (unsigned long long)tally->several, (unsigned long long)tally->scattered,
             (unsigned long long)tally->worse,
             (long long)(tally->worse ? tally->worse_by / (int64_t)tally->worse : 0),
@@ -551,7 +580,7 @@ bound(const struct tally *tally)
 {
     assert_true(tally->placed * 5 > tally->cases);
     assert_true(tally->preempted * 20 > tally->cases);
-    assert_true(tally->worse * 100 <= tally->several * 20);
+    assert_true(tally->worse * 100 <= tally->several * 30);
     assert_true(tally->scattered * 100 <= tally->several);
     assert_true(tally->dearer * 100 <= tally->preempted * 6);
     assert_true(tally->unforced * 1000 <= tally->cases * 8);

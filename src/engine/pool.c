@@ -1,0 +1,122 @@
+#include "engine/pool.h"
+
+#include "base/assert.h"
+#include "engine/slots.h"
+
+/* Demand is forgotten by half when so many pieces of a model were asked for: a few days of
+ * a busy site, and weeks of a quiet one. */
+enum { DEMAND_MAX = 4096 };
+
+static void *
+figures_at(const struct bh_engine *engine, uint32_t number)
+{
+    return bh_block_at(engine, engine->hints.figures_offset
+                                   + (uint64_t)(number - 1) * bh_pool_bytes());
+}
+
+uint64_t
+bh_pool_bytes(void)
+{
+    return (bh_mig_size() + 15) & ~(uint64_t)15;
+}
+
+void
+bh_pool_know(struct bh_engine *engine, uint32_t model)
+{
+    struct core *core = &engine->core;
+    uint32_t profiles;
+
+    BH_ASSERT(model < MODELS_MAX);
+    bh_profile_first((enum bh_gpu_model)model, &profiles);
+    if (profiles == 0 || core->pool_of[model] || core->pool_count == POOLS_MAX)
+        return;
+    core->pool_of[model] = (uint8_t)++core->pool_count;
+    bh_mig_init(figures_at(engine, core->pool_count), (enum bh_gpu_model)model);
+}
+
+void
+bh_pool_restore(struct bh_engine *engine)
+{
+    for (uint32_t model = 0; model < MODELS_MAX; model++)
+        if (engine->core.pool_of[model])
+            bh_mig_init(figures_at(engine, engine->core.pool_of[model]),
+                        (enum bh_gpu_model)model);
+}
+
+/* The model's figures, or NULL. */
+static const struct bh_mig *
+figures_of(const struct bh_engine *engine, uint32_t model)
+{
+    uint32_t number = engine->core.pool_of[model];
+
+    return number ? figures_at(engine, number) : NULL;
+}
+
+static struct pool *
+pool_of(struct bh_engine *engine, uint32_t model)
+{
+    return &engine->core.pools[engine->core.pool_of[model] - 1];
+}
+
+void
+bh_pool_follow(struct bh_engine *engine, struct gpu *gpu, bool offered)
+{
+    const struct bh_mig *figures = figures_of(engine, gpu->model);
+    struct bh_mig_pool *pool;
+
+    if (!figures)
+        return;
+    pool = &pool_of(engine, gpu->model)->room;
+    if (gpu->pooled)
+        bh_mig_pool_remove(figures, pool, &gpu->pooled_as);
+    gpu->pooled = offered && gpu->mig_capable;
+    gpu->pooled_as = gpu->pooled ? gpu->occupancy : (struct bh_occupancy){ 0 };
+    if (gpu->pooled)
+        bh_mig_pool_add(figures, pool, &gpu->pooled_as);
+}
+
+static void
+ask_model(struct bh_engine *engine, uint32_t model, uint32_t profile_id, uint32_t pieces)
+{
+    const struct bh_mig *figures = figures_of(engine, model);
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
+    struct pool *pool;
+
+    if (!figures || !profile)
+        return;
+    pool = pool_of(engine, model);
+    pool->asked[bh_mig_shape(figures, profile)] += pieces;
+    pool->asked_sum += pieces;
+    if (pool->asked_sum < DEMAND_MAX)
+        return;
+    pool->asked_sum = 0;
+    for (uint32_t i = 0; i < BH_MIG_SHAPES_MAX; i++) {
+        pool->asked[i] /= 2;
+        pool->asked_sum += pool->asked[i];
+    }
+}
+
+void
+bh_pool_ask(struct bh_engine *engine, uint32_t slot, uint32_t pieces)
+{
+    const struct sku *sku = sku_at(engine, slot);
+
+    for (uint32_t row = 0; row < sku->model_count; row++)
+        ask_model(engine, sku->models[row], sku->profiles[row], pieces);
+}
+
+const struct bh_mig *
+bh_pool_prices(const struct bh_engine *engine, uint32_t model, struct bh_mig_prices *ret_prices)
+{
+    const struct bh_mig *figures = figures_of(engine, model);
+    struct bh_mig_demand demand = { .weights = { 0 } };
+    const struct pool *pool;
+
+    if (!figures)
+        return NULL;
+    pool = &engine->core.pools[engine->core.pool_of[model] - 1];
+    for (uint32_t i = 0; i < bh_mig_shapes(figures); i++)
+        demand.weights[i] = 1 + pool->asked[i];
+    bh_mig_price(figures, &demand, &pool->room, ret_prices);
+    return figures;
+}

@@ -1,0 +1,81 @@
+#include "engine/pool.h"
+
+#include "base/attr.h"
+#include "engine/slots.h"
+#include "engine/story_test.h"
+
+static const struct pool *
+h100s(const struct bh_story *story)
+{
+    return &story->engine->core.pools[story->engine->core.pool_of[BH_GPU_H100_80GB] - 1];
+}
+
+/* The sums are those of the GPUs as they stand, whatever led there. */
+static void
+sums_follow_the_gpus(void **state)
+{
+    struct bh_story *story = bh_story_site(3);
+    uint64_t small = bh_story_run(story, bh_story_wants(21, 1, 1)), whole;
+    struct bh_mig_pool sum = { 0 };
+    const struct bh_mig *figures;
+    struct bh_mig_prices prices;
+
+    whole = bh_story_run(story, bh_story_wants(21, 3, 1));
+    bh_story_run(story, bh_story_wants(31, 2, 1));
+    bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { 3 }, .node = { 1 },
+                                            .model = BH_GPU_H100_80GB, .managed = true,
+                                            .cordoned = true, .mig_capable = true });
+    bh_story_exit(story, small, 0);
+    bh_story_exit(story, whole, 0);
+    figures = bh_pool_prices(story->engine, BH_GPU_H100_80GB, &prices);
+    assert_non_null(figures);
+    for (uint32_t slot = 0; bh_slot_next(story->engine, TABLE_GPU, &slot);)
+        if (gpu_at(story->engine, slot)->counted & GPU_OFFERED)
+            bh_mig_pool_add(figures, &sum, &gpu_at(story->engine, slot)->occupancy);
+    assert_int_equal(sum.gpus, 2);
+    assert_memory_equal(&sum, &h100s(story)->room, sizeof sum);
+    bh_story_close(story);
+}
+
+static void
+demand_is_what_was_asked_for_lately(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint32_t small = 0, sum = 0;
+
+    for (uint32_t i = 0; i < 5; i++)
+        bh_story_submit(story, bh_story_wants(21, 1, 3));
+    bh_story_submit(story, bh_story_wants(21, 2, 1));
+    assert_int_equal(h100s(story)->asked_sum, 16);
+    for (uint32_t i = 0; i < 300; i++)
+        assert_int_equal(bh_story_cancel(story, bh_story_submit(story, bh_story_wants(21, 2, 1))),
+                         BH_OK);
+    for (uint32_t i = 0; i < 700; i++)
+        bh_story_cancel(story, bh_story_submit(story, bh_story_wants(21, 1, 6)));
+    for (uint32_t i = 0; i < BH_MIG_SHAPES_MAX; i++) {
+        small = h100s(story)->asked[i] > small ? h100s(story)->asked[i] : small;
+        sum += h100s(story)->asked[i];
+    }
+    assert_int_equal(sum, h100s(story)->asked_sum);
+    assert_true(sum < 4096);
+    assert_true(small * 100 > sum * 85);
+    bh_story_close(story);
+}
+
+static void
+models_without_figures_have_no_prices(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_mig_prices prices;
+
+    assert_null(bh_pool_prices(story->engine, BH_GPU_A30_24GB, &prices));
+    assert_null(bh_pool_prices(story->engine, BH_GPU_MODEL_NONE, &prices));
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sums_follow_the_gpus),
+    cmocka_unit_test(demand_is_what_was_asked_for_lately),
+    cmocka_unit_test(models_without_figures_have_no_prices),
+};
+BH_TEST_MAIN(tests)

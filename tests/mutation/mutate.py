@@ -92,7 +92,8 @@ class Workshop:
                 for path in [source_of(test), *ALSO.get(test, [])]]
 
     def fails(self, test, objects, name):
-        """How the test ends with these objects: "" when it passes."""
+        """How the test ends with these objects: "" when it passes.  Raises when there is no
+        program: that is not how a fault is caught."""
         program = os.path.join(self.folder, f"{name}_{test.replace('/', '_')}")
         subprocess.run([*self.cc, *objects, "-Wl,--as-needed", "-Wl,--start-group", *self.archives,
                         "-Wl,--end-group", *LIBRARIES, "-o", program], check=True)
@@ -105,6 +106,13 @@ class Workshop:
             os.unlink(program)
         return f"status {run.returncode}" if run.returncode else ""
 
+    def is_sound(self, test, objects):
+        """What is wrong with the test when nothing is planted, or ""."""
+        try:
+            return self.fails(test, objects, "sound")
+        except subprocess.CalledProcessError:
+            return "it cannot be linked"
+
     def attempt(self, mutant, tests):
         """What is wrong, or "": every test of the mutant failed."""
         text, trouble = mutant.planted()
@@ -115,10 +123,10 @@ class Workshop:
             source.write(text)
         try:
             planted = self.compile(path, mutant.name)
+            blind = [test for test in mutant.tests
+                     if not self.fails(test, [planted, *tests[test]], mutant.name)]
         except subprocess.CalledProcessError:
-            return "it does not compile"
-        blind = [test for test in mutant.tests
-                 if not self.fails(test, [planted, *tests[test]], mutant.name)]
+            return "it cannot be compiled and linked"
         return f"it lives: {', '.join(blind)} passed" if blind else ""
 
 
@@ -141,7 +149,7 @@ def main():
             concurrent.futures.ThreadPoolExecutor(2) as pool:
         shop = Workshop(folder, cc, archives)
         tests = dict(zip(names, pool.map(shop.compile_test, names)))
-        sound = pool.map(lambda test: shop.fails(test, tests[test], "sound"), names)
+        sound = pool.map(lambda test: shop.is_sound(test, tests[test]), names)
         results = pool.map(lambda mutant: shop.attempt(mutant, tests), mutants)
         print(f"1..{len(names) + len(mutants)}")
         failed = sum(report(number, f"{test} passes with nothing planted", trouble)

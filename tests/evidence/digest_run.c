@@ -4,7 +4,7 @@
  *
  * Every 1,000 steps: the step, the digest, a hash of all answers so far.  At random steps
  * the engine is loaded from its own bytes, or grown into a block of other capacities, and
- * the digest must not tell; `plain` leaves that out, and prints the block's size instead.
+ * the digest must not tell; `plain` leaves that out, and tells how much memory it took.
  * It exits with 1 where something is wrong, and with 2 where the history was too short to
  * show every kind of event and decision. */
 
@@ -96,6 +96,24 @@ tell_counts(const struct run *run, const struct bh_play *play)
     printf("\n");
 }
 
+/* The most memory that this program has had, in KiB; 0 where the system does not say.  What
+ * wait4 tells counts the parent's, too. */
+static unsigned long
+peak_kib(void)
+{
+    char line[128];
+    unsigned long peak = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+
+    if (!status)
+        return 0;
+    while (fgets(line, sizeof(line), status))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            peak = strtoul(line + 6, NULL, 10);
+    fclose(status);
+    return peak;
+}
+
 static bool
 play_all(struct run *run, struct bh_play *play, uint64_t steps, bool plain)
 {
@@ -109,6 +127,8 @@ play_all(struct run *run, struct bh_play *play, uint64_t steps, bool plain)
     }
     tell(run, play);
     tell_counts(run, play);
+    if (plain)
+        printf("peak %lu KiB\n", peak_kib());
     return true;
 }
 

@@ -574,7 +574,7 @@ tell(const struct tally *tally)
             (unsigned long long)tally->unforced);
 }
 
-/* What was measured over 10^6 cases, and some room for chance; better is welcome. */
+/* What was measured (docs/internals/evidence.md), and some room for chance; better is welcome. */
 static void
 bound(const struct tally *tally)
 {

@@ -199,6 +199,8 @@ offer_from(const struct demand *demand, const struct bh_pack_ask *ask)
 
     if (want->gpus > 0 && offer.tenths == 0)
         offer.tenths = 1;
+    if (want->gpus > BH_PACK_GPUS_MAX)
+        offer.tenths = BH_PACK_TENTHS; /* more than any node has */
     return offer;
 }
 

@@ -114,12 +114,15 @@ fixture_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *
     return count;
 }
 
-static const char *
-fixture_inventory_get(void *self, struct bh_arena *arena)
+static bool
+fixture_inventory_get(void *self, uint32_t *cursor, struct bh_buf *ret_json)
 {
     struct fixture *f = self;
 
-    return f->inventory;
+    if (!f->inventory || (*cursor)++ > 0)
+        return false;
+    bh_buf_puts(ret_json, f->inventory);
+    return true;
 }
 
 static const char *

@@ -47,7 +47,7 @@ facts_come_from_the_node(void **state)
     BH_CHECK("parts", strstr(got.text, "\"idle\":{\"compute\":4200,\"gpus\":\"1\","
                                        "\"memory\":4200}"));
     BH_CHECK("both GPUs", strstr(got.text, "GPU-a") && strstr(got.text, "GPU-b"));
-    f->inventory = "null";
+    f->inventory = NULL;
     SEND(BH_GET, "/v1/gpus", .uid = ALICE);
     BH_CHECK_EQ("without a node too", got.status, 200);
     BH_CHECK("no facts then", !strstr(got.text, "product"));

@@ -187,6 +187,15 @@ bh_inventory_take(struct bh_core *core, bh_node_id node,
 }
 
 bh_rc
+bh_inventory_node(struct bh_core *core, bh_node_id node, bool up, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { node, up } };
+    struct bh_entry entry = report(up ? "node.up" : "node.down", "node", node.v);
+
+    return bh_core_step(core, &entry, &event, err);
+}
+
+bh_rc
 bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_health *health,
                     struct bh_err *err)
 {
@@ -236,22 +245,24 @@ bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list
 }
 
 void
-bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
+bh_inventory_keep(const struct bh_core *core, bh_node_id node, struct bh_arena *arena,
                   struct bh_msg_keep *ret_keep)
 {
-    struct bh_engine_caps caps = bh_engine_caps(core->state.engine);
-    struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, caps.partitions * sizeof *pieces);
-    struct bh_msg_keep_item *leases = bh_arena_alloc(arena, caps.leases * sizeof *leases);
+    struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, BH_WIRE_KEEP_MAX * sizeof *pieces);
+    struct bh_msg_keep_item *leases = bh_arena_alloc(arena, BH_WIRE_KEEP_MAX * sizeof *leases);
     struct bh_piece_view piece;
     struct bh_job_view job;
     uint32_t cursor = 0;
 
     BH_ASSERT(pieces && leases);
     *ret_keep = (struct bh_msg_keep){ { leases, 0 }, { pieces, 0 } };
-    while (bh_view_next_piece(core->state.engine, &cursor, &piece))
-        pieces[ret_keep->pieces.count++].id = piece.piece.partition.v;
+    while (ret_keep->pieces.count < BH_WIRE_KEEP_MAX
+           && bh_view_next_piece(core->state.engine, &cursor, &piece))
+        if (on_node(core, piece.piece.gpu, node))
+            pieces[ret_keep->pieces.count++].id = piece.piece.partition.v;
     cursor = 0;
-    while (bh_view_next_job(core->state.engine, &cursor, &job))
-        if (job.lease.v)
+    while (ret_keep->leases.count < BH_WIRE_KEEP_MAX
+           && bh_view_next_job(core->state.engine, &cursor, &job))
+        if (job.lease.v && bh_same(job.node, node))
             leases[ret_keep->leases.count++].id = job.lease.v;
 }

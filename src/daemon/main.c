@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -234,6 +235,19 @@ block_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+/* A connection each to thousands of nodes and clients: as many files as may be open. */
+static void
+raise_files_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return; /* what there is serves a server */
+}
+
 static void
 stop(struct program *program)
 {
@@ -282,6 +296,7 @@ main(int argc, char **argv)
         return fail(&err);
     }
     signal_fd = block_signals();
+    raise_files_limit();
     if (start(program, &err) != BH_OK)
         return fail(&err);
     bh_log(READY, BH_STR("socket", program->config.socket),

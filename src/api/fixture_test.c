@@ -125,6 +125,12 @@ fixture_inventory_get(void *self, uint32_t *cursor, struct bh_buf *ret_json)
     return true;
 }
 
+static uint64_t
+fixture_commits(void *self)
+{
+    return 1;
+}
+
 static const char *
 fixture_log_path(void *self, bh_job_id job, struct bh_arena *arena)
 {
@@ -143,6 +149,7 @@ static const struct bh_owner_ops fixture_owner = {
     .change_number = fixture_change_number,
     .changes = fixture_changes,
     .inventory = fixture_inventory_get,
+    .commits = fixture_commits,
     .log_path = fixture_log_path,
 };
 

@@ -97,6 +97,8 @@ struct bh_owner_ops {
     /* Append the next connected node's last inventory and samples as one JSON object
      * (wire/message.h names); false at the end.  Start with *cursor = 0. */
     bool (*inventory)(void *self, uint32_t *cursor, struct bh_buf *ret_json);
+    /* Durable transactions since the daemon started. */
+    uint64_t (*commits)(void *self);
     /* Path of a job's log file, in the arena; the file may not exist (yet). */
     const char *(*log_path)(void *self, bh_job_id job, struct bh_arena *arena);
 };

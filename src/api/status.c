@@ -79,6 +79,7 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_ns(&w, "at_ns", q.now_ns);
+    bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
     put_counts(&w, &q);
     put_nodes(&w, &options->owner);
     bh_json_u64(&w, "records", records);

@@ -42,6 +42,7 @@ struct bh_core {
     uint64_t stale_snapshot;         /* its file goes when the next one is durable */
     uint64_t next_job;               /* number of the next job */
     uint64_t steps;                  /* for sampling the invariants */
+    _Atomic uint64_t commits;        /* since the start; read by any thread */
     struct bh_effect *effects;       /* of the batch, for the node, in order */
     uint32_t effect_count;
     struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */

@@ -188,6 +188,14 @@ port_inventory(void *self, uint32_t *cursor, struct bh_buf *ret_json)
     return bh_node_links_inventory(owner->links, cursor, ret_json);
 }
 
+static uint64_t
+port_commits(void *self)
+{
+    struct bh_owner_thread *owner = self;
+
+    return atomic_load(&owner->core->commits);
+}
+
 static const char *
 port_log_path(void *self, bh_job_id job, struct bh_arena *arena)
 {
@@ -205,6 +213,7 @@ static const struct bh_owner_ops port_ops = {
     .change_number = port_change_number,
     .changes = port_changes,
     .inventory = port_inventory,
+    .commits = port_commits,
     .log_path = port_log_path,
 };
 

@@ -194,8 +194,8 @@ apply_site(bool cordoned)
              "bindings: []\n"
              "gpus: [{uuid: all, managed: true, cordoned: %s}]\n",
              cordoned ? "true" : "false");
-    request = http_request("PUT", "/v1/site", "application/yaml", body);
-    if (!http_exchange(fd, request, strlen(request), reply, sizeof reply))
+    request = bh_http_request("PUT", "/v1/site", "application/yaml", body);
+    if (!bh_http_exchange(fd, request, strlen(request), reply, sizeof reply))
         die(reply);
     free(request);
 }
@@ -249,11 +249,11 @@ static struct counts
 count_now(void)
 {
     BH_AUTO(bh_fd_close) int fd = connect_api();
-    char *request = http_request("GET", "/v1/status", "application/json", "");
+    char *request = bh_http_request("GET", "/v1/status", "application/json", "");
     char reply[2048], path[64];
     struct counts counts;
 
-    if (!http_exchange(fd, request, strlen(request), reply, sizeof reply))
+    if (!bh_http_exchange(fd, request, strlen(request), reply, sizeof reply))
         die("no status");
     free(request);
     snprintf(path, sizeof path, "/proc/%d/stat", bench.daemon);
@@ -275,7 +275,7 @@ run_client(void *unused)
         bh_ns begun = bh_time_monotonic();
         uint64_t id;
 
-        if (!http_exchange(fd, bench.submission, length, reply, sizeof reply)) {
+        if (!bh_http_exchange(fd, bench.submission, length, reply, sizeof reply)) {
             atomic_fetch_add(&failed, 1);
             return NULL;
         }
@@ -307,9 +307,9 @@ await_running(uint32_t count)
 {
     bh_ns deadline = bh_time_monotonic() + WAIT_S * BH_NS_PER_S;
 
-    while (fleet_running(bench.fleet) != count) {
+    while (bh_fleet_running(bench.fleet) != count) {
         if (bh_time_monotonic() > deadline) {
-            fprintf(stderr, "fleet_bench: %u of %u run\n", fleet_running(bench.fleet), count);
+            fprintf(stderr, "fleet_bench: %u of %u run\n", bh_fleet_running(bench.fleet), count);
             die("not all jobs came to run");
         }
         bh_time_sleep(BH_NS_PER_MS);
@@ -336,7 +336,7 @@ put_latency(bh_ns waited_until_ns)
 
         if (from < waited_until_ns)
             from = waited_until_ns;
-        spans[i] = fleet_started_ns(bench.fleet, bench.first_job + i) - from;
+        spans[i] = bh_fleet_started_ns(bench.fleet, bench.first_job + i) - from;
     }
     qsort(spans, bench.jobs, sizeof *spans, compare);
     printf("\"p50_ms\":%.1f,\"p99_ms\":%.1f", (double)spans[bench.jobs / 2] / 1e6,
@@ -369,7 +369,7 @@ tell(const char *phase, struct counts before, bh_ns begun_ns, bool waited)
 static void
 end_round(void)
 {
-    fleet_end_all(bench.fleet);
+    bh_fleet_end_all(bench.fleet);
     await_running(0);
     bench.first_job += bench.jobs; /* the next round's numbers follow */
 }
@@ -436,8 +436,8 @@ start_site(void)
     bench.first_job = 1;
     bench.submitted_ns = calloc(ROUNDS_MAX * (size_t)bench.jobs + 1, sizeof *bench.submitted_ns);
     BH_ASSERT(bench.submitted_ns);
-    bench.fleet = fleet_start(folder, bench.nodes, ROUNDS_MAX * bench.jobs + 1);
-    while (fleet_greeted(bench.fleet) < bench.nodes) {
+    bench.fleet = bh_fleet_start(folder, bench.nodes, ROUNDS_MAX * bench.jobs + 1);
+    while (bh_fleet_greeted(bench.fleet) < bench.nodes) {
         if (bh_time_monotonic() > begun + WAIT_S * BH_NS_PER_S)
             die("not all nodes were greeted");
         bh_time_sleep(BH_NS_PER_MS);
@@ -450,7 +450,7 @@ static void
 stop_site(void)
 {
     stop_daemon();
-    fleet_stop(bench.fleet);
+    bh_fleet_stop(bench.fleet);
     remove_folder();
     free(bench.submitted_ns);
 }
@@ -472,7 +472,7 @@ main(int argc, char **argv)
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
     signal(SIGPIPE, SIG_IGN);
-    bench.submission = http_request("POST", "/v1/jobs", "application/json",
+    bench.submission = bh_http_request("POST", "/v1/jobs", "application/json",
                                     "{\"args\":[\"true\"],\"sku\":\"large\","
                                     "\"tenant\":\"acme/batch\"}");
     start_site();

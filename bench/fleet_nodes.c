@@ -360,7 +360,7 @@ listen_node(struct fleet *fleet, struct node *node, const char *folder)
 }
 
 struct fleet *
-fleet_start(const char *folder, uint32_t nodes, uint32_t jobs)
+bh_fleet_start(const char *folder, uint32_t nodes, uint32_t jobs)
 {
     struct epoll_event event = { .events = EPOLLIN };
     struct fleet *fleet = calloc(1, sizeof *fleet);
@@ -384,7 +384,7 @@ fleet_start(const char *folder, uint32_t nodes, uint32_t jobs)
 }
 
 void
-fleet_stop(struct fleet *fleet)
+bh_fleet_stop(struct fleet *fleet)
 {
     atomic_store(&fleet->stopping, true);
     wake(fleet);
@@ -402,25 +402,25 @@ fleet_stop(struct fleet *fleet)
 }
 
 uint32_t
-fleet_greeted(const struct fleet *fleet)
+bh_fleet_greeted(const struct fleet *fleet)
 {
     return atomic_load(&fleet->greeted);
 }
 
 uint32_t
-fleet_running(const struct fleet *fleet)
+bh_fleet_running(const struct fleet *fleet)
 {
     return atomic_load(&fleet->running);
 }
 
 bh_ns
-fleet_started_ns(const struct fleet *fleet, uint64_t job)
+bh_fleet_started_ns(const struct fleet *fleet, uint64_t job)
 {
     return job < fleet->jobs ? fleet->started_ns[job] : 0;
 }
 
 void
-fleet_end_all(struct fleet *fleet)
+bh_fleet_end_all(struct fleet *fleet)
 {
     atomic_store(&fleet->ending, true);
     wake(fleet);

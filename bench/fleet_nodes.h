@@ -13,19 +13,19 @@ struct fleet;
 enum { FLEET_NODES_MAX = 4096, FLEET_GPUS_MAX = 8 };
 
 /* `nodes` sockets node-0000.sock, ... in `folder`; job numbers below `jobs` are timed. */
-struct fleet *fleet_start(const char *folder, uint32_t nodes, uint32_t jobs);
-void fleet_stop(struct fleet *fleet);
+struct fleet *bh_fleet_start(const char *folder, uint32_t nodes, uint32_t jobs);
+void bh_fleet_stop(struct fleet *fleet);
 
 /* Nodes that have heard KEEP: the daemon has their inventory on disk. */
-uint32_t fleet_greeted(const struct fleet *fleet);
+uint32_t bh_fleet_greeted(const struct fleet *fleet);
 
 /* Leases whose START was answered, and the answer acknowledged: on disk as running. */
-uint32_t fleet_running(const struct fleet *fleet);
+uint32_t bh_fleet_running(const struct fleet *fleet);
 
 /* When the START of a job came (monotonic), or 0. */
-bh_ns fleet_started_ns(const struct fleet *fleet, uint64_t job);
+bh_ns bh_fleet_started_ns(const struct fleet *fleet, uint64_t job);
 
 /* Every running job exits with status 0. */
-void fleet_end_all(struct fleet *fleet);
+void bh_fleet_end_all(struct fleet *fleet);
 
 #endif

@@ -36,7 +36,7 @@ read_body(int fd, size_t left, char *ret_body, size_t size, size_t kept)
 }
 
 bool
-http_exchange(int fd, const char *request, size_t length, char *ret_body, size_t size)
+bh_http_exchange(int fd, const char *request, size_t length, char *ret_body, size_t size)
 {
     char memory[4096];
     size_t got = 0, kept = 0;
@@ -67,7 +67,7 @@ http_exchange(int fd, const char *request, size_t length, char *ret_body, size_t
 }
 
 char *
-http_request(const char *method, const char *path, const char *type, const char *body)
+bh_http_request(const char *method, const char *path, const char *type, const char *body)
 {
     char *request = NULL;
 

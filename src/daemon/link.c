@@ -18,7 +18,7 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
-enum { ACKS_MAX = 4096, INVENTORY_JSON_MAX = 8 << 20 };
+enum { ACKS_MAX = 4096, ORDERS_MAX = 4096, INVENTORY_JSON_MAX = 8 << 20 };
 
 static const bh_ns reconnect_first_ns = 20 * BH_NS_PER_MS;
 static const bh_ns reconnect_most_ns = 1000 * BH_NS_PER_MS;
@@ -39,6 +39,8 @@ struct bh_node_link {
     bh_ns next_try_ns, backoff_ns;
     struct bh_msg_ack *acks;
     uint32_t ack_count, ack_room;
+    struct bh_effect *orders;    /* sent on this connection and not answered */
+    uint32_t order_count, order_room;
     /* shared, under shared->mutex */
     char *inventory;
     char *samples;
@@ -126,7 +128,7 @@ disconnect(struct bh_node_link *link)
         link->owes_down = shared->unsettled = true;
     }
     link->greeted = link->resend = false;
-    link->ack_count = 0;
+    link->ack_count = link->order_count = 0;
     try_at(link, bh_time_monotonic() + link->backoff_ns);
     publish(link, &link->inventory, NULL, NULL);
     publish(link, &link->samples, NULL, NULL);
@@ -138,6 +140,7 @@ bh_node_link_free(struct bh_node_link *link)
     BH_ASSERT(!link->touched); /* or the list of the touched would lead here */
     bh_node_link_reset(link);
     free(link->acks);
+    free(link->orders);
     free(link->path);
     free(link);
 }
@@ -310,15 +313,43 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
     return BH_OK;
 }
 
+/* What its answer will be about; more than fit are looked for in the engine. */
+static void
+remember_order(struct bh_node_link *link, const struct bh_effect *effect)
+{
+    if (link->order_count == link->order_room && link->order_room < ORDERS_MAX) {
+        link->order_room = link->order_room ? 4 * link->order_room : 16;
+        link->orders = realloc(link->orders, link->order_room * sizeof *link->orders);
+        BH_ASSERT(link->orders);
+    }
+    if (link->order_count < link->order_room)
+        link->orders[link->order_count++] = *effect;
+}
+
+static bool
+take_order(struct bh_node_link *link, uint64_t order, struct bh_effect *ret_effect)
+{
+    for (uint32_t i = 0; i < link->order_count; i++)
+        if (link->orders[i].order == order) {
+            *ret_effect = link->orders[i];
+            link->orders[i] = link->orders[--link->order_count];
+            return true;
+        }
+    return bh_orders_find(link->shared->core, link->node, order, ret_effect);
+}
+
 static bh_rc
 take_outcome(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_outcome *outcome = message;
+    struct bh_effect effect;
 
     if (outcome->outcome != BH_OUTCOME_OK)
         bh_log(EFFECT_FAILED, BH_U64("order", outcome->order), BH_STR("why", outcome->why));
     owe_ack(link, outcome->order, 0);
-    return bh_orders_outcome(link->shared->core, link->node, outcome, err);
+    if (!take_order(link, outcome->order, &effect))
+        return BH_OK;
+    return bh_orders_outcome(link->shared->core, &effect, outcome, err);
 }
 
 static bh_rc
@@ -446,6 +477,7 @@ bh_node_link_order(struct bh_node_link *link, const struct bh_effect *effect)
     struct bh_order_message order;
     struct bh_err err;
 
+    remember_order(link, effect);
     bh_arena_reset(link->shared->arena);
     if (bh_orders_message(link->shared->core, effect, link->shared->arena, &order, &err) == BH_OK)
         put_message(link, order.number, order.message);

@@ -132,12 +132,12 @@ fixture_commits(void *self)
 }
 
 static const char *
-fixture_log_path(void *self, bh_job_id job, struct bh_arena *arena)
+fixture_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
     struct fixture *f = self;
 
     return bh_arena_printf(arena, "%s/%llu.log", f->logs[0] ? f->logs : "/nonexistent",
-                           (unsigned long long)job.v);
+                           (unsigned long long)job.v + member);
 }
 
 static const struct bh_owner_ops fixture_owner = {

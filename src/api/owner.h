@@ -57,6 +57,8 @@ struct bh_answer {
     const char *secret;          /* TOKEN_CREATE: shown once */
     const char *token_id;
     const char *changes;         /* SITE_APPLY: one line a change */
+    const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
+    uint32_t event_count;
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };
@@ -99,8 +101,8 @@ struct bh_owner_ops {
     bool (*inventory)(void *self, uint32_t *cursor, struct bh_buf *ret_json);
     /* Durable transactions since the daemon started. */
     uint64_t (*commits)(void *self);
-    /* Path of a job's log file, in the arena; the file may not exist (yet). */
-    const char *(*log_path)(void *self, bh_job_id job, struct bh_arena *arena);
+    /* Path of the log file of a job's member, in the arena; the file may not exist (yet). */
+    const char *(*log_path)(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena);
 };
 
 struct bh_owner {

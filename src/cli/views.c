@@ -16,10 +16,26 @@ static const struct bh_column jobs_columns[] = {
     { "GRADE", "grade", BH_CELL_TEXT, true },
     { "RESTARTS", "restarts", BH_CELL_TEXT, true },
     { "SUBMITTED", "submitted_ns", BH_CELL_TIME, true },
+    { "START", "estimated_start_ns", BH_CELL_TIME, true },
     { "NODE/GPU", "", BH_CELL_PLACE, false },
     { "REASON", "", BH_CELL_REASON, false },
 };
 VIEW(jobs);
+
+/* `ps --start`, in the manner of squeue --start. */
+static const struct bh_column starts_columns[] = {
+    { "JOBID", "id", BH_CELL_TEXT, false },
+    { "NAME", "name", BH_CELL_TEXT, false },
+    { "USER", "user", BH_CELL_TEXT, false },
+    { "TENANT", "tenant", BH_CELL_TEXT, false },
+    { "SKU", "sku", BH_CELL_TEXT, false },
+    { "N", "count", BH_CELL_TEXT, true },
+    { "STATE", "state", BH_CELL_TEXT, false },
+    { "START", "estimated_start_ns", BH_CELL_TIME, false },
+    { "NODE/GPU", "", BH_CELL_PLACE, false },
+    { "REASON", "", BH_CELL_REASON, false },
+};
+VIEW(starts);
 
 static const struct bh_column gpus_columns[] = {
     { "GPU", "index", BH_CELL_TEXT, false },

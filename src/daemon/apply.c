@@ -419,6 +419,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
             .kind = BH_EV_GPU,
             .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
                        .managed = managed, .cordoned = cordoned, .fenced = view.fenced,
+                       .link = view.link, .numa = view.numa,
                        .mig_capable = facts->seen ? facts->mig_capable
                                                   : view.model != BH_GPU_MODEL_NONE },
         };
@@ -480,6 +481,18 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     if (rc == BH_OK)
         *ret_plan = bh_steal(&plan);
     return rc;
+}
+
+const struct bh_event *
+bh_plan_events(const struct bh_plan *plan, struct bh_arena *arena, uint32_t *ret_count)
+{
+    struct bh_event *events = bh_arena_alloc(arena, (plan->count + 1) * sizeof *events);
+
+    *ret_count = 0;
+    for (uint32_t i = 0; events && i < plan->count; i++)
+        if (plan->changes[i].event.kind != BH_EV_TICK)
+            events[(*ret_count)++] = plan->changes[i].event;
+    return events;
 }
 
 static bh_rc

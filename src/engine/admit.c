@@ -1,6 +1,7 @@
 #include "engine/admit.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/lease.h"
 #include "engine/limit.h"
 #include "engine/order.h"
@@ -83,7 +84,8 @@ static bool
 room_to_decide(struct bh_engine *engine, const struct bh_event *event,
                struct bh_reason *ret_why)
 {
-    uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending + 1);
+    uint32_t more = event->kind == BH_EV_SUBMIT ? event->u.submit.gang + 1 : 1;
+    uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending_members + more);
     uint64_t on_gpus = (uint64_t)engine->tables[TABLE_GPU].live * GPU_PIECES_MAX;
     uint32_t pieces = least(on_gpus, (uint64_t)BH_DECISIONS_MAX * BH_JOB_COUNT_MAX);
 
@@ -180,7 +182,8 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
 
     ret_why->gpu = report->gpu;
     if (report->gpu.v == 0 || report->model >= BH_GPU_MODELS
-        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE))
+        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE)
+        || report->link > UINT8_MAX || report->numa > UINT8_MAX)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!node_find(engine, report->node.v))
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
@@ -290,6 +293,8 @@ static bool
 submit_in_range(const struct bh_ev_submit *submit)
 {
     return submit->job.v != 0 && submit->count >= 1 && submit->count <= BH_JOB_COUNT_MAX
+           && submit->gang <= BH_JOB_GANG_MAX
+           && submit->gang * submit->count <= BH_JOB_PIECES_MAX
            && (uint32_t)submit->kind < BH_JOB_KINDS
            && submit->priority >= BH_PRIORITY_LOW && submit->priority < BH_PRIORITIES
            && (uint32_t)submit->contract < BH_CONTRACTS;
@@ -302,13 +307,13 @@ ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *submit,
 {
     uint32_t slot = sku_find(engine, submit->sku.v);
     const struct sku *sku = sku_at(engine, slot);
+    uint32_t pieces = submit->count * (submit->gang ? submit->gang : 1);
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_wanted wanted = {
             .tenant = tenant_find(engine, submit->tenant.v), .sku = slot,
-            .count = submit->count, .principal = submit->principal.v,
-            .model = sku->models[row],
-            .equivalent = bh_quota_equivalent(sku->profiles[row], submit->count) };
+            .count = pieces, .principal = submit->principal.v, .model = sku->models[row],
+            .equivalent = bh_quota_equivalent(sku->profiles[row], pieces) };
 
         if (bh_quota_ever(engine, &wanted, ret_why))
             return true;
@@ -324,8 +329,8 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
     uint32_t sku = sku_find(engine, submit->sku.v);
 
     if (!submit_in_range(submit)) {
-        ret_why->wanted = submit->count;
-        ret_why->limit = BH_JOB_COUNT_MAX;
+        ret_why->wanted = submit->gang > 1 ? submit->count * submit->gang : submit->count;
+        ret_why->limit = submit->gang > 1 ? BH_JOB_PIECES_MAX : BH_JOB_COUNT_MAX;
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     }
     if (!tenant || tenant_at(engine, tenant)->removed) {
@@ -358,7 +363,7 @@ admit_cancel(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         return refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
     if (job->state >= BH_JOB_COMPLETED)
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
-    BH_ASSERT(!job->lease || bh_lease_allows(engine, job->lease, LEASE_STOP));
+    BH_ASSERT(!job->lease || bh_gang_allows(engine, slot, LEASE_STOP));
     return BH_OK;
 }
 

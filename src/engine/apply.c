@@ -1,6 +1,7 @@
 #include "engine/apply.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/order.h"
@@ -64,6 +65,21 @@ add_pieces(struct work *work, uint32_t lease, const struct bh_decision *decision
                 bh_lease_add_piece(work, lease, i, &decision->pieces[i]);
 }
 
+/* Whether the member is the job's next to be placed: the first while the job is queued, then
+ * one after the other, with numbers that follow each other. */
+static bool
+is_next_member(const struct work *work, uint32_t job_slot, const struct bh_decision *decision)
+{
+    const struct bh_engine *engine = work->engine;
+    const struct job *job = job_at(engine, job_slot);
+
+    if (work->rest.members == 0)
+        return job->class && !job->hold && decision->member == 0
+               && decision->lease.v >= engine->core.next_lease;
+    return decision->member == job->gang - work->rest.members
+           && decision->lease.v == lease_at(engine, job->lease)->id + decision->member;
+}
+
 static bh_rc
 place(struct work *work, const struct bh_decision *decision)
 {
@@ -72,18 +88,19 @@ place(struct work *work, const struct bh_decision *decision)
     const struct job *job = job_at(engine, job_slot);
     struct bh_wanted held;
 
-    if (!job_slot || !job->class || job->hold || job->count != decision->piece_count
-        || decision->lease.v < engine->core.next_lease
-        || bh_slots_free(engine, TABLE_LEASE) == 0)
+    if (!job_slot || !is_next_member(work, job_slot, decision)
+        || job->count != decision->piece_count || bh_slots_free(engine, TABLE_LEASE) == 0)
         return BH_CONFLICT;
     if (!pieces_fit(engine, job_slot, job->tenant, decision, &node))
         return BH_CONFLICT;
-    lease = bh_lease_create(work, decision->lease.v, job_slot, node);
+    lease = bh_lease_create(work, decision, job_slot, node);
     add_pieces(work, lease, decision);
     held = bh_quota_of_lease(engine, lease);
     bh_quota_take(engine, &held);
     bh_order_taken(engine);
-    bh_lease_proceed(work, lease);
+    bh_gang_took(work, decision, job->gang);
+    if (work->rest.members == 0)
+        bh_gang_proceed(work, job_slot);
     return BH_OK;
 }
 
@@ -107,13 +124,17 @@ resume(struct work *work, const struct bh_decision *decision)
     uint32_t slot = lease_find(engine, decision->lease.v), node = 0;
     const struct lease *lease = lease_at(engine, slot);
 
-    if (!slot || !bh_lease_allows(engine, slot, LEASE_RESUME) || !same_places(lease, decision))
+    if (!slot || !bh_lease_allows(engine, slot, LEASE_RESUME) || !same_places(lease, decision)
+        || job_at(engine, lease->job)->id != decision->job.v
+        || (work->rest.members == 0 && !bh_gang_leads_suspended(engine, slot)))
         return BH_CONFLICT;
     if (!pieces_fit(engine, lease->job, lease->tenant, decision, &node) || node != lease->node)
         return BH_CONFLICT;
     add_pieces(work, slot, decision);
     bh_lease_step(work, slot, &(struct lease_news){ .event = LEASE_RESUME });
-    bh_lease_proceed(work, slot);
+    bh_gang_took(work, decision, bh_gang_live(engine, lease->job));
+    if (work->rest.members == 0)
+        bh_gang_proceed(work, lease->job);
     return BH_OK;
 }
 
@@ -121,11 +142,12 @@ static bh_rc
 suspend(struct work *work, const struct bh_decision *decision)
 {
     uint32_t slot = lease_find(work->engine, decision->lease.v);
+    uint32_t job = lease_at(work->engine, slot)->job;
     struct lease_news news = { .event = LEASE_SUSPEND, .for_job = decision->for_job.v };
 
-    if (!slot || !bh_lease_allows(work->engine, slot, LEASE_SUSPEND))
+    if (!slot || !bh_gang_allows(work->engine, job, LEASE_SUSPEND))
         return BH_CONFLICT;
-    bh_lease_step(work, slot, &news);
+    bh_gang_tell(work, job, &news);
     return BH_OK;
 }
 
@@ -146,9 +168,9 @@ stop(struct work *work, const struct bh_decision *decision)
         bh_job_end(work, job, BH_JOB_CANCELLED, decision->cause, 0);
         return BH_OK;
     }
-    if (!slot || !bh_lease_allows(engine, slot, LEASE_STOP))
+    if (!slot || lease_at(engine, slot)->job != job || !bh_gang_allows(engine, job, LEASE_STOP))
         return BH_CONFLICT;
-    bh_lease_step(work, slot, &news);
+    bh_gang_tell(work, job, &news);
     return BH_OK;
 }
 
@@ -156,9 +178,34 @@ stop(struct work *work, const struct bh_decision *decision)
 static bool
 may_claim(const struct bh_engine *engine, uint32_t slot)
 {
-    const struct job *job = job_at(engine, slot);
+    return job_at(engine, slot)->class || bh_gang_all(engine, slot, LEASE_SUSPENDED);
+}
 
-    return job->class || lease_at(engine, job->lease)->state == LEASE_SUSPENDED;
+/* The claim of which the decision is a part: a new one for the first member. */
+static struct claim *
+claim_for(struct work *work, uint32_t job)
+{
+    struct bh_engine *engine = work->engine;
+    struct claim *claim = bh_job_claim(engine, job);
+
+    if (work->rest.members > 0 || claim)
+        return work->rest.members > 0 ? claim : NULL;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job == 0)
+            return &engine->core.claims[i];
+    return NULL;
+}
+
+static void
+add_places(struct claim *claim, const struct bh_decision *decision)
+{
+    for (uint32_t i = 0; i < decision->piece_count; i++) {
+        const struct bh_piece *piece = &decision->pieces[i];
+
+        claim->places[claim->count++] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
+                                                        (uint16_t)piece->start };
+        claim->equivalent += bh_quota_equivalent(piece->profile, 1);
+    }
 }
 
 static bh_rc
@@ -166,24 +213,16 @@ claim(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = job_find(engine, decision->job.v);
-    struct claim *free_claim = NULL;
+    struct claim *claim = job ? claim_for(work, job) : NULL;
+    uint32_t members;
 
-    for (uint32_t i = 0; i < CLAIMS_MAX && !free_claim; i++)
-        if (engine->core.claims[i].job == 0)
-            free_claim = &engine->core.claims[i];
-    if (!job || !may_claim(engine, job) || !free_claim || bh_job_claim(engine, job)
-        || decision->piece_count == 0 || decision->piece_count > BH_JOB_COUNT_MAX)
+    if (!claim || !may_claim(engine, job) || decision->piece_count != job_at(engine, job)->count)
         return BH_CONFLICT;
-    free_claim->job = job;
-    free_claim->count = decision->piece_count;
-    for (uint32_t i = 0; i < decision->piece_count; i++) {
-        const struct bh_piece *piece = &decision->pieces[i];
-
-        free_claim->places[i] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
-                                                (uint16_t)piece->start };
-        free_claim->equivalent += bh_quota_equivalent(piece->profile, 1);
-    }
-    engine->core.claim_count++;
+    members = job_at(engine, job)->lease ? bh_gang_live(engine, job) : job_at(engine, job)->gang;
+    engine->core.claim_count += claim->job == 0;
+    claim->job = job;
+    add_places(claim, decision);
+    bh_gang_took(work, decision, members);
     bh_order_stir(engine);
     return BH_OK;
 }
@@ -210,7 +249,7 @@ bh_apply(struct work *work, const struct bh_decision *decision)
         [BH_DO_STOP] = stop,   [BH_DO_CLAIM] = claim,   [BH_DO_UNCLAIM] = unclaim,
     };
 
-    if ((uint32_t)decision->kind >= BH_DECISION_KINDS)
+    if ((uint32_t)decision->kind >= BH_DECISION_KINDS || !bh_gang_follows(work, decision))
         return BH_CONFLICT;
     return apply[decision->kind](work, decision);
 }

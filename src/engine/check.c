@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/attr.h"
+#include "engine/gang.h"
 #include "engine/lease.h"
 #include "engine/ledger.h"
 #include "engine/order.h"
@@ -173,6 +175,26 @@ check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
     return true;
 }
 
+/* The counts that searches trust, of one node. */
+static bool
+check_counts(struct inspection *in, uint32_t slot)
+{
+    const struct node *node = node_at(in->engine, slot);
+    uint32_t empty = 0, open = 0;
+
+    for (uint32_t at = node->first_gpu; at; at = gpu_at(in->engine, at)->next_on_node) {
+        const struct gpu *gpu = gpu_at(in->engine, at);
+        bool offered = bh_room_offered(in->engine, gpu);
+
+        empty += offered && gpu->occupancy.units == 0 && !gpu->occupancy.whole;
+        open += offered && !bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model);
+        if (!(node->models >> gpu->model & 1))
+            return broken(in, "node", node->id, "does not know the model of a GPU");
+    }
+    return (empty == node->empty && open == node->open)
+           || broken(in, "node", node->id, "its free GPUs are miscounted");
+}
+
 static bool
 check_gpus(struct inspection *in)
 {
@@ -188,6 +210,9 @@ check_gpus(struct inspection *in)
         leased += gpu->leased_compute + gpu->leased_memory;
         unusable += gpu->unusable_compute + gpu->unusable_memory;
     }
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
+        if (!check_counts(in, slot))
+            return false;
     if (physical != totals->rate_physical
         || leased != totals->rate_leased_compute + totals->rate_leased_memory
         || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)
@@ -198,9 +223,9 @@ check_gpus(struct inspection *in)
 /* ---- leases ---- */
 
 static bool
-check_gang(struct inspection *in, const struct lease *lease, uint32_t slot)
+check_held(struct inspection *in, const struct lease *lease, uint32_t slot)
 {
-    bool aside = lease->state == LEASE_SUSPENDED;
+    bool aside = lease->state == LEASE_SUSPENDED || lease->state == LEASE_DONE;
     bool stopping_aside = lease->state == LEASE_STOPPING && !lease->parts[0];
 
     for (uint32_t i = 0; i < lease->count; i++) {
@@ -209,7 +234,7 @@ check_gang(struct inspection *in, const struct lease *lease, uint32_t slot)
         if (!lease->parts[i] && (aside || stopping_aside))
             continue;
         if (!lease->parts[i] || aside)
-            return broken(in, "lease", lease->id, "does not hold its whole gang");
+            return broken(in, "lease", lease->id, "does not hold all its pieces");
         if (part->lease != slot || part->profile != lease->places[i].profile
             || part->start != lease->places[i].start
             || gpu_at(in->engine, part->gpu)->id != lease->places[i].gpu)
@@ -223,6 +248,51 @@ check_gang(struct inspection *in, const struct lease *lease, uint32_t slot)
     return true;
 }
 
+/* Which states the members of a gang may be in together, beside those that are done. */
+static bool
+is_in_step(const struct bh_engine *engine, uint32_t job)
+{
+    static const uint32_t together[] = {
+        1u << LEASE_CARVING,
+        1u << LEASE_STARTING | 1u << LEASE_RUNNING,
+        1u << LEASE_SUSPENDING | 1u << LEASE_SUSPENDED,
+        1u << LEASE_RECARVING,
+        1u << LEASE_RESUMING | 1u << LEASE_RUNNING,
+        1u << LEASE_STOPPING,
+    };
+    uint32_t states = 0;
+
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
+        states |= 1u << lease_at(engine, at)->state;
+    for (uint32_t i = 0; i < BH_COUNT(together); i++)
+        if (states && (states & ~together[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A job with leases has one for each member, of one incarnation, and they are at the same
+ * point of their lives. */
+static bool
+check_gang(struct inspection *in, uint32_t slot)
+{
+    const struct job *job = job_at(in->engine, slot);
+    const struct lease *first = lease_at(in->engine, job->lease);
+    uint32_t members = 0;
+
+    for (uint32_t at = job->lease; at; at = lease_at(in->engine, at)->next_member) {
+        const struct lease *lease = lease_at(in->engine, at);
+
+        if (lease->job != slot || lease->member != members || lease->id != first->id + members)
+            return broken(in, "lease", lease->id, "is not the member its place says");
+        members++;
+    }
+    if (members != job->gang)
+        return broken(in, "job", job->id, "does not hold its whole gang");
+    if (!is_in_step(in->engine, slot))
+        return broken(in, "job", job->id, "has members in states that do not go together");
+    return true;
+}
+
 static bool
 check_lease(struct inspection *in, uint32_t slot)
 {
@@ -230,12 +300,12 @@ check_lease(struct inspection *in, uint32_t slot)
     const struct job *job = job_at(in->engine, lease->job);
     struct bh_reason why;
 
-    if (!job->id || job->lease != slot || job->count != lease->count
+    if (!job->id || job->lease == 0 || job->count != lease->count
         || job->tenant != lease->tenant)
         return broken(in, "lease", lease->id, "has no job of its own");
     if (job->class || job->state == BH_JOB_PENDING || job->state >= BH_JOB_COMPLETED)
         return broken(in, "job", job->id, "has a lease, but is queued or ended");
-    if (!check_gang(in, lease, slot))
+    if (!check_held(in, lease, slot))
         return false;
     if (!bh_room_lease_apart(in->engine, slot, &why))
         return broken(in, "lease", lease->id, "stands closer than a boundary allows");
@@ -246,7 +316,7 @@ static bool
 check_leases(struct inspection *in)
 {
     const struct core *core = &in->engine->core;
-    uint32_t suspended = 0, held = 0, leased = 0, preemptable[BH_PRIORITIES + 1] = { 0 };
+    uint32_t suspended = 0, held = 0, leased = 0, members = 0, preemptable[BH_PRIORITIES + 1] = { 0 };
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(in->engine, slot);
@@ -256,10 +326,13 @@ check_leases(struct inspection *in)
             return false;
         suspended += lease->state == LEASE_SUSPENDED;
         held += lease->parts[0] ? lease->count : 0;
-        preemptable[job->priority] += job->contract != BH_CONTRACT_NEVER;
+        members += job->lease == slot ? job->gang : 0;
+        preemptable[job->priority] += job->lease == slot && job->contract != BH_CONTRACT_NEVER;
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_PART, &slot);)
         leased += part_at(in->engine, slot)->lease != 0;
+    if (members != in->engine->tables[TABLE_LEASE].live)
+        return broken(in, "leases", members, "some belong to no gang");
     if (held != leased)
         return broken(in, "pieces", leased, "held, but not all by leases that know it");
     if (suspended != core->suspended
@@ -297,7 +370,7 @@ static bool
 check_jobs(struct inspection *in)
 {
     const struct core *core = &in->engine->core;
-    uint32_t queued = 0, pending = 0, ended = 0, listed = 0;
+    uint32_t queued = 0, pending = 0, ended = 0, listed = 0, members = 0;
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_CLASS, &slot);) {
         if (!check_class(in, slot))
@@ -308,17 +381,20 @@ check_jobs(struct inspection *in)
         const struct job *job = job_at(in->engine, slot);
 
         pending += job->state == BH_JOB_PENDING;
+        members += job->state == BH_JOB_PENDING ? job->gang : 0;
         ended += job->state >= BH_JOB_COMPLETED;
         if ((job->state == BH_JOB_PENDING) != (job->class != 0))
             return broken(in, "job", job->id, "pending, but in no queue");
         if ((job->lease != 0) == (job->state == BH_JOB_PENDING
                                   || job->state >= BH_JOB_COMPLETED))
             return broken(in, "job", job->id, "its state and its lease disagree");
+        if (job->lease && !check_gang(in, slot))
+            return false;
     }
     for (uint32_t at = core->ended_head; at; at = job_at(in->engine, at)->next)
         listed++;
     if (queued != pending || pending != core->pending || ended != core->ended_count
-        || listed != ended)
+        || members != core->pending_members || listed != ended)
         return broken(in, "jobs", pending, "miscounted");
     return true;
 }
@@ -332,11 +408,13 @@ check_claims(struct inspection *in)
         const struct claim *claim = &in->engine->core.claims[i];
         const struct job *job = job_at(in->engine, claim->job);
 
-        bool waits = job->class || lease_at(in->engine, job->lease)->state == LEASE_SUSPENDED;
+        bool aside = bh_gang_all(in->engine, claim->job, LEASE_SUSPENDED);
+        uint32_t members = aside ? bh_gang_live(in->engine, claim->job) : job->gang;
 
         if (!claim->job && !is_zero(claim, sizeof(*claim)))
             return broken(in, "claim", i, "free, but not zero");
-        if (claim->job && (!waits || job->count != claim->count))
+        if (claim->job
+            && ((!job->class && !aside) || (uint32_t)job->count * members != claim->count))
             return broken(in, "claim", i, "kept for a job that does not wait");
         count += claim->job != 0;
     }

@@ -1,6 +1,7 @@
 #include "engine/decide.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/order.h"
@@ -27,6 +28,8 @@ must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
 {
     const struct lease *lease = lease_at(engine, slot);
 
+    if (lease->state == LEASE_DONE)
+        return BH_END_NONE;
     if (bh_tenant_leaving(engine, lease->tenant))
         return lease->stop_cause == BH_END_TENANT_REMOVED
                        || lease->stop_cause == BH_END_CANCELLED
@@ -87,14 +90,12 @@ sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 
 /* ---- room for the first candidate ---- */
 
-static void
-decide_place(const struct bh_engine *engine, uint32_t job, const struct bh_plan *plan,
-             struct bh_decision *ret_decision)
+static bool
+place_at(struct work *work, uint32_t job, const struct place *places, uint32_t count,
+         struct bh_decision *ret_decision)
 {
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_PLACE,
-                                          .job = { job_at(engine, job)->id },
-                                          .lease = { engine->core.next_lease } };
-    bh_place_decide(engine, plan, ret_decision);
+    bh_gang_begin(work, BH_DO_PLACE, job, places, count);
+    return bh_gang_decide(work, ret_decision);
 }
 
 /* Whether a claimed room is free, and the limits allow it, in what is imagined. */
@@ -112,17 +113,14 @@ can_take(const struct bh_search *search, const struct bh_need *need, const struc
 /* A job for which room is being made: it goes there and nowhere else, and gives the
  * room up when it does not come free. */
 static bool
-try_claim(struct bh_engine *engine, const struct bh_need *need, const struct claim *claim,
+try_claim(struct work *work, const struct bh_need *need, const struct claim *claim,
           struct bh_decision *ret_decision)
 {
+    struct bh_engine *engine = work->engine;
     struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job };
-    struct bh_plan plan;
 
-    if (can_take(&search, need, claim)
-        && bh_place_plan(engine, need->tenant, claim->places, claim->count, &plan)) {
-        decide_place(engine, need->job, &plan, ret_decision);
-        return true;
-    }
+    if (can_take(&search, need, claim))
+        return place_at(work, need->job, claim->places, claim->count, ret_decision);
     search.past_leaving = true;
     if (can_take(&search, need, claim))
         return false;
@@ -134,8 +132,9 @@ try_claim(struct bh_engine *engine, const struct bh_need *need, const struct cla
 /* The class's jobs that have claims, wherever they stand in it: a requeued one may
  * have come before them. */
 static bool
-try_claims(struct bh_engine *engine, uint32_t class, struct bh_decision *ret_decision)
+try_claims(struct work *work, uint32_t class, struct bh_decision *ret_decision)
 {
+    struct bh_engine *engine = work->engine;
     struct bh_need need = bh_place_need(engine, class);
 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
@@ -144,7 +143,7 @@ try_claims(struct bh_engine *engine, uint32_t class, struct bh_decision *ret_dec
         if (!claim->job || job_at(engine, claim->job)->class != class)
             continue;
         need.job = claim->job;
-        if (try_claim(engine, &need, claim, ret_decision))
+        if (try_claim(work, &need, claim, ret_decision))
             return true;
     }
     return false;
@@ -167,10 +166,11 @@ try_class(struct work *work, uint32_t class, struct bh_decision *ret_decision)
     struct bh_engine *engine = work->engine;
     struct bh_need need = bh_place_need(engine, class);
     struct bh_search search = { .engine = engine, .tenant = need.tenant };
+    struct place places[BH_JOB_PIECES_MAX];
     struct bh_plan plan;
     struct bh_reason why;
 
-    if (try_claims(engine, class, ret_decision))
+    if (try_claims(work, class, ret_decision))
         return true;
     if (bh_usage_exhausted(engine, need.tenant, &why))
         return false;
@@ -179,46 +179,42 @@ try_class(struct work *work, uint32_t class, struct bh_decision *ret_decision)
         return false;
     if (!bh_place_find(&search, &need, &plan, NULL))
         return bh_preempt(work, &need, ret_decision);
-    decide_place(engine, need.job, &plan, ret_decision);
-    return true;
+    bh_place_list(engine, &plan, places);
+    return place_at(work, need.job, places, plan.count, ret_decision);
 }
 
 static bool
-can_resume(const struct bh_search *search, uint32_t slot)
+can_resume(const struct bh_search *search)
 {
-    const struct lease *lease = lease_at(search->engine, slot);
-    struct bh_wanted wanted = bh_quota_to_resume(search->engine, slot);
+    struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
+    struct place places[BH_JOB_PIECES_MAX];
+    uint32_t count = bh_gang_places(search->engine, search->job, places);
     struct bh_reason why;
     uint32_t whose;
 
-    return bh_place_possible(search, lease->places, lease->count)
+    return bh_place_possible(search, places, count)
            && bh_quota_allows(search, &wanted, &why, &whose);
 }
 
-/* A suspended lease goes on where it was, and may have lower ones leave from there. */
+/* A suspended gang goes on where it was, and may have lower ones leave from there. */
 static bool
-try_resume(struct work *work, uint32_t slot, struct bh_decision *ret_decision)
+try_resume(struct work *work, uint32_t job, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    const struct lease *lease = lease_at(engine, slot);
-    struct bh_search search = { .engine = engine, .tenant = lease->tenant,
-                                .job = lease->job };
-    bh_job_id job = { job_at(engine, lease->job)->id };
-    struct bh_plan plan;
+    struct bh_search search = { .engine = engine, .tenant = job_at(engine, job)->tenant,
+                                .job = job };
 
-    if (can_resume(&search, slot)
-        && bh_place_plan(engine, lease->tenant, lease->places, lease->count, &plan)) {
-        *ret_decision = (struct bh_decision){ .kind = BH_DO_RESUME, .job = job,
-                                              .lease = { lease->id } };
-        bh_place_decide(engine, &plan, ret_decision);
-        return true;
+    if (can_resume(&search)) {
+        bh_gang_begin(work, BH_DO_RESUME, job, NULL, 0);
+        return bh_gang_decide(work, ret_decision);
     }
-    if (!bh_job_claim(engine, lease->job))
-        return bh_preempt_for_lease(work, slot, ret_decision);
+    if (!bh_job_claim(engine, job))
+        return bh_preempt_to_resume(work, job, ret_decision);
     search.past_leaving = true;
-    if (can_resume(&search, slot))
+    if (can_resume(&search))
         return false;
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM, .job = job };
+    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
+                                          .job = { job_at(engine, job)->id } };
     return true;
 }
 
@@ -254,8 +250,9 @@ help_first(struct work *work, struct bh_decision *ret_decision)
     struct bh_candidate candidate;
 
     while (bh_order_first(engine, &candidate)) {
+        uint32_t job = lease_at(engine, candidate.lease)->job;
         bool helped = candidate.class ? try_class(work, candidate.class, ret_decision)
-                                      : try_resume(work, candidate.lease, ret_decision);
+                                      : try_resume(work, job, ret_decision);
 
         if (helped)
             return true;
@@ -295,7 +292,7 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
     struct hints *hints = &work->engine->hints;
 
     BH_ASSERT(work->now_ns == work->engine->core.now_ns);
-    if (bh_preempt_next(work, ret_decision))
+    if (bh_gang_decide(work, ret_decision) || bh_preempt_next(work, ret_decision))
         return true;
     if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision))
         return true;
@@ -306,10 +303,35 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
 uint32_t
 bh_decide_effects(const struct bh_engine *engine, const struct bh_decision *decision)
 {
-    uint32_t most = 3; /* the lease's own, and two jobs */
+    struct place places[BH_JOB_COUNT_MAX];
+    uint32_t count = 0;
 
     for (uint32_t i = 0; i < decision->piece_count; i++)
         if (decision->pieces[i].carve)
-            most += 1 + gpu_at(engine, gpu_find(engine, decision->pieces[i].gpu.v))->idle;
-    return most;
+            places[count++].gpu = decision->pieces[i].gpu.v;
+    /* each member's lease its own, and two jobs */
+    return 2 + job_at(engine, job_find(engine, decision->job.v))->gang
+           + bh_gang_carving(engine, places, count);
+}
+
+bool
+bh_decide_begun(const struct work *work)
+{
+    return work->bunch.next < work->bunch.members || work->victim_count > 0;
+}
+
+struct bh_record_needs
+bh_decide_record(const struct work *work, const struct bh_decision *decision)
+{
+    const struct bunch *bunch = &work->bunch;
+    bool bunched = decision->kind == BH_DO_PLACE || decision->kind == BH_DO_RESUME;
+    struct bh_record_needs needs = {
+        .decisions = 1 + bunch->members - bunch->next + work->victim_count,
+        .pieces = decision->piece_count * (1 + bunch->members - bunch->next),
+        .effects = bunched ? bh_gang_effects(work) : bh_decide_effects(work->engine, decision),
+    };
+
+    for (uint32_t i = 0; i < work->victim_count; i++)
+        needs.effects += 2 + job_at(work->engine, work->victims[i])->gang;
+    return needs;
 }

@@ -107,10 +107,12 @@ static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_ev_gpu, cordoned, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, fenced, BH_FIELD_BOOL),
     ID32(struct bh_ev_gpu, gpu),
+    BH_F(struct bh_ev_gpu, link, BH_FIELD_U32),
     BH_F(struct bh_ev_gpu, managed, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, mig_capable, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, model, BH_FIELD_U32),
     ID32(struct bh_ev_gpu, node),
+    BH_F(struct bh_ev_gpu, numa, BH_FIELD_U32),
 };
 
 static const struct bh_field piece_rows[] = {
@@ -136,6 +138,7 @@ static const struct bh_field ended_rows[] = {
 static const struct bh_field submit_rows[] = {
     BH_F_ENUM(struct bh_ev_submit, contract, bh_contract_names),
     BH_F(struct bh_ev_submit, count, BH_FIELD_U32),
+    BH_F(struct bh_ev_submit, gang, BH_FIELD_U32),
     BH_F(struct bh_ev_submit, grace_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_submit, hold, BH_FIELD_BOOL),
     ID64(struct bh_ev_submit, job),
@@ -212,6 +215,7 @@ static const struct bh_field decision_rows[] = {
     ID64(struct bh_decision, job),
     BH_F_ENUM(struct bh_decision, kind, bh_decision_names, .flags = BH_FIELD_ALWAYS),
     ID64(struct bh_decision, lease),
+    BH_F(struct bh_decision, member, BH_FIELD_U32),
     BH_F_ARRAY(struct bh_decision, pieces, piece_count, decision_piece_fields,
                BH_JOB_COUNT_MAX),
 };

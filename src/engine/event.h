@@ -30,6 +30,8 @@ struct bh_ev_gpu {
     bool cordoned;       /* no new work */
     bool fenced;         /* lost or faulty: its leases end */
     bool mig_capable;
+    uint32_t link;       /* NVLink domain on its node; 0: none, or unknown */
+    uint32_t numa;       /* number of its NUMA node + 1; 0: unknown */
 };
 
 enum bh_outcome_kind { BH_OUTCOME_OK, BH_OUTCOME_FAILED, BH_OUTCOME_CONTEXT_HELD };
@@ -64,7 +66,9 @@ struct bh_ev_submit {
     bh_tenant_id tenant;
     bh_principal_id principal;
     bh_sku_id sku;
-    uint32_t count;              /* pieces, 1 .. BH_JOB_COUNT_MAX */
+    uint32_t count;              /* pieces of each member, 1 .. BH_JOB_COUNT_MAX */
+    uint32_t gang;               /* members, at most BH_JOB_GANG_MAX; 0 is 1.  All together
+                                    at most BH_JOB_PIECES_MAX pieces */
     enum bh_job_kind kind;
     enum bh_priority priority;
     enum bh_contract contract;
@@ -121,11 +125,11 @@ struct bh_event {
 /* ---- decisions ---- */
 
 enum bh_decision_kind {
-    BH_DO_PLACE,    /* a pending job gets a lease on pieces */
+    BH_DO_PLACE,    /* a member of a pending job gets a lease on pieces */
     BH_DO_RESUME,   /* a suspended lease gets its old pieces back */
-    BH_DO_SUSPEND,  /* a lease makes way */
-    BH_DO_STOP,     /* a lease ends: preempted, over its time limit; without a lease, a
-                       pending job ends */
+    BH_DO_SUSPEND,  /* a lease makes way, and with it all of its job */
+    BH_DO_STOP,     /* a lease ends, and with it all of its job: preempted, over its time
+                       limit; without a lease, a pending job ends */
     BH_DO_CLAIM,    /* room (pieces) is kept for a job while others leave; the SUSPEND and
                        STOP decisions with its number as for_job follow */
     BH_DO_UNCLAIM,  /* that room will not come free after all */
@@ -139,10 +143,13 @@ struct bh_piece {
     bool carve;                /* idle pieces in its way are destroyed first */
 };
 
+/* The PLACE, RESUME and CLAIM decisions for a gang stand together in one record, one for
+ * each member, in their order. */
 struct bh_decision {
     enum bh_decision_kind kind;
     bh_job_id job;
     bh_lease_id lease;
+    uint32_t member;             /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
     bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
     enum bh_end_cause cause;     /* STOP */
     struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME; CLAIM: gpu, profile, start */
@@ -154,7 +161,7 @@ struct bh_decision {
 enum bh_effect_kind {
     BH_FX_CARVE,    /* piece on gpu; switches the GPU's mode where needed */
     BH_FX_DESTROY,
-    BH_FX_START,    /* lease; its pieces are ready */
+    BH_FX_START,    /* lease; its pieces are ready, and those of its whole gang */
     BH_FX_SUSPEND,
     BH_FX_RESUME,
     BH_FX_STOP,
@@ -162,7 +169,9 @@ enum bh_effect_kind {
     BH_EFFECT_KINDS
 };
 
-/* `order` names the effect for ever: (record number << 8) + position.  The node
+enum { BH_ORDER_BITS = 12 };
+
+/* `order` names the effect for ever: (record number << BH_ORDER_BITS) + position.  The node
  * journals it and answers a repeat with the old outcome.  Effects of one node are
  * carried out in order: a CARVE relies on the DESTROYs before it.  Each is answered by
  * one event (CARVED, DESTROYED, STARTED, SUSPENDED, RESUMED, and ENDED for STOP); a
@@ -178,7 +187,7 @@ struct bh_effect {
     uint64_t grace_ns;             /* STOP */
     /* JOB: the state it is in now.  An ended job has left the engine's tables, so
      * how it ended is said here: cause and exit status as in bh_ev_ended, with the
-     * lease and node that it had. */
+     * lease and node that its first member had. */
     enum bh_job_state state;
     enum bh_end_cause cause;
     int32_t exit_status;

@@ -164,10 +164,10 @@ protected_by(const struct bh_search *search, uint32_t at, const struct bh_wanted
 }
 
 bool
-bh_quota_protects(const struct bh_search *search, uint32_t lease)
+bh_quota_protects(const struct bh_search *search, uint32_t job)
 {
     const struct bh_engine *engine = search->engine;
-    struct bh_wanted held = bh_quota_of_lease(engine, lease);
+    struct bh_wanted held = bh_quota_to_resume(engine, job_at(engine, job)->lease);
 
     for (uint32_t at = held.tenant; at; at = tenant_at(engine, at)->parent)
         if (!bh_tenant_within(engine, at, search->tenant) && protected_by(search, at, &held))

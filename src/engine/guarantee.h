@@ -9,9 +9,9 @@
  * of the SKU or of the GPU model covers it as well as that of all GPU-equivalents. */
 bool bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted);
 
-/* Whether a guarantee of the lease's tenant, or of one above it, covers what is used there
+/* Whether a guarantee of the job's tenant, or of one above it, covers what is used there
  * in what is imagined, and does not cover the one who searches: it is not taken away. */
-bool bh_quota_protects(const struct bh_search *search, uint32_t lease);
+bool bh_quota_protects(const struct bh_search *search, uint32_t job);
 
 /* Whether enough stays of what tenants with a guarantee do not lend; true where a guarantee
  * covers what is wanted. */

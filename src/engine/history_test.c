@@ -146,7 +146,8 @@ build(struct history *history)
         history->gpus[i] = (struct bh_ev_gpu){
             .gpu = { i + 1 }, .node = { 1 + i / GPUS_PER_NODE },
             .model = small ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
-            .managed = true, .mig_capable = true };
+            .managed = true, .mig_capable = true,
+            .link = i % GPUS_PER_NODE / 2, .numa = 1 + i % 2 };
         set_gpu(history, i);
     }
     for (uint32_t i = 1; i <= SKUS; i++)
@@ -195,6 +196,7 @@ submit(struct history *history)
     job->sku.v = 1 + draw(history, SKUS);
     job->principal.v = 1 + draw(history, 3);
     job->count = chance(history, 70) ? 1 : 1 + draw(history, 4);
+    job->gang = chance(history, 70) ? draw(history, 2) : 1 + draw(history, 5);
     job->kind = (enum bh_job_kind)draw(history, BH_JOB_KINDS);
     job->priority = (enum bh_priority)(1 + draw(history, 4));
     job->contract = (enum bh_contract)draw(history, BH_CONTRACTS);
@@ -228,7 +230,7 @@ exit_some(struct history *history)
 
     if (!some_job(history, true, &job))
         return;
-    event.u.ended.lease = job.lease;
+    event.u.ended.lease.v = job.lease.v + draw(history, job.gang);
     event.u.ended.cause = chance(history, 85) ? BH_END_EXITED
                                               : (enum bh_end_cause)draw(history, BH_END_CAUSES);
     event.u.ended.exit_status = chance(history, 80) ? 0 : 1;
@@ -472,8 +474,11 @@ run_out(struct history *history)
             left += view.state < BH_JOB_COMPLETED;
         if (view.state != BH_JOB_RUNNING)
             continue;
-        event.u.ended = (struct bh_ev_ended){ .lease = view.lease, .cause = BH_END_EXITED };
-        play(history, &event);
+        for (uint32_t i = 0; i < view.gang; i++) {
+            event.u.ended = (struct bh_ev_ended){ .lease = { view.lease.v + i },
+                                                  .cause = BH_END_EXITED };
+            play(history, &event);
+        }
     }
     return left;
 }

@@ -55,11 +55,13 @@ bh_filter_freed(const struct bh_search *search, const struct bh_filter *filter)
         }
         return sum;
     }
-    for (uint32_t i = 0; i < search->gone_count; i++) {
-        struct bh_wanted held = bh_quota_of_lease(engine, search->gone[i]);
+    for (uint32_t i = 0; i < search->gone_count; i++)
+        for (uint32_t at = job_at(engine, search->gone[i])->lease; at;
+             at = lease_at(engine, at)->next_member) {
+            struct bh_wanted held = bh_quota_of_lease(engine, at);
 
-        sum += filtered(engine, filter, &held);
-    }
+            sum += filtered(engine, filter, &held);
+        }
     return sum;
 }
 

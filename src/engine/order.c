@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/place.h"
 #include "engine/slots.h"
@@ -12,7 +13,7 @@ needs_it(const struct class *class, const struct job *job)
 {
     return class->tenant == job->tenant && class->sku == job->sku
            && class->principal == job->principal && class->count == job->count
-           && class->priority == job->priority && class->hold == job->hold;
+           && class->gang == job->gang && class->priority == job->priority && class->hold == job->hold;
 }
 
 /* Where the job's class is looked for first. */
@@ -20,7 +21,7 @@ static uint64_t
 home_of(const struct job *job)
 {
     const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
-                               job->priority, job->hold };
+                               job->gang, job->priority, job->hold };
     uint64_t hash = 0xcbf29ce484222325ull;
 
     for (size_t i = 0; i < BH_COUNT(needs); i++)
@@ -63,6 +64,7 @@ class_for(struct bh_engine *engine, const struct job *job)
     class->sku = job->sku;
     class->principal = job->principal;
     class->count = job->count;
+    class->gang = job->gang;
     class->priority = job->priority;
     class->hold = job->hold;
     *bh_class_hint(engine, slot) = (struct hint){ 0 };
@@ -113,6 +115,7 @@ bh_order_enqueue(struct bh_engine *engine, uint32_t slot)
         class->head = slot;
     class->jobs++;
     engine->core.pending++;
+    engine->core.pending_members += job->gang;
     if (before == 0 || bh_job_claim(engine, before))
         look_again(engine, class_slot); /* it is the first that room is looked for */
 }
@@ -139,6 +142,7 @@ bh_order_dequeue(struct bh_engine *engine, uint32_t slot)
     job->next = job->prev = job->class = 0;
     class->jobs--;
     engine->core.pending--;
+    engine->core.pending_members -= job->gang;
     if (class->jobs == 0)
         bh_slot_remove(engine, TABLE_CLASS, class_slot);
 }
@@ -204,7 +208,7 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
+    struct bh_wanted wanted = bh_gang_to_resume(engine, lease->job);
 
     *ret_candidate = (struct bh_candidate){ .lease = slot, .priority = job->priority,
                                             .sequence = job->sequence, .id = job->id,
@@ -237,7 +241,7 @@ bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidat
     if (engine->core.suspended == 0)
         return found;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        if (lease_at(engine, slot)->state != LEASE_SUSPENDED
+        if (!bh_gang_leads_suspended(engine, slot)
             || is_parked(engine, bh_lease_hint(engine, slot)))
             continue;
         of_lease(engine, slot, &next);

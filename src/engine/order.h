@@ -22,7 +22,7 @@ void bh_order_stir(struct bh_engine *engine);
  * now in use: others are then held back by what is free alone. */
 void bh_order_taken(struct bh_engine *engine);
 
-/* A candidate for room: the head of a class, or a suspended lease. */
+/* A candidate for room: the head of a class, or a suspended gang, by its first lease. */
 struct bh_candidate {
     uint32_t class, lease; /* slots; one is 0 */
     bool guaranteed;

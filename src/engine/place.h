@@ -4,8 +4,9 @@
 #include "engine/guarantee.h"
 #include "engine/limit.h"
 
-/* Where a job's pieces go: all on one node and of one GPU model, each where the
- * free part is broken up least, without changing anything. */
+/* Where a job's pieces go: those of one member on one node, the members on as few nodes as
+ * possible, all of one GPU model, each piece where the free part is broken up least; without
+ * changing anything. */
 
 struct bh_spot {
     uint32_t gpu; /* slot */
@@ -14,15 +15,15 @@ struct bh_spot {
 };
 
 struct bh_plan {
-    uint32_t node; /* slot */
+    uint32_t node; /* slot: of the last member */
     uint32_t count;
-    struct bh_spot spots[BH_JOB_COUNT_MAX];
+    struct bh_spot spots[BH_JOB_PIECES_MAX]; /* member by member */
 };
 
 /* What is wanted, for a class. */
 struct bh_need {
     uint32_t tenant, sku, job; /* slots */
-    uint32_t count;
+    uint32_t count, gang;      /* pieces of each member, members */
     uint32_t avoid_gpu;        /* id, or 0 */
 };
 
@@ -44,6 +45,13 @@ bool bh_place_find(const struct bh_search *search, const struct bh_need *need,
 /* Whether exactly these places are free, and may be held. */
 bool bh_place_possible(const struct bh_search *search, const struct place *places,
                        uint32_t count);
+
+/* Whether the place behind the first `count` is free together with them, and may be held. */
+bool bh_place_free(const struct bh_search *search, const struct place *places, uint32_t count);
+
+/* A plan's places. */
+void bh_place_list(const struct bh_engine *engine, const struct bh_plan *plan,
+                   struct place ret_places[BH_JOB_PIECES_MAX]);
 
 /* Places as a plan, with the idle pieces that can be used again. */
 bool bh_place_plan(const struct bh_engine *engine, uint32_t tenant, const struct place *places,

@@ -2,6 +2,7 @@
 #define BH_ENGINE_PREEMPT_H
 
 #include "engine/place.h"
+#include "engine/work_internal.h"
 
 /* Making room for a job by having lower ones leave: the lowest classes, of those the
  * fewest, and of those the ones that lose least work, shown to be enough by imagining them gone, and all of
@@ -11,8 +12,8 @@
  * jobs can make; those who leave are in the work, for bh_preempt_next. */
 bool bh_preempt(struct work *work, const struct bh_need *need, struct bh_decision *ret_decision);
 
-/* The same for a suspended lease (slot): its old places, and no others. */
-bool bh_preempt_for_lease(struct work *work, uint32_t lease, struct bh_decision *ret_decision);
+/* The same for a suspended job (slot): its old places, and no others. */
+bool bh_preempt_to_resume(struct work *work, uint32_t job, struct bh_decision *ret_decision);
 
 /* The decision on the next of those who leave: suspended where their contract says
  * so and they run, else stopped. */

@@ -27,6 +27,7 @@ struct bh_reason {
     uint64_t limit, used, wanted; /* parts, or pieces where a SKU is named */
     uint64_t free_pieces;   /* NO_SHAPE: parts that are free but in other shapes */
     uint64_t frees_at_ns;   /* by time limits, at the latest; 0 is unknown */
+    bh_job_id preempted_for; /* whatever the code: who a job that waits was stopped for */
 };
 
 #endif

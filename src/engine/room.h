@@ -3,7 +3,7 @@
 
 #include "engine/state_internal.h"
 
-/* Room on GPUs as one job would find it: without the leases that are imagined gone,
+/* Room on GPUs as one job would find it: without the jobs that are imagined gone,
  * and without the room that is being made for others. */
 
 enum { BH_VICTIMS_MAX = 32 };
@@ -15,7 +15,7 @@ struct bh_search {
     bool past_leaving;      /* imagine leases gone that are being suspended or stopped */
     bool past_claims;       /* imagine that nobody else's room is being made */
     uint32_t gone_count;
-    uint32_t gone[BH_VICTIMS_MAX]; /* leases (slots) that are imagined gone */
+    uint32_t gone[BH_VICTIMS_MAX]; /* jobs (slots) that are imagined gone, with all leases */
 };
 
 /* Whether the GPU gets new work at all. */

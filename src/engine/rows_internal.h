@@ -56,7 +56,9 @@ struct node {
     uint32_t next_free;
     uint32_t first_gpu; /* slots, linked by gpu.next_on_node in order of ids */
     uint32_t gpu_count, leases;
-    uint8_t up, unused[7];
+    uint32_t empty, open; /* GPUs that get new work: nothing in use; something free */
+    uint32_t models;      /* bit m: a GPU of that model stands on it */
+    uint8_t up, unused[3];
 };
 
 struct gpu {
@@ -70,9 +72,17 @@ struct gpu {
     struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
     uint8_t managed, cordoned, fenced, mig_capable;
     uint8_t mig;     /* was carved last */
-    uint8_t offered; /* it was when last looked at: counted in core.offered */
-    uint8_t unused[2];
+    uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
+    uint8_t link, numa;
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
+};
+
+/* What is counted of GPUs, by node and by model, so that searches pass over what is full.
+ * It follows gpu.occupancy, and knows nothing of claims and stuck pieces. */
+enum gpu_counted {
+    GPU_OFFERED = 1, /* gets new work */
+    GPU_EMPTY = 2,   /* and nothing of it is in use */
+    GPU_OPEN = 4     /* and something of it is free */
 };
 
 struct place {
@@ -83,17 +93,23 @@ struct place {
 struct job {
     uint64_t id;
     uint32_t next_free;
-    uint32_t tenant, principal, sku, lease, class;
+    uint32_t tenant, principal, sku, class;
+    uint32_t lease;      /* of its first member; the others follow by lease.next_member */
     uint32_t next, prev; /* in its class, or in the list of ended jobs */
     uint64_t sequence;   /* order of submission */
     uint64_t submitted_ns, started_ns, ended_ns;
     uint64_t time_limit_ns, grace_ns;
     uint64_t preempt_after_ns; /* it may not preempt again before */
+    uint64_t preempted_for;    /* id of who it was last stopped for, or 0 */
     uint8_t spec[32];
     uint32_t restarts, suspensions;
     int32_t exit_status;
     uint8_t count, kind, priority, contract;
     uint8_t state, hold, cause, carve_failures;
+    uint8_t gang;        /* members */
+    uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
+    uint8_t unused[2];
+    int32_t verdict_status;
 };
 
 enum lease_state {
@@ -106,6 +122,7 @@ enum lease_state {
     LEASE_RECARVING, /* its old places are being carved again */
     LEASE_RESUMING,
     LEASE_STOPPING,
+    LEASE_DONE,      /* it ended, and holds nothing; others of its gang have not */
     LEASE_STATES
 };
 
@@ -118,9 +135,10 @@ struct lease {
     uint64_t since_ns; /* when it last began to run */
     uint64_t ran_ns;   /* before that */
     struct place places[BH_JOB_COUNT_MAX];
-    uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended */
+    uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended, and once done */
     uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
-    uint8_t stop_cause, unused[3];
+    uint8_t stop_cause, member, unused[2];
+    uint32_t next_member; /* slot */
 };
 
 struct part {
@@ -142,7 +160,7 @@ struct class {
     uint32_t next_free;
     uint32_t head, tail, jobs;
     uint32_t tenant, sku, principal;
-    uint8_t count, priority, hold, unused;
+    uint8_t count, priority, hold, gang;
     uint32_t avoid_gpu;      /* id; where a carve failed */
     uint64_t avoid_until_ns;
     uint64_t avoid_generation;

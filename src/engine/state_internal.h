@@ -38,7 +38,7 @@ struct claim {
     uint32_t job; /* slot; 0: free */
     uint32_t count;
     uint64_t equivalent; /* in parts, of all its pieces */
-    struct place places[BH_JOB_COUNT_MAX];
+    struct place places[BH_JOB_PIECES_MAX];
 };
 
 enum { CLAIMS_MAX = 32 };
@@ -61,15 +61,18 @@ struct core {
     uint64_t generation; /* moves when something freed up that could help a job */
     uint32_t ended_head, ended_count;
     uint32_t pending;    /* jobs */
+    uint32_t pending_members;
     uint32_t dedicated;  /* tenants that say dedicated_nodes */
     uint32_t withholders; /* tenants that do not lend all they are guaranteed */
     uint32_t offered[MODELS_MAX]; /* GPUs that get new work, by model */
+    uint32_t empty[MODELS_MAX], open[MODELS_MAX]; /* of them: enum gpu_counted */
     uint64_t used, used_models[MODELS_MAX]; /* GPU-equivalents of all tenants */
     struct bh_ev_settings settings;
     uint64_t half_life_began_ns; /* usage is weighed from 1 to 2 since */
-    uint32_t preemptable[BH_PRIORITIES + 1]; /* leases that may make way, by priority */
+    uint32_t preemptable[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
     uint32_t claim_count;
     uint32_t suspended;  /* leases */
+    uint32_t unused;
     struct claim claims[CLAIMS_MAX];
     struct totals totals;
 };
@@ -97,17 +100,6 @@ struct bh_engine {
     struct table tables[TABLES];
     struct hints hints;
     struct core core;
-};
-
-/* One step under way. */
-struct work {
-    struct bh_engine *engine;
-    struct bh_step *step;
-    uint64_t now_ns, seq;
-    /* leases (slots) that are to make way for the job (id) that claimed room last */
-    uint64_t victims_for;
-    uint32_t victim_count;
-    uint32_t victims[32];
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include "engine/apply.h"
 #include "engine/decide.h"
 #include "engine/effect.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
@@ -63,23 +64,37 @@ within_limits(const struct bh_engine *engine, const struct bh_decision *decision
     return bh_quota_allows(&search, &nothing, &why, &whose);
 }
 
+/* Whether the decision fits, and those that must stand in the same record: on the rest of
+ * a gang, and on those who leave for a claim. */
+static bool
+has_room(const struct work *work, const struct bh_decision *decision)
+{
+    const struct bh_step *step = work->step;
+    struct bh_record_needs needs = bh_decide_record(work, decision);
+
+    for (uint32_t i = 0; i < step->decision_count; i++)
+        needs.pieces += step->decisions[i].piece_count;
+    return step->decision_count + needs.decisions <= BH_DECISIONS_MAX
+           && step->effect_count + needs.effects <= BH_EFFECTS_MAX
+           && needs.pieces <= BH_DECIDED_PIECES_MAX;
+}
+
 /* Decide and apply until nothing more can be decided, or the step is full. */
 static void
 decide_all(struct work *work, bool tick)
 {
     struct bh_step *step = work->step;
     struct bh_decision decision;
+    bool begun = false; /* there is room for this and what must follow */
 
     while (bh_decide(work, tick, &decision)) {
-        uint32_t effects = bh_decide_effects(work->engine, &decision);
         bh_rc rc;
 
-        /* a claim and its victims stand in one record */
-        if (step->decision_count + work->victim_count >= BH_DECISIONS_MAX
-            || step->effect_count + effects + 2 * work->victim_count > BH_EFFECTS_MAX) {
+        if (!begun && !has_room(work, &decision)) {
             step->more = true;
             return;
         }
+        begun = bh_decide_begun(work);
         step->decisions[step->decision_count++] = decision;
         rc = bh_apply(work, &decision);
         BH_ASSERT(rc == BH_OK);
@@ -131,7 +146,7 @@ bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
             return rc;
     }
     forget_hints(engine);
-    return BH_OK;
+    return work.rest.members == 0 ? BH_OK : BH_CONFLICT;
 }
 
 /* Keep the `max` effects with the lowest numbers, in order. */

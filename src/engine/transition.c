@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/effect.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
@@ -126,6 +127,7 @@ link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
     gpu->next_on_node = *link;
     *link = slot;
     node_at(engine, node_slot)->gpu_count++;
+    node_at(engine, node_slot)->models |= 1u << gpu->model;
 }
 
 static void
@@ -147,6 +149,8 @@ on_gpu(struct work *work, const struct bh_event *event)
     gpu->cordoned = report->cordoned;
     gpu->fenced = report->fenced;
     gpu->mig_capable = report->mig_capable;
+    gpu->link = (uint8_t)report->link;
+    gpu->numa = (uint8_t)report->numa;
     bh_ledger_refresh(engine, slot);
     if (!gpu->fenced)
         retry_stuck(work, slot, &retries);
@@ -175,7 +179,10 @@ miss_piece(struct work *work, uint32_t slot)
     }
     bh_part_lose(work, slot);
     BH_ASSERT(bh_lease_allows(engine, lease, news.event));
-    bh_lease_step(work, lease, &news);
+    if (carving)
+        bh_lease_step(work, lease, &news);
+    else
+        bh_gang_tell(work, lease_at(engine, lease)->job, &news);
 }
 
 static void
@@ -190,7 +197,7 @@ on_carved(struct work *work, const struct bh_event *event)
     }
     bh_part_ready(work, slot);
     if (lease)
-        bh_lease_proceed(work, lease);
+        bh_gang_proceed(work, lease_at(work->engine, lease)->job);
 }
 
 static void
@@ -264,11 +271,10 @@ static void
 on_cancel(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = job_find(work->engine, event->u.job.job.v);
-    uint32_t lease = job_at(work->engine, slot)->lease;
     struct lease_news news = { .event = LEASE_STOP, .cause = BH_END_CANCELLED };
 
-    if (lease)
-        bh_lease_step(work, lease, &news);
+    if (job_at(work->engine, slot)->lease)
+        bh_gang_tell(work, slot, &news);
     else
         bh_job_end(work, slot, BH_JOB_CANCELLED, BH_END_CANCELLED, 0);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "engine/gang.h"
 #include "engine/ledger.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
@@ -17,19 +18,30 @@ const char *const bh_piece_state_names[BH_PIECE_STATES] = {
 
 /* ---- jobs ---- */
 
+/* The pieces of a lease; returns how many. */
+static uint32_t
+show_pieces(const struct bh_engine *engine, const struct lease *lease,
+            struct bh_piece ret_pieces[BH_JOB_COUNT_MAX])
+{
+    if (lease->state == LEASE_DONE)
+        return 0;
+    for (uint32_t i = 0; i < lease->count; i++)
+        ret_pieces[i] = (struct bh_piece){
+            .partition = { part_at(engine, lease->parts[i])->id },
+            .gpu = { lease->places[i].gpu },
+            .profile = lease->places[i].profile, .start = lease->places[i].start };
+    return lease->count;
+}
+
 static void
 show_lease(const struct bh_engine *engine, const struct lease *lease,
            struct bh_job_view *ret_view)
 {
     ret_view->lease.v = lease->id;
+    ret_view->member = lease->member;
     ret_view->node.v = (uint32_t)node_at(engine, lease->node)->id;
     ret_view->grade = (enum bh_grade)lease->grade;
-    ret_view->piece_count = lease->count;
-    for (uint32_t i = 0; i < lease->count; i++)
-        ret_view->pieces[i] = (struct bh_piece){
-            .partition = { part_at(engine, lease->parts[i])->id },
-            .gpu = { lease->places[i].gpu },
-            .profile = lease->places[i].profile, .start = lease->places[i].start };
+    ret_view->piece_count = show_pieces(engine, lease, ret_view->pieces);
 }
 
 static void
@@ -43,6 +55,7 @@ show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_
         .principal = { job->principal },
         .sku = { (uint32_t)sku_at(engine, job->sku)->id },
         .count = job->count,
+        .gang = job->gang,
         .kind = (enum bh_job_kind)job->kind,
         .priority = (enum bh_priority)job->priority,
         .contract = (enum bh_contract)job->contract,
@@ -76,9 +89,34 @@ bh_view_lease(const struct bh_engine *engine, bh_lease_id lease, struct bh_job_v
 {
     uint32_t slot = lease_find(engine, lease.v);
 
-    if (slot)
-        show_job(engine, lease_at(engine, slot)->job, ret_view);
-    return slot != 0;
+    if (!slot)
+        return false;
+    show_job(engine, lease_at(engine, slot)->job, ret_view);
+    show_lease(engine, lease_at(engine, slot), ret_view);
+    return true;
+}
+
+bool
+bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t member,
+               struct bh_member_view *ret_view)
+{
+    uint32_t slot = job_at(engine, job_find(engine, job.v))->lease;
+    const struct lease *lease;
+
+    while (slot && lease_at(engine, slot)->member != member)
+        slot = lease_at(engine, slot)->next_member;
+    if (!slot)
+        return false;
+    lease = lease_at(engine, slot);
+    *ret_view = (struct bh_member_view){
+        .lease = { lease->id },
+        .member = member,
+        .node = { (uint32_t)node_at(engine, lease->node)->id },
+        .done = lease->state == LEASE_DONE,
+        .state = bh_gang_shows((enum lease_state)lease->state),
+    };
+    ret_view->piece_count = show_pieces(engine, lease, ret_view->pieces);
+    return true;
 }
 
 bool
@@ -108,6 +146,8 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .cordoned = gpu->cordoned,
         .fenced = gpu->fenced,
         .mig = gpu->mig,
+        .link = gpu->link,
+        .numa = gpu->numa,
         .used = split.leased,
         .idle = split.idle,
         .unusable = split.unusable,

@@ -64,6 +64,10 @@ extern const char *const bh_priority_names[BH_PRIORITIES];
 extern const char *const bh_contract_names[BH_CONTRACTS];
 extern const char *const bh_end_cause_names[BH_END_CAUSES];
 
-enum { BH_JOB_COUNT_MAX = 16 }; /* pieces one job may hold, all on one node */
+enum {
+    BH_JOB_COUNT_MAX = 16,   /* pieces one member of a job may hold, all on one node */
+    BH_JOB_GANG_MAX = 64,    /* members of a job */
+    BH_JOB_PIECES_MAX = 256, /* pieces of all its members together */
+};
 
 #endif

@@ -27,7 +27,8 @@ struct bh_job_spec {
     const char *memory;          /* "8Gi"; NULL takes the SKU's share */
     const char *time_limit;      /* "2h", "1-00:00:00" */
     const char *grace;           /* "30s" between SIGTERM and SIGKILL; default 10s */
-    uint32_t count;              /* pieces; 0 is 1 */
+    uint32_t count;              /* pieces of each member; 0 is 1 */
+    uint32_t gang;               /* members, started and ended together; 0 is 1 */
     uint32_t pids;               /* 0: the node's default */
     enum bh_job_kind kind;
     enum bh_priority priority;   /* 0: normal */
@@ -42,13 +43,14 @@ extern const struct bh_fields bh_mount_spec_fields;
 struct bh_job_numbers {
     uint64_t time_limit_ns, memory_bytes; /* 0: not said */
     uint64_t grace_ns;                    /* 10 s when not said; 0 kills at once */
-    uint32_t cpu_milli, count, pids;
+    uint32_t cpu_milli, count, gang, pids; /* cores, memory and pids of each member */
 };
 
 /* Check all that can be checked without knowing the site, and read the numbers.
  *   BH_INVALID  no command, an env entry without '=', a relative path, ".." in a
  *               path, an unknown rootfs form, an amount that is malformed
- *   BH_RANGE    a count over BH_JOB_COUNT_MAX, zero memory, over a year's limit */
+ *   BH_RANGE    a count over BH_JOB_COUNT_MAX, a gang over BH_JOB_GANG_MAX or over
+ *               BH_JOB_PIECES_MAX pieces, zero memory, over a year's limit */
 BH_MUST_USE bh_rc bh_spec_check(const struct bh_job_spec *spec,
                                 struct bh_job_numbers *ret_numbers, struct bh_err *err);
 

@@ -355,15 +355,41 @@ say_out_of_range(const struct phrase *p)
         bh_buf_printf(p->out, " (at most %" PRIu64 ")", p->reason->limit);
 }
 
+/* "; it was stopped before to make room for job 12" */
+static void
+say_preempted(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "; it was stopped before to make room for ");
+    if (may_name(p->how, p->how->preemptor_tenant))
+        bh_buf_printf(p->out, "job %" PRIu64, p->reason->preempted_for.v);
+    else
+        bh_buf_puts(p->out, "a job that came first");
+}
+
 /* ---- what can be done ---- */
+
+/* "it is not known when room frees: job 12 holds it without a time limit; cancel it" */
+static void
+next_unknown(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "it is not known when room frees: ");
+    if (!holder_named(p)) {
+        bh_buf_puts(p->out, "jobs without a time limit hold it; cancel one, or set time_limit "
+                            "when submitting");
+        return;
+    }
+    put_job(p, "");
+    bh_buf_puts(p->out, " holds it without a time limit; `bulkhead cancel ");
+    bh_buf_put_u64(p->out, p->reason->job.v);
+    bh_buf_puts(p->out, "` frees it");
+}
 
 /* "frees in 4m10s at the latest, when job 12 reaches its time limit" */
 static void
 next_frees(const struct phrase *p)
 {
     if (p->reason->frees_at_ns == 0) {
-        bh_buf_puts(p->out, "it is not known when room frees: jobs without a time limit hold "
-                            "it; cancel one, or set time_limit when submitting");
+        next_unknown(p);
         return;
     }
     bh_buf_puts(p->out, "frees in ");
@@ -384,6 +410,23 @@ next_room(const struct phrase *p)
     bh_buf_puts(p->out, "room frees in ");
     put_wait(p);
     bh_buf_puts(p->out, " at the latest");
+}
+
+/* A quota can also be raised. */
+static void
+next_quota(const struct phrase *p)
+{
+    next_frees(p);
+    bh_buf_puts(p->out, "; or have an admin raise the limit of ");
+    put_tenant(p);
+}
+
+/* Room in smaller pieces may be free now. */
+static void
+next_shape(const struct phrase *p)
+{
+    next_room(p);
+    bh_buf_puts(p->out, "; a smaller SKU may fit now (`bulkhead whatif submit` tells)");
 }
 
 static void
@@ -492,17 +535,17 @@ static const struct {
     [BH_REASON_NONE] = { say_none, next_nothing },
     [BH_REASON_RUNNING] = { say_running, next_nothing },
     [BH_REASON_HELD] = { say_held, next_release },
-    [BH_REASON_QUOTA_GPU] = { say_quota_gpu, next_frees },
-    [BH_REASON_QUOTA_SKU] = { say_quota_sku, next_frees },
-    [BH_REASON_QUOTA_MODEL] = { say_quota_model, next_frees },
-    [BH_REASON_QUOTA_USER] = { say_quota_user, next_frees },
+    [BH_REASON_QUOTA_GPU] = { say_quota_gpu, next_quota },
+    [BH_REASON_QUOTA_SKU] = { say_quota_sku, next_quota },
+    [BH_REASON_QUOTA_MODEL] = { say_quota_model, next_quota },
+    [BH_REASON_QUOTA_USER] = { say_quota_user, next_quota },
     [BH_REASON_KEPT] = { say_kept, next_kept },
     [BH_REASON_BUDGET] = { say_budget, next_budget },
     [BH_REASON_BUDGET_MONEY] = { say_budget, next_budget },
     [BH_REASON_NEVER_QUOTA] = { say_never_quota, next_never_quota },
     [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
     [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
-    [BH_REASON_NO_SHAPE] = { say_no_shape, next_room },
+    [BH_REASON_NO_SHAPE] = { say_no_shape, next_shape },
     [BH_REASON_BOUNDARY] = { say_boundary, next_room },
     [BH_REASON_BEHIND] = { say_behind, next_behind },
     [BH_REASON_MAKING_ROOM] = { say_making_room, next_wait },
@@ -529,6 +572,8 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
     BH_ASSERT(sayings[reason->code].sentence);
     sayings[reason->code].sentence(&p);
+    if (reason->preempted_for.v)
+        say_preempted(&p);
 }
 
 void

@@ -40,13 +40,21 @@ static const struct {
     { { .code = BH_REASON_QUOTA_SKU, .tenant = { 2 }, .sku = { 1 }, .job = { 12 },
         .limit = 2, .used = 2, .wanted = 1, .frees_at_ns = IN_4M10S }, 2,
       "acme/vision is at its limit of 2 small: 2 in use, this job wants 1 more",
-      "frees in 4m10s at the latest, when job 12 reaches its time limit" },
+      "frees in 4m10s at the latest, when job 12 reaches its time limit; or have an admin "
+      "raise the limit of acme/vision" },
     { { .code = BH_REASON_QUOTA_GPU, .tenant = { 2 }, .limit = 6300, .used = 4800,
         .wanted = 1800 }, 0,
       "acme/vision would go over its limit of 1.5 GPUs: 8/7 GPUs in use, this job wants "
       "3/7 GPU more",
       "it is not known when room frees: jobs without a time limit hold it; cancel one, or "
-      "set time_limit when submitting" },
+      "set time_limit when submitting; or have an admin raise the limit of acme/vision" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 } }, 2,
+      "all GPUs that could hold 1 small are in use",
+      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "cancel 12` frees it" },
+    { { .code = BH_REASON_BEHIND, .job = { 5 }, .preempted_for = { 9 } }, 1,
+      "job 5 comes first and waits for the same room; it was stopped before to make room "
+      "for a job that came first", NULL },
     { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 2, .job = { 77 },
         .frees_at_ns = IN_4M10S }, 3,
       "all GPUs that could hold 2 small are in use", "room frees in 4m10s at the latest" },
@@ -119,6 +127,7 @@ no_reason_names_what_its_reader_may_not_see(void **state)
         struct bh_reason reason = { .code = (enum bh_reason_code)code, .tenant = { 3 },
                                     .sku = { 1 }, .job = { 7777 }, .limit = 4200,
                                     .used = 4200, .wanted = 4200, .free_pieces = 4200,
+                                    .preempted_for = { 7777 },
                                     .frees_at_ns = IN_4M10S };
         char memory[512];
         const char *text = say(bh_explain_sentence, &reason, 3, memory);

@@ -115,6 +115,17 @@ play_node_reboot(struct bh_story *story, const struct bh_words *words, struct bh
     return turn_node(story, words->at[1], NODE_REBOOT, err);
 }
 
+/* What the GPU says of itself now. */
+static struct bh_ev_gpu
+report_of(const struct bh_gpu_view *view)
+{
+    return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
+                               .mig_capable = view->model != BH_GPU_MODEL_NONE,
+                               .managed = view->managed, .cordoned = view->cordoned,
+                               .fenced = view->fenced, .link = view->link,
+                               .numa = view->numa };
+}
+
 /* gpu gpu1/0 cordoned */
 static bh_rc
 play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
@@ -132,16 +143,41 @@ play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *er
         rc = bh_word_choose(&choice, words->at[2], &turn, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = (struct bh_ev_gpu){
-        .gpu = view.gpu,
-        .node = view.node,
-        .model = view.model,
-        .mig_capable = view.model != BH_GPU_MODEL_NONE,
-        .cordoned = turn == CORDONED || (view.cordoned && turn != UNCORDONED),
-        .fenced = turn == LOST || (view.fenced && turn != MENDED),
-        .managed = turn == MANAGED || (view.managed && turn != UNMANAGED),
-    };
+    event.u.gpu = report_of(&view);
+    event.u.gpu.cordoned = turn == CORDONED || (view.cordoned && turn != UNCORDONED);
+    event.u.gpu.fenced = turn == LOST || (view.fenced && turn != MENDED);
+    event.u.gpu.managed = turn == MANAGED || (view.managed && turn != UNMANAGED);
     return bh_story_ask(story, &event, err);
+}
+
+static bh_rc
+take_link(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 0, 255, &((struct bh_ev_gpu *)into)->link, err);
+}
+
+static bh_rc
+take_numa(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 0, 255, &((struct bh_ev_gpu *)into)->numa, err);
+}
+
+/* near gpu1/0 link 1 numa 1 */
+static bh_rc
+play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_option rows[] = { { "link", 1, take_link },
+                                             { "numa", 1, take_numa } };
+    static const struct bh_options options = { 2, rows, BH_COUNT(rows) };
+    struct bh_event event = { .kind = BH_EV_GPU };
+    struct bh_gpu_view view;
+    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+
+    if (rc != BH_OK)
+        return rc;
+    event.u.gpu = report_of(&view);
+    rc = bh_options_take(story, words, &options, &event.u.gpu, err);
+    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
 }
 
 /* ---- SKUs ---- */
@@ -516,6 +552,7 @@ const struct bh_statement bh_site_statements[] = {
     { "node-up", 1, 1, "NODE", play_node_up },
     { "node-reboot", 1, 1, "NODE", play_node_reboot },
     { "gpu", 2, 2, "GPU cordoned|uncordoned|lost|mended|managed|unmanaged", play_gpu },
+    { "near", 3, 5, "GPU [link N] [numa N]", play_near },
     { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", play_sku },
     { "price", 2, 2, "SKU AMOUNT", play_price },
     { "remove-sku", 1, 1, "SKU", play_remove_sku },

@@ -306,32 +306,38 @@ node_of(struct fleet *fleet, const void *place)
     return &fleet->nodes[offset / sizeof(struct node)];
 }
 
+static void
+serve(struct fleet *fleet, void *place)
+{
+    struct node *node = place ? node_of(fleet, place) : NULL;
+    uint64_t count;
+
+    if (!node) {
+        BH_ASSERT(read(fleet->wake_fd, &count, sizeof count) == sizeof count);
+        return;
+    }
+    if (place == node)
+        accept_daemon(node);
+    else if (node->link)
+        read_node(fleet, node);
+    write_out(fleet, node);
+}
+
 static void *
 run_fleet(void *self)
 {
     struct fleet *fleet = self;
     struct epoll_event ready[256];
-    uint64_t count;
 
     while (!atomic_load(&fleet->stopping)) {
         int n = epoll_wait(fleet->epoll_fd, ready, (int)BH_COUNT(ready), -1);
 
-        for (int i = 0; i < n; i++) {
-            struct node *node = ready[i].data.ptr ? node_of(fleet, ready[i].data.ptr) : NULL;
-
-            if (!node) {
-                BH_ASSERT(read(fleet->wake_fd, &count, sizeof count) == sizeof count);
-            } else {
-                if (ready[i].data.ptr == node)
-                    accept_daemon(node);
-                else if (node->link)
-                    read_node(fleet, node);
-                write_out(fleet, node);
-            }
-        }
-        if (atomic_exchange(&fleet->ending, false))
-            for (uint32_t i = 0; i < fleet->node_count; i++)
-                end_leases(fleet, &fleet->nodes[i]);
+        for (int i = 0; i < n; i++)
+            serve(fleet, ready[i].data.ptr);
+        if (!atomic_exchange(&fleet->ending, false))
+            continue;
+        for (uint32_t i = 0; i < fleet->node_count; i++)
+            end_leases(fleet, &fleet->nodes[i]);
     }
     return NULL;
 }

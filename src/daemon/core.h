@@ -49,6 +49,7 @@ struct bh_core {
     uint32_t gpu_facts_count;
     struct bh_effect *scratch;       /* BH_CORE_EFFECTS_MAX of them, for looking through */
     struct bh_shown *shown;          /* reasons that rows show; by job modulo its size */
+    struct bh_reason added_reason;   /* why the job submitted last waits, or not */
     uint32_t refresh_cursor;         /* where the sweep over waiting jobs stands */
     bool reasons_stale;              /* something happened that may change reasons */
     struct bh_change *changes;       /* of the batch, for watchers */

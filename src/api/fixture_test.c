@@ -118,10 +118,13 @@ static bool
 fixture_inventory_get(void *self, uint32_t *cursor, struct bh_buf *ret_json)
 {
     struct fixture *f = self;
+    const char *said[] = { f->inventory, f->inventory_of_second };
 
-    if (!f->inventory || (*cursor)++ > 0)
+    while (*cursor < BH_COUNT(said) && !said[*cursor])
+        ++*cursor;
+    if (*cursor == BH_COUNT(said))
         return false;
-    bh_buf_puts(ret_json, f->inventory);
+    bh_buf_puts(ret_json, said[(*cursor)++]);
     return true;
 }
 

@@ -8,6 +8,7 @@
  *   submit    from the first submission until the last START's outcome is committed
  *   again     the same once more: every piece is there already, nothing is carved
  *   place     all wait for a cordoned fleet; from the uncordoning until then
+ * and how long the fleet needs to connect, and to come back after kill -9 of the daemon.
  * A job counts when the daemon acknowledges its START's outcome, which it does only after
  * the commit.  Needs root, to be another user.  Cleans up after itself. */
 #include <errno.h>
@@ -316,6 +317,18 @@ await_running(uint32_t count)
     }
 }
 
+static void
+await_greeted(uint32_t count)
+{
+    bh_ns deadline = bh_time_monotonic() + WAIT_S * BH_NS_PER_S;
+
+    while (bh_fleet_greeted(bench.fleet) < count) {
+        if (bh_time_monotonic() > deadline)
+            die("not all nodes were greeted");
+        bh_time_sleep(BH_NS_PER_MS);
+    }
+}
+
 static int
 compare(const void *a, const void *b)
 {
@@ -386,6 +399,26 @@ round_submit(const char *phase)
     end_round();
 }
 
+/* kill -9 with everything running: until every node is back, with all its jobs. */
+static void
+restart(void)
+{
+    uint32_t greeted = bh_fleet_greeted(bench.fleet);
+    bh_ns begun;
+
+    kill(bench.daemon, SIGKILL);
+    waitpid(bench.daemon, NULL, 0);
+    begun = bh_time_monotonic();
+    start_daemon();
+    await_greeted(greeted + bench.nodes);
+    count_now(); /* whatever the daemon says after the last KEEP is said by then */
+    await_running(bench.jobs);
+    if (bh_fleet_unnamed(bench.fleet) > 0)
+        die("a KEEP did not name a running job");
+    printf("{\"phase\":\"restart\",\"nodes\":%u,\"jobs\":%u,\"seconds\":%.3f}\n", bench.nodes,
+           bench.jobs, (double)(bh_time_monotonic() - begun) / 1e9);
+}
+
 static void
 round_place(void)
 {
@@ -399,6 +432,7 @@ round_place(void)
     apply_site(false);
     await_running(bench.jobs);
     tell("place", before, begun, true);
+    restart();
     end_round();
 }
 
@@ -437,11 +471,7 @@ start_site(void)
     bench.submitted_ns = calloc(ROUNDS_MAX * (size_t)bench.jobs + 1, sizeof *bench.submitted_ns);
     BH_ASSERT(bench.submitted_ns);
     bench.fleet = bh_fleet_start(folder, bench.nodes, ROUNDS_MAX * bench.jobs + 1);
-    while (bh_fleet_greeted(bench.fleet) < bench.nodes) {
-        if (bh_time_monotonic() > begun + WAIT_S * BH_NS_PER_S)
-            die("not all nodes were greeted");
-        bh_time_sleep(BH_NS_PER_MS);
-    }
+    await_greeted(bench.nodes);
     printf("{\"phase\":\"connect\",\"nodes\":%u,\"seconds\":%.3f}\n", bench.nodes,
            (double)(bh_time_monotonic() - begun) / 1e9);
 }

@@ -37,7 +37,7 @@ struct fleet {
     uint32_t node_count;
     uint64_t jobs;
     _Atomic bh_ns *started_ns;
-    atomic_uint greeted, running;
+    atomic_uint greeted, running, unnamed;
     atomic_bool stopping, ending;
     int epoll_fd, wake_fd;
     struct bh_arena *arena;
@@ -136,9 +136,25 @@ hear_hello(struct fleet *fleet, struct node *node, const void *unused)
     say(node, BH_MSG_INVENTORY, &inventory);
 }
 
-static void
-hear_keep(struct fleet *fleet, struct node *node, const void *unused)
+static bool
+is_named(const struct bh_list *list, uint64_t id)
 {
+    const struct bh_msg_keep_item *items = list->items;
+
+    for (uint32_t i = 0; i < list->count; i++)
+        if (items[i].id == id)
+            return true;
+    return false;
+}
+
+static void
+hear_keep(struct fleet *fleet, struct node *node, const void *message)
+{
+    const struct bh_msg_keep *keep = message;
+
+    for (uint32_t i = 0; i < PIECES_MAX; i++)
+        if (node->leases[i].running && !is_named(&keep->leases, node->leases[i].lease))
+            atomic_fetch_add(&fleet->unnamed, 1);
     atomic_fetch_add(&fleet->greeted, 1);
 }
 
@@ -417,6 +433,12 @@ uint32_t
 bh_fleet_running(const struct fleet *fleet)
 {
     return atomic_load(&fleet->running);
+}
+
+uint32_t
+bh_fleet_unnamed(const struct fleet *fleet)
+{
+    return atomic_load(&fleet->unnamed);
 }
 
 bh_ns

@@ -22,6 +22,9 @@ uint32_t bh_fleet_greeted(const struct fleet *fleet);
 /* Leases whose START was answered, and the answer acknowledged: on disk as running. */
 uint32_t bh_fleet_running(const struct fleet *fleet);
 
+/* Running leases that a KEEP did not name: a real node would have ended them. */
+uint32_t bh_fleet_unnamed(const struct fleet *fleet);
+
 /* When the START of a job came (monotonic), or 0. */
 bh_ns bh_fleet_started_ns(const struct fleet *fleet, uint64_t job);
 

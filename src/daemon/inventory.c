@@ -255,6 +255,10 @@ bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list
     return BH_OK;
 }
 
+/* One more than a node takes: it would rather refuse the message than end what a shorter
+ * one does not name. */
+enum { KEEP_MOST = BH_WIRE_KEEP_MAX + 1 };
+
 /* The leases of a job's members that stand on the node. */
 static void
 keep_members(const struct bh_core *core, bh_job_id job, bh_node_id node, struct bh_list *leases)
@@ -262,7 +266,7 @@ keep_members(const struct bh_core *core, bh_job_id job, bh_node_id node, struct 
     struct bh_msg_keep_item *items = leases->items;
     struct bh_member_view member;
 
-    for (uint32_t i = 0; leases->count < BH_WIRE_KEEP_MAX
+    for (uint32_t i = 0; leases->count < KEEP_MOST
                          && bh_view_member(core->state.engine, job, i, &member);
          i++)
         if (!member.done && bh_same(member.node, node))
@@ -273,15 +277,15 @@ void
 bh_inventory_keep(const struct bh_core *core, bh_node_id node, struct bh_arena *arena,
                   struct bh_msg_keep *ret_keep)
 {
-    struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, BH_WIRE_KEEP_MAX * sizeof *pieces);
-    struct bh_msg_keep_item *leases = bh_arena_alloc(arena, BH_WIRE_KEEP_MAX * sizeof *leases);
+    struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, KEEP_MOST * sizeof *pieces);
+    struct bh_msg_keep_item *leases = bh_arena_alloc(arena, KEEP_MOST * sizeof *leases);
     struct bh_piece_view piece;
     struct bh_job_view job;
     uint32_t cursor = 0;
 
     BH_ASSERT(pieces && leases);
     *ret_keep = (struct bh_msg_keep){ { leases, 0 }, { pieces, 0 } };
-    while (ret_keep->pieces.count < BH_WIRE_KEEP_MAX
+    while (ret_keep->pieces.count < KEEP_MOST
            && bh_view_next_piece(core->state.engine, &cursor, &piece))
         if (on_node(core, piece.piece.gpu, node))
             pieces[ret_keep->pieces.count++].id = piece.piece.partition.v;

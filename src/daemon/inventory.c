@@ -93,13 +93,14 @@ find_gone_pieces(struct bh_core *core, bh_node_id node,
     while (bh_view_next_piece(core->state.engine, &cursor, &view)) {
         struct bh_event event = { .kind = BH_EV_PIECE_GONE,
                                   .u.piece = { view.piece.partition, BH_OUTCOME_FAILED, 0 } };
-        struct bh_entry entry = report("node.piece_gone", "piece", view.piece.partition.v);
+        struct bh_entry entry;
         bool standing = view.state == BH_PIECE_IDLE || view.state == BH_PIECE_LEASED;
         bh_rc rc;
 
         if (!standing || !on_node(core, view.piece.gpu, node)
             || has_piece(inventory, view.piece.partition.v))
             continue;
+        entry = report("node.piece_gone", "piece", view.piece.partition.v);
         rc = bh_core_step(core, &entry, &event, err);
         if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
             return rc;
@@ -129,6 +130,21 @@ is_lost(const struct bh_member_view *member, bh_node_id node,
     return confirmed && bh_same(member->node, node) && !has_lease(inventory, member->lease.v);
 }
 
+static bh_rc
+end_lost(struct bh_core *core, const struct bh_job_view *job,
+         const struct bh_member_view *member, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_ENDED,
+                              .u.ended = { member->lease, BH_END_NODE_LOST, 0,
+                                           bh_core_now(core) } };
+    struct bh_entry entry = report("node.lease_lost", "lease", member->lease.v);
+    bh_rc rc;
+
+    entry.tenant = job->tenant.v;
+    rc = bh_core_step(core, &entry, &event, err);
+    return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
 /* Leases whose start was confirmed and that the node does not know: it lost them. */
 static bh_rc
 find_lost_leases(struct bh_core *core, bh_node_id node,
@@ -137,23 +153,14 @@ find_lost_leases(struct bh_core *core, bh_node_id node,
     struct bh_member_view member;
     struct bh_job_view view;
     uint32_t cursor = 0;
+    bh_rc rc = BH_OK;
 
-    while (bh_view_next_job(core->state.engine, &cursor, &view))
-        for (uint32_t i = 0; bh_view_member(core->state.engine, view.job, i, &member); i++) {
-            struct bh_event event = { .kind = BH_EV_ENDED,
-                                      .u.ended = { member.lease, BH_END_NODE_LOST, 0,
-                                                   bh_core_now(core) } };
-            struct bh_entry entry = report("node.lease_lost", "lease", member.lease.v);
-            bh_rc rc;
-
-            if (!is_lost(&member, node, inventory))
-                continue;
-            entry.tenant = view.tenant.v;
-            rc = bh_core_step(core, &entry, &event, err);
-            if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
-                return rc;
-        }
-    return BH_OK;
+    while (rc == BH_OK && bh_view_next_job(core->state.engine, &cursor, &view))
+        for (uint32_t i = 0;
+             rc == BH_OK && bh_view_member(core->state.engine, view.job, i, &member); i++)
+            if (is_lost(&member, node, inventory))
+                rc = end_lost(core, &view, &member, err);
+    return rc;
 }
 
 /* A GPU that another node's name still owns: nothing of this inventory can be taken. */

@@ -47,6 +47,12 @@ static struct {
 } bench;
 static atomic_uint next_job, failed;
 
+static int
+unlink_entry(const char *path, const struct stat *unused, int type, struct FTW *walk)
+{
+    return remove(path);
+}
+
 static void
 die(const char *what)
 {
@@ -61,8 +67,9 @@ die(const char *what)
     size = lseek(fd, 0, SEEK_END);
     n = pread(fd, tail, sizeof tail, size > (off_t)sizeof tail ? size - (off_t)sizeof tail : 0);
     fwrite(tail, 1, n > 0 ? (size_t)n : 0, stderr);
-    if (bench.daemon > 0)
-        kill(bench.daemon, SIGKILL);
+    if (bench.daemon > 0 && kill(bench.daemon, SIGKILL) == 0)
+        waitpid(bench.daemon, NULL, 0);
+    nftw(bench.dir, unlink_entry, 16, FTW_DEPTH | FTW_PHYS);
     exit(1);
 }
 
@@ -151,18 +158,6 @@ start_daemon(void)
     if (bench.daemon == 0)
         become_daemon();
     close(connect_api());
-}
-
-static int
-unlink_entry(const char *path, const struct stat *unused, int type, struct FTW *walk)
-{
-    return remove(path);
-}
-
-static void
-remove_folder(void)
-{
-    nftw(bench.dir, unlink_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void
@@ -481,7 +476,7 @@ stop_site(void)
 {
     stop_daemon();
     bh_fleet_stop(bench.fleet);
-    remove_folder();
+    nftw(bench.dir, unlink_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(bench.submitted_ns);
 }
 

@@ -48,6 +48,7 @@ struct program {
     struct bh_owner_thread *owner;
     struct bh_api *api;
     struct bh_server *socket_server, *https_server;
+    uint64_t records;            /* when the owner thread took over */
 };
 
 static void
@@ -201,6 +202,7 @@ start(struct program *program, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = record_start(&program->core, err);
+    program->records = program->core.journal.next_seq;
     if (rc == BH_OK)
         rc = bh_owner_start(&program->core, &program->owner, err);
     if (rc != BH_OK)
@@ -300,7 +302,7 @@ main(int argc, char **argv)
     if (start(program, &err) != BH_OK)
         return fail(&err);
     bh_log(READY, BH_STR("socket", program->config.socket),
-           BH_U64("records", program->core.journal.next_seq));
+           BH_U64("records", program->records));
     wait_for_end(signal_fd);
     status = bh_owner_failed(program->owner) ? 8 : 0;
     stop(program);

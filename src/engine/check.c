@@ -7,6 +7,7 @@
 #include "engine/lease.h"
 #include "engine/ledger.h"
 #include "engine/order.h"
+#include "engine/part.h"
 #include "engine/place.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
@@ -558,11 +559,26 @@ check_decided(struct inspection *in)
     return true;
 }
 
+/* Nothing falls due before the engine says so. */
+static bool
+check_due(struct inspection *in)
+{
+    const struct hints *hints = &in->engine->hints;
+
+    for (uint32_t slot = 0; hints->due_known && bh_slot_next(in->engine, TABLE_LEASE, &slot);)
+        if (bh_lease_deadline_ns(in->engine, slot) < hints->due_ns)
+            return broken(in, "lease", lease_at(in->engine, slot)->id, "falls due unnoticed");
+    for (uint32_t slot = 0; hints->due_known && bh_slot_next(in->engine, TABLE_GPU, &slot);)
+        if (bh_gpu_retry_ns(in->engine, slot) < hints->due_ns)
+            return broken(in, "gpu", gpu_at(in->engine, slot)->id, "is due unnoticed");
+    return true;
+}
+
 bool
 bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 {
     struct inspection in = { .engine = engine, .text = ret_broken, .size = size };
 
     return check_tables(&in) && check_gpus(&in) && check_leases(&in) && check_jobs(&in)
-           && check_claims(&in) && check_tenants(&in) && check_decided(&in);
+           && check_claims(&in) && check_tenants(&in) && check_decided(&in) && check_due(&in);
 }

@@ -249,6 +249,7 @@ help_first(struct work *work, struct bh_decision *ret_decision)
     struct bh_engine *engine = work->engine;
     struct bh_candidate candidate;
 
+    bh_order_again(engine);
     while (bh_order_first(engine, &candidate)) {
         uint32_t job = lease_at(engine, candidate.lease)->job;
         bool helped = candidate.class ? try_class(work, candidate.class, ret_decision)

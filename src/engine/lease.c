@@ -88,11 +88,22 @@ bh_lease_allows(const struct bh_engine *engine, uint32_t slot, enum lease_event 
     return rules[state][event].act != NULL;
 }
 
+/* A time limit's hour has moved. */
+static void
+move_due(struct hints *hints, uint64_t from_ns, uint64_t to_ns)
+{
+    if (from_ns != to_ns && from_ns == hints->due_ns)
+        hints->due_known = false;
+    if (to_ns < hints->due_ns)
+        hints->due_ns = to_ns;
+}
+
 void
 bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     struct lease *lease = lease_at(work->engine, slot);
     const struct rule *rule = &rules[lease->state][news->event];
+    uint64_t due_ns = bh_lease_deadline_ns(work->engine, slot);
 
     BH_ASSERT(rule->act != NULL);
     if (lease->state == LEASE_SUSPENDED) {
@@ -107,6 +118,7 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
         bh_gang_show(work, lease->job);
     }
     rule->act(work, slot, news);
+    move_due(&work->engine->hints, due_ns, bh_lease_deadline_ns(work->engine, slot));
 }
 
 /* ---- pieces ---- */

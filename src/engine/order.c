@@ -217,37 +217,66 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
                                                 bh_quota_guaranteed(engine, &wanted) };
 }
 
-static void
-keep_first(const struct bh_engine *engine, struct bh_candidate *first, bool *found,
-           const struct bh_candidate *next)
+/* The heap of candidates: above each stands one that comes before it. */
+static struct bh_candidate *
+queue_at(const struct bh_engine *engine, uint32_t at)
 {
-    if (!*found || bh_order_before(engine, next, first))
-        *first = *next;
-    *found = true;
+    return (struct bh_candidate *)bh_block_at(engine, engine->hints.queue_offset) + at;
+}
+
+static void
+sink(struct bh_engine *engine, uint32_t at)
+{
+    struct bh_candidate moved = *queue_at(engine, at);
+    uint32_t count = engine->hints.queue_count;
+
+    for (uint32_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count
+            && bh_order_before(engine, queue_at(engine, below + 1), queue_at(engine, below)))
+            below++;
+        if (!bh_order_before(engine, queue_at(engine, below), &moved))
+            break;
+        *queue_at(engine, at) = *queue_at(engine, below);
+    }
+    *queue_at(engine, at) = moved;
+}
+
+static void
+build_queue(struct bh_engine *engine)
+{
+    uint32_t count = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);)
+        if (!class_at(engine, slot)->hold && !is_parked(engine, bh_class_hint(engine, slot)))
+            bh_order_of_class(engine, slot, queue_at(engine, count++));
+    for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
+        if (bh_gang_leads_suspended(engine, slot)
+            && !is_parked(engine, bh_lease_hint(engine, slot)))
+            of_lease(engine, slot, queue_at(engine, count++));
+    engine->hints.queue_count = count;
+    engine->hints.queued = true;
+    for (uint32_t at = count / 2; at-- > 0;)
+        sink(engine, at);
+}
+
+void
+bh_order_again(struct bh_engine *engine)
+{
+    engine->hints.queued = false;
 }
 
 bool
-bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidate)
+bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate)
 {
-    struct bh_candidate next;
-    bool found = false;
-
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        if (class_at(engine, slot)->hold || is_parked(engine, bh_class_hint(engine, slot)))
-            continue;
-        bh_order_of_class(engine, slot, &next);
-        keep_first(engine, ret_candidate, &found, &next);
-    }
-    if (engine->core.suspended == 0)
-        return found;
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        if (!bh_gang_leads_suspended(engine, slot)
-            || is_parked(engine, bh_lease_hint(engine, slot)))
-            continue;
-        of_lease(engine, slot, &next);
-        keep_first(engine, ret_candidate, &found, &next);
-    }
-    return found;
+    if (!engine->hints.queued)
+        build_queue(engine);
+    if (engine->hints.queue_count == 0)
+        return false;
+    *ret_candidate = *queue_at(engine, 0);
+    *queue_at(engine, 0) = *queue_at(engine, --engine->hints.queue_count);
+    if (engine->hints.queue_count > 0)
+        sink(engine, 0);
+    return true;
 }
 
 void

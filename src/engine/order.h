@@ -36,8 +36,11 @@ struct bh_candidate {
 bool bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
                      const struct bh_candidate *b);
 
-/* The first candidate that may be looked at now; false when there is none. */
-bool bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidate);
+/* The next of the candidates that may be looked at now, the first first; false when there
+ * is none left.  Begin with bh_order_again, which looks who may: nothing may change between
+ * but that they are parked. */
+void bh_order_again(struct bh_engine *engine);
+bool bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate);
 
 /* It could not be helped: look again only after a stir, or from `until_ns` on. */
 void bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,

@@ -5,21 +5,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attr.h"
 #include "model/quantity.h"
 
 /* Which node, and which of its GPUs: an index of nodes by what each has left of cores,
  * memory and GPUs, and the choice of the best by a policy.
  *
  * Pure: it stands in memory that the caller sized and owns, has no pointers in it, reads no
- * clock and uses no floating point; the same calls give the same answers.  Nodes, shapes and
- * GPUs of a node are numbered from 0.  Where two nodes are equally good the lower number
- * wins, so the order in which a caller numbers its nodes is part of the policy.
+ * clock and uses no floating point; the same calls give the same answers.  Nodes, shapes
+ * and GPUs of a node are numbered from 0.  Where two nodes are equally good the lower
+ * number wins, so the order in which a caller numbers its nodes is part of the policy.
  *
  * What is kept between calls (scores of a shape on each node, a tournament over them) is
  * brought up to date for the shape that is asked for, and only on nodes that changed. */
 struct bh_pack;
 
-enum { BH_PACK_GPUS_MAX = 16, BH_PACK_MODELS_MAX = 64 };
+enum {
+    BH_PACK_GPUS_MAX = 16,
+    BH_PACK_MODELS_MAX = 64,
+    BH_PACK_AMOUNTS_MAX = 64,
+    BH_PACK_WEIGHT_MAX = 1 << 20
+};
 
 enum bh_pack_policy {
     BH_PACK_BESTFIT,  /* least left over, as facts of FGD's artifact define it */
@@ -37,8 +43,8 @@ struct bh_pack_caps {
 /* What a node has left. */
 struct bh_pack_node {
     uint32_t cpu_milli, memory_mib;
-    uint32_t model;                  /* below BH_PACK_MODELS_MAX; of all its GPUs */
-    uint32_t gpus;                   /* at most BH_PACK_GPUS_MAX */
+    uint32_t model;                   /* below BH_PACK_MODELS_MAX; of all its GPUs */
+    uint32_t gpus;                    /* at most BH_PACK_GPUS_MAX */
     uint16_t parts[BH_PACK_GPUS_MAX]; /* left on each GPU, 0 .. BH_GPU_PARTS */
 };
 
@@ -46,7 +52,7 @@ struct bh_pack_node {
 struct bh_pack_shape {
     uint32_t cpu_milli, memory_mib;
     uint32_t gpus;   /* 0: cores only */
-    uint32_t parts;  /* of each GPU; BH_GPU_PARTS where gpus is over 1 */
+    uint32_t parts;  /* of each GPU, not 0; BH_GPU_PARTS where gpus is over 1 */
     uint64_t models; /* bit m: a GPU of model m will do */
 };
 
@@ -73,9 +79,19 @@ const struct bh_pack_node *bh_pack_node(const struct bh_pack *pack, uint32_t nod
 uint32_t bh_pack_shape(struct bh_pack *pack, const struct bh_pack_shape *shape);
 
 /* How many jobs in how many are expected to have this shape: what fragmentation is measured
- * against.  Weights are relative to their sum, which must stay below 2^20.  Forgets all
- * scores. */
-void bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t weight);
+ * against.  Weights are relative to their sum, which must stay below BH_PACK_WEIGHT_MAX.
+ * Forgets all scores.  False, and nothing changes: the expected shapes would have more than
+ * BH_PACK_AMOUNTS_MAX different amounts of cores, or of parts below a GPU. */
+BH_MUST_USE bool bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t weight);
+
+/* How many jobs, by the same measure, have none of the expected shapes; 0 unless told.  It
+ * only matters to FGD's rounding, where a gain is nothing (pack_noise.h). */
+void bh_pack_expect_others(struct bh_pack *pack, uint32_t weight);
+
+/* Make the tables that policies need from what is expected and set, as the next find would.
+ * It takes up to a few hundredths of a second (docs/performance.md), once after all that
+ * was said about shapes expected, models and larger nodes. */
+void bh_pack_prepare(struct bh_pack *pack);
 
 /* The best spot for the shape.  False: no node has room. */
 bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_spot *ret_spot);
@@ -85,6 +101,6 @@ void bh_pack_take(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spo
 void bh_pack_give(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot);
 
 /* The fragmentation of all nodes, in parts times the sum of weights (FGD's F). */
-uint64_t bh_pack_fragmentation(const struct bh_pack *pack);
+uint64_t bh_pack_fragmentation(struct bh_pack *pack);
 
 #endif

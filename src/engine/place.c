@@ -473,8 +473,7 @@ bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need, uint
     return (struct bh_wanted){ .tenant = need->tenant, .sku = need->sku, .count = pieces,
                                .principal = job_at(engine, need->job)->principal,
                                .model = sku->models[row],
-                               .equivalent =
-                                   bh_quota_equivalent(sku->profiles[row], pieces) };
+                               .equivalent = (uint64_t)sku->equivalents[row] * pieces };
 }
 
 bool

@@ -20,7 +20,7 @@ bh_quota_least(const struct bh_engine *engine, uint32_t slot, uint32_t count)
     uint64_t least = UINT64_MAX;
 
     for (uint32_t i = 0; i < sku->model_count; i++) {
-        uint64_t one = bh_quota_equivalent(sku->profiles[i], count);
+        uint64_t one = (uint64_t)sku->equivalents[i] * count;
 
         least = one < least ? one : least;
     }

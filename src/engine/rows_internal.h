@@ -48,6 +48,7 @@ struct sku {
     uint32_t grade;
     uint32_t models[BH_SKU_MODELS_MAX], profiles[BH_SKU_MODELS_MAX];
     uint32_t model_count, jobs;
+    uint32_t equivalents[BH_SKU_MODELS_MAX]; /* of one piece: parts, by row */
     uint64_t price;
 };
 

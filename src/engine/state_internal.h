@@ -81,11 +81,16 @@ struct core {
  * decides anything: forgetting it costs time only.  Not in the digest. */
 struct hints {
     uint64_t class_offset, lease_offset; /* arrays of struct hint, one per slot */
+    uint64_t queue_offset;               /* of struct bh_candidate: a heap, the first on top */
+    uint32_t queue_count;
+    bool queued;                         /* the heap holds all that may be looked at */
     uint64_t wake_ns;                    /* the earliest hint.until_ns */
     bool settled;                        /* nothing to look at since */
     bool swept;                          /* no lease has lost its ground */
     bool cut;                            /* the last step had more to decide */
     bool borrowed;                       /* it placed beyond a guarantee */
+    bool due_known;                      /* due_ns holds */
+    uint64_t due_ns;                     /* the first time limit, or GPU to be tried again */
 };
 
 struct hint {

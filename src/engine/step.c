@@ -102,6 +102,34 @@ decide_all(struct work *work, bool tick)
     }
 }
 
+/* The first time limit, or time to try again to destroy what was stuck. */
+static uint64_t
+first_due_ns(const struct bh_engine *engine)
+{
+    uint64_t next_ns = UINT64_MAX;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);
+
+        next_ns = deadline_ns < next_ns ? deadline_ns : next_ns;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
+        uint64_t retry_ns = bh_gpu_retry_ns(engine, slot);
+
+        next_ns = retry_ns < next_ns ? retry_ns : next_ns;
+    }
+    return next_ns;
+}
+
+static void
+know_due(struct bh_engine *engine)
+{
+    if (engine->hints.due_known)
+        return;
+    engine->hints.due_ns = first_due_ns(engine);
+    engine->hints.due_known = true;
+}
+
 bh_rc
 bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh_step *step)
 {
@@ -113,6 +141,7 @@ bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh
     if (bh_decide_due(engine))
         decide_all(&work, event->kind == BH_EV_TICK);
     engine->hints.cut = step->more;
+    know_due(engine);
     return BH_OK;
 }
 
@@ -122,6 +151,7 @@ forget_hints(struct bh_engine *engine)
 {
     engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
     engine->hints.wake_ns = 0;
+    engine->hints.due_known = false;
 }
 
 bh_rc
@@ -207,18 +237,10 @@ uint64_t
 bh_engine_next_tick_ns(const struct bh_engine *engine)
 {
     uint64_t next_ns = engine->hints.wake_ns ? engine->hints.wake_ns : UINT64_MAX;
+    uint64_t due_ns;
 
     if (!engine->hints.settled || engine->hints.cut)
         return engine->core.now_ns;
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);
-
-        next_ns = deadline_ns < next_ns ? deadline_ns : next_ns;
-    }
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
-        uint64_t retry_ns = bh_gpu_retry_ns(engine, slot);
-
-        next_ns = retry_ns < next_ns ? retry_ns : next_ns;
-    }
-    return next_ns;
+    due_ns = engine->hints.due_known ? engine->hints.due_ns : first_due_ns(engine);
+    return due_ns < next_ns ? due_ns : next_ns;
 }

@@ -32,6 +32,7 @@ retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
     }
     if (*retries < RETRIES_MAX)
         gpu->retry_ns = 0;
+    work->engine->hints.due_known = false;
 }
 
 static void
@@ -83,6 +84,7 @@ on_sku(struct work *work, const struct bh_event *event)
 
         sku->models[i] = used ? settings->models[i].model : 0;
         sku->profiles[i] = used ? settings->models[i].profile : 0;
+        sku->equivalents[i] = used ? (uint32_t)bh_quota_equivalent(sku->profiles[i], 1) : 0;
     }
     bh_quota_recount(engine);
     bh_order_stir(engine);
@@ -107,6 +109,7 @@ on_node(struct work *work, const struct bh_event *event)
         slot = bh_slot_add(engine, TABLE_NODE, event->u.node.node.v);
     node = node_at(engine, slot);
     node->up = event->u.node.up;
+    engine->hints.due_known = false;
     for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         bh_ledger_refresh(engine, gpu);
         if (node->up)
@@ -149,6 +152,7 @@ on_gpu(struct work *work, const struct bh_event *event)
     gpu->cordoned = report->cordoned;
     gpu->fenced = report->fenced;
     gpu->mig_capable = report->mig_capable;
+    engine->hints.due_known = false;
     gpu->link = (uint8_t)report->link;
     gpu->numa = (uint8_t)report->numa;
     bh_ledger_refresh(engine, slot);

@@ -18,6 +18,18 @@ const uint32_t bh_usage_weights[BH_USAGE_STEPS] = {
     125515, 126882, 128263, 129660,
 };
 
+/* The weights before each step, together. */
+static const uint32_t weights_before[BH_USAGE_STEPS] = {
+    0, 65536, 131786, 198757, 266457, 334895, 404078, 474014,
+    544712, 616180, 688426, 761458, 835286, 909918, 985362, 1061628,
+    1138724, 1216660, 1295445, 1375087, 1455597, 1536983, 1619256, 1702425,
+    1786499, 1871489, 1957404, 2044255, 2132051, 2220803, 2310522, 2401218,
+    2492902, 2585584, 2679275, 2773986, 2869729, 2966514, 3064353, 3163258,
+    3263240, 3364310, 3466481, 3569764, 3674172, 3779717, 3886411, 3994267,
+    4103298, 4213516, 4324934, 4437565, 4551423, 4666521, 4782872, 4900490,
+    5019389, 5139583, 5261085, 5383910, 5508073, 5633588, 5760470, 5888733,
+};
+
 /* Half-lives after which nothing is left of a sum, whatever it was. */
 enum { HALVINGS_MAX = 128 };
 
@@ -51,13 +63,12 @@ step_of(const struct bh_engine *engine, uint64_t ms)
 static uint64_t
 weighed_ms(const struct bh_engine *engine, uint64_t at_ns)
 {
-    uint64_t ms = (at_ns - engine->core.half_life_began_ns) / NS_PER_MS, sum = 0;
+    uint64_t ms = (at_ns - engine->core.half_life_began_ns) / NS_PER_MS;
     uint32_t step = step_of(engine, ms);
 
     BH_ASSERT(at_ns >= engine->core.half_life_began_ns);
-    for (uint32_t i = 0; i < step; i++)
-        sum += bh_usage_weights[i] * step_ms(engine);
-    return sum + bh_usage_weights[step] * (ms - step * step_ms(engine));
+    return weights_before[step] * step_ms(engine)
+           + bh_usage_weights[step] * (ms - step * step_ms(engine));
 }
 
 /* ---- what was used ---- */

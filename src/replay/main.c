@@ -7,6 +7,7 @@
 #include "replay/journal.h"
 #include "replay/mig.h"
 #include "replay/modes.h"
+#include "replay/openb.h"
 #include "replay/scenario.h"
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
@@ -91,6 +92,13 @@ run_mig(int count, char **words)
     return report(bh_mig_test(&options, stdout, &err), &err);
 }
 
+/* The mode reads its own options, from its word on. */
+static int
+run_openb(int count, char **words)
+{
+    return bh_openb_main(count + 1, words - 1);
+}
+
 static int run_help(int count, char **words);
 
 static int
@@ -121,6 +129,9 @@ static const struct mode {
     { "forecast", "--data PATH [OPTION...]", 1, run_forecast,
       "Try the engine's forecasts on recorded demand: how far the last value was\n"
       "off, and how often what came stayed below each bound.\n" },
+    { "openb", "--data DIR [OPTION...]", 0, run_openb,
+      "Fill the cluster of the openb trace by a packing policy and say how many of\n"
+      "its GPUs are allocated; `openb --help` tells the options.\n" },
     { "mig", "[OPTION...]", 0, run_mig,
       "Try placement policies on a stream of MIG jobs that are placed or refused at\n"
       "once: --mix M|all, --load L|all, --policy P|all, --seeds A-B, --gpus N,\n"

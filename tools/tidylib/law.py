@@ -39,6 +39,7 @@ PURE_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "inttypes.h", "l
 # Outside headers, and the paths (as prefixes) that adapt them.
 LIBRARIES = [
     (r"jansson\.h", ["src/base/json"]),
+    (r"zlib\.h", ["src/replay/"]),
     (r"sqlite3\.h", ["src/store/", "src/daemon/core_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),

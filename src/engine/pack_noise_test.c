@@ -1,0 +1,58 @@
+/* Sums of doubles made in integers, against the processor's. */
+#include "engine/pack_noise.h"
+
+#include "engine/pack_reference_test.h"
+
+/* What seems lost where nothing is: 1 yes, 0 no, -1 not a case. */
+static int
+reference_verdict(const struct world *world, uint32_t n, const struct bh_pack_shape *shape)
+{
+    const struct bh_pack_node *node = &world->nodes[n];
+    struct bh_pack_node left;
+    double gain;
+
+    if (!reference_has_room(node, shape))
+        return -1;
+    left = reference_take(node, shape, reference_first_gpus(node, shape));
+    if (reference_loss(world, node) != reference_loss(world, &left))
+        return -1;
+    gain = reference_sum(world, node) - reference_sum(world, &left);
+    return (int)(1 / (1 + exp(-(gain / 1000))) * 100) < 50;
+}
+
+static void
+verdicts_are_the_processors(void **state)
+{
+    uint32_t cases[2] = { 0 };
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 600; seed++) {
+        static struct world world;
+        struct bh_pack *pack;
+
+        world_make(&world, seed);
+        pack = world_index(&world, BH_PACK_FGD);
+        (void)bh_pack_fragmentation(pack);
+        for (uint32_t i = 0; i < world.node_count * world.shape_count; i++) {
+            const struct bh_pack_shape *shape = &world.shapes[i / world.node_count];
+            uint32_t n = i % world.node_count;
+            int verdict = reference_verdict(&world, n, shape);
+
+            if (verdict < 0)
+                continue;
+            cases[verdict]++;
+            BH_CHECK_EQ("verdict",
+                        bh_pack_noise_is_loss(pack, bh_pack_host(pack, n), shape,
+                                              reference_first_gpus(&world.nodes[n], shape)),
+                        verdict);
+        }
+        free(pack);
+    }
+    BH_CHECK_DONE();
+    assert_true(cases[0] > 1000 && cases[1] > 10); /* both kinds were met */
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(verdicts_are_the_processors),
+};
+BH_TEST_MAIN(tests)

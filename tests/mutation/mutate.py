@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Faults planted on purpose must be caught: mutate.py CC ARCHIVE... [-- WORD...]
+
+mutants.txt says which text of which source is replaced by what, and which tests must then
+fail.  Only that source is compiled anew, in a folder of its own, and linked before the
+archives of the build, so that it stands in for the right one; the tree is not touched.
+First each test must pass with nothing planted.  With WORDs only mutants whose names
+contain one are tried.
+"""
+import concurrent.futures
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g0", "-w", "-fno-strict-aliasing",
+         '-DBULKHEAD_VERSION="mutant"', *(f"-I{os.path.join(ROOT, folder)}" for folder in (".", "src", "include"))]
+LIBRARIES = ["-lcmocka", "-lsqlite3", "-lcrypto", "-ljansson", "-lyaml", "-lm", "-pthread"]
+SECONDS = 30
+# Beside its own source; arguments that keep it short.
+ALSO = {"evidence/optimum": ["tests/evidence/optimum.c"],
+        "evidence/snapshot": ["tests/evidence/play.c"]}
+ARGUMENTS = {"engine/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
+             "evidence/snapshot": ["1500", "1"]}
+# scenario/NAME is played by bulkhead-replay, which is linked for the purpose.
+REPLAY = "src/replay/main.c"
+
+
+class Mutant:
+    def __init__(self, name):
+        self.name, self.path, self.tests = name, "", []
+        self.old, self.new = "", ""
+
+    def planted(self):
+        """The source with the fault in it, and what is wrong with the table, or ""."""
+        with open(os.path.join(ROOT, self.path), encoding="utf-8") as source:
+            text = source.read()
+        if text.count(self.old) != 1:
+            return "", (f"the text to replace is {text.count(self.old)} times in {self.path}: "
+                        "bring tests/mutation/mutants.txt up to date")
+        return text.replace(self.old, self.new), ""
+
+
+def read_mutants():
+    mutants = []
+    with open(os.path.join(HERE, "mutants.txt"), encoding="utf-8") as lines:
+        for line in lines:
+            word, _, rest = line.strip().partition(" ")
+            if line.startswith("-"):
+                mutants[-1].old += line[1:]
+            elif line.startswith("+"):
+                mutants[-1].new += line[1:]
+            elif word == "mutant":
+                mutants.append(Mutant(rest.strip()))
+            elif word == "in":
+                mutants[-1].path = rest.strip()
+            elif word == "caught-by":
+                mutants[-1].tests = rest.split()
+            elif word and not word.startswith("#"):
+                sys.exit(f"mutants.txt: cannot read {line.strip()!r}")
+    return mutants
+
+
+def arguments_of(test):
+    folder, name = test.split("/")
+    if folder == "scenario":
+        return ["scenario", os.path.join(ROOT, "tests", folder, name + ".bh")]
+    return ARGUMENTS.get(test, [])
+
+
+def source_of(test):
+    folder, name = test.split("/")
+    if folder == "scenario":
+        return REPLAY
+    return f"{'src' if folder == 'engine' else 'tests'}/{folder}/{name}_test.c"
+
+
+class Workshop:
+    def __init__(self, folder, cc, archives):
+        self.folder, self.cc, self.archives = folder, cc, archives
+
+    def compile(self, path, name):
+        made = os.path.join(self.folder, name + ".o")
+        subprocess.run([*self.cc, *FLAGS, "-c", path, "-o", made], check=True)
+        return made
+
+    def compile_test(self, test):
+        return [self.compile(os.path.join(ROOT, path), path.replace("/", "_"))
+                for path in [source_of(test), *ALSO.get(test, [])]]
+
+    def fails(self, test, objects, name):
+        """How the test ends with these objects: "" when it passes."""
+        program = os.path.join(self.folder, f"{name}_{test.replace('/', '_')}")
+        subprocess.run([*self.cc, *objects, "-Wl,--as-needed", "-Wl,--start-group", *self.archives,
+                        "-Wl,--end-group", *LIBRARIES, "-o", program], check=True)
+        try:
+            run = subprocess.run([program, *arguments_of(test)], timeout=SECONDS,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return "it does not end"
+        finally:
+            os.unlink(program)
+        return f"status {run.returncode}" if run.returncode else ""
+
+    def attempt(self, mutant, tests):
+        """What is wrong, or "": every test of the mutant failed."""
+        text, trouble = mutant.planted()
+        if trouble:
+            return trouble
+        path = os.path.join(self.folder, f"{mutant.name}.c")
+        with open(path, "w", encoding="utf-8") as source:
+            source.write(text)
+        try:
+            planted = self.compile(path, mutant.name)
+        except subprocess.CalledProcessError:
+            return "it does not compile"
+        blind = [test for test in mutant.tests
+                 if not self.fails(test, [planted, *tests[test]], mutant.name)]
+        return f"it lives: {', '.join(blind)} passed" if blind else ""
+
+
+def report(number, name, trouble):
+    print(f"{'not ok' if trouble else 'ok'} {number} - {name}{': ' + trouble if trouble else ''}",
+          flush=True)
+    return bool(trouble)
+
+
+def main():
+    arguments, _, words = " ".join(sys.argv[1:]).partition(" -- ")
+    arguments = arguments.split()
+    archives = [os.path.abspath(word) for word in arguments if word.endswith(".a")]
+    cc = [word for word in arguments if not word.endswith(".a")]
+    mutants = [m for m in read_mutants()
+               if not words or any(word in m.name for word in words.split())]
+    names = sorted({test for mutant in mutants for test in mutant.tests})
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="bh-mutation-") as folder, \
+            concurrent.futures.ThreadPoolExecutor(2) as pool:
+        shop = Workshop(folder, cc, archives)
+        tests = dict(zip(names, pool.map(shop.compile_test, names)))
+        sound = pool.map(lambda test: shop.fails(test, tests[test], "sound"), names)
+        results = pool.map(lambda mutant: shop.attempt(mutant, tests), mutants)
+        print(f"1..{len(names) + len(mutants)}")
+        failed = sum(report(number, f"{test} passes with nothing planted", trouble)
+                     for number, (test, trouble) in enumerate(zip(names, sound), 1))
+        failed += sum(report(number, f"{mutant.name} is caught by {' '.join(mutant.tests)}", trouble)
+                      for number, (mutant, trouble) in
+                      enumerate(zip(mutants, results), len(names) + 1))
+    print(f"# {len(mutants)} mutants in {time.monotonic() - began:.1f} s")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 #include "api/status.h"
 
-#include <string.h>
+#include "api/facts.h"
 
 struct status_question {
     uint64_t now_ns;
@@ -45,21 +45,22 @@ put_counts(struct bh_json_writer *w, const struct status_question *q)
     bh_json_close(w, '}');
 }
 
+/* The first of the connected nodes stands for all where there is one; `nodes` counts. */
 static void
-put_node(struct bh_json_writer *w, const char *inventory)
+put_nodes(struct bh_json_writer *w, const struct bh_owner *owner)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_err unused;
-    bool up = inventory && inventory[0] == '{'
-              && bh_json_parse(inventory, strlen(inventory), &json, &unused) == BH_OK;
-    bh_json_value root = up ? bh_json_root(json) : NULL;
+    BH_AUTO(bh_facts_fini) struct bh_facts facts;
+    bh_json_value root;
 
+    bh_facts_load(owner, &facts);
+    root = facts.node_count ? facts.nodes[0].root : NULL;
     bh_json_open(w, "node", '{');
-    bh_json_bool(w, "connected", up);
+    bh_json_bool(w, "connected", facts.node_count > 0);
     bh_json_str(w, "driver", bh_json_text(bh_json_get(root, "driver"), ""));
     bh_json_str(w, "name", bh_json_text(bh_json_get(root, "node"), ""));
     bh_json_str(w, "runtime", bh_json_text(bh_json_get(root, "runtime"), ""));
     bh_json_close(w, '}');
+    bh_json_u64(w, "nodes", facts.node_count);
 }
 
 bh_rc
@@ -78,8 +79,9 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_ns(&w, "at_ns", q.now_ns);
+    bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
     put_counts(&w, &q);
-    put_node(&w, options->owner.ops->inventory(options->owner.self, call->arena));
+    put_nodes(&w, &options->owner);
     bh_json_u64(&w, "records", records);
     bh_json_str(&w, "store", options->store.ops->name);
     bh_json_u64(&w, "tenants", q.tenants);

@@ -114,12 +114,24 @@ fixture_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *
     return count;
 }
 
-static const char *
-fixture_inventory_get(void *self, struct bh_arena *arena)
+static bool
+fixture_inventory_get(void *self, uint32_t *cursor, struct bh_buf *ret_json)
 {
     struct fixture *f = self;
+    const char *said[] = { f->inventory, f->inventory_of_second };
 
-    return f->inventory;
+    while (*cursor < BH_COUNT(said) && !said[*cursor])
+        ++*cursor;
+    if (*cursor == BH_COUNT(said))
+        return false;
+    bh_buf_puts(ret_json, said[(*cursor)++]);
+    return true;
+}
+
+static uint64_t
+fixture_commits(void *self)
+{
+    return 1;
 }
 
 static const char *
@@ -140,6 +152,7 @@ static const struct bh_owner_ops fixture_owner = {
     .change_number = fixture_change_number,
     .changes = fixture_changes,
     .inventory = fixture_inventory_get,
+    .commits = fixture_commits,
     .log_path = fixture_log_path,
 };
 

@@ -18,7 +18,7 @@ struct fixture {
     struct bh_engine *engine;
     uint64_t seq;
     struct bh_directory dir;
-    const char *inventory;
+    const char *inventory, *inventory_of_second; /* of the connected nodes, or NULL */
     char logs[64];               /* folder of the jobs' logs, "" none */
     /* what the owner was asked last, and what it shall answer */
     bool commanded;

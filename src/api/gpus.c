@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/facts.h"
 #include "api/visible.h"
 #include "policy/gpus.h"
 
@@ -36,7 +37,7 @@ struct gpu_list {
     struct bh_json_writer w;
     struct bh_visible visible;
     const struct gpu_question *q;
-    bh_json_value inventory;     /* of the node, or NULL */
+    struct bh_facts facts;       /* of the connected nodes */
 };
 
 /* Whose piece it is: named to those who may see the tenant's jobs. */
@@ -141,20 +142,6 @@ put_parts(struct bh_json_writer *w, const char *key, struct bh_parts parts)
     bh_json_close(w, '}');
 }
 
-static bh_json_value
-find_inventory(bh_json_value root, const char *uuid)
-{
-    bh_json_value gpus = bh_json_get(root, "gpus");
-
-    for (size_t i = 0; i < bh_json_count(gpus); i++) {
-        bh_json_value gpu = bh_json_at(gpus, i);
-
-        if (strcmp(bh_json_text(bh_json_get(gpu, "uuid"), ""), uuid) == 0)
-            return gpu;
-    }
-    return NULL;
-}
-
 /* What the node last said; a member that it did not send is 0 there. */
 static void
 put_facts(struct bh_json_writer *w, bh_json_value facts)
@@ -176,6 +163,7 @@ put_facts(struct bh_json_writer *w, bh_json_value facts)
 static void
 put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
 {
+    const struct bh_gpu_facts_of *facts = bh_facts_gpu(&list->facts, named->uuid);
     struct bh_json_writer *w = &list->w;
 
     bh_json_open(w, NULL, '{');
@@ -185,13 +173,13 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     put_parts(w, "idle", gpu->idle);
     bh_json_bool(w, "managed", gpu->managed);
     bh_json_str(w, "mode", mode_of(list, gpu));
-    bh_json_str(w, "node", bh_json_text(bh_json_get(list->inventory, "node"), ""));
+    bh_json_str(w, "node", facts ? facts->node->name : "");
     put_pieces(list, gpu->gpu);
     put_parts(w, "unusable", gpu->unusable);
     put_parts(w, "used", gpu->used);
     bh_json_str(w, "uuid", named->uuid);
     put_geometry(w, (enum bh_gpu_model)gpu->model);
-    put_facts(w, find_inventory(list->inventory, named->uuid));
+    put_facts(w, facts ? facts->gpu : NULL);
     bh_json_close(w, '}');
 }
 
@@ -230,22 +218,16 @@ ask_all(struct bh_call *call, struct gpu_question *q, struct bh_err *err)
 bh_rc
 bh_gpus_list(struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_owner *owner = &call->api->options.owner;
-    BH_AUTO(bh_json_free) struct bh_json *inventory = NULL;
     struct gpu_question q = { 0 };
     struct gpu_list list = { .call = call, .w = bh_call_writer(call), .q = &q };
-    const char *text = owner->ops->inventory(owner->self, call->arena);
-    struct bh_err unused;
     bh_rc rc = ask_all(call, &q, err);
 
     if (rc == BH_OK)
         rc = bh_visible_find(call, "job.view", &list.visible, err);
     if (rc != BH_OK)
         return rc;
-    /* "null" and whatever cannot be read mean that no node is connected. */
-    if (text && text[0] == '{'
-        && bh_json_parse(text, strlen(text), &inventory, &unused) == BH_OK)
-        list.inventory = bh_json_root(inventory);
+    bh_facts_load(&call->api->options.owner, &list.facts);
     put_list(&list);
+    bh_facts_fini(&list.facts);
     return BH_OK;
 }

@@ -47,7 +47,7 @@ facts_come_from_the_node(void **state)
     BH_CHECK("parts", strstr(got.text, "\"idle\":{\"compute\":4200,\"gpus\":\"1\","
                                        "\"memory\":4200}"));
     BH_CHECK("both GPUs", strstr(got.text, "GPU-a") && strstr(got.text, "GPU-b"));
-    f->inventory = "null";
+    f->inventory = NULL;
     SEND(BH_GET, "/v1/gpus", .uid = ALICE);
     BH_CHECK_EQ("without a node too", got.status, 200);
     BH_CHECK("no facts then", !strstr(got.text, "product"));
@@ -58,12 +58,29 @@ facts_come_from_the_node(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+each_node_speaks_for_its_own(void **state)
+{
+    f->inventory_of_second = "{\"cpus\":4,\"gpus\":[{\"product\":\"another\",\"uuid\":\"GPU-b\"}],"
+                             "\"node\":\"n0\"}";
+    SEND(BH_GET, "/v1/gpus", .uid = ALICE);
+    BH_CHECK("the first's", strstr(got.text, "\"node\":\"n1\""));
+    BH_CHECK("the second's", strstr(got.text, "\"node\":\"n0\""));
+    BH_CHECK("its product", strstr(got.text, "\"product\":\"another\""));
+    SEND(BH_GET, "/v1/nodes", .uid = ALICE);
+    BH_CHECK("both are up", strstr(got.text, "\"total\":2") && !strstr(got.text, "down"));
+    SEND(BH_GET, "/v1/status", .uid = ALICE);
+    BH_CHECK("both are counted", strstr(got.text, "\"nodes\":2"));
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_gpus, close_gpus)
     const struct CMUnitTest tests[] = { TEST(others_pieces_are_shown_without_names),
-                                        TEST(facts_come_from_the_node) };
+                                        TEST(facts_come_from_the_node),
+                                        TEST(each_node_speaks_for_its_own) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

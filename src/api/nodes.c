@@ -1,20 +1,22 @@
 #include "api/nodes.h"
 
-#include <string.h>
+#include <stdlib.h>
+
+#include "api/facts.h"
+#include "base/assert.h"
 
 struct node_list {
     struct bh_json_writer w;
-    bh_json_value inventory;
-    const char *connected;       /* the connected node's name, or "" */
-    bool shown;
+    struct bh_facts facts;
+    bool *shown;                 /* beside facts.nodes */
     uint64_t total;
 };
 
 static void
 put_node(struct node_list *list, const char *name)
 {
-    bool up = list->connected[0] && strcmp(list->connected, name) == 0;
-    bh_json_value from = up ? list->inventory : NULL;
+    const struct bh_node_facts *facts = bh_facts_node(&list->facts, name);
+    bh_json_value from = facts ? facts->root : NULL;
     struct bh_json_writer *w = &list->w;
 
     bh_json_open(w, NULL, '{');
@@ -27,9 +29,10 @@ put_node(struct node_list *list, const char *name)
     bh_json_str(w, "name", name);
     if (from)
         bh_json_str(w, "runtime", bh_json_text(bh_json_get(from, "runtime"), ""));
-    bh_json_str(w, "state", up ? "up" : "down");
+    bh_json_str(w, "state", from ? "up" : "down");
     bh_json_close(w, '}');
-    list->shown = list->shown || up;
+    if (facts)
+        list->shown[facts - list->facts.nodes] = true;
     list->total++;
 }
 
@@ -46,26 +49,23 @@ put_known(void *self, const struct bh_name_row *row)
 bh_rc
 bh_nodes_list(struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_owner *owner = &call->api->options.owner;
     const struct bh_store *store = &call->api->options.store;
-    BH_AUTO(bh_json_free) struct bh_json *inventory = NULL;
-    struct node_list list = { .w = bh_call_writer(call), .connected = "" };
-    const char *text = owner->ops->inventory(owner->self, call->arena);
-    struct bh_err unused;
+    struct node_list list = { .w = bh_call_writer(call) };
     bh_rc rc;
 
-    if (text && text[0] == '{'
-        && bh_json_parse(text, strlen(text), &inventory, &unused) == BH_OK) {
-        list.inventory = bh_json_root(inventory);
-        list.connected = bh_json_text(bh_json_get(list.inventory, "node"), "");
-    }
+    bh_facts_load(&call->api->options.owner, &list.facts);
+    list.shown = calloc(list.facts.node_count + 1, sizeof *list.shown);
+    BH_ASSERT(list.shown);
     bh_json_open(&list.w, NULL, '{');
     bh_json_open(&list.w, "items", '[');
     rc = store->ops->list_names(store->self, put_known, &list, err);
-    if (rc == BH_OK && list.connected[0] && !list.shown)
-        put_node(&list, list.connected);
+    for (uint32_t i = 0; i < list.facts.node_count; i++)
+        if (!list.shown[i]) /* it came since the names were read */
+            put_node(&list, list.facts.nodes[i].name);
     bh_json_close(&list.w, ']');
     bh_json_u64(&list.w, "total", list.total);
     bh_json_close(&list.w, '}');
+    bh_facts_fini(&list.facts);
+    free(list.shown);
     return rc;
 }

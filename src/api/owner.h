@@ -2,6 +2,7 @@
 #define BH_API_OWNER_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "engine/view.h"
 #include "model/site.h"
@@ -95,9 +96,11 @@ struct bh_owner_ops {
      * copies at most `max` of them and returns how many. */
     uint32_t (*changes)(void *self, uint64_t after, uint64_t wait_ns,
                         struct bh_change *ret_changes, uint32_t max);
-    /* The node's last inventory and samples as JSON (wire/message.h names), in the
-     * arena; "null" while no node is connected. */
-    const char *(*inventory)(void *self, struct bh_arena *arena);
+    /* Append the next connected node's last inventory and samples as one JSON object
+     * (wire/message.h names); false at the end.  Start with *cursor = 0. */
+    bool (*inventory)(void *self, uint32_t *cursor, struct bh_buf *ret_json);
+    /* Durable transactions since the daemon started. */
+    uint64_t (*commits)(void *self);
     /* Path of the log file of a job's member, in the arena; the file may not exist (yet). */
     const char *(*log_path)(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena);
 };

@@ -1,6 +1,6 @@
 #include "api/status.h"
 
-#include <string.h>
+enum { INVENTORY_JSON_MAX = 16 << 20 };
 
 struct status_question {
     uint64_t now_ns;
@@ -45,21 +45,40 @@ put_counts(struct bh_json_writer *w, const struct status_question *q)
     bh_json_close(w, '}');
 }
 
-static void
-put_node(struct bh_json_writer *w, const char *inventory)
+/* How many nodes are connected, and the first one's inventory: many are not read for it. */
+static uint64_t
+count_nodes(const struct bh_owner *owner, struct bh_json **ret_first)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    uint32_t cursor = 0;
+    uint64_t count = 0;
     struct bh_err unused;
-    bool up = inventory && inventory[0] == '{'
-              && bh_json_parse(inventory, strlen(inventory), &json, &unused) == BH_OK;
-    bh_json_value root = up ? bh_json_root(json) : NULL;
+    struct bh_buf text;
+
+    bh_buf_init(&text, INVENTORY_JSON_MAX);
+    while (owner->ops->inventory(owner->self, &cursor, &text)) {
+        if (count++ == 0 && bh_buf_text(&text)
+            && bh_json_parse(bh_buf_text(&text), text.length, ret_first, &unused) != BH_OK)
+            *ret_first = NULL;
+        bh_buf_clear(&text);
+    }
+    bh_buf_fini(&text);
+    return count;
+}
+
+static void
+put_nodes(struct bh_json_writer *w, const struct bh_owner *owner)
+{
+    BH_AUTO(bh_json_free) struct bh_json *first = NULL;
+    uint64_t count = count_nodes(owner, &first);
+    bh_json_value root = first ? bh_json_root(first) : NULL;
 
     bh_json_open(w, "node", '{');
-    bh_json_bool(w, "connected", up);
+    bh_json_bool(w, "connected", count > 0);
     bh_json_str(w, "driver", bh_json_text(bh_json_get(root, "driver"), ""));
     bh_json_str(w, "name", bh_json_text(bh_json_get(root, "node"), ""));
     bh_json_str(w, "runtime", bh_json_text(bh_json_get(root, "runtime"), ""));
     bh_json_close(w, '}');
+    bh_json_u64(w, "nodes", count);
 }
 
 bh_rc
@@ -78,8 +97,9 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_ns(&w, "at_ns", q.now_ns);
+    bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
     put_counts(&w, &q);
-    put_node(&w, options->owner.ops->inventory(options->owner.self, call->arena));
+    put_nodes(&w, &options->owner);
     bh_json_u64(&w, "records", records);
     bh_json_str(&w, "store", options->store.ops->name);
     bh_json_u64(&w, "tenants", q.tenants);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/facts.h"
 #include "api/forecast.h"
 #include "api/jobs.h"
 #include "api/outcome.h"
@@ -201,17 +202,13 @@ read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
 static void
 find_node(struct bh_call *call, struct question *q, const char *name)
 {
-    const struct bh_owner *owner = &call->api->options.owner;
-    const char *text = owner->ops->inventory(owner->self, call->arena);
-    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_err unused;
+    BH_AUTO(bh_facts_fini) struct bh_facts facts;
+    const struct bh_node_facts *node;
     bh_json_value gpus;
 
-    if (!text || text[0] != '{' || bh_json_parse(text, strlen(text), &json, &unused) != BH_OK)
-        return;
-    gpus = bh_json_get(bh_json_root(json), "gpus");
-    if (strcmp(bh_json_text(bh_json_get(bh_json_root(json), "node"), ""), name) != 0)
-        return;
+    bh_facts_load(&call->api->options.owner, &facts);
+    node = bh_facts_node(&facts, name);
+    gpus = node ? bh_json_get(node->root, "gpus") : NULL;
     for (size_t i = 0; i < bh_json_count(gpus); i++) {
         const char *uuid = bh_json_text(bh_json_get(bh_json_at(gpus, i), "uuid"), "");
         const struct bh_dir_gpu *gpu = bh_directory_gpu_uuid(call->dir, uuid);

@@ -9,7 +9,8 @@
 #include "daemon/command.h"
 #include "daemon/tokens.h"
 
-enum { PLAN_MAX = 2048, PLAN_TEXT_MAX = 1 << 20 };
+/* A fleet of 4096 nodes with 8 GPUs may change in every GPU. */
+enum { PLAN_MAX = 40960, PLAN_TEXT_MAX = 8 << 20 };
 
 /* One change: the event, and the name whose id it uses (made when it is run). */
 struct change {

@@ -16,10 +16,12 @@ struct name {
     bool gone;
 };
 
-/* Names of one kind; the id is the position, and position 0 stays empty. */
+/* Names of one kind; the id is the position, and position 0 stays empty.  `by_hash` has
+ * twice the room and holds ids, 0 where none is; no name ever leaves it. */
 struct names {
     struct name *items;
     uint32_t count, room;
+    uint32_t *by_hash;
 };
 
 struct bh_catalog {
@@ -55,6 +57,7 @@ names_clear(struct names *names)
     for (uint32_t i = 0; i < names->count; i++)
         free(names->items[i].text);
     free(names->items);
+    free(names->by_hash);
     *names = (struct names){ 0 };
 }
 
@@ -72,17 +75,46 @@ bh_catalog_free(struct bh_catalog *catalog)
     free(catalog);
 }
 
+static uint32_t
+hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* Where the name's id stands in `by_hash`, or the empty place where it would. */
+static uint32_t *
+place_of(const struct names *names, const char *text)
+{
+    uint32_t mask = 2 * names->room - 1, at = hash_of(text) & mask;
+
+    while (names->by_hash[at] && strcmp(names->items[names->by_hash[at]].text, text) != 0)
+        at = (at + 1) & mask;
+    return &names->by_hash[at];
+}
+
 /* The slot of an id, growing up to it. */
 static struct name *
 slot_of(struct names *names, uint32_t id)
 {
-    while (id >= names->room) {
-        uint32_t room = names->room ? 2 * names->room : 64;
+    uint32_t room = names->room ? names->room : 64;
 
+    while (id >= room)
+        room *= 2;
+    if (room > names->room) {
         names->items = realloc(names->items, room * sizeof *names->items);
         BH_ASSERT(names->items);
         memset(names->items + names->room, 0, (room - names->room) * sizeof *names->items);
         names->room = room;
+        free(names->by_hash);
+        names->by_hash = calloc(2 * (size_t)room, sizeof *names->by_hash);
+        BH_ASSERT(names->by_hash);
+        for (uint32_t known = 1; known < names->count; known++)
+            if (names->items[known].text)
+                *place_of(names, names->items[known].text) = known;
     }
     if (id >= names->count)
         names->count = id + 1;
@@ -93,10 +125,14 @@ static bool
 see_name(void *self, const struct bh_name_row *row)
 {
     struct bh_catalog *catalog = self;
-    struct name *slot = slot_of(&catalog->names[row->kind], row->id);
+    struct names *names = &catalog->names[row->kind];
+    struct name *slot = slot_of(names, row->id);
 
-    free(slot->text);
-    slot->text = strdup(row->name);
+    if (!slot->text) {
+        slot->text = strdup(row->name);
+        *place_of(names, row->name) = row->id;
+    }
+    BH_ASSERT(strcmp(slot->text, row->name) == 0); /* an id has one name for ever */
     slot->gone = row->gone;
     return true;
 }
@@ -157,12 +193,10 @@ find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *
 {
     const struct names *names = &catalog->names[kind];
 
-    for (uint32_t id = 1; id < names->count; id++)
-        if (names->items[id].text && strcmp(names->items[id].text, text) == 0) {
-            *ret_id = id;
-            return &names->items[id];
-        }
-    return NULL;
+    if (!names->room)
+        return NULL;
+    *ret_id = *place_of(names, text);
+    return *ret_id ? &names->items[*ret_id] : NULL;
 }
 
 bh_rc

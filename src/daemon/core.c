@@ -233,6 +233,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     core->open = false;
+    core->commits++;
     bh_snapshot_committed(core);
     if (core->catalog_changed)
         bh_catalog_publish(core->catalog);

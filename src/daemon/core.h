@@ -42,12 +42,14 @@ struct bh_core {
     uint64_t stale_snapshot;         /* its file goes when the next one is durable */
     uint64_t next_job;               /* number of the next job */
     uint64_t steps;                  /* for sampling the invariants */
+    _Atomic uint64_t commits;        /* since the start; read by any thread */
     struct bh_effect *effects;       /* of the batch, for the node, in order */
     uint32_t effect_count;
     struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */
     uint32_t gpu_facts_count;
     struct bh_effect *scratch;       /* BH_CORE_EFFECTS_MAX of them, for looking through */
     struct bh_shown *shown;          /* reasons that rows show; by job modulo its size */
+    struct bh_reason added_reason;   /* why the job submitted last waits, or not */
     uint32_t refresh_cursor;         /* where the sweep over waiting jobs stands */
     bool reasons_stale;              /* something happened that may change reasons */
     struct bh_change *changes;       /* of the batch, for watchers */

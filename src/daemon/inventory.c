@@ -93,13 +93,14 @@ find_gone_pieces(struct bh_core *core, bh_node_id node,
     while (bh_view_next_piece(core->state.engine, &cursor, &view)) {
         struct bh_event event = { .kind = BH_EV_PIECE_GONE,
                                   .u.piece = { view.piece.partition, BH_OUTCOME_FAILED, 0 } };
-        struct bh_entry entry = report("node.piece_gone", "piece", view.piece.partition.v);
+        struct bh_entry entry;
         bool standing = view.state == BH_PIECE_IDLE || view.state == BH_PIECE_LEASED;
         bh_rc rc;
 
         if (!standing || !on_node(core, view.piece.gpu, node)
             || has_piece(inventory, view.piece.partition.v))
             continue;
+        entry = report("node.piece_gone", "piece", view.piece.partition.v);
         rc = bh_core_step(core, &entry, &event, err);
         if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
             return rc;
@@ -129,6 +130,21 @@ is_lost(const struct bh_member_view *member, bh_node_id node,
     return confirmed && bh_same(member->node, node) && !has_lease(inventory, member->lease.v);
 }
 
+static bh_rc
+end_lost(struct bh_core *core, const struct bh_job_view *job,
+         const struct bh_member_view *member, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_ENDED,
+                              .u.ended = { member->lease, BH_END_NODE_LOST, 0,
+                                           bh_core_now(core) } };
+    struct bh_entry entry = report("node.lease_lost", "lease", member->lease.v);
+    bh_rc rc;
+
+    entry.tenant = job->tenant.v;
+    rc = bh_core_step(core, &entry, &event, err);
+    return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
 /* Leases whose start was confirmed and that the node does not know: it lost them. */
 static bh_rc
 find_lost_leases(struct bh_core *core, bh_node_id node,
@@ -137,23 +153,14 @@ find_lost_leases(struct bh_core *core, bh_node_id node,
     struct bh_member_view member;
     struct bh_job_view view;
     uint32_t cursor = 0;
+    bh_rc rc = BH_OK;
 
-    while (bh_view_next_job(core->state.engine, &cursor, &view))
-        for (uint32_t i = 0; bh_view_member(core->state.engine, view.job, i, &member); i++) {
-            struct bh_event event = { .kind = BH_EV_ENDED,
-                                      .u.ended = { member.lease, BH_END_NODE_LOST, 0,
-                                                   bh_core_now(core) } };
-            struct bh_entry entry = report("node.lease_lost", "lease", member.lease.v);
-            bh_rc rc;
-
-            if (!is_lost(&member, node, inventory))
-                continue;
-            entry.tenant = view.tenant.v;
-            rc = bh_core_step(core, &entry, &event, err);
-            if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
-                return rc;
-        }
-    return BH_OK;
+    while (rc == BH_OK && bh_view_next_job(core->state.engine, &cursor, &view))
+        for (uint32_t i = 0;
+             rc == BH_OK && bh_view_member(core->state.engine, view.job, i, &member); i++)
+            if (is_lost(&member, node, inventory))
+                rc = end_lost(core, &view, &member, err);
+    return rc;
 }
 
 /* A GPU that another node's name still owns: nothing of this inventory can be taken. */
@@ -195,6 +202,15 @@ bh_inventory_take(struct bh_core *core, bh_node_id node,
     if (rc == BH_OK)
         rc = find_lost_leases(core, node, inventory, err);
     return rc;
+}
+
+bh_rc
+bh_inventory_node(struct bh_core *core, bh_node_id node, bool up, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { node, up } };
+    struct bh_entry entry = report(up ? "node.up" : "node.down", "node", node.v);
+
+    return bh_core_step(core, &entry, &event, err);
 }
 
 bh_rc
@@ -246,25 +262,41 @@ bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list
     return BH_OK;
 }
 
+/* One more than a node takes: it would rather refuse the message than end what a shorter
+ * one does not name. */
+enum { KEEP_MOST = BH_WIRE_KEEP_MAX + 1 };
+
+/* The leases of a job's members that stand on the node. */
+static void
+keep_members(const struct bh_core *core, bh_job_id job, bh_node_id node, struct bh_list *leases)
+{
+    struct bh_msg_keep_item *items = leases->items;
+    struct bh_member_view member;
+
+    for (uint32_t i = 0; leases->count < KEEP_MOST
+                         && bh_view_member(core->state.engine, job, i, &member);
+         i++)
+        if (!member.done && bh_same(member.node, node))
+            items[leases->count++].id = member.lease.v;
+}
+
 void
-bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
+bh_inventory_keep(const struct bh_core *core, bh_node_id node, struct bh_arena *arena,
                   struct bh_msg_keep *ret_keep)
 {
-    struct bh_engine_caps caps = bh_engine_caps(core->state.engine);
-    struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, caps.partitions * sizeof *pieces);
-    struct bh_msg_keep_item *leases = bh_arena_alloc(arena, caps.leases * sizeof *leases);
-    struct bh_member_view member;
+    struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, KEEP_MOST * sizeof *pieces);
+    struct bh_msg_keep_item *leases = bh_arena_alloc(arena, KEEP_MOST * sizeof *leases);
     struct bh_piece_view piece;
     struct bh_job_view job;
     uint32_t cursor = 0;
 
     BH_ASSERT(pieces && leases);
     *ret_keep = (struct bh_msg_keep){ { leases, 0 }, { pieces, 0 } };
-    while (bh_view_next_piece(core->state.engine, &cursor, &piece))
-        pieces[ret_keep->pieces.count++].id = piece.piece.partition.v;
+    while (ret_keep->pieces.count < KEEP_MOST
+           && bh_view_next_piece(core->state.engine, &cursor, &piece))
+        if (on_node(core, piece.piece.gpu, node))
+            pieces[ret_keep->pieces.count++].id = piece.piece.partition.v;
     cursor = 0;
     while (bh_view_next_job(core->state.engine, &cursor, &job))
-        for (uint32_t i = 0; bh_view_member(core->state.engine, job.job, i, &member); i++)
-            if (!member.done)
-                leases[ret_keep->leases.count++].id = member.lease.v;
+        keep_members(core, job.job, node, &ret_keep->leases);
 }

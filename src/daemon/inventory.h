@@ -19,6 +19,10 @@ BH_MUST_USE bh_rc bh_inventory_take(struct bh_core *core, bh_node_id node,
                                     const struct bh_msg_inventory *inventory,
                                     struct bh_err *err);
 
+/* The node is there, or it is not: its leases wait for it or are lost with it. */
+BH_MUST_USE bh_rc bh_inventory_node(struct bh_core *core, bh_node_id node, bool up,
+                                    struct bh_err *err);
+
 /* A fault of one GPU: fences it. */
 BH_MUST_USE bh_rc bh_inventory_health(struct bh_core *core, bh_node_id node,
                                       const struct bh_msg_health *health, struct bh_err *err);
@@ -28,8 +32,8 @@ BH_MUST_USE bh_rc bh_inventory_health(struct bh_core *core, bh_node_id node,
 BH_MUST_USE bh_rc bh_inventory_sampled(struct bh_core *core, bh_node_id node,
                                        const struct bh_list *gpus, struct bh_err *err);
 
-/* Every piece and lease that the engine knows, for KEEP. */
-void bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
+/* Every piece and lease that the engine knows on the node, for KEEP. */
+void bh_inventory_keep(const struct bh_core *core, bh_node_id node, struct bh_arena *arena,
                        struct bh_msg_keep *ret_keep);
 
 #endif

@@ -2,10 +2,10 @@
 
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "base/assert.h"
 #include "base/fd.h"
@@ -18,65 +18,57 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
-enum { ACKS_MAX = 4096, MESSAGE_ARENA_MAX = 8 << 20 };
+enum { ACKS_MAX = 4096, ORDERS_MAX = 4096, INVENTORY_JSON_MAX = 8 << 20 };
 
 static const bh_ns reconnect_first_ns = 20 * BH_NS_PER_MS;
 static const bh_ns reconnect_most_ns = 1000 * BH_NS_PER_MS;
+static const bh_ns refused_pause_ns = 10 * BH_NS_PER_S;
 
 struct bh_node_link {
     /* owner thread */
-    struct bh_core *core;
+    struct bh_links_shared *shared;
+    char *path;
     struct bh_link *io;          /* NULL: not connected */
+    uint32_t watched;            /* events that epoll looks for */
     bh_node_id node;             /* 0 until its first inventory */
     bool greeted;                /* inventory seen on this connection */
-    bool told_down;              /* the engine knows that no node is there */
+    bool owes_down;              /* the connection went and the engine does not know */
     bool resend;                 /* outstanding effects and KEEP are due after commit */
+    bool touched;
+    struct bh_node_link *next_touched;
     bh_ns next_try_ns, backoff_ns;
-    struct bh_msg_ack acks[ACKS_MAX];
-    uint32_t ack_count;
-    struct bh_arena *arena;
-    /* shared, under mutex */
-    pthread_mutex_t mutex;
+    struct bh_msg_ack *acks;
+    uint32_t ack_count, ack_room;
+    struct bh_effect *orders;    /* sent on this connection and not answered */
+    uint32_t order_count, order_room;
+    /* shared, under shared->mutex */
     char *inventory;
     char *samples;
 };
 
 struct bh_node_link *
-bh_node_link_new(struct bh_core *core)
+bh_node_link_new(struct bh_links_shared *shared, const char *path)
 {
     struct bh_node_link *link = calloc(1, sizeof *link);
 
     BH_ASSERT(link);
-    link->core = core;
+    link->shared = shared;
+    link->path = strdup(path);
+    BH_ASSERT(link->path);
     link->backoff_ns = reconnect_first_ns;
-    link->arena = bh_arena_new(MESSAGE_ARENA_MAX);
-    pthread_mutex_init(&link->mutex, NULL);
     return link;
 }
 
-void
-bh_node_link_free(struct bh_node_link *link)
+const char *
+bh_node_link_path(const struct bh_node_link *link)
 {
-    if (!link)
-        return;
-    bh_link_free(link->io);
-    bh_arena_free(link->arena);
-    free(link->inventory);
-    free(link->samples);
-    pthread_mutex_destroy(&link->mutex);
-    free(link);
+    return link->path;
 }
 
-int
-bh_node_link_fd(const struct bh_node_link *link)
+bool
+bh_node_link_is_connected(const struct bh_node_link *link)
 {
-    return link->io ? bh_link_fd(link->io) : -1;
-}
-
-short
-bh_node_link_interest(const struct bh_node_link *link)
-{
-    return link->io ? bh_link_interest(link->io) : 0;
+    return link->io != NULL;
 }
 
 static void
@@ -87,155 +79,277 @@ publish(struct bh_node_link *link, char **place, const struct bh_fields *fields,
     char *copy = NULL;
 
     if (message) {
-        bh_buf_init(&json, MESSAGE_ARENA_MAX);
+        bh_buf_init(&json, INVENTORY_JSON_MAX);
         bh_json_encode(&json, fields, message);
         copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
         bh_buf_fini(&json);
     }
-    pthread_mutex_lock(&link->mutex);
+    pthread_mutex_lock(&link->shared->mutex);
     free(*place);
     *place = copy;
-    pthread_mutex_unlock(&link->mutex);
+    pthread_mutex_unlock(&link->shared->mutex);
+}
+
+static void
+touch(struct bh_node_link *link)
+{
+    if (link->touched)
+        return;
+    link->touched = true;
+    link->next_touched = link->shared->touched;
+    link->shared->touched = link;
+}
+
+static void
+try_at(struct bh_node_link *link, bh_ns when)
+{
+    link->next_try_ns = when;
+    if (when < link->shared->try_ns)
+        link->shared->try_ns = when;
+}
+
+/* Longer after every attempt that came to nothing. */
+static void
+back_off(struct bh_node_link *link)
+{
+    link->backoff_ns = 2 * link->backoff_ns < reconnect_most_ns ? 2 * link->backoff_ns
+                                                                : reconnect_most_ns;
 }
 
 static void
 disconnect(struct bh_node_link *link)
 {
-    bh_link_free(link->io);
+    struct bh_links_shared *shared = link->shared;
+
+    bh_link_free(link->io); /* which takes it out of epoll, too */
     link->io = NULL;
+    if (link->greeted) {
+        shared->of_node[link->node.v] = NULL;
+        link->owes_down = shared->unsettled = true;
+    }
     link->greeted = link->resend = false;
-    link->ack_count = 0;
-    link->next_try_ns = bh_time_monotonic() + link->backoff_ns;
+    link->ack_count = link->order_count = 0;
+    try_at(link, bh_time_monotonic() + link->backoff_ns);
     publish(link, &link->inventory, NULL, NULL);
     publish(link, &link->samples, NULL, NULL);
 }
 
+void
+bh_node_link_free(struct bh_node_link *link)
+{
+    BH_ASSERT(!link->touched); /* or the list of the touched would lead here */
+    bh_node_link_reset(link);
+    free(link->acks);
+    free(link->orders);
+    free(link->path);
+    free(link);
+}
+
+static void
+break_off(struct bh_node_link *link, const struct bh_err *why)
+{
+    bh_log(NODE_LOST, BH_STR("socket", link->path), BH_ERRLOG(why));
+    disconnect(link);
+}
+
+/* epoll looks for what the link wants now. */
+static void
+watch(struct bh_node_link *link)
+{
+    uint32_t events = link->io ? (uint32_t)bh_link_interest(link->io) : 0;
+    struct epoll_event event = { .events = events, .data.ptr = link };
+
+    _Static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT, "the same bits");
+    if (!link->io || link->watched == events)
+        return;
+    BH_ASSERT(epoll_ctl(link->shared->epoll_fd, link->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+                        bh_link_fd(link->io), &event)
+              == 0);
+    link->watched = events;
+}
+
 /* What could not be sent now is sent again after the next hello. */
 static void
-send_message(struct bh_node_link *link, uint32_t number, const void *message)
+put_message(struct bh_node_link *link, uint32_t number, const void *message)
 {
     struct bh_err err;
 
-    if (!link->io)
-        return;
-    if (bh_link_send(link->io, number, bh_message_fields(number), message, &err) == BH_OK)
-        return;
-    bh_log(NODE_LOST, BH_ERRLOG(&err));
-    disconnect(link);
+    if (link->io
+        && bh_link_put(link->io, number, bh_message_fields(number), message, &err) != BH_OK)
+        break_off(link, &err);
+}
+
+static void
+write_out(struct bh_node_link *link)
+{
+    struct bh_err err;
+
+    if (link->io && bh_link_flush(link->io, &err) != BH_OK)
+        break_off(link, &err);
+    watch(link);
 }
 
 void
 bh_node_link_connect(struct bh_node_link *link)
 {
-    struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = link->core->journal.boot };
+    const struct bh_core *core = link->shared->core;
+    struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = core->journal.boot };
     struct bh_err err;
     int fd;
 
-    if (link->io || bh_time_monotonic() < link->next_try_ns)
+    if (link->io)
         return;
-    if (bh_unix_connect(link->core->config->node_socket, &fd, &err) != BH_OK) {
-        link->next_try_ns = bh_time_monotonic() + link->backoff_ns;
-        link->backoff_ns = 2 * link->backoff_ns < reconnect_most_ns ? 2 * link->backoff_ns
-                                                                    : reconnect_most_ns;
+    if (bh_time_monotonic() < link->next_try_ns) {
+        try_at(link, link->next_try_ns);
+        return;
+    }
+    if (bh_unix_connect(link->path, &fd, &err) != BH_OK) {
+        try_at(link, bh_time_monotonic() + link->backoff_ns);
+        back_off(link);
         return;
     }
     link->io = bh_link_new(fd);
-    snprintf(hello.site, sizeof hello.site, "%s", link->core->config->site_name);
-    send_message(link, BH_MSG_HELLO, &hello);
+    link->watched = 0;
+    snprintf(hello.site, sizeof hello.site, "%s", core->config->site_name);
+    put_message(link, BH_MSG_HELLO, &hello);
+    write_out(link);
 }
 
-uint64_t
-bh_node_link_try_ns(const struct bh_node_link *link)
-{
-    return link->io ? UINT64_MAX : link->next_try_ns;
-}
-
-static struct bh_entry
-node_entry(const struct bh_node_link *link, const char *verb)
-{
-    return (struct bh_entry){ .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = verb,
-                              .obj = { .type = "node", .id = link->node.v } };
-}
-
-static bh_rc
-node_is(struct bh_node_link *link, bool up, struct bh_err *err)
-{
-    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { link->node, up } };
-    struct bh_entry entry = node_entry(link, up ? "node.up" : "node.down");
-
-    return bh_core_step(link->core, &entry, &event, err);
-}
-
-/* However the connection went, and at a start: what the engine believed up is down. */
 bh_rc
 bh_node_link_settle(struct bh_node_link *link, struct bh_err *err)
 {
-    uint32_t cursor = 0, id;
-    bh_rc rc = BH_OK;
+    bh_rc rc;
 
-    if (link->greeted || link->told_down)
+    if (!link->owes_down)
         return BH_OK;
-    while (rc == BH_OK && bh_catalog_next(link->core->catalog, BH_NAME_NODE, &cursor, &id)) {
-        link->node.v = id;
-        rc = node_is(link, false, err);
-    }
-    link->told_down = rc == BH_OK;
+    rc = bh_inventory_node(link->shared->core, link->node, false, err);
+    if (rc == BH_OK)
+        link->owes_down = false;
     return rc;
 }
 
 static void
 owe_ack(struct bh_node_link *link, uint64_t order, uint64_t lease)
 {
-    if (link->ack_count < ACKS_MAX) /* more are asked for again by the node's repeats */
+    if (link->ack_count == link->ack_room && link->ack_room < ACKS_MAX) {
+        link->ack_room = link->ack_room ? 4 * link->ack_room : 16;
+        link->acks = realloc(link->acks, link->ack_room * sizeof *link->acks);
+        BH_ASSERT(link->acks);
+    }
+    if (link->ack_count < link->ack_room) /* more are asked for again by the node's repeats */
         link->acks[link->ack_count++] = (struct bh_msg_ack){ order, lease };
+    touch(link);
+}
+
+/* One connection speaks for a node, and for one node. */
+static bh_rc
+check_name(const struct bh_node_link *link, const char *name, struct bh_err *err)
+{
+    const struct bh_links_shared *shared = link->shared;
+    uint32_t id = bh_catalog_find(shared->core->catalog, BH_NAME_NODE, name);
+    const struct bh_node_link *other = id < shared->of_node_count ? shared->of_node[id] : NULL;
+
+    if (link->greeted && link->node.v != id)
+        return bh_err_set(err, BH_CONFLICT, "a connected node now calls itself %s", name);
+    if (!other || other == link)
+        return BH_OK;
+    bh_err_set(err, BH_CONFLICT, "node %s is connected already, by %s", name, other->path);
+    return bh_err_hint(err, "give each machine a node_name of its own in node.conf");
+}
+
+/* From now on this link speaks for the node. */
+static void
+speak_for(struct bh_node_link *link, uint32_t id)
+{
+    struct bh_links_shared *shared = link->shared;
+
+    if (id >= shared->of_node_count) {
+        uint32_t count = id + 64;
+
+        shared->of_node = realloc(shared->of_node, count * sizeof(struct bh_node_link *));
+        BH_ASSERT(shared->of_node);
+        memset(shared->of_node + shared->of_node_count, 0,
+               (count - shared->of_node_count) * sizeof(struct bh_node_link *));
+        shared->of_node_count = count;
+    }
+    shared->of_node[id] = link;
+    link->greeted = link->resend = true;
+    link->owes_down = false;
+    link->backoff_ns = reconnect_first_ns;
+    touch(link);
 }
 
 static bh_rc
 take_inventory(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_inventory *inventory = message;
-    bool known = bh_catalog_find(link->core->catalog, BH_NAME_NODE, inventory->node) != 0;
+    bool known = bh_catalog_find(link->shared->core->catalog, BH_NAME_NODE, inventory->node) != 0;
     uint32_t id;
-    bh_rc rc = bh_inventory_check(link->core, inventory, err);
+    bh_rc rc = check_name(link, inventory->node, err);
 
     if (rc == BH_OK)
-        rc = bh_core_begin(link->core, err);
+        rc = bh_inventory_check(link->shared->core, inventory, err);
     if (rc == BH_OK)
-        rc = bh_catalog_name(link->core->catalog, BH_NAME_NODE, inventory->node, &id, err);
+        rc = bh_core_begin(link->shared->core, err);
+    if (rc == BH_OK)
+        rc = bh_catalog_name(link->shared->core->catalog, BH_NAME_NODE, inventory->node, &id, err);
     if (rc != BH_OK)
         return rc;
     link->node.v = id;
     if (!known) /* a GPU's node must be known; it is up when all is taken in */
-        rc = node_is(link, false, err);
+        rc = bh_inventory_node(link->shared->core, link->node, false, err);
     if (rc == BH_OK)
-        rc = bh_inventory_take(link->core, link->node, inventory, err);
+        rc = bh_inventory_take(link->shared->core, link->node, inventory, err);
     if (rc == BH_OK)
-        rc = node_is(link, true, err);
+        rc = bh_inventory_node(link->shared->core, link->node, true, err);
     if (rc != BH_OK)
         return rc;
-    link->core->catalog_changed = true;
+    link->shared->core->catalog_changed = true;
     if (!link->greeted)
         bh_log(NODE_CONNECTED, BH_STR("node", inventory->node),
                BH_STR("driver", inventory->driver));
-    link->greeted = link->resend = true;
-    link->told_down = false;
-    link->backoff_ns = reconnect_first_ns;
+    speak_for(link, id);
     publish(link, &link->inventory, bh_message_fields(BH_MSG_INVENTORY), inventory);
     return BH_OK;
+}
+
+/* What its answer will be about; more than fit are looked for in the engine. */
+static void
+remember_order(struct bh_node_link *link, const struct bh_effect *effect)
+{
+    if (link->order_count == link->order_room && link->order_room < ORDERS_MAX) {
+        link->order_room = link->order_room ? 4 * link->order_room : 16;
+        link->orders = realloc(link->orders, link->order_room * sizeof *link->orders);
+        BH_ASSERT(link->orders);
+    }
+    if (link->order_count < link->order_room)
+        link->orders[link->order_count++] = *effect;
+}
+
+static bool
+take_order(struct bh_node_link *link, uint64_t order, struct bh_effect *ret_effect)
+{
+    for (uint32_t i = 0; i < link->order_count; i++)
+        if (link->orders[i].order == order) {
+            *ret_effect = link->orders[i];
+            link->orders[i] = link->orders[--link->order_count];
+            return true;
+        }
+    return bh_orders_find(link->shared->core, link->node, order, ret_effect);
 }
 
 static bh_rc
 take_outcome(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_outcome *outcome = message;
+    struct bh_effect effect;
 
     if (outcome->outcome != BH_OUTCOME_OK)
         bh_log(EFFECT_FAILED, BH_U64("order", outcome->order), BH_STR("why", outcome->why));
     owe_ack(link, outcome->order, 0);
-    return bh_orders_outcome(link->core, link->node, outcome, err);
+    if (!take_order(link, outcome->order, &effect))
+        return BH_OK;
+    return bh_orders_outcome(link->shared->core, &effect, outcome, err);
 }
 
 static bh_rc
@@ -244,7 +358,7 @@ take_ended(struct bh_node_link *link, const void *message, struct bh_err *err)
     const struct bh_msg_ended *ended = message;
 
     owe_ack(link, 0, ended->lease);
-    return bh_orders_ended(link->core, ended, err);
+    return bh_orders_ended(link->shared->core, ended, err);
 }
 
 static bh_rc
@@ -253,13 +367,13 @@ take_samples(struct bh_node_link *link, const void *message, struct bh_err *err)
     const struct bh_msg_samples *samples = message;
 
     publish(link, &link->samples, bh_message_fields(BH_MSG_SAMPLES), message);
-    return bh_inventory_sampled(link->core, link->node, &samples->gpus, err);
+    return bh_inventory_sampled(link->shared->core, link->node, &samples->gpus, err);
 }
 
 static bh_rc
 take_health(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
-    return bh_inventory_health(link->core, link->node, message, err);
+    return bh_inventory_health(link->shared->core, link->node, message, err);
 }
 
 /* What a node may say, and when: nothing before its inventory. */
@@ -286,10 +400,10 @@ take_frame(struct bh_node_link *link, const struct bh_frame *frame, struct bh_er
 
         if (takers[i].number != frame->number || (!takers[i].first && !link->greeted))
             continue;
-        message = bh_arena_alloc(link->arena, fields->size);
+        message = bh_arena_alloc(link->shared->arena, fields->size);
         if (!message)
             return bh_err_set(err, BH_INVALID, "message is too large");
-        rc = bh_frame_decode(frame, fields, message, link->arena, err);
+        rc = bh_frame_decode(frame, fields, message, link->shared->arena, err);
         return rc == BH_OK ? takers[i].take(link, message, err) : rc;
     }
     return bh_err_set(err, BH_INVALID, "message %" PRIu32 " is not expected here",
@@ -299,10 +413,25 @@ take_frame(struct bh_node_link *link, const struct bh_frame *frame, struct bh_er
 static bh_rc
 lost(struct bh_node_link *link, const struct bh_err *why, struct bh_err *err)
 {
-    bh_log(NODE_LOST, BH_ERRLOG(why), BH_STR("next", why->hint));
-    link->backoff_ns = 2 * link->backoff_ns < reconnect_most_ns ? 2 * link->backoff_ns
-                                                                : reconnect_most_ns;
+    bh_log(NODE_LOST, BH_STR("socket", link->path), BH_ERRLOG(why), BH_STR("next", why->hint));
+    back_off(link);
     disconnect(link);
+    return bh_node_link_settle(link, err);
+}
+
+/* What it said cannot be taken: the connection ends.  One that claims what is another's
+ * would say the same again, so it waits longer. */
+static bh_rc
+refuse(struct bh_node_link *link, const struct bh_err *why, struct bh_err *err)
+{
+    if (why->rc != BH_CONFLICT) {
+        bh_log(FRAME_REFUSED, BH_STR("socket", link->path), BH_ERRLOG(why));
+        return lost(link, why, err);
+    }
+    bh_log(NODE_REFUSED, BH_STR("socket", link->path), BH_ERRLOG(why),
+           BH_STR("next", why->hint));
+    disconnect(link);
+    try_at(link, bh_time_monotonic() + refused_pause_ns);
     return bh_node_link_settle(link, err);
 }
 
@@ -311,93 +440,110 @@ bh_node_link_receive(struct bh_node_link *link, struct bh_err *err)
 {
     struct bh_frame frame;
     struct bh_err why;
-    bh_rc rc = bh_link_flush(link->io, &why);
+    bh_rc rc;
 
+    if (!link->io)
+        return BH_OK;
+    rc = bh_link_flush(link->io, &why);
     if (rc == BH_OK)
         rc = bh_link_readable(link->io, &why);
     if (rc != BH_OK)
         return lost(link, &why, err);
     while ((rc = bh_link_next(link->io, &frame, &why)) == BH_OK) {
-        bh_arena_reset(link->arena);
+        bh_arena_reset(link->shared->arena);
         rc = take_frame(link, &frame, &why);
         if (bh_command_fatal(rc)) {
             *err = why;
             return rc;
         }
-        if (rc != BH_OK) {
-            bh_log(FRAME_REFUSED, BH_ERRLOG(&why));
-            return lost(link, &why, err);
-        }
+        if (rc != BH_OK)
+            return refuse(link, &why, err);
     }
-    return rc == BH_NOT_FOUND ? BH_OK : lost(link, &why, err);
+    if (rc != BH_NOT_FOUND)
+        return lost(link, &why, err);
+    watch(link);
+    return BH_OK;
 }
 
-static void
-send_effect(struct bh_node_link *link, const struct bh_effect *effect)
+bool
+bh_node_link_takes_orders(const struct bh_node_link *link)
+{
+    return link->greeted && !link->resend;
+}
+
+void
+bh_node_link_order(struct bh_node_link *link, const struct bh_effect *effect)
 {
     struct bh_order_message order;
     struct bh_err err;
 
-    bh_arena_reset(link->arena);
-    if (bh_orders_message(link->core, effect, link->arena, &order, &err) == BH_OK)
-        send_message(link, order.number, order.message);
+    remember_order(link, effect);
+    bh_arena_reset(link->shared->arena);
+    if (bh_orders_message(link->shared->core, effect, link->shared->arena, &order, &err) == BH_OK)
+        put_message(link, order.number, order.message);
     else
         bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(&err));
+    touch(link);
 }
 
 /* After an inventory: what exists, then everything that was ordered and not answered. */
 static void
-send_all_again(struct bh_node_link *link)
+say_everything(struct bh_node_link *link)
 {
+    struct bh_core *core = link->shared->core;
     struct bh_msg_keep keep;
     uint32_t count;
 
-    bh_arena_reset(link->arena);
-    bh_inventory_keep(link->core, link->arena, &keep);
-    send_message(link, BH_MSG_KEEP, &keep);
-    count = bh_engine_outstanding(link->core->state.engine, link->node, link->core->scratch,
+    bh_arena_reset(link->shared->arena);
+    bh_inventory_keep(core, link->node, link->shared->arena, &keep);
+    put_message(link, BH_MSG_KEEP, &keep);
+    count = bh_engine_outstanding(core->state.engine, link->node, core->scratch,
                                   BH_CORE_EFFECTS_MAX);
     for (uint32_t i = 0; i < count; i++)
-        send_effect(link, &link->core->scratch[i]);
+        bh_node_link_order(link, &core->scratch[i]);
 }
 
-void
-bh_node_link_release(struct bh_node_link *link)
+struct bh_node_link *
+bh_node_link_acknowledge(struct bh_node_link *link)
 {
-    uint32_t count, acks = link->ack_count;
-    const struct bh_effect *effects = bh_core_effects(link->core, &count);
-
+    for (uint32_t i = 0; i < link->ack_count && link->io; i++)
+        put_message(link, BH_MSG_ACK, &link->acks[i]);
     link->ack_count = 0;
-    for (uint32_t i = 0; i < acks && link->io; i++)
-        send_message(link, BH_MSG_ACK, &link->acks[i]);
-    if (link->resend)
-        send_all_again(link);
-    else if (link->greeted)
-        for (uint32_t i = 0; i < count; i++)
-            send_effect(link, &effects[i]);
-    link->resend = false;
-    bh_core_released(link->core);
+    return link->next_touched;
 }
 
+struct bh_node_link *
+bh_node_link_finish(struct bh_node_link *link)
+{
+    struct bh_node_link *next = link->next_touched;
+
+    if (link->resend)
+        say_everything(link);
+    link->resend = link->touched = false;
+    link->next_touched = NULL;
+    write_out(link);
+    return next;
+}
+
+/* The table tells the engine that all nodes are down, so this link need not. */
 void
 bh_node_link_reset(struct bh_node_link *link)
 {
     if (link->io)
         disconnect(link);
+    link->owes_down = link->touched = false;
+    link->next_touched = NULL;
 }
 
-const char *
-bh_node_link_inventory(struct bh_node_link *link, struct bh_arena *arena)
+bool
+bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json)
 {
-    const char *json;
-
-    pthread_mutex_lock(&link->mutex);
     if (!link->inventory)
-        json = "null";
-    else
-        /* one object: the inventory's members, and the samples beside them */
-        json = bh_arena_printf(arena, "%.*s,\"samples\":%s}", (int)strlen(link->inventory) - 1,
-                               link->inventory, link->samples ? link->samples : "null");
-    pthread_mutex_unlock(&link->mutex);
-    return json ? json : "null";
+        return false;
+    /* one object: the inventory's members, and the samples beside them */
+    bh_buf_put(ret_json, link->inventory, strlen(link->inventory) - 1);
+    bh_buf_puts(ret_json, ",\"samples\":");
+    bh_buf_puts(ret_json, link->samples ? link->samples : "null");
+    bh_buf_putc(ret_json, '}');
+    return true;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ struct program {
     struct bh_owner_thread *owner;
     struct bh_api *api;
     struct bh_server *socket_server, *https_server;
+    uint64_t records;            /* when the owner thread took over */
 };
 
 static void
@@ -200,6 +202,7 @@ start(struct program *program, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = record_start(&program->core, err);
+    program->records = program->core.journal.next_seq;
     if (rc == BH_OK)
         rc = bh_owner_start(&program->core, &program->owner, err);
     if (rc != BH_OK)
@@ -232,6 +235,19 @@ block_signals(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* A connection each to thousands of nodes and clients: as many files as may be open. */
+static void
+raise_files_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return; /* what there is serves a server */
 }
 
 static void
@@ -282,10 +298,11 @@ main(int argc, char **argv)
         return fail(&err);
     }
     signal_fd = block_signals();
+    raise_files_limit();
     if (start(program, &err) != BH_OK)
         return fail(&err);
     bh_log(READY, BH_STR("socket", program->config.socket),
-           BH_U64("records", program->core.journal.next_seq));
+           BH_U64("records", program->records));
     wait_for_end(signal_fd);
     status = bh_owner_failed(program->owner) ? 8 : 0;
     stop(program);

@@ -240,9 +240,9 @@ static const struct {
     [BH_FX_STOP] = { BH_EV_TICK, "node.stopping", false, true },
 };
 
-static bool
-find_order(const struct bh_core *core, bh_node_id node, uint64_t order,
-           struct bh_effect *ret_effect)
+bool
+bh_orders_find(const struct bh_core *core, bh_node_id node, uint64_t order,
+               struct bh_effect *ret_effect)
 {
     uint32_t count = bh_engine_outstanding(core->state.engine, node, core->scratch,
                                            BH_CORE_EFFECTS_MAX);
@@ -295,25 +295,24 @@ step_leniently(struct bh_core *core, const struct bh_entry *entry, struct bh_eve
 }
 
 bh_rc
-bh_orders_outcome(struct bh_core *core, bh_node_id node, const struct bh_msg_outcome *outcome,
-                  struct bh_err *err)
+bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
+                  const struct bh_msg_outcome *outcome, struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
                               .phase = BH_PHASE_OUTCOME,
                               .order = outcome->order };
-    struct bh_effect effect;
     struct bh_event event;
 
-    if (!find_order(core, node, outcome->order, &effect))
+    if (!bh_engine_awaits(core->state.engine, effect))
         return BH_OK;
-    if (answers[effect.kind].silent)
-        return stop_failed(core, &effect, outcome, err);
-    entry.verb = answers[effect.kind].verb;
-    entry.obj = answers[effect.kind].piece
-                    ? (struct bh_record_object){ "piece", effect.piece.partition.v }
-                    : (struct bh_record_object){ "lease", effect.lease.v };
-    event = answer_event(&effect, outcome);
+    if (answers[effect->kind].silent)
+        return stop_failed(core, effect, outcome, err);
+    entry.verb = answers[effect->kind].verb;
+    entry.obj = answers[effect->kind].piece
+                    ? (struct bh_record_object){ "piece", effect->piece.partition.v }
+                    : (struct bh_record_object){ "lease", effect->lease.v };
+    event = answer_event(effect, outcome);
     return step_leniently(core, &entry, &event, err);
 }
 

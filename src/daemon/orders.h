@@ -18,8 +18,14 @@ BH_MUST_USE bh_rc bh_orders_message(struct bh_core *core, const struct bh_effect
                                     struct bh_arena *arena, struct bh_order_message *ret_order,
                                     struct bh_err *err);
 
-/* Step the engine with an order's outcome; one that nobody waits for is ignored. */
-BH_MUST_USE bh_rc bh_orders_outcome(struct bh_core *core, bh_node_id node,
+/* The node's order of that number that the engine still waits for; false when nobody
+ * does.  Looks at everything outstanding: for answers to orders of an earlier connection. */
+bool bh_orders_find(const struct bh_core *core, bh_node_id node, uint64_t order,
+                    struct bh_effect *ret_effect);
+
+/* Step the engine with the outcome of `effect`; one that the engine does not wait for any
+ * more is ignored. */
+BH_MUST_USE bh_rc bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                                     const struct bh_msg_outcome *outcome, struct bh_err *err);
 
 /* Step the engine with a lease's end; one that is known already is ignored. */

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/command.h"
-#include "daemon/link.h"
+#include "daemon/links.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
 
@@ -55,7 +55,7 @@ enum { REFUSALS_MAX = 1024, IDLE_POLL_MS = 1000 };
 struct bh_owner_thread {
     /* owner thread */
     struct bh_core *core;
-    struct bh_node_link *link;
+    struct bh_node_links *links;
     bh_ns full_until_ns; /* the disk was full: nothing is written until then */
     bh_ns refresh_ns;    /* reasons in rows are not refreshed before */
     bool full;           /* and that was said; until the next commit succeeds */
@@ -180,12 +180,20 @@ port_changes(void *self, uint64_t after, uint64_t wait_ns, struct bh_change *ret
     return bh_hub_wait(owner->core->hub, after, wait_ns, ret_changes, max);
 }
 
-static const char *
-port_inventory(void *self, struct bh_arena *arena)
+static bool
+port_inventory(void *self, uint32_t *cursor, struct bh_buf *ret_json)
 {
     struct bh_owner_thread *owner = self;
 
-    return bh_node_link_inventory(owner->link, arena);
+    return bh_node_links_inventory(owner->links, cursor, ret_json);
+}
+
+static uint64_t
+port_commits(void *self)
+{
+    struct bh_owner_thread *owner = self;
+
+    return atomic_load(&owner->core->commits);
 }
 
 static const char *
@@ -208,6 +216,7 @@ static const struct bh_owner_ops port_ops = {
     .change_number = port_change_number,
     .changes = port_changes,
     .inventory = port_inventory,
+    .commits = port_commits,
     .log_path = port_log_path,
 };
 
@@ -349,7 +358,7 @@ fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_e
         if (wish->answer)
             *wish->answer = (struct bh_answer){ 0 };
     }
-    bh_node_link_reset(owner->link);
+    bh_node_links_reset(owner->links);
     /* Whether an uncertain commit was kept is known only after a fresh start. */
     if (why->rc == BH_UNCERTAIN || !bh_core_abort(owner->core)) {
         atomic_store(&owner->failed, true);
@@ -361,12 +370,12 @@ fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_e
 
 static bh_rc
 change_all(struct bh_owner_thread *owner, struct wish *wishes, uint32_t refusals,
-           short link_events, struct bh_err *err)
+           bool nodes_speak, struct bh_err *err)
 {
-    bh_rc rc = bh_node_link_settle(owner->link, err);
+    bh_rc rc = bh_node_links_settle(owner->links, err);
 
-    if (rc == BH_OK && bh_node_link_fd(owner->link) >= 0 && link_events)
-        rc = bh_node_link_receive(owner->link, err);
+    if (rc == BH_OK && nodes_speak)
+        rc = bh_node_links_receive(owner->links, err);
     if (rc == BH_OK
         && (!run_commands(owner, wishes, err) || !run_refusals(owner, refusals, err)))
         rc = err->rc;
@@ -389,7 +398,7 @@ refuse_changes(struct bh_owner_thread *owner, struct wish *wishes)
 
 /* One batch: all that is there, one commit, then answers and effects. */
 static bool
-run_batch(struct bh_owner_thread *owner, short link_events)
+run_batch(struct bh_owner_thread *owner, bool nodes_speak)
 {
     struct bh_err err = { .rc = BH_IO, .msg = "the journal could not be written" };
     uint32_t refusals;
@@ -398,10 +407,10 @@ run_batch(struct bh_owner_thread *owner, short link_events)
 
     if (paused(owner)) {
         refuse_changes(owner, wishes);
-    } else if (change_all(owner, wishes, refusals, link_events, &err) == BH_OK) {
+    } else if (change_all(owner, wishes, refusals, nodes_speak, &err) == BH_OK) {
         owner->full = false;
         answer_questions(owner, wishes);
-        bh_node_link_release(owner->link);
+        bh_node_links_release(owner->links);
     } else {
         fail_batch(owner, wishes, &err);
     }
@@ -416,7 +425,7 @@ sleep_ms(const struct bh_owner_thread *owner)
 {
     uint64_t now = bh_core_now(owner->core), monotonic = bh_time_monotonic();
     uint64_t tick = bh_engine_next_tick_ns(owner->core->state.engine);
-    uint64_t try = bh_node_link_try_ns(owner->link);
+    uint64_t try = bh_node_links_try_ns(owner->links);
     uint64_t wait = IDLE_POLL_MS * BH_NS_PER_MS;
 
     if (paused(owner))
@@ -487,8 +496,7 @@ run_thread(void *self)
     while (more) {
         struct pollfd fds[2] = {
             { .fd = owner->wake_fd, .events = POLLIN },
-            { .fd = paused(owner) ? -1 : bh_node_link_fd(owner->link),
-              .events = bh_node_link_interest(owner->link) },
+            { .fd = paused(owner) ? -1 : bh_node_links_fd(owner->links), .events = POLLIN },
         };
         uint64_t count;
 
@@ -496,9 +504,9 @@ run_thread(void *self)
             break;
         if (fds[0].revents && read(owner->wake_fd, &count, sizeof count) < 0)
             continue;
-        more = run_batch(owner, fds[1].revents);
+        more = run_batch(owner, fds[1].revents != 0);
         if (!paused(owner))
-            bh_node_link_connect(owner->link);
+            bh_node_links_connect(owner->links);
         refresh_when_idle(owner);
         sign_when_idle(owner);
     }
@@ -513,7 +521,7 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
 
     BH_ASSERT(owner);
     owner->core = core;
-    owner->link = bh_node_link_new(core);
+    owner->links = bh_node_links_new(core);
     owner->last = &owner->first;
     owner->refusals = calloc(REFUSALS_MAX, sizeof *owner->refusals);
     owner->taken = calloc(REFUSALS_MAX, sizeof *owner->taken);
@@ -547,7 +555,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
         && (bh_snapshot_write(owner->core, &err) != BH_OK
             || bh_core_commit(owner->core, &err) != BH_OK))
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
-    bh_node_link_free(owner->link);
+    bh_node_links_free(owner->links);
     close(owner->wake_fd);
     pthread_mutex_destroy(&owner->mutex);
     free(owner->refusals);

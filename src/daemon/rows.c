@@ -54,12 +54,11 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         .exit_status = -1,
     };
 
-    struct bh_reason reason;
-
-    bh_engine_why(core->state.engine, submit->job, event->now_ns, &reason);
+    /* on a large fleet this is the dearest part of a submission: once, for the answer too */
+    bh_engine_why(core->state.engine, submit->job, event->now_ns, &core->added_reason);
     core->shown[submit->job.v % BH_SHOWN_MAX] =
-        (struct bh_shown){ (uint32_t)submit->job.v, reason.code };
-    row.reason = bh_reason_names[reason.code];
+        (struct bh_shown){ (uint32_t)submit->job.v, core->added_reason.code };
+    row.reason = bh_reason_names[core->added_reason.code];
     memcpy(row.spec.bytes, submit->spec, sizeof row.spec.bytes);
     note_change(core, &(struct bh_job_change){ .job = row.job, .state = row.state,
                                                .reason = row.reason },

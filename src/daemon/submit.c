@@ -73,7 +73,6 @@ answer_from_view(struct bh_core *core, bh_job_id job, struct bh_answer *ret_answ
     if (!bh_view_job(core->state.engine, job, &view))
         return;
     ret_answer->state = view.state;
-    bh_engine_why(core->state.engine, job, bh_core_now(core), &ret_answer->reason);
 }
 
 static bh_rc
@@ -108,6 +107,7 @@ rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *ret_ans
     if (rc == BH_OK) {
         core->state = copy;
         answer_from_view(core, event->u.submit.job, ret_answer);
+        bh_engine_why(copy.engine, event->u.submit.job, event->now_ns, &ret_answer->reason);
         copy = core->state;
         core->state = kept;
         ret_answer->job.v = 0;
@@ -152,7 +152,9 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     if (command->dry_run)
         return rehearse(core, &event, ret_answer, err);
     rc = record_submit(core, command, &event, &entry, err);
-    if (rc == BH_OK)
-        answer_from_view(core, event.u.submit.job, ret_answer);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    answer_from_view(core, event.u.submit.job, ret_answer);
+    ret_answer->reason = core->added_reason;
+    return BH_OK;
 }

@@ -46,6 +46,11 @@ what_is_not_answered_is_outstanding_in_order(void **state)
     bh_story_submit(story, bh_story_wants(31, 2, 1));
     assert_int_equal(bh_engine_outstanding(story->engine, node, effects, 8), 3);
     for (uint32_t i = 0; i < 3; i++) {
+        struct bh_effect older = effects[i];
+
+        older.order--;
+        assert_true(bh_engine_awaits(story->engine, &effects[i]));
+        assert_false(bh_engine_awaits(story->engine, &older));
         assert_int_equal(effects[i].order, story->effects[i].order);
         assert_int_equal(effects[i].kind, BH_FX_CARVE);
         assert_int_equal(effects[i].piece.partition.v, story->effects[i].piece.partition.v);
@@ -53,6 +58,8 @@ what_is_not_answered_is_outstanding_in_order(void **state)
     assert_int_equal(bh_engine_outstanding(story->engine, node, effects, 2), 2);
     assert_int_equal(effects[0].order, story->effects[0].order);
     assert_int_equal(bh_engine_outstanding(story->engine, (bh_node_id){ 2 }, effects, 8), 0);
+    bh_story_settle(story);
+    assert_false(bh_engine_awaits(story->engine, &effects[0]));
     bh_story_close(story);
 }
 

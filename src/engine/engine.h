@@ -85,6 +85,10 @@ BH_MUST_USE bh_rc bh_engine_replay(struct bh_engine *engine, const struct bh_eve
 uint32_t bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
                                struct bh_effect *ret_effects, uint32_t max);
 
+/* Whether `effect`, as a step brought it, is still not answered: one of those that
+ * bh_engine_outstanding would list. */
+bool bh_engine_awaits(const struct bh_engine *engine, const struct bh_effect *effect);
+
 /* When the engine next wants a TICK (a time limit, a grace that ends), or
  * UINT64_MAX. */
 uint64_t bh_engine_next_tick_ns(const struct bh_engine *engine);

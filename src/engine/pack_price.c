@@ -11,9 +11,12 @@ milli_of(int64_t parts)
     return parts * 5 / 21;
 }
 
+/* What no node could ever give is no demand. */
 static int64_t
 demand_of(const struct bh_pack_ask *ask)
 {
+    if (ask->want.gpus > BH_PACK_GPUS_MAX)
+        return 0;
     return (int64_t)ask->weight * milli_of((int64_t)ask->want.gpus * ask->want.parts);
 }
 
@@ -83,7 +86,7 @@ bh_pack_price_build(struct bh_pack *pack)
             book(market, models, demand_of(ask));
     }
     for (uint32_t k = 0; k < market->sets; k++)
-        market->share[k] = (market->share[k] << SHARE_BITS) / demand;
+        market->share[k] = (market->share[k] << SHARE_BITS) / (demand ? demand : 1);
     reckon(pack);
 }
 

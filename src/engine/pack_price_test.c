@@ -126,10 +126,31 @@ too_many_sets_are_left_out(void **state)
     free(pack);
 }
 
+/* What nobody can have makes nothing dear. */
+static void
+impossible_shapes_are_no_demand(void **state)
+{
+    struct bh_pack_caps caps = { 2, 1 };
+    struct bh_pack *pack =
+        bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
+    struct bh_pack_shape huge = { 0, 0, UINT32_MAX, GPU, 1 };
+    struct bh_pack_spot spot;
+
+    (void)state;
+    for (uint32_t n = 0; n < 2; n++)
+        bh_pack_set_node(
+            pack, n, &(struct bh_pack_node) { .model = n, .gpus = 1, .parts = { GPU } });
+    assert_true(bh_pack_expect(pack, bh_pack_shape(pack, &huge), BH_PACK_WEIGHT_MAX - 1));
+    assert_false(bh_pack_find(pack, 0, &spot));
+    assert_int_equal(pack->market.level[0], 0);
+    free(pack);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(levels_follow_scarcity),
     cmocka_unit_test(levels_move_with_placements),
     cmocka_unit_test(a_node_that_changes_model_changes_supply),
     cmocka_unit_test(too_many_sets_are_left_out),
+    cmocka_unit_test(impossible_shapes_are_no_demand),
 };
 BH_TEST_MAIN(tests)

@@ -186,6 +186,13 @@ bh_pack_waste_offers_size(const struct bh_pack_caps *caps)
     return caps->shapes * sizeof(struct offer);
 }
 
+/* All of that in units; it is within a table of nodes. */
+static int32_t
+worth_of(uint32_t tenths, uint32_t cores)
+{
+    return (int32_t)(tenths * TENTH_MILLI + cores * CORE_WORTH) * BH_PACK_WASTE_UNIT;
+}
+
 static struct offer
 offer_from(const struct demand *demand, const struct bh_pack_ask *ask)
 {
@@ -199,7 +206,32 @@ offer_from(const struct demand *demand, const struct bh_pack_ask *ask)
 
     if (want->gpus > 0 && offer.tenths == 0)
         offer.tenths = 1;
+    if (want->gpus > BH_PACK_GPUS_MAX)
+        offer.tenths = BH_PACK_TENTHS; /* more than any node has */
     return offer;
+}
+
+static bool
+is_after(const struct offer *a, const struct offer *b)
+{
+    return a->tenths != b->tenths ? a->tenths > b->tenths : a->cores > b->cores;
+}
+
+/* Add it to the list, which is sorted by tenths and cores; returns how long that is now. */
+static uint32_t
+insert_offer(struct offer *offers, uint32_t count, const struct offer *offer)
+{
+    uint32_t at = count;
+
+    while (at > 0 && is_after(&offers[at - 1], offer))
+        at--;
+    if (at > 0 && !is_after(offer, &offers[at - 1])) {
+        offers[at - 1].share += offer->share;
+        return count;
+    }
+    memmove(offers + at + 1, offers + at, (count - at) * sizeof *offers);
+    offers[at] = *offer;
+    return count + 1;
 }
 
 /* Those that could fit a node; returns how many. */
@@ -213,28 +245,40 @@ collect_offers(const struct demand *demand, struct offer *offers)
     for (uint32_t s = 0; s < pack->shapes; s++) {
         const struct bh_pack_ask *ask = bh_pack_ask(pack, s);
         struct offer offer;
-        uint32_t k = 0;
 
         if (!is_served(demand, ask))
             continue;
         offer = offer_from(demand, ask);
         if (offer.tenths > reach->tenths || offer.cores > reach->cores)
             continue;
-        while (k < count &&
-               (offers[k].tenths != offer.tenths || offers[k].cores != offer.cores))
-            k++;
-        if (k < count) {
-            offers[k].share += offer.share;
-            continue;
-        }
-        offer.use = (int32_t)(offer.tenths * TENTH_MILLI + offer.cores * CORE_WORTH) *
-                    BH_PACK_WASTE_UNIT;
-        offers[count++] = offer;
+        offer.use = worth_of(offer.tenths, offer.cores);
+        count = insert_offer(offers, count, &offer);
     }
     return count;
 }
 
-/* One more offer to the nodes with so many tenths: as in build_levels. */
+/* The sum of build_levels by cores, but for the use of what is left behind a shape that
+ * fits: what those that fit use themselves, and what is used where none does. */
+static void
+start_row(const int32_t *use, const struct offer *offers, uint32_t count, uint32_t cores,
+          int64_t sum[BH_PACK_CORES])
+{
+    int64_t fitting[BH_PACK_CORES] = { 0 }, taken[BH_PACK_CORES] = { 0 };
+    int64_t share = 0, worth = 0;
+
+    for (uint32_t k = 0; k < count; k++) {
+        fitting[offers[k].cores] += offers[k].share;
+        taken[offers[k].cores] += offers[k].share * offers[k].use;
+    }
+    for (uint32_t c = 0; c <= cores; c++) {
+        share += fitting[c];
+        worth += taken[c];
+        sum[c] = worth + ((1 << SHARE_BITS) - share) * use[c];
+    }
+}
+
+/* One more offer to the nodes with so many tenths, as in build_levels; offers are sorted by
+ * tenths. */
 static void
 offer_row(int32_t *table, uint32_t tenths, const struct offer *offers, uint32_t count,
           uint32_t cores)
@@ -242,16 +286,15 @@ offer_row(int32_t *table, uint32_t tenths, const struct offer *offers, uint32_t 
     int32_t *use = table + (size_t)tenths * BH_PACK_CORES;
     int64_t sum[BH_PACK_CORES];
 
-    for (uint32_t c = 0; c <= cores; c++)
-        sum[c] = (int64_t)use[c] << SHARE_BITS;
-    for (const struct offer *offer = offers; offer < offers + count; offer++) {
-        const int32_t *rest;
+    while (count > 0 && offers[count - 1].tenths > tenths)
+        count--;
+    start_row(use, offers, count, cores, sum);
+    for (uint32_t k = 0; k < count; k++) {
+        const int32_t *rest = use - (size_t)offers[k].tenths * BH_PACK_CORES;
+        int64_t share = offers[k].share, *at = sum + offers[k].cores;
 
-        if (offer->tenths > tenths)
-            continue;
-        rest = use - (size_t)offer->tenths * BH_PACK_CORES - offer->cores;
-        for (uint32_t c = offer->cores; c <= cores; c++)
-            sum[c] += offer->share * (offer->use + rest[c] - use[c]);
+        for (uint32_t c = 0; c + offers[k].cores <= cores; c++)
+            at[c] += share * rest[c];
     }
     for (uint32_t c = 0; c <= cores; c++)
         use[c] = (int32_t)(sum[c] >> SHARE_BITS);
@@ -274,10 +317,7 @@ build_nodes(const struct demand *demand)
         int32_t *row = cores_of(pack, demand->kind, tenths);
 
         for (uint32_t c = 0; c <= reach->cores; c++)
-            row[c] =
-                ((int32_t)(tenths * TENTH_MILLI + c * CORE_WORTH) * BH_PACK_WASTE_UNIT -
-                 row[c]) *
-                NODE_WEIGHT / BH_PACK_WASTE_UNIT;
+            row[c] = (worth_of(tenths, c) - row[c]) * NODE_WEIGHT / BH_PACK_WASTE_UNIT;
         row[reach->cores + 1] = row[reach->cores];
     }
 }

@@ -34,6 +34,8 @@ struct score {
     uint32_t nodes;
     int64_t growth;         /* what it costs jobs to come: engine/pool.h */
     uint32_t apart;         /* whole GPUs of a member on several NVLink domains, NUMA nodes */
+    uint32_t left;          /* whole GPUs: others of the node that stay empty, kept together
+                               for jobs that want many of them */
     uint32_t carve, unused; /* must be carved; GPU holds nothing else */
     uint64_t gpu;
     uint32_t start;
@@ -48,6 +50,8 @@ better(const struct score *a, const struct score *b)
         return a->growth < b->growth;
     if (a->apart != b->apart)
         return a->apart < b->apart;
+    if (a->left != b->left)
+        return a->left < b->left;
     if (a->carve != b->carve)
         return a->carve < b->carve;
     if (a->unused != b->unused)
@@ -292,6 +296,7 @@ add_score(struct score *sum, const struct score *next, bool first)
     sum->nodes += next->nodes;
     sum->growth += next->growth;
     sum->apart += next->apart;
+    sum->left += next->left;
     sum->carve += next->carve;
     sum->unused += next->unused;
 }
@@ -371,6 +376,18 @@ fill_member(struct finder *finder, struct bh_plan *plan, struct score *ret_score
     return true;
 }
 
+/* How many of the node's empty GPUs so many members would leave. */
+static uint32_t
+left_empty(const struct finder *finder, uint32_t slot, uint32_t members)
+{
+    uint32_t empty = node_at(finder->search->engine, slot)->empty;
+    uint32_t taken = members * finder->need->count;
+
+    if (finder->profile != BH_PROFILE_WHOLE.v)
+        return 0;
+    return empty > taken ? empty - taken : 0; /* in what is imagined more may be empty */
+}
+
 /* As many members as there is room for on a node, `most` at most, behind those that the
  * plan has; returns how many. */
 static uint32_t
@@ -396,6 +413,7 @@ fill_node(struct finder *finder, uint32_t node, uint32_t most, struct bh_plan *p
         members++;
     }
     ret_score->nodes = 1;
+    ret_score->left = left_empty(finder, node, members);
     return members;
 }
 

@@ -220,6 +220,19 @@ bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
     return count;
 }
 
+bool
+bh_engine_awaits(const struct bh_engine *engine, const struct bh_effect *effect)
+{
+    uint32_t part = part_find(engine, effect->piece.partition.v);
+    uint32_t lease = lease_find(engine, effect->lease.v);
+
+    if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
+        return part && part_at(engine, part)->waiting == effect->kind + 1
+               && part_at(engine, part)->order == effect->order;
+    return lease && lease_at(engine, lease)->waiting == effect->kind + 1
+           && lease_at(engine, lease)->order == effect->order;
+}
+
 uint64_t
 bh_engine_next_tick_ns(const struct bh_engine *engine)
 {

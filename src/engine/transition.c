@@ -33,7 +33,7 @@ retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
     }
     if (*retries < RETRIES_MAX)
         gpu->retry_ns = 0;
-    work->engine->hints.due_known = false;
+    work->engine->hints.due_known = work->engine->hints.due_known && !gpu->stuck;
 }
 
 static void
@@ -154,7 +154,7 @@ on_gpu(struct work *work, const struct bh_event *event)
     gpu->cordoned = report->cordoned;
     gpu->fenced = report->fenced;
     gpu->mig_capable = report->mig_capable;
-    engine->hints.due_known = false;
+    engine->hints.due_known = engine->hints.due_known && !gpu->stuck; /* nothing is due else */
     gpu->link = (uint8_t)report->link;
     gpu->numa = (uint8_t)report->numa;
     bh_ledger_refresh(engine, slot);

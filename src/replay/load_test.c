@@ -1,4 +1,4 @@
-/* The loads of kueue, philly and synth: that they are what their sources say, and that the
+/* The loads of kueue, philly and synth, as far as they need no data: that they are what their sources say, and that the
  * engine keeps its invariants over the beginning of each. */
 #include "replay/load.h"
 
@@ -8,28 +8,9 @@
 #include "base/test.h"
 #include "base/time.h"
 #include "replay/kueue.h"
+#include "replay/load_run_test.h"
 #include "replay/philly.h"
 #include "replay/synth.h"
-
-static const char *data_folder;
-
-/* The first `jobs` through the engine, every step checked. */
-static void
-run_some(const struct bh_load *load, uint32_t jobs)
-{
-    struct bh_course_plan plan = bh_load_plan(load);
-    struct bh_course course;
-    struct bh_err err = { 0 };
-
-    plan.job_count = jobs < plan.job_count ? jobs : plan.job_count;
-    plan.check_every = 50;
-    plan.encode = true;
-    if (bh_course_run(&plan, &course, &err) != BH_OK)
-        fail_msg("%s", err.msg);
-    assert_int_equal(course.ended + course.refused, plan.job_count);
-    assert_int_equal(course.refused, 0);
-    bh_course_fini(&course);
-}
 
 static void
 test_kueue(void **state)
@@ -132,38 +113,9 @@ test_philly_text(void **state)
     BH_CHECK_DONE();
 }
 
-static void
-test_philly_data(void **state)
-{
-    struct bh_load load = { 0 };
-    struct bh_err err = { 0 };
-    char path[4096];
-
-    snprintf(path, sizeof path, "%s/philly/philly_vc_jobs.csv", data_folder);
-    if (access(path, R_OK) != 0)
-        skip();
-    if (bh_philly_read(path, &load, &err) != BH_OK)
-        fail_msg("%s", err.msg);
-    assert_int_equal(load.job_count, 13716);
-    assert_int_equal(load.tenant_count, 15);
-    assert_int_equal(bh_load_scale(&load, 1000, &err), BH_OK);
-    run_some(&load, 500);
-    bh_load_fini(&load);
-}
-
-int
-main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kueue),
-        cmocka_unit_test(test_synth),
-        cmocka_unit_test(test_philly_text),
-        cmocka_unit_test(test_philly_data),
-    };
-
-    data_folder = getenv("BULKHEAD_DATA");
-    if (!data_folder)
-        data_folder = argc > 1 ? argv[1] : "../shared/data";
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_kueue),
+    cmocka_unit_test(test_synth),
+    cmocka_unit_test(test_philly_text),
+};
+BH_TEST_MAIN(tests)

@@ -126,16 +126,23 @@ bh_link_flush(struct bh_link *link, struct bh_err *err)
 }
 
 bh_rc
-bh_link_send(struct bh_link *link, uint32_t number, const struct bh_fields *fields,
-             const void *message, struct bh_err *err)
+bh_link_put(struct bh_link *link, uint32_t number, const struct bh_fields *fields,
+            const void *message, struct bh_err *err)
 {
     bh_buf_drop(&link->out, link->written);
     link->written = 0;
     bh_frame_encode(&link->out, number, fields, message);
-    if (link->out.overflow) {
-        link->out.overflow = false;
-        return bh_err_set(err, BH_FULL, "message %s is too long, or too many wait",
-                          fields->name);
-    }
-    return bh_link_flush(link, err);
+    if (!link->out.overflow)
+        return BH_OK;
+    link->out.overflow = false;
+    return bh_err_set(err, BH_FULL, "message %s is too long, or too many wait", fields->name);
+}
+
+bh_rc
+bh_link_send(struct bh_link *link, uint32_t number, const struct bh_fields *fields,
+             const void *message, struct bh_err *err)
+{
+    bh_rc rc = bh_link_put(link, number, fields, message, err);
+
+    return rc == BH_OK ? bh_link_flush(link, err) : rc;
 }

@@ -205,7 +205,7 @@ def wholly_or_not(site):
         equal("job", (site.job(held)["state"], site.job(held)["cause"]), ("cancelled", "tenant_removed"))
     site.run("true", tenant="acme/vision/train")  # a step in which what has ended is forgotten
     site.apply(tap.SITE + "\n", site.client("erin"))
-    dry = site.client("erin").request("PUT", "/v1/site?dry_run=true", tap.SITE.replace("count: 2", "count: 5"), {"Content-Type": YAML})
+    dry = site.client("erin").request("PUT", "/v1/site?dry_run=true", tap.SITE.replace("limit: 2}", "limit: 5}"), {"Content-Type": YAML})
     assert dry["dry_run"] and any("train" in c for c in dry["changes"]), dry
     equal("unchanged", any("5" in c for c in site.apply(tap.SITE, site.client("erin"))["changes"]), False)
 

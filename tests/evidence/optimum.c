@@ -289,6 +289,23 @@ nodes_of(const struct bh_opt_site *site, const struct bh_opt_plan *plan)
     return (uint32_t)__builtin_popcount(nodes);
 }
 
+/* GPUs of the plan's node that are empty before and after, where it takes whole ones. */
+static uint32_t
+left_empty(const struct bh_opt_site *site, const struct bh_opt_plan *plan)
+{
+    uint32_t left = 0;
+
+    if (plan->pieces[0].profile != BH_PROFILE_WHOLE.v)
+        return 0;
+    for (uint32_t gpu = 0; gpu < site->gpu_count; gpu++) {
+        struct bh_occupancy occupancy = occupancy_with(site, gpu, plan);
+
+        left += site->gpus[gpu].node == site->gpus[plan->pieces[0].gpu].node
+                && site->gpus[gpu].open && !occupancy.whole && occupancy.units == 0;
+    }
+    return left;
+}
+
 struct bh_opt_score
 bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
                  const struct bh_opt_plan *plan)
@@ -307,6 +324,7 @@ bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
             score.growth += badness(site, gpu, plan) - badness(site, gpu, &nothing);
     }
     score.nodes = nodes_of(site, plan);
+    score.left = left_empty(site, plan);
     for (uint32_t i = 0; i < plan->count; i++)
         score.carve += !has_idle(site, want->tenant, &plan->pieces[i]);
     return score;
@@ -317,7 +335,9 @@ bh_optimum_better(const struct bh_opt_score *a, const struct bh_opt_score *b)
 {
     if (a->nodes != b->nodes)
         return a->nodes < b->nodes;
-    return a->growth != b->growth ? a->growth < b->growth : a->carve < b->carve;
+    if (a->growth != b->growth)
+        return a->growth < b->growth;
+    return a->left != b->left ? a->left < b->left : a->carve < b->carve;
 }
 
 static uint32_t

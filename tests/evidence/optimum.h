@@ -78,11 +78,13 @@ struct bh_opt_plan {
 };
 
 /* How good a plan is, by engine/place.h: few nodes; then, what it takes of the room's worth,
- * or, without prices, how much more the free part is broken up; then, as few pieces as can be
- * that must be carved.  Less is better. */
+ * or, without prices, how much more the free part is broken up; then, of whole GPUs, how many
+ * others of the node stay empty; then, as few pieces as can be that must be carved.  Less is
+ * better. */
 struct bh_opt_score {
     uint32_t nodes;
     int64_t growth;
+    uint32_t left;
     uint32_t carve;
 };
 struct bh_opt_score bh_optimum_score(const struct bh_opt_site *site,

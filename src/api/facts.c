@@ -1,0 +1,91 @@
+#include "api/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+enum { INVENTORY_JSON_MAX = 16 << 20 };
+
+static void
+add_node(struct bh_facts *facts, struct bh_json *json)
+{
+    struct bh_node_facts *node;
+
+    facts->nodes = realloc(facts->nodes, (facts->node_count + 1) * sizeof *facts->nodes);
+    BH_ASSERT(facts->nodes);
+    node = &facts->nodes[facts->node_count++];
+    *node = (struct bh_node_facts){ .root = bh_json_root(json), .json = json };
+    node->name = bh_json_text(bh_json_get(node->root, "node"), "");
+    facts->gpu_count += (uint32_t)bh_json_count(bh_json_get(node->root, "gpus"));
+}
+
+static void
+list_gpus(struct bh_facts *facts)
+{
+    struct bh_gpu_facts_of *gpu = calloc(facts->gpu_count + 1, sizeof *gpu);
+
+    BH_ASSERT(gpu);
+    facts->gpus = gpu;
+    for (uint32_t i = 0; i < facts->node_count; i++) {
+        bh_json_value gpus = bh_json_get(facts->nodes[i].root, "gpus");
+
+        for (size_t n = 0; n < bh_json_count(gpus); n++, gpu++) {
+            gpu->gpu = bh_json_at(gpus, n);
+            gpu->uuid = bh_json_text(bh_json_get(gpu->gpu, "uuid"), "");
+            gpu->node = &facts->nodes[i];
+        }
+    }
+}
+
+/* Both structs begin with the text that they are found by. */
+static int
+compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void
+bh_facts_load(const struct bh_owner *owner, struct bh_facts *ret_facts)
+{
+    struct bh_buf text;
+    struct bh_json *json;
+    struct bh_err unused;
+
+    *ret_facts = (struct bh_facts){ 0 };
+    bh_buf_init(&text, INVENTORY_JSON_MAX);
+    for (uint32_t cursor = 0; owner->ops->inventory(owner->self, &cursor, &text);) {
+        if (bh_buf_text(&text)
+            && bh_json_parse(bh_buf_text(&text), text.length, &json, &unused) == BH_OK)
+            add_node(ret_facts, json);
+        bh_buf_clear(&text);
+    }
+    bh_buf_fini(&text);
+    if (ret_facts->node_count)
+        qsort(ret_facts->nodes, ret_facts->node_count, sizeof *ret_facts->nodes, compare);
+    list_gpus(ret_facts);
+    qsort(ret_facts->gpus, ret_facts->gpu_count, sizeof *ret_facts->gpus, compare);
+}
+
+void
+bh_facts_fini(struct bh_facts *facts)
+{
+    for (uint32_t i = 0; i < facts->node_count; i++)
+        bh_json_free(facts->nodes[i].json);
+    free(facts->nodes);
+    free(facts->gpus);
+}
+
+const struct bh_node_facts *
+bh_facts_node(const struct bh_facts *facts, const char *name)
+{
+    if (!facts->node_count)
+        return NULL;
+    return bsearch(&name, facts->nodes, facts->node_count, sizeof *facts->nodes, compare);
+}
+
+const struct bh_gpu_facts_of *
+bh_facts_gpu(const struct bh_facts *facts, const char *uuid)
+{
+    return bsearch(&uuid, facts->gpus, facts->gpu_count, sizeof *facts->gpus, compare);
+}

@@ -1,0 +1,476 @@
+/* Two nodes and a core: each hears only what is its own, one that goes takes only its own
+ * leases with it, and a name belongs to one socket. */
+
+#include "daemon/fixture_test.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "base/time.h"
+#include "daemon/links.h"
+#include "wire/frame_io.h"
+#include "wire/message.h"
+
+static const char whole_yaml[] =
+    "tenants:\n"
+    "  - {name: acme, kind: organization}\n"
+    "  - {name: acme/vision, kind: department}\n"
+    "  - {name: acme/vision/train, kind: project}\n"
+    "skus:\n"
+    "  - {name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}\n"
+    "principals: []\n"
+    "bindings: []\n"
+    "gpus: [{uuid: all, managed: true}]\n";
+
+static const struct submission whole = { "root", "acme/vision/train", "large", NULL, 0, 1 };
+
+enum { NODES_MAX = 3, TURNS = 16 };
+
+/* A node with one GPU that does what it is told at once, unless it is mute. */
+struct peer {
+    const char *file, *name, *gpu; /* file NULL: no such node */
+    int listener;
+    struct bh_link *io;
+    bool mute;
+    uint64_t piece, lease;       /* what it has */
+    uint32_t hellos, carves, starts, keeps;
+    uint64_t order;              /* of the last CARVE */
+    uint32_t kept_leases, kept_pieces; /* named by the last KEEP */
+    char carved_on[BH_UUID_MAX];
+};
+
+struct scene {
+    struct fixture f;
+    char folder[64];
+    struct bh_node_links *links;
+    struct peer peers[NODES_MAX];
+};
+
+/* ---- a node's side ---- */
+
+static void
+path_of(const struct scene *s, const struct peer *peer, char ret_path[108])
+{
+    snprintf(ret_path, 108, "%s/%s", s->folder, peer->file);
+}
+
+static void
+peer_open(struct scene *s, struct peer *peer)
+{
+    char path[108];
+
+    path_of(s, peer, path);
+    assert_int_equal(bh_unix_listen(path, 0600, &peer->listener, &s->f.err), BH_OK);
+}
+
+/* The program ends; what it has stays. */
+static void
+peer_close(struct scene *s, struct peer *peer)
+{
+    char path[108];
+
+    bh_link_free(peer->io);
+    peer->io = NULL;
+    close(peer->listener);
+    peer->listener = -1;
+    path_of(s, peer, path);
+    unlink(path);
+}
+
+static void
+say(struct peer *peer, uint32_t number, const void *message)
+{
+    struct bh_err err;
+
+    assert_int_equal(bh_link_send(peer->io, number, bh_message_fields(number), message, &err),
+                     BH_OK);
+}
+
+static void
+say_inventory(struct peer *peer)
+{
+    struct bh_msg_gpu gpu = { .model = "H100-80GB", .mig_capable = true, .allowed = true };
+    struct bh_msg_piece piece = { .partition = peer->piece, .profile = "whole" };
+    struct bh_msg_lease_state lease = { .lease = peer->lease };
+    struct bh_msg_inventory inventory = { .gpus = { &gpu, 1 },
+                                          .pieces = { &piece, peer->piece != 0 },
+                                          .leases = { &lease, peer->lease != 0 } };
+
+    snprintf(gpu.uuid, sizeof gpu.uuid, "%s", peer->gpu);
+    snprintf(piece.gpu, sizeof piece.gpu, "%s", peer->gpu);
+    snprintf(inventory.node, sizeof inventory.node, "%s", peer->name);
+    say(peer, BH_MSG_INVENTORY, &inventory);
+}
+
+static void
+say_done(struct peer *peer, uint64_t order)
+{
+    struct bh_msg_outcome outcome = { .order = order };
+
+    if (!peer->mute)
+        say(peer, BH_MSG_OUTCOME, &outcome);
+}
+
+static void
+hear(struct peer *peer, uint32_t number, const void *message)
+{
+    const struct bh_msg_carve *carve = message;
+    const struct bh_msg_start *start = message;
+    const struct bh_msg_keep *keep = message;
+
+    if (number == BH_MSG_HELLO) {
+        peer->hellos++;
+        say_inventory(peer);
+    }
+    if (number == BH_MSG_KEEP) {
+        peer->keeps++;
+        peer->kept_leases = keep->leases.count;
+        peer->kept_pieces = keep->pieces.count;
+    }
+    if (number == BH_MSG_CARVE) {
+        peer->carves++;
+        peer->order = carve->order;
+        memcpy(peer->carved_on, carve->gpu, sizeof peer->carved_on);
+        peer->piece = peer->mute ? 0 : carve->partition;
+        say_done(peer, carve->order);
+    }
+    if (number == BH_MSG_START) {
+        peer->starts++;
+        peer->lease = start->lease;
+        say_done(peer, start->order);
+    }
+}
+
+static void
+peer_read(struct peer *peer, struct bh_arena *arena)
+{
+    struct bh_frame frame;
+    struct bh_err err;
+    bh_rc rc = bh_link_readable(peer->io, &err);
+
+    while (rc == BH_OK && (rc = bh_link_next(peer->io, &frame, &err)) == BH_OK) {
+        const struct bh_fields *fields = bh_message_fields(frame.number);
+        void *message = bh_arena_alloc(arena, fields->size);
+
+        assert_int_equal(bh_frame_decode(&frame, fields, message, arena, &err), BH_OK);
+        hear(peer, frame.number, message);
+    }
+    if (rc == BH_NOT_FOUND)
+        return;
+    bh_link_free(peer->io);
+    peer->io = NULL;
+}
+
+static void
+peer_turn(struct scene *s, struct peer *peer)
+{
+    struct pollfd waiting = { .fd = peer->listener, .events = POLLIN };
+
+    if (peer->listener < 0)
+        return;
+    if (!peer->io && poll(&waiting, 1, 0) == 1)
+        peer->io = bh_link_new(accept4(peer->listener, NULL, NULL, SOCK_CLOEXEC));
+    if (peer->io)
+        peer_read(peer, s->f.arena);
+}
+
+/* ---- the owner's side ---- */
+
+/* As one turn of the owner's loop. */
+static void
+turn(struct scene *s)
+{
+    struct bh_err *err = &s->f.err;
+
+    bh_node_links_connect(s->links);
+    for (int i = 0; i < NODES_MAX; i++)
+        peer_turn(s, &s->peers[i]);
+    assert_int_equal(bh_node_links_settle(s->links, err), BH_OK);
+    assert_int_equal(bh_node_links_receive(s->links, err), BH_OK);
+    assert_int_equal(bh_core_commit(&s->f.core, err), BH_OK);
+    bh_node_links_release(s->links);
+}
+
+static uint32_t
+connected(struct scene *s)
+{
+    uint32_t cursor = 0, count = 0;
+    struct bh_buf json;
+
+    bh_buf_init(&json, 1 << 20);
+    while (bh_node_links_inventory(s->links, &cursor, &json))
+        count++;
+    bh_buf_fini(&json);
+    return count;
+}
+
+/* Connections come after a pause of some milliseconds; then everything is said at once. */
+static void
+turns_until(struct scene *s, uint32_t nodes)
+{
+    for (int n = 0; n < 3000 && connected(s) != nodes; n++) {
+        turn(s);
+        bh_time_sleep(BH_NS_PER_MS);
+    }
+    assert_int_equal(connected(s), nodes);
+    for (int n = 0; n < TURNS; n++)
+        turn(s);
+}
+
+static void
+close_scene(struct scene *s)
+{
+    bh_node_links_free(s->links);
+    for (int i = 0; i < NODES_MAX; i++)
+        if (s->peers[i].listener >= 0)
+            peer_close(s, &s->peers[i]);
+    assert_int_equal(rmdir(s->folder), 0);
+    teardown(&s->f);
+}
+
+static void
+open_scene(struct scene *s, uint32_t nodes)
+{
+    static const struct peer peers[NODES_MAX] = {
+        { .file = "a.sock", .name = "node-a", .gpu = "GPU-a", .listener = -1 },
+        { .file = "b.sock", .name = "node-b", .gpu = "GPU-b", .listener = -1 },
+        { .file = "c.sock", .name = "node-a", .gpu = "GPU-c", .listener = -1 },
+    };
+
+    memset(s, 0, sizeof *s);
+    setup(&s->f);
+    snprintf(s->folder, sizeof s->folder, "/tmp/bh-links-XXXXXX");
+    assert_non_null(mkdtemp(s->folder));
+    s->f.config.node_socket = s->folder;
+    assert_int_equal(apply(&s->f, whole_yaml), BH_OK);
+    memcpy(s->peers, peers, sizeof s->peers);
+    s->links = bh_node_links_new(&s->f.core);
+    for (uint32_t i = 0; i < nodes; i++)
+        peer_open(s, &s->peers[i]);
+    turns_until(s, nodes);
+}
+
+static enum bh_job_state
+state_of(const struct scene *s, uint64_t job)
+{
+    struct bh_job_view view = { 0 };
+
+    assert_true(bh_view_job(s->f.core.state.engine, (bh_job_id){ job }, &view));
+    return view.state;
+}
+
+static struct peer *
+peer_of_job(struct scene *s, uint64_t job)
+{
+    struct bh_job_view view = { 0 };
+    const char *name;
+
+    assert_true(bh_view_job(s->f.core.state.engine, (bh_job_id){ job }, &view));
+    name = bh_catalog_name_of(s->f.core.catalog, BH_NAME_NODE, view.node.v);
+    assert_non_null(name);
+    return strcmp(name, "node-a") == 0 ? &s->peers[0] : &s->peers[1];
+}
+
+static void
+submit_two(struct scene *s)
+{
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(submit(&s->f, whole), BH_OK);
+    bh_node_links_release(s->links);
+    for (int n = 0; n < TURNS; n++)
+        turn(s);
+}
+
+/* ---- what is promised ---- */
+
+static void
+test_orders_go_to_their_node(void **unused)
+{
+    struct scene s;
+
+    open_scene(&s, 2);
+    submit_two(&s);
+    for (int i = 0; i < 2; i++) {
+        struct peer *peer = &s.peers[i];
+
+        BH_CHECK_EQ(peer->name, peer->carves, 1);
+        BH_CHECK_EQ(peer->name, peer->starts, 1);
+        BH_CHECK_STR(peer->name, peer->carved_on, peer->gpu);
+        BH_CHECK_EQ(peer->name, state_of(&s, 1 + (uint64_t)i), BH_JOB_RUNNING);
+    }
+    BH_CHECK("two leases", s.peers[0].lease != s.peers[1].lease);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+static void
+test_one_that_goes_takes_only_its_own(void **unused)
+{
+    struct scene s;
+    struct peer *gone;
+
+    open_scene(&s, 2);
+    submit_two(&s);
+    gone = peer_of_job(&s, 1);
+    peer_close(&s, gone);
+    turns_until(&s, 1);
+    BH_CHECK_EQ("the other's job", state_of(&s, 2), BH_JOB_RUNNING);
+    BH_CHECK_EQ("nothing new for the other", peer_of_job(&s, 2)->starts, 1);
+
+    /* it comes back with its job: nothing happened */
+    peer_open(&s, gone);
+    turns_until(&s, 2);
+    BH_CHECK_EQ("still there", state_of(&s, 1), BH_JOB_RUNNING);
+    BH_CHECK_EQ("not started again", gone->starts, 1);
+    BH_CHECK_EQ("KEEP names its lease only", gone->kept_leases, 1);
+    BH_CHECK_EQ("and its piece only", gone->kept_pieces, 1);
+
+    /* and now without: that job is lost with it, the other's is not */
+    peer_close(&s, gone);
+    turns_until(&s, 1);
+    gone->lease = gone->piece = 0;
+    peer_open(&s, gone);
+    turns_until(&s, 2);
+    BH_CHECK_EQ("the lost one was queued again", state_of(&s, 1), BH_JOB_RUNNING);
+    BH_CHECK_EQ("and started anew", gone->starts, 2);
+    BH_CHECK_EQ("the other's job", state_of(&s, 2), BH_JOB_RUNNING);
+    BH_CHECK_EQ("nothing new for the other", peer_of_job(&s, 2)->starts, 1);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+static void
+test_what_was_not_answered_is_said_again_to_its_node(void **unused)
+{
+    struct scene s;
+    struct peer *mute, *other;
+    uint64_t order;
+
+    open_scene(&s, 2);
+    s.peers[0].mute = s.peers[1].mute = true;
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    for (int n = 0; n < 4; n++)
+        turn(&s);
+    mute = s.peers[0].carves ? &s.peers[0] : &s.peers[1];
+    other = mute == &s.peers[0] ? &s.peers[1] : &s.peers[0];
+    BH_CHECK_EQ("ordered once", mute->carves, 1);
+    order = mute->order;
+    peer_close(&s, mute);
+    turns_until(&s, 1);
+    mute->mute = other->mute = false;
+    peer_open(&s, mute);
+    turns_until(&s, 2);
+    BH_CHECK_EQ("ordered again", mute->carves, 2);
+    BH_CHECK_EQ("by the same number", mute->order, order);
+    BH_CHECK_EQ("not elsewhere", other->carves, 0);
+    BH_CHECK_EQ("runs", state_of(&s, 1), BH_JOB_RUNNING);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+static void
+test_a_name_belongs_to_one_socket(void **unused)
+{
+    struct scene s;
+
+    open_scene(&s, 2);
+    submit_two(&s);
+    peer_open(&s, &s.peers[2]); /* calls itself node-a, too */
+    for (int n = 0; n < 3000 && (!s.peers[2].hellos || s.peers[2].io); n++) {
+        turn(&s);
+        bh_time_sleep(BH_NS_PER_MS);
+    }
+    BH_CHECK_EQ("it was asked", s.peers[2].hellos, 1);
+    BH_CHECK_EQ("two are connected", connected(&s), 2);
+    BH_CHECK("the first keeps its connection", s.peers[0].io != NULL);
+    BH_CHECK("the second has none", s.peers[2].io == NULL);
+    BH_CHECK_EQ("and heard nothing", s.peers[2].keeps, 0);
+    BH_CHECK_EQ("its GPU is not taken in",
+                bh_catalog_find(s.f.core.catalog, BH_NAME_GPU, "GPU-c"), 0);
+    BH_CHECK_EQ("jobs go on", state_of(&s, 1), BH_JOB_RUNNING);
+    BH_CHECK_EQ("jobs go on", state_of(&s, 2), BH_JOB_RUNNING);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+static void
+test_the_daemon_restarts_with_both(void **unused)
+{
+    struct scene s;
+
+    open_scene(&s, 2);
+    submit_two(&s);
+    bh_node_links_free(s.links);
+    close_core(&s.f);
+    assert_int_equal(open_core(&s.f), BH_OK);
+    s.links = bh_node_links_new(&s.f.core);
+    turns_until(&s, 2);
+    for (int i = 0; i < 2; i++) {
+        BH_CHECK_EQ(s.peers[i].name, state_of(&s, 1 + (uint64_t)i), BH_JOB_RUNNING);
+        BH_CHECK_EQ(s.peers[i].name, s.peers[i].starts, 1);
+        BH_CHECK_EQ(s.peers[i].name, s.peers[i].kept_leases, 1);
+        BH_CHECK_EQ(s.peers[i].name, s.peers[i].kept_pieces, 1);
+    }
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+/* An aborted batch: what was received is forgotten, so the nodes must say it again. */
+static void
+test_a_reset_loses_nothing(void **unused)
+{
+    struct scene s;
+
+    open_scene(&s, 2);
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_reset(s.links);
+    assert_true(bh_core_abort(&s.f.core));
+    BH_CHECK_EQ("nobody is connected", connected(&s), 0);
+    turns_until(&s, 2);
+    for (int i = 0; i < 2; i++) {
+        BH_CHECK_EQ(s.peers[i].name, state_of(&s, 1 + (uint64_t)i), BH_JOB_RUNNING);
+        BH_CHECK_EQ(s.peers[i].name, s.peers[i].starts, 1);
+    }
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+/* node_socket names one socket, which may come later than the daemon. */
+static void
+test_a_file_is_one_node(void **unused)
+{
+    struct scene s;
+    char path[108];
+
+    open_scene(&s, 0);
+    bh_node_links_free(s.links);
+    path_of(&s, &s.peers[1], path);
+    s.f.config.node_socket = path;
+    s.links = bh_node_links_new(&s.f.core);
+    turn(&s);
+    peer_open(&s, &s.peers[0]); /* beside it: not asked for */
+    peer_open(&s, &s.peers[1]);
+    turns_until(&s, 1);
+    BH_CHECK("the one that is named", s.peers[1].io && !s.peers[0].io);
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    for (int n = 0; n < TURNS; n++)
+        turn(&s);
+    BH_CHECK_EQ("runs", state_of(&s, 1), BH_JOB_RUNNING);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_orders_go_to_their_node),
+    cmocka_unit_test(test_one_that_goes_takes_only_its_own),
+    cmocka_unit_test(test_what_was_not_answered_is_said_again_to_its_node),
+    cmocka_unit_test(test_a_name_belongs_to_one_socket),
+    cmocka_unit_test(test_the_daemon_restarts_with_both),
+    cmocka_unit_test(test_a_reset_loses_nothing),
+    cmocka_unit_test(test_a_file_is_one_node),
+};
+
+BH_TEST_MAIN(tests)

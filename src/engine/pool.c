@@ -1,5 +1,7 @@
 #include "engine/pool.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "engine/slots.h"
 
@@ -70,9 +72,12 @@ bh_pool_follow(struct bh_engine *engine, struct gpu *gpu, bool offered)
     if (gpu->pooled)
         bh_mig_pool_remove(figures, pool, &gpu->pooled_as);
     gpu->pooled = offered && gpu->mig_capable;
-    gpu->pooled_as = gpu->pooled ? gpu->occupancy : (struct bh_occupancy){ 0 };
+    /* bytes, not values: what lies between members is part of the state */
+    memcpy(&gpu->pooled_as, &gpu->occupancy, sizeof(gpu->pooled_as));
     if (gpu->pooled)
         bh_mig_pool_add(figures, pool, &gpu->pooled_as);
+    else
+        memset(&gpu->pooled_as, 0, sizeof(gpu->pooled_as));
 }
 
 static void

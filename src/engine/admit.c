@@ -1,11 +1,14 @@
 #include "engine/admit.h"
 
 #include "base/assert.h"
+#include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/order.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+
+#define SPAN_MAX_NS (UINT64_C(1) << 60) /* 36 years */
 
 enum {
     CLASSES_SPARE = 3, /* one event by itself queues at most so many jobs again or anew */
@@ -115,6 +118,20 @@ admit_tenant_remove(struct bh_engine *engine, const struct bh_event *event,
                     struct bh_reason *ret_why)
 {
     return bh_tenant_check_remove(engine, event->u.tenant.tenant, ret_why);
+}
+
+static bh_rc
+admit_settings(struct bh_engine *engine, const struct bh_event *event,
+               struct bh_reason *ret_why)
+{
+    const struct bh_ev_settings *settings = &event->u.settings;
+    uint64_t longest_ns = settings->assumed_run_ns > settings->min_runtime_ns
+                              ? settings->assumed_run_ns
+                              : settings->min_runtime_ns;
+
+    ret_why->wanted = longest_ns;
+    ret_why->limit = SPAN_MAX_NS;
+    return longest_ns > SPAN_MAX_NS ? refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE) : BH_OK;
 }
 
 static bool
@@ -291,7 +308,26 @@ submit_in_range(const struct bh_ev_submit *submit)
     return submit->job.v != 0 && submit->count >= 1 && submit->count <= BH_JOB_COUNT_MAX
            && (uint32_t)submit->kind < BH_JOB_KINDS
            && submit->priority >= BH_PRIORITY_LOW && submit->priority < BH_PRIORITIES
-           && (uint32_t)submit->contract < BH_CONTRACTS;
+           && (uint32_t)submit->contract < BH_CONTRACTS
+           && submit->checkpoint_signal <= BH_SIGNAL_MAX;
+}
+
+/* Whether the job could end by its deadline if it began now. */
+static bool
+meets_deadline(const struct bh_engine *engine, const struct bh_event *event,
+               struct bh_reason *ret_why)
+{
+    const struct bh_ev_submit *submit = &event->u.submit;
+    uint64_t now_ns = event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
+
+    if (submit->deadline_ns == 0 || now_ns < bh_job_hopeless_ns(submit->deadline_ns,
+                                                                submit->time_limit_ns))
+        return true;
+    *ret_why = (struct bh_reason){ .code = BH_REASON_DEADLINE, .wanted = submit->time_limit_ns,
+                                   .limit = submit->deadline_ns > now_ns
+                                                ? submit->deadline_ns - now_ns
+                                                : 0 };
+    return false;
 }
 
 static bh_rc
@@ -319,6 +355,8 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         ret_why->job = submit->job;
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     }
+    if (!meets_deadline(engine, event, ret_why))
+        return BH_RANGE;
     wanted.equivalent = bh_quota_least(engine, sku, submit->count);
     if (!bh_quota_ever(engine, &wanted, ret_why))
         return BH_QUOTA;
@@ -369,6 +407,7 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         [BH_EV_SUSPENDED] = admit_suspended, [BH_EV_RESUMED] = admit_resumed,
         [BH_EV_ENDED] = admit_ended,         [BH_EV_SUBMIT] = admit_submit,
         [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
+        [BH_EV_SETTINGS] = admit_settings,
     };
     bh_rc rc = BH_OK;
 

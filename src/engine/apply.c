@@ -64,6 +64,14 @@ add_pieces(struct work *work, uint32_t lease, const struct bh_decision *decision
                 bh_lease_add_piece(work, lease, i, &decision->pieces[i]);
 }
 
+/* With what a tenant uses it changes who comes first, and so whom a reservation binds. */
+static void
+stir_reserved(struct bh_engine *engine)
+{
+    if (engine->core.reserved)
+        bh_order_stir(engine);
+}
+
 static bh_rc
 place(struct work *work, const struct bh_decision *decision)
 {
@@ -82,6 +90,7 @@ place(struct work *work, const struct bh_decision *decision)
     add_pieces(work, lease, decision);
     held = bh_quota_of_lease(engine, lease);
     bh_quota_take(engine, &held);
+    stir_reserved(engine);
     bh_lease_proceed(work, lease);
     return BH_OK;
 }
@@ -112,6 +121,7 @@ resume(struct work *work, const struct bh_decision *decision)
         return BH_CONFLICT;
     add_pieces(work, slot, decision);
     bh_lease_step(work, slot, &(struct lease_news){ .event = LEASE_RESUME });
+    stir_reserved(engine);
     bh_lease_proceed(work, slot);
     return BH_OK;
 }
@@ -142,7 +152,9 @@ stop(struct work *work, const struct bh_decision *decision)
     if (decision->lease.v == 0) {
         if (!job || !job_at(engine, job)->class)
             return BH_CONFLICT;
-        bh_job_end(work, job, BH_JOB_CANCELLED, decision->cause, 0);
+        bh_job_end(work, job,
+                   decision->cause == BH_END_DEADLINE ? BH_JOB_FAILED : BH_JOB_CANCELLED,
+                   decision->cause, 0);
         return BH_OK;
     }
     if (!slot || !bh_lease_allows(engine, slot, LEASE_STOP))
@@ -160,30 +172,80 @@ may_claim(const struct bh_engine *engine, uint32_t slot)
     return job->class || lease_at(engine, job->lease)->state == LEASE_SUSPENDED;
 }
 
-static bh_rc
-claim(struct work *work, const struct bh_decision *decision)
+static struct claim *
+free_claim(struct bh_engine *engine)
 {
-    struct bh_engine *engine = work->engine;
-    uint32_t job = job_find(engine, decision->job.v);
-    struct claim *free_claim = NULL;
-
-    for (uint32_t i = 0; i < CLAIMS_MAX && !free_claim; i++)
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
         if (engine->core.claims[i].job == 0)
-            free_claim = &engine->core.claims[i];
-    if (!job || !may_claim(engine, job) || !free_claim || bh_job_claim(engine, job)
-        || decision->piece_count == 0 || decision->piece_count > BH_JOB_COUNT_MAX)
+            return &engine->core.claims[i];
+    return NULL;
+}
+
+/* Whether the pieces stand on GPUs that there are. */
+static bool
+places_known(const struct bh_engine *engine, const struct bh_decision *decision)
+{
+    for (uint32_t i = 0; i < decision->piece_count; i++)
+        if (!gpu_find(engine, decision->pieces[i].gpu.v))
+            return false;
+    return decision->piece_count > 0 && decision->piece_count <= BH_JOB_COUNT_MAX;
+}
+
+/* Keep the room that a decision names, as a claim or a reservation. */
+static bh_rc
+keep_room(struct bh_engine *engine, const struct bh_decision *decision)
+{
+    uint32_t job = job_find(engine, decision->job.v);
+    struct claim *claim;
+
+    if (!job || !may_claim(engine, job) || bh_job_claim(engine, job)
+        || !places_known(engine, decision))
         return BH_CONFLICT;
-    free_claim->job = job;
-    free_claim->count = decision->piece_count;
+    if (bh_job_reservation(engine, job))
+        bh_job_drop_claim(engine, bh_job_reservation(engine, job));
+    claim = free_claim(engine);
+    if (!claim)
+        return BH_CONFLICT;
+    claim->job = job;
+    claim->count = decision->piece_count;
+    claim->at_ns = decision->at_ns;
     for (uint32_t i = 0; i < decision->piece_count; i++) {
         const struct bh_piece *piece = &decision->pieces[i];
 
-        free_claim->places[i] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
-                                                (uint16_t)piece->start };
-        free_claim->equivalent += bh_quota_equivalent(piece->profile, 1);
+        claim->places[i] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
+                                           (uint16_t)piece->start };
+        claim->equivalent += bh_quota_equivalent(piece->profile, 1);
     }
     engine->core.claim_count++;
-    bh_order_stir(engine);
+    engine->core.reserved += claim->at_ns != 0;
+    return BH_OK;
+}
+
+static bh_rc
+claim(struct work *work, const struct bh_decision *decision)
+{
+    bh_rc rc = decision->at_ns ? BH_CONFLICT : keep_room(work->engine, decision);
+
+    if (rc == BH_OK)
+        bh_order_stir(work->engine);
+    return rc;
+}
+
+static bh_rc
+reserve(struct work *work, const struct bh_decision *decision)
+{
+    return decision->at_ns ? keep_room(work->engine, decision) : BH_CONFLICT;
+}
+
+static bh_rc
+unreserve(struct work *work, const struct bh_decision *decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job = job_find(engine, decision->job.v);
+
+    if (!job || !bh_job_reservation(engine, job))
+        return BH_CONFLICT;
+    bh_job_drop_claim(engine, bh_job_reservation(engine, job));
     return BH_OK;
 }
 
@@ -195,7 +257,7 @@ unclaim(struct work *work, const struct bh_decision *decision)
 
     if (!job || !bh_job_claim(engine, job))
         return BH_CONFLICT;
-    bh_job_unclaim(engine, job);
+    bh_job_drop_claim(engine, bh_job_claim(engine, job));
     job_at(engine, job)->preempt_after_ns = work->now_ns + COOL_DOWN_NS;
     return BH_OK;
 }
@@ -207,6 +269,7 @@ bh_apply(struct work *work, const struct bh_decision *decision)
                                                    const struct bh_decision *) = {
         [BH_DO_PLACE] = place, [BH_DO_RESUME] = resume, [BH_DO_SUSPEND] = suspend,
         [BH_DO_STOP] = stop,   [BH_DO_CLAIM] = claim,   [BH_DO_UNCLAIM] = unclaim,
+        [BH_DO_RESERVE] = reserve, [BH_DO_UNRESERVE] = unreserve,
     };
 
     if ((uint32_t)decision->kind >= BH_DECISION_KINDS)

@@ -7,6 +7,7 @@
 #include "engine/place.h"
 #include "engine/preempt.h"
 #include "engine/quota.h"
+#include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 
@@ -19,6 +20,14 @@ on_fenced_gpu(const struct bh_engine *engine, const struct lease *lease)
         if (gpu_at(engine, gpu_find(engine, lease->places[i].gpu))->fenced)
             return true;
     return false;
+}
+
+static bool
+missed_deadline(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct job *job = job_at(engine, slot);
+
+    return job->deadline_ns && engine->core.now_ns >= job->deadline_ns;
 }
 
 static enum bh_end_cause
@@ -35,9 +44,9 @@ must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
         return BH_END_NONE;
     if (on_fenced_gpu(engine, lease))
         return BH_END_GPU_LOST;
-    if (tick && engine->core.now_ns >= bh_lease_deadline_ns(engine, slot))
-        return BH_END_TIME_LIMIT;
-    return BH_END_NONE;
+    if (!tick || engine->core.now_ns < bh_lease_deadline_ns(engine, slot))
+        return BH_END_NONE;
+    return missed_deadline(engine, lease->job) ? BH_END_DEADLINE : BH_END_TIME_LIMIT;
 }
 
 static bool
@@ -73,11 +82,38 @@ sweep_classes(const struct bh_engine *engine, struct bh_decision *ret_decision)
     return false;
 }
 
+/* Jobs that wait and cannot end by their deadline any more. */
+static bool
+sweep_hopeless(struct bh_engine *engine, struct bh_decision *ret_decision)
+{
+    uint64_t next_ns = UINT64_MAX, now_ns = engine->core.now_ns;
+
+    if (engine->hints.hopeless_ns > now_ns)
+        return false;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_JOB, &slot);) {
+        const struct job *job = job_at(engine, slot);
+        uint64_t hopeless_ns = bh_job_hopeless_ns(job->deadline_ns, job->time_limit_ns);
+
+        if (job->state != BH_JOB_PENDING || job->deadline_ns == 0)
+            continue;
+        if (hopeless_ns <= now_ns) {
+            *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP, .cause = BH_END_DEADLINE,
+                                                  .job = { job->id } };
+            return true;
+        }
+        next_ns = hopeless_ns < next_ns ? hopeless_ns : next_ns;
+    }
+    engine->hints.hopeless_ns = next_ns;
+    return false;
+}
+
 static bool
 sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 {
     if (engine->hints.swept && !tick)
         return false;
+    if (tick && sweep_hopeless(engine, ret_decision))
+        return true;
     if (sweep_leases(engine, tick, ret_decision) || sweep_classes(engine, ret_decision))
         return true;
     engine->hints.swept = true;
@@ -114,7 +150,8 @@ static bool
 try_claim(struct bh_engine *engine, const struct bh_need *need, const struct claim *claim,
           struct bh_decision *ret_decision)
 {
-    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job };
+    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job,
+                                .past = bh_reserve_set(engine) };
     struct bh_plan plan;
 
     if (can_take(&search, need, claim)
@@ -140,7 +177,7 @@ try_claims(struct bh_engine *engine, uint32_t class, struct bh_decision *ret_dec
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
-        if (!claim->job || job_at(engine, claim->job)->class != class)
+        if (!claim->job || claim->at_ns || job_at(engine, claim->job)->class != class)
             continue;
         need.job = claim->job;
         if (try_claim(engine, &need, claim, ret_decision))
@@ -149,32 +186,23 @@ try_claims(struct bh_engine *engine, uint32_t class, struct bh_decision *ret_dec
     return false;
 }
 
-/* The class's first job (slot) that has no claim, or 0. */
-static uint32_t
-first_unclaimed(struct bh_engine *engine, uint32_t class)
-{
-    uint32_t job = class_at(engine, class)->head;
-
-    while (job && bh_job_claim(engine, job))
-        job = job_at(engine, job)->next;
-    return job;
-}
-
 static bool
-try_class(struct work *work, uint32_t class, struct bh_decision *ret_decision)
+try_class(struct work *work, const struct bh_candidate *candidate,
+          struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_need need = bh_place_need(engine, class);
-    struct bh_search search = { .engine = engine, .tenant = need.tenant };
+    struct bh_need need = bh_place_need(engine, candidate->class);
+    struct bh_search search;
     struct bh_plan plan;
 
-    if (try_claims(engine, class, ret_decision))
+    if (try_claims(engine, candidate->class, ret_decision))
         return true;
-    need.job = search.job = first_unclaimed(engine, class);
+    need.job = bh_order_job(engine, candidate);
     if (!need.job)
         return false;
+    search = bh_reserve_search(engine, candidate, need.job);
     if (!bh_place_find(&search, &need, &plan, NULL))
-        return bh_preempt(work, &need, ret_decision);
+        return bh_preempt(work, &search, &need, ret_decision);
     decide_place(engine, need.job, &plan, ret_decision);
     return true;
 }
@@ -193,15 +221,20 @@ can_resume(const struct bh_search *search, uint32_t slot)
 
 /* A suspended lease goes on where it was, and may have lower ones leave from there. */
 static bool
-try_resume(struct work *work, uint32_t slot, struct bh_decision *ret_decision)
+try_resume(struct work *work, const struct bh_candidate *candidate,
+           struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
+    uint32_t slot = candidate->lease;
     const struct lease *lease = lease_at(engine, slot);
-    struct bh_search search = { .engine = engine, .tenant = lease->tenant,
-                                .job = lease->job };
+    struct bh_search search = bh_reserve_search(engine, candidate, lease->job);
     bh_job_id job = { job_at(engine, lease->job)->id };
     struct bh_plan plan;
 
+    if (bh_job_claim(engine, lease->job)) {
+        search.past = bh_reserve_set(engine);
+        search.closed = 0;
+    }
     if (can_resume(&search, slot)
         && bh_place_plan(engine, lease->tenant, lease->places, lease->count, &plan)) {
         *ret_decision = (struct bh_decision){ .kind = BH_DO_RESUME, .job = job,
@@ -210,7 +243,7 @@ try_resume(struct work *work, uint32_t slot, struct bh_decision *ret_decision)
         return true;
     }
     if (!bh_job_claim(engine, lease->job))
-        return bh_preempt_for_lease(work, slot, ret_decision);
+        return bh_preempt_for_lease(work, &search, slot, ret_decision);
     search.past_leaving = true;
     if (can_resume(&search, slot))
         return false;
@@ -231,8 +264,7 @@ static uint64_t
 wait_until(struct bh_engine *engine, const struct bh_candidate *candidate)
 {
     const struct class *class = class_at(engine, candidate->class);
-    uint32_t job = candidate->class ? first_unclaimed(engine, candidate->class)
-                                    : lease_at(engine, candidate->lease)->job;
+    uint32_t job = bh_order_job(engine, candidate);
 
     return sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
                   engine->core.now_ns);
@@ -243,16 +275,32 @@ help_first(struct work *work, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_candidate candidate;
+    struct bh_walk walk = { .begun = false };
 
     while (bh_order_first(engine, &candidate)) {
-        bool helped = candidate.class ? try_class(work, candidate.class, ret_decision)
-                                      : try_resume(work, candidate.lease, ret_decision);
+        bool helped;
 
+        if (bh_reserve_walk(work, &walk, &candidate, ret_decision))
+            return true;
+        helped = candidate.class ? try_class(work, &candidate, ret_decision)
+                                 : try_resume(work, &candidate, ret_decision);
         if (helped)
             return true;
         bh_order_park(engine, &candidate, wait_until(engine, &candidate));
     }
-    return false;
+    return bh_reserve_walk(work, &walk, NULL, ret_decision);
+}
+
+/* A reservation whose time comes is worked out again. */
+static void
+wake_for_reservations(struct bh_engine *engine)
+{
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        uint64_t at_ns = engine->core.claims[i].at_ns;
+
+        if (at_ns && (engine->hints.wake_ns == 0 || at_ns < engine->hints.wake_ns))
+            engine->hints.wake_ns = at_ns;
+    }
 }
 
 /* The earliest time for which a candidate is parked. */
@@ -290,6 +338,7 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
         return true;
     if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision))
         return true;
+    wake_for_reservations(work->engine);
     hints->settled = true;
     return false;
 }

@@ -7,7 +7,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 2 };
+enum { LAYOUT = 3 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t
@@ -42,7 +42,10 @@ bh_engine_init(void *memory, const struct bh_engine_caps *caps)
     engine->layout = LAYOUT;
     engine->caps = engine->wanted = *caps;
     engine->core.next_lease = engine->core.next_partition = 1;
-    engine->core.next_sequence = engine->core.generation = 1;
+    engine->core.next_sequence = engine->core.generation = engine->core.window = 1;
+    engine->core.settings.assumed_run_ns = BH_ASSUMED_RUN_NS;
+    engine->core.settings.backfill = true;
+    engine->hints.hopeless_ns = UINT64_MAX;
     return engine;
 }
 
@@ -52,6 +55,7 @@ bh_engine_grow(const struct bh_engine *engine, void *memory, const struct bh_eng
     struct bh_engine *grown = bh_engine_init(memory, caps);
 
     memcpy(&grown->core, &engine->core, sizeof(grown->core));
+    grown->hints.hopeless_ns = 0;
     for (uint32_t i = 0; i < TABLES; i++) {
         const struct table *from = &engine->tables[i];
         struct table *to = &grown->tables[i];

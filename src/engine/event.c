@@ -20,11 +20,13 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_SUBMIT] = "submit",
     [BH_EV_CANCEL] = "cancel",
     [BH_EV_RELEASE] = "release",
+    [BH_EV_SETTINGS] = "settings",
 };
 
 const char *const bh_decision_names[BH_DECISION_KINDS] = {
     [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
     [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",
+    [BH_DO_RESERVE] = "reserve", [BH_DO_UNRESERVE] = "unreserve",
 };
 
 static const char *const outcome_names[] = {
@@ -50,9 +52,16 @@ static const struct bh_field tenant_rows[] = {
     BH_F(struct bh_ev_tenant, guarantee, BH_FIELD_U64),
     BH_F_ENUM(struct bh_ev_tenant, kind, bh_tenant_kind_names),
     BH_F(struct bh_ev_tenant, limit, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_ev_tenant, min_runtime_ns, BH_FIELD_NS),
     ID32(struct bh_ev_tenant, parent),
     BH_F_ARRAY(struct bh_ev_tenant, skus, sku_count, sku_limit_fields, BH_TENANT_SKUS_MAX),
     ID32(struct bh_ev_tenant, tenant),
+};
+
+static const struct bh_field settings_rows[] = {
+    BH_F(struct bh_ev_settings, assumed_run_ns, BH_FIELD_NS),
+    BH_F(struct bh_ev_settings, backfill, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_settings, min_runtime_ns, BH_FIELD_NS),
 };
 
 static const struct bh_field sku_model_rows[] = {
@@ -104,8 +113,10 @@ static const struct bh_field ended_rows[] = {
 };
 
 static const struct bh_field submit_rows[] = {
+    BH_F(struct bh_ev_submit, checkpoint_signal, BH_FIELD_U32),
     BH_F_ENUM(struct bh_ev_submit, contract, bh_contract_names),
     BH_F(struct bh_ev_submit, count, BH_FIELD_U32),
+    BH_F(struct bh_ev_submit, deadline_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_submit, grace_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_submit, hold, BH_FIELD_BOOL),
     ID64(struct bh_ev_submit, job),
@@ -124,6 +135,8 @@ static const struct bh_field job_rows[] = {
 
 static const struct bh_fields tenant_fields =
     BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
+static const struct bh_fields settings_fields =
+    BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
 static const struct bh_fields node_fields = BH_FIELDS("node", struct bh_ev_node, node_rows);
 static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_ev_gpu, gpu_rows);
@@ -157,6 +170,7 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_SUBMIT] = &submit_fields,
         [BH_EV_CANCEL] = &job_fields,
         [BH_EV_RELEASE] = &job_fields,
+        [BH_EV_SETTINGS] = &settings_fields,
     };
 
     return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;
@@ -173,6 +187,7 @@ static const struct bh_fields decision_piece_fields =
     BH_FIELDS("piece", struct bh_piece, decision_piece_rows);
 
 static const struct bh_field decision_rows[] = {
+    BH_F(struct bh_decision, at_ns, BH_FIELD_NS),
     BH_F_ENUM(struct bh_decision, cause, bh_end_cause_names),
     ID64(struct bh_decision, for_job),
     ID64(struct bh_decision, job),

@@ -36,6 +36,7 @@ struct bh_ev_tenant {
     bool dedicated_nodes;
     uint64_t limit;              /* GPU-equivalents in parts; BH_UNLIMITED */
     uint64_t guarantee;          /* same unit; 0 is none */
+    uint64_t min_runtime_ns;     /* its leases make way for nobody before; 0: not said */
     struct bh_sku_limit skus[BH_TENANT_SKUS_MAX];
     uint32_t sku_count;
 };
@@ -52,6 +53,14 @@ struct bh_ev_sku {
     struct bh_sku_model models[BH_SKU_MODELS_MAX];
     uint32_t model_count;
 };
+
+/* How the whole site schedules; until the first such event, by the defaults named here. */
+struct bh_ev_settings {
+    bool backfill;           /* others may use what the first one waits for meanwhile; true */
+    uint64_t assumed_run_ns; /* of leases without a time limit; 0: BH_ASSUMED_RUN_NS */
+    uint64_t min_runtime_ns; /* as a tenant's, where no tenant says one; 0 */
+};
+#define BH_ASSUMED_RUN_NS (UINT64_C(24) * 3600 * 1000000000)
 
 /* ---- reports of nodes ---- */
 
@@ -108,7 +117,9 @@ struct bh_ev_submit {
     enum bh_priority priority;
     enum bh_contract contract;
     uint64_t time_limit_ns;      /* 0: none */
+    uint64_t deadline_ns;        /* it must have ended by then; 0: none */
     uint64_t grace_ns;           /* between SIGTERM and SIGKILL */
+    uint32_t checkpoint_signal;  /* for BH_CONTRACT_CHECKPOINT; 0: BH_CHECKPOINT_SIGNAL */
     bool hold;                   /* never started while set (tests, benches, people) */
     uint8_t spec[32];            /* SHA-256 of the job's full specification */
 };
@@ -135,6 +146,7 @@ enum bh_event_kind {
     BH_EV_SUBMIT,
     BH_EV_CANCEL,         /* u.job */
     BH_EV_RELEASE,        /* u.job: a held job may run */
+    BH_EV_SETTINGS,
     BH_EVENT_KINDS
 };
 
@@ -144,6 +156,7 @@ struct bh_event {
     uint64_t seq;         /* number of the record this event will be; effects carry it */
     union {
         struct bh_ev_tenant tenant;
+        struct bh_ev_settings settings;
         struct bh_ev_sku sku;
         struct bh_ev_node node;
         struct bh_ev_gpu gpu;
@@ -166,6 +179,8 @@ enum bh_decision_kind {
     BH_DO_CLAIM,    /* room (pieces) is kept for a job while others leave; the SUSPEND and
                        STOP decisions with its number as for_job follow */
     BH_DO_UNCLAIM,  /* that room will not come free after all */
+    BH_DO_RESERVE,  /* room (pieces) is kept from at_ns on for one who must wait; anew or not */
+    BH_DO_UNRESERVE, /* that room is not kept any more */
     BH_DECISION_KINDS
 };
 
@@ -182,8 +197,9 @@ struct bh_decision {
     bh_lease_id lease;
     bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
     enum bh_end_cause cause;     /* STOP */
-    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME; CLAIM: gpu, profile, start */
+    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME; else gpu, profile, start */
     uint32_t piece_count;
+    uint64_t at_ns;              /* RESERVE */
 };
 
 /* ---- effects ---- */
@@ -213,6 +229,7 @@ struct bh_effect {
     bh_job_id job;
     struct bh_piece piece;         /* CARVE, DESTROY */
     uint64_t grace_ns;             /* STOP */
+    uint32_t signal;               /* STOP: what it is told to end with; 0: SIGTERM */
     /* JOB: the state it is in now.  An ended job has left the engine's tables, so
      * how it ended is said here: cause and exit status as in bh_ev_ended, with the
      * lease and node that it had. */

@@ -85,6 +85,39 @@ static const uint8_t shown_as[LEASE_STATES] = {
     [LEASE_RESUMING] = BH_JOB_RESUMING,      [LEASE_STOPPING] = BH_JOB_STOPPING,
 };
 
+static bool
+is_leaving(uint8_t state)
+{
+    return state == LEASE_SUSPENDING || state == LEASE_STOPPING;
+}
+
+/* Into the list of those that leave, or out of it. */
+static void
+list_leaving(struct bh_engine *engine, uint32_t slot)
+{
+    struct lease *lease = lease_at(engine, slot);
+    uint32_t *head = &engine->core.leaving;
+
+    lease->next_leaving = *head;
+    if (*head)
+        lease_at(engine, *head)->prev_leaving = slot;
+    *head = slot;
+}
+
+static void
+unlist_leaving(struct bh_engine *engine, uint32_t slot)
+{
+    struct lease *lease = lease_at(engine, slot);
+
+    if (lease->next_leaving)
+        lease_at(engine, lease->next_leaving)->prev_leaving = lease->prev_leaving;
+    if (lease->prev_leaving)
+        lease_at(engine, lease->prev_leaving)->next_leaving = lease->next_leaving;
+    else
+        engine->core.leaving = lease->next_leaving;
+    lease->next_leaving = lease->prev_leaving = 0;
+}
+
 bool
 bh_lease_allows(const struct bh_engine *engine, uint32_t slot, enum lease_event event)
 {
@@ -108,6 +141,10 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
         bh_job_unclaim(work->engine, lease->job);
     }
     work->engine->core.suspended += rule->next == LEASE_SUSPENDED;
+    if (is_leaving(lease->state) && !is_leaving(rule->next))
+        unlist_leaving(work->engine, slot);
+    else if (!is_leaving(lease->state) && is_leaving(rule->next))
+        list_leaving(work->engine, slot);
     if (rule->next != LEASE_NONE) {
         lease->state = (uint8_t)rule->next;
         job_at(work->engine, lease->job)->state = shown_as[rule->next];
@@ -132,6 +169,7 @@ bh_lease_create(struct work *work, uint64_t id, uint32_t job_slot, uint32_t node
     lease->node = node;
     lease->count = job->count;
     lease->state = LEASE_CARVING;
+    lease->since_ns = work->now_ns;
     node_at(engine, node)->leases++;
     if (engine->core.next_lease <= id)
         engine->core.next_lease = id + 1;
@@ -216,17 +254,42 @@ bh_lease_ran_ns(const struct bh_engine *engine, uint32_t slot)
     return lease->ran_ns + (is_running(lease) ? engine->core.now_ns - lease->since_ns : 0);
 }
 
+/* The end of a span of `length_ns`, of which the lease has run a part. */
+static uint64_t
+end_of_span(const struct lease *lease, uint64_t length_ns)
+{
+    uint64_t left = length_ns > lease->ran_ns ? length_ns - lease->ran_ns : 0;
+
+    return left > UINT64_MAX - lease->since_ns ? UINT64_MAX : lease->since_ns + left;
+}
+
 uint64_t
 bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t slot)
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    uint64_t left;
+    uint64_t strikes_ns = UINT64_MAX;
 
-    if (job->time_limit_ns == 0 || lease->state != LEASE_RUNNING)
+    if (lease->state == LEASE_STOPPING)
         return UINT64_MAX;
-    left = job->time_limit_ns > lease->ran_ns ? job->time_limit_ns - lease->ran_ns : 0;
-    return left > UINT64_MAX - lease->since_ns ? UINT64_MAX : lease->since_ns + left;
+    if (job->time_limit_ns && lease->state == LEASE_RUNNING)
+        strikes_ns = end_of_span(lease, job->time_limit_ns);
+    return job->deadline_ns && job->deadline_ns < strikes_ns ? job->deadline_ns : strikes_ns;
+}
+
+uint64_t
+bh_lease_ends_ns(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, lease->job);
+    uint64_t assumed_ns = engine->core.settings.assumed_run_ns, ends_ns;
+
+    if (job->time_limit_ns)
+        ends_ns = end_of_span(lease, job->time_limit_ns);
+    else
+        ends_ns = lease->since_ns
+                  + assumed_ns * (1 + (engine->core.now_ns - lease->since_ns) / assumed_ns);
+    return job->deadline_ns && job->deadline_ns < ends_ns ? job->deadline_ns : ends_ns;
 }
 
 /* ---- acts ---- */
@@ -294,6 +357,7 @@ take_up(struct work *work, uint32_t slot, const struct lease_news *news)
 
     BH_ASSERT(held.count > 0);
     lease_at(work->engine, slot)->for_job = 0;
+    lease_at(work->engine, slot)->since_ns = work->now_ns;
     bh_quota_take(work->engine, &held);
 }
 
@@ -336,6 +400,7 @@ fail_suspend(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     static const struct lease_news preempted = { .cause = BH_END_PREEMPTED };
 
+    bh_order_open_window(work->engine);
     stop(work, slot, &preempted);
 }
 
@@ -376,6 +441,8 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
     struct job *job = job_at(work->engine, slot);
     enum fate fate = fate_of(job, cause, exit_status);
 
+    if (cause != BH_END_PREEMPTED)
+        bh_order_open_window(work->engine);
     if (fate != FATE_REQUEUED) {
         bh_job_end(work, slot, (enum bh_job_state)states[fate], cause, exit_status);
         return;
@@ -395,6 +462,7 @@ ended_first(const struct lease *lease, const struct lease_news *news)
     static const bool outranked[BH_END_CAUSES] = {
         [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
         [BH_END_TIME_LIMIT] = true, [BH_END_CANCELLED] = true,
+        [BH_END_DEADLINE] = true,
     };
 
     return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];
@@ -420,6 +488,7 @@ abandon(struct work *work, uint32_t slot, const struct lease_news *news)
 static void
 fail_start(struct work *work, uint32_t slot, const struct lease_news *news)
 {
+    bh_order_open_window(work->engine);
     bh_job_end(work, dissolve(work, slot), BH_JOB_FAILED, BH_END_START_FAILED, 0);
 }
 
@@ -436,6 +505,7 @@ fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
         bh_job_end(work, job_slot, BH_JOB_FAILED, BH_END_CARVE_FAILED, 0);
         return;
     }
+    bh_order_open_window(engine);
     bh_job_requeue(work, job_slot, BH_END_CARVE_FAILED);
     class = class_at(engine, job->class);
     class->avoid_gpu = news->gpu;

@@ -5,14 +5,22 @@
 #include "engine/quota.h"
 #include "engine/slots.h"
 
-/* Tenant, SKU, count, priority and hold in one number: equal needs, equal id. */
+/* How long it may run, in powers of two: a short job must not stand behind a long one of
+ * the same needs that cannot begin before what is reserved. */
+static uint64_t
+length_of(const struct job *job)
+{
+    return job->time_limit_ns ? 64 - (uint64_t)__builtin_clzll(job->time_limit_ns) : 0;
+}
+
+/* Tenant, SKU, length, count, priority and hold in one number: equal needs, equal id. */
 static uint64_t
 needs_of(const struct job *job)
 {
-    BH_ASSERT(job->tenant < 1u << 24);
-    BH_ASSERT(job->sku < 1u << 24);
-    return (uint64_t)job->tenant << 40 | (uint64_t)job->sku << 16 | (uint64_t)job->count << 8
-           | (uint64_t)job->priority << 1 | job->hold;
+    BH_ASSERT(job->tenant < 1u << 20);
+    BH_ASSERT(job->sku < 1u << 20);
+    return (uint64_t)job->tenant << 44 | (uint64_t)job->sku << 24 | length_of(job) << 16
+           | (uint64_t)job->count << 8 | (uint64_t)job->priority << 1 | job->hold;
 }
 
 uint32_t
@@ -121,6 +129,13 @@ bh_order_stir(struct bh_engine *engine)
     engine->hints.settled = false;
 }
 
+void
+bh_order_open_window(struct bh_engine *engine)
+{
+    engine->core.window++;
+    bh_order_stir(engine);
+}
+
 /* ---- who comes first ---- */
 
 bool
@@ -158,8 +173,9 @@ bh_order_of_class(const struct bh_engine *engine, uint32_t slot,
                                                 bh_quota_guaranteed(engine, &wanted) };
 }
 
-static void
-of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret_candidate)
+void
+bh_order_of_lease(const struct bh_engine *engine, uint32_t slot,
+                  struct bh_candidate *ret_candidate)
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
@@ -169,6 +185,30 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
                                             .sequence = job->sequence, .id = job->id,
                                             .guaranteed =
                                                 bh_quota_guaranteed(engine, &wanted) };
+}
+
+void
+bh_order_of_job(const struct bh_engine *engine, uint32_t slot,
+                struct bh_candidate *ret_candidate)
+{
+    const struct job *job = job_at(engine, slot);
+
+    BH_ASSERT(job->class || job->lease);
+    if (job->class)
+        bh_order_of_class(engine, job->class, ret_candidate);
+    else
+        bh_order_of_lease(engine, job->lease, ret_candidate);
+}
+
+uint32_t
+bh_order_job(struct bh_engine *engine, const struct bh_candidate *candidate)
+{
+    uint32_t job = candidate->class ? class_at(engine, candidate->class)->head
+                                    : lease_at(engine, candidate->lease)->job;
+
+    while (job && bh_job_claim(engine, job))
+        job = candidate->class ? job_at(engine, job)->next : 0;
+    return job;
 }
 
 static void
@@ -197,7 +237,7 @@ bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidat
         if (lease_at(engine, slot)->state != LEASE_SUSPENDED
             || is_parked(engine, bh_lease_hint(engine, slot)))
             continue;
-        of_lease(engine, slot, &next);
+        bh_order_of_lease(engine, slot, &next);
         keep_first(ret_candidate, &found, &next);
     }
     return found;

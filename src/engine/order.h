@@ -18,6 +18,10 @@ void bh_order_dequeue(struct bh_engine *engine, uint32_t job);
 /* Something freed up that could help a waiting job. */
 void bh_order_stir(struct bh_engine *engine);
 
+/* The same, because of something from outside, or because a job ended: whoever has made
+ * room as often as a job may, may do so again. */
+void bh_order_open_window(struct bh_engine *engine);
+
 /* A candidate for room: the head of a class, or a suspended lease. */
 struct bh_candidate {
     uint32_t class, lease; /* slots; one is 0 */
@@ -36,6 +40,18 @@ bool bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_can
 /* It could not be helped: look again only after a stir, or from `until_ns` on. */
 void bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,
                    uint64_t until_ns);
+
+/* The candidate that a waiting job (slot) belongs to: its class's, or its suspended lease. */
+void bh_order_of_job(const struct bh_engine *engine, uint32_t job,
+                     struct bh_candidate *ret_candidate);
+
+/* The job (slot) that room is looked for: the class's first that has no claim, or 0; the
+ * suspended lease's, or 0 when it has one. */
+uint32_t bh_order_job(struct bh_engine *engine, const struct bh_candidate *candidate);
+
+/* The candidate that a suspended lease is. */
+void bh_order_of_lease(const struct bh_engine *engine, uint32_t lease,
+                       struct bh_candidate *ret_candidate);
 
 /* The candidate that a class's head is. */
 void bh_order_of_class(const struct bh_engine *engine, uint32_t class,

@@ -270,6 +270,24 @@ fill_row(struct finder *finder, struct bh_plan *best, struct score *best_score, 
     return found;
 }
 
+bool
+bh_place_on_node(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+                 uint32_t node, struct bh_plan *ret_plan)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+    struct finder finder = { .search = search, .need = need, .model = sku->models[row],
+                             .profile = sku->profiles[row] };
+    struct score score = { 0 };
+
+    BH_ASSERT(row < sku->model_count);
+    if (!bh_grade_keeps(bh_room_grade(search->engine, need->tenant, finder.profile),
+                        (enum bh_grade)sku->grade)
+        || !fill_node(&finder, node, ret_plan, &score))
+        return false;
+    ret_plan->growth = score.growth;
+    return true;
+}
+
 struct bh_need
 bh_place_need(const struct bh_engine *engine, uint32_t slot)
 {
@@ -301,7 +319,8 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
         if (!bh_grade_keeps(bh_room_grade(engine, need->tenant, finder.profile),
                             (enum bh_grade)sku->grade))
             continue;
-        if (!bh_quota_allows(search, &wanted, &limit, &whose))
+        if (search->closed >> finder.model & 1
+            || !bh_quota_allows(search, &wanted, &limit, &whose))
             continue;
         found = fill_row(&finder, ret_plan, &score, found);
         beside = finder.beside ? finder.beside : beside;
@@ -339,7 +358,7 @@ bh_place_possible(const struct bh_search *search, const struct place *places, ui
         const struct gpu *gpu = gpu_at(engine, slot);
         struct bh_occupancy occupancy;
 
-        if (!slot || !bh_room_offered(engine, gpu)
+        if (!slot || !bh_room_offered(engine, gpu) || search->closed >> gpu->model & 1
             || !stands_on(gpu, profile, places[i].profile))
             return false;
         bh_room_occupancy(search, slot, &occupancy);

@@ -16,6 +16,7 @@ struct bh_plan {
     uint32_t node; /* slot */
     uint32_t count;
     struct bh_spot spots[BH_JOB_COUNT_MAX];
+    int64_t growth; /* of fragmentation; set by bh_place_on_node */
 };
 
 /* What is wanted, for a class. */
@@ -32,6 +33,10 @@ struct bh_need bh_place_need(const struct bh_engine *engine, uint32_t class);
  * `ret_why`, where not NULL, says the nearest cause. */
 bool bh_place_find(const struct bh_search *search, const struct bh_need *need,
                    struct bh_plan *ret_plan, struct bh_reason *ret_why);
+
+/* The best plan on one node for one row of the SKU, limits aside. */
+bool bh_place_on_node(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+                      uint32_t node, struct bh_plan *ret_plan);
 
 /* Whether exactly these places are free, and may be held. */
 bool bh_place_possible(const struct bh_search *search, const struct place *places,

@@ -383,12 +383,14 @@ quota_possible(const struct bh_search *search, const struct bh_need *need, uint3
 }
 
 static bool
-find_scheme(const struct bh_engine *engine, const struct bh_need *need,
+find_scheme(const struct bh_search *base, const struct bh_need *need,
             struct scheme *ret_scheme)
 {
-    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job,
-                                .past_leaving = true };
+    const struct bh_engine *engine = base->engine;
+    struct bh_search search = *base;
     bool found = false;
+
+    search.past_leaving = true;
 
     for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
         if (!quota_possible(&search, need, row))
@@ -447,28 +449,30 @@ claim_room(struct work *work, const struct job *job, const struct scheme *scheme
 }
 
 bool
-bh_preempt(struct work *work, const struct bh_need *need, struct bh_decision *ret_decision)
+bh_preempt(struct work *work, const struct bh_search *search, const struct bh_need *need,
+           struct bh_decision *ret_decision)
 {
     const struct job *job = job_at(work->engine, need->job);
     struct scheme scheme = { .count = 0 };
 
-    if (!may_preempt(work, job) || !find_scheme(work->engine, need, &scheme))
+    if (!may_preempt(work, job) || !find_scheme(search, need, &scheme))
         return false;
     return claim_room(work, job, &scheme, ret_decision);
 }
 
 bool
-bh_preempt_for_lease(struct work *work, uint32_t slot, struct bh_decision *ret_decision)
+bh_preempt_for_lease(struct work *work, const struct bh_search *search, uint32_t slot,
+                     struct bh_decision *ret_decision)
 {
     const struct bh_engine *engine = work->engine;
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    struct scheme scheme = { .search = { .engine = engine, .tenant = lease->tenant,
-                                         .job = lease->job, .past_leaving = true } };
+    struct scheme scheme = { .search = *search };
     struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
 
     if (!may_preempt(work, job))
         return false;
+    scheme.search.past_leaving = true;
     for (uint32_t i = 0; i < lease->count; i++) {
         const struct place *place = &lease->places[i];
         struct target target = { gpu_find(engine, place->gpu), place->profile, place->start };

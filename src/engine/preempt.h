@@ -9,10 +9,12 @@
 
 /* For a need that finds no room: a claim on the cheapest room that strictly lower
  * jobs can make; those who leave are in the work, for bh_preempt_next. */
-bool bh_preempt(struct work *work, const struct bh_need *need, struct bh_decision *ret_decision);
+bool bh_preempt(struct work *work, const struct bh_search *search, const struct bh_need *need,
+                struct bh_decision *ret_decision);
 
 /* The same for a suspended lease (slot): its old places, and no others. */
-bool bh_preempt_for_lease(struct work *work, uint32_t lease, struct bh_decision *ret_decision);
+bool bh_preempt_for_lease(struct work *work, const struct bh_search *search, uint32_t lease,
+                          struct bh_decision *ret_decision);
 
 /* The decision on the next of those who leave: suspended where their contract says
  * so and they run, else stopped. */

@@ -79,11 +79,10 @@ claimed(const struct bh_search *search, uint32_t tenant, uint32_t sku)
     if (engine->core.claim_count == 0 || search->past_claims)
         return sum;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &engine->core.claims[i];
-        const struct job *holder = job_at(engine, claim->job);
+        const struct claim *claim = bh_room_claim(search, i);
+        const struct job *holder = job_at(engine, claim ? claim->job : 0);
 
-        if (!claim->job || claim->job == search->job
-            || !bh_tenant_within(engine, tenant, holder->tenant))
+        if (!claim || !bh_tenant_within(engine, tenant, holder->tenant))
             continue;
         sum.equivalent += claim->equivalent;
         sum.count += holder->sku == sku ? claim->count : 0;
@@ -114,9 +113,11 @@ bh_quota_freed(const struct bh_search *search, uint32_t tenant, uint32_t sku)
             add_freed(search, search->gone[i], tenant, &sum);
         return sum;
     }
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)
-        if (bh_room_is_gone(search, slot))
-            add_freed(search, slot, tenant, &sum);
+    for (uint32_t slot = engine->core.leaving; slot; slot = lease_at(engine, slot)->next_leaving)
+        add_freed(search, slot, tenant, &sum);
+    for (uint32_t i = 0; i < search->gone_count; i++)
+        if (!bh_room_is_leaving(engine, search->gone[i]))
+            add_freed(search, search->gone[i], tenant, &sum);
     return sum;
 }
 

@@ -1,6 +1,7 @@
 #include "engine/room.h"
 
 #include "base/assert.h"
+#include "engine/lease.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 
@@ -10,12 +11,31 @@ bh_room_offered(const struct bh_engine *engine, const struct gpu *gpu)
     return gpu->managed && !gpu->cordoned && !gpu->fenced && node_at(engine, gpu->node)->up;
 }
 
+const struct claim *
+bh_room_claim(const struct bh_search *search, uint32_t index)
+{
+    const struct claim *claim = &search->engine->core.claims[index];
+
+    BH_ASSERT(index < CLAIMS_MAX);
+    if (!claim->job || claim->job == search->job || search->past >> index & 1)
+        return NULL;
+    return claim;
+}
+
+bool
+bh_room_is_leaving(const struct bh_engine *engine, uint32_t slot)
+{
+    uint8_t state = lease_at(engine, slot)->state;
+
+    return state == LEASE_SUSPENDING || state == LEASE_STOPPING;
+}
+
 bool
 bh_room_is_gone(const struct bh_search *search, uint32_t slot)
 {
-    uint8_t state = lease_at(search->engine, slot)->state;
-
-    if (search->past_leaving && (state == LEASE_SUSPENDING || state == LEASE_STOPPING))
+    if ((search->past_leaving || search->by_ns) && bh_room_is_leaving(search->engine, slot))
+        return true;
+    if (search->by_ns && bh_lease_ends_ns(search->engine, slot) <= search->by_ns)
         return true;
     for (uint32_t i = 0; i < search->gone_count; i++)
         if (search->gone[i] == slot)
@@ -85,14 +105,10 @@ static void
 block_claims(const struct bh_search *search, uint64_t gpu_id, enum bh_gpu_model model,
              struct bh_occupancy *occupancy)
 {
-    const struct core *core = &search->engine->core;
-
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &core->claims[i];
+        const struct claim *claim = bh_room_claim(search, i);
 
-        if (!claim->job || claim->job == search->job)
-            continue;
-        for (uint32_t k = 0; k < claim->count; k++)
+        for (uint32_t k = 0; claim && k < claim->count; k++)
             if (claim->places[k].gpu == gpu_id)
                 bh_room_block(occupancy, model, claim->places[k].profile,
                               claim->places[k].start);
@@ -105,7 +121,7 @@ bh_room_occupancy(const struct bh_search *search, uint32_t slot,
 {
     const struct gpu *gpu = gpu_at(search->engine, slot);
 
-    if (gpu->stuck || search->gone_count || search->past_leaving)
+    if (gpu->stuck || search->gone_count || search->past_leaving || search->by_ns)
         rebuild(search, gpu, ret_occupancy);
     else
         *ret_occupancy = gpu->occupancy;
@@ -138,14 +154,10 @@ static bool
 beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
               uint32_t *ret_beside)
 {
-    const struct core *core = &search->engine->core;
-
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &core->claims[i];
+        const struct claim *claim = bh_room_claim(search, i);
 
-        if (!claim->job || claim->job == search->job)
-            continue;
-        for (uint32_t k = 0; k < claim->count; k++) {
+        for (uint32_t k = 0; claim && k < claim->count; k++) {
             if (claim->places[k].gpu != gpu_id
                 || may_share(search->engine, search->tenant,
                              job_at(search->engine, claim->job)->tenant, profile))
@@ -199,10 +211,9 @@ apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_b
     if (engine->core.claim_count == 0 || search->past_claims)
         return true;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &engine->core.claims[i];
+        const struct claim *claim = bh_room_claim(search, i);
 
-        if (!claim->job || claim->job == search->job
-            || gpu_at(engine, gpu_find(engine, claim->places[0].gpu))->node != node
+        if (!claim || gpu_at(engine, gpu_find(engine, claim->places[0].gpu))->node != node
             || !keeps_away(search, job_at(engine, claim->job)->tenant))
             continue;
         *ret_beside = claim->job;

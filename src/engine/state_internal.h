@@ -44,6 +44,7 @@ struct tenant {
     uint32_t next_free;
     uint32_t parent; /* slot */
     uint64_t limit, guarantee;
+    uint64_t min_runtime_ns;
     uint64_t used; /* GPU-equivalents in parts, with the subtree */
     uint64_t rate_compute, rate_memory, since_ns;
     bh_part_ns compute_ns, memory_ns; /* own, up to since_ns */
@@ -99,13 +100,15 @@ struct job {
     uint32_t next, prev; /* in its class, or in the list of ended jobs */
     uint64_t sequence;   /* order of submission */
     uint64_t submitted_ns, started_ns, ended_ns;
-    uint64_t time_limit_ns, grace_ns;
+    uint64_t time_limit_ns, grace_ns, deadline_ns;
     uint64_t preempt_after_ns; /* it may not preempt again before */
+    uint64_t claims_window;    /* core.window when it claimed room last */
     uint8_t spec[32];
     uint32_t restarts, suspensions;
     int32_t exit_status;
     uint8_t count, kind, priority, contract;
     uint8_t state, hold, cause, carve_failures;
+    uint8_t signal, claims, unused[6]; /* of a checkpoint; how often in that window */
 };
 
 enum lease_state {
@@ -127,10 +130,11 @@ struct lease {
     uint32_t job, tenant, node;
     uint64_t order;    /* of the effect that is not yet answered */
     uint64_t for_job;  /* id: who the room is for */
-    uint64_t since_ns; /* when it last began to run */
+    uint64_t since_ns; /* when it last began to run; before that, when it was placed */
     uint64_t ran_ns;   /* before that */
     struct place places[BH_JOB_COUNT_MAX];
     uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended */
+    uint32_t next_leaving, prev_leaving;  /* slots; of those that are suspended or stopped */
     uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
     uint8_t stop_cause, unused[3];
 };
@@ -147,7 +151,7 @@ struct part {
     uint8_t unused[4];
 };
 
-/* Pending jobs with the same needs, first come first served.  The id is the
+/* Pending jobs with the same needs and of about the same length, first come first served.  The id is the
  * packed needs. */
 struct class {
     uint64_t id;
@@ -160,15 +164,21 @@ struct class {
     uint64_t avoid_generation;
 };
 
-/* Room that is being made for a pending job. */
+/* Room for a job that waits: a claim, being made now, or a reservation, free by time. */
 struct claim {
     uint32_t job; /* slot; 0: free */
     uint32_t count;
+    uint64_t at_ns;      /* of a reservation: from when on; 0: a claim */
     uint64_t equivalent; /* in parts, of all its pieces */
     struct place places[BH_JOB_COUNT_MAX];
 };
 
-enum { CLAIMS_MAX = 32 };
+enum { CLAIMS_MAX = 32 }; /* a set of them is a number of 32 bits */
+
+struct settings {
+    uint64_t assumed_run_ns, min_runtime_ns;
+    uint8_t backfill, unused[7];
+};
 
 /* Fleet-wide sums, brought up to `now_ns` at the start of each step. */
 struct totals {
@@ -190,8 +200,12 @@ struct core {
     uint32_t pending;    /* jobs */
     uint32_t dedicated;  /* tenants that say dedicated_nodes */
     uint32_t preemptable[BH_PRIORITIES + 1]; /* leases that may make way, by priority */
-    uint32_t claim_count;
-    uint32_t suspended;  /* leases */
+    uint32_t claim_count; /* with reservations */
+    uint32_t reserved;    /* reservations */
+    uint32_t suspended;   /* leases */
+    uint32_t leaving;     /* leases: the first of the list */
+    uint64_t window;      /* moves with what happens from outside, and with each end */
+    struct settings settings;
     struct claim claims[CLAIMS_MAX];
     struct totals totals;
 };
@@ -200,7 +214,8 @@ struct core {
  * decides anything: forgetting it costs time only.  Not in the digest. */
 struct hints {
     uint64_t class_offset, lease_offset; /* arrays of struct hint, one per slot */
-    uint64_t wake_ns;                    /* the earliest hint.until_ns */
+    uint64_t wake_ns;                    /* the earliest hint.until_ns or claim.at_ns */
+    uint64_t hopeless_ns;                /* no pending job misses its deadline before; 0: unknown */
     bool settled;                        /* nothing to look at since */
     bool swept;                          /* no lease has lost its ground */
     bool cut;                            /* the last step had more to decide */

@@ -100,7 +100,7 @@ static void
 forget_hints(struct bh_engine *engine)
 {
     engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
-    engine->hints.wake_ns = 0;
+    engine->hints.wake_ns = engine->hints.hopeless_ns = 0;
 }
 
 bh_rc
@@ -174,8 +174,10 @@ bh_engine_next_tick_ns(const struct bh_engine *engine)
 {
     uint64_t next_ns = engine->hints.wake_ns ? engine->hints.wake_ns : UINT64_MAX;
 
-    if (!engine->hints.settled || engine->hints.cut)
+    if (!engine->hints.settled || engine->hints.cut || engine->hints.hopeless_ns == 0)
         return engine->core.now_ns;
+    if (engine->hints.hopeless_ns < next_ns)
+        next_ns = engine->hints.hopeless_ns;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);
 

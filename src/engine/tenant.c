@@ -88,6 +88,7 @@ write_settings(struct bh_engine *engine, struct tenant *tenant,
                                      : event->boundary);
     tenant->dedicated = event->dedicated_nodes;
     engine->core.dedicated += tenant->dedicated;
+    tenant->min_runtime_ns = event->min_runtime_ns;
     tenant->limit = event->limit;
     tenant->guarantee = event->guarantee;
     memset(tenant->sku_ids, 0, sizeof(tenant->sku_ids));
@@ -149,11 +150,14 @@ limits_once(const struct bh_ev_tenant *event)
     return true;
 }
 
+#define MIN_RUNTIME_MAX_NS (UINT64_C(1) << 60) /* 36 years */
+
 static bool
 in_range(const struct bh_ev_tenant *event)
 {
     return event->tenant.v != 0 && (uint32_t)event->kind < BH_TENANT_KINDS
            && (uint32_t)event->boundary < BH_BOUNDARIES
+           && event->min_runtime_ns <= MIN_RUNTIME_MAX_NS
            && event->sku_count <= BH_TENANT_SKUS_MAX && limits_once(event);
 }
 

@@ -50,7 +50,7 @@ static void
 on_tenant(struct work *work, const struct bh_event *event)
 {
     bh_tenant_set(work->engine, &event->u.tenant);
-    bh_order_stir(work->engine);
+    bh_order_open_window(work->engine);
 }
 
 static void
@@ -58,7 +58,7 @@ on_tenant_remove(struct work *work, const struct bh_event *event)
 {
     bh_tenant_remove(work->engine, event->u.tenant.tenant);
     work->engine->hints.swept = false;
-    bh_order_stir(work->engine);
+    bh_order_open_window(work->engine);
 }
 
 static void
@@ -80,7 +80,19 @@ on_sku(struct work *work, const struct bh_event *event)
         sku->models[i] = used ? settings->models[i].model : 0;
         sku->profiles[i] = used ? settings->models[i].profile : 0;
     }
-    bh_order_stir(engine);
+    bh_order_open_window(engine);
+}
+
+static void
+on_settings(struct work *work, const struct bh_event *event)
+{
+    const struct bh_ev_settings *from = &event->u.settings;
+    struct settings *settings = &work->engine->core.settings;
+
+    settings->backfill = from->backfill;
+    settings->assumed_run_ns = from->assumed_run_ns ? from->assumed_run_ns : BH_ASSUMED_RUN_NS;
+    settings->min_runtime_ns = from->min_runtime_ns;
+    bh_order_open_window(work->engine);
 }
 
 static void
@@ -107,7 +119,7 @@ on_node(struct work *work, const struct bh_event *event)
         if (node->up)
             retry_stuck(work, gpu, &retries);
     }
-    bh_order_stir(engine);
+    bh_order_open_window(engine);
 }
 
 static void
@@ -148,7 +160,7 @@ on_gpu(struct work *work, const struct bh_event *event)
         retry_stuck(work, slot, &retries);
     else
         engine->hints.swept = false;
-    bh_order_stir(engine);
+    bh_order_open_window(engine);
 }
 
 /* ---- pieces ---- */
@@ -296,6 +308,7 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_SUBMIT] = on_submit,
         [BH_EV_CANCEL] = on_cancel,
         [BH_EV_RELEASE] = on_release,
+        [BH_EV_SETTINGS] = on_settings,
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);

@@ -31,6 +31,16 @@ show_lease(const struct bh_engine *engine, const struct lease *lease,
             .profile = lease->places[i].profile, .start = lease->places[i].start };
 }
 
+/* From when on room is kept for the job, or 0. */
+static uint64_t
+reserved_ns(const struct bh_engine *engine, uint32_t job)
+{
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job == job && engine->core.claims[i].at_ns)
+            return engine->core.claims[i].at_ns;
+    return 0;
+}
+
 static void
 show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_view)
 {
@@ -51,6 +61,8 @@ show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_
         .submitted_ns = job->submitted_ns,
         .started_ns = job->started_ns,
         .time_limit_ns = job->time_limit_ns,
+        .deadline_ns = job->deadline_ns,
+        .reserved_ns = reserved_ns(engine, slot),
         .cause = (enum bh_end_cause)job->cause,
         .exit_status = job->exit_status,
         .ended_ns = job->ended_ns,
@@ -177,6 +189,7 @@ show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
         .dedicated_nodes = tenant->dedicated,
         .limit = tenant->limit,
         .guarantee = tenant->guarantee,
+        .min_runtime_ns = tenant->min_runtime_ns,
         .sku_count = tenant->sku_count,
     };
     for (uint32_t i = 0; i < tenant->sku_count; i++) {
@@ -227,6 +240,16 @@ bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a, bh_tenant_id b)
 }
 
 /* ---- the rest ---- */
+
+struct bh_ev_settings
+bh_view_settings(const struct bh_engine *engine)
+{
+    const struct settings *settings = &engine->core.settings;
+
+    return (struct bh_ev_settings){ .backfill = settings->backfill,
+                                    .assumed_run_ns = settings->assumed_run_ns,
+                                    .min_runtime_ns = settings->min_runtime_ns };
+}
 
 bool
 bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku)

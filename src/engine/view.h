@@ -22,6 +22,8 @@ struct bh_job_view {
     enum bh_grade grade;         /* of the lease */
     uint32_t restarts, suspensions;
     uint64_t submitted_ns, started_ns, time_limit_ns;
+    uint64_t deadline_ns;        /* 0: none */
+    uint64_t reserved_ns;        /* from when on room is kept for it; 0: none is */
     uint8_t spec[32];
     struct bh_piece pieces[BH_JOB_COUNT_MAX];
     uint32_t piece_count;
@@ -78,6 +80,7 @@ bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_vi
 bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                     struct bh_tenant_view *ret_view);
 bool bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku);
+struct bh_ev_settings bh_view_settings(const struct bh_engine *engine);
 void bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns,
                     struct bh_ledger_view *ret_view);
 

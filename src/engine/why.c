@@ -266,7 +266,8 @@ is_making_room(const struct bh_engine *engine, uint32_t job_slot, struct bh_reas
     bool claimed = false;
 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
-        claimed = claimed || engine->core.claims[i].job == job_slot;
+        claimed = claimed
+                  || (engine->core.claims[i].job == job_slot && !engine->core.claims[i].at_ns);
     if (!claimed)
         return false;
     reason->code = BH_REASON_MAKING_ROOM;

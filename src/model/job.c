@@ -26,6 +26,7 @@ const char *const bh_contract_names[BH_CONTRACTS] = {
     [BH_CONTRACT_REQUEUE] = "requeue",
     [BH_CONTRACT_SUSPEND] = "suspend",
     [BH_CONTRACT_NEVER] = "never",
+    [BH_CONTRACT_CHECKPOINT] = "checkpoint",
 };
 
 const char *const bh_end_cause_names[BH_END_CAUSES] = {
@@ -43,4 +44,5 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_KEEPER_LOST] = "keeper_lost",
     [BH_END_RESUME_FAILED] = "resume_failed",
     [BH_END_TENANT_REMOVED] = "tenant_removed",
+    [BH_END_DEADLINE] = "deadline",
 };

@@ -295,6 +295,22 @@ say_sku_busy(const struct phrase *p)
 }
 
 static void
+say_deadline(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "its deadline is ");
+    if (p->reason->limit == 0)
+        bh_buf_puts(p->out, "over");
+    else
+        bh_time_put_span(p->out, p->reason->limit);
+    if (p->reason->limit)
+        bh_buf_puts(p->out, " away");
+    if (p->reason->wanted == 0)
+        return;
+    bh_buf_puts(p->out, ", and it may run for ");
+    bh_time_put_span(p->out, p->reason->wanted);
+}
+
+static void
 say_out_of_range(const struct phrase *p)
 {
     bh_buf_printf(p->out, "%" PRIu64 " is outside its range", p->reason->wanted);
@@ -409,6 +425,12 @@ next_tree(const struct phrase *p)
 }
 
 static void
+next_deadline(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "set a later deadline or a shorter time_limit");
+}
+
+static void
 next_range(const struct phrase *p)
 {
     bh_buf_puts(p->out, "correct the number and send it again");
@@ -442,6 +464,7 @@ static const struct {
     [BH_REASON_TENANT_CYCLE] = { say_tenant_cycle, next_tree },
     [BH_REASON_TENANT_BUSY] = { say_tenant_busy, next_tree },
     [BH_REASON_SKU_BUSY] = { say_sku_busy, next_wait },
+    [BH_REASON_DEADLINE] = { say_deadline, next_deadline },
     [BH_REASON_OUT_OF_RANGE] = { say_out_of_range, next_range },
 };
 

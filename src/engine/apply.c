@@ -224,11 +224,17 @@ keep_room(struct bh_engine *engine, const struct bh_decision *decision)
 static bh_rc
 claim(struct work *work, const struct bh_decision *decision)
 {
+    struct core *core = &work->engine->core;
     bh_rc rc = decision->at_ns ? BH_CONFLICT : keep_room(work->engine, decision);
+    struct job *job;
 
-    if (rc == BH_OK)
-        bh_order_stir(work->engine);
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    job = job_at(work->engine, job_find(work->engine, decision->job.v));
+    job->claims = job->claims_window == core->window ? (uint8_t)(job->claims + 1) : 1;
+    job->claims_window = core->window;
+    bh_order_stir(work->engine);
+    return BH_OK;
 }
 
 static bh_rc

@@ -261,13 +261,15 @@ sooner(uint64_t a_ns, uint64_t b_ns, uint64_t now_ns)
 
 /* When a candidate that could not be helped may be by time alone, or 0. */
 static uint64_t
-wait_until(struct bh_engine *engine, const struct bh_candidate *candidate)
+wait_until(const struct work *work, const struct bh_candidate *candidate)
 {
+    struct bh_engine *engine = work->engine;
     const struct class *class = class_at(engine, candidate->class);
     uint32_t job = bh_order_job(engine, candidate);
 
-    return sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
-                  engine->core.now_ns);
+    return sooner(sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
+                         engine->core.now_ns),
+                  work->of_age_ns, engine->core.now_ns);
 }
 
 static bool
@@ -282,11 +284,12 @@ help_first(struct work *work, struct bh_decision *ret_decision)
 
         if (bh_reserve_walk(work, &walk, &candidate, ret_decision))
             return true;
+        work->of_age_ns = 0;
         helped = candidate.class ? try_class(work, &candidate, ret_decision)
                                  : try_resume(work, &candidate, ret_decision);
         if (helped)
             return true;
-        bh_order_park(engine, &candidate, wait_until(engine, &candidate));
+        bh_order_park(engine, &candidate, wait_until(work, &candidate));
     }
     return bh_reserve_walk(work, &walk, NULL, ret_decision);
 }

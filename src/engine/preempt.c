@@ -1,25 +1,23 @@
 #include "engine/preempt.h"
 
 #include "base/assert.h"
-#include "engine/lease.h"
+#include "engine/bound.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/victim.h"
 
-/* What a scheme costs, most important first. */
-struct cost {
-    uint32_t priority; /* the highest class among the victims */
-    uint32_t victims;
-    uint64_t lost_ns;
-    int64_t growth; /* of fragmentation */
-};
+/* A job may make room so often before something happens from outside: that alone bounds how
+ * often jobs can drive each other out (docs/adr/0011-time-and-preemption.md). */
+enum { CLAIMS_A_WINDOW = 3, PROMISES = 8 };
 
 /* A way to make room: where the job goes, and who (search.gone) leaves. */
 struct scheme {
+    struct bh_asker *asker;
     struct bh_search search;
     struct place places[BH_JOB_COUNT_MAX];
     uint32_t count;
-    struct cost cost;
+    struct bh_cost cost;
 };
 
 /* The place that is looked at. */
@@ -28,75 +26,13 @@ struct target {
     uint32_t profile, start;
 };
 
-static bool
-cheaper(const struct cost *a, const struct cost *b)
+static void
+add_up(struct scheme *scheme)
 {
-    if (a->priority != b->priority)
-        return a->priority < b->priority;
-    if (a->victims != b->victims)
-        return a->victims < b->victims;
-    if (a->lost_ns != b->lost_ns)
-        return a->lost_ns < b->lost_ns;
-    return a->growth < b->growth;
-}
+    int64_t growth = scheme->cost.growth;
 
-/* What it costs to have one lease leave: its class first, then the work it loses. */
-static uint64_t
-price_of(const struct bh_engine *engine, uint32_t slot)
-{
-    const uint64_t most_ns = (UINT64_C(1) << 60) - 1; /* 36 years */
-    uint64_t lost_ns = bh_lease_ran_ns(engine, slot);
-    uint64_t priority = job_at(engine, lease_at(engine, slot)->job)->priority;
-
-    return priority << 60 | (lost_ns < most_ns ? lost_ns : most_ns);
-}
-
-static uint32_t
-highest_of(const struct bh_search *search)
-{
-    uint32_t highest = 0;
-
-    for (uint32_t i = 0; i < search->gone_count; i++) {
-        const struct lease *lease = lease_at(search->engine, search->gone[i]);
-        uint32_t priority = job_at(search->engine, lease->job)->priority;
-
-        highest = priority > highest ? priority : highest;
-    }
-    return highest;
-}
-
-/* ---- who may be asked to leave ---- */
-
-/* Whether a guarantee that does not cover the one who needs room would be broken
- * into. */
-static bool
-is_protected(const struct bh_search *search, uint32_t tenant, uint32_t sku)
-{
-    const struct bh_engine *engine = search->engine;
-
-    for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
-        const struct tenant *above = tenant_at(engine, at);
-
-        if (above->guarantee == 0 || bh_tenant_within(engine, at, search->tenant))
-            continue;
-        if (above->used - bh_quota_freed(search, at, sku).equivalent <= above->guarantee)
-            return true;
-    }
-    return false;
-}
-
-static bool
-may_leave(const struct bh_search *search, uint32_t slot)
-{
-    const struct lease *lease = lease_at(search->engine, slot);
-    const struct job *job = job_at(search->engine, lease->job);
-
-    if (lease->state != LEASE_RUNNING && lease->state != LEASE_STARTING)
-        return false;
-    if (job->priority >= job_at(search->engine, search->job)->priority
-        || job->contract == BH_CONTRACT_NEVER)
-        return false;
-    return !is_protected(search, lease->tenant, job->sku);
+    scheme->cost = bh_victims_cost(scheme->asker, &scheme->search);
+    scheme->cost.growth = growth;
 }
 
 static bool
@@ -104,12 +40,11 @@ add_victim(struct scheme *scheme, uint32_t lease)
 {
     struct bh_search *search = &scheme->search;
 
-    if (search->gone_count == BH_VICTIMS_MAX || !may_leave(search, lease))
+    if (search->gone_count == BH_VICTIMS_MAX
+        || !bh_victim_may_leave(scheme->asker, search, lease))
         return false;
     search->gone[search->gone_count++] = lease;
-    scheme->cost.priority = highest_of(search);
-    scheme->cost.victims++;
-    scheme->cost.lost_ns += bh_lease_ran_ns(search->engine, lease);
+    add_up(scheme);
     return true;
 }
 
@@ -164,25 +99,32 @@ clear_place(struct scheme *scheme, const struct target *target)
     return true;
 }
 
-/* The cheapest lease on the GPU that may leave and has not, or 0. */
-static uint32_t
-cheapest_on(const struct bh_search *search, uint32_t gpu)
+/* Keep the cheaper of the two leases that may leave and has not. */
+static void
+keep_cheaper(const struct scheme *scheme, uint32_t lease, uint32_t *best)
 {
-    uint64_t least = UINT64_MAX;
+    struct bh_cost cost, least;
+
+    if (bh_room_is_gone(&scheme->search, lease)
+        || !bh_victim_may_leave(scheme->asker, &scheme->search, lease))
+        return;
+    cost = bh_victim_cost(scheme->asker, &scheme->search, lease);
+    least = bh_victim_cost(scheme->asker, &scheme->search, *best ? *best : lease);
+    if (*best == 0 || bh_cost_less(&cost, &least))
+        *best = lease;
+}
+
+/* The cheapest lease on the GPU, or 0. */
+static uint32_t
+cheapest_on(const struct scheme *scheme, uint32_t gpu)
+{
+    const struct bh_engine *engine = scheme->search.engine;
     uint32_t best = 0;
 
-    for (uint32_t at = gpu_at(search->engine, gpu)->first_part; at;
-         at = part_at(search->engine, at)->next_on_gpu) {
-        uint32_t lease = part_at(search->engine, at)->lease;
-        uint64_t price = price_of(search->engine, lease);
-
-        if (!lease || bh_room_is_gone(search, lease) || !may_leave(search, lease))
-            continue;
-        if (best && price >= least)
-            continue;
-        best = lease;
-        least = price;
-    }
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
+         at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->lease)
+            keep_cheaper(scheme, part_at(engine, at)->lease, &best);
     return best;
 }
 
@@ -195,7 +137,7 @@ make_free(struct scheme *scheme, const struct target *target)
     if (!clear_place(scheme, target))
         return false;
     while (!is_free(scheme, target)) {
-        uint32_t lease = cheapest_on(&scheme->search, target->gpu);
+        uint32_t lease = cheapest_on(scheme, target->gpu);
 
         if (!lease || !add_victim(scheme, lease))
             return false;
@@ -252,7 +194,7 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
             if (!make_free(&next, &target))
                 continue;
             next.cost.growth += growth_of(&next, &target);
-            if (best.count && !cheaper(&next.cost, &best.cost))
+            if (best.count && !bh_cost_less(&next.cost, &best.cost))
                 continue;
             next.places[next.count++] =
                 (struct place){ (uint32_t)gpu_at(engine, gpu)->id, (uint16_t)target.profile,
@@ -267,28 +209,22 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
 
 /* ---- limits ---- */
 
-/* The cheapest lease that uses the limit and may leave, or 0. */
+/* The cheapest lease that uses the limit, or 0. */
 static uint32_t
-cheapest_under(const struct bh_search *search, uint32_t tenant, const struct bh_reason *limit)
+cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
-    const struct bh_engine *engine = search->engine;
-    uint64_t least = UINT64_MAX;
+    const struct bh_engine *engine = scheme->search.engine;
     uint32_t best = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
-        uint64_t price = price_of(engine, slot);
 
-        if (!lease->parts[0] || bh_room_is_gone(search, slot)
-            || !bh_tenant_within(engine, tenant, lease->tenant) || !may_leave(search, slot))
+        if (!lease->parts[0] || !bh_tenant_within(engine, tenant, lease->tenant))
             continue;
         if (limit->code == BH_REASON_QUOTA_SKU
             && sku_at(engine, job_at(engine, lease->job)->sku)->id != limit->sku.v)
             continue;
-        if (best && price >= least)
-            continue;
-        best = slot;
-        least = price;
+        keep_cheaper(scheme, slot, &best);
     }
     return best;
 }
@@ -300,7 +236,7 @@ make_quota(struct scheme *scheme, const struct bh_wanted *wanted)
     uint32_t whose;
 
     while (!bh_quota_allows(&scheme->search, wanted, &limit, &whose)) {
-        uint32_t lease = cheapest_under(&scheme->search, whose, &limit);
+        uint32_t lease = cheapest_under(scheme, whose, &limit);
 
         if (!lease || !add_victim(scheme, lease))
             return false;
@@ -320,6 +256,17 @@ is_enough(const struct scheme *scheme, const struct bh_wanted *wanted)
            && bh_quota_allows(&scheme->search, wanted, &limit, &whose);
 }
 
+/* The scheme without its i-th victim. */
+static struct scheme
+without(const struct scheme *scheme, uint32_t i)
+{
+    struct scheme less = *scheme;
+
+    less.search.gone[i] = less.search.gone[--less.search.gone_count];
+    add_up(&less);
+    return less;
+}
+
 /* Keep only victims without whom it would not do, sparing the dearest first. */
 static void
 spare(struct scheme *scheme, const struct bh_wanted *wanted)
@@ -327,23 +274,19 @@ spare(struct scheme *scheme, const struct bh_wanted *wanted)
     bool spared = true;
 
     while (spared) {
-        uint64_t dearest = 0;
+        struct bh_cost dearest = { 0 };
         struct scheme best;
 
         spared = false;
         for (uint32_t i = 0; i < scheme->search.gone_count; i++) {
-            struct scheme without = *scheme;
-            uint32_t lease = scheme->search.gone[i];
-            uint64_t price = price_of(scheme->search.engine, lease);
+            struct scheme less = without(scheme, i);
+            struct bh_cost cost =
+                bh_victim_cost(scheme->asker, &scheme->search, scheme->search.gone[i]);
 
-            without.search.gone[i] = without.search.gone[--without.search.gone_count];
-            without.cost.victims--;
-            without.cost.lost_ns -= bh_lease_ran_ns(scheme->search.engine, lease);
-            without.cost.priority = highest_of(&without.search);
-            if ((spared && price <= dearest) || !is_enough(&without, wanted))
+            if ((spared && !bh_cost_less(&dearest, &cost)) || !is_enough(&less, wanted))
                 continue;
-            best = without;
-            dearest = price;
+            best = less;
+            dearest = cost;
             spared = true;
         }
         if (spared)
@@ -351,17 +294,24 @@ spare(struct scheme *scheme, const struct bh_wanted *wanted)
     }
 }
 
-static bool
-scheme_for(const struct bh_search *search, const struct bh_need *need, uint32_t node,
-           uint32_t row, struct scheme *ret_scheme)
+static struct bh_wanted
+wanted_of(const struct bh_bid *bid)
 {
-    const struct sku *sku = sku_at(search->engine, need->sku);
-    struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                bh_quota_equivalent(sku->profiles[row], need->count) };
+    const struct sku *sku = sku_at(bid->search->engine, bid->need->sku);
 
-    *ret_scheme = (struct scheme){ .search = *search };
-    for (uint32_t i = 0; i < need->count; i++)
-        if (!add_place(ret_scheme, need, node, row))
+    return (struct bh_wanted){ bid->need->tenant, bid->need->sku, bid->need->count,
+                               bh_quota_equivalent(sku->profiles[bid->row], bid->need->count) };
+}
+
+static bool
+scheme_for(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
+{
+    struct bh_wanted wanted = wanted_of(bid);
+
+    *ret_scheme = (struct scheme){ .asker = bid->asker, .search = *bid->search };
+    add_up(ret_scheme);
+    for (uint32_t i = 0; i < bid->need->count; i++)
+        if (!add_place(ret_scheme, bid->need, node, bid->row))
             return false;
     if (!make_quota(ret_scheme, &wanted))
         return false;
@@ -372,60 +322,126 @@ scheme_for(const struct bh_search *search, const struct bh_need *need, uint32_t 
 
 /* Whether the limits could be met at all: asked first, for it is the cheaper. */
 static bool
-quota_possible(const struct bh_search *search, const struct bh_need *need, uint32_t row)
+quota_possible(const struct bh_bid *bid)
 {
-    const struct sku *sku = sku_at(search->engine, need->sku);
-    struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                bh_quota_equivalent(sku->profiles[row], need->count) };
-    struct scheme probe = { .search = *search };
+    struct bh_wanted wanted = wanted_of(bid);
+    struct scheme probe = { .asker = bid->asker, .search = *bid->search };
 
     return make_quota(&probe, &wanted);
 }
 
+/* Look at a node, when it could be cheaper than the best so far. */
 static bool
-find_scheme(const struct bh_search *base, const struct bh_need *need,
-            struct scheme *ret_scheme)
+keep_best(const struct bh_bid *bid, uint32_t node, bool found, struct scheme *best)
 {
-    const struct bh_engine *engine = base->engine;
-    struct bh_search search = *base;
-    bool found = false;
+    struct bh_cost bound;
+    struct scheme scheme;
 
-    search.past_leaving = true;
+    if (!node_at(bid->search->engine, node)->up || !bh_bound(bid, node, &bound)
+        || (found && !bh_cost_less(&bound, &best->cost)))
+        return found;
+    if (!scheme_for(bid, node, &scheme)
+        || (found && !bh_cost_less(&scheme.cost, &best->cost)))
+        return found;
+    *best = scheme;
+    return true;
+}
 
-    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
-        if (!quota_possible(&search, need, row))
+/* A node and its bound; 0 is none, and before all others. */
+struct promise {
+    uint32_t node;
+    struct bh_cost bound;
+};
+
+static bool
+promises_more(const struct promise *a, const struct promise *b)
+{
+    if (bh_cost_less(&a->bound, &b->bound))
+        return true;
+    return !bh_cost_less(&b->bound, &a->bound) && a->node < b->node;
+}
+
+/* The next two nodes in order of bounds. */
+static void
+next_promises(const struct bh_bid *bid, const struct promise *after,
+              struct promise ret_next[2])
+{
+    struct promise next;
+
+    ret_next[0].node = ret_next[1].node = 0;
+    for (uint32_t node = 0; bh_slot_next(bid->search->engine, TABLE_NODE, &node);) {
+        next.node = node;
+        if (!node_at(bid->search->engine, node)->up || !bh_bound(bid, node, &next.bound)
+            || (after->node && !promises_more(after, &next))
+            || (ret_next[1].node && !promises_more(&next, &ret_next[1])))
             continue;
-        for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
-            struct scheme scheme;
-
-            if (!node_at(engine, node)->up
-                || !scheme_for(&search, need, node, row, &scheme)
-                || (found && !cheaper(&scheme.cost, &ret_scheme->cost)))
-                continue;
-            *ret_scheme = scheme;
-            found = true;
-        }
+        ret_next[1] = next;
+        if (ret_next[0].node && !promises_more(&next, &ret_next[0]))
+            continue;
+        ret_next[1] = ret_next[0];
+        ret_next[0] = next;
     }
+}
+
+/* A few nodes of the least bounds first: when one of them will do, few others need a closer
+ * look, and none when the next bound is no less than what it costs. */
+static bool
+find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
+{
+    struct promise next[2] = { { .node = 0 }, { .node = 0 } };
+
+    next_promises(bid, &(struct promise){ .node = 0 }, next);
+    for (uint32_t i = 0; i < PROMISES && next[0].node && !found; i++) {
+        found = keep_best(bid, next[0].node, found, best);
+        if (found && (!next[1].node || !bh_cost_less(&next[1].bound, &best->cost)))
+            return true;
+        if (!found)
+            next_promises(bid, &(struct promise){ next[0].node, next[0].bound }, next);
+    }
+    for (uint32_t node = 0; next[0].node && bh_slot_next(bid->search->engine, TABLE_NODE, &node);)
+        found = keep_best(bid, node, found, best);
     return found;
 }
 
-static bool
-anyone_lower(const struct bh_engine *engine, uint8_t priority)
+/* What is only too young may leave later: the asker is looked at again then. */
+static void
+note_age(struct work *work, const struct bh_asker *asker)
 {
-    uint32_t lower = 0;
+    if (asker->of_age_ns && (work->of_age_ns == 0 || asker->of_age_ns < work->of_age_ns))
+        work->of_age_ns = asker->of_age_ns;
+}
 
-    for (uint8_t i = 0; i < priority; i++)
-        lower += engine->core.preemptable[i];
-    return lower > 0;
+static bool
+find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,
+            struct scheme *ret_scheme)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+    bool found = false;
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct bh_asker asker;
+        struct bh_bid bid = { &asker, search, need, row };
+        struct bh_wanted wanted = wanted_of(&bid);
+
+        bh_asker_init(&asker, search, need->job, &wanted);
+        if (search->closed >> sku->models[row] & 1 || !bh_asker_may(&asker, search->engine)
+            || !quota_possible(&bid))
+            continue;
+        found = find_in_row(&bid, found, ret_scheme);
+        note_age(work, &asker);
+    }
+    return found;
 }
 
 /* Whether the job may make others leave at all, now. */
 static bool
 may_preempt(const struct work *work, const struct job *job)
 {
-    return anyone_lower(work->engine, job->priority)
-           && work->engine->core.claim_count < CLAIMS_MAX
-           && job->preempt_after_ns <= work->now_ns;
+    const struct core *core = &work->engine->core;
+
+    if (core->claim_count == CLAIMS_MAX || job->preempt_after_ns > work->now_ns)
+        return false;
+    return job->claims_window != core->window || job->claims < CLAIMS_A_WINDOW;
 }
 
 /* The claim as a decision; those who leave follow from the work. */
@@ -449,42 +465,61 @@ claim_room(struct work *work, const struct job *job, const struct scheme *scheme
 }
 
 bool
-bh_preempt(struct work *work, const struct bh_search *search, const struct bh_need *need,
+bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need *need,
            struct bh_decision *ret_decision)
 {
     const struct job *job = job_at(work->engine, need->job);
-    struct scheme scheme = { .count = 0 };
+    struct bh_search search = *base;
+    struct scheme scheme;
 
-    if (!may_preempt(work, job) || !find_scheme(search, need, &scheme))
+    search.past_leaving = true;
+    if (!may_preempt(work, job) || !find_scheme(work, &search, need, &scheme))
         return false;
     return claim_room(work, job, &scheme, ret_decision);
 }
 
-bool
-bh_preempt_for_lease(struct work *work, const struct bh_search *search, uint32_t slot,
-                     struct bh_decision *ret_decision)
+/* Exactly the lease's old places. */
+static bool
+scheme_for_lease(struct bh_asker *asker, const struct bh_search *search, uint32_t slot,
+                 struct scheme *ret_scheme)
 {
-    const struct bh_engine *engine = work->engine;
+    const struct bh_engine *engine = search->engine;
     const struct lease *lease = lease_at(engine, slot);
-    const struct job *job = job_at(engine, lease->job);
-    struct scheme scheme = { .search = *search };
-    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
 
-    if (!may_preempt(work, job))
-        return false;
-    scheme.search.past_leaving = true;
+    *ret_scheme = (struct scheme){ .asker = asker, .search = *search };
     for (uint32_t i = 0; i < lease->count; i++) {
         const struct place *place = &lease->places[i];
         struct target target = { gpu_find(engine, place->gpu), place->profile, place->start };
 
-        if (!make_free(&scheme, &target))
+        if (!make_free(ret_scheme, &target))
             return false;
-        scheme.places[scheme.count++] = *place;
+        ret_scheme->places[ret_scheme->count++] = *place;
     }
-    if (!make_quota(&scheme, &wanted))
+    if (!make_quota(ret_scheme, &asker->wanted))
         return false;
-    spare(&scheme, &wanted);
-    return claim_room(work, job, &scheme, ret_decision);
+    spare(ret_scheme, &asker->wanted);
+    return true;
+}
+
+bool
+bh_preempt_for_lease(struct work *work, const struct bh_search *base, uint32_t slot,
+                     struct bh_decision *ret_decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job = lease_at(engine, slot)->job;
+    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
+    struct bh_search search = *base;
+    struct bh_asker asker;
+    struct scheme scheme;
+    bool found;
+
+    search.past_leaving = true;
+    bh_asker_init(&asker, &search, job, &wanted);
+    if (!may_preempt(work, job_at(engine, job)) || !bh_asker_may(&asker, engine))
+        return false;
+    found = scheme_for_lease(&asker, &search, slot, &scheme);
+    note_age(work, &asker);
+    return found && claim_room(work, job_at(engine, job), &scheme, ret_decision);
 }
 
 bool

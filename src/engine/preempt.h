@@ -3,12 +3,12 @@
 
 #include "engine/place.h"
 
-/* Making room for a job by having lower ones leave: the lowest classes, of those the
- * fewest, and of those the ones that lose least work, shown to be enough by imagining them gone, and all of
+/* Making room for a job by having others leave: those who cost least (engine/victim.h says
+ * who may be asked, and what it costs), shown to be enough by imagining them gone, and all of
  * them needed. */
 
-/* For a need that finds no room: a claim on the cheapest room that strictly lower
- * jobs can make; those who leave are in the work, for bh_preempt_next. */
+/* For a need that finds no room: a claim on the cheapest room that others
+ * can make; those who leave are in the work, for bh_preempt_next. */
 bool bh_preempt(struct work *work, const struct bh_search *search, const struct bh_need *need,
                 struct bh_decision *ret_decision);
 

@@ -200,10 +200,9 @@ struct core {
     uint32_t pending;    /* jobs */
     uint32_t dedicated;  /* tenants that say dedicated_nodes */
     uint32_t preemptable[BH_PRIORITIES + 1]; /* leases that may make way, by priority */
-    uint32_t claim_count; /* with reservations */
-    uint32_t reserved;    /* reservations */
-    uint32_t suspended;   /* leases */
-    uint32_t leaving;     /* leases: the first of the list */
+    uint32_t claim_count, reserved; /* all claims; those that are reservations */
+    uint32_t suspended;  /* leases */
+    uint32_t leaving;    /* leases: the first of the list */
     uint64_t window;      /* moves with what happens from outside, and with each end */
     struct settings settings;
     struct claim claims[CLAIMS_MAX];
@@ -245,6 +244,7 @@ struct work {
     uint64_t victims_for;
     uint32_t victim_count;
     uint32_t victims[32];
+    uint64_t of_age_ns; /* when the next lease may make way that was too young */
 };
 
 #endif

@@ -163,18 +163,19 @@ list_ends(const struct wish *wish, uint64_t after_ns, uint64_t by_ns, uint64_t e
 static bool
 soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
 {
-    uint64_t floor_ns = wish->search.engine->core.now_ns + LEAVING_NS;
+    uint64_t now_ns = wish->search.engine->core.now_ns;
     uint64_t ends[ENDS_MAX];
-    uint32_t low = 0, high;
+    uint32_t low = 0, high, count;
     struct offer offer;
 
     if (!fits_by(wish, by_ns, &offer))
         return false;
-    if (by_ns <= floor_ns || fits_by(wish, floor_ns, &offer)) {
+    if (fits_by(wish, now_ns, &offer)) {
         *ret_offer = offer;
+        ret_offer->at_ns = now_ns + LEAVING_NS;
         return true;
     }
-    high = list_ends(wish, floor_ns, by_ns, ends);
+    count = high = list_ends(wish, now_ns, by_ns, ends);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
@@ -183,7 +184,7 @@ soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
         else
             low = middle + 1;
     }
-    return fits_by(wish, low < ENDS_MAX && ends[low] <= by_ns ? ends[low] : by_ns, ret_offer);
+    return fits_by(wish, low < count ? ends[low] : by_ns, ret_offer);
 }
 
 static bool

@@ -329,6 +329,12 @@ next_frees(const struct phrase *p)
                             "it; cancel one, or set time_limit when submitting");
         return;
     }
+    if (p->reason->assumed) {
+        bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
+        put_wait(p);
+        bh_buf_puts(p->out, ": jobs without a time limit hold it, so this is a guess");
+        return;
+    }
     bh_buf_puts(p->out, "frees in ");
     put_wait(p);
     bh_buf_puts(p->out, " at the latest, when ");

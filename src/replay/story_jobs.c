@@ -57,6 +57,24 @@ take_time_limit(struct bh_story *story, const char *const *values, void *into,
     return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->time_limit_ns, err);
 }
 
+/* So long after it is submitted. */
+static bh_rc
+take_deadline(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    struct bh_ev_submit *submit = into;
+    bh_rc rc = bh_parse_span(values[0], &submit->deadline_ns, err);
+
+    submit->deadline_ns += bh_world_now_ns(story->world);
+    return rc;
+}
+
+static bh_rc
+take_grace(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->grace_ns, err);
+}
+
 static bh_rc
 take_hold(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
@@ -68,6 +86,7 @@ static const struct bh_option submit_options[] = {
     { "count", 1, take_count },        { "priority", 1, take_priority },
     { "on-preempt", 1, take_contract }, { "kind", 1, take_kind },
     { "time-limit", 1, take_time_limit }, { "hold", 0, take_hold },
+    { "deadline", 1, take_deadline },     { "grace", 1, take_grace },
 };
 
 static bh_rc
@@ -175,8 +194,8 @@ play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err 
 
 const struct bh_statement bh_job_statements[] = {
     { "submit", 3, 20,
-      "JOB TENANT SKU [count N] [priority P] [on-preempt suspend|requeue|never] [kind K] "
-      "[time-limit SPAN] [hold]", play_submit },
+      "JOB TENANT SKU [count N] [priority P] [on-preempt suspend|requeue|checkpoint|never] "
+      "[kind K] [time-limit SPAN] [deadline SPAN] [grace SPAN] [hold]", play_submit },
     { "cancel", 1, 1, "JOB", play_cancel },
     { "release", 1, 1, "JOB", play_release },
     { "finish", 1, 3, "JOB [STATUS] | JOB CAUSE [STATUS]", play_finish },

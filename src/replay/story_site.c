@@ -243,6 +243,13 @@ take_guarantee(struct bh_story *story, const char *const *values, void *into,
                           err);
 }
 
+static bh_rc
+take_min_runtime(struct bh_story *story, const char *const *values, void *into,
+                 struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_tenant *)into)->min_runtime_ns, err);
+}
+
 /* sku small 2; said again, the later number holds */
 static bh_rc
 take_sku_limit(struct bh_story *story, const char *const *values, void *into,
@@ -269,8 +276,54 @@ take_sku_limit(struct bh_story *story, const char *const *values, void *into,
 static const struct bh_option tenant_options[] = {
     { "boundary", 1, take_boundary }, { "dedicated-nodes", 0, take_dedicated },
     { "limit", 1, take_limit },       { "guarantee", 1, take_guarantee },
-    { "sku", 2, take_sku_limit },
+    { "sku", 2, take_sku_limit },     { "min-runtime", 1, take_min_runtime },
 };
+
+/* ---- settings ---- */
+
+static bh_rc
+take_backfill(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    bool on = strcmp(values[0], "on") == 0;
+
+    if (!on && strcmp(values[0], "off") != 0)
+        return bh_err_set(err, BH_INVALID, "expected: backfill on or off");
+    ((struct bh_ev_settings *)into)->backfill = on;
+    return BH_OK;
+}
+
+static bh_rc
+take_assumed_run(struct bh_story *story, const char *const *values, void *into,
+                 struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->assumed_run_ns, err);
+}
+
+static bh_rc
+take_site_min_runtime(struct bh_story *story, const char *const *values, void *into,
+                      struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->min_runtime_ns, err);
+}
+
+/* settings backfill off assumed-run 2h min-runtime 10m: what is not said stays */
+static bh_rc
+play_settings(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_option rows[] = {
+        { "backfill", 1, take_backfill },
+        { "assumed-run", 1, take_assumed_run },
+        { "min-runtime", 1, take_site_min_runtime },
+    };
+    static const struct bh_options options = { 1, rows, BH_COUNT(rows) };
+    struct bh_event event = { .kind = BH_EV_SETTINGS };
+    bh_rc rc;
+
+    event.u.settings = bh_view_settings(bh_world_engine(story->world));
+    rc = bh_options_take(story, words, &options, &event.u.settings, err);
+    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+}
 
 /* The tenant above a path, 0 for none. */
 static bh_rc
@@ -369,10 +422,12 @@ const struct bh_statement bh_site_statements[] = {
     { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", play_sku },
     { "remove-sku", 1, 1, "SKU", play_remove_sku },
     { "tenant", 2, 30,
-      "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [sku SKU N]...",
+      "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] "
+      "[min-runtime SPAN] [sku SKU N]...",
       play_tenant },
     { "change", 2, 30, "PATH [boundary B] [dedicated-nodes] [limit GPUS|none] [guarantee GPUS] "
-      "[sku SKU N]...", play_change },
+      "[min-runtime SPAN] [sku SKU N]...", play_change },
+    { "settings", 2, 6, "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN]", play_settings },
     { "move", 2, 2, "PATH NEW-PARENT", play_move },
     { "remove-tenant", 1, 1, "PATH", play_remove_tenant },
     { NULL, 0, 0, NULL, NULL },

@@ -106,6 +106,15 @@ parts_of(const char *amount, uint64_t otherwise)
     return bh_parse_parts(amount, BH_GPU_PARTS, &parts, &err) == BH_OK ? parts : otherwise;
 }
 
+static uint64_t
+span_of(const char *text)
+{
+    struct bh_err err;
+    uint64_t span_ns;
+
+    return text && bh_parse_span(text, &span_ns, &err) == BH_OK ? span_ns : 0;
+}
+
 static uint32_t
 parent_of(struct bh_plan *plan, const struct bh_core *core, const char *path)
 {
@@ -132,6 +141,7 @@ fill_tenant(struct bh_plan *plan, const struct bh_core *core, const struct bh_si
         .dedicated_nodes = from->dedicated_nodes,
         .limit = parts_of(from->limit, BH_UNLIMITED),
         .guarantee = parts_of(from->guarantee, 0),
+        .min_runtime_ns = span_of(from->min_runtime),
     };
     ret_tenant->parent.v = parent_of(plan, core, from->name);
     for (uint32_t i = 0; i < from->sku_limits.count && i < BH_TENANT_SKUS_MAX; i++)
@@ -145,7 +155,8 @@ same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
 {
     return a->parent.v == b->parent.v && a->kind == b->kind && a->boundary == b->boundary
            && a->dedicated_nodes == b->dedicated_nodes && a->limit == b->limit
-           && a->guarantee == b->guarantee && a->sku_count == b->sku_count
+           && a->guarantee == b->guarantee && a->min_runtime_ns == b->min_runtime_ns
+           && a->sku_count == b->sku_count
            && memcmp(a->skus, b->skus, a->sku_count * sizeof a->skus[0]) == 0;
 }
 
@@ -178,6 +189,29 @@ plan_tenants(struct bh_plan *plan, struct bh_core *core, const struct bh_site *s
         change->is_new = !known;
         change->event = (struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = wanted };
     }
+    return BH_OK;
+}
+
+static bh_rc
+plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+                struct bh_err *err)
+{
+    const struct bh_site_scheduling *from = &site->scheduling;
+    struct bh_ev_settings present = bh_view_settings(core->state.engine);
+    struct bh_ev_settings wanted = { .backfill = from->backfill != BH_SITE_OFF,
+                                     .assumed_run_ns = span_of(from->assumed_run),
+                                     .min_runtime_ns = span_of(from->min_runtime) };
+
+    wanted.assumed_run_ns = wanted.assumed_run_ns ? wanted.assumed_run_ns : BH_ASSUMED_RUN_NS;
+    if (wanted.backfill == present.backfill && wanted.assumed_run_ns == present.assumed_run_ns
+        && wanted.min_runtime_ns == present.min_runtime_ns)
+        return BH_OK;
+    if (plan->count == PLAN_MAX)
+        return plan_full(err);
+    plan->changes[plan->count++] = (struct change){
+        .name = "scheduling", .event = { .kind = BH_EV_SETTINGS, .u.settings = wanted }
+    };
+    bh_buf_puts(&plan->text, "scheduling: changed\n");
     return BH_OK;
 }
 
@@ -413,7 +447,9 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     BH_ASSERT(plan);
     plan->arena = bh_arena_new(PLAN_TEXT_MAX);
     bh_buf_init(&plan->text, PLAN_TEXT_MAX);
-    rc = plan_skus(plan, core, site, err);
+    rc = plan_scheduling(plan, core, site, err);
+    if (rc == BH_OK)
+        rc = plan_skus(plan, core, site, err);
     if (rc == BH_OK)
         rc = plan_tenants(plan, core, site, err);
     if (rc == BH_OK)

@@ -147,11 +147,10 @@ can_take(const struct bh_search *search, const struct bh_need *need, const struc
 /* A job for which room is being made: it goes there and nowhere else, and gives the
  * room up when it does not come free. */
 static bool
-try_claim(struct bh_engine *engine, const struct bh_need *need, const struct claim *claim,
+try_claim(struct bh_search search, const struct bh_need *need, const struct claim *claim,
           struct bh_decision *ret_decision)
 {
-    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job,
-                                .past = bh_reserve_set(engine) };
+    const struct bh_engine *engine = search.engine;
     struct bh_plan plan;
 
     if (can_take(&search, need, claim)
@@ -160,6 +159,7 @@ try_claim(struct bh_engine *engine, const struct bh_need *need, const struct cla
         return true;
     }
     search.past_leaving = true;
+    search.past = bh_reserve_set(engine);
     if (can_take(&search, need, claim))
         return false;
     *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
@@ -170,17 +170,22 @@ try_claim(struct bh_engine *engine, const struct bh_need *need, const struct cla
 /* The class's jobs that have claims, wherever they stand in it: a requeued one may
  * have come before them. */
 static bool
-try_claims(struct bh_engine *engine, uint32_t class, struct bh_decision *ret_decision)
+try_claims(const struct bh_engine *engine, const struct bh_candidate *candidate,
+           struct bh_decision *ret_decision)
 {
-    struct bh_need need = bh_place_need(engine, class);
+    struct bh_need need = bh_place_need(engine, candidate->class);
+    struct bh_search search;
 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
-        if (!claim->job || claim->at_ns || job_at(engine, claim->job)->class != class)
+        if (!claim->job || claim->at_ns
+            || job_at(engine, claim->job)->class != candidate->class)
             continue;
         need.job = claim->job;
-        if (try_claim(engine, &need, claim, ret_decision))
+        search = bh_reserve_search(engine, candidate, claim->job);
+        search.closed = 0;
+        if (try_claim(search, &need, claim, ret_decision))
             return true;
     }
     return false;
@@ -195,7 +200,7 @@ try_class(struct work *work, const struct bh_candidate *candidate,
     struct bh_search search;
     struct bh_plan plan;
 
-    if (try_claims(engine, candidate->class, ret_decision))
+    if (try_claims(engine, candidate, ret_decision))
         return true;
     need.job = bh_order_job(engine, candidate);
     if (!need.job)
@@ -231,10 +236,8 @@ try_resume(struct work *work, const struct bh_candidate *candidate,
     bh_job_id job = { job_at(engine, lease->job)->id };
     struct bh_plan plan;
 
-    if (bh_job_claim(engine, lease->job)) {
-        search.past = bh_reserve_set(engine);
+    if (bh_job_claim(engine, lease->job))
         search.closed = 0;
-    }
     if (can_resume(&search, slot)
         && bh_place_plan(engine, lease->tenant, lease->places, lease->count, &plan)) {
         *ret_decision = (struct bh_decision){ .kind = BH_DO_RESUME, .job = job,
@@ -245,6 +248,7 @@ try_resume(struct work *work, const struct bh_candidate *candidate,
     if (!bh_job_claim(engine, lease->job))
         return bh_preempt_for_lease(work, &search, slot, ret_decision);
     search.past_leaving = true;
+    search.past = bh_reserve_set(engine);
     if (can_resume(&search, slot))
         return false;
     *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM, .job = job };

@@ -76,6 +76,7 @@ set_tenant(struct history *history, uint32_t at)
     tenant->dedicated_nodes = chance(history, 6);
     tenant->limit = limits[draw(history, BH_COUNT(limits))];
     tenant->guarantee = guarantees[draw(history, BH_COUNT(guarantees))];
+    tenant->min_runtime_ns = chance(history, 20) ? 1 + draw(history, 1000000000) : 0;
     if (chance(history, 30)) {
         tenant->sku_count = 1;
         tenant->skus[0].sku.v = 1 + draw(history, SKUS);
@@ -103,6 +104,18 @@ set_sku(struct history *history, uint32_t id)
                                  ? bh_profile_find(BH_GPU_A30_24GB, on_a30[id - 1])->id.v
                                  : BH_PROFILE_WHOLE.v;
     sku->model_count = chance(history, 80) ? 2 : 1;
+    play(history, &event);
+}
+
+static void
+set_scheduling(struct history *history)
+{
+    static const uint64_t assumed_ns[] = { 0, 1000000000, 60000000000 };
+    struct bh_event event = { .kind = BH_EV_SETTINGS };
+
+    event.u.settings.backfill = chance(history, 80);
+    event.u.settings.assumed_run_ns = assumed_ns[draw(history, BH_COUNT(assumed_ns))];
+    event.u.settings.min_runtime_ns = chance(history, 20) ? draw(history, 500000000) : 0;
     play(history, &event);
 }
 
@@ -175,6 +188,9 @@ submit(struct history *history)
     job->contract = (enum bh_contract)draw(history, BH_CONTRACTS);
     job->time_limit_ns = limits[draw(history, BH_COUNT(limits))];
     job->grace_ns = draw(history, 1000000000);
+    job->checkpoint_signal = chance(history, 50) ? 0 : 12;
+    if (chance(history, 10))
+        job->deadline_ns = history->story->now_ns + 1000000000 * (uint64_t)draw(history, 12);
     job->hold = chance(history, 4);
     play(history, &event);
 }
@@ -291,7 +307,8 @@ send_nonsense(struct history *history)
 
     if (event.kind == BH_EV_TENANT || event.kind == BH_EV_SKU || event.kind == BH_EV_GPU
         || event.kind == BH_EV_NODE || event.kind == BH_EV_TENANT_REMOVE
-        || event.kind == BH_EV_SKU_REMOVE || event.kind == BH_EV_SUBMIT)
+        || event.kind == BH_EV_SKU_REMOVE || event.kind == BH_EV_SUBMIT
+        || event.kind == BH_EV_SETTINGS)
         return; /* these would build another site */
     for (size_t i = 0; i < 16; i += 4)
         bytes[i] = (unsigned char)draw(history, 40);
@@ -333,6 +350,8 @@ happen(struct history *history)
         replace_tenant(history);
     else if (what < 990)
         set_sku(history, 1 + draw(history, SKUS));
+    else if (what < 993)
+        set_scheduling(history);
     else
         send_nonsense(history);
 }

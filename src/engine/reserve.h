@@ -25,8 +25,7 @@
 struct bh_search bh_reserve_search(const struct bh_engine *engine,
                                    const struct bh_candidate *candidate, uint32_t job);
 
-/* All reservations, as a set of claims (bit i: claim i): room that is being made was found
- * past them, and minds them no more. */
+/* All reservations, as a set of claims (bit i: claim i). */
 uint32_t bh_reserve_set(const struct bh_engine *engine);
 
 /* A walk along those who wait, in order; begins zeroed. */

@@ -1,6 +1,7 @@
 #include "engine/room.h"
 
 #include "base/assert.h"
+#include "base/attr.h"
 #include "engine/lease.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
@@ -101,17 +102,67 @@ rebuild(const struct bh_search *search, const struct gpu *gpu,
     }
 }
 
+/* Whether the claim has places on the GPU: they are marked as taken. */
+static bool
+block_claim(const struct claim *claim, const struct gpu *gpu, struct bh_occupancy *occupancy)
+{
+    bool any = false;
+
+    for (uint32_t k = 0; k < claim->count; k++) {
+        if (claim->places[k].gpu != gpu->id)
+            continue;
+        bh_room_block(occupancy, (enum bh_gpu_model)gpu->model, claim->places[k].profile,
+                      claim->places[k].start);
+        any = true;
+    }
+    return any;
+}
+
 static void
-block_claims(const struct bh_search *search, uint64_t gpu_id, enum bh_gpu_model model,
+block_claims(const struct bh_search *search, const struct gpu *gpu,
              struct bh_occupancy *occupancy)
 {
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_room_claim(search, i);
 
-        for (uint32_t k = 0; claim && k < claim->count; k++)
-            if (claim->places[k].gpu == gpu_id)
-                bh_room_block(occupancy, model, claim->places[k].profile,
-                              claim->places[k].start);
+        if (claim && claim->at_ns == 0)
+            block_claim(claim, gpu, occupancy);
+    }
+}
+
+/* What stands there now and what will when a reservation's time has come: whoever fits
+ * beside the sum fits beside either. */
+static void
+block_reservation(const struct bh_search *search, const struct gpu *gpu,
+                  const struct claim *claim, struct bh_occupancy *occupancy)
+{
+    struct bh_search then = *search;
+    struct bh_occupancy later = { 0 };
+
+    if (!block_claim(claim, gpu, &later))
+        return;
+    then.by_ns = claim->at_ns;
+    rebuild(&then, gpu, &later);
+    block_claims(search, gpu, &later);
+    block_claim(claim, gpu, &later);
+    occupancy->units |= later.units;
+    occupancy->slices = later.slices > occupancy->slices ? later.slices : occupancy->slices;
+    occupancy->whole = occupancy->whole || later.whole;
+    occupancy->media = occupancy->media || later.media;
+    for (uint32_t i = 0; i < BH_COUNT(later.counts); i++)
+        if (later.counts[i] > occupancy->counts[i])
+            occupancy->counts[i] = later.counts[i];
+}
+
+static void
+block_reservations(const struct bh_search *search, const struct gpu *gpu,
+                   struct bh_occupancy *occupancy)
+{
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = bh_room_claim(search, i);
+
+        if (claim && claim->at_ns)
+            block_reservation(search, gpu, claim, occupancy);
     }
 }
 
@@ -126,7 +177,9 @@ bh_room_occupancy(const struct bh_search *search, uint32_t slot,
     else
         *ret_occupancy = gpu->occupancy;
     if (search->engine->core.claim_count && !search->past_claims)
-        block_claims(search, gpu->id, (enum bh_gpu_model)gpu->model, ret_occupancy);
+        block_claims(search, gpu, ret_occupancy);
+    if (search->engine->core.reserved && !search->past_claims)
+        block_reservations(search, gpu, ret_occupancy);
 }
 
 enum bh_grade

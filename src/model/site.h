@@ -33,6 +33,7 @@ struct bh_site_tenant {
     enum bh_boundary boundary;
     bool dedicated_nodes;
     const char *limit, *guarantee; /* GPUs: "4", "0.5", "3/7"; NULL: unlimited, none */
+    const char *min_runtime;     /* "10m"; NULL: that of a tenant above, or the site's */
     struct bh_list sku_limits;   /* struct bh_site_sku_limit */
 };
 
@@ -73,8 +74,19 @@ struct bh_site_mount {
     bool write;
 };
 
+enum bh_site_switch { BH_SITE_DEFAULT, BH_SITE_OFF, BH_SITE_ON, BH_SITE_SWITCHES };
+
+/* How the whole site schedules; what is absent takes its default. */
+struct bh_site_scheduling {
+    const char *assumed_run;     /* "24h" */
+    enum bh_site_switch backfill; /* on */
+    const char *min_runtime;     /* none */
+};
+
 struct bh_site {
-    struct bh_list bindings, gpus, mounts, principals, skus, tenants;
+    struct bh_list bindings, gpus, mounts, principals;
+    struct bh_site_scheduling scheduling;
+    struct bh_list skus, tenants;
 };
 
 extern const struct bh_fields bh_site_fields;

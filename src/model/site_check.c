@@ -8,6 +8,8 @@
 #include "model/path.h"
 #include "model/quantity.h"
 
+#define SPAN_MAX_NS (366 * UINT64_C(86400) * 1000000000)
+
 enum { UID_NOBODY = 65534, COUNT_MAX = 1000000 };
 
 /* ---- lookups within the file ---- */
@@ -75,6 +77,29 @@ guarantee_of(const struct bh_site_tenant *tenant)
     uint64_t parts = 0;
 
     return read_gpus("guarantee", tenant->guarantee, &parts, &unused) == BH_OK ? parts : 0;
+}
+
+/* A span of at most a year; an absent one is right. */
+static bh_rc
+check_span(const char *field, const char *text, struct bh_err *err)
+{
+    uint64_t span_ns = 0;
+    bh_rc rc = text ? bh_parse_span(text, &span_ns, err) : BH_OK;
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "%s", field);
+    return span_ns <= SPAN_MAX_NS ? BH_OK
+                                  : bh_err_set(err, BH_RANGE, "%s: longer than a year", field);
+}
+
+static bh_rc
+check_scheduling(const struct bh_site_scheduling *scheduling, struct bh_err *err)
+{
+    bh_rc rc = check_span("assumed_run", scheduling->assumed_run, err);
+
+    if (rc == BH_OK)
+        rc = check_span("min_runtime", scheduling->min_runtime, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "scheduling");
 }
 
 static bh_rc
@@ -166,6 +191,8 @@ check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = check_amounts(tenant, err);
+    if (rc == BH_OK)
+        rc = check_span("min_runtime", tenant->min_runtime, err);
     if (rc == BH_OK)
         rc = check_sku_limits(site, tenant, err);
     return rc == BH_OK ? check_guarantees(site, at, err) : rc;
@@ -382,6 +409,8 @@ bh_site_check(const struct bh_site *site, struct bh_err *err)
 
     err->hint[0] = '\0';
     rc = check_labels(site, err);
+    if (rc == BH_OK)
+        rc = check_scheduling(&site->scheduling, err);
     for (size_t s = 0; s < BH_COUNT(sections) && rc == BH_OK; s++)
         rc = check_section(site, &sections[s], err);
     return rc;

@@ -13,11 +13,13 @@
 #include "api/records.h"
 #include "api/site.h"
 #include "api/skus.h"
+#include "api/starts.h"
 #include "api/status.h"
 #include "api/stream.h"
 #include "api/tenants.h"
 #include "api/tokens.h"
 #include "api/usage.h"
+#include "api/whatif.h"
 #include "api/whoami.h"
 #include "base/assert.h"
 
@@ -42,6 +44,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_TOKEN_REVOKE] = bh_tokens_revoke,
     [BH_OP_RECORD_LIST] = bh_records_list,
     [BH_OP_CHECKPOINT_LIST] = bh_checkpoints_list,
+    [BH_OP_WHATIF] = bh_whatif_ask,
     [BH_OP_WHOAMI] = bh_whoami_show,
     [BH_OP_STATUS] = bh_status_show,
     [BH_OP_HEALTH] = bh_status_health,
@@ -57,12 +60,18 @@ bh_api_new(const struct bh_api_options *options)
     for (int op = 0; op < BH_OPERATIONS; op++)
         BH_ASSERT(resources[op]);
     api->options = *options;
+    api->starts = bh_starts_new();
+    api->gate = bh_whatif_gate_new();
     return api;
 }
 
 void
 bh_api_free(struct bh_api *api)
 {
+    if (!api)
+        return;
+    bh_starts_free(api->starts);
+    bh_whatif_gate_free(api->gate);
     free(api);
 }
 

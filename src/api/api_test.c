@@ -86,6 +86,8 @@ every_operation_answers(void **state)
           "no token abcdefghijkl of yours" },
         { BH_OP_RECORD_LIST, { BH_GET, "/v1/records", .uid = CAROL }, 200, "\"total\":0" },
         { BH_OP_CHECKPOINT_LIST, { BH_GET, "/v1/checkpoints", .uid = CAROL }, 200, "\"items\"" },
+        { BH_OP_WHATIF, { BH_POST, "/v1/whatif", .body = "{\"submit\":" JOB "}", .uid = ALICE },
+          200, "\"decision\":\"" },
         { BH_OP_WHOAMI, { BH_GET, "/v1/whoami", .uid = ALICE }, 200,
           "\"roles\":[{\"role\":\"developer\",\"tenant\":\"acme/vision\"}]" },
         { BH_OP_STATUS, { BH_GET, "/v1/status", .uid = ALICE }, 200,

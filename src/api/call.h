@@ -12,6 +12,8 @@
 
 struct bh_api {
     struct bh_api_options options;
+    struct bh_starts *starts;        /* api/starts.h */
+    struct bh_whatif_gate *gate;     /* api/whatif.h */
 };
 
 struct bh_call {

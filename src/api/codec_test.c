@@ -81,6 +81,30 @@ decisions_come_back(void **state)
     bh_arena_reset(arena);
 }
 
+/* As many decisions with as many pieces as a step may bring, with numbers as long as they
+ * will ever be, leave room in a record (65535 bytes) for the event and who asked. */
+static void
+a_full_step_fits_in_a_record(void **state)
+{
+    static struct bh_decision decisions[BH_DECISIONS_MAX];
+    const uint64_t job = UINT64_C(1) << 50;
+
+    (void)state;
+    memset(decisions, 0, sizeof decisions);
+    for (uint32_t i = 0; i < BH_DECISIONS_MAX; i++) {
+        struct bh_decision *decision = &decisions[i];
+
+        *decision = (struct bh_decision){ .kind = BH_DO_PLACE, .job = { job }, .lease = { job },
+                                          .member = 63,
+                                          .piece_count = BH_DECIDED_PIECES_MAX
+                                                         / BH_DECISIONS_MAX };
+        for (uint32_t k = 0; k < decision->piece_count; k++)
+            decision->pieces[k] = (struct bh_piece){ { job }, { UINT32_MAX }, 999, 7, true };
+    }
+    assert_true(strlen(text_of_decisions(decisions, BH_DECISIONS_MAX)) < 60000);
+    bh_arena_reset(arena);
+}
+
 static void
 what_is_no_event_is_refused(void **state)
 {
@@ -117,6 +141,7 @@ main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_event_comes_back),
         cmocka_unit_test(decisions_come_back),
+        cmocka_unit_test(a_full_step_fits_in_a_record),
         cmocka_unit_test(what_is_no_event_is_refused),
     };
 

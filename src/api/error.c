@@ -77,6 +77,8 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
         bh_json_u64(w, "used", reason->used);
         bh_json_u64(w, "wanted", reason->wanted);
     }
+    if (reason->preempted_for.v && may_name(how, how->preemptor_tenant.v))
+        bh_json_u64(w, "preempted_for", reason->preempted_for.v);
     if (sku)
         bh_json_str(w, "sku", sku->name);
     if (tenant && may_name(how, tenant->id.v))

@@ -123,12 +123,12 @@ fixture_inventory_get(void *self, struct bh_arena *arena)
 }
 
 static const char *
-fixture_log_path(void *self, bh_job_id job, struct bh_arena *arena)
+fixture_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
     struct fixture *f = self;
 
     return bh_arena_printf(arena, "%s/%llu.log", f->logs[0] ? f->logs : "/nonexistent",
-                           (unsigned long long)job.v);
+                           (unsigned long long)job.v + member);
 }
 
 static const struct bh_owner_ops fixture_owner = {
@@ -202,8 +202,8 @@ fixture_fill_engine(struct fixture *f)
                                                 .limit = BH_UNLIMITED };
         if (i == 1) {
             event.u.tenant.limit = 6300;
-            event.u.tenant.skus[0] = (struct bh_sku_limit){ { 1 }, 1 };
-            event.u.tenant.sku_count = 1;
+            event.u.tenant.quotas[0] = (struct bh_tenant_quota){ BH_QUOTA_SKU, 1, .limit = 1 };
+            event.u.tenant.quota_count = 1;
         }
         if (i == 0)
             fixture_sku(f, 1, BH_GRADE_C, bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v);

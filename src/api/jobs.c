@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "api/error.h"
+#include "api/forecast.h"
+#include "api/members.h"
+#include "api/starts.h"
 #include "api/visible.h"
 #include "base/num.h"
 
@@ -124,7 +127,7 @@ priority_name(uint32_t priority)
 /* The members of a job, in byte order of their names but for those that only GET one
  * adds. */
 static void
-put_members(struct bh_json_writer *w, const struct bh_job_row *row)
+put_members(struct bh_json_writer *w, const struct bh_job_row *row, uint64_t estimated_ns)
 {
     bool ended = bh_jobs_ended(row->state);
 
@@ -133,6 +136,8 @@ put_members(struct bh_json_writer *w, const struct bh_job_row *row)
     bh_json_str(w, "contract", row->contract);
     bh_json_u64(w, "count", row->count);
     bh_json_ns(w, "ended_ns", row->ended_ns);
+    if (estimated_ns)
+        bh_json_ns(w, "estimated_start_ns", estimated_ns);
     if (row->exit_status >= 0)
         bh_json_i64(w, "exit_status", row->exit_status);
     else
@@ -158,11 +163,20 @@ put_members(struct bh_json_writer *w, const struct bh_job_row *row)
 /* ---- list ---- */
 
 struct page {
+    const struct bh_call *call;
+    bool start;                  /* say when jobs are expected to start */
     struct bh_json_writer *w;
     uint32_t room;               /* rows that still fit */
     uint64_t last;
     bool more;
 };
+
+/* When a job that waits is expected to start, or 0. */
+static uint64_t
+estimate(const struct bh_call *call, const struct bh_job_row *row)
+{
+    return strcmp(row->state, "pending") == 0 ? bh_starts_of(call, (bh_job_id){ row->job }) : 0;
+}
 
 static bool
 put_row(void *self, const struct bh_job_row *row)
@@ -176,7 +190,8 @@ put_row(void *self, const struct bh_job_row *row)
     page->room--;
     page->last = row->job;
     bh_json_open(page->w, NULL, '{');
-    put_members(page->w, row);
+    put_members(page->w, row,
+                page->start ? estimate(page->call, row) : 0);
     bh_json_close(page->w, '}');
     return !page->w->out->overflow;
 }
@@ -252,10 +267,14 @@ write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *er
 {
     const struct bh_store *store = &call->api->options.store;
     struct bh_json_writer w = bh_call_writer(call);
-    struct page page = { .w = &w, .room = filter->limit };
+    struct page page = { .call = call, .w = &w, .room = filter->limit };
     uint64_t total = 0;
-    bh_rc rc;
+    bh_rc rc = bh_call_flag(call, "start", &page.start, err);
 
+    if (rc != BH_OK)
+        return rc;
+    if (page.start)
+        bh_starts_refresh(call, (bh_job_id){ 0 });
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
     filter->limit++; /* one row more tells whether there is another page */
@@ -291,7 +310,7 @@ struct why {
     bh_job_id job;
     uint64_t now_ns;
     struct bh_reason reason;
-    bh_tenant_id holder;
+    bh_tenant_id holder, preemptor;
 };
 
 static void
@@ -304,6 +323,8 @@ ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
     bh_engine_why(engine, why->job, now_ns, &why->reason);
     if (why->reason.job.v && bh_view_job(engine, why->reason.job, &holder))
         why->holder = holder.tenant;
+    if (bh_view_job(engine, why->reason.preempted_for, &holder))
+        why->preemptor = holder.tenant;
 }
 
 static void
@@ -335,6 +356,7 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     if (rc != BH_OK)
         return rc;
     how.holder_tenant = why.holder;
+    how.preemptor_tenant = why.preemptor;
     how.now_ns = why.now_ns;
     put_words(call, w, &how, &why.reason);
     return BH_OK;
@@ -392,15 +414,34 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
-    put_members(&w, &row);
+    if (strcmp(row.state, "pending") == 0)
+        bh_starts_refresh(call, (bh_job_id){ row.job });
+    put_members(&w, &row, estimate(call, &row));
+    if (!bh_jobs_ended(row.state))
+        rc = bh_members_put(call, &w, row.job, err);
     bh_json_raw(&w, "spec", spec_text(call, &row));
-    if (strcmp(row.state, "pending") == 0) {
+    if (rc == BH_OK && strcmp(row.state, "pending") == 0) {
         bh_json_open(&w, "why", '{');
         rc = put_why(call, &w, row.job, err);
         bh_json_close(&w, '}');
     }
     bh_json_close(&w, '}');
     return rc;
+}
+
+static void
+put_estimate(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
+{
+    uint64_t start_ns;
+
+    if (strcmp(row->state, "pending") != 0)
+        return;
+    bh_starts_refresh(call, (bh_job_id){ row->job });
+    start_ns = estimate(call, row);
+    if (!start_ns)
+        return;
+    bh_json_str(w, "assumption", bh_forecast_assumption);
+    bh_json_ns(w, "estimated_start_ns", start_ns);
 }
 
 bh_rc
@@ -415,6 +456,7 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
+    put_estimate(call, &w, &row);
     bh_json_u64(&w, "job", row.job);
     rc = put_state_words(call, &w, &row, err);
     bh_json_str(&w, "state", row.state);
@@ -508,6 +550,22 @@ check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id 
     return bh_err_hint(err, "an admin can add the folder under mounts in the site file");
 }
 
+bh_rc
+bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec,
+                   struct bh_job_numbers *ret_numbers, bh_tenant_id *ret_tenant,
+                   struct bh_err *err)
+{
+    bh_rc rc = bh_spec_check(spec, ret_numbers, err);
+
+    if (rc == BH_OK)
+        rc = choose_tenant(call, spec, err);
+    if (rc == BH_OK)
+        rc = find_tenant(call, spec, ret_tenant, err);
+    if (rc == BH_OK)
+        rc = check_sku(call, spec, err);
+    return rc == BH_OK ? check_mounts(call, spec, *ret_tenant, err) : rc;
+}
+
 static bh_rc
 read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *command,
           struct bh_err *err)
@@ -516,15 +574,7 @@ read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *com
     bh_rc rc = bh_call_body(call, &bh_job_spec_fields, spec, err);
 
     if (rc == BH_OK)
-        rc = bh_spec_check(spec, &command->numbers, err);
-    if (rc == BH_OK)
-        rc = choose_tenant(call, spec, err);
-    if (rc == BH_OK)
-        rc = find_tenant(call, spec, &tenant, err);
-    if (rc == BH_OK)
-        rc = check_sku(call, spec, err);
-    if (rc == BH_OK)
-        rc = check_mounts(call, spec, tenant, err);
+        rc = bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
     if (rc == BH_OK)
         rc = bh_call_flag(call, "dry_run", &command->dry_run, err);
     return rc;

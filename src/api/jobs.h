@@ -21,6 +21,15 @@ BH_MUST_USE bh_rc bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row,
 BH_MUST_USE bh_rc bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row,
                                  struct bh_err *err);
 
+/* Check what a submission says as far as the API can: its texts, and that tenant, SKU and
+ * mounts exist for the caller.  Whether it may submit there is not asked.
+ *   BH_INVALID, BH_RANGE  the specification
+ *   BH_NOT_FOUND          no such tenant or SKU
+ *   BH_DENIED             a mount that the tenant may not have */
+BH_MUST_USE bh_rc bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec,
+                                     struct bh_job_numbers *ret_numbers,
+                                     bh_tenant_id *ret_tenant, struct bh_err *err);
+
 /* Whether a job in that state has ended. */
 bool bh_jobs_ended(const char *state);
 

@@ -56,6 +56,19 @@ walk(uint32_t uid, const char *filter, uint32_t limit, uint8_t seen[256])
 }
 
 static void
+a_job_shows_its_members(void **state)
+{
+    bh_fixture_submit(f, 1, 2, 1, 1);
+    SEND(BH_GET, "/v1/jobs/1", .uid = ALICE);
+    assert_int_equal(got.status, 200);
+    BH_CHECK("its lease", strstr(got.text, "\"members\":[{\"lease\":1,\"member\":0,"));
+    BH_CHECK("its state", strstr(got.text, "\"state\":\"starting\"}]"));
+    SEND(BH_GET, "/v1/jobs/2", .uid = ALICE);
+    BH_CHECK("none once it has ended", !strstr(got.text, "\"members\""));
+    BH_CHECK_DONE();
+}
+
+static void
 pages_cover_every_job_once(void **state)
 {
     static const struct {
@@ -138,6 +151,7 @@ main(void)
     const struct CMUnitTest tests[] = { TEST(pages_cover_every_job_once),
                                         TEST(totals_count_what_may_be_seen),
                                         TEST(a_job_has_all_its_members),
+                                        TEST(a_job_shows_its_members),
                                         TEST(why_says_what_holds_it_back) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/tokens.h"
+#include "api/whatif.h"
 #include "base/assert.h"
 
 /* The description of each operation's body, from the table's `request` column. */
@@ -10,6 +11,7 @@
 #define BODY_bh_job_spec_fields &bh_job_spec_fields
 #define BODY_bh_site_fields &bh_site_fields
 #define BODY_bh_token_request_fields &bh_token_request_fields
+#define BODY_bh_whatif_request_fields &bh_whatif_request_fields
 
 static const struct bh_fields *const bodies[BH_OPERATIONS] = {
 #define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary)       \
@@ -28,9 +30,11 @@ static const struct parameter {
     { "follow", "boolean", "go on with server-sent events until the job has ended" },
     { "job", "integer", "only this job" },
     { "limit", "integer", "most items on a page: 100 when absent, at most 10000" },
+    { "member", "integer", "of a gang that member's, counted from 0; the first when absent" },
     { "mine", "boolean", "only the caller's own" },
     { "offset", "integer", "begin at this byte" },
     { "raw", "boolean", "leaves as they are hashed; a hash where the caller may not see them" },
+    { "start", "boolean", "with when waiting jobs are expected to start" },
     { "state", "string", "only jobs in this state" },
     { "tenant", "string", "only this tenant and what is below it" },
 };
@@ -438,6 +442,9 @@ put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
         bh_buf_puts(&doc, " Priority high and urgent need priority.high there too.");
     if (op->id == BH_OP_JOB_CANCEL)
         bh_buf_puts(&doc, " Jobs of others need job.cancel.any.");
+    if (op->id == BH_OP_WHATIF)
+        bh_buf_puts(&doc, " What is asked about needs what doing it would: job.submit, "
+                          "job.cancel, site.view for drain, site.apply for quota and site.");
     if (doc.length)
         bh_json_str(w, "description", bh_buf_text(&doc));
 }

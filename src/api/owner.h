@@ -56,6 +56,8 @@ struct bh_answer {
     const char *secret;          /* TOKEN_CREATE: shown once */
     const char *token_id;
     const char *changes;         /* SITE_APPLY: one line a change */
+    const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
+    uint32_t event_count;
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };
@@ -96,8 +98,8 @@ struct bh_owner_ops {
     /* The node's last inventory and samples as JSON (wire/message.h names), in the
      * arena; "null" while no node is connected. */
     const char *(*inventory)(void *self, struct bh_arena *arena);
-    /* Path of a job's log file, in the arena; the file may not exist (yet). */
-    const char *(*log_path)(void *self, bh_job_id job, struct bh_arena *arena);
+    /* Path of the log file of a job's member, in the arena; the file may not exist (yet). */
+    const char *(*log_path)(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena);
 };
 
 struct bh_owner {

@@ -1,6 +1,6 @@
 #include "api/skus.h"
 
-#include "policy/gpus.h"
+#include "api/amounts.h"
 
 struct sku_question {
     const struct bh_directory *dir;
@@ -26,24 +26,13 @@ profile_name(uint32_t number)
 }
 
 static void
-put_gpus(struct bh_json_writer *w, const char *key, uint64_t parts)
-{
-    char text[48];
-    struct bh_buf amount;
-
-    bh_buf_init_fixed(&amount, text, sizeof text);
-    bh_gpus_put_amount(&amount, parts);
-    bh_json_str(w, key, bh_buf_text(&amount));
-}
-
-static void
 put_model(struct bh_json_writer *w, const struct bh_sku_model *entry)
 {
     struct bh_parts parts = bh_profile_parts((bh_profile_id){ entry->profile });
 
     bh_json_open(w, NULL, '{');
     bh_json_u64(w, "compute_parts", parts.compute);
-    put_gpus(w, "gpus", bh_parts_equivalent(parts));
+    bh_put_gpus(w, "gpus", bh_parts_equivalent(parts));
     bh_json_u64(w, "memory_parts", parts.memory);
     bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)entry->model)->name);
     bh_json_str(w, "profile", profile_name(entry->profile));
@@ -64,6 +53,7 @@ put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct b
         put_model(w, &sku->models[i]);
     bh_json_close(w, ']');
     bh_json_str(w, "name", named->name);
+    bh_put_decimal(w, "price", sku->price, BH_MONEY_UNIT);
     bh_json_close(w, '}');
 }
 

@@ -32,8 +32,8 @@ bh_state_fini(struct bh_state *state)
     *state = (struct bh_state){ 0 };
 }
 
-static void
-grow(struct bh_state *state)
+void
+bh_state_grow(struct bh_state *state)
 {
     struct bh_engine_caps caps = bh_engine_wanted(state->engine);
     struct bh_state bigger = { .bytes = bh_engine_size(&caps) };
@@ -51,7 +51,7 @@ bh_state_step(struct bh_state *state, const struct bh_event *event, struct bh_st
     bh_rc rc;
 
     while ((rc = bh_engine_step(state->engine, event, step)) == BH_FULL)
-        grow(state);
+        bh_state_grow(state);
     return rc;
 }
 
@@ -62,7 +62,7 @@ bh_state_replay(struct bh_state *state, const struct bh_event *event,
     bh_rc rc;
 
     while ((rc = bh_engine_replay(state->engine, event, decisions, count, step)) == BH_FULL)
-        grow(state);
+        bh_state_grow(state);
     return rc;
 }
 
@@ -83,12 +83,23 @@ bh_state_adopt(struct bh_state *state, const void *bytes, size_t length, struct 
 }
 
 void
+bh_state_take(const struct bh_engine *engine, struct bh_state *ret_copy)
+{
+    struct bh_engine_caps caps = bh_engine_caps(engine);
+    size_t bytes = bh_engine_size(&caps);
+
+    *ret_copy = (struct bh_state){ .bytes = bytes,
+                                   .block = aligned_alloc(64, (bytes + 63) & ~(size_t)63) };
+    BH_ASSERT(ret_copy->block);
+    memcpy(ret_copy->block, engine, bytes);
+    ret_copy->engine = bh_engine_adopt(ret_copy->block, bytes);
+    BH_ASSERT(ret_copy->engine);
+}
+
+void
 bh_state_copy(const struct bh_state *state, struct bh_state *ret_copy)
 {
-    *ret_copy = (struct bh_state){ .bytes = state->bytes, .block = block_new(state->bytes) };
-    memcpy(ret_copy->block, state->block, state->bytes);
-    ret_copy->engine = bh_engine_adopt(ret_copy->block, ret_copy->bytes);
-    BH_ASSERT(ret_copy->engine);
+    bh_state_take(state->engine, ret_copy);
 }
 
 struct hashing {

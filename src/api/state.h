@@ -34,6 +34,13 @@ BH_MUST_USE bh_rc bh_state_adopt(struct bh_state *state, const void *bytes, size
 /* A separate engine with the same state, to try something on; fini it. */
 void bh_state_copy(const struct bh_state *state, struct bh_state *ret_copy);
 
+/* The same from the bare engine, in one go over its memory: for the owner's thread.  The
+ * copy may then belong to any thread. */
+void bh_state_take(const struct bh_engine *engine, struct bh_state *ret_copy);
+
+/* Into a bigger block, as the engine last wanted it. */
+void bh_state_grow(struct bh_state *state);
+
 /* SHA-256 of the engine's digest bytes. */
 void bh_state_digest(const struct bh_state *state, const struct bh_crypto_ops *crypto,
                      uint8_t ret_digest[32]);

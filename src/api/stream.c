@@ -417,13 +417,17 @@ static bh_rc
 find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_path, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
-    bh_rc rc = bh_jobs_find(call, row, err);
+    uint64_t member = 0;
+    bh_rc rc = bh_call_number(call, "member", BH_JOB_GANG_MAX - 1, &member, err);
 
+    if (rc == BH_OK)
+        rc = bh_jobs_find(call, row, err);
     if (rc == BH_OK)
         rc = bh_jobs_permit(call, row, err);
     if (rc != BH_OK)
         return rc;
-    *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, call->arena);
+    *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, (uint32_t)member,
+                                     call->arena);
     return *ret_path ? BH_OK : bh_err_set(err, BH_FULL, "the answer is too large");
 }
 

@@ -60,6 +60,10 @@ a_log_is_read_whole(void **state)
     BH_CHECK_STR("from an offset", got.text, "world\n");
     SEND(BH_GET, "/v1/jobs/1/logs", .query = "offset=800", .uid = ALICE);
     BH_CHECK_STR("past the end", got.text, "");
+    SEND(BH_GET, "/v1/jobs/1/logs", .query = "member=1", .uid = ALICE);
+    BH_CHECK_STR("of a member that wrote nothing", got.text, "");
+    SEND(BH_GET, "/v1/jobs/1/logs", .query = "member=64", .uid = ALICE);
+    BH_CHECK_EQ("of a member that cannot be", got.status, 400);
     BH_CHECK_DONE();
 }
 

@@ -1,7 +1,8 @@
 #include "api/tenants.h"
 
+#include "api/amounts.h"
 #include "api/visible.h"
-#include "policy/gpus.h"
+#include "base/time.h"
 
 struct tenant_question {
     const struct bh_directory *dir;
@@ -18,36 +19,60 @@ ask_tenants(void *self, const struct bh_engine *engine, uint64_t now_ns)
             q->views[i].settings.tenant.v = 0;
 }
 
-/* GPU-equivalents as text; null where there is no limit. */
+/* GPUs of a model, or pieces of a SKU; null where there is no limit. */
 static void
-put_gpus(struct bh_json_writer *w, const char *key, uint64_t parts)
+put_quota_amount(struct bh_json_writer *w, const char *key, enum bh_quota_scope scope,
+                 uint64_t amount)
 {
-    char text[48];
-    struct bh_buf amount;
-
-    if (parts == BH_UNLIMITED) {
-        bh_json_raw(w, key, "null");
-        return;
-    }
-    bh_buf_init_fixed(&amount, text, sizeof text);
-    bh_gpus_put_amount(&amount, parts);
-    bh_json_str(w, key, bh_buf_text(&amount));
+    if (scope == BH_QUOTA_MODEL || amount == BH_UNLIMITED)
+        bh_put_gpus(w, key, amount);
+    else
+        bh_json_u64(w, key, amount);
 }
 
 static void
-put_sku_limits(struct bh_call *call, struct bh_json_writer *w, const struct bh_tenant_view *view)
+put_quota(struct bh_call *call, struct bh_json_writer *w, const struct bh_tenant_quota *quota,
+          uint64_t used)
 {
-    bh_json_open(w, "sku_limits", '[');
-    for (uint32_t i = 0; i < view->settings.sku_count; i++) {
-        const struct bh_dir_sku *sku = bh_directory_sku(call->dir, view->settings.skus[i].sku);
+    const struct bh_dir_sku *sku = bh_directory_sku(call->dir, (bh_sku_id){ quota->of });
+    bool of_sku = quota->scope == BH_QUOTA_SKU;
 
-        bh_json_open(w, NULL, '{');
-        bh_json_u64(w, "limit", view->settings.skus[i].count);
+    bh_json_open(w, NULL, '{');
+    put_quota_amount(w, "guarantee", quota->scope, quota->guarantee);
+    put_quota_amount(w, "lending_limit", quota->scope, quota->guarantee - quota->withhold);
+    put_quota_amount(w, "limit", quota->scope, quota->limit);
+    if (of_sku)
         bh_json_str(w, "sku", sku ? sku->name : "");
-        bh_json_u64(w, "used", view->sku_used[i]);
-        bh_json_close(w, '}');
-    }
+    else
+        bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)quota->of)->name);
+    put_quota_amount(w, "used", quota->scope, used);
+    bh_json_close(w, '}');
+}
+
+static void
+put_quotas(struct bh_call *call, struct bh_json_writer *w, const struct bh_tenant_view *view)
+{
+    bh_json_open(w, "quotas", '[');
+    for (uint32_t i = 0; i < view->settings.quota_count; i++)
+        put_quota(call, w, &view->settings.quotas[i], view->quota_used[i]);
     bh_json_close(w, ']');
+}
+
+static void
+put_budget(struct bh_json_writer *w, const struct bh_tenant_view *view)
+{
+    const struct bh_budget *budget = &view->settings.budget;
+
+    if (budget->period == BH_PERIOD_NONE)
+        return;
+    bh_json_open(w, "budget", '{');
+    bh_put_decimal(w, "gpu_hours", budget->gpu_s, 3600);
+    bh_put_decimal(w, "money", budget->money, BH_MONEY_UNIT);
+    bh_json_str(w, "period", bh_period_names[budget->period]);
+    bh_put_decimal(w, "spent_gpu_hours",
+                (uint64_t)(view->spent_gpu / BH_GPU_PARTS / BH_NS_PER_S), 3600);
+    bh_put_decimal(w, "spent_money", view->spent_money, BH_MONEY_UNIT);
+    bh_json_close(w, '}');
 }
 
 static enum bh_boundary
@@ -65,20 +90,26 @@ put_tenant(struct bh_call *call, struct bh_json_writer *w, const struct bh_dir_t
 
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "boundary", bh_boundary_names[boundary_of(settings)]);
+    put_budget(w, view);
     bh_json_bool(w, "dedicated_nodes", settings->dedicated_nodes);
-    put_gpus(w, "guarantee", settings->guarantee);
+    bh_put_decimal(w, "fair_gpu_hours", view->fair, 3600);
+    bh_put_gpus(w, "guarantee", settings->guarantee);
     bh_json_u64(w, "guarantee_parts", settings->guarantee);
     bh_json_u64(w, "id", named->id.v);
     bh_json_str(w, "kind", bh_tenant_kind_names[settings->kind]);
-    put_gpus(w, "limit", settings->limit);
+    bh_put_gpus(w, "lending_limit", settings->guarantee - settings->withhold);
+    bh_put_gpus(w, "limit", settings->limit);
     if (settings->limit != BH_UNLIMITED)
         bh_json_u64(w, "limit_parts", settings->limit);
     bh_json_str(w, "name", named->path);
     bh_json_u64(w, "pending", view->pending);
     bh_json_u64(w, "running", view->running);
-    put_sku_limits(call, w, view);
-    put_gpus(w, "used", view->used);
+    put_quotas(call, w, view);
+    bh_put_gpus(w, "used", view->used);
     bh_json_u64(w, "used_parts", view->used);
+    if (settings->user_limit)
+        bh_put_gpus(w, "user_limit", settings->user_limit);
+    bh_json_u64(w, "weight", settings->weight);
     bh_json_close(w, '}');
 }
 

@@ -5,8 +5,8 @@
 #include "base/num.h"
 
 /* An effect's order number is the number of the record that ordered it and a position
- * below 256. */
-#define ORDER_RECORD(order) ((order) >> 8)
+ * below 4096. */
+#define ORDER_RECORD(order) ((order) >> 12)
 
 void
 bh_audit_verifier_init(struct bh_audit_verifier *verifier,

@@ -77,7 +77,7 @@ journal_new(void)
         record->verb = "test.record";
         if (i % 4 == 3) {
             record->phase = BH_PHASE_OUTCOME;
-            record->order = (i - 3) << 8 | 1;
+            record->order = (i - 3) << 12 | 1;
         }
         write_leaf(journal, i);
     }
@@ -170,7 +170,7 @@ boot_back(struct journal *journal)
 static void
 order_ahead(struct journal *journal)
 {
-    journal->records[7].order = 9 << 8;
+    journal->records[7].order = 9 << 12;
     write_leaf(journal, 7);
 }
 

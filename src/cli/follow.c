@@ -94,10 +94,11 @@ follow_once(struct output *out, struct bh_err *err)
     struct bh_sse sse;
     struct bh_exchange exchange = { .sink = bh_sse_feed, .idle = ask_idle, .self = &sse };
     struct bh_http_request request = { .method = "GET", .accept = "text/event-stream" };
-    char path[128], rest[80];
+    char path[160], rest[100];
     bh_rc rc;
 
-    snprintf(rest, sizeof rest, "/logs?follow=true&offset=%" PRIu64, out->follow->offset);
+    snprintf(rest, sizeof rest, "/logs?follow=true&member=%" PRIu64 "&offset=%" PRIu64,
+             out->follow->member, out->follow->offset);
     rc = bh_cli_job_path(out->follow->job, rest, path, sizeof path, err);
     if (rc != BH_OK)
         return rc;

@@ -8,6 +8,7 @@
 struct bh_follow {
     const struct bh_cli *cli;
     const char *job;
+    uint64_t member;             /* of its gang */
     uint64_t offset;             /* bytes of output seen so far */
     bool (*idle)(void *self);    /* asked several times a second; false leaves; NULL */
     void *idle_self;

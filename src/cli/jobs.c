@@ -11,6 +11,7 @@
 #include "cli/jobspec.h"
 #include "cli/output.h"
 #include "cli/views.h"
+#include "cli/whatif.h"
 
 enum { PATH_BYTES_MAX = 4096 };
 
@@ -86,10 +87,13 @@ bh_jobs_put_filter(const struct bh_cli *cli, struct bh_buf *path)
     bool active = !bh_cli_flag(cli, BH_OPT_ALL_TENANTS) && !bh_cli_flag(cli, BH_OPT_STATE)
                && cli->args->command == BH_CMD_PS;
 
+    bool start = bh_cli_flag(cli, BH_OPT_START) || bh_cli_output(cli) != BH_OUT_TABLE;
+
     put_query(path, "tenant", cli->args->options[BH_OPT_TENANT].text);
     put_query(path, "state", cli->args->options[BH_OPT_STATE].text);
     put_query(path, "active", active ? "true" : NULL);
     put_query(path, "mine", bh_cli_flag(cli, BH_OPT_MINE) ? "true" : NULL);
+    put_query(path, "start", start && !bh_cli_flag(cli, BH_OPT_QUIET) ? "true" : NULL);
     put_query(path, "after", cli->args->options[BH_OPT_AFTER].text);
 }
 
@@ -98,6 +102,7 @@ bh_cli_ps(struct bh_cli *cli, struct bh_err *err)
 {
     char memory[PATH_BYTES_MAX];
     struct bh_buf path;
+    const struct bh_view *view = bh_cli_flag(cli, BH_OPT_START) ? &bh_view_starts : &bh_view_jobs;
     bh_rc rc;
 
     bh_buf_init_fixed(&path, memory, sizeof memory);
@@ -105,7 +110,7 @@ bh_cli_ps(struct bh_cli *cli, struct bh_err *err)
     bh_jobs_put_filter(cli, &path);
     if (!bh_buf_text(&path))
         return bh_err_set(err, BH_INVALID, "ps: an option is too long");
-    rc = bh_cli_list(cli, bh_buf_text(&path), true, &bh_view_jobs, err);
+    rc = bh_cli_list(cli, bh_buf_text(&path), true, view, err);
     if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_WATCH))
         rc = bh_follow_changes(cli, err);
     return rc;
@@ -153,6 +158,7 @@ bh_cli_why(struct bh_cli *cli, struct bh_err *err)
                   bh_json_text(bh_json_get(why, "sentence"), "no reason is known"));
     if (*bh_json_text(bh_json_get(why, "next"), ""))
         bh_buf_printf(&out, "next: %s\n", bh_json_text(bh_json_get(why, "next"), ""));
+    bh_whatif_put_estimate(&out, why, bh_time_now());
     bh_buf_printf(&out, "reason: %s\n", bh_json_text(bh_json_get(why, "reason"), "none"));
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
@@ -212,15 +218,16 @@ bh_cli_logs(struct bh_cli *cli, struct bh_err *err)
     struct bh_exchange exchange = { .sink = write_out, .self = err };
     struct bh_http_request request = { .method = "GET", .accept = "text/plain" };
     uint64_t offset = cli->args->options[BH_OPT_OFFSET].number;
-    char path[128], rest[64];
+    uint64_t member = cli->args->options[BH_OPT_MEMBER].number;
+    char path[160], rest[100];
     bh_rc rc;
 
     if (bh_cli_flag(cli, BH_OPT_FOLLOW)) {
         struct bh_follow follow = { .cli = cli, .job = cli->args->arguments[0],
-                                    .offset = offset };
+                                    .member = member, .offset = offset };
         return bh_follow_output(&follow, err);
     }
-    snprintf(rest, sizeof rest, offset ? "/logs?offset=%" PRIu64 : "/logs", offset);
+    snprintf(rest, sizeof rest, "/logs?member=%" PRIu64 "&offset=%" PRIu64, member, offset);
     rc = bh_cli_job_path(cli->args->arguments[0], rest, path, sizeof path, err);
     request.path = path;
     if (rc == BH_OK)

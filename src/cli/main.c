@@ -8,6 +8,7 @@
 #include "cli/help.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
+#include "cli/whatif.h"
 
 #define ARENA_MAX (16u << 20)
 
@@ -20,6 +21,11 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_PS] = bh_cli_ps,
     [BH_CMD_DESCRIBE] = bh_cli_describe,
     [BH_CMD_WHY] = bh_cli_why,
+    [BH_CMD_WHATIF_SUBMIT] = bh_cli_whatif_submit,
+    [BH_CMD_WHATIF_CANCEL] = bh_cli_whatif_cancel,
+    [BH_CMD_WHATIF_QUOTA] = bh_cli_whatif_quota,
+    [BH_CMD_WHATIF_DRAIN] = bh_cli_whatif_drain,
+    [BH_CMD_WHATIF_APPLY] = bh_cli_whatif_apply,
     [BH_CMD_LOGS] = bh_cli_logs,
     [BH_CMD_CANCEL] = bh_cli_cancel,
     [BH_CMD_RELEASE] = bh_cli_release,

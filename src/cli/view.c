@@ -212,18 +212,49 @@ put_models(struct bh_buf *out, bh_json_value models)
     }
 }
 
-/* "small 2/4, large 0/1" */
+/* A dash stands for no bound. */
 static void
-put_sku_limits(struct bh_buf *out, bh_json_value limits)
+put_bound(struct bh_buf *out, bh_json_value value)
 {
-    for (size_t i = 0; i < bh_json_count(limits); i++) {
-        bh_json_value entry = bh_json_at(limits, i);
+    if (bh_json_kind(value) == BH_JSON_NULL)
+        bh_buf_putc(out, '-');
+    else
+        put_text(out, value);
+}
+
+/* "small 2/4, H100-80GB 0.5/-" */
+static void
+put_quotas(struct bh_buf *out, bh_json_value quotas)
+{
+    for (size_t i = 0; i < bh_json_count(quotas); i++) {
+        bh_json_value entry = bh_json_at(quotas, i), sku = bh_json_get(entry, "sku");
 
         bh_buf_puts(out, i > 0 ? ", " : "");
-        put_text(out, bh_json_get(entry, "sku"));
-        bh_buf_printf(out, " %" PRIu64 "/%" PRIu64, bh_json_number(bh_json_get(entry, "used"), 0),
-                      bh_json_number(bh_json_get(entry, "limit"), 0));
+        put_text(out, bh_json_kind(sku) == BH_JSON_NULL ? bh_json_get(entry, "model") : sku);
+        bh_buf_putc(out, ' ');
+        put_text(out, bh_json_get(entry, "used"));
+        bh_buf_putc(out, '/');
+        put_bound(out, bh_json_get(entry, "limit"));
     }
+}
+
+/* "12.50/100.00 GPU-h, 3.10/- a month" */
+static void
+put_budget(struct bh_buf *out, bh_json_value budget)
+{
+    if (bh_json_kind(budget) == BH_JSON_NULL) {
+        bh_buf_putc(out, '-');
+        return;
+    }
+    put_text(out, bh_json_get(budget, "spent_gpu_hours"));
+    bh_buf_putc(out, '/');
+    put_bound(out, bh_json_get(budget, "gpu_hours"));
+    bh_buf_puts(out, " GPU-h, ");
+    put_text(out, bh_json_get(budget, "spent_money"));
+    bh_buf_putc(out, '/');
+    put_bound(out, bh_json_get(budget, "money"));
+    bh_buf_puts(out, " a ");
+    put_text(out, bh_json_get(budget, "period"));
 }
 
 static void
@@ -273,7 +304,8 @@ static void (*const put_member[BH_CELLS])(struct bh_buf *out, bh_json_value valu
     [BH_CELL_TEXT] = put_text,         [BH_CELL_TIME] = put_time,
     [BH_CELL_PARTS] = put_parts,       [BH_CELL_MIB] = put_mib,
     [BH_CELL_GPU_TIME] = put_gpu_time, [BH_CELL_COUNT] = put_count,
-    [BH_CELL_MODELS] = put_models,     [BH_CELL_SKU_LIMITS] = put_sku_limits,
+    [BH_CELL_MODELS] = put_models,     [BH_CELL_QUOTAS] = put_quotas,
+    [BH_CELL_BUDGET] = put_budget,
     [BH_CELL_PIECES] = put_pieces,
 };
 

@@ -17,7 +17,8 @@ enum bh_cell {
     BH_CELL_REASON,  /* of a job: why it waits or how it ended */
     BH_CELL_COUNT,   /* how many items a list has */
     BH_CELL_MODELS,  /* of a SKU: which piece of which model keeps the promise */
-    BH_CELL_SKU_LIMITS, /* of a tenant: what is used of each */
+    BH_CELL_QUOTAS,     /* of a tenant: what is used of each */
+    BH_CELL_BUDGET,     /* of a tenant: what is spent of it */
     BH_CELL_PIECES,  /* of a GPU: what it is carved into, and for whom */
     BH_CELL_GPU_STATE, /* of a GPU: ok, or what keeps it from being used */
     BH_CELL_ASSUMED, /* of a GPU: "assumed" where no real board confirmed its geometry */

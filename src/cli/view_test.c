@@ -89,7 +89,12 @@ static const struct {
     { "fenced", BH_CELL_GPU_STATE, "", "{\"fenced\":true,\"managed\":true}", "fenced" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false}", "unmanaged" },
     { "assumed", BH_CELL_ASSUMED, "", "{\"assumed\":true}", "assumed" },
-    { "limits", BH_CELL_SKU_LIMITS, "l", "{\"l\":[{\"sku\":\"small\",\"used\":1,\"limit\":2}]}", "small 1/2" },
+    { "quotas", BH_CELL_QUOTAS, "l", "{\"l\":[{\"sku\":\"small\",\"used\":1,\"limit\":2},"
+      "{\"model\":\"H100-80GB\",\"used\":\"0.5\",\"limit\":null}]}",
+      "small 1/2, H100-80GB 0.5/-" },
+    { "budget", BH_CELL_BUDGET, "b", "{\"b\":{\"spent_gpu_hours\":\"1.50\","
+      "\"gpu_hours\":\"2.00\",\"spent_money\":\"3.10\",\"period\":\"month\"}}",
+      "1.50/2.00 GPU-h, 3.10/- a month" },
 };
 
 static void

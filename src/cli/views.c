@@ -16,10 +16,26 @@ static const struct bh_column jobs_columns[] = {
     { "GRADE", "grade", BH_CELL_TEXT, true },
     { "RESTARTS", "restarts", BH_CELL_TEXT, true },
     { "SUBMITTED", "submitted_ns", BH_CELL_TIME, true },
+    { "START", "estimated_start_ns", BH_CELL_TIME, true },
     { "NODE/GPU", "", BH_CELL_PLACE, false },
     { "REASON", "", BH_CELL_REASON, false },
 };
 VIEW(jobs);
+
+/* `ps --start`, in the manner of squeue --start. */
+static const struct bh_column starts_columns[] = {
+    { "JOBID", "id", BH_CELL_TEXT, false },
+    { "NAME", "name", BH_CELL_TEXT, false },
+    { "USER", "user", BH_CELL_TEXT, false },
+    { "TENANT", "tenant", BH_CELL_TEXT, false },
+    { "SKU", "sku", BH_CELL_TEXT, false },
+    { "N", "count", BH_CELL_TEXT, true },
+    { "STATE", "state", BH_CELL_TEXT, false },
+    { "START", "estimated_start_ns", BH_CELL_TIME, false },
+    { "NODE/GPU", "", BH_CELL_PLACE, false },
+    { "REASON", "", BH_CELL_REASON, false },
+};
+VIEW(starts);
 
 static const struct bh_column gpus_columns[] = {
     { "GPU", "index", BH_CELL_TEXT, false },
@@ -68,7 +84,12 @@ static const struct bh_column quota_columns[] = {
     { "GPUS USED", "used", BH_CELL_TEXT, false },
     { "LIMIT", "limit", BH_CELL_TEXT, false },
     { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
-    { "SKU USED/LIMIT", "sku_limits", BH_CELL_SKU_LIMITS, false },
+    { "WEIGHT", "weight", BH_CELL_TEXT, false },
+    { "FAIR GPU-H", "fair_gpu_hours", BH_CELL_TEXT, false },
+    { "QUOTA USED/LIMIT", "quotas", BH_CELL_QUOTAS, false },
+    { "LENDS", "lending_limit", BH_CELL_TEXT, true },
+    { "USER LIMIT", "user_limit", BH_CELL_TEXT, true },
+    { "BUDGET SPENT/AMOUNT", "budget", BH_CELL_BUDGET, true },
 };
 VIEW(quota);
 
@@ -77,6 +98,7 @@ static const struct bh_column skus_columns[] = {
     { "GRADE", "grade", BH_CELL_TEXT, false },
     { "CPU", "cpu", BH_CELL_TEXT, false },
     { "MEMORY", "memory", BH_CELL_TEXT, false },
+    { "PRICE/H", "price", BH_CELL_TEXT, false },
     { "MODELS", "models", BH_CELL_MODELS, false },
 };
 VIEW(skus);

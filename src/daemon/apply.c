@@ -95,15 +95,23 @@ add_change(struct bh_plan *plan, enum bh_name_kind kind, const char *name, const
     return change;
 }
 
+/* An amount that was checked before. */
 static uint64_t
-parts_of(const char *amount, uint64_t otherwise)
+amount_of(const char *text, uint64_t unit, uint64_t otherwise)
 {
     struct bh_err err;
-    uint64_t parts;
+    uint64_t amount;
 
-    if (!amount)
+    if (!text)
         return otherwise;
-    return bh_parse_parts(amount, BH_GPU_PARTS, &parts, &err) == BH_OK ? parts : otherwise;
+    return bh_parse_parts(text, unit, &amount, &err) == BH_OK ? amount : otherwise;
+}
+
+/* What is kept of a guarantee when so much of it is lent. */
+static uint64_t
+withheld(uint64_t guarantee, const char *lending_limit, uint64_t unit)
+{
+    return guarantee - amount_of(lending_limit, unit, guarantee);
 }
 
 static uint64_t
@@ -113,6 +121,14 @@ span_of(const char *text)
     uint64_t span_ns;
 
     return text && bh_parse_span(text, &span_ns, &err) == BH_OK ? span_ns : 0;
+}
+
+static uint64_t
+half_life_of(const char *text)
+{
+    if (text && strcmp(text, "never") == 0)
+        return BH_UNLIMITED;
+    return text ? span_of(text) : BH_HALF_LIFE_DEFAULT_NS;
 }
 
 static uint32_t
@@ -128,26 +144,64 @@ parent_of(struct bh_plan *plan, const struct bh_core *core, const char *path)
 }
 
 static void
+fill_quotas(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
+            struct bh_ev_tenant *tenant)
+{
+    const struct bh_site_quota *quotas = from->quotas.items;
+    bool ignored;
+
+    for (uint32_t i = 0; i < from->quotas.count && i < BH_TENANT_QUOTAS_MAX; i++) {
+        const struct bh_site_quota *quota = &quotas[i];
+        uint64_t unit = quota->sku ? 1 : BH_GPU_PARTS;
+        uint64_t guarantee = amount_of(quota->guarantee, unit, 0);
+
+        tenant->quotas[tenant->quota_count++] = (struct bh_tenant_quota){
+            .scope = quota->sku ? BH_QUOTA_SKU : BH_QUOTA_MODEL,
+            .of = quota->sku ? planned_id(plan, core, BH_NAME_SKU, quota->sku, &ignored)
+                             : bh_model_find(quota->model),
+            .limit = amount_of(quota->limit, unit, BH_UNLIMITED),
+            .guarantee = guarantee,
+            .withhold = withheld(guarantee, quota->lending_limit, unit),
+        };
+    }
+}
+
+static void
 fill_tenant(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
             struct bh_ev_tenant *ret_tenant, bool *ret_new)
 {
-    const struct bh_site_sku_limit *limits = from->sku_limits.items;
-    bool ignored;
+    uint64_t guarantee = amount_of(from->guarantee, BH_GPU_PARTS, 0);
 
     *ret_tenant = (struct bh_ev_tenant){
         .tenant = { planned_id(plan, core, BH_NAME_TENANT, from->name, ret_new) },
         .kind = bh_site_tenant_kind(from),
         .boundary = from->boundary,
         .dedicated_nodes = from->dedicated_nodes,
-        .limit = parts_of(from->limit, BH_UNLIMITED),
-        .guarantee = parts_of(from->guarantee, 0),
+        .limit = amount_of(from->limit, BH_GPU_PARTS, BH_UNLIMITED),
+        .guarantee = guarantee,
+        .withhold = withheld(guarantee, from->lending_limit, BH_GPU_PARTS),
         .min_runtime_ns = span_of(from->min_runtime),
+        .user_limit = amount_of(from->user_limit, BH_GPU_PARTS, 0),
+        .weight = from->weight ? from->weight : BH_WEIGHT_DEFAULT,
+        .budget = { .period = from->budget.period,
+                    .gpu_s = amount_of(from->budget.gpu_hours, 3600, BH_UNLIMITED),
+                    .money = amount_of(from->budget.money, BH_MONEY_UNIT, BH_UNLIMITED) },
     };
     ret_tenant->parent.v = parent_of(plan, core, from->name);
-    for (uint32_t i = 0; i < from->sku_limits.count && i < BH_TENANT_SKUS_MAX; i++)
-        ret_tenant->skus[ret_tenant->sku_count++] = (struct bh_sku_limit){
-            { planned_id(plan, core, BH_NAME_SKU, limits[i].sku, &ignored) }, limits[i].count
-        };
+    fill_quotas(plan, core, from, ret_tenant);
+}
+
+static bool
+same_quotas(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
+{
+    return a->quota_count == b->quota_count
+           && memcmp(a->quotas, b->quotas, a->quota_count * sizeof a->quotas[0]) == 0;
+}
+
+static bool
+same_budget(const struct bh_budget *a, const struct bh_budget *b)
+{
+    return a->period == b->period && a->gpu_s == b->gpu_s && a->money == b->money;
 }
 
 static bool
@@ -155,9 +209,10 @@ same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
 {
     return a->parent.v == b->parent.v && a->kind == b->kind && a->boundary == b->boundary
            && a->dedicated_nodes == b->dedicated_nodes && a->limit == b->limit
-           && a->guarantee == b->guarantee && a->min_runtime_ns == b->min_runtime_ns
-           && a->sku_count == b->sku_count
-           && memcmp(a->skus, b->skus, a->sku_count * sizeof a->skus[0]) == 0;
+           && a->guarantee == b->guarantee && a->withhold == b->withhold
+           && a->min_runtime_ns == b->min_runtime_ns
+           && a->user_limit == b->user_limit && a->weight == b->weight
+           && same_budget(&a->budget, &b->budget) && same_quotas(a, b);
 }
 
 static bh_rc
@@ -197,13 +252,18 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
                 struct bh_err *err)
 {
     const struct bh_site_scheduling *from = &site->scheduling;
-    struct bh_ev_settings present = bh_view_settings(core->state.engine);
-    struct bh_ev_settings wanted = { .backfill = from->backfill != BH_SITE_OFF,
-                                     .assumed_run_ns = span_of(from->assumed_run),
-                                     .min_runtime_ns = span_of(from->min_runtime) };
+    struct bh_ev_settings present, wanted = { .order = from->order,
+                                              .backfill = from->backfill != BH_SITE_OFF,
+                                              .half_life_ns = half_life_of(from->half_life),
+                                              .assumed_run_ns = span_of(from->assumed_run),
+                                              .min_runtime_ns = span_of(from->min_runtime) };
 
-    wanted.assumed_run_ns = wanted.assumed_run_ns ? wanted.assumed_run_ns : BH_ASSUMED_RUN_NS;
-    if (wanted.backfill == present.backfill && wanted.assumed_run_ns == present.assumed_run_ns
+    if (!wanted.assumed_run_ns)
+        wanted.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
+    bh_view_settings(core->state.engine, &present);
+    if (wanted.order == present.order && wanted.backfill == present.backfill
+        && wanted.half_life_ns == present.half_life_ns
+        && wanted.assumed_run_ns == present.assumed_run_ns
         && wanted.min_runtime_ns == present.min_runtime_ns)
         return BH_OK;
     if (plan->count == PLAN_MAX)
@@ -224,6 +284,7 @@ fill_sku(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_
     *ret_sku = (struct bh_ev_sku){
         .sku = { planned_id(plan, core, BH_NAME_SKU, from->name, ret_new) },
         .grade = from->grade,
+        .price = amount_of(from->price, BH_MONEY_UNIT, 0),
     };
     for (uint32_t i = 0; i < from->models.count && i < BH_SKU_MODELS_MAX; i++) {
         enum bh_gpu_model model = bh_model_find(models[i].model);
@@ -249,7 +310,8 @@ plan_skus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         fill_sku(plan, core, &skus[i], &wanted, &is_new);
         known = !is_new && bh_catalog_find(core->catalog, BH_NAME_SKU, skus[i].name)
                 && bh_view_sku(core->state.engine, wanted.sku, &present);
-        if (known && present.grade == wanted.grade && present.model_count == wanted.model_count
+        if (known && present.grade == wanted.grade && present.price == wanted.price
+            && present.model_count == wanted.model_count
             && memcmp(present.models, wanted.models,
                       wanted.model_count * sizeof wanted.models[0]) == 0)
             continue;
@@ -403,6 +465,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
             .kind = BH_EV_GPU,
             .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
                        .managed = managed, .cordoned = cordoned, .fenced = view.fenced,
+                       .link = view.link, .numa = view.numa,
                        .mig_capable = facts->seen ? facts->mig_capable
                                                   : view.model != BH_GPU_MODEL_NONE },
         };
@@ -466,6 +529,18 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     if (rc == BH_OK)
         *ret_plan = bh_steal(&plan);
     return rc;
+}
+
+const struct bh_event *
+bh_plan_events(const struct bh_plan *plan, struct bh_arena *arena, uint32_t *ret_count)
+{
+    struct bh_event *events = bh_arena_alloc(arena, (plan->count + 1) * sizeof *events);
+
+    *ret_count = 0;
+    for (uint32_t i = 0; events && i < plan->count; i++)
+        if (plan->changes[i].event.kind != BH_EV_TICK)
+            events[(*ret_count)++] = plan->changes[i].event;
+    return events;
 }
 
 static bh_rc

@@ -19,6 +19,10 @@ BH_AUTO_DEFINE(struct bh_plan *, bh_plan_free)
 /* One line a change: "tenant acme/vision: created". */
 const char *bh_plan_text(struct bh_plan *plan);
 
+/* The engine's events that the changes are, in order, in `arena`; NULL: no room. */
+const struct bh_event *bh_plan_events(const struct bh_plan *plan, struct bh_arena *arena,
+                                      uint32_t *ret_count);
+
 /* Record and take every change; `text` is the file's canonical text. */
 BH_MUST_USE bh_rc bh_plan_run(struct bh_plan *plan, struct bh_core *core,
                               const struct bh_entry *entry, const char *text,

@@ -178,6 +178,9 @@ apply_site(struct bh_core *core, const struct bh_command *command, struct bh_are
     if (rc != BH_OK)
         return rc;
     ret_answer->changes = bh_arena_strdup(arena, bh_plan_text(plan));
+    ret_answer->events = command->dry_run
+                             ? bh_plan_events(plan, arena, &ret_answer->event_count)
+                             : NULL;
     if (command->dry_run)
         return BH_OK;
     return bh_plan_run(plan, core, &entry, command->text, err);

@@ -156,16 +156,21 @@ test_scheduling_is_applied(void **unused)
     struct fixture f;
 
     setup(&f);
-    assert_int_equal(apply(&f, "scheduling: {backfill: off, assumed_run: 2h, min_runtime: 10m}"),
+    assert_int_equal(apply(&f, "scheduling: {order: drf, half_life: never, backfill: off,"
+                               " assumed_run: 2h, min_runtime: 10m}"),
                      BH_OK);
-    settings = bh_view_settings(f.core.state.engine);
+    bh_view_settings(f.core.state.engine, &settings);
+    BH_CHECK_EQ("order", settings.order, BH_ORDER_DRF);
+    BH_CHECK("half-life", settings.half_life_ns == BH_UNLIMITED);
     BH_CHECK_EQ("backfill", settings.backfill, false);
     BH_CHECK_EQ("assumed", settings.assumed_run_ns, 7200000000000);
     BH_CHECK_EQ("least", settings.min_runtime_ns, 600000000000);
     assert_int_equal(apply(&f, "{}"), BH_OK);
-    settings = bh_view_settings(f.core.state.engine);
+    bh_view_settings(f.core.state.engine, &settings);
+    BH_CHECK_EQ("order again", settings.order, BH_ORDER_FAIR_TREE);
+    BH_CHECK_EQ("7 days", settings.half_life_ns, BH_HALF_LIFE_DEFAULT_NS);
     BH_CHECK_EQ("backfill again", settings.backfill, true);
-    BH_CHECK_EQ("a day", settings.assumed_run_ns, BH_ASSUMED_RUN_NS);
+    BH_CHECK_EQ("a day", settings.assumed_run_ns, BH_ASSUMED_RUN_DEFAULT_NS);
     BH_CHECK_EQ("none", settings.min_runtime_ns, 0);
     BH_CHECK_DONE();
     teardown(&f);

@@ -20,7 +20,7 @@ __attribute__((unused)) static const char site_yaml[] =
     "tenants:\n"
     "  - {name: acme, kind: organization}\n"
     "  - {name: acme/vision, kind: department}\n"
-    "  - {name: acme/vision/train, kind: project, sku_limits: [{sku: small, count: 2}]}\n"
+    "  - {name: acme/vision/train, kind: project, quotas: [{sku: small, limit: 2}]}\n"
     "skus:\n"
     "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n"
     "principals:\n"

@@ -26,7 +26,7 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
 {
     return bh_same(view->node, gpu->node) && view->model == gpu->model
            && view->managed == gpu->managed && view->cordoned == gpu->cordoned
-           && view->fenced == gpu->fenced;
+           && view->fenced == gpu->fenced && view->numa == gpu->numa;
 }
 
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
@@ -54,6 +54,7 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->cordoned = cordoned;
     gpu->fenced = from->fault == BH_FAULT_LOST || from->fault == BH_FAULT_HUNG;
     gpu->mig_capable = from->mig_capable;
+    gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;
     if (bh_view_gpu(core->state.engine, gpu->gpu, &view) && same_gpu(&view, gpu))
         return BH_OK;
     bh_log(GPU_FOUND, BH_STR("gpu", from->uuid), BH_STR("model", from->product),
@@ -117,31 +118,41 @@ has_lease(const struct bh_msg_inventory *inventory, uint64_t lease)
     return false;
 }
 
+/* Whether a member's start was confirmed, on that node, which does not know it. */
+static bool
+is_lost(const struct bh_member_view *member, bh_node_id node,
+        const struct bh_msg_inventory *inventory)
+{
+    bool confirmed = member->state == BH_JOB_RUNNING || member->state == BH_JOB_SUSPENDING
+                     || member->state == BH_JOB_SUSPENDED || member->state == BH_JOB_STOPPING;
+
+    return confirmed && bh_same(member->node, node) && !has_lease(inventory, member->lease.v);
+}
+
 /* Leases whose start was confirmed and that the node does not know: it lost them. */
 static bh_rc
 find_lost_leases(struct bh_core *core, bh_node_id node,
                  const struct bh_msg_inventory *inventory, struct bh_err *err)
 {
+    struct bh_member_view member;
     struct bh_job_view view;
     uint32_t cursor = 0;
 
-    while (bh_view_next_job(core->state.engine, &cursor, &view)) {
-        struct bh_event event = { .kind = BH_EV_ENDED,
-                                  .u.ended = { view.lease, BH_END_NODE_LOST, 0,
-                                               bh_core_now(core) } };
-        struct bh_entry entry = report("node.lease_lost", "lease", view.lease.v);
-        bool confirmed = view.state == BH_JOB_RUNNING || view.state == BH_JOB_SUSPENDING
-                         || view.state == BH_JOB_SUSPENDED || view.state == BH_JOB_STOPPING;
-        bh_rc rc;
+    while (bh_view_next_job(core->state.engine, &cursor, &view))
+        for (uint32_t i = 0; bh_view_member(core->state.engine, view.job, i, &member); i++) {
+            struct bh_event event = { .kind = BH_EV_ENDED,
+                                      .u.ended = { member.lease, BH_END_NODE_LOST, 0,
+                                                   bh_core_now(core) } };
+            struct bh_entry entry = report("node.lease_lost", "lease", member.lease.v);
+            bh_rc rc;
 
-        if (!confirmed || !view.lease.v || !bh_same(view.node, node)
-            || has_lease(inventory, view.lease.v))
-            continue;
-        entry.tenant = view.tenant.v;
-        rc = bh_core_step(core, &entry, &event, err);
-        if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
-            return rc;
-    }
+            if (!is_lost(&member, node, inventory))
+                continue;
+            entry.tenant = view.tenant.v;
+            rc = bh_core_step(core, &entry, &event, err);
+            if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
+                return rc;
+        }
     return BH_OK;
 }
 
@@ -204,7 +215,7 @@ bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_h
         return bh_core_note(core, &entry, BH_OK, err);
     event.u.gpu = (struct bh_ev_gpu){ .gpu = { id }, .node = node, .model = view.model,
                                       .managed = view.managed, .cordoned = view.cordoned,
-                                      .fenced = fenced,
+                                      .fenced = fenced, .link = view.link, .numa = view.numa,
                                       .mig_capable =
                                           bh_core_gpu_facts(core, view.gpu)->mig_capable };
     if (fenced)
@@ -242,6 +253,7 @@ bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
     struct bh_engine_caps caps = bh_engine_caps(core->state.engine);
     struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, caps.partitions * sizeof *pieces);
     struct bh_msg_keep_item *leases = bh_arena_alloc(arena, caps.leases * sizeof *leases);
+    struct bh_member_view member;
     struct bh_piece_view piece;
     struct bh_job_view job;
     uint32_t cursor = 0;
@@ -252,6 +264,7 @@ bh_inventory_keep(const struct bh_core *core, struct bh_arena *arena,
         pieces[ret_keep->pieces.count++].id = piece.piece.partition.v;
     cursor = 0;
     while (bh_view_next_job(core->state.engine, &cursor, &job))
-        if (job.lease.v)
-            leases[ret_keep->leases.count++].id = job.lease.v;
+        for (uint32_t i = 0; bh_view_member(core->state.engine, job.job, i, &member); i++)
+            if (!member.done)
+                leases[ret_keep->leases.count++].id = member.lease.v;
 }

@@ -153,6 +153,8 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->rootfs = spec.rootfs ? spec.rootfs : "host";
     start->cwd = spec.cwd ? spec.cwd : "";
     start->pids = numbers.pids;
+    start->gang = view.gang;
+    start->member = view.member;
     start->piece_count = view.piece_count;
     for (uint32_t i = 0; i < view.piece_count; i++)
         start->pieces[i].partition = view.pieces[i].partition.v;

@@ -189,11 +189,14 @@ port_inventory(void *self, struct bh_arena *arena)
 }
 
 static const char *
-port_log_path(void *self, bh_job_id job, struct bh_arena *arena)
+port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
     struct bh_owner_thread *owner = self;
+    const char *folder = owner->core->config->log_dir;
 
-    return bh_arena_printf(arena, "%s/%" PRIu64 ".log", owner->core->config->log_dir, job.v);
+    if (member == 0)
+        return bh_arena_printf(arena, "%s/%" PRIu64 ".log", folder, job.v);
+    return bh_arena_printf(arena, "%s/%" PRIu64 ".%" PRIu32 ".log", folder, job.v, member);
 }
 
 static const struct bh_owner_ops port_ops = {

@@ -54,6 +54,7 @@ fill_submit(const struct bh_core *core, const struct bh_command *command,
     submit->job.v = core->next_job;
     submit->principal = command->caller.subject.principal;
     submit->count = command->numbers.count;
+    submit->gang = command->numbers.gang > 1 ? command->numbers.gang : 0;
     submit->kind = spec->kind;
     submit->priority = spec->priority ? spec->priority : BH_PRIORITY_NORMAL;
     submit->contract = spec->on_preempt;

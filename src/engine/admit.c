@@ -1,14 +1,14 @@
 #include "engine/admit.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
+#include "engine/limit.h"
 #include "engine/order.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
-
-#define SPAN_MAX_NS (UINT64_C(1) << 60) /* 36 years */
 
 enum {
     CLASSES_SPARE = 3, /* one event by itself queues at most so many jobs again or anew */
@@ -85,7 +85,8 @@ static bool
 room_to_decide(struct bh_engine *engine, const struct bh_event *event,
                struct bh_reason *ret_why)
 {
-    uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending + 1);
+    uint32_t more = event->kind == BH_EV_SUBMIT ? event->u.submit.gang + 1 : 1;
+    uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending_members + more);
     uint64_t on_gpus = (uint64_t)engine->tables[TABLE_GPU].live * GPU_PIECES_MAX;
     uint32_t pieces = least(on_gpus, (uint64_t)BH_DECISIONS_MAX * BH_JOB_COUNT_MAX);
 
@@ -120,20 +121,6 @@ admit_tenant_remove(struct bh_engine *engine, const struct bh_event *event,
     return bh_tenant_check_remove(engine, event->u.tenant.tenant, ret_why);
 }
 
-static bh_rc
-admit_settings(struct bh_engine *engine, const struct bh_event *event,
-               struct bh_reason *ret_why)
-{
-    const struct bh_ev_settings *settings = &event->u.settings;
-    uint64_t longest_ns = settings->assumed_run_ns > settings->min_runtime_ns
-                              ? settings->assumed_run_ns
-                              : settings->min_runtime_ns;
-
-    ret_why->wanted = longest_ns;
-    ret_why->limit = SPAN_MAX_NS;
-    return longest_ns > SPAN_MAX_NS ? refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE) : BH_OK;
-}
-
 static bool
 sku_row_valid(const struct bh_sku_model *row)
 {
@@ -153,7 +140,7 @@ admit_sku(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
 
     ret_why->sku = sku->sku;
     if (sku->sku.v == 0 || (uint32_t)sku->grade >= BH_GRADES
-        || sku->model_count > BH_SKU_MODELS_MAX)
+        || sku->model_count > BH_SKU_MODELS_MAX || sku->price > BH_AMOUNT_MAX)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     for (uint32_t i = 0; i < sku->model_count; i++)
         if (!sku_row_valid(&sku->models[i]))
@@ -196,7 +183,8 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
 
     ret_why->gpu = report->gpu;
     if (report->gpu.v == 0 || report->model >= BH_GPU_MODELS
-        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE))
+        || (report->mig_capable && report->model == BH_GPU_MODEL_NONE)
+        || report->link > UINT8_MAX || report->numa > UINT8_MAX)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!node_find(engine, report->node.v))
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
@@ -306,6 +294,8 @@ static bool
 submit_in_range(const struct bh_ev_submit *submit)
 {
     return submit->job.v != 0 && submit->count >= 1 && submit->count <= BH_JOB_COUNT_MAX
+           && submit->gang <= BH_JOB_GANG_MAX
+           && submit->gang * submit->count <= BH_JOB_PIECES_MAX
            && (uint32_t)submit->kind < BH_JOB_KINDS
            && submit->priority >= BH_PRIORITY_LOW && submit->priority < BH_PRIORITIES
            && (uint32_t)submit->contract < BH_CONTRACTS
@@ -330,17 +320,37 @@ meets_deadline(const struct bh_engine *engine, const struct bh_event *event,
     return false;
 }
 
+/* Whether the limits would allow some way to keep the SKU, if nothing else ran. */
+static bool
+ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+             struct bh_reason *ret_why)
+{
+    uint32_t slot = sku_find(engine, submit->sku.v);
+    const struct sku *sku = sku_at(engine, slot);
+    uint32_t pieces = submit->count * (submit->gang ? submit->gang : 1);
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct bh_wanted wanted = {
+            .tenant = tenant_find(engine, submit->tenant.v), .sku = slot,
+            .count = pieces, .principal = submit->principal.v, .model = sku->models[row],
+            .equivalent = bh_quota_equivalent(sku->profiles[row], pieces) };
+
+        if (bh_quota_ever(engine, &wanted, ret_why))
+            return true;
+    }
+    return sku->model_count == 0;
+}
+
 static bh_rc
 admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     const struct bh_ev_submit *submit = &event->u.submit;
     uint32_t tenant = tenant_find(engine, submit->tenant.v);
     uint32_t sku = sku_find(engine, submit->sku.v);
-    struct bh_wanted wanted = { .tenant = tenant, .sku = sku, .count = submit->count };
 
     if (!submit_in_range(submit)) {
-        ret_why->wanted = submit->count;
-        ret_why->limit = BH_JOB_COUNT_MAX;
+        ret_why->wanted = submit->gang > 1 ? submit->count * submit->gang : submit->count;
+        ret_why->limit = submit->gang > 1 ? BH_JOB_PIECES_MAX : BH_JOB_COUNT_MAX;
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     }
     if (!tenant || tenant_at(engine, tenant)->removed) {
@@ -357,8 +367,7 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
     }
     if (!meets_deadline(engine, event, ret_why))
         return BH_RANGE;
-    wanted.equivalent = bh_quota_least(engine, sku, submit->count);
-    if (!bh_quota_ever(engine, &wanted, ret_why))
+    if (!ever_allowed(engine, submit, ret_why))
         return BH_QUOTA;
     if (bh_slots_free(engine, TABLE_JOB) + engine->core.ended_count > 0)
         return BH_OK;
@@ -376,7 +385,7 @@ admit_cancel(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         return refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
     if (job->state >= BH_JOB_COMPLETED)
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
-    BH_ASSERT(!job->lease || bh_lease_allows(engine, job->lease, LEASE_STOP));
+    BH_ASSERT(!job->lease || bh_gang_allows(engine, slot, LEASE_STOP));
     return BH_OK;
 }
 
@@ -392,6 +401,29 @@ admit_release(struct bh_engine *engine, const struct bh_event *event,
     if (!job_at(engine, slot)->hold || job_at(engine, slot)->state != BH_JOB_PENDING)
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     return BH_OK;
+}
+
+static bh_rc
+admit_settings(struct bh_engine *engine, const struct bh_event *event,
+               struct bh_reason *ret_why)
+{
+    const uint64_t minute_ns = 60000000000ull, year_ns = 366 * 1440 * minute_ns;
+    const struct bh_ev_settings *settings = &event->u.settings;
+    bool decays = settings->half_life_ns != BH_UNLIMITED;
+    uint64_t longest_ns = settings->assumed_run_ns > settings->min_runtime_ns
+                              ? settings->assumed_run_ns
+                              : settings->min_runtime_ns;
+
+    (void)engine;
+    ret_why->wanted = longest_ns;
+    ret_why->limit = BH_SPAN_MAX_NS;
+    if ((uint32_t)settings->order >= BH_ORDERS || longest_ns > BH_SPAN_MAX_NS)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    if (!decays || (settings->half_life_ns >= minute_ns && settings->half_life_ns <= year_ns))
+        return BH_OK;
+    ret_why->wanted = settings->half_life_ns;
+    ret_why->limit = year_ns;
+    return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
 }
 
 bh_rc

@@ -1,6 +1,7 @@
 #include "engine/apply.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/order.h"
@@ -64,12 +65,19 @@ add_pieces(struct work *work, uint32_t lease, const struct bh_decision *decision
                 bh_lease_add_piece(work, lease, i, &decision->pieces[i]);
 }
 
-/* With what a tenant uses it changes who comes first, and so whom a reservation binds. */
-static void
-stir_reserved(struct bh_engine *engine)
+/* Whether the member is the job's next to be placed: the first while the job is queued, then
+ * one after the other, with numbers that follow each other. */
+static bool
+is_next_member(const struct work *work, uint32_t job_slot, const struct bh_decision *decision)
 {
-    if (engine->core.reserved)
-        bh_order_stir(engine);
+    const struct bh_engine *engine = work->engine;
+    const struct job *job = job_at(engine, job_slot);
+
+    if (work->rest.members == 0)
+        return job->class && !job->hold && decision->member == 0
+               && decision->lease.v >= engine->core.next_lease;
+    return decision->member == job->gang - work->rest.members
+           && decision->lease.v == lease_at(engine, job->lease)->id + decision->member;
 }
 
 static bh_rc
@@ -80,18 +88,19 @@ place(struct work *work, const struct bh_decision *decision)
     const struct job *job = job_at(engine, job_slot);
     struct bh_wanted held;
 
-    if (!job_slot || !job->class || job->hold || job->count != decision->piece_count
-        || decision->lease.v < engine->core.next_lease
-        || bh_slots_free(engine, TABLE_LEASE) == 0)
+    if (!job_slot || !is_next_member(work, job_slot, decision)
+        || job->count != decision->piece_count || bh_slots_free(engine, TABLE_LEASE) == 0)
         return BH_CONFLICT;
     if (!pieces_fit(engine, job_slot, job->tenant, decision, &node))
         return BH_CONFLICT;
-    lease = bh_lease_create(work, decision->lease.v, job_slot, node);
+    lease = bh_lease_create(work, decision, job_slot, node);
     add_pieces(work, lease, decision);
     held = bh_quota_of_lease(engine, lease);
     bh_quota_take(engine, &held);
-    stir_reserved(engine);
-    bh_lease_proceed(work, lease);
+    bh_order_taken(engine, job->tenant);
+    bh_gang_took(work, decision, job->gang);
+    if (work->rest.members == 0)
+        bh_gang_proceed(work, job_slot);
     return BH_OK;
 }
 
@@ -115,14 +124,17 @@ resume(struct work *work, const struct bh_decision *decision)
     uint32_t slot = lease_find(engine, decision->lease.v), node = 0;
     const struct lease *lease = lease_at(engine, slot);
 
-    if (!slot || !bh_lease_allows(engine, slot, LEASE_RESUME) || !same_places(lease, decision))
+    if (!slot || !bh_lease_allows(engine, slot, LEASE_RESUME) || !same_places(lease, decision)
+        || job_at(engine, lease->job)->id != decision->job.v
+        || (work->rest.members == 0 && !bh_gang_leads_suspended(engine, slot)))
         return BH_CONFLICT;
     if (!pieces_fit(engine, lease->job, lease->tenant, decision, &node) || node != lease->node)
         return BH_CONFLICT;
     add_pieces(work, slot, decision);
     bh_lease_step(work, slot, &(struct lease_news){ .event = LEASE_RESUME });
-    stir_reserved(engine);
-    bh_lease_proceed(work, slot);
+    bh_gang_took(work, decision, bh_gang_live(engine, lease->job));
+    if (work->rest.members == 0)
+        bh_gang_proceed(work, lease->job);
     return BH_OK;
 }
 
@@ -130,11 +142,12 @@ static bh_rc
 suspend(struct work *work, const struct bh_decision *decision)
 {
     uint32_t slot = lease_find(work->engine, decision->lease.v);
+    uint32_t job = lease_at(work->engine, slot)->job;
     struct lease_news news = { .event = LEASE_SUSPEND, .for_job = decision->for_job.v };
 
-    if (!slot || !bh_lease_allows(work->engine, slot, LEASE_SUSPEND))
+    if (!slot || !bh_gang_allows(work->engine, job, LEASE_SUSPEND))
         return BH_CONFLICT;
-    bh_lease_step(work, slot, &news);
+    bh_gang_tell(work, job, &news);
     return BH_OK;
 }
 
@@ -157,9 +170,9 @@ stop(struct work *work, const struct bh_decision *decision)
                    decision->cause, 0);
         return BH_OK;
     }
-    if (!slot || !bh_lease_allows(engine, slot, LEASE_STOP))
+    if (!slot || lease_at(engine, slot)->job != job || !bh_gang_allows(engine, job, LEASE_STOP))
         return BH_CONFLICT;
-    bh_lease_step(work, slot, &news);
+    bh_gang_tell(work, job, &news);
     return BH_OK;
 }
 
@@ -167,14 +180,22 @@ stop(struct work *work, const struct bh_decision *decision)
 static bool
 may_claim(const struct bh_engine *engine, uint32_t slot)
 {
-    const struct job *job = job_at(engine, slot);
-
-    return job->class || lease_at(engine, job->lease)->state == LEASE_SUSPENDED;
+    return job_at(engine, slot)->class || bh_gang_all(engine, slot, LEASE_SUSPENDED);
 }
 
+/* The claim or reservation of which the decision is a part: a new one for the first member. */
 static struct claim *
-free_claim(struct bh_engine *engine)
+claim_for(struct work *work, uint32_t job, bool reserved)
 {
+    struct bh_engine *engine = work->engine;
+    struct claim *claim = bh_job_claim(engine, job), *kept = bh_job_reservation(engine, job);
+
+    if (work->rest.members > 0)
+        return reserved ? kept : claim;
+    if (claim)
+        return NULL;
+    if (kept)
+        bh_job_drop_claim(engine, kept);
     for (uint32_t i = 0; i < CLAIMS_MAX; i++)
         if (engine->core.claims[i].job == 0)
             return &engine->core.claims[i];
@@ -191,33 +212,41 @@ places_known(const struct bh_engine *engine, const struct bh_decision *decision)
     return decision->piece_count > 0 && decision->piece_count <= BH_JOB_COUNT_MAX;
 }
 
-/* Keep the room that a decision names, as a claim or a reservation. */
-static bh_rc
-keep_room(struct bh_engine *engine, const struct bh_decision *decision)
+static void
+add_places(struct claim *claim, const struct bh_decision *decision)
 {
-    uint32_t job = job_find(engine, decision->job.v);
-    struct claim *claim;
-
-    if (!job || !may_claim(engine, job) || bh_job_claim(engine, job)
-        || !places_known(engine, decision))
-        return BH_CONFLICT;
-    if (bh_job_reservation(engine, job))
-        bh_job_drop_claim(engine, bh_job_reservation(engine, job));
-    claim = free_claim(engine);
-    if (!claim)
-        return BH_CONFLICT;
-    claim->job = job;
-    claim->count = decision->piece_count;
-    claim->at_ns = decision->at_ns;
     for (uint32_t i = 0; i < decision->piece_count; i++) {
         const struct bh_piece *piece = &decision->pieces[i];
 
-        claim->places[i] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
-                                           (uint16_t)piece->start };
+        claim->places[claim->count++] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
+                                                        (uint16_t)piece->start };
         claim->equivalent += bh_quota_equivalent(piece->profile, 1);
     }
-    engine->core.claim_count++;
-    engine->core.reserved += claim->at_ns != 0;
+}
+
+/* Keep the room that a decision names for a member, as a claim or a reservation. */
+static bh_rc
+keep_room(struct work *work, const struct bh_decision *decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job = job_find(engine, decision->job.v), members;
+    struct claim *claim;
+
+    if (!job || !may_claim(engine, job) || decision->piece_count != job_at(engine, job)->count
+        || !places_known(engine, decision))
+        return BH_CONFLICT;
+    claim = claim_for(work, job, decision->at_ns != 0);
+    if (!claim || (work->rest.members > 0 && claim->at_ns != decision->at_ns))
+        return BH_CONFLICT;
+    members = job_at(engine, job)->lease ? bh_gang_live(engine, job) : job_at(engine, job)->gang;
+    if (claim->job == 0) {
+        claim->job = job;
+        claim->at_ns = decision->at_ns;
+        engine->core.claim_count++;
+        engine->core.reserved += claim->at_ns != 0;
+    }
+    add_places(claim, decision);
+    bh_gang_took(work, decision, members);
     return BH_OK;
 }
 
@@ -225,10 +254,11 @@ static bh_rc
 claim(struct work *work, const struct bh_decision *decision)
 {
     struct core *core = &work->engine->core;
-    bh_rc rc = decision->at_ns ? BH_CONFLICT : keep_room(work->engine, decision);
+    bool first = work->rest.members == 0;
+    bh_rc rc = decision->at_ns ? BH_CONFLICT : keep_room(work, decision);
     struct job *job;
 
-    if (rc != BH_OK)
+    if (rc != BH_OK || !first)
         return rc;
     job = job_at(work->engine, job_find(work->engine, decision->job.v));
     job->claims = job->claims_window == core->window ? (uint8_t)(job->claims + 1) : 1;
@@ -240,7 +270,7 @@ claim(struct work *work, const struct bh_decision *decision)
 static bh_rc
 reserve(struct work *work, const struct bh_decision *decision)
 {
-    return decision->at_ns ? keep_room(work->engine, decision) : BH_CONFLICT;
+    return decision->at_ns ? keep_room(work, decision) : BH_CONFLICT;
 }
 
 static bh_rc
@@ -278,7 +308,7 @@ bh_apply(struct work *work, const struct bh_decision *decision)
         [BH_DO_RESERVE] = reserve, [BH_DO_UNRESERVE] = unreserve,
     };
 
-    if ((uint32_t)decision->kind >= BH_DECISION_KINDS)
+    if ((uint32_t)decision->kind >= BH_DECISION_KINDS || !bh_gang_follows(work, decision))
         return BH_CONFLICT;
     return apply[decision->kind](work, decision);
 }

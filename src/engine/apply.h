@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_APPLY_H
 #define BH_ENGINE_APPLY_H
 
-#include "engine/state_internal.h"
+#include "engine/work_internal.h"
 
 /* Carry out a decision: just made, or read from the journal.  The same code, so that
  * replay gives the same state.  BH_CONFLICT when it does not fit the state. */

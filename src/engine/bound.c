@@ -1,14 +1,13 @@
 #include "engine/bound.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/slots.h"
 
 enum {
     GPUS_MAX = 32,
-    WHOLE_VICTIM = 720720, /* divides by every number of pieces a lease may hold */
+    WHOLE_VICTIM = 720720, /* divides by many numbers of pieces; rounded down by others */
 };
-
-_Static_assert(BH_JOB_COUNT_MAX == 16, "WHOLE_VICTIM is the least multiple of 1 .. 16");
 
 /* The least cost of each GPU of a node, by component; each list is sorted by itself, the
  * cheapest first. */
@@ -53,7 +52,13 @@ is_claimed(const struct bh_search *search, uint64_t gpu_id)
     return false;
 }
 
-/* All that stands on the GPU must leave; of a lease with pieces elsewhere the part here
+static uint32_t
+pieces_of(const struct bh_engine *engine, uint32_t job)
+{
+    return bh_gang_live(engine, job) * job_at(engine, job)->count;
+}
+
+/* All that stands on the GPU must leave; of a job with pieces elsewhere the part here
  * counts, so that the sum over GPUs is no more than what is lost. */
 static bool
 clear_whole(const struct bh_bid *bid, uint32_t gpu, struct figure *ret_figure)
@@ -65,19 +70,19 @@ clear_whole(const struct bh_bid *bid, uint32_t gpu, struct figure *ret_figure)
         return false;
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu) {
-        uint32_t lease = part_at(engine, at)->lease;
+        uint32_t lease = part_at(engine, at)->lease, job = lease_at(engine, lease)->job;
         struct bh_cost *sum = &ret_figure->cost, one;
 
         if (!lease || bh_room_is_gone(bid->search, lease))
             continue;
-        if (!bh_victim_eligible(bid->asker, bid->search, lease))
+        if (!bh_victim_eligible(bid->asker, bid->search, job))
             return false;
-        one = bh_victim_cost(bid->asker, bid->search, lease);
+        one = bh_victim_cost(bid->asker, bid->search, job);
         sum->owed = lower(sum->owed, one.owed);
         sum->priority = (uint32_t)higher(sum->priority, one.priority);
-        sum->lost += one.lost / lease_at(engine, lease)->count;
+        sum->lost += one.lost / pieces_of(engine, job);
         sum->began_ns = lower(sum->began_ns, one.began_ns);
-        ret_figure->shares += WHOLE_VICTIM / lease_at(engine, lease)->count;
+        ret_figure->shares += WHOLE_VICTIM / pieces_of(engine, job);
     }
     return true;
 }
@@ -97,13 +102,13 @@ clear_some(const struct bh_bid *bid, uint32_t gpu, const struct bh_profile *prof
         return true;
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu) {
-        uint32_t lease = part_at(engine, at)->lease;
+        uint32_t lease = part_at(engine, at)->lease, job = lease_at(engine, lease)->job;
         struct bh_cost one;
 
         if (!lease || bh_room_is_gone(bid->search, lease)
-            || !bh_victim_eligible(bid->asker, bid->search, lease))
+            || !bh_victim_eligible(bid->asker, bid->search, job))
             continue;
-        one = bh_victim_cost(bid->asker, bid->search, lease);
+        one = bh_victim_cost(bid->asker, bid->search, job);
         if (ret_figure->shares == 0)
             *best = one;
         best->owed = higher(best->owed, one.owed);

@@ -4,7 +4,7 @@
 #include "engine/place.h"
 #include "engine/victim.h"
 
-/* What making room on a node costs at least, without working out how: so that of a large
+/* What making room for one member on a node costs at least, without working out how: so that of a large
  * fleet only the few nodes are looked at closely that could be the cheapest. */
 
 /* Room of one row of the SKU that is wanted. */

@@ -41,8 +41,8 @@ whole_gpus_cost_what_stands_on_them(void **state)
         bh_story_run(story, low);
         bh_story_tick(story, 1000000000);
         wanted = (struct bh_wanted){ tenant_find(story->engine, 31), sku_find(story->engine, 3),
-                                     rows[i].count, rows[i].count * BH_GPU_PARTS };
-        need = (struct bh_need){ wanted.tenant, wanted.sku, 0, wanted.count, 0 };
+                                     rows[i].count, rows[i].count * BH_GPU_PARTS, .model = 0 };
+        need = (struct bh_need){ wanted.tenant, wanted.sku, 0, wanted.count, 1, 0 };
         search.tenant = wanted.tenant;
         bh_asker_init(&asker, &search, 0, &wanted);
         asker.priority = BH_PRIORITY_URGENT;

@@ -2,14 +2,18 @@
 
 #include <string.h>
 
+#include "base/attr.h"
+#include "engine/gang.h"
 #include "engine/lease.h"
 #include "engine/ledger.h"
 #include "engine/order.h"
+#include "engine/part.h"
 #include "engine/place.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 /* Where what is broken is written; the pure layer has no printf. */
 struct inspection {
@@ -173,6 +177,26 @@ check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
     return true;
 }
 
+/* The counts that searches trust, of one node. */
+static bool
+check_counts(struct inspection *in, uint32_t slot)
+{
+    const struct node *node = node_at(in->engine, slot);
+    uint32_t empty = 0, open = 0;
+
+    for (uint32_t at = node->first_gpu; at; at = gpu_at(in->engine, at)->next_on_node) {
+        const struct gpu *gpu = gpu_at(in->engine, at);
+        bool offered = bh_room_offered(in->engine, gpu);
+
+        empty += offered && gpu->occupancy.units == 0 && !gpu->occupancy.whole;
+        open += offered && !bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model);
+        if (!(node->models >> gpu->model & 1))
+            return broken(in, "node", node->id, "does not know the model of a GPU");
+    }
+    return (empty == node->empty && open == node->open)
+           || broken(in, "node", node->id, "its free GPUs are miscounted");
+}
+
 static bool
 check_gpus(struct inspection *in)
 {
@@ -188,6 +212,9 @@ check_gpus(struct inspection *in)
         leased += gpu->leased_compute + gpu->leased_memory;
         unusable += gpu->unusable_compute + gpu->unusable_memory;
     }
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
+        if (!check_counts(in, slot))
+            return false;
     if (physical != totals->rate_physical
         || leased != totals->rate_leased_compute + totals->rate_leased_memory
         || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)
@@ -198,9 +225,9 @@ check_gpus(struct inspection *in)
 /* ---- leases ---- */
 
 static bool
-check_gang(struct inspection *in, const struct lease *lease, uint32_t slot)
+check_held(struct inspection *in, const struct lease *lease, uint32_t slot)
 {
-    bool aside = lease->state == LEASE_SUSPENDED;
+    bool aside = lease->state == LEASE_SUSPENDED || lease->state == LEASE_DONE;
     bool stopping_aside = lease->state == LEASE_STOPPING && !lease->parts[0];
 
     for (uint32_t i = 0; i < lease->count; i++) {
@@ -209,7 +236,7 @@ check_gang(struct inspection *in, const struct lease *lease, uint32_t slot)
         if (!lease->parts[i] && (aside || stopping_aside))
             continue;
         if (!lease->parts[i] || aside)
-            return broken(in, "lease", lease->id, "does not hold its whole gang");
+            return broken(in, "lease", lease->id, "does not hold all its pieces");
         if (part->lease != slot || part->profile != lease->places[i].profile
             || part->start != lease->places[i].start
             || gpu_at(in->engine, part->gpu)->id != lease->places[i].gpu)
@@ -223,6 +250,51 @@ check_gang(struct inspection *in, const struct lease *lease, uint32_t slot)
     return true;
 }
 
+/* Which states the members of a gang may be in together, beside those that are done. */
+static bool
+is_in_step(const struct bh_engine *engine, uint32_t job)
+{
+    static const uint32_t together[] = {
+        1u << LEASE_CARVING,
+        1u << LEASE_STARTING | 1u << LEASE_RUNNING,
+        1u << LEASE_SUSPENDING | 1u << LEASE_SUSPENDED,
+        1u << LEASE_RECARVING,
+        1u << LEASE_RESUMING | 1u << LEASE_RUNNING,
+        1u << LEASE_STOPPING,
+    };
+    uint32_t states = 0;
+
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
+        states |= 1u << lease_at(engine, at)->state;
+    for (uint32_t i = 0; i < BH_COUNT(together); i++)
+        if (states && (states & ~together[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A job with leases has one for each member, of one incarnation, and they are at the same
+ * point of their lives. */
+static bool
+check_gang(struct inspection *in, uint32_t slot)
+{
+    const struct job *job = job_at(in->engine, slot);
+    const struct lease *first = lease_at(in->engine, job->lease);
+    uint32_t members = 0;
+
+    for (uint32_t at = job->lease; at; at = lease_at(in->engine, at)->next_member) {
+        const struct lease *lease = lease_at(in->engine, at);
+
+        if (lease->job != slot || lease->member != members || lease->id != first->id + members)
+            return broken(in, "lease", lease->id, "is not the member its place says");
+        members++;
+    }
+    if (members != job->gang)
+        return broken(in, "job", job->id, "does not hold its whole gang");
+    if (!is_in_step(in->engine, slot))
+        return broken(in, "job", job->id, "has members in states that do not go together");
+    return true;
+}
+
 static bool
 check_lease(struct inspection *in, uint32_t slot)
 {
@@ -230,12 +302,12 @@ check_lease(struct inspection *in, uint32_t slot)
     const struct job *job = job_at(in->engine, lease->job);
     struct bh_reason why;
 
-    if (!job->id || job->lease != slot || job->count != lease->count
+    if (!job->id || job->lease == 0 || job->count != lease->count
         || job->tenant != lease->tenant)
         return broken(in, "lease", lease->id, "has no job of its own");
     if (job->class || job->state == BH_JOB_PENDING || job->state >= BH_JOB_COMPLETED)
         return broken(in, "job", job->id, "has a lease, but is queued or ended");
-    if (!check_gang(in, lease, slot))
+    if (!check_held(in, lease, slot))
         return false;
     if (!bh_room_lease_apart(in->engine, slot, &why))
         return broken(in, "lease", lease->id, "stands closer than a boundary allows");
@@ -246,7 +318,7 @@ static bool
 check_leases(struct inspection *in)
 {
     const struct core *core = &in->engine->core;
-    uint32_t suspended = 0, held = 0, leased = 0, preemptable[BH_PRIORITIES + 1] = { 0 };
+    uint32_t suspended = 0, held = 0, leased = 0, members = 0, preemptable[BH_PRIORITIES + 1] = { 0 };
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(in->engine, slot);
@@ -256,10 +328,13 @@ check_leases(struct inspection *in)
             return false;
         suspended += lease->state == LEASE_SUSPENDED;
         held += lease->parts[0] ? lease->count : 0;
-        preemptable[job->priority] += job->contract != BH_CONTRACT_NEVER;
+        members += job->lease == slot ? job->gang : 0;
+        preemptable[job->priority] += job->lease == slot && job->contract != BH_CONTRACT_NEVER;
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_PART, &slot);)
         leased += part_at(in->engine, slot)->lease != 0;
+    if (members != in->engine->tables[TABLE_LEASE].live)
+        return broken(in, "leases", members, "some belong to no gang");
     if (held != leased)
         return broken(in, "pieces", leased, "held, but not all by leases that know it");
     if (suspended != core->suspended
@@ -297,7 +372,7 @@ static bool
 check_jobs(struct inspection *in)
 {
     const struct core *core = &in->engine->core;
-    uint32_t queued = 0, pending = 0, ended = 0, listed = 0;
+    uint32_t queued = 0, pending = 0, ended = 0, listed = 0, members = 0;
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_CLASS, &slot);) {
         if (!check_class(in, slot))
@@ -308,17 +383,20 @@ check_jobs(struct inspection *in)
         const struct job *job = job_at(in->engine, slot);
 
         pending += job->state == BH_JOB_PENDING;
+        members += job->state == BH_JOB_PENDING ? job->gang : 0;
         ended += job->state >= BH_JOB_COMPLETED;
         if ((job->state == BH_JOB_PENDING) != (job->class != 0))
             return broken(in, "job", job->id, "pending, but in no queue");
         if ((job->lease != 0) == (job->state == BH_JOB_PENDING
                                   || job->state >= BH_JOB_COMPLETED))
             return broken(in, "job", job->id, "its state and its lease disagree");
+        if (job->lease && !check_gang(in, slot))
+            return false;
     }
     for (uint32_t at = core->ended_head; at; at = job_at(in->engine, at)->next)
         listed++;
     if (queued != pending || pending != core->pending || ended != core->ended_count
-        || listed != ended)
+        || members != core->pending_members || listed != ended)
         return broken(in, "jobs", pending, "miscounted");
     return true;
 }
@@ -334,11 +412,13 @@ check_claims(struct inspection *in)
         const struct claim *claim = &in->engine->core.claims[i];
         const struct job *job = job_at(in->engine, claim->job);
 
-        bool waits = job->class || lease_at(in->engine, job->lease)->state == LEASE_SUSPENDED;
+        bool aside = bh_gang_all(in->engine, claim->job, LEASE_SUSPENDED);
+        uint32_t members = aside ? bh_gang_live(in->engine, claim->job) : job->gang;
 
         if (!claim->job && !is_zero(claim, sizeof(*claim)))
             return broken(in, "claim", i, "free, but not zero");
-        if (claim->job && (!waits || job->count != claim->count))
+        if (claim->job
+            && ((!job->class && !aside) || (uint32_t)job->count * members != claim->count))
             return broken(in, "claim", i, "kept for a job that does not wait");
         count += claim->job != 0;
         reserved += claim->at_ns != 0;
@@ -359,7 +439,8 @@ check_claims(struct inspection *in)
 struct tally {
     struct bh_wanted used;
     uint32_t running, pending, jobs, children;
-    uint32_t skus[BH_TENANT_SKUS_MAX];
+    uint64_t used_own, cost;
+    uint64_t quotas[BH_TENANT_QUOTAS_MAX];
 };
 
 static void
@@ -373,9 +454,16 @@ tally_leases(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
         if (!bh_tenant_within(engine, slot, held.tenant))
             continue;
         tally->used.equivalent += held.equivalent;
-        for (uint32_t i = 0; i < tenant->sku_count; i++)
-            if (tenant->sku_ids[i] == sku_at(engine, held.sku)->id)
-                tally->skus[i] += held.count;
+        tally->used_own += held.tenant == slot ? held.equivalent : 0;
+        tally->cost += sku_at(engine, held.sku)->price * held.count;
+        for (uint32_t i = 0; i < tenant->quota_count; i++) {
+            const struct quota *quota = &tenant->quotas[i];
+
+            if (quota->scope == BH_QUOTA_MODEL)
+                tally->quotas[i] += quota->of == held.model ? held.equivalent : 0;
+            else
+                tally->quotas[i] += quota->of == sku_at(engine, held.sku)->id ? held.count : 0;
+        }
     }
 }
 
@@ -403,8 +491,11 @@ check_tenant(struct inspection *in, uint32_t slot)
 
     tally_leases(in->engine, slot, &tally);
     tally_jobs(in->engine, slot, &tally);
-    if (tally.used.equivalent != tenant->used
-        || memcmp(tally.skus, tenant->sku_used, sizeof(tally.skus)) != 0)
+    for (uint32_t i = 0; i < tenant->quota_count; i++)
+        if (tally.quotas[i] != tenant->quotas[i].used)
+            return broken(in, "tenant", tenant->id, "a quota's use is not that of its leases");
+    if (tally.used.equivalent != tenant->used || tally.used_own != tenant->used_own
+        || tally.cost != tenant->cost)
         return broken(in, "tenant", tenant->id, "its use is not that of its leases");
     if (tally.jobs != tenant->jobs || tally.running != tenant->running
         || tally.pending != tenant->pending || tally.children != tenant->children)
@@ -468,8 +559,10 @@ check_decided(struct inspection *in)
         struct bh_candidate candidate;
         struct bh_search search;
         struct bh_plan plan;
+        struct bh_reason why;
 
-        if (class_at(in->engine, slot)->hold || has_claim(in->engine, slot))
+        if (class_at(in->engine, slot)->hold || has_claim(in->engine, slot)
+            || bh_usage_exhausted(in->engine, need.tenant, &why))
             continue;
         bh_order_of_class(in->engine, slot, &candidate);
         search = bh_reserve_search(in->engine, &candidate, need.job);
@@ -481,11 +574,26 @@ check_decided(struct inspection *in)
     return true;
 }
 
+/* Nothing falls due before the engine says so. */
+static bool
+check_due(struct inspection *in)
+{
+    const struct hints *hints = &in->engine->hints;
+
+    for (uint32_t slot = 0; hints->due_known && bh_slot_next(in->engine, TABLE_LEASE, &slot);)
+        if (bh_lease_deadline_ns(in->engine, slot) < hints->due_ns)
+            return broken(in, "lease", lease_at(in->engine, slot)->id, "falls due unnoticed");
+    for (uint32_t slot = 0; hints->due_known && bh_slot_next(in->engine, TABLE_GPU, &slot);)
+        if (bh_gpu_retry_ns(in->engine, slot) < hints->due_ns)
+            return broken(in, "gpu", gpu_at(in->engine, slot)->id, "is due unnoticed");
+    return true;
+}
+
 bool
 bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 {
     struct inspection in = { .engine = engine, .text = ret_broken, .size = size };
 
     return check_tables(&in) && check_gpus(&in) && check_leases(&in) && check_jobs(&in)
-           && check_claims(&in) && check_tenants(&in) && check_decided(&in);
+           && check_claims(&in) && check_tenants(&in) && check_decided(&in) && check_due(&in);
 }

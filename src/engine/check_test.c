@@ -66,6 +66,24 @@ dirty_slot(struct bh_engine *engine)
 }
 
 static void
+lost_member(struct bh_engine *engine)
+{
+    lease_at(engine, job_at(engine, job_find(engine, 4))->lease)->next_member = 0;
+}
+
+static void
+other_incarnation(struct bh_engine *engine)
+{
+    job_at(engine, job_find(engine, 4))->lease = 1;
+}
+
+static void
+out_of_step(struct bh_engine *engine)
+{
+    lease_at(engine, job_at(engine, job_find(engine, 4))->lease)->state = LEASE_STOPPING;
+}
+
+static void
 whatever_is_broken_is_found(void **state)
 {
     static const struct {
@@ -82,6 +100,9 @@ whatever_is_broken_is_found(void **state)
         { "no job", no_job, "lease 1: has no job of its own" },
         { "too close", too_close, "stands closer than a boundary allows" },
         { "left waiting", left_waiting, "waits, though there is room for it" },
+        { "lost member", lost_member, "job 4: does not hold its whole gang" },
+        { "two incarnations", other_incarnation, "some belong to no gang" },
+        { "out of step", out_of_step, "job 4: has members in states that do not go together" },
         { "a slot of zeroes", dirty_slot, "piece 0: slot 0 was written" },
     };
 
@@ -92,6 +113,7 @@ whatever_is_broken_is_found(void **state)
         bh_story_run(story, bh_story_wants(21, 1, 1));
         bh_story_run(story, bh_story_wants(31, 1, 1));
         bh_story_submit(story, bh_story_wants(21, 3, 1));
+        bh_story_run(story, (struct bh_ev_submit){ .tenant = { 21 }, .sku = { 1 }, .gang = 2 });
         BH_CHECK(cases[i].name, bh_engine_check(story->engine, text, sizeof(text)));
         cases[i].sabotage(story->engine);
         BH_CHECK(cases[i].name, !bh_engine_check(story->engine, text, sizeof(text)));

@@ -1,6 +1,7 @@
 #include "engine/decide.h"
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/order.h"
@@ -10,6 +11,7 @@
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 /* ---- leases and jobs that have lost their ground ---- */
 
@@ -35,6 +37,8 @@ must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
 {
     const struct lease *lease = lease_at(engine, slot);
 
+    if (lease->state == LEASE_DONE)
+        return BH_END_NONE;
     if (bh_tenant_leaving(engine, lease->tenant))
         return lease->stop_cause == BH_END_TENANT_REMOVED
                        || lease->stop_cause == BH_END_CANCELLED
@@ -122,21 +126,19 @@ sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 
 /* ---- room for the first candidate ---- */
 
-static void
-decide_place(const struct bh_engine *engine, uint32_t job, const struct bh_plan *plan,
-             struct bh_decision *ret_decision)
+static bool
+place_at(struct work *work, uint32_t job, const struct place *places, uint32_t count,
+         struct bh_decision *ret_decision)
 {
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_PLACE,
-                                          .job = { job_at(engine, job)->id },
-                                          .lease = { engine->core.next_lease } };
-    bh_place_decide(engine, plan, ret_decision);
+    bh_gang_begin(work, BH_DO_PLACE, job, places, count);
+    return bh_gang_decide(work, ret_decision);
 }
 
 /* Whether a claimed room is free, and the limits allow it, in what is imagined. */
 static bool
-can_take(const struct bh_search *search, const struct bh_need *need, const struct claim *claim)
+can_take(const struct bh_search *search, const struct claim *claim)
 {
-    struct bh_wanted wanted = { need->tenant, need->sku, need->count, claim->equivalent };
+    struct bh_wanted wanted = bh_quota_of_claim(search->engine, claim);
     struct bh_reason why;
     uint32_t whose;
 
@@ -144,48 +146,47 @@ can_take(const struct bh_search *search, const struct bh_need *need, const struc
            && bh_quota_allows(search, &wanted, &why, &whose);
 }
 
+static void
+unclaim(const struct bh_engine *engine, uint32_t job, struct bh_decision *ret_decision)
+{
+    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
+                                          .job = { job_at(engine, job)->id } };
+}
+
 /* A job for which room is being made: it goes there and nowhere else, and gives the
  * room up when it does not come free. */
 static bool
-try_claim(struct bh_search search, const struct bh_need *need, const struct claim *claim,
+try_claim(struct work *work, const struct bh_candidate *candidate, const struct claim *claim,
           struct bh_decision *ret_decision)
 {
-    const struct bh_engine *engine = search.engine;
-    struct bh_plan plan;
+    struct bh_engine *engine = work->engine;
+    struct bh_search search = bh_reserve_search(engine, candidate, claim->job);
 
-    if (can_take(&search, need, claim)
-        && bh_place_plan(engine, need->tenant, claim->places, claim->count, &plan)) {
-        decide_place(engine, need->job, &plan, ret_decision);
-        return true;
-    }
+    search.closed = 0;
+    if (can_take(&search, claim))
+        return place_at(work, claim->job, claim->places, claim->count, ret_decision);
     search.past_leaving = true;
     search.past = bh_reserve_set(engine);
-    if (can_take(&search, need, claim))
+    if (can_take(&search, claim))
         return false;
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
-                                          .job = { job_at(engine, need->job)->id } };
+    unclaim(engine, claim->job, ret_decision);
     return true;
 }
 
 /* The class's jobs that have claims, wherever they stand in it: a requeued one may
  * have come before them. */
 static bool
-try_claims(const struct bh_engine *engine, const struct bh_candidate *candidate,
+try_claims(struct work *work, const struct bh_candidate *candidate,
            struct bh_decision *ret_decision)
 {
-    struct bh_need need = bh_place_need(engine, candidate->class);
-    struct bh_search search;
+    struct bh_engine *engine = work->engine;
 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
-        if (!claim->job || claim->at_ns
-            || job_at(engine, claim->job)->class != candidate->class)
-            continue;
-        need.job = claim->job;
-        search = bh_reserve_search(engine, candidate, claim->job);
-        search.closed = 0;
-        if (try_claim(search, &need, claim, ret_decision))
+        if (claim->job && claim->at_ns == 0
+            && job_at(engine, claim->job)->class == candidate->class
+            && try_claim(work, candidate, claim, ret_decision))
             return true;
     }
     return false;
@@ -197,61 +198,60 @@ try_class(struct work *work, const struct bh_candidate *candidate,
 {
     struct bh_engine *engine = work->engine;
     struct bh_need need = bh_place_need(engine, candidate->class);
+    struct place places[BH_JOB_PIECES_MAX];
     struct bh_search search;
     struct bh_plan plan;
+    struct bh_reason why;
 
-    if (try_claims(engine, candidate, ret_decision))
+    if (try_claims(work, candidate, ret_decision))
         return true;
+    if (bh_usage_exhausted(engine, need.tenant, &why))
+        return false;
     need.job = bh_order_job(engine, candidate);
     if (!need.job)
         return false;
     search = bh_reserve_search(engine, candidate, need.job);
     if (!bh_place_find(&search, &need, &plan, NULL))
         return bh_preempt(work, &search, &need, ret_decision);
-    decide_place(engine, need.job, &plan, ret_decision);
-    return true;
+    bh_place_list(engine, &plan, places);
+    return place_at(work, need.job, places, plan.count, ret_decision);
 }
 
 static bool
-can_resume(const struct bh_search *search, uint32_t slot)
+can_resume(const struct bh_search *search)
 {
-    const struct lease *lease = lease_at(search->engine, slot);
-    struct bh_wanted wanted = bh_quota_to_resume(search->engine, slot);
+    struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
+    struct place places[BH_JOB_PIECES_MAX];
+    uint32_t count = bh_gang_places(search->engine, search->job, places);
     struct bh_reason why;
     uint32_t whose;
 
-    return bh_place_possible(search, lease->places, lease->count)
+    return bh_place_possible(search, places, count)
            && bh_quota_allows(search, &wanted, &why, &whose);
 }
 
-/* A suspended lease goes on where it was, and may have lower ones leave from there. */
+/* A suspended gang goes on where it was, and may have lower ones leave from there. */
 static bool
 try_resume(struct work *work, const struct bh_candidate *candidate,
            struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    uint32_t slot = candidate->lease;
-    const struct lease *lease = lease_at(engine, slot);
-    struct bh_search search = bh_reserve_search(engine, candidate, lease->job);
-    bh_job_id job = { job_at(engine, lease->job)->id };
-    struct bh_plan plan;
+    uint32_t job = lease_at(engine, candidate->lease)->job;
+    struct bh_search search = bh_reserve_search(engine, candidate, job);
 
-    if (bh_job_claim(engine, lease->job))
+    if (bh_job_claim(engine, job))
         search.closed = 0;
-    if (can_resume(&search, slot)
-        && bh_place_plan(engine, lease->tenant, lease->places, lease->count, &plan)) {
-        *ret_decision = (struct bh_decision){ .kind = BH_DO_RESUME, .job = job,
-                                              .lease = { lease->id } };
-        bh_place_decide(engine, &plan, ret_decision);
-        return true;
+    if (can_resume(&search)) {
+        bh_gang_begin(work, BH_DO_RESUME, job, NULL, 0);
+        return bh_gang_decide(work, ret_decision);
     }
-    if (!bh_job_claim(engine, lease->job))
-        return bh_preempt_for_lease(work, &search, slot, ret_decision);
+    if (!bh_job_claim(engine, job))
+        return bh_preempt_to_resume(work, &search, ret_decision);
     search.past_leaving = true;
     search.past = bh_reserve_set(engine);
-    if (can_resume(&search, slot))
+    if (can_resume(&search))
         return false;
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM, .job = job };
+    unclaim(engine, job, ret_decision);
     return true;
 }
 
@@ -270,10 +270,14 @@ wait_until(const struct work *work, const struct bh_candidate *candidate)
     struct bh_engine *engine = work->engine;
     const struct class *class = class_at(engine, candidate->class);
     uint32_t job = bh_order_job(engine, candidate);
+    uint64_t now_ns = engine->core.now_ns;
+    uint64_t until_ns = sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
+                               now_ns);
+    struct bh_reason why;
 
-    return sooner(sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
-                         engine->core.now_ns),
-                  work->of_age_ns, engine->core.now_ns);
+    if (candidate->class && bh_usage_exhausted(engine, class->tenant, &why))
+        until_ns = sooner(until_ns, why.frees_at_ns, now_ns);
+    return sooner(until_ns, work->of_age_ns, now_ns);
 }
 
 static bool
@@ -283,6 +287,7 @@ help_first(struct work *work, struct bh_decision *ret_decision)
     struct bh_candidate candidate;
     struct bh_walk walk = { .begun = false };
 
+    bh_order_again(engine);
     while (bh_order_first(engine, &candidate)) {
         bool helped;
 
@@ -298,16 +303,16 @@ help_first(struct work *work, struct bh_decision *ret_decision)
     return bh_reserve_walk(work, &walk, NULL, ret_decision);
 }
 
-/* A reservation whose time comes is worked out again. */
+/* A reservation is looked at when its time comes, and when something that it counts on ends
+ * or does not. */
 static void
 wake_for_reservations(struct bh_engine *engine)
 {
-    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
-        uint64_t at_ns = engine->core.claims[i].at_ns;
+    uint64_t until_ns = bh_reserve_until_ns(engine);
 
-        if (at_ns && (engine->hints.wake_ns == 0 || at_ns < engine->hints.wake_ns))
-            engine->hints.wake_ns = at_ns;
-    }
+    if (until_ns != UINT64_MAX
+        && (engine->hints.wake_ns == 0 || until_ns < engine->hints.wake_ns))
+        engine->hints.wake_ns = until_ns;
 }
 
 /* The earliest time for which a candidate is parked. */
@@ -341,7 +346,7 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
     struct hints *hints = &work->engine->hints;
 
     BH_ASSERT(work->now_ns == work->engine->core.now_ns);
-    if (bh_preempt_next(work, ret_decision))
+    if (bh_gang_decide(work, ret_decision) || bh_preempt_next(work, ret_decision))
         return true;
     if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision))
         return true;
@@ -353,10 +358,35 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
 uint32_t
 bh_decide_effects(const struct bh_engine *engine, const struct bh_decision *decision)
 {
-    uint32_t most = 3; /* the lease's own, and two jobs */
+    struct place places[BH_JOB_COUNT_MAX];
+    uint32_t count = 0;
 
     for (uint32_t i = 0; i < decision->piece_count; i++)
         if (decision->pieces[i].carve)
-            most += 1 + gpu_at(engine, gpu_find(engine, decision->pieces[i].gpu.v))->idle;
-    return most;
+            places[count++].gpu = decision->pieces[i].gpu.v;
+    /* each member's lease its own, and two jobs */
+    return 2 + job_at(engine, job_find(engine, decision->job.v))->gang
+           + bh_gang_carving(engine, places, count);
+}
+
+bool
+bh_decide_begun(const struct work *work)
+{
+    return work->bunch.next < work->bunch.members || work->victim_count > 0;
+}
+
+struct bh_record_needs
+bh_decide_record(const struct work *work, const struct bh_decision *decision)
+{
+    const struct bunch *bunch = &work->bunch;
+    bool bunched = decision->kind == BH_DO_PLACE || decision->kind == BH_DO_RESUME;
+    struct bh_record_needs needs = {
+        .decisions = 1 + bunch->members - bunch->next + work->victim_count,
+        .pieces = decision->piece_count * (1 + bunch->members - bunch->next),
+        .effects = bunched ? bh_gang_effects(work) : bh_decide_effects(work->engine, decision),
+    };
+
+    for (uint32_t i = 0; i < work->victim_count; i++)
+        needs.effects += 2 + job_at(work->engine, work->victims[i])->gang;
+    return needs;
 }

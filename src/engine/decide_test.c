@@ -54,7 +54,7 @@ a_full_step_goes_on_with_the_next(void **state)
     uint32_t steps = 1, ended = 0;
 
     bh_story_run(story, bh_story_wants(31, 3, 1));
-    for (uint32_t i = 0; i < 150; i++)
+    for (uint32_t i = 0; i < 2 * BH_DECISIONS_MAX + 22; i++)
         bh_story_submit(story, bh_story_wants(21, 3, 1));
     event.u.tenant.tenant.v = 21;
     bh_story_must(story, &event);
@@ -68,7 +68,7 @@ a_full_step_goes_on_with_the_next(void **state)
         steps++;
     }
     assert_int_equal(steps, 3);
-    assert_int_equal(ended, 150);
+    assert_int_equal(ended, 2 * BH_DECISIONS_MAX + 22);
     bh_story_close(story);
 }
 

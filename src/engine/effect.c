@@ -9,9 +9,10 @@ bh_effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node)
     struct bh_step *step = work->step;
     struct bh_effect *effect = &step->effects[step->effect_count];
 
+    _Static_assert(BH_EFFECTS_MAX <= 1 << BH_ORDER_BITS, "orders have numbers of their own");
     BH_ASSERT(step->effect_count < BH_EFFECTS_MAX);
     *effect = (struct bh_effect){ .kind = kind,
-                                  .order = (work->seq << 8) + step->effect_count,
+                                  .order = (work->seq << BH_ORDER_BITS) + step->effect_count,
                                   .node = { (uint32_t)node_at(work->engine, node)->id } };
     step->effect_count++;
     return effect;

@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_EFFECT_H
 #define BH_ENGINE_EFFECT_H
 
-#include "engine/state_internal.h"
+#include "engine/work_internal.h"
 
 /* What the owner must have done: numbered by the record and the position in it. */
 

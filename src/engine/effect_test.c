@@ -10,7 +10,7 @@ effects_are_numbered_by_record_and_position(void **state)
     bh_story_submit(story, bh_story_wants(21, 1, 2));
     assert_true(story->step.effect_count >= 3);
     for (uint32_t i = 0; i < story->step.effect_count; i++)
-        assert_int_equal(story->step.effects[i].order, (story->seq << 8) + i);
+        assert_int_equal(story->step.effects[i].order, (story->seq << BH_ORDER_BITS) + i);
     bh_story_close(story);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/order.h"
 #include "engine/slots.h"
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
@@ -19,6 +20,8 @@ lay_out(struct bh_engine *header, const struct bh_engine_caps *caps)
     end += ((uint64_t)caps->classes + 1) * sizeof(struct hint);
     header->hints.lease_offset = end;
     end += ((uint64_t)caps->leases + 1) * sizeof(struct hint);
+    header->hints.queue_offset = end;
+    end += ((uint64_t)caps->classes + caps->leases) * sizeof(struct bh_candidate);
     return end;
 }
 
@@ -43,7 +46,8 @@ bh_engine_init(void *memory, const struct bh_engine_caps *caps)
     engine->caps = engine->wanted = *caps;
     engine->core.next_lease = engine->core.next_partition = 1;
     engine->core.next_sequence = engine->core.generation = engine->core.window = 1;
-    engine->core.settings.assumed_run_ns = BH_ASSUMED_RUN_NS;
+    engine->core.settings.half_life_ns = BH_HALF_LIFE_DEFAULT_NS;
+    engine->core.settings.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
     engine->core.settings.backfill = true;
     engine->hints.hopeless_ns = UINT64_MAX;
     return engine;
@@ -89,7 +93,8 @@ is_laid_out(const struct bh_engine *engine)
             return false;
     }
     return want.hints.class_offset == engine->hints.class_offset
-           && want.hints.lease_offset == engine->hints.lease_offset;
+           && want.hints.lease_offset == engine->hints.lease_offset
+           && want.hints.queue_offset == engine->hints.queue_offset;
 }
 
 struct bh_engine *

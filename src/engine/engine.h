@@ -49,7 +49,10 @@ struct bh_engine_caps bh_engine_caps(const struct bh_engine *engine);
  * to hand to bh_engine_size and bh_engine_grow. */
 struct bh_engine_caps bh_engine_wanted(const struct bh_engine *engine);
 
-enum { BH_DECISIONS_MAX = 64, BH_EFFECTS_MAX = 240 };
+/* A record has room for the largest gang: its decisions, those on all who leave for it,
+ * and what it takes to clear and carve every piece; beside what the event itself causes.
+ * So many pieces in all decisions can be written in a record of the journal. */
+enum { BH_DECISIONS_MAX = 128, BH_EFFECTS_MAX = 2304, BH_DECIDED_PIECES_MAX = 384 };
 
 /* What one step brought; filled by the step, owned by the caller. */
 struct bh_step {

@@ -23,6 +23,10 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_SETTINGS] = "settings",
 };
 
+const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
+    [BH_QUOTA_SKU] = "sku", [BH_QUOTA_MODEL] = "model",
+};
+
 const char *const bh_decision_names[BH_DECISION_KINDS] = {
     [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
     [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",
@@ -39,29 +43,46 @@ static const char *const outcome_names[] = {
 #define ID32(type, member) BH_F(type, member, BH_FIELD_U32)
 #define ID64(type, member) BH_F(type, member, BH_FIELD_U64)
 
-static const struct bh_field sku_limit_rows[] = {
-    BH_F(struct bh_sku_limit, count, BH_FIELD_U32),
-    ID32(struct bh_sku_limit, sku),
+static const struct bh_field settings_rows[] = {
+    BH_F(struct bh_ev_settings, assumed_run_ns, BH_FIELD_NS),
+    BH_F(struct bh_ev_settings, backfill, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_settings, half_life_ns, BH_FIELD_NS, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_ev_settings, min_runtime_ns, BH_FIELD_NS),
+    BH_F_ENUM(struct bh_ev_settings, order, bh_order_names),
 };
-static const struct bh_fields sku_limit_fields =
-    BH_FIELDS("sku_limit", struct bh_sku_limit, sku_limit_rows);
+
+static const struct bh_field quota_rows[] = {
+    BH_F(struct bh_tenant_quota, guarantee, BH_FIELD_U64),
+    BH_F(struct bh_tenant_quota, limit, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_tenant_quota, of, BH_FIELD_U32),
+    BH_F_ENUM(struct bh_tenant_quota, scope, bh_quota_scope_names),
+    BH_F(struct bh_tenant_quota, withhold, BH_FIELD_U64),
+};
+static const struct bh_fields quota_fields =
+    BH_FIELDS("quota", struct bh_tenant_quota, quota_rows);
+
+static const struct bh_field budget_rows[] = {
+    BH_F(struct bh_budget, gpu_s, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_budget, money, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    BH_F_ENUM(struct bh_budget, period, bh_period_names),
+};
+static const struct bh_fields budget_fields =
+    BH_FIELDS("budget", struct bh_budget, budget_rows);
 
 static const struct bh_field tenant_rows[] = {
     BH_F_ENUM(struct bh_ev_tenant, boundary, bh_boundary_names),
+    BH_F(struct bh_ev_tenant, budget, BH_FIELD_STRUCT, .of = &budget_fields),
     BH_F(struct bh_ev_tenant, dedicated_nodes, BH_FIELD_BOOL),
     BH_F(struct bh_ev_tenant, guarantee, BH_FIELD_U64),
     BH_F_ENUM(struct bh_ev_tenant, kind, bh_tenant_kind_names),
     BH_F(struct bh_ev_tenant, limit, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_ev_tenant, min_runtime_ns, BH_FIELD_NS),
     ID32(struct bh_ev_tenant, parent),
-    BH_F_ARRAY(struct bh_ev_tenant, skus, sku_count, sku_limit_fields, BH_TENANT_SKUS_MAX),
+    BH_F_ARRAY(struct bh_ev_tenant, quotas, quota_count, quota_fields, BH_TENANT_QUOTAS_MAX),
     ID32(struct bh_ev_tenant, tenant),
-};
-
-static const struct bh_field settings_rows[] = {
-    BH_F(struct bh_ev_settings, assumed_run_ns, BH_FIELD_NS),
-    BH_F(struct bh_ev_settings, backfill, BH_FIELD_BOOL),
-    BH_F(struct bh_ev_settings, min_runtime_ns, BH_FIELD_NS),
+    BH_F(struct bh_ev_tenant, user_limit, BH_FIELD_U64),
+    BH_F(struct bh_ev_tenant, weight, BH_FIELD_U32),
+    BH_F(struct bh_ev_tenant, withhold, BH_FIELD_U64),
 };
 
 static const struct bh_field sku_model_rows[] = {
@@ -74,6 +95,7 @@ static const struct bh_fields sku_model_fields =
 static const struct bh_field sku_rows[] = {
     BH_F_ENUM(struct bh_ev_sku, grade, bh_grade_names),
     BH_F_ARRAY(struct bh_ev_sku, models, model_count, sku_model_fields, BH_SKU_MODELS_MAX),
+    BH_F(struct bh_ev_sku, price, BH_FIELD_U64),
     ID32(struct bh_ev_sku, sku),
 };
 
@@ -86,10 +108,12 @@ static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_ev_gpu, cordoned, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, fenced, BH_FIELD_BOOL),
     ID32(struct bh_ev_gpu, gpu),
+    BH_F(struct bh_ev_gpu, link, BH_FIELD_U32),
     BH_F(struct bh_ev_gpu, managed, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, mig_capable, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, model, BH_FIELD_U32),
     ID32(struct bh_ev_gpu, node),
+    BH_F(struct bh_ev_gpu, numa, BH_FIELD_U32),
 };
 
 static const struct bh_field piece_rows[] = {
@@ -117,6 +141,7 @@ static const struct bh_field submit_rows[] = {
     BH_F_ENUM(struct bh_ev_submit, contract, bh_contract_names),
     BH_F(struct bh_ev_submit, count, BH_FIELD_U32),
     BH_F(struct bh_ev_submit, deadline_ns, BH_FIELD_NS),
+    BH_F(struct bh_ev_submit, gang, BH_FIELD_U32),
     BH_F(struct bh_ev_submit, grace_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_submit, hold, BH_FIELD_BOOL),
     ID64(struct bh_ev_submit, job),
@@ -135,8 +160,6 @@ static const struct bh_field job_rows[] = {
 
 static const struct bh_fields tenant_fields =
     BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
-static const struct bh_fields settings_fields =
-    BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
 static const struct bh_fields node_fields = BH_FIELDS("node", struct bh_ev_node, node_rows);
 static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_ev_gpu, gpu_rows);
@@ -149,6 +172,9 @@ static const struct bh_fields ended_fields =
 static const struct bh_fields submit_fields =
     BH_FIELDS("submit", struct bh_ev_submit, submit_rows);
 static const struct bh_fields job_fields = BH_FIELDS("job", struct bh_ev_job, job_rows);
+
+static const struct bh_fields settings_fields =
+    BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
 
 const struct bh_fields *
 bh_event_fields(enum bh_event_kind kind)
@@ -193,6 +219,7 @@ static const struct bh_field decision_rows[] = {
     ID64(struct bh_decision, job),
     BH_F_ENUM(struct bh_decision, kind, bh_decision_names, .flags = BH_FIELD_ALWAYS),
     ID64(struct bh_decision, lease),
+    BH_F(struct bh_decision, member, BH_FIELD_U32),
     BH_F_ARRAY(struct bh_decision, pieces, piece_count, decision_piece_fields,
                BH_JOB_COUNT_MAX),
 };

@@ -4,9 +4,7 @@
 #include <stdint.h>
 
 #include "base/fields.h"
-#include "model/boundary.h"
-#include "model/geometry.h"
-#include "model/ids.h"
+#include "engine/config.h"
 #include "model/job.h"
 
 /* What goes into the engine and what comes out, as plain values.
@@ -15,52 +13,6 @@
  * them; effects are what the owner must now have done.  An event and its decisions
  * are one journal record: replay applies them without choosing again.  They hold
  * ids, integers and enums only, never text. */
-
-enum { BH_SKU_MODELS_MAX = 16, BH_TENANT_SKUS_MAX = 8 };
-
-#define BH_UNLIMITED UINT64_MAX
-
-/* ---- configuration ---- */
-
-struct bh_sku_limit {
-    bh_sku_id sku;
-    uint32_t count; /* pieces of that SKU at once */
-};
-
-/* Create a tenant or change it.  Parents come before children; a tenant may move,
- * not below itself. */
-struct bh_ev_tenant {
-    bh_tenant_id tenant, parent; /* parent 0: a root */
-    enum bh_tenant_kind kind;
-    enum bh_boundary boundary;   /* UNSET takes the kind's default */
-    bool dedicated_nodes;
-    uint64_t limit;              /* GPU-equivalents in parts; BH_UNLIMITED */
-    uint64_t guarantee;          /* same unit; 0 is none */
-    uint64_t min_runtime_ns;     /* its leases make way for nobody before; 0: not said */
-    struct bh_sku_limit skus[BH_TENANT_SKUS_MAX];
-    uint32_t sku_count;
-};
-
-struct bh_sku_model {
-    uint32_t model;   /* enum bh_gpu_model */
-    uint32_t profile; /* bh_profile_id; BH_PROFILE_WHOLE for the whole GPU */
-};
-
-/* Create a SKU or change it; jobs that run keep what they have. */
-struct bh_ev_sku {
-    bh_sku_id sku;
-    enum bh_grade grade;         /* the least it promises */
-    struct bh_sku_model models[BH_SKU_MODELS_MAX];
-    uint32_t model_count;
-};
-
-/* How the whole site schedules; until the first such event, by the defaults named here. */
-struct bh_ev_settings {
-    bool backfill;           /* others may use what the first one waits for meanwhile; true */
-    uint64_t assumed_run_ns; /* of leases without a time limit; 0: BH_ASSUMED_RUN_NS */
-    uint64_t min_runtime_ns; /* as a tenant's, where no tenant says one; 0 */
-};
-#define BH_ASSUMED_RUN_NS (UINT64_C(24) * 3600 * 1000000000)
 
 /* ---- reports of nodes ---- */
 
@@ -78,6 +30,8 @@ struct bh_ev_gpu {
     bool cordoned;       /* no new work */
     bool fenced;         /* lost or faulty: its leases end */
     bool mig_capable;
+    uint32_t link;       /* NVLink domain on its node; 0: none, or unknown */
+    uint32_t numa;       /* number of its NUMA node + 1; 0: unknown */
 };
 
 enum bh_outcome_kind { BH_OUTCOME_OK, BH_OUTCOME_FAILED, BH_OUTCOME_CONTEXT_HELD };
@@ -112,7 +66,9 @@ struct bh_ev_submit {
     bh_tenant_id tenant;
     bh_principal_id principal;
     bh_sku_id sku;
-    uint32_t count;              /* pieces, 1 .. BH_JOB_COUNT_MAX */
+    uint32_t count;              /* pieces of each member, 1 .. BH_JOB_COUNT_MAX */
+    uint32_t gang;               /* members, at most BH_JOB_GANG_MAX; 0 is 1.  All together
+                                    at most BH_JOB_PIECES_MAX pieces */
     enum bh_job_kind kind;
     enum bh_priority priority;
     enum bh_contract contract;
@@ -156,7 +112,6 @@ struct bh_event {
     uint64_t seq;         /* number of the record this event will be; effects carry it */
     union {
         struct bh_ev_tenant tenant;
-        struct bh_ev_settings settings;
         struct bh_ev_sku sku;
         struct bh_ev_node node;
         struct bh_ev_gpu gpu;
@@ -165,17 +120,18 @@ struct bh_event {
         struct bh_ev_ended ended;
         struct bh_ev_submit submit;
         struct bh_ev_job job;
+        struct bh_ev_settings settings;
     } u;
 };
 
 /* ---- decisions ---- */
 
 enum bh_decision_kind {
-    BH_DO_PLACE,    /* a pending job gets a lease on pieces */
+    BH_DO_PLACE,    /* a member of a pending job gets a lease on pieces */
     BH_DO_RESUME,   /* a suspended lease gets its old pieces back */
-    BH_DO_SUSPEND,  /* a lease makes way */
-    BH_DO_STOP,     /* a lease ends: preempted, over its time limit; without a lease, a
-                       pending job ends */
+    BH_DO_SUSPEND,  /* a lease makes way, and with it all of its job */
+    BH_DO_STOP,     /* a lease ends, and with it all of its job: preempted, over its time
+                       limit; without a lease, a pending job ends */
     BH_DO_CLAIM,    /* room (pieces) is kept for a job while others leave; the SUSPEND and
                        STOP decisions with its number as for_job follow */
     BH_DO_UNCLAIM,  /* that room will not come free after all */
@@ -191,10 +147,13 @@ struct bh_piece {
     bool carve;                /* idle pieces in its way are destroyed first */
 };
 
+/* The PLACE, RESUME and CLAIM decisions for a gang stand together in one record, one for
+ * each member, in their order. */
 struct bh_decision {
     enum bh_decision_kind kind;
     bh_job_id job;
     bh_lease_id lease;
+    uint32_t member;             /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
     bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
     enum bh_end_cause cause;     /* STOP */
     struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME; else gpu, profile, start */
@@ -207,7 +166,7 @@ struct bh_decision {
 enum bh_effect_kind {
     BH_FX_CARVE,    /* piece on gpu; switches the GPU's mode where needed */
     BH_FX_DESTROY,
-    BH_FX_START,    /* lease; its pieces are ready */
+    BH_FX_START,    /* lease; its pieces are ready, and those of its whole gang */
     BH_FX_SUSPEND,
     BH_FX_RESUME,
     BH_FX_STOP,
@@ -215,7 +174,9 @@ enum bh_effect_kind {
     BH_EFFECT_KINDS
 };
 
-/* `order` names the effect for ever: (record number << 8) + position.  The node
+enum { BH_ORDER_BITS = 12 };
+
+/* `order` names the effect for ever: (record number << BH_ORDER_BITS) + position.  The node
  * journals it and answers a repeat with the old outcome.  Effects of one node are
  * carried out in order: a CARVE relies on the DESTROYs before it.  Each is answered by
  * one event (CARVED, DESTROYED, STARTED, SUSPENDED, RESUMED, and ENDED for STOP); a
@@ -232,7 +193,7 @@ struct bh_effect {
     uint32_t signal;               /* STOP: what it is told to end with; 0: SIGTERM */
     /* JOB: the state it is in now.  An ended job has left the engine's tables, so
      * how it ended is said here: cause and exit status as in bh_ev_ended, with the
-     * lease and node that it had. */
+     * lease and node that its first member had. */
     enum bh_job_state state;
     enum bh_end_cause cause;
     int32_t exit_status;

@@ -78,10 +78,23 @@ set_tenant(struct history *history, uint32_t at)
     tenant->guarantee = guarantees[draw(history, BH_COUNT(guarantees))];
     tenant->min_runtime_ns = chance(history, 20) ? 1 + draw(history, 1000000000) : 0;
     if (chance(history, 30)) {
-        tenant->sku_count = 1;
-        tenant->skus[0].sku.v = 1 + draw(history, SKUS);
-        tenant->skus[0].count = 1 + draw(history, 6);
+        tenant->quotas[tenant->quota_count++] =
+            (struct bh_tenant_quota){ BH_QUOTA_SKU, 1 + draw(history, SKUS),
+                                      .limit = 1 + draw(history, 6) };
     }
+    if (chance(history, 20))
+        tenant->quotas[tenant->quota_count++] =
+            (struct bh_tenant_quota){ BH_QUOTA_MODEL, BH_GPU_H100_80GB,
+                                      .limit = 4200 + draw(history, 3) * 4200ull,
+                                      .guarantee = 2100, .withhold = draw(history, 2) * 1050 };
+    if (chance(history, 20))
+        tenant->user_limit = 600 + draw(history, 8) * 1050ull;
+    if (chance(history, 20))
+        tenant->withhold = draw(history, (uint32_t)tenant->guarantee + 1);
+    if (chance(history, 10))
+        tenant->budget = (struct bh_budget){ BH_PERIOD_DAY, draw(history, 4) ? BH_UNLIMITED : 20,
+                                             draw(history, 4) ? BH_UNLIMITED : 30 };
+    tenant->weight = draw(history, 300);
     play(history, &event);
 }
 
@@ -104,18 +117,6 @@ set_sku(struct history *history, uint32_t id)
                                  ? bh_profile_find(BH_GPU_A30_24GB, on_a30[id - 1])->id.v
                                  : BH_PROFILE_WHOLE.v;
     sku->model_count = chance(history, 80) ? 2 : 1;
-    play(history, &event);
-}
-
-static void
-set_scheduling(struct history *history)
-{
-    static const uint64_t assumed_ns[] = { 0, 1000000000, 60000000000 };
-    struct bh_event event = { .kind = BH_EV_SETTINGS };
-
-    event.u.settings.backfill = chance(history, 80);
-    event.u.settings.assumed_run_ns = assumed_ns[draw(history, BH_COUNT(assumed_ns))];
-    event.u.settings.min_runtime_ns = chance(history, 20) ? draw(history, 500000000) : 0;
     play(history, &event);
 }
 
@@ -146,7 +147,8 @@ build(struct history *history)
         history->gpus[i] = (struct bh_ev_gpu){
             .gpu = { i + 1 }, .node = { 1 + i / GPUS_PER_NODE },
             .model = small ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
-            .managed = true, .mig_capable = true };
+            .managed = true, .mig_capable = true,
+            .link = i % GPUS_PER_NODE / 2, .numa = 1 + i % 2 };
         set_gpu(history, i);
     }
     for (uint32_t i = 1; i <= SKUS; i++)
@@ -155,6 +157,23 @@ build(struct history *history)
         history->tenant_ids[i] = history->next_tenant++;
     for (uint32_t i = 0; i < TENANTS; i++)
         set_tenant(history, i);
+}
+
+static void
+set_settings(struct history *history)
+{
+    static const uint64_t half_lives[] = { 60000000000, 3600000000000, BH_UNLIMITED };
+    static const uint64_t assumed_ns[] = { 0, 1000000000, 60000000000 };
+    struct bh_event event = { .kind = BH_EV_SETTINGS };
+
+    event.u.settings = (struct bh_ev_settings){
+        .order = (enum bh_queue_order)draw(history, BH_ORDERS),
+        .backfill = chance(history, 80),
+        .half_life_ns = half_lives[draw(history, BH_COUNT(half_lives))],
+        .assumed_run_ns = assumed_ns[draw(history, BH_COUNT(assumed_ns))],
+        .min_runtime_ns = chance(history, 20) ? draw(history, 500000000) : 0,
+    };
+    play(history, &event);
 }
 
 /* ---- what happens ---- */
@@ -182,7 +201,9 @@ submit(struct history *history)
     job->job.v = history->story->next_job++;
     job->tenant.v = history->tenant_ids[2 + draw(history, TENANTS - 2)];
     job->sku.v = 1 + draw(history, SKUS);
+    job->principal.v = 1 + draw(history, 3);
     job->count = chance(history, 70) ? 1 : 1 + draw(history, 4);
+    job->gang = chance(history, 70) ? draw(history, 2) : 1 + draw(history, 5);
     job->kind = (enum bh_job_kind)draw(history, BH_JOB_KINDS);
     job->priority = (enum bh_priority)(1 + draw(history, 4));
     job->contract = (enum bh_contract)draw(history, BH_CONTRACTS);
@@ -219,7 +240,7 @@ exit_some(struct history *history)
 
     if (!some_job(history, true, &job))
         return;
-    event.u.ended.lease = job.lease;
+    event.u.ended.lease.v = job.lease.v + draw(history, job.gang);
     event.u.ended.cause = chance(history, 85) ? BH_END_EXITED
                                               : (enum bh_end_cause)draw(history, BH_END_CAUSES);
     event.u.ended.exit_status = chance(history, 80) ? 0 : 1;
@@ -351,7 +372,7 @@ happen(struct history *history)
     else if (what < 990)
         set_sku(history, 1 + draw(history, SKUS));
     else if (what < 993)
-        set_scheduling(history);
+        set_settings(history);
     else
         send_nonsense(history);
 }
@@ -431,9 +452,13 @@ can_never_run(struct history *history, bh_job_id job)
     switch ((int)why.code) {
     case BH_REASON_HELD:
     case BH_REASON_NEVER_SHAPE:
+    case BH_REASON_NEVER_QUOTA:
         return true;
     case BH_REASON_QUOTA_GPU:
     case BH_REASON_QUOTA_SKU:
+    case BH_REASON_QUOTA_MODEL:
+    case BH_REASON_QUOTA_USER:
+    case BH_REASON_KEPT:
         return why.wanted > why.limit;
     default:
         return false;
@@ -449,7 +474,7 @@ run_out(struct history *history)
 
     while (history->story->effect_count)
         answer_some(history, 0);
-    history->story->now_ns += 11000000000ull;
+    history->story->now_ns += 86411000000000ull; /* over a day: budgets are new */
     tick(history);
     while (bh_view_next_job(history->story->engine, &cursor, &view)) {
         struct bh_event event = { .kind = BH_EV_ENDED };
@@ -460,8 +485,11 @@ run_out(struct history *history)
             left += view.state < BH_JOB_COMPLETED;
         if (view.state != BH_JOB_RUNNING)
             continue;
-        event.u.ended = (struct bh_ev_ended){ .lease = view.lease, .cause = BH_END_EXITED };
-        play(history, &event);
+        for (uint32_t i = 0; i < view.gang; i++) {
+            event.u.ended = (struct bh_ev_ended){ .lease = { view.lease.v + i },
+                                                  .cause = BH_END_EXITED };
+            play(history, &event);
+        }
     }
     return left;
 }
@@ -483,10 +511,14 @@ show_left(struct history *history)
     struct bh_job_view view;
     uint32_t cursor = 0;
 
-    while (bh_view_next_job(history->story->engine, &cursor, &view))
-        fprintf(stderr, "# left: job %llu %s, %s\n", (unsigned long long)view.job.v,
-                bh_job_state_names[view.state],
-                bh_reason_names[bh_story_why(history->story, view.job.v).code]);
+    while (bh_view_next_job(history->story->engine, &cursor, &view)) {
+        struct bh_reason why = bh_story_why(history->story, view.job.v);
+
+        fprintf(stderr, "# left: job %llu %s, %s: limit %llu used %llu wanted %llu\n",
+                (unsigned long long)view.job.v, bh_job_state_names[view.state],
+                bh_reason_names[why.code], (unsigned long long)why.limit,
+                (unsigned long long)why.used, (unsigned long long)why.wanted);
+    }
 }
 
 static void

@@ -44,6 +44,7 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     job->signal = (uint8_t)event->checkpoint_signal;
     memcpy(job->spec, event->spec, sizeof(job->spec));
     job->count = (uint8_t)event->count;
+    job->gang = (uint8_t)(event->gang ? event->gang : 1);
     job->kind = (uint8_t)event->kind;
     job->priority = (uint8_t)event->priority;
     job->contract = (uint8_t)event->contract;
@@ -120,6 +121,8 @@ bh_job_attach(struct work *work, uint32_t slot, uint32_t lease)
     job->lease = lease;
     job->state = BH_JOB_STARTING;
     job->cause = BH_END_NONE;
+    job->verdict = BH_END_NONE;
+    job->verdict_status = 0;
     if (job->contract != BH_CONTRACT_NEVER)
         engine->core.preemptable[job->priority]++;
     bh_tenant_count(engine, job->tenant, 1, -1);

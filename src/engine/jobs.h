@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_JOBS_H
 #define BH_ENGINE_JOBS_H
 
-#include "engine/state_internal.h"
+#include "engine/work_internal.h"
 
 /* A job's way through the engine: submitted, queued, leased, ended.  Ended jobs keep
  * their slot until the next event, so that the owner can still read them. */
@@ -23,7 +23,7 @@ void bh_job_requeue(struct work *work, uint32_t job, enum bh_end_cause cause);
 /* A held job may run: it queues as if submitted now. */
 void bh_job_unhold(struct work *work, uint32_t job);
 
-/* The job got a lease (slot), or let go of it. */
+/* The job's first member got a lease (slot), or all let go of theirs. */
 void bh_job_attach(struct work *work, uint32_t job, uint32_t lease);
 void bh_job_detach(struct work *work, uint32_t job);
 

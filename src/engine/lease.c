@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "engine/effect.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/order.h"
 #include "engine/part.h"
@@ -31,58 +32,50 @@ static const struct rule {
     },
     [LEASE_STARTING] = {
         [LEASE_STARTED]        = { run, LEASE_RUNNING },
-        [LEASE_START_FAILED]   = { fail_start, LEASE_NONE },
+        [LEASE_START_FAILED]   = { fail_start, LEASE_DONE },
         [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_NONE },
+        [LEASE_ENDED]          = { end, LEASE_DONE },
     },
     [LEASE_RUNNING] = {
         [LEASE_SUSPEND]        = { freeze, LEASE_SUSPENDING },
         [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_NONE },
+        [LEASE_ENDED]          = { end, LEASE_DONE },
     },
     [LEASE_SUSPENDING] = {
         [LEASE_SUSPENDED_OK]   = { put_aside, LEASE_SUSPENDED },
         [LEASE_SUSPEND_FAILED] = { fail_suspend, LEASE_STOPPING },
         [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_NONE },
+        [LEASE_ENDED]          = { end, LEASE_DONE },
     },
     [LEASE_SUSPENDED] = {
         [LEASE_RESUME]         = { take_up, LEASE_RECARVING },
         [LEASE_STOP]           = { stop_suspended, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_NONE },
+        [LEASE_ENDED]          = { end, LEASE_DONE },
     },
     [LEASE_RECARVING] = {
         [LEASE_READY]          = { resume, LEASE_RESUMING },
         [LEASE_CARVE_FAILED]   = { fail_resume, LEASE_STOPPING },
         [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_NONE },
+        [LEASE_ENDED]          = { end, LEASE_DONE },
     },
     [LEASE_RESUMING] = {
         [LEASE_RESUMED]        = { run, LEASE_RUNNING },
         [LEASE_RESUME_FAILED]  = { fail_resume, LEASE_STOPPING },
         [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_NONE },
+        [LEASE_ENDED]          = { end, LEASE_DONE },
     },
     [LEASE_STOPPING] = {
         [LEASE_READY]          = { ignore, LEASE_STOPPING },
         [LEASE_CARVE_FAILED]   = { ignore, LEASE_STOPPING },
         [LEASE_STARTED]        = { ignore, LEASE_STOPPING },
-        [LEASE_START_FAILED]   = { end, LEASE_NONE },
+        [LEASE_START_FAILED]   = { end, LEASE_DONE },
         [LEASE_SUSPENDED_OK]   = { ignore, LEASE_STOPPING },
         [LEASE_SUSPEND_FAILED] = { ignore, LEASE_STOPPING },
         [LEASE_RESUMED]        = { ignore, LEASE_STOPPING },
         [LEASE_RESUME_FAILED]  = { ignore, LEASE_STOPPING },
         [LEASE_STOP]           = { replace_cause, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_NONE },
+        [LEASE_ENDED]          = { end, LEASE_DONE },
     },
-};
-
-/* What people see of the job while its lease is in that state. */
-static const uint8_t shown_as[LEASE_STATES] = {
-    [LEASE_CARVING] = BH_JOB_STARTING,       [LEASE_STARTING] = BH_JOB_STARTING,
-    [LEASE_RUNNING] = BH_JOB_RUNNING,        [LEASE_SUSPENDING] = BH_JOB_SUSPENDING,
-    [LEASE_SUSPENDED] = BH_JOB_SUSPENDED,    [LEASE_RECARVING] = BH_JOB_RESUMING,
-    [LEASE_RESUMING] = BH_JOB_RESUMING,      [LEASE_STOPPING] = BH_JOB_STOPPING,
 };
 
 static bool
@@ -117,7 +110,6 @@ unlist_leaving(struct bh_engine *engine, uint32_t slot)
         engine->core.leaving = lease->next_leaving;
     lease->next_leaving = lease->prev_leaving = 0;
 }
-
 bool
 bh_lease_allows(const struct bh_engine *engine, uint32_t slot, enum lease_event event)
 {
@@ -128,12 +120,22 @@ bh_lease_allows(const struct bh_engine *engine, uint32_t slot, enum lease_event 
     return rules[state][event].act != NULL;
 }
 
+/* A time limit's hour has moved. */
+static void
+move_due(struct hints *hints, uint64_t from_ns, uint64_t to_ns)
+{
+    if (from_ns != to_ns && from_ns == hints->due_ns)
+        hints->due_known = false;
+    if (to_ns < hints->due_ns)
+        hints->due_ns = to_ns;
+}
+
 void
 bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     struct lease *lease = lease_at(work->engine, slot);
     const struct rule *rule = &rules[lease->state][news->event];
-    uint8_t shown = job_at(work->engine, lease->job)->state;
+    uint64_t due_ns = bh_lease_deadline_ns(work->engine, slot);
 
     BH_ASSERT(rule->act != NULL);
     if (lease->state == LEASE_SUSPENDED) {
@@ -146,21 +148,39 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
     else if (!is_leaving(lease->state) && is_leaving(rule->next))
         list_leaving(work->engine, slot);
     if (rule->next != LEASE_NONE) {
+        if (rule->next == LEASE_DONE)
+            lease->ran_ns = bh_lease_ran_ns(work->engine, slot);
         lease->state = (uint8_t)rule->next;
-        job_at(work->engine, lease->job)->state = shown_as[rule->next];
-        if (shown_as[rule->next] != shown)
-            bh_effect_job(work, lease->job);
+        bh_gang_show(work, lease->job);
     }
     rule->act(work, slot, news);
+    move_due(&work->engine->hints, due_ns, bh_lease_deadline_ns(work->engine, slot));
 }
 
 /* ---- pieces ---- */
 
-uint32_t
-bh_lease_create(struct work *work, uint64_t id, uint32_t job_slot, uint32_t node)
+/* Behind those of the job's members that were placed before. */
+static void
+chain(struct work *work, uint32_t job_slot, uint32_t slot)
 {
     struct bh_engine *engine = work->engine;
-    uint32_t slot = bh_slot_add(engine, TABLE_LEASE, id);
+    uint32_t *link = &job_at(engine, job_slot)->lease;
+
+    if (*link == 0) {
+        bh_job_attach(work, job_slot, slot);
+        return;
+    }
+    while (*link)
+        link = &lease_at(engine, *link)->next_member;
+    *link = slot;
+}
+
+uint32_t
+bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job_slot,
+                uint32_t node)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t slot = bh_slot_add(engine, TABLE_LEASE, decision->lease.v);
     struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, job_slot);
 
@@ -168,13 +188,15 @@ bh_lease_create(struct work *work, uint64_t id, uint32_t job_slot, uint32_t node
     lease->tenant = job->tenant;
     lease->node = node;
     lease->count = job->count;
+    lease->member = (uint8_t)decision->member;
     lease->state = LEASE_CARVING;
     lease->since_ns = work->now_ns;
     node_at(engine, node)->leases++;
-    if (engine->core.next_lease <= id)
-        engine->core.next_lease = id + 1;
+    if (engine->core.next_lease <= decision->lease.v)
+        engine->core.next_lease = decision->lease.v + 1;
     *bh_lease_hint(engine, slot) = (struct hint){ 0 };
-    bh_job_attach(work, job_slot, slot);
+    chain(work, job_slot, slot);
+    move_due(&engine->hints, UINT64_MAX, bh_lease_deadline_ns(engine, slot));
     return slot;
 }
 
@@ -198,17 +220,6 @@ bh_lease_add_piece(struct work *work, uint32_t slot, uint32_t at, const struct b
     lease->grade = (uint8_t)bh_room_grade(engine, lease->tenant, piece->profile);
 }
 
-void
-bh_lease_proceed(struct work *work, uint32_t slot)
-{
-    const struct lease *lease = lease_at(work->engine, slot);
-
-    for (uint32_t i = 0; i < lease->count; i++)
-        if (part_at(work->engine, lease->parts[i])->state == BH_PIECE_CARVING)
-            return;
-    bh_lease_step(work, slot, &(struct lease_news){ .event = LEASE_READY });
-}
-
 /* Let go of all pieces, and of what they counted for. */
 static void
 let_go(struct work *work, uint32_t slot)
@@ -224,18 +235,24 @@ let_go(struct work *work, uint32_t slot)
     bh_order_stir(work->engine);
 }
 
-/* The lease is no more; its job is pending and in no queue yet. */
-static uint32_t
-dissolve(struct work *work, uint32_t slot)
+/* The leases are no more; their job is pending and in no queue yet. */
+static void
+disband(struct work *work, uint32_t job)
 {
-    struct lease *lease = lease_at(work->engine, slot);
-    uint32_t job = lease->job;
+    struct bh_engine *engine = work->engine;
+    uint32_t at = 0, next = job_at(engine, job)->lease;
 
-    let_go(work, slot);
+    while ((at = bh_gang_next(engine, job, at)) != 0) {
+        let_go(work, at);
+        node_at(engine, lease_at(engine, at)->node)->leases--;
+    }
     bh_job_detach(work, job);
-    node_at(work->engine, lease->node)->leases--;
-    bh_slot_remove(work->engine, TABLE_LEASE, slot);
-    return job;
+    for (at = next; at; at = next) {
+        next = lease_at(engine, at)->next_member;
+        BH_ASSERT(!is_leaving(lease_at(engine, at)->state));
+        move_due(&engine->hints, bh_lease_deadline_ns(engine, at), UINT64_MAX);
+        bh_slot_remove(engine, TABLE_LEASE, at);
+    }
 }
 
 /* ---- time ---- */
@@ -270,7 +287,8 @@ bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t slot)
     const struct job *job = job_at(engine, lease->job);
     uint64_t strikes_ns = UINT64_MAX;
 
-    if (lease->state == LEASE_STOPPING)
+    if (lease->state == LEASE_NONE || lease->state == LEASE_STOPPING
+        || lease->state == LEASE_DONE)
         return UINT64_MAX;
     if (job->time_limit_ns && lease->state == LEASE_RUNNING)
         strikes_ns = end_of_span(lease, job->time_limit_ns);
@@ -344,7 +362,6 @@ put_aside(struct work *work, uint32_t slot, const struct lease_news *news)
     lease->waiting = 0;
     lease->order = 0;
     pause_clock(work, lease);
-    job_at(work->engine, lease->job)->suspensions++;
     let_go(work, slot);
     *bh_lease_hint(work->engine, slot) = (struct hint){ 0 };
 }
@@ -359,6 +376,7 @@ take_up(struct work *work, uint32_t slot, const struct lease_news *news)
     lease_at(work->engine, slot)->for_job = 0;
     lease_at(work->engine, slot)->since_ns = work->now_ns;
     bh_quota_take(work->engine, &held);
+    bh_order_taken(work->engine, held.tenant);
 }
 
 static void
@@ -395,21 +413,27 @@ replace_cause(struct work *work, uint32_t slot, const struct lease_news *news)
         lease->stop_cause = (uint8_t)news->cause;
 }
 
+/* The lease stops, and with it all others of its gang. */
+static void
+stop_all(struct work *work, uint32_t slot, enum bh_end_cause cause)
+{
+    struct lease_news news = { .event = LEASE_STOP, .cause = cause };
+
+    stop(work, slot, &news);
+    bh_gang_tell(work, lease_at(work->engine, slot)->job, &news);
+}
+
 static void
 fail_suspend(struct work *work, uint32_t slot, const struct lease_news *news)
 {
-    static const struct lease_news preempted = { .cause = BH_END_PREEMPTED };
-
     bh_order_open_window(work->engine);
-    stop(work, slot, &preempted);
+    stop_all(work, slot, BH_END_PREEMPTED);
 }
 
 static void
 fail_resume(struct work *work, uint32_t slot, const struct lease_news *news)
 {
-    static const struct lease_news failed = { .cause = BH_END_RESUME_FAILED };
-
-    stop(work, slot, &failed);
+    stop_all(work, slot, BH_END_RESUME_FAILED);
 }
 
 /* What becomes of the job when its lease ended for that cause. */
@@ -432,6 +456,7 @@ fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
     return (enum fate)fates[cause];
 }
 
+/* No lease is left: the job ends or is queued again. */
 static void
 conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_status)
 {
@@ -443,12 +468,42 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
 
     if (cause != BH_END_PREEMPTED)
         bh_order_open_window(work->engine);
+    disband(work, slot);
     if (fate != FATE_REQUEUED) {
         bh_job_end(work, slot, (enum bh_job_state)states[fate], cause, exit_status);
         return;
     }
     job->restarts++;
     bh_job_requeue(work, slot, cause);
+}
+
+/* The member is done and gives back what it held.  The first that did not end well says
+ * what becomes of the job, and the others are stopped; the last to be done ends it. */
+static void
+retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_status)
+{
+    struct bh_engine *engine = work->engine;
+    struct lease *lease = lease_at(engine, slot);
+    uint32_t job_slot = lease->job;
+    struct job *job = job_at(engine, job_slot);
+    struct lease_news others = { .event = LEASE_STOP, .cause = cause };
+
+    BH_ASSERT(lease->state == LEASE_DONE);
+    lease->waiting = 0;
+    lease->order = 0;
+    let_go(work, slot);
+    node_at(engine, lease->node)->leases--;
+    if (cause == BH_END_EXITED && exit_status == 0)
+        cause = BH_END_NONE;
+    if (cause != BH_END_NONE && job->verdict == BH_END_NONE) {
+        job->verdict = (uint8_t)cause;
+        job->verdict_status = exit_status;
+        bh_gang_tell(work, job_slot, &others);
+    }
+    if (bh_gang_live(engine, job_slot) > 0)
+        return;
+    cause = job->verdict ? (enum bh_end_cause)job->verdict : BH_END_EXITED;
+    conclude(work, job_slot, cause, job->verdict_status);
 }
 
 /* A job that came to its end by itself while the stop was still on its way is not queued
@@ -468,6 +523,13 @@ ended_first(const struct lease *lease, const struct lease_news *news)
     return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];
 }
 
+/* Remember who a job that is queued again was stopped for. */
+static void
+blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t for_job)
+{
+    job_at(work->engine, slot)->preempted_for = cause == BH_END_PREEMPTED ? for_job : 0;
+}
+
 static void
 end(struct work *work, uint32_t slot, const struct lease_news *news)
 {
@@ -476,30 +538,32 @@ end(struct work *work, uint32_t slot, const struct lease_news *news)
 
     if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
         cause = (enum bh_end_cause)lease->stop_cause;
-    conclude(work, dissolve(work, slot), cause, news->exit_status);
+    blame(work, lease->job, cause, lease->for_job);
+    retire(work, slot, cause, news->exit_status);
 }
 
 static void
 abandon(struct work *work, uint32_t slot, const struct lease_news *news)
 {
-    conclude(work, dissolve(work, slot), news->cause, 0);
+    blame(work, lease_at(work->engine, slot)->job, news->cause, news->for_job);
+    conclude(work, lease_at(work->engine, slot)->job, news->cause, 0);
 }
 
 static void
 fail_start(struct work *work, uint32_t slot, const struct lease_news *news)
 {
-    bh_order_open_window(work->engine);
-    bh_job_end(work, dissolve(work, slot), BH_JOB_FAILED, BH_END_START_FAILED, 0);
+    retire(work, slot, BH_END_START_FAILED, 0);
 }
 
 static void
 fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     struct bh_engine *engine = work->engine;
-    uint32_t job_slot = dissolve(work, slot);
+    uint32_t job_slot = lease_at(engine, slot)->job;
     struct job *job = job_at(engine, job_slot);
     struct class *class;
 
+    disband(work, job_slot);
     job->carve_failures++;
     if (job->carve_failures > CARVE_FAILURES_MAX) {
         bh_job_end(work, job_slot, BH_JOB_FAILED, BH_END_CARVE_FAILED, 0);

@@ -1,12 +1,12 @@
 #ifndef BH_ENGINE_LEASE_H
 #define BH_ENGINE_LEASE_H
 
-#include "engine/state_internal.h"
+#include "engine/work_internal.h"
 
 /* A lease's life, as a table of (state, event).  Pairs that are not in the table are
  * refused; late answers to what is no longer wanted are in it and change nothing. */
 enum lease_event {
-    LEASE_READY,          /* all its pieces are carved */
+    LEASE_READY,          /* all pieces of its gang are carved */
     LEASE_CARVE_FAILED,
     LEASE_STARTED,
     LEASE_START_FAILED,
@@ -36,15 +36,13 @@ bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_
 /* Take a pair that is allowed. */
 void bh_lease_step(struct work *work, uint32_t lease, const struct lease_news *news);
 
-/* A lease in CARVING for a pending job (slot) on a node (slot); pieces follow. */
-uint32_t bh_lease_create(struct work *work, uint64_t id, uint32_t job, uint32_t node);
+/* A member's lease, in CARVING, for a job (slot) on a node (slot); pieces follow. */
+uint32_t bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job,
+                         uint32_t node);
 
 /* Give the lease a piece: carve it, or lend an idle one. */
 void bh_lease_add_piece(struct work *work, uint32_t lease, uint32_t at,
                         const struct bh_piece *piece);
-
-/* Go on (READY) once no piece is being carved any more. */
-void bh_lease_proceed(struct work *work, uint32_t lease);
 
 /* How long it has run, time suspended not counted. */
 uint64_t bh_lease_ran_ns(const struct bh_engine *engine, uint32_t lease);

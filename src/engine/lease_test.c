@@ -24,6 +24,7 @@ only_listed_pairs_are_taken(void **state)
         { "resuming", LEASE_RESUMING, ON(RESUMED) | ON(RESUME_FAILED) | ON(STOP) | ON(ENDED) },
         { "stopping", LEASE_STOPPING,
           ~(ON(SUSPEND) | ON(RESUME)) & ((1u << LEASE_EVENTS) - 1) },
+        { "done", LEASE_DONE, 0 },
 #undef ON
     };
     struct bh_story *story = bh_story_site(1);

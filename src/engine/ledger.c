@@ -200,6 +200,31 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
     ret_split->unusable = bh_parts_sub(bh_parts_sub(all, leased), idle);
 }
 
+/* How the GPU counts now, and the sums over its node and its model. */
+static void
+recount(struct bh_engine *engine, struct gpu *gpu)
+{
+    struct core *core = &engine->core;
+    struct node *node = node_at(engine, gpu->node);
+    uint8_t before = gpu->counted, now = 0;
+
+    if (bh_room_offered(engine, gpu)) {
+        bool empty = gpu->occupancy.units == 0 && !gpu->occupancy.whole;
+
+        now = (uint8_t)(GPU_OFFERED | (empty ? GPU_EMPTY | GPU_OPEN : 0)
+                        | (bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model)
+                               ? 0 : GPU_OPEN));
+    }
+    if (now == before)
+        return;
+    gpu->counted = now;
+    core->offered[gpu->model] += !!(now & GPU_OFFERED) - !!(before & GPU_OFFERED);
+    core->empty[gpu->model] += !!(now & GPU_EMPTY) - !!(before & GPU_EMPTY);
+    core->open[gpu->model] += !!(now & GPU_OPEN) - !!(before & GPU_OPEN);
+    node->empty += !!(now & GPU_EMPTY) - !!(before & GPU_EMPTY);
+    node->open += !!(now & GPU_OPEN) - !!(before & GPU_OPEN);
+}
+
 void
 bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
 {
@@ -207,6 +232,7 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     struct bh_split split;
 
+    recount(engine, gpu);
     bh_ledger_split(engine, slot, &split);
     totals->rate_leased_compute += split.leased.compute - gpu->leased_compute;
     totals->rate_leased_memory += split.leased.memory - gpu->leased_memory;

@@ -1,49 +1,82 @@
 #include "engine/order.h"
 
 #include "base/assert.h"
+#include "base/attr.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
-#include "engine/quota.h"
+#include "engine/place.h"
 #include "engine/slots.h"
+#include "engine/usage.h"
 
 /* How long it may run, in powers of two: a short job must not stand behind a long one of
  * the same needs that cannot begin before what is reserved. */
-static uint64_t
+static uint8_t
 length_of(const struct job *job)
 {
-    return job->time_limit_ns ? 64 - (uint64_t)__builtin_clzll(job->time_limit_ns) : 0;
+    return (uint8_t)(job->time_limit_ns ? 64 - __builtin_clzll(job->time_limit_ns) : 0);
 }
 
-/* Tenant, SKU, length, count, priority and hold in one number: equal needs, equal id. */
-static uint64_t
-needs_of(const struct job *job)
+static bool
+needs_it(const struct class *class, const struct job *job)
 {
-    BH_ASSERT(job->tenant < 1u << 20);
-    BH_ASSERT(job->sku < 1u << 20);
-    return (uint64_t)job->tenant << 44 | (uint64_t)job->sku << 24 | length_of(job) << 16
-           | (uint64_t)job->count << 8 | (uint64_t)job->priority << 1 | job->hold;
+    return class->tenant == job->tenant && class->sku == job->sku
+           && class->principal == job->principal && class->count == job->count
+           && class->gang == job->gang && class->priority == job->priority
+           && class->hold == job->hold && class->length == length_of(job);
+}
+
+/* Where the job's class is looked for first. */
+static uint64_t
+home_of(const struct job *job)
+{
+    const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
+                               job->gang, job->priority, job->hold, length_of(job) };
+    uint64_t hash = 0xcbf29ce484222325ull;
+
+    for (size_t i = 0; i < BH_COUNT(needs); i++)
+        hash = (hash ^ needs[i]) * 0x9e3779b97f4a7c15ull;
+    return hash >> 1 | 1; /* never 0, and room for those that follow */
+}
+
+/* The class with the job's needs, or 0 and the id that a new one gets. */
+static uint32_t
+find_class(const struct bh_engine *engine, const struct job *job, uint64_t *ret_id)
+{
+    uint32_t slot;
+
+    for (*ret_id = home_of(job); (slot = class_find(engine, *ret_id)); ++*ret_id)
+        if (needs_it(class_at(engine, slot), job))
+            return slot;
+    return 0;
 }
 
 uint32_t
 bh_order_class(const struct bh_engine *engine, const struct job *job)
 {
-    return class_find(engine, needs_of(job));
+    uint64_t id;
+
+    return find_class(engine, job, &id);
 }
 
 static uint32_t
 class_for(struct bh_engine *engine, const struct job *job)
 {
-    uint32_t slot = bh_order_class(engine, job);
+    uint64_t id;
+    uint32_t slot = find_class(engine, job, &id);
     struct class *class;
 
     if (slot)
         return slot;
-    slot = bh_slot_add(engine, TABLE_CLASS, needs_of(job));
+    slot = bh_slot_add(engine, TABLE_CLASS, id);
     class = class_at(engine, slot);
     class->tenant = job->tenant;
     class->sku = job->sku;
+    class->principal = job->principal;
     class->count = job->count;
+    class->gang = job->gang;
     class->priority = job->priority;
     class->hold = job->hold;
+    class->length = length_of(job);
     *bh_class_hint(engine, slot) = (struct hint){ 0 };
     return slot;
 }
@@ -92,6 +125,7 @@ bh_order_enqueue(struct bh_engine *engine, uint32_t slot)
         class->head = slot;
     class->jobs++;
     engine->core.pending++;
+    engine->core.pending_members += job->gang;
     if (before == 0 || bh_job_claim(engine, before))
         look_again(engine, class_slot); /* it is the first that room is looked for */
 }
@@ -118,6 +152,7 @@ bh_order_dequeue(struct bh_engine *engine, uint32_t slot)
     job->next = job->prev = job->class = 0;
     class->jobs--;
     engine->core.pending--;
+    engine->core.pending_members -= job->gang;
     if (class->jobs == 0)
         bh_slot_remove(engine, TABLE_CLASS, class_slot);
 }
@@ -136,15 +171,43 @@ bh_order_open_window(struct bh_engine *engine)
     bh_order_stir(engine);
 }
 
+/* Whether a guarantee says something of what the tenant uses. */
+static bool
+is_guaranteed(const struct tenant *tenant)
+{
+    bool guaranteed = tenant->guarantee > 0;
+
+    for (uint32_t i = 0; i < tenant->quota_count; i++)
+        guaranteed = guaranteed || tenant->quotas[i].guarantee > 0;
+    return guaranteed;
+}
+
+void
+bh_order_taken(struct bh_engine *engine, uint32_t tenant)
+{
+    bool matters = engine->core.withholders > 0;
+
+    for (uint32_t at = tenant; at && !matters; at = tenant_at(engine, at)->parent)
+        matters = is_guaranteed(tenant_at(engine, at));
+    if (matters)
+        bh_order_stir(engine);
+}
+
 /* ---- who comes first ---- */
 
 bool
-bh_order_before(const struct bh_candidate *a, const struct bh_candidate *b)
+bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
+                const struct bh_candidate *b)
 {
+    int turn;
+
     if (a->guaranteed != b->guaranteed)
         return a->guaranteed;
     if (a->priority != b->priority)
         return a->priority > b->priority;
+    turn = bh_usage_compare(engine, a->tenant, b->tenant);
+    if (turn != 0)
+        return turn < 0;
     if (a->sequence != b->sequence)
         return a->sequence < b->sequence;
     return a->id < b->id;
@@ -164,13 +227,12 @@ bh_order_of_class(const struct bh_engine *engine, uint32_t slot,
 {
     const struct class *class = class_at(engine, slot);
     const struct job *head = job_at(engine, class->head);
-    struct bh_wanted wanted = { class->tenant, class->sku, class->count,
-                                bh_quota_least(engine, class->sku, class->count) };
+    struct bh_need need = bh_place_need(engine, slot);
 
     *ret_candidate = (struct bh_candidate){ .class = slot, .priority = class->priority,
                                             .sequence = head->sequence, .id = head->id,
-                                            .guaranteed =
-                                                bh_quota_guaranteed(engine, &wanted) };
+                                            .tenant = class->tenant,
+                                            .guaranteed = bh_place_guaranteed(engine, &need) };
 }
 
 void
@@ -179,10 +241,11 @@ bh_order_of_lease(const struct bh_engine *engine, uint32_t slot,
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
+    struct bh_wanted wanted = bh_gang_to_resume(engine, lease->job);
 
     *ret_candidate = (struct bh_candidate){ .lease = slot, .priority = job->priority,
                                             .sequence = job->sequence, .id = job->id,
+                                            .tenant = job->tenant,
                                             .guaranteed =
                                                 bh_quota_guaranteed(engine, &wanted) };
 }
@@ -197,7 +260,20 @@ bh_order_of_job(const struct bh_engine *engine, uint32_t slot,
     if (job->class)
         bh_order_of_class(engine, job->class, ret_candidate);
     else
-        bh_order_of_lease(engine, job->lease, ret_candidate);
+        bh_order_of_lease(engine, bh_gang_next(engine, slot, 0), ret_candidate);
+}
+
+bool
+bh_order_outranks(const struct bh_engine *engine, const struct bh_candidate *a,
+                  const struct bh_candidate *b)
+{
+    if (a->guaranteed != b->guaranteed)
+        return a->guaranteed;
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->tenant != b->tenant && engine->core.settings.order != BH_ORDER_FIFO)
+        return false;
+    return a->sequence != b->sequence ? a->sequence < b->sequence : a->id < b->id;
 }
 
 uint32_t
@@ -211,36 +287,66 @@ bh_order_job(struct bh_engine *engine, const struct bh_candidate *candidate)
     return job;
 }
 
-static void
-keep_first(struct bh_candidate *first, bool *found, const struct bh_candidate *next)
+/* The heap of candidates: above each stands one that comes before it. */
+static struct bh_candidate *
+queue_at(const struct bh_engine *engine, uint32_t at)
 {
-    if (!*found || bh_order_before(next, first))
-        *first = *next;
-    *found = true;
+    return (struct bh_candidate *)bh_block_at(engine, engine->hints.queue_offset) + at;
+}
+
+static void
+sink(struct bh_engine *engine, uint32_t at)
+{
+    struct bh_candidate moved = *queue_at(engine, at);
+    uint32_t count = engine->hints.queue_count;
+
+    for (uint32_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count
+            && bh_order_before(engine, queue_at(engine, below + 1), queue_at(engine, below)))
+            below++;
+        if (!bh_order_before(engine, queue_at(engine, below), &moved))
+            break;
+        *queue_at(engine, at) = *queue_at(engine, below);
+    }
+    *queue_at(engine, at) = moved;
+}
+
+static void
+build_queue(struct bh_engine *engine)
+{
+    uint32_t count = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);)
+        if (!class_at(engine, slot)->hold && !is_parked(engine, bh_class_hint(engine, slot)))
+            bh_order_of_class(engine, slot, queue_at(engine, count++));
+    for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
+        if (bh_gang_leads_suspended(engine, slot)
+            && !is_parked(engine, bh_lease_hint(engine, slot)))
+            bh_order_of_lease(engine, slot, queue_at(engine, count++));
+    engine->hints.queue_count = count;
+    engine->hints.queued = true;
+    for (uint32_t at = count / 2; at-- > 0;)
+        sink(engine, at);
+}
+
+void
+bh_order_again(struct bh_engine *engine)
+{
+    engine->hints.queued = false;
 }
 
 bool
-bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidate)
+bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate)
 {
-    struct bh_candidate next;
-    bool found = false;
-
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        if (class_at(engine, slot)->hold || is_parked(engine, bh_class_hint(engine, slot)))
-            continue;
-        bh_order_of_class(engine, slot, &next);
-        keep_first(ret_candidate, &found, &next);
-    }
-    if (engine->core.suspended == 0)
-        return found;
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        if (lease_at(engine, slot)->state != LEASE_SUSPENDED
-            || is_parked(engine, bh_lease_hint(engine, slot)))
-            continue;
-        bh_order_of_lease(engine, slot, &next);
-        keep_first(ret_candidate, &found, &next);
-    }
-    return found;
+    if (!engine->hints.queued)
+        build_queue(engine);
+    if (engine->hints.queue_count == 0)
+        return false;
+    *ret_candidate = *queue_at(engine, 0);
+    *queue_at(engine, 0) = *queue_at(engine, --engine->hints.queue_count);
+    if (engine->hints.queue_count > 0)
+        sink(engine, 0);
+    return true;
 }
 
 void

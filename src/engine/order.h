@@ -18,24 +18,39 @@ void bh_order_dequeue(struct bh_engine *engine, uint32_t job);
 /* Something freed up that could help a waiting job. */
 void bh_order_stir(struct bh_engine *engine);
 
-/* The same, because of something from outside, or because a job ended: whoever has made
+/* The tenant (slot) took room.  That helps nobody, unless a guarantee says something of it: what
+ * was kept back is in use now, others of the tenant are no longer protected, or do not come
+ * first any more. */
+void bh_order_taken(struct bh_engine *engine, uint32_t tenant);
+
+/* A stir because of something from outside, or because a job ended: whoever has made
  * room as often as a job may, may do so again. */
 void bh_order_open_window(struct bh_engine *engine);
 
-/* A candidate for room: the head of a class, or a suspended lease. */
+/* A candidate for room: the head of a class, or a suspended gang, by its first lease. */
 struct bh_candidate {
     uint32_t class, lease; /* slots; one is 0 */
     bool guaranteed;
     uint8_t priority;
+    uint32_t tenant; /* slot */
     uint64_t sequence, id;
 };
 
-/* Whether `a` comes before `b`: those within a guarantee, then the higher priority,
- * then the earlier, then the lower id. */
-bool bh_order_before(const struct bh_candidate *a, const struct bh_candidate *b);
+/* Whether `a` comes before `b`: those within a guarantee, then the higher priority, then
+ * whose tenant's turn it is (engine/usage.h), then the earlier, then the lower id. */
+bool bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
+                     const struct bh_candidate *b);
 
-/* The first candidate that may be looked at now; false when there is none. */
-bool bh_order_first(const struct bh_engine *engine, struct bh_candidate *ret_candidate);
+/* Whether `a` comes before `b` whatever is used meanwhile: between tenants that take turns
+ * neither does.  Changes with nothing but stirs. */
+bool bh_order_outranks(const struct bh_engine *engine, const struct bh_candidate *a,
+                       const struct bh_candidate *b);
+
+/* The next of the candidates that may be looked at now, the first first; false when there
+ * is none left.  Begin with bh_order_again, which looks who may: nothing may change between
+ * but that they are parked. */
+void bh_order_again(struct bh_engine *engine);
+bool bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate);
 
 /* It could not be helped: look again only after a stir, or from `until_ns` on. */
 void bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,
@@ -49,7 +64,7 @@ void bh_order_of_job(const struct bh_engine *engine, uint32_t job,
  * suspended lease's, or 0 when it has one. */
 uint32_t bh_order_job(struct bh_engine *engine, const struct bh_candidate *candidate);
 
-/* The candidate that a suspended lease is. */
+/* The candidate that a suspended gang is, by its first lease. */
 void bh_order_of_lease(const struct bh_engine *engine, uint32_t lease,
                        struct bh_candidate *ret_candidate);
 

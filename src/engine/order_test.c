@@ -15,12 +15,17 @@ candidates_stand_in_order(void **state)
         { "age before id", { .sequence = 1, .id = 9 }, { .sequence = 2, .id = 1 } },
         { "then the id", { .sequence = 1, .id = 1 }, { .sequence = 1, .id = 2 } },
     };
+    struct bh_story *story = bh_story_site(1);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        BH_CHECK(cases[i].name, bh_order_before(&cases[i].a, &cases[i].b));
-        BH_CHECK(cases[i].name, !bh_order_before(&cases[i].b, &cases[i].a));
+        struct bh_candidate a = cases[i].a, b = cases[i].b;
+
+        a.tenant = b.tenant = 1;
+        BH_CHECK(cases[i].name, bh_order_before(story->engine, &a, &b));
+        BH_CHECK(cases[i].name, !bh_order_before(story->engine, &b, &a));
     }
     BH_CHECK_DONE();
+    bh_story_close(story);
 }
 
 /* One GPU, taken whole; who gets it next? */

@@ -204,6 +204,7 @@ bh_part_drop(struct work *work, uint32_t slot)
     if (part->state == BH_PIECE_IDLE)
         gpu->idle--;
     gpu->stuck -= part->stuck;
+    engine->hints.due_known = engine->hints.due_known && !part->stuck;
     unlink_from_gpu(engine, slot);
     bh_slot_remove(engine, TABLE_PART, slot);
     bh_ledger_refresh(engine, gpu_slot);
@@ -242,4 +243,5 @@ bh_part_stick(struct work *work, uint32_t slot)
         gpu_at(work->engine, part->gpu)->stuck++;
     part->stuck = 1;
     gpu_at(work->engine, part->gpu)->retry_ns = work->now_ns + RETRY_NS;
+    work->engine->hints.due_known = false;
 }

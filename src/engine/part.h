@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_PART_H
 #define BH_ENGINE_PART_H
 
-#include "engine/state_internal.h"
+#include "engine/work_internal.h"
 
 /* The pieces that GPUs are carved into: slots of TABLE_PART, chained on their GPU.
  * Each change here keeps the GPU's occupancy, its ledger split and its tenant's

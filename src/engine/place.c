@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/quota.h"
 #include "engine/slots.h"
 
 /* GPUs with the same occupancy have the same best starts, and most GPUs of a fleet
@@ -20,15 +19,18 @@ struct finder {
     const struct bh_search *search;
     const struct bh_need *need;
     uint32_t model, profile;
+    uint32_t link, numa; /* only GPUs of this NVLink domain, NUMA node; 0: any */
     uint32_t memo_count;
     struct memo memos[MEMO];
     uint32_t beside; /* a job (slot) whose neighbourhood stood in the way */
     uint32_t beside_gpu;
 };
 
-/* How good a spot is; less is better, in this order. */
+/* How good spots are; less is better, in this order. */
 struct score {
-    int64_t growth;
+    uint32_t nodes;
+    int64_t growth;         /* of fragmentation */
+    uint32_t apart;         /* whole GPUs of a member on several NVLink domains, NUMA nodes */
     uint32_t carve, unused; /* must be carved; GPU holds nothing else */
     uint64_t gpu;
     uint32_t start;
@@ -37,8 +39,12 @@ struct score {
 static bool
 better(const struct score *a, const struct score *b)
 {
+    if (a->nodes != b->nodes)
+        return a->nodes < b->nodes;
     if (a->growth != b->growth)
         return a->growth < b->growth;
+    if (a->apart != b->apart)
+        return a->apart < b->apart;
     if (a->carve != b->carve)
         return a->carve < b->carve;
     if (a->unused != b->unused)
@@ -152,6 +158,42 @@ add_chosen(const struct bh_plan *plan, uint32_t gpu, enum bh_gpu_model model,
             bh_room_block(occupancy, model, plan->spots[i].profile, plan->spots[i].start);
 }
 
+/* Whether the search imagines some gone who are there. */
+static bool
+imagines(const struct bh_search *search)
+{
+    return search->past_leaving || search->by_ns || search->gone_count;
+}
+
+/* Whether what is counted rules the node out, before its GPUs are looked at.  Counts know
+ * what is, not what is imagined. */
+static bool
+is_hopeless(const struct finder *finder, const struct node *node)
+{
+    const struct bh_search *search = finder->search;
+
+    if (!(node->models >> finder->model & 1))
+        return true;
+    if (imagines(search))
+        return false;
+    return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count
+                                                 : node->open == 0;
+}
+
+/* The same of the whole fleet. */
+static bool
+is_in_vain(const struct finder *finder)
+{
+    const struct bh_search *search = finder->search;
+    const struct core *core = &search->engine->core;
+
+    if (imagines(search))
+        return false;
+    return finder->profile == BH_PROFILE_WHOLE.v
+               ? core->empty[finder->model] < finder->need->count * finder->need->gang
+               : core->open[finder->model] == 0;
+}
+
 /* The best start on one GPU: of those where fragmentation grows least, one with an
  * idle piece of the tenant, else the lowest. */
 static bool
@@ -190,6 +232,8 @@ offers(struct finder *finder, uint32_t slot)
 {
     const struct gpu *gpu = gpu_at(finder->search->engine, slot);
 
+    if ((finder->link && gpu->link != finder->link) || (finder->numa && gpu->numa != finder->numa))
+        return false;
     return gpu->model == finder->model && gpu->id != finder->need->avoid_gpu
            && (gpu->mig_capable || finder->profile == BH_PROFILE_WHOLE.v)
            && bh_room_offered(finder->search->engine, gpu);
@@ -223,69 +267,199 @@ next_spot(struct finder *finder, const struct bh_plan *plan, struct bh_spot *ret
     return found;
 }
 
-/* All pieces on one node; the score is that of the first, with all growth. */
-static bool
-fill_node(struct finder *finder, uint32_t node, struct bh_plan *ret_plan,
-          struct score *ret_score)
+/* The spots are many: copy those that are there. */
+static void
+copy_plan(struct bh_plan *to, const struct bh_plan *from)
 {
-    if (!node_at(finder->search->engine, node)->up
-        || !bh_room_on_node(finder->search, node, &finder->beside))
-        return false;
-    ret_plan->node = node;
-    ret_plan->count = 0;
+    to->node = from->node;
+    to->count = from->count;
+    memcpy(to->spots, from->spots, from->count * sizeof(struct bh_spot));
+}
+
+/* The score of pieces together: that of the first, with all growth. */
+static void
+add_score(struct score *sum, const struct score *next, bool first)
+{
+    if (first) {
+        *sum = *next;
+        return;
+    }
+    sum->nodes += next->nodes;
+    sum->growth += next->growth;
+    sum->apart += next->apart;
+    sum->carve += next->carve;
+    sum->unused += next->unused;
+}
+
+/* How far apart whole GPUs are: 0 in one NVLink domain, 1 on one NUMA node, else 2. */
+static uint32_t
+apart(const struct bh_engine *engine, const struct bh_spot *spots, uint32_t count)
+{
+    const struct gpu *first = gpu_at(engine, spots[0].gpu);
+    bool link = first->link != 0, numa = first->numa != 0;
+
+    if (count == 1 || spots[0].profile != BH_PROFILE_WHOLE.v)
+        return 0;
+    for (uint32_t i = 1; i < count; i++) {
+        link = link && gpu_at(engine, spots[i].gpu)->link == first->link;
+        numa = numa && gpu_at(engine, spots[i].gpu)->numa == first->numa;
+    }
+    return link ? 0 : numa ? 1 : 2;
+}
+
+/* One member's pieces on the plan's node, as far as the finder looks. */
+static bool
+fill_within(struct finder *finder, struct bh_plan *plan, struct score *ret_score)
+{
+    uint32_t first = plan->count;
+
     for (uint32_t i = 0; i < finder->need->count; i++) {
         struct bh_spot spot = { 0 };
         struct score score = { 0 };
 
-        if (!next_spot(finder, ret_plan, &spot, &score))
+        if (!next_spot(finder, plan, &spot, &score))
             return false;
-        ret_plan->spots[ret_plan->count++] = spot;
-        if (i == 0) {
-            *ret_score = score;
-            continue;
+        plan->spots[plan->count++] = spot;
+        add_score(ret_score, &score, i == 0);
+    }
+    ret_score->apart = apart(finder->search->engine, &plan->spots[first], finder->need->count);
+    return true;
+}
+
+/* The same within the NVLink domain, or on the NUMA node, of one GPU, where it is better. */
+static void
+fill_near(struct finder *finder, uint32_t gpu, bool by_link, struct bh_plan *plan,
+          struct score *score)
+{
+    const struct gpu *near = gpu_at(finder->search->engine, gpu);
+    uint32_t before = plan->count - finder->need->count;
+    struct score next = { 0 };
+    struct bh_plan other;
+    bool found;
+
+    if (by_link ? near->link == 0 : near->numa == 0)
+        return;
+    copy_plan(&other, plan);
+    other.count = before;
+    finder->link = by_link ? near->link : 0;
+    finder->numa = by_link ? 0 : near->numa;
+    found = fill_within(finder, &other, &next);
+    finder->link = finder->numa = 0;
+    if (!found || !better(&next, score))
+        return;
+    copy_plan(plan, &other);
+    *score = next;
+}
+
+/* One member's pieces on the plan's node: whole GPUs close together where that can be. */
+static bool
+fill_member(struct finder *finder, struct bh_plan *plan, struct score *ret_score)
+{
+    const struct bh_engine *engine = finder->search->engine;
+
+    if (!fill_within(finder, plan, ret_score))
+        return false;
+    for (uint32_t by_link = 2; by_link-- > 0;)
+        for (uint32_t gpu = node_at(engine, plan->node)->first_gpu;
+             gpu && ret_score->apart > (by_link ? 0 : 1); gpu = gpu_at(engine, gpu)->next_on_node)
+            fill_near(finder, gpu, by_link, plan, ret_score);
+    return true;
+}
+
+/* As many members as there is room for on a node, `most` at most, behind those that the
+ * plan has; returns how many. */
+static uint32_t
+fill_node(struct finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
+          struct score *ret_score)
+{
+    uint32_t members = 0;
+
+    if (!node_at(finder->search->engine, node)->up
+        || is_hopeless(finder, node_at(finder->search->engine, node))
+        || !bh_room_on_node(finder->search, node, &finder->beside))
+        return 0;
+    plan->node = node;
+    while (members < most) {
+        uint32_t before = plan->count;
+        struct score score = { 0 };
+
+        if (!fill_member(finder, plan, &score)) {
+            plan->count = before;
+            break;
         }
-        ret_score->growth += score.growth;
-        ret_score->carve += score.carve;
-        ret_score->unused += score.unused;
+        add_score(ret_score, &score, members == 0);
+        members++;
+    }
+    ret_score->nodes = 1;
+    return members;
+}
+
+/* The node that holds most of the members that are left, and of those the best, behind the
+ * plan; returns how many, 0 when none has room. */
+static uint32_t
+add_node(struct finder *finder, uint32_t left, struct bh_plan *plan, struct score *ret_score)
+{
+    struct bh_plan next, best;
+    uint32_t most = 0;
+
+    for (uint32_t node = 0; bh_slot_next(finder->search->engine, TABLE_NODE, &node);) {
+        struct score score = { 0 };
+        uint32_t members;
+
+        copy_plan(&next, plan);
+        members = fill_node(finder, node, left, &next, &score);
+        if (members == 0 || members < most || (members == most && !better(&score, ret_score)))
+            continue;
+        copy_plan(&best, &next);
+        *ret_score = score;
+        most = members;
+    }
+    if (most)
+        copy_plan(plan, &best);
+    return most;
+}
+
+/* All members for one row of the SKU.  Taking the nodes that hold most until one holds all
+ * that are left needs the fewest nodes. */
+static bool
+fill_row(struct finder *finder, struct bh_plan *ret_plan, struct score *ret_score)
+{
+    uint32_t placed = 0, gang = finder->need->gang;
+
+    ret_plan->count = 0;
+    while (placed < gang) {
+        struct score score = { 0 };
+        uint32_t members = add_node(finder, gang - placed, ret_plan, &score);
+
+        if (members == 0)
+            return false;
+        add_score(ret_score, &score, placed == 0);
+        placed += members;
     }
     return true;
 }
 
-/* The best node for one row of the SKU. */
-static bool
-fill_row(struct finder *finder, struct bh_plan *best, struct score *best_score, bool found)
-{
-    struct bh_plan plan;
-    struct score score = { 0 };
-
-    for (uint32_t node = 0; bh_slot_next(finder->search->engine, TABLE_NODE, &node);) {
-        if (!fill_node(finder, node, &plan, &score))
-            continue;
-        if (found && !better(&score, best_score))
-            continue;
-        *best = plan;
-        *best_score = score;
-        found = true;
-    }
-    return found;
-}
-
 bool
-bh_place_on_node(const struct bh_search *search, const struct bh_need *need, uint32_t row,
-                 uint32_t node, struct bh_plan *ret_plan)
+bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+            uint32_t node, struct bh_plan *ret_plan, int64_t *ret_growth)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     struct finder finder = { .search = search, .need = need, .model = sku->models[row],
                              .profile = sku->profiles[row] };
     struct score score = { 0 };
+    bool found;
 
     BH_ASSERT(row < sku->model_count);
     if (!bh_grade_keeps(bh_room_grade(search->engine, need->tenant, finder.profile),
-                        (enum bh_grade)sku->grade)
-        || !fill_node(&finder, node, ret_plan, &score))
+                        (enum bh_grade)sku->grade))
         return false;
-    ret_plan->growth = score.growth;
-    return true;
+    ret_plan->count = 0;
+    if (node)
+        found = fill_node(&finder, node, need->gang, ret_plan, &score) == need->gang;
+    else
+        found = !is_in_vain(&finder) && fill_row(&finder, ret_plan, &score);
+    *ret_growth = score.growth;
+    return found;
 }
 
 struct bh_need
@@ -296,7 +470,52 @@ bh_place_need(const struct bh_engine *engine, uint32_t slot)
                  && engine->core.now_ns < class->avoid_until_ns;
 
     return (struct bh_need){ .tenant = class->tenant, .sku = class->sku, .job = class->head,
-                             .count = class->count, .avoid_gpu = avoid ? class->avoid_gpu : 0 };
+                             .count = class->count, .gang = class->gang,
+                             .avoid_gpu = avoid ? class->avoid_gpu : 0 };
+}
+
+/* What stands beside the job's place and must not, as the finders met it. */
+struct obstacle {
+    uint32_t beside, gpu;
+};
+
+/* The best plan for one row, where it is better than what was found before. */
+static void
+try_row(struct finder *finder, struct bh_plan *best, struct score *best_score, bool *found)
+{
+    struct score score = { 0 };
+    struct bh_plan plan;
+
+    if (is_in_vain(finder) || !fill_row(finder, &plan, &score) || (*found && !better(&score, best_score)))
+        return;
+    copy_plan(best, &plan);
+    *best_score = score;
+    *found = true;
+}
+
+struct bh_wanted
+bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+    uint32_t pieces = need->count * need->gang;
+
+    BH_ASSERT(row < sku->model_count);
+    return (struct bh_wanted){ .tenant = need->tenant, .sku = need->sku, .count = pieces,
+                               .principal = job_at(engine, need->job)->principal,
+                               .model = sku->models[row],
+                               .equivalent = (uint64_t)sku->equivalents[row] * pieces };
+}
+
+bool
+bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *need)
+{
+    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
+        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+
+        if (bh_quota_guaranteed(engine, &wanted))
+            return true;
+    }
+    return false;
 }
 
 bool
@@ -307,14 +526,14 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
     const struct sku *sku = sku_at(engine, need->sku);
     struct bh_reason limit = { 0 };
     struct score score = { 0 };
-    uint32_t whose, beside = 0, beside_gpu = 0;
+    struct obstacle obstacle = { 0 };
+    uint32_t whose;
     bool found = false;
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct finder finder = { .search = search, .need = need, .model = sku->models[row],
                                  .profile = sku->profiles[row] };
-        struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                    bh_quota_equivalent(sku->profiles[row], need->count) };
+        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
 
         if (!bh_grade_keeps(bh_room_grade(engine, need->tenant, finder.profile),
                             (enum bh_grade)sku->grade))
@@ -322,18 +541,18 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
         if (search->closed >> finder.model & 1
             || !bh_quota_allows(search, &wanted, &limit, &whose))
             continue;
-        found = fill_row(&finder, ret_plan, &score, found);
-        beside = finder.beside ? finder.beside : beside;
-        beside_gpu = finder.beside_gpu ? finder.beside_gpu : beside_gpu;
+        try_row(&finder, ret_plan, &score, &found);
+        obstacle.beside = finder.beside ? finder.beside : obstacle.beside;
+        obstacle.gpu = finder.beside_gpu ? finder.beside_gpu : obstacle.gpu;
     }
     if (found || !ret_why)
         return found;
     *ret_why = limit;
-    if (beside)
+    if (obstacle.beside)
         *ret_why = (struct bh_reason){ .code = BH_REASON_BOUNDARY,
                                        .sku = { (uint32_t)sku->id },
-                                       .gpu = { (uint32_t)gpu_at(engine, beside_gpu)->id },
-                                       .job = { job_at(engine, beside)->id } };
+                                       .gpu = { (uint32_t)gpu_at(engine, obstacle.gpu)->id },
+                                       .job = { job_at(engine, obstacle.beside)->id } };
     return false;
 }
 
@@ -346,33 +565,47 @@ stands_on(const struct gpu *gpu, const struct bh_profile *profile, uint32_t prof
 }
 
 bool
-bh_place_possible(const struct bh_search *search, const struct place *places, uint32_t count)
+bh_place_free(const struct bh_search *search, const struct place *places, uint32_t count)
 {
     const struct bh_engine *engine = search->engine;
-    struct bh_plan chosen = { .count = 0 };
-    uint32_t beside;
+    const struct place *place = &places[count];
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ place->profile });
+    uint32_t slot = gpu_find(engine, place->gpu), beside;
+    const struct gpu *gpu = gpu_at(engine, slot);
+    struct bh_occupancy occupancy;
 
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = gpu_find(engine, places[i].gpu);
-        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ places[i].profile });
-        const struct gpu *gpu = gpu_at(engine, slot);
-        struct bh_occupancy occupancy;
+    if (!slot || !bh_room_offered(engine, gpu) || search->closed >> gpu->model & 1
+        || !stands_on(gpu, profile, place->profile))
+        return false;
+    bh_room_occupancy(search, slot, &occupancy);
+    for (uint32_t i = 0; i < count; i++)
+        if (places[i].gpu == place->gpu)
+            bh_room_block(&occupancy, (enum bh_gpu_model)gpu->model, places[i].profile,
+                          places[i].start);
+    if (profile ? !bh_occupancy_fits(&occupancy, profile, place->start)
+                : occupancy.whole || occupancy.units)
+        return false;
+    return bh_room_beside(search, slot, place->profile, &beside)
+           && bh_room_on_node(search, gpu->node, &beside);
+}
 
-        if (!slot || !bh_room_offered(engine, gpu) || search->closed >> gpu->model & 1
-            || !stands_on(gpu, profile, places[i].profile))
+bool
+bh_place_possible(const struct bh_search *search, const struct place *places, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!bh_place_free(search, places, i))
             return false;
-        bh_room_occupancy(search, slot, &occupancy);
-        add_chosen(&chosen, slot, (enum bh_gpu_model)gpu->model, &occupancy);
-        if (profile ? !bh_occupancy_fits(&occupancy, profile, places[i].start)
-                    : occupancy.whole || occupancy.units)
-            return false;
-        if (!bh_room_beside(search, slot, places[i].profile, &beside)
-            || !bh_room_on_node(search, gpu->node, &beside))
-            return false;
-        chosen.spots[chosen.count++] =
-            (struct bh_spot){ slot, places[i].profile, places[i].start, 0 };
-    }
     return true;
+}
+
+void
+bh_place_list(const struct bh_engine *engine, const struct bh_plan *plan,
+              struct place ret_places[BH_JOB_PIECES_MAX])
+{
+    for (uint32_t i = 0; i < plan->count; i++)
+        ret_places[i] = (struct place){ (uint32_t)gpu_at(engine, plan->spots[i].gpu)->id,
+                                        (uint16_t)plan->spots[i].profile,
+                                        (uint16_t)plan->spots[i].start };
 }
 
 bool
@@ -400,7 +633,7 @@ bh_place_decide(const struct bh_engine *engine, const struct bh_plan *plan,
 {
     uint64_t next = engine->core.next_partition;
 
-    BH_ASSERT(plan->count <= BH_JOB_COUNT_MAX);
+    BH_ASSERT(plan->count <= BH_JOB_COUNT_MAX); /* of one member */
     ret_decision->piece_count = plan->count;
     for (uint32_t i = 0; i < plan->count; i++) {
         const struct bh_spot *spot = &plan->spots[i];

@@ -1,10 +1,12 @@
 #ifndef BH_ENGINE_PLACE_H
 #define BH_ENGINE_PLACE_H
 
-#include "engine/room.h"
+#include "engine/guarantee.h"
+#include "engine/limit.h"
 
-/* Where a job's pieces go: all on one node and of one GPU model, each where the
- * free part is broken up least, without changing anything. */
+/* Where a job's pieces go: those of one member on one node, the members on as few nodes as
+ * possible, all of one GPU model, each piece where the free part is broken up least; without
+ * changing anything. */
 
 struct bh_spot {
     uint32_t gpu; /* slot */
@@ -13,34 +15,48 @@ struct bh_spot {
 };
 
 struct bh_plan {
-    uint32_t node; /* slot */
+    uint32_t node; /* slot: of the last member */
     uint32_t count;
-    struct bh_spot spots[BH_JOB_COUNT_MAX];
-    int64_t growth; /* of fragmentation; set by bh_place_on_node */
+    struct bh_spot spots[BH_JOB_PIECES_MAX]; /* member by member */
 };
 
 /* What is wanted, for a class. */
 struct bh_need {
     uint32_t tenant, sku, job; /* slots */
-    uint32_t count;
+    uint32_t count, gang;      /* pieces of each member, members */
     uint32_t avoid_gpu;        /* id, or 0 */
 };
 
 /* The need of a class's head. */
 struct bh_need bh_place_need(const struct bh_engine *engine, uint32_t class);
 
+/* What it would use, the SKU kept by one of its rows. */
+struct bh_wanted bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need,
+                                 uint32_t row);
+
+/* Whether a guarantee covers it on some row. */
+bool bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *need);
+
 /* The best plan for the need in the room that `search` sees.  False: there is none;
  * `ret_why`, where not NULL, says the nearest cause. */
 bool bh_place_find(const struct bh_search *search, const struct bh_need *need,
                    struct bh_plan *ret_plan, struct bh_reason *ret_why);
 
-/* The best plan on one node for one row of the SKU, limits aside. */
-bool bh_place_on_node(const struct bh_search *search, const struct bh_need *need, uint32_t row,
-                      uint32_t node, struct bh_plan *ret_plan);
+/* The best plan for one row of the SKU, limits aside, all on one node (slot; 0: anywhere), and
+ * how much more broken up GPUs are with it. */
+bool bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+                 uint32_t node, struct bh_plan *ret_plan, int64_t *ret_growth);
 
 /* Whether exactly these places are free, and may be held. */
 bool bh_place_possible(const struct bh_search *search, const struct place *places,
                        uint32_t count);
+
+/* Whether the place behind the first `count` is free together with them, and may be held. */
+bool bh_place_free(const struct bh_search *search, const struct place *places, uint32_t count);
+
+/* A plan's places. */
+void bh_place_list(const struct bh_engine *engine, const struct bh_plan *plan,
+                   struct place ret_places[BH_JOB_PIECES_MAX]);
 
 /* Places as a plan, with the idle pieces that can be used again. */
 bool bh_place_plan(const struct bh_engine *engine, uint32_t tenant, const struct place *places,

@@ -1,22 +1,29 @@
 #include "engine/preempt.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "engine/bound.h"
-#include "engine/quota.h"
+#include "engine/gang.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/victim.h"
 
-/* A job may make room so often before something happens from outside: that alone bounds how
- * often jobs can drive each other out (docs/adr/0011-time-and-preemption.md). */
-enum { CLAIMS_A_WINDOW = 3, PROMISES = 8 };
+enum {
+    /* A job may make room so often before something happens from outside: that alone bounds
+     * how often jobs can drive each other out (docs/adr/0011-time-and-preemption.md). */
+    CLAIMS_A_WINDOW = 3,
+    PROMISES = 8,
+    VICTIM_LEASES_MAX = 512, /* who leave in one record, with all effects */
+};
 
 /* A way to make room: where the job goes, and who (search.gone) leaves. */
 struct scheme {
     struct bh_asker *asker;
     struct bh_search search;
-    struct place places[BH_JOB_COUNT_MAX];
+    struct place places[BH_JOB_PIECES_MAX];
     uint32_t count;
+    uint32_t leases; /* of all who leave */
     struct bh_cost cost;
 };
 
@@ -25,6 +32,27 @@ struct target {
     uint32_t gpu; /* slot */
     uint32_t profile, start;
 };
+
+static void
+init_scheme(struct scheme *scheme, struct bh_asker *asker, const struct bh_search *search)
+{
+    scheme->asker = asker;
+    scheme->search = *search;
+    scheme->count = scheme->leases = 0;
+    scheme->cost = bh_victims_cost(asker, search);
+}
+
+/* A copy without the places that are not used. */
+static void
+copy_scheme(struct scheme *to, const struct scheme *from)
+{
+    to->asker = from->asker;
+    to->search = from->search;
+    to->count = from->count;
+    to->leases = from->leases;
+    to->cost = from->cost;
+    memcpy(to->places, from->places, from->count * sizeof(struct place));
+}
 
 static void
 add_up(struct scheme *scheme)
@@ -36,14 +64,16 @@ add_up(struct scheme *scheme)
 }
 
 static bool
-add_victim(struct scheme *scheme, uint32_t lease)
+add_victim(struct scheme *scheme, uint32_t job)
 {
     struct bh_search *search = &scheme->search;
+    uint32_t gang = job_at(search->engine, job)->gang;
 
-    if (search->gone_count == BH_VICTIMS_MAX
-        || !bh_victim_may_leave(scheme->asker, search, lease))
+    if (search->gone_count == BH_VICTIMS_MAX || scheme->leases + gang > VICTIM_LEASES_MAX
+        || !bh_victim_may_leave(scheme->asker, search, job))
         return false;
-    search->gone[search->gone_count++] = lease;
+    search->gone[search->gone_count++] = job;
+    scheme->leases += gang;
     add_up(scheme);
     return true;
 }
@@ -64,16 +94,12 @@ overlaps(const struct part *part, const struct target *target)
 
 /* Whether the place, together with those chosen before, can be had. */
 static bool
-is_free(const struct scheme *scheme, const struct target *target)
+is_free(struct scheme *scheme, const struct target *target)
 {
-    struct place places[BH_JOB_COUNT_MAX + 1];
-
-    for (uint32_t i = 0; i < scheme->count; i++)
-        places[i] = scheme->places[i];
-    places[scheme->count] =
+    scheme->places[scheme->count] =
         (struct place){ (uint32_t)gpu_at(scheme->search.engine, target->gpu)->id,
                         (uint16_t)target->profile, (uint16_t)target->start };
-    return bh_place_possible(&scheme->search, places, scheme->count + 1);
+    return bh_place_free(&scheme->search, scheme->places, scheme->count);
 }
 
 /* Those who stand right there, and those beside whom the job must not stand. */
@@ -90,31 +116,41 @@ clear_place(struct scheme *scheme, const struct target *target)
         if (!part->lease || bh_room_is_gone(&scheme->search, part->lease)
             || !overlaps(part, target))
             continue;
-        if (!add_victim(scheme, part->lease))
+        if (!add_victim(scheme, lease_at(engine, part->lease)->job))
             return false;
     }
     while (!bh_room_beside(&scheme->search, target->gpu, target->profile, &beside))
-        if (!job_at(engine, beside)->lease || !add_victim(scheme, job_at(engine, beside)->lease))
+        if (!job_at(engine, beside)->lease || !add_victim(scheme, beside))
             return false;
     return true;
 }
 
-/* Keep the cheaper of the two leases that may leave and has not. */
+/* Whether the job is gone in what is imagined: its first member says so for all. */
+static bool
+is_gone(const struct bh_search *search, uint32_t job)
+{
+    for (uint32_t i = 0; i < search->gone_count; i++)
+        if (search->gone[i] == job)
+            return true;
+    return false;
+}
+
+/* Keep the cheaper of the two jobs that may leave and has not. */
 static void
-keep_cheaper(const struct scheme *scheme, uint32_t lease, uint32_t *best)
+keep_cheaper(const struct scheme *scheme, uint32_t job, uint32_t *best)
 {
     struct bh_cost cost, least;
 
-    if (bh_room_is_gone(&scheme->search, lease)
-        || !bh_victim_may_leave(scheme->asker, &scheme->search, lease))
+    if (job == *best || is_gone(&scheme->search, job)
+        || !bh_victim_may_leave(scheme->asker, &scheme->search, job))
         return;
-    cost = bh_victim_cost(scheme->asker, &scheme->search, lease);
-    least = bh_victim_cost(scheme->asker, &scheme->search, *best ? *best : lease);
+    cost = bh_victim_cost(scheme->asker, &scheme->search, job);
+    least = bh_victim_cost(scheme->asker, &scheme->search, *best ? *best : job);
     if (*best == 0 || bh_cost_less(&cost, &least))
-        *best = lease;
+        *best = job;
 }
 
-/* The cheapest lease on the GPU, or 0. */
+/* The cheapest job on the GPU, or 0. */
 static uint32_t
 cheapest_on(const struct scheme *scheme, uint32_t gpu)
 {
@@ -124,7 +160,7 @@ cheapest_on(const struct scheme *scheme, uint32_t gpu)
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu)
         if (part_at(engine, at)->lease)
-            keep_cheaper(scheme, part_at(engine, at)->lease, &best);
+            keep_cheaper(scheme, lease_at(engine, part_at(engine, at)->lease)->job, &best);
     return best;
 }
 
@@ -137,9 +173,9 @@ make_free(struct scheme *scheme, const struct target *target)
     if (!clear_place(scheme, target))
         return false;
     while (!is_free(scheme, target)) {
-        uint32_t lease = cheapest_on(scheme, target->gpu);
+        uint32_t job = cheapest_on(scheme, target->gpu);
 
-        if (!lease || !add_victim(scheme, lease))
+        if (!job || !add_victim(scheme, job))
             return false;
     }
     return true;
@@ -178,7 +214,8 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
 {
     const struct bh_engine *engine = scheme->search.engine;
     const struct sku *sku = sku_at(engine, need->sku);
-    struct scheme best = { .count = 0 };
+    struct scheme best, next;
+    bool found = false;
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
@@ -189,27 +226,41 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
         for (uint32_t starts = starts_of(sku->profiles[row]); starts; starts &= starts - 1) {
             struct target target = { gpu, sku->profiles[row],
                                      (uint32_t)__builtin_ctz(starts) };
-            struct scheme next = *scheme;
 
+            copy_scheme(&next, scheme);
             if (!make_free(&next, &target))
                 continue;
             next.cost.growth += growth_of(&next, &target);
-            if (best.count && !bh_cost_less(&next.cost, &best.cost))
+            if (found && !bh_cost_less(&next.cost, &best.cost))
                 continue;
-            next.places[next.count++] =
-                (struct place){ (uint32_t)gpu_at(engine, gpu)->id, (uint16_t)target.profile,
-                                (uint16_t)target.start };
-            best = next;
+            next.count++; /* it was tried there */
+            copy_scheme(&best, &next);
+            found = true;
         }
     }
-    if (best.count)
-        *scheme = best;
-    return best.count > 0;
+    if (found)
+        copy_scheme(scheme, &best);
+    return found;
 }
 
 /* ---- limits ---- */
 
-/* The cheapest lease that uses the limit, or 0. */
+/* Whether a lease below the tenant uses the very limit. */
+static bool
+counts_for(const struct bh_search *search, uint32_t slot, const struct bh_reason *limit)
+{
+    struct bh_wanted held = bh_quota_of_lease(search->engine, slot);
+
+    if (limit->code == BH_REASON_QUOTA_SKU)
+        return sku_at(search->engine, held.sku)->id == limit->sku.v;
+    if (limit->code == BH_REASON_QUOTA_MODEL)
+        return held.model == limit->model;
+    if (limit->code == BH_REASON_QUOTA_USER)
+        return held.principal == job_at(search->engine, search->job)->principal;
+    return true;
+}
+
+/* The cheapest job that uses the limit and may leave, or 0; tenant 0 is anybody's. */
 static uint32_t
 cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
@@ -219,26 +270,25 @@ cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_rea
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
 
-        if (!lease->parts[0] || !bh_tenant_within(engine, tenant, lease->tenant))
+        if (!lease->parts[0]
+            || (tenant && !bh_tenant_within(engine, tenant, lease->tenant))
+            || !counts_for(&scheme->search, slot, limit))
             continue;
-        if (limit->code == BH_REASON_QUOTA_SKU
-            && sku_at(engine, job_at(engine, lease->job)->sku)->id != limit->sku.v)
-            continue;
-        keep_cheaper(scheme, slot, &best);
+        keep_cheaper(scheme, lease->job, &best);
     }
     return best;
 }
 
 static bool
-make_quota(struct scheme *scheme, const struct bh_wanted *wanted)
+make_quota(struct scheme *scheme)
 {
     struct bh_reason limit;
     uint32_t whose;
 
-    while (!bh_quota_allows(&scheme->search, wanted, &limit, &whose)) {
-        uint32_t lease = cheapest_under(scheme, whose, &limit);
+    while (!bh_quota_allows(&scheme->search, &scheme->asker->wanted, &limit, &whose)) {
+        uint32_t job = cheapest_under(scheme, whose, &limit);
 
-        if (!lease || !add_victim(scheme, lease))
+        if (!job || !add_victim(scheme, job))
             return false;
     }
     return true;
@@ -247,76 +297,132 @@ make_quota(struct scheme *scheme, const struct bh_wanted *wanted)
 /* ---- the whole scheme ---- */
 
 static bool
-is_enough(const struct scheme *scheme, const struct bh_wanted *wanted)
+is_enough(const struct scheme *scheme)
 {
     struct bh_reason limit;
     uint32_t whose;
 
     return bh_place_possible(&scheme->search, scheme->places, scheme->count)
-           && bh_quota_allows(&scheme->search, wanted, &limit, &whose);
+           && bh_quota_allows(&scheme->search, &scheme->asker->wanted, &limit, &whose);
 }
 
-/* The scheme without its i-th victim. */
-static struct scheme
-without(const struct scheme *scheme, uint32_t i)
+/* Whether it would do without one of those who leave: the scheme without him. */
+static bool
+is_needless(const struct scheme *scheme, uint32_t at, struct scheme *ret_without)
 {
-    struct scheme less = *scheme;
+    struct bh_search *search = &ret_without->search;
 
-    less.search.gone[i] = less.search.gone[--less.search.gone_count];
-    add_up(&less);
-    return less;
+    copy_scheme(ret_without, scheme);
+    ret_without->leases -= job_at(search->engine, search->gone[at])->gang;
+    search->gone[at] = search->gone[--search->gone_count];
+    add_up(ret_without);
+    return is_enough(ret_without);
 }
 
 /* Keep only victims without whom it would not do, sparing the dearest first. */
 static void
-spare(struct scheme *scheme, const struct bh_wanted *wanted)
+spare(struct scheme *scheme)
 {
     bool spared = true;
 
     while (spared) {
         struct bh_cost dearest = { 0 };
-        struct scheme best;
+        struct scheme best, less;
 
         spared = false;
         for (uint32_t i = 0; i < scheme->search.gone_count; i++) {
-            struct scheme less = without(scheme, i);
             struct bh_cost cost =
                 bh_victim_cost(scheme->asker, &scheme->search, scheme->search.gone[i]);
 
-            if ((spared && !bh_cost_less(&dearest, &cost)) || !is_enough(&less, wanted))
+            if ((spared && !bh_cost_less(&dearest, &cost)) || !is_needless(scheme, i, &less))
                 continue;
-            best = less;
+            copy_scheme(&best, &less);
             dearest = cost;
             spared = true;
         }
         if (spared)
-            *scheme = best;
+            copy_scheme(scheme, &best);
     }
 }
 
-static struct bh_wanted
-wanted_of(const struct bh_bid *bid)
+/* Places for one member on a node. */
+static bool
+add_member(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
 {
-    const struct sku *sku = sku_at(bid->search->engine, bid->need->sku);
+    const struct bh_engine *engine = scheme->search.engine;
 
-    return (struct bh_wanted){ bid->need->tenant, bid->need->sku, bid->need->count,
-                               bh_quota_equivalent(sku->profiles[bid->row], bid->need->count) };
+    if (!node_at(engine, node)->up
+        || !(node_at(engine, node)->models >> sku_at(engine, need->sku)->models[row] & 1))
+        return false;
+    for (uint32_t i = 0; i < need->count; i++)
+        if (!add_place(scheme, need, node, row))
+            return false;
+    return true;
 }
 
+/* One more member: on the node of the one before it (`node`, which moves) where nobody else
+ * leaves for that, else where it costs least. */
+static bool
+add_anywhere(struct scheme *scheme, const struct bh_need *need, uint32_t row, uint32_t *node)
+{
+    struct scheme best, next;
+    uint32_t best_node = 0;
+
+    copy_scheme(&next, scheme);
+    if (*node && add_member(&next, need, *node, row)
+        && next.cost.victims == scheme->cost.victims) {
+        copy_scheme(scheme, &next);
+        return true;
+    }
+    for (uint32_t at = 0; bh_slot_next(scheme->search.engine, TABLE_NODE, &at);) {
+        copy_scheme(&next, scheme);
+        if (!add_member(&next, need, at, row)
+            || (best_node && !bh_cost_less(&next.cost, &best.cost)))
+            continue;
+        copy_scheme(&best, &next);
+        best_node = at;
+    }
+    if (best_node)
+        copy_scheme(scheme, &best);
+    *node = best_node;
+    return best_node != 0;
+}
+
+/* All members, the first on that node; on any when it is 0. */
+static bool
+plan_scheme(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
+{
+    uint32_t placed = node != 0;
+
+    init_scheme(ret_scheme, bid->asker, bid->search);
+    if (node && !add_member(ret_scheme, bid->need, node, bid->row))
+        return false;
+    for (; placed < bid->need->gang; placed++)
+        if (!add_anywhere(ret_scheme, bid->need, bid->row, &node))
+            return false;
+    if (!make_quota(ret_scheme))
+        return false;
+    spare(ret_scheme);
+    BH_ASSERT(is_enough(ret_scheme));
+    return true;
+}
+
+/* The cheaper of two schemes: with those first who lose least, and with those first who
+ * come first whatever they lose.  Only the latter says whether there is one. */
 static bool
 scheme_for(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
 {
-    struct bh_wanted wanted = wanted_of(bid);
+    struct scheme other;
+    bool found;
 
-    *ret_scheme = (struct scheme){ .asker = bid->asker, .search = *bid->search };
+    bid->asker->timeless = true;
+    found = plan_scheme(bid, node, ret_scheme);
+    bid->asker->timeless = false;
+    if (!found || ret_scheme->search.gone_count == 0)
+        return found;
     add_up(ret_scheme);
-    for (uint32_t i = 0; i < bid->need->count; i++)
-        if (!add_place(ret_scheme, bid->need, node, bid->row))
-            return false;
-    if (!make_quota(ret_scheme, &wanted))
-        return false;
-    spare(ret_scheme, &wanted);
-    BH_ASSERT(is_enough(ret_scheme, &wanted));
+    if (plan_scheme(bid, node, &other) && bh_cost_less(&other.cost, &ret_scheme->cost))
+        copy_scheme(ret_scheme, &other);
     return true;
 }
 
@@ -324,10 +430,14 @@ scheme_for(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
 static bool
 quota_possible(const struct bh_bid *bid)
 {
-    struct bh_wanted wanted = wanted_of(bid);
-    struct scheme probe = { .asker = bid->asker, .search = *bid->search };
+    struct scheme probe;
+    bool possible;
 
-    return make_quota(&probe, &wanted);
+    bid->asker->timeless = true;
+    init_scheme(&probe, bid->asker, bid->search);
+    possible = make_quota(&probe);
+    bid->asker->timeless = false;
+    return possible;
 }
 
 /* Look at a node, when it could be cheaper than the best so far. */
@@ -343,7 +453,7 @@ keep_best(const struct bh_bid *bid, uint32_t node, bool found, struct scheme *be
     if (!scheme_for(bid, node, &scheme)
         || (found && !bh_cost_less(&scheme.cost, &best->cost)))
         return found;
-    *best = scheme;
+    copy_scheme(best, &scheme);
     return true;
 }
 
@@ -386,7 +496,7 @@ next_promises(const struct bh_bid *bid, const struct promise *after,
 /* A few nodes of the least bounds first: when one of them will do, few others need a closer
  * look, and none when the next bound is no less than what it costs. */
 static bool
-find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
+find_on_node(const struct bh_bid *bid, bool found, struct scheme *best)
 {
     struct promise next[2] = { { .node = 0 }, { .node = 0 } };
 
@@ -401,6 +511,20 @@ find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
     for (uint32_t node = 0; next[0].node && bh_slot_next(bid->search->engine, TABLE_NODE, &node);)
         found = keep_best(bid, node, found, best);
     return found;
+}
+
+/* A gang looks for its nodes member by member. */
+static bool
+find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
+{
+    struct scheme scheme;
+
+    if (bid->need->gang == 1)
+        return find_on_node(bid, found, best);
+    if (!scheme_for(bid, 0, &scheme) || (found && !bh_cost_less(&scheme.cost, &best->cost)))
+        return found;
+    copy_scheme(best, &scheme);
+    return true;
 }
 
 /* What is only too young may leave later: the asker is looked at again then. */
@@ -421,13 +545,13 @@ find_scheme(struct work *work, const struct bh_search *search, const struct bh_n
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_asker asker;
         struct bh_bid bid = { &asker, search, need, row };
-        struct bh_wanted wanted = wanted_of(&bid);
+        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
         bh_asker_init(&asker, search, need->job, &wanted);
-        if (search->closed >> sku->models[row] & 1 || !bh_asker_may(&asker, search->engine)
-            || !quota_possible(&bid))
+        if (search->closed >> sku->models[row] & 1 || !bh_asker_may(&asker, search->engine))
             continue;
-        found = find_in_row(&bid, found, ret_scheme);
+        if (quota_possible(&bid))
+            found = find_in_row(&bid, found, ret_scheme);
         note_age(work, &asker);
     }
     return found;
@@ -444,100 +568,102 @@ may_preempt(const struct work *work, const struct job *job)
     return job->claims_window != core->window || job->claims < CLAIMS_A_WINDOW;
 }
 
-/* The claim as a decision; those who leave follow from the work. */
+/* The claim as decisions; those on who leaves follow from the work. */
 static bool
-claim_room(struct work *work, const struct job *job, const struct scheme *scheme,
+claim_room(struct work *work, uint32_t job, const struct scheme *scheme,
            struct bh_decision *ret_decision)
 {
     if (scheme->search.gone_count == 0)
         return false; /* those who leave already make room enough */
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_CLAIM, .job = { job->id },
-                                          .piece_count = scheme->count };
-    for (uint32_t i = 0; i < scheme->count; i++)
-        ret_decision->pieces[i] = (struct bh_piece){ .gpu = { scheme->places[i].gpu },
-                                                     .profile = scheme->places[i].profile,
-                                                     .start = scheme->places[i].start };
-    work->victims_for = job->id;
+    bh_gang_begin(work, BH_DO_CLAIM, job, scheme->places, scheme->count);
+    work->victims_for = job_at(work->engine, job)->id;
     work->victim_count = scheme->search.gone_count;
     for (uint32_t i = 0; i < scheme->search.gone_count; i++)
         work->victims[i] = scheme->search.gone[i];
-    return true;
+    return bh_gang_decide(work, ret_decision);
 }
 
 bool
 bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need *need,
            struct bh_decision *ret_decision)
 {
-    const struct job *job = job_at(work->engine, need->job);
     struct bh_search search = *base;
     struct scheme scheme;
 
     search.past_leaving = true;
-    if (!may_preempt(work, job) || !find_scheme(work, &search, need, &scheme))
+    if (!may_preempt(work, job_at(work->engine, need->job))
+        || !find_scheme(work, &search, need, &scheme))
         return false;
-    return claim_room(work, job, &scheme, ret_decision);
+    return claim_room(work, need->job, &scheme, ret_decision);
 }
 
-/* Exactly the lease's old places. */
+/* Exactly the gang's old places. */
 static bool
-scheme_for_lease(struct bh_asker *asker, const struct bh_search *search, uint32_t slot,
-                 struct scheme *ret_scheme)
+plan_to_resume(struct bh_asker *asker, const struct bh_search *search, struct scheme *ret_scheme)
 {
     const struct bh_engine *engine = search->engine;
-    const struct lease *lease = lease_at(engine, slot);
+    struct place places[BH_JOB_PIECES_MAX];
+    uint32_t count = bh_gang_places(engine, search->job, places);
 
-    *ret_scheme = (struct scheme){ .asker = asker, .search = *search };
-    for (uint32_t i = 0; i < lease->count; i++) {
-        const struct place *place = &lease->places[i];
-        struct target target = { gpu_find(engine, place->gpu), place->profile, place->start };
+    init_scheme(ret_scheme, asker, search);
+    for (uint32_t i = 0; i < count; i++) {
+        struct target target = { gpu_find(engine, places[i].gpu), places[i].profile,
+                                 places[i].start };
 
         if (!make_free(ret_scheme, &target))
             return false;
-        ret_scheme->places[ret_scheme->count++] = *place;
+        ret_scheme->places[ret_scheme->count++] = places[i];
     }
-    if (!make_quota(ret_scheme, &asker->wanted))
+    if (!make_quota(ret_scheme))
         return false;
-    spare(ret_scheme, &asker->wanted);
+    spare(ret_scheme);
     return true;
 }
 
 bool
-bh_preempt_for_lease(struct work *work, const struct bh_search *base, uint32_t slot,
+bh_preempt_to_resume(struct work *work, const struct bh_search *base,
                      struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    uint32_t job = lease_at(engine, slot)->job;
-    struct bh_wanted wanted = bh_quota_to_resume(engine, slot);
+    struct bh_wanted wanted = bh_gang_to_resume(engine, base->job);
     struct bh_search search = *base;
+    struct scheme scheme, other;
     struct bh_asker asker;
-    struct scheme scheme;
     bool found;
 
     search.past_leaving = true;
-    bh_asker_init(&asker, &search, job, &wanted);
-    if (!may_preempt(work, job_at(engine, job)) || !bh_asker_may(&asker, engine))
+    bh_asker_init(&asker, &search, base->job, &wanted);
+    if (!may_preempt(work, job_at(engine, base->job)) || !bh_asker_may(&asker, engine))
         return false;
-    found = scheme_for_lease(&asker, &search, slot, &scheme);
+    asker.timeless = true;
+    found = plan_to_resume(&asker, &search, &scheme);
+    asker.timeless = false;
     note_age(work, &asker);
-    return found && claim_room(work, job_at(engine, job), &scheme, ret_decision);
+    if (!found)
+        return false;
+    add_up(&scheme);
+    if (plan_to_resume(&asker, &search, &other) && bh_cost_less(&other.cost, &scheme.cost))
+        copy_scheme(&scheme, &other);
+    return claim_room(work, base->job, &scheme, ret_decision);
 }
 
 bool
 bh_preempt_next(struct work *work, struct bh_decision *ret_decision)
 {
-    const struct lease *lease;
+    const struct bh_engine *engine = work->engine;
+    uint32_t slot;
     const struct job *job;
     bool suspend;
 
     if (work->victim_count == 0)
         return false;
-    lease = lease_at(work->engine, work->victims[--work->victim_count]);
-    job = job_at(work->engine, lease->job);
-    suspend = job->contract == BH_CONTRACT_SUSPEND && lease->state == LEASE_RUNNING;
-    *ret_decision = (struct bh_decision){ .kind = suspend ? BH_DO_SUSPEND : BH_DO_STOP,
-                                          .job = { job->id },
-                                          .lease = { lease->id },
-                                          .for_job = { work->victims_for },
-                                          .cause = suspend ? BH_END_NONE : BH_END_PREEMPTED };
+    slot = work->victims[--work->victim_count];
+    job = job_at(engine, slot);
+    suspend = job->contract == BH_CONTRACT_SUSPEND && bh_gang_all(engine, slot, LEASE_RUNNING);
+    *ret_decision = (struct bh_decision){
+        .kind = suspend ? BH_DO_SUSPEND : BH_DO_STOP, .job = { job->id },
+        .lease = { lease_at(engine, bh_gang_next(engine, slot, 0))->id },
+        .for_job = { work->victims_for },
+        .cause = suspend ? BH_END_NONE : BH_END_PREEMPTED };
     return true;
 }

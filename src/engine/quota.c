@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 uint64_t
 bh_quota_equivalent(uint32_t profile, uint32_t count)
@@ -19,211 +20,94 @@ bh_quota_least(const struct bh_engine *engine, uint32_t slot, uint32_t count)
     uint64_t least = UINT64_MAX;
 
     for (uint32_t i = 0; i < sku->model_count; i++) {
-        uint64_t one = bh_quota_equivalent(sku->profiles[i], count);
+        uint64_t one = (uint64_t)sku->equivalents[i] * count;
 
         least = one < least ? one : least;
     }
     return sku->model_count ? least : 0;
 }
 
-/* The tenant's row for a SKU, or BH_TENANT_SKUS_MAX. */
-static uint32_t
-row_of(const struct tenant *tenant, uint64_t sku_id)
+bool
+bh_quota_concerns(const struct bh_engine *engine, const struct quota *quota,
+         const struct bh_wanted *wanted)
 {
-    for (uint32_t i = 0; i < tenant->sku_count; i++)
-        if (tenant->sku_ids[i] == sku_id)
-            return i;
-    return BH_TENANT_SKUS_MAX;
+    if (quota->scope == BH_QUOTA_MODEL)
+        return quota->of == wanted->model;
+    return quota->of == sku_at(engine, wanted->sku)->id;
+}
+
+uint64_t
+bh_quota_counted(const struct bh_engine *engine, const struct quota *quota,
+           const struct bh_wanted *wanted)
+{
+    if (!bh_quota_concerns(engine, quota, wanted))
+        return 0;
+    return quota->scope == BH_QUOTA_MODEL ? wanted->equivalent : wanted->count;
+}
+
+/* ---- what is used ---- */
+
+/* Each tenant's share of the change: `sign` 1 or -1. */
+static void
+count(struct bh_engine *engine, const struct bh_wanted *wanted, int64_t sign)
+{
+    uint64_t cost = sku_at(engine, wanted->sku)->price * wanted->count;
+
+    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
+        struct tenant *tenant = tenant_at(engine, at);
+
+        bh_usage_settle(engine, at);
+        BH_ASSERT(sign > 0 || tenant->used >= wanted->equivalent);
+        tenant->used += (uint64_t)sign * wanted->equivalent;
+        tenant->used_own += at == wanted->tenant ? (uint64_t)sign * wanted->equivalent : 0;
+        tenant->cost += (uint64_t)sign * cost;
+        for (uint32_t i = 0; i < tenant->quota_count; i++) {
+            struct quota *quota = &tenant->quotas[i];
+            uint64_t amount = bh_quota_counted(engine, quota, wanted);
+
+            BH_ASSERT(sign > 0 || quota->used >= amount);
+            quota->used += (uint64_t)sign * amount;
+        }
+    }
+    engine->core.used += (uint64_t)sign * wanted->equivalent;
+    engine->core.used_models[wanted->model] += (uint64_t)sign * wanted->equivalent;
 }
 
 void
 bh_quota_take(struct bh_engine *engine, const struct bh_wanted *wanted)
 {
-    uint64_t sku_id = sku_at(engine, wanted->sku)->id;
-
-    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        struct tenant *tenant = tenant_at(engine, at);
-        uint32_t row = row_of(tenant, sku_id);
-
-        tenant->used += wanted->equivalent;
-        if (row < BH_TENANT_SKUS_MAX)
-            tenant->sku_used[row] += wanted->count;
-    }
+    count(engine, wanted, 1);
 }
 
 void
 bh_quota_give(struct bh_engine *engine, const struct bh_wanted *wanted)
 {
-    uint64_t sku_id = sku_at(engine, wanted->sku)->id;
-
-    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        struct tenant *tenant = tenant_at(engine, at);
-        uint32_t row = row_of(tenant, sku_id);
-
-        BH_ASSERT(tenant->used >= wanted->equivalent);
-        tenant->used -= wanted->equivalent;
-        if (row == BH_TENANT_SKUS_MAX)
-            continue;
-        BH_ASSERT(tenant->sku_used[row] >= wanted->count);
-        tenant->sku_used[row] -= wanted->count;
-    }
+    count(engine, wanted, -1);
 }
 
-/* What claims of others will take within a tenant. */
-static struct bh_wanted
-claimed(const struct bh_search *search, uint32_t tenant, uint32_t sku)
-{
-    const struct bh_engine *engine = search->engine;
-    struct bh_wanted sum = { 0 };
-
-    if (engine->core.claim_count == 0 || search->past_claims)
-        return sum;
-    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = bh_room_claim(search, i);
-        const struct job *holder = job_at(engine, claim ? claim->job : 0);
-
-        if (!claim || !bh_tenant_within(engine, tenant, holder->tenant))
-            continue;
-        sum.equivalent += claim->equivalent;
-        sum.count += holder->sku == sku ? claim->count : 0;
-    }
-    return sum;
-}
-
-static void
-add_freed(const struct bh_search *search, uint32_t lease, uint32_t tenant,
-          struct bh_wanted *sum)
-{
-    struct bh_wanted held = bh_quota_of_lease(search->engine, lease);
-
-    if (!bh_tenant_within(search->engine, tenant, held.tenant))
-        return;
-    sum->equivalent += held.equivalent;
-    sum->count += held.sku == sum->sku ? held.count : 0;
-}
+/* ---- leases ---- */
 
 struct bh_wanted
-bh_quota_freed(const struct bh_search *search, uint32_t tenant, uint32_t sku)
+bh_quota_of_claim(const struct bh_engine *engine, const struct claim *claim)
 {
-    const struct bh_engine *engine = search->engine;
-    struct bh_wanted sum = { .tenant = tenant, .sku = sku };
+    const struct job *job = job_at(engine, claim->job);
+    uint32_t gpu = gpu_find(engine, claim->places[0].gpu);
 
-    if (!search->past_leaving) {
-        for (uint32_t i = 0; i < search->gone_count; i++)
-            add_freed(search, search->gone[i], tenant, &sum);
-        return sum;
-    }
-    for (uint32_t slot = engine->core.leaving; slot; slot = lease_at(engine, slot)->next_leaving)
-        add_freed(search, slot, tenant, &sum);
-    for (uint32_t i = 0; i < search->gone_count; i++)
-        if (!bh_room_is_leaving(engine, search->gone[i]))
-            add_freed(search, search->gone[i], tenant, &sum);
-    return sum;
-}
-
-/* One tenant's limits: the reason when they do not allow it. */
-static bool
-tenant_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
-              struct bh_reason *ret_why)
-{
-    const struct tenant *tenant = tenant_at(search->engine, at);
-    uint64_t sku_id = sku_at(search->engine, wanted->sku)->id;
-    struct bh_wanted others = claimed(search, at, wanted->sku), freed = { 0 };
-    uint32_t row = row_of(tenant, sku_id);
-    uint64_t used;
-
-    if (tenant->limit == BH_UNLIMITED && row == BH_TENANT_SKUS_MAX)
-        return true;
-    if (search->gone_count || search->past_leaving)
-        freed = bh_quota_freed(search, at, wanted->sku);
-    *ret_why = (struct bh_reason){ .tenant = { (uint32_t)tenant->id } };
-    used = tenant->used - freed.equivalent;
-    if (tenant->limit != BH_UNLIMITED
-        && used + others.equivalent + wanted->equivalent > tenant->limit) {
-        ret_why->code = BH_REASON_QUOTA_GPU;
-        ret_why->limit = tenant->limit;
-        ret_why->used = used;
-        ret_why->wanted = wanted->equivalent;
-        return false;
-    }
-    used = row < BH_TENANT_SKUS_MAX ? tenant->sku_used[row] - freed.count : 0;
-    if (row == BH_TENANT_SKUS_MAX
-        || used + others.count + wanted->count <= tenant->sku_limits[row])
-        return true;
-    ret_why->code = BH_REASON_QUOTA_SKU;
-    ret_why->sku.v = (uint32_t)sku_id;
-    ret_why->limit = tenant->sku_limits[row];
-    ret_why->used = used;
-    ret_why->wanted = wanted->count;
-    return false;
-}
-
-bool
-bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
-                struct bh_reason *ret_why, uint32_t *ret_tenant)
-{
-    const struct bh_engine *engine = search->engine;
-
-    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        *ret_tenant = at;
-        if (!tenant_allows(search, wanted, at, ret_why))
-            return false;
-    }
-    return true;
-}
-
-bool
-bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,
-              struct bh_reason *ret_why)
-{
-    uint64_t sku_id = sku_at(engine, wanted->sku)->id;
-
-    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        const struct tenant *tenant = tenant_at(engine, at);
-        uint32_t row = row_of(tenant, sku_id);
-
-        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_QUOTA,
-                                       .tenant = { (uint32_t)tenant->id } };
-        if (tenant->limit != BH_UNLIMITED && wanted->equivalent > tenant->limit) {
-            ret_why->limit = tenant->limit;
-            ret_why->wanted = wanted->equivalent;
-            return false;
-        }
-        if (row < BH_TENANT_SKUS_MAX && wanted->count > tenant->sku_limits[row]) {
-            ret_why->sku.v = (uint32_t)sku_id;
-            ret_why->limit = tenant->sku_limits[row];
-            ret_why->wanted = wanted->count;
-            return false;
-        }
-    }
-    *ret_why = (struct bh_reason){ 0 };
-    return true;
-}
-
-bool
-bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted)
-{
-    bool covered = false;
-
-    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        const struct tenant *tenant = tenant_at(engine, at);
-
-        if (tenant->guarantee == 0)
-            continue;
-        if (tenant->used + wanted->equivalent > tenant->guarantee)
-            return false;
-        covered = true;
-    }
-    return covered;
+    return (struct bh_wanted){ .tenant = job->tenant, .sku = job->sku, .count = claim->count,
+                               .equivalent = claim->equivalent,
+                               .principal = job->principal,
+                               .model = gpu_at(engine, gpu)->model };
 }
 
 struct bh_wanted
 bh_quota_to_resume(const struct bh_engine *engine, uint32_t slot)
 {
     const struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, lease->job);
     struct bh_wanted wanted = { .tenant = lease->tenant, .count = lease->count,
-                                .sku = job_at(engine, lease->job)->sku };
+                                .sku = job->sku, .principal = job->principal };
 
+    wanted.model = gpu_at(engine, gpu_find(engine, lease->places[0].gpu))->model;
     for (uint32_t i = 0; i < lease->count; i++)
         wanted.equivalent += bh_quota_equivalent(lease->places[i].profile, 1);
     return wanted;
@@ -246,10 +130,14 @@ bh_quota_recount(struct bh_engine *engine)
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_TENANT, &at);) {
         struct tenant *tenant = tenant_at(engine, at);
 
-        tenant->used = 0;
+        bh_usage_settle(engine, at);
+        tenant->used = tenant->used_own = tenant->cost = 0;
         tenant->running = tenant->pending = 0;
-        memset(tenant->sku_used, 0, sizeof(tenant->sku_used));
+        for (uint32_t i = 0; i < tenant->quota_count; i++)
+            tenant->quotas[i].used = 0;
     }
+    engine->core.used = 0;
+    memset(engine->core.used_models, 0, sizeof(engine->core.used_models));
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_LEASE, &at);) {
         struct bh_wanted held = bh_quota_of_lease(engine, at);
 

@@ -3,13 +3,15 @@
 
 #include "engine/room.h"
 
-/* Limits and guarantees of a tenant and of all above it. */
+/* What a tenant, and all above it, use of what their quotas count. */
 
 /* What a placement would use. */
 struct bh_wanted {
     uint32_t tenant, sku; /* slots */
     uint32_t count;       /* pieces */
     uint64_t equivalent;  /* GPU-equivalents in parts, of all of them */
+    uint32_t model;       /* of the GPUs: enum bh_gpu_model */
+    uint32_t principal;   /* id: whose job it is */
 };
 
 /* The equivalents of `count` pieces of a profile. */
@@ -22,29 +24,22 @@ uint64_t bh_quota_least(const struct bh_engine *engine, uint32_t sku, uint32_t c
 void bh_quota_take(struct bh_engine *engine, const struct bh_wanted *wanted);
 void bh_quota_give(struct bh_engine *engine, const struct bh_wanted *wanted);
 
-/* Whether the limits allow it in what the search imagines; room claimed by others
- * counts as used.  False: `ret_why` names the limit, `ret_tenant` (slot) whose. */
-bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
-                     struct bh_reason *ret_why, uint32_t *ret_tenant);
-
-/* What the leases that are imagined gone use within a tenant, in equivalents and in
- * pieces of a SKU. */
-struct bh_wanted bh_quota_freed(const struct bh_search *search, uint32_t tenant, uint32_t sku);
-
-/* Whether the limits would allow it if nothing else ran. */
-bool bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,
-                   struct bh_reason *ret_why);
-
-/* Whether some guarantee covers it and none above is exceeded by it. */
-bool bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted);
-
 /* What a lease holds just now; nothing while it is suspended. */
 struct bh_wanted bh_quota_of_lease(const struct bh_engine *engine, uint32_t lease);
+
+/* What a claim will take. */
+struct bh_wanted bh_quota_of_claim(const struct bh_engine *engine, const struct claim *claim);
 
 /* What a suspended lease would take when it resumes. */
 struct bh_wanted bh_quota_to_resume(const struct bh_engine *engine, uint32_t lease);
 
 /* Sums of all tenants anew, from the leases and jobs. */
 void bh_quota_recount(struct bh_engine *engine);
+
+/* Whether a quota is about that at all, and how much of what it counts is in it. */
+bool bh_quota_concerns(const struct bh_engine *engine, const struct quota *quota,
+                       const struct bh_wanted *wanted);
+uint64_t bh_quota_counted(const struct bh_engine *engine, const struct quota *quota,
+                          const struct bh_wanted *wanted);
 
 #endif

@@ -1,11 +1,15 @@
 #include "engine/reserve.h"
 
+#include <string.h>
+
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/place.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
+#include "engine/usage.h"
 
 /* What is about to leave counts as gone so much later: when it takes longer, the
  * reservation is worked out again. */
@@ -38,7 +42,7 @@ static uint64_t
 certain_end_ns(const struct bh_engine *engine, uint32_t slot)
 {
     const struct job *job = job_at(engine, slot);
-    uint64_t ran_ns = job->lease ? lease_at(engine, job->lease)->ran_ns : 0;
+    uint64_t ran_ns = job->lease ? lease_at(engine, bh_gang_next(engine, slot, 0))->ran_ns : 0;
     uint64_t left_ns = job->time_limit_ns > ran_ns ? job->time_limit_ns - ran_ns : 0;
     uint64_t ends_ns = UINT64_MAX;
 
@@ -56,7 +60,7 @@ comes_before(const struct bh_engine *engine, const struct bh_candidate *candidat
 
     bh_order_of_job(engine, claim->job, &holder);
     return (candidate->class && candidate->class == holder.class)
-           || bh_order_before(candidate, &holder);
+           || bh_order_outranks(engine, candidate, &holder);
 }
 
 struct bh_search
@@ -84,7 +88,7 @@ bh_reserve_search(const struct bh_engine *engine, const struct bh_candidate *can
 
 /* ---- where it can begin soonest ---- */
 
-/* What is asked of a node: room for the need, or just these places. */
+/* What is asked of a node, or of all (0): room for the need, or just these places. */
 struct wish {
     struct bh_search search;
     const struct bh_need *need; /* NULL: the places */
@@ -94,7 +98,7 @@ struct wish {
 
 /* Where and when. */
 struct offer {
-    struct place places[BH_JOB_COUNT_MAX];
+    struct place places[BH_JOB_PIECES_MAX];
     uint32_t count;
     uint64_t at_ns, node_id;
     int64_t growth;
@@ -104,59 +108,92 @@ struct offer {
 static bool
 fits_by(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
 {
+    const struct bh_engine *engine = wish->search.engine;
     struct bh_plan plan;
 
     wish->search.by_ns = by_ns;
     ret_offer->count = wish->count;
     ret_offer->at_ns = by_ns;
     ret_offer->growth = 0;
-    ret_offer->node_id = node_at(wish->search.engine, wish->node)->id;
+    ret_offer->node_id = node_at(engine, wish->node)->id;
     if (!wish->need) {
-        for (uint32_t i = 0; i < wish->count; i++)
-            ret_offer->places[i] = wish->places[i];
+        memcpy(ret_offer->places, wish->places, wish->count * sizeof(struct place));
         return bh_place_possible(&wish->search, wish->places, wish->count);
     }
-    if (!bh_place_on_node(&wish->search, wish->need, wish->row, wish->node, &plan))
+    if (!bh_place_on(&wish->search, wish->need, wish->row, wish->node, &plan,
+                     &ret_offer->growth))
         return false;
-    ret_offer->growth = plan.growth;
-    for (uint32_t i = 0; i < plan.count; i++)
-        ret_offer->places[i] =
-            (struct place){ (uint32_t)gpu_at(wish->search.engine, plan.spots[i].gpu)->id,
-                            (uint16_t)plan.spots[i].profile, (uint16_t)plan.spots[i].start };
+    bh_place_list(engine, &plan, ret_offer->places);
     return true;
 }
 
-static void
-insert_end(uint64_t *ends, uint32_t *count, uint64_t end_ns)
-{
-    uint32_t at = *count;
+/* Ends within a span of time, in order: the first of a sample when there are too many. */
+struct ends {
+    uint64_t after_ns, before_ns;
+    uint64_t at[ENDS_MAX];
+    uint32_t count;
+};
 
-    if (at == ENDS_MAX)
+static void
+insert_end(struct ends *ends, uint64_t end_ns)
+{
+    uint32_t at = ends->count;
+
+    if (end_ns <= ends->after_ns || end_ns >= ends->before_ns || at == ENDS_MAX)
         return;
-    for (; at > 0 && ends[at - 1] > end_ns; at--)
-        ends[at] = ends[at - 1];
-    ends[at] = end_ns;
-    ++*count;
+    while (at > 0 && ends->at[at - 1] > end_ns)
+        at--;
+    if (at > 0 && ends->at[at - 1] == end_ns)
+        return;
+    memmove(&ends->at[at + 1], &ends->at[at], (ends->count - at) * sizeof(uint64_t));
+    ends->at[at] = end_ns;
+    ends->count++;
 }
 
-/* The ends of the node's leases within (after, by], in order. */
-static uint32_t
-list_ends(const struct wish *wish, uint64_t after_ns, uint64_t by_ns, uint64_t ends[ENDS_MAX])
+static void
+insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
+{
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
+         at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->lease)
+            insert_end(ends, bh_lease_ends_ns(engine, part_at(engine, at)->lease));
+}
+
+/* When leases end where the wish looks. */
+static void
+list_ends(const struct wish *wish, struct ends *ends)
 {
     const struct bh_engine *engine = wish->search.engine;
-    uint32_t count = 0;
+    uint32_t row = wish->row;
 
-    for (uint32_t gpu = node_at(engine, wish->node)->first_gpu; gpu;
+    ends->count = 0;
+    for (uint32_t i = 0; !wish->need && i < wish->count; i++)
+        insert_ends_on(engine, gpu_find(engine, wish->places[i].gpu), ends);
+    for (uint32_t gpu = node_at(engine, wish->node)->first_gpu; wish->need && gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-             at = part_at(engine, at)->next_on_gpu) {
-            uint32_t lease = part_at(engine, at)->lease;
-            uint64_t end_ns = lease ? bh_lease_ends_ns(engine, lease) : 0;
+        insert_ends_on(engine, gpu, ends);
+    for (uint32_t gpu = 0; wish->need && !wish->node && bh_slot_next(engine, TABLE_GPU, &gpu);)
+        if (gpu_at(engine, gpu)->model == sku_at(engine, wish->need->sku)->models[row])
+            insert_ends_on(engine, gpu, ends);
+}
 
-            if (end_ns > after_ns && end_ns <= by_ns)
-                insert_end(ends, &count, end_ns);
-        }
-    return count;
+/* Narrow the span to that between two ends, or an end and its edge: the wish does not come
+ * true by the first and does by the second, as far as it did before. */
+static void
+narrow(struct wish *wish, struct ends *ends, struct offer *offer)
+{
+    uint32_t low = 0, high = ends->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (fits_by(wish, ends->at[middle], offer))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    ends->after_ns = low > 0 ? ends->at[low - 1] : ends->after_ns;
+    ends->before_ns = low < ends->count ? ends->at[low] : ends->before_ns;
 }
 
 /* When the wish comes true first, at `by_ns` at the latest; room only grows with time. */
@@ -164,8 +201,7 @@ static bool
 soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
 {
     uint64_t now_ns = wish->search.engine->core.now_ns;
-    uint64_t ends[ENDS_MAX];
-    uint32_t low = 0, high, count;
+    struct ends ends = { .after_ns = now_ns, .before_ns = by_ns };
     struct offer offer;
 
     if (!fits_by(wish, by_ns, &offer))
@@ -175,16 +211,9 @@ soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
         ret_offer->at_ns = now_ns + LEAVING_NS;
         return true;
     }
-    count = high = list_ends(wish, now_ns, by_ns, ends);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (fits_by(wish, ends[middle], &offer))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return fits_by(wish, low < count ? ends[low] : by_ns, ret_offer);
+    for (list_ends(wish, &ends); ends.count > 0; list_ends(wish, &ends))
+        narrow(wish, &ends, &offer);
+    return fits_by(wish, ends.before_ns, ret_offer);
 }
 
 static bool
@@ -250,7 +279,8 @@ keep_soonest(struct wish *wish, uint32_t node, bool found, struct offer *best)
     return true;
 }
 
-/* The most promising node first: few others need a closer look then. */
+/* The most promising node first: few others need a closer look then.  A gang looks for
+ * nodes together. */
 static bool
 soonest_in_row(struct wish *wish, bool found, struct offer *best)
 {
@@ -258,6 +288,8 @@ soonest_in_row(struct wish *wish, bool found, struct offer *best)
     uint32_t model = sku_at(engine, wish->need->sku)->models[wish->row];
     uint32_t first = node_of_first_end(engine, model);
 
+    if (first && wish->need->gang > 1)
+        return keep_soonest(wish, 0, found, best);
     if (first)
         found = keep_soonest(wish, first, found, best);
     for (uint32_t node = 0; first && bh_slot_next(engine, TABLE_NODE, &node);)
@@ -283,9 +315,9 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
     bool found = false;
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct wish wish = { .search = *search, .need = need, .count = need->count, .row = row };
-        struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                    bh_quota_equivalent(sku->profiles[row], need->count) };
+        struct wish wish = { .search = *search, .need = need, .row = row,
+                             .count = need->count * need->gang };
+        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
         if (headed >> sku->models[row] & 1 || !limits_allow(search, &wanted))
             continue;
@@ -294,13 +326,14 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
     return found;
 }
 
+/* The old places of a suspended gang. */
 static bool
-soonest_of_lease(const struct bh_search *search, uint32_t slot, struct offer *ret_offer)
+soonest_to_resume(const struct bh_search *search, struct offer *ret_offer)
 {
-    const struct lease *lease = lease_at(search->engine, slot);
-    struct wish wish = { .search = *search, .places = lease->places, .count = lease->count,
-                         .node = lease->node };
-    struct bh_wanted wanted = bh_quota_to_resume(search->engine, slot);
+    struct place places[BH_JOB_PIECES_MAX];
+    struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
+    struct wish wish = { .search = *search, .places = places,
+                         .count = bh_gang_places(search->engine, search->job, places) };
 
     return limits_allow(search, &wanted) && soonest(&wish, UINT64_MAX, ret_offer);
 }
@@ -318,57 +351,59 @@ models_of(const struct bh_engine *engine, uint32_t sku_slot)
     return models;
 }
 
-static void
-keep_next(const struct bh_walk *walk, const struct bh_candidate *candidate, bool *found,
-          struct bh_candidate *next)
+static uint32_t
+model_of_lease(const struct bh_engine *engine, uint32_t slot)
 {
-    if (walk->begun && !bh_order_before(&walk->at, candidate))
-        return;
-    if (*found && !bh_order_before(candidate, next))
-        return;
-    *next = *candidate;
-    *found = true;
+    return gpu_at(engine, gpu_find(engine, lease_at(engine, slot)->places[0].gpu))->model;
 }
 
-/* The next candidate that may be the first for some model. */
-static bool
-next_of(const struct bh_engine *engine, const struct bh_walk *walk,
-        struct bh_candidate *ret_candidate)
+static void
+keep_next(const struct bh_engine *engine, const struct bh_candidate *candidate,
+          struct bh_walk *walk)
+{
+    if (walk->begun && !bh_order_before(engine, &walk->at, candidate))
+        return;
+    if (walk->found && !bh_order_before(engine, candidate, &walk->next))
+        return;
+    walk->next = *candidate;
+    walk->found = true;
+}
+
+/* Find the next candidate that may be the first for some model. */
+static void
+find_next(const struct bh_engine *engine, struct bh_walk *walk)
 {
     struct bh_candidate candidate;
-    bool found = false;
 
+    walk->found = false;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
         if (class_at(engine, slot)->hold
             || (models_of(engine, class_at(engine, slot)->sku) & ~walk->headed) == 0)
             continue;
         bh_order_of_class(engine, slot, &candidate);
-        keep_next(walk, &candidate, &found, ret_candidate);
+        keep_next(engine, &candidate, walk);
     }
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        const struct lease *lease = lease_at(engine, slot);
-        uint32_t gpu = gpu_find(engine, lease->places[0].gpu);
-
-        if (lease->state != LEASE_SUSPENDED || walk->headed >> gpu_at(engine, gpu)->model & 1)
+        if (!bh_gang_leads_suspended(engine, slot)
+            || walk->headed >> model_of_lease(engine, slot) & 1)
             continue;
         bh_order_of_lease(engine, slot, &candidate);
-        keep_next(walk, &candidate, &found, ret_candidate);
+        keep_next(engine, &candidate, walk);
     }
-    return found;
 }
 
 /* Whether the reservation is what it should be. */
 static bool
-stands(const struct bh_search *base, const struct claim *claim)
+stands(const struct bh_engine *engine, const struct claim *claim)
 {
-    const struct bh_engine *engine = base->engine;
-    const struct job *job = job_at(engine, claim->job);
-    struct bh_wanted wanted = { job->tenant, job->sku, claim->count, claim->equivalent };
-    struct bh_search search = *base;
+    struct bh_wanted wanted = bh_quota_of_claim(engine, claim);
+    struct bh_search search = { .engine = engine, .job = claim->job, .tenant = wanted.tenant,
+                                .past = bh_reserve_set(engine) };
 
+    if (claim->at_ns <= engine->core.now_ns || !limits_allow(&search, &wanted))
+        return false;
     search.by_ns = claim->at_ns;
-    if (claim->at_ns <= engine->core.now_ns || !limits_allow(base, &wanted)
-        || !bh_place_possible(&search, claim->places, claim->count))
+    if (!bh_place_possible(&search, claim->places, claim->count))
         return false;
     search.by_ns = claim->at_ns - 1;
     return claim->at_ns <= engine->core.now_ns + LEAVING_NS
@@ -376,52 +411,84 @@ stands(const struct bh_search *base, const struct claim *claim)
 }
 
 static void
-reserve(const struct bh_engine *engine, uint32_t job, const struct offer *offer,
-        struct bh_decision *ret_decision)
+begin(const struct bh_engine *engine, struct bh_walk *walk)
 {
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_RESERVE, .at_ns = offer->at_ns,
-                                          .job = { job_at(engine, job)->id },
-                                          .piece_count = offer->count };
-    for (uint32_t i = 0; i < offer->count; i++)
-        ret_decision->pieces[i] = (struct bh_piece){ .gpu = { offer->places[i].gpu },
-                                                     .profile = offer->places[i].profile,
-                                                     .start = offer->places[i].start };
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].at_ns && stands(engine, &engine->core.claims[i]))
+            walk->standing |= 1u << i;
+    find_next(engine, walk);
+    walk->begun = true;
 }
 
-/* What is reserved for a candidate that waits, and what should be. */
+/* Whether the reservation of somebody else stays where it is though the candidate came
+ * first: between those who take turns a start that was promised is not put off. */
+static bool
+stays(const struct bh_engine *engine, const struct bh_candidate *candidate,
+      const struct claim *claim)
+{
+    struct bh_candidate holder;
+
+    bh_order_of_job(engine, claim->job, &holder);
+    return (!candidate->class || candidate->class != holder.class)
+           && !bh_order_outranks(engine, candidate, &holder);
+}
+
+/* Keep what stands on the models that the candidate could use. */
+static void
+keep_standing(const struct bh_engine *engine, struct bh_walk *walk,
+              const struct bh_candidate *candidate, uint32_t job)
+{
+    uint64_t models = models_of(engine, job_at(engine, job)->sku);
+
+    for (uint32_t i = 0; walk->standing && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+        uint64_t model;
+
+        if (!(walk->standing >> i & 1))
+            continue;
+        model = UINT64_C(1) << bh_reserve_model(engine, claim);
+        if (!(models & model) || walk->headed & model
+            || (claim->job != job && !stays(engine, candidate, claim)))
+            continue;
+        walk->headed |= model;
+        walk->kept |= 1u << i;
+    }
+}
+
+/* What becomes of the candidate: it gets a reservation (true), or not. */
 static bool
 settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candidate,
        struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = bh_order_job(engine, candidate);
-    const struct claim *claim = bh_job_reservation(engine, job);
-    struct bh_search search = bh_reserve_search(engine, candidate, job);
+    const struct claim *own = bh_job_reservation(engine, job);
+    struct bh_search search = { .engine = engine, .job = job,
+                                .tenant = job_at(engine, job)->tenant,
+                                .past = bh_reserve_set(engine) };
+    struct bh_need need;
+    struct bh_reason why;
     struct offer offer;
-    bool found;
 
     if (!job)
         return false;
+    keep_standing(engine, walk, candidate, job);
     search.closed = walk->headed;
-    search.past = bh_reserve_set(engine);
-    if (claim && stands(&search, claim)) {
-        walk->headed |= UINT64_C(1) << bh_reserve_model(engine, claim);
-        walk->kept |= 1u << (claim - engine->core.claims);
+    if ((own && walk->kept >> (own - engine->core.claims) & 1)
+        || (!own && engine->core.claim_count == CLAIMS_MAX))
         return false;
-    }
     if (candidate->class) {
-        struct bh_need need = bh_place_need(engine, candidate->class);
-
+        need = bh_place_need(engine, candidate->class);
         need.job = job;
         need.avoid_gpu = 0;
-        found = soonest_of_class(&search, &need, walk->headed, &offer);
-    } else {
-        found = soonest_of_lease(&search, candidate->lease, &offer);
-    }
-    if (!found || (!claim && engine->core.claim_count == CLAIMS_MAX))
+        if (bh_usage_exhausted(engine, need.tenant, &why)
+            || !soonest_of_class(&search, &need, walk->headed, &offer))
+            return false;
+    } else if (!soonest_to_resume(&search, &offer)) {
         return false;
-    reserve(engine, job, &offer, ret_decision);
-    return true;
+    }
+    bh_gang_begin_reserve(work, job, offer.places, offer.count, offer.at_ns);
+    return bh_gang_decide(work, ret_decision);
 }
 
 /* A reservation of one who is not the first for any model. */
@@ -445,14 +512,36 @@ bool
 bh_reserve_walk(struct work *work, struct bh_walk *walk, const struct bh_candidate *bound,
                 struct bh_decision *ret_decision)
 {
-    struct bh_candidate candidate;
+    const struct bh_engine *engine = work->engine;
 
-    while (next_of(work->engine, walk, &candidate)
-           && (!bound || bh_order_before(&candidate, bound))) {
-        walk->at = candidate;
-        walk->begun = true;
-        if (settle(work, walk, &candidate, ret_decision))
+    if (!walk->begun)
+        begin(engine, walk);
+    while (walk->found && (!bound || bh_order_before(engine, &walk->next, bound))) {
+        walk->at = walk->next;
+        if (settle(work, walk, &walk->at, ret_decision))
             return true;
+        find_next(engine, walk);
     }
-    return !bound && give_up(work->engine, walk, ret_decision);
+    return !bound && give_up(engine, walk, ret_decision);
+}
+
+uint64_t
+bh_reserve_until_ns(const struct bh_engine *engine)
+{
+    uint64_t until_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+        struct ends ends = { .after_ns = engine->core.now_ns, .before_ns = claim->at_ns };
+
+        if (claim->at_ns == 0)
+            continue;
+        for (uint32_t k = 0; k < claim->count; k++)
+            insert_ends_on(engine, gpu_find(engine, claim->places[k].gpu), &ends);
+        if (ends.count > 0 && ends.at[0] < until_ns)
+            until_ns = ends.at[0];
+        if (claim->at_ns < until_ns)
+            until_ns = claim->at_ns;
+    }
+    return until_ns;
 }

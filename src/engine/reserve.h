@@ -3,6 +3,7 @@
 
 #include "engine/order.h"
 #include "engine/room.h"
+#include "engine/work_internal.h"
 
 /* Room that is kept for those who come first and must wait (EASY backfill).
  *
@@ -15,6 +16,13 @@
  * One reservation for each GPU model: a job that waits for H100s loses nothing when a
  * later one gets an A30, and each model would otherwise be held up by the queue of the
  * others.  A job that several models can serve has one reservation, on one of them.
+ *
+ * Who comes first is the order of the queue, but for whose turn it is between tenants: that
+ * changes with all that runs.  Between those who take turns the one who has a reservation
+ * keeps it, and binds the others.
+ *
+ * A gang's reservation has the places of all its members, on as few nodes as possible at
+ * the first time that has room for all.
  *
  * A reservation stands as long as its time lies ahead, its places would be free by then,
  * and not before; so a start that was promised is not put off by those who come after.
@@ -30,8 +38,9 @@ uint32_t bh_reserve_set(const struct bh_engine *engine);
 
 /* A walk along those who wait, in order; begins zeroed. */
 struct bh_walk {
-    bool begun;
-    struct bh_candidate at; /* how far it came */
+    bool begun, found;
+    struct bh_candidate at, next; /* how far it came; who comes then, if anybody */
+    uint32_t standing;      /* bit i: claim i is a reservation that stands */
     uint64_t headed;        /* bit m: the first for model m was found */
     uint32_t kept;          /* bit i: claim i is the reservation of such a first */
 };
@@ -40,6 +49,10 @@ struct bh_walk {
  * is to be made, moved or, at the end, given up. */
 bool bh_reserve_walk(struct work *work, struct bh_walk *walk, const struct bh_candidate *bound,
                      struct bh_decision *ret_decision);
+
+/* The first time that a reservation could not stand any more though nothing happens: one of
+ * those ends that it counts on; UINT64_MAX without reservations. */
+uint64_t bh_reserve_until_ns(const struct bh_engine *engine);
 
 /* The GPU model that a claim's places are of. */
 uint32_t bh_reserve_model(const struct bh_engine *engine, const struct claim *claim);

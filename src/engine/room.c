@@ -39,7 +39,7 @@ bh_room_is_gone(const struct bh_search *search, uint32_t slot)
     if (search->by_ns && bh_lease_ends_ns(search->engine, slot) <= search->by_ns)
         return true;
     for (uint32_t i = 0; i < search->gone_count; i++)
-        if (search->gone[i] == slot)
+        if (search->gone[i] == lease_at(search->engine, slot)->job)
             return true;
     return false;
 }
@@ -255,6 +255,15 @@ keeps_away(const struct bh_search *search, uint32_t tenant)
            && bh_tenant_separation(search->engine, search->tenant, tenant).dedicated;
 }
 
+static bool
+is_claimed(const struct bh_engine *engine, const struct claim *claim, uint32_t node)
+{
+    for (uint32_t i = 0; i < claim->count; i++)
+        if (gpu_at(engine, gpu_find(engine, claim->places[i].gpu))->node == node)
+            return true;
+    return false;
+}
+
 /* Room on the node that is kept for those who want none near, or near whom none. */
 static bool
 apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_beside)
@@ -266,8 +275,8 @@ apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_b
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_room_claim(search, i);
 
-        if (!claim || gpu_at(engine, gpu_find(engine, claim->places[0].gpu))->node != node
-            || !keeps_away(search, job_at(engine, claim->job)->tenant))
+        if (!claim || !keeps_away(search, job_at(engine, claim->job)->tenant)
+            || !is_claimed(engine, claim, node))
             continue;
         *ret_beside = claim->job;
         return false;
@@ -289,8 +298,8 @@ bh_room_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret_bes
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
 
-        if (lease->node != node || !keeps_away(search, lease->tenant)
-            || bh_room_is_gone(search, slot))
+        if (lease->node != node || lease->state == LEASE_DONE
+            || !keeps_away(search, lease->tenant) || bh_room_is_gone(search, slot))
             continue;
         *ret_beside = lease->job;
         return false;
@@ -303,7 +312,7 @@ bh_room_lease_apart(const struct bh_engine *engine, uint32_t slot, struct bh_rea
 {
     const struct lease *lease = lease_at(engine, slot);
     struct bh_search search = { .engine = engine, .tenant = lease->tenant, .job = lease->job,
-                                .past_claims = true, .gone_count = 1, .gone = { slot } };
+                                .past_claims = true, .gone_count = 1, .gone = { lease->job } };
     uint32_t beside = 0;
 
     *ret_why = (struct bh_reason){ .code = BH_REASON_BOUNDARY };
@@ -316,7 +325,7 @@ bh_room_lease_apart(const struct bh_engine *engine, uint32_t slot, struct bh_rea
         ret_why->job.v = job_at(engine, beside)->id;
         return false;
     }
-    if (bh_room_on_node(&search, lease->node, &beside))
+    if (lease->state == LEASE_DONE || bh_room_on_node(&search, lease->node, &beside))
         return true;
     ret_why->job.v = job_at(engine, beside)->id;
     return false;

@@ -3,7 +3,7 @@
 
 #include "engine/state_internal.h"
 
-/* Room on GPUs as one job would find it: without the leases that are imagined gone,
+/* Room on GPUs as one job would find it: without the jobs that are imagined gone,
  * and without the room that is being made for others. */
 
 enum { BH_VICTIMS_MAX = 32 };
@@ -18,7 +18,7 @@ struct bh_search {
     uint64_t closed;        /* bit m: it must not go onto GPUs of model m */
     uint64_t by_ns;         /* imagine leases gone that leave or end by then; 0: none */
     uint32_t gone_count;
-    uint32_t gone[BH_VICTIMS_MAX]; /* leases (slots) that are imagined gone */
+    uint32_t gone[BH_VICTIMS_MAX]; /* jobs (slots) that are imagined gone, with all leases */
 };
 
 /* The claim of somebody else that stands in the way, or NULL. */

@@ -5,13 +5,16 @@
 #include "engine/apply.h"
 #include "engine/decide.h"
 #include "engine/effect.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
+#include "engine/limit.h"
 #include "engine/part.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/transition.h"
+#include "engine/usage.h"
 
 static void
 clear_step(struct bh_step *step)
@@ -35,6 +38,7 @@ take(struct work *work, const struct bh_event *event)
     work->now_ns =
         event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
     work->seq = event->seq;
+    bh_usage_advance(engine, work->now_ns);
     bh_ledger_advance(engine, work->now_ns);
     bh_jobs_reap(engine);
     bh_transition(work, event);
@@ -47,14 +51,32 @@ within_limits(const struct bh_engine *engine, const struct bh_decision *decision
 {
     uint32_t lease = lease_find(engine, decision->lease.v);
     struct bh_search search = { .engine = engine, .past_claims = true };
-    struct bh_wanted nothing = { .tenant = lease_at(engine, lease)->tenant,
-                                 .sku = job_at(engine, lease_at(engine, lease)->job)->sku };
+    struct bh_wanted nothing;
     struct bh_reason why;
     uint32_t whose;
 
     if (decision->kind != BH_DO_PLACE && decision->kind != BH_DO_RESUME)
         return true;
-    return lease != 0 && bh_quota_allows(&search, &nothing, &why, &whose);
+    BH_ASSERT(lease != 0);
+    nothing = bh_quota_to_resume(engine, lease);
+    nothing.count = 0;
+    nothing.equivalent = 0;
+    return bh_quota_allows(&search, &nothing, &why, &whose);
+}
+
+/* Whether the decision fits, and those that must stand in the same record: on the rest of
+ * a gang, and on those who leave for a claim. */
+static bool
+has_room(const struct work *work, const struct bh_decision *decision)
+{
+    const struct bh_step *step = work->step;
+    struct bh_record_needs needs = bh_decide_record(work, decision);
+
+    for (uint32_t i = 0; i < step->decision_count; i++)
+        needs.pieces += step->decisions[i].piece_count;
+    return step->decision_count + needs.decisions <= BH_DECISIONS_MAX
+           && step->effect_count + needs.effects <= BH_EFFECTS_MAX
+           && needs.pieces <= BH_DECIDED_PIECES_MAX;
 }
 
 /* Decide and apply until nothing more can be decided, or the step is full. */
@@ -63,22 +85,49 @@ decide_all(struct work *work, bool tick)
 {
     struct bh_step *step = work->step;
     struct bh_decision decision;
+    bool begun = false; /* there is room for this and what must follow */
 
     while (bh_decide(work, tick, &decision)) {
-        uint32_t effects = bh_decide_effects(work->engine, &decision);
         bh_rc rc;
 
-        /* a claim and its victims stand in one record */
-        if (step->decision_count + work->victim_count >= BH_DECISIONS_MAX
-            || step->effect_count + effects + 2 * work->victim_count > BH_EFFECTS_MAX) {
+        if (!begun && !has_room(work, &decision)) {
             step->more = true;
             return;
         }
+        begun = bh_decide_begun(work);
         step->decisions[step->decision_count++] = decision;
         rc = bh_apply(work, &decision);
         BH_ASSERT(rc == BH_OK);
         BH_ASSERT(within_limits(work->engine, &decision));
     }
+}
+
+/* The first time limit, or time to try again to destroy what was stuck. */
+static uint64_t
+first_due_ns(const struct bh_engine *engine)
+{
+    uint64_t next_ns = UINT64_MAX;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);
+
+        next_ns = deadline_ns < next_ns ? deadline_ns : next_ns;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
+        uint64_t retry_ns = bh_gpu_retry_ns(engine, slot);
+
+        next_ns = retry_ns < next_ns ? retry_ns : next_ns;
+    }
+    return next_ns;
+}
+
+static void
+know_due(struct bh_engine *engine)
+{
+    if (engine->hints.due_known)
+        return;
+    engine->hints.due_ns = first_due_ns(engine);
+    engine->hints.due_known = true;
 }
 
 bh_rc
@@ -92,6 +141,7 @@ bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh
     if (bh_decide_due(engine))
         decide_all(&work, event->kind == BH_EV_TICK);
     engine->hints.cut = step->more;
+    know_due(engine);
     return BH_OK;
 }
 
@@ -101,6 +151,7 @@ forget_hints(struct bh_engine *engine)
 {
     engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
     engine->hints.wake_ns = engine->hints.hopeless_ns = 0;
+    engine->hints.due_known = false;
 }
 
 bh_rc
@@ -125,7 +176,7 @@ bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
             return rc;
     }
     forget_hints(engine);
-    return BH_OK;
+    return work.rest.members == 0 ? BH_OK : BH_CONFLICT;
 }
 
 /* Keep the `max` effects with the lowest numbers, in order. */
@@ -173,20 +224,12 @@ uint64_t
 bh_engine_next_tick_ns(const struct bh_engine *engine)
 {
     uint64_t next_ns = engine->hints.wake_ns ? engine->hints.wake_ns : UINT64_MAX;
+    uint64_t due_ns;
 
     if (!engine->hints.settled || engine->hints.cut || engine->hints.hopeless_ns == 0)
         return engine->core.now_ns;
     if (engine->hints.hopeless_ns < next_ns)
         next_ns = engine->hints.hopeless_ns;
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);
-
-        next_ns = deadline_ns < next_ns ? deadline_ns : next_ns;
-    }
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
-        uint64_t retry_ns = bh_gpu_retry_ns(engine, slot);
-
-        next_ns = retry_ns < next_ns ? retry_ns : next_ns;
-    }
-    return next_ns;
+    due_ns = engine->hints.due_known ? engine->hints.due_ns : first_due_ns(engine);
+    return due_ns < next_ns ? due_ns : next_ns;
 }

@@ -7,6 +7,7 @@
 #include "engine/quota.h"
 #include "engine/room.h"
 #include "engine/slots.h"
+#include "engine/usage.h"
 
 bool
 bh_tenant_within(const struct bh_engine *engine, uint32_t ancestor, uint32_t tenant)
@@ -76,11 +77,23 @@ bh_tenant_count(struct bh_engine *engine, uint32_t tenant, int32_t running, int3
 
 /* ---- create and change ---- */
 
+/* Whether it keeps something of a guarantee back from borrowers. */
+static bool
+withholds(const struct tenant *tenant)
+{
+    bool any = tenant->withhold > 0;
+
+    for (uint32_t i = 0; i < tenant->quota_count; i++)
+        any = any || tenant->quotas[i].withhold > 0;
+    return any;
+}
+
 static void
 write_settings(struct bh_engine *engine, struct tenant *tenant,
                const struct bh_ev_tenant *event)
 {
     engine->core.dedicated -= tenant->dedicated;
+    engine->core.withholders -= withholds(tenant);
     tenant->kind = (uint8_t)event->kind;
     tenant->boundary_set = (uint8_t)event->boundary;
     tenant->boundary = (uint8_t)(event->boundary == BH_BOUNDARY_UNSET
@@ -91,13 +104,19 @@ write_settings(struct bh_engine *engine, struct tenant *tenant,
     tenant->min_runtime_ns = event->min_runtime_ns;
     tenant->limit = event->limit;
     tenant->guarantee = event->guarantee;
-    memset(tenant->sku_ids, 0, sizeof(tenant->sku_ids));
-    memset(tenant->sku_limits, 0, sizeof(tenant->sku_limits));
-    tenant->sku_count = event->sku_count;
-    for (uint32_t i = 0; i < event->sku_count; i++) {
-        tenant->sku_ids[i] = event->skus[i].sku.v;
-        tenant->sku_limits[i] = event->skus[i].count;
+    tenant->withhold = event->withhold;
+    tenant->user_limit = event->user_limit;
+    tenant->weight = event->weight ? event->weight : BH_WEIGHT_DEFAULT;
+    memset(tenant->quotas, 0, sizeof(tenant->quotas));
+    tenant->quota_count = event->quota_count;
+    for (uint32_t i = 0; i < event->quota_count; i++) {
+        const struct bh_tenant_quota *quota = &event->quotas[i];
+
+        tenant->quotas[i] = (struct quota){ .scope = quota->scope, .of = quota->of,
+                                            .limit = quota->limit, .withhold = quota->withhold,
+                                            .guarantee = quota->guarantee };
     }
+    engine->core.withholders += withholds(tenant);
 }
 
 static void
@@ -127,7 +146,7 @@ change_allowed(struct bh_engine *engine, uint32_t slot, const struct bh_ev_tenan
 {
     struct tenant *tenant = tenant_at(engine, slot);
     struct tenant before;
-    uint32_t dedicated = engine->core.dedicated;
+    uint32_t dedicated = engine->core.dedicated, withholders = engine->core.withholders;
     bool allowed;
 
     memcpy(&before, tenant, sizeof(before));
@@ -136,29 +155,38 @@ change_allowed(struct bh_engine *engine, uint32_t slot, const struct bh_ev_tenan
     allowed = !too_close(engine, ret_why);
     memcpy(tenant, &before, sizeof(before));
     engine->core.dedicated = dedicated;
+    engine->core.withholders = withholders;
     return allowed;
 }
 
-/* Each SKU is limited once, or it would not be clear by which number. */
+/* Each SKU and model is counted once, or it would not be clear by which number. */
 static bool
-limits_once(const struct bh_ev_tenant *event)
+quotas_in_range(const struct bh_ev_tenant *event)
 {
-    for (uint32_t i = 0; i < event->sku_count; i++)
+    if (event->quota_count > BH_TENANT_QUOTAS_MAX)
+        return false;
+    for (uint32_t i = 0; i < event->quota_count; i++) {
+        const struct bh_tenant_quota *quota = &event->quotas[i];
+
+        if ((uint32_t)quota->scope >= BH_QUOTA_SCOPES || quota->withhold > quota->guarantee
+            || quota->guarantee > BH_AMOUNT_MAX
+            || (quota->scope == BH_QUOTA_MODEL && quota->of >= BH_GPU_MODELS))
+            return false;
         for (uint32_t k = 0; k < i; k++)
-            if (bh_same(event->skus[i].sku, event->skus[k].sku))
+            if (event->quotas[k].scope == quota->scope && event->quotas[k].of == quota->of)
                 return false;
+    }
     return true;
 }
-
-#define MIN_RUNTIME_MAX_NS (UINT64_C(1) << 60) /* 36 years */
 
 static bool
 in_range(const struct bh_ev_tenant *event)
 {
     return event->tenant.v != 0 && (uint32_t)event->kind < BH_TENANT_KINDS
-           && (uint32_t)event->boundary < BH_BOUNDARIES
-           && event->min_runtime_ns <= MIN_RUNTIME_MAX_NS
-           && event->sku_count <= BH_TENANT_SKUS_MAX && limits_once(event);
+           && (uint32_t)event->boundary < BH_BOUNDARIES && event->weight <= BH_WEIGHT_MAX
+           && event->withhold <= event->guarantee && event->guarantee <= BH_AMOUNT_MAX
+           && event->user_limit <= BH_AMOUNT_MAX && event->min_runtime_ns <= BH_SPAN_MAX_NS
+           && (uint32_t)event->budget.period < BH_PERIODS && quotas_in_range(event);
 }
 
 bh_rc
@@ -174,10 +202,12 @@ bh_tenant_check(struct bh_engine *engine, const struct bh_ev_tenant *event,
     *ret_why = (struct bh_reason){ .code = BH_REASON_UNKNOWN_TENANT, .tenant = event->parent };
     if (event->parent.v && (!parent || tenant_at(engine, parent)->removed))
         return BH_NOT_FOUND;
-    for (uint32_t i = 0; i < event->sku_count; i++) {
-        *ret_why =
-            (struct bh_reason){ .code = BH_REASON_UNKNOWN_SKU, .sku = event->skus[i].sku };
-        if (!sku_find(engine, event->skus[i].sku.v))
+    for (uint32_t i = 0; i < event->quota_count; i++) {
+        bool sku = event->quotas[i].scope == BH_QUOTA_SKU;
+
+        *ret_why = (struct bh_reason){ .code = BH_REASON_UNKNOWN_SKU,
+                                       .sku = { event->quotas[i].of } };
+        if (sku && !sku_find(engine, event->quotas[i].of))
             return BH_NOT_FOUND;
     }
     if (!slot)
@@ -202,9 +232,11 @@ bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
         slot = bh_slot_add(engine, TABLE_TENANT, event->tenant.v);
     tenant = tenant_at(engine, slot);
     if (!known)
-        tenant->since_ns = engine->core.now_ns;
+        tenant->since_ns = tenant->usage_ns = engine->core.now_ns;
+    bh_usage_settle_all(engine);
     attach(engine, tenant, tenant_find(engine, event->parent.v));
     write_settings(engine, tenant, event);
+    bh_usage_set_budget(engine, slot, &event->budget);
     if (known)
         bh_quota_recount(engine);
 }
@@ -244,6 +276,7 @@ bh_tenant_reap(struct bh_engine *engine, uint32_t slot)
     BH_ASSERT(tenant->rate_compute == 0 && tenant->rate_memory == 0);
     bh_ledger_retire(engine, slot);
     engine->core.dedicated -= tenant->dedicated;
+    engine->core.withholders -= withholds(tenant);
     attach(engine, tenant, 0);
     bh_slot_remove(engine, TABLE_TENANT, slot);
 }

@@ -65,14 +65,14 @@ changes_that_cannot_be_are_refused(void **state)
     assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .parent = { 77 } }),
                      BH_NOT_FOUND);
     assert_int_equal(story->step.verdict.tenant.v, 77);
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .sku_count = 1,
-                                                       .skus = { { { 99 }, 1 } } }),
+    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 1,
+                                                       .quotas = { { .of = 99 } } }),
                      BH_NOT_FOUND);
     assert_int_equal(story->step.verdict.sku.v, 99);
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .sku_count = 9 }),
+    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 9 }),
                      BH_RANGE);
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .sku_count = 2,
-                                                       .skus = { { { 1 }, 1 }, { { 1 }, 2 } } }),
+    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 2,
+                                                       .quotas = { { .of = 1 }, { .of = 1 } } }),
                      BH_RANGE);
     assert_int_equal(take_away(story, 2), BH_CONFLICT);
     assert_int_equal(story->step.verdict.code, BH_REASON_TENANT_BUSY);

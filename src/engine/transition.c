@@ -2,13 +2,16 @@
 
 #include "base/assert.h"
 #include "engine/effect.h"
+#include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
 #include "engine/order.h"
 #include "engine/part.h"
+#include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 enum { RETRIES_MAX = 64 }; /* pieces tried again in one step */
 
@@ -29,6 +32,7 @@ retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
     }
     if (*retries < RETRIES_MAX)
         gpu->retry_ns = 0;
+    work->engine->hints.due_known = false;
 }
 
 static void
@@ -74,25 +78,16 @@ on_sku(struct work *work, const struct bh_event *event)
     sku = sku_at(engine, slot);
     sku->grade = settings->grade;
     sku->model_count = settings->model_count;
+    sku->price = settings->price;
     for (uint32_t i = 0; i < BH_SKU_MODELS_MAX; i++) {
         bool used = i < settings->model_count;
 
         sku->models[i] = used ? settings->models[i].model : 0;
         sku->profiles[i] = used ? settings->models[i].profile : 0;
+        sku->equivalents[i] = used ? (uint32_t)bh_quota_equivalent(sku->profiles[i], 1) : 0;
     }
+    bh_quota_recount(engine);
     bh_order_open_window(engine);
-}
-
-static void
-on_settings(struct work *work, const struct bh_event *event)
-{
-    const struct bh_ev_settings *from = &event->u.settings;
-    struct settings *settings = &work->engine->core.settings;
-
-    settings->backfill = from->backfill;
-    settings->assumed_run_ns = from->assumed_run_ns ? from->assumed_run_ns : BH_ASSUMED_RUN_NS;
-    settings->min_runtime_ns = from->min_runtime_ns;
-    bh_order_open_window(work->engine);
 }
 
 static void
@@ -114,6 +109,7 @@ on_node(struct work *work, const struct bh_event *event)
         slot = bh_slot_add(engine, TABLE_NODE, event->u.node.node.v);
     node = node_at(engine, slot);
     node->up = event->u.node.up;
+    engine->hints.due_known = false;
     for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         bh_ledger_refresh(engine, gpu);
         if (node->up)
@@ -134,6 +130,7 @@ link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
     gpu->next_on_node = *link;
     *link = slot;
     node_at(engine, node_slot)->gpu_count++;
+    node_at(engine, node_slot)->models |= 1u << gpu->model;
 }
 
 static void
@@ -155,6 +152,9 @@ on_gpu(struct work *work, const struct bh_event *event)
     gpu->cordoned = report->cordoned;
     gpu->fenced = report->fenced;
     gpu->mig_capable = report->mig_capable;
+    engine->hints.due_known = false;
+    gpu->link = (uint8_t)report->link;
+    gpu->numa = (uint8_t)report->numa;
     bh_ledger_refresh(engine, slot);
     if (!gpu->fenced)
         retry_stuck(work, slot, &retries);
@@ -183,7 +183,10 @@ miss_piece(struct work *work, uint32_t slot)
     }
     bh_part_lose(work, slot);
     BH_ASSERT(bh_lease_allows(engine, lease, news.event));
-    bh_lease_step(work, lease, &news);
+    if (carving)
+        bh_lease_step(work, lease, &news);
+    else
+        bh_gang_tell(work, lease_at(engine, lease)->job, &news);
 }
 
 static void
@@ -198,7 +201,7 @@ on_carved(struct work *work, const struct bh_event *event)
     }
     bh_part_ready(work, slot);
     if (lease)
-        bh_lease_proceed(work, lease);
+        bh_gang_proceed(work, lease_at(work->engine, lease)->job);
 }
 
 static void
@@ -272,13 +275,19 @@ static void
 on_cancel(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = job_find(work->engine, event->u.job.job.v);
-    uint32_t lease = job_at(work->engine, slot)->lease;
     struct lease_news news = { .event = LEASE_STOP, .cause = BH_END_CANCELLED };
 
-    if (lease)
-        bh_lease_step(work, lease, &news);
+    if (job_at(work->engine, slot)->lease)
+        bh_gang_tell(work, slot, &news);
     else
         bh_job_end(work, slot, BH_JOB_CANCELLED, BH_END_CANCELLED, 0);
+}
+
+static void
+on_settings(struct work *work, const struct bh_event *event)
+{
+    bh_usage_configure(work->engine, &event->u.settings);
+    bh_order_open_window(work->engine);
 }
 
 static void

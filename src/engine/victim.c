@@ -1,46 +1,12 @@
 #include "engine/victim.h"
 
 #include "base/assert.h"
-#include "engine/lease.h"
+#include "engine/gang.h"
+#include "engine/limit.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 
 /* ---- the asker ---- */
-
-/* Room that is being made for others of a tenant will be used, too. */
-static uint64_t
-claimed_within(const struct bh_engine *engine, uint32_t tenant, uint32_t but_job)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &engine->core.claims[i];
-
-        if (claim->job && claim->job != but_job && !claim->at_ns
-            && bh_tenant_within(engine, tenant, job_at(engine, claim->job)->tenant))
-            sum += claim->equivalent;
-    }
-    return sum;
-}
-
-/* As bh_quota_guaranteed, with what is being made room for. */
-static bool
-is_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t job)
-{
-    bool covered = false;
-
-    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        const struct tenant *tenant = tenant_at(engine, at);
-
-        if (tenant->guarantee == 0)
-            continue;
-        if (tenant->used + claimed_within(engine, at, job) + wanted->equivalent
-            > tenant->guarantee)
-            return false;
-        covered = true;
-    }
-    return covered;
-}
 
 void
 bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t job,
@@ -48,9 +14,10 @@ bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t j
 {
     const struct bh_engine *engine = search->engine;
 
-    *asker = (struct bh_asker){ .wanted = *wanted, .job = job,
-                                .priority = job_at(engine, job)->priority,
-                                .guaranteed = is_guaranteed(engine, wanted, job) };
+    *asker = (struct bh_asker){
+        .wanted = *wanted, .job = job, .priority = job_at(engine, job)->priority,
+        .guaranteed = bh_quota_guaranteed_with_claims(engine, wanted, job)
+    };
     BH_ASSERT(search->gone_count == 0);
 }
 
@@ -71,33 +38,20 @@ bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine)
 static uint64_t
 used_within(const struct bh_search *search, uint32_t tenant)
 {
-    return tenant_at(search->engine, tenant)->used - bh_quota_freed(search, tenant, 0).equivalent;
-}
+    struct bh_filter filter = { .tenant = tenant };
 
-/* Whether a guarantee that does not cover the asker would be broken into. */
-static bool
-is_guarded(const struct bh_search *search, uint32_t tenant)
-{
-    const struct bh_engine *engine = search->engine;
-
-    for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
-        uint64_t guarantee = tenant_at(engine, at)->guarantee;
-
-        if (guarantee && !bh_tenant_within(engine, at, search->tenant)
-            && used_within(search, at) <= guarantee)
-            return true;
-    }
-    return false;
+    return tenant_at(search->engine, tenant)->used - bh_filter_freed(search, &filter);
 }
 
 /* Whether the asker has a guarantee that it does not share with the tenant. */
 static bool
-has_own_guarantee(const struct bh_search *search, uint32_t tenant)
+has_own_guarantee(const struct bh_asker *asker, const struct bh_search *search, uint32_t tenant)
 {
     const struct bh_engine *engine = search->engine;
 
     for (uint32_t at = search->tenant; at; at = tenant_at(engine, at)->parent)
-        if (tenant_at(engine, at)->guarantee && !bh_tenant_within(engine, at, tenant))
+        if (!bh_tenant_within(engine, at, tenant)
+            && bh_guarantee_concerns(engine, at, &asker->wanted))
             return true;
     return false;
 }
@@ -111,10 +65,11 @@ owed_by(const struct bh_search *search, uint32_t tenant)
     uint64_t most = 0;
 
     for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
-        uint64_t used = used_within(search, at), guarantee = tenant_at(engine, at)->guarantee;
+        uint64_t used, guarantee = tenant_at(engine, at)->guarantee;
 
         if (bh_tenant_within(engine, at, search->tenant))
             break;
+        used = used_within(search, at);
         if (used > guarantee && used - guarantee > most)
             most = used - guarantee;
     }
@@ -136,67 +91,87 @@ min_runtime_ns(const struct bh_search *search, uint32_t tenant)
     return promised_ns ? promised_ns : engine->core.settings.min_runtime_ns;
 }
 
-/* Worked out once for each tenant, with nobody gone. */
+/* Worked out once for each tenant, SKU and model, with nobody gone. */
 static const struct bh_side *
-side_of(struct bh_asker *asker, const struct bh_search *search, uint32_t tenant)
+side_of(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
-    struct bh_side *side = &asker->sides[tenant % BH_SIDES];
+    const struct bh_engine *engine = search->engine;
+    const struct job *job = job_at(engine, slot);
+    uint32_t gpu = gpu_find(engine, lease_at(engine, job->lease)->places[0].gpu);
+    uint32_t model = gpu_at(engine, gpu)->model;
+    struct bh_side *side = &asker->sides[(job->tenant * 31 + job->sku * 7 + model) % BH_SIDES];
     struct bh_search base = *search;
 
-    if (side->tenant == tenant)
+    if (side->tenant == job->tenant && side->sku == job->sku && side->model == model)
         return side;
     base.gone_count = 0;
-    *side = (struct bh_side){ .tenant = tenant, .guarded = is_guarded(&base, tenant),
-                              .min_runtime_ns = min_runtime_ns(&base, tenant) };
-    if (asker->guaranteed && has_own_guarantee(&base, tenant))
-        side->owed = owed_by(&base, tenant);
+    *side = (struct bh_side){ .tenant = job->tenant, .sku = job->sku, .model = model,
+                              .guarded = bh_quota_protects(&base, slot),
+                              .min_runtime_ns = min_runtime_ns(&base, job->tenant) };
+    if (asker->guaranteed && has_own_guarantee(asker, &base, job->tenant))
+        side->owed = owed_by(&base, job->tenant);
     return side;
 }
 
 /* ---- victims ---- */
 
-/* Whether it has run for as long as it was promised; notes when it will have. */
+/* Whether all of it starts or runs; when the last member began. */
 static bool
-is_of_age(struct bh_asker *asker, const struct bh_engine *engine, const struct lease *lease,
-          uint64_t least_ns)
+is_there(const struct bh_engine *engine, uint32_t job, bool *ret_running, uint64_t *ret_since_ns)
 {
-    uint64_t age_ns = lease->since_ns + least_ns;
+    bool any = false;
 
-    if (least_ns == 0 || (lease->state == LEASE_RUNNING && age_ns <= engine->core.now_ns))
-        return true;
-    if (lease->state == LEASE_RUNNING && (asker->of_age_ns == 0 || age_ns < asker->of_age_ns))
-        asker->of_age_ns = age_ns;
-    return false;
+    *ret_running = true;
+    *ret_since_ns = 0;
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0; any = true) {
+        const struct lease *lease = lease_at(engine, at);
+
+        if (lease->state != LEASE_RUNNING && lease->state != LEASE_STARTING)
+            return false;
+        *ret_running = *ret_running && lease->state == LEASE_RUNNING;
+        if (lease->since_ns > *ret_since_ns)
+            *ret_since_ns = lease->since_ns;
+    }
+    return any;
 }
 
 bool
 bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    const struct lease *lease = lease_at(engine, slot);
-    const struct job *job = job_at(engine, lease->job);
+    const struct job *job = job_at(engine, slot);
     const struct bh_side *side;
+    uint64_t since_ns;
+    bool running;
 
-    if ((lease->state != LEASE_RUNNING && lease->state != LEASE_STARTING)
-        || job->contract == BH_CONTRACT_NEVER)
+    if (job->contract == BH_CONTRACT_NEVER
+        || (job->priority >= asker->priority && !asker->guaranteed)
+        || !is_there(engine, slot, &running, &since_ns))
         return false;
-    if (job->priority >= asker->priority && !asker->guaranteed)
-        return false;
-    side = side_of(asker, search, lease->tenant);
+    side = side_of(asker, search, slot);
     if (side->guarded || (job->priority >= asker->priority && side->owed == 0))
         return false;
-    return is_of_age(asker, engine, lease, side->min_runtime_ns);
+    if (side->min_runtime_ns == 0)
+        return true;
+    since_ns += side->min_runtime_ns;
+    if (running && since_ns <= engine->core.now_ns)
+        return true;
+    if (running && (asker->of_age_ns == 0 || since_ns < asker->of_age_ns))
+        asker->of_age_ns = since_ns;
+    return false;
 }
 
 bool
 bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
-    const struct lease *lease = lease_at(search->engine, slot);
-    const struct job *job = job_at(search->engine, lease->job);
+    const struct job *job = job_at(search->engine, slot);
 
-    if (!bh_victim_eligible(asker, search, slot) || is_guarded(search, lease->tenant))
+    if (!bh_victim_eligible(asker, search, slot))
         return false;
-    return job->priority < asker->priority || owed_by(search, lease->tenant) > 0;
+    if (search->gone_count == 0)
+        return true;
+    return !bh_quota_protects(search, slot)
+           && (job->priority < asker->priority || owed_by(search, job->tenant) > 0);
 }
 
 /* ---- costs ---- */
@@ -219,16 +194,22 @@ struct bh_cost
 bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    const struct lease *lease = lease_at(engine, slot);
-
-    return (struct bh_cost){
-        .owed = asker->guaranteed ? side_of(asker, search, lease->tenant)->owed : UINT64_MAX,
-        .priority = job_at(engine, lease->job)->priority,
-        .lost = lost_by(engine, slot),
+    uint64_t owed = asker->guaranteed ? side_of(asker, search, slot)->owed : UINT64_MAX;
+    struct bh_cost cost = {
+        .owed = asker->timeless ? owed > 0 : owed,
+        .priority = job_at(engine, slot)->priority,
         .victims = 1,
-        .began_ns = lease->since_ns,
-        .id = lease->id,
+        .began_ns = UINT64_MAX,
+        .id = lease_at(engine, job_at(engine, slot)->lease)->id,
     };
+
+    for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;) {
+        uint64_t since_ns = lease_at(engine, at)->since_ns;
+
+        cost.lost += asker->timeless ? 0 : lost_by(engine, at);
+        cost.began_ns = since_ns < cost.began_ns ? since_ns : cost.began_ns;
+    }
+    return cost;
 }
 
 struct bh_cost

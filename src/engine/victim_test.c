@@ -61,9 +61,9 @@ the_contract_says_what_is_lost(void **state)
                                      sku_find(story->engine, 3), 1, BH_GPU_PARTS };
         search.tenant = wanted.tenant;
         bh_asker_init(&asker, &search, job_find(story->engine, 2), &wanted);
-        cost = bh_victim_cost(&asker, &search, 1);
+        cost = bh_victim_cost(&asker, &search, job_find(story->engine, 1));
         BH_CHECK(rows[i].name, cost.lost == (bh_part_ns)rows[i].lost_ns * BH_GPU_PARTS);
-        BH_CHECK(rows[i].name, !bh_victim_eligible(&asker, &search, 1)); /* the same class */
+        BH_CHECK(rows[i].name, !bh_victim_eligible(&asker, &search, job_find(story->engine, 1))); /* the same class */
         bh_story_close(story);
     }
     BH_CHECK_DONE();

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "engine/gang.h"
 #include "engine/ledger.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 const char *const bh_piece_state_names[BH_PIECE_STATES] = {
     [BH_PIECE_CARVING] = "carving",
@@ -16,19 +18,30 @@ const char *const bh_piece_state_names[BH_PIECE_STATES] = {
 
 /* ---- jobs ---- */
 
+/* The pieces of a lease; returns how many. */
+static uint32_t
+show_pieces(const struct bh_engine *engine, const struct lease *lease,
+            struct bh_piece ret_pieces[BH_JOB_COUNT_MAX])
+{
+    if (lease->state == LEASE_DONE)
+        return 0;
+    for (uint32_t i = 0; i < lease->count; i++)
+        ret_pieces[i] = (struct bh_piece){
+            .partition = { part_at(engine, lease->parts[i])->id },
+            .gpu = { lease->places[i].gpu },
+            .profile = lease->places[i].profile, .start = lease->places[i].start };
+    return lease->count;
+}
+
 static void
 show_lease(const struct bh_engine *engine, const struct lease *lease,
            struct bh_job_view *ret_view)
 {
     ret_view->lease.v = lease->id;
+    ret_view->member = lease->member;
     ret_view->node.v = (uint32_t)node_at(engine, lease->node)->id;
     ret_view->grade = (enum bh_grade)lease->grade;
-    ret_view->piece_count = lease->count;
-    for (uint32_t i = 0; i < lease->count; i++)
-        ret_view->pieces[i] = (struct bh_piece){
-            .partition = { part_at(engine, lease->parts[i])->id },
-            .gpu = { lease->places[i].gpu },
-            .profile = lease->places[i].profile, .start = lease->places[i].start };
+    ret_view->piece_count = show_pieces(engine, lease, ret_view->pieces);
 }
 
 /* From when on room is kept for the job, or 0. */
@@ -52,6 +65,7 @@ show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_
         .principal = { job->principal },
         .sku = { (uint32_t)sku_at(engine, job->sku)->id },
         .count = job->count,
+        .gang = job->gang,
         .kind = (enum bh_job_kind)job->kind,
         .priority = (enum bh_priority)job->priority,
         .contract = (enum bh_contract)job->contract,
@@ -87,9 +101,34 @@ bh_view_lease(const struct bh_engine *engine, bh_lease_id lease, struct bh_job_v
 {
     uint32_t slot = lease_find(engine, lease.v);
 
-    if (slot)
-        show_job(engine, lease_at(engine, slot)->job, ret_view);
-    return slot != 0;
+    if (!slot)
+        return false;
+    show_job(engine, lease_at(engine, slot)->job, ret_view);
+    show_lease(engine, lease_at(engine, slot), ret_view);
+    return true;
+}
+
+bool
+bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t member,
+               struct bh_member_view *ret_view)
+{
+    uint32_t slot = job_at(engine, job_find(engine, job.v))->lease;
+    const struct lease *lease;
+
+    while (slot && lease_at(engine, slot)->member != member)
+        slot = lease_at(engine, slot)->next_member;
+    if (!slot)
+        return false;
+    lease = lease_at(engine, slot);
+    *ret_view = (struct bh_member_view){
+        .lease = { lease->id },
+        .member = member,
+        .node = { (uint32_t)node_at(engine, lease->node)->id },
+        .done = lease->state == LEASE_DONE,
+        .state = bh_gang_shows((enum lease_state)lease->state),
+    };
+    ret_view->piece_count = show_pieces(engine, lease, ret_view->pieces);
+    return true;
 }
 
 bool
@@ -119,6 +158,8 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .cordoned = gpu->cordoned,
         .fenced = gpu->fenced,
         .mig = gpu->mig,
+        .link = gpu->link,
+        .numa = gpu->numa,
         .used = split.leased,
         .idle = split.idle,
         .unusable = split.unusable,
@@ -190,13 +231,23 @@ show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
         .limit = tenant->limit,
         .guarantee = tenant->guarantee,
         .min_runtime_ns = tenant->min_runtime_ns,
-        .sku_count = tenant->sku_count,
+        .withhold = tenant->withhold,
+        .user_limit = tenant->user_limit,
+        .weight = tenant->weight,
+        .budget = { (enum bh_period)tenant->period, tenant->budget_gpu_s,
+                    tenant->budget_money },
+        .quota_count = tenant->quota_count,
     };
-    for (uint32_t i = 0; i < tenant->sku_count; i++) {
-        settings->skus[i] =
-            (struct bh_sku_limit){ { tenant->sku_ids[i] }, tenant->sku_limits[i] };
-        ret_view->sku_used[i] = tenant->sku_used[i];
+    for (uint32_t i = 0; i < tenant->quota_count; i++) {
+        const struct quota *quota = &tenant->quotas[i];
+
+        settings->quotas[i] = (struct bh_tenant_quota){ (enum bh_quota_scope)quota->scope,
+                                                        quota->of, quota->limit,
+                                                        quota->guarantee, quota->withhold };
+        ret_view->quota_used[i] = quota->used;
     }
+    bh_usage_spent(engine, slot, now_ns, &ret_view->spent_gpu, &ret_view->spent_money);
+    ret_view->fair = bh_usage_of(engine, slot);
     bh_ledger_usage(engine, slot, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
 }
 
@@ -241,16 +292,6 @@ bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a, bh_tenant_id b)
 
 /* ---- the rest ---- */
 
-struct bh_ev_settings
-bh_view_settings(const struct bh_engine *engine)
-{
-    const struct settings *settings = &engine->core.settings;
-
-    return (struct bh_ev_settings){ .backfill = settings->backfill,
-                                    .assumed_run_ns = settings->assumed_run_ns,
-                                    .min_runtime_ns = settings->min_runtime_ns };
-}
-
 bool
 bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku)
 {
@@ -260,10 +301,16 @@ bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret
     if (!slot)
         return false;
     *ret_sku = (struct bh_ev_sku){ .sku = sku, .grade = (enum bh_grade)at->grade,
-                                   .model_count = at->model_count };
+                                   .model_count = at->model_count, .price = at->price };
     for (uint32_t i = 0; i < at->model_count; i++)
         ret_sku->models[i] = (struct bh_sku_model){ at->models[i], at->profiles[i] };
     return true;
+}
+
+void
+bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_settings)
+{
+    *ret_settings = engine->core.settings;
 }
 
 void

@@ -12,9 +12,10 @@ struct bh_job_view {
     bh_tenant_id tenant;
     bh_principal_id principal;
     bh_sku_id sku;
-    bh_lease_id lease;           /* 0 while pending */
-    bh_node_id node;
-    uint32_t count;
+    bh_lease_id lease;           /* 0 while pending; of its first member, or of the one asked for */
+    bh_node_id node;             /* of that member, as its grade and pieces */
+    uint32_t count, gang;        /* pieces of each member; members */
+    uint32_t member;             /* whose lease that is */
     enum bh_job_kind kind;
     enum bh_priority priority;
     enum bh_contract contract;
@@ -32,11 +33,23 @@ struct bh_job_view {
     uint64_t ended_ns;
 };
 
+/* A member of a job that has leases. */
+struct bh_member_view {
+    bh_lease_id lease;
+    uint32_t member;             /* 0 .. gang - 1 */
+    bh_node_id node;
+    bool done;                   /* it ended; others of the gang have not */
+    enum bh_job_state state;     /* as that of a job with this lease alone */
+    struct bh_piece pieces[BH_JOB_COUNT_MAX];
+    uint32_t piece_count;        /* 0 once it is done */
+};
+
 struct bh_gpu_view {
     bh_gpu_id gpu;
     bh_node_id node;
     uint32_t model;
     bool managed, cordoned, fenced, mig;
+    uint32_t link, numa;         /* as in bh_ev_gpu */
     struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
 };
 
@@ -60,7 +73,10 @@ struct bh_piece_view {
 struct bh_tenant_view {
     struct bh_ev_tenant settings;
     uint64_t used;               /* GPU-equivalents in parts, with the subtree */
-    uint32_t sku_used[BH_TENANT_SKUS_MAX]; /* beside settings.skus */
+    uint64_t quota_used[BH_TENANT_QUOTAS_MAX]; /* beside settings.quotas */
+    uint64_t fair;               /* decayed usage in GPU-seconds, with the subtree */
+    bh_part_ns spent_gpu;        /* in the budget's period: parts times nanoseconds */
+    uint64_t spent_money;        /* micro-units */
     uint32_t running, pending;   /* jobs, with the subtree */
     bh_part_ns compute_ns, memory_ns; /* the tenant's own usage up to now */
 };
@@ -80,9 +96,13 @@ bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_vi
 bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                     struct bh_tenant_view *ret_view);
 bool bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku);
-struct bh_ev_settings bh_view_settings(const struct bh_engine *engine);
+void bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_settings);
 void bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns,
                     struct bh_ledger_view *ret_view);
+
+/* A job's member by number; false when it has none now. */
+bool bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t member,
+                    struct bh_member_view *ret_view);
 
 /* Walks in order of slots: start with *cursor = 0; false at the end. */
 bool bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,

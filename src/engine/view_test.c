@@ -39,8 +39,9 @@ settings_are_shown_as_they_were_set(void **state)
     struct bh_ev_tenant tenant = { .tenant = { 2 }, .parent = { 1 },
                                    .kind = BH_TENANT_DEPARTMENT,
                                    .boundary = BH_BOUNDARY_SOFT, .dedicated_nodes = true,
-                                   .limit = 5000, .guarantee = 100, .sku_count = 1,
-                                   .skus = { { { 1 }, 4 } } };
+                                   .limit = 5000, .guarantee = 100, .withhold = 50,
+                                   .weight = 7, .user_limit = 4000, .quota_count = 1,
+                                   .quotas = { { BH_QUOTA_SKU, 1, .limit = 4 } } };
     struct bh_tenant_view view;
     struct bh_ev_sku sku;
 
@@ -53,9 +54,9 @@ settings_are_shown_as_they_were_set(void **state)
     assert_true(view.settings.dedicated_nodes);
     assert_int_equal(view.settings.limit, 5000);
     assert_int_equal(view.settings.guarantee, 100);
-    assert_int_equal(view.settings.skus[0].count, 4);
+    assert_int_equal(view.settings.quotas[0].limit, 4);
     assert_int_equal(view.used, 1200);
-    assert_int_equal(view.sku_used[0], 2);
+    assert_int_equal(view.quota_used[0], 2);
     assert_int_equal(view.running, 1);
     assert_int_equal(view.pending, 1);
     assert_true(bh_view_sku(story->engine, (bh_sku_id){ 3 }, &sku));

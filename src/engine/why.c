@@ -1,5 +1,6 @@
 #include "engine/why.h"
 
+#include "engine/gang.h"
 #include "engine/lease.h"
 #include "engine/order.h"
 #include "engine/place.h"
@@ -7,6 +8,7 @@
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/usage.h"
 
 static bh_sku_id
 sku_of(const struct bh_engine *engine, uint32_t sku)
@@ -40,7 +42,6 @@ static void
 why_suspended(const struct bh_engine *engine, const struct lease *lease,
               struct bh_reason *reason)
 {
-    reason->code = BH_REASON_SUSPENDED;
     if (job_find(engine, lease->for_job)) {
         reason->job.v = lease->for_job;
         return;
@@ -56,21 +57,21 @@ why_suspended(const struct bh_engine *engine, const struct lease *lease,
 }
 
 static void
-why_leased(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reason)
+why_leased(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
-    static const uint8_t codes[LEASE_STATES] = {
-        [LEASE_CARVING] = BH_REASON_STARTING,   [LEASE_STARTING] = BH_REASON_STARTING,
-        [LEASE_RUNNING] = BH_REASON_RUNNING,    [LEASE_SUSPENDING] = BH_REASON_SUSPENDED,
-        [LEASE_SUSPENDED] = BH_REASON_SUSPENDED, [LEASE_RECARVING] = BH_REASON_STARTING,
-        [LEASE_RESUMING] = BH_REASON_STARTING,  [LEASE_STOPPING] = BH_REASON_RUNNING,
+    static const uint8_t codes[BH_JOB_STATES] = {
+        [BH_JOB_STARTING] = BH_REASON_STARTING,    [BH_JOB_RUNNING] = BH_REASON_RUNNING,
+        [BH_JOB_SUSPENDING] = BH_REASON_SUSPENDED, [BH_JOB_SUSPENDED] = BH_REASON_SUSPENDED,
+        [BH_JOB_RESUMING] = BH_REASON_STARTING,    [BH_JOB_STOPPING] = BH_REASON_RUNNING,
     };
-    const struct lease *lease = lease_at(engine, slot);
+    uint32_t first = bh_gang_next(engine, job, 0);
 
-    reason->code = (enum bh_reason_code)codes[lease->state];
+    reason->code = (enum bh_reason_code)codes[job_at(engine, job)->state];
     if (reason->code == BH_REASON_STARTING)
-        reason->gpu.v = lease->places[0].gpu;
-    if (reason->code == BH_REASON_SUSPENDED)
-        why_suspended(engine, lease, reason);
+        reason->gpu.v = lease_at(engine, first)->places[0].gpu;
+    for (uint32_t at = first; reason->code == BH_REASON_SUSPENDED && at;
+         at = bh_gang_next(engine, job, at))
+        why_suspended(engine, lease_at(engine, at), reason);
 }
 
 /* ---- jobs that wait ---- */
@@ -78,7 +79,9 @@ why_leased(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reas
 /* GPUs that could serve a job, and what is in use and free on them. */
 struct field {
     uint32_t serving, up;   /* GPUs: managed ones, and those that get new work */
-    bool ever;              /* some node could hold all its pieces when empty */
+    bool ever;              /* the nodes could hold all its members when empty, and the limits
+                               would allow it */
+    struct bh_reason forbids; /* the limit that never allows a row that the nodes could hold */
     uint64_t used, free_parts;
     uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
 };
@@ -123,16 +126,41 @@ survey_gpu(const struct bh_engine *engine, uint32_t slot, struct field *field)
     field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);
 }
 
+/* Whether the nodes could hold all members by the row if they were empty. */
+static bool
+ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+{
+    uint32_t members = 0;
+
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
+        members += room_when_empty(engine, need, node, row) / need->count;
+    return members >= need->gang;
+}
+
+static bool
+ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
+             struct bh_reason *ret_why)
+{
+    struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+    struct bh_reason why;
+
+    if (bh_quota_ever(engine, &wanted, &why))
+        return true;
+    *ret_why = why;
+    return false;
+}
+
 static struct field
 survey(const struct bh_engine *engine, const struct bh_need *need)
 {
     const struct sku *sku = sku_at(engine, need->sku);
-    struct field field = { .wanted_parts = bh_quota_least(engine, need->sku, need->count) };
+    struct field field = { .wanted_parts = bh_quota_least(engine, need->sku, need->count * need->gang) };
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
-            if (room_when_empty(engine, need, node, row) >= need->count)
-                field.ever = true;
+        bool possible = ever_held(engine, need, row);
+
+        if (possible && ever_allowed(engine, need, row, &field.forbids))
+            field.ever = true;
         for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
             if (gpu_at(engine, gpu)->managed
                 && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
@@ -150,8 +178,7 @@ over_quota(const struct bh_search *search, const struct bh_need *need,
     bool over = false;
 
     for (uint32_t row = sku->model_count; row-- > 0;) {
-        struct bh_wanted wanted = { need->tenant, need->sku, need->count,
-                                    bh_quota_equivalent(sku->profiles[row], need->count) };
+        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
         if (bh_quota_allows(search, &wanted, ret_reason, ret_whose))
             return false;
@@ -161,15 +188,18 @@ over_quota(const struct bh_search *search, const struct bh_need *need,
 }
 
 static void
-name_quota_holder(const struct bh_engine *engine, uint32_t whose, struct bh_reason *reason)
+name_quota_holder(const struct bh_engine *engine, uint32_t whose, uint32_t principal,
+                  struct bh_reason *reason)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
-        uint32_t sku = job_at(engine, lease->job)->sku;
+        const struct job *job = job_at(engine, lease->job);
 
-        if (!lease->parts[0] || !bh_tenant_within(engine, whose, lease->tenant))
+        if (!lease->parts[0] || (whose && !bh_tenant_within(engine, whose, lease->tenant)))
             continue;
-        if (reason->code == BH_REASON_QUOTA_SKU && !bh_same(sku_of(engine, sku), reason->sku))
+        if (reason->code == BH_REASON_QUOTA_SKU && !bh_same(sku_of(engine, job->sku), reason->sku))
+            continue;
+        if (reason->code == BH_REASON_QUOTA_USER && job->principal != principal)
             continue;
         name_holder(engine, slot, reason);
     }
@@ -273,7 +303,8 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
     if (reason->code == BH_REASON_BOUNDARY || is_behind(search, need, reason))
         return;
     *reason = (struct bh_reason){ .code = BH_REASON_NO_CAPACITY,
-                                  .sku = sku_of(engine, need->sku), .wanted = need->count,
+                                  .sku = sku_of(engine, need->sku),
+                                  .wanted = need->count * need->gang,
                                   .used = field->used };
     if (field->free_parts >= field->wanted_parts) {
         reason->code = BH_REASON_NO_SHAPE;
@@ -297,14 +328,20 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     bh_order_of_class(engine, job->class, &candidate);
     search = bh_reserve_search(engine, &candidate, job_slot);
     need.job = job_slot;
+    if (bh_usage_exhausted(engine, job->tenant, reason))
+        return;
+    *reason = (struct bh_reason){ 0 };
     field = survey(engine, &need);
-    if (!field.ever) {
+    if (!field.ever && field.forbids.code != BH_REASON_NONE) {
+        *reason = field.forbids;
+    } else if (!field.ever) {
         *reason = (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE,
-                                      .sku = sku_of(engine, job->sku), .wanted = job->count };
+                                      .sku = sku_of(engine, job->sku),
+                                      .wanted = need.count * need.gang };
     } else if (field.up == 0) {
         reason->code = BH_REASON_NODE_DOWN;
     } else if (over_quota(&search, &need, reason, &whose)) {
-        name_quota_holder(engine, whose, reason);
+        name_quota_holder(engine, whose, job->principal, reason);
     } else {
         why_no_room(&search, &need, &field, reason);
     }
@@ -340,11 +377,13 @@ bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
     if (!slot)
         reason = (struct bh_reason){ .code = BH_REASON_UNKNOWN_JOB, .job = id };
     else if (job->lease)
-        why_leased(engine, job->lease, &reason);
+        why_leased(engine, slot, &reason);
     else if (job->hold)
         reason.code = BH_REASON_HELD;
     else if (job->class && !is_making_room(engine, slot, &reason))
         why_waiting(engine, slot, &reason);
+    if (slot && !job->lease && job->cause == BH_END_PREEMPTED)
+        reason.preempted_for.v = job->preempted_for;
     /* a limit that has passed says nothing about when */
     if (reason.frees_at_ns && reason.frees_at_ns < now_ns)
         reason.frees_at_ns = now_ns;

@@ -223,6 +223,17 @@ bh_occupancy_room(const struct bh_occupancy *occupancy, const struct bh_profile 
     return found;
 }
 
+bool
+bh_occupancy_is_full(const struct bh_occupancy *occupancy, enum bh_gpu_model model)
+{
+    const struct bh_model_facts *facts = bh_model_facts(model);
+
+    if (occupancy->whole || !facts)
+        return occupancy->whole;
+    return occupancy->slices >= facts->compute_slices
+           || occupancy->units == (1u << facts->memory_units) - 1;
+}
+
 uint64_t
 bh_occupancy_fragmentation(const struct bh_occupancy *occupancy, enum bh_gpu_model model)
 {

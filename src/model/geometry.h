@@ -103,6 +103,10 @@ void bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile
 uint32_t bh_occupancy_room(const struct bh_occupancy *occupancy,
                            const struct bh_profile *profile);
 
+/* Whether nothing more of the model's can be added: taken whole, or no memory unit or no
+ * compute slice is free. */
+bool bh_occupancy_is_full(const struct bh_occupancy *occupancy, enum bh_gpu_model model);
+
 /* How broken up the free part is: over the model's plain profiles, the parts that
  * are free but that no instance of the profile can use, weighted by the profile's
  * size.  0 for an empty GPU; a placement is best where this grows least. */

@@ -15,6 +15,10 @@ const char *const bh_job_state_names[BH_JOB_STATES] = {
 };
 
 /* 0 is no priority class, so that an event without one is refused. */
+const char *const bh_order_names[BH_ORDERS] = {
+    [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
+};
+
 const char *const bh_priority_names[BH_PRIORITIES] = {
     [BH_PRIORITY_LOW] = "low",
     [BH_PRIORITY_NORMAL] = "normal",

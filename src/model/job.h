@@ -63,6 +63,15 @@ enum bh_end_cause {
 
 extern const char *const bh_job_kind_names[BH_JOB_KINDS];
 extern const char *const bh_job_state_names[BH_JOB_STATES];
+/* Who is served next of those whom no guarantee covers, within a priority class. */
+enum bh_queue_order {
+    BH_ORDER_FAIR_TREE, /* by decayed usage over weight, level by level (Slurm's Fair Tree) */
+    BH_ORDER_DRF,       /* by what is held just now over weight, level by level */
+    BH_ORDER_FIFO,
+    BH_ORDERS
+};
+
+extern const char *const bh_order_names[BH_ORDERS];
 extern const char *const bh_priority_names[BH_PRIORITIES];
 extern const char *const bh_contract_names[BH_CONTRACTS];
 extern const char *const bh_end_cause_names[BH_END_CAUSES];
@@ -71,6 +80,10 @@ extern const char *const bh_end_cause_names[BH_END_CAUSES];
  * SIGUSR1 as Linux numbers it. */
 enum { BH_CHECKPOINT_SIGNAL = 10, BH_SIGNAL_MAX = 64 };
 
-enum { BH_JOB_COUNT_MAX = 16 }; /* pieces one job may hold, all on one node */
+enum {
+    BH_JOB_COUNT_MAX = 16,   /* pieces one member of a job may hold, all on one node */
+    BH_JOB_GANG_MAX = 64,    /* members of a job */
+    BH_JOB_PIECES_MAX = 256, /* pieces of all its members together */
+};
 
 #endif

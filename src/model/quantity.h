@@ -8,6 +8,12 @@
  * by 7 (compute slices), 8 and 12 (memory units) and 100 (percent). */
 enum { BH_GPU_PARTS = 4200 };
 
+/* Money is counted in integer millionths of the site's currency. */
+enum { BH_MONEY_UNIT = 1000000 };
+
+/* A tenant's share beside its siblings. */
+enum { BH_WEIGHT_DEFAULT = 100, BH_WEIGHT_MAX = 65535 };
+
 struct bh_parts {
     uint64_t compute, memory;
 };

@@ -23,24 +23,50 @@ static const char *const role_names[BH_ROLES] = {
     [BH_ROLE_AUDITOR] = "auditor",   [BH_ROLE_BILLING] = "billing",
 };
 
-static const struct bh_field limit_fields[] = {
-    BH_F(struct bh_site_sku_limit, count, BH_FIELD_U32, .flags = BH_FIELD_ALWAYS,
-         .doc = "pieces at once, in the tenant and everything below"),
-    BH_F(struct bh_site_sku_limit, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_NAME_MAX, .doc = "a SKU's name"),
+static const char *const period_names[BH_PERIODS] = {
+    [BH_PERIOD_DAY] = "day", [BH_PERIOD_WEEK] = "week", [BH_PERIOD_MONTH] = "month",
 };
-static const struct bh_fields sku_limit_fields =
-    BH_FIELDS("sku_limit", struct bh_site_sku_limit, limit_fields);
+
+static const struct bh_field quota_rows[] = {
+    BH_F(struct bh_site_quota, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "pieces or GPUs kept for it; none when absent"),
+    BH_F(struct bh_site_quota, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 32, .doc = "of the guarantee, what others may borrow while it is idle"),
+    BH_F(struct bh_site_quota, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "most pieces or GPUs at once, in the tenant and everything below"),
+    BH_F(struct bh_site_quota, model, BH_FIELD_TEXT, .max = 32,
+         .doc = "a GPU model, counted in GPUs; or"),
+    BH_F(struct bh_site_quota, sku, BH_FIELD_TEXT, .max = BH_NAME_MAX,
+         .doc = "a SKU's name, counted in pieces"),
+};
+static const struct bh_fields quota_fields =
+    BH_FIELDS("quota", struct bh_site_quota, quota_rows);
+
+static const struct bh_field budget_rows[] = {
+    BH_F(struct bh_site_budget, gpu_hours, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "GPU-equivalents times hours: \"500\", \"0.5\""),
+    BH_F(struct bh_site_budget, money, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "of the site's currency, by the SKUs' prices: \"1200.50\""),
+    BH_F_ENUM(struct bh_site_budget, period, period_names, .flags = BH_FIELD_REQUIRED,
+              .doc = "calendar period in UTC; weeks begin on Monday"),
+};
+static const struct bh_fields budget_fields =
+    BH_FIELDS("budget", struct bh_site_budget, budget_rows);
 
 static const struct bh_field tenant_rows[] = {
     BH_F_ENUM(struct bh_site_tenant, boundary, bh_boundary_names,
               .doc = "what must stand between its subtree and everything outside; by kind "
                      "when absent"),
+    BH_F(struct bh_site_tenant, budget, BH_FIELD_STRUCT, .of = &budget_fields,
+         .doc = "nothing more of it starts when this is spent"),
     BH_F(struct bh_site_tenant, dedicated_nodes, BH_FIELD_BOOL,
          .doc = "no common node with anybody outside"),
     BH_F(struct bh_site_tenant, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "GPUs kept for it: \"1\", \"0.5\", \"3/7\"; none when absent"),
     BH_F_ENUM(struct bh_site_tenant, kind, kind_names, .doc = "by depth when absent"),
+    BH_F(struct bh_site_tenant, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 32, .doc = "of the guarantee, GPUs that others may borrow while it is idle; "
+                           "all when absent"),
     BH_F(struct bh_site_tenant, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "most GPUs at once, with everything below; unlimited when absent"),
     BH_F(struct bh_site_tenant, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
@@ -48,8 +74,13 @@ static const struct bh_field tenant_rows[] = {
                            "\"10m\"; the site's when absent"),
     BH_F(struct bh_site_tenant, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_TENANT_PATH_MAX, .doc = "path: \"acme/vision\"; parents come first"),
-    BH_F(struct bh_site_tenant, sku_limits, BH_FIELD_LIST, .of = &sku_limit_fields,
-         .max = BH_SITE_TENANT_SKUS_MAX, .doc = "most pieces of single SKUs"),
+    BH_F(struct bh_site_tenant, quotas, BH_FIELD_LIST, .of = &quota_fields,
+         .max = BH_SITE_TENANT_QUOTAS_MAX, .doc = "limits and guarantees of single SKUs or "
+                                                  "GPU models"),
+    BH_F(struct bh_site_tenant, user_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "most GPUs at once of one user, with everything below"),
+    BH_F(struct bh_site_tenant, weight, BH_FIELD_U32,
+         .doc = "share beside its siblings of what is not guaranteed; 100 when absent"),
 };
 static const struct bh_fields tenant_fields =
     BH_FIELDS("tenant", struct bh_site_tenant, tenant_rows);
@@ -75,6 +106,8 @@ static const struct bh_field sku_rows[] = {
          .doc = "what keeps the promise on each GPU model"),
     BH_F(struct bh_site_sku, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_NAME_MAX, .doc = "\"small\""),
+    BH_F(struct bh_site_sku, price, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "of one piece and hour, in the site's currency: \"0.85\"; free when absent"),
 };
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_site_sku, sku_rows);
 
@@ -133,9 +166,15 @@ static const struct bh_field scheduling_rows[] = {
     BH_F_ENUM(struct bh_site_scheduling, backfill, switch_names,
               .doc = "whether jobs that end in time may use room that the first one waits for; "
                      "on when absent"),
+    BH_F(struct bh_site_scheduling, half_life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 32, .doc = "what tenants used counts half after it, a minute to 366 days, or "
+                           "\"never\"; 7 days when absent"),
     BH_F(struct bh_site_scheduling, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
          .max = 32, .doc = "no job makes way for another before it has run so long: \"10m\"; "
                            "none when absent"),
+    BH_F_ENUM(struct bh_site_scheduling, order, bh_order_names,
+              .doc = "who comes next of those whom no guarantee covers: fair_tree by use over "
+                     "weight, drf by what is held just now, fifo; fair_tree when absent"),
 };
 static const struct bh_fields scheduling_fields =
     BH_FIELDS("scheduling", struct bh_site_scheduling, scheduling_rows);

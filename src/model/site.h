@@ -6,15 +6,24 @@
 #include "base/fields.h"
 #include "model/boundary.h"
 #include "model/ids.h"
+#include "model/job.h"
+#include "model/period.h"
 #include "model/role.h"
 
 /* The site file: everything an administrator declares, as `bulkhead apply -f`
  * takes it and `bulkhead get site` gives it back.  It is applied whole: what it
  * does not name any more is removed. */
 
-struct bh_site_sku_limit {
-    const char *sku;
-    uint32_t count;
+/* A quota of one SKU, in pieces, or of one GPU model, in GPUs. */
+struct bh_site_quota {
+    const char *sku, *model;     /* one of them */
+    const char *limit, *guarantee, *lending_limit; /* "4", "0.5"; NULL: unlimited, none, all */
+};
+
+/* What may be spent in each period; amounts are exact, NULL is no bound. */
+struct bh_site_budget {
+    enum bh_period period;       /* NONE: no budget */
+    const char *gpu_hours, *money;
 };
 
 /* A tenant's kind as the file says it; bh_site_tenant_kind resolves BY_DEPTH. */
@@ -33,8 +42,12 @@ struct bh_site_tenant {
     enum bh_boundary boundary;
     bool dedicated_nodes;
     const char *limit, *guarantee; /* GPUs: "4", "0.5", "3/7"; NULL: unlimited, none */
+    const char *lending_limit;   /* of the guarantee, what others may borrow; NULL: all */
+    const char *user_limit;      /* GPUs of one principal; NULL: unlimited */
     const char *min_runtime;     /* "10m"; NULL: that of a tenant above, or the site's */
-    struct bh_list sku_limits;   /* struct bh_site_sku_limit */
+    uint32_t weight;             /* 0: BH_WEIGHT_DEFAULT */
+    struct bh_site_budget budget;
+    struct bh_list quotas;       /* struct bh_site_quota */
 };
 
 struct bh_site_sku_model {
@@ -47,6 +60,7 @@ struct bh_site_sku {
     enum bh_grade grade;
     struct bh_list models;       /* struct bh_site_sku_model */
     const char *cpu, *memory;    /* what one piece gives a job by default */
+    const char *price;           /* of one piece and hour, in the site's currency; NULL: free */
 };
 
 struct bh_site_principal {
@@ -80,7 +94,9 @@ enum bh_site_switch { BH_SITE_DEFAULT, BH_SITE_OFF, BH_SITE_ON, BH_SITE_SWITCHES
 struct bh_site_scheduling {
     const char *assumed_run;     /* "24h" */
     enum bh_site_switch backfill; /* on */
+    const char *half_life;       /* "7-00:00:00"; "never" */
     const char *min_runtime;     /* none */
+    enum bh_queue_order order;         /* fair_tree */
 };
 
 struct bh_site {
@@ -91,7 +107,7 @@ struct bh_site {
 
 extern const struct bh_fields bh_site_fields;
 
-enum { BH_SITE_TENANT_SKUS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
+enum { BH_SITE_TENANT_QUOTAS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
 
 /* The tenant's kind: as said, or by its depth. */
 enum bh_tenant_kind bh_site_tenant_kind(const struct bh_site_tenant *tenant);

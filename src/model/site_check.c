@@ -10,7 +10,7 @@
 
 #define SPAN_MAX_NS (366 * UINT64_C(86400) * 1000000000)
 
-enum { UID_NOBODY = 65534, COUNT_MAX = 1000000 };
+enum { UID_NOBODY = 65534 };
 
 /* ---- lookups within the file ---- */
 
@@ -60,11 +60,12 @@ check_scope(const struct bh_site *site, const char *tenant, struct bh_err *err)
 
 /* ---- tenants ---- */
 
-/* GPUs as parts; an absent amount leaves *ret_parts. */
+/* An exact amount in parts of a unit; an absent one leaves *ret_amount. */
 static bh_rc
-read_gpus(const char *field, const char *text, uint64_t *ret_parts, struct bh_err *err)
+read_amount(const char *field, const char *text, uint64_t unit, uint64_t *ret_amount,
+            struct bh_err *err)
 {
-    bh_rc rc = text ? bh_parse_parts(text, BH_GPU_PARTS, ret_parts, err) : BH_OK;
+    bh_rc rc = text ? bh_parse_parts(text, unit, ret_amount, err) : BH_OK;
 
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", field);
 }
@@ -76,7 +77,41 @@ guarantee_of(const struct bh_site_tenant *tenant)
     struct bh_err unused;
     uint64_t parts = 0;
 
-    return read_gpus("guarantee", tenant->guarantee, &parts, &unused) == BH_OK ? parts : 0;
+    return read_amount("guarantee", tenant->guarantee, BH_GPU_PARTS, &parts, &unused) == BH_OK
+               ? parts : 0;
+}
+
+/* A limit, a guarantee within it, and how much of that is lent. */
+static bh_rc
+check_promise(const struct bh_site_quota *quota, uint64_t unit, struct bh_err *err)
+{
+    uint64_t limit = UINT64_MAX, guarantee = 0, lent = 0;
+    bh_rc rc = read_amount("limit", quota->limit, unit, &limit, err);
+
+    if (rc == BH_OK)
+        rc = read_amount("guarantee", quota->guarantee, unit, &guarantee, err);
+    if (rc == BH_OK)
+        rc = read_amount("lending_limit", quota->lending_limit, unit, &lent, err);
+    if (rc == BH_OK && guarantee > limit)
+        return bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s",
+                          quota->guarantee, quota->limit);
+    if (rc == BH_OK && lent > guarantee)
+        return bh_err_set(err, BH_INVALID, "lending_limit %s is over the guarantee %s",
+                          quota->lending_limit, quota->guarantee ? quota->guarantee : "0");
+    return rc;
+}
+
+static bh_rc
+check_budget(const struct bh_site_budget *budget, struct bh_err *err)
+{
+    uint64_t amount = 0;
+    bh_rc rc = read_amount("gpu_hours", budget->gpu_hours, 3600, &amount, err);
+
+    if (rc == BH_OK)
+        rc = read_amount("money", budget->money, BH_MONEY_UNIT, &amount, err);
+    if (rc == BH_OK && budget->period != BH_PERIOD_NONE && !budget->gpu_hours && !budget->money)
+        rc = bh_err_set(err, BH_INVALID, "neither gpu_hours nor money is said");
+    return rc == BH_OK ? rc : bh_err_wrap(err, "budget");
 }
 
 /* A span of at most a year; an absent one is right. */
@@ -93,48 +128,86 @@ check_span(const char *field, const char *text, struct bh_err *err)
 }
 
 static bh_rc
+check_half_life(const char *text, struct bh_err *err)
+{
+    uint64_t span_ns = 0;
+    bh_rc rc = check_span("half_life", text, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_span(text, &span_ns, err);
+    if (rc == BH_OK && span_ns < 60 * UINT64_C(1000000000))
+        return bh_err_set(err, BH_RANGE, "half_life: shorter than a minute");
+    return rc;
+}
+
+static bh_rc
 check_scheduling(const struct bh_site_scheduling *scheduling, struct bh_err *err)
 {
     bh_rc rc = check_span("assumed_run", scheduling->assumed_run, err);
 
     if (rc == BH_OK)
         rc = check_span("min_runtime", scheduling->min_runtime, err);
+    if (rc == BH_OK && scheduling->half_life && strcmp(scheduling->half_life, "never") != 0)
+        rc = check_half_life(scheduling->half_life, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "scheduling");
 }
 
 static bh_rc
 check_amounts(const struct bh_site_tenant *tenant, struct bh_err *err)
 {
-    uint64_t limit = UINT64_MAX, guarantee = 0;
-    bh_rc rc = read_gpus("limit", tenant->limit, &limit, err);
+    struct bh_site_quota all = { .limit = tenant->limit, .guarantee = tenant->guarantee,
+                                 .lending_limit = tenant->lending_limit };
+    uint64_t user_limit = 1;
+    bh_rc rc = check_promise(&all, BH_GPU_PARTS, err);
 
     if (rc == BH_OK)
-        rc = read_gpus("guarantee", tenant->guarantee, &guarantee, err);
-    if (rc == BH_OK && guarantee > limit)
-        return bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s",
-                          tenant->guarantee, tenant->limit);
-    return rc;
+        rc = read_amount("user_limit", tenant->user_limit, BH_GPU_PARTS, &user_limit, err);
+    if (rc == BH_OK && user_limit == 0)
+        return bh_err_set(err, BH_RANGE, "user_limit: must be more than nothing");
+    if (rc == BH_OK && tenant->weight > BH_WEIGHT_MAX)
+        return bh_err_set(err, BH_RANGE, "weight %" PRIu32 " is over %d", tenant->weight,
+                          BH_WEIGHT_MAX);
+    return rc == BH_OK ? check_budget(&tenant->budget, err) : rc;
+}
+
+static bool
+same_quota(const struct bh_site_quota *a, const struct bh_site_quota *b)
+{
+    if (!a->sku != !b->sku)
+        return false;
+    return a->sku ? strcmp(a->sku, b->sku) == 0 : strcmp(a->model, b->model) == 0;
+}
+
+/* What the quota names, and its amounts. */
+static bh_rc
+check_quota(const struct bh_site *site, const struct bh_site_quota *quota, struct bh_err *err)
+{
+    if (!quota->sku == !quota->model)
+        return bh_err_set(err, BH_INVALID, "names a sku or a model, not both or neither");
+    if (quota->sku && !sku_named(site, quota->sku, site->skus.count))
+        return bh_err_set(err, BH_INVALID, "no SKU \"%.63s\" in this file", quota->sku);
+    if (quota->model && bh_model_find(quota->model) == BH_GPU_MODEL_NONE)
+        return bh_err_set(err, BH_INVALID, "GPU model \"%.32s\" is not known", quota->model);
+    return check_promise(quota, quota->sku ? 1 : BH_GPU_PARTS, err);
 }
 
 static bh_rc
-check_sku_limits(const struct bh_site *site, const struct bh_site_tenant *tenant,
-                 struct bh_err *err)
+check_quotas(const struct bh_site *site, const struct bh_site_tenant *tenant,
+             struct bh_err *err)
 {
-    const struct bh_site_sku_limit *limit = tenant->sku_limits.items;
+    const struct bh_site_quota *quotas = tenant->quotas.items;
 
-    if (tenant->sku_limits.count > BH_SITE_TENANT_SKUS_MAX)
-        return bh_err_set(err, BH_RANGE, "more than %d sku_limits", BH_SITE_TENANT_SKUS_MAX);
-    for (uint32_t i = 0; i < tenant->sku_limits.count; i++) {
-        if (!limit[i].sku || !sku_named(site, limit[i].sku, site->skus.count))
-            return bh_err_set(err, BH_INVALID, "sku_limits[%" PRIu32 "]: no SKU \"%.63s\" in "
-                              "this file", i, limit[i].sku ? limit[i].sku : "");
-        if (limit[i].count > COUNT_MAX)
-            return bh_err_set(err, BH_RANGE, "sku_limits[%" PRIu32 "]: count %" PRIu32
-                              " is over %d", i, limit[i].count, COUNT_MAX);
-        for (uint32_t k = 0; k < i; k++)
-            if (strcmp(limit[k].sku, limit[i].sku) == 0)
-                return bh_err_set(err, BH_INVALID, "sku_limits: %s is named twice",
-                                  limit[i].sku);
+    if (tenant->quotas.count > BH_SITE_TENANT_QUOTAS_MAX)
+        return bh_err_set(err, BH_RANGE, "more than %d quotas", BH_SITE_TENANT_QUOTAS_MAX);
+    for (uint32_t i = 0; i < tenant->quotas.count; i++) {
+        bh_rc rc = check_quota(site, &quotas[i], err);
+
+        for (uint32_t k = 0; k < i && rc == BH_OK; k++)
+            if (same_quota(&quotas[k], &quotas[i]))
+                rc = bh_err_set(err, BH_INVALID, "%s is named twice",
+                                quotas[i].sku ? quotas[i].sku : quotas[i].model);
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "quotas[%" PRIu32 "]", i);
     }
     return BH_OK;
 }
@@ -194,7 +267,7 @@ check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
     if (rc == BH_OK)
         rc = check_span("min_runtime", tenant->min_runtime, err);
     if (rc == BH_OK)
-        rc = check_sku_limits(site, tenant, err);
+        rc = check_quotas(site, tenant, err);
     return rc == BH_OK ? check_guarantees(site, at, err) : rc;
 }
 
@@ -266,7 +339,8 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_wrap(err, "memory");
     if (amount == 0)
         return bh_err_set(err, BH_RANGE, "memory: must be more than nothing");
-    return check_models(sku, err);
+    rc = read_amount("price", sku->price, BH_MONEY_UNIT, &amount, err);
+    return rc == BH_OK ? check_models(sku, err) : rc;
 }
 
 /* ---- people ---- */

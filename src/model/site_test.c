@@ -30,7 +30,7 @@ static const char whole[] =
     "tenants:\n"
     "- {name: acme, kind: organization, limit: \"4\", guarantee: \"2\"}\n"
     "- {name: acme/vision, boundary: hard, guarantee: \"1.5\", limit: 4,"
-    "   sku_limits: [{sku: small, count: 2}]}\n"
+    "   quotas: [{sku: small, limit: 2}]}\n"
     "- {name: acme/speech, guarantee: 3/7}\n"
     "- {name: acme/vision/train, kind: project, limit: \"2\", dedicated_nodes: true}\n"
     "skus:\n"
@@ -44,7 +44,8 @@ static const char whole[] =
     "- {role: auditor, gid: 500, tenant: \"*\"}\n"
     "gpus: [{uuid: all, managed: true}, {uuid: GPU-1, cordoned: true}]\n"
     "mounts: [{path: /work/data, tenant: acme/vision, write: false}]\n"
-    "scheduling: {backfill: off, assumed_run: 12h, min_runtime: 10m}\n";
+    "scheduling: {order: drf, half_life: never, backfill: off, assumed_run: 12h,"
+    " min_runtime: 10m}\n";
 
 static void
 a_whole_site_is_right(void **state)
@@ -84,11 +85,28 @@ static const struct {
       "tenants[0] a: guarantees below it sum to 4500/4200 GPUs, its own is 1" },
     { "unknown kind", "tenants: [{name: a, kind: guild}]", BH_INVALID,
       "tenants[0].kind: \"guild\" is not one of organization, department, team, project" },
-    { "sku limit", SMALL "tenants: [{name: a, sku_limits: [{sku: big, count: 1}]}]",
-      BH_INVALID, "tenants[0] a: sku_limits[0]: no SKU \"big\" in this file" },
-    { "sku limit twice", SMALL "tenants: [{name: a, sku_limits: [{sku: small, count: 1},"
-      " {sku: small, count: 2}]}]", BH_INVALID,
-      "tenants[0] a: sku_limits: small is named twice" },
+    { "sku limit", SMALL "tenants: [{name: a, quotas: [{sku: big, limit: 1}]}]",
+      BH_INVALID, "tenants[0] a: quotas[0]: no SKU \"big\" in this file" },
+    { "quota twice", SMALL "tenants: [{name: a, quotas: [{sku: small, limit: 1},"
+      " {sku: small, limit: 2}]}]", BH_INVALID,
+      "tenants[0] a: quotas[1]: small is named twice" },
+    { "quota of nothing", "tenants: [{name: a, quotas: [{limit: 1}]}]", BH_INVALID,
+      "tenants[0] a: quotas[0]: names a sku or a model, not both or neither" },
+    { "quota of a model", "tenants: [{name: a, quotas: [{model: V100, limit: 1}]}]", BH_INVALID,
+      "tenants[0] a: quotas[0]: GPU model \"V100\" is not known" },
+    { "half a piece", SMALL "tenants: [{name: a, quotas: [{sku: small, limit: 0.5}]}]",
+      BH_INVALID, "tenants[0] a: quotas[0]: limit: \"0.5\" does not divide: a whole has 1 parts" },
+    { "lends more than it has", "tenants: [{name: a, guarantee: 1, lending_limit: 2}]",
+      BH_INVALID, "tenants[0] a: lending_limit 2 is over the guarantee 1" },
+    { "weight", "tenants: [{name: a, weight: 65536}]", BH_RANGE,
+      "tenants[0] a: weight 65536 is over 65535" },
+    { "no user may run", "tenants: [{name: a, user_limit: 0}]", BH_RANGE,
+      "tenants[0] a: user_limit: must be more than nothing" },
+    { "budget of nothing", "tenants: [{name: a, budget: {period: day}}]", BH_INVALID,
+      "tenants[0] a: budget: neither gpu_hours nor money is said" },
+    { "budget's money", "tenants: [{name: a, budget: {period: day, money: 0.0000001}}]",
+      BH_INVALID, "tenants[0] a: budget: money: \"0.0000001\" does not divide: a whole has "
+      "1000000 parts" },
     { "model", "skus: [{name: s, grade: C, models: [{model: V100, profile: whole}]}]",
       BH_INVALID, "skus[0] s: models[0]: GPU model \"V100\" is not known" },
     { "profile", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: 9g}]}]",

@@ -30,7 +30,7 @@ static const struct bh_field job_fields[] = {
          .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
                 "USR2 and TERM are others"),
     BH_F(struct bh_job_spec, count, BH_FIELD_U32, .max = BH_JOB_COUNT_MAX,
-         .doc = "pieces of the SKU, all on one node; 1 when absent"),
+         .doc = "pieces of the SKU for each member, all on one node; 1 when absent"),
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "cores: \"2\", \"0.5\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, cwd, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
@@ -39,6 +39,9 @@ static const struct bh_field job_fields[] = {
          .doc = "it must have ended by then: \"+2h\" after it is submitted, or "
                 "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or has not"),
     BH_F(struct bh_job_spec, env, BH_FIELD_TEXTS, .max = ENV_MAX, .doc = "\"NAME=value\""),
+    BH_F(struct bh_job_spec, gang, BH_FIELD_U32, .max = BH_JOB_GANG_MAX,
+         .doc = "members, each a run of the command with pieces of its own: all start, "
+                "suspend and end together; 1 when absent"),
     BH_F(struct bh_job_spec, grace, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "time between SIGTERM and SIGKILL; \"10s\" when absent"),
     BH_F(struct bh_job_spec, hold, BH_FIELD_BOOL, .doc = "do not start before it is released"),
@@ -277,9 +280,17 @@ read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, stru
     if (spec->count > BH_JOB_COUNT_MAX)
         return bh_err_set(err, BH_RANGE, "count: %" PRIu32 " is over %d pieces", spec->count,
                           BH_JOB_COUNT_MAX);
+    if (spec->gang > BH_JOB_GANG_MAX)
+        return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " is over %d members", spec->gang,
+                          BH_JOB_GANG_MAX);
+    if (spec->gang * spec->count > BH_JOB_PIECES_MAX)
+        return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " members of %" PRIu32
+                          " pieces are over %d pieces", spec->gang, spec->count,
+                          BH_JOB_PIECES_MAX);
     if (spec->pids > PIDS_MAX)
         return bh_err_set(err, BH_RANGE, "pids: %" PRIu32 " is over %d", spec->pids, PIDS_MAX);
     numbers->count = spec->count ? spec->count : 1;
+    numbers->gang = spec->gang ? spec->gang : 1;
     numbers->pids = spec->pids;
     return BH_OK;
 }

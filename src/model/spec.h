@@ -29,7 +29,8 @@ struct bh_job_spec {
     const char *deadline;        /* "+2h" after it is submitted, or "2026-11-20T09:27:00Z" */
     const char *checkpoint_signal; /* "USR1"; with on_preempt: checkpoint only */
     const char *grace;           /* "30s" between SIGTERM and SIGKILL; default 10s */
-    uint32_t count;              /* pieces; 0 is 1 */
+    uint32_t count;              /* pieces of each member; 0 is 1 */
+    uint32_t gang;               /* members, started and ended together; 0 is 1 */
     uint32_t pids;               /* 0: the node's default */
     enum bh_job_kind kind;
     enum bh_priority priority;   /* 0: normal */
@@ -47,13 +48,14 @@ struct bh_job_numbers {
     uint64_t deadline_ns;                 /* 0: none */
     bool deadline_after;                  /* it counts from the submission */
     uint32_t checkpoint_signal;           /* 0: not said */
-    uint32_t cpu_milli, count, pids;
+    uint32_t cpu_milli, count, gang, pids; /* cores, memory and pids of each member */
 };
 
 /* Check all that can be checked without knowing the site, and read the numbers.
  *   BH_INVALID  no command, an env entry without '=', a relative path, ".." in a
  *               path, an unknown rootfs form, an amount that is malformed
- *   BH_RANGE    a count over BH_JOB_COUNT_MAX, zero memory, over a year's limit */
+ *   BH_RANGE    a count over BH_JOB_COUNT_MAX, a gang over BH_JOB_GANG_MAX or over
+ *               BH_JOB_PIECES_MAX pieces, zero memory, over a year's limit */
 BH_MUST_USE bh_rc bh_spec_check(const struct bh_job_spec *spec,
                                 struct bh_job_numbers *ret_numbers, struct bh_err *err);
 

@@ -72,6 +72,10 @@ static const struct {
     { "count a fraction", JOB(",\"count\":0.5"), BH_INVALID, "count: fractions are not "
       "accepted; expected an integer" },
     { "count a string", JOB(",\"count\":\"x\""), BH_INVALID, "count: expected an integer" },
+    { "gang over", JOB(",\"gang\":65"), BH_RANGE, "gang: 65 is over 64 members" },
+    { "gang of too many pieces", JOB(",\"count\":5,\"gang\":64"), BH_RANGE,
+      "gang: 64 members of 5 pieces are over 256 pieces" },
+    { "the largest gang", JOB(",\"count\":4,\"gang\":64"), BH_OK, NULL },
     { "cpu nothing", JOB(",\"cpu\":\"0\""), BH_RANGE,
       "cpu: \"0\" is not within 0.001 and 1000" },
     { "memory nothing", JOB(",\"memory\":\"0\""), BH_RANGE,

@@ -412,6 +412,8 @@ put_env(struct box *box, struct bh_err *err)
         bh_arena_printf(arena, "BULKHEAD_TENANT=%s", start->tenant),
         bh_arena_printf(arena, "BULKHEAD_USER=%s", start->user),
         bh_arena_printf(arena, "BULKHEAD_SKU=%s", start->sku),
+        bh_arena_printf(arena, "BULKHEAD_GANG_SIZE=%" PRIu32, start->gang ? start->gang : 1),
+        bh_arena_printf(arena, "BULKHEAD_GANG_RANK=%" PRIu32, start->member),
     };
     const char *usual[] = {
         ("PATH=" BH_ROOTFS_TOOLS ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),

@@ -157,13 +157,19 @@ log_room(const struct bh_node *node, int fd)
     return cap - (uint64_t)st.st_size;
 }
 
-/* One log a job: a job that was queued again goes on in it. */
+/* One log for each member of a job, "12.log", "12.1.log": a job that was queued again goes
+ * on in them. */
 static bh_rc
-open_log(const struct bh_node *node, uint64_t job, int *ret_fd, struct bh_err *err)
+open_log(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,
+         struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
 
-    bh_path_format(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, job);
+    if (start->member == 0)
+        bh_path_format(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, start->job);
+    else
+        bh_path_format(path, sizeof path, "%s/%" PRIu64 ".%" PRIu32 ".log", node->conf.log_dir,
+                       start->job, start->member);
     *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (*ret_fd < 0)
         return bh_err_errno(err, "create log %s", path);
@@ -172,10 +178,17 @@ open_log(const struct bh_node *node, uint64_t job, int *ret_fd, struct bh_err *e
     return BH_OK;
 }
 
+/* A job that is ready to run. */
+struct launch {
+    const struct bh_msg_start *start;
+    const struct bh_sandbox *sandbox;
+    const char *note; /* the first line of its output; "" is none */
+};
+
 static bh_rc
-launch(struct bh_node *node, struct bh_job *job, const struct bh_sandbox *sandbox,
-       const char *note, struct bh_err *err)
+launch(struct bh_node *node, struct bh_job *job, const struct launch *what, struct bh_err *err)
 {
+    const struct bh_sandbox *sandbox = what->sandbox;
     char folder[BH_NODE_PATH_MAX];
     BH_AUTO(bh_fd_close) int log_fd = -1;
     struct bh_keeper_request request = { .program = node->libexec, .lease = job->note.lease,
@@ -188,9 +201,9 @@ launch(struct bh_node *node, struct bh_job *job, const struct bh_sandbox *sandbo
     if (rc == BH_OK)
         rc = node->runtime.ops->command(node->runtime.self, sandbox, request.command, err);
     if (rc == BH_OK)
-        rc = open_log(node, job->note.job, &log_fd, err);
-    if (rc == BH_OK && *note)
-        dprintf(log_fd, "bulkhead: %s\n", note);
+        rc = open_log(node, what->start, &log_fd, err);
+    if (rc == BH_OK && *what->note)
+        dprintf(log_fd, "bulkhead: %s\n", what->note);
     request.log_fd = log_fd;
     request.log_cap_bytes = log_fd >= 0 ? log_room(node, log_fd) : 0;
     return rc == BH_OK ? bh_keeper_start(&request, &job->pidfd, err) : rc;
@@ -219,7 +232,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (rc == BH_OK)
         rc = bh_box_build(&(struct bh_box_request){ node, start, job, arena }, &sandbox, note, err);
     if (rc == BH_OK)
-        rc = launch(node, job, &sandbox, note, err);
+        rc = launch(node, job, &(struct launch){ start, &sandbox, note }, err);
     if (rc == BH_OK) {
         job->running = true;
         job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;

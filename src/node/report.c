@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "model/geometry.h"
 #include "node/job.h"
+#include "node/numa.h"
 #include "node/piece.h"
 
 enum { REPORT_BYTES_MAX = 8 << 20 };
@@ -32,6 +33,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
             .temperature_c = gpu->temperature_c, .power_mw = gpu->power_mw,
             .utilisation = gpu->utilisation, .memory_used_mib = gpu->memory_used_mib,
             .ecc_uncorrected = gpu->ecc_uncorrected,
+            .numa = bh_numa_of(BH_NUMA_DEVICES, gpu->pci),
         };
         snprintf(gpus[i].uuid, sizeof gpus[i].uuid, "%s", gpu->uuid);
         snprintf(gpus[i].pci, sizeof gpus[i].pci, "%s", gpu->pci);

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
+#include "model/geometry.h"
 #include "model/quantity.h"
 #include "policy/gpus.h"
 
@@ -153,6 +154,58 @@ static void
 say_quota_sku(const struct phrase *p)
 {
     say_limit(p, put_pieces);
+}
+
+/* "acme is at its limit of 2 GPUs on H100-80GB: ..." */
+static void
+put_model_parts(const struct phrase *p, uint64_t parts)
+{
+    const struct bh_model_facts *facts = bh_model_facts((enum bh_gpu_model)p->reason->model);
+
+    bh_gpus_put(p->out, parts);
+    if (parts == p->reason->limit)
+        bh_buf_printf(p->out, " of %s", facts ? facts->name : "that model");
+}
+
+static void
+say_quota_model(const struct phrase *p)
+{
+    say_limit(p, put_model_parts);
+}
+
+static void
+say_quota_user(const struct phrase *p)
+{
+    bh_gpus_put(p->out, p->reason->used);
+    bh_buf_puts(p->out, " of this user in use, this job wants ");
+    bh_gpus_put(p->out, p->reason->wanted);
+    bh_buf_puts(p->out, " more, and ");
+    put_tenant(p);
+    bh_buf_puts(p->out, " allows each user ");
+    bh_gpus_put(p->out, p->reason->limit);
+}
+
+static void
+say_kept(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "what is free is kept for ");
+    put_tenant(p);
+    bh_buf_puts(p->out, ", which does not lend all that it is guaranteed");
+}
+
+/* "acme has spent its budget of this period: 12.50 of 10 GPU-hours" */
+static void
+say_budget(const struct phrase *p)
+{
+    bool money = p->reason->code == BH_REASON_BUDGET_MONEY;
+    uint64_t unit = money ? BH_MONEY_UNIT : 3600;
+
+    put_tenant(p);
+    bh_buf_printf(p->out, " has spent its budget of this period: %" PRIu64 ".%02" PRIu64
+                          " of %" PRIu64 ".%02" PRIu64 "%s",
+                  p->reason->used / unit, p->reason->used % unit * 100 / unit,
+                  p->reason->limit / unit, p->reason->limit % unit * 100 / unit,
+                  money ? "" : " GPU-hours");
 }
 
 static void
@@ -318,15 +371,41 @@ say_out_of_range(const struct phrase *p)
         bh_buf_printf(p->out, " (at most %" PRIu64 ")", p->reason->limit);
 }
 
+/* "; it was stopped before to make room for job 12" */
+static void
+say_preempted(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "; it was stopped before to make room for ");
+    if (may_name(p->how, p->how->preemptor_tenant))
+        bh_buf_printf(p->out, "job %" PRIu64, p->reason->preempted_for.v);
+    else
+        bh_buf_puts(p->out, "a job that came first");
+}
+
 /* ---- what can be done ---- */
+
+/* "it is not known when room frees: job 12 holds it without a time limit; cancel it" */
+static void
+next_unknown(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "it is not known when room frees: ");
+    if (!holder_named(p)) {
+        bh_buf_puts(p->out, "jobs without a time limit hold it; cancel one, or set time_limit "
+                            "when submitting");
+        return;
+    }
+    put_job(p, "");
+    bh_buf_puts(p->out, " holds it without a time limit; `bulkhead cancel ");
+    bh_buf_put_u64(p->out, p->reason->job.v);
+    bh_buf_puts(p->out, "` frees it");
+}
 
 /* "frees in 4m10s at the latest, when job 12 reaches its time limit" */
 static void
 next_frees(const struct phrase *p)
 {
     if (p->reason->frees_at_ns == 0) {
-        bh_buf_puts(p->out, "it is not known when room frees: jobs without a time limit hold "
-                            "it; cancel one, or set time_limit when submitting");
+        next_unknown(p);
         return;
     }
     if (p->reason->assumed) {
@@ -353,6 +432,40 @@ next_room(const struct phrase *p)
     bh_buf_puts(p->out, "room frees in ");
     put_wait(p);
     bh_buf_puts(p->out, " at the latest");
+}
+
+/* A quota can also be raised. */
+static void
+next_quota(const struct phrase *p)
+{
+    next_frees(p);
+    bh_buf_puts(p->out, "; or have an admin raise the limit of ");
+    put_tenant(p);
+}
+
+/* Room in smaller pieces may be free now. */
+static void
+next_shape(const struct phrase *p)
+{
+    next_room(p);
+    bh_buf_puts(p->out, "; a smaller SKU may fit now (`bulkhead whatif submit` tells)");
+}
+
+static void
+next_kept(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end, "
+                        "or have an admin raise the lending limit of ");
+    put_tenant(p);
+}
+
+static void
+next_budget(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "the next period begins in ");
+    put_wait(p);
+    bh_buf_puts(p->out, "; an admin can raise the budget of ");
+    put_tenant(p);
 }
 
 static void
@@ -450,12 +563,17 @@ static const struct {
     [BH_REASON_NONE] = { say_none, next_nothing },
     [BH_REASON_RUNNING] = { say_running, next_nothing },
     [BH_REASON_HELD] = { say_held, next_release },
-    [BH_REASON_QUOTA_GPU] = { say_quota_gpu, next_frees },
-    [BH_REASON_QUOTA_SKU] = { say_quota_sku, next_frees },
+    [BH_REASON_QUOTA_GPU] = { say_quota_gpu, next_quota },
+    [BH_REASON_QUOTA_SKU] = { say_quota_sku, next_quota },
+    [BH_REASON_QUOTA_MODEL] = { say_quota_model, next_quota },
+    [BH_REASON_QUOTA_USER] = { say_quota_user, next_quota },
+    [BH_REASON_KEPT] = { say_kept, next_kept },
+    [BH_REASON_BUDGET] = { say_budget, next_budget },
+    [BH_REASON_BUDGET_MONEY] = { say_budget, next_budget },
     [BH_REASON_NEVER_QUOTA] = { say_never_quota, next_never_quota },
     [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
     [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
-    [BH_REASON_NO_SHAPE] = { say_no_shape, next_room },
+    [BH_REASON_NO_SHAPE] = { say_no_shape, next_shape },
     [BH_REASON_BOUNDARY] = { say_boundary, next_room },
     [BH_REASON_BEHIND] = { say_behind, next_behind },
     [BH_REASON_MAKING_ROOM] = { say_making_room, next_wait },
@@ -483,6 +601,8 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
     BH_ASSERT(sayings[reason->code].sentence);
     sayings[reason->code].sentence(&p);
+    if (reason->preempted_for.v)
+        say_preempted(&p);
 }
 
 void

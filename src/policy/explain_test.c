@@ -1,6 +1,7 @@
 #include "policy/explain.h"
 
 #include "base/test.h"
+#include "model/geometry.h"
 #include "base/time.h"
 
 static const struct bh_dir_tenant tenants[] = {
@@ -31,52 +32,79 @@ say(void (*what)(struct bh_buf *, const struct bh_explain *, const struct bh_rea
     return bh_buf_text(&out);
 }
 
+static const struct {
+    struct bh_reason reason;
+    uint32_t holder;
+    const char *sentence, *next;
+} cases[] = {
+    { { .code = BH_REASON_QUOTA_SKU, .tenant = { 2 }, .sku = { 1 }, .job = { 12 },
+        .limit = 2, .used = 2, .wanted = 1, .frees_at_ns = IN_4M10S }, 2,
+      "acme/vision is at its limit of 2 small: 2 in use, this job wants 1 more",
+      "frees in 4m10s at the latest, when job 12 reaches its time limit; or have an admin "
+      "raise the limit of acme/vision" },
+    { { .code = BH_REASON_QUOTA_GPU, .tenant = { 2 }, .limit = 6300, .used = 4800,
+        .wanted = 1800 }, 0,
+      "acme/vision would go over its limit of 1.5 GPUs: 8/7 GPUs in use, this job wants "
+      "3/7 GPU more",
+      "it is not known when room frees: jobs without a time limit hold it; cancel one, or "
+      "set time_limit when submitting; or have an admin raise the limit of acme/vision" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 } }, 2,
+      "all GPUs that could hold 1 small are in use",
+      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "cancel 12` frees it" },
+    { { .code = BH_REASON_BEHIND, .job = { 5 }, .preempted_for = { 9 } }, 1,
+      "job 5 comes first and waits for the same room; it was stopped before to make room "
+      "for a job that came first", NULL },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 2, .job = { 77 },
+        .frees_at_ns = IN_4M10S }, 3,
+      "all GPUs that could hold 2 small are in use", "room frees in 4m10s at the latest" },
+    { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } }, 3,
+      "the free room for small lies beside a job of another tenant, which the boundary "
+      "between the tenants keeps apart", NULL },
+    { { .code = BH_REASON_QUOTA_MODEL, .tenant = { 2 }, .model = BH_GPU_H100_80GB,
+        .limit = 4200, .used = 4200, .wanted = 600, .frees_at_ns = IN_4M10S }, 3,
+      "acme/vision is at its limit of 1 GPU of H100-80GB: 1 GPU of H100-80GB in use, this "
+      "job wants 1/7 GPU more", NULL },
+    { { .code = BH_REASON_QUOTA_USER, .tenant = { 2 }, .limit = 600, .used = 600,
+        .wanted = 1800 }, 0,
+      "1/7 GPU of this user in use, this job wants 3/7 GPU more, and acme/vision allows "
+      "each user 1/7 GPU", NULL },
+    { { .code = BH_REASON_KEPT, .tenant = { 2 } }, 0,
+      "what is free is kept for acme/vision, which does not lend all that it is guaranteed",
+      "ask for less than your own guarantee covers, wait until borrowers end, or have an "
+      "admin raise the lending limit of acme/vision" },
+    { { .code = BH_REASON_BUDGET, .tenant = { 2 }, .limit = 36000, .used = 37800,
+        .frees_at_ns = IN_4M10S }, 0,
+      "acme/vision has spent its budget of this period: 10.50 of 10.00 GPU-hours",
+      "the next period begins in 4m10s; an admin can raise the budget of acme/vision" },
+    { { .code = BH_REASON_BUDGET_MONEY, .tenant = { 3 }, .limit = 1500000,
+        .used = 1500000 }, 0,
+      "a tenant above has spent its budget of this period: 1.50 of 1.50", NULL },
+    { { .code = BH_REASON_BEHIND, .job = { 5 } }, 1,
+      "job 5 comes first and waits for the same room",
+      "its turn comes when job 5 has started; `bulkhead why` on that job says what it "
+      "waits for" },
+    { { .code = BH_REASON_BEHIND, .job = { 77 } }, 3,
+      "a job of another tenant comes first and waits for the same room",
+      "its turn comes when that job has started" },
+    { { .code = BH_REASON_STARTING, .gpu = { 1 } }, 0,
+      "its pieces on GPU-1234 are being made ready and its sandbox started",
+      "wait: it goes on by itself" },
+    { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_pieces = 1800 }, 0,
+      "3/7 GPU is free, but not in one piece that can hold 1 small", NULL },
+    { { .code = BH_REASON_NEVER_QUOTA, .tenant = { 1 }, .sku = { 1 }, .limit = 2,
+        .wanted = 3 }, 0,
+      "this job wants 3 small, and the limit of acme is 2 small",
+      "ask for fewer or smaller pieces, or have an admin raise the limit of acme" },
+    { { .code = BH_REASON_QUOTA_GPU, .tenant = { 3 }, .limit = 4200, .used = 4200,
+        .wanted = 4200 }, 0,
+      "a tenant above is at its limit of 1 GPU: 1 GPU in use, this job wants 1 GPU more",
+      NULL },
+};
+
 static void
 sentences_read_as_written(void **state)
 {
-    static const struct {
-        struct bh_reason reason;
-        uint32_t holder;
-        const char *sentence, *next;
-    } cases[] = {
-        { { .code = BH_REASON_QUOTA_SKU, .tenant = { 2 }, .sku = { 1 }, .job = { 12 },
-            .limit = 2, .used = 2, .wanted = 1, .frees_at_ns = IN_4M10S }, 2,
-          "acme/vision is at its limit of 2 small: 2 in use, this job wants 1 more",
-          "frees in 4m10s at the latest, when job 12 reaches its time limit" },
-        { { .code = BH_REASON_QUOTA_GPU, .tenant = { 2 }, .limit = 6300, .used = 4800,
-            .wanted = 1800 }, 0,
-          "acme/vision would go over its limit of 1.5 GPUs: 8/7 GPUs in use, this job wants "
-          "3/7 GPU more",
-          "it is not known when room frees: jobs without a time limit hold it; cancel one, or "
-          "set time_limit when submitting" },
-        { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 2, .job = { 77 },
-            .frees_at_ns = IN_4M10S }, 3,
-          "all GPUs that could hold 2 small are in use", "room frees in 4m10s at the latest" },
-        { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } }, 3,
-          "the free room for small lies beside a job of another tenant, which the boundary "
-          "between the tenants keeps apart", NULL },
-        { { .code = BH_REASON_BEHIND, .job = { 5 } }, 1,
-          "job 5 comes first and waits for the same room",
-          "its turn comes when job 5 has started; `bulkhead why` on that job says what it "
-          "waits for" },
-        { { .code = BH_REASON_BEHIND, .job = { 77 } }, 3,
-          "a job of another tenant comes first and waits for the same room",
-          "its turn comes when that job has started" },
-        { { .code = BH_REASON_STARTING, .gpu = { 1 } }, 0,
-          "its pieces on GPU-1234 are being made ready and its sandbox started",
-          "wait: it goes on by itself" },
-        { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_pieces = 1800 }, 0,
-          "3/7 GPU is free, but not in one piece that can hold 1 small", NULL },
-        { { .code = BH_REASON_NEVER_QUOTA, .tenant = { 1 }, .sku = { 1 }, .limit = 2,
-            .wanted = 3 }, 0,
-          "this job wants 3 small, and the limit of acme is 2 small",
-          "ask for fewer or smaller pieces, or have an admin raise the limit of acme" },
-        { { .code = BH_REASON_QUOTA_GPU, .tenant = { 3 }, .limit = 4200, .used = 4200,
-            .wanted = 4200 }, 0,
-          "a tenant above is at its limit of 1 GPU: 1 GPU in use, this job wants 1 GPU more",
-          NULL },
-    };
-
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         char memory[512];
 
@@ -99,6 +127,7 @@ no_reason_names_what_its_reader_may_not_see(void **state)
         struct bh_reason reason = { .code = (enum bh_reason_code)code, .tenant = { 3 },
                                     .sku = { 1 }, .job = { 7777 }, .limit = 4200,
                                     .used = 4200, .wanted = 4200, .free_pieces = 4200,
+                                    .preempted_for = { 7777 },
                                     .frees_at_ns = IN_4M10S };
         char memory[512];
         const char *text = say(bh_explain_sentence, &reason, 3, memory);

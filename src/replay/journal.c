@@ -8,6 +8,7 @@
 #include "api/state.h"
 #include "audit/record.h"
 #include "base/assert.h"
+#include "replay/suppose.h"
 #include "store/sqlite.h"
 
 struct reader {
@@ -17,6 +18,7 @@ struct reader {
     struct bh_step *step;
     char *scratch;
     FILE *out;
+    uint64_t until;
     uint64_t records, events, snapshots, mismatches;
     bh_rc rc;
     struct bh_err *err;
@@ -77,6 +79,8 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
     struct reader *reader = self;
     struct bh_record record;
 
+    if (seq > reader->until)
+        return false;
     bh_arena_reset(reader->arena);
     reader->rc = bh_record_decode(leaf, length, reader->scratch, &record, reader->err);
     if (reader->rc == BH_OK && record.seq != reader->records)
@@ -114,10 +118,12 @@ report(struct reader *reader, struct bh_err *err)
 }
 
 bh_rc
-bh_journal_replay(const char *path, FILE *out, struct bh_err *err)
+bh_journal_replay(const char *path, const struct bh_journal_options *options, FILE *out,
+                  struct bh_err *err)
 {
     struct bh_store store;
-    struct reader reader = { .out = out, .err = err };
+    struct reader reader = { .until = options ? options->until : UINT64_MAX, .out = out,
+                             .err = err };
     bh_rc rc = bh_store_sqlite_open(path, BH_STORE_READ, &bh_crypto_openssl, &store, err);
 
     if (rc != BH_OK)
@@ -133,6 +139,8 @@ bh_journal_replay(const char *path, FILE *out, struct bh_err *err)
         rc = reader.rc;
     if (rc == BH_OK)
         rc = report(&reader, err);
+    if (rc == BH_OK && options && options->whatif)
+        rc = bh_suppose(&store, reader.state.engine, options->whatif, out, err);
     free(reader.scratch);
     free(reader.step);
     free(reader.decisions);

@@ -163,7 +163,7 @@ tells_a_whole_journal_from_others(void **state)
         put_snapshot(w, false);
         put_job(w, rows[i].no_decisions);
         put_snapshot(w, rows[i].wrong_digest);
-        BH_CHECK_EQ(rows[i].name, bh_journal_replay(w->path, out, &err), rows[i].rc);
+        BH_CHECK_EQ(rows[i].name, bh_journal_replay(w->path, NULL, out, &err), rows[i].rc);
         fclose(out);
         BH_CHECK(rows[i].name, strstr(said, rows[i].says) != NULL);
         BH_CHECK(rows[i].name, strstr(err.msg, rows[i].fails) != NULL);
@@ -174,17 +174,79 @@ tells_a_whole_journal_from_others(void **state)
     BH_CHECK_DONE();
 }
 
+/* One GPU: job 1 runs without a limit, job 2 waits for it. */
+static void
+what_would_have_been(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_journal_options options;
+        bh_rc rc;
+        const char *says, *fails;
+    } cases[] = {
+        { "cancel", { UINT64_MAX, "cancel=1" }, BH_OK,
+          "job 2 acme earlier before: in 1d00h after: in 0s", "" },
+        { "drain", { UINT64_MAX, "drain=GPU-1" }, BH_OK, "job 2 acme never before: in 1d", "" },
+        { "a node", { UINT64_MAX, "drain=n1" }, BH_OK, "job 2 acme never", "" },
+        { "a limit", { UINT64_MAX, "limit=acme:0.5" }, BH_OK, "job 2 acme never", "" },
+        { "a guarantee", { UINT64_MAX, "guarantee=acme:1" }, BH_OK, "changes   0", "" },
+        { "before job 2 came", { 4, "cancel=1" }, BH_OK, "job 1 acme cancelled", "" },
+        { "no such job", { UINT64_MAX, "cancel=7" }, BH_NOT_FOUND, "", "unknown_job" },
+        { "no such node", { UINT64_MAX, "drain=n2" }, BH_NOT_FOUND, "", "n2" },
+        { "no such tenant", { UINT64_MAX, "limit=nobody:1" }, BH_NOT_FOUND, "", "nobody" },
+        { "no such change", { UINT64_MAX, "hope=1" }, BH_INVALID, "", "Known are" },
+    };
+    static const struct bh_name_row names[] = { { BH_NAME_TENANT, 1, "acme", false },
+                                                { BH_NAME_NODE, 1, "n1", false },
+                                                { BH_NAME_GPU, 1, "GPU-1", false } };
+    struct writer *w = malloc(sizeof *w);
+
+    (void)state;
+    assert_non_null(w);
+    open_writer(w);
+    assert_int_equal(w->store.ops->begin(w->store.self, &w->err), BH_OK);
+    for (size_t i = 0; i < BH_COUNT(names); i++)
+        assert_int_equal(w->store.ops->put_name(w->store.self, &names[i], &w->err), BH_OK);
+    assert_int_equal(w->store.ops->commit(w->store.self, &w->err), BH_OK);
+    put_site(w);
+    put_job(w, false);
+    put_event(w, (struct bh_event){ .kind = BH_EV_SUBMIT,
+                                    .u.submit = { .job = { 2 }, .tenant = { 1 }, .sku = { 1 },
+                                                  .count = 1, .priority = BH_PRIORITY_NORMAL } },
+              false);
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_err err = { 0 };
+        char *said = NULL;
+        size_t length = 0;
+        FILE *out = open_memstream(&said, &length);
+
+        assert_non_null(out);
+        BH_CHECK_EQ(cases[i].name, bh_journal_replay(w->path, &cases[i].options, out, &err),
+                    cases[i].rc);
+        fclose(out);
+        BH_CHECK(cases[i].name, strstr(said, cases[i].says));
+        BH_CHECK(cases[i].name, strstr(err.msg, cases[i].fails));
+        if (!strstr(said, cases[i].says))
+            print_message("# %s\n", said);
+        free(said);
+    }
+    close_writer(w);
+    free(w);
+    BH_CHECK_DONE();
+}
+
 static void
 a_store_that_is_not_there(void **state)
 {
     struct bh_err err;
 
     (void)state;
-    assert_int_equal(bh_journal_replay("/nowhere/bulkhead.db", stdout, &err), BH_NOT_FOUND);
+    assert_int_equal(bh_journal_replay("/nowhere/bulkhead.db", NULL, stdout, &err), BH_NOT_FOUND);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tells_a_whole_journal_from_others),
+    cmocka_unit_test(what_would_have_been),
     cmocka_unit_test(a_store_that_is_not_there),
 };
 BH_TEST_MAIN(tests)

@@ -9,7 +9,7 @@ enum { FILE_BYTES_MAX = 1 << 20, FIELD_NAME_MAX = 200 };
 
 static const struct bh_statement *const themes[] = {
     bh_site_statements, bh_job_statements, bh_course_statements, bh_expect_statements,
-    bh_frame_statements,
+    bh_whatif_statements, bh_frame_statements,
 };
 
 /* A file being played. */
@@ -118,24 +118,67 @@ judge_refusal(struct bh_story *story, const char *expected, bh_rc rc, struct bh_
     return BH_OK;
 }
 
+/* The statement behind the first word, and its words; NULL: none. */
+static const struct bh_statement *
+behind(const struct bh_words *words, struct bh_words *ret_rest)
+{
+    const struct bh_statement *statement;
+
+    *ret_rest = (struct bh_words){ .count = words->count - 1 };
+    memcpy(ret_rest->at, words->at + 1, ret_rest->count * sizeof ret_rest->at[0]);
+    statement = find_statement(ret_rest->at[0]);
+    if (!statement || ret_rest->count - 1 < statement->least
+        || ret_rest->count - 1 > statement->most)
+        return NULL;
+    return statement;
+}
+
 /* try STATEMENT: whether it can be done or not, but nothing breaks. */
 static bh_rc
 play_try(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    struct bh_words rest = { .count = words->count - 1 };
-    const struct bh_statement *statement;
+    struct bh_words rest;
+    const struct bh_statement *statement = behind(words, &rest);
     bh_rc rc;
 
-    memcpy(rest.at, words->at + 1, rest.count * sizeof rest.at[0]);
-    statement = find_statement(rest.at[0]);
-    if (!statement || rest.count - 1 < statement->least || rest.count - 1 > statement->most)
-        return bh_err_set(err, BH_INVALID, "cannot try %.60s", rest.at[0]);
+    if (!statement)
+        return bh_err_set(err, BH_INVALID, "cannot try %.60s", words->at[1]);
     rc = statement->play(story, &rest, err);
     return rc == BH_BUG ? rc : BH_OK;
 }
 
+/* Statements that are one event; others would move the world itself. */
+static bool
+can_be_supposed(const struct bh_statement *statement)
+{
+    static const char *const words[] = { "submit", "cancel", "release", "gpu", "change" };
+
+    for (size_t i = 0; i < BH_COUNT(words); i++)
+        if (strcmp(statement->word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* whatif STATEMENT: it happens on a copy that is played to its end. */
+static bh_rc
+play_whatif(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_words rest;
+    const struct bh_statement *statement = behind(words, &rest);
+    bh_rc rc;
+
+    if (!statement || !can_be_supposed(statement))
+        return bh_err_set(err, BH_INVALID, "cannot suppose %.60s", words->at[1]);
+    bh_supposed_begin(story);
+    rc = statement->play(story, &rest, err);
+    bh_supposed_play(story);
+    return rc;
+}
+
 const struct bh_statement bh_frame_statements[] = {
     { "try", 1, BH_WORDS_MAX, "STATEMENT... (that may be refused)", play_try },
+    { "whatif", 2, BH_WORDS_MAX, "submit|cancel|release|gpu|change ... (on a copy)",
+      play_whatif },
     { NULL, 0, 0, NULL, NULL },
 };
 

@@ -15,6 +15,7 @@ bh_story_fini(struct bh_story *story)
 {
     bh_world_free(story->world);
     bh_names_free(story->names);
+    bh_supposed_free(story->supposed);
     *story = (struct bh_story){ 0 };
 }
 
@@ -22,8 +23,11 @@ bh_rc
 bh_story_ask(struct bh_story *story, struct bh_event *event, struct bh_err *err)
 {
     struct bh_reason why;
-    bh_rc rc = bh_world_send(story->world, event, &why, err);
+    bh_rc rc;
 
+    if (story->supposing)
+        return bh_supposed_send(story, event, err);
+    rc = bh_world_send(story->world, event, &why, err);
     if (rc != BH_OK && rc != BH_BUG && rc != BH_UNAVAILABLE) {
         story->refused = true;
         story->refusal = why.code;

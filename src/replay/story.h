@@ -2,6 +2,7 @@
 #define BH_REPLAY_STORY_H
 
 #include "replay/names.h"
+#include "replay/supposed.h"
 #include "replay/words.h"
 #include "replay/world.h"
 
@@ -13,6 +14,8 @@ struct bh_story {
     char expected_refusal[40]; /* a reason's name; "" none */
     bool refused;              /* the engine refused this statement's event, because of: */
     enum bh_reason_code refusal;
+    struct bh_supposed *supposed; /* by the last `whatif`; NULL: nothing yet */
+    bool supposing;            /* statements go to its copy */
 };
 
 /* A story with an empty site, in the caller's memory. */
@@ -68,6 +71,7 @@ extern const struct bh_statement bh_site_statements[];   /* nodes, GPUs, tenants
 extern const struct bh_statement bh_job_statements[];    /* jobs */
 extern const struct bh_statement bh_course_statements[]; /* time, failures, crashes */
 extern const struct bh_statement bh_expect_statements[]; /* what must be true now */
+extern const struct bh_statement bh_whatif_statements[]; /* what would be */
 extern const struct bh_statement bh_frame_statements[];  /* on other statements */
 
 #endif

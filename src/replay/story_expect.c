@@ -193,6 +193,64 @@ play_expect_reserved(struct bh_story *story, const struct bh_words *words, struc
                       words->at[1], (view.reserved_ns - now_ns) / BH_NS_PER_MS);
 }
 
+/* ---- gangs ---- */
+
+/* expect-nodes a 2: its members stand on so many nodes */
+static bh_rc
+play_expect_nodes(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    bh_node_id nodes[BH_JOB_GANG_MAX];
+    struct bh_member_view member;
+    struct bh_job_view view;
+    uint32_t wanted, count = 0;
+    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX, &wanted, err);
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0;
+         bh_view_member(bh_world_engine(story->world), view.job, i, &member); i++) {
+        uint32_t k = 0;
+
+        while (k < count && !bh_same(nodes[k], member.node))
+            k++;
+        if (k == count)
+            nodes[count++] = member.node;
+    }
+    if (count == wanted)
+        return BH_OK;
+    return bh_err_set(err, BH_CONFLICT, "job %s stands on %u nodes, expected %u", words->at[1],
+                      count, wanted);
+}
+
+/* expect-member a 2 running [gpu1]: a member's state and node; "done" when it has ended */
+static bh_rc
+play_expect_member(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_member_view member;
+    struct bh_job_view view;
+    const char *state, *node;
+    uint32_t number;
+    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_u32(words->at[2], 0, BH_JOB_GANG_MAX - 1, &number, err);
+    if (rc == BH_OK
+        && !bh_view_member(bh_world_engine(story->world), view.job, number, &member))
+        rc = bh_err_set(err, BH_CONFLICT, "job %s is %s and has no member %u", words->at[1],
+                        bh_job_state_names[view.state], number);
+    if (rc != BH_OK)
+        return rc;
+    state = member.done ? "done" : bh_job_state_names[member.state];
+    node = bh_names_text(story->names, BH_NAMED_NODE, member.node.v);
+    if (strcmp(state, words->at[3]) == 0
+        && (words->count < 5 || strcmp(node, words->at[4]) == 0))
+        return BH_OK;
+    return bh_err_set(err, BH_CONFLICT, "member %u of job %s is %s on %s", number,
+                      words->at[1], state, node);
+}
+
 /* ---- places ---- */
 
 static bh_rc
@@ -410,6 +468,8 @@ const struct bh_statement bh_expect_statements[] = {
     { "expect-grade", 2, 2, "JOB A..G", play_expect_grade },
     { "expect-status", 2, 2, "JOB STATUS", play_expect_status },
     { "expect-reserved", 2, 2, "JOB SPAN|none", play_expect_reserved },
+    { "expect-nodes", 2, 2, "JOB N", play_expect_nodes },
+    { "expect-member", 3, 4, "JOB MEMBER STATE|done [NODE]", play_expect_member },
     { "expect-same-gpu", 2, 16, "JOB JOB...", play_same_gpu },
     { "expect-not-same-gpu", 2, 16, "JOB JOB...", play_not_same_gpu },
     { "expect-same-node", 2, 16, "JOB JOB...", play_same_node },

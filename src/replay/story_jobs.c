@@ -16,6 +16,12 @@ take_count(struct bh_story *story, const char *const *values, void *into, struct
 }
 
 static bh_rc
+take_gang(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 0, 1000, &((struct bh_ev_submit *)into)->gang, err);
+}
+
+static bh_rc
 take_priority(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
@@ -82,11 +88,19 @@ take_hold(struct bh_story *story, const char *const *values, void *into, struct 
     return BH_OK;
 }
 
+static bh_rc
+take_user(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_ev_submit *)into)->principal.v, err);
+}
+
 static const struct bh_option submit_options[] = {
-    { "count", 1, take_count },        { "priority", 1, take_priority },
+    { "count", 1, take_count },        { "gang", 1, take_gang },
+    { "priority", 1, take_priority },
     { "on-preempt", 1, take_contract }, { "kind", 1, take_kind },
     { "time-limit", 1, take_time_limit }, { "hold", 0, take_hold },
     { "deadline", 1, take_deadline },     { "grace", 1, take_grace },
+    { "user", 1, take_user },
 };
 
 static bh_rc
@@ -148,32 +162,66 @@ play_release(struct bh_story *story, const struct bh_words *words, struct bh_err
     return ask_jobs(story, words->at[1], BH_EV_RELEASE, err);
 }
 
-/* finish a; finish a 3; finish a signalled 9; finish a out_of_memory */
+/* finish a; finish a 3; finish a signalled 9; finish a member 2 out_of_memory */
+struct finish {
+    struct bh_ev_ended end;
+    uint32_t member; /* EVERY: all that run */
+};
+
+enum { EVERY = UINT32_MAX };
+
 static bh_rc
-parse_end(const struct bh_words *words, struct bh_ev_ended *ret_end, struct bh_err *err)
+parse_finish(const struct bh_words *words, struct finish *ret_finish, struct bh_err *err)
 {
     static const struct bh_choice causes = { "end cause", bh_end_cause_names, BH_END_CAUSES };
-    uint32_t cause = BH_END_EXITED, status = 0;
+    uint32_t cause = BH_END_EXITED, status = 0, member = EVERY;
     uint32_t at = 2;
     bh_rc rc = BH_OK;
 
-    if (at < words->count && (words->at[at][0] < '0' || words->at[at][0] > '9'))
+    if (at + 1 < words->count && strcmp(words->at[at], "member") == 0) {
+        rc = bh_parse_u32(words->at[at + 1], 0, BH_JOB_GANG_MAX - 1, &member, err);
+        at += 2;
+    }
+    if (rc == BH_OK && at < words->count && (words->at[at][0] < '0' || words->at[at][0] > '9'))
         rc = bh_word_choose(&causes, words->at[at++], &cause, err);
     if (rc == BH_OK && at < words->count)
         rc = bh_parse_u32(words->at[at], 0, 255, &status, err);
     if (rc == BH_OK)
-        *ret_end = (struct bh_ev_ended){ .cause = (enum bh_end_cause)cause,
-                                         .exit_status = (int32_t)status };
+        *ret_finish = (struct finish){ { .cause = (enum bh_end_cause)cause,
+                                         .exit_status = (int32_t)status },
+                                       member };
+    return rc;
+}
+
+/* Those of a job that are meant and run end by themselves. */
+static bh_rc
+finish_members(struct bh_story *story, const struct bh_told *told, const struct finish *finish,
+               struct bh_err *err)
+{
+    bh_rc rc = bh_err_set(err, BH_NOT_FOUND, "it has no such member that runs");
+
+    for (uint32_t i = 0; i < told->gang; i++) {
+        struct bh_ev_ended end = finish->end;
+        bh_rc one;
+
+        if (finish->member != EVERY && finish->member != i)
+            continue;
+        end.lease.v = told->lease.v + i;
+        one = bh_world_exit(story->world, &end, err);
+        if (one == BH_BUG || finish->member == i)
+            return one;
+        rc = one == BH_OK ? BH_OK : rc;
+    }
     return rc;
 }
 
 static bh_rc
 play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    struct bh_ev_ended end;
+    struct finish finish;
     char name[BH_WORD_MAX];
     uint32_t cursor = 0;
-    bh_rc rc = parse_end(words, &end, err);
+    bh_rc rc = parse_finish(words, &finish, err);
 
     while (rc == BH_OK && bh_word_next_name(words->at[1], &cursor, name)) {
         struct bh_told told;
@@ -184,8 +232,7 @@ play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err 
             return rc;
         if (!bh_world_told(story->world, (bh_job_id){ id }, &told) || !told.lease.v)
             return bh_err_set(err, BH_NOT_FOUND, "job %s has no lease", name);
-        end.lease = told.lease;
-        rc = bh_world_exit(story->world, &end, err);
+        rc = finish_members(story, &told, &finish, err);
         if (rc != BH_OK)
             bh_err_wrap(err, "job %s", name);
     }
@@ -194,10 +241,11 @@ play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err 
 
 const struct bh_statement bh_job_statements[] = {
     { "submit", 3, 20,
-      "JOB TENANT SKU [count N] [priority P] [on-preempt suspend|requeue|checkpoint|never] "
-      "[kind K] [time-limit SPAN] [deadline SPAN] [grace SPAN] [hold]", play_submit },
+      "JOB TENANT SKU [count N] [gang N] [priority P] "
+      "[on-preempt suspend|requeue|checkpoint|never] [kind K] [time-limit SPAN] "
+      "[deadline SPAN] [grace SPAN] [user N] [hold]", play_submit },
     { "cancel", 1, 1, "JOB", play_cancel },
     { "release", 1, 1, "JOB", play_release },
-    { "finish", 1, 3, "JOB [STATUS] | JOB CAUSE [STATUS]", play_finish },
+    { "finish", 1, 5, "JOB [member N] [STATUS] | JOB [member N] CAUSE [STATUS]", play_finish },
     { NULL, 0, 0, NULL, NULL },
 };

@@ -115,6 +115,17 @@ play_node_reboot(struct bh_story *story, const struct bh_words *words, struct bh
     return turn_node(story, words->at[1], NODE_REBOOT, err);
 }
 
+/* What the GPU says of itself now. */
+static struct bh_ev_gpu
+report_of(const struct bh_gpu_view *view)
+{
+    return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
+                               .mig_capable = view->model != BH_GPU_MODEL_NONE,
+                               .managed = view->managed, .cordoned = view->cordoned,
+                               .fenced = view->fenced, .link = view->link,
+                               .numa = view->numa };
+}
+
 /* gpu gpu1/0 cordoned */
 static bh_rc
 play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
@@ -132,16 +143,41 @@ play_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *er
         rc = bh_word_choose(&choice, words->at[2], &turn, err);
     if (rc != BH_OK)
         return rc;
-    event.u.gpu = (struct bh_ev_gpu){
-        .gpu = view.gpu,
-        .node = view.node,
-        .model = view.model,
-        .mig_capable = view.model != BH_GPU_MODEL_NONE,
-        .cordoned = turn == CORDONED || (view.cordoned && turn != UNCORDONED),
-        .fenced = turn == LOST || (view.fenced && turn != MENDED),
-        .managed = turn == MANAGED || (view.managed && turn != UNMANAGED),
-    };
+    event.u.gpu = report_of(&view);
+    event.u.gpu.cordoned = turn == CORDONED || (view.cordoned && turn != UNCORDONED);
+    event.u.gpu.fenced = turn == LOST || (view.fenced && turn != MENDED);
+    event.u.gpu.managed = turn == MANAGED || (view.managed && turn != UNMANAGED);
     return bh_story_ask(story, &event, err);
+}
+
+static bh_rc
+take_link(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 0, 255, &((struct bh_ev_gpu *)into)->link, err);
+}
+
+static bh_rc
+take_numa(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 0, 255, &((struct bh_ev_gpu *)into)->numa, err);
+}
+
+/* near gpu1/0 link 1 numa 1 */
+static bh_rc
+play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_option rows[] = { { "link", 1, take_link },
+                                             { "numa", 1, take_numa } };
+    static const struct bh_options options = { 2, rows, BH_COUNT(rows) };
+    struct bh_event event = { .kind = BH_EV_GPU };
+    struct bh_gpu_view view;
+    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+
+    if (rc != BH_OK)
+        return rc;
+    event.u.gpu = report_of(&view);
+    rc = bh_options_take(story, words, &options, &event.u.gpu, err);
+    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
 }
 
 /* ---- SKUs ---- */
@@ -186,6 +222,97 @@ play_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *er
         return rc;
     sku->grade = (enum bh_grade)grade;
     return bh_story_ask(story, &event, err);
+}
+
+/* price small 2.50: money for one piece and hour */
+static bh_rc
+play_price(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_SKU };
+    struct bh_ev_sku *sku = &event.u.sku;
+    uint64_t price;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, words->at[1], &sku->sku.v, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_parts(words->at[2], BH_MONEY_UNIT, &price, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_view_sku(bh_world_engine(story->world), sku->sku, sku))
+        return bh_err_set(err, BH_NOT_FOUND, "no SKU \"%s\"", words->at[1]);
+    sku->price = price;
+    return bh_story_ask(story, &event, err);
+}
+
+static bh_rc
+take_order(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    static const struct bh_choice orders = { "order", bh_order_names, BH_ORDERS };
+    uint32_t order;
+    bh_rc rc = bh_word_choose(&orders, values[0], &order, err);
+
+    if (rc == BH_OK)
+        ((struct bh_ev_settings *)into)->order = (enum bh_queue_order)order;
+    return rc;
+}
+
+static bh_rc
+take_half_life(struct bh_story *story, const char *const *values, void *into,
+               struct bh_err *err)
+{
+    struct bh_ev_settings *settings = into;
+
+    if (strcmp(values[0], "never") != 0)
+        return bh_parse_span(values[0], &settings->half_life_ns, err);
+    settings->half_life_ns = BH_UNLIMITED;
+    return BH_OK;
+}
+
+static bh_rc
+take_backfill(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    bool on = strcmp(values[0], "on") == 0;
+
+    if (!on && strcmp(values[0], "off") != 0)
+        return bh_err_set(err, BH_INVALID, "expected: backfill on or off");
+    ((struct bh_ev_settings *)into)->backfill = on;
+    return BH_OK;
+}
+
+static bh_rc
+take_assumed_run(struct bh_story *story, const char *const *values, void *into,
+                 struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->assumed_run_ns, err);
+}
+
+static bh_rc
+take_site_min_runtime(struct bh_story *story, const char *const *values, void *into,
+                      struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->min_runtime_ns, err);
+}
+
+static const struct bh_option settings_options[] = {
+    { "order", 1, take_order },
+    { "half-life", 1, take_half_life },
+    { "backfill", 1, take_backfill },
+    { "assumed-run", 1, take_assumed_run },
+    { "min-runtime", 1, take_site_min_runtime },
+};
+
+/* What is not said stays. */
+static bh_rc
+play_settings(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_options options = { 1, settings_options,
+                                               BH_COUNT(settings_options) };
+    struct bh_event event = { .kind = BH_EV_SETTINGS };
+    bh_rc rc;
+
+    bh_view_settings(bh_world_engine(story->world), &event.u.settings);
+    rc = bh_options_take(story, words, &options, &event.u.settings, err);
+    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
 }
 
 static bh_rc
@@ -251,79 +378,126 @@ take_min_runtime(struct bh_story *story, const char *const *values, void *into,
 }
 
 /* sku small 2; said again, the later number holds */
+/* lends 0.5: so much of the guarantee, which is said before */
+static bh_rc
+take_lends(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    struct bh_ev_tenant *tenant = into;
+    uint64_t lent;
+    bh_rc rc = bh_parse_parts(values[0], BH_GPU_PARTS, &lent, err);
+
+    if (rc == BH_OK && lent > tenant->guarantee)
+        return bh_err_set(err, BH_INVALID, "lends more than its guarantee");
+    if (rc == BH_OK)
+        tenant->withhold = tenant->guarantee - lent;
+    return rc;
+}
+
+static bh_rc
+take_user_limit(struct bh_story *story, const char *const *values, void *into,
+                struct bh_err *err)
+{
+    return bh_parse_parts(values[0], BH_GPU_PARTS, &((struct bh_ev_tenant *)into)->user_limit,
+                          err);
+}
+
+static bh_rc
+take_weight(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 1, BH_WEIGHT_MAX, &((struct bh_ev_tenant *)into)->weight,
+                        err);
+}
+
+/* budget day 2.5 none: GPU-hours and money in each period */
+static bh_rc
+take_budget(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    static const struct bh_choice periods = { "period", bh_period_names, BH_PERIODS };
+    struct bh_budget *budget = &((struct bh_ev_tenant *)into)->budget;
+    uint32_t period;
+    bh_rc rc = bh_word_choose(&periods, values[0], &period, err);
+
+    *budget = (struct bh_budget){ .gpu_s = BH_UNLIMITED, .money = BH_UNLIMITED };
+    budget->period = rc == BH_OK ? (enum bh_period)period : BH_PERIOD_NONE;
+    if (rc == BH_OK && strcmp(values[1], "none") != 0)
+        rc = bh_parse_parts(values[1], 3600, &budget->gpu_s, err);
+    if (rc == BH_OK && strcmp(values[2], "none") != 0)
+        rc = bh_parse_parts(values[2], BH_MONEY_UNIT, &budget->money, err);
+    return rc;
+}
+
+/* The tenant's row for a SKU or a model, found or new. */
+static bh_rc
+find_quota(struct bh_ev_tenant *tenant, const struct bh_tenant_quota *like,
+           struct bh_tenant_quota **ret_quota, struct bh_err *err)
+{
+    uint32_t row = 0;
+
+    while (row < tenant->quota_count
+           && (tenant->quotas[row].scope != like->scope || tenant->quotas[row].of != like->of))
+        row++;
+    if (row == BH_TENANT_QUOTAS_MAX)
+        return bh_err_set(err, BH_FULL, "more than %d quotas", BH_TENANT_QUOTAS_MAX);
+    if (row == tenant->quota_count) {
+        tenant->quotas[row] = *like;
+        tenant->quota_count++;
+    }
+    *ret_quota = &tenant->quotas[row];
+    return BH_OK;
+}
+
+/* sku small 2; said again, the later number holds */
 static bh_rc
 take_sku_limit(struct bh_story *story, const char *const *values, void *into,
                struct bh_err *err)
 {
-    struct bh_ev_tenant *tenant = into;
-    struct bh_sku_limit limit;
-    uint32_t row = 0;
-    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, values[0], &limit.sku.v, err);
+    struct bh_tenant_quota like = { .scope = BH_QUOTA_SKU }, *quota = NULL;
+    uint32_t count = 0;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_SKU, values[0], &like.of, err);
 
     if (rc == BH_OK)
-        rc = bh_parse_u32(values[1], 0, 1000000, &limit.count, err);
-    if (rc != BH_OK)
-        return rc;
-    while (row < tenant->sku_count && !bh_same(tenant->skus[row].sku, limit.sku))
-        row++;
-    if (row == BH_TENANT_SKUS_MAX)
-        return bh_err_set(err, BH_FULL, "more than %d SKU limits", BH_TENANT_SKUS_MAX);
-    tenant->skus[row] = limit;
-    tenant->sku_count += row == tenant->sku_count;
-    return BH_OK;
+        rc = bh_parse_u32(values[1], 0, 1000000, &count, err);
+    if (rc == BH_OK)
+        rc = find_quota(into, &like, &quota, err);
+    if (rc == BH_OK)
+        quota->limit = count;
+    return rc;
+}
+
+/* model H100-80GB 2 1: limit and guarantee in GPUs; "none" and 0 are no limit and none */
+static bh_rc
+take_model(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    struct bh_tenant_quota like = { .scope = BH_QUOTA_MODEL, .of = bh_model_find(values[0]) };
+    struct bh_tenant_quota *quota = NULL;
+    uint64_t limit = BH_UNLIMITED, guarantee = 0;
+    bh_rc rc = BH_OK;
+
+    if (like.of == BH_GPU_MODEL_NONE)
+        return bh_err_set(err, BH_NOT_FOUND, "no GPU model \"%s\"", values[0]);
+    if (strcmp(values[1], "none") != 0)
+        rc = bh_parse_parts(values[1], BH_GPU_PARTS, &limit, err);
+    if (rc == BH_OK)
+        rc = bh_parse_parts(values[2], BH_GPU_PARTS, &guarantee, err);
+    if (rc == BH_OK)
+        rc = find_quota(into, &like, &quota, err);
+    if (rc == BH_OK) {
+        quota->limit = limit;
+        quota->guarantee = guarantee;
+    }
+    return rc;
 }
 
 static const struct bh_option tenant_options[] = {
     { "boundary", 1, take_boundary }, { "dedicated-nodes", 0, take_dedicated },
     { "limit", 1, take_limit },       { "guarantee", 1, take_guarantee },
-    { "sku", 2, take_sku_limit },     { "min-runtime", 1, take_min_runtime },
+    { "lends", 1, take_lends },       { "user-limit", 1, take_user_limit },
+    { "weight", 1, take_weight },     { "budget", 3, take_budget },
+    { "sku", 2, take_sku_limit },     { "model", 3, take_model },
+    { "min-runtime", 1, take_min_runtime },
 };
 
 /* ---- settings ---- */
-
-static bh_rc
-take_backfill(struct bh_story *story, const char *const *values, void *into,
-              struct bh_err *err)
-{
-    bool on = strcmp(values[0], "on") == 0;
-
-    if (!on && strcmp(values[0], "off") != 0)
-        return bh_err_set(err, BH_INVALID, "expected: backfill on or off");
-    ((struct bh_ev_settings *)into)->backfill = on;
-    return BH_OK;
-}
-
-static bh_rc
-take_assumed_run(struct bh_story *story, const char *const *values, void *into,
-                 struct bh_err *err)
-{
-    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->assumed_run_ns, err);
-}
-
-static bh_rc
-take_site_min_runtime(struct bh_story *story, const char *const *values, void *into,
-                      struct bh_err *err)
-{
-    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->min_runtime_ns, err);
-}
-
-/* settings backfill off assumed-run 2h min-runtime 10m: what is not said stays */
-static bh_rc
-play_settings(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
-{
-    static const struct bh_option rows[] = {
-        { "backfill", 1, take_backfill },
-        { "assumed-run", 1, take_assumed_run },
-        { "min-runtime", 1, take_site_min_runtime },
-    };
-    static const struct bh_options options = { 1, rows, BH_COUNT(rows) };
-    struct bh_event event = { .kind = BH_EV_SETTINGS };
-    bh_rc rc;
-
-    event.u.settings = bh_view_settings(bh_world_engine(story->world));
-    rc = bh_options_take(story, words, &options, &event.u.settings, err);
-    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
-}
 
 /* The tenant above a path, 0 for none. */
 static bh_rc
@@ -419,15 +593,18 @@ const struct bh_statement bh_site_statements[] = {
     { "node-up", 1, 1, "NODE", play_node_up },
     { "node-reboot", 1, 1, "NODE", play_node_reboot },
     { "gpu", 2, 2, "GPU cordoned|uncordoned|lost|mended|managed|unmanaged", play_gpu },
+    { "near", 3, 5, "GPU [link N] [numa N]", play_near },
     { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", play_sku },
+    { "price", 2, 2, "SKU AMOUNT", play_price },
     { "remove-sku", 1, 1, "SKU", play_remove_sku },
+    { "settings", 2, 20, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
+      "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN]", play_settings },
     { "tenant", 2, 30,
-      "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] "
-      "[min-runtime SPAN] [sku SKU N]...",
+      "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [lends GPUS] "
+      "[user-limit GPUS] [weight N] [budget PERIOD GPU-HOURS MONEY] [min-runtime SPAN] "
+      "[sku SKU N]... [model MODEL LIMIT GUARANTEE]...",
       play_tenant },
-    { "change", 2, 30, "PATH [boundary B] [dedicated-nodes] [limit GPUS|none] [guarantee GPUS] "
-      "[min-runtime SPAN] [sku SKU N]...", play_change },
-    { "settings", 2, 6, "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN]", play_settings },
+    { "change", 2, 30, "PATH, and what a tenant takes; what is not said stays", play_change },
     { "move", 2, 2, "PATH NEW-PARENT", play_move },
     { "remove-tenant", 1, 1, "PATH", play_remove_tenant },
     { NULL, 0, 0, NULL, NULL },

@@ -165,6 +165,18 @@ order(struct bh_world *world, const struct bh_effect *effect, struct bh_err *err
     return bh_rig_order(world->rig, &order, err);
 }
 
+static void
+note_told(struct bh_world *world, const struct bh_effect *effect)
+{
+    struct bh_job_view view = { 0 };
+
+    BH_ASSERT(effect->job.v <= JOBS_MAX);
+    (void)bh_view_job(world->state.engine, effect->job, &view); /* an ended one is there yet */
+    world->told[effect->job.v] = (struct bh_told){ effect->lease, view.gang, effect->state,
+                                                   effect->cause, effect->exit_status };
+    world->is_told[effect->job.v] = true;
+}
+
 static bh_rc
 release_effects(struct bh_world *world, struct bh_err *err)
 {
@@ -177,10 +189,7 @@ release_effects(struct bh_world *world, struct bh_err *err)
             rc = order(world, effect, err);
             continue;
         }
-        BH_ASSERT(effect->job.v <= JOBS_MAX);
-        world->told[effect->job.v] =
-            (struct bh_told){ effect->lease, effect->state, effect->cause, effect->exit_status };
-        world->is_told[effect->job.v] = true;
+        note_told(world, effect);
     }
     return rc;
 }

@@ -55,7 +55,8 @@ BH_MUST_USE bh_rc bh_world_greet_node(struct bh_world *world, bh_node_id node,
 
 /* How a job stands, by what was told: also after it has left the engine. */
 struct bh_told {
-    bh_lease_id lease;       /* the last one it had */
+    bh_lease_id lease;       /* the last one that its first member had; the others follow */
+    uint32_t gang;           /* members */
     enum bh_job_state state;
     enum bh_end_cause cause;
     int32_t exit_status;

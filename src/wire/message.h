@@ -66,6 +66,7 @@ struct bh_msg_start {
     const char *rootfs, *cwd;  /* cwd "": none */
     uint32_t submitter_uid, submitter_gid;
     uint32_t cpu_milli, pids;
+    uint32_t gang, member;     /* of so many members, which; gang 0 is 1 */
     uint64_t memory_bytes;
     char tenant[120], user[64], sku[64]; /* for the job's environment */
 };
@@ -110,6 +111,7 @@ struct bh_msg_gpu {
     uint32_t fault;                /* enum bh_fault */
     uint32_t temperature_c, power_mw, utilisation; /* utilisation % or 255 unknown */
     uint64_t memory_used_mib, ecc_uncorrected;
+    uint32_t numa;                 /* number of its NUMA node + 1; 0 unknown */
 };
 
 struct bh_msg_piece {

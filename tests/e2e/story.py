@@ -241,5 +241,70 @@ def killed_node(site):
     equal("output", [site.log(j) for j in (long, short)], ["a\nb\n"] * 2)
 
 
+RANK = ("sh", "-c", "echo rank $BULKHEAD_GANG_RANK of $BULKHEAD_GANG_SIZE; trap 'exit 0' TERM; sleep 60 & wait")
+
+
+def gang_of_three(site, *command):
+    gang = site.submit(*command, gang=3, tenant=BATCH, client=site.client("alice"))
+    site.await_state(gang, "running")
+    return gang
+
+
+@tap.test()
+def gang_ranks(site):
+    "a gang of three starts together, each member knows its rank and has a piece and a log of its own"
+    gang = site.submit("sh", "-c", "echo rank $BULKHEAD_GANG_RANK of $BULKHEAD_GANG_SIZE; sleep 0.5", gang=3,
+                       tenant=BATCH, client=site.client("alice"))
+    row = site.await_state(gang, "running")
+    equal("members", [(m["member"], m["state"]) for m in row["members"]], [(i, "running") for i in range(3)])
+    equal("pieces", len({str(m["pieces"]) for m in row["members"]}), 3)
+    equal("nodes", len({m["node"] for m in row["members"]}), 1)
+    done = site.await_state(gang, "completed")
+    equal("exit status", done["exit_status"], 0)
+    for rank in range(3):
+        equal(f"output of {rank}", site.log(gang, rank), f"rank {rank} of 3\n")
+        shown = site.cli("alice", "logs", "--member", str(rank), str(gang)).stdout
+        equal(f"what logs shows of {rank}", shown, f"rank {rank} of 3\n")
+    shown = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--gang", "2", "--", "sh", "-c",
+                     "echo $BULKHEAD_GANG_RANK").stdout
+    equal("what run shows", shown, "0\n")
+
+
+@tap.test()
+def gang_fails(site):
+    "the first member of a gang that fails ends the others, and its status is the job's"
+    gang = gang_of_three(site, "sh", "-c", "echo begun; trap 'echo told; exit 0' TERM; "
+                                           "if [ $BULKHEAD_GANG_RANK = 1 ]; then sleep 0.5; exit 7; fi; sleep 60 & wait")
+    done = site.await_state(gang, "failed")
+    equal("how", (done["cause"], done["exit_status"], done["restarts"]), ("exited", 7, 0))
+    for rank in (0, 2):
+        equal(f"output of {rank}", site.log(gang, rank), "begun\ntold\n")
+    site.until(lambda: not site.processes("bulkhead-keeper"), what="the end of all keepers")
+
+
+@tap.test()
+def gang_cancelled(site):
+    "a cancel ends all members of a gang; one of too many members is refused"
+    gang = gang_of_three(site, *RANK)
+    site.until(lambda: all(site.log(gang, i) for i in range(3)), what="output")
+    site.client("alice").post(f"/v1/jobs/{gang}/cancel")
+    site.await_state(gang, "cancelled")
+    site.until(lambda: not site.processes("bulkhead-keeper"), what="the end of all keepers")
+    refused(400, site.submit, "true", gang=65, tenant=BATCH, client=site.client("alice"))
+
+
+@tap.test()
+def gang_survives(site):
+    "a gang lives through the end of both programs, and a member that ended meanwhile is heard of"
+    gang = gang_of_three(site, "sh", "-c", "[ $BULKHEAD_GANG_RANK = 2 ] || sleep 2; echo end")
+    site.kill(site.daemon)
+    site.kill(site.node)
+    site.start_node()
+    site.start_daemon()
+    done = site.await_state(gang, "completed")
+    equal("restarts", done["restarts"], 0)
+    equal("output", [site.log(gang, i) for i in range(3)], ["end\n"] * 3)
+
+
 if __name__ == "__main__":
     tap.main()

@@ -101,11 +101,32 @@ set_tenant(struct fuzz *fuzz)
     tenant->dedicated_nodes = pick(tape, 8) == 1;
     tenant->limit = amounts[pick(tape, BH_COUNT(amounts))];
     tenant->guarantee = amounts[1 + pick(tape, BH_COUNT(amounts) - 1)];
-    tenant->sku_count = pick(tape, 3);
-    for (uint32_t i = 0; i < tenant->sku_count; i++) {
-        tenant->skus[i].sku.v = pick(tape, SKUS + 1);
-        tenant->skus[i].count = pick(tape, 9);
-    }
+    tenant->withhold = pick(tape, 3) * 600;
+    tenant->user_limit = pick(tape, 4) * 600;
+    tenant->weight = pick(tape, 300);
+    tenant->budget = (struct bh_budget){ (enum bh_period)pick(tape, BH_PERIODS + 1),
+                                         amounts[pick(tape, BH_COUNT(amounts))], 1000 };
+    tenant->quota_count = pick(tape, 3);
+    for (uint32_t i = 0; i < tenant->quota_count; i++)
+        tenant->quotas[i] = (struct bh_tenant_quota){
+            (enum bh_quota_scope)pick(tape, BH_QUOTA_SCOPES + 1), pick(tape, SKUS + 1),
+            .limit = amounts[pick(tape, BH_COUNT(amounts))], .guarantee = pick(tape, 9) * 600,
+            .withhold = pick(tape, 9) * 300 };
+    send(fuzz, &event);
+}
+
+static void
+set_settings(struct fuzz *fuzz)
+{
+    static const uint64_t half_lives[] = { BH_UNLIMITED, 0, 60000000000, 3600000000000 };
+    struct tape *tape = &fuzz->tape;
+    struct bh_event event = { .kind = BH_EV_SETTINGS };
+
+    event.u.settings.order = (enum bh_queue_order)pick(tape, BH_ORDERS + 1);
+    event.u.settings.half_life_ns = half_lives[pick(tape, BH_COUNT(half_lives))];
+    event.u.settings.backfill = pick(tape, 3) > 0;
+    event.u.settings.assumed_run_ns = pick(tape, 3) * 20000000000ull;
+    event.u.settings.min_runtime_ns = pick(tape, 3) * 1000000000ull;
     send(fuzz, &event);
 }
 
@@ -309,6 +330,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static void (*const steps[])(struct fuzz *) = {
         submit,    answer,   answer,    answer,  submit, end_lease, pass_time, command_job,
         set_tenant, set_sku, set_gpu,   set_node, report, take_away, ask,      answer,
+        set_settings,
     };
     static _Alignas(16) unsigned char memory[2][MEMORY];
     struct fuzz fuzz = { .tape = { data, size }, .now_ns = 1, .next_job = 100 };

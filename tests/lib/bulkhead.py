@@ -420,8 +420,8 @@ node_socket = {self.dir}/node.sock
     def job(self, number):
         return self.client().get(f"/v1/jobs/{number}")
 
-    def log(self, number):
-        return self.client().get(f"/v1/jobs/{number}/logs")
+    def log(self, number, member=0):
+        return self.client().get(f"/v1/jobs/{number}/logs?member={member}")
 
     def records(self, after=None):
         where = f"&after={after}" if after is not None else ""

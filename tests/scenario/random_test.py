@@ -55,6 +55,8 @@ class Story:
                f" on-preempt {self.pick('suspend', 'suspend', 'requeue', 'never')}"
         if self.dice.random() < 0.25:
             line += f" count {self.dice.randint(1, 4)}"
+        if self.dice.random() < 0.25:
+            line += f" gang {self.dice.randint(1, 4)}"
         if self.dice.random() < 0.4:
             line += f" time-limit {self.dice.randint(1, 300)}s"
         return line + (" hold" if self.dice.random() < 0.05 else "")
@@ -91,6 +93,7 @@ class Story:
         rows = [
             (30, self.submit), (10, lambda: f"try cancel {self.job()}"),
             (20, lambda: f"try finish {self.job()} {self.dice.randint(0, 1)}"),
+            (8, lambda: f"try finish {self.job()} member {self.dice.randint(0, 3)} {self.dice.randint(0, 1)}"),
             (30, lambda: f"advance {self.dice.randint(0, 40)}s"),
             (8, lambda: f"delay {self.pick(*EFFECTS)} {self.dice.randint(0, 20)}s"),
             (8, lambda: f"fail next {self.pick(*EFFECTS[:5])} times {self.dice.randint(1, 3)}"),

@@ -1,0 +1,88 @@
+#include "api/members.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+struct members {
+    bh_job_id job;
+    uint32_t count;
+    struct bh_member_view *views; /* BH_JOB_GANG_MAX */
+    const char *nodes[BH_JOB_GANG_MAX];
+    struct bh_arena *arena;
+};
+
+static void
+ask_members(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct members *members = self;
+
+    while (members->count < BH_JOB_GANG_MAX
+           && bh_view_member(engine, members->job, members->count,
+                             &members->views[members->count]))
+        members->count++;
+}
+
+/* Nodes have no place in the directory: their names come from the store. */
+static bool
+take_name(void *self, const struct bh_name_row *row)
+{
+    struct members *members = self;
+
+    for (uint32_t i = 0; row->kind == BH_NAME_NODE && i < members->count; i++)
+        if (members->views[i].node.v == row->id)
+            members->nodes[i] = bh_arena_strdup(members->arena, row->name);
+    return true;
+}
+
+static void
+put_piece(const struct bh_call *call, struct bh_json_writer *w, const struct bh_piece *piece)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ piece->profile });
+    const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, piece->gpu);
+
+    bh_json_open(w, NULL, '{');
+    bh_json_str(w, "gpu", gpu ? gpu->uuid : "");
+    bh_json_u64(w, "id", piece->partition.v);
+    bh_json_str(w, "profile", profile ? profile->name : "whole");
+    bh_json_u64(w, "start", piece->start);
+    bh_json_close(w, '}');
+}
+
+static void
+put_member(const struct bh_call *call, struct bh_json_writer *w, const struct members *members,
+           uint32_t at)
+{
+    const struct bh_member_view *view = &members->views[at];
+
+    bh_json_open(w, NULL, '{');
+    bh_json_u64(w, "lease", view->lease.v);
+    bh_json_u64(w, "member", view->member);
+    bh_json_str(w, "node", members->nodes[at] ? members->nodes[at] : "");
+    bh_json_open(w, "pieces", '[');
+    for (uint32_t i = 0; i < view->piece_count; i++)
+        put_piece(call, w, &view->pieces[i]);
+    bh_json_close(w, ']');
+    bh_json_str(w, "state", view->done ? "done" : bh_job_state_names[view->state]);
+    bh_json_close(w, '}');
+}
+
+bh_rc
+bh_members_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct members members = { .job = { job }, .arena = call->arena };
+    bh_rc rc;
+
+    members.views = bh_arena_alloc(call->arena, BH_JOB_GANG_MAX * sizeof *members.views);
+    BH_ASSERT(members.views);
+    rc = bh_call_ask(call, ask_members, &members, err);
+    if (rc != BH_OK || members.count == 0)
+        return rc;
+    rc = store->ops->list_names(store->self, take_name, &members, err);
+    bh_json_open(w, "members", '[');
+    for (uint32_t i = 0; i < members.count; i++)
+        put_member(call, w, &members, i);
+    bh_json_close(w, ']');
+    return rc;
+}

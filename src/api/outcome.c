@@ -1,0 +1,163 @@
+#include "api/outcome.h"
+
+#include <stdlib.h>
+
+#include "api/error.h"
+#include "api/visible.h"
+#include "base/assert.h"
+
+static const uint64_t least_ns = 1000000000; /* a start that moves by less has not moved */
+
+struct writing {
+    struct bh_call *call;
+    struct bh_json_writer w;
+    const struct bh_outcome *outcome;
+    struct bh_explain how;           /* who may be named */
+    struct bh_visible visible;
+};
+
+static bool
+may_name(const struct writing *writing, bh_tenant_id tenant)
+{
+    return writing->how.all || bh_visible_has(&writing->visible, tenant.v);
+}
+
+/* ---- the job asked about ---- */
+
+static void
+put_words(struct writing *writing)
+{
+    const struct bh_reason *reason = &writing->outcome->reason;
+    struct bh_explain how = writing->how;
+    struct bh_buf text;
+
+    how.holder_tenant = writing->outcome->holder;
+    bh_buf_init(&text, 4096);
+    bh_explain_next(&text, &how, reason);
+    bh_json_str(&writing->w, "next", bh_buf_text(&text));
+    bh_error_put_operands(&writing->w, "operands", &how, reason);
+    bh_json_str(&writing->w, "reason", bh_reason_names[reason->code]);
+    bh_buf_clear(&text);
+    bh_explain_sentence(&text, &how, reason);
+    bh_json_str(&writing->w, "sentence", bh_buf_text(&text));
+    bh_buf_fini(&text);
+}
+
+static const char *
+decision_of(const struct bh_outcome *outcome, const struct bh_outlook *row)
+{
+    if (row && row->start_ns == outcome->after.future->begin_ns)
+        return "starts";
+    return outcome->view.state == BH_JOB_PENDING ? "waits" : "ends";
+}
+
+static void
+put_subject(struct writing *writing)
+{
+    const struct bh_outcome *outcome = writing->outcome;
+    const struct bh_outlook *row =
+        bh_outlooks_find(&outcome->after.outlooks, outcome->subject);
+    const struct bh_dir_gpu *gpu = row ? bh_directory_gpu(writing->call->dir, row->gpu) : NULL;
+    struct bh_json_writer *w = &writing->w;
+
+    bh_json_open(w, "job", '{');
+    bh_json_str(w, "decision", decision_of(outcome, row));
+    if (row && row->start_ns)
+        bh_json_ns(w, "estimated_start_ns", row->start_ns);
+    if (gpu)
+        bh_json_str(w, "gpu", gpu->uuid);
+    if (!outcome->submitted)
+        bh_json_u64(w, "id", outcome->subject.v);
+    put_words(writing);
+    bh_json_close(w, '}');
+}
+
+/* ---- what is different for others ---- */
+
+static void
+put_difference(struct writing *writing, const struct bh_difference *difference)
+{
+    const struct bh_outcome *outcome = writing->outcome;
+    const struct bh_dir_tenant *tenant =
+        bh_directory_tenant(writing->call->dir, difference->tenant);
+    const struct bh_outlook *holder =
+        bh_outlooks_find(&outcome->after.outlooks, difference->for_job);
+    bool for_this = outcome->submitted && bh_same(difference->for_job, outcome->subject);
+    struct bh_json_writer *w = &writing->w;
+
+    bh_json_open(w, NULL, '{');
+    if (difference->after_ns)
+        bh_json_ns(w, "after_ns", difference->after_ns);
+    if (difference->before_ns)
+        bh_json_ns(w, "before_ns", difference->before_ns);
+    if (for_this)
+        bh_json_str(w, "for", "this job");
+    else if (holder && may_name(writing, holder->tenant))
+        bh_json_u64(w, "for_job", difference->for_job.v);
+    bh_json_u64(w, "job", difference->job.v);
+    bh_json_str(w, "kind", bh_difference_names[difference->kind]);
+    bh_json_str(w, "tenant", tenant ? tenant->path : "");
+    bh_json_close(w, '}');
+}
+
+static void
+put_differences(struct writing *writing, const struct bh_difference *differences,
+                uint32_t count)
+{
+    uint64_t hidden[BH_DIFF_KINDS] = { 0 };
+    struct bh_json_writer *w = &writing->w;
+
+    bh_json_open(w, "changes", '[');
+    for (uint32_t i = 0; i < count; i++) {
+        if (may_name(writing, differences[i].tenant))
+            put_difference(writing, &differences[i]);
+        else
+            hidden[differences[i].kind]++;
+    }
+    bh_json_close(w, ']');
+    bh_json_open(w, "changes_of_other_tenants", '{');
+    for (int kind = 0; kind < BH_DIFF_KINDS; kind++)
+        if (hidden[kind])
+            bh_json_u64(w, bh_difference_names[kind], hidden[kind]);
+    bh_json_close(w, '}');
+}
+
+static void
+put_all(struct writing *writing, const struct bh_difference *differences, uint32_t count)
+{
+    const struct bh_outcome *outcome = writing->outcome;
+    struct bh_json_writer *w = &writing->w;
+
+    bh_json_open(w, NULL, '{');
+    bh_json_str(w, "assumption", bh_forecast_assumption);
+    put_differences(writing, differences, count);
+    bh_json_bool(w, "complete",
+                 !outcome->before.outlooks.open && !outcome->after.outlooks.open);
+    if (outcome->subject.v)
+        put_subject(writing);
+    bh_json_ns(w, "now_ns", outcome->after.future->begin_ns);
+    bh_json_ns(w, "played_until_ns", outcome->after.outlooks.until_ns);
+    bh_json_close(w, '}');
+}
+
+bh_rc
+bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct bh_err *err)
+{
+    struct writing writing = { .call = call, .w = bh_call_writer(call), .outcome = outcome };
+    uint32_t max = outcome->before.outlooks.count, count;
+    struct bh_difference *differences;
+    bh_rc rc = bh_visible_find(call, "job.view", &writing.visible, err);
+
+    if (rc == BH_OK)
+        rc = bh_visible_explain(call, &writing.how, err);
+    if (rc != BH_OK)
+        return rc;
+    differences = calloc((size_t)max + 1, sizeof *differences);
+    BH_ASSERT(differences);
+    count = bh_whatif_compare(&outcome->before.outlooks, &outcome->after.outlooks, least_ns,
+                              differences, max);
+    writing.how.now_ns = outcome->after.future->begin_ns;
+    put_all(&writing, differences, count);
+    free(differences);
+    return BH_OK;
+}

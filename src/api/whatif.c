@@ -1,0 +1,428 @@
+#include "api/whatif.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/forecast.h"
+#include "api/jobs.h"
+#include "api/outcome.h"
+#include "base/assert.h"
+#include "base/num.h"
+#include "model/quantity.h"
+
+/* The number that a job submitted in a future has: nobody's. */
+#define NEW_JOB (UINT64_C(1) << 52)
+
+static const struct bh_field quota_fields[] = {
+    BH_F(struct bh_whatif_quota, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 40,
+         .doc = "GPUs: 2, 0.5, 3/7; as it is when absent"),
+    BH_F(struct bh_whatif_quota, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 40,
+         .doc = "GPUs, or \"none\"; as it is when absent"),
+    BH_F(struct bh_whatif_quota, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 119,
+         .doc = "whose, as acme/vision"),
+};
+static const struct bh_fields bh_whatif_quota_fields =
+    BH_FIELDS("whatif_quota", struct bh_whatif_quota, quota_fields);
+
+static const struct bh_field request_fields[] = {
+    BH_F(struct bh_whatif_request, cancel, BH_FIELD_U64, .doc = "cancel this job"),
+    BH_F(struct bh_whatif_request, drain, BH_FIELD_TEXT, .max = 119,
+         .doc = "a GPU's UUID or a node's name: it gets no new work"),
+    BH_F(struct bh_whatif_request, quota, BH_FIELD_STRUCT, .of = &bh_whatif_quota_fields,
+         .doc = "change a tenant's limit or guarantee"),
+    BH_F(struct bh_whatif_request, site, BH_FIELD_STRUCT, .of = &bh_site_fields,
+         .doc = "apply this site file"),
+    BH_F(struct bh_whatif_request, submit, BH_FIELD_STRUCT, .of = &bh_job_spec_fields,
+         .doc = "submit this job"),
+};
+const struct bh_fields bh_whatif_request_fields =
+    BH_FIELDS("whatif", struct bh_whatif_request, request_fields);
+
+/* ---- one at a time ---- */
+
+enum { GATE_SECONDS = 10 };
+
+struct bh_whatif_gate {
+    pthread_mutex_t mutex;
+};
+
+struct bh_whatif_gate *
+bh_whatif_gate_new(void)
+{
+    struct bh_whatif_gate *gate = calloc(1, sizeof *gate);
+
+    BH_ASSERT(gate);
+    pthread_mutex_init(&gate->mutex, NULL);
+    return gate;
+}
+
+void
+bh_whatif_gate_free(struct bh_whatif_gate *gate)
+{
+    if (!gate)
+        return;
+    pthread_mutex_destroy(&gate->mutex);
+    free(gate);
+}
+
+static bh_rc
+enter(struct bh_whatif_gate *gate, struct bh_err *err)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += GATE_SECONDS;
+    if (pthread_mutex_clocklock(&gate->mutex, CLOCK_MONOTONIC, &until) == 0)
+        return BH_OK;
+    return bh_err_set(err, BH_UNAVAILABLE, "others ask what would be, and it takes long");
+}
+
+/* ---- the question ---- */
+
+/* What is asked, in the engine's terms. */
+struct question {
+    struct bh_whatif_request request;
+    const struct bh_event *events;   /* of a site file, in the arena */
+    uint32_t event_count;
+    bool has_site;
+    struct bh_ev_submit submit;      /* job 0: none */
+    bh_job_id cancel;
+    bh_tenant_id tenant;             /* whose quota; 0: nobody's */
+    bool set_limit, set_guarantee;
+    uint64_t limit, guarantee;
+    bh_gpu_id *drained;              /* in the arena */
+    uint32_t drained_count;
+};
+
+static bh_rc
+permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struct bh_err *err)
+{
+    call->verdict = bh_authz_check(call->dir, &call->caller.subject, verb, tenant);
+    return call->verdict.allow ? BH_OK : bh_call_deny(call, verb, tenant, call->verdict, err);
+}
+
+static bh_rc
+read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
+{
+    struct bh_job_spec *spec = &q->request.submit;
+    struct bh_job_numbers numbers;
+    bh_rc rc;
+
+    if (!spec->sku && spec->args.count == 0)
+        return BH_OK;
+    rc = bh_jobs_check_spec(call, spec, &numbers, &q->submit.tenant, err);
+    if (rc == BH_OK)
+        rc = permit(call, "job.submit", q->submit.tenant, err);
+    if (rc == BH_OK && spec->priority >= BH_PRIORITY_HIGH)
+        rc = permit(call, "priority.high", q->submit.tenant, err);
+    if (rc != BH_OK)
+        return rc;
+    q->submit.job.v = NEW_JOB;
+    q->submit.principal = call->caller.subject.principal;
+    q->submit.sku = bh_directory_sku_named(call->dir, spec->sku)->id;
+    q->submit.count = numbers.count;
+    q->submit.kind = spec->kind;
+    q->submit.priority = spec->priority ? spec->priority : BH_PRIORITY_NORMAL;
+    q->submit.contract = spec->on_preempt;
+    q->submit.time_limit_ns = numbers.time_limit_ns;
+    q->submit.grace_ns = numbers.grace_ns;
+    q->submit.hold = spec->hold;
+    return BH_OK;
+}
+
+/* One's own with job.cancel, others' with job.cancel.any. */
+static bh_rc
+read_cancel(struct bh_call *call, struct question *q, struct bh_err *err)
+{
+    struct bh_job_row row;
+    bool own;
+    bh_rc rc;
+
+    if (!q->request.cancel)
+        return BH_OK;
+    call->id = bh_arena_printf(call->arena, "%" PRIu64, q->request.cancel);
+    rc = bh_jobs_find(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    own = row.principal_id == call->caller.subject.principal.v;
+    q->cancel.v = row.job;
+    return permit(call, own ? "job.cancel" : "job.cancel.any", (bh_tenant_id){ row.tenant_id },
+                  err);
+}
+
+static bh_rc
+read_amount(const char *name, const char *text, bool *ret_set, uint64_t *ret_parts,
+            struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (!text)
+        return BH_OK;
+    *ret_set = true;
+    *ret_parts = BH_UNLIMITED;
+    if (strcmp(text, "none") == 0)
+        return BH_OK;
+    rc = bh_parse_parts(text, BH_GPU_PARTS, ret_parts, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "%s", name);
+}
+
+static bh_rc
+read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
+{
+    const struct bh_whatif_quota *quota = &q->request.quota;
+    const struct bh_dir_tenant *tenant;
+    bh_rc rc;
+
+    if (!quota->tenant)
+        return BH_OK;
+    tenant = bh_directory_tenant_named(call->dir, quota->tenant);
+    rc = permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
+    if (rc == BH_OK && !tenant)
+        rc = bh_err_set(err, BH_NOT_FOUND, "no tenant %.119s", quota->tenant);
+    if (rc == BH_OK)
+        rc = read_amount("limit", quota->limit, &q->set_limit, &q->limit, err);
+    if (rc == BH_OK)
+        rc = read_amount("guarantee", quota->guarantee, &q->set_guarantee, &q->guarantee, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!q->set_limit && !q->set_guarantee)
+        return bh_err_set(err, BH_INVALID, "quota: neither a limit nor a guarantee is given");
+    if (q->guarantee == BH_UNLIMITED)
+        return bh_err_set(err, BH_INVALID, "guarantee: an amount of GPUs, 0 for none");
+    q->tenant = tenant->id;
+    return BH_OK;
+}
+
+/* The GPUs that the node of that name last reported. */
+static void
+find_node(struct bh_call *call, struct question *q, const char *name)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    const char *text = owner->ops->inventory(owner->self, call->arena);
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_err unused;
+    bh_json_value gpus;
+
+    if (!text || text[0] != '{' || bh_json_parse(text, strlen(text), &json, &unused) != BH_OK)
+        return;
+    gpus = bh_json_get(bh_json_root(json), "gpus");
+    if (strcmp(bh_json_text(bh_json_get(bh_json_root(json), "node"), ""), name) != 0)
+        return;
+    for (size_t i = 0; i < bh_json_count(gpus); i++) {
+        const char *uuid = bh_json_text(bh_json_get(bh_json_at(gpus, i), "uuid"), "");
+        const struct bh_dir_gpu *gpu = bh_directory_gpu_uuid(call->dir, uuid);
+
+        if (gpu && q->drained_count < call->dir->gpu_count)
+            q->drained[q->drained_count++] = gpu->id;
+    }
+}
+
+static bh_rc
+read_drain(struct bh_call *call, struct question *q, struct bh_err *err)
+{
+    const char *name = q->request.drain;
+    const struct bh_dir_gpu *gpu = name ? bh_directory_gpu_uuid(call->dir, name) : NULL;
+    bh_rc rc = name ? permit(call, "site.view", (bh_tenant_id){ 0 }, err) : BH_OK;
+
+    if (rc == BH_OK && name)
+        rc = bh_call_alloc(call, call->dir->gpu_count * sizeof *q->drained, &q->drained, err);
+    if (rc != BH_OK || !name)
+        return rc;
+    if (gpu)
+        q->drained[q->drained_count++] = gpu->id;
+    else
+        find_node(call, q, name);
+    if (q->drained_count > 0)
+        return BH_OK;
+    bh_err_set(err, BH_NOT_FOUND, "drain: no GPU or node %.119s", name);
+    return bh_err_hint(err, "`bulkhead gpu -o wide` and `bulkhead node` list them");
+}
+
+/* The owner knows which names have which ids: its dry run says what the engine would be
+ * told. */
+static bh_rc
+read_site(struct bh_call *call, struct question *q, struct bh_err *err)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = call->caller,
+                                  .dry_run = true, .site = &q->request.site, .text = "" };
+    struct bh_answer answer = { 0 };
+    bh_rc rc;
+
+    if (q->request.site.tenants.count == 0)
+        return BH_OK;
+    rc = permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
+    if (rc == BH_OK)
+        rc = bh_site_check(&q->request.site, err);
+    if (rc == BH_OK)
+        rc = owner->ops->command(owner->self, &command, call->arena, &answer, err);
+    q->events = answer.events;
+    q->event_count = answer.events ? answer.event_count : 0;
+    q->has_site = rc == BH_OK;
+    return rc;
+}
+
+static bh_rc
+read_question(struct bh_call *call, struct question *q, struct bh_err *err)
+{
+    static bh_rc (*const readers[])(struct bh_call *, struct question *, struct bh_err *) = {
+        read_site, read_quota, read_drain, read_cancel, read_submit
+    };
+    bh_rc rc = bh_call_body(call, &bh_whatif_request_fields, &q->request, err);
+
+    for (size_t i = 0; i < BH_COUNT(readers) && rc == BH_OK; i++)
+        rc = readers[i](call, q, err);
+    if (rc == BH_OK && !q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained_count
+        && !q->has_site) {
+        bh_err_set(err, BH_INVALID, "nothing is asked");
+        return bh_err_hint(err, "say site, quota, drain, cancel or submit; see /openapi.json");
+    }
+    return rc;
+}
+
+/* ---- the change, on a copy ---- */
+
+/* Put the engine's reason in words, as for a change that is refused in earnest. */
+static bh_rc
+refuse(struct bh_call *call, const struct bh_forecast *forecast, bh_rc rc, struct bh_err *err)
+{
+    const struct bh_reason *reason = &forecast->future->step.verdict;
+    struct bh_explain how = { .dir = call->dir, .all = true,
+                              .now_ns = forecast->future->begin_ns };
+    struct bh_buf text;
+
+    call->reason = *reason;
+    bh_err_set(err, rc, "refused");
+    bh_buf_init_fixed(&text, err->msg, sizeof err->msg);
+    bh_explain_sentence(&text, &how, reason);
+    bh_buf_text(&text);
+    bh_buf_init_fixed(&text, err->hint, sizeof err->hint);
+    bh_explain_next(&text, &how, reason);
+    bh_buf_text(&text);
+    return rc;
+}
+
+static bh_rc
+send_quota(struct bh_forecast *forecast, const struct question *q)
+{
+    struct bh_event event = { .kind = BH_EV_TENANT };
+    struct bh_tenant_view view;
+
+    if (!bh_view_tenant(forecast->state.engine, q->tenant, forecast->future->begin_ns, &view))
+        return BH_NOT_FOUND;
+    event.u.tenant = view.settings;
+    if (q->set_limit)
+        event.u.tenant.limit = q->limit;
+    if (q->set_guarantee)
+        event.u.tenant.guarantee = q->guarantee;
+    return bh_forecast_send(forecast, &event);
+}
+
+static bh_rc
+send_drains(struct bh_forecast *forecast, const struct question *q)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < q->drained_count && rc == BH_OK; i++) {
+        struct bh_event event;
+
+        if (bh_whatif_drain(forecast->state.engine, q->drained[i], &event))
+            rc = bh_forecast_send(forecast, &event);
+    }
+    return rc;
+}
+
+static bh_rc
+send_all(struct bh_forecast *forecast, const struct question *q)
+{
+    struct bh_event cancel = { .kind = BH_EV_CANCEL, .u.job.job = q->cancel };
+    struct bh_event submit = { .kind = BH_EV_SUBMIT, .u.submit = q->submit };
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < q->event_count && rc == BH_OK; i++)
+        rc = bh_forecast_send(forecast, &q->events[i]);
+    if (rc == BH_OK && q->tenant.v)
+        rc = send_quota(forecast, q);
+    if (rc == BH_OK)
+        rc = send_drains(forecast, q);
+    if (rc == BH_OK && q->cancel.v)
+        rc = bh_forecast_send(forecast, &cancel);
+    if (rc == BH_OK && q->submit.job.v)
+        rc = bh_forecast_send(forecast, &submit);
+    return rc;
+}
+
+/* How the job asked about stands before time goes on. */
+static void
+look_at_subject(struct bh_outcome *outcome, const struct question *q)
+{
+    const struct bh_engine *engine = outcome->after.state.engine;
+    struct bh_job_view holder;
+
+    outcome->submitted = q->submit.job.v != 0;
+    outcome->subject = outcome->submitted ? q->submit.job : q->cancel;
+    if (!outcome->subject.v || !bh_view_job(engine, outcome->subject, &outcome->view))
+        return;
+    bh_engine_why(engine, outcome->subject, outcome->after.future->begin_ns, &outcome->reason);
+    if (bh_view_job(engine, outcome->reason.job, &holder))
+        outcome->holder = holder.tenant;
+}
+
+struct taking {
+    struct bh_forecast *forecast;
+    uint64_t now_ns;
+};
+
+static void
+take(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct taking *taking = self;
+
+    taking->now_ns = now_ns;
+    bh_forecast_take(engine, taking->forecast);
+}
+
+static bh_rc
+play(struct bh_call *call, const struct question *q, struct bh_outcome *outcome,
+     struct bh_err *err)
+{
+    struct taking taking = { .forecast = &outcome->before };
+    bh_rc rc = bh_call_ask(call, take, &taking, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_forecast_twin(&outcome->before, &outcome->after);
+    bh_forecast_begin(&outcome->before, taking.now_ns);
+    bh_forecast_begin(&outcome->after, taking.now_ns);
+    rc = send_all(&outcome->after, q);
+    if (rc != BH_OK)
+        return refuse(call, &outcome->after, rc, err);
+    look_at_subject(outcome, q);
+    bh_forecast_play(&outcome->before);
+    bh_forecast_play(&outcome->after);
+    return BH_OK;
+}
+
+bh_rc
+bh_whatif_ask(struct bh_call *call, struct bh_err *err)
+{
+    struct question q = { .limit = 0 };
+    struct bh_outcome outcome = { .subject = { 0 } };
+    bh_rc rc = read_question(call, &q, err);
+
+    if (rc == BH_OK)
+        rc = enter(call->api->gate, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = play(call, &q, &outcome, err);
+    pthread_mutex_unlock(&call->api->gate->mutex);
+    if (rc == BH_OK)
+        rc = bh_outcome_write(call, &outcome, err);
+    bh_forecast_free(&outcome.before);
+    bh_forecast_free(&outcome.after);
+    return rc;
+}

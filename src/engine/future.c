@@ -1,0 +1,357 @@
+#include "engine/future.h"
+
+#include "base/assert.h"
+#include "engine/lease.h"
+#include "engine/slots.h"
+
+/* Orders of a future are told from those that are not yet answered at its begin. */
+#define FIRST_SEQ (UINT64_C(1) << 48)
+
+/* ---- news ---- */
+
+static void
+tell(struct bh_future *future, struct bh_news news)
+{
+    news.at_ns = future->now_ns;
+    if (news.kind == BH_NEWS_STARTS && bh_same(news.job, future->options.until))
+        future->met = true;
+    if (future->options.hear)
+        future->options.hear(future->options.self, future->engine, &news);
+}
+
+static bool
+queues_again(enum bh_end_cause cause)
+{
+    return cause == BH_END_PREEMPTED || cause == BH_END_GPU_LOST || cause == BH_END_NODE_LOST
+           || cause == BH_END_RESUME_FAILED;
+}
+
+static void
+tell_decision(struct bh_future *future, const struct bh_decision *decision)
+{
+    struct bh_news news = { .job = decision->job, .for_job = decision->for_job,
+                            .cause = decision->cause };
+
+    switch (decision->kind) {
+    case BH_DO_PLACE:
+        news.kind = BH_NEWS_STARTS;
+        break;
+    case BH_DO_RESUME:
+        news.kind = BH_NEWS_RESUMES;
+        break;
+    case BH_DO_SUSPEND:
+        news.kind = BH_NEWS_SUSPENDED;
+        break;
+    case BH_DO_STOP:
+        if (!decision->lease.v || !queues_again(decision->cause))
+            return; /* its end is told when it comes */
+        news.kind = BH_NEWS_REQUEUED;
+        break;
+    case BH_DO_CLAIM:
+    case BH_DO_UNCLAIM:
+    case BH_DO_RESERVE:
+    case BH_DO_UNRESERVE:
+    case BH_DECISION_KINDS:
+        return;
+    }
+    tell(future, news);
+}
+
+/* ---- answers ---- */
+
+static bool
+of_piece(enum bh_effect_kind kind)
+{
+    return kind == BH_FX_CARVE || kind == BH_FX_DESTROY;
+}
+
+static void
+enqueue(struct bh_future *future, const struct bh_future_order *order)
+{
+    uint32_t at = (future->first + future->count) % BH_FUTURE_QUEUE_MAX;
+
+    if (future->count == BH_FUTURE_QUEUE_MAX) {
+        future->spilled = true;
+        return;
+    }
+    future->queue[at] = *order;
+    future->count++;
+}
+
+/* What the step brought: news are told, orders wait to be answered. */
+static void
+take_step(struct bh_future *future)
+{
+    const struct bh_step *step = &future->step;
+
+    for (uint32_t i = 0; i < step->decision_count; i++)
+        tell_decision(future, &step->decisions[i]);
+    for (uint32_t i = 0; i < step->effect_count; i++) {
+        const struct bh_effect *effect = &step->effects[i];
+
+        if (effect->kind != BH_FX_JOB)
+            enqueue(future, &(struct bh_future_order){
+                                effect->kind, effect->order,
+                                of_piece(effect->kind) ? effect->piece.partition.v
+                                                       : effect->lease.v });
+        else if (effect->state >= BH_JOB_COMPLETED)
+            tell(future, (struct bh_news){ .kind = BH_NEWS_ENDS, .job = effect->job,
+                                           .cause = effect->cause });
+    }
+}
+
+static bool
+node_answers(const struct bh_engine *engine, uint32_t node)
+{
+    return node_at(engine, node)->up;
+}
+
+/* Whether the order still waits for its answer, and will get one. */
+static bool
+is_due(const struct bh_engine *engine, const struct bh_future_order *order)
+{
+    uint32_t slot = of_piece(order->kind) ? part_find(engine, order->id)
+                                          : lease_find(engine, order->id);
+
+    if (of_piece(order->kind)) {
+        const struct part *part = part_at(engine, slot);
+
+        return slot && part->waiting == order->kind + 1 && part->order == order->order
+               && node_answers(engine, gpu_at(engine, part->gpu)->node);
+    }
+    return slot && lease_at(engine, slot)->waiting == order->kind + 1
+           && lease_at(engine, slot)->order == order->order
+           && node_answers(engine, lease_at(engine, slot)->node);
+}
+
+/* Collect what waits for an answer from the tables: destructions before what relies on
+ * them. */
+static void
+look_through(struct bh_future *future)
+{
+    const struct bh_engine *engine = future->engine;
+
+    BH_ASSERT(future->count == 0);
+    future->spilled = false;
+    for (int pass = BH_FX_DESTROY; pass >= BH_FX_CARVE; pass--)
+        for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
+            const struct part *part = part_at(engine, slot);
+            struct bh_future_order order = { (enum bh_effect_kind)pass, part->order, part->id };
+
+            if (is_due(engine, &order))
+                enqueue(future, &order);
+        }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        const struct lease *lease = lease_at(engine, slot);
+        struct bh_future_order order = { (enum bh_effect_kind)(lease->waiting - 1),
+                                         lease->order, lease->id };
+
+        if (lease->waiting && is_due(engine, &order))
+            enqueue(future, &order);
+    }
+}
+
+/* The event that answers an order well. */
+static struct bh_event
+answer(const struct bh_future *future, const struct bh_future_order *order)
+{
+    static const uint8_t kinds[BH_EFFECT_KINDS] = {
+        [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
+        [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
+        [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
+    };
+    struct bh_event event = { .kind = (enum bh_event_kind)kinds[order->kind] };
+
+    if (of_piece(order->kind))
+        event.u.piece = (struct bh_ev_piece){ { order->id }, BH_OUTCOME_OK, 0 };
+    else if (order->kind == BH_FX_STOP)
+        event.u.ended = (struct bh_ev_ended){ .lease = { order->id },
+                                              .cause = BH_END_SIGNALLED,
+                                              .exit_status = 143,
+                                              .ended_ns = future->now_ns };
+    else
+        event.u.lease = (struct bh_ev_lease){ { order->id }, BH_OUTCOME_OK, 0 };
+    return event;
+}
+
+/* Take an event, deciding at once or when all that happens at this moment has happened:
+ * then a tick decides, for an engine that was told what happened and not what to do looks
+ * at everything again. */
+static bh_rc
+happen(struct bh_future *future, const struct bh_event *event, bool decide)
+{
+    struct bh_event now = *event;
+    bh_rc rc;
+
+    now.now_ns = future->now_ns;
+    now.seq = future->seq;
+    rc = decide ? bh_engine_step(future->engine, &now, &future->step)
+                : bh_engine_replay(future->engine, &now, NULL, 0, &future->step);
+    if (rc != BH_OK)
+        return rc;
+    future->seq++;
+    future->steps++;
+    take_step(future);
+    return BH_OK;
+}
+
+bh_rc
+bh_future_send(struct bh_future *future, const struct bh_event *event)
+{
+    return happen(future, event, true);
+}
+
+/* Answer the oldest order; one that is no longer wanted is dropped.  BH_FULL: the answer
+ * is still to be given. */
+static bh_rc
+answer_first(struct bh_future *future)
+{
+    const struct bh_future_order order = future->queue[future->first];
+    struct bh_event event = answer(future, &order);
+    bh_rc rc = BH_OK;
+
+    if (is_due(future->engine, &order))
+        rc = happen(future, &event, false);
+    if (rc == BH_FULL)
+        return rc;
+    future->first = (future->first + 1) % BH_FUTURE_QUEUE_MAX;
+    future->count--;
+    return BH_OK;
+}
+
+/* ---- time ---- */
+
+static uint64_t
+later(uint64_t at_ns, uint64_t span_ns)
+{
+    return span_ns > UINT64_MAX - at_ns ? UINT64_MAX : at_ns + span_ns;
+}
+
+/* When a lease without a time limit is assumed to end, or UINT64_MAX. */
+static uint64_t
+assumed_end_ns(const struct bh_future *future, uint32_t slot)
+{
+    const struct lease *lease = lease_at(future->engine, slot);
+    const struct job *job = job_at(future->engine, lease->job);
+    uint64_t runs_ns = future->options.assumed_ns;
+
+    if (job->time_limit_ns || job->kind != BH_JOB_BATCH || lease->state != LEASE_RUNNING
+        || !node_answers(future->engine, lease->node))
+        return UINT64_MAX;
+    if (job->started_ns < future->begin_ns && future->begin_ns - job->started_ns >= runs_ns)
+        runs_ns = later(future->begin_ns - job->started_ns,
+                        future->begin_ns - job->started_ns);
+    return later(lease->since_ns, runs_ns > lease->ran_ns ? runs_ns - lease->ran_ns : 0);
+}
+
+static uint64_t
+first_end_ns(const struct bh_future *future, uint32_t *ret_lease)
+{
+    uint64_t first_ns = UINT64_MAX;
+
+    *ret_lease = 0;
+    for (uint32_t slot = 0; bh_slot_next(future->engine, TABLE_LEASE, &slot);) {
+        uint64_t end_ns = assumed_end_ns(future, slot);
+
+        if (end_ns < first_ns) {
+            first_ns = end_ns;
+            *ret_lease = slot;
+        }
+    }
+    return first_ns;
+}
+
+static struct bh_event
+ending(const struct bh_future *future, uint32_t lease)
+{
+    struct bh_event event = { .kind = BH_EV_ENDED };
+
+    event.u.ended = (struct bh_ev_ended){ .lease = { lease_at(future->engine, lease)->id },
+                                          .cause = BH_END_EXITED,
+                                          .ended_ns = future->now_ns,
+                                          .unasked = true };
+    return event;
+}
+
+/* All is answered: the clock moves to what comes next. */
+static enum bh_future_end
+move_on(struct bh_future *future)
+{
+    uint32_t lease;
+    uint64_t end_ns = first_end_ns(future, &lease);
+    uint64_t tick_ns = bh_engine_next_tick_ns(future->engine);
+    uint64_t next_ns = tick_ns < end_ns ? tick_ns : end_ns;
+    struct bh_event event = { .kind = BH_EV_TICK };
+    bh_rc rc;
+
+    if (next_ns == UINT64_MAX)
+        return BH_FUTURE_QUIET;
+    if (next_ns > future->end_ns)
+        return BH_FUTURE_HORIZON;
+    future->now_ns = next_ns > future->now_ns ? next_ns : future->now_ns;
+    if (end_ns == next_ns)
+        event = ending(future, lease);
+    rc = happen(future, &event, event.kind == BH_EV_TICK);
+    if (rc == BH_FULL)
+        return BH_FUTURE_FULL;
+    return rc == BH_OK ? BH_FUTURE_MORE : BH_FUTURE_QUIET;
+}
+
+/* Pending jobs that nobody will release. */
+static uint32_t
+held_jobs(const struct bh_engine *engine)
+{
+    uint32_t held = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);)
+        held += class_at(engine, slot)->hold ? class_at(engine, slot)->jobs : 0;
+    return held;
+}
+
+static bool
+is_done(const struct bh_future *future)
+{
+    const struct bh_engine *engine = future->engine;
+
+    if (future->options.until.v)
+        return future->met;
+    return engine->core.pending == 0 || engine->core.pending == held_jobs(engine);
+}
+
+void
+bh_future_begin(struct bh_future *future, struct bh_engine *engine,
+                const struct bh_future_options *options)
+{
+    future->engine = engine;
+    future->options = *options;
+    if (!options->assumed_ns)
+        future->options.assumed_ns = BH_FUTURE_ASSUMED_NS;
+    future->now_ns = options->now_ns > engine->core.now_ns ? options->now_ns
+                                                           : engine->core.now_ns;
+    future->begin_ns = future->now_ns;
+    future->end_ns = later(future->now_ns, options->horizon_ns ? options->horizon_ns
+                                                               : BH_FUTURE_HORIZON_NS);
+    future->seq = FIRST_SEQ;
+    future->steps = 0;
+    future->met = false;
+    future->spilled = true;
+    future->first = future->count = 0;
+}
+
+enum bh_future_end
+bh_future_run(struct bh_future *future, uint32_t budget)
+{
+    enum bh_future_end end = BH_FUTURE_MORE;
+
+    for (; budget > 0 && end == BH_FUTURE_MORE; budget--) {
+        if (future->count == 0 && future->spilled)
+            look_through(future);
+        if (future->count == 0 && is_done(future))
+            return BH_FUTURE_DONE;
+        if (future->count == 0)
+            end = move_on(future);
+        else if (answer_first(future) == BH_FULL)
+            end = BH_FUTURE_FULL;
+    }
+    return end;
+}

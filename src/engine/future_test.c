@@ -1,0 +1,280 @@
+#include "engine/future.h"
+
+#include "base/attr.h"
+#include "engine/story_test.h"
+
+#define HOUR (UINT64_C(3600) * 1000000000)
+
+enum { NEWS_MAX = 4096 };
+
+static struct bh_news heard[NEWS_MAX];
+static uint32_t heard_count;
+static struct bh_future future;
+
+static void
+hear(void *self, const struct bh_engine *engine, const struct bh_news *news)
+{
+    if (heard_count < NEWS_MAX)
+        heard[heard_count++] = *news;
+    assert_ptr_equal(self, &heard);
+    assert_non_null(engine);
+}
+
+static struct bh_engine *
+copy_of(const struct bh_engine *engine, uint32_t more_jobs)
+{
+    struct bh_engine_caps caps = bh_engine_caps(engine);
+    void *memory;
+
+    caps.jobs += more_jobs;
+    memory = aligned_alloc(16, (bh_engine_size(&caps) + 15) & ~(size_t)15);
+    assert_non_null(memory);
+    return bh_engine_grow(engine, memory, &caps);
+}
+
+/* Play a copy of the story's engine; the engine itself must not change. */
+static enum bh_future_end
+play(const struct bh_story *story, struct bh_future_options options, uint32_t budget)
+{
+    struct bh_engine *copy = copy_of(story->engine, 0);
+    uint64_t digest = bh_story_digest(story->engine);
+    char broken[200] = "";
+    enum bh_future_end end;
+
+    heard_count = 0;
+    options.now_ns = story->now_ns;
+    options.hear = hear;
+    options.self = &heard;
+    bh_future_begin(&future, copy, &options);
+    end = bh_future_run(&future, budget);
+    BH_CHECK("the copy is sound", bh_engine_check(copy, broken, sizeof broken));
+    BH_CHECK_EQ("nothing was changed", bh_story_digest(story->engine), digest);
+    free(copy);
+    return end;
+}
+
+/* When the news of that kind about the job came, in nanoseconds from now; or -1. */
+static int64_t
+when(const struct bh_story *story, enum bh_news_kind kind, uint64_t job)
+{
+    for (uint32_t i = 0; i < heard_count; i++)
+        if (heard[i].kind == kind && heard[i].job.v == job)
+            return (int64_t)(heard[i].at_ns - story->now_ns);
+    return -1;
+}
+
+static struct bh_ev_submit
+whole(enum bh_priority priority, uint64_t limit_ns)
+{
+    struct bh_ev_submit submit = bh_story_wants(21, 3, 1);
+
+    submit.priority = priority;
+    submit.time_limit_ns = limit_ns;
+    return submit;
+}
+
+/* One GPU and jobs for the whole of it: they follow one another. */
+static void
+jobs_follow_one_another(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t first_ns, second_ns, assumed_ns;  /* limits; 0: none */
+        enum bh_job_kind kind;                     /* of the first */
+        int64_t second_starts, third_starts;
+        enum bh_future_end end;
+    } cases[] = {
+        { "limits", HOUR, 2 * HOUR, 0, BH_JOB_BATCH, HOUR, 3 * HOUR, BH_FUTURE_DONE },
+        { "no limit", 0, 2 * HOUR, 0, BH_JOB_BATCH, 24 * HOUR, 26 * HOUR, BH_FUTURE_DONE },
+        { "assumed", 0, 0, 5 * HOUR, BH_JOB_BATCH, 5 * HOUR, 10 * HOUR, BH_FUTURE_DONE },
+        { "a service with a limit", HOUR, HOUR, 0, BH_JOB_SERVICE, HOUR, 2 * HOUR,
+          BH_FUTURE_DONE },
+        { "a service", 0, HOUR, 0, BH_JOB_SERVICE, -1, -1, BH_FUTURE_QUIET },
+        { "a notebook", 0, HOUR, 0, BH_JOB_INTERACTIVE, -1, -1, BH_FUTURE_QUIET },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_ev_submit first = whole(BH_PRIORITY_NORMAL, cases[i].first_ns);
+        uint64_t second, third;
+
+        first.kind = cases[i].kind;
+        bh_story_run(story, first);
+        second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, cases[i].second_ns));
+        third = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, 0));
+        BH_CHECK_EQ(cases[i].name,
+                    play(story, (struct bh_future_options){ .assumed_ns = cases[i].assumed_ns },
+                         10000),
+                    cases[i].end);
+        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_STARTS, second), cases[i].second_starts);
+        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_STARTS, third), cases[i].third_starts);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* What is under way at the beginning is finished first. */
+static void
+what_is_under_way_is_finished(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t first = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    uint64_t second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+
+    /* its piece is not carved yet */
+    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("it was placed before", when(story, BH_NEWS_STARTS, first), -1);
+    BH_CHECK_EQ("the next one", when(story, BH_NEWS_STARTS, second), HOUR);
+    BH_CHECK_EQ("by its limit", when(story, BH_NEWS_ENDS, first), HOUR);
+    bh_story_settle(story);
+    bh_story_tick(story, HOUR / 2);
+    BH_CHECK_EQ("later", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("half the wait is over", when(story, BH_NEWS_STARTS, second), HOUR / 2);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+/* A job that has run longer than is assumed goes on as long again. */
+static void
+an_overdue_job_goes_on(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t second;
+
+    bh_story_run(story, whole(BH_PRIORITY_NORMAL, 0));
+    second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    bh_story_tick(story, 30 * HOUR);
+    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("as long again", when(story, BH_NEWS_STARTS, second), 30 * HOUR);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+static void
+preemption_is_foretold(void **state)
+{
+    static const struct {
+        const char *name;
+        enum bh_contract contract;
+        enum bh_news_kind way;
+        enum bh_news_kind back; /* how the lower one goes on after an hour */
+        int64_t end;
+    } cases[] = {
+        { "suspend", BH_CONTRACT_SUSPEND, BH_NEWS_SUSPENDED, BH_NEWS_RESUMES, 5 * HOUR },
+        { "requeue", BH_CONTRACT_REQUEUE, BH_NEWS_REQUEUED, BH_NEWS_STARTS, 5 * HOUR },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_ev_submit low = whole(BH_PRIORITY_LOW, 4 * HOUR);
+        struct bh_event submit = { .kind = BH_EV_SUBMIT,
+                                   .u.submit = whole(BH_PRIORITY_HIGH, HOUR) };
+        struct bh_engine *copy;
+        uint64_t first;
+
+        low.contract = cases[i].contract;
+        first = bh_story_run(story, low);
+        submit.u.submit.job.v = 99;
+        copy = copy_of(story->engine, 0);
+        heard_count = 0;
+        bh_future_begin(&future, copy,
+                        &(struct bh_future_options){ .now_ns = story->now_ns, .hear = hear,
+                                                     .self = &heard,
+                                                     .until = { 777 } }); /* to the end */
+        BH_CHECK_EQ(cases[i].name, bh_future_send(&future, &submit), BH_OK);
+        BH_CHECK_EQ(cases[i].name, when(story, cases[i].way, first), 0);
+        BH_CHECK_EQ(cases[i].name, heard[0].for_job.v, 99);
+        while (bh_future_run(&future, 1) == BH_FUTURE_MORE)
+            ; /* in the smallest portions */
+        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_STARTS, 99), 0);
+        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_ENDS, 99), HOUR);
+        BH_CHECK_EQ(cases[i].name, when(story, cases[i].back, first), HOUR);
+        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_ENDS, first), cases[i].end);
+        free(copy);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+it_stops_where_it_is_told(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_ev_submit held = whole(BH_PRIORITY_NORMAL, HOUR);
+    uint64_t second, third;
+
+    bh_story_run(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    third = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    held.hold = true;
+    bh_story_submit(story, held);
+    BH_CHECK_EQ("a job", play(story, (struct bh_future_options){ .until = { second } }, 1000),
+                BH_FUTURE_DONE);
+    BH_CHECK_EQ("the next is not played", when(story, BH_NEWS_STARTS, third), -1);
+    BH_CHECK_EQ("a horizon",
+                play(story, (struct bh_future_options){ .horizon_ns = HOUR + 1 }, 1000),
+                BH_FUTURE_HORIZON);
+    BH_CHECK_EQ("before it", when(story, BH_NEWS_STARTS, second), HOUR);
+    BH_CHECK_EQ("behind it", when(story, BH_NEWS_STARTS, third), -1);
+    BH_CHECK_EQ("a budget", play(story, (struct bh_future_options){ 0 }, 2), BH_FUTURE_MORE);
+    BH_CHECK_EQ("held jobs are not waited for",
+                play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("all others started", when(story, BH_NEWS_STARTS, third), 2 * HOUR);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+/* A node that is down answers nothing and starts nothing. */
+static void
+a_node_that_is_down_stays_down(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t second;
+
+    bh_story_run(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    bh_story_node(story, 1, false);
+    BH_CHECK("nothing", play(story, (struct bh_future_options){ 0 }, 1000) >= BH_FUTURE_QUIET);
+    BH_CHECK_EQ("it waits", when(story, BH_NEWS_STARTS, second), -1);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+/* More jobs than the queue of orders holds, on many GPUs. */
+static void
+a_flood_is_played_whole(void **state)
+{
+    struct bh_story *story = bh_story_site(64);
+    uint32_t starts = 0;
+
+    story->quick = true;
+    for (uint32_t i = 0; i < 1500; i++) {
+        struct bh_ev_submit submit = bh_story_wants(21 + i % 2 * 10, 1 + i % 3, 1);
+
+        submit.time_limit_ns = HOUR * (1 + i % 5);
+        bh_story_submit(story, submit);
+    }
+    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000000), BH_FUTURE_DONE);
+    for (uint32_t i = 0; i < heard_count; i++)
+        starts += heard[i].kind == BH_NEWS_STARTS;
+    BH_CHECK("hundreds start later", starts > 1000);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_follow_one_another),
+        cmocka_unit_test(what_is_under_way_is_finished),
+        cmocka_unit_test(an_overdue_job_goes_on),
+        cmocka_unit_test(preemption_is_foretold),
+        cmocka_unit_test(it_stops_where_it_is_told),
+        cmocka_unit_test(a_node_that_is_down_stays_down),
+        cmocka_unit_test(a_flood_is_played_whole),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

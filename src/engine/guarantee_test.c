@@ -1,0 +1,87 @@
+#include "engine/guarantee.h"
+
+#include "base/attr.h"
+#include "engine/slots.h"
+#include "engine/story_test.h"
+
+#define NOTHING { .limit = 0 } /* the story takes that for none */
+
+/* Department 2 and its project 21, which has `used` whole H100s of four; a job of the
+ * project that wants one more. */
+static void
+guarantees_cover_what_they_name(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_ev_tenant department, project;
+        uint32_t used;
+        bool covered;
+    } cases[] = {
+        { "no guarantee at all", NOTHING, NOTHING, 0, false },
+        { "its own", NOTHING, { .guarantee = 4200 }, 0, true },
+        { "its own, used up", NOTHING, { .guarantee = 4200 }, 1, false },
+        { "that of the department", { .guarantee = 8400 }, NOTHING, 1, true },
+        { "its own, but the department's is used up",
+          { .guarantee = 4200 }, { .guarantee = 8400 }, 1, false },
+        { "of the model", NOTHING,
+          { .quota_count = 1,
+            .quotas = { { BH_QUOTA_MODEL, BH_GPU_H100_80GB, BH_UNLIMITED, 4200 } } }, 0, true },
+        { "of another model", NOTHING,
+          { .quota_count = 1,
+            .quotas = { { BH_QUOTA_MODEL, BH_GPU_A30_24GB, BH_UNLIMITED, 4200 } } }, 0, false },
+        { "of the SKU, in pieces", NOTHING,
+          { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 2 } } }, 1, true },
+        { "of the SKU, used up", NOTHING,
+          { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 1 } } }, 1, false },
+        { "of the SKU, though that of all GPUs is used up", NOTHING,
+          { .guarantee = 4200, .quota_count = 1,
+            .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 2 } } }, 1, true },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(4);
+        struct bh_ev_tenant department = cases[i].department, project = cases[i].project;
+        struct bh_wanted wanted = { .tenant = tenant_find(story->engine, 21),
+                                    .sku = sku_find(story->engine, 3), .count = 1,
+                                    .equivalent = 4200, .model = BH_GPU_H100_80GB };
+
+        department.tenant.v = 2;
+        department.parent.v = 1;
+        department.kind = BH_TENANT_DEPARTMENT;
+        project.tenant.v = 21;
+        project.parent.v = 2;
+        project.kind = BH_TENANT_PROJECT;
+        bh_story_tenant(story, department);
+        bh_story_tenant(story, project);
+        for (uint32_t k = 0; k < cases[i].used; k++)
+            bh_story_run(story, bh_story_wants(21, 3, 1));
+        BH_CHECK_EQ(cases[i].name, bh_quota_guaranteed(story->engine, &wanted),
+                    cases[i].covered);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+what_is_not_lent_stays_free(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t job;
+
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
+                                                  .kind = BH_TENANT_DEPARTMENT,
+                                                  .guarantee = 4200, .withhold = 2100 });
+    bh_story_run(story, bh_story_wants(21, 3, 1));
+    job = bh_story_submit(story, bh_story_wants(21, 3, 1));
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_KEPT);
+    assert_int_equal(bh_story_why(story, job).tenant.v, 3);
+    bh_story_run(story, bh_story_wants(21, 2, 1)); /* the half that is lent */
+    bh_story_run(story, bh_story_wants(31, 2, 1)); /* and the half that is not */
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(guarantees_cover_what_they_name),
+    cmocka_unit_test(what_is_not_lent_stays_free),
+};
+BH_TEST_MAIN(tests)

@@ -1,0 +1,194 @@
+#include "engine/limit.h"
+
+#include "engine/gang.h"
+#include "engine/guarantee.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+
+/* ---- what is imagined ---- */
+
+static uint64_t
+filtered(const struct bh_engine *engine, const struct bh_filter *filter,
+         const struct bh_wanted *held)
+{
+    if (filter->tenant && !bh_tenant_within(engine, filter->tenant, held->tenant))
+        return 0;
+    if (filter->principal && filter->principal != held->principal)
+        return 0;
+    return filter->quota ? bh_quota_counted(engine, filter->quota, held) : held->equivalent;
+}
+
+/* What claims of others will take. */
+static uint64_t
+claimed(const struct bh_search *search, const struct bh_filter *filter)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t sum = 0;
+
+    if (engine->core.claim_count == 0 || search->past_claims)
+        return 0;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = bh_room_claim(search, i);
+        struct bh_wanted taken;
+
+        if (!claim)
+            continue;
+        taken = bh_quota_of_claim(engine, claim);
+        sum += filtered(engine, filter, &taken);
+    }
+    return sum;
+}
+
+uint64_t
+bh_filter_freed(const struct bh_search *search, const struct bh_filter *filter)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t sum = 0;
+
+    for (uint32_t at = search->past_leaving ? engine->core.leaving : 0; at;
+         at = lease_at(engine, at)->next_leaving) {
+        struct bh_wanted held = bh_quota_of_lease(engine, at);
+
+        sum += filtered(engine, filter, &held);
+    }
+    for (uint32_t i = 0; i < search->gone_count; i++)
+        for (uint32_t at = 0; (at = bh_gang_next(engine, search->gone[i], at)) != 0;) {
+            struct bh_wanted held = bh_quota_of_lease(engine, at);
+
+            if (!search->past_leaving || !bh_room_is_leaving(engine, at))
+                sum += filtered(engine, filter, &held);
+        }
+    return sum;
+}
+
+/* What one principal holds within a tenant. */
+static uint64_t
+used_by(const struct bh_engine *engine, const struct bh_filter *filter)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        struct bh_wanted held = bh_quota_of_lease(engine, slot);
+
+        sum += filtered(engine, filter, &held);
+    }
+    return sum;
+}
+
+/* ---- limits ---- */
+
+bool
+bh_filter_fits(const struct bh_search *search, const struct bh_filter *filter, struct bh_reason *why)
+{
+    why->used -= bh_filter_freed(search, filter);
+    return why->used + claimed(search, filter) + why->wanted <= why->limit;
+}
+
+static bool
+quota_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
+             const struct quota *quota, struct bh_reason *ret_why)
+{
+    struct bh_filter filter = { .tenant = at, .quota = quota };
+
+    if (quota->limit == BH_UNLIMITED || !bh_quota_concerns(search->engine, quota, wanted))
+        return true;
+    *ret_why = (struct bh_reason){
+        .code = quota->scope == BH_QUOTA_SKU ? BH_REASON_QUOTA_SKU : BH_REASON_QUOTA_MODEL,
+        .tenant = { (uint32_t)tenant_at(search->engine, at)->id }, .limit = quota->limit,
+        .used = quota->used, .wanted = bh_quota_counted(search->engine, quota, wanted) };
+    if (quota->scope == BH_QUOTA_SKU)
+        ret_why->sku.v = quota->of;
+    else
+        ret_why->model = quota->of;
+    return bh_filter_fits(search, &filter, ret_why);
+}
+
+static bool
+user_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
+            struct bh_reason *ret_why)
+{
+    const struct tenant *tenant = tenant_at(search->engine, at);
+    struct bh_filter filter = { .tenant = at, .principal = wanted->principal };
+
+    if (tenant->user_limit == 0 || wanted->principal == 0)
+        return true;
+    *ret_why = (struct bh_reason){ .code = BH_REASON_QUOTA_USER,
+                                   .tenant = { (uint32_t)tenant->id },
+                                   .limit = tenant->user_limit,
+                                   .used = used_by(search->engine, &filter),
+                                   .wanted = wanted->equivalent };
+    return bh_filter_fits(search, &filter, ret_why);
+}
+
+/* One tenant's limits: the reason when they do not allow it. */
+static bool
+tenant_allows(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t at,
+              struct bh_reason *ret_why)
+{
+    const struct tenant *tenant = tenant_at(search->engine, at);
+
+    if (tenant->limit != BH_UNLIMITED) {
+        *ret_why = (struct bh_reason){ .code = BH_REASON_QUOTA_GPU,
+                                       .tenant = { (uint32_t)tenant->id },
+                                       .limit = tenant->limit, .used = tenant->used,
+                                       .wanted = wanted->equivalent };
+        if (!bh_filter_fits(search, &(struct bh_filter){ .tenant = at }, ret_why))
+            return false;
+    }
+    for (uint32_t i = 0; i < tenant->quota_count; i++)
+        if (!quota_allows(search, wanted, at, &tenant->quotas[i], ret_why))
+            return false;
+    return user_allows(search, wanted, at, ret_why);
+}
+
+bool
+bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
+                struct bh_reason *ret_why, uint32_t *ret_tenant)
+{
+    const struct bh_engine *engine = search->engine;
+
+    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
+        *ret_tenant = at;
+        if (!tenant_allows(search, wanted, at, ret_why))
+            return false;
+    }
+    *ret_tenant = 0;
+    return bh_guarantee_lends(search, wanted, ret_why);
+}
+
+/* Whether one tenant's limits would, on an empty fleet. */
+static bool
+ever_within(const struct bh_engine *engine, const struct tenant *tenant,
+            const struct bh_wanted *wanted, struct bh_reason *ret_why)
+{
+    *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_QUOTA,
+                                   .tenant = { (uint32_t)tenant->id },
+                                   .limit = tenant->limit, .wanted = wanted->equivalent };
+    if (tenant->limit != BH_UNLIMITED && wanted->equivalent > tenant->limit)
+        return false;
+    ret_why->limit = tenant->user_limit;
+    if (tenant->user_limit && wanted->equivalent > tenant->user_limit)
+        return false;
+    for (uint32_t i = 0; i < tenant->quota_count; i++) {
+        const struct quota *quota = &tenant->quotas[i];
+
+        ret_why->limit = quota->limit;
+        ret_why->wanted = bh_quota_counted(engine, quota, wanted);
+        ret_why->sku.v = quota->scope == BH_QUOTA_SKU ? quota->of : 0;
+        ret_why->model = quota->scope == BH_QUOTA_MODEL ? quota->of : 0;
+        if (quota->limit != BH_UNLIMITED && ret_why->wanted > quota->limit)
+            return false;
+    }
+    return true;
+}
+
+bool
+bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,
+              struct bh_reason *ret_why)
+{
+    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent)
+        if (!ever_within(engine, tenant_at(engine, at), wanted, ret_why))
+            return false;
+    *ret_why = (struct bh_reason){ 0 };
+    return true;
+}

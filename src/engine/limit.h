@@ -1,0 +1,34 @@
+#ifndef BH_ENGINE_LIMIT_H
+#define BH_ENGINE_LIMIT_H
+
+#include "engine/quota.h"
+
+/* Limits of a tenant and of all above it, in what a search imagines. */
+
+/* What is counted, and of whom. */
+struct bh_filter {
+    uint32_t tenant;           /* slot: with all below it; 0 is everybody */
+    const struct quota *quota; /* counts by it; NULL counts equivalents */
+    uint32_t principal;        /* id; 0 is everybody */
+};
+
+/* What those hold of it that are imagined gone. */
+uint64_t bh_filter_freed(const struct bh_search *search, const struct bh_filter *filter);
+
+/* Whether `why->used`, less what is imagined gone, and with what others claim, leaves room
+ * for `why->wanted` below `why->limit`; `used` becomes what is left of it. */
+bool bh_filter_fits(const struct bh_search *search, const struct bh_filter *filter,
+                    struct bh_reason *why);
+
+/* Whether the limits allow it in what the search imagines, and, where no guarantee covers
+ * it, whether enough is left of what tenants with a guarantee do not lend; room claimed by
+ * others counts as used.  False: `ret_why` names the limit, `ret_tenant` (slot) below whom
+ * room must come free: whose limit it is, or 0 where it is anybody. */
+bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
+                     struct bh_reason *ret_why, uint32_t *ret_tenant);
+
+/* Whether the limits would allow it if nothing else ran. */
+bool bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,
+                   struct bh_reason *ret_why);
+
+#endif

@@ -1,0 +1,122 @@
+#include "engine/limit.h"
+
+#include "base/attr.h"
+#include "engine/story_test.h"
+
+static void
+limit_department_2(struct bh_story *story, struct bh_ev_tenant settings)
+{
+    settings.tenant.v = 2;
+    settings.parent.v = 1;
+    settings.kind = BH_TENANT_DEPARTMENT;
+    bh_story_tenant(story, settings);
+}
+
+static void
+a_limit_above_holds_back_and_lets_go(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t first, second;
+
+    limit_department_2(story, (struct bh_ev_tenant){ .limit = 1000 });
+    first = bh_story_run(story, bh_story_wants(21, 1, 1));
+    second = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    assert_int_equal(bh_story_state(story, second), BH_JOB_PENDING);
+    assert_int_equal(bh_story_why(story, second).code, BH_REASON_QUOTA_GPU);
+    assert_int_equal(bh_story_why(story, second).tenant.v, 2);
+    bh_story_run(story, bh_story_wants(31, 1, 1)); /* others do not suffer */
+    bh_story_exit(story, first, 0);
+    assert_int_equal(bh_story_state(story, second), BH_JOB_STARTING);
+    bh_story_close(story);
+}
+
+static void
+a_limit_of_a_sku_counts_pieces(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t job;
+
+    limit_department_2(story,
+                       (struct bh_ev_tenant){ .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 1, .limit = 3 } } });
+    bh_story_run(story, bh_story_wants(21, 1, 2));
+    job = bh_story_submit(story, bh_story_wants(21, 1, 2));
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_QUOTA_SKU);
+    assert_int_equal(bh_story_why(story, job).used, 2);
+    bh_story_run(story, bh_story_wants(21, 1, 1));
+    bh_story_run(story, bh_story_wants(21, 2, 1)); /* another SKU is free */
+    bh_story_close(story);
+}
+
+static void
+what_no_limit_would_ever_allow_is_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_ev_tenant limits;
+        uint32_t sku, count;
+        bh_rc rc;
+    } cases[] = {
+        { "just within", { .limit = 1200 }, 1, 2, BH_OK },
+        { "one too many", { .limit = 1200 }, 1, 3, BH_QUOTA },
+        { "a whole GPU", { .limit = 4199 }, 3, 1, BH_QUOTA },
+        { "pieces of the SKU", { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 1, .limit = 2 } } }, 1, 3, BH_QUOTA },
+        { "another SKU", { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 1, .limit = 2 } } }, 2, 3, BH_OK },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+
+        limit_department_2(story, cases[i].limits);
+        BH_CHECK_EQ(cases[i].name,
+                    bh_story_try(story, bh_story_wants(21, cases[i].sku, cases[i].count)),
+                    cases[i].rc);
+        if (cases[i].rc == BH_QUOTA)
+            BH_CHECK_EQ(cases[i].name, story->step.verdict.code, BH_REASON_NEVER_QUOTA);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* The one who is over its limit of a model may still have another model. */
+static void
+a_limit_of_a_model_counts_parts(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t job;
+
+    limit_department_2(story, (struct bh_ev_tenant){
+        .quota_count = 1,
+        .quotas = { { BH_QUOTA_MODEL, BH_GPU_H100_80GB, .limit = 1200 } } });
+    bh_story_run(story, bh_story_wants(21, 1, 2));
+    job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_QUOTA_MODEL);
+    assert_int_equal(bh_story_why(story, job).model, BH_GPU_H100_80GB);
+    assert_int_equal(bh_story_why(story, job).used, 1200);
+    bh_story_close(story);
+}
+
+static void
+a_limit_of_a_user_counts_all_below(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_ev_submit own = bh_story_wants(21, 1, 1), other = own;
+    uint64_t job;
+
+    limit_department_2(story, (struct bh_ev_tenant){ .user_limit = 600 });
+    own.principal.v = 7;
+    other.principal.v = 8;
+    bh_story_run(story, own);
+    job = bh_story_submit(story, own);
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_QUOTA_USER);
+    bh_story_run(story, other);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_limit_above_holds_back_and_lets_go),
+    cmocka_unit_test(a_limit_of_a_sku_counts_pieces),
+    cmocka_unit_test(a_limit_of_a_model_counts_parts),
+    cmocka_unit_test(a_limit_of_a_user_counts_all_below),
+    cmocka_unit_test(what_no_limit_would_ever_allow_is_refused),
+};
+BH_TEST_MAIN(tests)

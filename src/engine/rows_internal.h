@@ -1,0 +1,174 @@
+#ifndef BH_ENGINE_ROWS_INTERNAL_H
+#define BH_ENGINE_ROWS_INTERNAL_H
+
+#include "engine/event.h"
+#include "engine/view.h"
+
+/* The rows of the engine's slot tables.  Slots are numbered from 1; slot 0 is nobody, so a
+ * zeroed link points nowhere.  Every row begins with its id; that of a free slot is all zero
+ * but for the link of the free list. */
+
+struct slot {
+    uint64_t id;
+    uint32_t next_free;
+};
+
+struct quota {
+    uint64_t limit, guarantee, withhold, used; /* pieces, or parts */
+    uint32_t scope, of;
+};
+
+struct tenant {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t parent; /* slot */
+    uint64_t limit, guarantee, withhold, user_limit, min_runtime_ns;
+    uint64_t used;     /* GPU-equivalents in parts, with the subtree */
+    uint64_t used_own; /* of that, its own jobs */
+    uint64_t cost;     /* micro-units an hour of what is used, with the subtree */
+    /* What was used up to usage_ns: decayed (parts * ms * 2^16, engine/usage.h), and in the
+     * budget's period (parts * ns, micro-units * ns / h). */
+    uint64_t usage_ns, period_end_ns;
+    unsigned __int128 fair, fair_own, spent_gpu, spent_money;
+    uint64_t budget_gpu_s, budget_money;
+    uint32_t period, weight;
+    uint64_t rate_compute, rate_memory, since_ns;
+    bh_part_ns compute_ns, memory_ns; /* own, up to since_ns */
+    struct quota quotas[BH_TENANT_QUOTAS_MAX];
+    uint32_t quota_count, children;
+    uint32_t jobs;             /* own jobs that hold this slot */
+    uint32_t running, pending; /* with the subtree */
+    uint8_t kind, boundary_set, boundary, dedicated;
+    uint8_t removed, unused[7];
+};
+
+struct sku {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t grade;
+    uint32_t models[BH_SKU_MODELS_MAX], profiles[BH_SKU_MODELS_MAX];
+    uint32_t model_count, jobs;
+    uint32_t equivalents[BH_SKU_MODELS_MAX]; /* of one piece: parts, by row */
+    uint64_t price;
+};
+
+struct node {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t first_gpu; /* slots, linked by gpu.next_on_node in order of ids */
+    uint32_t gpu_count, leases;
+    uint32_t empty, open; /* GPUs that get new work: nothing in use; something free */
+    uint32_t models;      /* bit m: a GPU of that model stands on it */
+    uint8_t up, unused[3];
+};
+
+struct gpu {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t node, next_on_node;
+    uint32_t model;
+    uint32_t first_part; /* slots, linked by part.next_on_gpu, latest first */
+    uint32_t idle, leased, stuck; /* pieces in those states */
+    uint64_t retry_ns; /* when to try again to destroy the stuck ones; 0: none waits */
+    struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
+    uint8_t managed, cordoned, fenced, mig_capable;
+    uint8_t mig;     /* was carved last */
+    uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
+    uint8_t link, numa;
+    uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
+};
+
+/* What is counted of GPUs, by node and by model, so that searches pass over what is full.
+ * It follows gpu.occupancy, and knows nothing of claims and stuck pieces. */
+enum gpu_counted {
+    GPU_OFFERED = 1, /* gets new work */
+    GPU_EMPTY = 2,   /* and nothing of it is in use */
+    GPU_OPEN = 4     /* and something of it is free */
+};
+
+struct place {
+    uint32_t gpu; /* id: a slot may be gone by the time the place is wanted again */
+    uint16_t profile, start;
+};
+
+struct job {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t tenant, principal, sku, class;
+    uint32_t lease;      /* of its first member; the others follow by lease.next_member */
+    uint32_t next, prev; /* in its class, or in the list of ended jobs */
+    uint64_t sequence;   /* order of submission */
+    uint64_t submitted_ns, started_ns, ended_ns;
+    uint64_t time_limit_ns, grace_ns, deadline_ns;
+    uint64_t preempt_after_ns; /* it may not preempt again before */
+    uint64_t claims_window;    /* core.window when it claimed room last */
+    uint64_t preempted_for;    /* id of who it was last stopped for, or 0 */
+    uint8_t spec[32];
+    uint32_t restarts, suspensions;
+    int32_t exit_status;
+    uint8_t count, kind, priority, contract;
+    uint8_t state, hold, cause, carve_failures;
+    uint8_t gang;        /* members */
+    uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
+    uint8_t signal;      /* of a checkpoint */
+    uint8_t claims;      /* how often it claimed room in that window */
+    int32_t verdict_status;
+};
+
+enum lease_state {
+    LEASE_NONE,
+    LEASE_CARVING,
+    LEASE_STARTING,
+    LEASE_RUNNING,
+    LEASE_SUSPENDING,
+    LEASE_SUSPENDED,
+    LEASE_RECARVING, /* its old places are being carved again */
+    LEASE_RESUMING,
+    LEASE_STOPPING,
+    LEASE_DONE,      /* it ended, and holds nothing; others of its gang have not */
+    LEASE_STATES
+};
+
+struct lease {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t job, tenant, node;
+    uint64_t order;    /* of the effect that is not yet answered */
+    uint64_t for_job;  /* id: who the room is for */
+    uint64_t since_ns; /* when it last began to run; before that, when it was placed */
+    uint64_t ran_ns;   /* before that */
+    struct place places[BH_JOB_COUNT_MAX];
+    uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended, and once done */
+    uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
+    uint8_t stop_cause, member, unused[2];
+    uint32_t next_member; /* slot */
+    uint32_t next_leaving, prev_leaving; /* slots; of those that are suspended or stopped */
+};
+
+struct part {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t gpu, next_on_gpu;
+    uint32_t lease;  /* slot; of LEASED, or CARVING for it */
+    uint32_t tenant; /* id: who holds it, or held it last */
+    uint16_t profile, start;
+    uint64_t order;  /* of CARVE or DESTROY, not yet answered */
+    uint8_t state, waiting, gone, stuck;
+    uint8_t unused[4];
+};
+
+/* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash of the
+ * needs; where two meet, the later takes the next number. */
+struct class {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t head, tail, jobs;
+    uint32_t tenant, sku, principal;
+    uint8_t count, priority, hold, gang;
+    uint8_t length, unused[3]; /* its time limit's power of two + 1; 0: none */
+    uint32_t avoid_gpu;      /* id; where a carve failed */
+    uint64_t avoid_until_ns;
+    uint64_t avoid_generation;
+};
+
+#endif

@@ -1,0 +1,220 @@
+#include "engine/whatif.h"
+
+#include "base/attr.h"
+#include "engine/story_test.h"
+
+#define HOUR (UINT64_C(3600) * 1000000000)
+#define SECOND UINT64_C(1000000000)
+
+enum { ROWS_MAX = 16 };
+
+struct side {
+    struct bh_outlook rows[ROWS_MAX];
+    struct bh_outlooks outlooks;
+};
+
+static struct bh_future future;
+
+/* The future of the story with these events in its present. */
+static void
+play(const struct bh_story *story, const struct bh_event *events, uint32_t count,
+     struct side *ret_side)
+{
+    struct bh_engine_caps caps = bh_engine_caps(story->engine);
+    void *memory = aligned_alloc(16, (bh_engine_size(&caps) + 15) & ~(size_t)15);
+    struct bh_future_options options = { .now_ns = story->now_ns, .hear = bh_outlooks_hear,
+                                         .self = &ret_side->outlooks };
+    struct bh_engine *copy;
+
+    assert_non_null(memory);
+    copy = bh_engine_grow(story->engine, memory, &caps);
+    *ret_side = (struct side){ .outlooks = { .max = ROWS_MAX } };
+    ret_side->outlooks.rows = ret_side->rows;
+    assert_int_equal(bh_outlooks_begin(&ret_side->outlooks, copy), BH_OK);
+    bh_future_begin(&future, copy, &options);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(bh_future_send(&future, &events[i]), BH_OK);
+    bh_outlooks_close(&ret_side->outlooks, &future, bh_future_run(&future, 100000));
+    free(memory);
+}
+
+static struct bh_ev_submit
+whole(uint32_t tenant, enum bh_priority priority, uint64_t limit_ns)
+{
+    struct bh_ev_submit submit = bh_story_wants(tenant, 3, 1);
+
+    submit.priority = priority;
+    submit.time_limit_ns = limit_ns;
+    return submit;
+}
+
+static struct bh_event
+submission(uint64_t job, struct bh_ev_submit submit)
+{
+    submit.job.v = job;
+    return (struct bh_event){ .kind = BH_EV_SUBMIT, .u.submit = submit };
+}
+
+static const struct bh_difference *
+find(const struct bh_difference *differences, uint32_t count, uint64_t job)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (differences[i].job.v == job)
+            return &differences[i];
+    return NULL;
+}
+
+/* Two GPUs; job 1 runs for 4 h on one and makes way by suspension, job 2 for 1 h on the
+ * other and never does, job 3 waits for an hour and would run for 2 h, job 4 follows. */
+static struct bh_story *
+busy_site(void)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_ev_submit job = whole(21, BH_PRIORITY_LOW, 4 * HOUR);
+
+    job.contract = BH_CONTRACT_SUSPEND;
+    bh_story_run(story, job);
+    job = whole(21, BH_PRIORITY_NORMAL, HOUR);
+    job.contract = BH_CONTRACT_NEVER;
+    bh_story_run(story, job);
+    job.contract = BH_CONTRACT_REQUEUE;
+    job.priority = BH_PRIORITY_LOW;
+    job.time_limit_ns = 2 * HOUR;
+    bh_story_submit(story, job);
+    bh_story_submit(story, job);
+    return story;
+}
+
+static struct bh_event
+drained(const struct bh_story *story, uint32_t gpu)
+{
+    struct bh_event event = { .kind = BH_EV_TICK };
+
+    BH_CHECK("the GPU", bh_whatif_drain(story->engine, (bh_gpu_id){ gpu }, &event));
+    BH_CHECK("no other", !bh_whatif_drain(story->engine, (bh_gpu_id){ 77 }, &event));
+    return event;
+}
+
+static struct bh_event
+cancellation(uint64_t job)
+{
+    return (struct bh_event){ .kind = BH_EV_CANCEL, .u.job = { { job } } };
+}
+
+static struct bh_event
+limited(uint64_t parts)
+{
+    return (struct bh_event){ .kind = BH_EV_TENANT,
+                              .u.tenant = { .tenant = { 21 }, .parent = { 2 },
+                                            .kind = BH_TENANT_PROJECT, .limit = parts } };
+}
+
+static void
+changes_are_told(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t job;
+        enum bh_difference_kind kind;     /* KINDS: none */
+        uint64_t before, after, for_job;  /* hours, from now, plus 1; 0: not */
+    } told[][5] = {
+        [0] = { { "cancel 2: itself", 2, BH_DIFF_CANCELLED, 2, 1, 0 },
+                { "cancel 2: the next", 3, BH_DIFF_EARLIER, 2, 1, 0 },
+                { "cancel 2: the last", 4, BH_DIFF_EARLIER, 4, 3, 0 },
+                { "cancel 2: the other", 1, BH_DIFF_KINDS, 0, 0, 0 } },
+        [1] = { { "a high job: who makes way", 1, BH_DIFF_SUSPENDED, 0, 1, 9 },
+                { "a high job: not 2", 2, BH_DIFF_KINDS, 0, 0, 0 } },
+        [2] = { { "no limit any more: 3", 3, BH_DIFF_NEVER, 2, 0, 0 },
+                { "no limit any more: 4", 4, BH_DIFF_NEVER, 4, 0, 0 } },
+        [3] = { { "drain the second GPU: 3", 3, BH_DIFF_LATER, 2, 5, 0 },
+                { "drain the second GPU: 4", 4, BH_DIFF_LATER, 4, 7, 0 },
+                { "drain the second GPU: 2", 2, BH_DIFF_KINDS, 0, 0, 0 } },
+    };
+    struct bh_story *story = busy_site();
+    uint32_t second = bh_story_where(story, 2) / 100;
+    const struct bh_event events[] = {
+        cancellation(2), submission(9, whole(31, BH_PRIORITY_HIGH, HOUR)), limited(100),
+        drained(story, second),
+    };
+    struct side before, after;
+
+    play(story, NULL, 0, &before);
+    for (size_t i = 0; i < BH_COUNT(told); i++) {
+        struct bh_difference differences[ROWS_MAX];
+        uint32_t count;
+
+        play(story, &events[i], 1, &after);
+        count = bh_whatif_compare(&before.outlooks, &after.outlooks, SECOND, differences,
+                                  ROWS_MAX);
+        for (size_t k = 0; told[i][k].name; k++) {
+            const struct bh_difference *found = find(differences, count, told[i][k].job);
+
+            BH_CHECK_EQ(told[i][k].name, found ? found->kind : BH_DIFF_KINDS, told[i][k].kind);
+            if (!found)
+                continue;
+            BH_CHECK_EQ(told[i][k].name, found->for_job.v, told[i][k].for_job);
+            BH_CHECK_EQ(told[i][k].name, found->after_ns,
+                        told[i][k].after ? story->now_ns + (told[i][k].after - 1) * HOUR : 0);
+            if (told[i][k].kind != BH_DIFF_CANCELLED)
+                BH_CHECK_EQ(told[i][k].name, found->before_ns,
+                            told[i][k].before ? story->now_ns + (told[i][k].before - 1) * HOUR
+                                              : 0);
+        }
+    }
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+static void
+the_same_twice_differs_in_nothing(void **state)
+{
+    struct bh_story *story = busy_site();
+    struct side before, after;
+
+    play(story, NULL, 0, &before);
+    play(story, NULL, 0, &after);
+    BH_CHECK_EQ("rows", before.outlooks.count, 4);
+    BH_CHECK_EQ("needed", bh_outlooks_needed(story->engine), 4);
+    BH_CHECK_EQ("none", bh_whatif_compare(&before.outlooks, &after.outlooks, 0, NULL, 0), 0);
+    BH_CHECK_EQ("when 3 starts", bh_outlooks_find(&before.outlooks, (bh_job_id){ 3 })->start_ns,
+                story->now_ns + HOUR);
+    BH_CHECK("where", bh_outlooks_find(&before.outlooks, (bh_job_id){ 3 })->gpu.v != 0);
+    BH_CHECK("no job", !bh_outlooks_find(&before.outlooks, (bh_job_id){ 77 }));
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+/* A job that was submitted in the other future has a row there, and is no difference. */
+static void
+a_new_job_has_an_outlook(void **state)
+{
+    struct bh_story *story = busy_site();
+    struct bh_event submit = submission(9, whole(21, BH_PRIORITY_LOW, HOUR));
+    struct side before, after;
+    const struct bh_outlook *row;
+
+    play(story, NULL, 0, &before);
+    play(story, &submit, 1, &after);
+    row = bh_outlooks_find(&after.outlooks, (bh_job_id){ 9 });
+    BH_CHECK("a row", row != NULL);
+    BH_CHECK_EQ("behind the others", row ? row->start_ns : 0, story->now_ns + 4 * HOUR);
+    BH_CHECK_EQ("none", bh_whatif_compare(&before.outlooks, &after.outlooks, 0, NULL, 0), 0);
+    before.outlooks.max = 2;
+    BH_CHECK_EQ("no room for all", bh_outlooks_begin(&before.outlooks, story->engine), BH_FULL);
+    BH_CHECK_EQ("some are there", before.outlooks.count, 2);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_are_told),
+        cmocka_unit_test(the_same_twice_differs_in_nothing),
+        cmocka_unit_test(a_new_job_has_an_outlook),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* Suppositions, and the statement that looks at them. */
+#include "replay/supposed.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/forecast.h"
+#include "base/assert.h"
+#include "base/num.h"
+#include "replay/story.h"
+
+struct bh_supposed {
+    struct bh_forecast before, after;
+};
+
+void
+bh_supposed_free(struct bh_supposed *supposed)
+{
+    if (!supposed)
+        return;
+    bh_forecast_free(&supposed->before);
+    bh_forecast_free(&supposed->after);
+    free(supposed);
+}
+
+void
+bh_supposed_begin(struct bh_story *story)
+{
+    struct bh_supposed *supposed = calloc(1, sizeof *supposed);
+    uint64_t now_ns = bh_world_now_ns(story->world);
+
+    BH_ASSERT(supposed);
+    bh_supposed_free(story->supposed);
+    bh_forecast_take(bh_world_engine(story->world), &supposed->before);
+    bh_forecast_twin(&supposed->before, &supposed->after);
+    bh_forecast_begin(&supposed->before, now_ns);
+    bh_forecast_begin(&supposed->after, now_ns);
+    story->supposed = supposed;
+    story->supposing = true;
+}
+
+bh_rc
+bh_supposed_send(struct bh_story *story, const struct bh_event *event, struct bh_err *err)
+{
+    struct bh_forecast *after = &story->supposed->after;
+    bh_rc rc = bh_forecast_send(after, event);
+
+    if (rc == BH_OK)
+        return rc;
+    story->refused = true;
+    story->refusal = after->future->step.verdict.code;
+    return bh_err_set(err, rc, "refused: %s (%s)", bh_reason_names[story->refusal],
+                      bh_rc_name(rc));
+}
+
+void
+bh_supposed_play(struct bh_story *story)
+{
+    bh_forecast_play(&story->supposed->before);
+    bh_forecast_play(&story->supposed->after);
+    story->supposing = false;
+}
+
+/* ---- expect-whatif ---- */
+
+/* What is found: a word, and when it is. */
+struct found {
+    const char *word;
+    uint64_t at_ns;
+};
+
+static struct found
+look(const struct bh_supposed *supposed, bh_job_id job, struct bh_difference *rows)
+{
+    const struct bh_outlook *row = bh_outlooks_find(&supposed->after.outlooks, job);
+    uint32_t max = supposed->before.outlooks.count;
+    uint32_t count = bh_whatif_compare(&supposed->before.outlooks, &supposed->after.outlooks, 1,
+                                       rows, max);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (bh_same(rows[i].job, job))
+            return (struct found){ bh_difference_names[rows[i].kind], rows[i].after_ns };
+    if (bh_outlooks_find(&supposed->before.outlooks, job))
+        return (struct found){ "same", row ? row->start_ns : 0 };
+    if (row && row->start_ns == supposed->after.future->begin_ns)
+        return (struct found){ "starts", row->start_ns };
+    return (struct found){ "waits", row ? row->start_ns : 0 };
+}
+
+static bh_rc
+check(const struct bh_story *story, const struct bh_words *words, const struct found *found,
+      struct bh_err *err)
+{
+    uint64_t begin_ns = story->supposed->after.future->begin_ns, span_ns = 0;
+    uint64_t in_ns = found->at_ns > begin_ns ? found->at_ns - begin_ns : 0;
+    bh_rc rc = words->count > 3 ? bh_parse_span(words->at[3], &span_ns, err) : BH_OK;
+
+    if (rc != BH_OK)
+        return rc;
+    if (strcmp(found->word, words->at[2]) == 0 && (words->count < 4 || span_ns == in_ns))
+        return BH_OK;
+    return bh_err_set(err, BH_CONFLICT, "job %s: %s in %" PRIu64 " s, expected %s %s",
+                      words->at[1], found->word, in_ns / 1000000000, words->at[2],
+                      words->count > 3 ? words->at[3] : "");
+}
+
+/* expect-whatif a later 2h */
+static bh_rc
+play_expect_whatif(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_difference *rows;
+    struct found found;
+    uint32_t id;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_JOB, words->at[1], &id, err);
+
+    if (rc == BH_OK && !story->supposed)
+        rc = bh_err_set(err, BH_INVALID, "nothing was supposed before");
+    if (rc != BH_OK)
+        return rc;
+    rows = calloc((size_t)story->supposed->before.outlooks.count + 1, sizeof *rows);
+    BH_ASSERT(rows);
+    found = look(story->supposed, (bh_job_id){ id }, rows);
+    free(rows);
+    return check(story, words, &found, err);
+}
+
+const struct bh_statement bh_whatif_statements[] = {
+    { "expect-whatif", 2, 3,
+      "JOB starts|waits|same|later|earlier|never|suspended|requeued|cancelled|spared [SPAN]",
+      play_expect_whatif },
+    { NULL, 0, 0, NULL, NULL },
+};

@@ -1,0 +1,26 @@
+#ifndef BH_REPLAY_SUPPOSED_H
+#define BH_REPLAY_SUPPOSED_H
+
+#include "base/err.h"
+#include "engine/event.h"
+
+struct bh_story;
+
+/* What a story supposes with `whatif`: its present played forward twice, the second time
+ * with a statement that the world never hears of. */
+struct bh_supposed;
+
+/* Statements go to a copy from now on, until bh_supposed_play. */
+void bh_supposed_begin(struct bh_story *story);
+
+/* Let the event happen on the copy; notes a refusal.  Fails as bh_engine_step. */
+BH_MUST_USE bh_rc bh_supposed_send(struct bh_story *story, const struct bh_event *event,
+                                   struct bh_err *err);
+
+/* Play both to their ends: the story can be asked what is different. */
+void bh_supposed_play(struct bh_story *story);
+
+/* free(NULL) is fine. */
+void bh_supposed_free(struct bh_supposed *supposed);
+
+#endif

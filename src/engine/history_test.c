@@ -53,7 +53,8 @@ play(struct history *history, struct bh_event *event)
     history->accepted++;
     history->kinds[event->kind]++;
     for (uint32_t i = 0; i < history->story->step.decision_count; i++)
-        history->decisions[history->story->step.decisions[i].kind]++;
+        history->decisions[history->story->step.decisions[i].kind] +=
+            history->story->step.decisions[i].member == 0;
     return rc;
 }
 

@@ -161,6 +161,7 @@ void
 bh_order_stir(struct bh_engine *engine)
 {
     engine->core.generation++;
+    engine->core.turned_ns = engine->core.now_ns;
     engine->hints.settled = false;
 }
 
@@ -185,7 +186,9 @@ is_guaranteed(const struct tenant *tenant)
 void
 bh_order_taken(struct bh_engine *engine, uint32_t tenant)
 {
-    bool matters = engine->core.withholders > 0;
+    const struct core *core = &engine->core;
+    bool matters = core->withholders > 0
+                   || (core->reserved > 0 && core->settings.order != BH_ORDER_FIFO);
 
     for (uint32_t at = tenant; at && !matters; at = tenant_at(engine, at)->parent)
         matters = is_guaranteed(tenant_at(engine, at));
@@ -261,19 +264,6 @@ bh_order_of_job(const struct bh_engine *engine, uint32_t slot,
         bh_order_of_class(engine, job->class, ret_candidate);
     else
         bh_order_of_lease(engine, bh_gang_next(engine, slot, 0), ret_candidate);
-}
-
-bool
-bh_order_outranks(const struct bh_engine *engine, const struct bh_candidate *a,
-                  const struct bh_candidate *b)
-{
-    if (a->guaranteed != b->guaranteed)
-        return a->guaranteed;
-    if (a->priority != b->priority)
-        return a->priority > b->priority;
-    if (a->tenant != b->tenant && engine->core.settings.order != BH_ORDER_FIFO)
-        return false;
-    return a->sequence != b->sequence ? a->sequence < b->sequence : a->id < b->id;
 }
 
 uint32_t

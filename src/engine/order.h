@@ -20,7 +20,7 @@ void bh_order_stir(struct bh_engine *engine);
 
 /* The tenant (slot) took room.  That helps nobody, unless a guarantee says something of it: what
  * was kept back is in use now, others of the tenant are no longer protected, or do not come
- * first any more. */
+ * first any more; or room is reserved, and it is somebody else's turn now. */
 void bh_order_taken(struct bh_engine *engine, uint32_t tenant);
 
 /* A stir because of something from outside, or because a job ended: whoever has made
@@ -37,14 +37,10 @@ struct bh_candidate {
 };
 
 /* Whether `a` comes before `b`: those within a guarantee, then the higher priority, then
- * whose tenant's turn it is (engine/usage.h), then the earlier, then the lower id. */
+ * whose tenant's turn it is (engine/usage.h), then the earlier, then the lower id.  Changes
+ * with stirs only: turns are told as of the last one. */
 bool bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
                      const struct bh_candidate *b);
-
-/* Whether `a` comes before `b` whatever is used meanwhile: between tenants that take turns
- * neither does.  Changes with nothing but stirs. */
-bool bh_order_outranks(const struct bh_engine *engine, const struct bh_candidate *a,
-                       const struct bh_candidate *b);
 
 /* The next of the candidates that may be looked at now, the first first; false when there
  * is none left.  Begin with bh_order_again, which looks who may: nothing may change between

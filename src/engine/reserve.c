@@ -60,7 +60,7 @@ comes_before(const struct bh_engine *engine, const struct bh_candidate *candidat
 
     bh_order_of_job(engine, claim->job, &holder);
     return (candidate->class && candidate->class == holder.class)
-           || bh_order_outranks(engine, candidate, &holder);
+           || bh_order_before(engine, candidate, &holder);
 }
 
 struct bh_search
@@ -159,22 +159,31 @@ insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
             insert_end(ends, bh_lease_ends_ns(engine, part_at(engine, at)->lease));
 }
 
-/* When leases end where the wish looks. */
+static void
+insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct ends *ends)
+{
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        insert_ends_on(engine, gpu, ends);
+}
+
+/* When leases end where the wish looks, on whole nodes: those beside may have to go, too. */
 static void
 list_ends(const struct wish *wish, struct ends *ends)
 {
     const struct bh_engine *engine = wish->search.engine;
-    uint32_t row = wish->row;
 
     ends->count = 0;
     for (uint32_t i = 0; !wish->need && i < wish->count; i++)
-        insert_ends_on(engine, gpu_find(engine, wish->places[i].gpu), ends);
-    for (uint32_t gpu = node_at(engine, wish->node)->first_gpu; wish->need && gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
-        insert_ends_on(engine, gpu, ends);
-    for (uint32_t gpu = 0; wish->need && !wish->node && bh_slot_next(engine, TABLE_GPU, &gpu);)
-        if (gpu_at(engine, gpu)->model == sku_at(engine, wish->need->sku)->models[row])
-            insert_ends_on(engine, gpu, ends);
+        insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->places[i].gpu))->node,
+                            ends);
+    if (wish->node)
+        insert_ends_of_node(engine, wish->node, ends);
+    for (uint32_t node = 0;
+         wish->need && !wish->node && bh_slot_next(engine, TABLE_NODE, &node);)
+        if (node_at(engine, node)->models
+            >> sku_at(engine, wish->need->sku)->models[wish->row] & 1)
+            insert_ends_of_node(engine, node, ends);
 }
 
 /* Narrow the span to that between two ends, or an end and its edge: the wish does not come
@@ -213,7 +222,7 @@ soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
     }
     for (list_ends(wish, &ends); ends.count > 0; list_ends(wish, &ends))
         narrow(wish, &ends, &offer);
-    return fits_by(wish, ends.before_ns, ret_offer);
+    return ends.before_ns != UINT64_MAX && fits_by(wish, ends.before_ns, ret_offer);
 }
 
 static bool
@@ -361,7 +370,7 @@ static void
 keep_next(const struct bh_engine *engine, const struct bh_candidate *candidate,
           struct bh_walk *walk)
 {
-    if (walk->begun && !bh_order_before(engine, &walk->at, candidate))
+    if (walk->settled && !bh_order_before(engine, &walk->at, candidate))
         return;
     if (walk->found && !bh_order_before(engine, candidate, &walk->next))
         return;
@@ -410,51 +419,6 @@ stands(const struct bh_engine *engine, const struct claim *claim)
            || !bh_place_possible(&search, claim->places, claim->count);
 }
 
-static void
-begin(const struct bh_engine *engine, struct bh_walk *walk)
-{
-    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++)
-        if (engine->core.claims[i].at_ns && stands(engine, &engine->core.claims[i]))
-            walk->standing |= 1u << i;
-    find_next(engine, walk);
-    walk->begun = true;
-}
-
-/* Whether the reservation of somebody else stays where it is though the candidate came
- * first: between those who take turns a start that was promised is not put off. */
-static bool
-stays(const struct bh_engine *engine, const struct bh_candidate *candidate,
-      const struct claim *claim)
-{
-    struct bh_candidate holder;
-
-    bh_order_of_job(engine, claim->job, &holder);
-    return (!candidate->class || candidate->class != holder.class)
-           && !bh_order_outranks(engine, candidate, &holder);
-}
-
-/* Keep what stands on the models that the candidate could use. */
-static void
-keep_standing(const struct bh_engine *engine, struct bh_walk *walk,
-              const struct bh_candidate *candidate, uint32_t job)
-{
-    uint64_t models = models_of(engine, job_at(engine, job)->sku);
-
-    for (uint32_t i = 0; walk->standing && i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &engine->core.claims[i];
-        uint64_t model;
-
-        if (!(walk->standing >> i & 1))
-            continue;
-        model = UINT64_C(1) << bh_reserve_model(engine, claim);
-        if (!(models & model) || walk->headed & model
-            || (claim->job != job && !stays(engine, candidate, claim)))
-            continue;
-        walk->headed |= model;
-        walk->kept |= 1u << i;
-    }
-}
-
 /* What becomes of the candidate: it gets a reservation (true), or not. */
 static bool
 settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candidate,
@@ -472,10 +436,13 @@ settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candi
 
     if (!job)
         return false;
-    keep_standing(engine, walk, candidate, job);
     search.closed = walk->headed;
-    if ((own && walk->kept >> (own - engine->core.claims) & 1)
-        || (!own && engine->core.claim_count == CLAIMS_MAX))
+    if (own && stands(engine, own) && !(walk->headed >> bh_reserve_model(engine, own) & 1)) {
+        walk->headed |= UINT64_C(1) << bh_reserve_model(engine, own);
+        walk->kept |= 1u << (own - engine->core.claims);
+        return false;
+    }
+    if (!own && engine->core.claim_count == CLAIMS_MAX)
         return false;
     if (candidate->class) {
         need = bh_place_need(engine, candidate->class);
@@ -515,9 +482,11 @@ bh_reserve_walk(struct work *work, struct bh_walk *walk, const struct bh_candida
     const struct bh_engine *engine = work->engine;
 
     if (!walk->begun)
-        begin(engine, walk);
+        find_next(engine, walk);
+    walk->begun = true;
     while (walk->found && (!bound || bh_order_before(engine, &walk->next, bound))) {
         walk->at = walk->next;
+        walk->settled = true;
         if (settle(work, walk, &walk->at, ret_decision))
             return true;
         find_next(engine, walk);

@@ -17,10 +17,6 @@
  * later one gets an A30, and each model would otherwise be held up by the queue of the
  * others.  A job that several models can serve has one reservation, on one of them.
  *
- * Who comes first is the order of the queue, but for whose turn it is between tenants: that
- * changes with all that runs.  Between those who take turns the one who has a reservation
- * keeps it, and binds the others.
- *
  * A gang's reservation has the places of all its members, on as few nodes as possible at
  * the first time that has room for all.
  *
@@ -38,9 +34,8 @@ uint32_t bh_reserve_set(const struct bh_engine *engine);
 
 /* A walk along those who wait, in order; begins zeroed. */
 struct bh_walk {
-    bool begun, found;
-    struct bh_candidate at, next; /* how far it came; who comes then, if anybody */
-    uint32_t standing;      /* bit i: claim i is a reservation that stands */
+    bool begun, found, settled;
+    struct bh_candidate at, next; /* settled last; who comes then, if found */
     uint64_t headed;        /* bit m: the first for model m was found */
     uint32_t kept;          /* bit i: claim i is the reservation of such a first */
 };

@@ -59,8 +59,8 @@ is_free_but(const struct bh_engine *engine, const struct claim *claim, uint32_t 
     bh_order_of_job(engine, claim->job, &candidate);
     search = bh_reserve_search(engine, &candidate, claim->job);
     for (uint32_t at = engine->core.leaving; at; at = lease_at(engine, at)->next_leaving)
-        if (at != but && search.gone_count < BH_VICTIMS_MAX)
-            search.gone[search.gone_count++] = at;
+        if (lease_at(engine, at)->job != but && search.gone_count < BH_VICTIMS_MAX)
+            search.gone[search.gone_count++] = lease_at(engine, at)->job;
     return bh_place_possible(&search, claim->places, claim->count)
            && bh_quota_allows(&search, &wanted, &why, &whose);
 }
@@ -120,7 +120,7 @@ check_victims(struct course *course)
             continue;
         course->checked++;
         assert_true(is_free_but(engine, claim, 0));
-        assert_false(is_free_but(engine, claim, lease));
+        assert_false(is_free_but(engine, claim, lease_at(engine, lease)->job));
     }
 }
 

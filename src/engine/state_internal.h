@@ -70,6 +70,7 @@ struct core {
     uint64_t used, used_models[MODELS_MAX]; /* GPU-equivalents of all tenants */
     struct bh_ev_settings settings;
     uint64_t half_life_began_ns; /* usage is weighed from 1 to 2 since */
+    uint64_t turned_ns;  /* whose turn it is was told then: when generation moved last */
     uint64_t window;      /* moves with what happens from outside, and with each end */
     uint32_t preemptable[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
     uint32_t claim_count, reserved; /* all claims; those that are reservations */

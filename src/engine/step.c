@@ -10,6 +10,7 @@
 #include "engine/ledger.h"
 #include "engine/lease.h"
 #include "engine/limit.h"
+#include "engine/order.h"
 #include "engine/part.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
@@ -29,6 +30,7 @@ static bh_rc
 take(struct work *work, const struct bh_event *event)
 {
     struct bh_engine *engine = work->engine;
+    uint64_t half_life_ns = engine->core.half_life_began_ns;
     bh_rc rc;
 
     clear_step(work->step);
@@ -40,6 +42,8 @@ take(struct work *work, const struct bh_event *event)
     work->seq = event->seq;
     bh_usage_advance(engine, work->now_ns);
     bh_ledger_advance(engine, work->now_ns);
+    if (half_life_ns != engine->core.half_life_began_ns)
+        bh_order_stir(engine); /* what was used is rounded: turns may change */
     bh_jobs_reap(engine);
     bh_transition(work, event);
     return BH_OK;

@@ -213,7 +213,7 @@ places_known(const struct bh_engine *engine, const struct bh_decision *decision)
 }
 
 static void
-add_places(struct claim *claim, const struct bh_decision *decision)
+add_places(struct bh_engine *engine, struct claim *claim, const struct bh_decision *decision)
 {
     for (uint32_t i = 0; i < decision->piece_count; i++) {
         const struct bh_piece *piece = &decision->pieces[i];
@@ -221,6 +221,7 @@ add_places(struct claim *claim, const struct bh_decision *decision)
         claim->places[claim->count++] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
                                                         (uint16_t)piece->start };
         claim->equivalent += bh_quota_equivalent(piece->profile, 1);
+        gpu_at(engine, gpu_find(engine, piece->gpu.v))->claimed++;
     }
 }
 
@@ -245,7 +246,7 @@ keep_room(struct work *work, const struct bh_decision *decision)
         engine->core.claim_count++;
         engine->core.reserved += claim->at_ns != 0;
     }
-    add_places(claim, decision);
+    add_places(engine, claim, decision);
     bh_gang_took(work, decision, members);
     return BH_OK;
 }

@@ -66,7 +66,7 @@ clear_whole(const struct bh_bid *bid, uint32_t gpu, struct figure *ret_figure)
     const struct bh_engine *engine = bid->search->engine;
 
     *ret_figure = nothing;
-    if (is_claimed(bid->search, gpu_at(engine, gpu)->id))
+    if (gpu_at(engine, gpu)->claimed && is_claimed(bid->search, gpu_at(engine, gpu)->id))
         return false;
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu) {
@@ -180,21 +180,18 @@ is_offered(const struct bh_bid *bid, uint32_t slot)
            && gpu->id != bid->need->avoid_gpu && bh_room_offered(engine, gpu);
 }
 
-bool
-bh_bound(const struct bh_bid *bid, uint32_t node, struct bh_cost *ret_bound)
+/* The figures of the node's GPUs; false where it has more than are looked at. */
+static bool
+look_at(const struct bh_bid *bid, uint32_t node, struct figures *ret_figures)
 {
     const struct bh_engine *engine = bid->search->engine;
     uint32_t profile_id = sku_at(engine, bid->need->sku)->profiles[bid->row];
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
-    uint32_t pieces = profile ? 1 : bid->need->count;
-    struct figures figures;
 
     BH_ASSERT(bid->search->gone_count == 0);
-    figures.count = 0;
-    *ret_bound = nothing.cost;
-    ret_bound->growth = INT64_MIN;
+    ret_figures->count = 0;
     if (node_at(engine, node)->gpu_count > GPUS_MAX)
-        return true;
+        return false;
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
         struct figure figure;
@@ -202,8 +199,42 @@ bh_bound(const struct bh_bid *bid, uint32_t node, struct bh_cost *ret_bound)
         if (is_offered(bid, gpu)
             && (profile ? clear_some(bid, gpu, profile, &figure)
                         : clear_whole(bid, gpu, &figure)))
-            add_figure(&figures, &figure);
+            add_figure(ret_figures, &figure);
     }
+    return true;
+}
+
+static bool
+wants_whole(const struct bh_bid *bid)
+{
+    return sku_at(bid->search->engine, bid->need->sku)->profiles[bid->row]
+           == BH_PROFILE_WHOLE.v;
+}
+
+uint32_t
+bh_bound_members(const struct bh_bid *bid, uint32_t node)
+{
+    struct figures figures;
+
+    if (!node_at(bid->search->engine, node)->up)
+        return 0;
+    if (!look_at(bid, node, &figures))
+        return bid->need->gang;
+    if (wants_whole(bid))
+        return figures.count / bid->need->count;
+    return figures.count ? bid->need->gang : 0;
+}
+
+bool
+bh_bound(const struct bh_bid *bid, uint32_t node, struct bh_cost *ret_bound)
+{
+    uint32_t pieces = wants_whole(bid) ? bid->need->count : 1;
+    struct figures figures;
+
+    *ret_bound = nothing.cost;
+    ret_bound->growth = INT64_MIN;
+    if (!look_at(bid, node, &figures))
+        return true;
     if (figures.count < pieces)
         return false;
     *ret_bound = cheapest(&figures, pieces);

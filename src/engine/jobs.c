@@ -173,6 +173,8 @@ bh_job_drop_claim(struct bh_engine *engine, struct claim *claim)
 {
     BH_ASSERT(claim->job != 0);
     BH_ASSERT(engine->core.claim_count > 0);
+    for (uint32_t i = 0; i < claim->count; i++)
+        gpu_at(engine, gpu_find(engine, claim->places[i].gpu))->claimed--;
     engine->core.reserved -= claim->at_ns != 0;
     engine->core.claim_count--;
     memset(claim, 0, sizeof(*claim));

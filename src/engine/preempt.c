@@ -135,19 +135,26 @@ is_gone(const struct bh_search *search, uint32_t job)
     return false;
 }
 
-/* Keep the cheaper of the two jobs that may leave and has not. */
-static void
-keep_cheaper(const struct scheme *scheme, uint32_t job, uint32_t *best)
-{
-    struct bh_cost cost, least;
+/* The cheapest so far; job (slot) 0 is none. */
+struct cheapest {
+    uint32_t job;
+    struct bh_cost cost;
+};
 
-    if (job == *best || is_gone(&scheme->search, job)
-        || !bh_victim_may_leave(scheme->asker, &scheme->search, job))
+/* Keep the job where it may leave, has not, and is cheaper. */
+static void
+keep_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
+{
+    struct bh_cost cost;
+
+    if (job == best->job || is_gone(&scheme->search, job)
+        || !bh_victim_eligible(scheme->asker, &scheme->search, job))
         return;
     cost = bh_victim_cost(scheme->asker, &scheme->search, job);
-    least = bh_victim_cost(scheme->asker, &scheme->search, *best ? *best : job);
-    if (*best == 0 || bh_cost_less(&cost, &least))
-        *best = job;
+    if ((best->job && !bh_cost_less(&cost, &best->cost))
+        || !bh_victim_may_leave(scheme->asker, &scheme->search, job))
+        return;
+    *best = (struct cheapest){ job, cost };
 }
 
 /* The cheapest job on the GPU, or 0. */
@@ -155,13 +162,13 @@ static uint32_t
 cheapest_on(const struct scheme *scheme, uint32_t gpu)
 {
     const struct bh_engine *engine = scheme->search.engine;
-    uint32_t best = 0;
+    struct cheapest best = { .job = 0 };
 
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu)
         if (part_at(engine, at)->lease)
             keep_cheaper(scheme, lease_at(engine, part_at(engine, at)->lease)->job, &best);
-    return best;
+    return best.job;
 }
 
 /* Extend the scheme so that the place is free. */
@@ -265,7 +272,7 @@ static uint32_t
 cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
     const struct bh_engine *engine = scheme->search.engine;
-    uint32_t best = 0;
+    struct cheapest best = { .job = 0 };
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
@@ -276,7 +283,7 @@ cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_rea
             continue;
         keep_cheaper(scheme, lease->job, &best);
     }
-    return best;
+    return best.job;
 }
 
 static bool
@@ -513,6 +520,18 @@ find_on_node(const struct bh_bid *bid, bool found, struct scheme *best)
     return found;
 }
 
+/* Whether there could be room for the whole gang at all. */
+static bool
+gang_possible(const struct bh_bid *bid)
+{
+    uint32_t members = 0;
+
+    for (uint32_t node = 0;
+         members < bid->need->gang && bh_slot_next(bid->search->engine, TABLE_NODE, &node);)
+        members += bh_bound_members(bid, node);
+    return members >= bid->need->gang;
+}
+
 /* A gang looks for its nodes member by member. */
 static bool
 find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
@@ -521,7 +540,8 @@ find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
 
     if (bid->need->gang == 1)
         return find_on_node(bid, found, best);
-    if (!scheme_for(bid, 0, &scheme) || (found && !bh_cost_less(&scheme.cost, &best->cost)))
+    if (!gang_possible(bid) || !scheme_for(bid, 0, &scheme)
+        || (found && !bh_cost_less(&scheme.cost, &best->cost)))
         return found;
     copy_scheme(best, &scheme);
     return true;
@@ -589,11 +609,13 @@ bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need
 {
     struct bh_search search = *base;
     struct scheme scheme;
+    struct bh_plan plan;
 
     search.past_leaving = true;
     if (!may_preempt(work, job_at(work->engine, need->job))
+        || (work->engine->core.leaving && bh_place_find(&search, need, &plan, NULL))
         || !find_scheme(work, &search, need, &scheme))
-        return false;
+        return false; /* those who leave make room enough, or nobody can */
     return claim_room(work, need->job, &scheme, ret_decision);
 }
 

@@ -176,9 +176,9 @@ bh_room_occupancy(const struct bh_search *search, uint32_t slot,
         rebuild(search, gpu, ret_occupancy);
     else
         *ret_occupancy = gpu->occupancy;
-    if (search->engine->core.claim_count && !search->past_claims)
+    if (gpu->claimed && !search->past_claims)
         block_claims(search, gpu, ret_occupancy);
-    if (search->engine->core.reserved && !search->past_claims)
+    if (gpu->claimed && search->engine->core.reserved && !search->past_claims)
         block_reservations(search, gpu, ret_occupancy);
 }
 
@@ -243,7 +243,7 @@ bh_room_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
         }
         known = lease->tenant;
     }
-    if (engine->core.claim_count && !search->past_claims)
+    if (gpu->claimed && !search->past_claims)
         return beside_claims(search, gpu->id, profile, ret_beside);
     return true;
 }

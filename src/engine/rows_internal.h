@@ -75,6 +75,7 @@ struct gpu {
     uint8_t mig;     /* was carved last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
+    uint32_t claimed; /* places of claims and reservations on it */
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
 };
 

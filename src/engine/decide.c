@@ -303,18 +303,6 @@ help_first(struct work *work, struct bh_decision *ret_decision)
     return bh_reserve_walk(work, &walk, NULL, ret_decision);
 }
 
-/* A reservation is looked at when its time comes, and when something that it counts on ends
- * or does not. */
-static void
-wake_for_reservations(struct bh_engine *engine)
-{
-    uint64_t until_ns = bh_reserve_until_ns(engine);
-
-    if (until_ns != UINT64_MAX
-        && (engine->hints.wake_ns == 0 || until_ns < engine->hints.wake_ns))
-        engine->hints.wake_ns = until_ns;
-}
-
 /* The earliest time for which a candidate is parked. */
 static void
 set_wake(struct bh_engine *engine)
@@ -333,6 +321,8 @@ bh_decide_due(struct bh_engine *engine)
 {
     const struct hints *hints = &engine->hints;
 
+    if (hints->reserved_until_ns && engine->core.now_ns >= hints->reserved_until_ns)
+        return true;
     if (hints->wake_ns && engine->core.now_ns >= hints->wake_ns) {
         set_wake(engine);
         return true;
@@ -350,7 +340,7 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
         return true;
     if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision))
         return true;
-    wake_for_reservations(work->engine);
+    hints->reserved_until_ns = bh_reserve_until_ns(work->engine);
     hints->settled = true;
     return false;
 }

@@ -59,7 +59,7 @@ bh_engine_grow(const struct bh_engine *engine, void *memory, const struct bh_eng
     struct bh_engine *grown = bh_engine_init(memory, caps);
 
     memcpy(&grown->core, &engine->core, sizeof(grown->core));
-    grown->hints.hopeless_ns = 0;
+    grown->hints.hopeless_ns = engine->hints.hopeless_ns;
     for (uint32_t i = 0; i < TABLES; i++) {
         const struct table *from = &engine->tables[i];
         struct table *to = &grown->tables[i];

@@ -441,7 +441,7 @@ fill_row(struct finder *finder, struct bh_plan *ret_plan, struct score *ret_scor
 
 bool
 bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
-            uint32_t node, struct bh_plan *ret_plan, int64_t *ret_growth)
+            uint32_t node, struct bh_plan *ret_plan)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     struct finder finder = { .search = search, .need = need, .model = sku->models[row],
@@ -458,7 +458,7 @@ bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t
         found = fill_node(&finder, node, need->gang, ret_plan, &score) == need->gang;
     else
         found = !is_in_vain(&finder) && fill_row(&finder, ret_plan, &score);
-    *ret_growth = score.growth;
+    ret_plan->growth = score.growth;
     return found;
 }
 

@@ -120,9 +120,9 @@ fits_by(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
         memcpy(ret_offer->places, wish->places, wish->count * sizeof(struct place));
         return bh_place_possible(&wish->search, wish->places, wish->count);
     }
-    if (!bh_place_on(&wish->search, wish->need, wish->row, wish->node, &plan,
-                     &ret_offer->growth))
+    if (!bh_place_on(&wish->search, wish->need, wish->row, wish->node, &plan))
         return false;
+    ret_offer->growth = plan.growth;
     bh_place_list(engine, &plan, ret_offer->places);
     return true;
 }

@@ -102,31 +102,34 @@ rebuild(const struct bh_search *search, const struct gpu *gpu,
     }
 }
 
-/* Whether the claim has places on the GPU: they are marked as taken. */
-static bool
+/* How many places the claim has on the GPU; they are marked as taken. */
+static uint32_t
 block_claim(const struct claim *claim, const struct gpu *gpu, struct bh_occupancy *occupancy)
 {
-    bool any = false;
+    uint32_t found = 0;
 
-    for (uint32_t k = 0; k < claim->count; k++) {
+    for (uint32_t k = 0; k < claim->count && found < gpu->claimed; k++) {
         if (claim->places[k].gpu != gpu->id)
             continue;
         bh_room_block(occupancy, (enum bh_gpu_model)gpu->model, claim->places[k].profile,
                       claim->places[k].start);
-        any = true;
+        found++;
     }
-    return any;
+    return found;
 }
 
+/* Nothing fits on a GPU that is taken whole: no more is looked at. */
 static void
 block_claims(const struct bh_search *search, const struct gpu *gpu,
              struct bh_occupancy *occupancy)
 {
-    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX && found < gpu->claimed && !occupancy->whole; i++) {
         const struct claim *claim = bh_room_claim(search, i);
 
         if (claim && claim->at_ns == 0)
-            block_claim(claim, gpu, occupancy);
+            found += block_claim(claim, gpu, occupancy);
     }
 }
 
@@ -139,7 +142,7 @@ block_reservation(const struct bh_search *search, const struct gpu *gpu,
     struct bh_search then = *search;
     struct bh_occupancy later = { 0 };
 
-    if (!block_claim(claim, gpu, &later))
+    if (block_claim(claim, gpu, &later) == 0)
         return;
     then.by_ns = claim->at_ns;
     rebuild(&then, gpu, &later);

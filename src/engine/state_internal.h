@@ -87,7 +87,8 @@ struct hints {
     uint64_t queue_offset;               /* of struct bh_candidate: a heap, the first on top */
     uint32_t queue_count;
     bool queued;                         /* the heap holds all that may be looked at */
-    uint64_t wake_ns;                    /* the earliest hint.until_ns or claim.at_ns */
+    uint64_t wake_ns;                    /* the earliest hint.until_ns */
+    uint64_t reserved_until_ns;          /* bh_reserve_until_ns when it settled; 0: unknown */
     uint64_t hopeless_ns;                /* no pending job misses its deadline before; 0: unknown */
     bool settled;                        /* nothing to look at since */
     bool swept;                          /* no lease has lost its ground */

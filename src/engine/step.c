@@ -154,7 +154,7 @@ static void
 forget_hints(struct bh_engine *engine)
 {
     engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
-    engine->hints.wake_ns = engine->hints.hopeless_ns = 0;
+    engine->hints.wake_ns = engine->hints.hopeless_ns = engine->hints.reserved_until_ns = 0;
     engine->hints.due_known = false;
 }
 
@@ -234,6 +234,8 @@ bh_engine_next_tick_ns(const struct bh_engine *engine)
         return engine->core.now_ns;
     if (engine->hints.hopeless_ns < next_ns)
         next_ns = engine->hints.hopeless_ns;
+    if (engine->hints.reserved_until_ns && engine->hints.reserved_until_ns < next_ns)
+        next_ns = engine->hints.reserved_until_ns;
     due_ns = engine->hints.due_known ? engine->hints.due_ns : first_due_ns(engine);
     return due_ns < next_ns ? due_ns : next_ns;
 }

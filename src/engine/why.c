@@ -259,6 +259,27 @@ tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *re
         }
 }
 
+/* By when it would have to end to use what is reserved meanwhile; 0 where that would not do. */
+static uint64_t
+backfilled_by(const struct bh_search *base, const struct bh_need *need)
+{
+    const struct bh_engine *engine = base->engine;
+    struct bh_search search = *base;
+    uint64_t by_ns = 0;
+    struct bh_plan plan;
+
+    search.past = bh_reserve_set(engine);
+    if (!engine->core.settings.backfill || !bh_place_find(&search, need, &plan, NULL))
+        return 0;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = bh_room_claim(base, i);
+
+        if (claim && claim->at_ns && (by_ns == 0 || claim->at_ns < by_ns))
+            by_ns = claim->at_ns;
+    }
+    return by_ns;
+}
+
 /* The job for which the room is kept that this one would otherwise get. */
 static bool
 is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
@@ -272,6 +293,7 @@ is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_re
     if (engine->core.claim_count == 0 || !bh_place_find(&search, need, &plan, NULL))
         return false;
     reason->code = BH_REASON_BEHIND;
+    reason->frees_at_ns = backfilled_by(base, need);
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_room_claim(base, i);
 

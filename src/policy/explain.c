@@ -503,6 +503,11 @@ next_never_shape(const struct phrase *p)
 static void
 next_behind(const struct phrase *p)
 {
+    if (p->reason->frees_at_ns) {
+        bh_buf_puts(p->out, "with a time limit of at most ");
+        put_wait(p);
+        bh_buf_puts(p->out, " it can begin before; else ");
+    }
     bh_buf_puts(p->out, holder_named(p) ? "its turn comes when " : "its turn comes when that job "
                                                                     "has started");
     if (!holder_named(p))

@@ -159,6 +159,52 @@ bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err)
     return rc;
 }
 
+/* Days from 1970-01-01 to a day of the Gregorian calendar. */
+static uint64_t
+days_before(uint32_t year, uint32_t month, uint32_t day)
+{
+    static const uint16_t before[] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334 };
+    uint32_t leap_years = month > 2 ? year : year - 1; /* those whose 29 February is over */
+    uint64_t leaps = leap_years / 4 - leap_years / 100 + leap_years / 400 - 477;
+
+    return (uint64_t)(year - 1970) * 365 + leaps + before[month - 1] + day - 1;
+}
+
+static uint32_t
+days_in(uint32_t year, uint32_t month)
+{
+    static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+    return days[month - 1] + (month == 2 && leap);
+}
+
+bh_rc
+bh_parse_utc(const char *text, uint64_t *ret_ns, struct bh_err *err)
+{
+    static const char form[] = "dddd-dd-ddTdd:dd:ddZ";
+    static const uint32_t low[] = { 1970, 1, 1, 0, 0, 0 };
+    static const uint32_t high[] = { 2400, 12, 31, 23, 59, 59 };
+    uint32_t field[6] = { 0 }, at = 0;
+    bool fits = strlen(text) == sizeof form - 1;
+
+    for (size_t i = 0; fits && form[i]; i++) {
+        fits = form[i] == 'd' ? is_digit(text[i]) : text[i] == form[i];
+        if (form[i] == 'd')
+            field[at] = field[at] * 10 + (uint32_t)(text[i] - '0');
+        else
+            at++;
+    }
+    for (uint32_t i = 0; fits && i < 6; i++)
+        fits = field[i] >= low[i] && field[i] <= high[i];
+    if (!fits || field[2] > days_in(field[0], field[1]))
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a moment like "
+                          "2026-11-20T09:27:00Z", text);
+    *ret_ns = (days_before(field[0], field[1], field[2]) * 86400 + field[3] * 3600
+               + field[4] * 60 + field[5]) * 1000000000;
+    return BH_OK;
+}
+
 /* What follows the point, put behind the digits of *num; *den is the power of ten. */
 static bh_rc
 read_fraction(const char **at, uint64_t *num, uint64_t *den, struct bh_err *err)

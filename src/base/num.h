@@ -28,6 +28,10 @@ BH_MUST_USE bh_rc bh_parse_bytes(const char *text, uint64_t *ret_bytes, struct b
  * 876,000 hours).  Bare digits are seconds. */
 BH_MUST_USE bh_rc bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err);
 
+/* A moment as RFC 3339 writes it in UTC, to the second: "2026-11-20T09:27:00Z", from 1970 to
+ * 2400.  BH_INVALID: anything else, and days that there are not. */
+BH_MUST_USE bh_rc bh_parse_utc(const char *text, uint64_t *ret_ns, struct bh_err *err);
+
 /* `whole` parts of a decimal (at most 9 digits after the point) or "a/b" amount,
  * exactly: with whole = 4200,
  * "0.5" is 2100, "1/7" is 600, "2" is 8400.  BH_INVALID when the amount does not

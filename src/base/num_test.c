@@ -149,6 +149,25 @@ test_span(void **state)
     check_rows(bh_parse_span, span_rows, BH_COUNT(span_rows));
 }
 
+static const struct row utc_rows[] = {
+    { "the epoch", "1970-01-01T00:00:00Z", BH_OK, 0 },
+    { "a leap day", "2024-02-29T12:00:00Z", BH_OK, UINT64_C(1709208000000000000) },
+    { "after it", "2024-03-01T00:00:00Z", BH_OK, UINT64_C(1709251200000000000) },
+    { "now", "2026-11-20T09:27:00Z", BH_OK, UINT64_C(1795166820000000000) },
+    { "no leap day", "2100-02-29T00:00:00Z", BH_INVALID, 0 },
+    { "no such month", "2026-13-01T00:00:00Z", BH_INVALID, 0 },
+    { "an offset", "2026-11-20T09:27:00+01:00", BH_INVALID, 0 },
+    { "too long ago", "1969-12-31T23:59:59Z", BH_INVALID, 0 },
+    { "junk behind", "2026-11-20T09:27:00Zx", BH_INVALID, 0 },
+    { "nothing", "", BH_INVALID, 0 },
+};
+
+static void
+test_utc(void **state)
+{
+    check_rows(bh_parse_utc, utc_rows, BH_COUNT(utc_rows));
+}
+
 static bh_rc
 parse_4200(const char *text, uint64_t *ret_value, struct bh_err *err)
 {
@@ -243,7 +262,7 @@ test_arithmetic(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_u64),   cmocka_unit_test(test_u32),
-    cmocka_unit_test(test_bytes), cmocka_unit_test(test_span),
+    cmocka_unit_test(test_bytes), cmocka_unit_test(test_span), cmocka_unit_test(test_utc),
     cmocka_unit_test(test_parts), cmocka_unit_test(test_parts_hint_names_the_nearest),
     cmocka_unit_test(test_hex),   cmocka_unit_test(test_arithmetic),
 };

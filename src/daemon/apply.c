@@ -115,6 +115,23 @@ withheld(uint64_t guarantee, const char *lending_limit, uint64_t unit)
     return guarantee - amount_of(lending_limit, unit, guarantee);
 }
 
+static uint64_t
+span_of(const char *text)
+{
+    struct bh_err err;
+    uint64_t span_ns;
+
+    return text && bh_parse_span(text, &span_ns, &err) == BH_OK ? span_ns : 0;
+}
+
+static uint64_t
+half_life_of(const char *text)
+{
+    if (text && strcmp(text, "never") == 0)
+        return BH_UNLIMITED;
+    return text ? span_of(text) : BH_HALF_LIFE_DEFAULT_NS;
+}
+
 static uint32_t
 parent_of(struct bh_plan *plan, const struct bh_core *core, const char *path)
 {
@@ -164,6 +181,7 @@ fill_tenant(struct bh_plan *plan, const struct bh_core *core, const struct bh_si
         .limit = amount_of(from->limit, BH_GPU_PARTS, BH_UNLIMITED),
         .guarantee = guarantee,
         .withhold = withheld(guarantee, from->lending_limit, BH_GPU_PARTS),
+        .min_runtime_ns = span_of(from->min_runtime),
         .user_limit = amount_of(from->user_limit, BH_GPU_PARTS, 0),
         .weight = from->weight ? from->weight : BH_WEIGHT_DEFAULT,
         .budget = { .period = from->budget.period,
@@ -193,6 +211,7 @@ same_tenant(const struct bh_ev_tenant *a, const struct bh_ev_tenant *b)
     return a->parent.v == b->parent.v && a->kind == b->kind && a->boundary == b->boundary
            && a->dedicated_nodes == b->dedicated_nodes && a->limit == b->limit
            && a->guarantee == b->guarantee && a->withhold == b->withhold
+           && a->min_runtime_ns == b->min_runtime_ns
            && a->user_limit == b->user_limit && a->weight == b->weight
            && same_budget(&a->budget, &b->budget) && same_quotas(a, b);
 }
@@ -226,6 +245,34 @@ plan_tenants(struct bh_plan *plan, struct bh_core *core, const struct bh_site *s
         change->is_new = !known;
         change->event = (struct bh_event){ .kind = BH_EV_TENANT, .u.tenant = wanted };
     }
+    return BH_OK;
+}
+
+static bh_rc
+plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+                struct bh_err *err)
+{
+    const struct bh_site_scheduling *from = &site->scheduling;
+    struct bh_ev_settings present, wanted = { .order = from->order,
+                                              .backfill = from->backfill != BH_SITE_OFF,
+                                              .half_life_ns = half_life_of(from->half_life),
+                                              .assumed_run_ns = span_of(from->assumed_run),
+                                              .min_runtime_ns = span_of(from->min_runtime) };
+
+    if (!wanted.assumed_run_ns)
+        wanted.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
+    bh_view_settings(core->state.engine, &present);
+    if (wanted.order == present.order && wanted.backfill == present.backfill
+        && wanted.half_life_ns == present.half_life_ns
+        && wanted.assumed_run_ns == present.assumed_run_ns
+        && wanted.min_runtime_ns == present.min_runtime_ns)
+        return BH_OK;
+    if (plan->count == PLAN_MAX)
+        return plan_full(err);
+    plan->changes[plan->count++] = (struct change){
+        .name = "scheduling", .event = { .kind = BH_EV_SETTINGS, .u.settings = wanted }
+    };
+    bh_buf_puts(&plan->text, "scheduling: changed\n");
     return BH_OK;
 }
 
@@ -464,7 +511,9 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     BH_ASSERT(plan);
     plan->arena = bh_arena_new(PLAN_TEXT_MAX);
     bh_buf_init(&plan->text, PLAN_TEXT_MAX);
-    rc = plan_skus(plan, core, site, err);
+    rc = plan_scheduling(plan, core, site, err);
+    if (rc == BH_OK)
+        rc = plan_skus(plan, core, site, err);
     if (rc == BH_OK)
         rc = plan_tenants(plan, core, site, err);
     if (rc == BH_OK)

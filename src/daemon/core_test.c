@@ -147,6 +147,35 @@ test_a_repeated_key_is_one_job(void **unused)
     teardown(&f);
 }
 
+/* What a site file says of scheduling is in force once it is applied; without it, the
+ * defaults are again. */
+static void
+test_scheduling_is_applied(void **unused)
+{
+    struct bh_ev_settings settings;
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, "scheduling: {order: drf, half_life: never, backfill: off,"
+                               " assumed_run: 2h, min_runtime: 10m}"),
+                     BH_OK);
+    bh_view_settings(f.core.state.engine, &settings);
+    BH_CHECK_EQ("order", settings.order, BH_ORDER_DRF);
+    BH_CHECK("half-life", settings.half_life_ns == BH_UNLIMITED);
+    BH_CHECK_EQ("backfill", settings.backfill, false);
+    BH_CHECK_EQ("assumed", settings.assumed_run_ns, 7200000000000);
+    BH_CHECK_EQ("least", settings.min_runtime_ns, 600000000000);
+    assert_int_equal(apply(&f, "{}"), BH_OK);
+    bh_view_settings(f.core.state.engine, &settings);
+    BH_CHECK_EQ("order again", settings.order, BH_ORDER_FAIR_TREE);
+    BH_CHECK_EQ("7 days", settings.half_life_ns, BH_HALF_LIFE_DEFAULT_NS);
+    BH_CHECK_EQ("backfill again", settings.backfill, true);
+    BH_CHECK_EQ("a day", settings.assumed_run_ns, BH_ASSUMED_RUN_DEFAULT_NS);
+    BH_CHECK_EQ("none", settings.min_runtime_ns, 0);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 /* Two requests with one key in one batch: the second must see the first's answer before
  * any reader of the store can. */
 static void
@@ -319,6 +348,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_snapshot_and_journal_lead_to_the_same_state),
     cmocka_unit_test(test_refusals_change_nothing_and_are_recorded),
     cmocka_unit_test(test_a_repeated_key_is_one_job),
+    cmocka_unit_test(test_scheduling_is_applied),
     cmocka_unit_test(test_a_key_repeated_in_one_batch_is_one_job),
     cmocka_unit_test(test_a_removed_tenant_leaves_no_role_behind),
     cmocka_unit_test(test_a_failed_commit_leaves_nothing),

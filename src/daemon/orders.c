@@ -180,7 +180,8 @@ stop_message(const struct bh_effect *effect, struct bh_arena *arena)
 {
     struct bh_msg_stop *stop = new_message(arena, BH_MSG_STOP);
 
-    *stop = (struct bh_msg_stop){ effect->order, effect->lease.v, effect->grace_ns };
+    *stop = (struct bh_msg_stop){ effect->order, effect->lease.v, effect->grace_ns,
+                                    effect->signal };
     return stop;
 }
 

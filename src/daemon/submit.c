@@ -61,6 +61,10 @@ fill_submit(const struct bh_core *core, const struct bh_command *command,
     submit->time_limit_ns = command->numbers.time_limit_ns;
     submit->grace_ns = command->numbers.grace_ns ? command->numbers.grace_ns : default_grace_ns;
     submit->hold = spec->hold;
+    submit->checkpoint_signal = command->numbers.checkpoint_signal;
+    submit->deadline_ns = command->numbers.deadline_ns;
+    if (command->numbers.deadline_after)
+        submit->deadline_ns += bh_core_now(core);
     core->crypto->sha256(command->text, command->text_length, "", 0, submit->spec);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/gang.h"
+#include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/limit.h"
 #include "engine/order.h"
@@ -297,7 +298,26 @@ submit_in_range(const struct bh_ev_submit *submit)
            && submit->gang * submit->count <= BH_JOB_PIECES_MAX
            && (uint32_t)submit->kind < BH_JOB_KINDS
            && submit->priority >= BH_PRIORITY_LOW && submit->priority < BH_PRIORITIES
-           && (uint32_t)submit->contract < BH_CONTRACTS;
+           && (uint32_t)submit->contract < BH_CONTRACTS
+           && submit->checkpoint_signal <= BH_SIGNAL_MAX;
+}
+
+/* Whether the job could end by its deadline if it began now. */
+static bool
+meets_deadline(const struct bh_engine *engine, const struct bh_event *event,
+               struct bh_reason *ret_why)
+{
+    const struct bh_ev_submit *submit = &event->u.submit;
+    uint64_t now_ns = event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
+
+    if (submit->deadline_ns == 0 || now_ns < bh_job_hopeless_ns(submit->deadline_ns,
+                                                                submit->time_limit_ns))
+        return true;
+    *ret_why = (struct bh_reason){ .code = BH_REASON_DEADLINE, .wanted = submit->time_limit_ns,
+                                   .limit = submit->deadline_ns > now_ns
+                                                ? submit->deadline_ns - now_ns
+                                                : 0 };
+    return false;
 }
 
 /* Whether the limits would allow some way to keep the SKU, if nothing else ran. */
@@ -345,6 +365,8 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         ret_why->job = submit->job;
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     }
+    if (!meets_deadline(engine, event, ret_why))
+        return BH_RANGE;
     if (!ever_allowed(engine, submit, ret_why))
         return BH_QUOTA;
     if (bh_slots_free(engine, TABLE_JOB) + engine->core.ended_count > 0)
@@ -388,10 +410,16 @@ admit_settings(struct bh_engine *engine, const struct bh_event *event,
     const uint64_t minute_ns = 60000000000ull, year_ns = 366 * 1440 * minute_ns;
     const struct bh_ev_settings *settings = &event->u.settings;
     bool decays = settings->half_life_ns != BH_UNLIMITED;
+    uint64_t longest_ns = settings->assumed_run_ns > settings->min_runtime_ns
+                              ? settings->assumed_run_ns
+                              : settings->min_runtime_ns;
 
     (void)engine;
-    if ((uint32_t)settings->order < BH_ORDERS
-        && (!decays || (settings->half_life_ns >= minute_ns && settings->half_life_ns <= year_ns)))
+    ret_why->wanted = longest_ns;
+    ret_why->limit = BH_SPAN_MAX_NS;
+    if ((uint32_t)settings->order >= BH_ORDERS || longest_ns > BH_SPAN_MAX_NS)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    if (!decays || (settings->half_life_ns >= minute_ns && settings->half_life_ns <= year_ns))
         return BH_OK;
     ret_why->wanted = settings->half_life_ns;
     ret_why->limit = year_ns;

@@ -97,7 +97,7 @@ place(struct work *work, const struct bh_decision *decision)
     add_pieces(work, lease, decision);
     held = bh_quota_of_lease(engine, lease);
     bh_quota_take(engine, &held);
-    bh_order_taken(engine);
+    bh_order_taken(engine, job->tenant);
     bh_gang_took(work, decision, job->gang);
     if (work->rest.members == 0)
         bh_gang_proceed(work, job_slot);
@@ -165,7 +165,9 @@ stop(struct work *work, const struct bh_decision *decision)
     if (decision->lease.v == 0) {
         if (!job || !job_at(engine, job)->class)
             return BH_CONFLICT;
-        bh_job_end(work, job, BH_JOB_CANCELLED, decision->cause, 0);
+        bh_job_end(work, job,
+                   decision->cause == BH_END_DEADLINE ? BH_JOB_FAILED : BH_JOB_CANCELLED,
+                   decision->cause, 0);
         return BH_OK;
     }
     if (!slot || lease_at(engine, slot)->job != job || !bh_gang_allows(engine, job, LEASE_STOP))
@@ -181,23 +183,37 @@ may_claim(const struct bh_engine *engine, uint32_t slot)
     return job_at(engine, slot)->class || bh_gang_all(engine, slot, LEASE_SUSPENDED);
 }
 
-/* The claim of which the decision is a part: a new one for the first member. */
+/* The claim or reservation of which the decision is a part: a new one for the first member. */
 static struct claim *
-claim_for(struct work *work, uint32_t job)
+claim_for(struct work *work, uint32_t job, bool reserved)
 {
     struct bh_engine *engine = work->engine;
-    struct claim *claim = bh_job_claim(engine, job);
+    struct claim *claim = bh_job_claim(engine, job), *kept = bh_job_reservation(engine, job);
 
-    if (work->rest.members > 0 || claim)
-        return work->rest.members > 0 ? claim : NULL;
+    if (work->rest.members > 0)
+        return reserved ? kept : claim;
+    if (claim)
+        return NULL;
+    if (kept)
+        bh_job_drop_claim(engine, kept);
     for (uint32_t i = 0; i < CLAIMS_MAX; i++)
         if (engine->core.claims[i].job == 0)
             return &engine->core.claims[i];
     return NULL;
 }
 
+/* Whether the pieces stand on GPUs that there are. */
+static bool
+places_known(const struct bh_engine *engine, const struct bh_decision *decision)
+{
+    for (uint32_t i = 0; i < decision->piece_count; i++)
+        if (!gpu_find(engine, decision->pieces[i].gpu.v))
+            return false;
+    return decision->piece_count > 0 && decision->piece_count <= BH_JOB_COUNT_MAX;
+}
+
 static void
-add_places(struct claim *claim, const struct bh_decision *decision)
+add_places(struct bh_engine *engine, struct claim *claim, const struct bh_decision *decision)
 {
     for (uint32_t i = 0; i < decision->piece_count; i++) {
         const struct bh_piece *piece = &decision->pieces[i];
@@ -205,25 +221,68 @@ add_places(struct claim *claim, const struct bh_decision *decision)
         claim->places[claim->count++] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
                                                         (uint16_t)piece->start };
         claim->equivalent += bh_quota_equivalent(piece->profile, 1);
+        gpu_at(engine, gpu_find(engine, piece->gpu.v))->claimed++;
     }
+}
+
+/* Keep the room that a decision names for a member, as a claim or a reservation. */
+static bh_rc
+keep_room(struct work *work, const struct bh_decision *decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job = job_find(engine, decision->job.v), members;
+    struct claim *claim;
+
+    if (!job || !may_claim(engine, job) || decision->piece_count != job_at(engine, job)->count
+        || !places_known(engine, decision))
+        return BH_CONFLICT;
+    claim = claim_for(work, job, decision->at_ns != 0);
+    if (!claim || (work->rest.members > 0 && claim->at_ns != decision->at_ns))
+        return BH_CONFLICT;
+    members = job_at(engine, job)->lease ? bh_gang_live(engine, job) : job_at(engine, job)->gang;
+    if (claim->job == 0) {
+        claim->job = job;
+        claim->at_ns = decision->at_ns;
+        engine->core.claim_count++;
+        engine->core.reserved += claim->at_ns != 0;
+    }
+    add_places(engine, claim, decision);
+    bh_gang_took(work, decision, members);
+    return BH_OK;
 }
 
 static bh_rc
 claim(struct work *work, const struct bh_decision *decision)
 {
+    struct core *core = &work->engine->core;
+    bool first = work->rest.members == 0;
+    bh_rc rc = decision->at_ns ? BH_CONFLICT : keep_room(work, decision);
+    struct job *job;
+
+    if (rc != BH_OK || !first)
+        return rc;
+    job = job_at(work->engine, job_find(work->engine, decision->job.v));
+    job->claims = job->claims_window == core->window ? (uint8_t)(job->claims + 1) : 1;
+    job->claims_window = core->window;
+    bh_order_stir(work->engine);
+    return BH_OK;
+}
+
+static bh_rc
+reserve(struct work *work, const struct bh_decision *decision)
+{
+    return decision->at_ns ? keep_room(work, decision) : BH_CONFLICT;
+}
+
+static bh_rc
+unreserve(struct work *work, const struct bh_decision *decision)
+{
     struct bh_engine *engine = work->engine;
     uint32_t job = job_find(engine, decision->job.v);
-    struct claim *claim = job ? claim_for(work, job) : NULL;
-    uint32_t members;
 
-    if (!claim || !may_claim(engine, job) || decision->piece_count != job_at(engine, job)->count)
+    if (!job || !bh_job_reservation(engine, job))
         return BH_CONFLICT;
-    members = job_at(engine, job)->lease ? bh_gang_live(engine, job) : job_at(engine, job)->gang;
-    engine->core.claim_count += claim->job == 0;
-    claim->job = job;
-    add_places(claim, decision);
-    bh_gang_took(work, decision, members);
-    bh_order_stir(engine);
+    bh_job_drop_claim(engine, bh_job_reservation(engine, job));
     return BH_OK;
 }
 
@@ -235,7 +294,7 @@ unclaim(struct work *work, const struct bh_decision *decision)
 
     if (!job || !bh_job_claim(engine, job))
         return BH_CONFLICT;
-    bh_job_unclaim(engine, job);
+    bh_job_drop_claim(engine, bh_job_claim(engine, job));
     job_at(engine, job)->preempt_after_ns = work->now_ns + COOL_DOWN_NS;
     return BH_OK;
 }
@@ -247,6 +306,7 @@ bh_apply(struct work *work, const struct bh_decision *decision)
                                                    const struct bh_decision *) = {
         [BH_DO_PLACE] = place, [BH_DO_RESUME] = resume, [BH_DO_SUSPEND] = suspend,
         [BH_DO_STOP] = stop,   [BH_DO_CLAIM] = claim,   [BH_DO_UNCLAIM] = unclaim,
+        [BH_DO_RESERVE] = reserve, [BH_DO_UNRESERVE] = unreserve,
     };
 
     if ((uint32_t)decision->kind >= BH_DECISION_KINDS || !bh_gang_follows(work, decision))

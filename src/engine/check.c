@@ -10,6 +10,7 @@
 #include "engine/part.h"
 #include "engine/place.h"
 #include "engine/quota.h"
+#include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -403,7 +404,9 @@ check_jobs(struct inspection *in)
 static bool
 check_claims(struct inspection *in)
 {
-    uint32_t count = 0;
+    const struct hints *hints = &in->engine->hints;
+    uint32_t count = 0, reserved = 0;
+    uint64_t models = 0;
 
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = &in->engine->core.claims[i];
@@ -418,7 +421,16 @@ check_claims(struct inspection *in)
             && ((!job->class && !aside) || (uint32_t)job->count * members != claim->count))
             return broken(in, "claim", i, "kept for a job that does not wait");
         count += claim->job != 0;
+        reserved += claim->at_ns != 0;
+        if (claim->at_ns == 0)
+            continue;
+        if (hints->settled && !hints->cut
+            && models >> bh_reserve_model(in->engine, claim) & 1)
+            return broken(in, "claim", i, "a second reservation on one GPU model");
+        models |= UINT64_C(1) << bh_reserve_model(in->engine, claim);
     }
+    if (reserved != in->engine->core.reserved)
+        return broken(in, "reservations", reserved, "miscounted");
     return count == in->engine->core.claim_count || broken(in, "claims", count, "miscounted");
 }
 
@@ -527,7 +539,7 @@ static bool
 has_claim(const struct bh_engine *engine, uint32_t class)
 {
     for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-        if (engine->core.claims[i].job
+        if (engine->core.claims[i].job && engine->core.claims[i].at_ns == 0
             && job_at(engine, engine->core.claims[i].job)->class == class)
             return true;
     return false;
@@ -544,14 +556,17 @@ check_decided(struct inspection *in)
         return true;
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_CLASS, &slot);) {
         struct bh_need need = bh_place_need(in->engine, slot);
-        struct bh_search search = { .engine = in->engine, .tenant = need.tenant,
-                                    .job = need.job };
+        struct bh_candidate candidate;
+        struct bh_search search;
         struct bh_plan plan;
         struct bh_reason why;
 
         if (class_at(in->engine, slot)->hold || has_claim(in->engine, slot)
-            || bh_usage_exhausted(in->engine, need.tenant, &why)
-            || !bh_place_find(&search, &need, &plan, NULL))
+            || bh_usage_exhausted(in->engine, need.tenant, &why))
+            continue;
+        bh_order_of_class(in->engine, slot, &candidate);
+        search = bh_reserve_search(in->engine, &candidate, need.job);
+        if (!bh_place_find(&search, &need, &plan, NULL))
             continue;
         return broken(in, "job", job_at(in->engine, need.job)->id,
                       "waits, though there is room for it");

@@ -113,7 +113,8 @@ whatever_is_broken_is_found(void **state)
         bh_story_run(story, bh_story_wants(21, 1, 1));
         bh_story_run(story, bh_story_wants(31, 1, 1));
         bh_story_submit(story, bh_story_wants(21, 3, 1));
-        bh_story_run(story, (struct bh_ev_submit){ .tenant = { 21 }, .sku = { 1 }, .gang = 2 });
+        bh_story_run(story, (struct bh_ev_submit){ .tenant = { 21 }, .sku = { 1 }, .gang = 2,
+                                                   .priority = BH_PRIORITY_HIGH });
         BH_CHECK(cases[i].name, bh_engine_check(story->engine, text, sizeof(text)));
         cases[i].sabotage(story->engine);
         BH_CHECK(cases[i].name, !bh_engine_check(story->engine, text, sizeof(text)));

@@ -7,6 +7,7 @@
 #include "model/boundary.h"
 #include "model/geometry.h"
 #include "model/ids.h"
+#include "model/job.h"
 #include "model/period.h"
 #include "model/quantity.h"
 
@@ -17,23 +18,21 @@ enum { BH_SKU_MODELS_MAX = 16, BH_TENANT_QUOTAS_MAX = 8 };
 
 #define BH_UNLIMITED UINT64_MAX
 #define BH_HALF_LIFE_DEFAULT_NS (UINT64_C(7) * 86400 * 1000000000) /* Slurm's */
+#define BH_ASSUMED_RUN_DEFAULT_NS (UINT64_C(24) * 3600 * 1000000000)
+#define BH_SPAN_MAX_NS (UINT64_C(1) << 60) /* of an assumed or a least run time: 36 years */
 
 /* The most that a guarantee, a limit of a user or a price may be. */
 #define BH_AMOUNT_MAX (UINT64_C(1) << 48)
 
-/* Who is served next of those whom no guarantee covers, within a priority class. */
-enum bh_order {
-    BH_ORDER_FAIR_TREE, /* by decayed usage over weight, level by level (Slurm's Fair Tree) */
-    BH_ORDER_DRF,       /* by what is held just now over weight, level by level */
-    BH_ORDER_FIFO,
-    BH_ORDERS
-};
-
-/* How the site schedules; holds from then on. */
+/* How the site schedules; holds from then on.  Until the first such event: fair_tree, the
+ * defaults above, backfill, and no least run time. */
 struct bh_ev_settings {
-    enum bh_order order;
+    enum bh_queue_order order;
+    bool backfill;               /* others may use what the first one waits for meanwhile */
     uint64_t half_life_ns;       /* usage counts half after it; a minute to 366 days, or
                                     BH_UNLIMITED: it counts for ever */
+    uint64_t assumed_run_ns;     /* of leases without a time limit; 0 takes the default */
+    uint64_t min_runtime_ns;     /* as a tenant's, where no tenant says one; 0 is none */
 };
 
 /* What a quota counts, beside GPU-equivalents of all kinds. */
@@ -68,6 +67,7 @@ struct bh_ev_tenant {
     uint64_t limit;              /* GPU-equivalents in parts; BH_UNLIMITED */
     uint64_t guarantee;          /* same unit; 0 is none */
     uint64_t withhold;           /* of the guarantee, what is not lent while it is idle */
+    uint64_t min_runtime_ns;     /* its leases make way for nobody before; 0: not said */
     uint64_t user_limit;         /* GPU-equivalents in parts of one principal; 0 is none */
     uint32_t weight;             /* its share beside its siblings, of what is not guaranteed;
                                     0 takes BH_WEIGHT_DEFAULT, at most BH_WEIGHT_MAX */
@@ -90,7 +90,6 @@ struct bh_ev_sku {
     uint64_t price;              /* micro-units of money for one piece and hour */
 };
 
-extern const char *const bh_order_names[BH_ORDERS];
 extern const char *const bh_quota_scope_names[BH_QUOTA_SCOPES];
 
 #endif

@@ -8,6 +8,7 @@
 #include "engine/place.h"
 #include "engine/preempt.h"
 #include "engine/quota.h"
+#include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -21,6 +22,14 @@ on_fenced_gpu(const struct bh_engine *engine, const struct lease *lease)
         if (gpu_at(engine, gpu_find(engine, lease->places[i].gpu))->fenced)
             return true;
     return false;
+}
+
+static bool
+missed_deadline(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct job *job = job_at(engine, slot);
+
+    return job->deadline_ns && engine->core.now_ns >= job->deadline_ns;
 }
 
 static enum bh_end_cause
@@ -39,9 +48,9 @@ must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
         return BH_END_NONE;
     if (on_fenced_gpu(engine, lease))
         return BH_END_GPU_LOST;
-    if (tick && engine->core.now_ns >= bh_lease_deadline_ns(engine, slot))
-        return BH_END_TIME_LIMIT;
-    return BH_END_NONE;
+    if (!tick || engine->core.now_ns < bh_lease_deadline_ns(engine, slot))
+        return BH_END_NONE;
+    return missed_deadline(engine, lease->job) ? BH_END_DEADLINE : BH_END_TIME_LIMIT;
 }
 
 static bool
@@ -77,11 +86,38 @@ sweep_classes(const struct bh_engine *engine, struct bh_decision *ret_decision)
     return false;
 }
 
+/* Jobs that wait and cannot end by their deadline any more. */
+static bool
+sweep_hopeless(struct bh_engine *engine, struct bh_decision *ret_decision)
+{
+    uint64_t next_ns = UINT64_MAX, now_ns = engine->core.now_ns;
+
+    if (engine->hints.hopeless_ns > now_ns)
+        return false;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_JOB, &slot);) {
+        const struct job *job = job_at(engine, slot);
+        uint64_t hopeless_ns = bh_job_hopeless_ns(job->deadline_ns, job->time_limit_ns);
+
+        if (job->state != BH_JOB_PENDING || job->deadline_ns == 0)
+            continue;
+        if (hopeless_ns <= now_ns) {
+            *ret_decision = (struct bh_decision){ .kind = BH_DO_STOP, .cause = BH_END_DEADLINE,
+                                                  .job = { job->id } };
+            return true;
+        }
+        next_ns = hopeless_ns < next_ns ? hopeless_ns : next_ns;
+    }
+    engine->hints.hopeless_ns = next_ns;
+    return false;
+}
+
 static bool
 sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 {
     if (engine->hints.swept && !tick)
         return false;
+    if (tick && sweep_hopeless(engine, ret_decision))
+        return true;
     if (sweep_leases(engine, tick, ret_decision) || sweep_classes(engine, ret_decision))
         return true;
     engine->hints.swept = true;
@@ -100,7 +136,7 @@ place_at(struct work *work, uint32_t job, const struct place *places, uint32_t c
 
 /* Whether a claimed room is free, and the limits allow it, in what is imagined. */
 static bool
-can_take(const struct bh_search *search, const struct bh_need *need, const struct claim *claim)
+can_take(const struct bh_search *search, const struct claim *claim)
 {
     struct bh_wanted wanted = bh_quota_of_claim(search->engine, claim);
     struct bh_reason why;
@@ -110,75 +146,73 @@ can_take(const struct bh_search *search, const struct bh_need *need, const struc
            && bh_quota_allows(search, &wanted, &why, &whose);
 }
 
+static void
+unclaim(const struct bh_engine *engine, uint32_t job, struct bh_decision *ret_decision)
+{
+    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
+                                          .job = { job_at(engine, job)->id } };
+}
+
 /* A job for which room is being made: it goes there and nowhere else, and gives the
  * room up when it does not come free. */
 static bool
-try_claim(struct work *work, const struct bh_need *need, const struct claim *claim,
+try_claim(struct work *work, const struct bh_candidate *candidate, const struct claim *claim,
           struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job };
+    struct bh_search search = bh_reserve_search(engine, candidate, claim->job);
 
-    if (can_take(&search, need, claim))
-        return place_at(work, need->job, claim->places, claim->count, ret_decision);
+    search.closed = 0;
+    if (can_take(&search, claim))
+        return place_at(work, claim->job, claim->places, claim->count, ret_decision);
     search.past_leaving = true;
-    if (can_take(&search, need, claim))
+    search.past = bh_reserve_set(engine);
+    if (can_take(&search, claim))
         return false;
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
-                                          .job = { job_at(engine, need->job)->id } };
+    unclaim(engine, claim->job, ret_decision);
     return true;
 }
 
 /* The class's jobs that have claims, wherever they stand in it: a requeued one may
  * have come before them. */
 static bool
-try_claims(struct work *work, uint32_t class, struct bh_decision *ret_decision)
+try_claims(struct work *work, const struct bh_candidate *candidate,
+           struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_need need = bh_place_need(engine, class);
 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
 
-        if (!claim->job || job_at(engine, claim->job)->class != class)
-            continue;
-        need.job = claim->job;
-        if (try_claim(work, &need, claim, ret_decision))
+        if (claim->job && claim->at_ns == 0
+            && job_at(engine, claim->job)->class == candidate->class
+            && try_claim(work, candidate, claim, ret_decision))
             return true;
     }
     return false;
 }
 
-/* The class's first job (slot) that has no claim, or 0. */
-static uint32_t
-first_unclaimed(struct bh_engine *engine, uint32_t class)
-{
-    uint32_t job = class_at(engine, class)->head;
-
-    while (job && bh_job_claim(engine, job))
-        job = job_at(engine, job)->next;
-    return job;
-}
-
 static bool
-try_class(struct work *work, uint32_t class, struct bh_decision *ret_decision)
+try_class(struct work *work, const struct bh_candidate *candidate,
+          struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_need need = bh_place_need(engine, class);
-    struct bh_search search = { .engine = engine, .tenant = need.tenant };
+    struct bh_need need = bh_place_need(engine, candidate->class);
     struct place places[BH_JOB_PIECES_MAX];
+    struct bh_search search;
     struct bh_plan plan;
     struct bh_reason why;
 
-    if (try_claims(work, class, ret_decision))
+    if (try_claims(work, candidate, ret_decision))
         return true;
     if (bh_usage_exhausted(engine, need.tenant, &why))
         return false;
-    need.job = search.job = first_unclaimed(engine, class);
+    need.job = bh_order_job(engine, candidate);
     if (!need.job)
         return false;
+    search = bh_reserve_search(engine, candidate, need.job);
     if (!bh_place_find(&search, &need, &plan, NULL))
-        return bh_preempt(work, &need, ret_decision);
+        return bh_preempt(work, &search, &need, ret_decision);
     bh_place_list(engine, &plan, places);
     return place_at(work, need.job, places, plan.count, ret_decision);
 }
@@ -198,23 +232,26 @@ can_resume(const struct bh_search *search)
 
 /* A suspended gang goes on where it was, and may have lower ones leave from there. */
 static bool
-try_resume(struct work *work, uint32_t job, struct bh_decision *ret_decision)
+try_resume(struct work *work, const struct bh_candidate *candidate,
+           struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_search search = { .engine = engine, .tenant = job_at(engine, job)->tenant,
-                                .job = job };
+    uint32_t job = lease_at(engine, candidate->lease)->job;
+    struct bh_search search = bh_reserve_search(engine, candidate, job);
 
+    if (bh_job_claim(engine, job))
+        search.closed = 0;
     if (can_resume(&search)) {
         bh_gang_begin(work, BH_DO_RESUME, job, NULL, 0);
         return bh_gang_decide(work, ret_decision);
     }
     if (!bh_job_claim(engine, job))
-        return bh_preempt_to_resume(work, job, ret_decision);
+        return bh_preempt_to_resume(work, &search, ret_decision);
     search.past_leaving = true;
+    search.past = bh_reserve_set(engine);
     if (can_resume(&search))
         return false;
-    *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
-                                          .job = { job_at(engine, job)->id } };
+    unclaim(engine, job, ret_decision);
     return true;
 }
 
@@ -228,19 +265,19 @@ sooner(uint64_t a_ns, uint64_t b_ns, uint64_t now_ns)
 
 /* When a candidate that could not be helped may be by time alone, or 0. */
 static uint64_t
-wait_until(struct bh_engine *engine, const struct bh_candidate *candidate)
+wait_until(const struct work *work, const struct bh_candidate *candidate)
 {
+    struct bh_engine *engine = work->engine;
     const struct class *class = class_at(engine, candidate->class);
-    uint32_t job = candidate->class ? first_unclaimed(engine, candidate->class)
-                                    : lease_at(engine, candidate->lease)->job;
-
-    struct bh_reason why;
+    uint32_t job = bh_order_job(engine, candidate);
+    uint64_t now_ns = engine->core.now_ns;
     uint64_t until_ns = sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
-                               engine->core.now_ns);
+                               now_ns);
+    struct bh_reason why;
 
     if (candidate->class && bh_usage_exhausted(engine, class->tenant, &why))
-        until_ns = sooner(until_ns, why.frees_at_ns, engine->core.now_ns);
-    return until_ns;
+        until_ns = sooner(until_ns, why.frees_at_ns, now_ns);
+    return sooner(until_ns, work->of_age_ns, now_ns);
 }
 
 static bool
@@ -248,18 +285,22 @@ help_first(struct work *work, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_candidate candidate;
+    struct bh_walk walk = { .begun = false };
 
     bh_order_again(engine);
     while (bh_order_first(engine, &candidate)) {
-        uint32_t job = lease_at(engine, candidate.lease)->job;
-        bool helped = candidate.class ? try_class(work, candidate.class, ret_decision)
-                                      : try_resume(work, job, ret_decision);
+        bool helped;
 
+        if (bh_reserve_walk(work, &walk, &candidate, ret_decision))
+            return true;
+        work->of_age_ns = 0;
+        helped = candidate.class ? try_class(work, &candidate, ret_decision)
+                                 : try_resume(work, &candidate, ret_decision);
         if (helped)
             return true;
-        bh_order_park(engine, &candidate, wait_until(engine, &candidate));
+        bh_order_park(engine, &candidate, wait_until(work, &candidate));
     }
-    return false;
+    return bh_reserve_walk(work, &walk, NULL, ret_decision);
 }
 
 /* The earliest time for which a candidate is parked. */
@@ -280,6 +321,8 @@ bh_decide_due(struct bh_engine *engine)
 {
     const struct hints *hints = &engine->hints;
 
+    if (hints->reserved_until_ns && engine->core.now_ns >= hints->reserved_until_ns)
+        return true;
     if (hints->wake_ns && engine->core.now_ns >= hints->wake_ns) {
         set_wake(engine);
         return true;
@@ -297,6 +340,7 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
         return true;
     if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision))
         return true;
+    hints->reserved_until_ns = bh_reserve_until_ns(work->engine);
     hints->settled = true;
     return false;
 }

@@ -53,8 +53,11 @@ bh_effect_of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_effe
                                       .node = { (uint32_t)node_at(engine, lease->node)->id },
                                       .lease = { lease->id },
                                       .job = { job->id } };
-    if (ret_effect->kind == BH_FX_STOP)
-        ret_effect->grace_ns = job->grace_ns;
+    if (ret_effect->kind != BH_FX_STOP)
+        return;
+    ret_effect->grace_ns = job->grace_ns;
+    if (job->contract == BH_CONTRACT_CHECKPOINT && lease->stop_cause == BH_END_PREEMPTED)
+        ret_effect->signal = job->signal ? job->signal : BH_CHECKPOINT_SIGNAL;
 }
 
 void

@@ -48,8 +48,11 @@ bh_engine_init(void *memory, const struct bh_engine_caps *caps)
     engine->layout = LAYOUT;
     engine->caps = engine->wanted = *caps;
     engine->core.next_lease = engine->core.next_partition = 1;
-    engine->core.next_sequence = engine->core.generation = 1;
+    engine->core.next_sequence = engine->core.generation = engine->core.window = 1;
     engine->core.settings.half_life_ns = BH_HALF_LIFE_DEFAULT_NS;
+    engine->core.settings.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
+    engine->core.settings.backfill = true;
+    engine->hints.hopeless_ns = UINT64_MAX;
     return engine;
 }
 
@@ -59,6 +62,7 @@ bh_engine_grow(const struct bh_engine *engine, void *memory, const struct bh_eng
     struct bh_engine *grown = bh_engine_init(memory, caps);
 
     memcpy(&grown->core, &engine->core, sizeof(grown->core));
+    grown->hints.hopeless_ns = engine->hints.hopeless_ns;
     for (uint32_t i = 0; i < TABLES; i++) {
         const struct table *from = &engine->tables[i];
         struct table *to = &grown->tables[i];

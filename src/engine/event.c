@@ -23,10 +23,6 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_SETTINGS] = "settings",
 };
 
-const char *const bh_order_names[BH_ORDERS] = {
-    [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
-};
-
 const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
     [BH_QUOTA_SKU] = "sku", [BH_QUOTA_MODEL] = "model",
 };
@@ -34,6 +30,7 @@ const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
 const char *const bh_decision_names[BH_DECISION_KINDS] = {
     [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
     [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",
+    [BH_DO_RESERVE] = "reserve", [BH_DO_UNRESERVE] = "unreserve",
 };
 
 static const char *const outcome_names[] = {
@@ -47,7 +44,10 @@ static const char *const outcome_names[] = {
 #define ID64(type, member) BH_F(type, member, BH_FIELD_U64)
 
 static const struct bh_field settings_rows[] = {
+    BH_F(struct bh_ev_settings, assumed_run_ns, BH_FIELD_NS),
+    BH_F(struct bh_ev_settings, backfill, BH_FIELD_BOOL),
     BH_F(struct bh_ev_settings, half_life_ns, BH_FIELD_NS, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_ev_settings, min_runtime_ns, BH_FIELD_NS),
     BH_F_ENUM(struct bh_ev_settings, order, bh_order_names),
 };
 
@@ -76,6 +76,7 @@ static const struct bh_field tenant_rows[] = {
     BH_F(struct bh_ev_tenant, guarantee, BH_FIELD_U64),
     BH_F_ENUM(struct bh_ev_tenant, kind, bh_tenant_kind_names),
     BH_F(struct bh_ev_tenant, limit, BH_FIELD_U64, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_ev_tenant, min_runtime_ns, BH_FIELD_NS),
     ID32(struct bh_ev_tenant, parent),
     BH_F_ARRAY(struct bh_ev_tenant, quotas, quota_count, quota_fields, BH_TENANT_QUOTAS_MAX),
     ID32(struct bh_ev_tenant, tenant),
@@ -136,8 +137,10 @@ static const struct bh_field ended_rows[] = {
 };
 
 static const struct bh_field submit_rows[] = {
+    BH_F(struct bh_ev_submit, checkpoint_signal, BH_FIELD_U32),
     BH_F_ENUM(struct bh_ev_submit, contract, bh_contract_names),
     BH_F(struct bh_ev_submit, count, BH_FIELD_U32),
+    BH_F(struct bh_ev_submit, deadline_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_submit, gang, BH_FIELD_U32),
     BH_F(struct bh_ev_submit, grace_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_submit, hold, BH_FIELD_BOOL),
@@ -210,6 +213,7 @@ static const struct bh_fields decision_piece_fields =
     BH_FIELDS("piece", struct bh_piece, decision_piece_rows);
 
 static const struct bh_field decision_rows[] = {
+    BH_F(struct bh_decision, at_ns, BH_FIELD_NS),
     BH_F_ENUM(struct bh_decision, cause, bh_end_cause_names),
     ID64(struct bh_decision, for_job),
     ID64(struct bh_decision, job),

@@ -73,7 +73,9 @@ struct bh_ev_submit {
     enum bh_priority priority;
     enum bh_contract contract;
     uint64_t time_limit_ns;      /* 0: none */
+    uint64_t deadline_ns;        /* it must have ended by then; 0: none */
     uint64_t grace_ns;           /* between SIGTERM and SIGKILL */
+    uint32_t checkpoint_signal;  /* for BH_CONTRACT_CHECKPOINT; 0: BH_CHECKPOINT_SIGNAL */
     bool hold;                   /* never started while set (tests, benches, people) */
     uint8_t spec[32];            /* SHA-256 of the job's full specification */
 };
@@ -133,6 +135,8 @@ enum bh_decision_kind {
     BH_DO_CLAIM,    /* room (pieces) is kept for a job while others leave; the SUSPEND and
                        STOP decisions with its number as for_job follow */
     BH_DO_UNCLAIM,  /* that room will not come free after all */
+    BH_DO_RESERVE,  /* room (pieces) is kept from at_ns on for one who must wait; anew or not */
+    BH_DO_UNRESERVE, /* that room is not kept any more */
     BH_DECISION_KINDS
 };
 
@@ -152,8 +156,9 @@ struct bh_decision {
     uint32_t member;             /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
     bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
     enum bh_end_cause cause;     /* STOP */
-    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME; CLAIM: gpu, profile, start */
+    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME; else gpu, profile, start */
     uint32_t piece_count;
+    uint64_t at_ns;              /* RESERVE */
 };
 
 /* ---- effects ---- */
@@ -185,6 +190,7 @@ struct bh_effect {
     bh_job_id job;
     struct bh_piece piece;         /* CARVE, DESTROY */
     uint64_t grace_ns;             /* STOP */
+    uint32_t signal;               /* STOP: what it is told to end with; 0: SIGTERM */
     /* JOB: the state it is in now.  An ended job has left the engine's tables, so
      * how it ended is said here: cause and exit status as in bh_ev_ended, with the
      * lease and node that its first member had. */

@@ -49,6 +49,8 @@ tell_decision(struct bh_future *future, const struct bh_decision *decision)
         break;
     case BH_DO_CLAIM:
     case BH_DO_UNCLAIM:
+    case BH_DO_RESERVE:
+    case BH_DO_UNRESERVE:
     case BH_DECISION_KINDS:
         return;
     }

@@ -89,8 +89,8 @@ jobs_follow_one_another(void **state)
         { "assumed", 0, 0, 5 * HOUR, BH_JOB_BATCH, 5 * HOUR, 10 * HOUR, BH_FUTURE_DONE },
         { "a service with a limit", HOUR, HOUR, 0, BH_JOB_SERVICE, HOUR, 2 * HOUR,
           BH_FUTURE_DONE },
-        { "a service", 0, HOUR, 0, BH_JOB_SERVICE, -1, -1, BH_FUTURE_QUIET },
-        { "a notebook", 0, HOUR, 0, BH_JOB_INTERACTIVE, -1, -1, BH_FUTURE_QUIET },
+        { "a service", 0, HOUR, 0, BH_JOB_SERVICE, -1, -1, BH_FUTURE_HORIZON },
+        { "a notebook", 0, HOUR, 0, BH_JOB_INTERACTIVE, -1, -1, BH_FUTURE_HORIZON },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

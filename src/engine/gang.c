@@ -66,7 +66,7 @@ outrank(struct job *job, const struct lease_news *news)
     static const bool outranked[BH_END_CAUSES] = {
         [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
         [BH_END_TIME_LIMIT] = true, [BH_END_NODE_LOST] = true,
-        [BH_END_GPU_LOST] = true,
+        [BH_END_GPU_LOST] = true,   [BH_END_DEADLINE] = true,
     };
 
     if (!outranked[job->verdict] || news->event != LEASE_STOP)
@@ -209,9 +209,19 @@ bh_gang_begin(struct work *work, enum bh_decision_kind kind, uint32_t job,
     bunch->job = job;
     bunch->count = each;
     bunch->next = 0;
+    bunch->at_ns = 0;
     bunch->members = kind == BH_DO_RESUME ? bh_gang_live(work->engine, job) : count / each;
     if (count)
         memcpy(bunch->places, places, count * sizeof(struct place));
+}
+
+void
+bh_gang_begin_reserve(struct work *work, uint32_t job, const struct place *places, uint32_t count,
+                      uint64_t at_ns)
+{
+    BH_ASSERT(at_ns != 0);
+    bh_gang_begin(work, BH_DO_RESERVE, job, places, count);
+    work->bunch.at_ns = at_ns;
 }
 
 /* The first member that is still suspended (slot). */
@@ -261,8 +271,9 @@ bh_gang_decide(struct work *work, struct bh_decision *ret_decision)
         return false;
     *ret_decision = (struct bh_decision){ .kind = bunch->kind, .job = { job->id },
                                           .member = bunch->next++,
-                                          .piece_count = bunch->count };
-    if (bunch->kind == BH_DO_CLAIM) {
+                                          .piece_count = bunch->count,
+                                          .at_ns = bunch->at_ns };
+    if (bunch->kind == BH_DO_CLAIM || bunch->kind == BH_DO_RESERVE) {
         fill_claim(places, ret_decision);
         return true;
     }

@@ -46,6 +46,10 @@ struct bh_wanted bh_gang_to_resume(const struct bh_engine *engine, uint32_t job)
 void bh_gang_begin(struct work *work, enum bh_decision_kind kind, uint32_t job,
                    const struct place *places, uint32_t count);
 
+/* The same to RESERVE the places from a time on. */
+void bh_gang_begin_reserve(struct work *work, uint32_t job, const struct place *places,
+                           uint32_t count, uint64_t at_ns);
+
 /* The decision on the next member; false when there is none. */
 bool bh_gang_decide(struct work *work, struct bh_decision *ret_decision);
 

@@ -111,36 +111,103 @@ covers(uint64_t guarantee, uint64_t used, uint64_t more)
     return used + more <= guarantee ? COVER_WHOLE : COVER_EXCEEDED;
 }
 
+/* What is being made room for, within a tenant: for all but one job (slot); in the unit of a
+ * quota, or equivalents. */
+static uint64_t
+claimed_within(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
+               uint32_t but_job)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; engine->core.claim_count > engine->core.reserved && i < CLAIMS_MAX;
+         i++) {
+        const struct claim *claim = &engine->core.claims[i];
+        struct bh_wanted taken;
+
+        if (!claim->job || claim->job == but_job || claim->at_ns)
+            continue;
+        taken = bh_quota_of_claim(engine, claim);
+        if (bh_tenant_within(engine, tenant, taken.tenant))
+            sum += quota ? bh_quota_counted(engine, quota, &taken) : taken.equivalent;
+    }
+    return sum;
+}
+
+/* Who asks, and whether claims of others count. */
+struct question {
+    const struct bh_wanted *wanted;
+    bool with_claims;
+    uint32_t but_job;
+};
+
+static uint64_t
+used_with(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
+          const struct question *question)
+{
+    uint64_t used = quota ? quota->used : tenant_at(engine, tenant)->used;
+
+    return question->with_claims
+               ? used + claimed_within(engine, tenant, quota, question->but_job)
+               : used;
+}
+
 /* What a tenant's guarantees say together: one that covers it will do. */
 static enum cover
-covered_by(const struct bh_engine *engine, const struct tenant *tenant,
-           const struct bh_wanted *wanted)
+covered_by(const struct bh_engine *engine, uint32_t slot, const struct question *question)
 {
-    enum cover cover = covers(tenant->guarantee, tenant->used, wanted->equivalent);
+    const struct tenant *tenant = tenant_at(engine, slot);
+    enum cover cover = covers(tenant->guarantee, used_with(engine, slot, NULL, question),
+                              question->wanted->equivalent);
 
     for (uint32_t i = 0; i < tenant->quota_count && cover != COVER_WHOLE; i++) {
         const struct quota *quota = &tenant->quotas[i];
-        enum cover by = covers(quota->guarantee, quota->used,
-                               bh_quota_counted(engine, quota, wanted));
+        enum cover by = covers(quota->guarantee, used_with(engine, slot, quota, question),
+                               bh_quota_counted(engine, quota, question->wanted));
 
         cover = by != COVER_NONE ? by : cover;
     }
     return cover;
 }
 
-bool
-bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted)
+static bool
+covers_all(const struct bh_engine *engine, const struct question *question)
 {
     bool covered = false;
 
-    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        enum cover cover = covered_by(engine, tenant_at(engine, at), wanted);
+    for (uint32_t at = question->wanted->tenant; at; at = tenant_at(engine, at)->parent) {
+        enum cover cover = covered_by(engine, at, question);
 
         if (cover == COVER_EXCEEDED)
             return false;
         covered = covered || cover == COVER_WHOLE;
     }
     return covered;
+}
+
+bool
+bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted)
+{
+    return covers_all(engine, &(struct question){ .wanted = wanted });
+}
+
+bool
+bh_quota_guaranteed_with_claims(const struct bh_engine *engine, const struct bh_wanted *wanted,
+                                uint32_t job)
+{
+    return covers_all(engine, &(struct question){ wanted, true, job });
+}
+
+bool
+bh_guarantee_concerns(const struct bh_engine *engine, uint32_t slot,
+                      const struct bh_wanted *wanted)
+{
+    const struct tenant *tenant = tenant_at(engine, slot);
+    bool concerns = tenant->guarantee > 0;
+
+    for (uint32_t i = 0; i < tenant->quota_count; i++)
+        concerns = concerns || (tenant->quotas[i].guarantee > 0
+                                && bh_quota_concerns(engine, &tenant->quotas[i], wanted));
+    return concerns;
 }
 
 /* Whether one tenant's guarantees cover what is used of what the lease holds. */

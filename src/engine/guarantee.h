@@ -9,6 +9,15 @@
  * of the SKU or of the GPU model covers it as well as that of all GPU-equivalents. */
 bool bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted);
 
+/* The same, what is being made room for others of those tenants (but not for this job, by
+ * slot) counted as used. */
+bool bh_quota_guaranteed_with_claims(const struct bh_engine *engine,
+                                     const struct bh_wanted *wanted, uint32_t job);
+
+/* Whether the tenant (slot) itself is guaranteed anything that counts what is wanted. */
+bool bh_guarantee_concerns(const struct bh_engine *engine, uint32_t tenant,
+                           const struct bh_wanted *wanted);
+
 /* Whether a guarantee of the job's tenant, or of one above it, covers what is used there
  * in what is imagined, and does not cover the one who searches: it is not taken away. */
 bool bh_quota_protects(const struct bh_search *search, uint32_t job);

@@ -53,7 +53,8 @@ play(struct history *history, struct bh_event *event)
     history->accepted++;
     history->kinds[event->kind]++;
     for (uint32_t i = 0; i < history->story->step.decision_count; i++)
-        history->decisions[history->story->step.decisions[i].kind]++;
+        history->decisions[history->story->step.decisions[i].kind] +=
+            history->story->step.decisions[i].member == 0;
     return rc;
 }
 
@@ -76,6 +77,7 @@ set_tenant(struct history *history, uint32_t at)
     tenant->dedicated_nodes = chance(history, 6);
     tenant->limit = limits[draw(history, BH_COUNT(limits))];
     tenant->guarantee = guarantees[draw(history, BH_COUNT(guarantees))];
+    tenant->min_runtime_ns = chance(history, 20) ? 1 + draw(history, 1000000000) : 0;
     if (chance(history, 30)) {
         tenant->quotas[tenant->quota_count++] =
             (struct bh_tenant_quota){ BH_QUOTA_SKU, 1 + draw(history, SKUS),
@@ -162,10 +164,16 @@ static void
 set_settings(struct history *history)
 {
     static const uint64_t half_lives[] = { 60000000000, 3600000000000, BH_UNLIMITED };
+    static const uint64_t assumed_ns[] = { 0, 1000000000, 60000000000 };
     struct bh_event event = { .kind = BH_EV_SETTINGS };
 
     event.u.settings = (struct bh_ev_settings){
-        (enum bh_order)draw(history, BH_ORDERS), half_lives[draw(history, 3)] };
+        .order = (enum bh_queue_order)draw(history, BH_ORDERS),
+        .backfill = chance(history, 80),
+        .half_life_ns = half_lives[draw(history, BH_COUNT(half_lives))],
+        .assumed_run_ns = assumed_ns[draw(history, BH_COUNT(assumed_ns))],
+        .min_runtime_ns = chance(history, 20) ? draw(history, 500000000) : 0,
+    };
     play(history, &event);
 }
 
@@ -202,6 +210,9 @@ submit(struct history *history)
     job->contract = (enum bh_contract)draw(history, BH_CONTRACTS);
     job->time_limit_ns = limits[draw(history, BH_COUNT(limits))];
     job->grace_ns = draw(history, 1000000000);
+    job->checkpoint_signal = chance(history, 50) ? 0 : 12;
+    if (chance(history, 10))
+        job->deadline_ns = history->story->now_ns + 1000000000 * (uint64_t)draw(history, 12);
     job->hold = chance(history, 4);
     play(history, &event);
 }
@@ -318,7 +329,8 @@ send_nonsense(struct history *history)
 
     if (event.kind == BH_EV_TENANT || event.kind == BH_EV_SKU || event.kind == BH_EV_GPU
         || event.kind == BH_EV_NODE || event.kind == BH_EV_TENANT_REMOVE
-        || event.kind == BH_EV_SKU_REMOVE || event.kind == BH_EV_SUBMIT)
+        || event.kind == BH_EV_SKU_REMOVE || event.kind == BH_EV_SUBMIT
+        || event.kind == BH_EV_SETTINGS)
         return; /* these would build another site */
     for (size_t i = 0; i < 16; i += 4)
         bytes[i] = (unsigned char)draw(history, 40);
@@ -360,7 +372,7 @@ happen(struct history *history)
         replace_tenant(history);
     else if (what < 990)
         set_sku(history, 1 + draw(history, SKUS));
-    else if (what < 992)
+    else if (what < 993)
         set_settings(history);
     else
         send_nonsense(history);

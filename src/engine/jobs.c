@@ -9,6 +9,24 @@
 #include "engine/slots.h"
 #include "engine/tenant.h"
 
+uint64_t
+bh_job_hopeless_ns(uint64_t deadline_ns, uint64_t time_limit_ns)
+{
+    if (time_limit_ns == 0)
+        return deadline_ns;
+    return deadline_ns >= time_limit_ns ? deadline_ns - time_limit_ns + 1 : 1;
+}
+
+/* The sweep for missed deadlines must come by in time. */
+static void
+note_deadline(struct bh_engine *engine, const struct job *job)
+{
+    uint64_t hopeless_ns = bh_job_hopeless_ns(job->deadline_ns, job->time_limit_ns);
+
+    if (job->deadline_ns && hopeless_ns < engine->hints.hopeless_ns)
+        engine->hints.hopeless_ns = hopeless_ns;
+}
+
 void
 bh_job_create(struct work *work, const struct bh_ev_submit *event)
 {
@@ -23,6 +41,8 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     job->submitted_ns = work->now_ns;
     job->time_limit_ns = event->time_limit_ns;
     job->grace_ns = event->grace_ns;
+    job->deadline_ns = event->deadline_ns;
+    job->signal = (uint8_t)event->checkpoint_signal;
     memcpy(job->spec, event->spec, sizeof(job->spec));
     job->count = (uint8_t)event->count;
     job->gang = (uint8_t)(event->gang ? event->gang : 1);
@@ -36,6 +56,7 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     bh_pool_ask(engine, job->sku, (uint32_t)job->count * job->gang);
     bh_tenant_count(engine, job->tenant, 0, 1);
     bh_order_enqueue(engine, slot);
+    note_deadline(engine, job);
     bh_effect_job(work, slot);
 }
 
@@ -72,6 +93,7 @@ bh_job_requeue(struct work *work, uint32_t slot, enum bh_end_cause cause)
     job->cause = (uint8_t)cause;
     job->started_ns = 0;
     bh_order_enqueue(work->engine, slot);
+    note_deadline(work->engine, job);
     bh_effect_job(work, slot);
 }
 
@@ -124,13 +146,41 @@ bh_job_detach(struct work *work, uint32_t slot)
     bh_tenant_count(engine, job->tenant, -1, 1);
 }
 
+static struct claim *
+find_claim(struct bh_engine *engine, uint32_t job, bool reserved)
+{
+    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
+        struct claim *claim = &engine->core.claims[i];
+
+        if (claim->job == job && (claim->at_ns != 0) == reserved)
+            return claim;
+    }
+    return NULL;
+}
+
 struct claim *
 bh_job_claim(struct bh_engine *engine, uint32_t job)
 {
-    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
-        if (engine->core.claims[i].job == job)
-            return &engine->core.claims[i];
-    return NULL;
+    return find_claim(engine, job, false);
+}
+
+struct claim *
+bh_job_reservation(struct bh_engine *engine, uint32_t job)
+{
+    return engine->core.reserved ? find_claim(engine, job, true) : NULL;
+}
+
+void
+bh_job_drop_claim(struct bh_engine *engine, struct claim *claim)
+{
+    BH_ASSERT(claim->job != 0);
+    BH_ASSERT(engine->core.claim_count > 0);
+    for (uint32_t i = 0; i < claim->count; i++)
+        gpu_at(engine, gpu_find(engine, claim->places[i].gpu))->claimed--;
+    engine->core.reserved -= claim->at_ns != 0;
+    engine->core.claim_count--;
+    memset(claim, 0, sizeof(*claim));
+    bh_order_stir(engine);
 }
 
 void
@@ -139,11 +189,11 @@ bh_job_unclaim(struct bh_engine *engine, uint32_t job)
     struct claim *claim = bh_job_claim(engine, job);
 
     BH_ASSERT(job != 0);
-    if (!claim)
-        return;
-    memset(claim, 0, sizeof(*claim));
-    engine->core.claim_count--;
-    bh_order_stir(engine);
+    if (claim)
+        bh_job_drop_claim(engine, claim);
+    claim = bh_job_reservation(engine, job);
+    if (claim)
+        bh_job_drop_claim(engine, claim);
 }
 
 void

@@ -9,6 +9,10 @@
 /* Create a job from an event that was checked, and queue it. */
 void bh_job_create(struct work *work, const struct bh_ev_submit *event);
 
+/* From when on a job that has not begun cannot end by its deadline any more: then it is
+ * ended.  Without a time limit, only at the deadline itself. */
+uint64_t bh_job_hopeless_ns(uint64_t deadline_ns, uint64_t time_limit_ns);
+
 /* End a job (slot) that holds no lease. */
 void bh_job_end(struct work *work, uint32_t job, enum bh_job_state state,
                 enum bh_end_cause cause, int32_t exit_status);
@@ -23,9 +27,13 @@ void bh_job_unhold(struct work *work, uint32_t job);
 void bh_job_attach(struct work *work, uint32_t job, uint32_t lease);
 void bh_job_detach(struct work *work, uint32_t job);
 
-/* The room that is being made for the job, or NULL. */
+/* The room that is being made for the job, or that is reserved for it, or NULL. */
 struct claim *bh_job_claim(struct bh_engine *engine, uint32_t job);
+struct claim *bh_job_reservation(struct bh_engine *engine, uint32_t job);
+
+/* Give up both. */
 void bh_job_unclaim(struct bh_engine *engine, uint32_t job);
+void bh_job_drop_claim(struct bh_engine *engine, struct claim *claim);
 
 /* Free the slots of jobs that ended in an earlier step. */
 void bh_jobs_reap(struct bh_engine *engine);

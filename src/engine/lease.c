@@ -78,6 +78,38 @@ static const struct rule {
     },
 };
 
+static bool
+is_leaving(uint8_t state)
+{
+    return state == LEASE_SUSPENDING || state == LEASE_STOPPING;
+}
+
+/* Into the list of those that leave, or out of it. */
+static void
+list_leaving(struct bh_engine *engine, uint32_t slot)
+{
+    struct lease *lease = lease_at(engine, slot);
+    uint32_t *head = &engine->core.leaving;
+
+    lease->next_leaving = *head;
+    if (*head)
+        lease_at(engine, *head)->prev_leaving = slot;
+    *head = slot;
+}
+
+static void
+unlist_leaving(struct bh_engine *engine, uint32_t slot)
+{
+    struct lease *lease = lease_at(engine, slot);
+
+    if (lease->next_leaving)
+        lease_at(engine, lease->next_leaving)->prev_leaving = lease->prev_leaving;
+    if (lease->prev_leaving)
+        lease_at(engine, lease->prev_leaving)->next_leaving = lease->next_leaving;
+    else
+        engine->core.leaving = lease->next_leaving;
+    lease->next_leaving = lease->prev_leaving = 0;
+}
 bool
 bh_lease_allows(const struct bh_engine *engine, uint32_t slot, enum lease_event event)
 {
@@ -111,6 +143,10 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
         bh_job_unclaim(work->engine, lease->job);
     }
     work->engine->core.suspended += rule->next == LEASE_SUSPENDED;
+    if (is_leaving(lease->state) && !is_leaving(rule->next))
+        unlist_leaving(work->engine, slot);
+    else if (!is_leaving(lease->state) && is_leaving(rule->next))
+        list_leaving(work->engine, slot);
     if (rule->next != LEASE_NONE) {
         if (rule->next == LEASE_DONE)
             lease->ran_ns = bh_lease_ran_ns(work->engine, slot);
@@ -154,11 +190,13 @@ bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t 
     lease->count = job->count;
     lease->member = (uint8_t)decision->member;
     lease->state = LEASE_CARVING;
+    lease->since_ns = work->now_ns;
     node_at(engine, node)->leases++;
     if (engine->core.next_lease <= decision->lease.v)
         engine->core.next_lease = decision->lease.v + 1;
     *bh_lease_hint(engine, slot) = (struct hint){ 0 };
     chain(work, job_slot, slot);
+    move_due(&engine->hints, UINT64_MAX, bh_lease_deadline_ns(engine, slot));
     return slot;
 }
 
@@ -211,6 +249,8 @@ disband(struct work *work, uint32_t job)
     bh_job_detach(work, job);
     for (at = next; at; at = next) {
         next = lease_at(engine, at)->next_member;
+        BH_ASSERT(!is_leaving(lease_at(engine, at)->state));
+        move_due(&engine->hints, bh_lease_deadline_ns(engine, at), UINT64_MAX);
         bh_slot_remove(engine, TABLE_LEASE, at);
     }
 }
@@ -231,17 +271,43 @@ bh_lease_ran_ns(const struct bh_engine *engine, uint32_t slot)
     return lease->ran_ns + (is_running(lease) ? engine->core.now_ns - lease->since_ns : 0);
 }
 
+/* The end of a span of `length_ns`, of which the lease has run a part. */
+static uint64_t
+end_of_span(const struct lease *lease, uint64_t length_ns)
+{
+    uint64_t left = length_ns > lease->ran_ns ? length_ns - lease->ran_ns : 0;
+
+    return left > UINT64_MAX - lease->since_ns ? UINT64_MAX : lease->since_ns + left;
+}
+
 uint64_t
 bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t slot)
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    uint64_t left;
+    uint64_t strikes_ns = UINT64_MAX;
 
-    if (job->time_limit_ns == 0 || lease->state != LEASE_RUNNING)
+    if (lease->state == LEASE_NONE || lease->state == LEASE_STOPPING
+        || lease->state == LEASE_DONE)
         return UINT64_MAX;
-    left = job->time_limit_ns > lease->ran_ns ? job->time_limit_ns - lease->ran_ns : 0;
-    return left > UINT64_MAX - lease->since_ns ? UINT64_MAX : lease->since_ns + left;
+    if (job->time_limit_ns && lease->state == LEASE_RUNNING)
+        strikes_ns = end_of_span(lease, job->time_limit_ns);
+    return job->deadline_ns && job->deadline_ns < strikes_ns ? job->deadline_ns : strikes_ns;
+}
+
+uint64_t
+bh_lease_ends_ns(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, lease->job);
+    uint64_t assumed_ns = engine->core.settings.assumed_run_ns, ends_ns;
+
+    if (job->time_limit_ns)
+        ends_ns = end_of_span(lease, job->time_limit_ns);
+    else
+        ends_ns = lease->since_ns
+                  + assumed_ns * (1 + (engine->core.now_ns - lease->since_ns) / assumed_ns);
+    return job->deadline_ns && job->deadline_ns < ends_ns ? job->deadline_ns : ends_ns;
 }
 
 /* ---- acts ---- */
@@ -308,8 +374,9 @@ take_up(struct work *work, uint32_t slot, const struct lease_news *news)
 
     BH_ASSERT(held.count > 0);
     lease_at(work->engine, slot)->for_job = 0;
+    lease_at(work->engine, slot)->since_ns = work->now_ns;
     bh_quota_take(work->engine, &held);
-    bh_order_taken(work->engine);
+    bh_order_taken(work->engine, held.tenant);
 }
 
 static void
@@ -359,6 +426,7 @@ stop_all(struct work *work, uint32_t slot, enum bh_end_cause cause)
 static void
 fail_suspend(struct work *work, uint32_t slot, const struct lease_news *news)
 {
+    bh_order_open_window(work->engine);
     stop_all(work, slot, BH_END_PREEMPTED);
 }
 
@@ -398,6 +466,8 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
     struct job *job = job_at(work->engine, slot);
     enum fate fate = fate_of(job, cause, exit_status);
 
+    if (cause != BH_END_PREEMPTED)
+        bh_order_open_window(work->engine);
     disband(work, slot);
     if (fate != FATE_REQUEUED) {
         bh_job_end(work, slot, (enum bh_job_state)states[fate], cause, exit_status);
@@ -447,6 +517,7 @@ ended_first(const struct lease *lease, const struct lease_news *news)
     static const bool outranked[BH_END_CAUSES] = {
         [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
         [BH_END_TIME_LIMIT] = true, [BH_END_CANCELLED] = true,
+        [BH_END_DEADLINE] = true,
     };
 
     return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];
@@ -498,6 +569,7 @@ fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
         bh_job_end(work, job_slot, BH_JOB_FAILED, BH_END_CARVE_FAILED, 0);
         return;
     }
+    bh_order_open_window(engine);
     bh_job_requeue(work, job_slot, BH_END_CARVE_FAILED);
     class = class_at(engine, job->class);
     class->avoid_gpu = news->gpu;

@@ -47,7 +47,11 @@ void bh_lease_add_piece(struct work *work, uint32_t lease, uint32_t at,
 /* How long it has run, time suspended not counted. */
 uint64_t bh_lease_ran_ns(const struct bh_engine *engine, uint32_t lease);
 
-/* When its time limit strikes, or UINT64_MAX. */
+/* When its time limit strikes or its job's deadline, or UINT64_MAX. */
 uint64_t bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t lease);
+
+/* When it will have left its pieces, as far as one can tell: by its deadline, else by the
+ * assumed run time since it began (as often over as it takes to lie ahead). */
+uint64_t bh_lease_ends_ns(const struct bh_engine *engine, uint32_t lease);
 
 #endif

@@ -1,5 +1,6 @@
 #include "engine/limit.h"
 
+#include "engine/gang.h"
 #include "engine/guarantee.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
@@ -27,10 +28,10 @@ claimed(const struct bh_search *search, const struct bh_filter *filter)
     if (engine->core.claim_count == 0 || search->past_claims)
         return 0;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &engine->core.claims[i];
+        const struct claim *claim = bh_room_claim(search, i);
         struct bh_wanted taken;
 
-        if (!claim->job || claim->job == search->job)
+        if (!claim)
             continue;
         taken = bh_quota_of_claim(engine, claim);
         sum += filtered(engine, filter, &taken);
@@ -44,23 +45,18 @@ bh_filter_freed(const struct bh_search *search, const struct bh_filter *filter)
     const struct bh_engine *engine = search->engine;
     uint64_t sum = 0;
 
-    if (search->past_leaving) {
-        for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-            struct bh_wanted held;
+    for (uint32_t at = search->past_leaving ? engine->core.leaving : 0; at;
+         at = lease_at(engine, at)->next_leaving) {
+        struct bh_wanted held = bh_quota_of_lease(engine, at);
 
-            if (!bh_room_is_gone(search, slot))
-                continue;
-            held = bh_quota_of_lease(engine, slot);
-            sum += filtered(engine, filter, &held);
-        }
-        return sum;
+        sum += filtered(engine, filter, &held);
     }
     for (uint32_t i = 0; i < search->gone_count; i++)
-        for (uint32_t at = job_at(engine, search->gone[i])->lease; at;
-             at = lease_at(engine, at)->next_member) {
+        for (uint32_t at = 0; (at = bh_gang_next(engine, search->gone[i], at)) != 0;) {
             struct bh_wanted held = bh_quota_of_lease(engine, at);
 
-            sum += filtered(engine, filter, &held);
+            if (!search->past_leaving || !bh_room_is_leaving(engine, at))
+                sum += filtered(engine, filter, &held);
         }
     return sum;
 }

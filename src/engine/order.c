@@ -8,12 +8,21 @@
 #include "engine/slots.h"
 #include "engine/usage.h"
 
+/* How long it may run, in powers of two: a short job must not stand behind a long one of
+ * the same needs that cannot begin before what is reserved. */
+static uint8_t
+length_of(const struct job *job)
+{
+    return (uint8_t)(job->time_limit_ns ? 64 - __builtin_clzll(job->time_limit_ns) : 0);
+}
+
 static bool
 needs_it(const struct class *class, const struct job *job)
 {
     return class->tenant == job->tenant && class->sku == job->sku
            && class->principal == job->principal && class->count == job->count
-           && class->gang == job->gang && class->priority == job->priority && class->hold == job->hold;
+           && class->gang == job->gang && class->priority == job->priority
+           && class->hold == job->hold && class->length == length_of(job);
 }
 
 /* Where the job's class is looked for first. */
@@ -21,7 +30,7 @@ static uint64_t
 home_of(const struct job *job)
 {
     const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
-                               job->gang, job->priority, job->hold };
+                               job->gang, job->priority, job->hold, length_of(job) };
     uint64_t hash = 0xcbf29ce484222325ull;
 
     for (size_t i = 0; i < BH_COUNT(needs); i++)
@@ -67,6 +76,7 @@ class_for(struct bh_engine *engine, const struct job *job)
     class->gang = job->gang;
     class->priority = job->priority;
     class->hold = job->hold;
+    class->length = length_of(job);
     *bh_class_hint(engine, slot) = (struct hint){ 0 };
     return slot;
 }
@@ -151,13 +161,38 @@ void
 bh_order_stir(struct bh_engine *engine)
 {
     engine->core.generation++;
+    engine->core.turned_ns = engine->core.now_ns;
     engine->hints.settled = false;
 }
 
 void
-bh_order_taken(struct bh_engine *engine)
+bh_order_open_window(struct bh_engine *engine)
 {
-    if (engine->core.withholders)
+    engine->core.window++;
+    bh_order_stir(engine);
+}
+
+/* Whether a guarantee says something of what the tenant uses. */
+static bool
+is_guaranteed(const struct tenant *tenant)
+{
+    bool guaranteed = tenant->guarantee > 0;
+
+    for (uint32_t i = 0; i < tenant->quota_count; i++)
+        guaranteed = guaranteed || tenant->quotas[i].guarantee > 0;
+    return guaranteed;
+}
+
+void
+bh_order_taken(struct bh_engine *engine, uint32_t tenant)
+{
+    const struct core *core = &engine->core;
+    bool matters = core->withholders > 0
+                   || (core->reserved > 0 && core->settings.order != BH_ORDER_FIFO);
+
+    for (uint32_t at = tenant; at && !matters; at = tenant_at(engine, at)->parent)
+        matters = is_guaranteed(tenant_at(engine, at));
+    if (matters)
         bh_order_stir(engine);
 }
 
@@ -203,8 +238,9 @@ bh_order_of_class(const struct bh_engine *engine, uint32_t slot,
                                             .guaranteed = bh_place_guaranteed(engine, &need) };
 }
 
-static void
-of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret_candidate)
+void
+bh_order_of_lease(const struct bh_engine *engine, uint32_t slot,
+                  struct bh_candidate *ret_candidate)
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
@@ -215,6 +251,30 @@ of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_candidate *ret
                                             .tenant = job->tenant,
                                             .guaranteed =
                                                 bh_quota_guaranteed(engine, &wanted) };
+}
+
+void
+bh_order_of_job(const struct bh_engine *engine, uint32_t slot,
+                struct bh_candidate *ret_candidate)
+{
+    const struct job *job = job_at(engine, slot);
+
+    BH_ASSERT(job->class || job->lease);
+    if (job->class)
+        bh_order_of_class(engine, job->class, ret_candidate);
+    else
+        bh_order_of_lease(engine, bh_gang_next(engine, slot, 0), ret_candidate);
+}
+
+uint32_t
+bh_order_job(struct bh_engine *engine, const struct bh_candidate *candidate)
+{
+    uint32_t job = candidate->class ? class_at(engine, candidate->class)->head
+                                    : lease_at(engine, candidate->lease)->job;
+
+    while (job && bh_job_claim(engine, job))
+        job = candidate->class ? job_at(engine, job)->next : 0;
+    return job;
 }
 
 /* The heap of candidates: above each stands one that comes before it. */
@@ -252,7 +312,7 @@ build_queue(struct bh_engine *engine)
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
         if (bh_gang_leads_suspended(engine, slot)
             && !is_parked(engine, bh_lease_hint(engine, slot)))
-            of_lease(engine, slot, queue_at(engine, count++));
+            bh_order_of_lease(engine, slot, queue_at(engine, count++));
     engine->hints.queue_count = count;
     engine->hints.queued = true;
     for (uint32_t at = count / 2; at-- > 0;)

@@ -18,9 +18,14 @@ void bh_order_dequeue(struct bh_engine *engine, uint32_t job);
 /* Something freed up that could help a waiting job. */
 void bh_order_stir(struct bh_engine *engine);
 
-/* Room was taken.  That helps nobody, unless what the tenant kept back of its guarantee is
- * now in use: others are then held back by what is free alone. */
-void bh_order_taken(struct bh_engine *engine);
+/* The tenant (slot) took room.  That helps nobody, unless a guarantee says something of it: what
+ * was kept back is in use now, others of the tenant are no longer protected, or do not come
+ * first any more; or room is reserved, and it is somebody else's turn now. */
+void bh_order_taken(struct bh_engine *engine, uint32_t tenant);
+
+/* A stir because of something from outside, or because a job ended: whoever has made
+ * room as often as a job may, may do so again. */
+void bh_order_open_window(struct bh_engine *engine);
 
 /* A candidate for room: the head of a class, or a suspended gang, by its first lease. */
 struct bh_candidate {
@@ -32,7 +37,8 @@ struct bh_candidate {
 };
 
 /* Whether `a` comes before `b`: those within a guarantee, then the higher priority, then
- * whose tenant's turn it is (engine/usage.h), then the earlier, then the lower id. */
+ * whose tenant's turn it is (engine/usage.h), then the earlier, then the lower id.  Changes
+ * with stirs only: turns are told as of the last one. */
 bool bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
                      const struct bh_candidate *b);
 
@@ -45,6 +51,18 @@ bool bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate
 /* It could not be helped: look again only after a stir, or from `until_ns` on. */
 void bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,
                    uint64_t until_ns);
+
+/* The candidate that a waiting job (slot) belongs to: its class's, or its suspended lease. */
+void bh_order_of_job(const struct bh_engine *engine, uint32_t job,
+                     struct bh_candidate *ret_candidate);
+
+/* The job (slot) that room is looked for: the class's first that has no claim, or 0; the
+ * suspended lease's, or 0 when it has one. */
+uint32_t bh_order_job(struct bh_engine *engine, const struct bh_candidate *candidate);
+
+/* The candidate that a suspended gang is, by its first lease. */
+void bh_order_of_lease(const struct bh_engine *engine, uint32_t lease,
+                       struct bh_candidate *ret_candidate);
 
 /* The candidate that a class's head is. */
 void bh_order_of_class(const struct bh_engine *engine, uint32_t class,

@@ -174,6 +174,13 @@ add_chosen(const struct bh_plan *plan, uint32_t gpu, enum bh_gpu_model model,
             bh_room_block(occupancy, model, plan->spots[i].profile, plan->spots[i].start);
 }
 
+/* Whether the search imagines some gone who are there. */
+static bool
+imagines(const struct bh_search *search)
+{
+    return search->past_leaving || search->by_ns || search->gone_count;
+}
+
 /* Whether what is counted rules the node out, before its GPUs are looked at.  Counts know
  * what is, not what is imagined. */
 static bool
@@ -183,7 +190,7 @@ is_hopeless(const struct finder *finder, const struct node *node)
 
     if (!(node->models >> finder->model & 1))
         return true;
-    if (search->past_leaving || search->gone_count)
+    if (imagines(search))
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count
                                                  : node->open == 0;
@@ -196,7 +203,7 @@ is_in_vain(const struct finder *finder)
     const struct bh_search *search = finder->search;
     const struct core *core = &search->engine->core;
 
-    if (search->past_leaving || search->gone_count)
+    if (imagines(search))
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v
                ? core->empty[finder->model] < finder->need->count * finder->need->gang
@@ -462,6 +469,29 @@ fill_row(struct finder *finder, struct bh_plan *ret_plan, struct score *ret_scor
     return true;
 }
 
+bool
+bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+            uint32_t node, struct bh_plan *ret_plan)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+    struct finder finder = { .search = search, .need = need, .model = sku->models[row],
+                             .profile = sku->profiles[row] };
+    struct score score = { 0 };
+    bool found;
+
+    BH_ASSERT(row < sku->model_count);
+    if (!bh_grade_keeps(bh_room_grade(search->engine, need->tenant, finder.profile),
+                        (enum bh_grade)sku->grade))
+        return false;
+    ret_plan->count = 0;
+    if (node)
+        found = fill_node(&finder, node, need->gang, ret_plan, &score) == need->gang;
+    else
+        found = !is_in_vain(&finder) && fill_row(&finder, ret_plan, &score);
+    ret_plan->growth = score.growth;
+    return found;
+}
+
 struct bh_need
 bh_place_need(const struct bh_engine *engine, uint32_t slot)
 {
@@ -543,7 +573,8 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
         if (!bh_grade_keeps(bh_room_grade(engine, need->tenant, finder.profile),
                             (enum bh_grade)sku->grade))
             continue;
-        if (!bh_quota_allows(search, &wanted, &limit, &whose))
+        if (search->closed >> finder.model & 1
+            || !bh_quota_allows(search, &wanted, &limit, &whose))
             continue;
         try_row(&finder, ret_plan, &score, &found);
         obstacle.beside = finder.beside ? finder.beside : obstacle.beside;
@@ -578,7 +609,8 @@ bh_place_free(const struct bh_search *search, const struct place *places, uint32
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_occupancy occupancy;
 
-    if (!slot || !bh_room_offered(engine, gpu) || !stands_on(gpu, profile, place->profile))
+    if (!slot || !bh_room_offered(engine, gpu) || search->closed >> gpu->model & 1
+        || !stands_on(gpu, profile, place->profile))
         return false;
     bh_room_occupancy(search, slot, &occupancy);
     for (uint32_t i = 0; i < count; i++)

@@ -17,6 +17,7 @@ struct bh_spot {
 struct bh_plan {
     uint32_t node; /* slot: of the last member */
     uint32_t count;
+    int64_t growth; /* of fragmentation; set by bh_place_on */
     struct bh_spot spots[BH_JOB_PIECES_MAX]; /* member by member */
 };
 
@@ -41,6 +42,11 @@ bool bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *n
  * `ret_why`, where not NULL, says the nearest cause. */
 bool bh_place_find(const struct bh_search *search, const struct bh_need *need,
                    struct bh_plan *ret_plan, struct bh_reason *ret_why);
+
+/* The best plan for one row of the SKU, limits aside, all on one node (slot; 0: anywhere),
+ * with how much more broken up GPUs are. */
+bool bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+                 uint32_t node, struct bh_plan *ret_plan);
 
 /* Whether exactly these places are free, and may be held. */
 bool bh_place_possible(const struct bh_search *search, const struct place *places,

@@ -3,29 +3,28 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/bound.h"
 #include "engine/gang.h"
-#include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/victim.h"
 
-/* Who leaves in one record, with all effects. */
-enum { VICTIM_LEASES_MAX = 512 };
-
-/* What a scheme costs, most important first. */
-struct cost {
-    uint32_t priority; /* the highest class among the victims */
-    uint32_t victims;
-    uint64_t lost_ns;
-    int64_t growth; /* of fragmentation */
+enum {
+    /* A job may make room so often before something happens from outside: that alone bounds
+     * how often jobs can drive each other out (docs/adr/0011-time-and-preemption.md). */
+    CLAIMS_A_WINDOW = 3,
+    PROMISES = 8,
+    VICTIM_LEASES_MAX = 512, /* who leave in one record, with all effects */
 };
 
 /* A way to make room: where the job goes, and who (search.gone) leaves. */
 struct scheme {
+    struct bh_asker *asker;
     struct bh_search search;
     struct place places[BH_JOB_PIECES_MAX];
     uint32_t count;
     uint32_t leases; /* of all who leave */
-    struct cost cost;
+    struct bh_cost cost;
 };
 
 /* The place that is looked at. */
@@ -34,70 +33,34 @@ struct target {
     uint32_t profile, start;
 };
 
-static bool
-cheaper(const struct cost *a, const struct cost *b)
+static void
+init_scheme(struct scheme *scheme, struct bh_asker *asker, const struct bh_search *search)
 {
-    if (a->priority != b->priority)
-        return a->priority < b->priority;
-    if (a->victims != b->victims)
-        return a->victims < b->victims;
-    if (a->lost_ns != b->lost_ns)
-        return a->lost_ns < b->lost_ns;
-    return a->growth < b->growth;
+    scheme->asker = asker;
+    scheme->search = *search;
+    scheme->count = scheme->leases = 0;
+    scheme->cost = bh_victims_cost(asker, search);
 }
 
-/* The work that is lost when a job leaves: that of all its members. */
-static uint64_t
-lost_with(const struct bh_engine *engine, uint32_t job)
+/* A copy without the places that are not used. */
+static void
+copy_scheme(struct scheme *to, const struct scheme *from)
 {
-    uint64_t lost_ns = 0;
-
-    for (uint32_t at = job_at(engine, job)->lease; at; at = lease_at(engine, at)->next_member)
-        lost_ns += bh_lease_ran_ns(engine, at);
-    return lost_ns;
+    to->asker = from->asker;
+    to->search = from->search;
+    to->count = from->count;
+    to->leases = from->leases;
+    to->cost = from->cost;
+    memcpy(to->places, from->places, from->count * sizeof(struct place));
 }
 
-/* What it costs to have one job leave: its class first, then the work it loses. */
-static uint64_t
-price_of(const struct bh_engine *engine, uint32_t job)
+static void
+add_up(struct scheme *scheme)
 {
-    const uint64_t most_ns = (UINT64_C(1) << 60) - 1; /* 36 years */
-    uint64_t lost_ns = lost_with(engine, job);
-    uint64_t priority = job_at(engine, job)->priority;
+    int64_t growth = scheme->cost.growth;
 
-    return priority << 60 | (lost_ns < most_ns ? lost_ns : most_ns);
-}
-
-static uint32_t
-highest_of(const struct bh_search *search)
-{
-    uint32_t highest = 0;
-
-    for (uint32_t i = 0; i < search->gone_count; i++) {
-        uint32_t priority = job_at(search->engine, search->gone[i])->priority;
-
-        highest = priority > highest ? priority : highest;
-    }
-    return highest;
-}
-
-/* ---- who may be asked to leave ---- */
-
-static bool
-may_leave(const struct bh_search *search, uint32_t slot)
-{
-    const struct job *job = job_at(search->engine, slot);
-
-    for (uint32_t at = 0; (at = bh_gang_next(search->engine, slot, at)) != 0;) {
-        uint8_t state = lease_at(search->engine, at)->state;
-
-        if (state != LEASE_RUNNING && state != LEASE_STARTING)
-            return false;
-    }
-    if (job->priority >= job_at(search->engine, search->job)->priority
-        || job->contract == BH_CONTRACT_NEVER)
-        return false;
-    return !bh_quota_protects(search, slot);
+    scheme->cost = bh_victims_cost(scheme->asker, &scheme->search);
+    scheme->cost.growth = growth;
 }
 
 static bool
@@ -107,13 +70,11 @@ add_victim(struct scheme *scheme, uint32_t job)
     uint32_t gang = job_at(search->engine, job)->gang;
 
     if (search->gone_count == BH_VICTIMS_MAX || scheme->leases + gang > VICTIM_LEASES_MAX
-        || !may_leave(search, job))
+        || !bh_victim_may_leave(scheme->asker, search, job))
         return false;
     search->gone[search->gone_count++] = job;
     scheme->leases += gang;
-    scheme->cost.priority = highest_of(search);
-    scheme->cost.victims++;
-    scheme->cost.lost_ns += lost_with(search->engine, job);
+    add_up(scheme);
     return true;
 }
 
@@ -164,27 +125,50 @@ clear_place(struct scheme *scheme, const struct target *target)
     return true;
 }
 
-/* The cheapest job on the GPU that may leave and has not, or 0. */
-static uint32_t
-cheapest_on(const struct bh_search *search, uint32_t gpu)
+/* Whether the job is gone in what is imagined: its first member says so for all. */
+static bool
+is_gone(const struct bh_search *search, uint32_t job)
 {
-    const struct bh_engine *engine = search->engine;
-    uint64_t least = UINT64_MAX;
-    uint32_t best = 0;
+    for (uint32_t i = 0; i < search->gone_count; i++)
+        if (search->gone[i] == job)
+            return true;
+    return false;
+}
+
+/* The cheapest so far; job (slot) 0 is none. */
+struct cheapest {
+    uint32_t job;
+    struct bh_cost cost;
+};
+
+/* Keep the job where it may leave, has not, and is cheaper. */
+static void
+keep_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
+{
+    struct bh_cost cost;
+
+    if (job == best->job || is_gone(&scheme->search, job)
+        || !bh_victim_eligible(scheme->asker, &scheme->search, job))
+        return;
+    cost = bh_victim_cost(scheme->asker, &scheme->search, job);
+    if ((best->job && !bh_cost_less(&cost, &best->cost))
+        || !bh_victim_may_leave(scheme->asker, &scheme->search, job))
+        return;
+    *best = (struct cheapest){ job, cost };
+}
+
+/* The cheapest job on the GPU, or 0. */
+static uint32_t
+cheapest_on(const struct scheme *scheme, uint32_t gpu)
+{
+    const struct bh_engine *engine = scheme->search.engine;
+    struct cheapest best = { .job = 0 };
 
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-         at = part_at(engine, at)->next_on_gpu) {
-        uint32_t lease = part_at(engine, at)->lease, job = lease_at(engine, lease)->job;
-        uint64_t price = price_of(engine, job);
-
-        if (!lease || bh_room_is_gone(search, lease) || !may_leave(search, job))
-            continue;
-        if (best && price >= least)
-            continue;
-        best = job;
-        least = price;
-    }
-    return best;
+         at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->lease)
+            keep_cheaper(scheme, lease_at(engine, part_at(engine, at)->lease)->job, &best);
+    return best.job;
 }
 
 /* Extend the scheme so that the place is free. */
@@ -196,7 +180,7 @@ make_free(struct scheme *scheme, const struct target *target)
     if (!clear_place(scheme, target))
         return false;
     while (!is_free(scheme, target)) {
-        uint32_t job = cheapest_on(&scheme->search, target->gpu);
+        uint32_t job = cheapest_on(scheme, target->gpu);
 
         if (!job || !add_victim(scheme, job))
             return false;
@@ -231,17 +215,6 @@ starts_of(uint32_t profile_id)
     return profile ? profile->starts : 1;
 }
 
-/* A copy without the places that are not used. */
-static void
-copy_scheme(struct scheme *to, const struct scheme *from)
-{
-    to->search = from->search;
-    to->count = from->count;
-    to->leases = from->leases;
-    to->cost = from->cost;
-    memcpy(to->places, from->places, from->count * sizeof(struct place));
-}
-
 /* The cheapest place on a node for one more piece, added to the scheme. */
 static bool
 add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
@@ -265,7 +238,7 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
             if (!make_free(&next, &target))
                 continue;
             next.cost.growth += growth_of(&next, &target);
-            if (found && !cheaper(&next.cost, &best.cost))
+            if (found && !bh_cost_less(&next.cost, &best.cost))
                 continue;
             next.count++; /* it was tried there */
             copy_scheme(&best, &next);
@@ -296,36 +269,31 @@ counts_for(const struct bh_search *search, uint32_t slot, const struct bh_reason
 
 /* The cheapest job that uses the limit and may leave, or 0; tenant 0 is anybody's. */
 static uint32_t
-cheapest_under(const struct bh_search *search, uint32_t tenant, const struct bh_reason *limit)
+cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
-    const struct bh_engine *engine = search->engine;
-    uint64_t least = UINT64_MAX;
-    uint32_t best = 0;
+    const struct bh_engine *engine = scheme->search.engine;
+    struct cheapest best = { .job = 0 };
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
-        uint64_t price = price_of(engine, lease->job);
 
-        if (!lease->parts[0] || bh_room_is_gone(search, slot)
+        if (!lease->parts[0]
             || (tenant && !bh_tenant_within(engine, tenant, lease->tenant))
-            || !counts_for(search, slot, limit) || !may_leave(search, lease->job))
+            || !counts_for(&scheme->search, slot, limit))
             continue;
-        if (best && price >= least)
-            continue;
-        best = lease->job;
-        least = price;
+        keep_cheaper(scheme, lease->job, &best);
     }
-    return best;
+    return best.job;
 }
 
 static bool
-make_quota(struct scheme *scheme, const struct bh_wanted *wanted)
+make_quota(struct scheme *scheme)
 {
     struct bh_reason limit;
     uint32_t whose;
 
-    while (!bh_quota_allows(&scheme->search, wanted, &limit, &whose)) {
-        uint32_t job = cheapest_under(&scheme->search, whose, &limit);
+    while (!bh_quota_allows(&scheme->search, &scheme->asker->wanted, &limit, &whose)) {
+        uint32_t job = cheapest_under(scheme, whose, &limit);
 
         if (!job || !add_victim(scheme, job))
             return false;
@@ -336,51 +304,47 @@ make_quota(struct scheme *scheme, const struct bh_wanted *wanted)
 /* ---- the whole scheme ---- */
 
 static bool
-is_enough(const struct scheme *scheme, const struct bh_wanted *wanted)
+is_enough(const struct scheme *scheme)
 {
     struct bh_reason limit;
     uint32_t whose;
 
     return bh_place_possible(&scheme->search, scheme->places, scheme->count)
-           && bh_quota_allows(&scheme->search, wanted, &limit, &whose);
+           && bh_quota_allows(&scheme->search, &scheme->asker->wanted, &limit, &whose);
 }
 
 /* Whether it would do without one of those who leave: the scheme without him. */
 static bool
-is_needless(const struct scheme *scheme, uint32_t at, const struct bh_wanted *wanted,
-           struct scheme *ret_without)
+is_needless(const struct scheme *scheme, uint32_t at, struct scheme *ret_without)
 {
-    const struct bh_engine *engine = scheme->search.engine;
-    uint32_t job = scheme->search.gone[at];
     struct bh_search *search = &ret_without->search;
 
     copy_scheme(ret_without, scheme);
+    ret_without->leases -= job_at(search->engine, search->gone[at])->gang;
     search->gone[at] = search->gone[--search->gone_count];
-    ret_without->leases -= job_at(engine, job)->gang;
-    ret_without->cost.victims--;
-    ret_without->cost.lost_ns -= lost_with(engine, job);
-    ret_without->cost.priority = highest_of(search);
-    return is_enough(ret_without, wanted);
+    add_up(ret_without);
+    return is_enough(ret_without);
 }
 
 /* Keep only victims without whom it would not do, sparing the dearest first. */
 static void
-spare(struct scheme *scheme, const struct bh_wanted *wanted)
+spare(struct scheme *scheme)
 {
     bool spared = true;
 
     while (spared) {
-        uint64_t dearest = 0;
-        struct scheme best, without;
+        struct bh_cost dearest = { 0 };
+        struct scheme best, less;
 
         spared = false;
         for (uint32_t i = 0; i < scheme->search.gone_count; i++) {
-            uint64_t price = price_of(scheme->search.engine, scheme->search.gone[i]);
+            struct bh_cost cost =
+                bh_victim_cost(scheme->asker, &scheme->search, scheme->search.gone[i]);
 
-            if ((spared && price <= dearest) || !is_needless(scheme, i, wanted, &without))
+            if ((spared && !bh_cost_less(&dearest, &cost)) || !is_needless(scheme, i, &less))
                 continue;
-            copy_scheme(&best, &without);
-            dearest = price;
+            copy_scheme(&best, &less);
+            dearest = cost;
             spared = true;
         }
         if (spared)
@@ -388,19 +352,14 @@ spare(struct scheme *scheme, const struct bh_wanted *wanted)
     }
 }
 
-static void
-init_scheme(struct scheme *scheme, const struct bh_search *search)
-{
-    scheme->search = *search;
-    scheme->count = scheme->leases = 0;
-    scheme->cost = (struct cost){ 0 };
-}
-
 /* Places for one member on a node. */
 static bool
 add_member(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
 {
-    if (!node_at(scheme->search.engine, node)->up)
+    const struct bh_engine *engine = scheme->search.engine;
+
+    if (!node_at(engine, node)->up
+        || !(node_at(engine, node)->models >> sku_at(engine, need->sku)->models[row] & 1))
         return false;
     for (uint32_t i = 0; i < need->count; i++)
         if (!add_place(scheme, need, node, row))
@@ -425,7 +384,7 @@ add_anywhere(struct scheme *scheme, const struct bh_need *need, uint32_t row, ui
     for (uint32_t at = 0; bh_slot_next(scheme->search.engine, TABLE_NODE, &at);) {
         copy_scheme(&next, scheme);
         if (!add_member(&next, need, at, row)
-            || (best_node && !cheaper(&next.cost, &best.cost)))
+            || (best_node && !bh_cost_less(&next.cost, &best.cost)))
             continue;
         copy_scheme(&best, &next);
         best_node = at;
@@ -438,83 +397,195 @@ add_anywhere(struct scheme *scheme, const struct bh_need *need, uint32_t row, ui
 
 /* All members, the first on that node; on any when it is 0. */
 static bool
-scheme_for(const struct bh_search *search, const struct bh_need *need, uint32_t node,
-           uint32_t row, struct scheme *ret_scheme)
+plan_scheme(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
 {
-    struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
     uint32_t placed = node != 0;
 
-    init_scheme(ret_scheme, search);
-    if (node && !add_member(ret_scheme, need, node, row))
+    init_scheme(ret_scheme, bid->asker, bid->search);
+    if (node && !add_member(ret_scheme, bid->need, node, bid->row))
         return false;
-    for (; placed < need->gang; placed++)
-        if (!add_anywhere(ret_scheme, need, row, &node))
+    for (; placed < bid->need->gang; placed++)
+        if (!add_anywhere(ret_scheme, bid->need, bid->row, &node))
             return false;
-    if (!make_quota(ret_scheme, &wanted))
+    if (!make_quota(ret_scheme))
         return false;
-    spare(ret_scheme, &wanted);
-    BH_ASSERT(is_enough(ret_scheme, &wanted));
+    spare(ret_scheme);
+    BH_ASSERT(is_enough(ret_scheme));
+    return true;
+}
+
+/* The cheaper of two schemes: with those first who lose least, and with those first who
+ * come first whatever they lose.  Only the latter says whether there is one. */
+static bool
+scheme_for(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
+{
+    struct scheme other;
+    bool found;
+
+    bid->asker->timeless = true;
+    found = plan_scheme(bid, node, ret_scheme);
+    bid->asker->timeless = false;
+    if (!found || ret_scheme->search.gone_count == 0)
+        return found;
+    add_up(ret_scheme);
+    if (plan_scheme(bid, node, &other) && bh_cost_less(&other.cost, &ret_scheme->cost))
+        copy_scheme(ret_scheme, &other);
     return true;
 }
 
 /* Whether the limits could be met at all: asked first, for it is the cheaper. */
 static bool
-quota_possible(const struct bh_search *search, const struct bh_need *need, uint32_t row)
+quota_possible(const struct bh_bid *bid)
 {
-    struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
     struct scheme probe;
+    bool possible;
 
-    init_scheme(&probe, search);
-    return make_quota(&probe, &wanted);
+    bid->asker->timeless = true;
+    init_scheme(&probe, bid->asker, bid->search);
+    possible = make_quota(&probe);
+    bid->asker->timeless = false;
+    return possible;
 }
 
-static void
-keep_cheaper(struct scheme *best, bool *found, const struct scheme *next)
-{
-    if (!*found || cheaper(&next->cost, &best->cost))
-        copy_scheme(best, next);
-    *found = true;
-}
-
-/* A single is tried on every node; a gang looks for its nodes member by member. */
+/* Look at a node, when it could be cheaper than the best so far. */
 static bool
-find_scheme(const struct bh_engine *engine, const struct bh_need *need,
-            struct scheme *ret_scheme)
+keep_best(const struct bh_bid *bid, uint32_t node, bool found, struct scheme *best)
 {
-    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job,
-                                .past_leaving = true };
+    struct bh_cost bound;
     struct scheme scheme;
-    bool found = false;
 
-    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
-        if (!quota_possible(&search, need, row))
+    if (!node_at(bid->search->engine, node)->up || !bh_bound(bid, node, &bound)
+        || (found && !bh_cost_less(&bound, &best->cost)))
+        return found;
+    if (!scheme_for(bid, node, &scheme)
+        || (found && !bh_cost_less(&scheme.cost, &best->cost)))
+        return found;
+    copy_scheme(best, &scheme);
+    return true;
+}
+
+/* A node and its bound; 0 is none, and before all others. */
+struct promise {
+    uint32_t node;
+    struct bh_cost bound;
+};
+
+static bool
+promises_more(const struct promise *a, const struct promise *b)
+{
+    if (bh_cost_less(&a->bound, &b->bound))
+        return true;
+    return !bh_cost_less(&b->bound, &a->bound) && a->node < b->node;
+}
+
+/* The next two nodes in order of bounds. */
+static void
+next_promises(const struct bh_bid *bid, const struct promise *after,
+              struct promise ret_next[2])
+{
+    struct promise next;
+
+    ret_next[0].node = ret_next[1].node = 0;
+    for (uint32_t node = 0; bh_slot_next(bid->search->engine, TABLE_NODE, &node);) {
+        next.node = node;
+        if (!node_at(bid->search->engine, node)->up || !bh_bound(bid, node, &next.bound)
+            || (after->node && !promises_more(after, &next))
+            || (ret_next[1].node && !promises_more(&next, &ret_next[1])))
             continue;
-        if (need->gang > 1 && scheme_for(&search, need, 0, row, &scheme))
-            keep_cheaper(ret_scheme, &found, &scheme);
-        for (uint32_t node = 0; need->gang == 1 && bh_slot_next(engine, TABLE_NODE, &node);)
-            if (scheme_for(&search, need, node, row, &scheme))
-                keep_cheaper(ret_scheme, &found, &scheme);
+        ret_next[1] = next;
+        if (ret_next[0].node && !promises_more(&next, &ret_next[0]))
+            continue;
+        ret_next[1] = ret_next[0];
+        ret_next[0] = next;
     }
+}
+
+/* A few nodes of the least bounds first: when one of them will do, few others need a closer
+ * look, and none when the next bound is no less than what it costs. */
+static bool
+find_on_node(const struct bh_bid *bid, bool found, struct scheme *best)
+{
+    struct promise next[2] = { { .node = 0 }, { .node = 0 } };
+
+    next_promises(bid, &(struct promise){ .node = 0 }, next);
+    for (uint32_t i = 0; i < PROMISES && next[0].node && !found; i++) {
+        found = keep_best(bid, next[0].node, found, best);
+        if (found && (!next[1].node || !bh_cost_less(&next[1].bound, &best->cost)))
+            return true;
+        if (!found)
+            next_promises(bid, &(struct promise){ next[0].node, next[0].bound }, next);
+    }
+    for (uint32_t node = 0; next[0].node && bh_slot_next(bid->search->engine, TABLE_NODE, &node);)
+        found = keep_best(bid, node, found, best);
     return found;
 }
 
+/* Whether there could be room for the whole gang at all. */
 static bool
-anyone_lower(const struct bh_engine *engine, uint8_t priority)
+gang_possible(const struct bh_bid *bid)
 {
-    uint32_t lower = 0;
+    uint32_t members = 0;
 
-    for (uint8_t i = 0; i < priority; i++)
-        lower += engine->core.preemptable[i];
-    return lower > 0;
+    for (uint32_t node = 0;
+         members < bid->need->gang && bh_slot_next(bid->search->engine, TABLE_NODE, &node);)
+        members += bh_bound_members(bid, node);
+    return members >= bid->need->gang;
+}
+
+/* A gang looks for its nodes member by member. */
+static bool
+find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
+{
+    struct scheme scheme;
+
+    if (bid->need->gang == 1)
+        return find_on_node(bid, found, best);
+    if (!gang_possible(bid) || !scheme_for(bid, 0, &scheme)
+        || (found && !bh_cost_less(&scheme.cost, &best->cost)))
+        return found;
+    copy_scheme(best, &scheme);
+    return true;
+}
+
+/* What is only too young may leave later: the asker is looked at again then. */
+static void
+note_age(struct work *work, const struct bh_asker *asker)
+{
+    if (asker->of_age_ns && (work->of_age_ns == 0 || asker->of_age_ns < work->of_age_ns))
+        work->of_age_ns = asker->of_age_ns;
+}
+
+static bool
+find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,
+            struct scheme *ret_scheme)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+    bool found = false;
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct bh_asker asker;
+        struct bh_bid bid = { &asker, search, need, row };
+        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
+
+        bh_asker_init(&asker, search, need->job, &wanted);
+        if (search->closed >> sku->models[row] & 1 || !bh_asker_may(&asker, search->engine))
+            continue;
+        if (quota_possible(&bid))
+            found = find_in_row(&bid, found, ret_scheme);
+        note_age(work, &asker);
+    }
+    return found;
 }
 
 /* Whether the job may make others leave at all, now. */
 static bool
 may_preempt(const struct work *work, const struct job *job)
 {
-    return anyone_lower(work->engine, job->priority)
-           && work->engine->core.claim_count < CLAIMS_MAX
-           && job->preempt_after_ns <= work->now_ns;
+    const struct core *core = &work->engine->core;
+
+    if (core->claim_count == CLAIMS_MAX || job->preempt_after_ns > work->now_ns)
+        return false;
+    return job->claims_window != core->window || job->claims < CLAIMS_A_WINDOW;
 }
 
 /* The claim as decisions; those on who leaves follow from the work. */
@@ -533,42 +604,69 @@ claim_room(struct work *work, uint32_t job, const struct scheme *scheme,
 }
 
 bool
-bh_preempt(struct work *work, const struct bh_need *need, struct bh_decision *ret_decision)
+bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need *need,
+           struct bh_decision *ret_decision)
 {
+    struct bh_search search = *base;
     struct scheme scheme;
+    struct bh_plan plan;
 
+    search.past_leaving = true;
     if (!may_preempt(work, job_at(work->engine, need->job))
-        || !find_scheme(work->engine, need, &scheme))
-        return false;
+        || (work->engine->core.leaving && bh_place_find(&search, need, &plan, NULL))
+        || !find_scheme(work, &search, need, &scheme))
+        return false; /* those who leave make room enough, or nobody can */
     return claim_room(work, need->job, &scheme, ret_decision);
 }
 
-bool
-bh_preempt_to_resume(struct work *work, uint32_t job, struct bh_decision *ret_decision)
+/* Exactly the gang's old places. */
+static bool
+plan_to_resume(struct bh_asker *asker, const struct bh_search *search, struct scheme *ret_scheme)
 {
-    const struct bh_engine *engine = work->engine;
-    struct bh_search search = { .engine = engine, .tenant = job_at(engine, job)->tenant,
-                                .job = job, .past_leaving = true };
-    struct bh_wanted wanted = bh_gang_to_resume(engine, job);
+    const struct bh_engine *engine = search->engine;
     struct place places[BH_JOB_PIECES_MAX];
-    uint32_t count = bh_gang_places(engine, job, places);
-    struct scheme scheme;
+    uint32_t count = bh_gang_places(engine, search->job, places);
 
-    if (!may_preempt(work, job_at(engine, job)))
-        return false;
-    init_scheme(&scheme, &search);
+    init_scheme(ret_scheme, asker, search);
     for (uint32_t i = 0; i < count; i++) {
         struct target target = { gpu_find(engine, places[i].gpu), places[i].profile,
                                  places[i].start };
 
-        if (!make_free(&scheme, &target))
+        if (!make_free(ret_scheme, &target))
             return false;
-        scheme.places[scheme.count++] = places[i];
+        ret_scheme->places[ret_scheme->count++] = places[i];
     }
-    if (!make_quota(&scheme, &wanted))
+    if (!make_quota(ret_scheme))
         return false;
-    spare(&scheme, &wanted);
-    return claim_room(work, job, &scheme, ret_decision);
+    spare(ret_scheme);
+    return true;
+}
+
+bool
+bh_preempt_to_resume(struct work *work, const struct bh_search *base,
+                     struct bh_decision *ret_decision)
+{
+    struct bh_engine *engine = work->engine;
+    struct bh_wanted wanted = bh_gang_to_resume(engine, base->job);
+    struct bh_search search = *base;
+    struct scheme scheme, other;
+    struct bh_asker asker;
+    bool found;
+
+    search.past_leaving = true;
+    bh_asker_init(&asker, &search, base->job, &wanted);
+    if (!may_preempt(work, job_at(engine, base->job)) || !bh_asker_may(&asker, engine))
+        return false;
+    asker.timeless = true;
+    found = plan_to_resume(&asker, &search, &scheme);
+    asker.timeless = false;
+    note_age(work, &asker);
+    if (!found)
+        return false;
+    add_up(&scheme);
+    if (plan_to_resume(&asker, &search, &other) && bh_cost_less(&other.cost, &scheme.cost))
+        copy_scheme(&scheme, &other);
+    return claim_room(work, base->job, &scheme, ret_decision);
 }
 
 bool

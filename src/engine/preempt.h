@@ -4,16 +4,23 @@
 #include "engine/place.h"
 #include "engine/work_internal.h"
 
-/* Making room for a job by having lower ones leave: the lowest classes, of those the
- * fewest, and of those the ones that lose least work, shown to be enough by imagining them gone, and all of
- * them needed. */
+/* Making room for a job by having others leave: those who cost least (engine/victim.h says
+ * who may be asked, and what it costs), shown to be enough by imagining them gone, and all of
+ * them needed.  Those who leave are jobs, each with all its members.
+ *
+ * Work is lost all the time, so whom the search takes first changes all the time.  Whether
+ * room can be made must not: a candidate for whom it could not is not looked at again before
+ * something happens.  So room can be made where it can with those who would lose nothing
+ * first, and only who leaves is chosen by what it costs. */
 
-/* For a need that finds no room: a claim on the cheapest room that strictly lower
- * jobs can make; those who leave are in the work, for bh_preempt_next. */
-bool bh_preempt(struct work *work, const struct bh_need *need, struct bh_decision *ret_decision);
+/* For a need that finds no room: a claim on the cheapest room that others
+ * can make; those who leave are in the work, for bh_preempt_next. */
+bool bh_preempt(struct work *work, const struct bh_search *search, const struct bh_need *need,
+                struct bh_decision *ret_decision);
 
-/* The same for a suspended job (slot): its old places, and no others. */
-bool bh_preempt_to_resume(struct work *work, uint32_t job, struct bh_decision *ret_decision);
+/* The same for the suspended gang whose search it is: its old places, and no others. */
+bool bh_preempt_to_resume(struct work *work, const struct bh_search *search,
+                          struct bh_decision *ret_decision);
 
 /* The decision on the next of those who leave: suspended where their contract says
  * so and they run, else stopped. */

@@ -1,6 +1,8 @@
 #include "engine/room.h"
 
 #include "base/assert.h"
+#include "base/attr.h"
+#include "engine/lease.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 
@@ -10,16 +12,34 @@ bh_room_offered(const struct bh_engine *engine, const struct gpu *gpu)
     return gpu->managed && !gpu->cordoned && !gpu->fenced && node_at(engine, gpu->node)->up;
 }
 
+const struct claim *
+bh_room_claim(const struct bh_search *search, uint32_t index)
+{
+    const struct claim *claim = &search->engine->core.claims[index];
+
+    BH_ASSERT(index < CLAIMS_MAX);
+    if (!claim->job || claim->job == search->job || search->past >> index & 1)
+        return NULL;
+    return claim;
+}
+
+bool
+bh_room_is_leaving(const struct bh_engine *engine, uint32_t slot)
+{
+    uint8_t state = lease_at(engine, slot)->state;
+
+    return state == LEASE_SUSPENDING || state == LEASE_STOPPING;
+}
+
 bool
 bh_room_is_gone(const struct bh_search *search, uint32_t slot)
 {
-    const struct lease *lease = lease_at(search->engine, slot);
-    uint8_t state = lease->state;
-
-    if (search->past_leaving && (state == LEASE_SUSPENDING || state == LEASE_STOPPING))
+    if ((search->past_leaving || search->by_ns) && bh_room_is_leaving(search->engine, slot))
+        return true;
+    if (search->by_ns && bh_lease_ends_ns(search->engine, slot) <= search->by_ns)
         return true;
     for (uint32_t i = 0; i < search->gone_count; i++)
-        if (search->gone[i] == lease->job)
+        if (search->gone[i] == lease_at(search->engine, slot)->job)
             return true;
     return false;
 }
@@ -82,21 +102,70 @@ rebuild(const struct bh_search *search, const struct gpu *gpu,
     }
 }
 
+/* How many places the claim has on the GPU; they are marked as taken. */
+static uint32_t
+block_claim(const struct claim *claim, const struct gpu *gpu, struct bh_occupancy *occupancy)
+{
+    uint32_t found = 0;
+
+    for (uint32_t k = 0; k < claim->count && found < gpu->claimed; k++) {
+        if (claim->places[k].gpu != gpu->id)
+            continue;
+        bh_room_block(occupancy, (enum bh_gpu_model)gpu->model, claim->places[k].profile,
+                      claim->places[k].start);
+        found++;
+    }
+    return found;
+}
+
+/* Nothing fits on a GPU that is taken whole: no more is looked at. */
 static void
-block_claims(const struct bh_search *search, uint64_t gpu_id, enum bh_gpu_model model,
+block_claims(const struct bh_search *search, const struct gpu *gpu,
              struct bh_occupancy *occupancy)
 {
-    const struct core *core = &search->engine->core;
+    uint32_t found = 0;
 
+    for (uint32_t i = 0; i < CLAIMS_MAX && found < gpu->claimed && !occupancy->whole; i++) {
+        const struct claim *claim = bh_room_claim(search, i);
+
+        if (claim && claim->at_ns == 0)
+            found += block_claim(claim, gpu, occupancy);
+    }
+}
+
+/* What stands there now and what will when a reservation's time has come: whoever fits
+ * beside the sum fits beside either. */
+static void
+block_reservation(const struct bh_search *search, const struct gpu *gpu,
+                  const struct claim *claim, struct bh_occupancy *occupancy)
+{
+    struct bh_search then = *search;
+    struct bh_occupancy later = { 0 };
+
+    if (block_claim(claim, gpu, &later) == 0)
+        return;
+    then.by_ns = claim->at_ns;
+    rebuild(&then, gpu, &later);
+    block_claims(search, gpu, &later);
+    block_claim(claim, gpu, &later);
+    occupancy->units |= later.units;
+    occupancy->slices = later.slices > occupancy->slices ? later.slices : occupancy->slices;
+    occupancy->whole = occupancy->whole || later.whole;
+    occupancy->media = occupancy->media || later.media;
+    for (uint32_t i = 0; i < BH_COUNT(later.counts); i++)
+        if (later.counts[i] > occupancy->counts[i])
+            occupancy->counts[i] = later.counts[i];
+}
+
+static void
+block_reservations(const struct bh_search *search, const struct gpu *gpu,
+                   struct bh_occupancy *occupancy)
+{
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &core->claims[i];
+        const struct claim *claim = bh_room_claim(search, i);
 
-        if (!claim->job || claim->job == search->job)
-            continue;
-        for (uint32_t k = 0; k < claim->count; k++)
-            if (claim->places[k].gpu == gpu_id)
-                bh_room_block(occupancy, model, claim->places[k].profile,
-                              claim->places[k].start);
+        if (claim && claim->at_ns)
+            block_reservation(search, gpu, claim, occupancy);
     }
 }
 
@@ -106,12 +175,14 @@ bh_room_occupancy(const struct bh_search *search, uint32_t slot,
 {
     const struct gpu *gpu = gpu_at(search->engine, slot);
 
-    if (gpu->stuck || search->gone_count || search->past_leaving)
+    if (gpu->stuck || search->gone_count || search->past_leaving || search->by_ns)
         rebuild(search, gpu, ret_occupancy);
     else
         *ret_occupancy = gpu->occupancy;
-    if (search->engine->core.claim_count && !search->past_claims)
-        block_claims(search, gpu->id, (enum bh_gpu_model)gpu->model, ret_occupancy);
+    if (gpu->claimed && !search->past_claims)
+        block_claims(search, gpu, ret_occupancy);
+    if (gpu->claimed && search->engine->core.reserved && !search->past_claims)
+        block_reservations(search, gpu, ret_occupancy);
 }
 
 enum bh_grade
@@ -139,14 +210,10 @@ static bool
 beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
               uint32_t *ret_beside)
 {
-    const struct core *core = &search->engine->core;
-
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &core->claims[i];
+        const struct claim *claim = bh_room_claim(search, i);
 
-        if (!claim->job || claim->job == search->job)
-            continue;
-        for (uint32_t k = 0; k < claim->count; k++) {
+        for (uint32_t k = 0; claim && k < claim->count; k++) {
             if (claim->places[k].gpu != gpu_id
                 || may_share(search->engine, search->tenant,
                              job_at(search->engine, claim->job)->tenant, profile))
@@ -179,7 +246,7 @@ bh_room_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
         }
         known = lease->tenant;
     }
-    if (engine->core.claim_count && !search->past_claims)
+    if (gpu->claimed && !search->past_claims)
         return beside_claims(search, gpu->id, profile, ret_beside);
     return true;
 }
@@ -209,10 +276,9 @@ apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_b
     if (engine->core.claim_count == 0 || search->past_claims)
         return true;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = &engine->core.claims[i];
+        const struct claim *claim = bh_room_claim(search, i);
 
-        if (!claim->job || claim->job == search->job
-            || !keeps_away(search, job_at(engine, claim->job)->tenant)
+        if (!claim || !keeps_away(search, job_at(engine, claim->job)->tenant)
             || !is_claimed(engine, claim, node))
             continue;
         *ret_beside = claim->job;

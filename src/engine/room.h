@@ -13,13 +13,22 @@ struct bh_search {
     uint32_t tenant;        /* slot: who wants the room */
     uint32_t job;           /* slot: its own claim does not stand in its way; may be 0 */
     bool past_leaving;      /* imagine leases gone that are being suspended or stopped */
-    bool past_claims;       /* imagine that nobody else's room is being made */
+    bool past_claims;       /* imagine that no room is kept for anybody else */
+    uint32_t past;          /* bit i: claim i does not stand in its way */
+    uint64_t closed;        /* bit m: it must not go onto GPUs of model m */
+    uint64_t by_ns;         /* imagine leases gone that leave or end by then; 0: none */
     uint32_t gone_count;
     uint32_t gone[BH_VICTIMS_MAX]; /* jobs (slots) that are imagined gone, with all leases */
 };
 
+/* The claim of somebody else that stands in the way, or NULL. */
+const struct claim *bh_room_claim(const struct bh_search *search, uint32_t index);
+
 /* Whether the GPU gets new work at all. */
 bool bh_room_offered(const struct bh_engine *engine, const struct gpu *gpu);
+
+/* Whether it is being suspended or stopped. */
+bool bh_room_is_leaving(const struct bh_engine *engine, uint32_t lease);
 
 /* Whether the lease is imagined gone. */
 bool bh_room_is_gone(const struct bh_search *search, uint32_t lease);

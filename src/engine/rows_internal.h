@@ -22,7 +22,7 @@ struct tenant {
     uint64_t id;
     uint32_t next_free;
     uint32_t parent; /* slot */
-    uint64_t limit, guarantee, withhold, user_limit;
+    uint64_t limit, guarantee, withhold, user_limit, min_runtime_ns;
     uint64_t used;     /* GPU-equivalents in parts, with the subtree */
     uint64_t used_own; /* of that, its own jobs */
     uint64_t cost;     /* micro-units an hour of what is used, with the subtree */
@@ -75,8 +75,9 @@ struct gpu {
     uint8_t mig;     /* was carved last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
-    bool pooled; /* its pool counts it, with this occupancy */
+    uint8_t pooled, unused[3]; /* its pool counts it, with this occupancy */
     struct bh_occupancy pooled_as;
+    uint32_t claimed; /* places of claims and reservations on it */
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
 };
 
@@ -101,8 +102,9 @@ struct job {
     uint32_t next, prev; /* in its class, or in the list of ended jobs */
     uint64_t sequence;   /* order of submission */
     uint64_t submitted_ns, started_ns, ended_ns;
-    uint64_t time_limit_ns, grace_ns;
+    uint64_t time_limit_ns, grace_ns, deadline_ns;
     uint64_t preempt_after_ns; /* it may not preempt again before */
+    uint64_t claims_window;    /* core.window when it claimed room last */
     uint64_t preempted_for;    /* id of who it was last stopped for, or 0 */
     uint8_t spec[32];
     uint32_t restarts, suspensions;
@@ -111,7 +113,8 @@ struct job {
     uint8_t state, hold, cause, carve_failures;
     uint8_t gang;        /* members */
     uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
-    uint8_t unused[2];
+    uint8_t signal;      /* of a checkpoint */
+    uint8_t claims;      /* how often it claimed room in that window */
     int32_t verdict_status;
 };
 
@@ -135,13 +138,14 @@ struct lease {
     uint32_t job, tenant, node;
     uint64_t order;    /* of the effect that is not yet answered */
     uint64_t for_job;  /* id: who the room is for */
-    uint64_t since_ns; /* when it last began to run */
+    uint64_t since_ns; /* when it last began to run; before that, when it was placed */
     uint64_t ran_ns;   /* before that */
     struct place places[BH_JOB_COUNT_MAX];
     uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended, and once done */
     uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
     uint8_t stop_cause, member, unused[2];
     uint32_t next_member; /* slot */
+    uint32_t next_leaving, prev_leaving; /* slots; of those that are suspended or stopped */
 };
 
 struct part {
@@ -156,7 +160,7 @@ struct part {
     uint8_t unused[4];
 };
 
-/* Pending jobs with the same needs, first come first served.  The id is a hash of the
+/* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash of the
  * needs; where two meet, the later takes the next number. */
 struct class {
     uint64_t id;
@@ -164,6 +168,7 @@ struct class {
     uint32_t head, tail, jobs;
     uint32_t tenant, sku, principal;
     uint8_t count, priority, hold, gang;
+    uint8_t length, unused[3]; /* its time limit's power of two + 1; 0: none */
     uint32_t avoid_gpu;      /* id; where a carve failed */
     uint64_t avoid_until_ns;
     uint64_t avoid_generation;

@@ -34,15 +34,16 @@ struct table {
     uint32_t live, free_head;
 };
 
-/* Room that is being made for a pending job. */
+/* Room for a job that waits: a claim, being made now, or a reservation, free by time. */
 struct claim {
     uint32_t job; /* slot; 0: free */
     uint32_t count;
+    uint64_t at_ns;      /* of a reservation: from when on; 0: a claim */
     uint64_t equivalent; /* in parts, of all its pieces */
     struct place places[BH_JOB_PIECES_MAX];
 };
 
-enum { CLAIMS_MAX = 32 };
+enum { CLAIMS_MAX = 32 }; /* a set of them is a number of 32 bits */
 
 /* The GPUs of one model that can be carved: engine/pool.h. */
 enum { POOLS_MAX = 4 };
@@ -78,10 +79,12 @@ struct core {
     uint64_t used, used_models[MODELS_MAX]; /* GPU-equivalents of all tenants */
     struct bh_ev_settings settings;
     uint64_t half_life_began_ns; /* usage is weighed from 1 to 2 since */
+    uint64_t turned_ns;  /* whose turn it is was told then: when generation moved last */
+    uint64_t window;      /* moves with what happens from outside, and with each end */
     uint32_t preemptable[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
-    uint32_t claim_count;
+    uint32_t claim_count, reserved; /* all claims; those that are reservations */
     uint32_t suspended;  /* leases */
-    uint32_t unused;
+    uint32_t leaving;    /* leases: the first of the list */
     uint8_t pool_of[MODELS_MAX]; /* 1 and up; 0: none */
     uint32_t pool_count;
     struct pool pools[POOLS_MAX];
@@ -98,6 +101,8 @@ struct hints {
     uint32_t queue_count;
     bool queued;                         /* the heap holds all that may be looked at */
     uint64_t wake_ns;                    /* the earliest hint.until_ns */
+    uint64_t reserved_until_ns;          /* bh_reserve_until_ns when it settled; 0: unknown */
+    uint64_t hopeless_ns;                /* no pending job misses its deadline before; 0: unknown */
     bool settled;                        /* nothing to look at since */
     bool swept;                          /* no lease has lost its ground */
     bool cut;                            /* the last step had more to decide */

@@ -10,6 +10,7 @@
 #include "engine/ledger.h"
 #include "engine/lease.h"
 #include "engine/limit.h"
+#include "engine/order.h"
 #include "engine/part.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
@@ -29,6 +30,7 @@ static bh_rc
 take(struct work *work, const struct bh_event *event)
 {
     struct bh_engine *engine = work->engine;
+    uint64_t half_life_ns = engine->core.half_life_began_ns;
     bh_rc rc;
 
     clear_step(work->step);
@@ -40,6 +42,8 @@ take(struct work *work, const struct bh_event *event)
     work->seq = event->seq;
     bh_usage_advance(engine, work->now_ns);
     bh_ledger_advance(engine, work->now_ns);
+    if (half_life_ns != engine->core.half_life_began_ns)
+        bh_order_stir(engine); /* what was used is rounded: turns may change */
     bh_jobs_reap(engine);
     bh_transition(work, event);
     return BH_OK;
@@ -150,7 +154,7 @@ static void
 forget_hints(struct bh_engine *engine)
 {
     engine->hints.settled = engine->hints.swept = engine->hints.cut = false;
-    engine->hints.wake_ns = 0;
+    engine->hints.wake_ns = engine->hints.hopeless_ns = engine->hints.reserved_until_ns = 0;
     engine->hints.due_known = false;
 }
 
@@ -239,8 +243,12 @@ bh_engine_next_tick_ns(const struct bh_engine *engine)
     uint64_t next_ns = engine->hints.wake_ns ? engine->hints.wake_ns : UINT64_MAX;
     uint64_t due_ns;
 
-    if (!engine->hints.settled || engine->hints.cut)
+    if (!engine->hints.settled || engine->hints.cut || engine->hints.hopeless_ns == 0)
         return engine->core.now_ns;
+    if (engine->hints.hopeless_ns < next_ns)
+        next_ns = engine->hints.hopeless_ns;
+    if (engine->hints.reserved_until_ns && engine->hints.reserved_until_ns < next_ns)
+        next_ns = engine->hints.reserved_until_ns;
     due_ns = engine->hints.due_known ? engine->hints.due_ns : first_due_ns(engine);
     return due_ns < next_ns ? due_ns : next_ns;
 }

@@ -101,6 +101,7 @@ write_settings(struct bh_engine *engine, struct tenant *tenant,
                                      : event->boundary);
     tenant->dedicated = event->dedicated_nodes;
     engine->core.dedicated += tenant->dedicated;
+    tenant->min_runtime_ns = event->min_runtime_ns;
     tenant->limit = event->limit;
     tenant->guarantee = event->guarantee;
     tenant->withhold = event->withhold;
@@ -184,7 +185,7 @@ in_range(const struct bh_ev_tenant *event)
     return event->tenant.v != 0 && (uint32_t)event->kind < BH_TENANT_KINDS
            && (uint32_t)event->boundary < BH_BOUNDARIES && event->weight <= BH_WEIGHT_MAX
            && event->withhold <= event->guarantee && event->guarantee <= BH_AMOUNT_MAX
-           && event->user_limit <= BH_AMOUNT_MAX
+           && event->user_limit <= BH_AMOUNT_MAX && event->min_runtime_ns <= BH_SPAN_MAX_NS
            && (uint32_t)event->budget.period < BH_PERIODS && quotas_in_range(event);
 }
 

@@ -55,7 +55,7 @@ static void
 on_tenant(struct work *work, const struct bh_event *event)
 {
     bh_tenant_set(work->engine, &event->u.tenant);
-    bh_order_stir(work->engine);
+    bh_order_open_window(work->engine);
 }
 
 static void
@@ -63,7 +63,7 @@ on_tenant_remove(struct work *work, const struct bh_event *event)
 {
     bh_tenant_remove(work->engine, event->u.tenant.tenant);
     work->engine->hints.swept = false;
-    bh_order_stir(work->engine);
+    bh_order_open_window(work->engine);
 }
 
 static void
@@ -88,7 +88,7 @@ on_sku(struct work *work, const struct bh_event *event)
         sku->equivalents[i] = used ? (uint32_t)bh_quota_equivalent(sku->profiles[i], 1) : 0;
     }
     bh_quota_recount(engine);
-    bh_order_stir(engine);
+    bh_order_open_window(engine);
 }
 
 static void
@@ -116,7 +116,7 @@ on_node(struct work *work, const struct bh_event *event)
         if (node->up)
             retry_stuck(work, gpu, &retries);
     }
-    bh_order_stir(engine);
+    bh_order_open_window(engine);
 }
 
 static void
@@ -162,7 +162,7 @@ on_gpu(struct work *work, const struct bh_event *event)
         retry_stuck(work, slot, &retries);
     else
         engine->hints.swept = false;
-    bh_order_stir(engine);
+    bh_order_open_window(engine);
 }
 
 /* ---- pieces ---- */
@@ -289,7 +289,7 @@ static void
 on_settings(struct work *work, const struct bh_event *event)
 {
     bh_usage_configure(work->engine, &event->u.settings);
-    bh_order_stir(work->engine);
+    bh_order_open_window(work->engine);
 }
 
 static void

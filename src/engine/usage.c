@@ -164,6 +164,7 @@ bh_usage_advance(struct bh_engine *engine, uint64_t now_ns)
 void
 bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settings)
 {
+    struct bh_ev_settings *now = &engine->core.settings;
     uint64_t now_ns = engine->core.now_ns;
     uint64_t ms = (now_ns - engine->core.half_life_began_ns) / NS_PER_MS;
     uint32_t weight = bh_usage_weights[step_of(engine, ms)];
@@ -175,7 +176,12 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
         tenant->fair = (tenant->fair << 16) / weight;
         tenant->fair_own = (tenant->fair_own << 16) / weight;
     }
-    engine->core.settings = *settings;
+    now->order = settings->order;
+    now->half_life_ns = settings->half_life_ns;
+    now->backfill = settings->backfill;
+    now->assumed_run_ns =
+        settings->assumed_run_ns ? settings->assumed_run_ns : BH_ASSUMED_RUN_DEFAULT_NS;
+    now->min_runtime_ns = settings->min_runtime_ns;
     engine->core.half_life_began_ns = now_ns;
 }
 
@@ -189,15 +195,18 @@ struct usage {
 static unsigned __int128
 amount_of(const struct bh_engine *engine, const struct tenant *tenant, bool own)
 {
-    uint64_t now_ns = engine->core.now_ns;
+    const struct core *core = &engine->core;
     uint64_t held = own ? tenant->used_own : tenant->used;
-    uint64_t ms, ahead, weighed;
+    uint64_t at_ns = core->turned_ns, ms, ahead, weighed = 0;
 
-    if (engine->core.settings.order == BH_ORDER_DRF)
+    if (core->settings.order == BH_ORDER_DRF)
         return held;
-    ms = (now_ns - engine->core.half_life_began_ns) / NS_PER_MS;
+    if (at_ns < core->half_life_began_ns)
+        at_ns = core->half_life_began_ns;
+    ms = (at_ns - core->half_life_began_ns) / NS_PER_MS;
     ahead = bh_usage_weights[step_of(engine, ms)] * step_ms(engine);
-    weighed = held ? weighed_ms(engine, now_ns) - weighed_ms(engine, tenant->usage_ns) : 0;
+    if (held && at_ns > tenant->usage_ns)
+        weighed = weighed_ms(engine, at_ns) - weighed_ms(engine, tenant->usage_ns);
     return (own ? tenant->fair_own : tenant->fair)
            + (unsigned __int128)held * (weighed + ahead);
 }

@@ -94,7 +94,7 @@ shares_follow_weights(void **state)
 {
     static const struct {
         const char *name;
-        enum bh_order order;
+        enum bh_queue_order order;
         uint32_t weight; /* of project 21; that of 31 is 100 */
         uint32_t least, most; /* of 120 turns */
     } cases[] = {
@@ -109,7 +109,8 @@ shares_follow_weights(void **state)
         uint64_t jobs[2][130];
         uint32_t next[2] = { 0, 0 };
 
-        settle_on(story, (struct bh_ev_settings){ cases[i].order, 1000 * HOUR_NS });
+        settle_on(story, (struct bh_ev_settings){ .order = cases[i].order,
+                                                  .half_life_ns = 1000 * HOUR_NS });
         bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
                                                       .kind = BH_TENANT_DEPARTMENT,
                                                       .weight = cases[i].weight });

@@ -44,6 +44,16 @@ show_lease(const struct bh_engine *engine, const struct lease *lease,
     ret_view->piece_count = show_pieces(engine, lease, ret_view->pieces);
 }
 
+/* From when on room is kept for the job, or 0. */
+static uint64_t
+reserved_ns(const struct bh_engine *engine, uint32_t job)
+{
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job == job && engine->core.claims[i].at_ns)
+            return engine->core.claims[i].at_ns;
+    return 0;
+}
+
 static void
 show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_view)
 {
@@ -65,6 +75,8 @@ show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_
         .submitted_ns = job->submitted_ns,
         .started_ns = job->started_ns,
         .time_limit_ns = job->time_limit_ns,
+        .deadline_ns = job->deadline_ns,
+        .reserved_ns = reserved_ns(engine, slot),
         .cause = (enum bh_end_cause)job->cause,
         .exit_status = job->exit_status,
         .ended_ns = job->ended_ns,
@@ -218,6 +230,7 @@ show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
         .dedicated_nodes = tenant->dedicated,
         .limit = tenant->limit,
         .guarantee = tenant->guarantee,
+        .min_runtime_ns = tenant->min_runtime_ns,
         .withhold = tenant->withhold,
         .user_limit = tenant->user_limit,
         .weight = tenant->weight,

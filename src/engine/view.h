@@ -23,6 +23,8 @@ struct bh_job_view {
     enum bh_grade grade;         /* of the lease */
     uint32_t restarts, suspensions;
     uint64_t submitted_ns, started_ns, time_limit_ns;
+    uint64_t deadline_ns;        /* 0: none */
+    uint64_t reserved_ns;        /* from when on room is kept for it; 0: none is */
     uint8_t spec[32];
     struct bh_piece pieces[BH_JOB_COUNT_MAX];
     uint32_t piece_count;

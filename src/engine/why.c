@@ -2,8 +2,10 @@
 
 #include "engine/gang.h"
 #include "engine/lease.h"
+#include "engine/order.h"
 #include "engine/place.h"
 #include "engine/quota.h"
+#include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -218,24 +220,91 @@ name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
     }
 }
 
-/* The job for which the room is kept that this one would otherwise get. */
 static bool
-is_behind(const struct bh_engine *engine, const struct bh_need *need, struct bh_reason *reason)
+holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *place)
 {
-    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job,
-                                .past_claims = true };
+    const struct lease *lease = lease_at(engine, slot);
+
+    for (uint32_t i = 0; i < lease->count; i++)
+        if (lease->parts[i] && lease->places[i].gpu == place->gpu)
+            return true;
+    return false;
+}
+
+/* When the room that is reserved for the job comes free, and who leaves it last. */
+static void
+tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
+{
+    const struct claim *claim = NULL;
+    uint64_t last_ns = 0;
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job == job && engine->core.claims[i].at_ns)
+            claim = &engine->core.claims[i];
+    if (!claim)
+        return;
+    reason->frees_at_ns = claim->at_ns;
+    reason->job.v = 0;
+    reason->assumed = false;
+    for (uint32_t i = 0; i < claim->count; i++)
+        for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+            uint64_t ends_ns = bh_lease_ends_ns(engine, slot);
+
+            if (!holds_at(engine, slot, &claim->places[i]) || ends_ns > claim->at_ns
+                || ends_ns <= last_ns)
+                continue;
+            last_ns = ends_ns;
+            reason->job = job_of_lease(engine, slot);
+            reason->assumed = bh_lease_deadline_ns(engine, slot) == UINT64_MAX;
+        }
+}
+
+/* By when it would have to end to use what is reserved meanwhile; 0 where that would not do. */
+static uint64_t
+backfilled_by(const struct bh_search *base, const struct bh_need *need)
+{
+    const struct bh_engine *engine = base->engine;
+    struct bh_search search = *base;
+    uint64_t by_ns = 0;
     struct bh_plan plan;
 
+    search.past = bh_reserve_set(engine);
+    if (!engine->core.settings.backfill || !bh_place_find(&search, need, &plan, NULL))
+        return 0;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = bh_room_claim(base, i);
+
+        if (claim && claim->at_ns && (by_ns == 0 || claim->at_ns < by_ns))
+            by_ns = claim->at_ns;
+    }
+    return by_ns;
+}
+
+/* The job for which the room is kept that this one would otherwise get. */
+static bool
+is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
+{
+    const struct bh_engine *engine = base->engine;
+    struct bh_search search = *base;
+    struct bh_plan plan;
+
+    search.past_claims = true;
+    search.closed = 0;
     if (engine->core.claim_count == 0 || !bh_place_find(&search, need, &plan, NULL))
         return false;
     reason->code = BH_REASON_BEHIND;
-    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-        for (uint32_t k = 0; k < engine->core.claims[i].count; k++)
-            if (engine->core.claims[i].places[k].gpu
-                == gpu_at(engine, plan.spots[0].gpu)->id)
-                reason->job.v = job_at(engine, engine->core.claims[i].job)->id;
+    reason->frees_at_ns = backfilled_by(base, need);
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = bh_room_claim(base, i);
+
+        for (uint32_t k = 0; claim && k < claim->count; k++)
+            if (claim->places[k].gpu == gpu_at(engine, plan.spots[0].gpu)->id)
+                reason->job.v = job_at(engine, claim->job)->id;
+    }
     for (uint32_t i = 0; i < CLAIMS_MAX && !reason->job.v; i++)
-        reason->job.v = job_at(engine, engine->core.claims[i].job)->id;
+        reason->job.v = bh_room_claim(base, i)
+                            ? job_at(engine, engine->core.claims[i].job)->id
+                            : 0;
     return true;
 }
 
@@ -253,7 +322,7 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
                                       .job = { job_at(engine, head)->id } };
         return;
     }
-    if (reason->code == BH_REASON_BOUNDARY || is_behind(engine, need, reason))
+    if (reason->code == BH_REASON_BOUNDARY || is_behind(search, need, reason))
         return;
     *reason = (struct bh_reason){ .code = BH_REASON_NO_CAPACITY,
                                   .sku = sku_of(engine, need->sku),
@@ -265,6 +334,7 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
         reason->free_pieces = field->free_parts;
     }
     name_gpu_holder(engine, need, reason);
+    tell_reserved(engine, need->job, reason);
 }
 
 static void
@@ -272,10 +342,13 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
 {
     const struct job *job = job_at(engine, job_slot);
     struct bh_need need = bh_place_need(engine, job->class);
-    struct bh_search search = { .engine = engine, .tenant = job->tenant, .job = job_slot };
+    struct bh_candidate candidate;
+    struct bh_search search;
     struct field field;
     uint32_t whose = 0;
 
+    bh_order_of_class(engine, job->class, &candidate);
+    search = bh_reserve_search(engine, &candidate, job_slot);
     need.job = job_slot;
     if (bh_usage_exhausted(engine, job->tenant, reason))
         return;
@@ -303,7 +376,8 @@ is_making_room(const struct bh_engine *engine, uint32_t job_slot, struct bh_reas
     bool claimed = false;
 
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
-        claimed = claimed || engine->core.claims[i].job == job_slot;
+        claimed = claimed
+                  || (engine->core.claims[i].job == job_slot && !engine->core.claims[i].at_ns);
     if (!claimed)
         return false;
     reason->code = BH_REASON_MAKING_ROOM;

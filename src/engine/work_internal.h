@@ -7,10 +7,11 @@
 
 /* Decisions for the members of one job, that stand in one record. */
 struct bunch {
-    enum bh_decision_kind kind;   /* PLACE, RESUME or CLAIM */
+    enum bh_decision_kind kind;   /* PLACE, RESUME, CLAIM or RESERVE */
     uint32_t job;                 /* slot */
     uint32_t members, next;       /* all of them, and the one to be decided on */
     uint32_t count;               /* places of each */
+    uint64_t at_ns;               /* of RESERVE */
     struct place places[BH_JOB_PIECES_MAX]; /* not of RESUME: the leases know theirs */
 };
 
@@ -32,6 +33,7 @@ struct work {
     uint64_t victims_for;
     uint32_t victim_count;
     uint32_t victims[32];
+    uint64_t of_age_ns; /* when the next lease may make way that was too young */
 };
 
 #endif

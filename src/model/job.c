@@ -15,6 +15,10 @@ const char *const bh_job_state_names[BH_JOB_STATES] = {
 };
 
 /* 0 is no priority class, so that an event without one is refused. */
+const char *const bh_order_names[BH_ORDERS] = {
+    [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
+};
+
 const char *const bh_priority_names[BH_PRIORITIES] = {
     [BH_PRIORITY_LOW] = "low",
     [BH_PRIORITY_NORMAL] = "normal",
@@ -26,6 +30,7 @@ const char *const bh_contract_names[BH_CONTRACTS] = {
     [BH_CONTRACT_REQUEUE] = "requeue",
     [BH_CONTRACT_SUSPEND] = "suspend",
     [BH_CONTRACT_NEVER] = "never",
+    [BH_CONTRACT_CHECKPOINT] = "checkpoint",
 };
 
 const char *const bh_end_cause_names[BH_END_CAUSES] = {
@@ -43,4 +48,5 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_KEEPER_LOST] = "keeper_lost",
     [BH_END_RESUME_FAILED] = "resume_failed",
     [BH_END_TENANT_REMOVED] = "tenant_removed",
+    [BH_END_DEADLINE] = "deadline",
 };

@@ -36,6 +36,8 @@ enum bh_contract {
     BH_CONTRACT_REQUEUE, /* signal, grace, kill; start again from the beginning */
     BH_CONTRACT_SUSPEND, /* freeze; if it keeps the GPU, as requeue */
     BH_CONTRACT_NEVER,
+    BH_CONTRACT_CHECKPOINT, /* a signal of its choice, grace to write a checkpoint, kill; start
+                               again */
     BH_CONTRACTS
 };
 
@@ -55,14 +57,28 @@ enum bh_end_cause {
     BH_END_KEEPER_LOST,
     BH_END_RESUME_FAILED,
     BH_END_TENANT_REMOVED,
+    BH_END_DEADLINE,     /* it could not end by its deadline, or had not */
     BH_END_CAUSES
 };
 
 extern const char *const bh_job_kind_names[BH_JOB_KINDS];
 extern const char *const bh_job_state_names[BH_JOB_STATES];
+/* Who is served next of those whom no guarantee covers, within a priority class. */
+enum bh_queue_order {
+    BH_ORDER_FAIR_TREE, /* by decayed usage over weight, level by level (Slurm's Fair Tree) */
+    BH_ORDER_DRF,       /* by what is held just now over weight, level by level */
+    BH_ORDER_FIFO,
+    BH_ORDERS
+};
+
+extern const char *const bh_order_names[BH_ORDERS];
 extern const char *const bh_priority_names[BH_PRIORITIES];
 extern const char *const bh_contract_names[BH_CONTRACTS];
 extern const char *const bh_end_cause_names[BH_END_CAUSES];
+
+/* What a job with a checkpoint contract is told to write one with, unless it says another:
+ * SIGUSR1 as Linux numbers it. */
+enum { BH_CHECKPOINT_SIGNAL = 10, BH_SIGNAL_MAX = 64 };
 
 enum {
     BH_JOB_COUNT_MAX = 16,   /* pieces one member of a job may hold, all on one node */

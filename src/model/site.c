@@ -69,6 +69,9 @@ static const struct bh_field tenant_rows[] = {
                            "all when absent"),
     BH_F(struct bh_site_tenant, limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "most GPUs at once, with everything below; unlimited when absent"),
+    BH_F(struct bh_site_tenant, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 32, .doc = "its jobs make way for nobody outside before they have run so long: "
+                           "\"10m\"; the site's when absent"),
     BH_F(struct bh_site_tenant, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_TENANT_PATH_MAX, .doc = "path: \"acme/vision\"; parents come first"),
     BH_F(struct bh_site_tenant, quotas, BH_FIELD_LIST, .of = &quota_fields,
@@ -151,6 +154,31 @@ static const struct bh_field mount_rows[] = {
 static const struct bh_fields site_mount_fields =
     BH_FIELDS("site_mount", struct bh_site_mount, mount_rows);
 
+static const char *const switch_names[BH_SITE_SWITCHES] = {
+    [BH_SITE_OFF] = "off",
+    [BH_SITE_ON] = "on",
+};
+
+static const struct bh_field scheduling_rows[] = {
+    BH_F(struct bh_site_scheduling, assumed_run, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 32, .doc = "how long a job without a time limit is taken to run where room is "
+                           "kept for another; \"24h\" when absent"),
+    BH_F_ENUM(struct bh_site_scheduling, backfill, switch_names,
+              .doc = "whether jobs that end in time may use room that the first one waits for; "
+                     "on when absent"),
+    BH_F(struct bh_site_scheduling, half_life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 32, .doc = "what tenants used counts half after it, a minute to 366 days, or "
+                           "\"never\"; 7 days when absent"),
+    BH_F(struct bh_site_scheduling, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 32, .doc = "no job makes way for another before it has run so long: \"10m\"; "
+                           "none when absent"),
+    BH_F_ENUM(struct bh_site_scheduling, order, bh_order_names,
+              .doc = "who comes next of those whom no guarantee covers: fair_tree by use over "
+                     "weight, drf by what is held just now, fifo; fair_tree when absent"),
+};
+static const struct bh_fields scheduling_fields =
+    BH_FIELDS("scheduling", struct bh_site_scheduling, scheduling_rows);
+
 static const struct bh_field site_rows[] = {
     BH_F(struct bh_site, bindings, BH_FIELD_LIST, .of = &binding_fields,
          .doc = "who holds which role where"),
@@ -160,6 +188,8 @@ static const struct bh_field site_rows[] = {
          .doc = "folders that jobs may mount"),
     BH_F(struct bh_site, principals, BH_FIELD_LIST, .of = &principal_fields,
          .doc = "people and service accounts"),
+    BH_F(struct bh_site, scheduling, BH_FIELD_STRUCT, .of = &scheduling_fields,
+         .doc = "how the whole site schedules"),
     BH_F(struct bh_site, skus, BH_FIELD_LIST, .of = &sku_fields,
          .doc = "the sizes a job can ask for"),
     BH_F(struct bh_site, tenants, BH_FIELD_LIST, .of = &tenant_fields,

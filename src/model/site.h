@@ -6,6 +6,7 @@
 #include "base/fields.h"
 #include "model/boundary.h"
 #include "model/ids.h"
+#include "model/job.h"
 #include "model/period.h"
 #include "model/role.h"
 
@@ -43,6 +44,7 @@ struct bh_site_tenant {
     const char *limit, *guarantee; /* GPUs: "4", "0.5", "3/7"; NULL: unlimited, none */
     const char *lending_limit;   /* of the guarantee, what others may borrow; NULL: all */
     const char *user_limit;      /* GPUs of one principal; NULL: unlimited */
+    const char *min_runtime;     /* "10m"; NULL: that of a tenant above, or the site's */
     uint32_t weight;             /* 0: BH_WEIGHT_DEFAULT */
     struct bh_site_budget budget;
     struct bh_list quotas;       /* struct bh_site_quota */
@@ -86,8 +88,21 @@ struct bh_site_mount {
     bool write;
 };
 
+enum bh_site_switch { BH_SITE_DEFAULT, BH_SITE_OFF, BH_SITE_ON, BH_SITE_SWITCHES };
+
+/* How the whole site schedules; what is absent takes its default. */
+struct bh_site_scheduling {
+    const char *assumed_run;     /* "24h" */
+    enum bh_site_switch backfill; /* on */
+    const char *half_life;       /* "7-00:00:00"; "never" */
+    const char *min_runtime;     /* none */
+    enum bh_queue_order order;         /* fair_tree */
+};
+
 struct bh_site {
-    struct bh_list bindings, gpus, mounts, principals, skus, tenants;
+    struct bh_list bindings, gpus, mounts, principals;
+    struct bh_site_scheduling scheduling;
+    struct bh_list skus, tenants;
 };
 
 extern const struct bh_fields bh_site_fields;

@@ -8,6 +8,8 @@
 #include "model/path.h"
 #include "model/quantity.h"
 
+#define SPAN_MAX_NS (366 * UINT64_C(86400) * 1000000000)
+
 enum { UID_NOBODY = 65534 };
 
 /* ---- lookups within the file ---- */
@@ -110,6 +112,44 @@ check_budget(const struct bh_site_budget *budget, struct bh_err *err)
     if (rc == BH_OK && budget->period != BH_PERIOD_NONE && !budget->gpu_hours && !budget->money)
         rc = bh_err_set(err, BH_INVALID, "neither gpu_hours nor money is said");
     return rc == BH_OK ? rc : bh_err_wrap(err, "budget");
+}
+
+/* A span of at most a year; an absent one is right. */
+static bh_rc
+check_span(const char *field, const char *text, struct bh_err *err)
+{
+    uint64_t span_ns = 0;
+    bh_rc rc = text ? bh_parse_span(text, &span_ns, err) : BH_OK;
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "%s", field);
+    return span_ns <= SPAN_MAX_NS ? BH_OK
+                                  : bh_err_set(err, BH_RANGE, "%s: longer than a year", field);
+}
+
+static bh_rc
+check_half_life(const char *text, struct bh_err *err)
+{
+    uint64_t span_ns = 0;
+    bh_rc rc = check_span("half_life", text, err);
+
+    if (rc == BH_OK)
+        rc = bh_parse_span(text, &span_ns, err);
+    if (rc == BH_OK && span_ns < 60 * UINT64_C(1000000000))
+        return bh_err_set(err, BH_RANGE, "half_life: shorter than a minute");
+    return rc;
+}
+
+static bh_rc
+check_scheduling(const struct bh_site_scheduling *scheduling, struct bh_err *err)
+{
+    bh_rc rc = check_span("assumed_run", scheduling->assumed_run, err);
+
+    if (rc == BH_OK)
+        rc = check_span("min_runtime", scheduling->min_runtime, err);
+    if (rc == BH_OK && scheduling->half_life && strcmp(scheduling->half_life, "never") != 0)
+        rc = check_half_life(scheduling->half_life, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "scheduling");
 }
 
 static bh_rc
@@ -224,6 +264,8 @@ check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = check_amounts(tenant, err);
+    if (rc == BH_OK)
+        rc = check_span("min_runtime", tenant->min_runtime, err);
     if (rc == BH_OK)
         rc = check_quotas(site, tenant, err);
     return rc == BH_OK ? check_guarantees(site, at, err) : rc;
@@ -441,6 +483,8 @@ bh_site_check(const struct bh_site *site, struct bh_err *err)
 
     err->hint[0] = '\0';
     rc = check_labels(site, err);
+    if (rc == BH_OK)
+        rc = check_scheduling(&site->scheduling, err);
     for (size_t s = 0; s < BH_COUNT(sections) && rc == BH_OK; s++)
         rc = check_section(site, &sections[s], err);
     return rc;

@@ -43,7 +43,9 @@ static const char whole[] =
     "- {role: developer, principal: alice, tenant: acme/vision/train}\n"
     "- {role: auditor, gid: 500, tenant: \"*\"}\n"
     "gpus: [{uuid: all, managed: true}, {uuid: GPU-1, cordoned: true}]\n"
-    "mounts: [{path: /work/data, tenant: acme/vision, write: false}]\n";
+    "mounts: [{path: /work/data, tenant: acme/vision, write: false}]\n"
+    "scheduling: {order: drf, half_life: never, backfill: off, assumed_run: 12h,"
+    " min_runtime: 10m}\n";
 
 static void
 a_whole_site_is_right(void **state)

@@ -26,12 +26,18 @@ const struct bh_fields bh_mount_spec_fields =
 static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .flags = BH_FIELD_REQUIRED,
          .max = ARGS_MAX, .doc = "the program and its arguments"),
+    BH_F(struct bh_job_spec, checkpoint_signal, BH_FIELD_TEXT, .max = 8,
+         .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
+                "USR2 and TERM are others"),
     BH_F(struct bh_job_spec, count, BH_FIELD_U32, .max = BH_JOB_COUNT_MAX,
          .doc = "pieces of the SKU for each member, all on one node; 1 when absent"),
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "cores: \"2\", \"0.5\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, cwd, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
          .doc = "working directory of the submitter; /tmp when absent"),
+    BH_F(struct bh_job_spec, deadline, BH_FIELD_TEXT, .max = 32,
+         .doc = "it must have ended by then: \"+2h\" after it is submitted, or "
+                "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or has not"),
     BH_F(struct bh_job_spec, env, BH_FIELD_TEXTS, .max = ENV_MAX, .doc = "\"NAME=value\""),
     BH_F(struct bh_job_spec, gang, BH_FIELD_U32, .max = BH_JOB_GANG_MAX,
          .doc = "members, each a run of the command with pieces of its own: all start, "
@@ -189,6 +195,50 @@ read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns,
 }
 
 static bh_rc
+read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
+              struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    if (!spec->deadline)
+        return BH_OK;
+    numbers->deadline_after = spec->deadline[0] == '+';
+    if (numbers->deadline_after)
+        return read_span("deadline", spec->deadline + 1, TIME_LIMIT_MAX_NS,
+                         &numbers->deadline_ns, err);
+    rc = bh_parse_utc(spec->deadline, &numbers->deadline_ns, err);
+    if (rc == BH_OK)
+        return BH_OK;
+    bh_err_wrap(err, "deadline");
+    return bh_err_hint(err, "write \"+2h\" for so long after now, or the moment in UTC");
+}
+
+/* Signals a job may ask to be told with to write a checkpoint, as Linux numbers them. */
+static bh_rc
+read_signal(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+{
+    static const struct {
+        const char *name;
+        uint32_t number;
+    } signals[] = { { "HUP", 1 },   { "INT", 2 },   { "QUIT", 3 },
+                    { "USR1", 10 }, { "USR2", 12 }, { "TERM", 15 } };
+    const char *name = spec->checkpoint_signal;
+
+    if (!name)
+        return BH_OK;
+    if (spec->on_preempt != BH_CONTRACT_CHECKPOINT)
+        return bh_err_set(err, BH_INVALID,
+                          "checkpoint_signal: only with on_preempt: checkpoint");
+    for (size_t i = 0; i < BH_COUNT(signals); i++)
+        if (strcmp(signals[i].name, strncmp(name, "SIG", 3) == 0 ? name + 3 : name) == 0) {
+            numbers->checkpoint_signal = signals[i].number;
+            return BH_OK;
+        }
+    bh_err_set(err, BH_INVALID, "checkpoint_signal: \"%.20s\" is not known", name);
+    return bh_err_hint(err, "HUP, INT, QUIT, USR1, USR2 or TERM");
+}
+
+static bh_rc
 read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     bh_rc rc = read_span("time_limit", spec->time_limit, TIME_LIMIT_MAX_NS,
@@ -253,7 +303,8 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
         check_command, check_names, check_places,
     };
     static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
-                                  struct bh_err *) = { read_times, read_amounts, read_counts };
+                                  struct bh_err *) = { read_times, read_deadline, read_signal,
+                                                       read_amounts, read_counts };
     struct bh_job_numbers numbers = { 0 };
     bh_rc rc = check_env(&spec->env, err);
 

@@ -26,6 +26,8 @@ struct bh_job_spec {
     const char *cpu;             /* "2", "0.5": cores; NULL takes the SKU's share */
     const char *memory;          /* "8Gi"; NULL takes the SKU's share */
     const char *time_limit;      /* "2h", "1-00:00:00" */
+    const char *deadline;        /* "+2h" after it is submitted, or "2026-11-20T09:27:00Z" */
+    const char *checkpoint_signal; /* "USR1"; with on_preempt: checkpoint only */
     const char *grace;           /* "30s" between SIGTERM and SIGKILL; default 10s */
     uint32_t count;              /* pieces of each member; 0 is 1 */
     uint32_t gang;               /* members, started and ended together; 0 is 1 */
@@ -43,6 +45,9 @@ extern const struct bh_fields bh_mount_spec_fields;
 struct bh_job_numbers {
     uint64_t time_limit_ns, memory_bytes; /* 0: not said */
     uint64_t grace_ns;                    /* 10 s when not said; 0 kills at once */
+    uint64_t deadline_ns;                 /* 0: none */
+    bool deadline_after;                  /* it counts from the submission */
+    uint32_t checkpoint_signal;           /* 0: not said */
     uint32_t cpu_milli, count, gang, pids; /* cores, memory and pids of each member */
 };
 

@@ -31,6 +31,15 @@ static const struct {
                  "\"name\":\"n\",\"on_preempt\":\"suspend\",\"pids\":100,"
                  "\"priority\":\"high\",\"rootfs\":\"dir:/images/a\","
                  "\"tenant\":\"acme/vision\",\"time_limit\":\"1-00:00:00\""), BH_OK, NULL },
+    { "deadline in", JOB(",\"deadline\":\"+2h\""), BH_OK, NULL },
+    { "deadline at", JOB(",\"deadline\":\"2026-11-20T09:27:00Z\""), BH_OK, NULL },
+    { "deadline junk", JOB(",\"deadline\":\"soon\""), BH_INVALID, "deadline: \"soon\" is not a moment like 2026-11-20T09:27:00Z" },
+    { "checkpoint", JOB(",\"checkpoint_signal\":\"SIGUSR2\",\"on_preempt\":\"checkpoint\""),
+      BH_OK, NULL },
+    { "no such signal", JOB(",\"checkpoint_signal\":\"KILL\",\"on_preempt\":\"checkpoint\""),
+      BH_INVALID, "checkpoint_signal: \"KILL\" is not known" },
+    { "signal alone", JOB(",\"checkpoint_signal\":\"USR1\""), BH_INVALID,
+      "checkpoint_signal: only with on_preempt: checkpoint" },
     { "no args", "{\"args\":[],\"sku\":\"small\"}", BH_INVALID, "args: no command" },
     { "empty program", "{\"args\":[\"\"],\"sku\":\"s\"}", BH_INVALID, "args: no command" },
     { "no sku", "{\"args\":[\"sh\"]}", BH_INVALID, "\"sku\" is missing" },

@@ -522,7 +522,7 @@ kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err 
     return rc;
 }
 
-/* Process 1 takes no SIGTERM: before the job's command stands beside it, the signal would
+/* Process 1 takes no signal to end: before the job's command stands beside it, the signal would
  * be lost.  It is sent once, then. */
 static bh_rc
 ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *err)
@@ -535,7 +535,7 @@ ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *e
     bh_node_job_id(job->note.lease, id);
     rc = node->runtime.ops->processes(node->runtime.self, id, pids, BH_COUNT(pids), &count, err);
     job->term_at = rc == BH_OK && count < BH_COUNT(pids) ? now + LOOK_AGAIN : 0;
-    return rc == BH_OK && !job->term_at ? kill_inside(node, job, SIGTERM, err) : rc;
+    return rc == BH_OK && !job->term_at ? kill_inside(node, job, job->term_signal, err) : rc;
 }
 
 /* Nothing of the lease is here, and the daemon waits for its end: it gets one that is as
@@ -563,22 +563,25 @@ end_unknown(struct bh_node *node, uint64_t lease, struct bh_err *err)
 }
 
 bh_rc
-bh_job_stop(struct bh_node *node, uint64_t lease, bh_ns grace, struct bh_err *err)
+bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err *err)
 {
-    struct bh_job *job = bh_state_job(&node->state, lease);
+    struct bh_job *job = bh_state_job(&node->state, stop->lease);
     bh_ns now = bh_time_monotonic();
 
+    if (stop->signal > BH_SIGNAL_MAX)
+        return bh_err_set(err, BH_RANGE, "%" PRIu32 " is no signal", stop->signal);
     if (!job)
-        return end_unknown(node, lease, err);
+        return end_unknown(node, stop->lease, err);
     bh_job_look(node, job); /* it may have ended by itself just now, and be forgotten */
-    job = bh_state_job(&node->state, lease);
+    job = bh_state_job(&node->state, stop->lease);
     if (!job || job->ended)
         return BH_OK;
-    if (grace == 0) {
+    if (stop->grace_ns == 0) {
         job->kill_at = now + LOOK_AGAIN; /* for what is being born just now */
         return kill_inside(node, job, SIGKILL, err);
     }
-    job->kill_at = now + grace;
+    job->kill_at = now + stop->grace_ns;
+    job->term_signal = stop->signal ? (int)stop->signal : SIGTERM;
     return ask_to_end(node, job, now, err);
 }
 

@@ -20,9 +20,11 @@ BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret
 /* Thaw it, when its pieces stand on the device nodes they were lent with: else BH_CONFLICT. */
 BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err);
 
-/* SIGTERM now, SIGKILL after `grace`; 0: at once.  BH_OK when it has ended already.  The
- * end of a lease that is not known here is reported, too (BH_END_START_FAILED). */
-BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, uint64_t lease, bh_ns grace,
+/* The signal (SIGTERM when it says none) now, SIGKILL after the grace; without a grace at
+ * once.  BH_OK when it has ended already.  The end of a lease that is not known here is
+ * reported, too (BH_END_START_FAILED).
+ *   BH_RANGE  not the number of a signal */
+BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop,
                               struct bh_err *err);
 
 /* The keeper's descriptor became readable, or look_at passed: see what became of it, and

@@ -207,9 +207,7 @@ perform_resume(struct bh_node *node, const void *message, bool *ret_held, struct
 static bh_rc
 perform_stop(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
 {
-    const struct bh_msg_stop *stop = message;
-
-    return bh_job_stop(node, stop->lease, stop->grace_ns, err);
+    return bh_job_stop(node, message, err);
 }
 
 static const struct {

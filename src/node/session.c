@@ -109,7 +109,7 @@ keep(struct bh_node *node, struct bh_orders *orders, const void *message, struct
         }
         bh_log(JOB_COLLECTED, BH_U64("lease", job->note.lease));
         job->unwanted = true;
-        (void)!bh_job_stop(node, job->note.lease, 0, &ignored);
+        (void)!bh_job_stop(node, &(struct bh_msg_stop){ .lease = job->note.lease }, &ignored);
     }
     node->doomed_count = 0;
     for (uint32_t i = 0; i < node->state.piece_count; i++) {

@@ -29,7 +29,8 @@ struct bh_job {
     bool dying;                      /* its end is under way: a process does not go */
     bool unwanted;                   /* the daemon does not know it: forget it at its end */
     int pidfd;                       /* of the keeper; -1: none */
-    bh_ns term_at;                   /* monotonic; SIGTERM is still to be sent, or 0 */
+    bh_ns term_at;                   /* monotonic; term_signal is still to be sent, or 0 */
+    int term_signal;                 /* SIGTERM, or what it writes a checkpoint at */
     bh_ns kill_at;                   /* monotonic; 0: no stop under way */
     bh_ns look_at;                   /* monotonic; 0: no need to look for the keeper */
     struct bh_msg_ended end;         /* when ended */

@@ -348,6 +348,22 @@ say_sku_busy(const struct phrase *p)
 }
 
 static void
+say_deadline(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "its deadline is ");
+    if (p->reason->limit == 0)
+        bh_buf_puts(p->out, "over");
+    else
+        bh_time_put_span(p->out, p->reason->limit);
+    if (p->reason->limit)
+        bh_buf_puts(p->out, " away");
+    if (p->reason->wanted == 0)
+        return;
+    bh_buf_puts(p->out, ", and it may run for ");
+    bh_time_put_span(p->out, p->reason->wanted);
+}
+
+static void
 say_out_of_range(const struct phrase *p)
 {
     bh_buf_printf(p->out, "%" PRIu64 " is outside its range", p->reason->wanted);
@@ -390,6 +406,12 @@ next_frees(const struct phrase *p)
 {
     if (p->reason->frees_at_ns == 0) {
         next_unknown(p);
+        return;
+    }
+    if (p->reason->assumed) {
+        bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
+        put_wait(p);
+        bh_buf_puts(p->out, ": jobs without a time limit hold it, so this is a guess");
         return;
     }
     bh_buf_puts(p->out, "frees in ");
@@ -481,6 +503,11 @@ next_never_shape(const struct phrase *p)
 static void
 next_behind(const struct phrase *p)
 {
+    if (p->reason->frees_at_ns) {
+        bh_buf_puts(p->out, "with a time limit of at most ");
+        put_wait(p);
+        bh_buf_puts(p->out, " it can begin before; else ");
+    }
     bh_buf_puts(p->out, holder_named(p) ? "its turn comes when " : "its turn comes when that job "
                                                                     "has started");
     if (!holder_named(p))
@@ -522,6 +549,12 @@ next_tree(const struct phrase *p)
 }
 
 static void
+next_deadline(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "set a later deadline or a shorter time_limit");
+}
+
+static void
 next_range(const struct phrase *p)
 {
     bh_buf_puts(p->out, "correct the number and send it again");
@@ -560,6 +593,7 @@ static const struct {
     [BH_REASON_TENANT_CYCLE] = { say_tenant_cycle, next_tree },
     [BH_REASON_TENANT_BUSY] = { say_tenant_busy, next_tree },
     [BH_REASON_SKU_BUSY] = { say_sku_busy, next_wait },
+    [BH_REASON_DEADLINE] = { say_deadline, next_deadline },
     [BH_REASON_OUT_OF_RANGE] = { say_out_of_range, next_range },
 };
 

@@ -272,7 +272,8 @@ note_lease(struct driver *driver, const struct bh_effect *effect)
     struct progress *job = &driver->jobs[index];
 
     BH_ASSERT(effect->job.v > 0 && effect->job.v <= driver->plan->job_count);
-    BH_ASSERT(job->lease_count < members_of(&driver->plan->jobs[index]));
+    if (job->lease_count == members_of(&driver->plan->jobs[index]))
+        requeue(driver, job, &driver->course->ends[index]); /* and begun anew in one step */
     job->leases[job->lease_count++] = effect->lease.v;
 }
 

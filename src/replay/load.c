@@ -185,6 +185,6 @@ bh_load_plan(const struct bh_load *load)
                   .tenant_count = load->tenant_count },
         .jobs = load->jobs,
         .job_count = load->job_count,
-        .settings.order = BH_ORDER_FIFO,
+        .settings = { .order = BH_ORDER_FIFO, .backfill = true },
     };
 }

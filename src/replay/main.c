@@ -141,6 +141,7 @@ static const struct mode {
     { "kueue", "[OPTION...]", 0, bh_mode_kueue,
       "Kueue's baseline load: 15,000 workloads of 30 queues in 5 cohorts on 600 GPUs.\n"
       "--json  --svg FILE  --check N  --contract requeue|suspend|never\n"
+      "--min-runtime SPAN (nobody makes way before)\n"
       "--together (workloads of 5 units on one node, harder than Kueue's)\n" },
     { "philly", "--data DIR [OPTION...]", 0, bh_mode_philly,
       "Microsoft's Philly jobs of 15 virtual clusters on 64 nodes of 8 GPUs, at\n"

@@ -255,7 +255,7 @@ run_one(const struct runs *runs, uint32_t permille, uint32_t order, struct bh_er
     struct bh_course course;
     bh_rc rc;
 
-    plan.settings.order = (enum bh_order)order;
+    plan.settings.order = (enum bh_queue_order)order;
     plan.check_every = runs->compare->check;
     plan.encode = true;
     plan.progress = bh_cost_progress;

@@ -9,7 +9,7 @@
 struct bh_compare {
     const char *mode;            /* for messages */
     struct bh_flag_list loads;   /* thousandths */
-    struct bh_flag_list orders;  /* enum bh_order */
+    struct bh_flag_list orders;  /* enum bh_queue_order */
     uint32_t guarantee;          /* thousandths of all GPUs that are guaranteed */
     bool json, verbose, limits;  /* limits: a time limit of twice the work */
     const char *svg;             /* NULL, or a file for the one run there is */

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/num.h"
 #include "base/time.h"
 #include "replay/chart.h"
 #include "replay/cost.h"
@@ -17,7 +18,7 @@
 
 struct options {
     bool json, together;
-    const char *svg;
+    const char *svg, *min_runtime;
     uint32_t check;
     struct bh_flag_list contract;
 };
@@ -191,6 +192,7 @@ parse(int count, char **words, struct options *ret_options, struct bh_err *err)
         { "--json", BH_FLAG_ON, &options->json },
         { "--together", BH_FLAG_ON, &options->together },
         { "--svg", BH_FLAG_TEXT, &options->svg },
+        { "--min-runtime", BH_FLAG_TEXT, &options->min_runtime },
         { "--check", BH_FLAG_NUMBER, &options->check, 1, UINT32_MAX },
         { "--contract", BH_FLAG_CHOICES, &options->contract, .names = bh_contract_names,
           .name_count = BH_CONTRACTS },
@@ -261,12 +263,19 @@ run(const struct options *options, struct bh_load *load, struct bh_err *err)
     struct bh_cost_progress progress = { "kueue", 0 };
     struct bh_course_plan plan;
     struct bh_course course;
-    bh_rc rc;
+    uint64_t min_runtime_ns = 0;
+    bh_rc rc = BH_OK;
 
+    if (options->min_runtime)
+        rc = bh_parse_span(options->min_runtime, &min_runtime_ns, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "--min-runtime");
     bh_kueue_make(&(struct bh_kueue){ (enum bh_contract)options->contract.values[0],
                                       options->together },
                   load);
     plan = bh_load_plan(load);
+    plan.settings.backfill = false; /* as Kueue's, which orders and does not look ahead */
+    plan.settings.min_runtime_ns = min_runtime_ns;
     progress.jobs = plan.job_count;
     plan.encode = true;
     plan.check_every = options->check;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/time.h"
 #include "policy/explain.h"
 #include "replay/story.h"
 
@@ -171,6 +172,25 @@ play_expect_status(struct bh_story *story, const struct bh_words *words, struct 
         return rc;
     return bh_err_set(err, BH_CONFLICT, "job %s ended with %d, expected %u", words->at[1],
                       view.exit_status, wanted);
+}
+
+/* expect-reserved big 2h; expect-reserved big none */
+static bh_rc
+play_expect_reserved(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    uint64_t now_ns = bh_world_now_ns(story->world), span_ns = 0;
+    bool none = strcmp(words->at[2], "none") == 0;
+    struct bh_job_view view;
+    bh_rc rc = bh_story_job(story, words->at[1], &view, err);
+
+    if (rc == BH_OK && !none)
+        rc = bh_parse_span(words->at[2], &span_ns, err);
+    if (rc != BH_OK || (none ? view.reserved_ns == 0 : view.reserved_ns == now_ns + span_ns))
+        return rc;
+    if (view.reserved_ns == 0)
+        return bh_err_set(err, BH_CONFLICT, "nothing is reserved for job %s", words->at[1]);
+    return bh_err_set(err, BH_CONFLICT, "room is reserved for job %s in %" PRIu64 " ms",
+                      words->at[1], (view.reserved_ns - now_ns) / BH_NS_PER_MS);
 }
 
 /* ---- gangs ---- */
@@ -447,6 +467,7 @@ const struct bh_statement bh_expect_statements[] = {
     { "expect-suspensions", 2, 2, "JOB N", play_expect_suspensions },
     { "expect-grade", 2, 2, "JOB A..G", play_expect_grade },
     { "expect-status", 2, 2, "JOB STATUS", play_expect_status },
+    { "expect-reserved", 2, 2, "JOB SPAN|none", play_expect_reserved },
     { "expect-nodes", 2, 2, "JOB N", play_expect_nodes },
     { "expect-member", 3, 4, "JOB MEMBER STATE|done [NODE]", play_expect_member },
     { "expect-same-gpu", 2, 16, "JOB JOB...", play_same_gpu },

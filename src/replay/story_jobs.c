@@ -63,6 +63,24 @@ take_time_limit(struct bh_story *story, const char *const *values, void *into,
     return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->time_limit_ns, err);
 }
 
+/* So long after it is submitted. */
+static bh_rc
+take_deadline(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    struct bh_ev_submit *submit = into;
+    bh_rc rc = bh_parse_span(values[0], &submit->deadline_ns, err);
+
+    submit->deadline_ns += bh_world_now_ns(story->world);
+    return rc;
+}
+
+static bh_rc
+take_grace(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_submit *)into)->grace_ns, err);
+}
+
 static bh_rc
 take_hold(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
@@ -81,6 +99,7 @@ static const struct bh_option submit_options[] = {
     { "priority", 1, take_priority },
     { "on-preempt", 1, take_contract }, { "kind", 1, take_kind },
     { "time-limit", 1, take_time_limit }, { "hold", 0, take_hold },
+    { "deadline", 1, take_deadline },     { "grace", 1, take_grace },
     { "user", 1, take_user },
 };
 
@@ -222,8 +241,9 @@ play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err 
 
 const struct bh_statement bh_job_statements[] = {
     { "submit", 3, 20,
-      "JOB TENANT SKU [count N] [gang N] [priority P] [on-preempt suspend|requeue|never] [kind K] "
-      "[time-limit SPAN] [user N] [hold]", play_submit },
+      "JOB TENANT SKU [count N] [gang N] [priority P] "
+      "[on-preempt suspend|requeue|checkpoint|never] [kind K] [time-limit SPAN] "
+      "[deadline SPAN] [grace SPAN] [user N] [hold]", play_submit },
     { "cancel", 1, 1, "JOB", play_cancel },
     { "release", 1, 1, "JOB", play_release },
     { "finish", 1, 5, "JOB [member N] [STATUS] | JOB [member N] CAUSE [STATUS]", play_finish },

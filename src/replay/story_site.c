@@ -251,7 +251,7 @@ take_order(struct bh_story *story, const char *const *values, void *into, struct
     bh_rc rc = bh_word_choose(&orders, values[0], &order, err);
 
     if (rc == BH_OK)
-        ((struct bh_ev_settings *)into)->order = (enum bh_order)order;
+        ((struct bh_ev_settings *)into)->order = (enum bh_queue_order)order;
     return rc;
 }
 
@@ -267,8 +267,38 @@ take_half_life(struct bh_story *story, const char *const *values, void *into,
     return BH_OK;
 }
 
+static bh_rc
+take_backfill(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    bool on = strcmp(values[0], "on") == 0;
+
+    if (!on && strcmp(values[0], "off") != 0)
+        return bh_err_set(err, BH_INVALID, "expected: backfill on or off");
+    ((struct bh_ev_settings *)into)->backfill = on;
+    return BH_OK;
+}
+
+static bh_rc
+take_assumed_run(struct bh_story *story, const char *const *values, void *into,
+                 struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->assumed_run_ns, err);
+}
+
+static bh_rc
+take_site_min_runtime(struct bh_story *story, const char *const *values, void *into,
+                      struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->min_runtime_ns, err);
+}
+
 static const struct bh_option settings_options[] = {
-    { "order", 1, take_order }, { "half-life", 1, take_half_life },
+    { "order", 1, take_order },
+    { "half-life", 1, take_half_life },
+    { "backfill", 1, take_backfill },
+    { "assumed-run", 1, take_assumed_run },
+    { "min-runtime", 1, take_site_min_runtime },
 };
 
 /* What is not said stays. */
@@ -340,6 +370,14 @@ take_guarantee(struct bh_story *story, const char *const *values, void *into,
                           err);
 }
 
+static bh_rc
+take_min_runtime(struct bh_story *story, const char *const *values, void *into,
+                 struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_tenant *)into)->min_runtime_ns, err);
+}
+
+/* sku small 2; said again, the later number holds */
 /* lends 0.5: so much of the guarantee, which is said before */
 static bh_rc
 take_lends(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
@@ -456,7 +494,10 @@ static const struct bh_option tenant_options[] = {
     { "lends", 1, take_lends },       { "user-limit", 1, take_user_limit },
     { "weight", 1, take_weight },     { "budget", 3, take_budget },
     { "sku", 2, take_sku_limit },     { "model", 3, take_model },
+    { "min-runtime", 1, take_min_runtime },
 };
+
+/* ---- settings ---- */
 
 /* The tenant above a path, 0 for none. */
 static bh_rc
@@ -556,11 +597,12 @@ const struct bh_statement bh_site_statements[] = {
     { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", play_sku },
     { "price", 2, 2, "SKU AMOUNT", play_price },
     { "remove-sku", 1, 1, "SKU", play_remove_sku },
-    { "settings", 2, 20, "[order fair_tree|drf|fifo] [half-life SPAN|never]", play_settings },
+    { "settings", 2, 20, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
+      "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN]", play_settings },
     { "tenant", 2, 30,
       "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [lends GPUS] "
-      "[user-limit GPUS] [weight N] [budget PERIOD GPU-HOURS MONEY] [sku SKU N]... "
-      "[model MODEL LIMIT GUARANTEE]...",
+      "[user-limit GPUS] [weight N] [budget PERIOD GPU-HOURS MONEY] [min-runtime SPAN] "
+      "[sku SKU N]... [model MODEL LIMIT GUARANTEE]...",
       play_tenant },
     { "change", 2, 30, "PATH, and what a tenant takes; what is not said stays", play_change },
     { "move", 2, 2, "PATH NEW-PARENT", play_move },

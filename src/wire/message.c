@@ -85,6 +85,7 @@ static const struct bh_field stop_fields[] = {
     BH_F(struct bh_msg_stop, grace_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_stop, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_stop, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_stop, signal, BH_FIELD_U32),
 };
 
 static const struct bh_field ack_fields[] = {

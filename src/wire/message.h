@@ -80,6 +80,7 @@ struct bh_msg_lease {
 struct bh_msg_stop {
     uint64_t order, lease;
     uint64_t grace_ns;         /* 0: SIGKILL at once */
+    uint32_t signal;           /* instead of SIGTERM; 0: SIGTERM */
 };
 
 /* The daemon has the outcomes of `order` and the end of `lease` on disk (either may

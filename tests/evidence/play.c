@@ -379,7 +379,7 @@ change_settings(struct bh_play *play, struct bh_event *event)
     static const uint64_t half_lives[] = { 60000000000, 3600000000000, BH_UNLIMITED };
 
     event->kind = BH_EV_SETTINGS;
-    event->u.settings.order = (enum bh_order)draw(play, BH_ORDERS);
+    event->u.settings.order = (enum bh_queue_order)draw(play, BH_ORDERS);
     event->u.settings.half_life_ns = half_lives[draw(play, BH_COUNT(half_lives))];
 }
 

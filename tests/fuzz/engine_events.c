@@ -122,8 +122,11 @@ set_settings(struct fuzz *fuzz)
     struct tape *tape = &fuzz->tape;
     struct bh_event event = { .kind = BH_EV_SETTINGS };
 
-    event.u.settings.order = (enum bh_order)pick(tape, BH_ORDERS + 1);
+    event.u.settings.order = (enum bh_queue_order)pick(tape, BH_ORDERS + 1);
     event.u.settings.half_life_ns = half_lives[pick(tape, BH_COUNT(half_lives))];
+    event.u.settings.backfill = pick(tape, 3) > 0;
+    event.u.settings.assumed_run_ns = pick(tape, 3) * 20000000000ull;
+    event.u.settings.min_runtime_ns = pick(tape, 3) * 1000000000ull;
     send(fuzz, &event);
 }
 

@@ -1,0 +1,516 @@
+#include "engine/reserve.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "engine/gang.h"
+#include "engine/jobs.h"
+#include "engine/lease.h"
+#include "engine/place.h"
+#include "engine/quota.h"
+#include "engine/slots.h"
+#include "engine/usage.h"
+
+/* What is about to leave counts as gone so much later: when it takes longer, the
+ * reservation is worked out again. */
+#define LEAVING_NS 60000000000ull
+
+enum { ENDS_MAX = 256 };
+
+_Static_assert((int)BH_GPU_MODELS <= 64, "a set of models is a number of 64 bits");
+
+uint32_t
+bh_reserve_model(const struct bh_engine *engine, const struct claim *claim)
+{
+    return gpu_at(engine, gpu_find(engine, claim->places[0].gpu))->model;
+}
+
+uint32_t
+bh_reserve_set(const struct bh_engine *engine)
+{
+    uint32_t set = 0;
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++)
+        set |= (uint32_t)(engine->core.claims[i].at_ns != 0) << i;
+    return set;
+}
+
+/* ---- what others may use ---- */
+
+/* When the job has certainly ended if it begins now, or UINT64_MAX. */
+static uint64_t
+certain_end_ns(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct job *job = job_at(engine, slot);
+    uint64_t ran_ns = job->lease ? lease_at(engine, bh_gang_next(engine, slot, 0))->ran_ns : 0;
+    uint64_t left_ns = job->time_limit_ns > ran_ns ? job->time_limit_ns - ran_ns : 0;
+    uint64_t ends_ns = UINT64_MAX;
+
+    if (job->time_limit_ns && left_ns < UINT64_MAX - engine->core.now_ns)
+        ends_ns = engine->core.now_ns + left_ns;
+    return job->deadline_ns && job->deadline_ns < ends_ns ? job->deadline_ns : ends_ns;
+}
+
+/* Whether what is reserved does not bind the candidate, for it comes first. */
+static bool
+comes_before(const struct bh_engine *engine, const struct bh_candidate *candidate,
+             const struct claim *claim)
+{
+    struct bh_candidate holder;
+
+    bh_order_of_job(engine, claim->job, &holder);
+    return (candidate->class && candidate->class == holder.class)
+           || bh_order_before(engine, candidate, &holder);
+}
+
+struct bh_search
+bh_reserve_search(const struct bh_engine *engine, const struct bh_candidate *candidate,
+                  uint32_t job)
+{
+    struct bh_search search = { .engine = engine, .job = job,
+                                .tenant = job_at(engine, job)->tenant };
+    uint64_t ends_ns = certain_end_ns(engine, job);
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+
+        if (claim->at_ns == 0 || claim->job == job)
+            continue;
+        if (comes_before(engine, candidate, claim))
+            search.past |= 1u << i;
+        else if (!engine->core.settings.backfill)
+            search.closed |= UINT64_C(1) << bh_reserve_model(engine, claim);
+        else if (ends_ns <= claim->at_ns)
+            search.past |= 1u << i;
+    }
+    return search;
+}
+
+/* ---- where it can begin soonest ---- */
+
+/* What is asked of a node, or of all (0): room for the need, or just these places. */
+struct wish {
+    struct bh_search search;
+    const struct bh_need *need; /* NULL: the places */
+    const struct place *places;
+    uint32_t count, row, node;
+};
+
+/* Where and when. */
+struct offer {
+    struct place places[BH_JOB_PIECES_MAX];
+    uint32_t count;
+    uint64_t at_ns, node_id;
+    int64_t growth;
+};
+
+/* Whether the wish comes true by then. */
+static bool
+fits_by(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
+{
+    const struct bh_engine *engine = wish->search.engine;
+    struct bh_plan plan;
+
+    wish->search.by_ns = by_ns;
+    ret_offer->count = wish->count;
+    ret_offer->at_ns = by_ns;
+    ret_offer->growth = 0;
+    ret_offer->node_id = node_at(engine, wish->node)->id;
+    if (!wish->need) {
+        memcpy(ret_offer->places, wish->places, wish->count * sizeof(struct place));
+        return bh_place_possible(&wish->search, wish->places, wish->count);
+    }
+    if (!bh_place_on(&wish->search, wish->need, wish->row, wish->node, &plan))
+        return false;
+    ret_offer->growth = plan.growth;
+    bh_place_list(engine, &plan, ret_offer->places);
+    return true;
+}
+
+/* Ends within a span of time, in order: the first of a sample when there are too many. */
+struct ends {
+    uint64_t after_ns, before_ns;
+    uint64_t at[ENDS_MAX];
+    uint32_t count;
+};
+
+static void
+insert_end(struct ends *ends, uint64_t end_ns)
+{
+    uint32_t at = ends->count;
+
+    if (end_ns <= ends->after_ns || end_ns >= ends->before_ns || at == ENDS_MAX)
+        return;
+    while (at > 0 && ends->at[at - 1] > end_ns)
+        at--;
+    if (at > 0 && ends->at[at - 1] == end_ns)
+        return;
+    memmove(&ends->at[at + 1], &ends->at[at], (ends->count - at) * sizeof(uint64_t));
+    ends->at[at] = end_ns;
+    ends->count++;
+}
+
+static void
+insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
+{
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
+         at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->lease)
+            insert_end(ends, bh_lease_ends_ns(engine, part_at(engine, at)->lease));
+}
+
+static void
+insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct ends *ends)
+{
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        insert_ends_on(engine, gpu, ends);
+}
+
+/* When leases end where the wish looks, on whole nodes: those beside may have to go, too. */
+static void
+list_ends(const struct wish *wish, struct ends *ends)
+{
+    const struct bh_engine *engine = wish->search.engine;
+
+    ends->count = 0;
+    for (uint32_t i = 0; !wish->need && i < wish->count; i++)
+        insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->places[i].gpu))->node,
+                            ends);
+    if (wish->node)
+        insert_ends_of_node(engine, wish->node, ends);
+    for (uint32_t node = 0;
+         wish->need && !wish->node && bh_slot_next(engine, TABLE_NODE, &node);)
+        if (node_at(engine, node)->models
+            >> sku_at(engine, wish->need->sku)->models[wish->row] & 1)
+            insert_ends_of_node(engine, node, ends);
+}
+
+/* Narrow the span to that between two ends, or an end and its edge: the wish does not come
+ * true by the first and does by the second, as far as it did before. */
+static void
+narrow(struct wish *wish, struct ends *ends, struct offer *offer)
+{
+    uint32_t low = 0, high = ends->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (fits_by(wish, ends->at[middle], offer))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    ends->after_ns = low > 0 ? ends->at[low - 1] : ends->after_ns;
+    ends->before_ns = low < ends->count ? ends->at[low] : ends->before_ns;
+}
+
+/* When the wish comes true first, at `by_ns` at the latest; room only grows with time. */
+static bool
+soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
+{
+    uint64_t now_ns = wish->search.engine->core.now_ns;
+    struct ends ends = { .after_ns = now_ns, .before_ns = by_ns };
+    struct offer offer;
+
+    if (!fits_by(wish, by_ns, &offer))
+        return false;
+    if (fits_by(wish, now_ns, &offer)) {
+        *ret_offer = offer;
+        ret_offer->at_ns = now_ns + LEAVING_NS;
+        return true;
+    }
+    for (list_ends(wish, &ends); ends.count > 0; list_ends(wish, &ends))
+        narrow(wish, &ends, &offer);
+    return ends.before_ns != UINT64_MAX && fits_by(wish, ends.before_ns, ret_offer);
+}
+
+static bool
+better(const struct offer *a, const struct offer *b)
+{
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns;
+    if (a->growth != b->growth)
+        return a->growth < b->growth;
+    return a->node_id < b->node_id;
+}
+
+/* No node gets room for more before the first of its leases ends. */
+static uint64_t
+first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
+{
+    uint64_t first_ns = UINT64_MAX;
+
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node) {
+        if (gpu_at(engine, gpu)->model != model)
+            continue;
+        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
+             at = part_at(engine, at)->next_on_gpu) {
+            uint32_t lease = part_at(engine, at)->lease;
+            uint64_t end_ns = bh_room_is_leaving(engine, lease) ? 0
+                              : lease ? bh_lease_ends_ns(engine, lease)
+                                      : UINT64_MAX;
+
+            first_ns = end_ns < first_ns ? end_ns : first_ns;
+        }
+    }
+    return first_ns;
+}
+
+static uint32_t
+node_of_first_end(const struct bh_engine *engine, uint32_t model)
+{
+    uint64_t first_ns = UINT64_MAX;
+    uint32_t first = 0;
+
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
+        uint64_t end_ns = first_end_ns(engine, node, model);
+
+        if (end_ns >= first_ns)
+            continue;
+        first_ns = end_ns;
+        first = node;
+    }
+    return first;
+}
+
+static bool
+keep_soonest(struct wish *wish, uint32_t node, bool found, struct offer *best)
+{
+    struct offer offer;
+
+    wish->node = node;
+    if (!soonest(wish, found ? best->at_ns : UINT64_MAX, &offer)
+        || (found && !better(&offer, best)))
+        return found;
+    *best = offer;
+    return true;
+}
+
+/* The most promising node first: few others need a closer look then.  A gang looks for
+ * nodes together. */
+static bool
+soonest_in_row(struct wish *wish, bool found, struct offer *best)
+{
+    const struct bh_engine *engine = wish->search.engine;
+    uint32_t model = sku_at(engine, wish->need->sku)->models[wish->row];
+    uint32_t first = node_of_first_end(engine, model);
+
+    if (first && wish->need->gang > 1)
+        return keep_soonest(wish, 0, found, best);
+    if (first)
+        found = keep_soonest(wish, first, found, best);
+    for (uint32_t node = 0; first && bh_slot_next(engine, TABLE_NODE, &node);)
+        if (node != first && (!found || first_end_ns(engine, node, model) <= best->at_ns))
+            found = keep_soonest(wish, node, found, best);
+    return found;
+}
+
+static bool
+limits_allow(const struct bh_search *search, const struct bh_wanted *wanted)
+{
+    struct bh_reason why;
+    uint32_t whose;
+
+    return bh_quota_allows(search, wanted, &why, &whose);
+}
+
+static bool
+soonest_of_class(const struct bh_search *search, const struct bh_need *need, uint64_t headed,
+                 struct offer *ret_offer)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+    bool found = false;
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct wish wish = { .search = *search, .need = need, .row = row,
+                             .count = need->count * need->gang };
+        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
+
+        if (headed >> sku->models[row] & 1 || !limits_allow(search, &wanted))
+            continue;
+        found = soonest_in_row(&wish, found, ret_offer);
+    }
+    return found;
+}
+
+/* The old places of a suspended gang. */
+static bool
+soonest_to_resume(const struct bh_search *search, struct offer *ret_offer)
+{
+    struct place places[BH_JOB_PIECES_MAX];
+    struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
+    struct wish wish = { .search = *search, .places = places,
+                         .count = bh_gang_places(search->engine, search->job, places) };
+
+    return limits_allow(search, &wanted) && soonest(&wish, UINT64_MAX, ret_offer);
+}
+
+/* ---- the walk ---- */
+
+static uint64_t
+models_of(const struct bh_engine *engine, uint32_t sku_slot)
+{
+    const struct sku *sku = sku_at(engine, sku_slot);
+    uint64_t models = 0;
+
+    for (uint32_t i = 0; i < sku->model_count; i++)
+        models |= UINT64_C(1) << sku->models[i];
+    return models;
+}
+
+static uint32_t
+model_of_lease(const struct bh_engine *engine, uint32_t slot)
+{
+    return gpu_at(engine, gpu_find(engine, lease_at(engine, slot)->places[0].gpu))->model;
+}
+
+static void
+keep_next(const struct bh_engine *engine, const struct bh_candidate *candidate,
+          struct bh_walk *walk)
+{
+    if (walk->settled && !bh_order_before(engine, &walk->at, candidate))
+        return;
+    if (walk->found && !bh_order_before(engine, candidate, &walk->next))
+        return;
+    walk->next = *candidate;
+    walk->found = true;
+}
+
+/* Find the next candidate that may be the first for some model. */
+static void
+find_next(const struct bh_engine *engine, struct bh_walk *walk)
+{
+    struct bh_candidate candidate;
+
+    walk->found = false;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
+        if (class_at(engine, slot)->hold
+            || (models_of(engine, class_at(engine, slot)->sku) & ~walk->headed) == 0)
+            continue;
+        bh_order_of_class(engine, slot, &candidate);
+        keep_next(engine, &candidate, walk);
+    }
+    for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        if (!bh_gang_leads_suspended(engine, slot)
+            || walk->headed >> model_of_lease(engine, slot) & 1)
+            continue;
+        bh_order_of_lease(engine, slot, &candidate);
+        keep_next(engine, &candidate, walk);
+    }
+}
+
+/* Whether the reservation is what it should be. */
+static bool
+stands(const struct bh_engine *engine, const struct claim *claim)
+{
+    struct bh_wanted wanted = bh_quota_of_claim(engine, claim);
+    struct bh_search search = { .engine = engine, .job = claim->job, .tenant = wanted.tenant,
+                                .past = bh_reserve_set(engine) };
+
+    if (claim->at_ns <= engine->core.now_ns || !limits_allow(&search, &wanted))
+        return false;
+    search.by_ns = claim->at_ns;
+    if (!bh_place_possible(&search, claim->places, claim->count))
+        return false;
+    search.by_ns = claim->at_ns - 1;
+    return claim->at_ns <= engine->core.now_ns + LEAVING_NS
+           || !bh_place_possible(&search, claim->places, claim->count);
+}
+
+/* What becomes of the candidate: it gets a reservation (true), or not. */
+static bool
+settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candidate,
+       struct bh_decision *ret_decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job = bh_order_job(engine, candidate);
+    const struct claim *own = bh_job_reservation(engine, job);
+    struct bh_search search = { .engine = engine, .job = job,
+                                .tenant = job_at(engine, job)->tenant,
+                                .past = bh_reserve_set(engine) };
+    struct bh_need need;
+    struct bh_reason why;
+    struct offer offer;
+
+    if (!job)
+        return false;
+    search.closed = walk->headed;
+    if (own && stands(engine, own) && !(walk->headed >> bh_reserve_model(engine, own) & 1)) {
+        walk->headed |= UINT64_C(1) << bh_reserve_model(engine, own);
+        walk->kept |= 1u << (own - engine->core.claims);
+        return false;
+    }
+    if (!own && engine->core.claim_count == CLAIMS_MAX)
+        return false;
+    if (candidate->class) {
+        need = bh_place_need(engine, candidate->class);
+        need.job = job;
+        need.avoid_gpu = 0;
+        if (bh_usage_exhausted(engine, need.tenant, &why)
+            || !soonest_of_class(&search, &need, walk->headed, &offer))
+            return false;
+    } else if (!soonest_to_resume(&search, &offer)) {
+        return false;
+    }
+    bh_gang_begin_reserve(work, job, offer.places, offer.count, offer.at_ns);
+    return bh_gang_decide(work, ret_decision);
+}
+
+/* A reservation of one who is not the first for any model. */
+static bool
+give_up(const struct bh_engine *engine, const struct bh_walk *walk,
+        struct bh_decision *ret_decision)
+{
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+
+        if (claim->at_ns == 0 || walk->kept >> i & 1)
+            continue;
+        *ret_decision = (struct bh_decision){ .kind = BH_DO_UNRESERVE,
+                                              .job = { job_at(engine, claim->job)->id } };
+        return true;
+    }
+    return false;
+}
+
+bool
+bh_reserve_walk(struct work *work, struct bh_walk *walk, const struct bh_candidate *bound,
+                struct bh_decision *ret_decision)
+{
+    const struct bh_engine *engine = work->engine;
+
+    if (!walk->begun)
+        find_next(engine, walk);
+    walk->begun = true;
+    while (walk->found && (!bound || bh_order_before(engine, &walk->next, bound))) {
+        walk->at = walk->next;
+        walk->settled = true;
+        if (settle(work, walk, &walk->at, ret_decision))
+            return true;
+        find_next(engine, walk);
+    }
+    return !bound && give_up(engine, walk, ret_decision);
+}
+
+uint64_t
+bh_reserve_until_ns(const struct bh_engine *engine)
+{
+    uint64_t until_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+        struct ends ends = { .after_ns = engine->core.now_ns, .before_ns = claim->at_ns };
+
+        if (claim->at_ns == 0)
+            continue;
+        for (uint32_t k = 0; k < claim->count; k++)
+            insert_ends_on(engine, gpu_find(engine, claim->places[k].gpu), &ends);
+        if (ends.count > 0 && ends.at[0] < until_ns)
+            until_ns = ends.at[0];
+        if (claim->at_ns < until_ns)
+            until_ns = claim->at_ns;
+    }
+    return until_ns;
+}

@@ -1,0 +1,308 @@
+/* No livelock: whatever has happened, when nothing more comes from outside the engine comes
+ * to rest.  Random sites with guarantees, all contracts and classes; then windows in which
+ * after some submissions nodes answer and time passes, but nothing is changed and nothing
+ * fails.  In each window
+ *   - a job claims room at most CLAIMS_MOST times, so that there are at most that many claims
+ *     for each job, and 32 victims for each claim (docs/adr/0011-time-and-preemption.md);
+ *   - every victim is needed: with any one of them left, the claimed room is not free;
+ *   - a claim comes true: its job begins in exactly that room, none is given up;
+ *   - in the end no effect is unanswered and no decision is left.
+ *
+ *   rest_test [windows [seed]] */
+
+#include "base/attr.h"
+#include "engine/place.h"
+#include "engine/quota.h"
+#include "engine/reserve.h"
+#include "engine/slots.h"
+#include "engine/story_test.h"
+
+enum { CLAIMS_MOST = 3, GPUS = 6, JOBS = 24, TICKS = 40, VICTIMS_MOST = 32, ANSWERS_MOST = 4000 };
+
+static uint64_t windows_wanted = 300, seed_wanted = 1;
+
+struct course {
+    struct bh_story *story;
+    uint64_t random;
+    uint32_t claims, victims, checked, places, most_claims;
+};
+
+static uint32_t
+draw(struct course *course, uint32_t below)
+{
+    course->random ^= course->random << 13;
+    course->random ^= course->random >> 7;
+    course->random ^= course->random << 17;
+    return (uint32_t)((course->random >> 33) % below);
+}
+
+/* ---- victims ---- */
+
+static struct bh_wanted
+wanted_by(const struct bh_engine *engine, const struct claim *claim)
+{
+    const struct job *job = job_at(engine, claim->job);
+
+    return (struct bh_wanted){ job->tenant, job->sku, claim->count, claim->equivalent };
+}
+
+/* Whether the claimed room is free with all that leave gone, but for one (slot). */
+static bool
+is_free_but(const struct bh_engine *engine, const struct claim *claim, uint32_t but)
+{
+    struct bh_candidate candidate;
+    struct bh_search search;
+    struct bh_wanted wanted = wanted_by(engine, claim);
+    struct bh_reason why;
+    uint32_t whose;
+
+    bh_order_of_job(engine, claim->job, &candidate);
+    search = bh_reserve_search(engine, &candidate, claim->job);
+    for (uint32_t at = engine->core.leaving; at; at = lease_at(engine, at)->next_leaving)
+        if (lease_at(engine, at)->job != but && search.gone_count < BH_VICTIMS_MAX)
+            search.gone[search.gone_count++] = lease_at(engine, at)->job;
+    return bh_place_possible(&search, claim->places, claim->count)
+           && bh_quota_allows(&search, &wanted, &why, &whose);
+}
+
+static const struct claim *
+claim_of(const struct bh_engine *engine, uint64_t job)
+{
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job && !engine->core.claims[i].at_ns
+            && job_at(engine, engine->core.claims[i].job)->id == job)
+            return &engine->core.claims[i];
+    return NULL;
+}
+
+static uint32_t
+leaving_count(const struct bh_engine *engine)
+{
+    uint32_t count = 0;
+
+    for (uint32_t at = engine->core.leaving; at; at = lease_at(engine, at)->next_leaving)
+        count++;
+    return count;
+}
+
+/* A second claim in the step, or room reserved anew: what its victims were needed for cannot
+ * be told any more from how it stands now. */
+static bool
+went_on(const struct bh_step *step)
+{
+    uint32_t claims = 0;
+
+    for (uint32_t i = 0; i < step->decision_count; i++) {
+        claims += step->decisions[i].kind == BH_DO_CLAIM;
+        if (step->decisions[i].kind == BH_DO_RESERVE
+            || step->decisions[i].kind == BH_DO_UNRESERVE)
+            return true;
+    }
+    return claims > 1;
+}
+
+/* The victims that the last step named. */
+static void
+check_victims(struct course *course)
+{
+    const struct bh_engine *engine = course->story->engine;
+    const struct bh_step *step = &course->story->step;
+
+    for (uint32_t i = 0; i < step->decision_count; i++) {
+        const struct bh_decision *decision = &step->decisions[i];
+        const struct claim *claim = claim_of(engine, decision->for_job.v);
+        uint32_t lease = lease_find(engine, decision->lease.v);
+
+        if (decision->for_job.v == 0)
+            continue;
+        course->victims++;
+        if (!claim || went_on(step) || !bh_room_is_leaving(engine, lease) || leaving_count(engine) > BH_VICTIMS_MAX)
+            continue;
+        course->checked++;
+        assert_true(is_free_but(engine, claim, 0));
+        assert_false(is_free_but(engine, claim, lease_at(engine, lease)->job));
+    }
+}
+
+/* ---- a window ---- */
+
+struct window {
+    uint32_t claims[4096]; /* by job */
+    struct bh_decision rooms[4096];
+};
+
+static void
+check_place(struct window *window, const struct bh_decision *decision)
+{
+    const struct bh_decision *room = &window->rooms[decision->job.v];
+
+    for (uint32_t i = 0; i < room->piece_count; i++) {
+        assert_int_equal(decision->pieces[i].gpu.v, room->pieces[i].gpu.v);
+        assert_int_equal(decision->pieces[i].profile, room->pieces[i].profile);
+        assert_int_equal(decision->pieces[i].start, room->pieces[i].start);
+    }
+    window->rooms[decision->job.v].piece_count = 0;
+}
+
+static void
+watch(struct course *course, struct window *window)
+{
+    const struct bh_step *step = &course->story->step;
+
+    for (uint32_t i = 0; i < step->decision_count; i++) {
+        const struct bh_decision *decision = &step->decisions[i];
+        uint64_t job = decision->job.v;
+
+        assert_true(job < BH_COUNT(window->claims));
+        assert_int_not_equal(decision->kind, BH_DO_UNCLAIM);
+        if (decision->kind == BH_DO_CLAIM) {
+            window->rooms[job] = *decision;
+            course->claims++;
+            assert_true(++window->claims[job] <= CLAIMS_MOST);
+            if (window->claims[job] > course->most_claims)
+                course->most_claims = window->claims[job];
+        }
+        if (decision->kind == BH_DO_PLACE || decision->kind == BH_DO_RESUME) {
+            course->places++;
+            check_place(window, decision);
+        }
+    }
+    check_victims(course);
+}
+
+static void
+answer_all(struct course *course, struct window *window)
+{
+    struct bh_story *story = course->story;
+    uint32_t answers = 0;
+
+    while (story->effect_count) {
+        uint32_t at = draw(course, story->effect_count);
+        struct bh_event event = bh_story_answer(&story->effects[at], BH_OUTCOME_OK);
+        bh_rc rc;
+
+        story->effect_count--;
+        memmove(&story->effects[at], &story->effects[at + 1],
+                (story->effect_count - at) * sizeof(story->effects[0]));
+        rc = bh_story_send(story, &event);
+        assert_true(++answers < ANSWERS_MOST);
+        if (rc == BH_OK)
+            watch(course, window);
+    }
+}
+
+/* ---- what comes from outside ---- */
+
+/* Nothing from outside any more: it comes to rest, and stays so while time passes. */
+static void
+rest(struct course *course, struct window *window)
+{
+    for (uint32_t i = 0; i < TICKS; i++) {
+        struct bh_event tick = { .kind = BH_EV_TICK };
+
+        answer_all(course, window);
+        course->story->now_ns += 15000000000;
+        assert_int_equal(bh_story_send(course->story, &tick), BH_OK);
+        watch(course, window);
+    }
+    answer_all(course, window);
+    for (uint64_t job = 0; job < BH_COUNT(window->rooms); job++)
+        assert_int_equal(window->rooms[job].piece_count, 0);
+}
+
+static void
+set_tenants(struct course *course)
+{
+    static const uint64_t guarantees[] = { 0, 2100, 4200, 8400 };
+    static const struct bh_ev_tenant tenants[] = {
+        { .tenant = { 1 }, .kind = BH_TENANT_ORGANIZATION },
+        { .tenant = { 2 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT },
+        { .tenant = { 3 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT },
+        { .tenant = { 21 }, .parent = { 2 }, .kind = BH_TENANT_PROJECT },
+        { .tenant = { 22 }, .parent = { 2 }, .kind = BH_TENANT_PROJECT },
+        { .tenant = { 31 }, .parent = { 3 }, .kind = BH_TENANT_PROJECT },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(tenants); i++) {
+        struct bh_ev_tenant tenant = tenants[i];
+
+        tenant.boundary = BH_BOUNDARY_NONE;
+        tenant.guarantee = i ? guarantees[draw(course, BH_COUNT(guarantees))] : 0;
+        tenant.min_runtime_ns = draw(course, 4) ? 0 : 20000000000;
+        bh_story_tenant(course->story, tenant);
+    }
+}
+
+static void
+submit_some(struct course *course, struct window *window)
+{
+    static const uint32_t tenants[] = { 2, 3, 21, 22, 31 };
+
+    for (uint32_t i = draw(course, 8); i > 0; i--) {
+        struct bh_ev_submit job = bh_story_wants(tenants[draw(course, BH_COUNT(tenants))],
+                                                 1 + draw(course, 3), 1 + draw(course, 2));
+
+        job.priority = (enum bh_priority)(1 + draw(course, 4));
+        job.contract = (enum bh_contract)draw(course, BH_CONTRACTS);
+        job.grace_ns = draw(course, 2000000000);
+        bh_story_submit(course->story, job);
+        watch(course, window);
+        course->story->now_ns += draw(course, 1000000000);
+    }
+}
+
+static void
+end_some(struct course *course)
+{
+    struct bh_job_view view;
+    uint32_t cursor = 0, live = 0;
+    uint64_t jobs[512];
+
+    while (bh_view_next_job(course->story->engine, &cursor, &view) && live < BH_COUNT(jobs))
+        if (view.state < BH_JOB_COMPLETED)
+            jobs[live++] = view.job.v;
+    for (uint32_t i = 0; i < live; i++)
+        if (live > JOBS ? draw(course, 2) : draw(course, 6) == 0)
+            assert_int_equal(bh_story_cancel(course->story, jobs[i]), BH_OK);
+}
+
+static void
+every_window_comes_to_rest(void **state)
+{
+    struct course course = { .story = bh_story_site(GPUS),
+                             .random = seed_wanted * 0x9e3779b97f4a7c15ull + 1 };
+
+    for (uint64_t i = 0; i < windows_wanted; i++) {
+        struct window *window = calloc(1, sizeof(*window));
+
+        assert_non_null(window);
+        if (i % 10 == 0)
+            set_tenants(&course);
+        end_some(&course);
+        while (course.story->effect_count) /* what changes and cancelled jobs began */
+            bh_story_next(course.story, BH_OUTCOME_OK);
+        submit_some(&course, window);
+        rest(&course, window);
+        free(window);
+    }
+    fprintf(stderr, "# %u claims, %u victims (%u checked), %u placements; most claims of a job: "
+                    "%u\n",
+            course.claims, course.victims, course.checked, course.places, course.most_claims);
+    assert_true(course.claims > 0);
+    bh_story_close(course.story);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_window_comes_to_rest),
+    };
+
+    if (argc > 1)
+        windows_wanted = strtoull(argv[1], NULL, 10);
+    if (argc > 2)
+        seed_wanted = strtoull(argv[2], NULL, 10);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+#include "engine/victim.h"
+
+#include "base/assert.h"
+#include "engine/gang.h"
+#include "engine/limit.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+
+/* ---- the asker ---- */
+
+void
+bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t job,
+              const struct bh_wanted *wanted)
+{
+    const struct bh_engine *engine = search->engine;
+
+    *asker = (struct bh_asker){
+        .wanted = *wanted, .job = job, .priority = job_at(engine, job)->priority,
+        .guaranteed = bh_quota_guaranteed_with_claims(engine, wanted, job)
+    };
+    BH_ASSERT(search->gone_count == 0);
+}
+
+bool
+bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine)
+{
+    uint32_t below = asker->guaranteed ? BH_PRIORITIES : asker->priority;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < below; i++)
+        count += engine->core.preemptable[i];
+    return count > 0;
+}
+
+/* ---- sides of the tree ---- */
+
+/* What the subtree uses in what is imagined. */
+static uint64_t
+used_within(const struct bh_search *search, uint32_t tenant)
+{
+    struct bh_filter filter = { .tenant = tenant };
+
+    return tenant_at(search->engine, tenant)->used - bh_filter_freed(search, &filter);
+}
+
+/* Whether the asker has a guarantee that it does not share with the tenant. */
+static bool
+has_own_guarantee(const struct bh_asker *asker, const struct bh_search *search, uint32_t tenant)
+{
+    const struct bh_engine *engine = search->engine;
+
+    for (uint32_t at = search->tenant; at; at = tenant_at(engine, at)->parent)
+        if (!bh_tenant_within(engine, at, tenant)
+            && bh_guarantee_concerns(engine, at, &asker->wanted))
+            return true;
+    return false;
+}
+
+/* How far the tenant's side, below what it has in common with the asker, is beyond what it
+ * is guaranteed. */
+static uint64_t
+owed_by(const struct bh_search *search, uint32_t tenant)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t most = 0;
+
+    for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
+        uint64_t used, guarantee = tenant_at(engine, at)->guarantee;
+
+        if (bh_tenant_within(engine, at, search->tenant))
+            break;
+        used = used_within(search, at);
+        if (used > guarantee && used - guarantee > most)
+            most = used - guarantee;
+    }
+    return most;
+}
+
+static uint64_t
+min_runtime_ns(const struct bh_search *search, uint32_t tenant)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t promised_ns = 0;
+
+    if (bh_tenant_within(engine, tenant, search->tenant))
+        promised_ns = tenant_at(engine, tenant)->min_runtime_ns;
+    for (uint32_t at = tenant; at && !bh_tenant_within(engine, at, search->tenant);
+         at = tenant_at(engine, at)->parent)
+        if (tenant_at(engine, at)->min_runtime_ns)
+            promised_ns = tenant_at(engine, at)->min_runtime_ns;
+    return promised_ns ? promised_ns : engine->core.settings.min_runtime_ns;
+}
+
+/* Worked out once for each tenant, SKU and model, with nobody gone. */
+static const struct bh_side *
+side_of(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+{
+    const struct bh_engine *engine = search->engine;
+    const struct job *job = job_at(engine, slot);
+    uint32_t gpu = gpu_find(engine, lease_at(engine, job->lease)->places[0].gpu);
+    uint32_t model = gpu_at(engine, gpu)->model;
+    struct bh_side *side = &asker->sides[(job->tenant * 31 + job->sku * 7 + model) % BH_SIDES];
+    struct bh_search base = *search;
+
+    if (side->tenant == job->tenant && side->sku == job->sku && side->model == model)
+        return side;
+    base.gone_count = 0;
+    *side = (struct bh_side){ .tenant = job->tenant, .sku = job->sku, .model = model,
+                              .guarded = bh_quota_protects(&base, slot),
+                              .min_runtime_ns = min_runtime_ns(&base, job->tenant) };
+    if (asker->guaranteed && has_own_guarantee(asker, &base, job->tenant))
+        side->owed = owed_by(&base, job->tenant);
+    return side;
+}
+
+/* ---- victims ---- */
+
+/* Whether all of it starts or runs; when the last member began. */
+static bool
+is_there(const struct bh_engine *engine, uint32_t job, bool *ret_running, uint64_t *ret_since_ns)
+{
+    bool any = false;
+
+    *ret_running = true;
+    *ret_since_ns = 0;
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0; any = true) {
+        const struct lease *lease = lease_at(engine, at);
+
+        if (lease->state != LEASE_RUNNING && lease->state != LEASE_STARTING)
+            return false;
+        *ret_running = *ret_running && lease->state == LEASE_RUNNING;
+        if (lease->since_ns > *ret_since_ns)
+            *ret_since_ns = lease->since_ns;
+    }
+    return any;
+}
+
+bool
+bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+{
+    const struct bh_engine *engine = search->engine;
+    const struct job *job = job_at(engine, slot);
+    const struct bh_side *side;
+    uint64_t since_ns;
+    bool running;
+
+    if (job->contract == BH_CONTRACT_NEVER
+        || (job->priority >= asker->priority && !asker->guaranteed)
+        || !is_there(engine, slot, &running, &since_ns))
+        return false;
+    side = side_of(asker, search, slot);
+    if (side->guarded || (job->priority >= asker->priority && side->owed == 0))
+        return false;
+    if (side->min_runtime_ns == 0)
+        return true;
+    since_ns += side->min_runtime_ns;
+    if (running && since_ns <= engine->core.now_ns)
+        return true;
+    if (running && (asker->of_age_ns == 0 || since_ns < asker->of_age_ns))
+        asker->of_age_ns = since_ns;
+    return false;
+}
+
+bool
+bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+{
+    const struct job *job = job_at(search->engine, slot);
+
+    if (!bh_victim_eligible(asker, search, slot))
+        return false;
+    if (search->gone_count == 0)
+        return true;
+    return !bh_quota_protects(search, slot)
+           && (job->priority < asker->priority || owed_by(search, job->tenant) > 0);
+}
+
+/* ---- costs ---- */
+
+static bh_part_ns
+lost_by(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, lease->job);
+    uint64_t parts = bh_quota_to_resume(engine, slot).equivalent;
+
+    if (lease->state != LEASE_RUNNING || job->contract == BH_CONTRACT_SUSPEND)
+        return 0;
+    return (bh_part_ns)parts * (job->contract == BH_CONTRACT_CHECKPOINT
+                                    ? job->grace_ns
+                                    : bh_lease_ran_ns(engine, slot));
+}
+
+struct bh_cost
+bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t owed = asker->guaranteed ? side_of(asker, search, slot)->owed : UINT64_MAX;
+    struct bh_cost cost = {
+        .owed = asker->timeless ? owed > 0 : owed,
+        .priority = job_at(engine, slot)->priority,
+        .victims = 1,
+        .began_ns = UINT64_MAX,
+        .id = lease_at(engine, job_at(engine, slot)->lease)->id,
+    };
+
+    for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;) {
+        uint64_t since_ns = lease_at(engine, at)->since_ns;
+
+        cost.lost += asker->timeless ? 0 : lost_by(engine, at);
+        cost.began_ns = since_ns < cost.began_ns ? since_ns : cost.began_ns;
+    }
+    return cost;
+}
+
+struct bh_cost
+bh_victims_cost(struct bh_asker *asker, const struct bh_search *search)
+{
+    struct bh_cost sum = { .owed = UINT64_MAX, .began_ns = UINT64_MAX, .id = UINT64_MAX };
+
+    for (uint32_t i = 0; i < search->gone_count; i++) {
+        struct bh_cost one = bh_victim_cost(asker, search, search->gone[i]);
+
+        sum.owed = one.owed < sum.owed ? one.owed : sum.owed;
+        sum.priority = one.priority > sum.priority ? one.priority : sum.priority;
+        sum.lost += one.lost;
+        sum.victims++;
+        sum.began_ns = one.began_ns < sum.began_ns ? one.began_ns : sum.began_ns;
+        sum.id = one.id < sum.id ? one.id : sum.id;
+    }
+    return sum;
+}
+
+bool
+bh_cost_less(const struct bh_cost *a, const struct bh_cost *b)
+{
+    if (a->owed != b->owed)
+        return a->owed > b->owed;
+    if (a->priority != b->priority)
+        return a->priority < b->priority;
+    if (a->lost != b->lost)
+        return a->lost < b->lost;
+    if (a->victims != b->victims)
+        return a->victims < b->victims;
+    if (a->began_ns != b->began_ns)
+        return a->began_ns > b->began_ns;
+    if (a->id != b->id)
+        return a->id < b->id;
+    return a->growth < b->growth;
+}

@@ -1,0 +1,78 @@
+#ifndef BH_ENGINE_VICTIM_H
+#define BH_ENGINE_VICTIM_H
+
+#include "engine/guarantee.h"
+
+/* Who may be asked to leave so that a job can run, and what that costs.  Those who are asked
+ * are jobs, with all members that are not done.
+ *
+ * A job may be asked when all of it starts or runs, its contract is not never, no guarantee
+ * protects it, and it has run for the least time it was promised; and when either
+ *   - its class is strictly lower (preemption), or
+ *   - the job is within a guarantee that does not cover the victim, and the victim's side of
+ *     the tree uses more than it is guaranteed (reclaim, whatever the classes).
+ *
+ * A guarantee protects what a tenant uses up to it against everybody outside the tenant.
+ *
+ * The least run time is that of the topmost tenant on the victim's side, below the lowest
+ * common ancestor of the two, that says one: what a department promised counts between
+ * departments, what a project promised between projects.  Within one tenant its own
+ * counts; where none is said, the site's. */
+
+/* What it costs to have jobs leave, most important first. */
+struct bh_cost {
+    uint64_t owed;       /* reclaim: what the victim's side uses beyond its guarantees, in parts,
+                            the least of the victims'; more is cheaper */
+    uint32_t priority;   /* the highest class among them */
+    bh_part_ns lost;     /* their parts times the time that each would lose: none when it is
+                            suspended, its grace when it writes a checkpoint, else all since
+                            it began */
+    uint32_t victims;
+    uint64_t began_ns;   /* the oldest; later is cheaper */
+    uint64_t id;         /* the lowest first lease */
+    int64_t growth;      /* of fragmentation where the job goes */
+};
+
+enum { BH_SIDES = 64 };
+
+/* One tenant's leases of one SKU on one model, as the asker sees them. */
+struct bh_side {
+    uint32_t tenant, sku; /* slots; 0: not known yet */
+    uint32_t model;
+    bool guarded;
+    uint64_t owed, min_runtime_ns;
+};
+
+/* Who asks. */
+struct bh_asker {
+    struct bh_wanted wanted;
+    uint32_t job;        /* slot */
+    uint8_t priority;
+    bool guaranteed;
+    bool timeless;       /* costs say nothing of what changes all the time: lost work, and how
+                            much is borrowed */
+    uint64_t of_age_ns;  /* when the first may leave who is only too young; 0: none is */
+    struct bh_side sides[BH_SIDES];
+};
+
+/* An asker for a job (slot) that would use `wanted`. */
+void bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t job,
+                   const struct bh_wanted *wanted);
+
+/* Whether it could make anybody leave at all; quick. */
+bool bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine);
+
+/* Whether the job (slot) may be asked, with nobody gone yet; notes `of_age_ns`. */
+bool bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
+
+/* Whether it may be asked with all that are imagined gone. */
+bool bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
+
+/* The cost of one job (slot), and of all that the search imagines gone. */
+struct bh_cost bh_victim_cost(struct bh_asker *asker, const struct bh_search *search,
+                              uint32_t job);
+struct bh_cost bh_victims_cost(struct bh_asker *asker, const struct bh_search *search);
+
+bool bh_cost_less(const struct bh_cost *a, const struct bh_cost *b);
+
+#endif

@@ -280,27 +280,33 @@ wait_until(const struct work *work, const struct bh_candidate *candidate)
     return sooner(until_ns, work->of_age_ns, now_ns);
 }
 
+/* Place or resume it, or make room for it; else it is parked. */
+static bool
+help(struct work *work, const struct bh_candidate *candidate, struct bh_decision *ret_decision)
+{
+    work->of_age_ns = 0;
+    if (candidate->class ? try_class(work, candidate, ret_decision)
+                         : try_resume(work, candidate, ret_decision))
+        return true;
+    bh_order_park(work->engine, candidate, wait_until(work, candidate));
+    return false;
+}
+
+/* In order: who cannot be helped may be the first for some GPU model, and have room kept
+ * from those who follow. */
 static bool
 help_first(struct work *work, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     struct bh_candidate candidate;
-    struct bh_walk walk = { .begun = false };
+    struct bh_walk walk = { .headed = 0 };
 
     bh_order_again(engine);
-    while (bh_order_first(engine, &candidate)) {
-        bool helped;
-
-        if (bh_reserve_walk(work, &walk, &candidate, ret_decision))
+    while (bh_order_first(engine, &candidate))
+        if ((!candidate.parked && help(work, &candidate, ret_decision))
+            || bh_reserve_settle(work, &walk, &candidate, ret_decision))
             return true;
-        work->of_age_ns = 0;
-        helped = candidate.class ? try_class(work, &candidate, ret_decision)
-                                 : try_resume(work, &candidate, ret_decision);
-        if (helped)
-            return true;
-        bh_order_park(engine, &candidate, wait_until(work, &candidate));
-    }
-    return bh_reserve_walk(work, &walk, NULL, ret_decision);
+    return bh_reserve_give_up(engine, &walk, ret_decision);
 }
 
 /* The earliest time for which a candidate is parked. */

@@ -306,13 +306,18 @@ build_queue(struct bh_engine *engine)
 {
     uint32_t count = 0;
 
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);)
-        if (!class_at(engine, slot)->hold && !is_parked(engine, bh_class_hint(engine, slot)))
-            bh_order_of_class(engine, slot, queue_at(engine, count++));
-    for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
-        if (bh_gang_leads_suspended(engine, slot)
-            && !is_parked(engine, bh_lease_hint(engine, slot)))
-            bh_order_of_lease(engine, slot, queue_at(engine, count++));
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
+        if (class_at(engine, slot)->hold)
+            continue;
+        bh_order_of_class(engine, slot, queue_at(engine, count));
+        queue_at(engine, count++)->parked = is_parked(engine, bh_class_hint(engine, slot));
+    }
+    for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        if (!bh_gang_leads_suspended(engine, slot))
+            continue;
+        bh_order_of_lease(engine, slot, queue_at(engine, count));
+        queue_at(engine, count++)->parked = is_parked(engine, bh_lease_hint(engine, slot));
+    }
     engine->hints.queue_count = count;
     engine->hints.queued = true;
     for (uint32_t at = count / 2; at-- > 0;)

@@ -31,6 +31,7 @@ void bh_order_open_window(struct bh_engine *engine);
 struct bh_candidate {
     uint32_t class, lease; /* slots; one is 0 */
     bool guaranteed;
+    bool parked;    /* it could not be helped before, and nothing has changed for it */
     uint8_t priority;
     uint32_t tenant; /* slot */
     uint64_t sequence, id;
@@ -42,9 +43,8 @@ struct bh_candidate {
 bool bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
                      const struct bh_candidate *b);
 
-/* The next of the candidates that may be looked at now, the first first; false when there
- * is none left.  Begin with bh_order_again, which looks who may: nothing may change between
- * but that they are parked. */
+/* The next of all candidates that are not held, the first first; false when there is none
+ * left.  Begin with bh_order_again: nothing may change between but that they are parked. */
 void bh_order_again(struct bh_engine *engine);
 bool bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate);
 

@@ -33,9 +33,14 @@ static void
 the_queue_is_served_in_order(void **state)
 {
     struct bh_story *story = bh_story_site(1);
+    struct bh_event fifo = { .kind = BH_EV_SETTINGS };
     struct bh_ev_submit urgent = bh_story_wants(31, 3, 1);
     uint64_t now = bh_story_run(story, bh_story_wants(21, 3, 1)), expected[4];
 
+    fifo.u.settings = (struct bh_ev_settings){ .order = BH_ORDER_FIFO, .backfill = true,
+                                               .half_life_ns = BH_HALF_LIFE_DEFAULT_NS,
+                                               .assumed_run_ns = 86400000000000 };
+    bh_story_must(story, &fifo);
     urgent.priority = BH_PRIORITY_URGENT;
     urgent.contract = BH_CONTRACT_NEVER;
     bh_story_cancel(story, now); /* stopping: nobody is preempted for the urgent one */

@@ -366,41 +366,6 @@ model_of_lease(const struct bh_engine *engine, uint32_t slot)
     return gpu_at(engine, gpu_find(engine, lease_at(engine, slot)->places[0].gpu))->model;
 }
 
-static void
-keep_next(const struct bh_engine *engine, const struct bh_candidate *candidate,
-          struct bh_walk *walk)
-{
-    if (walk->settled && !bh_order_before(engine, &walk->at, candidate))
-        return;
-    if (walk->found && !bh_order_before(engine, candidate, &walk->next))
-        return;
-    walk->next = *candidate;
-    walk->found = true;
-}
-
-/* Find the next candidate that may be the first for some model. */
-static void
-find_next(const struct bh_engine *engine, struct bh_walk *walk)
-{
-    struct bh_candidate candidate;
-
-    walk->found = false;
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        if (class_at(engine, slot)->hold
-            || (models_of(engine, class_at(engine, slot)->sku) & ~walk->headed) == 0)
-            continue;
-        bh_order_of_class(engine, slot, &candidate);
-        keep_next(engine, &candidate, walk);
-    }
-    for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        if (!bh_gang_leads_suspended(engine, slot)
-            || walk->headed >> model_of_lease(engine, slot) & 1)
-            continue;
-        bh_order_of_lease(engine, slot, &candidate);
-        keep_next(engine, &candidate, walk);
-    }
-}
-
 /* Whether the reservation is what it should be. */
 static bool
 stands(const struct bh_engine *engine, const struct claim *claim)
@@ -419,10 +384,17 @@ stands(const struct bh_engine *engine, const struct claim *claim)
            || !bh_place_possible(&search, claim->places, claim->count);
 }
 
-/* What becomes of the candidate: it gets a reservation (true), or not. */
-static bool
-settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candidate,
-       struct bh_decision *ret_decision)
+/* The models that a candidate may be the first for. */
+static uint64_t
+wanted_by(const struct bh_engine *engine, const struct bh_candidate *candidate)
+{
+    return candidate->class ? models_of(engine, class_at(engine, candidate->class)->sku)
+                            : UINT64_C(1) << model_of_lease(engine, candidate->lease);
+}
+
+bool
+bh_reserve_settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candidate,
+                  struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = bh_order_job(engine, candidate);
@@ -434,7 +406,7 @@ settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candi
     struct bh_reason why;
     struct offer offer;
 
-    if (!job)
+    if (!job || (wanted_by(engine, candidate) & ~walk->headed) == 0)
         return false;
     search.closed = walk->headed;
     if (own && stands(engine, own) && !(walk->headed >> bh_reserve_model(engine, own) & 1)) {
@@ -458,10 +430,9 @@ settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candi
     return bh_gang_decide(work, ret_decision);
 }
 
-/* A reservation of one who is not the first for any model. */
-static bool
-give_up(const struct bh_engine *engine, const struct bh_walk *walk,
-        struct bh_decision *ret_decision)
+bool
+bh_reserve_give_up(const struct bh_engine *engine, const struct bh_walk *walk,
+                   struct bh_decision *ret_decision)
 {
     for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
@@ -473,25 +444,6 @@ give_up(const struct bh_engine *engine, const struct bh_walk *walk,
         return true;
     }
     return false;
-}
-
-bool
-bh_reserve_walk(struct work *work, struct bh_walk *walk, const struct bh_candidate *bound,
-                struct bh_decision *ret_decision)
-{
-    const struct bh_engine *engine = work->engine;
-
-    if (!walk->begun)
-        find_next(engine, walk);
-    walk->begun = true;
-    while (walk->found && (!bound || bh_order_before(engine, &walk->next, bound))) {
-        walk->at = walk->next;
-        walk->settled = true;
-        if (settle(work, walk, &walk->at, ret_decision))
-            return true;
-        find_next(engine, walk);
-    }
-    return !bound && give_up(engine, walk, ret_decision);
 }
 
 uint64_t

@@ -34,16 +34,19 @@ uint32_t bh_reserve_set(const struct bh_engine *engine);
 
 /* A walk along those who wait, in order; begins zeroed. */
 struct bh_walk {
-    bool begun, found, settled;
-    struct bh_candidate at, next; /* settled last; who comes then, if found */
-    uint64_t headed;        /* bit m: the first for model m was found */
-    uint32_t kept;          /* bit i: claim i is the reservation of such a first */
+    uint64_t headed; /* bit m: the first for model m was found */
+    uint32_t kept;   /* bit i: claim i is the reservation of such a first */
 };
 
-/* Go on with the walk up to `bound` (not included; NULL: to the end).  True: a reservation
- * is to be made, moved or, at the end, given up. */
-bool bh_reserve_walk(struct work *work, struct bh_walk *walk, const struct bh_candidate *bound,
-                     struct bh_decision *ret_decision);
+/* The next of them, who could not be helped: where it is the first for a model it has a
+ * reservation, or is to get one.  True: that is the decision. */
+bool bh_reserve_settle(struct work *work, struct bh_walk *walk,
+                       const struct bh_candidate *candidate, struct bh_decision *ret_decision);
+
+/* At the end of the walk: a reservation of one who is not the first for any model is to be
+ * given up (true). */
+bool bh_reserve_give_up(const struct bh_engine *engine, const struct bh_walk *walk,
+                        struct bh_decision *ret_decision);
 
 /* The first time that a reservation could not stand any more though nothing happens: one of
  * those ends that it counts on; UINT64_MAX without reservations. */

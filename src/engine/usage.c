@@ -190,6 +190,7 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
 struct usage {
     unsigned __int128 amount;
     uint32_t weight;
+    uint64_t id; /* whose it is: the order among equals */
 };
 
 static unsigned __int128
@@ -230,11 +231,11 @@ usage_below(const struct bh_engine *engine, uint32_t above, uint32_t tenant)
 {
     if (tenant == above)
         return (struct usage){ amount_of(engine, tenant_at(engine, tenant), true),
-                               BH_WEIGHT_DEFAULT };
+                               BH_WEIGHT_DEFAULT, tenant_at(engine, tenant)->id };
     while (tenant_at(engine, tenant)->parent != above)
         tenant = tenant_at(engine, tenant)->parent;
     return (struct usage){ amount_of(engine, tenant_at(engine, tenant), false),
-                           tenant_at(engine, tenant)->weight };
+                           tenant_at(engine, tenant)->weight, tenant_at(engine, tenant)->id };
 }
 
 int
@@ -253,7 +254,9 @@ bh_usage_compare(const struct bh_engine *engine, uint32_t a, uint32_t b)
     /* amounts stay below 2^98: 2^29 parts, 2^36 ms of at most a year, 2^17 of weight */
     one.amount *= other.weight;
     other.amount *= one.weight;
-    return one.amount < other.amount ? -1 : one.amount > other.amount;
+    if (one.amount != other.amount)
+        return one.amount < other.amount ? -1 : 1;
+    return one.id < other.id ? -1 : 1;
 }
 
 /* ---- budgets ---- */

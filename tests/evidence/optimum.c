@@ -494,7 +494,7 @@ bh_optimum_cost(const struct bh_opt_site *site, uint64_t gone)
         const struct bh_opt_runner *runner = &site->runners[__builtin_ctzll(gone)];
 
         cost.victims++;
-        cost.lost_ns += runner->ran_ns;
+        cost.lost += (bh_part_ns)runner->equivalent * runner->loses_ns;
         if (runner->priority > cost.priority)
             cost.priority = runner->priority;
     }
@@ -506,7 +506,7 @@ bh_optimum_cheaper(const struct bh_opt_cost *a, const struct bh_opt_cost *b)
 {
     if (a->priority != b->priority)
         return a->priority < b->priority;
-    return a->victims != b->victims ? a->victims < b->victims : a->lost_ns < b->lost_ns;
+    return a->lost != b->lost ? a->lost < b->lost : a->victims < b->victims;
 }
 
 uint64_t

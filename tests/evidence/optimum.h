@@ -41,7 +41,8 @@ struct bh_opt_runner {
     uint64_t job;
     uint32_t tenant, principal, sku, pieces, priority; /* pieces: of all members */
     enum bh_gpu_model model;
-    uint64_t equivalent, ran_ns;
+    uint64_t equivalent;
+    uint64_t loses_ns; /* of its work when it is made to leave */
     bool stays; /* must not be made to leave */
 };
 
@@ -92,11 +93,11 @@ struct bh_opt_score bh_optimum_score(const struct bh_opt_site *site,
                                      const struct bh_opt_plan *plan);
 bool bh_optimum_better(const struct bh_opt_score *a, const struct bh_opt_score *b);
 
-/* What it costs that these leave (bits: runners), by engine/preempt.h: the highest class
- * among them, then how many, then the work that is lost. */
+/* What it costs that these leave (bits: runners), by engine/victim.h: the highest class among
+ * them, then their parts times the work that they lose, then how many. */
 struct bh_opt_cost {
     uint32_t priority, victims;
-    uint64_t lost_ns;
+    bh_part_ns lost;
 };
 struct bh_opt_cost bh_optimum_cost(const struct bh_opt_site *site, uint64_t gone);
 bool bh_optimum_cheaper(const struct bh_opt_cost *a, const struct bh_opt_cost *b);

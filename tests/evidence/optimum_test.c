@@ -26,7 +26,7 @@ struct tally {
     uint64_t cases, refused, placed, several, scattered, worse, none;
     uint64_t preempted, preempted_several, dearer;
     uint64_t unforced, too_many; /* nobody made to leave beside dedicated nodes */
-    uint64_t dearer_singles, dearer_by[3]; /* class, number, work lost */
+    uint64_t dearer_singles, dearer_by[3]; /* class, work lost, number */
     int64_t worse_by, worst_by, least_sum;
 };
 
@@ -246,6 +246,17 @@ live(struct small *small)
 
 /* ---- what runs, as the search sees it ---- */
 
+/* Nothing when it is suspended or does not run yet, its grace when it writes a checkpoint,
+ * else all since it began. */
+static uint64_t
+loses_ns(const struct small *small, const struct bh_job_view *job)
+{
+    if (job->contract == BH_CONTRACT_SUSPEND || job->state != BH_JOB_RUNNING)
+        return 0;
+    return job->contract == BH_CONTRACT_CHECKPOINT ? 0 /* no job here has a grace */
+                                                   : small->story->now_ns - job->started_ns;
+}
+
 static uint32_t
 runner_of(struct small *small, const struct bh_piece_view *piece)
 {
@@ -268,7 +279,7 @@ runner_of(struct small *small, const struct bh_piece_view *piece)
             .sku = job.sku.v, .priority = job.priority,
             .stays = job.contract == BH_CONTRACT_NEVER,
             .model = site->gpus[piece->piece.gpu.v - 1].model,
-            .ran_ns = (small->story->now_ns - job.started_ns) * job.gang };
+            .loses_ns = loses_ns(small, &job) };
     }
     runner->pieces++;
     runner->equivalent +=
@@ -476,7 +487,7 @@ compare_victims(struct small *small, const struct bh_opt_want *want)
         return;
     small->tally.dearer++;
     small->tally.dearer_by[least.priority < cost.priority ? 0
-                           : least.victims < cost.victims ? 1 : 2]++;
+                           : least.lost < cost.lost ? 1 : 2]++;
     small->tally.dearer_singles += want->count * want->gang == 1;
 }
 
@@ -523,7 +534,7 @@ compare(struct small *small)
     bh_story_check(small->story);
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
         price(small, (enum bh_gpu_model)model); /* the job itself was asked for, too */
-    if (step->decision_count == 0) {
+    if (step->decision_count == 0 || step->decisions[0].kind == BH_DO_RESERVE) {
         compare_nothing(small, &want);
     } else if (step->decisions[0].kind == BH_DO_PLACE) {
         compare_place(small, &want);

@@ -289,7 +289,7 @@ test_usage(void **state)
     struct bh_sandbox_usage usage = { .oom = true };
     struct bh_err err;
 
-    run_script("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo up; exec sleep 60");
+    run_script("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo up; sleep 60; :");
     wait_for_output("up");
     BH_CHECK_EQ("usage", it.runtime.ops->usage(it.runtime.self, "contract", &usage, &err), BH_OK);
     BH_CHECK("cpu time", usage.cpu_ns > 0);

@@ -106,7 +106,6 @@ struct hints {
     bool settled;                        /* nothing to look at since */
     bool swept;                          /* no lease has lost its ground */
     bool cut;                            /* the last step had more to decide */
-    bool borrowed;                       /* it placed beyond a guarantee */
     bool due_known;                      /* due_ns holds */
     uint64_t due_ns;                     /* the first time limit, or GPU to be tried again */
 };

@@ -11,6 +11,7 @@
 #include "api/forecast.h"
 #include "api/jobs.h"
 #include "api/outcome.h"
+#include "api/submission.h"
 #include "base/assert.h"
 #include "base/num.h"
 #include "model/quantity.h"
@@ -124,14 +125,8 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
         return rc;
     q->submit.job.v = NEW_JOB;
     q->submit.principal = call->caller.subject.principal;
-    q->submit.sku = bh_directory_sku_named(call->dir, spec->sku)->id;
-    q->submit.count = numbers.count;
-    q->submit.kind = spec->kind;
-    q->submit.priority = spec->priority ? spec->priority : BH_PRIORITY_NORMAL;
-    q->submit.contract = spec->on_preempt;
-    q->submit.time_limit_ns = numbers.time_limit_ns;
-    q->submit.grace_ns = numbers.grace_ns;
-    q->submit.hold = spec->hold;
+    bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku),
+                       bh_call_now(call), &q->submit);
     return BH_OK;
 }
 

@@ -204,12 +204,24 @@ bh_inventory_take(struct bh_core *core, bh_node_id node,
     return rc;
 }
 
-bh_rc
-bh_inventory_node(struct bh_core *core, bh_node_id node, bool up, struct bh_err *err)
+static uint32_t
+within_u32(uint64_t amount)
 {
-    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { node, up } };
-    struct bh_entry entry = report(up ? "node.up" : "node.down", "node", node.v);
+    return amount < UINT32_MAX ? (uint32_t)amount : UINT32_MAX;
+}
 
+bh_rc
+bh_inventory_node(struct bh_core *core, bh_node_id node,
+                  const struct bh_msg_inventory *inventory, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { .node = node } };
+    struct bh_entry entry = report(inventory ? "node.up" : "node.down", "node", node.v);
+
+    if (inventory) {
+        event.u.node.up = true;
+        event.u.node.cpu_milli = within_u32(inventory->offer_cpu_milli);
+        event.u.node.memory_mib = within_u32(inventory->offer_memory_mib);
+    }
     return bh_core_step(core, &entry, &event, err);
 }
 

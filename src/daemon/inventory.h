@@ -19,8 +19,10 @@ BH_MUST_USE bh_rc bh_inventory_take(struct bh_core *core, bh_node_id node,
                                     const struct bh_msg_inventory *inventory,
                                     struct bh_err *err);
 
-/* The node is there, or it is not: its leases wait for it or are lost with it. */
-BH_MUST_USE bh_rc bh_inventory_node(struct bh_core *core, bh_node_id node, bool up,
+/* The node is there, with the cores and memory of its inventory, or it is not (NULL): its
+ * leases wait for it or are lost with it. */
+BH_MUST_USE bh_rc bh_inventory_node(struct bh_core *core, bh_node_id node,
+                                    const struct bh_msg_inventory *inventory,
                                     struct bh_err *err);
 
 /* A fault of one GPU: fences it. */

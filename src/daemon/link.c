@@ -222,7 +222,7 @@ bh_node_link_settle(struct bh_node_link *link, struct bh_err *err)
 
     if (!link->owes_down)
         return BH_OK;
-    rc = bh_inventory_node(link->shared->core, link->node, false, err);
+    rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
     if (rc == BH_OK)
         link->owes_down = false;
     return rc;
@@ -297,11 +297,11 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
         return rc;
     link->node.v = id;
     if (!known) /* a GPU's node must be known; it is up when all is taken in */
-        rc = bh_inventory_node(link->shared->core, link->node, false, err);
+        rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
     if (rc == BH_OK)
         rc = bh_inventory_take(link->shared->core, link->node, inventory, err);
     if (rc == BH_OK)
-        rc = bh_inventory_node(link->shared->core, link->node, true, err);
+        rc = bh_inventory_node(link->shared->core, link->node, inventory, err);
     if (rc != BH_OK)
         return rc;
     link->shared->core->catalog_changed = true;

@@ -235,7 +235,7 @@ settle_all(struct bh_node_links *links, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id))
-        rc = bh_inventory_node(core, (bh_node_id){ id }, false, err);
+        rc = bh_inventory_node(core, (bh_node_id){ id }, NULL, err);
     links->settled = rc == BH_OK;
     return rc;
 }

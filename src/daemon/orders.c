@@ -50,25 +50,6 @@ carve_message(const struct bh_core *core, const struct bh_effect *effect, struct
     return carve;
 }
 
-/* Defaults of the SKU for what the job did not say. */
-static void
-fill_share(struct bh_msg_start *start, const struct bh_dir_sku *sku,
-           const struct bh_job_numbers *numbers)
-{
-    struct bh_err err;
-    uint64_t milli;
-
-    start->cpu_milli = numbers->cpu_milli;
-    start->memory_bytes = numbers->memory_bytes;
-    if (!start->cpu_milli && sku && sku->cpu
-        && bh_parse_parts(sku->cpu, 1000, &milli, &err) == BH_OK && milli <= UINT32_MAX)
-        start->cpu_milli = (uint32_t)milli * numbers->count;
-    if (!start->memory_bytes && sku && sku->memory
-        && bh_parse_bytes(sku->memory, &start->memory_bytes, &err) == BH_OK
-        && !bh_mul_u64(start->memory_bytes, numbers->count, &start->memory_bytes))
-        start->memory_bytes = 0; /* the node's default */
-}
-
 /* The submitter's own group: files it gets to write are made with it. */
 static uint32_t
 primary_group(uint32_t uid)
@@ -160,7 +141,8 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
         start->pieces[i].partition = view.pieces[i].partition.v;
     fill_mounts(start, &spec, arena);
     fill_identity(start, dir, &view);
-    fill_share(start, bh_directory_sku(dir, view.sku), &numbers);
+    start->cpu_milli = view.cpu_milli;
+    start->memory_bytes = (uint64_t)view.memory_mib << 20;
     bh_catalog_put(core->catalog, dir);
     *ret_message = start;
     return BH_OK;

@@ -2,15 +2,16 @@
 
 #include <string.h>
 
+#include "api/submission.h"
 #include "base/assert.h"
 #include "daemon/command.h"
 
-static const uint64_t default_grace_ns = UINT64_C(10000000000);
-
 static bh_rc
-find_ids(const struct bh_directory *dir, const struct bh_job_spec *spec,
-         struct bh_ev_submit *ret_submit, struct bh_err *err)
+read_spec(const struct bh_directory *dir, const struct bh_command *command, uint64_t now_ns,
+          struct bh_ev_submit *ret_submit, struct bh_err *err)
 {
+    const struct bh_job_spec *spec = command->spec;
+    const struct bh_job_numbers *numbers = &command->numbers;
     const struct bh_dir_tenant *tenant =
         spec->tenant ? bh_directory_tenant_named(dir, spec->tenant) : NULL;
     const struct bh_dir_sku *sku = bh_directory_sku_named(dir, spec->sku);
@@ -24,7 +25,7 @@ find_ids(const struct bh_directory *dir, const struct bh_job_spec *spec,
         bh_err_set(err, BH_NOT_FOUND, "sku: there is no \"%.60s\"", spec->sku);
         return bh_err_hint(err, "`bulkhead get skus` lists them");
     }
-    ret_submit->sku = sku->id;
+    bh_submission_fill(spec, numbers, sku, now_ns, ret_submit);
     return BH_OK;
 }
 
@@ -46,25 +47,11 @@ permitted(struct bh_core *core, const struct bh_command *command, bh_tenant_id t
 }
 
 static void
-fill_submit(const struct bh_core *core, const struct bh_command *command,
+sign(const struct bh_core *core, const struct bh_command *command,
             struct bh_ev_submit *submit)
 {
-    const struct bh_job_spec *spec = command->spec;
-
     submit->job.v = core->next_job;
     submit->principal = command->caller.subject.principal;
-    submit->count = command->numbers.count;
-    submit->gang = command->numbers.gang > 1 ? command->numbers.gang : 0;
-    submit->kind = spec->kind;
-    submit->priority = spec->priority ? spec->priority : BH_PRIORITY_NORMAL;
-    submit->contract = spec->on_preempt;
-    submit->time_limit_ns = command->numbers.time_limit_ns;
-    submit->grace_ns = command->numbers.grace_ns ? command->numbers.grace_ns : default_grace_ns;
-    submit->hold = spec->hold;
-    submit->checkpoint_signal = command->numbers.checkpoint_signal;
-    submit->deadline_ns = command->numbers.deadline_ns;
-    if (command->numbers.deadline_after)
-        submit->deadline_ns += bh_core_now(core);
     core->crypto->sha256(command->text, command->text_length, "", 0, submit->spec);
 }
 
@@ -128,10 +115,10 @@ prepare(struct bh_core *core, const struct bh_command *command, struct bh_event 
         struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
-    bh_rc rc = find_ids(dir, command->spec, &event->u.submit, err);
+    bh_rc rc = read_spec(dir, command, bh_core_now(core), &event->u.submit, err);
 
     bh_catalog_put(core->catalog, dir);
-    fill_submit(core, command, &event->u.submit);
+    sign(core, command, &event->u.submit);
     return rc;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/attr.h"
 #include "engine/gang.h"
+#include "engine/host.h"
 #include "engine/lease.h"
 #include "engine/ledger.h"
 #include "engine/order.h"
@@ -202,6 +203,7 @@ check_gpus(struct inspection *in)
 {
     const struct totals *totals = &in->engine->core.totals;
     uint64_t physical = 0, leased = 0, unusable = 0;
+    uint32_t crowded;
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(in->engine, slot);
@@ -215,6 +217,9 @@ check_gpus(struct inspection *in)
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
         if (!check_counts(in, slot))
             return false;
+    if (!bh_host_check(in->engine, &crowded))
+        return broken(in, "node", node_at(in->engine, crowded)->id,
+                      "its cores, memory or leases are miscounted");
     if (physical != totals->rate_physical
         || leased != totals->rate_leased_compute + totals->rate_leased_memory
         || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)

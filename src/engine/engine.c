@@ -9,7 +9,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 3 };
+enum { LAYOUT = 4 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t

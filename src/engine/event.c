@@ -100,6 +100,8 @@ static const struct bh_field sku_rows[] = {
 };
 
 static const struct bh_field node_rows[] = {
+    BH_F(struct bh_ev_node, cpu_milli, BH_FIELD_U32),
+    BH_F(struct bh_ev_node, memory_mib, BH_FIELD_U32),
     ID32(struct bh_ev_node, node),
     BH_F(struct bh_ev_node, up, BH_FIELD_BOOL),
 };
@@ -140,12 +142,14 @@ static const struct bh_field submit_rows[] = {
     BH_F(struct bh_ev_submit, checkpoint_signal, BH_FIELD_U32),
     BH_F_ENUM(struct bh_ev_submit, contract, bh_contract_names),
     BH_F(struct bh_ev_submit, count, BH_FIELD_U32),
+    BH_F(struct bh_ev_submit, cpu_milli, BH_FIELD_U32),
     BH_F(struct bh_ev_submit, deadline_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_submit, gang, BH_FIELD_U32),
     BH_F(struct bh_ev_submit, grace_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_submit, hold, BH_FIELD_BOOL),
     ID64(struct bh_ev_submit, job),
     BH_F_ENUM(struct bh_ev_submit, kind, bh_job_kind_names),
+    BH_F(struct bh_ev_submit, memory_mib, BH_FIELD_U32),
     ID32(struct bh_ev_submit, principal),
     BH_F_ENUM(struct bh_ev_submit, priority, bh_priority_names),
     ID32(struct bh_ev_submit, sku),

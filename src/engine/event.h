@@ -19,6 +19,8 @@
 struct bh_ev_node {
     bh_node_id node;
     bool up;
+    uint32_t cpu_milli, memory_mib; /* for jobs together; 0: not known, so not limited.  Of a
+                                       node that goes down: ignored, what was said before stays */
 };
 
 /* A GPU as discovered; sent again whenever one of these facts changes. */
@@ -69,6 +71,8 @@ struct bh_ev_submit {
     uint32_t count;              /* pieces of each member, 1 .. BH_JOB_COUNT_MAX */
     uint32_t gang;               /* members, at most BH_JOB_GANG_MAX; 0 is 1.  All together
                                     at most BH_JOB_PIECES_MAX pieces */
+    uint32_t cpu_milli, memory_mib; /* of the node of each member, which needs to have them;
+                                       0: none */
     enum bh_job_kind kind;
     enum bh_priority priority;
     enum bh_contract contract;

@@ -132,7 +132,12 @@ set_gpu(struct history *history, uint32_t at)
 static void
 set_node(struct history *history, uint32_t node, bool up)
 {
-    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { { node }, up } };
+    struct bh_event event = { .kind = BH_EV_NODE, .u.node = { { node }, up, 0, 0 } };
+
+    if (node != 1) { /* the first one has no limits */
+        event.u.node.cpu_milli = 4000 + 1000 * draw(history, 8);
+        event.u.node.memory_mib = chance(history, 80) ? 2000 + 1000 * draw(history, 8) : 0;
+    }
 
     play(history, &event);
 }
@@ -210,6 +215,8 @@ submit(struct history *history)
     job->contract = (enum bh_contract)draw(history, BH_CONTRACTS);
     job->time_limit_ns = limits[draw(history, BH_COUNT(limits))];
     job->grace_ns = draw(history, 1000000000);
+    job->cpu_milli = chance(history, 50) ? 0 : 500 * (1 + draw(history, 6));
+    job->memory_mib = chance(history, 50) ? 0 : 700 * (1 + draw(history, 4));
     job->checkpoint_signal = chance(history, 50) ? 0 : 12;
     if (chance(history, 10))
         job->deadline_ns = history->story->now_ns + 1000000000 * (uint64_t)draw(history, 12);

@@ -49,6 +49,8 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     job->kind = (uint8_t)event->kind;
     job->priority = (uint8_t)event->priority;
     job->contract = (uint8_t)event->contract;
+    job->cpu_milli = event->cpu_milli;
+    job->memory_mib = event->memory_mib;
     job->hold = event->hold;
     job->state = BH_JOB_PENDING;
     tenant_at(engine, job->tenant)->jobs++;

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "engine/effect.h"
 #include "engine/gang.h"
+#include "engine/host.h"
 #include "engine/jobs.h"
 #include "engine/order.h"
 #include "engine/part.h"
@@ -191,11 +192,11 @@ bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t 
     lease->member = (uint8_t)decision->member;
     lease->state = LEASE_CARVING;
     lease->since_ns = work->now_ns;
-    node_at(engine, node)->leases++;
     if (engine->core.next_lease <= decision->lease.v)
         engine->core.next_lease = decision->lease.v + 1;
     *bh_lease_hint(engine, slot) = (struct hint){ 0 };
     chain(work, job_slot, slot);
+    bh_host_arrive(engine, slot);
     move_due(&engine->hints, UINT64_MAX, bh_lease_deadline_ns(engine, slot));
     return slot;
 }
@@ -243,8 +244,8 @@ disband(struct work *work, uint32_t job)
     uint32_t at = 0, next = job_at(engine, job)->lease;
 
     while ((at = bh_gang_next(engine, job, at)) != 0) {
+        bh_host_leave(engine, at);
         let_go(work, at);
-        node_at(engine, lease_at(engine, at)->node)->leases--;
     }
     bh_job_detach(work, job);
     for (at = next; at; at = next) {
@@ -362,6 +363,7 @@ put_aside(struct work *work, uint32_t slot, const struct lease_news *news)
     lease->waiting = 0;
     lease->order = 0;
     pause_clock(work, lease);
+    bh_host_rest(work->engine, slot);
     let_go(work, slot);
     *bh_lease_hint(work->engine, slot) = (struct hint){ 0 };
 }
@@ -375,6 +377,7 @@ take_up(struct work *work, uint32_t slot, const struct lease_news *news)
     BH_ASSERT(held.count > 0);
     lease_at(work->engine, slot)->for_job = 0;
     lease_at(work->engine, slot)->since_ns = work->now_ns;
+    bh_host_return(work->engine, slot);
     bh_quota_take(work->engine, &held);
     bh_order_taken(work->engine, held.tenant);
 }
@@ -491,8 +494,8 @@ retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_s
     BH_ASSERT(lease->state == LEASE_DONE);
     lease->waiting = 0;
     lease->order = 0;
+    bh_host_leave(engine, slot);
     let_go(work, slot);
-    node_at(engine, lease->node)->leases--;
     if (cause == BH_END_EXITED && exit_status == 0)
         cause = BH_END_NONE;
     if (cause != BH_END_NONE && job->verdict == BH_END_NONE) {

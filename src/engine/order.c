@@ -22,7 +22,8 @@ needs_it(const struct class *class, const struct job *job)
     return class->tenant == job->tenant && class->sku == job->sku
            && class->principal == job->principal && class->count == job->count
            && class->gang == job->gang && class->priority == job->priority
-           && class->hold == job->hold && class->length == length_of(job);
+           && class->hold == job->hold && class->length == length_of(job)
+           && class->cpu_milli == job->cpu_milli && class->memory_mib == job->memory_mib;
 }
 
 /* Where the job's class is looked for first. */
@@ -30,7 +31,8 @@ static uint64_t
 home_of(const struct job *job)
 {
     const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
-                               job->gang, job->priority, job->hold, length_of(job) };
+                               job->gang, job->priority, job->hold, length_of(job),
+                               job->cpu_milli, job->memory_mib };
     uint64_t hash = 0xcbf29ce484222325ull;
 
     for (size_t i = 0; i < BH_COUNT(needs); i++)
@@ -77,6 +79,8 @@ class_for(struct bh_engine *engine, const struct job *job)
     class->priority = job->priority;
     class->hold = job->hold;
     class->length = length_of(job);
+    class->cpu_milli = job->cpu_milli;
+    class->memory_mib = job->memory_mib;
     *bh_class_hint(engine, slot) = (struct hint){ 0 };
     return slot;
 }

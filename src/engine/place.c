@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/host.h"
 #include "engine/pool.h"
 #include "engine/slots.h"
 
@@ -395,6 +396,22 @@ left_empty(const struct finder *finder, uint32_t slot, uint32_t members)
     return empty > taken ? empty - taken : 0; /* in what is imagined more may be empty */
 }
 
+/* How many of so many members the node has cores and memory for, beside those that the plan
+ * puts there already. */
+static uint32_t
+hosted(const struct finder *finder, uint32_t node, uint32_t most, const struct bh_plan *plan)
+{
+    uint32_t room = bh_host_room(finder->search, node), pieces = 0, there;
+
+    if (room == UINT32_MAX)
+        return most;
+    for (uint32_t i = 0; i < plan->count; i++)
+        pieces += gpu_at(finder->search->engine, plan->spots[i].gpu)->node == node;
+    there = pieces / finder->need->count;
+    room = room > there ? room - there : 0;
+    return room < most ? room : most;
+}
+
 /* As many members as there is room for on a node, `most` at most, behind those that the
  * plan has; returns how many. */
 static uint32_t
@@ -408,6 +425,7 @@ fill_node(struct finder *finder, uint32_t node, uint32_t most, struct bh_plan *p
         || !bh_room_on_node(finder->search, node, &finder->beside))
         return 0;
     plan->node = node;
+    most = hosted(finder, node, most, plan);
     while (members < most) {
         uint32_t before = plan->count;
         struct score score = { 0 };
@@ -600,6 +618,20 @@ stands_on(const struct gpu *gpu, const struct bh_profile *profile, uint32_t prof
 }
 
 bool
+bh_place_hosted(const struct bh_search *search, const struct place *places, uint32_t count)
+{
+    const struct bh_engine *engine = search->engine;
+    uint32_t node = gpu_at(engine, gpu_find(engine, places[count].gpu))->node, pieces = 0;
+    uint32_t room = bh_host_room(search, node);
+
+    if (room == UINT32_MAX)
+        return true;
+    for (uint32_t i = 0; i < count; i++)
+        pieces += gpu_at(engine, gpu_find(engine, places[i].gpu))->node == node;
+    return pieces / job_at(engine, search->job)->count < room;
+}
+
+bool
 bh_place_free(const struct bh_search *search, const struct place *places, uint32_t count)
 {
     const struct bh_engine *engine = search->engine;
@@ -621,7 +653,7 @@ bh_place_free(const struct bh_search *search, const struct place *places, uint32
                 : occupancy.whole || occupancy.units)
         return false;
     return bh_room_beside(search, slot, place->profile, &beside)
-           && bh_room_on_node(search, gpu->node, &beside);
+           && bh_room_on_node(search, gpu->node, &beside) && bh_place_hosted(search, places, count);
 }
 
 bool

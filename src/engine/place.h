@@ -55,6 +55,9 @@ bool bh_place_possible(const struct bh_search *search, const struct place *place
 /* Whether the place behind the first `count` is free together with them, and may be held. */
 bool bh_place_free(const struct bh_search *search, const struct place *places, uint32_t count);
 
+/* Of that: whether its node has cores and memory for its member beside those before it. */
+bool bh_place_hosted(const struct bh_search *search, const struct place *places, uint32_t count);
+
 /* A plan's places. */
 void bh_place_list(const struct bh_engine *engine, const struct bh_plan *plan,
                    struct place ret_places[BH_JOB_PIECES_MAX]);

@@ -157,18 +157,48 @@ keep_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
     *best = (struct cheapest){ job, cost };
 }
 
-/* The cheapest job on the GPU, or 0. */
-static uint32_t
-cheapest_on(const struct scheme *scheme, uint32_t gpu)
+static void
+keep_cheapest_on(const struct scheme *scheme, uint32_t gpu, struct cheapest *best)
 {
     const struct bh_engine *engine = scheme->search.engine;
-    struct cheapest best = { .job = 0 };
 
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu)
         if (part_at(engine, at)->lease)
-            keep_cheaper(scheme, lease_at(engine, part_at(engine, at)->lease)->job, &best);
+            keep_cheaper(scheme, lease_at(engine, part_at(engine, at)->lease)->job, best);
+}
+
+/* The cheapest job on the GPU, or 0. */
+static uint32_t
+cheapest_on(const struct scheme *scheme, uint32_t gpu)
+{
+    struct cheapest best = { .job = 0 };
+
+    keep_cheapest_on(scheme, gpu, &best);
     return best.job;
+}
+
+/* The cheapest job on any GPU of the node, or 0. */
+static uint32_t
+cheapest_near(const struct scheme *scheme, uint32_t node)
+{
+    const struct bh_engine *engine = scheme->search.engine;
+    struct cheapest best = { .job = 0 };
+
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        keep_cheapest_on(scheme, gpu, &best);
+    return best.job;
+}
+
+/* One who is asked to leave when the place is not free yet: where but cores or memory are
+ * missing, anybody on the node. */
+static uint32_t
+next_to_leave(const struct scheme *scheme, const struct target *target)
+{
+    if (bh_place_hosted(&scheme->search, scheme->places, scheme->count))
+        return cheapest_on(scheme, target->gpu);
+    return cheapest_near(scheme, gpu_at(scheme->search.engine, target->gpu)->node);
 }
 
 /* Extend the scheme so that the place is free. */
@@ -180,7 +210,7 @@ make_free(struct scheme *scheme, const struct target *target)
     if (!clear_place(scheme, target))
         return false;
     while (!is_free(scheme, target)) {
-        uint32_t job = cheapest_on(scheme, target->gpu);
+        uint32_t job = next_to_leave(scheme, target);
 
         if (!job || !add_victim(scheme, job))
             return false;

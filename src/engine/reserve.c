@@ -243,8 +243,9 @@ first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
-        if (gpu_at(engine, gpu)->model != model)
-            continue;
+        if (gpu_at(engine, gpu)->model != model && node_at(engine, node)->cpu_milli == 0
+            && node_at(engine, node)->memory_mib == 0)
+            continue; /* else what they leave of cores and memory may be what is missing */
         for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
              at = part_at(engine, at)->next_on_gpu) {
             uint32_t lease = part_at(engine, at)->lease;

@@ -15,6 +15,7 @@ struct bh_search {
     bool past_leaving;      /* imagine leases gone that are being suspended or stopped */
     bool past_claims;       /* imagine that no room is kept for anybody else */
     uint32_t past;          /* bit i: claim i does not stand in its way */
+    bool past_hosts;        /* imagine that nodes have all the cores and memory one wants */
     uint64_t closed;        /* bit m: it must not go onto GPUs of model m */
     uint64_t by_ns;         /* imagine leases gone that leave or end by then; 0: none */
     uint32_t gone_count;

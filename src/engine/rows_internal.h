@@ -60,6 +60,8 @@ struct node {
     uint32_t empty, open; /* GPUs that get new work: nothing in use; something free */
     uint32_t models;      /* bit m: a GPU of that model stands on it */
     uint8_t up, unused[3];
+    uint32_t cpu_milli, memory_mib;  /* for jobs; 0: not limited */
+    uint64_t cpu_used, memory_used;  /* by leases: engine/host.h */
 };
 
 struct gpu {
@@ -106,6 +108,7 @@ struct job {
     uint64_t preempt_after_ns; /* it may not preempt again before */
     uint64_t claims_window;    /* core.window when it claimed room last */
     uint64_t preempted_for;    /* id of who it was last stopped for, or 0 */
+    uint32_t cpu_milli, memory_mib; /* of each member */
     uint8_t spec[32];
     uint32_t restarts, suspensions;
     int32_t exit_status;
@@ -167,6 +170,7 @@ struct class {
     uint32_t next_free;
     uint32_t head, tail, jobs;
     uint32_t tenant, sku, principal;
+    uint32_t cpu_milli, memory_mib;
     uint8_t count, priority, hold, gang;
     uint8_t length, unused[3]; /* its time limit's power of two + 1; 0: none */
     uint32_t avoid_gpu;      /* id; where a carve failed */

@@ -110,6 +110,10 @@ on_node(struct work *work, const struct bh_event *event)
         slot = bh_slot_add(engine, TABLE_NODE, event->u.node.node.v);
     node = node_at(engine, slot);
     node->up = event->u.node.up;
+    if (node->up) {
+        node->cpu_milli = event->u.node.cpu_milli;
+        node->memory_mib = event->u.node.memory_mib;
+    }
     engine->hints.due_known = false;
     for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
         bh_ledger_refresh(engine, gpu);

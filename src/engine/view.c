@@ -66,6 +66,8 @@ show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_
         .sku = { (uint32_t)sku_at(engine, job->sku)->id },
         .count = job->count,
         .gang = job->gang,
+        .cpu_milli = job->cpu_milli,
+        .memory_mib = job->memory_mib,
         .kind = (enum bh_job_kind)job->kind,
         .priority = (enum bh_priority)job->priority,
         .contract = (enum bh_contract)job->contract,
@@ -164,6 +166,22 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .idle = split.idle,
         .unusable = split.unusable,
     };
+}
+
+bool
+bh_view_host(const struct bh_engine *engine, bh_node_id id, struct bh_host_view *ret_view)
+{
+    uint32_t slot = node_find(engine, id.v);
+    const struct node *node = node_at(engine, slot);
+
+    if (!slot)
+        return false;
+    *ret_view = (struct bh_host_view){ .up = node->up,
+                                       .cpu_milli = node->cpu_milli,
+                                       .memory_mib = node->memory_mib,
+                                       .cpu_used = node->cpu_used,
+                                       .memory_used = node->memory_used };
+    return true;
 }
 
 bool

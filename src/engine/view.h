@@ -16,6 +16,7 @@ struct bh_job_view {
     bh_node_id node;             /* of that member, as its grade and pieces */
     uint32_t count, gang;        /* pieces of each member; members */
     uint32_t member;             /* whose lease that is */
+    uint32_t cpu_milli, memory_mib; /* of each member; 0: none */
     enum bh_job_kind kind;
     enum bh_priority priority;
     enum bh_contract contract;
@@ -42,6 +43,13 @@ struct bh_member_view {
     enum bh_job_state state;     /* as that of a job with this lease alone */
     struct bh_piece pieces[BH_JOB_COUNT_MAX];
     uint32_t piece_count;        /* 0 once it is done */
+};
+
+/* What a node has for jobs beside its GPUs, and what they hold of it. */
+struct bh_host_view {
+    bool up;
+    uint32_t cpu_milli, memory_mib; /* 0: not limited */
+    uint64_t cpu_used, memory_used; /* milli, MiB */
 };
 
 struct bh_gpu_view {
@@ -92,6 +100,8 @@ struct bh_ledger_view {
 bool bh_view_job(const struct bh_engine *engine, bh_job_id job, struct bh_job_view *ret_view);
 bool bh_view_lease(const struct bh_engine *engine, bh_lease_id lease,
                    struct bh_job_view *ret_view);
+bool bh_view_host(const struct bh_engine *engine, bh_node_id node,
+                  struct bh_host_view *ret_view);
 bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view);
 bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                     struct bh_tenant_view *ret_view);

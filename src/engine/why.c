@@ -1,6 +1,7 @@
 #include "engine/why.h"
 
 #include "engine/gang.h"
+#include "engine/host.h"
 #include "engine/lease.h"
 #include "engine/order.h"
 #include "engine/place.h"
@@ -81,6 +82,7 @@ struct field {
     uint32_t serving, up;   /* GPUs: managed ones, and those that get new work */
     bool ever;              /* the nodes could hold all its members when empty, and the limits
                                would allow it */
+    bool shaped;            /* their GPUs could, whatever cores and memory they have */
     struct bh_reason forbids; /* the limit that never allows a row that the nodes could hold */
     uint64_t used, free_parts;
     uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
@@ -126,14 +128,27 @@ survey_gpu(const struct bh_engine *engine, uint32_t slot, struct field *field)
     field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);
 }
 
-/* Whether the nodes could hold all members by the row if they were empty. */
-static bool
-ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+static uint32_t
+least(uint32_t a, uint32_t b)
 {
-    uint32_t members = 0;
+    return a < b ? a : b;
+}
 
-    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
-        members += room_when_empty(engine, need, node, row) / need->count;
+/* Whether the nodes could hold all members by the row if they were empty; `ret_shaped` is set
+ * when their GPUs could. */
+static bool
+ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
+          bool *ret_shaped)
+{
+    uint32_t shaped = 0, members = 0;
+
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
+        uint32_t room = room_when_empty(engine, need, node, row) / need->count;
+
+        shaped += room;
+        members += least(room, bh_host_room_ever(engine, need->job, node));
+    }
+    *ret_shaped = *ret_shaped || shaped >= need->gang;
     return members >= need->gang;
 }
 
@@ -157,7 +172,7 @@ survey(const struct bh_engine *engine, const struct bh_need *need)
     struct field field = { .wanted_parts = bh_quota_least(engine, need->sku, need->count * need->gang) };
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        bool possible = ever_held(engine, need, row);
+        bool possible = ever_held(engine, need, row, &field.shaped);
 
         if (possible && ever_allowed(engine, need, row, &field.forbids))
             field.ever = true;
@@ -308,6 +323,72 @@ is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_re
     return true;
 }
 
+/* Name who on the node leaves first. */
+static void
+name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
+{
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
+             at = part_at(engine, at)->next_on_gpu)
+            if (part_at(engine, at)->lease)
+                name_holder(engine, part_at(engine, at)->lease, reason);
+}
+
+/* GPUs are free for it where cores or memory are not. */
+static bool
+is_unhosted(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
+{
+    const struct bh_engine *engine = base->engine;
+    struct bh_search search = *base;
+    const struct job *job = job_at(engine, need->job);
+    const struct node *node;
+    struct bh_plan plan;
+
+    search.past_hosts = true;
+    if (!bh_place_find(&search, need, &plan, NULL))
+        return false;
+    node = node_at(engine, plan.node);
+    *reason = (struct bh_reason){ .gpu = { (uint32_t)gpu_at(engine, plan.spots[0].gpu)->id } };
+    if (bh_host_lacks_cores(base, plan.node)) {
+        reason->code = BH_REASON_CORES;
+        reason->wanted = job->cpu_milli;
+        reason->used = node->cpu_used;
+        reason->limit = node->cpu_milli;
+    } else {
+        reason->code = BH_REASON_MEMORY;
+        reason->wanted = job->memory_mib;
+        reason->used = node->memory_used;
+        reason->limit = node->memory_mib;
+    }
+    name_host_holder(engine, plan.node, reason);
+    tell_reserved(engine, need->job, reason);
+    return true;
+}
+
+/* The nodes would not have the cores, or the memory, for all members even if they were empty.
+ * The most that a node has is named. */
+static void
+tell_never_hosted(const struct bh_engine *engine, const struct job *job,
+                  struct bh_reason *reason)
+{
+    uint32_t cpu_milli = 0, memory_mib = 0, by_cores = 0;
+
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
+        const struct node *at = node_at(engine, node);
+
+        cpu_milli = at->cpu_milli > cpu_milli ? at->cpu_milli : cpu_milli;
+        memory_mib = at->memory_mib > memory_mib ? at->memory_mib : memory_mib;
+        by_cores += job->cpu_milli && at->cpu_milli ? at->cpu_milli / job->cpu_milli : job->gang;
+    }
+    if (by_cores < job->gang)
+        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_CORES, .wanted = job->cpu_milli,
+                                      .limit = cpu_milli };
+    else
+        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY,
+                                      .wanted = job->memory_mib, .limit = memory_mib };
+}
+
 static void
 why_no_room(const struct bh_search *search, const struct bh_need *need,
             const struct field *field, struct bh_reason *reason)
@@ -322,7 +403,8 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
                                       .job = { job_at(engine, head)->id } };
         return;
     }
-    if (reason->code == BH_REASON_BOUNDARY || is_behind(search, need, reason))
+    if (reason->code == BH_REASON_BOUNDARY || is_behind(search, need, reason)
+        || is_unhosted(search, need, reason))
         return;
     *reason = (struct bh_reason){ .code = BH_REASON_NO_CAPACITY,
                                   .sku = sku_of(engine, need->sku),
@@ -356,6 +438,8 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     field = survey(engine, &need);
     if (!field.ever && field.forbids.code != BH_REASON_NONE) {
         *reason = field.forbids;
+    } else if (!field.ever && field.shaped) {
+        tell_never_hosted(engine, job, reason);
     } else if (!field.ever) {
         *reason = (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE,
                                       .sku = sku_of(engine, job->sku),

@@ -98,6 +98,18 @@ put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *r
     *ret_list = (struct bh_list){ leases, leases ? node->state.job_count : 0 };
 }
 
+/* What jobs may take together of the machine's cores and memory. */
+static void
+put_offer(const struct bh_node *node, struct bh_msg_inventory *inventory)
+{
+    const struct bh_conf *conf = &node->conf;
+
+    inventory->offer_cpu_milli =
+        conf->offer_cpu_milli ? conf->offer_cpu_milli : (uint64_t)inventory->cpus * 1000;
+    inventory->offer_memory_mib =
+        conf->offer_memory_mib ? conf->offer_memory_mib : inventory->memory_mib / 10 * 9;
+}
+
 /* ---- messages ---- */
 
 void
@@ -110,6 +122,7 @@ bh_report_inventory(struct bh_node *node)
     };
     struct bh_err err;
 
+    put_offer(node, &inventory);
     if (!node->inventory_known && bh_piece_scan(node, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(&err));
     snprintf(inventory.node, sizeof inventory.node, "%s", node->name);

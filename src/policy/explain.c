@@ -245,6 +245,53 @@ say_no_shape(const struct phrase *p)
     put_pieces(p, p->reason->wanted);
 }
 
+/* "0.5 cores", "64 GiB of memory" */
+static void
+put_host(const struct phrase *p, uint64_t amount)
+{
+    bool cores = p->reason->code == BH_REASON_CORES || p->reason->code == BH_REASON_NEVER_CORES;
+
+    if (cores) {
+        bh_buf_put_u64(p->out, amount / 1000);
+        if (amount % 1000)
+            bh_buf_printf(p->out, ".%03u", (unsigned)(amount % 1000));
+        bh_buf_puts(p->out, amount == 1000 ? " core" : " cores");
+    } else if (amount % 1024 == 0) {
+        bh_buf_printf(p->out, "%" PRIu64 " GiB of memory", amount / 1024);
+    } else {
+        bh_buf_printf(p->out, "%" PRIu64 " MiB of memory", amount);
+    }
+}
+
+static void
+say_unhosted(const struct phrase *p)
+{
+    const struct bh_reason *reason = p->reason;
+
+    bh_buf_puts(p->out, "GPUs are free for it, but of the ");
+    put_host(p, reason->limit);
+    bh_buf_puts(p->out, " beside ");
+    put_gpu(p);
+    bh_buf_puts(p->out, " jobs hold ");
+    put_host(p, reason->used);
+    bh_buf_puts(p->out, ", and this job wants ");
+    put_host(p, reason->wanted);
+}
+
+static void
+say_never_hosted(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "this job wants ");
+    put_host(p, p->reason->wanted);
+    if (p->reason->wanted <= p->reason->limit) {
+        bh_buf_puts(p->out, " for each member of its gang, and all nodes together have not "
+                            "enough for that");
+        return;
+    }
+    bh_buf_puts(p->out, " beside its GPUs, and no node that could hold it has more than ");
+    put_host(p, p->reason->limit);
+}
+
 static void
 say_boundary(const struct phrase *p)
 {
@@ -452,6 +499,19 @@ next_shape(const struct phrase *p)
 }
 
 static void
+next_host(const struct phrase *p)
+{
+    next_room(p);
+    bh_buf_puts(p->out, "; with less of it (`cpu`, `memory`) it may fit now");
+}
+
+static void
+next_never_host(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "ask for less (`cpu`, `memory` of the job, or of its SKU)");
+}
+
+static void
 next_kept(const struct phrase *p)
 {
     bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end, "
@@ -579,6 +639,10 @@ static const struct {
     [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
     [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
     [BH_REASON_NO_SHAPE] = { say_no_shape, next_shape },
+    [BH_REASON_CORES] = { say_unhosted, next_host },
+    [BH_REASON_MEMORY] = { say_unhosted, next_host },
+    [BH_REASON_NEVER_CORES] = { say_never_hosted, next_never_host },
+    [BH_REASON_NEVER_MEMORY] = { say_never_hosted, next_never_host },
     [BH_REASON_BOUNDARY] = { say_boundary, next_room },
     [BH_REASON_BEHIND] = { say_behind, next_behind },
     [BH_REASON_MAKING_ROOM] = { say_making_room, next_wait },

@@ -92,6 +92,17 @@ static const struct {
       "wait: it goes on by itself" },
     { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_pieces = 1800 }, 0,
       "3/7 GPU is free, but not in one piece that can hold 1 small", NULL },
+    { { .code = BH_REASON_CORES, .gpu = { 1 }, .limit = 8000, .used = 7500, .wanted = 1000 }, 0,
+      "GPUs are free for it, but of the 8 cores beside GPU-1234 jobs hold 7.500 cores, and "
+      "this job wants 1 core", NULL },
+    { { .code = BH_REASON_MEMORY, .gpu = { 1 }, .limit = 65536, .used = 65000, .wanted = 2048 },
+      0,
+      "GPUs are free for it, but of the 64 GiB of memory beside GPU-1234 jobs hold 65000 MiB "
+      "of memory, and this job wants 2 GiB of memory", NULL },
+    { { .code = BH_REASON_NEVER_MEMORY, .limit = 65536, .wanted = 131072 }, 0,
+      "this job wants 128 GiB of memory beside its GPUs, and no node that could hold it has "
+      "more than 64 GiB of memory",
+      "ask for less (`cpu`, `memory` of the job, or of its SKU)" },
     { { .code = BH_REASON_NEVER_QUOTA, .tenant = { 1 }, .sku = { 1 }, .limit = 2,
         .wanted = 3 }, 0,
       "this job wants 3 small, and the limit of acme is 2 small",

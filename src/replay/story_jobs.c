@@ -89,6 +89,26 @@ take_hold(struct bh_story *story, const char *const *values, void *into, struct 
 }
 
 static bh_rc
+take_cores(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    uint64_t milli = 0;
+    bh_rc rc = bh_parse_parts(values[0], 1000, &milli, err);
+
+    ((struct bh_ev_submit *)into)->cpu_milli = (uint32_t)milli;
+    return rc;
+}
+
+static bh_rc
+take_memory(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    uint64_t bytes = 0;
+    bh_rc rc = bh_parse_bytes(values[0], &bytes, err);
+
+    ((struct bh_ev_submit *)into)->memory_mib = (uint32_t)(bytes >> 20);
+    return rc;
+}
+
+static bh_rc
 take_user(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_parse_u32(values[0], 1, 1000000, &((struct bh_ev_submit *)into)->principal.v, err);
@@ -100,7 +120,8 @@ static const struct bh_option submit_options[] = {
     { "on-preempt", 1, take_contract }, { "kind", 1, take_kind },
     { "time-limit", 1, take_time_limit }, { "hold", 0, take_hold },
     { "deadline", 1, take_deadline },     { "grace", 1, take_grace },
-    { "user", 1, take_user },
+    { "user", 1, take_user },             { "cpu", 1, take_cores },
+    { "memory", 1, take_memory },
 };
 
 static bh_rc

@@ -81,6 +81,43 @@ play_node(struct bh_story *story, const struct bh_words *words, struct bh_err *e
     return rc;
 }
 
+/* What a node has for jobs beside its GPUs. */
+struct host {
+    uint64_t cpu_milli, memory_bytes;
+};
+
+static bh_rc
+take_cores(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_parts(values[0], 1000, &((struct host *)into)->cpu_milli, err);
+}
+
+static bh_rc
+take_memory(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    return bh_parse_bytes(values[0], &((struct host *)into)->memory_bytes, err);
+}
+
+static const struct bh_option host_options[] = { { "cpu", 1, take_cores },
+                                                 { "memory", 1, take_memory } };
+
+static bh_rc
+play_host(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_options options = { 2, host_options, BH_COUNT(host_options) };
+    struct host host = { 0 };
+    bh_node_id node;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &node.v, err);
+
+    if (rc == BH_OK)
+        rc = bh_options_take(story, words, &options, &host, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_world_set_host(story->world, node, (uint32_t)host.cpu_milli,
+                      (uint32_t)(host.memory_bytes >> 20));
+    return bh_world_greet_node(story->world, node, err);
+}
+
 enum node_turn { NODE_DOWN, NODE_UP, NODE_REBOOT };
 
 static bh_rc
@@ -589,6 +626,7 @@ play_remove_tenant(struct bh_story *story, const struct bh_words *words, struct 
 
 const struct bh_statement bh_site_statements[] = {
     { "node", 3, 17, "NAME COUNTx MODEL [COUNTx MODEL]...", play_node },
+    { "host", 3, 5, "NODE [cpu CORES] [memory SIZE]", play_host },
     { "node-down", 1, 1, "NODE", play_node_down },
     { "node-up", 1, 1, "NODE", play_node_up },
     { "node-reboot", 1, 1, "NODE", play_node_reboot },

@@ -19,6 +19,7 @@ struct bh_world {
     uint64_t now_ns;
     bool down;                        /* the daemon does not run */
     bool away[BH_RIG_NODES_MAX + 1];  /* by node: out of reach */
+    uint32_t cpu_milli[BH_RIG_NODES_MAX + 1], memory_mib[BH_RIG_NODES_MAX + 1];
     bool known[BH_RIG_NODES_MAX + 1]; /* by node: was up once */
     bool removed;                     /* a tenant was: its usage is no tenant's any more */
     uint32_t gpu_count;
@@ -388,9 +389,20 @@ resend(struct bh_world *world, bh_node_id node, struct bh_err *err)
 static bh_rc
 send_node(struct bh_world *world, bh_node_id node, bool up, struct bh_err *err)
 {
-    return bh_world_send(world,
-                         &(struct bh_event){ .kind = BH_EV_NODE, .u.node = { node, up } },
-                         NULL, err);
+    struct bh_event event = { .kind = BH_EV_NODE,
+                              .u.node = { node, up, world->cpu_milli[node.v],
+                                          world->memory_mib[node.v] } };
+
+    return bh_world_send(world, &event, NULL, err);
+}
+
+void
+bh_world_set_host(struct bh_world *world, bh_node_id node, uint32_t cpu_milli,
+                  uint32_t memory_mib)
+{
+    BH_ASSERT(node.v >= 1 && node.v <= BH_RIG_NODES_MAX);
+    world->cpu_milli[node.v] = cpu_milli;
+    world->memory_mib[node.v] = memory_mib;
 }
 
 bh_rc

@@ -47,6 +47,11 @@ BH_MUST_USE bh_rc bh_world_exit(struct bh_world *world, const struct bh_ev_ended
 void bh_world_stop_daemon(struct bh_world *world);
 BH_MUST_USE bh_rc bh_world_start_daemon(struct bh_world *world, struct bh_err *err);
 
+/* What jobs may take of a node's cores and memory, from when it is greeted next; 0: not
+ * limited, as it is at first. */
+void bh_world_set_host(struct bh_world *world, bh_node_id node, uint32_t cpu_milli,
+                       uint32_t memory_mib);
+
 /* A node is out of reach; is there again, with or without a reboot. */
 BH_MUST_USE bh_rc bh_world_lose_node(struct bh_world *world, bh_node_id node,
                                      struct bh_err *err);

@@ -155,6 +155,8 @@ static const struct bh_field inventory_fields[] = {
          .max = BH_WIRE_KEEP_MAX),
     BH_F(struct bh_msg_inventory, memory_mib, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, node, BH_FIELD_STR),
+    BH_F(struct bh_msg_inventory, offer_cpu_milli, BH_FIELD_U64),
+    BH_F(struct bh_msg_inventory, offer_memory_mib, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, pieces, BH_FIELD_LIST, .of = &piece,
          .max = BH_WIRE_KEEP_MAX),
     BH_F(struct bh_msg_inventory, runtime, BH_FIELD_STR),

@@ -130,6 +130,7 @@ struct bh_msg_inventory {
     char node[64], driver[40], runtime[40];
     uint32_t cpus;
     uint64_t memory_mib;
+    uint64_t offer_cpu_milli, offer_memory_mib; /* for jobs together; 0: not limited */
     /* bh_msg_gpu, bh_msg_lease_state, bh_msg_piece.  A lease stands here until its ENDED
      * was acknowledged: one that ended while nobody listened is not a lost one. */
     struct bh_list gpus, leases, pieces;

@@ -239,7 +239,7 @@ static void
 tell_node(uint32_t node, bool up, struct bh_event *event)
 {
     event->kind = BH_EV_NODE;
-    event->u.node = (struct bh_ev_node){ { node }, up };
+    event->u.node = (struct bh_ev_node){ { node }, up, 0, node == 1 ? 0 : 9000 };
 }
 
 static void
@@ -297,6 +297,7 @@ submit(struct bh_play *play, struct bh_event *event)
     job->contract = (enum bh_contract)draw(play, BH_CONTRACTS);
     job->time_limit_ns = limits[draw(play, BH_COUNT(limits))];
     job->grace_ns = draw(play, 1000000000);
+    job->memory_mib = chance(play, 60) ? 0 : 1000 * (1 + draw(play, 4));
     job->hold = chance(play, 4);
 }
 

@@ -158,6 +158,8 @@ set_node(struct fuzz *fuzz)
 
     event.u.node.node.v = pick(&fuzz->tape, 4);
     event.u.node.up = pick(&fuzz->tape, 4) > 0;
+    event.u.node.cpu_milli = 1000 * pick(&fuzz->tape, 9);
+    event.u.node.memory_mib = 1000 * pick(&fuzz->tape, 9);
     send(fuzz, &event);
 }
 

@@ -1,0 +1,289 @@
+#include "engine/host.h"
+
+#include "base/assert.h"
+#include "engine/gang.h"
+#include "engine/slots.h"
+
+/* Amounts of cores and memory; negative where more is taken than there is. */
+struct amounts {
+    int64_t cpu_milli, memory_mib;
+};
+
+/* Whether members of the job are suspended; others of it may have been resumed just now. */
+static bool
+is_suspended(const struct bh_engine *engine, uint32_t job)
+{
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
+        if (lease_at(engine, at)->state == LEASE_SUSPENDED)
+            return true;
+    return false;
+}
+
+/* What one member of the job (slot) still has to take to run: one that is suspended is in
+ * memory already. */
+static struct amounts
+wanted_by(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct job *job = job_at(engine, slot);
+
+    return (struct amounts){ job->cpu_milli, is_suspended(engine, slot) ? 0 : job->memory_mib };
+}
+
+/* Whether nothing but the cores would come free: its processes are frozen, not ended. */
+static bool
+stays_in_memory(const struct bh_search *search, uint32_t slot)
+{
+    const struct bh_engine *engine = search->engine;
+    const struct lease *lease = lease_at(engine, slot);
+    const struct job *job = job_at(engine, lease->job);
+
+    if (search->by_ns && bh_lease_ends_ns(engine, slot) <= search->by_ns)
+        return false;
+    if (bh_room_is_leaving(engine, slot))
+        return lease->state == LEASE_SUSPENDING;
+    return job->contract == BH_CONTRACT_SUSPEND
+           && bh_gang_all(engine, lease->job, LEASE_RUNNING);
+}
+
+/* What those give back who are imagined gone.  A lease is met at its first piece. */
+static void
+add_gone(const struct bh_search *search, uint32_t node, struct amounts *left)
+{
+    const struct bh_engine *engine = search->engine;
+
+    if (!search->past_leaving && !search->by_ns && search->gone_count == 0)
+        return;
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
+             at = part_at(engine, at)->next_on_gpu) {
+            uint32_t lease = part_at(engine, at)->lease;
+            const struct job *job = job_at(engine, lease_at(engine, lease)->job);
+
+            if (!lease || lease_at(engine, lease)->parts[0] != at
+                || !bh_room_is_gone(search, lease))
+                continue;
+            left->cpu_milli += job->cpu_milli;
+            left->memory_mib += stays_in_memory(search, lease) ? 0 : job->memory_mib;
+        }
+}
+
+/* What the members of a claim's job on the node will take. */
+static void
+take_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t node,
+           struct amounts *left)
+{
+    struct amounts each = wanted_by(engine, claim->job);
+    uint32_t pieces = 0, members;
+
+    for (uint32_t i = 0; i < claim->count; i++)
+        pieces += gpu_at(engine, gpu_find(engine, claim->places[i].gpu))->node == node;
+    members = pieces / job_at(engine, claim->job)->count;
+    left->cpu_milli -= each.cpu_milli * members;
+    left->memory_mib -= each.memory_mib * members;
+}
+
+static struct amounts
+left_now(const struct bh_search *search, uint32_t slot)
+{
+    const struct bh_engine *engine = search->engine;
+    const struct node *node = node_at(engine, slot);
+    struct amounts left = { (int64_t)node->cpu_milli - (int64_t)node->cpu_used,
+                            (int64_t)node->memory_mib - (int64_t)node->memory_used };
+
+    add_gone(search, slot, &left);
+    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = bh_room_claim(search, i);
+
+        if (claim && claim->at_ns == 0 && !search->past_claims)
+            take_claim(engine, claim, slot, &left);
+    }
+    return left;
+}
+
+/* Whoever has room beside those who are there now, and beside a reservation when its time has
+ * come, has room throughout. */
+static struct amounts
+left_throughout(const struct bh_search *search, uint32_t slot)
+{
+    const struct bh_engine *engine = search->engine;
+    struct amounts left = left_now(search, slot);
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = bh_room_claim(search, i);
+        struct bh_search then = *search;
+        struct amounts later;
+
+        if (!claim || claim->at_ns == 0 || search->past_claims)
+            continue;
+        then.by_ns = claim->at_ns;
+        later = left_now(&then, slot);
+        take_claim(engine, claim, slot, &later);
+        left.cpu_milli = later.cpu_milli < left.cpu_milli ? later.cpu_milli : left.cpu_milli;
+        left.memory_mib =
+            later.memory_mib < left.memory_mib ? later.memory_mib : left.memory_mib;
+    }
+    return left;
+}
+
+/* How often `each` is in `left`, where the node limits it at all. */
+static uint32_t
+times(int64_t left, int64_t each, uint32_t has)
+{
+    if (each == 0 || has == 0)
+        return UINT32_MAX;
+    return left < each ? 0 : (uint32_t)(left / each);
+}
+
+static uint32_t
+members_in(const struct node *node, const struct amounts *left, const struct amounts *each)
+{
+    uint32_t by_cores = times(left->cpu_milli, each->cpu_milli, node->cpu_milli);
+    uint32_t by_memory = times(left->memory_mib, each->memory_mib, node->memory_mib);
+
+    return by_cores < by_memory ? by_cores : by_memory;
+}
+
+uint32_t
+bh_host_room(const struct bh_search *search, uint32_t slot)
+{
+    struct amounts each = wanted_by(search->engine, search->job), left;
+
+    if ((each.cpu_milli == 0 && each.memory_mib == 0) || search->past_hosts)
+        return UINT32_MAX;
+    left = left_throughout(search, slot);
+    return members_in(node_at(search->engine, slot), &left, &each);
+}
+
+bool
+bh_host_lacks_cores(const struct bh_search *search, uint32_t slot)
+{
+    struct amounts each = wanted_by(search->engine, search->job);
+    struct amounts left = left_throughout(search, slot);
+
+    return times(left.cpu_milli, each.cpu_milli, node_at(search->engine, slot)->cpu_milli) == 0;
+}
+
+uint32_t
+bh_host_room_ever(const struct bh_engine *engine, uint32_t job, uint32_t slot)
+{
+    const struct node *node = node_at(engine, slot);
+    struct amounts each = { job_at(engine, job)->cpu_milli, job_at(engine, job)->memory_mib };
+
+    return members_in(node, &(struct amounts){ node->cpu_milli, node->memory_mib }, &each);
+}
+
+static uint32_t
+rest_of(uint32_t has, uint64_t used)
+{
+    if (has == 0)
+        return UINT32_MAX;
+    return used < has ? (uint32_t)(has - used) : 0;
+}
+
+struct bh_host_left
+bh_host_left(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct node *node = node_at(engine, slot);
+
+    return (struct bh_host_left){ rest_of(node->cpu_milli, node->cpu_used),
+                                  rest_of(node->memory_mib, node->memory_used) };
+}
+
+/* ---- leases ---- */
+
+static struct node *
+node_of(struct bh_engine *engine, uint32_t lease)
+{
+    return node_at(engine, lease_at(engine, lease)->node);
+}
+
+static const struct job *
+job_of(const struct bh_engine *engine, uint32_t lease)
+{
+    return job_at(engine, lease_at(engine, lease)->job);
+}
+
+void
+bh_host_arrive(struct bh_engine *engine, uint32_t lease)
+{
+    struct node *node = node_of(engine, lease);
+
+    node->leases++;
+    node->memory_used += job_of(engine, lease)->memory_mib;
+    bh_host_return(engine, lease);
+}
+
+void
+bh_host_rest(struct bh_engine *engine, uint32_t lease)
+{
+    struct node *node = node_of(engine, lease);
+
+    BH_ASSERT(node->cpu_used >= job_of(engine, lease)->cpu_milli);
+    node->cpu_used -= job_of(engine, lease)->cpu_milli;
+}
+
+void
+bh_host_return(struct bh_engine *engine, uint32_t lease)
+{
+    node_of(engine, lease)->cpu_used += job_of(engine, lease)->cpu_milli;
+}
+
+void
+bh_host_leave(struct bh_engine *engine, uint32_t lease)
+{
+    struct node *node = node_of(engine, lease);
+
+    BH_ASSERT(node->leases > 0);
+    BH_ASSERT(node->memory_used >= job_of(engine, lease)->memory_mib);
+    node->leases--;
+    node->memory_used -= job_of(engine, lease)->memory_mib;
+    if (lease_at(engine, lease)->parts[0])
+        bh_host_rest(engine, lease);
+}
+
+/* What the leases take that hold pieces on the node. */
+static struct amounts
+held_on(const struct bh_engine *engine, uint32_t node)
+{
+    struct amounts held = { 0, 0 };
+
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
+             at = part_at(engine, at)->next_on_gpu) {
+            uint32_t lease = part_at(engine, at)->lease;
+
+            if (!lease || lease_at(engine, lease)->parts[0] != at)
+                continue;
+            held.cpu_milli += job_of(engine, lease)->cpu_milli;
+            held.memory_mib += job_of(engine, lease)->memory_mib;
+        }
+    return held;
+}
+
+/* A node's memory also holds those who have no pieces: for them there is but the sum. */
+bool
+bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
+{
+    uint64_t memory_mib = 0, leases = 0;
+
+    for (*ret_node = 0; bh_slot_next(engine, TABLE_NODE, ret_node);) {
+        const struct node *node = node_at(engine, *ret_node);
+        struct amounts held = held_on(engine, *ret_node);
+
+        if (node->cpu_used != (uint64_t)held.cpu_milli
+            || node->memory_used < (uint64_t)held.memory_mib)
+            return false;
+        memory_mib += node->memory_used;
+        leases += node->leases;
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        bool there = lease_at(engine, slot)->state != LEASE_DONE;
+
+        memory_mib -= there ? job_of(engine, slot)->memory_mib : 0;
+        leases -= there;
+    }
+    *ret_node = 0;
+    return memory_mib == 0 && leases == 0;
+}

@@ -159,21 +159,21 @@ bench_blocked_submits(void)
     free(bench.engine);
 }
 
-/* `busy` small jobs run on and on; one more comes and goes. */
+/* `busy` jobs of a SKU (1 small, 2 a whole GPU) run on and on; one more comes and goes. */
 static void
-bench_cycles(const char *what, uint32_t nodes, uint32_t busy, uint32_t count)
+bench_cycles(const char *what, uint32_t sku, uint32_t nodes, uint32_t busy, uint32_t count)
 {
     struct bench bench;
     uint64_t began_ns;
 
     open_fleet(&bench, nodes, 8);
     for (uint32_t i = 0; i < busy; i++) {
-        submit(&bench, 1);
+        submit(&bench, sku);
         settle(&bench);
     }
     began_ns = clock_ns();
     for (uint32_t i = 0; i < count; i++) {
-        submit(&bench, 1);
+        submit(&bench, sku);
         end(&bench, settle(&bench));
     }
     tell(what, began_ns, count);
@@ -263,10 +263,12 @@ main(int argc, char **argv)
         return 0;
     }
     bench_blocked_submits();
-    bench_cycles("submit, place, run, end on 8 GPUs, empty", 1, 0, 50000);
-    bench_cycles("submit, place, run, end on 8 GPUs, half full", 1, 28, 50000);
+    bench_cycles("submit, place, run, end on 8 GPUs, empty", 1, 1, 0, 50000);
+    bench_cycles("submit, place, run, end on 8 GPUs, half full", 1, 1, 28, 50000);
     bench_queue();
-    bench_cycles("submit, place, run, end on 1000 x 8 GPUs, empty", 1000, 0, 500);
-    bench_cycles("submit, place, run, end on 1000 x 8 GPUs, 4000 jobs", 1000, 4000, 500);
+    bench_cycles("submit, place, run, end on 1000 x 8 GPUs, empty", 1, 1000, 0, 500);
+    bench_cycles("submit, place, run, end on 1000 x 8 GPUs, 4000 jobs", 1, 1000, 4000, 500);
+    bench_cycles("the same with whole GPUs, empty", 2, 1000, 0, 20000);
+    bench_cycles("the same with whole GPUs, 4000 jobs", 2, 1000, 4000, 20000);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "engine/alike.h"
 #include "engine/gang.h"
 #include "engine/host.h"
 #include "engine/lease.h"
@@ -79,6 +80,7 @@ check_table(struct inspection *in, enum table_kind kind)
         [TABLE_TENANT] = "tenant", [TABLE_SKU] = "sku",     [TABLE_NODE] = "node",
         [TABLE_GPU] = "gpu",       [TABLE_JOB] = "job",     [TABLE_LEASE] = "lease",
         [TABLE_PART] = "piece",    [TABLE_CLASS] = "class",
+        [TABLE_ALIKE] = "group",
     };
     const struct table *table = &in->engine->tables[kind];
     size_t head = offsetof(struct slot, next_free) + sizeof(uint32_t);
@@ -199,11 +201,22 @@ check_counts(struct inspection *in, uint32_t slot)
 }
 
 static bool
+check_demand(struct inspection *in)
+{
+    const struct demand *demand = &in->engine->core.demand;
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < demand->count; i++)
+        sum += demand->asked[i].weight;
+    return sum == demand->sum || broken(in, "demand", sum, "miscounted");
+}
+
+static bool
 check_gpus(struct inspection *in)
 {
     const struct totals *totals = &in->engine->core.totals;
     uint64_t physical = 0, leased = 0, unusable = 0;
-    uint32_t crowded;
+    uint32_t crowded, astray;
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(in->engine, slot);
@@ -217,6 +230,8 @@ check_gpus(struct inspection *in)
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
         if (!check_counts(in, slot))
             return false;
+    if (!bh_alike_check(in->engine, &astray))
+        return broken(in, "gpu", gpu_at(in->engine, astray)->id, "stands in the wrong group");
     if (!bh_host_check(in->engine, &crowded))
         return broken(in, "node", node_at(in->engine, crowded)->id,
                       "its cores, memory or leases are miscounted");
@@ -599,6 +614,6 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 {
     struct inspection in = { .engine = engine, .text = ret_broken, .size = size };
 
-    return check_tables(&in) && check_gpus(&in) && check_leases(&in) && check_jobs(&in)
+    return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in) && check_jobs(&in)
            && check_claims(&in) && check_tenants(&in) && check_decided(&in) && check_due(&in);
 }

@@ -9,7 +9,9 @@
 #include "engine/preempt.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
+#include "engine/shortcut.h"
 #include "engine/slots.h"
+#include "engine/stock.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
 
@@ -211,7 +213,7 @@ try_class(struct work *work, const struct bh_candidate *candidate,
     if (!need.job)
         return false;
     search = bh_reserve_search(engine, candidate, need.job);
-    if (!bh_place_find(&search, &need, &plan, NULL))
+    if (!bh_shortcut_find(engine, &search, &need, &plan))
         return bh_preempt(work, &search, &need, ret_decision);
     bh_place_list(engine, &plan, places);
     return place_at(work, need.job, places, plan.count, ret_decision);
@@ -342,6 +344,7 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
     struct hints *hints = &work->engine->hints;
 
     BH_ASSERT(work->now_ns == work->engine->core.now_ns);
+    bh_stock_catch_up(work->engine);
     if (bh_gang_decide(work, ret_decision) || bh_preempt_next(work, ret_decision))
         return true;
     if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision))

@@ -6,10 +6,11 @@
 #include "engine/order.h"
 #include "engine/pool.h"
 #include "engine/slots.h"
+#include "engine/stock.h"
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 4 };
+enum { LAYOUT = 5 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t
@@ -25,6 +26,8 @@ lay_out(struct bh_engine *header, const struct bh_engine_caps *caps)
     end += ((uint64_t)caps->classes + caps->leases) * sizeof(struct bh_candidate);
     header->hints.figures_offset = end = (end + 15) & ~(uint64_t)15;
     end += POOLS_MAX * bh_pool_bytes();
+    header->hints.stock_offset = end = (end + 63) & ~(uint64_t)63;
+    end += bh_stock_bytes(caps);
     return end;
 }
 
@@ -99,7 +102,8 @@ is_laid_out(const struct bh_engine *engine)
     return want.hints.class_offset == engine->hints.class_offset
            && want.hints.lease_offset == engine->hints.lease_offset
            && want.hints.queue_offset == engine->hints.queue_offset
-           && want.hints.figures_offset == engine->hints.figures_offset;
+           && want.hints.figures_offset == engine->hints.figures_offset
+           && want.hints.stock_offset == engine->hints.stock_offset;
 }
 
 struct bh_engine *

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "engine/gang.h"
 #include "engine/slots.h"
+#include "engine/stock.h"
 
 /* Amounts of cores and memory; negative where more is taken than there is. */
 struct amounts {
@@ -220,6 +221,7 @@ bh_host_rest(struct bh_engine *engine, uint32_t lease)
     struct node *node = node_of(engine, lease);
 
     BH_ASSERT(node->cpu_used >= job_of(engine, lease)->cpu_milli);
+    bh_stock_touch(engine, lease_at(engine, lease)->node);
     node->cpu_used -= job_of(engine, lease)->cpu_milli;
 }
 
@@ -227,6 +229,7 @@ void
 bh_host_return(struct bh_engine *engine, uint32_t lease)
 {
     node_of(engine, lease)->cpu_used += job_of(engine, lease)->cpu_milli;
+    bh_stock_touch(engine, lease_at(engine, lease)->node);
 }
 
 void
@@ -236,6 +239,7 @@ bh_host_leave(struct bh_engine *engine, uint32_t lease)
 
     BH_ASSERT(node->leases > 0);
     BH_ASSERT(node->memory_used >= job_of(engine, lease)->memory_mib);
+    bh_stock_touch(engine, lease_at(engine, lease)->node);
     node->leases--;
     node->memory_used -= job_of(engine, lease)->memory_mib;
     if (lease_at(engine, lease)->parts[0])

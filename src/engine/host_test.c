@@ -126,6 +126,7 @@ nobody_is_suspended_for_memory_in_vain(void **state)
     second = bh_story_submit(story, high);
     bh_story_settle(story);
     assert_int_equal(bh_story_state(story, first), BH_JOB_RUNNING);
+    assert_int_equal(bh_story_job(story, first).suspensions, 0);
     assert_int_equal(bh_story_why(story, second).code, BH_REASON_MEMORY);
     bh_story_close(story);
 }

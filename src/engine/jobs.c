@@ -7,6 +7,7 @@
 #include "engine/order.h"
 #include "engine/pool.h"
 #include "engine/slots.h"
+#include "engine/stock.h"
 #include "engine/tenant.h"
 
 uint64_t
@@ -56,6 +57,7 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     tenant_at(engine, job->tenant)->jobs++;
     sku_at(engine, job->sku)->jobs++;
     bh_pool_ask(engine, job->sku, (uint32_t)job->count * job->gang);
+    bh_stock_ask(engine, slot);
     bh_tenant_count(engine, job->tenant, 0, 1);
     bh_order_enqueue(engine, slot);
     note_deadline(engine, job);

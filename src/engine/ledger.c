@@ -4,6 +4,7 @@
 #include "engine/pool.h"
 #include "engine/room.h"
 #include "engine/slots.h"
+#include "engine/stock.h"
 
 void
 bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns)
@@ -203,8 +204,9 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
 
 /* How the GPU counts now, and the sums over its node and its model. */
 static void
-recount(struct bh_engine *engine, struct gpu *gpu)
+recount(struct bh_engine *engine, uint32_t slot)
 {
+    struct gpu *gpu = gpu_at(engine, slot);
     struct core *core = &engine->core;
     struct node *node = node_at(engine, gpu->node);
     uint8_t before = gpu->counted, now = 0;
@@ -216,10 +218,11 @@ recount(struct bh_engine *engine, struct gpu *gpu)
                         | (bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model)
                                ? 0 : GPU_OPEN));
     }
-    bh_pool_follow(engine, gpu, now & GPU_OFFERED);
+    bh_pool_follow(engine, slot, now & GPU_OFFERED);
     if (now == before)
         return;
     gpu->counted = now;
+    bh_stock_touch(engine, gpu->node);
     core->offered[gpu->model] += !!(now & GPU_OFFERED) - !!(before & GPU_OFFERED);
     core->empty[gpu->model] += !!(now & GPU_EMPTY) - !!(before & GPU_EMPTY);
     core->open[gpu->model] += !!(now & GPU_OPEN) - !!(before & GPU_OPEN);
@@ -234,7 +237,7 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     struct gpu *gpu = gpu_at(engine, slot);
     struct bh_split split;
 
-    recount(engine, gpu);
+    recount(engine, slot);
     bh_ledger_split(engine, slot, &split);
     totals->rate_leased_compute += split.leased.compute - gpu->leased_compute;
     totals->rate_leased_memory += split.leased.memory - gpu->leased_memory;

@@ -42,10 +42,12 @@ static size_t
 layout(struct bh_pack *pack, const struct bh_pack_caps *caps)
 {
     size_t end = sizeof *pack;
-    uint32_t stride = bh_pack_kind_stride(caps->nodes, BH_PACK_KINDS_MAX);
+    uint32_t kinds = caps->kinds ? caps->kinds : BH_PACK_KINDS_MAX;
+    uint32_t models = caps->models ? caps->models : BH_PACK_MODELS_MAX;
+    uint32_t stride = bh_pack_kind_stride(caps->nodes, kinds);
     uint32_t twin_slots = index_slots(caps->nodes), ask_slots = index_slots(caps->shapes);
 
-    pack->caps = *caps;
+    pack->caps = (struct bh_pack_caps){ caps->nodes, caps->shapes, kinds, models };
     pack->twin_mask = twin_slots - 1;
     pack->ask_mask = ask_slots - 1;
     pack->hosts = lay(&end, caps->nodes * sizeof(struct bh_pack_host));
@@ -54,11 +56,11 @@ layout(struct bh_pack *pack, const struct bh_pack_caps *caps)
     pack->asks = lay(&end, caps->shapes * sizeof(struct bh_pack_ask));
     pack->ask_index = lay(&end, ask_slots * sizeof(uint32_t));
     pack->typicals = lay(&end, bh_pack_noise_size(caps));
-    pack->rows = lay(&end, bh_pack_loss_rows() * sizeof(struct bh_pack_loss_row));
+    pack->rows = lay(&end, bh_pack_loss_rows(models) * sizeof(struct bh_pack_loss_row));
     pack->seats = lay(&end, caps->nodes * sizeof(uint32_t));
     pack->sitters = lay(&end, stride * sizeof(uint32_t));
-    pack->waste_rows = lay(&end, bh_pack_waste_rows_size());
-    pack->waste_nodes = lay(&end, bh_pack_waste_nodes_size());
+    pack->waste_rows = lay(&end, bh_pack_waste_rows_size(kinds));
+    pack->waste_nodes = lay(&end, bh_pack_waste_nodes_size(kinds));
     pack->waste_offers = lay(&end, bh_pack_waste_offers_size(caps));
     pack->trees = lay(&end, (size_t)caps->shapes * stride * sizeof(int32_t));
     return end;
@@ -88,7 +90,7 @@ bh_pack_init(void *memory, const struct bh_pack_caps *caps, enum bh_pack_policy 
            (pack->ask_mask + 1) * sizeof(uint32_t));
     pack->policy = policy;
     pack->stride =
-        bh_pack_kind_stride(caps->nodes, looks_ahead(pack) ? BH_PACK_KINDS_MAX : 1);
+        bh_pack_kind_stride(caps->nodes, looks_ahead(pack) ? pack->caps.kinds : 1);
     pack->newest = BH_PACK_NOWHERE;
     pack->kinds.count = 1;
     pack->stale = pack->scattered = true;
@@ -467,6 +469,29 @@ bh_pack_give(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *sp
         *parts = (uint16_t)(*parts + want->parts);
     }
     settle(pack, want, spot->node);
+}
+
+void
+bh_pack_reckon(struct bh_pack *pack)
+{
+    if (looks_ahead(pack) && !pack->stale)
+        bh_pack_price_reckon(pack);
+}
+
+bool
+bh_pack_judge(const struct bh_pack *pack, uint32_t node, const struct bh_pack_shape *want,
+              int32_t *ret_score)
+{
+    const struct bh_pack_host *host = bh_pack_host(pack, node);
+    int64_t price = 0;
+
+    BH_ASSERT(node < pack->caps.nodes);
+    if (pack->stale || !host->changed || !bh_pack_has_room(host, want))
+        return false;
+    if (pack->kinds.count > 1)
+        price = bh_pack_price(pack, bh_pack_kind(pack, &host->left), want);
+    *ret_score = (int32_t)(score(pack, host, want) - price);
+    return true;
 }
 
 uint64_t

@@ -36,8 +36,10 @@ enum bh_pack_policy {
 };
 extern const char *const bh_pack_policy_names[BH_PACK_POLICIES];
 
+/* Kinds (engine/pack_kind.h) and models beyond those are judged as the last one is. */
 struct bh_pack_caps {
     uint32_t nodes, shapes;
+    uint32_t kinds, models; /* 0: as many as there can be */
 };
 
 /* What a node has left. */
@@ -99,6 +101,16 @@ bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_spot *ret
 /* Take what the shape asks for from the spot, which has it; give it back. */
 void bh_pack_take(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot);
 void bh_pack_give(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot);
+
+/* Work out what GPUs of scarce models cost now, instead of after so many placements: then
+ * what is found follows from what nodes have left and what is expected alone. */
+void bh_pack_reckon(struct bh_pack *pack);
+
+/* How good the node is for a shape, known or not, after prices: of two the one that a find
+ * would take has more, and at equal ones the lower number.  False: it has no room, or the
+ * tables are not made (bh_pack_prepare). */
+bool bh_pack_judge(const struct bh_pack *pack, uint32_t node, const struct bh_pack_shape *want,
+                   int32_t *ret_score);
 
 /* The fragmentation of all nodes, in parts times the sum of weights (FGD's F). */
 uint64_t bh_pack_fragmentation(struct bh_pack *pack);

@@ -36,8 +36,8 @@ kind_of(struct bh_pack *pack, uint32_t model)
     for (uint32_t k = 0; k < kinds->count; k++)
         if (are_alike(pack, model, kinds->model[k]))
             return k;
-    if (kinds->count == BH_PACK_KINDS_MAX)
-        return BH_PACK_KINDS_MAX - 1;
+    if (kinds->count == pack->caps.kinds)
+        return pack->caps.kinds - 1;
     kinds->model[kinds->count] = (uint8_t)model;
     return kinds->count++;
 }

@@ -24,9 +24,9 @@ static const int64_t logits[POINTS - POINTS_MIDDLE] = {
 enum { CLASSES = BH_PACK_AMOUNTS_MAX + 1 };
 
 size_t
-bh_pack_loss_rows(void)
+bh_pack_loss_rows(uint32_t models)
 {
-    return (size_t)BH_PACK_MODELS_MAX * CLASSES;
+    return (size_t)models * CLASSES;
 }
 
 /* The least gain, in parts times weight, that scores `point`.  Logarithms of fractions are
@@ -178,18 +178,19 @@ accumulate(const struct bh_pack_loss_table *table, struct bh_pack_loss_row *rows
 void
 bh_pack_loss_build(struct bh_pack *pack)
 {
-    uint8_t known = 0;
+    uint32_t known = 0;
 
     build_amounts(pack);
     build_points(&pack->loss);
     for (uint32_t model = 0; model < BH_PACK_MODELS_MAX; model++) {
-        struct bh_pack_loss_row *rows = bh_pack_loss_row(pack, (uint32_t)known * CLASSES);
+        struct bh_pack_loss_row *rows = bh_pack_loss_row(pack, known * CLASSES);
 
         if (!(pack->models >> model & 1))
             continue;
-        pack->loss.first[model] = known++;
+        pack->loss.first[model] = (uint8_t)known;
         gather(pack, model, rows);
         accumulate(&pack->loss, rows);
+        known += known + 1 < pack->caps.models;
     }
 }
 

@@ -15,7 +15,7 @@
  * each broken GPU and one for all whole ones together. */
 
 /* Room for the rows of so many models. */
-size_t bh_pack_loss_rows(void);
+size_t bh_pack_loss_rows(uint32_t models);
 
 /* Make place for a shape's amounts among those of the expected shapes.  False: there are
  * BH_PACK_AMOUNTS_MAX different ones. */

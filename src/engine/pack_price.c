@@ -48,8 +48,8 @@ free_milli(const struct bh_pack *pack, uint64_t models)
     return milli_of(parts);
 }
 
-static void
-reckon(struct bh_pack *pack)
+void
+bh_pack_price_reckon(struct bh_pack *pack)
 {
     struct bh_pack_market *market = &pack->market;
     int64_t scarcity[BH_PACK_KINDS_MAX] = { 0 }, all = free_milli(pack, UINT64_MAX);
@@ -87,12 +87,12 @@ bh_pack_price_build(struct bh_pack *pack)
     }
     for (uint32_t k = 0; k < market->sets; k++)
         market->share[k] = (market->share[k] << SHARE_BITS) / (demand ? demand : 1);
-    reckon(pack);
+    bh_pack_price_reckon(pack);
 }
 
 void
 bh_pack_price_note(struct bh_pack *pack)
 {
     if (++pack->market.placed >= BH_PACK_PRICE_PLACEMENTS)
-        reckon(pack);
+        bh_pack_price_reckon(pack);
 }

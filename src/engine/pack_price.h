@@ -23,6 +23,9 @@ enum {
  * over BH_PACK_SETS_MAX sets those first seen count. */
 void bh_pack_price_build(struct bh_pack *pack);
 
+/* The levels, as free GPUs stand now. */
+void bh_pack_price_reckon(struct bh_pack *pack);
+
 /* A shape with GPUs was placed, or has left. */
 void bh_pack_price_note(struct bh_pack *pack);
 

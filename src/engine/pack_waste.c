@@ -23,15 +23,15 @@ enum {
 };
 
 size_t
-bh_pack_waste_rows_size(void)
+bh_pack_waste_rows_size(uint32_t kinds)
 {
-    return sizeof(struct bh_pack_waste_row) * BH_PACK_KINDS_MAX * CLASSES;
+    return sizeof(struct bh_pack_waste_row) * kinds * CLASSES;
 }
 
 size_t
-bh_pack_waste_nodes_size(void)
+bh_pack_waste_nodes_size(uint32_t kinds)
 {
-    return sizeof(int32_t) * BH_PACK_KINDS_MAX * NODE_TABLE;
+    return sizeof(int32_t) * kinds * NODE_TABLE;
 }
 
 static struct bh_pack_waste_row *

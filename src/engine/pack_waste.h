@@ -23,9 +23,9 @@ enum {
     BH_PACK_WASTE_TENTH = 420 /* parts in a level of the table of nodes */
 };
 
-/* Bytes of the tables. */
-size_t bh_pack_waste_rows_size(void);
-size_t bh_pack_waste_nodes_size(void);
+/* Bytes of the tables for so many kinds. */
+size_t bh_pack_waste_rows_size(uint32_t kinds);
+size_t bh_pack_waste_nodes_size(uint32_t kinds);
 
 /* Bytes that making them takes besides. */
 size_t bh_pack_waste_offers_size(const struct bh_pack_caps *caps);

@@ -4,55 +4,23 @@
 
 #include "base/assert.h"
 #include "engine/host.h"
-#include "engine/pool.h"
+#include "engine/place_internal.h"
 #include "engine/slots.h"
+#include "engine/stock.h"
 
-/* GPUs with the same occupancy have the same best starts, and most GPUs of a fleet
- * look alike: remember the last few answers. */
-enum { MEMO = 16 };
-
-struct memo {
-    struct bh_occupancy occupancy;
-    uint32_t starts; /* those that cost jobs to come least; 0: no room */
-    int64_t growth;  /* what that is */
-};
-
-struct finder {
-    const struct bh_search *search;
-    const struct bh_need *need;
-    uint32_t model, profile;
-    uint32_t link, numa; /* only GPUs of this NVLink domain, NUMA node; 0: any */
-    const struct bh_mig *figures; /* and prices, where the model has them */
-    struct bh_mig_prices prices;
-    uint32_t memo_count;
-    struct memo memos[MEMO];
-    uint32_t beside; /* a job (slot) whose neighbourhood stood in the way */
-    uint32_t beside_gpu;
-};
-
-/* How good spots are; less is better, in this order. */
-struct score {
-    uint32_t nodes;
-    int64_t growth;         /* what it costs jobs to come: engine/pool.h */
-    uint32_t apart;         /* whole GPUs of a member on several NVLink domains, NUMA nodes */
-    uint32_t left;          /* whole GPUs: others of the node that stay empty, kept together
-                               for jobs that want many of them */
-    uint32_t carve, unused; /* must be carved; GPU holds nothing else */
-    uint64_t gpu;
-    uint32_t start;
-};
-
-static bool
-better(const struct score *a, const struct score *b)
+bool
+bh_place_better(const struct bh_score *a, const struct bh_score *b)
 {
     if (a->nodes != b->nodes)
         return a->nodes < b->nodes;
+    if (a->parts != b->parts)
+        return a->parts < b->parts;
     if (a->growth != b->growth)
         return a->growth < b->growth;
     if (a->apart != b->apart)
         return a->apart < b->apart;
-    if (a->left != b->left)
-        return a->left < b->left;
+    if (a->node != b->node)
+        return a->node < b->node;
     if (a->carve != b->carve)
         return a->carve < b->carve;
     if (a->unused != b->unused)
@@ -60,80 +28,6 @@ better(const struct score *a, const struct score *b)
     if (a->gpu != b->gpu)
         return a->gpu < b->gpu;
     return a->start < b->start;
-}
-
-static bool
-alike(const struct bh_occupancy *a, const struct bh_occupancy *b)
-{
-    return a->units == b->units && a->slices == b->slices && a->whole == b->whole
-           && a->media == b->media && memcmp(a->counts, b->counts, sizeof(a->counts)) == 0;
-}
-
-/* Where the model has no prices: the starts where fragmentation grows least. */
-static void
-weigh_starts(const struct bh_profile *profile, const struct bh_occupancy *occupancy,
-             struct memo *ret_memo)
-{
-    uint64_t before;
-
-    ret_memo->starts = 0;
-    ret_memo->growth = 0;
-    if (bh_occupancy_room(occupancy, profile) == 0)
-        return;
-    before = bh_occupancy_fragmentation(occupancy, profile->model);
-    for (uint32_t starts = profile->starts; starts; starts &= starts - 1) {
-        uint32_t start = (uint32_t)__builtin_ctz(starts);
-        struct bh_occupancy after = *occupancy;
-        int64_t growth;
-
-        if (!bh_occupancy_fits(occupancy, profile, start))
-            continue;
-        bh_occupancy_add(&after, profile, start);
-        growth = (int64_t)bh_occupancy_fragmentation(&after, profile->model) - (int64_t)before;
-        if (ret_memo->starts && growth > ret_memo->growth)
-            continue;
-        if (ret_memo->starts == 0 || growth < ret_memo->growth)
-            ret_memo->starts = 0;
-        ret_memo->starts |= 1u << start;
-        ret_memo->growth = growth;
-    }
-}
-
-static void
-weigh(const struct finder *finder, const struct bh_occupancy *occupancy, struct memo *ret_memo)
-{
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ finder->profile });
-
-    ret_memo->occupancy = *occupancy;
-    if (profile && finder->figures) {
-        struct bh_mig_choice choice =
-            bh_mig_choose(finder->figures, &finder->prices, occupancy, profile);
-
-        ret_memo->starts = choice.starts;
-        ret_memo->growth = choice.cost;
-        return;
-    }
-    if (profile) {
-        weigh_starts(profile, occupancy, ret_memo);
-        return;
-    }
-    ret_memo->starts = occupancy->units == 0 && !occupancy->whole;
-    ret_memo->growth = 0;
-}
-
-static const struct memo *
-weighed(struct finder *finder, const struct bh_occupancy *occupancy)
-{
-    uint32_t at = (occupancy->units * 2654435761u >> 8) % MEMO;
-
-    if (finder->memo_count == 0) {
-        for (uint32_t i = 0; i < MEMO; i++)
-            finder->memos[i].occupancy.units = UINT32_MAX;
-        finder->memo_count = MEMO;
-    }
-    if (!alike(&finder->memos[at].occupancy, occupancy))
-        weigh(finder, occupancy, &finder->memos[at]);
-    return &finder->memos[at];
 }
 
 uint32_t
@@ -175,9 +69,8 @@ add_chosen(const struct bh_plan *plan, uint32_t gpu, enum bh_gpu_model model,
             bh_room_block(occupancy, model, plan->spots[i].profile, plan->spots[i].start);
 }
 
-/* Whether the search imagines some gone who are there. */
-static bool
-imagines(const struct bh_search *search)
+bool
+bh_place_imagines(const struct bh_search *search)
 {
     return search->past_leaving || search->by_ns || search->gone_count;
 }
@@ -185,13 +78,13 @@ imagines(const struct bh_search *search)
 /* Whether what is counted rules the node out, before its GPUs are looked at.  Counts know
  * what is, not what is imagined. */
 static bool
-is_hopeless(const struct finder *finder, const struct node *node)
+is_hopeless(const struct bh_finder *finder, const struct node *node)
 {
     const struct bh_search *search = finder->search;
 
     if (!(node->models >> finder->model & 1))
         return true;
-    if (imagines(search))
+    if (bh_place_imagines(search))
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count
                                                  : node->open == 0;
@@ -199,37 +92,35 @@ is_hopeless(const struct finder *finder, const struct node *node)
 
 /* The same of the whole fleet. */
 static bool
-is_in_vain(const struct finder *finder)
+is_in_vain(const struct bh_finder *finder)
 {
     const struct bh_search *search = finder->search;
     const struct core *core = &search->engine->core;
 
-    if (imagines(search))
+    if (bh_place_imagines(search))
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v
                ? core->empty[finder->model] < finder->need->count * finder->need->gang
                : core->open[finder->model] == 0;
 }
 
-/* The best start on one GPU: of those where fragmentation grows least, one with an
- * idle piece of the tenant, else the lowest. */
-static bool
-spot_on(struct finder *finder, const struct bh_plan *plan, uint32_t slot,
-        struct bh_spot *ret_spot, struct score *ret_score)
+bool
+bh_place_spot(struct bh_finder *finder, const struct bh_plan *plan, uint32_t slot,
+        struct bh_spot *ret_spot, struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_occupancy occupancy;
-    const struct memo *memo;
+    const struct bh_start_choice *best;
 
     bh_room_occupancy(finder->search, slot, &occupancy);
     add_chosen(plan, slot, (enum bh_gpu_model)gpu->model, &occupancy);
-    memo = weighed(finder, &occupancy);
-    if (memo->starts == 0)
+    best = bh_starts_find(&finder->starts, &occupancy);
+    if (best->starts == 0)
         return false;
     *ret_spot = (struct bh_spot){ .gpu = slot, .profile = finder->profile,
-                                  .start = (uint32_t)__builtin_ctz(memo->starts) };
-    for (uint32_t starts = memo->starts; gpu->idle && starts && !ret_spot->reuse;
+                                  .start = (uint32_t)__builtin_ctz(best->starts) };
+    for (uint32_t starts = best->starts; gpu->idle && starts && !ret_spot->reuse;
          starts &= starts - 1) {
         struct bh_spot spot = { .gpu = slot, .profile = finder->profile,
                                 .start = (uint32_t)__builtin_ctz(starts) };
@@ -238,14 +129,14 @@ spot_on(struct finder *finder, const struct bh_plan *plan, uint32_t slot,
         if (spot.reuse)
             *ret_spot = spot;
     }
-    *ret_score = (struct score){ .growth = memo->growth, .carve = !ret_spot->reuse,
+    *ret_score = (struct bh_score){ .growth = best->growth, .carve = !ret_spot->reuse,
                                  .unused = occupancy.units == 0 || !gpu->mig,
                                  .gpu = gpu->id, .start = ret_spot->start };
     return true;
 }
 
-static bool
-offers(struct finder *finder, uint32_t slot)
+bool
+bh_place_offers(struct bh_finder *finder, uint32_t slot)
 {
     const struct gpu *gpu = gpu_at(finder->search->engine, slot);
 
@@ -258,8 +149,8 @@ offers(struct finder *finder, uint32_t slot)
 
 /* The best spot on a node for one more piece. */
 static bool
-next_spot(struct finder *finder, const struct bh_plan *plan, struct bh_spot *ret_spot,
-          struct score *ret_score)
+next_spot(struct bh_finder *finder, const struct bh_plan *plan, struct bh_spot *ret_spot,
+          struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
     bool found = false;
@@ -267,11 +158,11 @@ next_spot(struct finder *finder, const struct bh_plan *plan, struct bh_spot *ret
     for (uint32_t slot = node_at(engine, plan->node)->first_gpu; slot;
          slot = gpu_at(engine, slot)->next_on_node) {
         struct bh_spot spot;
-        struct score score;
+        struct bh_score score;
 
-        if (!offers(finder, slot) || !spot_on(finder, plan, slot, &spot, &score))
+        if (!bh_place_offers(finder, slot) || !bh_place_spot(finder, plan, slot, &spot, &score))
             continue;
-        if (found && !better(&score, ret_score))
+        if (found && !bh_place_better(&score, ret_score))
             continue;
         if (!bh_room_beside(finder->search, slot, finder->profile, &finder->beside)) {
             finder->beside_gpu = slot;
@@ -295,7 +186,7 @@ copy_plan(struct bh_plan *to, const struct bh_plan *from)
 
 /* The score of pieces together: that of the first, with all growth. */
 static void
-add_score(struct score *sum, const struct score *next, bool first)
+add_score(struct bh_score *sum, const struct bh_score *next, bool first)
 {
     if (first) {
         *sum = *next;
@@ -304,7 +195,6 @@ add_score(struct score *sum, const struct score *next, bool first)
     sum->nodes += next->nodes;
     sum->growth += next->growth;
     sum->apart += next->apart;
-    sum->left += next->left;
     sum->carve += next->carve;
     sum->unused += next->unused;
 }
@@ -327,13 +217,13 @@ apart(const struct bh_engine *engine, const struct bh_spot *spots, uint32_t coun
 
 /* One member's pieces on the plan's node, as far as the finder looks. */
 static bool
-fill_within(struct finder *finder, struct bh_plan *plan, struct score *ret_score)
+fill_within(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret_score)
 {
     uint32_t first = plan->count;
 
     for (uint32_t i = 0; i < finder->need->count; i++) {
         struct bh_spot spot = { 0 };
-        struct score score = { 0 };
+        struct bh_score score = { 0 };
 
         if (!next_spot(finder, plan, &spot, &score))
             return false;
@@ -346,12 +236,12 @@ fill_within(struct finder *finder, struct bh_plan *plan, struct score *ret_score
 
 /* The same within the NVLink domain, or on the NUMA node, of one GPU, where it is better. */
 static void
-fill_near(struct finder *finder, uint32_t gpu, bool by_link, struct bh_plan *plan,
-          struct score *score)
+fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *plan,
+          struct bh_score *score)
 {
     const struct gpu *near = gpu_at(finder->search->engine, gpu);
     uint32_t before = plan->count - finder->need->count;
-    struct score next = { 0 };
+    struct bh_score next = { 0 };
     struct bh_plan other;
     bool found;
 
@@ -363,7 +253,7 @@ fill_near(struct finder *finder, uint32_t gpu, bool by_link, struct bh_plan *pla
     finder->numa = by_link ? 0 : near->numa;
     found = fill_within(finder, &other, &next);
     finder->link = finder->numa = 0;
-    if (!found || !better(&next, score))
+    if (!found || !bh_place_better(&next, score))
         return;
     copy_plan(plan, &other);
     *score = next;
@@ -371,7 +261,7 @@ fill_near(struct finder *finder, uint32_t gpu, bool by_link, struct bh_plan *pla
 
 /* One member's pieces on the plan's node: whole GPUs close together where that can be. */
 static bool
-fill_member(struct finder *finder, struct bh_plan *plan, struct score *ret_score)
+fill_member(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
 
@@ -384,22 +274,36 @@ fill_member(struct finder *finder, struct bh_plan *plan, struct score *ret_score
     return true;
 }
 
-/* How many of the node's empty GPUs so many members would leave. */
-static uint32_t
-left_empty(const struct finder *finder, uint32_t slot, uint32_t members)
+struct bh_stock_want
+bh_place_whole(const struct bh_engine *engine, const struct bh_need *need, uint32_t members,
+           uint64_t models)
 {
-    uint32_t empty = node_at(finder->search->engine, slot)->empty;
-    uint32_t taken = members * finder->need->count;
+    const struct job *job = job_at(engine, need->job);
 
+    return (struct bh_stock_want){ .cpu_milli = job->cpu_milli * members,
+                                   .memory_mib = job->memory_mib * members,
+                                   .gpus = need->count * members, .models = models };
+}
+
+/* What a node's score is beside those of the pieces. */
+static void
+score_node(const struct bh_finder *finder, uint32_t node, uint32_t members, struct bh_score *score)
+{
+    const struct bh_engine *engine = finder->search->engine;
+    struct bh_stock_want want =
+        bh_place_whole(engine, finder->need, members, UINT64_C(1) << finder->model);
+
+    score->nodes = 1;
     if (finder->profile != BH_PROFILE_WHOLE.v)
-        return 0;
-    return empty > taken ? empty - taken : 0; /* in what is imagined more may be empty */
+        return;
+    score->node = node;
+    score->growth = bh_stock_cost(engine, node, &want);
 }
 
 /* How many of so many members the node has cores and memory for, beside those that the plan
  * puts there already. */
 static uint32_t
-hosted(const struct finder *finder, uint32_t node, uint32_t most, const struct bh_plan *plan)
+hosted(const struct bh_finder *finder, uint32_t node, uint32_t most, const struct bh_plan *plan)
 {
     uint32_t room = bh_host_room(finder->search, node), pieces = 0, there;
 
@@ -412,11 +316,9 @@ hosted(const struct finder *finder, uint32_t node, uint32_t most, const struct b
     return room < most ? room : most;
 }
 
-/* As many members as there is room for on a node, `most` at most, behind those that the
- * plan has; returns how many. */
-static uint32_t
-fill_node(struct finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
-          struct score *ret_score)
+uint32_t
+bh_place_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
+          struct bh_score *ret_score)
 {
     uint32_t members = 0;
 
@@ -428,7 +330,7 @@ fill_node(struct finder *finder, uint32_t node, uint32_t most, struct bh_plan *p
     most = hosted(finder, node, most, plan);
     while (members < most) {
         uint32_t before = plan->count;
-        struct score score = { 0 };
+        struct bh_score score = { 0 };
 
         if (!fill_member(finder, plan, &score)) {
             plan->count = before;
@@ -437,26 +339,25 @@ fill_node(struct finder *finder, uint32_t node, uint32_t most, struct bh_plan *p
         add_score(ret_score, &score, members == 0);
         members++;
     }
-    ret_score->nodes = 1;
-    ret_score->left = left_empty(finder, node, members);
+    score_node(finder, node, members, ret_score);
     return members;
 }
 
 /* The node that holds most of the members that are left, and of those the best, behind the
  * plan; returns how many, 0 when none has room. */
 static uint32_t
-add_node(struct finder *finder, uint32_t left, struct bh_plan *plan, struct score *ret_score)
+add_node(struct bh_finder *finder, uint32_t left, struct bh_plan *plan, struct bh_score *ret_score)
 {
     struct bh_plan next, best;
     uint32_t most = 0;
 
     for (uint32_t node = 0; bh_slot_next(finder->search->engine, TABLE_NODE, &node);) {
-        struct score score = { 0 };
+        struct bh_score score = { 0 };
         uint32_t members;
 
         copy_plan(&next, plan);
-        members = fill_node(finder, node, left, &next, &score);
-        if (members == 0 || members < most || (members == most && !better(&score, ret_score)))
+        members = bh_place_fill(finder, node, left, &next, &score);
+        if (members == 0 || members < most || (members == most && !bh_place_better(&score, ret_score)))
             continue;
         copy_plan(&best, &next);
         *ret_score = score;
@@ -470,13 +371,13 @@ add_node(struct finder *finder, uint32_t left, struct bh_plan *plan, struct scor
 /* All members for one row of the SKU.  Taking the nodes that hold most until one holds all
  * that are left needs the fewest nodes. */
 static bool
-fill_row(struct finder *finder, struct bh_plan *ret_plan, struct score *ret_score)
+fill_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score)
 {
     uint32_t placed = 0, gang = finder->need->gang;
 
     ret_plan->count = 0;
     while (placed < gang) {
-        struct score score = { 0 };
+        struct bh_score score = { 0 };
         uint32_t members = add_node(finder, gang - placed, ret_plan, &score);
 
         if (members == 0)
@@ -487,14 +388,25 @@ fill_row(struct finder *finder, struct bh_plan *ret_plan, struct score *ret_scor
     return true;
 }
 
+struct bh_finder
+bh_finder_for(const struct bh_search *search, const struct bh_need *need, uint32_t row)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+
+    struct bh_finder finder = { .search = search, .need = need, .row = row,
+                             .model = sku->models[row], .profile = sku->profiles[row] };
+
+    bh_starts_init(&finder.starts, finder.profile);
+    return finder;
+}
+
 bool
 bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
             uint32_t node, struct bh_plan *ret_plan)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
-    struct finder finder = { .search = search, .need = need, .model = sku->models[row],
-                             .profile = sku->profiles[row] };
-    struct score score = { 0 };
+    struct bh_finder finder = bh_finder_for(search, need, row);
+    struct bh_score score = { 0 };
     bool found;
 
     BH_ASSERT(row < sku->model_count);
@@ -503,7 +415,7 @@ bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t
         return false;
     ret_plan->count = 0;
     if (node)
-        found = fill_node(&finder, node, need->gang, ret_plan, &score) == need->gang;
+        found = bh_place_fill(&finder, node, need->gang, ret_plan, &score) == need->gang;
     else
         found = !is_in_vain(&finder) && fill_row(&finder, ret_plan, &score);
     ret_plan->growth = score.growth;
@@ -529,17 +441,18 @@ struct obstacle {
 
 /* The best plan for one row, where it is better than what was found before. */
 static void
-try_row(struct finder *finder, struct bh_plan *best, struct score *best_score, bool *found)
+try_row(struct bh_finder *finder, struct bh_plan *best, struct bh_score *best_score, bool *found)
 {
-    struct score score = { 0 };
+    struct bh_score score = { 0 };
     struct bh_plan plan;
 
     if (is_in_vain(finder))
         return;
-    if (finder->profile != BH_PROFILE_WHOLE.v)
-        finder->figures = bh_pool_prices(finder->search->engine, finder->model,
-                                         &finder->prices);
-    if (!fill_row(finder, &plan, &score) || (*found && !better(&score, best_score)))
+    bh_starts_price(&finder->starts, finder->search->engine, finder->model);
+    if (!fill_row(finder, &plan, &score))
+        return;
+    score.parts = sku_at(finder->search->engine, finder->need->sku)->equivalents[finder->row];
+    if (*found && !bh_place_better(&score, best_score))
         return;
     copy_plan(best, &plan);
     *best_score = score;
@@ -572,27 +485,35 @@ bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *need)
 }
 
 bool
+bh_place_allowed(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+                 struct bh_reason *ret_limit)
+{
+    const struct bh_engine *engine = search->engine;
+    const struct sku *sku = sku_at(engine, need->sku);
+    struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+    uint32_t whose;
+
+    return bh_grade_keeps(bh_room_grade(engine, need->tenant, sku->profiles[row]),
+                          (enum bh_grade)sku->grade)
+           && !(search->closed >> sku->models[row] & 1)
+           && bh_quota_allows(search, &wanted, ret_limit, &whose);
+}
+
+bool
 bh_place_find(const struct bh_search *search, const struct bh_need *need,
               struct bh_plan *ret_plan, struct bh_reason *ret_why)
 {
     const struct bh_engine *engine = search->engine;
     const struct sku *sku = sku_at(engine, need->sku);
     struct bh_reason limit = { 0 };
-    struct score score = { 0 };
+    struct bh_score score = { 0 };
     struct obstacle obstacle = { 0 };
-    uint32_t whose;
     bool found = false;
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct finder finder = { .search = search, .need = need, .model = sku->models[row],
-                                 .profile = sku->profiles[row] };
-        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+        struct bh_finder finder = bh_finder_for(search, need, row);
 
-        if (!bh_grade_keeps(bh_room_grade(engine, need->tenant, finder.profile),
-                            (enum bh_grade)sku->grade))
-            continue;
-        if (search->closed >> finder.model & 1
-            || !bh_quota_allows(search, &wanted, &limit, &whose))
+        if (!bh_place_allowed(search, need, row, &limit))
             continue;
         try_row(&finder, ret_plan, &score, &found);
         obstacle.beside = finder.beside ? finder.beside : obstacle.beside;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/alike.h"
 #include "engine/slots.h"
 
 /* Demand is forgotten by half when so many pieces of a model were asked for: a few days of
@@ -61,8 +62,9 @@ pool_of(struct bh_engine *engine, uint32_t model)
 }
 
 void
-bh_pool_follow(struct bh_engine *engine, struct gpu *gpu, bool offered)
+bh_pool_follow(struct bh_engine *engine, uint32_t slot, bool offered)
 {
+    struct gpu *gpu = gpu_at(engine, slot);
     const struct bh_mig *figures = figures_of(engine, gpu->model);
     struct bh_mig_pool *pool;
 
@@ -72,6 +74,7 @@ bh_pool_follow(struct bh_engine *engine, struct gpu *gpu, bool offered)
     if (gpu->pooled)
         bh_mig_pool_remove(figures, pool, &gpu->pooled_as);
     gpu->pooled = offered && gpu->mig_capable;
+    bh_alike_follow(engine, slot, gpu->pooled);
     /* bytes, not values: what lies between members is part of the state */
     memcpy(&gpu->pooled_as, &gpu->occupancy, sizeof(gpu->pooled_as));
     if (gpu->pooled)

@@ -19,7 +19,7 @@ void bh_pool_know(struct bh_engine *engine, uint32_t model);
 void bh_pool_restore(struct bh_engine *engine);
 
 /* The GPU's occupancy, or whether it gets new work, has changed. */
-void bh_pool_follow(struct bh_engine *engine, struct gpu *gpu, bool offered);
+void bh_pool_follow(struct bh_engine *engine, uint32_t gpu, bool offered);
 
 /* A job asks for so many pieces of a SKU. */
 void bh_pool_ask(struct bh_engine *engine, uint32_t sku, uint32_t pieces);

@@ -79,8 +79,18 @@ struct gpu {
     uint8_t link, numa;
     uint8_t pooled, unused[3]; /* its pool counts it, with this occupancy */
     struct bh_occupancy pooled_as;
+    uint32_t alike, next_alike, prev_alike; /* its group, or 0; slots of GPUs in it */
     uint32_t claimed; /* places of claims and reservations on it */
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
+};
+
+/* GPUs of a model that stand alike.  The id is a hash of that; where two meet, the later takes
+ * the next number. */
+struct alike {
+    uint64_t id;
+    uint32_t next_free;
+    uint32_t model, gpus, first; /* gpu slot */
+    struct bh_occupancy occupancy;
 };
 
 /* What is counted of GPUs, by node and by model, so that searches pass over what is full.

@@ -24,6 +24,7 @@ enum table_kind {
     TABLE_LEASE,
     TABLE_PART,
     TABLE_CLASS,
+    TABLE_ALIKE, /* as many as there may be GPUs */
     TABLES
 };
 
@@ -51,6 +52,22 @@ struct pool {
     struct bh_mig_pool room;
     uint32_t asked[BH_MIG_SHAPES_MAX], asked_sum; /* pieces, lately */
     uint32_t unused;
+};
+
+/* What was asked for of whole GPUs, by members: engine/stock.h. */
+enum { WANTS_MAX = 32 };
+struct stock_want {
+    uint64_t models;  /* bits */
+    uint32_t cpu_milli, memory_mib, gpus;
+    uint32_t weight;  /* how often */
+};
+
+struct demand {
+    uint64_t version; /* of what is expected: 1 and up */
+    uint32_t sum;     /* of weights asked for */
+    uint32_t renew_at; /* expected anew at that sum */
+    uint32_t count, expected_count;
+    struct stock_want asked[WANTS_MAX], expected[WANTS_MAX];
 };
 
 /* Fleet-wide sums, brought up to `now_ns` at the start of each step. */
@@ -88,6 +105,7 @@ struct core {
     uint8_t pool_of[MODELS_MAX]; /* 1 and up; 0: none */
     uint32_t pool_count;
     struct pool pools[POOLS_MAX];
+    struct demand demand;
     struct claim claims[CLAIMS_MAX];
     struct totals totals;
 };
@@ -98,6 +116,10 @@ struct hints {
     uint64_t class_offset, lease_offset; /* arrays of struct hint, one per slot */
     uint64_t queue_offset;               /* of struct bh_candidate: a heap, the first on top */
     uint64_t figures_offset;             /* of the pools' figures */
+    uint64_t stock_offset;               /* of the index of whole GPUs, with what is touched */
+    uint64_t stock_version;              /* of the demand that it was made for, + 1; 0: none */
+    uint32_t stock_touched;              /* the first node that it does not know as it is */
+    bool stock_mixed;                    /* some node has GPUs of several models */
     uint32_t queue_count;
     bool queued;                         /* the heap holds all that may be looked at */
     uint64_t wake_ns;                    /* the earliest hint.until_ns */

@@ -11,6 +11,7 @@
 #include "engine/pool.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
+#include "engine/stock.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
 
@@ -113,6 +114,7 @@ on_node(struct work *work, const struct bh_event *event)
     if (node->up) {
         node->cpu_milli = event->u.node.cpu_milli;
         node->memory_mib = event->u.node.memory_mib;
+        bh_stock_touch(engine, slot);
     }
     engine->hints.due_known = false;
     for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
@@ -136,6 +138,7 @@ link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
     *link = slot;
     node_at(engine, node_slot)->gpu_count++;
     node_at(engine, node_slot)->models |= 1u << gpu->model;
+    bh_stock_touch(engine, node_slot);
 }
 
 static void

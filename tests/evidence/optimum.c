@@ -289,21 +289,20 @@ nodes_of(const struct bh_opt_site *site, const struct bh_opt_plan *plan)
     return (uint32_t)__builtin_popcount(nodes);
 }
 
-/* GPUs of the plan's node that are empty before and after, where it takes whole ones. */
-static uint32_t
-left_empty(const struct bh_opt_site *site, const struct bh_opt_plan *plan)
+/* What the plan costs that takes whole GPUs. */
+static int64_t
+whole_cost(const struct bh_opt_site *site, const struct bh_opt_want *want,
+           const struct bh_opt_plan *plan)
 {
-    uint32_t left = 0;
+    uint32_t pieces[BH_OPT_NODES] = { 0 };
+    int64_t cost = 0;
 
-    if (plan->pieces[0].profile != BH_PROFILE_WHOLE.v)
-        return 0;
-    for (uint32_t gpu = 0; gpu < site->gpu_count; gpu++) {
-        struct bh_occupancy occupancy = occupancy_with(site, gpu, plan);
-
-        left += site->gpus[gpu].node == site->gpus[plan->pieces[0].gpu].node
-                && site->gpus[gpu].open && !occupancy.whole && occupancy.units == 0;
-    }
-    return left;
+    for (uint32_t i = 0; i < plan->count; i++)
+        pieces[site->gpus[plan->pieces[i].gpu].node]++;
+    for (uint32_t node = 0; node < BH_OPT_NODES; node++)
+        cost += site->whole_costs[site->gpus[plan->pieces[0].gpu].model][node]
+                                 [pieces[node] / want->count];
+    return cost;
 }
 
 struct bh_opt_score
@@ -324,7 +323,12 @@ bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
             score.growth += badness(site, gpu, plan) - badness(site, gpu, &nothing);
     }
     score.nodes = nodes_of(site, plan);
-    score.left = left_empty(site, plan);
+    score.parts = (uint32_t)bh_parts_equivalent(
+        bh_profile_parts((bh_profile_id){ plan->pieces[0].profile }));
+    if (plan->pieces[0].profile == BH_PROFILE_WHOLE.v) {
+        score.growth = whole_cost(site, want, plan);
+        score.node = site->gpus[plan->pieces[0].gpu].node;
+    }
     for (uint32_t i = 0; i < plan->count; i++)
         score.carve += !has_idle(site, want->tenant, &plan->pieces[i]);
     return score;
@@ -335,9 +339,11 @@ bh_optimum_better(const struct bh_opt_score *a, const struct bh_opt_score *b)
 {
     if (a->nodes != b->nodes)
         return a->nodes < b->nodes;
+    if (a->parts != b->parts)
+        return a->parts < b->parts;
     if (a->growth != b->growth)
         return a->growth < b->growth;
-    return a->left != b->left ? a->left < b->left : a->carve < b->carve;
+    return a->node != b->node ? a->node < b->node : a->carve < b->carve;
 }
 
 static uint32_t

@@ -12,7 +12,7 @@
 /* What a scheduler could do for one job on a small site, found by trying everything.
  *
  * Written from the contracts alone, with the tables of src/model and, of the engine, only
- * what a GPU's room is worth (engine/mig.h): what stands together on a GPU, who may stand
+ * what a GPU's room is worth (engine/mig.h, engine/stock.h): what stands together on a GPU, who may stand
  * beside whom, what limits allow, who may be made to leave, and what that costs.  Things are
  * numbered from 0 here. */
 
@@ -59,6 +59,8 @@ struct bh_opt_site {
     struct bh_opt_piece pieces[BH_OPT_PIECES];
     const struct bh_mig *figures[BH_GPU_MODELS]; /* NULL: judged by fragmentation */
     struct bh_mig_prices prices[BH_GPU_MODELS];
+    /* What so many members take of a node's whole GPUs of a model costs jobs to come. */
+    int64_t whole_costs[BH_GPU_MODELS][BH_OPT_NODES][BH_OPT_GPUS + 1];
 };
 
 /* What stands on a GPU and is in use. */
@@ -79,13 +81,13 @@ struct bh_opt_plan {
 };
 
 /* How good a plan is, by engine/place.h: few nodes; then, what it takes of the room's worth,
- * or, without prices, how much more the free part is broken up; then, of whole GPUs, how many
- * others of the node stay empty; then, as few pieces as can be that must be carved.  Less is
- * better. */
+ * or, without prices, how much more the free part is broken up; then, of whole GPUs, the
+ * first node; then, as few pieces as can be that must be carved.  The least way to keep the SKU
+ * comes before what it takes.  Less is better. */
 struct bh_opt_score {
-    uint32_t nodes;
+    uint32_t nodes, parts;
     int64_t growth;
-    uint32_t left;
+    uint32_t node;
     uint32_t carve;
 };
 struct bh_opt_score bh_optimum_score(const struct bh_opt_site *site,

@@ -15,6 +15,8 @@
  *   optimum_test [cases [seed]] */
 
 #include "base/attr.h"
+#include "engine/slots.h"
+#include "engine/stock.h"
 #include "engine/story_test.h"
 #include "tests/evidence/optimum.h"
 
@@ -314,6 +316,25 @@ price(struct small *small, enum bh_gpu_model model)
     site->figures[model] = figures;
 }
 
+/* What whole GPUs cost as the site stands, as the index has it. */
+static void
+cost_whole_ones(struct small *small, const struct bh_opt_want *want)
+{
+    struct bh_engine *engine = small->story->engine;
+
+    bh_stock_catch_up(engine);
+    for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
+        for (uint32_t node = 0; node < BH_OPT_NODES; node++)
+            for (uint32_t members = 1; members * want->count <= BH_OPT_GPUS; members++) {
+                struct bh_stock_want whole = { .gpus = members * want->count,
+                                               .models = UINT64_C(1) << model };
+                uint32_t slot = node_find(engine, node + 1);
+
+                small->site.whole_costs[model][node][members] =
+                    slot ? bh_stock_cost(engine, slot, &whole) : 0;
+            }
+}
+
 static void
 look(struct small *small)
 {
@@ -525,12 +546,16 @@ compare(struct small *small)
 
     look(small);
     small->tally.cases++;
+    job.hold = true; /* it counts as asked for before it is placed */
     if (bh_story_try(small->story, job) != BH_OK) {
         must(small, &want, !bh_optimum_find(&small->site, &want, 0, NULL),
              "refused, though there is room");
         small->tally.refused++;
         return;
     }
+    cost_whole_ones(small, &want);
+    bh_story_must(small->story, &(struct bh_event){ .kind = BH_EV_RELEASE,
+                                                    .u.job = { { small->story->next_job - 1 } } });
     bh_story_check(small->story);
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
         price(small, (enum bh_gpu_model)model); /* the job itself was asked for, too */

@@ -1,0 +1,63 @@
+#ifndef BH_ENGINE_PLACE_INTERNAL_H
+#define BH_ENGINE_PLACE_INTERNAL_H
+
+#include "engine/place.h"
+#include "engine/starts.h"
+#include "engine/stock.h"
+
+/* The finder of places, for place.c, which looks at all nodes, and shortcut.c. */
+
+struct bh_finder {
+    const struct bh_search *search;
+    const struct bh_need *need;
+    uint32_t row, model, profile;
+    uint32_t link, numa; /* only GPUs of this NVLink domain, NUMA node; 0: any */
+    struct bh_starts starts;
+    uint32_t beside; /* a job (slot) whose neighbourhood stood in the way */
+    uint32_t beside_gpu;
+};
+
+/* How good spots are; less is better, in this order. */
+struct bh_score {
+    uint32_t nodes;
+    uint32_t parts;         /* the least way to keep the SKU */
+    int64_t growth;         /* what it costs jobs to come: engine/pool.h, engine/stock.h */
+    uint32_t apart;         /* whole GPUs of a member on several NVLink domains, NUMA nodes */
+    uint32_t node;          /* whole GPUs: the first node (slot) */
+    uint32_t carve, unused; /* must be carved; GPU holds nothing else */
+    uint64_t gpu;
+    uint32_t start;
+};
+
+/* For one row of the SKU. */
+struct bh_finder bh_finder_for(const struct bh_search *search, const struct bh_need *need,
+                               uint32_t row);
+
+/* Whether the job may have the row now: by its grade, as the models are closed to it, and by
+ * the limits, of which the one that forbids it is told. */
+bool bh_place_allowed(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+                      struct bh_reason *ret_limit);
+
+bool bh_place_better(const struct bh_score *a, const struct bh_score *b);
+
+/* Whether the search imagines some gone who are there. */
+bool bh_place_imagines(const struct bh_search *search);
+
+/* What so many members of the need take whole of a node. */
+struct bh_stock_want bh_place_whole(const struct bh_engine *engine, const struct bh_need *need,
+                                    uint32_t members, uint64_t models);
+
+/* Whether the finder may look at the GPU at all. */
+bool bh_place_offers(struct bh_finder *finder, uint32_t gpu);
+
+/* The best start on one GPU beside what the plan has there: of those that cost least, one
+ * with an idle piece of the tenant, else the lowest.  False: there is no room. */
+bool bh_place_spot(struct bh_finder *finder, const struct bh_plan *plan, uint32_t gpu,
+                   struct bh_spot *ret_spot, struct bh_score *ret_score);
+
+/* As many members as there is room for on a node, `most` at most, behind those that the
+ * plan has; returns how many. */
+uint32_t bh_place_fill(struct bh_finder *finder, uint32_t node, uint32_t most,
+                       struct bh_plan *plan, struct bh_score *ret_score);
+
+#endif

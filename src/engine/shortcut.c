@@ -1,0 +1,189 @@
+#include "engine/shortcut.h"
+
+#include "base/assert.h"
+#include "engine/host.h"
+#include "engine/place_internal.h"
+#include "engine/slots.h"
+
+enum { LOOKS = 16 }; /* at GPUs of a group */
+
+enum answer { NOT_KNOWN, NO_ROOM, FOUND };
+
+/* The best so far. */
+struct best {
+    struct bh_plan *plan;
+    struct bh_score score;
+    bool found;
+};
+
+static void
+keep_better(struct best *best, const struct bh_spot *spots, uint32_t count, uint32_t node,
+            const struct bh_score *score)
+{
+    if (best->found && !bh_place_better(score, &best->score))
+        return;
+    best->found = true;
+    best->score = *score;
+    best->plan->node = node;
+    best->plan->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        best->plan->spots[i] = spots[i];
+}
+
+/* ---- whole GPUs ---- */
+
+/* The row of the SKU by which a node's whole GPUs serve. */
+static uint32_t
+row_on(const struct bh_engine *engine, uint32_t sku_slot, uint32_t node)
+{
+    const struct sku *sku = sku_at(engine, sku_slot);
+    uint32_t row = 0;
+
+    while (!(node_at(engine, node)->models >> sku->models[row] & 1)
+           || sku->profiles[row] != BH_PROFILE_WHOLE.v)
+        row++;
+    BH_ASSERT(row < sku->model_count);
+    return row;
+}
+
+/* The best node that the index knows is the best one when the job finds room there, and its
+ * GPUs close together. */
+static enum answer
+ask_index(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
+          uint64_t models, struct best *best)
+{
+    struct bh_stock_want want = bh_place_whole(engine, need, 1, models);
+    struct bh_score score = { 0 };
+    struct bh_finder finder;
+    struct bh_plan plan;
+    uint32_t node, row;
+
+    if (!bh_stock_find(engine, &want, &node))
+        return NOT_KNOWN;
+    if (node == 0)
+        return NO_ROOM;
+    row = row_on(engine, need->sku, node);
+    finder = bh_finder_for(search, need, row);
+    plan.count = 0;
+    if (bh_place_fill(&finder, node, 1, &plan, &score) == 0 || score.apart > 0)
+        return NOT_KNOWN;
+    score.parts = sku_at(engine, need->sku)->equivalents[row];
+    keep_better(best, plan.spots, plan.count, node, &score);
+    return FOUND;
+}
+
+/* ---- pieces ---- */
+
+/* What a piece costs at least; false: no GPU of the model has room for it. */
+static bool
+least_growth(const struct bh_engine *engine, struct bh_finder *finder, int64_t *ret_growth)
+{
+    bool found = false;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_ALIKE, &slot);) {
+        const struct alike *group = alike_at(engine, slot);
+        const struct bh_start_choice *best;
+
+        if (group->model != finder->model)
+            continue;
+        best = bh_starts_find(&finder->starts, &group->occupancy);
+        if (best->starts == 0 || (found && best->growth >= *ret_growth))
+            continue;
+        *ret_growth = best->growth;
+        found = true;
+    }
+    return found;
+}
+
+/* A piece on the GPU, if it costs no more than that there and may stand there. */
+static bool
+try_gpu(struct bh_finder *finder, uint32_t gpu, int64_t growth, struct best *best)
+{
+    static const struct bh_plan nothing;
+    const struct bh_engine *engine = finder->search->engine;
+    uint32_t node = gpu_at(engine, gpu)->node, beside;
+    struct bh_score score;
+    struct bh_spot spot;
+
+    if (!bh_place_offers(finder, gpu) || !bh_place_spot(finder, &nothing, gpu, &spot, &score)
+        || score.growth > growth)
+        return false;
+    score.nodes = 1;
+    score.parts = sku_at(engine, finder->need->sku)->equivalents[finder->row];
+    if (best->found && !bh_place_better(&score, &best->score))
+        return true;
+    if (!bh_room_beside(finder->search, gpu, finder->profile, &beside)
+        || !bh_room_on_node(finder->search, node, &beside)
+        || bh_host_room(finder->search, node) == 0)
+        return false;
+    keep_better(best, &spot, 1, node, &score);
+    return true;
+}
+
+/* One piece on a GPU of the groups where that costs least. */
+static enum answer
+ask_groups(const struct bh_engine *engine, struct bh_finder *finder, struct best *best)
+{
+    bool found = false;
+    int64_t growth;
+
+    bh_starts_price(&finder->starts, engine, finder->model);
+    if (!finder->starts.figures)
+        return NOT_KNOWN; /* no groups of this model are kept */
+    if (!least_growth(engine, finder, &growth))
+        return NO_ROOM;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_ALIKE, &slot);) {
+        const struct alike *group = alike_at(engine, slot);
+        const struct bh_start_choice *choice = bh_starts_find(&finder->starts, &group->occupancy);
+        uint32_t looks = 0;
+
+        if (group->model != finder->model || choice->starts == 0 || choice->growth > growth)
+            continue;
+        for (uint32_t gpu = group->first; gpu && looks < LOOKS; looks++) {
+            found = try_gpu(finder, gpu, growth, best) || found;
+            gpu = gpu_at(engine, gpu)->next_alike;
+        }
+    }
+    return found ? FOUND : NOT_KNOWN;
+}
+
+/* ---- rows ---- */
+
+/* What can be told of all rows of the SKU that the job may have. */
+static enum answer
+ask(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
+    struct best *best)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+    uint64_t models = 0;
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct bh_finder finder;
+        struct bh_reason limit;
+
+        if (!bh_place_allowed(search, need, row, &limit))
+            continue;
+        if (sku->profiles[row] == BH_PROFILE_WHOLE.v) {
+            models |= UINT64_C(1) << sku->models[row];
+            continue;
+        }
+        finder = bh_finder_for(search, need, row);
+        if (need->count != 1 || ask_groups(engine, &finder, best) == NOT_KNOWN)
+            return NOT_KNOWN;
+    }
+    if (models && ask_index(engine, search, need, models, best) == NOT_KNOWN)
+        return NOT_KNOWN;
+    return best->found ? FOUND : NO_ROOM;
+}
+
+bool
+bh_shortcut_find(struct bh_engine *engine, const struct bh_search *search,
+                 const struct bh_need *need, struct bh_plan *ret_plan)
+{
+    struct best best = { .plan = ret_plan };
+    enum answer answer = NOT_KNOWN;
+
+    if (need->gang == 1 && !bh_place_imagines(search) && !search->past_hosts)
+        answer = ask(engine, search, need, &best);
+    return answer == NOT_KNOWN ? bh_place_find(search, need, ret_plan, NULL) : answer == FOUND;
+}

@@ -1,0 +1,182 @@
+#include "engine/shortcut.h"
+
+#include <string.h>
+
+#include "base/attr.h"
+#include "engine/reserve.h"
+#include "engine/slots.h"
+#include "engine/starts.h"
+#include "engine/stock.h"
+#include "engine/story_test.h"
+
+enum { NODES = 9, EACH = 4, SKUS = 6, FIRST_SKU = 10 };
+
+static const uint32_t models[] = { BH_GPU_H100_80GB, BH_GPU_A100_80GB, BH_GPU_A30_24GB };
+
+/* What each SKU takes of each of the models. */
+static const char *const rows[SKUS][3] = {
+    { "whole", "whole", "whole" }, { NULL, "whole", "whole" }, { "whole", NULL, NULL },
+    { "1g.10gb", "1g.10gb", NULL }, { "3g.40gb", "3g.40gb", "2g.12gb" },
+    { "2g.20gb", NULL, "whole" },
+};
+
+static void
+say_sku(struct bh_story *story, uint32_t number)
+{
+    struct bh_event event = { .kind = BH_EV_SKU };
+    struct bh_ev_sku *sku = &event.u.sku;
+
+    sku->sku.v = FIRST_SKU + number;
+    sku->grade = BH_GRADE_C;
+    for (uint32_t i = 0; i < BH_COUNT(models); i++) {
+        const struct bh_profile *profile =
+            rows[number][i] ? bh_profile_find(models[i], rows[number][i]) : NULL;
+
+        if (rows[number][i])
+            sku->models[sku->model_count++] = (struct bh_sku_model){
+                models[i], profile ? profile->id.v : BH_PROFILE_WHOLE.v };
+    }
+    bh_story_must(story, &event);
+}
+
+static void
+say_gpu(struct bh_story *story, uint32_t node, uint32_t at, bool cordoned)
+{
+    bh_story_gpu(story, (struct bh_ev_gpu){
+                            .gpu = { node * 100 + at }, .node = { node },
+                            .model = models[node % BH_COUNT(models)], .managed = true,
+                            .cordoned = cordoned, .mig_capable = true, .link = node % 2 ? 1 + at / 2 : 0 });
+}
+
+/* Nodes 2 and up; some have no limit of cores. */
+static struct bh_story *
+fleet(void)
+{
+    struct bh_story *story = bh_story_site(0);
+
+    for (uint32_t node = 2; node < 2 + NODES; node++) {
+        bh_story_must(story, &(struct bh_event){
+                                 .kind = BH_EV_NODE,
+                                 .u.node = { { node }, true, node % 4 ? 8000 * node : 0,
+                                             node % 5 ? 64000 : 0 } });
+        for (uint32_t i = 0; i < EACH; i++)
+            say_gpu(story, node, i, false);
+    }
+    for (uint32_t i = 0; i < SKUS; i++)
+        say_sku(story, i);
+    return story;
+}
+
+static uint32_t
+draw(uint64_t *state, uint32_t below)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33) % below;
+}
+
+static struct bh_ev_submit
+some_job(uint64_t *random)
+{
+    struct bh_ev_submit submit =
+        bh_story_wants(21, FIRST_SKU + draw(random, SKUS), draw(random, 2) ? 1 : 1 + draw(random, EACH));
+
+    submit.cpu_milli = draw(random, 3) ? 1000 * draw(random, 12) : 0;
+    submit.memory_mib = draw(random, 3) ? 1000 * draw(random, 20) : 0;
+    submit.gang = draw(random, 8) ? 0 : 2;
+    submit.time_limit_ns = draw(random, 2) ? 0 : 1000000000 * (1 + (uint64_t)draw(random, 9));
+    return submit;
+}
+
+static bool
+is_same_plan(const struct bh_plan *a, const struct bh_plan *b)
+{
+    return a->count == b->count && memcmp(a->spots, b->spots, a->count * sizeof a->spots[0]) == 0;
+}
+
+/* What a piece costs where a plan puts it. */
+static int64_t
+cost_of(const struct bh_story *story, const struct bh_spot *spot)
+{
+    const struct gpu *gpu = gpu_at(story->engine, spot->gpu);
+    struct bh_occupancy after = gpu->occupancy;
+    const struct bh_start_choice *best;
+    struct bh_starts starts;
+
+    bh_starts_init(&starts, spot->profile);
+    bh_starts_price(&starts, story->engine, gpu->model);
+    best = bh_starts_find(&starts, &after);
+    assert_true(best->starts >> spot->start & 1);
+    return best->growth;
+}
+
+/* Whole GPUs are the same; a piece stands as well. */
+static void
+must_match(const struct bh_story *story, const struct bh_plan *one, const struct bh_plan *other)
+{
+    bool whole = one->spots[0].profile == BH_PROFILE_WHOLE.v;
+
+    if (whole || one->count > 1)
+        assert_true(is_same_plan(one, other));
+    else
+        assert_int_equal(cost_of(story, &one->spots[0]), cost_of(story, &other->spots[0]));
+}
+
+/* What the index says of each class of jobs that wait, and of the same with others' eyes. */
+static void
+compare(struct bh_story *story, uint32_t *asked)
+{
+    bh_stock_catch_up(story->engine);
+    for (uint32_t slot = 0; bh_slot_next(story->engine, TABLE_CLASS, &slot);) {
+        struct bh_need need = bh_place_need(story->engine, slot);
+        struct bh_candidate candidate;
+        struct bh_search search;
+        struct bh_plan one, other;
+        bool found, known;
+
+        bh_order_of_class(story->engine, slot, &candidate);
+        search = bh_reserve_search(story->engine, &candidate, need.job);
+        found = bh_place_find(&search, &need, &one, NULL);
+        known = bh_shortcut_find(story->engine, &search, &need, &other);
+        assert_int_equal(found, known);
+        if (found)
+            must_match(story, &one, &other);
+        ++*asked;
+    }
+}
+
+/* Jobs are submitted held, so that they can be asked for before they are let go. */
+static void
+a_shortcut_finds_what_the_search_finds(void **state)
+{
+    uint32_t asked = 0;
+
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct bh_story *story = fleet();
+        uint64_t random = seed, jobs[400];
+        uint32_t count = 0, ended = 0;
+
+        for (uint32_t i = 0; i < BH_COUNT(jobs); i++) {
+            struct bh_ev_submit submit = some_job(&random);
+
+            submit.hold = true;
+            jobs[count++] = bh_story_submit(story, submit);
+            compare(story, &asked);
+            bh_story_must(story, &(struct bh_event){ .kind = BH_EV_RELEASE,
+                                                     .u.job = { { jobs[count - 1] } } });
+            bh_story_settle(story);
+            while (ended + 14 < count && draw(&random, 3)) {
+                assert_int_equal(bh_story_cancel(story, jobs[ended++]), BH_OK);
+                bh_story_settle(story);
+            }
+            if (draw(&random, 6) == 0)
+                say_gpu(story, 2 + draw(&random, NODES), draw(&random, EACH), draw(&random, 2));
+        }
+        bh_story_close(story);
+    }
+    assert_true(asked > 2000);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_shortcut_finds_what_the_search_finds),
+};
+BH_TEST_MAIN(tests)

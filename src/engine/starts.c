@@ -1,0 +1,92 @@
+#include "engine/starts.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "engine/pool.h"
+
+void
+bh_starts_init(struct bh_starts *starts, uint32_t profile)
+{
+    starts->profile = profile;
+    starts->figures = NULL;
+    for (uint32_t i = 0; i < BH_STARTS_MEMO; i++)
+        starts->memos[i].occupancy.units = UINT32_MAX;
+}
+
+void
+bh_starts_price(struct bh_starts *starts, const struct bh_engine *engine, uint32_t model)
+{
+    if (starts->profile != BH_PROFILE_WHOLE.v)
+        starts->figures = bh_pool_prices(engine, model, &starts->prices);
+}
+
+static bool
+alike(const struct bh_occupancy *a, const struct bh_occupancy *b)
+{
+    return a->units == b->units && a->slices == b->slices && a->whole == b->whole
+           && a->media == b->media && memcmp(a->counts, b->counts, sizeof(a->counts)) == 0;
+}
+
+/* Where the model has no prices: the starts where fragmentation grows least. */
+static void
+weigh_starts(const struct bh_profile *profile, const struct bh_occupancy *occupancy,
+             struct bh_start_choice *ret_choice)
+{
+    uint64_t before;
+
+    ret_choice->starts = 0;
+    ret_choice->growth = 0;
+    if (bh_occupancy_room(occupancy, profile) == 0)
+        return;
+    before = bh_occupancy_fragmentation(occupancy, profile->model);
+    for (uint32_t starts = profile->starts; starts; starts &= starts - 1) {
+        uint32_t start = (uint32_t)__builtin_ctz(starts);
+        struct bh_occupancy after = *occupancy;
+        int64_t growth;
+
+        if (!bh_occupancy_fits(occupancy, profile, start))
+            continue;
+        bh_occupancy_add(&after, profile, start);
+        growth = (int64_t)bh_occupancy_fragmentation(&after, profile->model) - (int64_t)before;
+        if (ret_choice->starts && growth > ret_choice->growth)
+            continue;
+        if (ret_choice->starts == 0 || growth < ret_choice->growth)
+            ret_choice->starts = 0;
+        ret_choice->starts |= 1u << start;
+        ret_choice->growth = growth;
+    }
+}
+
+static void
+weigh(const struct bh_starts *starts, const struct bh_occupancy *occupancy,
+      struct bh_start_choice *ret_choice)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ starts->profile });
+
+    ret_choice->occupancy = *occupancy;
+    if (profile && starts->figures) {
+        struct bh_mig_choice choice =
+            bh_mig_choose(starts->figures, &starts->prices, occupancy, profile);
+
+        ret_choice->starts = choice.starts;
+        ret_choice->growth = choice.cost;
+        return;
+    }
+    if (profile) {
+        weigh_starts(profile, occupancy, ret_choice);
+        return;
+    }
+    ret_choice->starts = occupancy->units == 0 && !occupancy->whole;
+    ret_choice->growth = 0;
+}
+
+const struct bh_start_choice *
+bh_starts_find(struct bh_starts *starts, const struct bh_occupancy *occupancy)
+{
+    uint32_t at = (occupancy->units * 2654435761u >> 8) % BH_STARTS_MEMO;
+
+    if (!alike(&starts->memos[at].occupancy, occupancy))
+        weigh(starts, occupancy, &starts->memos[at]);
+    return &starts->memos[at];
+}

@@ -112,8 +112,8 @@ a_job_has_all_its_members(void **state)
 {
     SEND(BH_GET, "/v1/jobs/2", .uid = ALICE);
     BH_CHECK_STR("ended", got.text,
-                 "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"ended_ns\":\"2000\","
-                 "\"exit_status\":3,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
+                 "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"deadline_ns\":\"0\","
+                 "\"ended_ns\":\"2000\",\"exit_status\":3,\"gang\":1,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
                  "\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"pieces\":\"\","
                  "\"priority\":\"normal\",\"reason\":\"none\",\"restarts\":0,\"sku\":\"small\","
                  "\"started_ns\":\"0\",\"state\":\"completed\",\"submitted_ns\":\"1000\","
@@ -144,6 +144,32 @@ why_says_what_holds_it_back(void **state)
     BH_CHECK_DONE();
 }
 
+/* Two whole GPUs are in use for a day, as is assumed; alice wants one, for a batch that may
+ * run into its deadline. */
+static void
+one_that_waits_shows_the_room_kept_for_it(void **state)
+{
+    bh_fixture_submit(f, 401, 4, 2, 2);
+    bh_fixture_submit(f, 402, 4, 2, 2);
+    bh_fixture_submit(f, 403, 2, 1, 2);
+    bh_fixture_submit(f, 404, 2, 1, 2);
+    bh_fixture_put_job(f, 403, 2, 1, "pending");
+    bh_fixture_put_job(f, 404, 2, 1, "pending");
+    SEND(BH_GET, "/v1/jobs/403", .uid = ALICE);
+    BH_CHECK("where", strstr(got.text, "\"reserved_on\":[{\"gpu\":\"GPU-"));
+    BH_CHECK("what", strstr(got.text, "\"profile\":\"whole\",\"start\":0}],"));
+    BH_CHECK("when", strstr(got.text, "\"reserved_ns\":\"86400000001000\""));
+    SEND(BH_GET, "/v1/jobs/403/why", .uid = ALICE);
+    BH_CHECK("why", strstr(got.text, "\"reserved_ns\":\"86400000001000\""));
+    SEND(BH_GET, "/v1/jobs/404", .uid = ALICE);
+    BH_CHECK("nothing for the next", got.status == 200 && !strstr(got.text, "reserved"));
+    SEND(BH_GET, "/v1/jobs", .query = "start=true&state=pending", .uid = ALICE);
+    BH_CHECK("in a list", strstr(got.text, "\"reserved_ns\":\"86400000001000\",\"restarts\""));
+    SEND(BH_GET, "/v1/jobs", .query = "state=pending", .uid = ALICE);
+    BH_CHECK("when it is asked for", !strstr(got.text, "reserved"));
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -152,7 +178,8 @@ main(void)
                                         TEST(totals_count_what_may_be_seen),
                                         TEST(a_job_has_all_its_members),
                                         TEST(a_job_shows_its_members),
-                                        TEST(why_says_what_holds_it_back) };
+                                        TEST(why_says_what_holds_it_back),
+                                        TEST(one_that_waits_shows_the_room_kept_for_it) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

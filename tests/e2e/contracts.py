@@ -2,12 +2,13 @@
 """What a job asked for should it have to make way: a signal, time to save, another start."""
 import os
 import pathlib
+import re
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from tap import equal
+from tap import contains, equal
 
 ONE = "1x H100-80GB"
 ASR = "acme/speech/asr"
@@ -116,6 +117,67 @@ def over_a_crash(site):
     done = site.await_state(low, "completed", "failed")
     equal("end", (done["state"], done["restarts"]), ("completed", 1))
     equal("steps", [int(n) for n in (share / "steps").read_text().split()], list(range(1, STEPS + 1)))
+
+
+def row_of(table, job):
+    """{header: cell} of a job in a table; columns are two blanks apart."""
+    head, *lines = table.splitlines()
+    starts = [m.start() for m in re.finditer(r"(?<=  )\S|^\S", head)]
+    line = next(line for line in lines if line.split()[0] == str(job))
+    return {head[a:b].strip(): line[a:b].strip() for a, b in zip(starts, [*starts[1:], None])}
+
+
+@tap.test(topology=ONE)
+def shown(site):
+    """ps -o wide, describe, why and the API show a job's contract, signal and deadline, and the room
+    that is kept for it while it waits: from when on, and where"""
+    alice = site.client("alice")
+    first = site.submit("sleep", "60", sku="large", priority="low", time_limit="1h", client=alice)
+    started = int(site.await_state(first, "running")["started_ns"])
+    second = site.submit("true", sku="large", priority="low", on_preempt="checkpoint", checkpoint_signal="SIGUSR2",
+                         deadline="+5h", client=alice)
+    gpu = alice.get("/v1/gpus")["items"][0]
+    job, why = alice.get(f"/v1/jobs/{second}"), alice.get(f"/v1/jobs/{second}/why")
+    equal("contract", (job["contract"], job["checkpoint_signal"], job["gang"]), ("checkpoint", "USR2", 1))
+    late = int(job["submitted_ns"]) + 5 * 3600 * 10**9 - int(job["deadline_ns"])
+    assert 0 <= late < 10**9, late
+    due = started + 3600 * 10**9
+    for answer in (job, why):
+        equal("reserved from", int(answer["reserved_ns"]), due)
+        equal("on", answer["reserved_on"], [{"gpu": gpu["uuid"], "node": gpu["node"], "profile": "whole", "start": 0}])
+    equal("the other has none of it", {"reserved_ns", "checkpoint_signal"} & set(site.job(first)), set())
+    told = {key: stamp(int(job[key])) for key in ("deadline_ns", "reserved_ns")}
+    row = row_of(site.cli("alice", "ps", "-o", "wide", check=0).stdout, second)
+    equal("ps", [row[c] for c in ("CONTRACT", "SIGNAL", "DEADLINE", "RESERVED", "GANG")],
+          ["checkpoint", "USR2", told["deadline_ns"], told["reserved_ns"], "1"])
+    text = site.cli("alice", "describe", str(second), check=0).stdout
+    for part in ("Checkpoint signal: USR2", told["deadline_ns"], f"Reserved:         {told['reserved_ns']}", gpu["uuid"]):
+        contains("describe", text, part)
+    text = site.cli("alice", "why", str(second), check=0).stdout
+    contains("why", text, f"reserved for it from {told['reserved_ns']} (in 59m")
+    contains("why", text, f"on: {gpu['node']} {gpu['uuid']} whole\n")
+    listed = {j["id"]: j for j in alice.get("/v1/jobs?start=true")["items"]}
+    equal("listed", int(listed[second]["reserved_ns"]), due)
+    alice.post(f"/v1/jobs/{second}/cancel")
+    equal("nothing is kept for it then", "reserved_ns" in alice.get(f"/v1/jobs/{second}"), False)
+
+
+@tap.test(topology=ONE)
+def being_cleared(site):
+    "while others leave for a job, why and the API say which room is being cleared for it"
+    low = site.submit("sh", "-c", "trap '' TERM; echo begun; while :; do sleep 0.1; done", sku="large", priority="low",
+                      on_preempt="requeue", grace="2s", client=site.client("alice"))
+    site.until(lambda: low and "begun" in site.log(low), what="output")
+    high = push_out(site)
+    job = site.client("carol").get(f"/v1/jobs/{high}")
+    equal("state", (job["state"], job["why"]["reason"]), ("pending", "making_room"))
+    equal("where", [place["profile"] for place in job["claimed_on"]], ["whole"])
+    contains("why", site.cli("carol", "why", str(high), check=0).stdout, "being cleared for it: ")
+    site.await_state(high, "completed")
+
+
+def stamp(at_ns):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_ns // 10**9))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "cli/follow.h"
+#include "cli/get.h"
 #include "cli/jobspec.h"
 #include "cli/output.h"
 #include "cli/views.h"
@@ -131,9 +132,12 @@ bh_rc
 bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    bh_rc rc = fetch_job(cli, cli->args->arguments[0], "", &json, err);
     struct bh_buf out;
+    bh_rc rc;
 
+    if (cli->args->count > 1)
+        return bh_cli_get(cli, err);
+    rc = fetch_job(cli, cli->args->arguments[0], "", &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);

@@ -4,6 +4,7 @@
 
 #include "api/error.h"
 #include "api/forecast.h"
+#include "api/kept.h"
 #include "api/members.h"
 #include "api/starts.h"
 #include "api/visible.h"
@@ -124,24 +125,42 @@ priority_name(uint32_t priority)
     return name ? name : "normal";
 }
 
+/* When a job that waits begins, as far as is known; 0: it is not. */
+struct awaited {
+    uint64_t estimated_ns, reserved_ns;
+};
+
+static void
+put_signal(struct bh_json_writer *w, uint32_t number)
+{
+    const char *name = bh_signal_name(number);
+
+    if (name)
+        bh_json_str(w, "checkpoint_signal", name);
+}
+
 /* The members of a job, in byte order of their names but for those that only GET one
  * adds. */
 static void
-put_members(struct bh_json_writer *w, const struct bh_job_row *row, uint64_t estimated_ns)
+put_members(struct bh_json_writer *w, const struct bh_job_row *row,
+            const struct awaited *awaited)
 {
     bool ended = bh_jobs_ended(row->state);
 
     if (ended)
         bh_json_str(w, "cause", row->reason);
+    put_signal(w, row->checkpoint_signal);
     bh_json_str(w, "contract", row->contract);
     bh_json_u64(w, "count", row->count);
+    bh_json_ns(w, "deadline_ns", row->deadline_ns);
     bh_json_ns(w, "ended_ns", row->ended_ns);
-    if (estimated_ns)
-        bh_json_ns(w, "estimated_start_ns", estimated_ns);
+    if (awaited->estimated_ns)
+        bh_json_ns(w, "estimated_start_ns", awaited->estimated_ns);
     if (row->exit_status >= 0)
         bh_json_i64(w, "exit_status", row->exit_status);
     else
         bh_json_raw(w, "exit_status", "null");
+    bh_json_u64(w, "gang", row->gang ? row->gang : 1);
     bh_json_str(w, "grade", row->grade);
     bh_json_u64(w, "id", row->job);
     bh_json_str(w, "kind", row->kind);
@@ -150,6 +169,8 @@ put_members(struct bh_json_writer *w, const struct bh_job_row *row, uint64_t est
     bh_json_str(w, "pieces", row->pieces);
     bh_json_str(w, "priority", priority_name(row->priority));
     bh_json_str(w, "reason", ended ? "none" : row->reason);
+    if (awaited->reserved_ns)
+        bh_json_ns(w, "reserved_ns", awaited->reserved_ns);
     bh_json_u64(w, "restarts", row->restarts);
     bh_json_str(w, "sku", row->sku);
     bh_json_ns(w, "started_ns", row->started_ns);
@@ -165,6 +186,7 @@ put_members(struct bh_json_writer *w, const struct bh_job_row *row, uint64_t est
 struct page {
     const struct bh_call *call;
     bool start;                  /* say when jobs are expected to start */
+    struct bh_reservations reservations; /* known where `start` is */
     struct bh_json_writer *w;
     uint32_t room;               /* rows that still fit */
     uint64_t last;
@@ -182,6 +204,10 @@ static bool
 put_row(void *self, const struct bh_job_row *row)
 {
     struct page *page = self;
+    struct awaited awaited = {
+        .estimated_ns = page->start ? estimate(page->call, row) : 0,
+        .reserved_ns = bh_reservations_of(&page->reservations, row->job),
+    };
 
     if (page->room == 0) {
         page->more = true;
@@ -190,8 +216,7 @@ put_row(void *self, const struct bh_job_row *row)
     page->room--;
     page->last = row->job;
     bh_json_open(page->w, NULL, '{');
-    put_members(page->w, row,
-                page->start ? estimate(page->call, row) : 0);
+    put_members(page->w, row, &awaited);
     bh_json_close(page->w, '}');
     return !page->w->out->overflow;
 }
@@ -273,8 +298,10 @@ write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *er
 
     if (rc != BH_OK)
         return rc;
-    if (page.start)
+    if (page.start) {
         bh_starts_refresh(call, (bh_job_id){ 0 });
+        bh_reservations_find(call, &page.reservations);
+    }
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
     filter->limit++; /* one row more tells whether there is another page */
@@ -402,6 +429,13 @@ spec_text(const struct bh_call *call, const struct bh_job_row *row)
     return text;
 }
 
+/* Whether room may be kept for it. */
+static bool
+waits(const struct bh_job_row *row)
+{
+    return strcmp(row->state, "pending") == 0 || strcmp(row->state, "suspended") == 0;
+}
+
 bh_rc
 bh_jobs_get(struct bh_call *call, struct bh_err *err)
 {
@@ -416,9 +450,11 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     if (strcmp(row.state, "pending") == 0)
         bh_starts_refresh(call, (bh_job_id){ row.job });
-    put_members(&w, &row, estimate(call, &row));
+    put_members(&w, &row, &(struct awaited){ .estimated_ns = estimate(call, &row) });
     if (!bh_jobs_ended(row.state))
         rc = bh_members_put(call, &w, row.job, err);
+    if (rc == BH_OK && waits(&row))
+        rc = bh_kept_put(call, &w, row.job, err);
     bh_json_raw(&w, "spec", spec_text(call, &row));
     if (rc == BH_OK && strcmp(row.state, "pending") == 0) {
         bh_json_open(&w, "why", '{');
@@ -458,6 +494,10 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     put_estimate(call, &w, &row);
     bh_json_u64(&w, "job", row.job);
+    if (waits(&row))
+        rc = bh_kept_put(call, &w, row.job, err);
+    if (rc != BH_OK)
+        return rc;
     rc = put_state_words(call, &w, &row, err);
     bh_json_str(&w, "state", row.state);
     bh_json_close(&w, '}');

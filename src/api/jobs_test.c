@@ -112,8 +112,8 @@ a_job_has_all_its_members(void **state)
 {
     SEND(BH_GET, "/v1/jobs/2", .uid = ALICE);
     BH_CHECK_STR("ended", got.text,
-                 "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"ended_ns\":\"2000\","
-                 "\"exit_status\":3,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
+                 "{\"cause\":\"exited\",\"contract\":\"requeue\",\"count\":1,\"deadline_ns\":\"0\","
+                 "\"ended_ns\":\"2000\",\"exit_status\":3,\"gang\":1,\"grade\":\"C\",\"id\":2,\"kind\":\"batch\","
                  "\"name\":\"name\\n\\\"<x>\",\"node\":\"n1\",\"pieces\":\"\","
                  "\"priority\":\"normal\",\"reason\":\"none\",\"restarts\":0,\"sku\":\"small\","
                  "\"started_ns\":\"0\",\"state\":\"completed\",\"submitted_ns\":\"1000\","
@@ -144,6 +144,99 @@ why_says_what_holds_it_back(void **state)
     BH_CHECK_DONE();
 }
 
+/* Two whole GPUs are in use for a day, as is assumed; alice wants one, for a batch that may
+ * run into its deadline. */
+static void
+one_that_waits_shows_the_room_kept_for_it(void **state)
+{
+    bh_fixture_submit(f, 401, 4, 2, 2);
+    bh_fixture_submit(f, 402, 4, 2, 2);
+    bh_fixture_submit(f, 403, 2, 1, 2);
+    bh_fixture_submit(f, 404, 2, 1, 2);
+    bh_fixture_put_job(f, 403, 2, 1, "pending");
+    bh_fixture_put_job(f, 404, 2, 1, "pending");
+    SEND(BH_GET, "/v1/jobs/403", .uid = ALICE);
+    BH_CHECK("where", strstr(got.text, "\"reserved_on\":[{\"gpu\":\"GPU-"));
+    BH_CHECK("what", strstr(got.text, "\"profile\":\"whole\",\"start\":0}],"));
+    BH_CHECK("when", strstr(got.text, "\"reserved_ns\":\"86400000001000\""));
+    SEND(BH_GET, "/v1/jobs/403/why", .uid = ALICE);
+    BH_CHECK("why", strstr(got.text, "\"reserved_ns\":\"86400000001000\""));
+    SEND(BH_GET, "/v1/jobs/404", .uid = ALICE);
+    BH_CHECK("nothing for the next", got.status == 200 && !strstr(got.text, "reserved"));
+    SEND(BH_GET, "/v1/jobs", .query = "start=true&state=pending", .uid = ALICE);
+    BH_CHECK("in a list", strstr(got.text, "\"reserved_ns\":\"86400000001000\",\"restarts\""));
+    SEND(BH_GET, "/v1/jobs", .query = "state=pending", .uid = ALICE);
+    BH_CHECK("when it is asked for", !strstr(got.text, "reserved"));
+    BH_CHECK_DONE();
+}
+
+static void check_schema(bh_json_value schemas, const char *name, bh_json_value reply);
+
+/* What a reference in a schema stands for. */
+static void
+check_references(bh_json_value schemas, bh_json_value property, bh_json_value value)
+{
+    static const char prefix[] = "#/components/schemas/";
+    const char *of = bh_json_text(bh_json_get(property, "$ref"), NULL);
+
+    if (of && strcmp(of + sizeof prefix - 1, "job") != 0) /* that of bodies */
+        check_schema(schemas, of + sizeof prefix - 1, value);
+    for (size_t i = 0; bh_json_get(property, "items") && i < bh_json_count(value); i++)
+        check_references(schemas, bh_json_get(property, "items"), bh_json_at(value, i));
+}
+
+/* Each member of the reply is described, and what is always there is there. */
+static void
+check_schema(bh_json_value schemas, const char *name, bh_json_value reply)
+{
+    bh_json_value schema = bh_json_get(schemas, name), required = bh_json_get(schema, "required");
+    bh_json_value value;
+    const char *key;
+    void *cursor = NULL;
+
+    BH_CHECK(name, schema);
+    while (bh_json_next(reply, &cursor, &key, &value)) {
+        bh_json_value property = bh_json_get(bh_json_get(schema, "properties"), key);
+
+        BH_CHECK(key, property);
+        check_references(schemas, property, value);
+    }
+    for (size_t i = 0; i < bh_json_count(required); i++)
+        BH_CHECK(name, bh_json_get(reply, bh_json_text(bh_json_at(required, i), "?")));
+}
+
+static void
+replies_are_as_the_api_describes_them(void **state)
+{
+    static const struct {
+        const char *path, *query, *schema;
+    } cases[] = {
+        { "/v1/jobs", "start=true&limit=1", "job_list" },
+        { "/v1/jobs/1", NULL, "job_shown" },     { "/v1/jobs/2", NULL, "job_shown" },
+        { "/v1/jobs/403", NULL, "job_shown" },   { "/v1/jobs/1/why", NULL, "job_why" },
+        { "/v1/jobs/403/why", NULL, "job_why" }, { "/v1/jobs/2/why", NULL, "job_why" },
+    };
+    BH_AUTO(bh_json_free) struct bh_json *described = NULL;
+    struct bh_err err;
+
+    SEND(BH_GET, "/openapi.json", .uid = ALICE);
+    assert_int_equal(bh_json_parse(got.text, strlen(got.text), &described, &err), BH_OK);
+    bh_fixture_submit(f, 401, 4, 2, 2);
+    bh_fixture_submit(f, 402, 4, 2, 2);
+    bh_fixture_submit(f, 403, 2, 1, 2);
+    bh_fixture_put_job(f, 403, 2, 1, "pending");
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+
+        SEND(BH_GET, cases[i].path, .query = cases[i].query, .uid = ALICE);
+        BH_CHECK_EQ(cases[i].path, got.status, 200);
+        assert_int_equal(bh_json_parse(got.text, strlen(got.text), &json, &err), BH_OK);
+        check_schema(bh_json_get(bh_json_get(bh_json_root(described), "components"), "schemas"),
+                     cases[i].schema, bh_json_root(json));
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -152,7 +245,9 @@ main(void)
                                         TEST(totals_count_what_may_be_seen),
                                         TEST(a_job_has_all_its_members),
                                         TEST(a_job_shows_its_members),
-                                        TEST(why_says_what_holds_it_back) };
+                                        TEST(why_says_what_holds_it_back),
+                                        TEST(one_that_waits_shows_the_room_kept_for_it),
+                                        TEST(replies_are_as_the_api_describes_them) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/openapi_replies.h"
 #include "api/tokens.h"
 #include "api/whatif.h"
 #include "base/assert.h"
@@ -289,6 +290,7 @@ put_components(struct bh_json_writer *w)
     put_error_schema(w);
     for (uint32_t i = 0; i < schemas.count; i++)
         put_schema(w, schemas.items[i]);
+    bh_openapi_put_replies(w);
     bh_json_close(w, '}');
     bh_json_open(w, "securitySchemes", '{');
     bh_json_open(w, "token", '{');
@@ -369,12 +371,13 @@ put_body(struct bh_json_writer *w, const struct bh_operation_row *op)
 }
 
 static void
-put_response(struct bh_json_writer *w, const char *status, const char *doc, const char *type)
+put_response(struct bh_json_writer *w, const char *status, const char *doc, const char *type,
+             const char *schema)
 {
     bh_json_open(w, status, '{');
     bh_json_str(w, "description", doc);
     bh_json_open(w, "content", '{');
-    put_content(w, type, strcmp(status, "default") == 0 ? "error" : NULL);
+    put_content(w, type, schema);
     bh_json_close(w, '}');
     bh_json_close(w, '}');
 }
@@ -386,8 +389,9 @@ put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
 
     bh_json_open(w, "responses", '{');
     put_response(w, makes ? "201" : "200", op->summary,
-                 op->kind == BH_OPERATION_STREAM ? "text/event-stream" : "application/json");
-    put_response(w, "default", "an error", "application/json");
+                 op->kind == BH_OPERATION_STREAM ? "text/event-stream" : "application/json",
+                 bh_openapi_reply_of(op->id));
+    put_response(w, "default", "an error", "application/json", "error");
     bh_json_close(w, '}');
 }
 

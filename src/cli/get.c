@@ -137,7 +137,8 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
     if (strcmp(what, "site") == 0 && !name)
         return get_site(cli, err);
     if (!kind) {
-        bh_err_set(err, BH_INVALID, "get: \"%.60s\" is nothing that can be shown", what);
+        bh_err_set(err, BH_INVALID, "%s: \"%.60s\" is nothing that can be shown",
+                   bh_cli_commands[cli->args->command].name, what);
         return bh_err_hint(err, "site, tenants, skus, gpus, nodes, jobs, tokens, records, "
                                 "checkpoints");
     }

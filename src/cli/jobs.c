@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "cli/follow.h"
+#include "cli/get.h"
 #include "cli/jobspec.h"
 #include "cli/output.h"
 #include "cli/views.h"
@@ -131,9 +132,12 @@ bh_rc
 bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    bh_rc rc = fetch_job(cli, cli->args->arguments[0], "", &json, err);
     struct bh_buf out;
+    bh_rc rc;
 
+    if (cli->args->count > 1)
+        return bh_cli_get(cli, err);
+    rc = fetch_job(cli, cli->args->arguments[0], "", &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);
@@ -141,6 +145,52 @@ bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
     return rc;
+}
+
+/* "n1 GPU-3f2a 1g.10gb@0, n1 GPU-77aa whole" */
+static void
+put_places(struct bh_buf *out, bh_json_value places)
+{
+    static const struct bh_column cells[] = { { "", "node", BH_CELL_TEXT, false },
+                                              { "", "gpu", BH_CELL_TEXT, false },
+                                              { "", "profile", BH_CELL_TEXT, false } };
+
+    for (size_t i = 0; i < bh_json_count(places); i++) {
+        bh_json_value place = bh_json_at(places, i);
+
+        bh_buf_puts(out, i > 0 ? "," : "");
+        for (size_t c = 0; c < BH_COUNT(cells); c++) {
+            bh_buf_putc(out, ' ');
+            bh_view_cell(out, &cells[c], place, 0);
+        }
+        if (strcmp(bh_json_text(bh_json_get(place, "profile"), ""), "whole") != 0)
+            bh_buf_printf(out, "@%" PRIu64, bh_json_number(bh_json_get(place, "start"), 0));
+    }
+}
+
+/* What the engine keeps for the job while it waits. */
+static void
+put_kept(struct bh_buf *out, bh_json_value why, uint64_t now_ns)
+{
+    uint64_t from_ns = bh_json_number(bh_json_get(why, "reserved_ns"), 0);
+
+    if (bh_json_count(bh_json_get(why, "claimed_on")) > 0) {
+        bh_buf_puts(out, "being cleared for it:");
+        put_places(out, bh_json_get(why, "claimed_on"));
+        bh_buf_putc(out, '\n');
+    }
+    if (!from_ns)
+        return;
+    bh_buf_puts(out, "reserved for it from ");
+    bh_time_put_utc(out, from_ns);
+    if (from_ns > now_ns) {
+        bh_buf_puts(out, " (in ");
+        bh_view_span(out, from_ns - now_ns);
+        bh_buf_putc(out, ')');
+    }
+    bh_buf_puts(out, " on:");
+    put_places(out, bh_json_get(why, "reserved_on"));
+    bh_buf_putc(out, '\n');
 }
 
 bh_rc
@@ -159,6 +209,7 @@ bh_cli_why(struct bh_cli *cli, struct bh_err *err)
     if (*bh_json_text(bh_json_get(why, "next"), ""))
         bh_buf_printf(&out, "next: %s\n", bh_json_text(bh_json_get(why, "next"), ""));
     bh_whatif_put_estimate(&out, why, bh_time_now());
+    put_kept(&out, why, bh_time_now());
     bh_buf_printf(&out, "reason: %s\n", bh_json_text(bh_json_get(why, "reason"), "none"));
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);

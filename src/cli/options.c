@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/attr.h"
+#include "base/buf.h"
 #include "base/num.h"
 
 #define MANY BH_ARGUMENTS_MANY
@@ -76,13 +78,48 @@ is_group(const char *word)
     return false;
 }
 
+/* What does here what the word does elsewhere, or NULL. */
+static const char *
+habit(const char *word)
+{
+    static const struct {
+        const char *words, *hint;
+    } habits[] = {
+#define BH_HABIT(words, hint) { words, hint },
+#include "tables/commands.tbl"
+    };
+
+    for (size_t i = 0; i < BH_COUNT(habits); i++)
+        if (bh_words_have(habits[i].words, ' ', word, strlen(word)))
+            return habits[i].hint;
+    return NULL;
+}
+
+/* "it needs a second word: tail, size, verify" */
+static bh_rc
+hint_second(const char *first, struct bh_err *err)
+{
+    char text[160];
+    size_t length = strlen(first);
+    struct bh_buf words;
+
+    bh_buf_init_fixed(&words, text, sizeof text);
+    for (uint32_t i = 0; i < BH_COMMANDS; i++) {
+        const char *name = bh_cli_commands[i].name;
+
+        if (strncmp(name, first, length) == 0 && name[length] == ' ')
+            bh_buf_printf(&words, "%s %s", words.length ? "," : "", name + length + 1);
+    }
+    return bh_err_hint(err, "it needs a second word:%s", bh_buf_text(&words));
+}
+
 static bh_rc
 unknown_command(const char *name, struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "no such command: %.80s", name);
     if (is_group(name))
-        return bh_err_hint(err, "it needs a second word; bulkhead help lists the commands");
-    return bh_err_hint(err, "bulkhead help lists the commands");
+        return hint_second(name, err);
+    return bh_err_hint(err, "%s", habit(name) ? habit(name) : "bulkhead help lists the commands");
 }
 
 /* Take a word that is no option while the command is not known yet. */

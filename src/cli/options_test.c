@@ -224,6 +224,57 @@ test_options_used(void **state)
     BH_CHECK_DONE();
 }
 
+/* Whoever comes from Slurm or kubectl is told what does it here. */
+static void
+test_habits(void **state)
+{
+    static const struct {
+        const char *line, *hint;
+    } cases[] = {
+        { "bulkhead squeue", "bulkhead ps" },
+        { "bulkhead delete 12", "bulkhead cancel JOB" },
+        { "bulkhead drain gpu-node-1", "whatif drain" },
+        { "bulkhead whatif layout", "second word: submit, cancel, quota, drain, apply" },
+        { "bulkhead audit", "second word: tail, size, verify" },
+        { "bulkhead frobnicate", "bulkhead help lists the commands" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        char line[64], *words[WORDS_MAX + 1];
+        struct bh_args args;
+        struct bh_err err = { .rc = BH_OK };
+
+        snprintf(line, sizeof line, "%s", cases[i].line);
+        BH_CHECK_EQ(cases[i].line, bh_args_parse(split(line, words), words, &args, &err), BH_INVALID);
+        if (!strstr(err.hint, cases[i].hint))
+            BH_CHECK_STR(cases[i].line, err.hint, cases[i].hint);
+        bh_args_fini(&args);
+    }
+    BH_CHECK_DONE();
+}
+
+/* A habit that is a command would never be heard, and its hint must fit. */
+static void
+test_habits_are_no_commands(void **state)
+{
+    static const struct {
+        const char *words, *hint;
+    } habits[] = {
+#define BH_HABIT(words, hint) { words, hint },
+#include "tables/commands.tbl"
+    };
+    const struct bh_err err = { .rc = BH_OK };
+
+    for (size_t i = 0; i < BH_COUNT(habits); i++) {
+        for (uint32_t k = 0; k < BH_COMMANDS; k++)
+            BH_CHECK(bh_cli_commands[k].name,
+                     !bh_words_have(habits[i].words, ' ', bh_cli_commands[k].name,
+                                    strlen(bh_cli_commands[k].name)));
+        BH_CHECK(habits[i].words, strlen(habits[i].hint) < sizeof err.hint);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -235,6 +286,8 @@ main(void)
         cmocka_unit_test(test_words_known),
         cmocka_unit_test(test_letters_distinct),
         cmocka_unit_test(test_options_used),
+        cmocka_unit_test(test_habits),
+        cmocka_unit_test(test_habits_are_no_commands),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -29,6 +29,15 @@ note_change(struct bh_core *core, const struct bh_job_change *row, uint32_t tena
     snprintf(change->reason, sizeof change->reason, "%s", row->reason);
 }
 
+/* What the job is told to write a checkpoint with. */
+static uint32_t
+signal_of(const struct bh_ev_submit *submit)
+{
+    if (submit->contract != BH_CONTRACT_CHECKPOINT)
+        return 0;
+    return submit->checkpoint_signal ? submit->checkpoint_signal : BH_CHECKPOINT_SIGNAL;
+}
+
 bh_rc
 bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_caller *caller,
             const char *name, struct bh_err *err)
@@ -51,6 +60,9 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         .node = "", .pieces = "", .grade = "",
         .submitted_ns = event->now_ns,
         .time_limit_ns = submit->time_limit_ns,
+        .deadline_ns = submit->deadline_ns,
+        .checkpoint_signal = signal_of(submit),
+        .gang = submit->gang,
         .exit_status = -1,
     };
 

@@ -421,6 +421,41 @@ check_jobs(struct inspection *in)
     return true;
 }
 
+/* How many places of claims and reservations stand on the GPU. */
+static uint32_t
+places_kept_on(const struct bh_engine *engine, uint32_t gpu_id)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+        for (uint32_t k = 0; k < engine->core.claims[i].count; k++)
+            found += engine->core.claims[i].places[k].gpu == gpu_id;
+    return found;
+}
+
+/* Each GPU counts the places that are kept on it: searches trust that to pass over the rest.
+ * Where those with a place count right and the sum is right, all do. */
+static bool
+check_kept(struct inspection *in)
+{
+    uint64_t kept = 0, counted = 0;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &in->engine->core.claims[i];
+
+        for (uint32_t k = 0; k < claim->count; k++) {
+            uint32_t id = claim->places[k].gpu, gpu = gpu_find(in->engine, id);
+
+            if (!gpu || gpu_at(in->engine, gpu)->claimed != places_kept_on(in->engine, id))
+                return broken(in, "gpu", id, "what is kept on it is miscounted");
+        }
+        kept += claim->count;
+    }
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);)
+        counted += gpu_at(in->engine, slot)->claimed;
+    return counted == kept || broken(in, "gpus", counted, "count room that nobody keeps");
+}
+
 static bool
 check_claims(struct inspection *in)
 {
@@ -614,6 +649,7 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 {
     struct inspection in = { .engine = engine, .text = ret_broken, .size = size };
 
-    return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in) && check_jobs(&in)
-           && check_claims(&in) && check_tenants(&in) && check_decided(&in) && check_due(&in);
+    return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
+           && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
+           && check_decided(&in) && check_due(&in);
 }

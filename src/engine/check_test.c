@@ -84,6 +84,27 @@ out_of_step(struct bh_engine *engine)
 }
 
 static void
+kept_uncounted(struct bh_engine *engine)
+{
+    assert_true(gpu_at(engine, 1)->claimed > 0);
+    gpu_at(engine, 1)->claimed--;
+}
+
+static void
+kept_nowhere(struct bh_engine *engine)
+{
+    engine->core.claims[0].places[0].gpu = 99;
+}
+
+static void
+counted_for_nobody(struct bh_engine *engine)
+{
+    assert_true(engine->core.claim_count == 1 && engine->core.reserved == 1);
+    memset(engine->core.claims, 0, sizeof(engine->core.claims));
+    engine->core.claim_count = engine->core.reserved = 0;
+}
+
+static void
 whatever_is_broken_is_found(void **state)
 {
     static const struct {
@@ -103,6 +124,9 @@ whatever_is_broken_is_found(void **state)
         { "lost member", lost_member, "job 4: does not hold its whole gang" },
         { "two incarnations", other_incarnation, "some belong to no gang" },
         { "out of step", out_of_step, "job 4: has members in states that do not go together" },
+        { "room uncounted", kept_uncounted, "gpu 1: what is kept on it is miscounted" },
+        { "room on no GPU", kept_nowhere, "gpu 99: what is kept on it is miscounted" },
+        { "room of nobody", counted_for_nobody, "count room that nobody keeps" },
         { "a slot of zeroes", dirty_slot, "piece 0: slot 0 was written" },
     };
 

@@ -80,8 +80,30 @@ what_is_not_lent_stays_free(void **state)
     bh_story_close(story);
 }
 
+/* Department 3 keeps a whole GPU back, in pieces of a SKU that nobody uses. */
+static void
+what_was_kept_of_a_sku_is_free_once_it_is_gone(void **state)
+{
+    struct bh_event gone = { .kind = BH_EV_SKU_REMOVE, .u.sku.sku = { 9 } };
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job;
+
+    bh_story_sku(story, 9, NULL);
+    bh_story_tenant(story, (struct bh_ev_tenant){
+                               .tenant = { 3 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT,
+                               .quota_count = 1,
+                               .quotas = { { BH_QUOTA_SKU, 9, BH_UNLIMITED, 1, 1 } } });
+    job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_KEPT);
+    bh_story_must(story, &gone);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(guarantees_cover_what_they_name),
     cmocka_unit_test(what_is_not_lent_stays_free),
+    cmocka_unit_test(what_was_kept_of_a_sku_is_free_once_it_is_gone),
 };
 BH_TEST_MAIN(tests)

@@ -36,7 +36,8 @@ bh_room_is_gone(const struct bh_search *search, uint32_t slot)
 {
     if ((search->past_leaving || search->by_ns) && bh_room_is_leaving(search->engine, slot))
         return true;
-    if (search->by_ns && bh_lease_ends_ns(search->engine, slot) <= search->by_ns)
+    if (search->by_ns && lease_at(search->engine, slot)->state != LEASE_SUSPENDED
+        && bh_lease_ends_ns(search->engine, slot) <= search->by_ns)
         return true;
     for (uint32_t i = 0; i < search->gone_count; i++)
         if (search->gone[i] == lease_at(search->engine, slot)->job)

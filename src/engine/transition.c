@@ -96,6 +96,7 @@ static void
 on_sku_remove(struct work *work, const struct bh_event *event)
 {
     bh_slot_remove(work->engine, TABLE_SKU, sku_find(work->engine, event->u.sku.sku.v));
+    bh_order_open_window(work->engine); /* what was kept back of it is free */
 }
 
 /* ---- nodes and GPUs ---- */

@@ -143,6 +143,29 @@ bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
     return true;
 }
 
+_Static_assert((int)BH_KEPT_MAX == (int)CLAIMS_MAX, "one for each claim");
+
+bool
+bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
+                  struct bh_kept_view *ret_view)
+{
+    const struct claim *claim;
+
+    while (*cursor < CLAIMS_MAX && !engine->core.claims[*cursor].job)
+        (*cursor)++;
+    if (engine->core.claim_count == 0 || *cursor == CLAIMS_MAX)
+        return false;
+    claim = &engine->core.claims[(*cursor)++];
+    ret_view->job.v = job_at(engine, claim->job)->id;
+    ret_view->at_ns = claim->at_ns;
+    ret_view->piece_count = claim->count;
+    for (uint32_t i = 0; i < claim->count; i++)
+        ret_view->pieces[i] = (struct bh_piece){ .gpu = { claim->places[i].gpu },
+                                                 .profile = claim->places[i].profile,
+                                                 .start = claim->places[i].start };
+    return true;
+}
+
 /* ---- GPUs and pieces ---- */
 
 static void

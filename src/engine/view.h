@@ -52,6 +52,15 @@ struct bh_host_view {
     uint64_t cpu_used, memory_used; /* milli, MiB */
 };
 
+/* Room that is kept for a job that waits: a claim, which is being made now, or a
+ * reservation. */
+struct bh_kept_view {
+    bh_job_id job;
+    uint64_t at_ns;              /* of a reservation: from when on; 0: a claim */
+    uint32_t piece_count;        /* of all members, one after another */
+    struct bh_piece pieces[BH_JOB_PIECES_MAX]; /* GPU, profile and start */
+};
+
 struct bh_gpu_view {
     bh_gpu_id gpu;
     bh_node_id node;
@@ -131,6 +140,11 @@ bool bh_view_next_piece(const struct bh_engine *engine, uint32_t *cursor,
                         struct bh_piece_view *ret_view);
 bool bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
                          struct bh_tenant_view *ret_view);
+
+/* At most BH_KEPT_MAX. */
+enum { BH_KEPT_MAX = 32 };
+bool bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
+                       struct bh_kept_view *ret_view);
 
 /* Why the job is not running, or what it has: never fails. */
 void bh_engine_why(const struct bh_engine *engine, bh_job_id job, uint64_t now_ns,

@@ -92,9 +92,54 @@ walks_see_everything_once(void **state)
     bh_story_close(story);
 }
 
+/* The only room that is kept. */
+static struct bh_kept_view
+only_kept(const struct bh_story *story)
+{
+    struct bh_kept_view kept, other;
+    uint32_t cursor = 0;
+
+    assert_true(bh_view_next_kept(story->engine, &cursor, &kept));
+    assert_false(bh_view_next_kept(story->engine, &cursor, &other));
+    return kept;
+}
+
+/* Two GPUs are in use for an hour: a gang waits for both, a higher job has one cleared. */
+static void
+room_that_is_kept_is_shown_with_its_places(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_ev_submit low = bh_story_wants(21, 3, 1), gang = low, high = low;
+    struct bh_kept_view kept;
+    uint32_t cursor = 0;
+    uint64_t job;
+
+    assert_false(bh_view_next_kept(story->engine, &cursor, &kept));
+    low.time_limit_ns = UINT64_C(3600000000000);
+    bh_story_run(story, low);
+    bh_story_run(story, low);
+    gang.gang = 2;
+    job = bh_story_submit(story, gang);
+    kept = only_kept(story);
+    assert_int_equal(kept.job.v, job);
+    assert_int_equal(kept.at_ns, story->now_ns + low.time_limit_ns);
+    assert_int_equal(kept.piece_count, 2);
+    assert_int_equal(kept.pieces[0].gpu.v + kept.pieces[1].gpu.v, 1 + 2);
+    assert_int_equal(kept.pieces[1].profile, BH_PROFILE_WHOLE.v);
+    assert_int_equal(bh_story_cancel(story, job), BH_OK);
+    high.priority = BH_PRIORITY_HIGH;
+    job = bh_story_submit(story, high);
+    kept = only_kept(story);
+    assert_int_equal(kept.job.v, job);
+    assert_int_equal(kept.at_ns, 0);
+    assert_int_equal(kept.piece_count, 1);
+    bh_story_close(story);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_job_is_shown_as_submitted),
     cmocka_unit_test(settings_are_shown_as_they_were_set),
     cmocka_unit_test(walks_see_everything_once),
+    cmocka_unit_test(room_that_is_kept_is_shown_with_its_places),
 };
 BH_TEST_MAIN(tests)

@@ -1,5 +1,9 @@
 #include "model/job.h"
 
+#include <string.h>
+
+#include "base/attr.h"
+
 const char *const bh_job_kind_names[BH_JOB_KINDS] = {
     [BH_JOB_BATCH] = "batch",
     [BH_JOB_SERVICE] = "service",
@@ -50,3 +54,30 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_TENANT_REMOVED] = "tenant_removed",
     [BH_END_DEADLINE] = "deadline",
 };
+
+/* What a job may be told to write a checkpoint with. */
+static const struct {
+    const char *name;
+    uint32_t number;
+} signals[] = { { "HUP", 1 },   { "INT", 2 },   { "QUIT", 3 },
+                { "USR1", 10 }, { "USR2", 12 }, { "TERM", 15 } };
+
+uint32_t
+bh_signal_find(const char *name)
+{
+    const char *bare = strncmp(name, "SIG", 3) == 0 ? name + 3 : name;
+
+    for (size_t i = 0; i < BH_COUNT(signals); i++)
+        if (strcmp(signals[i].name, bare) == 0)
+            return signals[i].number;
+    return 0;
+}
+
+const char *
+bh_signal_name(uint32_t number)
+{
+    for (size_t i = 0; i < BH_COUNT(signals); i++)
+        if (signals[i].number == number)
+            return signals[i].name;
+    return NULL;
+}

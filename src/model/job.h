@@ -80,6 +80,11 @@ extern const char *const bh_end_cause_names[BH_END_CAUSES];
  * SIGUSR1 as Linux numbers it. */
 enum { BH_CHECKPOINT_SIGNAL = 10, BH_SIGNAL_MAX = 64 };
 
+/* The signals that a job may ask for, by name ("USR1" or "SIGUSR1") and by number, as Linux
+ * has them: 0 and NULL when it may not. */
+uint32_t bh_signal_find(const char *name);
+const char *bh_signal_name(uint32_t number);
+
 enum {
     BH_JOB_COUNT_MAX = 16,   /* pieces one member of a job may hold, all on one node */
     BH_JOB_GANG_MAX = 64,    /* members of a job */

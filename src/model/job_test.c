@@ -32,8 +32,31 @@ zero_is_no_priority(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+signals_are_found_by_either_name(void **state)
+{
+    static const struct {
+        const char *name, *shown;
+        uint32_t number;
+    } cases[] = {
+        { "USR1", "USR1", BH_CHECKPOINT_SIGNAL }, { "SIGUSR2", "USR2", 12 },
+        { "TERM", "TERM", 15 },                   { "KILL", NULL, 0 },
+        { "SIG", NULL, 0 },                       { "", NULL, 0 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        BH_CHECK_EQ(cases[i].name, bh_signal_find(cases[i].name), cases[i].number);
+        if (cases[i].shown)
+            BH_CHECK_STR(cases[i].name, bh_signal_name(cases[i].number), cases[i].shown);
+        else
+            BH_CHECK(cases[i].name, bh_signal_name(cases[i].number) == NULL);
+    }
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_value_has_a_name_of_its_own),
     cmocka_unit_test(zero_is_no_priority),
+    cmocka_unit_test(signals_are_found_by_either_name),
 };
 BH_TEST_MAIN(tests)

@@ -213,15 +213,9 @@ read_deadline(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
     return bh_err_hint(err, "write \"+2h\" for so long after now, or the moment in UTC");
 }
 
-/* Signals a job may ask to be told with to write a checkpoint, as Linux numbers them. */
 static bh_rc
 read_signal(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
-    static const struct {
-        const char *name;
-        uint32_t number;
-    } signals[] = { { "HUP", 1 },   { "INT", 2 },   { "QUIT", 3 },
-                    { "USR1", 10 }, { "USR2", 12 }, { "TERM", 15 } };
     const char *name = spec->checkpoint_signal;
 
     if (!name)
@@ -229,11 +223,9 @@ read_signal(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, stru
     if (spec->on_preempt != BH_CONTRACT_CHECKPOINT)
         return bh_err_set(err, BH_INVALID,
                           "checkpoint_signal: only with on_preempt: checkpoint");
-    for (size_t i = 0; i < BH_COUNT(signals); i++)
-        if (strcmp(signals[i].name, strncmp(name, "SIG", 3) == 0 ? name + 3 : name) == 0) {
-            numbers->checkpoint_signal = signals[i].number;
-            return BH_OK;
-        }
+    numbers->checkpoint_signal = bh_signal_find(name);
+    if (numbers->checkpoint_signal)
+        return BH_OK;
     bh_err_set(err, BH_INVALID, "checkpoint_signal: \"%.20s\" is not known", name);
     return bh_err_hint(err, "HUP, INT, QUIT, USR1, USR2 or TERM");
 }

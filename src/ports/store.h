@@ -26,6 +26,9 @@ struct bh_job_row {
     const char *reason;          /* reason code's name while pending, end cause after */
     const char *node, *pieces, *grade;
     uint64_t submitted_ns, started_ns, ended_ns, time_limit_ns; /* 0: not yet, none */
+    uint64_t deadline_ns;        /* 0: none */
+    uint32_t checkpoint_signal;  /* 0: it is told to write none */
+    uint32_t gang;               /* members; 0 is 1 */
     int32_t exit_status;         /* -1 while it has none */
     struct bh_digest spec;
 };

@@ -213,7 +213,8 @@ bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
 #define BH_SQLITE_JOB_COLUMNS                                                              \
     "job, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, "       \
     "principal, sku, kind, state, contract, reason, node, pieces, grade, submitted_ns, "   \
-    "started_ns, ended_ns, time_limit_ns, exit_status, spec"
+    "started_ns, ended_ns, time_limit_ns, exit_status, spec, deadline_ns, "                \
+    "checkpoint_signal, gang"
 
 bh_rc bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err);
 bh_rc bh_sqlite_change_job(void *self, const struct bh_job_change *change,

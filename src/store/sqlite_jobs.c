@@ -51,6 +51,9 @@ put_columns(struct bh_sql_use *use, const struct bh_job_row *row)
     bh_sql_put_u64(use, row->time_limit_ns);
     bh_sql_put_u64(use, (uint64_t)(int64_t)row->exit_status);
     bh_sql_put_bytes(use, row->spec.bytes, sizeof row->spec.bytes);
+    bh_sql_put_u64(use, row->deadline_ns);
+    bh_sql_put_u64(use, row->checkpoint_signal);
+    bh_sql_put_u64(use, row->gang);
     bh_sql_put_u64(use, row->ended_ns != 0);
 }
 
@@ -129,6 +132,9 @@ read_columns(const struct bh_sql_use *use, struct bh_job_row *ret_row)
         .ended_ns = bh_sql_u64(use, 20),
         .time_limit_ns = bh_sql_u64(use, 21),
         .exit_status = (int32_t)bh_sql_u64(use, 22),
+        .deadline_ns = bh_sql_u64(use, 24),
+        .checkpoint_signal = (uint32_t)bh_sql_u64(use, 25),
+        .gang = (uint32_t)bh_sql_u64(use, 26),
     };
     bh_sql_digest(use, 23, &ret_row->spec);
 }

@@ -58,6 +58,9 @@ static const char *const migrations[] = {
     "  key TEXT PRIMARY KEY NOT NULL,"
     "  value TEXT NOT NULL"
     ") STRICT;",
+    "ALTER TABLE jobs ADD COLUMN deadline_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN checkpoint_signal INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE jobs ADD COLUMN gang INTEGER NOT NULL DEFAULT 0;",
 };
 
 enum { VERSION = BH_COUNT(migrations) };
@@ -84,7 +87,9 @@ refuse_version(uint64_t version, struct bh_err *err)
 {
     bh_err_set(err, BH_CONFLICT, "the store has version %u, this program knows version %d",
                (unsigned)version, VERSION);
-    return bh_err_hint(err, "use the Bulkhead that wrote it, or a newer one");
+    return bh_err_hint(err, version < VERSION
+                                ? "start bulkheadd on it once: that brings it to its version"
+                                : "use the Bulkhead that wrote it, or a newer one");
 }
 
 static bh_rc

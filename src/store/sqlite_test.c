@@ -209,6 +209,42 @@ refuses_what_it_does_not_know(void **state)
     assert_int_equal(f->err.sys & 0xff, SQLITE_NOTADB);
 }
 
+static bool
+is_without_deadline(void *self, const struct bh_job_row *row)
+{
+    assert_int_equal(row->job, 7);
+    assert_true(row->deadline_ns == 0 && row->checkpoint_signal == 0 && row->gang == 0);
+    assert_string_equal(row->sku, "small");
+    return true;
+}
+
+/* As the first version wrote it: a store without what was added to jobs since. */
+static void
+an_older_store_is_brought_up_to_date(void **state)
+{
+    struct fixture *f = *state;
+    struct bh_job_row row = {
+        .job = 7, .name = "", .tenant = "acme", .principal = "ada", .sku = "small",
+        .kind = "batch", .state = "running", .contract = "never", .reason = "", .node = "",
+        .pieces = "", .grade = "", .deadline_ns = 5, .checkpoint_signal = 10, .gang = 3,
+    };
+
+    open_store(f, BH_STORE_WRITE);
+    must(f, f->store.ops->begin(f->store.self, &f->err));
+    must(f, f->store.ops->put_job(f->store.self, &row, &f->err));
+    must(f, f->store.ops->commit(f->store.self, &f->err));
+    close_store(f);
+    run_sql(f, "ALTER TABLE jobs DROP COLUMN deadline_ns;"
+               "ALTER TABLE jobs DROP COLUMN checkpoint_signal;"
+               "ALTER TABLE jobs DROP COLUMN gang; PRAGMA user_version = 1");
+    assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
+                     BH_CONFLICT);
+    assert_non_null(strstr(f->err.hint, "start bulkheadd on it once"));
+    open_store(f, BH_STORE_WRITE);
+    must(f, f->store.ops->get_job(f->store.self, row.job, is_without_deadline, f, &f->err));
+    close_store(f);
+}
+
 /* ---- crashes ---- */
 
 /* In the child: commit until killed, telling each durable number. */
@@ -499,6 +535,7 @@ main(void)
         TEST(outlives_the_program),
         TEST(one_program_writes),
         TEST(refuses_what_it_does_not_know),
+        TEST(an_older_store_is_brought_up_to_date),
         TEST(survives_kills),
         TEST(limits_the_size_of_files),
         TEST(fills_the_disk),

@@ -66,6 +66,9 @@ check_whole_job(void *self, const struct bh_job_row *row)
     BH_CHECK("started", row->started_ns == want->started_ns);
     BH_CHECK("ended", row->ended_ns == want->ended_ns);
     BH_CHECK("limit", row->time_limit_ns == want->time_limit_ns);
+    BH_CHECK("deadline", row->deadline_ns == want->deadline_ns);
+    BH_CHECK_EQ("signal", row->checkpoint_signal, want->checkpoint_signal);
+    BH_CHECK_EQ("gang", row->gang, want->gang);
     BH_CHECK_EQ("exit", row->exit_status, want->exit_status);
     BH_CHECK("spec", memcmp(&row->spec, &want->spec, sizeof row->spec) == 0);
     return true;
@@ -98,6 +101,9 @@ bh_contract_keeps_a_whole_job(void **state)
         .started_ns = 2,
         .ended_ns = UINT64_MAX,
         .time_limit_ns = 4,
+        .deadline_ns = UINT64_MAX - 1,
+        .checkpoint_signal = 12,
+        .gang = 64,
         .exit_status = -1,
         .spec = { { 5, [31] = 6 } },
     };

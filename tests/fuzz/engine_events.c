@@ -1,6 +1,8 @@
 /* Bytes as a history of the engine: each step reads an opcode and a few operands.
  * After every step the invariants hold, a refused event has changed nothing, and a
- * twin that replays the decisions has the same digest. */
+ * twin that replays the decisions has the same digest; what follows from one event comes to
+ * an end. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -8,7 +10,8 @@
 #include "engine/view.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { STEPS_MAX = 400, MEMORY = 1 << 20, OUTSTANDING = 64, SKUS = 4, TENANTS = 6 };
+enum { STEPS_MAX = 400, MEMORY = 1 << 20, OUTSTANDING = 64, SKUS = 4, TENANTS = 6,
+       ROUNDS_MAX = 32 };
 
 static const struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 3, .gpus = 6,
                                             .jobs = 48, .leases = 112, .partitions = 256,
@@ -62,8 +65,9 @@ digest_of(const struct bh_engine *engine)
     return hash;
 }
 
-static void
-send(struct fuzz *fuzz, struct bh_event *event)
+/* Take the event; whether more is to be decided. */
+static bool
+step_once(struct fuzz *fuzz, struct bh_event *event)
 {
     static struct bh_step step, again;
     char broken[160] = "";
@@ -75,13 +79,27 @@ send(struct fuzz *fuzz, struct bh_event *event)
     if (rc != BH_OK) {
         BH_ASSERT(step.verdict.code != BH_REASON_NONE);
         BH_ASSERT(digest_of(fuzz->engine) == fuzz->digest);
-        return;
+        return false;
     }
-    BH_ASSERT(bh_engine_check(fuzz->engine, broken, sizeof broken));
+    if (!bh_engine_check(fuzz->engine, broken, sizeof broken))
+        fprintf(stderr, "%s\n", broken);
+    BH_ASSERT(!broken[0]);
     rc = bh_engine_replay(fuzz->twin, event, step.decisions, step.decision_count, &again);
     BH_ASSERT(rc == BH_OK);
     fuzz->digest = digest_of(fuzz->engine);
     BH_ASSERT(digest_of(fuzz->twin) == fuzz->digest);
+    return step.more;
+}
+
+/* Send it, and ask for the rest of what is decided then: that ends. */
+static void
+send(struct fuzz *fuzz, struct bh_event *event)
+{
+    struct bh_event tick = { .kind = BH_EV_TICK };
+    uint32_t rounds = 0;
+
+    for (bool more = step_once(fuzz, event); more; more = step_once(fuzz, &tick))
+        BH_ASSERT(++rounds < ROUNDS_MAX);
 }
 
 /* ---- events ---- */
@@ -106,6 +124,7 @@ set_tenant(struct fuzz *fuzz)
     tenant->weight = pick(tape, 300);
     tenant->budget = (struct bh_budget){ (enum bh_period)pick(tape, BH_PERIODS + 1),
                                          amounts[pick(tape, BH_COUNT(amounts))], 1000 };
+    tenant->min_runtime_ns = pick(tape, 4) * 700000000ull;
     tenant->quota_count = pick(tape, 3);
     for (uint32_t i = 0; i < tenant->quota_count; i++)
         tenant->quotas[i] = (struct bh_tenant_quota){
@@ -119,13 +138,15 @@ static void
 set_settings(struct fuzz *fuzz)
 {
     static const uint64_t half_lives[] = { BH_UNLIMITED, 0, 60000000000, 3600000000000 };
+    static const uint64_t runs[] = { 0, 1, 20000000000, 40000000000, BH_SPAN_MAX_NS,
+                                     BH_SPAN_MAX_NS + 1 };
     struct tape *tape = &fuzz->tape;
     struct bh_event event = { .kind = BH_EV_SETTINGS };
 
     event.u.settings.order = (enum bh_queue_order)pick(tape, BH_ORDERS + 1);
     event.u.settings.half_life_ns = half_lives[pick(tape, BH_COUNT(half_lives))];
     event.u.settings.backfill = pick(tape, 3) > 0;
-    event.u.settings.assumed_run_ns = pick(tape, 3) * 20000000000ull;
+    event.u.settings.assumed_run_ns = runs[pick(tape, BH_COUNT(runs))];
     event.u.settings.min_runtime_ns = pick(tape, 3) * 1000000000ull;
     send(fuzz, &event);
 }
@@ -193,6 +214,37 @@ submit(struct fuzz *fuzz)
     job->contract = (enum bh_contract)pick(tape, BH_CONTRACTS);
     job->time_limit_ns = pick(tape, 4) * 1000000000ull;
     job->hold = pick(tape, 8) == 7;
+    send(fuzz, &event);
+}
+
+/* One that time says more about: how long it may run, by when it must have ended, how it
+ * makes way; maybe with a gang. */
+static void
+submit_timed(struct fuzz *fuzz)
+{
+    static const uint64_t spans[] = { 0, 1, 500000000, 1000000000, 5000000000, 60000000000,
+                                      3600000000000, UINT64_MAX / 2, UINT64_MAX };
+    struct tape *tape = &fuzz->tape;
+    struct bh_event event = { .kind = BH_EV_SUBMIT };
+    struct bh_ev_submit *job = &event.u.submit;
+    uint64_t deadline_ns;
+
+    job->job.v = fuzz->next_job++;
+    job->tenant.v = 1 + pick(tape, TENANTS);
+    job->sku.v = 1 + pick(tape, SKUS);
+    job->count = 1 + pick(tape, 2);
+    job->gang = pick(tape, 4);
+    job->kind = (enum bh_job_kind)pick(tape, BH_JOB_KINDS);
+    job->priority = (enum bh_priority)pick(tape, BH_PRIORITIES + 1);
+    job->contract = (enum bh_contract)pick(tape, BH_CONTRACTS);
+    job->time_limit_ns = spans[pick(tape, BH_COUNT(spans))];
+    deadline_ns = spans[pick(tape, BH_COUNT(spans))];
+    job->deadline_ns = deadline_ns && deadline_ns < UINT64_MAX - fuzz->now_ns
+                           ? fuzz->now_ns + deadline_ns
+                           : deadline_ns;
+    job->grace_ns = spans[pick(tape, BH_COUNT(spans))];
+    job->checkpoint_signal = pick(tape, 70);
+    job->principal.v = pick(tape, 3);
     send(fuzz, &event);
 }
 
@@ -332,7 +384,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static void (*const steps[])(struct fuzz *) = {
         submit,    answer,   answer,    answer,  submit, end_lease, pass_time, command_job,
         set_tenant, set_sku, set_gpu,   set_node, report, take_away, ask,      answer,
-        set_settings,
+        set_settings, submit_timed, submit_timed,
     };
     static _Alignas(16) unsigned char memory[2][MEMORY];
     struct fuzz fuzz = { .tape = { data, size }, .now_ns = 1, .next_job = 100 };

@@ -32,6 +32,7 @@ TENANTS = ["acme/vision/train", "acme/vision/serve", "acme/speech/serve", "acme/
            "other/lab"]
 SKUS = ["small", "small", "half", "big", "whole"]
 EFFECTS = ["carve", "destroy", "start", "suspend", "resume", "stop"]
+SECONDS = 60  # a scenario takes a tenth of one
 GPUS = ["n1/0", "n1/1", "n1/2", "n2/0", "n2/1"]
 
 
@@ -52,13 +53,17 @@ class Story:
         self.jobs.append(f"j{len(self.jobs)}")
         line = f"try submit {self.jobs[-1]} {self.pick(*TENANTS)} {self.pick(*SKUS)}" \
                f" priority {self.pick('low', 'normal', 'high', 'urgent')}" \
-               f" on-preempt {self.pick('suspend', 'suspend', 'requeue', 'never')}"
+               f" on-preempt {self.pick('suspend', 'suspend', 'requeue', 'checkpoint', 'never')}"
         if self.dice.random() < 0.25:
             line += f" count {self.dice.randint(1, 4)}"
         if self.dice.random() < 0.25:
             line += f" gang {self.dice.randint(1, 4)}"
         if self.dice.random() < 0.4:
             line += f" time-limit {self.dice.randint(1, 300)}s"
+        if self.dice.random() < 0.2:
+            line += f" deadline {self.dice.randint(1, 600)}s"
+        if self.dice.random() < 0.2:
+            line += f" grace {self.dice.randint(0, 30)}s user {self.dice.randint(1, 3)}"
         return line + (" hold" if self.dice.random() < 0.05 else "")
 
     def boundary(self):
@@ -75,6 +80,22 @@ class Story:
     def limit(self):
         return f"try change {self.pick(*TENANTS)} limit {self.pick('1', '1/2', '2', 'none')} " \
                f"guarantee {self.pick('0', '1/2', '1')}"
+
+    def promise(self):
+        return f"try change {self.pick(*TENANTS)} " + self.pick(
+            f"min-runtime {self.dice.randint(0, 120)}s", f"weight {self.dice.randint(1, 300)}",
+            f"user-limit {self.pick('0', '1/2', '2')}", f"lends {self.pick('0', '1/2', '1')}",
+            f"budget {self.pick('day', 'week')} {self.pick('1/2', '4', 'none')} none")
+
+    def settings(self):
+        """How the site schedules, from now on."""
+        return "try settings " + self.pick(
+            f"order {self.pick('fair_tree', 'drf', 'fifo')}", f"backfill {self.pick('on', 'on', 'off')}",
+            f"half-life {self.pick('1m', '1h', '7d', 'never')}", f"assumed-run {self.dice.randint(1, 900)}s",
+            f"min-runtime {self.dice.randint(0, 60)}s")
+
+    def whatif(self):
+        return f"try whatif {self.pick(f'cancel {self.job()}', f'gpu {self.pick(*GPUS)} cordoned', self.submit()[4:])}"
 
     def gpu(self):
         turn = self.pick("cordoned", "uncordoned", "lost", "mended", "mended", "managed", "unmanaged")
@@ -100,6 +121,7 @@ class Story:
             (3, lambda: f"try release {self.job()}"), (3, lambda: f"try lose-pieces {self.job()}"),
             (4, lambda: "crash"), (3, self.daemon), (3, self.node), (5, self.gpu),
             (3, self.boundary), (3, self.tree), (2, self.sku), (4, self.limit),
+            (4, self.promise), (4, self.settings), (1, self.whatif),
         ]
         return self.dice.choices([make for _, make in rows], [weight for weight, _ in rows])[0]()
 
@@ -107,6 +129,15 @@ class Story:
 def scenario(seed, statements):
     story = Story(seed)
     return SITE.format(seed=seed) + "".join(story.statement() + "\n" for _ in range(statements))
+
+
+def play(program, path):
+    """Whether the scenario came true, and what was said of it."""
+    try:
+        done = subprocess.run([program, "scenario", path], capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return False, f"it does not come to rest in {SECONDS} s"
+    return done.returncode == 0, done.stdout + done.stderr
 
 
 def main():
@@ -119,11 +150,10 @@ def main():
         with tempfile.NamedTemporaryFile("w", suffix=".bh") as file:
             file.write(text)
             file.flush()
-            done = subprocess.run([program, "scenario", file.name], capture_output=True, text=True)
-        well = done.returncode == 0
+            well, said = play(program, file.name)
         print(f"{'' if well else 'not '}ok {number} - seed {first + number - 1}", flush=True)
         if not well:
-            print("# " + (done.stdout + done.stderr).strip().replace("\n", "\n# "))
+            print("# " + said.strip().replace("\n", "\n# "))
             broken = broken or text
     if broken:
         print("# the first that broke:\n# " + broken.replace("\n", "\n# "))

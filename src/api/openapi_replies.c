@@ -1,0 +1,196 @@
+#include "api/openapi_replies.h"
+
+#include <string.h>
+
+#include "base/attr.h"
+
+/* A member of a reply.  `type` is a type of JSON Schema; "ns" is a time or a span in
+ * nanoseconds, which is text; "[x]" is a list of the schema x; anything else a schema. */
+struct member {
+    const char *name, *type, *doc;
+    bool always;
+};
+
+static const struct member job_members[] = {
+    { "cause", "string", "how it ended", false },
+    { "checkpoint_signal", "string",
+      "what it is told to write a checkpoint with, where that is its contract", false },
+    { "claimed_on", "[kept_place]", "room that others are leaving for it just now", false },
+    { "contract", "string", "what may be done so that a higher one can run", true },
+    { "count", "integer", "pieces of each member", true },
+    { "deadline_ns", "ns", "it must have ended by then; 0: none", true },
+    { "ended_ns", "ns", "0: it has not ended", true },
+    { "estimated_start_ns", "ns", "when it will begin, as far as can be told", false },
+    { "exit_status", "exit_status", "null while it has none", true },
+    { "gang", "integer", "members, which start and end together", true },
+    { "grade", "string", "what separates it from others", true },
+    { "id", "integer", "its number", true },
+    { "kind", "string", "batch, service or interactive", true },
+    { "members", "[job_member]", "of a job that has leases, in GET of one job", false },
+    { "name", "string", "free text", true },
+    { "node", "string", "of its first member", true },
+    { "pieces", "string", "of its first member, for people", true },
+    { "priority", "string", "its class", true },
+    { "reason", "string", "why it waits", true },
+    { "reserved_ns", "ns", "from when on room is kept for it; lists say it with start=true",
+      false },
+    { "reserved_on", "[kept_place]", "that room, in GET of one job", false },
+    { "restarts", "integer", "how often it was queued again", true },
+    { "sku", "string", "the size of a piece", true },
+    { "spec", "job", "as submitted, in GET of one job", false },
+    { "started_ns", "ns", "0: it has not", true },
+    { "state", "string", "its point of life", true },
+    { "submitted_ns", "ns", "when it was", true },
+    { "tenant", "string", "whose it is", true },
+    { "time_limit_ns", "ns", "how long it may run; 0: no limit", true },
+    { "user", "string", "who submitted it", true },
+    { "why", "reason", "of a job that is pending, in GET of one job", false },
+};
+
+static const struct member list_members[] = {
+    { "items", "[job_shown]", "by number", true },
+    { "next", "string", "what `after` takes for the next page, where there is one", false },
+    { "total", "integer", "how many the filter fits, counted to 100,000", true },
+};
+
+static const struct member member_members[] = {
+    { "lease", "integer", "its number", true },
+    { "member", "integer", "counted from 0", true },
+    { "node", "string", "where it is", true },
+    { "pieces", "array", "what it holds", true },
+    { "state", "string", "its point of life; done: it ended and others have not", true },
+};
+
+static const struct member place_members[] = {
+    { "gpu", "string", "its UUID", true },
+    { "node", "string", "where it stands", true },
+    { "profile", "string", "of the GPU instance, or whole", true },
+    { "start", "integer", "the first memory slice", true },
+};
+
+static const struct member reason_members[] = {
+    { "next", "string", "what can be done, or what will happen", true },
+    { "operands", "object", "the reason's numbers and names", true },
+    { "reason", "string", "in a code", true },
+    { "sentence", "string", "in words", true },
+};
+
+static const struct member why_members[] = {
+    { "assumption", "string", "what the estimated start supposes", false },
+    { "claimed_on", "[kept_place]", "room that others are leaving for it just now", false },
+    { "estimated_start_ns", "ns", "when it will begin, as far as can be told", false },
+    { "job", "integer", "its number", true },
+    { "next", "string", "what can be done, or what will happen", true },
+    { "operands", "object", "the reason's numbers and names", true },
+    { "reason", "string", "in a code", true },
+    { "reserved_ns", "ns", "from when on room is kept for it", false },
+    { "reserved_on", "[kept_place]", "that room", false },
+    { "sentence", "string", "in words", true },
+    { "state", "string", "its point of life", true },
+};
+
+static const struct schema {
+    const char *name;
+    const struct member *members;
+    size_t count;
+} schemas[] = {
+    { "job_list", list_members, BH_COUNT(list_members) },
+    { "job_member", member_members, BH_COUNT(member_members) },
+    { "job_shown", job_members, BH_COUNT(job_members) },
+    { "job_why", why_members, BH_COUNT(why_members) },
+    { "kept_place", place_members, BH_COUNT(place_members) },
+    { "reason", reason_members, BH_COUNT(reason_members) },
+};
+
+const char *
+bh_openapi_reply_of(enum bh_operation op)
+{
+    static const char *const replies[BH_OPERATIONS] = {
+        [BH_OP_JOB_LIST] = "job_list",
+        [BH_OP_JOB_GET] = "job_shown",
+        [BH_OP_JOB_WHY] = "job_why",
+    };
+
+    return replies[op];
+}
+
+static void
+put_ref(struct bh_json_writer *w, const char *name, size_t length)
+{
+    char text[80];
+    struct bh_buf ref;
+
+    bh_buf_init_fixed(&ref, text, sizeof text);
+    bh_buf_printf(&ref, "#/components/schemas/%.*s", (int)length, name);
+    bh_json_str(w, "$ref", bh_buf_text(&ref));
+}
+
+static void
+put_list(struct bh_json_writer *w, const char *of)
+{
+    bh_json_str(w, "type", "array");
+    bh_json_open(w, "items", '{');
+    put_ref(w, of, strlen(of) - 1);
+    bh_json_close(w, '}');
+}
+
+static void
+put_integer_or_null(struct bh_json_writer *w)
+{
+    bh_json_open(w, "type", '[');
+    bh_json_str(w, NULL, "integer");
+    bh_json_str(w, NULL, "null");
+    bh_json_close(w, ']');
+}
+
+static bool
+is_plain(const char *type)
+{
+    static const char *const plain[] = { "array", "integer", "object", "string" };
+
+    for (size_t i = 0; i < BH_COUNT(plain); i++)
+        if (strcmp(type, plain[i]) == 0)
+            return true;
+    return false;
+}
+
+static void
+put_member(struct bh_json_writer *w, const struct member *member)
+{
+    bh_json_open(w, member->name, '{');
+    bh_json_str(w, "description", member->doc);
+    if (member->type[0] == '[') {
+        put_list(w, member->type + 1);
+    } else if (strcmp(member->type, "ns") == 0) {
+        bh_json_str(w, "type", "string");
+        bh_json_str(w, "pattern", "^(0|[1-9][0-9]*)$");
+    } else if (strcmp(member->type, "exit_status") == 0) {
+        put_integer_or_null(w);
+    } else if (is_plain(member->type)) {
+        bh_json_str(w, "type", member->type);
+    } else {
+        put_ref(w, member->type, strlen(member->type));
+    }
+    bh_json_close(w, '}');
+}
+
+void
+bh_openapi_put_replies(struct bh_json_writer *w)
+{
+    for (size_t i = 0; i < BH_COUNT(schemas); i++) {
+        const struct schema *schema = &schemas[i];
+
+        bh_json_open(w, schema->name, '{');
+        bh_json_str(w, "type", "object");
+        bh_json_open(w, "required", '[');
+        for (size_t k = 0; k < schema->count; k++)
+            if (schema->members[k].always)
+                bh_json_str(w, NULL, schema->members[k].name);
+        bh_json_close(w, ']');
+        bh_json_open(w, "properties", '{');
+        for (size_t k = 0; k < schema->count; k++)
+            put_member(w, &schema->members[k]);
+        bh_json_close(w, '}');
+        bh_json_close(w, '}');
+    }
+}

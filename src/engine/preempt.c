@@ -102,12 +102,20 @@ is_free(struct scheme *scheme, const struct target *target)
     return bh_place_free(&scheme->search, scheme->places, scheme->count);
 }
 
-/* Those who stand right there, and those beside whom the job must not stand. */
+/* Whoever stands in the way leaves, where he runs and may be asked. */
+static bool
+send_away(struct scheme *scheme, uint32_t job)
+{
+    return job_at(scheme->search.engine, job)->lease && add_victim(scheme, job);
+}
+
+/* Those who stand right there, those beside whom the job must not stand, and those on the node
+ * who must not be near. */
 static bool
 clear_place(struct scheme *scheme, const struct target *target)
 {
     const struct bh_engine *engine = scheme->search.engine;
-    uint32_t beside;
+    uint32_t node = gpu_at(engine, target->gpu)->node, beside;
 
     for (uint32_t at = gpu_at(engine, target->gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu) {
@@ -120,7 +128,10 @@ clear_place(struct scheme *scheme, const struct target *target)
             return false;
     }
     while (!bh_room_beside(&scheme->search, target->gpu, target->profile, &beside))
-        if (!job_at(engine, beside)->lease || !add_victim(scheme, beside))
+        if (!send_away(scheme, beside))
+            return false;
+    while (!bh_room_on_node(&scheme->search, node, &beside))
+        if (!send_away(scheme, beside))
             return false;
     return true;
 }
@@ -673,15 +684,17 @@ bool
 bh_preempt_next(struct work *work, struct bh_decision *ret_decision)
 {
     const struct bh_engine *engine = work->engine;
+    const struct job *job, *asker;
     uint32_t slot;
-    const struct job *job;
     bool suspend;
 
     if (work->victim_count == 0)
         return false;
     slot = work->victims[--work->victim_count];
     job = job_at(engine, slot);
-    suspend = job->contract == BH_CONTRACT_SUSPEND && bh_gang_all(engine, slot, LEASE_RUNNING);
+    asker = job_at(engine, job_find(engine, work->victims_for));
+    suspend = bh_victim_suspends(engine, slot, asker->tenant)
+              && bh_gang_all(engine, slot, LEASE_RUNNING);
     *ret_decision = (struct bh_decision){
         .kind = suspend ? BH_DO_SUSPEND : BH_DO_STOP, .job = { job->id },
         .lease = { lease_at(engine, bh_gang_next(engine, slot, 0))->id },

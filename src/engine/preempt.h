@@ -22,8 +22,8 @@ bool bh_preempt(struct work *work, const struct bh_search *search, const struct 
 bool bh_preempt_to_resume(struct work *work, const struct bh_search *search,
                           struct bh_decision *ret_decision);
 
-/* The decision on the next of those who leave: suspended where their contract says
- * so and they run, else stopped. */
+/* The decision on the next of those who leave: suspended where bh_victim_suspends and all of
+ * it runs, else stopped. */
 bool bh_preempt_next(struct work *work, struct bh_decision *ret_decision);
 
 #endif

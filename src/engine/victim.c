@@ -174,16 +174,27 @@ bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint
            && (job->priority < asker->priority || owed_by(search, job->tenant) > 0);
 }
 
+bool
+bh_victim_suspends(const struct bh_engine *engine, uint32_t slot, uint32_t for_tenant)
+{
+    const struct job *job = job_at(engine, slot);
+
+    return job->contract == BH_CONTRACT_SUSPEND
+           && (engine->core.dedicated == 0
+               || !bh_tenant_separation(engine, job->tenant, for_tenant).dedicated);
+}
+
 /* ---- costs ---- */
 
 static bh_part_ns
-lost_by(const struct bh_engine *engine, uint32_t slot)
+lost_by(const struct bh_search *search, uint32_t slot)
 {
+    const struct bh_engine *engine = search->engine;
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
     uint64_t parts = bh_quota_to_resume(engine, slot).equivalent;
 
-    if (lease->state != LEASE_RUNNING || job->contract == BH_CONTRACT_SUSPEND)
+    if (lease->state != LEASE_RUNNING || bh_victim_suspends(engine, lease->job, search->tenant))
         return 0;
     return (bh_part_ns)parts * (job->contract == BH_CONTRACT_CHECKPOINT
                                     ? job->grace_ns
@@ -206,7 +217,7 @@ bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t 
     for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;) {
         uint64_t since_ns = lease_at(engine, at)->since_ns;
 
-        cost.lost += asker->timeless ? 0 : lost_by(engine, at);
+        cost.lost += asker->timeless ? 0 : lost_by(search, at);
         cost.began_ns = since_ns < cost.began_ns ? since_ns : cost.began_ns;
     }
     return cost;

@@ -17,7 +17,10 @@
  * The least run time is that of the topmost tenant on the victim's side, below the lowest
  * common ancestor of the two, that says one: what a department promised counts between
  * departments, what a project promised between projects.  Within one tenant its own
- * counts; where none is said, the site's. */
+ * counts; where none is said, the site's.
+ *
+ * A suspended job stays on its node.  One that must not be near the asker's on a node is
+ * therefore stopped, whatever its contract, and loses what it did. */
 
 /* What it costs to have jobs leave, most important first. */
 struct bh_cost {
@@ -67,6 +70,10 @@ bool bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, 
 
 /* Whether it may be asked with all that are imagined gone. */
 bool bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
+
+/* Whether the job (slot) is suspended, and not stopped, when a job of the tenant (slot) has
+ * it leave while it runs. */
+bool bh_victim_suspends(const struct bh_engine *engine, uint32_t job, uint32_t for_tenant);
 
 /* The cost of one job (slot), and of all that the search imagines gone. */
 struct bh_cost bh_victim_cost(struct bh_asker *asker, const struct bh_search *search,

@@ -21,6 +21,7 @@ struct finder {
     const struct bh_need *need;
     uint32_t model, profile;
     uint32_t link, numa; /* only GPUs of this NVLink domain, NUMA node; 0: any */
+    bool counts;         /* on this node nobody is imagined gone: what is counted is true */
     const struct bh_mig *figures; /* and prices, where the model has them */
     struct bh_mig_prices prices;
     uint32_t memo_count;
@@ -181,16 +182,29 @@ imagines(const struct bh_search *search)
     return search->past_leaving || search->by_ns || search->gone_count;
 }
 
+/* The same of one node. */
+static bool
+imagines_on(const struct bh_search *search, uint32_t node)
+{
+    const struct bh_engine *engine = search->engine;
+
+    if (search->by_ns || search->gone_count)
+        return true;
+    for (uint32_t at = search->past_leaving ? engine->core.leaving : 0; at;
+         at = lease_at(engine, at)->next_leaving)
+        if (lease_at(engine, at)->node == node)
+            return true;
+    return false;
+}
+
 /* Whether what is counted rules the node out, before its GPUs are looked at.  Counts know
  * what is, not what is imagined. */
 static bool
 is_hopeless(const struct finder *finder, const struct node *node)
 {
-    const struct bh_search *search = finder->search;
-
     if (!(node->models >> finder->model & 1))
         return true;
-    if (imagines(search))
+    if (!finder->counts)
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count
                                                  : node->open == 0;
@@ -249,6 +263,8 @@ offers(struct finder *finder, uint32_t slot)
     const struct gpu *gpu = gpu_at(finder->search->engine, slot);
 
     if ((finder->link && gpu->link != finder->link) || (finder->numa && gpu->numa != finder->numa))
+        return false;
+    if (finder->counts && finder->profile == BH_PROFILE_WHOLE.v && !(gpu->counted & GPU_EMPTY))
         return false;
     return gpu->model == finder->model && gpu->id != finder->need->avoid_gpu
            && (gpu->mig_capable || finder->profile == BH_PROFILE_WHOLE.v)
@@ -401,10 +417,11 @@ static uint32_t
 fill_node(struct finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
           struct score *ret_score)
 {
+    const struct node *at = node_at(finder->search->engine, node);
     uint32_t members = 0;
 
-    if (!node_at(finder->search->engine, node)->up
-        || is_hopeless(finder, node_at(finder->search->engine, node))
+    finder->counts = !imagines_on(finder->search, node);
+    if (!at->up || is_hopeless(finder, at)
         || !bh_room_on_node(finder->search, node, &finder->beside))
         return 0;
     plan->node = node;

@@ -13,6 +13,11 @@
  * something happens.  So room can be made where it can with those who would lose nothing
  * first, and only who leaves is chosen by what it costs. */
 
+/* Whether on every row of the SKU a limit has no room for the need, and would have none though
+ * all left who may be asked: there is no need to look for room.  Nothing changes that but
+ * what happens below the tenant `ret_within` (slot), and time: the work notes it. */
+bool bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_within);
+
 /* For a need that finds no room: a claim on the cheapest room that others
  * can make; those who leave are in the work, for bh_preempt_next. */
 bool bh_preempt(struct work *work, const struct bh_search *search, const struct bh_need *need,

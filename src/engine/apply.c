@@ -243,6 +243,7 @@ keep_room(struct work *work, const struct bh_decision *decision)
     if (claim->job == 0) {
         claim->job = job;
         claim->at_ns = decision->at_ns;
+        bh_order_news(engine, job_at(engine, job)->tenant);
         engine->core.claim_count++;
         engine->core.reserved += claim->at_ns != 0;
     }

@@ -11,11 +11,13 @@
 #include "engine/order.h"
 #include "engine/part.h"
 #include "engine/place.h"
+#include "engine/preempt.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
+#include "engine/way.h"
 
 /* Where what is broken is written; the pure layer has no printf. */
 struct inspection {
@@ -493,7 +495,7 @@ check_claims(struct inspection *in)
 
 struct tally {
     struct bh_wanted used;
-    uint32_t running, pending, jobs, children;
+    uint32_t running, pending, jobs, children, yielding;
     uint64_t used_own, cost;
     uint64_t quotas[BH_TENANT_QUOTAS_MAX];
 };
@@ -532,6 +534,8 @@ tally_jobs(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
         if (job->state >= BH_JOB_COMPLETED || !bh_tenant_within(engine, slot, job->tenant))
             continue;
         tally->running += job->lease != 0;
+        tally->yielding += job->lease && job->tenant == slot
+                           && job->contract != BH_CONTRACT_NEVER;
         tally->pending += job->lease == 0;
     }
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_TENANT, &at);)
@@ -555,6 +559,8 @@ check_tenant(struct inspection *in, uint32_t slot)
     if (tally.jobs != tenant->jobs || tally.running != tenant->running
         || tally.pending != tenant->pending || tally.children != tenant->children)
         return broken(in, "tenant", tenant->id, "jobs or children miscounted");
+    if (!bh_way_is_whole(in->engine, slot, tally.yielding))
+        return broken(in, "tenant", tenant->id, "its list of jobs that may make way is wrong");
     return true;
 }
 
@@ -644,6 +650,28 @@ check_due(struct inspection *in)
     return true;
 }
 
+/* Whom a limit holds back and nobody's leaving would help is left alone only as long as that
+ * is so; and the ends of leases are as they were remembered. */
+static bool
+check_hints(struct inspection *in)
+{
+    struct work work = { .engine = (struct bh_engine *)(uintptr_t)in->engine };
+
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_CLASS, &slot);) {
+        struct bh_need need = bh_place_need(in->engine, slot);
+        uint32_t within;
+
+        if (bh_order_asleep(in->engine, slot) && !bh_preempt_in_vain(&work, &need, &within))
+            return broken(in, "job", job_at(in->engine, need.job)->id,
+                          "is passed over, though room could be made");
+    }
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
+        if (!bh_reserve_ends_known(in->engine, slot))
+            return broken(in, "node", node_at(in->engine, slot)->id,
+                          "a lease ends at another time than was remembered");
+    return true;
+}
+
 bool
 bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 {
@@ -651,5 +679,5 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
-           && check_decided(&in) && check_due(&in);
+           && check_decided(&in) && check_hints(&in) && check_due(&in);
 }

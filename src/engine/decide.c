@@ -282,10 +282,43 @@ wait_until(const struct work *work, const struct bh_candidate *candidate)
     return sooner(until_ns, work->of_age_ns, now_ns);
 }
 
+/* Room is being made for a job of the class. */
+static bool
+has_claim(const struct bh_engine *engine, uint32_t class)
+{
+    const struct core *core = &engine->core;
+
+    for (uint32_t i = 0; core->claim_count > core->reserved && i < CLAIMS_MAX; i++)
+        if (core->claims[i].job && core->claims[i].at_ns == 0
+            && job_at(engine, core->claims[i].job)->class == class)
+            return true;
+    return false;
+}
+
+/* A limit holds the class back, and making others leave would not help. */
+static bool
+falls_asleep(struct work *work, const struct bh_candidate *candidate)
+{
+    struct bh_engine *engine = work->engine;
+    struct bh_need need;
+    uint32_t within;
+
+    if (!candidate->class || has_claim(engine, candidate->class))
+        return false;
+    need = bh_place_need(engine, candidate->class);
+    if (!bh_preempt_in_vain(work, &need, &within))
+        return false;
+    bh_order_sleep(engine, candidate->class, within, wait_until(work, candidate));
+    return true;
+}
+
 /* Place or resume it, or make room for it; else it is parked. */
 static bool
 help(struct work *work, const struct bh_candidate *candidate, struct bh_decision *ret_decision)
 {
+    work->of_age_ns = 0;
+    if (falls_asleep(work, candidate))
+        return false;
     work->of_age_ns = 0;
     if (candidate->class ? try_class(work, candidate, ret_decision)
                          : try_resume(work, candidate, ret_decision))

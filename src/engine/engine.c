@@ -7,10 +7,11 @@
 #include "engine/pool.h"
 #include "engine/slots.h"
 #include "engine/stock.h"
+#include "engine/way.h"
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 5 };
+enum { LAYOUT = 6 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t
@@ -22,6 +23,12 @@ lay_out(struct bh_engine *header, const struct bh_engine_caps *caps)
     end += ((uint64_t)caps->classes + 1) * sizeof(struct hint);
     header->hints.lease_offset = end;
     end += ((uint64_t)caps->leases + 1) * sizeof(struct hint);
+    header->hints.tenant_offset = end;
+    end += ((uint64_t)caps->tenants + 1) * sizeof(struct tenant_hint);
+    header->hints.node_offset = end;
+    end += ((uint64_t)caps->nodes + 1) * sizeof(struct node_hint);
+    header->hints.way_offset = end;
+    end += ((uint64_t)caps->leases + 1) * sizeof(struct way);
     header->hints.queue_offset = end;
     end += ((uint64_t)caps->classes + caps->leases) * sizeof(struct bh_candidate);
     header->hints.figures_offset = end = (end + 15) & ~(uint64_t)15;
@@ -79,6 +86,7 @@ bh_engine_grow(const struct bh_engine *engine, void *memory, const struct bh_eng
         bh_slots_reindex(grown, (enum table_kind)i);
     }
     bh_pool_restore(grown);
+    bh_way_copy(grown, engine);
     return grown;
 }
 
@@ -101,6 +109,9 @@ is_laid_out(const struct bh_engine *engine)
     }
     return want.hints.class_offset == engine->hints.class_offset
            && want.hints.lease_offset == engine->hints.lease_offset
+           && want.hints.tenant_offset == engine->hints.tenant_offset
+           && want.hints.node_offset == engine->hints.node_offset
+           && want.hints.way_offset == engine->hints.way_offset
            && want.hints.queue_offset == engine->hints.queue_offset
            && want.hints.figures_offset == engine->hints.figures_offset
            && want.hints.stock_offset == engine->hints.stock_offset;

@@ -9,6 +9,7 @@
 #include "engine/slots.h"
 #include "engine/stock.h"
 #include "engine/tenant.h"
+#include "engine/way.h"
 
 uint64_t
 bh_job_hopeless_ns(uint64_t deadline_ns, uint64_t time_limit_ns)
@@ -131,6 +132,7 @@ bh_job_attach(struct work *work, uint32_t slot, uint32_t lease)
     job->verdict_status = 0;
     if (job->contract != BH_CONTRACT_NEVER)
         engine->core.preemptable[job->priority]++;
+    bh_way_enter(engine, slot);
     bh_tenant_count(engine, job->tenant, 1, -1);
     bh_effect_job(work, slot);
 }
@@ -143,6 +145,7 @@ bh_job_detach(struct work *work, uint32_t slot)
 
     BH_ASSERT(job->lease != 0);
     bh_effect_job(work, slot); /* while its lease can still be told */
+    bh_way_leave(engine, slot);
     job->lease = 0;
     job->state = BH_JOB_PENDING;
     if (job->contract != BH_CONTRACT_NEVER)
@@ -183,6 +186,7 @@ bh_job_drop_claim(struct bh_engine *engine, struct claim *claim)
         gpu_at(engine, gpu_find(engine, claim->places[i].gpu))->claimed--;
     engine->core.reserved -= claim->at_ns != 0;
     engine->core.claim_count--;
+    bh_order_news(engine, job_at(engine, claim->job)->tenant);
     memset(claim, 0, sizeof(*claim));
     bh_order_stir(engine);
 }

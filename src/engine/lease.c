@@ -12,6 +12,7 @@
 #include "engine/quota.h"
 #include "engine/room.h"
 #include "engine/slots.h"
+#include "engine/way.h"
 
 enum { CARVE_FAILURES_MAX = 3 };
 #define AVOID_NS 5000000000ull /* a GPU where a carve failed, unless something frees up */
@@ -131,6 +132,15 @@ move_due(struct hints *hints, uint64_t from_ns, uint64_t to_ns)
         hints->due_ns = to_ns;
 }
 
+/* Who never makes way helps nobody by going on. */
+static bool
+matters_to_others(const struct bh_engine *engine, const struct lease *lease,
+                  enum lease_state next)
+{
+    return job_at(engine, lease->job)->contract != BH_CONTRACT_NEVER
+           || (next != LEASE_STARTING && next != LEASE_RUNNING);
+}
+
 void
 bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
 {
@@ -151,9 +161,14 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
     if (rule->next != LEASE_NONE) {
         if (rule->next == LEASE_DONE)
             lease->ran_ns = bh_lease_ran_ns(work->engine, slot);
+        if (rule->next == LEASE_RUNNING)
+            bh_way_runs(work->engine, lease->job);
         lease->state = (uint8_t)rule->next;
         bh_gang_show(work, lease->job);
     }
+    bh_node_hint(work->engine, lease->node)->end_ns = 0;
+    if (matters_to_others(work->engine, lease, rule->next))
+        bh_order_news(work->engine, lease->tenant);
     rule->act(work, slot, news);
     move_due(&work->engine->hints, due_ns, bh_lease_deadline_ns(work->engine, slot));
 }
@@ -192,6 +207,7 @@ bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t 
     lease->member = (uint8_t)decision->member;
     lease->state = LEASE_CARVING;
     lease->since_ns = work->now_ns;
+    bh_node_hint(engine, node)->end_ns = 0;
     if (engine->core.next_lease <= decision->lease.v)
         engine->core.next_lease = decision->lease.v + 1;
     *bh_lease_hint(engine, slot) = (struct hint){ 0 };

@@ -238,6 +238,7 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     struct bh_split split;
 
     recount(engine, slot);
+    bh_node_hint(engine, gpu->node)->end_ns = 0;
     bh_ledger_split(engine, slot, &split);
     totals->rate_leased_compute += split.leased.compute - gpu->leased_compute;
     totals->rate_leased_memory += split.leased.memory - gpu->leased_memory;

@@ -7,9 +7,9 @@
 
 /* ---- what is imagined ---- */
 
-static uint64_t
-filtered(const struct bh_engine *engine, const struct bh_filter *filter,
-         const struct bh_wanted *held)
+uint64_t
+bh_filter_counts(const struct bh_engine *engine, const struct bh_filter *filter,
+                 const struct bh_wanted *held)
 {
     if (filter->tenant && !bh_tenant_within(engine, filter->tenant, held->tenant))
         return 0;
@@ -34,7 +34,7 @@ claimed(const struct bh_search *search, const struct bh_filter *filter)
         if (!claim)
             continue;
         taken = bh_quota_of_claim(engine, claim);
-        sum += filtered(engine, filter, &taken);
+        sum += bh_filter_counts(engine, filter, &taken);
     }
     return sum;
 }
@@ -49,14 +49,14 @@ bh_filter_freed(const struct bh_search *search, const struct bh_filter *filter)
          at = lease_at(engine, at)->next_leaving) {
         struct bh_wanted held = bh_quota_of_lease(engine, at);
 
-        sum += filtered(engine, filter, &held);
+        sum += bh_filter_counts(engine, filter, &held);
     }
     for (uint32_t i = 0; i < search->gone_count; i++)
         for (uint32_t at = 0; (at = bh_gang_next(engine, search->gone[i], at)) != 0;) {
             struct bh_wanted held = bh_quota_of_lease(engine, at);
 
             if (!search->past_leaving || !bh_room_is_leaving(engine, at))
-                sum += filtered(engine, filter, &held);
+                sum += bh_filter_counts(engine, filter, &held);
         }
     return sum;
 }
@@ -70,7 +70,7 @@ used_by(const struct bh_engine *engine, const struct bh_filter *filter)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         struct bh_wanted held = bh_quota_of_lease(engine, slot);
 
-        sum += filtered(engine, filter, &held);
+        sum += bh_filter_counts(engine, filter, &held);
     }
     return sum;
 }
@@ -154,6 +154,41 @@ bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
     }
     *ret_tenant = 0;
     return bh_guarantee_lends(search, wanted, ret_why);
+}
+
+/* Whether one tenant's limits are short of it. */
+static bool
+is_short(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t at,
+         struct bh_short *ret_short)
+{
+    const struct tenant *tenant = tenant_at(engine, at);
+
+    *ret_short = (struct bh_short){ .filter = { .tenant = at } };
+    if (tenant->limit != BH_UNLIMITED && tenant->used + wanted->equivalent > tenant->limit) {
+        ret_short->by = tenant->used + wanted->equivalent - tenant->limit;
+        return true;
+    }
+    for (uint32_t i = 0; i < tenant->quota_count; i++) {
+        const struct quota *quota = &tenant->quotas[i];
+        uint64_t more = bh_quota_counted(engine, quota, wanted);
+
+        if (quota->limit == BH_UNLIMITED || more == 0 || quota->used + more <= quota->limit)
+            continue;
+        ret_short->filter.quota = quota;
+        ret_short->by = quota->used + more - quota->limit;
+        return true;
+    }
+    return false;
+}
+
+bool
+bh_quota_short(const struct bh_engine *engine, const struct bh_wanted *wanted,
+               struct bh_short *ret_short)
+{
+    for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent)
+        if (is_short(engine, wanted, at, ret_short))
+            return true;
+    return false;
 }
 
 /* Whether one tenant's limits would, on an empty fleet. */

@@ -12,6 +12,10 @@ struct bh_filter {
     uint32_t principal;        /* id; 0 is everybody */
 };
 
+/* How much of it that is. */
+uint64_t bh_filter_counts(const struct bh_engine *engine, const struct bh_filter *filter,
+                          const struct bh_wanted *held);
+
 /* What those hold of it that are imagined gone. */
 uint64_t bh_filter_freed(const struct bh_search *search, const struct bh_filter *filter);
 
@@ -26,6 +30,17 @@ bool bh_filter_fits(const struct bh_search *search, const struct bh_filter *filt
  * room must come free: whose limit it is, or 0 where it is anybody. */
 bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
                      struct bh_reason *ret_why, uint32_t *ret_tenant);
+
+/* A limit that is used up, whatever is claimed. */
+struct bh_short {
+    struct bh_filter filter; /* whose it is, and what it counts */
+    uint64_t by;             /* how much must be given back before it fits */
+};
+
+/* Whether a limit of the tenant or of one above it has no room for what is wanted: the lowest
+ * such.  Those of users, and what is kept for others, are not asked. */
+bool bh_quota_short(const struct bh_engine *engine, const struct bh_wanted *wanted,
+                    struct bh_short *ret_short);
 
 /* Whether the limits would allow it if nothing else ran. */
 bool bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,

@@ -170,6 +170,17 @@ bh_order_stir(struct bh_engine *engine)
 }
 
 void
+bh_order_news(struct bh_engine *engine, uint32_t tenant)
+{
+    uint64_t now = ++engine->hints.news;
+
+    if (tenant == 0)
+        engine->hints.all_news = now;
+    for (; tenant; tenant = tenant_at(engine, tenant)->parent)
+        bh_tenant_hint(engine, tenant)->news = now;
+}
+
+void
 bh_order_open_window(struct bh_engine *engine)
 {
     engine->core.window++;
@@ -224,6 +235,17 @@ static bool
 is_parked(const struct bh_engine *engine, const struct hint *hint)
 {
     if (hint->generation != engine->core.generation + 1)
+        return false;
+    return hint->until_ns == 0 || engine->core.now_ns < hint->until_ns;
+}
+
+bool
+bh_order_asleep(const struct bh_engine *engine, uint32_t class)
+{
+    const struct hint *hint = bh_class_hint(engine, class);
+
+    if (hint->asleep <= engine->hints.all_news
+        || hint->asleep <= bh_tenant_hint(engine, hint->within)->news)
         return false;
     return hint->until_ns == 0 || engine->core.now_ns < hint->until_ns;
 }
@@ -311,7 +333,7 @@ build_queue(struct bh_engine *engine)
     uint32_t count = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        if (class_at(engine, slot)->hold)
+        if (class_at(engine, slot)->hold || bh_order_asleep(engine, slot))
             continue;
         bh_order_of_class(engine, slot, queue_at(engine, count));
         queue_at(engine, count++)->parked = is_parked(engine, bh_class_hint(engine, slot));
@@ -357,6 +379,18 @@ bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,
 
     hint->generation = engine->core.generation + 1;
     hint->until_ns = until_ns;
+    hint->asleep = 0;
     if (until_ns && (engine->hints.wake_ns == 0 || until_ns < engine->hints.wake_ns))
         engine->hints.wake_ns = until_ns;
+}
+
+void
+bh_order_sleep(struct bh_engine *engine, uint32_t class, uint32_t within, uint64_t until_ns)
+{
+    struct bh_candidate candidate = { .class = class };
+    struct hint *hint = bh_class_hint(engine, class);
+
+    bh_order_park(engine, &candidate, until_ns);
+    hint->asleep = engine->hints.news + 1;
+    hint->within = within;
 }

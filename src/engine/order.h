@@ -23,6 +23,10 @@ void bh_order_stir(struct bh_engine *engine);
  * first any more; or room is reserved, and it is somebody else's turn now. */
 void bh_order_taken(struct bh_engine *engine, uint32_t tenant);
 
+/* Something happened that could help those who wait below the tenant (slot), by what limits
+ * and guarantees say, or by whom they could make leave; 0: anybody. */
+void bh_order_news(struct bh_engine *engine, uint32_t tenant);
+
 /* A stir because of something from outside, or because a job ended: whoever has made
  * room as often as a job may, may do so again. */
 void bh_order_open_window(struct bh_engine *engine);
@@ -51,6 +55,14 @@ bool bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate
 /* It could not be helped: look again only after a stir, or from `until_ns` on. */
 void bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,
                    uint64_t until_ns);
+
+/* It could not be helped because a limit holds it back, and will not before there are news
+ * below the tenant (slot), or `until_ns`: until then it is no candidate. */
+void bh_order_sleep(struct bh_engine *engine, uint32_t class, uint32_t within,
+                    uint64_t until_ns);
+
+/* Whether the class is no candidate for that reason. */
+bool bh_order_asleep(const struct bh_engine *engine, uint32_t class);
 
 /* The candidate that a waiting job (slot) belongs to: its class's, or its suspended lease. */
 void bh_order_of_job(const struct bh_engine *engine, uint32_t job,

@@ -75,16 +75,29 @@ bh_place_imagines(const struct bh_search *search)
     return search->past_leaving || search->by_ns || search->gone_count;
 }
 
+/* Whether the search imagines somebody on the node gone who is there. */
+static bool
+imagines_on(const struct bh_search *search, uint32_t node)
+{
+    const struct bh_engine *engine = search->engine;
+
+    if (search->by_ns || search->gone_count)
+        return true;
+    for (uint32_t at = search->past_leaving ? engine->core.leaving : 0; at;
+         at = lease_at(engine, at)->next_leaving)
+        if (lease_at(engine, at)->node == node)
+            return true;
+    return false;
+}
+
 /* Whether what is counted rules the node out, before its GPUs are looked at.  Counts know
  * what is, not what is imagined. */
 static bool
 is_hopeless(const struct bh_finder *finder, const struct node *node)
 {
-    const struct bh_search *search = finder->search;
-
     if (!(node->models >> finder->model & 1))
         return true;
-    if (bh_place_imagines(search))
+    if (!finder->counts)
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count
                                                  : node->open == 0;
@@ -141,6 +154,8 @@ bh_place_offers(struct bh_finder *finder, uint32_t slot)
     const struct gpu *gpu = gpu_at(finder->search->engine, slot);
 
     if ((finder->link && gpu->link != finder->link) || (finder->numa && gpu->numa != finder->numa))
+        return false;
+    if (finder->counts && finder->profile == BH_PROFILE_WHOLE.v && !(gpu->counted & GPU_EMPTY))
         return false;
     return gpu->model == finder->model && gpu->id != finder->need->avoid_gpu
            && (gpu->mig_capable || finder->profile == BH_PROFILE_WHOLE.v)
@@ -320,10 +335,11 @@ uint32_t
 bh_place_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
           struct bh_score *ret_score)
 {
+    const struct node *at = node_at(finder->search->engine, node);
     uint32_t members = 0;
 
-    if (!node_at(finder->search->engine, node)->up
-        || is_hopeless(finder, node_at(finder->search->engine, node))
+    finder->counts = !imagines_on(finder->search, node);
+    if (!at->up || is_hopeless(finder, at)
         || !bh_room_on_node(finder->search, node, &finder->beside))
         return 0;
     plan->node = node;

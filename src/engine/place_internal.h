@@ -12,6 +12,7 @@ struct bh_finder {
     const struct bh_need *need;
     uint32_t row, model, profile;
     uint32_t link, numa; /* only GPUs of this NVLink domain, NUMA node; 0: any */
+    bool counts;         /* on this node nobody is imagined gone: what is counted is true */
     struct bh_starts starts;
     uint32_t beside; /* a job (slot) whose neighbourhood stood in the way */
     uint32_t beside_gpu;

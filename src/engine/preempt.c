@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "engine/bound.h"
 #include "engine/gang.h"
+#include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/victim.h"
@@ -102,12 +103,20 @@ is_free(struct scheme *scheme, const struct target *target)
     return bh_place_free(&scheme->search, scheme->places, scheme->count);
 }
 
-/* Those who stand right there, and those beside whom the job must not stand. */
+/* Whoever stands in the way leaves, where he runs and may be asked. */
+static bool
+send_away(struct scheme *scheme, uint32_t job)
+{
+    return job_at(scheme->search.engine, job)->lease && add_victim(scheme, job);
+}
+
+/* Those who stand right there, those beside whom the job must not stand, and those on the node
+ * who must not be near. */
 static bool
 clear_place(struct scheme *scheme, const struct target *target)
 {
     const struct bh_engine *engine = scheme->search.engine;
-    uint32_t beside;
+    uint32_t node = gpu_at(engine, target->gpu)->node, beside;
 
     for (uint32_t at = gpu_at(engine, target->gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu) {
@@ -120,7 +129,10 @@ clear_place(struct scheme *scheme, const struct target *target)
             return false;
     }
     while (!bh_room_beside(&scheme->search, target->gpu, target->profile, &beside))
-        if (!job_at(engine, beside)->lease || !add_victim(scheme, beside))
+        if (!send_away(scheme, beside))
+            return false;
+    while (!bh_room_on_node(&scheme->search, node, &beside))
+        if (!send_away(scheme, beside))
             return false;
     return true;
 }
@@ -302,16 +314,15 @@ static uint32_t
 cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
     const struct bh_engine *engine = scheme->search.engine;
+    struct bh_crowd crowd = { .within = tenant };
     struct cheapest best = { .job = 0 };
 
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        const struct lease *lease = lease_at(engine, slot);
+    while (bh_crowd_next(scheme->asker, &scheme->search, &crowd)) {
+        uint32_t lease = bh_gang_next(engine, crowd.job, 0);
 
-        if (!lease->parts[0]
-            || (tenant && !bh_tenant_within(engine, tenant, lease->tenant))
-            || !counts_for(&scheme->search, slot, limit))
-            continue;
-        keep_cheaper(scheme, lease->job, &best);
+        if (lease && lease_at(engine, lease)->parts[0]
+            && counts_for(&scheme->search, lease, limit))
+            keep_cheaper(scheme, crowd.job, &best);
     }
     return best.job;
 }
@@ -600,11 +611,67 @@ find_scheme(struct work *work, const struct bh_search *search, const struct bh_n
         bh_asker_init(&asker, search, need->job, &wanted);
         if (search->closed >> sku->models[row] & 1 || !bh_asker_may(&asker, search->engine))
             continue;
-        if (quota_possible(&bid))
+        if (bh_victims_any(&asker, search) && quota_possible(&bid))
             found = find_in_row(&bid, found, ret_scheme);
         note_age(work, &asker);
     }
     return found;
+}
+
+/* The topmost tenant from `lowest` up of whose use it depends who may be asked for what is
+ * wanted: whether a guarantee covers it. */
+static uint32_t
+topmost_concerned(const struct bh_engine *engine, uint32_t lowest,
+                  const struct bh_wanted *wanted)
+{
+    uint32_t top = lowest;
+
+    for (uint32_t at = tenant_at(engine, lowest)->parent; at; at = tenant_at(engine, at)->parent)
+        if (bh_guarantee_concerns(engine, at, wanted))
+            top = at;
+    return top;
+}
+
+static bool
+row_in_vain(struct work *work, const struct bh_search *search, const struct bh_need *need,
+            uint32_t row, uint32_t *ret_within)
+{
+    const struct bh_engine *engine = work->engine;
+    struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+    struct bh_short limit;
+    struct bh_asker asker;
+
+    if (!bh_quota_short(engine, &wanted, &limit)
+        || bh_filter_freed(search, &limit.filter) >= limit.by)
+        return false; /* else anybody's leaving may help, wherever he stands */
+    *ret_within = topmost_concerned(engine, limit.filter.tenant, &wanted);
+    if (!bh_asker_anybody(engine))
+        return true;
+    bh_asker_init(&asker, search, need->job, &wanted);
+    if (bh_asker_may(&asker, engine)
+        && bh_victims_could_free(&asker, search, &limit.filter, limit.by) >= limit.by)
+        return false;
+    note_age(work, &asker);
+    return true;
+}
+
+bool
+bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_within)
+{
+    const struct bh_engine *engine = work->engine;
+    struct bh_search search = { .engine = engine, .tenant = need->tenant, .job = need->job,
+                                .past_leaving = true, .past = bh_reserve_set(engine) };
+
+    *ret_within = 0;
+    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
+        uint32_t within;
+
+        if (!row_in_vain(work, &search, need, row, &within))
+            return false;
+        if (*ret_within == 0 || bh_tenant_within(engine, within, *ret_within))
+            *ret_within = within;
+    }
+    return *ret_within != 0;
 }
 
 /* Whether the job may make others leave at all, now. */
@@ -703,15 +770,17 @@ bool
 bh_preempt_next(struct work *work, struct bh_decision *ret_decision)
 {
     const struct bh_engine *engine = work->engine;
+    const struct job *job, *asker;
     uint32_t slot;
-    const struct job *job;
     bool suspend;
 
     if (work->victim_count == 0)
         return false;
     slot = work->victims[--work->victim_count];
     job = job_at(engine, slot);
-    suspend = job->contract == BH_CONTRACT_SUSPEND && bh_gang_all(engine, slot, LEASE_RUNNING);
+    asker = job_at(engine, job_find(engine, work->victims_for));
+    suspend = bh_victim_suspends(engine, slot, asker->tenant)
+              && bh_gang_all(engine, slot, LEASE_RUNNING);
     *ret_decision = (struct bh_decision){
         .kind = suspend ? BH_DO_SUSPEND : BH_DO_STOP, .job = { job->id },
         .lease = { lease_at(engine, bh_gang_next(engine, slot, 0))->id },

@@ -13,6 +13,11 @@
  * something happens.  So room can be made where it can with those who would lose nothing
  * first, and only who leaves is chosen by what it costs. */
 
+/* Whether on every row of the SKU a limit has no room for the need, and would have none though
+ * all left who may be asked: there is no need to look for room.  Nothing changes that but
+ * what happens below the tenant `ret_within` (slot), and time: the work notes it. */
+bool bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_within);
+
 /* For a need that finds no room: a claim on the cheapest room that others
  * can make; those who leave are in the work, for bh_preempt_next. */
 bool bh_preempt(struct work *work, const struct bh_search *search, const struct bh_need *need,
@@ -22,8 +27,8 @@ bool bh_preempt(struct work *work, const struct bh_search *search, const struct 
 bool bh_preempt_to_resume(struct work *work, const struct bh_search *search,
                           struct bh_decision *ret_decision);
 
-/* The decision on the next of those who leave: suspended where their contract says
- * so and they run, else stopped. */
+/* The decision on the next of those who leave: suspended where bh_victim_suspends and all of
+ * it runs, else stopped. */
 bool bh_preempt_next(struct work *work, struct bh_decision *ret_decision);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/order.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -47,12 +48,25 @@ bh_quota_counted(const struct bh_engine *engine, const struct quota *quota,
 
 /* ---- what is used ---- */
 
+/* Whether what others take could show who may be made to leave. */
+static bool
+anybody_makes_way(const struct bh_engine *engine)
+{
+    uint32_t jobs = 0;
+
+    for (uint32_t i = 0; i <= BH_PRIORITIES; i++)
+        jobs += engine->core.preemptable[i];
+    return jobs > 0;
+}
+
 /* Each tenant's share of the change: `sign` 1 or -1. */
 static void
 count(struct bh_engine *engine, const struct bh_wanted *wanted, int64_t sign)
 {
     uint64_t cost = sku_at(engine, wanted->sku)->price * wanted->count;
 
+    if (sign < 0 || anybody_makes_way(engine))
+        bh_order_news(engine, wanted->tenant);
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
         struct tenant *tenant = tenant_at(engine, at);
 
@@ -127,6 +141,7 @@ bh_quota_of_lease(const struct bh_engine *engine, uint32_t slot)
 void
 bh_quota_recount(struct bh_engine *engine)
 {
+    bh_order_news(engine, 0);
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_TENANT, &at);) {
         struct tenant *tenant = tenant_at(engine, at);
 

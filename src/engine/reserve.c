@@ -186,43 +186,78 @@ list_ends(const struct wish *wish, struct ends *ends)
             insert_ends_of_node(engine, node, ends);
 }
 
+static void
+copy_offer(struct offer *to, const struct offer *from)
+{
+    memcpy(to->places, from->places, from->count * sizeof(struct place));
+    to->count = from->count;
+    to->at_ns = from->at_ns;
+    to->node_id = from->node_id;
+    to->growth = from->growth;
+}
+
+/* Whether the wish comes true by one of the ends: the span then ends, else begins there. */
+static void
+try_end(struct wish *wish, struct ends *ends, uint64_t end_ns, struct offer *best)
+{
+    struct offer offer;
+
+    if (!fits_by(wish, end_ns, &offer)) {
+        ends->after_ns = end_ns;
+        return;
+    }
+    copy_offer(best, &offer);
+    ends->before_ns = end_ns;
+}
+
 /* Narrow the span to that between two ends, or an end and its edge: the wish does not come
  * true by the first and does by the second, as far as it did before. */
 static void
-narrow(struct wish *wish, struct ends *ends, struct offer *offer)
+narrow(struct wish *wish, struct ends *ends, struct offer *best)
 {
     uint32_t low = 0, high = ends->count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (fits_by(wish, ends->at[middle], offer))
+        try_end(wish, ends, ends->at[middle], best);
+        if (ends->before_ns == ends->at[middle])
             high = middle;
         else
             low = middle + 1;
     }
-    ends->after_ns = low > 0 ? ends->at[low - 1] : ends->after_ns;
-    ends->before_ns = low < ends->count ? ends->at[low] : ends->before_ns;
 }
 
-/* When the wish comes true first, at `by_ns` at the latest; room only grows with time. */
+/* When the wish comes true first, at `by_ns` at the latest; room only grows with time.  Most
+ * come true with the first end, so that it is tried before it is known that any will do. */
 static bool
 soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
 {
     uint64_t now_ns = wish->search.engine->core.now_ns;
     struct ends ends = { .after_ns = now_ns, .before_ns = by_ns };
-    struct offer offer;
+    struct offer best;
 
-    if (!fits_by(wish, by_ns, &offer))
+    if (by_ns != UINT64_MAX && !fits_by(wish, by_ns, &best))
         return false;
-    if (fits_by(wish, now_ns, &offer)) {
-        *ret_offer = offer;
+    if (fits_by(wish, now_ns, ret_offer)) {
         ret_offer->at_ns = now_ns + LEAVING_NS;
         return true;
     }
-    for (list_ends(wish, &ends); ends.count > 0; list_ends(wish, &ends))
-        narrow(wish, &ends, &offer);
-    return ends.before_ns != UINT64_MAX && fits_by(wish, ends.before_ns, ret_offer);
+    list_ends(wish, &ends);
+    if (by_ns == UINT64_MAX) {
+        if (ends.count == 0)
+            return false;
+        try_end(wish, &ends, ends.at[0], &best);
+        if (ends.before_ns == UINT64_MAX && !fits_by(wish, UINT64_MAX, &best))
+            return false;
+        list_ends(wish, &ends);
+    }
+    for (; ends.count > 0; list_ends(wish, &ends))
+        narrow(wish, &ends, &best);
+    if (ends.before_ns == UINT64_MAX)
+        return false;
+    copy_offer(ret_offer, &best);
+    return true;
 }
 
 static bool
@@ -235,9 +270,8 @@ better(const struct offer *a, const struct offer *b)
     return a->node_id < b->node_id;
 }
 
-/* No node gets room for more before the first of its leases ends. */
 static uint64_t
-first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
+find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
 {
     uint64_t first_ns = UINT64_MAX;
 
@@ -257,6 +291,20 @@ first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
         }
     }
     return first_ns;
+}
+
+/* No node gets room for more before the first of its leases ends.  An end that lies ahead
+ * stays where it is until something happens on the node. */
+static uint64_t
+first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
+{
+    struct node_hint *hint = bh_node_hint(engine, node);
+
+    if (node_at(engine, node)->models != 1u << model)
+        return find_first_end_ns(engine, node, model);
+    if (hint->end_ns <= engine->core.now_ns)
+        hint->end_ns = find_first_end_ns(engine, node, model);
+    return hint->end_ns;
 }
 
 static uint32_t
@@ -466,4 +514,20 @@ bh_reserve_until_ns(const struct bh_engine *engine)
             until_ns = claim->at_ns;
     }
     return until_ns;
+}
+
+void
+bh_reserve_forget_ends(struct bh_engine *engine)
+{
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
+        bh_node_hint(engine, node)->end_ns = 0;
+}
+
+bool
+bh_reserve_ends_known(const struct bh_engine *engine, uint32_t node)
+{
+    uint64_t end_ns = bh_node_hint(engine, node)->end_ns;
+    uint32_t model = (uint32_t)__builtin_ctz(node_at(engine, node)->models | 1u << 31);
+
+    return end_ns <= engine->core.now_ns || end_ns == find_first_end_ns(engine, node, model);
 }

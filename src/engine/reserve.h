@@ -52,6 +52,12 @@ bool bh_reserve_give_up(const struct bh_engine *engine, const struct bh_walk *wa
  * those ends that it counts on; UINT64_MAX without reservations. */
 uint64_t bh_reserve_until_ns(const struct bh_engine *engine);
 
+/* Whether what is remembered of the node's (slot) leases' ends is true. */
+bool bh_reserve_ends_known(const struct bh_engine *engine, uint32_t node);
+
+/* Leases without a time limit are assumed to end at other times than before. */
+void bh_reserve_forget_ends(struct bh_engine *engine);
+
 /* The GPU model that a claim's places are of. */
 uint32_t bh_reserve_model(const struct bh_engine *engine, const struct claim *claim);
 

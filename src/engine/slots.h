@@ -77,4 +77,16 @@ bh_lease_hint(const struct bh_engine *engine, uint32_t slot)
     return (struct hint *)bh_block_at(engine, engine->hints.lease_offset) + slot;
 }
 
+static inline struct node_hint *
+bh_node_hint(const struct bh_engine *engine, uint32_t slot)
+{
+    return (struct node_hint *)bh_block_at(engine, engine->hints.node_offset) + slot;
+}
+
+static inline struct tenant_hint *
+bh_tenant_hint(const struct bh_engine *engine, uint32_t slot)
+{
+    return (struct tenant_hint *)bh_block_at(engine, engine->hints.tenant_offset) + slot;
+}
+
 #endif

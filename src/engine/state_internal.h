@@ -114,12 +114,15 @@ struct core {
  * decides anything: forgetting it costs time only.  Not in the digest. */
 struct hints {
     uint64_t class_offset, lease_offset; /* arrays of struct hint, one per slot */
+    uint64_t tenant_offset, way_offset;  /* of struct tenant_hint; of struct way, by lease */
+    uint64_t node_offset;                /* of struct node_hint */
     uint64_t queue_offset;               /* of struct bh_candidate: a heap, the first on top */
     uint64_t figures_offset;             /* of the pools' figures */
     uint64_t stock_offset;               /* of the index of whole GPUs, with what is touched */
     uint64_t stock_version;              /* of the demand that it was made for, + 1; 0: none */
     uint32_t stock_touched;              /* the first node that it does not know as it is */
     bool stock_mixed;                    /* some node has GPUs of several models */
+    uint64_t news, all_news;             /* counts; as of when everything may be different */
     uint32_t queue_count;
     bool queued;                         /* the heap holds all that may be looked at */
     uint64_t wake_ns;                    /* the earliest hint.until_ns */
@@ -135,6 +138,23 @@ struct hints {
 struct hint {
     uint64_t generation; /* + 1: could not be placed then */
     uint64_t until_ns;   /* look again from then on; 0: no need */
+    uint64_t asleep;     /* hints.news + 1: a limit holds it back, and nobody's leaving would help */
+    uint32_t within;     /* tenant (slot): nothing else changes that, but what happens below it */
+    uint32_t unused;
+};
+
+struct tenant_hint {
+    uint64_t news;        /* hints.news when something happened that could help somebody below */
+    uint32_t first, last; /* jobs (slots) that may make way: engine/way.h */
+};
+
+struct node_hint {
+    uint64_t end_ns; /* when the first of its leases ends; 0: one is leaving, or not known */
+};
+
+struct way {
+    uint32_t next, prev; /* jobs (slots) of the same tenant */
+    uint64_t since_ns;
 };
 
 struct bh_engine {

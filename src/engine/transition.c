@@ -10,6 +10,7 @@
 #include "engine/part.h"
 #include "engine/pool.h"
 #include "engine/quota.h"
+#include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/stock.h"
 #include "engine/tenant.h"
@@ -64,6 +65,7 @@ on_tenant_remove(struct work *work, const struct bh_event *event)
 {
     bh_tenant_remove(work->engine, event->u.tenant.tenant);
     work->engine->hints.swept = false;
+    bh_order_news(work->engine, 0);
     bh_order_open_window(work->engine);
 }
 
@@ -297,6 +299,8 @@ static void
 on_settings(struct work *work, const struct bh_event *event)
 {
     bh_usage_configure(work->engine, &event->u.settings);
+    bh_reserve_forget_ends(work->engine);
+    bh_order_news(work->engine, 0);
     bh_order_open_window(work->engine);
 }
 

@@ -2,9 +2,9 @@
 
 #include "base/assert.h"
 #include "engine/gang.h"
-#include "engine/limit.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/way.h"
 
 /* ---- the asker ---- */
 
@@ -21,15 +21,27 @@ bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t j
     BH_ASSERT(search->gone_count == 0);
 }
 
+/* Whether a job of a class below that may make way. */
+static bool
+anybody_below(const struct bh_engine *engine, uint32_t priority)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < priority; i++)
+        count += engine->core.preemptable[i];
+    return count > 0;
+}
+
+bool
+bh_asker_anybody(const struct bh_engine *engine)
+{
+    return anybody_below(engine, BH_PRIORITIES);
+}
+
 bool
 bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine)
 {
-    uint32_t below = asker->guaranteed ? BH_PRIORITIES : asker->priority;
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < below; i++)
-        count += engine->core.preemptable[i];
-    return count > 0;
+    return anybody_below(engine, asker->guaranteed ? BH_PRIORITIES : asker->priority);
 }
 
 /* ---- sides of the tree ---- */
@@ -91,25 +103,48 @@ min_runtime_ns(const struct bh_search *search, uint32_t tenant)
     return promised_ns ? promised_ns : engine->core.settings.min_runtime_ns;
 }
 
-/* Worked out once for each tenant, SKU and model, with nobody gone. */
-static const struct bh_side *
+/* The model of the GPUs that the job's leases are, or were, on. */
+static uint32_t
+model_of(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct lease *lease = lease_at(engine, job_at(engine, slot)->lease);
+    uint32_t gpu = lease->parts[0] ? part_at(engine, lease->parts[0])->gpu
+                                   : gpu_find(engine, lease->places[0].gpu);
+
+    return gpu_at(engine, gpu)->model;
+}
+
+/* Kept for each tenant, SKU and model. */
+static struct bh_side *
 side_of(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
     const struct job *job = job_at(engine, slot);
-    uint32_t gpu = gpu_find(engine, lease_at(engine, job->lease)->places[0].gpu);
-    uint32_t model = gpu_at(engine, gpu)->model;
+    uint32_t model = model_of(engine, slot);
     struct bh_side *side = &asker->sides[(job->tenant * 31 + job->sku * 7 + model) % BH_SIDES];
-    struct bh_search base = *search;
 
     if (side->tenant == job->tenant && side->sku == job->sku && side->model == model)
         return side;
-    base.gone_count = 0;
     *side = (struct bh_side){ .tenant = job->tenant, .sku = job->sku, .model = model,
-                              .guarded = bh_quota_protects(&base, slot),
-                              .min_runtime_ns = min_runtime_ns(&base, job->tenant) };
-    if (asker->guaranteed && has_own_guarantee(asker, &base, job->tenant))
-        side->owed = owed_by(&base, job->tenant);
+                              .min_runtime_ns = min_runtime_ns(search, job->tenant) };
+    return side;
+}
+
+/* The same with what guarantees say, worked out once with nobody gone. */
+static const struct bh_side *
+judge_side(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+{
+    struct bh_side *side = side_of(asker, search, slot);
+    struct bh_search base;
+
+    if (side->judged)
+        return side;
+    base = *search;
+    base.gone_count = 0;
+    side->guarded = bh_quota_protects(&base, slot);
+    if (asker->guaranteed && has_own_guarantee(asker, &base, side->tenant))
+        side->owed = owed_by(&base, side->tenant);
+    side->judged = true;
     return side;
 }
 
@@ -148,7 +183,7 @@ bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint3
         || (job->priority >= asker->priority && !asker->guaranteed)
         || !is_there(engine, slot, &running, &since_ns))
         return false;
-    side = side_of(asker, search, slot);
+    side = judge_side(asker, search, slot);
     if (side->guarded || (job->priority >= asker->priority && side->owed == 0))
         return false;
     if (side->min_runtime_ns == 0)
@@ -174,16 +209,90 @@ bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint
            && (job->priority < asker->priority || owed_by(search, job->tenant) > 0);
 }
 
+bool
+bh_victim_suspends(const struct bh_engine *engine, uint32_t slot, uint32_t for_tenant)
+{
+    const struct job *job = job_at(engine, slot);
+
+    return job->contract == BH_CONTRACT_SUSPEND
+           && (engine->core.dedicated == 0
+               || !bh_tenant_separation(engine, job->tenant, for_tenant).dedicated);
+}
+
+/* ---- all of them ---- */
+
+/* Whether the job, and all of its tenant's that follow it, are too young, and none of them is
+ * of age before one that is known. */
+static bool
+are_young(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+{
+    uint64_t min_ns = side_of(asker, search, slot)->min_runtime_ns;
+    uint64_t age_ns = bh_way_since_ns(search->engine, slot) + min_ns;
+
+    return min_ns && age_ns > search->engine->core.now_ns && asker->of_age_ns
+           && asker->of_age_ns <= age_ns;
+}
+
+bool
+bh_crowd_next(struct bh_asker *asker, const struct bh_search *search, struct bh_crowd *crowd)
+{
+    const struct bh_engine *engine = search->engine;
+    uint32_t job = crowd->job ? bh_way_next(engine, crowd->job) : 0;
+
+    if (job && are_young(asker, search, job))
+        job = 0;
+    while (!job && bh_slot_next(engine, TABLE_TENANT, &crowd->tenant)) {
+        job = bh_way_first(engine, crowd->tenant);
+        if (job
+            && ((crowd->within && !bh_tenant_within(engine, crowd->within, crowd->tenant))
+                || are_young(asker, search, job)))
+            job = 0;
+    }
+    crowd->job = job;
+    return job != 0;
+}
+
+uint64_t
+bh_victims_could_free(struct bh_asker *asker, const struct bh_search *search,
+                      const struct bh_filter *filter, uint64_t enough)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t sum = bh_filter_freed(search, filter);
+    struct bh_crowd crowd = { .within = filter->tenant };
+
+    while (sum < enough && bh_crowd_next(asker, search, &crowd)) {
+        struct bh_wanted held;
+
+        if (!bh_victim_eligible(asker, search, crowd.job))
+            continue;
+        held = bh_gang_to_resume(engine, crowd.job);
+        sum += bh_filter_counts(engine, filter, &held);
+    }
+    return sum < enough ? sum : enough;
+}
+
+bool
+bh_victims_any(struct bh_asker *asker, const struct bh_search *search)
+{
+    struct bh_crowd crowd = { .within = 0 };
+
+    while (bh_crowd_next(asker, search, &crowd))
+        if (bh_victim_eligible(asker, search, crowd.job))
+            return true;
+    return false;
+}
+
 /* ---- costs ---- */
 
 static bh_part_ns
-lost_by(const struct bh_engine *engine, uint32_t slot)
+lost_by(const struct bh_search *search, uint32_t slot)
 {
+    const struct bh_engine *engine = search->engine;
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
     uint64_t parts = bh_quota_to_resume(engine, slot).equivalent;
 
-    if (lease->state != LEASE_RUNNING || job->contract == BH_CONTRACT_SUSPEND)
+    if (lease->state != LEASE_RUNNING || bh_victim_suspends(engine, lease->job, search->tenant))
         return 0;
     return (bh_part_ns)parts * (job->contract == BH_CONTRACT_CHECKPOINT
                                     ? job->grace_ns
@@ -194,7 +303,7 @@ struct bh_cost
 bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    uint64_t owed = asker->guaranteed ? side_of(asker, search, slot)->owed : UINT64_MAX;
+    uint64_t owed = asker->guaranteed ? judge_side(asker, search, slot)->owed : UINT64_MAX;
     struct bh_cost cost = {
         .owed = asker->timeless ? owed > 0 : owed,
         .priority = job_at(engine, slot)->priority,
@@ -206,7 +315,7 @@ bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t 
     for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;) {
         uint64_t since_ns = lease_at(engine, at)->since_ns;
 
-        cost.lost += asker->timeless ? 0 : lost_by(engine, at);
+        cost.lost += asker->timeless ? 0 : lost_by(search, at);
         cost.began_ns = since_ns < cost.began_ns ? since_ns : cost.began_ns;
     }
     return cost;

@@ -2,6 +2,7 @@
 #define BH_ENGINE_VICTIM_H
 
 #include "engine/guarantee.h"
+#include "engine/limit.h"
 
 /* Who may be asked to leave so that a job can run, and what that costs.  Those who are asked
  * are jobs, with all members that are not done.
@@ -17,7 +18,10 @@
  * The least run time is that of the topmost tenant on the victim's side, below the lowest
  * common ancestor of the two, that says one: what a department promised counts between
  * departments, what a project promised between projects.  Within one tenant its own
- * counts; where none is said, the site's. */
+ * counts; where none is said, the site's.
+ *
+ * A suspended job stays on its node.  One that must not be near the asker's on a node is
+ * therefore stopped, whatever its contract, and loses what it did. */
 
 /* What it costs to have jobs leave, most important first. */
 struct bh_cost {
@@ -39,8 +43,10 @@ enum { BH_SIDES = 64 };
 struct bh_side {
     uint32_t tenant, sku; /* slots; 0: not known yet */
     uint32_t model;
+    bool judged;  /* these two are known: */
     bool guarded;
-    uint64_t owed, min_runtime_ns;
+    uint64_t owed;
+    uint64_t min_runtime_ns;
 };
 
 /* Who asks. */
@@ -59,7 +65,8 @@ struct bh_asker {
 void bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t job,
                    const struct bh_wanted *wanted);
 
-/* Whether it could make anybody leave at all; quick. */
+/* Whether there is anybody who makes way; whether it could make somebody leave.  Quick. */
+bool bh_asker_anybody(const struct bh_engine *engine);
 bool bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine);
 
 /* Whether the job (slot) may be asked, with nobody gone yet; notes `of_age_ns`. */
@@ -68,10 +75,32 @@ bool bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, 
 /* Whether it may be asked with all that are imagined gone. */
 bool bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
 
+/* Whether the job (slot) is suspended, and not stopped, when a job of the tenant (slot) has
+ * it leave while it runs. */
+bool bh_victim_suspends(const struct bh_engine *engine, uint32_t job, uint32_t for_tenant);
+
 /* The cost of one job (slot), and of all that the search imagines gone. */
 struct bh_cost bh_victim_cost(struct bh_asker *asker, const struct bh_search *search,
                               uint32_t job);
 struct bh_cost bh_victims_cost(struct bh_asker *asker, const struct bh_search *search);
+
+/* What those who may be asked, with nobody gone yet, could give back of what is counted, or
+ * `enough` when it is that much at least; notes `of_age_ns`. */
+uint64_t bh_victims_could_free(struct bh_asker *asker, const struct bh_search *search,
+                               const struct bh_filter *filter, uint64_t enough);
+
+/* Whether there is anybody who may be asked, with nobody gone yet; notes `of_age_ns`. */
+bool bh_victims_any(struct bh_asker *asker, const struct bh_search *search);
+
+/* Those who may make way, one after the other, in no order that matters; begin with job 0. */
+struct bh_crowd {
+    uint32_t within; /* tenant (slot) that they stand below; 0: any */
+    uint32_t tenant, job;
+};
+
+/* The next, but for those who are too young for certain; false when there is none left. */
+bool bh_crowd_next(struct bh_asker *asker, const struct bh_search *search,
+                   struct bh_crowd *crowd);
 
 bool bh_cost_less(const struct bh_cost *a, const struct bh_cost *b);
 

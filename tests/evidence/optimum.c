@@ -492,7 +492,7 @@ bh_optimum_illegal(const struct bh_opt_site *site, const struct bh_opt_want *wan
 /* ---- who leaves ---- */
 
 struct bh_opt_cost
-bh_optimum_cost(const struct bh_opt_site *site, uint64_t gone)
+bh_optimum_cost(const struct bh_opt_site *site, const struct bh_opt_want *want, uint64_t gone)
 {
     struct bh_opt_cost cost = { 0 };
 
@@ -500,7 +500,8 @@ bh_optimum_cost(const struct bh_opt_site *site, uint64_t gone)
         const struct bh_opt_runner *runner = &site->runners[__builtin_ctzll(gone)];
 
         cost.victims++;
-        cost.lost += (bh_part_ns)runner->equivalent * runner->loses_ns;
+        if (!runner->suspends || between(site, want->tenant, runner->tenant).dedicated)
+            cost.lost += (bh_part_ns)runner->equivalent * runner->loses_ns;
         if (runner->priority > cost.priority)
             cost.priority = runner->priority;
     }
@@ -537,7 +538,7 @@ bh_optimum_victims(const struct bh_opt_site *site, const struct bh_opt_want *wan
     if (!bh_optimum_find(site, want, lower, NULL))
         return false; /* whoever leaves, there would still be room with more gone */
     for (uint64_t gone = lower; gone; gone = (gone - 1) & lower) {
-        struct bh_opt_cost cost = bh_optimum_cost(site, gone);
+        struct bh_opt_cost cost = bh_optimum_cost(site, want, gone);
 
         if ((found && !bh_optimum_cheaper(&cost, &least))
             || !bh_optimum_find(site, want, gone, NULL))

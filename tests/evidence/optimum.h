@@ -43,6 +43,7 @@ struct bh_opt_runner {
     enum bh_gpu_model model;
     uint64_t equivalent;
     uint64_t loses_ns; /* of its work when it is made to leave */
+    bool suspends;     /* and nothing, where it may stay on its node meanwhile */
     bool stays; /* must not be made to leave */
 };
 
@@ -95,13 +96,14 @@ struct bh_opt_score bh_optimum_score(const struct bh_opt_site *site,
                                      const struct bh_opt_plan *plan);
 bool bh_optimum_better(const struct bh_opt_score *a, const struct bh_opt_score *b);
 
-/* What it costs that these leave (bits: runners), by engine/victim.h: the highest class among
- * them, then their parts times the work that they lose, then how many. */
+/* What it costs that these leave (bits: runners) for the job, by engine/victim.h: the highest
+ * class among them, then their parts times the work that they lose, then how many. */
 struct bh_opt_cost {
     uint32_t priority, victims;
     bh_part_ns lost;
 };
-struct bh_opt_cost bh_optimum_cost(const struct bh_opt_site *site, uint64_t gone);
+struct bh_opt_cost bh_optimum_cost(const struct bh_opt_site *site,
+                                   const struct bh_opt_want *want, uint64_t gone);
 bool bh_optimum_cheaper(const struct bh_opt_cost *a, const struct bh_opt_cost *b);
 
 /* Whether the plan may be carried out when these have left; NULL, or what is wrong. */

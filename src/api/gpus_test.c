@@ -74,13 +74,26 @@ each_node_speaks_for_its_own(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+what_was_asked_for_is_for_operators(void **state)
+{
+    bh_fixture_submit(f, 501, 4, 2, 1);
+    SEND(BH_GET, "/v1/status", .uid = CAROL);
+    BH_CHECK("carol", strstr(got.text, "{\"asked_for\":[{\"model\":\"H100-80GB\",\"pieces\":1,"
+                                       "\"profile\":\"1g.10gb\"}],"));
+    SEND(BH_GET, "/v1/status", .uid = ALICE);
+    BH_CHECK("alice", got.status == 200 && !strstr(got.text, "asked_for"));
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_gpus, close_gpus)
     const struct CMUnitTest tests[] = { TEST(others_pieces_are_shown_without_names),
                                         TEST(facts_come_from_the_node),
-                                        TEST(each_node_speaks_for_its_own) };
+                                        TEST(each_node_speaks_for_its_own),
+                                        TEST(what_was_asked_for_is_for_operators) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

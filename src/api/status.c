@@ -5,6 +5,7 @@ enum { INVENTORY_JSON_MAX = 16 << 20 };
 struct status_question {
     uint64_t now_ns;
     uint32_t running, pending, tenants, gpus, managed, fenced;
+    struct bh_demand_view asked[BH_GPU_MODELS]; /* no shapes: not known */
 };
 
 static void
@@ -29,6 +30,9 @@ ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
         q->managed += gpu.managed;
         q->fenced += gpu.fenced;
     }
+    for (uint32_t model = 0; model < BH_GPU_MODELS; model++)
+        if (!bh_view_demand(engine, model, &q->asked[model]))
+            q->asked[model].shapes = 0;
 }
 
 static void
@@ -43,6 +47,29 @@ put_counts(struct bh_json_writer *w, const struct status_question *q)
     bh_json_u64(w, "pending", q->pending);
     bh_json_u64(w, "running", q->running);
     bh_json_close(w, '}');
+}
+
+/* The sizes that were asked for lately, which room on MIG GPUs is kept by: of all tenants
+ * together, so for those who may see the whole site. */
+static void
+put_asked(const struct bh_call *call, struct bh_json_writer *w, const struct status_question *q)
+{
+    if (!bh_authz_check(call->dir, &call->caller.subject, "site.view", (bh_tenant_id){ 0 }).allow)
+        return;
+    bh_json_open(w, "asked_for", '[');
+    for (uint32_t model = 0; model < BH_GPU_MODELS; model++)
+        for (uint32_t i = 0; i < q->asked[model].shapes; i++) {
+            bh_profile_id id = { q->asked[model].profiles[i] };
+
+            if (q->asked[model].pieces[i] == 0)
+                continue;
+            bh_json_open(w, NULL, '{');
+            bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)model)->name);
+            bh_json_u64(w, "pieces", q->asked[model].pieces[i]);
+            bh_json_str(w, "profile", bh_profile_get(id)->name);
+            bh_json_close(w, '}');
+        }
+    bh_json_close(w, ']');
 }
 
 /* How many nodes are connected, and the first one's inventory: many are not read for it. */
@@ -96,6 +123,7 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
+    put_asked(call, &w, &q);
     bh_json_ns(&w, "at_ns", q.now_ns);
     bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
     put_counts(&w, &q);

@@ -101,6 +101,8 @@ put_tenant(struct bh_call *call, struct bh_json_writer *w, const struct bh_dir_t
     bh_put_gpus(w, "limit", settings->limit);
     if (settings->limit != BH_UNLIMITED)
         bh_json_u64(w, "limit_parts", settings->limit);
+    if (settings->min_runtime_ns)
+        bh_json_ns(w, "min_runtime_ns", settings->min_runtime_ns);
     bh_json_str(w, "name", named->path);
     bh_json_u64(w, "pending", view->pending);
     bh_json_u64(w, "running", view->running);

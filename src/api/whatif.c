@@ -185,8 +185,10 @@ read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
         rc = read_amount("guarantee", quota->guarantee, &q->set_guarantee, &q->guarantee, err);
     if (rc != BH_OK)
         return rc;
-    if (!q->set_limit && !q->set_guarantee)
-        return bh_err_set(err, BH_INVALID, "quota: neither a limit nor a guarantee is given");
+    if (!q->set_limit && !q->set_guarantee) {
+        bh_err_set(err, BH_INVALID, "quota: neither a limit nor a guarantee is given");
+        return bh_err_hint(err, "say limit or guarantee; whatif quota --gpus or --guarantee");
+    }
     if (q->guarantee == BH_UNLIMITED)
         return bh_err_set(err, BH_INVALID, "guarantee: an amount of GPUs, 0 for none");
     q->tenant = tenant->id;

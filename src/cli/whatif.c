@@ -98,7 +98,8 @@ put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         if (strcmp(rows[i].kind, kind) != 0)
             continue;
-        bh_buf_printf(out, "%s ", rows[i].words);
+        bh_buf_puts(out, rows[i].words);
+        bh_buf_puts(out, rows[i].when ? " " : "");
         if (rows[i].moves) {
             bh_view_span(out, after > before ? after - before : before - after);
             bh_buf_printf(out, " %s, ", kind);

@@ -144,12 +144,6 @@ see(const struct bh_mig *mig, const struct bh_occupancy *occupancy, struct figur
     return blank;
 }
 
-uint32_t
-bh_mig_figures(const struct bh_mig *mig)
-{
-    return mig->figure_count;
-}
-
 /* ---- working the figures out ---- */
 
 /* Pieces that stand together. */
@@ -271,6 +265,7 @@ bh_mig_init(void *memory, enum bh_gpu_model model)
         settle(mig, pieces);
     }
     BH_ASSERT(layout.occupancy.units == 0 && mig->figure_count > 1);
+    BH_ASSERT(mig->figure_count < BH_MIG_FIGURES_MAX); /* all of a real model have a figure */
     return mig;
 }
 

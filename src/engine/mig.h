@@ -59,9 +59,6 @@ size_t bh_mig_size(void);
  * below 1 ms).  `model` is one that can be carved. */
 struct bh_mig *bh_mig_init(void *memory, enum bh_gpu_model model);
 
-/* Occupancies that are told apart, the empty one included. */
-uint32_t bh_mig_figures(const struct bh_mig *mig);
-
 /* The shape of a profile of the model; shapes are numbered from 0 in table order. */
 uint32_t bh_mig_shape(const struct bh_mig *mig, const struct bh_profile *profile);
 uint32_t bh_mig_shapes(const struct bh_mig *mig);

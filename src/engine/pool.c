@@ -113,6 +113,26 @@ bh_pool_ask(struct bh_engine *engine, uint32_t slot, uint32_t pieces)
         ask_model(engine, sku->models[row], sku->profiles[row], pieces);
 }
 
+_Static_assert(BH_COUNT(((struct bh_demand_view *)0)->pieces) == BH_MIG_SHAPES_MAX,
+               "one for each shape");
+
+bool
+bh_pool_demand(const struct bh_engine *engine, uint32_t model, struct bh_demand_view *ret_view)
+{
+    const struct bh_mig *figures = figures_of(engine, model);
+    uint32_t count;
+    const struct bh_profile *profile = bh_profile_first((enum bh_gpu_model)model, &count);
+
+    if (!figures)
+        return false;
+    *ret_view = (struct bh_demand_view){ .shapes = bh_mig_shapes(figures) };
+    memcpy(ret_view->pieces, engine->core.pools[engine->core.pool_of[model] - 1].asked,
+           sizeof ret_view->pieces);
+    for (uint32_t row = count; row > 0; row--) /* the first comes last */
+        ret_view->profiles[bh_mig_shape(figures, &profile[row - 1])] = profile[row - 1].id.v;
+    return true;
+}
+
 const struct bh_mig *
 bh_pool_prices(const struct bh_engine *engine, uint32_t model, struct bh_mig_prices *ret_prices)
 {

@@ -24,6 +24,10 @@ void bh_pool_follow(struct bh_engine *engine, uint32_t gpu, bool offered);
 /* A job asks for so many pieces of a SKU. */
 void bh_pool_ask(struct bh_engine *engine, uint32_t sku, uint32_t pieces);
 
+/* As bh_view_demand; a model below MODELS_MAX. */
+bool bh_pool_demand(const struct bh_engine *engine, uint32_t model,
+                    struct bh_demand_view *ret_view);
+
 /* What room is worth now, and the figures to choose with (bh_mig_choose); NULL where the
  * model has none. */
 const struct bh_mig *bh_pool_prices(const struct bh_engine *engine, uint32_t model,

@@ -62,6 +62,32 @@ demand_is_what_was_asked_for_lately(void **state)
     bh_story_close(story);
 }
 
+/* Of each shape the first profile of the table: those with media engines have the same. */
+static void
+demand_is_shown_by_profile(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_demand_view asked;
+    uint32_t sum = 0;
+
+    bh_story_submit(story, bh_story_wants(21, 1, 3));
+    bh_story_submit(story, bh_story_wants(21, 2, 1));
+    assert_true(bh_view_demand(story->engine, BH_GPU_H100_80GB, &asked));
+    for (uint32_t i = 0; i < asked.shapes; i++) {
+        const char *name = bh_profile_get((bh_profile_id){ asked.profiles[i] })->name;
+        uint32_t wanted = strcmp(name, "1g.10gb") == 0 ? 3 : strcmp(name, "3g.40gb") == 0;
+
+        BH_CHECK_EQ(name, asked.pieces[i], wanted);
+        sum += asked.pieces[i];
+    }
+    BH_CHECK_EQ("all", sum, 4);
+    BH_CHECK("not of a model that is not there",
+             !bh_view_demand(story->engine, BH_GPU_A30_24GB, &asked));
+    BH_CHECK("nor of none at all", !bh_view_demand(story->engine, 4000, &asked));
+    bh_story_close(story);
+    BH_CHECK_DONE();
+}
+
 static void
 models_without_figures_have_no_prices(void **state)
 {
@@ -76,6 +102,7 @@ models_without_figures_have_no_prices(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sums_follow_the_gpus),
     cmocka_unit_test(demand_is_what_was_asked_for_lately),
+    cmocka_unit_test(demand_is_shown_by_profile),
     cmocka_unit_test(models_without_figures_have_no_prices),
 };
 BH_TEST_MAIN(tests)

@@ -5,6 +5,7 @@
 #include "base/attr.h"
 #include "engine/gang.h"
 #include "engine/ledger.h"
+#include "engine/pool.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -348,18 +349,10 @@ bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret
     return true;
 }
 
-_Static_assert(BH_COUNT(((struct bh_demand_view *)0)->pieces) == BH_MIG_SHAPES_MAX,
-               "one for each shape");
-
 bool
 bh_view_demand(const struct bh_engine *engine, uint32_t model, struct bh_demand_view *ret_view)
 {
-    uint32_t number = model < MODELS_MAX ? engine->core.pool_of[model] : 0;
-
-    if (number)
-        memcpy(ret_view->pieces, engine->core.pools[number - 1].asked,
-               sizeof ret_view->pieces);
-    return number != 0;
+    return model < MODELS_MAX && bh_pool_demand(engine, model, ret_view);
 }
 
 void

@@ -126,7 +126,9 @@ bool bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t memb
 /* Pieces asked for lately of a model that can be carved, by shape (engine/mig.h): what room
  * is priced by.  False when no such GPU was seen, or too many other models were. */
 struct bh_demand_view {
+    uint32_t shapes;
     uint32_t pieces[8];          /* BH_MIG_SHAPES_MAX */
+    uint32_t profiles[8];        /* the first of the table that has the shape */
 };
 bool bh_view_demand(const struct bh_engine *engine, uint32_t model,
                     struct bh_demand_view *ret_view);

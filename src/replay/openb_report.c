@@ -23,13 +23,20 @@ rate_of(const struct bh_openb_result *result)
     return (double)result->arrivals / seconds_of(result);
 }
 
+/* GPUs that are free in the end and of no use to what is expected. */
+static double
+unusable(const struct bh_openb_result *result)
+{
+    return (double)result->fragmented / BH_GPU_PARTS;
+}
+
 void
 bh_openb_report_begin(const struct bh_openb_report *report)
 {
     if (report->options->json)
         return;
-    fprintf(report->out, "%-12s %-8s %5s %8s %8s %10s %9s %9s", "variant", "policy", "seed",
-            "at100", "at130", "pods/s", "seconds", "cpu s");
+    fprintf(report->out, "%-12s %-8s %5s %8s %8s %8s %10s %9s %9s", "variant", "policy", "seed",
+            "at100", "at130", "unusable", "pods/s", "seconds", "cpu s");
     if (report->options->latency)
         fprintf(report->out, " %8s %8s %8s", "p50 us", "p99 us", "p99.9 us");
     if (report->options->check)
@@ -51,9 +58,9 @@ put_row(const struct bh_openb_report *report, const struct bh_openb_row *row, do
 {
     const struct bh_openb_result *result = &row->result;
 
-    fprintf(report->out, "%-12s %-8s %5" PRIu64 " %8.2f %8.2f %10.0f %9.6f %9.6f",
+    fprintf(report->out, "%-12s %-8s %5" PRIu64 " %8.2f %8.2f %8.2f %10.0f %9.6f %9.6f",
             row->name.variant, bh_pack_policy_names[row->name.policy], row->name.seed,
-            result->point[AT_FULL], result->point[AT_END], rate_of(result),
+            result->point[AT_FULL], result->point[AT_END], unusable(result), rate_of(result),
             seconds_of(result), (double)result->cpu_ns / 1e9);
     if (report->options->latency)
         put_latency(report->out, result);
@@ -94,6 +101,7 @@ put_json(const struct bh_openb_report *report, const struct bh_openb_row *row, d
             result->arrivals, result->placed, seconds_of(result));
     fprintf(out, ",\"cpu_seconds\":%.6f,\"tables_cpu_seconds\":%.6f,\"pods_per_s\":%.0f",
             (double)result->cpu_ns / 1e9, (double)result->tables_ns / 1e9, rate_of(result));
+    fprintf(out, ",\"unusable_gpus\":%.3f", unusable(result));
     if (report->options->latency)
         fprintf(out, ",\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64 ",\"p999_ns\":%" PRIu64,
                 result->p50_ns, result->p99_ns, result->p999_ns);

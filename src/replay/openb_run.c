@@ -174,6 +174,17 @@ fill_cluster(const struct bh_openb_plan *plan, struct course *course,
     return BH_OK;
 }
 
+/* FGD's measure is a sum over the expected pods; this is its mean. */
+static uint64_t
+fragmented(const struct bh_openb_plan *plan, const struct course *course)
+{
+    uint64_t weights = plan->load->unexpected;
+
+    for (uint32_t k = 0; k < plan->load->expected_count; k++)
+        weights += plan->load->expected[k].count;
+    return weights ? bh_pack_fragmentation(course->pack) / weights : 0;
+}
+
 bh_rc
 bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_result,
              struct bh_err *err)
@@ -197,6 +208,7 @@ bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_resul
         return rc;
     ret_result->arrivals = course.arrivals;
     ret_result->nodes = course.nodes;
+    ret_result->fragmented = fragmented(plan, &course);
     ret_result->gpus = plan->trace->gpu_milli / BH_OPENB_MILLI * plan->scale;
     sum_up_points(plan, &course, ret_result);
     if (plan->latency)

@@ -35,6 +35,8 @@ struct bh_openb_result {
     uint64_t span_ns;   /* of building the index and all decisions */
     uint64_t cpu_ns;    /* of this, on a processor: the rest the thread waited for one */
     uint64_t tables_ns; /* of this, for making the index's tables */
+    uint64_t fragmented; /* in the end: parts of GPUs that an expected pod cannot use, in the
+                            mean over them; those of full GPUs not counted */
     uint64_t p50_ns, p99_ns, p999_ns; /* of a decision, with `latency` */
 };
 

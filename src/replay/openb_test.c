@@ -273,11 +273,36 @@ a_small_run_by_hand(void **state)
     BH_CHECK_EQ("50 % after the second", result.point[50] * 100, 5000);
     BH_CHECK_EQ("100 % after the fourth", result.point[100] * 100, 10000);
     BH_CHECK("no arrival at 99 %", result.point[99] < 0);
+    BH_CHECK_EQ("nothing is left", result.fragmented, 0);
     plan.scale = 3;
     assert_int_equal(bh_openb_run(&plan, &result, &err), BH_OK);
     assert_int_equal(result.nodes, 6);
     assert_int_equal(result.arrivals, 15);
     BH_CHECK_DONE();
+}
+
+/* After half the P100 is taken, two T4s and a half are free.  Of four pods expected two want
+ * half a P100 and cannot use the T4s, one wants a whole GPU and cannot use the half, and one
+ * wants none: (2 * 2 + 1/2 + 2 1/2) / 4 GPUs are of no use. */
+static void
+what_nobody_can_use_is_told(void **state)
+{
+    BH_AUTO(bh_arena_free)
+    struct bh_arena *arena = bh_arena_new(1 << 20);
+    struct bh_openb_trace trace;
+    struct bh_openb_load load;
+    uint32_t nodes[] = { 1, 0 }, pods[] = { 0 };
+    struct bh_openb_order order = { 1, { 2, nodes }, { 1, pods } };
+    struct bh_openb_plan plan = { &trace, &load, &order, BH_PACK_BESTFIT, 1, false };
+    struct bh_openb_result result = { .nodes = 0 };
+    struct bh_err err = { 0 };
+
+    (void)state;
+    read_small(arena, &trace);
+    assert_int_equal(bh_openb_load_read(&trace, arena, &load, &err), BH_OK);
+    assert_int_equal(bh_openb_run(&plan, &result, &err), BH_OK);
+    assert_int_equal(result.placed, 1);
+    assert_int_equal(result.fragmented, 7 * BH_GPU_PARTS / 4);
 }
 
 static const struct {
@@ -336,6 +361,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(malformed_orders_are_named),
     cmocka_unit_test(drawn_orders_follow_the_seed),
     cmocka_unit_test(a_small_run_by_hand),
+    cmocka_unit_test(what_nobody_can_use_is_told),
     cmocka_unit_test(wrong_options_are_named),
     cmocka_unit_test(missing_files_are_named),
 };

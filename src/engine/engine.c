@@ -10,7 +10,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 5 };
+enum { LAYOUT = 6 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t

@@ -288,9 +288,8 @@ tell_node(const struct bh_engine *engine, const struct bh_sight *sight,
     return outlook->hot != (bool)node->hot;
 }
 
-/* As many as may be asked for beyond those of now; nothing on a guess. */
-static uint32_t
-ready_for(const struct bh_sight *sight)
+uint32_t
+bh_sight_ready(const struct bh_sight *sight)
 {
     struct bh_forecast_bound bound = bh_sight_bound(sight, 0);
     uint32_t more = bound.value > bound.level ? bound.value - bound.level : 0;
@@ -339,7 +338,7 @@ bh_foresight_next(const struct bh_foresight *foresight, const struct bh_engine *
         else if (row->of == BH_SIGHT_NODE)
             differs = tell_node(engine, row, outlook);
         else if (row->of == BH_SIGHT_PIECES)
-            differs = tell_pieces(engine, row->id, ready_for(row), outlook);
+            differs = tell_pieces(engine, row->id, bh_sight_ready(row), outlook);
         ++*cursor;
     }
     return differs;
@@ -408,8 +407,9 @@ bh_foresight_pool(const struct bh_engine *engine, uint32_t model,
     for (uint32_t i = 0; i < MODELS_MAX; i++)
         only = only && (i == model || engine->core.offered[i] == 0);
     least = (guaranteed(engine, model, only) + BH_GPU_PARTS - 1) / BH_GPU_PARTS;
-    return (struct bh_headroom_pool){ .need = &bounds[0],
-                                      .later = &bounds[BH_FORESIGHT_HORIZONS - 1],
+    return (struct bh_headroom_pool){ .need = bounds,
+                                      .later = bounds ? &bounds[BH_FORESIGHT_HORIZONS - 1]
+                                                      : NULL,
                                       .capacity = engine->core.offered[model],
                                       .least = least < most ? (uint32_t)least : most,
                                       .most = most,

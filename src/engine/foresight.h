@@ -76,9 +76,13 @@ bool bh_foresight_next(const struct bh_foresight *foresight, const struct bh_eng
 /* A series' bound at a horizon, by its number. */
 struct bh_forecast_bound bh_sight_bound(const struct bh_sight *sight, uint32_t horizon);
 
+/* How many pieces of that profile should stand ready: those that may be asked for beyond
+ * what is now; 0 as long as the bound is not firm. */
+uint32_t bh_sight_ready(const struct bh_sight *sight);
+
 /* A GPU model's pool as bh_headroom_propose takes it: GPUs that get new work, and so many
  * as are guaranteed at least.  `bounds` (BH_FORESIGHT_HORIZONS of the pool's sight) are
- * pointed to. */
+ * pointed to; NULL: the caller sets need and later. */
 struct bh_headroom_pool bh_foresight_pool(const struct bh_engine *engine, uint32_t model,
                                           const struct bh_forecast_bound *bounds);
 

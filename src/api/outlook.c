@@ -111,7 +111,7 @@ put_series(struct outlook *o)
     bool parts = row_of(o)->of != BH_SIGHT_PIECES;
 
     bh_json_open(&o->w, "bounds", '{');
-    for (uint32_t i = 0; i < BH_FORESIGHT_HORIZONS; i++)
+    for (uint32_t i = 0; i < bh_sight_horizons((enum bh_sight_of)row_of(o)->of); i++)
         put_bound(o, i);
     bh_json_close(&o->w, '}');
     put_value(&o->w, parts ? "level_parts" : "level", parts ? "level" : NULL,
@@ -218,7 +218,7 @@ put_rows(struct outlook *o, enum bh_sight_of of, const char *key)
     for (o->at = 0; o->at < o->picture.foresight.count; o->at++) {
         if (row_of(o)->of != of || !is_shown(o))
             continue;
-        for (uint32_t i = 0; i < BH_FORESIGHT_HORIZONS; i++)
+        for (uint32_t i = 0; i < bh_sight_horizons(of); i++)
             o->bounds[i] = bh_sight_bound(row_of(o), i);
         bh_json_open(&o->w, NULL, '{');
         put[of](o);

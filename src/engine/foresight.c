@@ -13,6 +13,12 @@ const char *const bh_sight_names[BH_SIGHTS] = {
     [BH_SIGHT_PIECES] = "pieces", [BH_SIGHT_NODE] = "node",
 };
 
+uint32_t
+bh_sight_horizons(enum bh_sight_of of)
+{
+    return of == BH_SIGHT_NODE ? 1 : BH_FORESIGHT_HORIZONS;
+}
+
 /* ---- rows ---- */
 
 /* Where the subject's row is, or would be. */
@@ -61,7 +67,7 @@ meet(struct bh_foresight *foresight, uint32_t of, uint32_t id)
         memmove(row + 1, row, (foresight->count++ - at) * sizeof(*row));
         *row = (struct bh_sight){ .of = of, .id = id };
         bh_forecast_init(&row->series, foresight->slot_ns, BH_FORECAST_WINDOW_MAX);
-        for (uint32_t i = 0; i < BH_FORESIGHT_HORIZONS; i++)
+        for (uint32_t i = 0; i < bh_sight_horizons((enum bh_sight_of)of); i++)
             bh_forecast_promise(&row->series, bh_foresight_steps[i], BH_FORESIGHT_Q_BP);
     }
     row->seen = 1;
@@ -83,11 +89,12 @@ bh_sight_is_valid(const struct bh_sight *sight, uint64_t slot_ns)
 {
     const struct bh_forecast *series = &sight->series;
 
-    if (sight->of >= BH_SIGHTS || series->promise_count != BH_FORESIGHT_HORIZONS
+    if (sight->of >= BH_SIGHTS
+        || series->promise_count != bh_sight_horizons((enum bh_sight_of)sight->of)
         || series->slot_ns != slot_ns || series->window != BH_FORECAST_WINDOW_MAX
         || series->count > BH_FORECAST_SLOTS)
         return false;
-    for (uint32_t i = 0; i < BH_FORESIGHT_HORIZONS; i++)
+    for (uint32_t i = 0; i < series->promise_count; i++)
         if (series->promises[i].steps != bh_foresight_steps[i]
             || series->promises[i].q_bp != BH_FORESIGHT_Q_BP)
             return false;

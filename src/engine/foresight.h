@@ -36,12 +36,15 @@ enum {
 extern const uint32_t bh_foresight_steps[BH_FORESIGHT_HORIZONS];
 extern const char *const bh_sight_names[BH_SIGHTS];
 
+/* How many of them a series has: a node, of which there are many, the first only. */
+uint32_t bh_sight_horizons(enum bh_sight_of of);
+
 struct bh_sight {
     uint32_t of;                  /* enum bh_sight_of */
     uint32_t id;                  /* tenant, model, profile or node */
     uint32_t value;               /* when observed last */
     uint32_t seen;
-    struct bh_forecast series;    /* with a promise for each horizon, in their order */
+    struct bh_forecast series;    /* with a promise for each of its horizons, in order */
 };
 
 /* `rows` are the caller's memory, room for `max`, ordered by (of, id). */
@@ -73,7 +76,7 @@ bool bh_sight_is_valid(const struct bh_sight *sight, uint64_t slot_ns);
 bool bh_foresight_next(const struct bh_foresight *foresight, const struct bh_engine *engine,
                        uint32_t *cursor, struct bh_event *ret_event);
 
-/* A series' bound at a horizon, by its number. */
+/* A series' bound at one of the horizons, by its number. */
 struct bh_forecast_bound bh_sight_bound(const struct bh_sight *sight, uint32_t horizon);
 
 /* How many pieces of that profile should stand ready: those that may be asked for beyond

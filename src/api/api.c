@@ -10,6 +10,7 @@
 #include "api/jobs.h"
 #include "api/nodes.h"
 #include "api/openapi.h"
+#include "api/outlook.h"
 #include "api/records.h"
 #include "api/site.h"
 #include "api/skus.h"
@@ -37,6 +38,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_TENANT_LIST] = bh_tenants_list,
     [BH_OP_SKU_LIST] = bh_skus_list,
     [BH_OP_USAGE] = bh_usage_show,
+    [BH_OP_FORECAST] = bh_outlook_show,
     [BH_OP_SITE_GET] = bh_site_get,
     [BH_OP_SITE_APPLY] = bh_site_apply,
     [BH_OP_TOKEN_CREATE] = bh_tokens_create,

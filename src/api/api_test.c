@@ -77,6 +77,8 @@ every_operation_answers(void **state)
         { BH_OP_SKU_LIST, { BH_GET, "/v1/skus", .uid = ALICE }, 200,
           "\"model\":\"H100-80GB\",\"profile\":\"1g.10gb\"" },
         { BH_OP_USAGE, { BH_GET, "/v1/usage", .uid = CAROL }, 200, "\"physical\"" },
+        { BH_OP_FORECAST, { BH_GET, "/v1/forecast", .uid = CAROL }, 200,
+          "\"lending\":\"all\",\"nodes\":[]" },
         { BH_OP_SITE_GET, { BH_GET, "/v1/site", .uid = CAROL }, 200, "{}" },
         { BH_OP_SITE_APPLY, { BH_PUT, "/v1/site", .body = "{}", .uid = CAROL }, 200,
           "{\"changes\":[],\"dry_run\":false}" },

@@ -65,6 +65,8 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
     bool holder = how->all || may_name(how, how->holder_tenant.v);
 
     bh_json_open(w, key, '{');
+    if (tenant && may_name(how, tenant->id.v))
+        put_number(w, "expected_parts", reason->expected);
     if (reason->frees_at_ns)
         bh_json_ns(w, "frees_at_ns", reason->frees_at_ns);
     put_number(w, "free_parts", reason->free_pieces);

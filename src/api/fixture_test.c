@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
+#include "engine/foresight.h"
 #include "store/memory.h"
 
 static const struct bh_dir_tenant fixture_tenants[] = {
@@ -62,6 +63,25 @@ fixture_ask(void *self, bh_question question, void *question_self, struct bh_err
     struct fixture *f = self;
 
     question(question_self, f->engine, NOW_S * UINT64_C(1000000000));
+    return BH_OK;
+}
+
+/* As if the engine had been like this for some slots. */
+static bh_rc
+fixture_foresee(void *self, bh_foresight_question question, void *question_self,
+                struct bh_err *err)
+{
+    struct fixture *f = self;
+    uint64_t now_ns = NOW_S * BH_NS_PER_S;
+    struct bh_foresight foresight = { .max = bh_foresight_needed(f->engine),
+                                      .slot_ns = BH_NS_PER_S };
+
+    foresight.rows = calloc(foresight.max, sizeof *foresight.rows);
+    BH_ASSERT(foresight.rows);
+    for (uint32_t ago = f->slots; ago-- > 0;)
+        bh_foresight_observe(&foresight, f->engine, now_ns - ago * BH_NS_PER_S);
+    question(question_self, &foresight, f->engine, now_ns);
+    free(foresight.rows);
     return BH_OK;
 }
 
@@ -146,6 +166,7 @@ fixture_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *ar
 static const struct bh_owner_ops fixture_owner = {
     .command = fixture_command,
     .ask = fixture_ask,
+    .foresee = fixture_foresee,
     .refused = fixture_refused,
     .directory_get = fixture_directory_get,
     .directory_put = fixture_directory_put,

@@ -17,6 +17,7 @@ struct fixture {
     struct bh_store store;
     struct bh_engine *engine;
     uint64_t seq;
+    uint32_t slots;              /* that forecasts look back on */
     struct bh_directory dir;
     const char *inventory, *inventory_of_second; /* of the connected nodes, or NULL */
     char logs[64];               /* folder of the jobs' logs, "" none */

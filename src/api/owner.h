@@ -66,6 +66,11 @@ struct bh_answer {
 /* A question to the engine, run on the owner thread between batches. */
 typedef void (*bh_question)(void *self, const struct bh_engine *engine, uint64_t now_ns);
 
+/* A question to what is forecast, run the same way (engine/foresight.h). */
+struct bh_foresight;
+typedef void (*bh_foresight_question)(void *self, const struct bh_foresight *foresight,
+                                      const struct bh_engine *engine, uint64_t now_ns);
+
 /* A change of a job's state, for watchers. */
 struct bh_change {
     uint64_t number;             /* ascending, starts anew with the daemon */
@@ -82,6 +87,8 @@ struct bh_owner_ops {
                      struct bh_answer *ret_answer, struct bh_err *err);
     /* BH_UNAVAILABLE while the owner is stopping. */
     bh_rc (*ask)(void *self, bh_question question, void *question_self, struct bh_err *err);
+    bh_rc (*foresee)(void *self, bh_foresight_question question, void *question_self,
+                     struct bh_err *err);
     /* Queue a record of a request that the API itself turned away: a denied read
      * (`err->rc` BH_DENIED, with the verdict's rule) or a body that could not be
      * understood, from a principal that is known.  Does not wait. */

@@ -4,6 +4,7 @@
 
 #include "cli/audit.h"
 #include "cli/cli.h"
+#include "cli/forecast.h"
 #include "cli/get.h"
 #include "cli/help.h"
 #include "cli/jobs.h"
@@ -37,6 +38,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_TENANTS] = bh_cli_tenants,
     [BH_CMD_QUOTA] = bh_cli_quota,
     [BH_CMD_USAGE] = bh_cli_usage,
+    [BH_CMD_FORECAST] = bh_cli_forecast,
     [BH_CMD_AUDIT_TAIL] = bh_cli_audit_tail,
     [BH_CMD_AUDIT_SIZE] = bh_cli_audit_size,
     [BH_CMD_AUDIT_VERIFY] = bh_cli_audit_verify,

@@ -294,6 +294,44 @@ put_gpu_state(struct bh_buf *out, bh_json_value gpu)
 }
 
 static void
+put_forecast(struct bh_buf *out, bh_json_value bound)
+{
+    bh_json_value gpus = bh_json_get(bound, "gpus");
+
+    put_text(out, gpus ? gpus : bh_json_get(bound, "pieces"));
+    if (bound && !bh_json_truth(bh_json_get(bound, "firm")))
+        bh_buf_putc(out, '?');
+}
+
+static void
+put_kept(struct bh_buf *out, bh_json_value bound)
+{
+    uint64_t judged = bh_json_number(bh_json_get(bound, "judged"), 0);
+
+    if (judged)
+        bh_buf_printf(out, "%" PRIu64 "/%" PRIu64,
+                      bh_json_number(bh_json_get(bound, "kept"), 0), judged);
+    else
+        bh_buf_putc(out, '-');
+}
+
+static void
+put_permille(struct bh_buf *out, bh_json_value value)
+{
+    uint64_t permille = bh_json_number(value, 0);
+
+    bh_buf_printf(out, "%" PRIu64 ".%" PRIu64 "%%", permille / 10, permille % 10);
+}
+
+static void
+put_proposal(struct bh_buf *out, bh_json_value proposal)
+{
+    put_clean(out, bh_json_text(bh_json_get(proposal, "move"), ""));
+    if (bh_json_number(bh_json_get(proposal, "gpus"), 0))
+        bh_buf_printf(out, " by %" PRIu64, bh_json_number(bh_json_get(proposal, "gpus"), 0));
+}
+
+static void
 put_assumed(struct bh_buf *out, bh_json_value gpu)
 {
     bh_buf_puts(out, bh_json_truth(bh_json_get(gpu, "assumed")) ? "assumed" : "confirmed");
@@ -306,7 +344,9 @@ static void (*const put_member[BH_CELLS])(struct bh_buf *out, bh_json_value valu
     [BH_CELL_GPU_TIME] = put_gpu_time, [BH_CELL_COUNT] = put_count,
     [BH_CELL_MODELS] = put_models,     [BH_CELL_QUOTAS] = put_quotas,
     [BH_CELL_BUDGET] = put_budget,
-    [BH_CELL_PIECES] = put_pieces,
+    [BH_CELL_PIECES] = put_pieces,     [BH_CELL_BOUND] = put_forecast,
+    [BH_CELL_KEPT] = put_kept,         [BH_CELL_PERMILLE] = put_permille,
+    [BH_CELL_PROPOSAL] = put_proposal,
 };
 
 /* Cells made of several members of the object. */

@@ -21,6 +21,10 @@ enum bh_cell {
     BH_CELL_BUDGET,     /* of a tenant: what is spent of it */
     BH_CELL_PIECES,  /* of a GPU: what it is carved into, and for whom */
     BH_CELL_GPU_STATE, /* of a GPU: ok, or what keeps it from being used */
+    BH_CELL_BOUND,   /* of a forecast: its value, with ? where it is a guess */
+    BH_CELL_KEPT,    /* of a forecast: bounds kept of those that fell due */
+    BH_CELL_PERMILLE,/* as a percentage */
+    BH_CELL_PROPOSAL,/* of a pool: "grow by 8", "shrink by 8", "keep" */
     BH_CELL_ASSUMED, /* of a GPU: "assumed" where no real board confirmed its geometry */
     BH_CELLS
 };

@@ -57,6 +57,13 @@ static const struct {
     { "text", BH_CELL_TEXT, "a", "{\"a\":\"x\"}", "x" },
     { "number", BH_CELL_TEXT, "a", "{\"a\":-5}", "-5" },
     { "flag", BH_CELL_TEXT, "a", "{\"a\":true}", "yes" },
+    { "a bound", BH_CELL_BOUND, "a", "{\"a\":{\"firm\":true,\"gpus\":\"1.5\"}}", "1.5" },
+    { "a guess", BH_CELL_BOUND, "a", "{\"a\":{\"firm\":false,\"pieces\":3}}", "3?" },
+    { "kept", BH_CELL_KEPT, "a", "{\"a\":{\"judged\":20,\"kept\":19}}", "19/20" },
+    { "none fell due", BH_CELL_KEPT, "a", "{\"a\":{\"judged\":0,\"kept\":0}}", "-" },
+    { "permille", BH_CELL_PERMILLE, "a", "{\"a\":875}", "87.5%" },
+    { "grow", BH_CELL_PROPOSAL, "a", "{\"a\":{\"gpus\":8,\"move\":\"grow\"}}", "grow by 8" },
+    { "keep", BH_CELL_PROPOSAL, "a", "{\"a\":{\"gpus\":0,\"move\":\"keep\"}}", "keep" },
     { "null", BH_CELL_TEXT, "a", "{\"a\":null}", "" },
     { "absent", BH_CELL_TEXT, "b", "{\"a\":1}", "" },
     { "list", BH_CELL_TEXT, "a", "{\"a\":[\"x\",2]}", "x, 2" },
@@ -143,7 +150,8 @@ test_views_fit(void **state)
     static const struct bh_view *const views[] = {
         &bh_view_jobs,  &bh_view_gpus,   &bh_view_nodes,   &bh_view_tenants,     &bh_view_quota,
         &bh_view_skus,  &bh_view_usage,  &bh_view_tokens,  &bh_view_records,
-        &bh_view_checkpoints, &bh_view_checks,
+        &bh_view_checkpoints, &bh_view_checks, &bh_view_outlook_tenants,
+        &bh_view_outlook_pools, &bh_view_outlook_pieces, &bh_view_outlook_nodes,
     };
 
     for (size_t i = 0; i < BH_COUNT(views); i++) {

@@ -165,3 +165,60 @@ static const struct bh_column checks_columns[] = {
     { "FIX", "fix", BH_CELL_TEXT, false },
 };
 VIEW(checks);
+
+/* `forecast`: a table a kind of subject. */
+static const struct bh_column outlook_tenants_columns[] = {
+    { "TENANT", "name", BH_CELL_TEXT, false },
+    { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
+    { "NOW", "level", BH_CELL_TEXT, false },
+    { "NEXT", "bounds.near", BH_CELL_BOUND, false },
+    { "LATER", "bounds.later", BH_CELL_BOUND, false },
+    { "FAR", "bounds.far", BH_CELL_BOUND, false },
+    { "KEPT", "bounds.near", BH_CELL_KEPT, false },
+    { "KEPT LATER", "bounds.later", BH_CELL_KEPT, true },
+    { "KEPT FAR", "bounds.far", BH_CELL_KEPT, true },
+    { "MAY BE LENT", "lends", BH_CELL_TEXT, false },
+};
+VIEW(outlook_tenants);
+
+static const struct bh_column outlook_pools_columns[] = {
+    { "POOL", "model", BH_CELL_TEXT, false },
+    { "GPUS", "gpus", BH_CELL_TEXT, false },
+    { "NOW", "level", BH_CELL_TEXT, false },
+    { "NEXT", "bounds.near", BH_CELL_BOUND, false },
+    { "LATER", "bounds.later", BH_CELL_BOUND, false },
+    { "FAR", "bounds.far", BH_CELL_BOUND, false },
+    { "KEPT", "bounds.near", BH_CELL_KEPT, false },
+    { "KEPT LATER", "bounds.later", BH_CELL_KEPT, true },
+    { "KEPT FAR", "bounds.far", BH_CELL_KEPT, true },
+    { "WANTS", "proposal.wanted", BH_CELL_TEXT, false },
+    { "WANTS FAR", "proposal.wanted_later", BH_CELL_TEXT, false },
+    { "GUARANTEED", "proposal.least", BH_CELL_TEXT, true },
+    { "PROPOSAL", "proposal", BH_CELL_PROPOSAL, false },
+};
+VIEW(outlook_pools);
+
+static const struct bh_column outlook_pieces_columns[] = {
+    { "PIECES", "profile", BH_CELL_TEXT, false },
+    { "MODEL", "model", BH_CELL_TEXT, false },
+    { "NOW", "level", BH_CELL_TEXT, false },
+    { "NEXT", "bounds.near", BH_CELL_BOUND, false },
+    { "LATER", "bounds.later", BH_CELL_BOUND, false },
+    { "FAR", "bounds.far", BH_CELL_BOUND, false },
+    { "KEPT", "bounds.near", BH_CELL_KEPT, false },
+    { "READY", "ready", BH_CELL_TEXT, false },
+};
+VIEW(outlook_pieces);
+
+static const struct bh_column outlook_nodes_columns[] = {
+    { "NODE", "node", BH_CELL_TEXT, false },
+    { "GPUS", "capacity", BH_CELL_TEXT, false },
+    { "NOW", "level", BH_CELL_TEXT, false },
+    { "NEXT", "bounds.near", BH_CELL_BOUND, false },
+    { "KEPT", "bounds.near", BH_CELL_KEPT, false },
+    { "FULL", "level_permille", BH_CELL_PERMILLE, false },
+    { "EXPECTED", "projected_permille", BH_CELL_PERMILLE, false },
+    { "MARK", "mark_permille", BH_CELL_PERMILLE, true },
+    { "HOT", "hot", BH_CELL_TEXT, false },
+};
+VIEW(outlook_nodes);

@@ -257,7 +257,10 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
                                               .backfill = from->backfill != BH_SITE_OFF,
                                               .half_life_ns = half_life_of(from->half_life),
                                               .assumed_run_ns = span_of(from->assumed_run),
-                                              .min_runtime_ns = span_of(from->min_runtime) };
+                                              .min_runtime_ns = span_of(from->min_runtime),
+                                              .lending = from->lending,
+                                              .hotspots = from->hotspots == BH_SITE_ON,
+                                              .preshape = from->preshape == BH_SITE_ON };
 
     if (!wanted.assumed_run_ns)
         wanted.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
@@ -265,7 +268,9 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
     if (wanted.order == present.order && wanted.backfill == present.backfill
         && wanted.half_life_ns == present.half_life_ns
         && wanted.assumed_run_ns == present.assumed_run_ns
-        && wanted.min_runtime_ns == present.min_runtime_ns)
+        && wanted.min_runtime_ns == present.min_runtime_ns
+        && wanted.lending == present.lending && wanted.hotspots == present.hotspots
+        && wanted.preshape == present.preshape)
         return BH_OK;
     if (plan->count == PLAN_MAX)
         return plan_full(err);

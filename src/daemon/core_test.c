@@ -157,7 +157,8 @@ test_scheduling_is_applied(void **unused)
 
     setup(&f);
     assert_int_equal(apply(&f, "scheduling: {order: drf, half_life: never, backfill: off,"
-                               " assumed_run: 2h, min_runtime: 10m}"),
+                               " assumed_run: 2h, min_runtime: 10m, lending: forecast,"
+                               " hotspots: on, preshape: on}"),
                      BH_OK);
     bh_view_settings(f.core.state.engine, &settings);
     BH_CHECK_EQ("order", settings.order, BH_ORDER_DRF);
@@ -165,6 +166,8 @@ test_scheduling_is_applied(void **unused)
     BH_CHECK_EQ("backfill", settings.backfill, false);
     BH_CHECK_EQ("assumed", settings.assumed_run_ns, 7200000000000);
     BH_CHECK_EQ("least", settings.min_runtime_ns, 600000000000);
+    BH_CHECK_EQ("lending", settings.lending, BH_LEND_FORECAST);
+    BH_CHECK("hot", settings.hotspots && settings.preshape);
     assert_int_equal(apply(&f, "{}"), BH_OK);
     bh_view_settings(f.core.state.engine, &settings);
     BH_CHECK_EQ("order again", settings.order, BH_ORDER_FAIR_TREE);
@@ -172,6 +175,8 @@ test_scheduling_is_applied(void **unused)
     BH_CHECK_EQ("backfill again", settings.backfill, true);
     BH_CHECK_EQ("a day", settings.assumed_run_ns, BH_ASSUMED_RUN_DEFAULT_NS);
     BH_CHECK_EQ("none", settings.min_runtime_ns, 0);
+    BH_CHECK_EQ("all", settings.lending, BH_LEND_ALL);
+    BH_CHECK("off again", !settings.hotspots && !settings.preshape);
     BH_CHECK_DONE();
     teardown(&f);
 }

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "daemon/command.h"
 #include "daemon/links.h"
+#include "daemon/observer.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
 
@@ -56,6 +57,7 @@ struct bh_owner_thread {
     /* owner thread */
     struct bh_core *core;
     struct bh_node_links *links;
+    struct bh_observer *observer;
     bh_ns full_until_ns; /* the disk was full: nothing is written until then */
     bh_ns refresh_ns;    /* reasons in rows are not refreshed before */
     bool full;           /* and that was said; until the next commit succeeds */
@@ -121,6 +123,30 @@ port_ask(void *self, bh_question question, void *question_self, struct bh_err *e
     struct wish wish = { .question = question, .question_self = question_self, .err = err };
 
     return wait_for(self, &wish);
+}
+
+/* A question to the forecasts is one to the engine that knows where they are. */
+struct foresight_wish {
+    const struct bh_owner_thread *owner;
+    bh_foresight_question question;
+    void *self;
+};
+
+static void
+ask_foresight(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    const struct foresight_wish *wish = self;
+
+    wish->question(wish->self, bh_observer_foresight(wish->owner->observer), engine, now_ns);
+}
+
+static bh_rc
+port_foresee(void *self, bh_foresight_question question, void *question_self,
+             struct bh_err *err)
+{
+    struct foresight_wish wish = { self, question, question_self };
+
+    return port_ask(self, ask_foresight, &wish, err);
 }
 
 static void
@@ -210,6 +236,7 @@ port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena
 static const struct bh_owner_ops port_ops = {
     .command = port_command,
     .ask = port_ask,
+    .foresee = port_foresee,
     .refused = port_refused,
     .directory_get = port_directory_get,
     .directory_put = port_directory_put,
@@ -380,6 +407,8 @@ change_all(struct bh_owner_thread *owner, struct wish *wishes, uint32_t refusals
         && (!run_commands(owner, wishes, err) || !run_refusals(owner, refusals, err)))
         rc = err->rc;
     if (rc == BH_OK)
+        rc = bh_observer_look(owner->observer, err);
+    if (rc == BH_OK)
         rc = run_ticks(owner, err);
     if (rc == BH_OK)
         rc = bh_core_commit(owner->core, err);
@@ -418,24 +447,27 @@ run_batch(struct bh_owner_thread *owner, bool nodes_speak)
     return !stopping && !atomic_load(&owner->failed);
 }
 
-/* How long poll may sleep: until the engine wants a tick, the link wants to connect or
- * a checkpoint is due. */
+/* How long poll may sleep: until the engine wants a tick, the link wants to connect, the
+ * forecasts want a look or a checkpoint is due. */
 static int
 sleep_ms(const struct bh_owner_thread *owner)
 {
     uint64_t now = bh_core_now(owner->core), monotonic = bh_time_monotonic();
     uint64_t tick = bh_engine_next_tick_ns(owner->core->state.engine);
     uint64_t try = bh_node_links_try_ns(owner->links);
+    uint64_t look = bh_observer_next_ns(owner->observer);
     uint64_t wait = IDLE_POLL_MS * BH_NS_PER_MS;
 
     if (paused(owner))
         return (int)((owner->full_until_ns - monotonic) / BH_NS_PER_MS) + 1;
-    if (tick <= now || try <= monotonic)
+    if (tick <= now || try <= monotonic || look <= now)
         return 0;
     if (owner->core->reasons_stale && refresh_pause_ns < wait)
         wait = refresh_pause_ns;
     if (tick - now < wait)
         wait = tick - now;
+    if (look - now < wait)
+        wait = look - now;
     if (try - monotonic < wait)
         wait = try - monotonic;
     return (int)(wait / BH_NS_PER_MS) + 1;
@@ -522,6 +554,7 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     BH_ASSERT(owner);
     owner->core = core;
     owner->links = bh_node_links_new(core);
+    owner->observer = bh_observer_open(core);
     owner->last = &owner->first;
     owner->refusals = calloc(REFUSALS_MAX, sizeof *owner->refusals);
     owner->taken = calloc(REFUSALS_MAX, sizeof *owner->taken);
@@ -556,6 +589,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
             || bh_core_commit(owner->core, &err) != BH_OK))
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
     bh_node_links_free(owner->links);
+    bh_observer_close(owner->observer);
     close(owner->wake_fd);
     pthread_mutex_destroy(&owner->mutex);
     free(owner->refusals);

@@ -417,13 +417,41 @@ admit_settings(struct bh_engine *engine, const struct bh_event *event,
     (void)engine;
     ret_why->wanted = longest_ns;
     ret_why->limit = BH_SPAN_MAX_NS;
-    if ((uint32_t)settings->order >= BH_ORDERS || longest_ns > BH_SPAN_MAX_NS)
+    if ((uint32_t)settings->order >= BH_ORDERS || (uint32_t)settings->lending >= BH_LENDINGS
+        || longest_ns > BH_SPAN_MAX_NS)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!decays || (settings->half_life_ns >= minute_ns && settings->half_life_ns <= year_ns))
         return BH_OK;
     ret_why->wanted = settings->half_life_ns;
     ret_why->limit = year_ns;
     return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+}
+
+static bool
+outlook_in_range(const struct bh_ev_outlook *outlook)
+{
+    if (outlook->of == BH_OUTLOOK_TENANT)
+        return outlook->expected <= BH_AMOUNT_MAX;
+    if (outlook->of == BH_OUTLOOK_NODE)
+        return true;
+    return outlook->of == BH_OUTLOOK_PIECES && outlook->ready <= BH_READY_MAX
+           && outlook->profile < PROFILES_MAX
+           && bh_profile_get((bh_profile_id){ outlook->profile });
+}
+
+static bh_rc
+admit_outlook(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    const struct bh_ev_outlook *outlook = &event->u.outlook;
+
+    if (!outlook_in_range(outlook))
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    ret_why->tenant = outlook->tenant;
+    if (outlook->of == BH_OUTLOOK_TENANT && !tenant_find(engine, outlook->tenant.v))
+        return refuse(ret_why, BH_REASON_UNKNOWN_TENANT, BH_NOT_FOUND);
+    if (outlook->of == BH_OUTLOOK_NODE && !node_find(engine, outlook->node.v))
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    return BH_OK;
 }
 
 bh_rc
@@ -439,7 +467,7 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         [BH_EV_SUSPENDED] = admit_suspended, [BH_EV_RESUMED] = admit_resumed,
         [BH_EV_ENDED] = admit_ended,         [BH_EV_SUBMIT] = admit_submit,
         [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
-        [BH_EV_SETTINGS] = admit_settings,
+        [BH_EV_SETTINGS] = admit_settings,   [BH_EV_OUTLOOK] = admit_outlook,
     };
     bh_rc rc = BH_OK;
 

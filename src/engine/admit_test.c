@@ -70,6 +70,54 @@ what_is_wrong_is_named(void **state)
 }
 
 static void
+outlooks_that_are_wrong_are_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_event event;
+        bh_rc rc;
+        enum bh_reason_code why;
+    } cases[] = {
+        { "an outlook of a tenant that is not there",
+          { .kind = BH_EV_OUTLOOK, .u.outlook = { .tenant = { 77 } } }, BH_NOT_FOUND,
+          BH_REASON_UNKNOWN_TENANT },
+        { "an outlook of more than there can be",
+          { .kind = BH_EV_OUTLOOK,
+            .u.outlook = { .tenant = { 2 }, .expected = BH_AMOUNT_MAX + 1 } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "an outlook of a node that is not there",
+          { .kind = BH_EV_OUTLOOK,
+            .u.outlook = { .of = BH_OUTLOOK_NODE, .node = { 77 } } },
+          BH_NOT_FOUND, BH_REASON_WRONG_STATE },
+        { "whole GPUs carved ahead",
+          { .kind = BH_EV_OUTLOOK,
+            .u.outlook = { .of = BH_OUTLOOK_PIECES, .profile = 1, .ready = 1 } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "too many pieces ahead",
+          { .kind = BH_EV_OUTLOOK,
+            .u.outlook = { .of = BH_OUTLOOK_PIECES, .profile = 2, .ready = BH_READY_MAX + 1 } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "an outlook of nothing",
+          { .kind = BH_EV_OUTLOOK, .u.outlook = { .of = BH_OUTLOOKS } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "lending of no kind",
+          { .kind = BH_EV_SETTINGS,
+            .u.settings = { .half_life_ns = BH_UNLIMITED, .lending = BH_LENDINGS } },
+          BH_RANGE, BH_REASON_OUT_OF_RANGE },
+    };
+    struct bh_story *story = bh_story_site(1);
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_event event = cases[i].event;
+
+        BH_CHECK_EQ(cases[i].name, bh_story_send(story, &event), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, story->step.verdict.code, cases[i].why);
+    }
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
+static void
 answers_that_nobody_waits_for_are_refused(void **state)
 {
     struct bh_story *story = bh_story_site(1);
@@ -141,6 +189,7 @@ a_fence_has_room_for_all_it_queues_again(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_wrong_is_named),
+    cmocka_unit_test(outlooks_that_are_wrong_are_refused),
     cmocka_unit_test(answers_that_nobody_waits_for_are_refused),
     cmocka_unit_test(a_sku_that_jobs_want_stays),
     cmocka_unit_test(a_fence_has_room_for_all_it_queues_again),

@@ -7,6 +7,7 @@
 #include "engine/order.h"
 #include "engine/place.h"
 #include "engine/quota.h"
+#include "engine/shape.h"
 #include "engine/slots.h"
 
 /* How long a job waits before it makes room again when room did not come free. */
@@ -28,7 +29,7 @@ piece_fits(const struct bh_engine *engine, const struct bh_piece *piece, uint32_
         return part->id == 0 && bh_slots_free(engine, TABLE_PART) > 0;
     return part->id != 0 && part->state == BH_PIECE_IDLE && part->gpu == gpu
            && part->profile == piece->profile && part->start == piece->start
-           && part->tenant == tenant_at(engine, tenant)->id;
+           && (part->tenant == 0 || part->tenant == tenant_at(engine, tenant)->id);
 }
 
 /* Whether all recorded pieces are free, on one node; says which. */
@@ -307,7 +308,7 @@ bh_apply(struct work *work, const struct bh_decision *decision)
                                                    const struct bh_decision *) = {
         [BH_DO_PLACE] = place, [BH_DO_RESUME] = resume, [BH_DO_SUSPEND] = suspend,
         [BH_DO_STOP] = stop,   [BH_DO_CLAIM] = claim,   [BH_DO_UNCLAIM] = unclaim,
-        [BH_DO_RESERVE] = reserve, [BH_DO_UNRESERVE] = unreserve,
+        [BH_DO_RESERVE] = reserve, [BH_DO_UNRESERVE] = unreserve, [BH_DO_SHAPE] = bh_shape_apply,
     };
 
     if ((uint32_t)decision->kind >= BH_DECISION_KINDS || !bh_gang_follows(work, decision))

@@ -14,6 +14,7 @@
 #include "engine/preempt.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
+#include "engine/shape.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -109,6 +110,48 @@ check_tables(struct inspection *in)
         if (!check_table(in, (enum table_kind)kind))
             return false;
     return true;
+}
+
+/* ---- what is expected ---- */
+
+static bool
+check_shapes(struct inspection *in)
+{
+    const struct shapes *shapes = &in->engine->core.shapes;
+    uint16_t unheld[PROFILES_MAX] = { 0 };
+    uint32_t wanted = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_PART, &slot);) {
+        const struct part *part = part_at(in->engine, slot);
+
+        if (part->tenant != 0 || part->state == BH_PIECE_CLEARING)
+            continue;
+        if (part->lease || part->profile >= PROFILES_MAX)
+            return broken(in, "piece", part->id, "nobody's, but leased");
+        unheld[part->profile]++;
+    }
+    for (uint32_t i = 0; i < PROFILES_MAX; i++)
+        wanted += shapes->ready[i] > 0;
+    if (memcmp(unheld, shapes->unheld, sizeof(unheld)) != 0 || wanted != shapes->wanted)
+        return broken(in, "pieces", wanted, "those of nobody are miscounted");
+    return true;
+}
+
+/* What is expected is in range, and those who keep something back are counted. */
+static bool
+check_expected(struct inspection *in)
+{
+    uint32_t withholders = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_TENANT, &slot);) {
+        const struct tenant *tenant = tenant_at(in->engine, slot);
+
+        withholders += bh_tenant_withholds(in->engine, slot);
+        if (tenant->expected > BH_AMOUNT_MAX)
+            return broken(in, "tenant", tenant->id, "more is expected of it than can be");
+    }
+    return withholders == in->engine->core.withholders
+           || broken(in, "withholders", withholders, "miscounted");
 }
 
 /* ---- GPUs ---- */
@@ -647,6 +690,8 @@ check_due(struct inspection *in)
     for (uint32_t slot = 0; hints->due_known && bh_slot_next(in->engine, TABLE_GPU, &slot);)
         if (bh_gpu_retry_ns(in->engine, slot) < hints->due_ns)
             return broken(in, "gpu", gpu_at(in->engine, slot)->id, "is due unnoticed");
+    if (hints->due_known && bh_shape_retry_ns(in->engine) < hints->due_ns)
+        return broken(in, "pieces", hints->due_ns, "are to be carved unnoticed");
     return true;
 }
 
@@ -679,5 +724,6 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
-           && check_decided(&in) && check_hints(&in) && check_due(&in);
+           && check_decided(&in) && check_hints(&in) && check_due(&in) && check_shapes(&in)
+           && check_expected(&in);
 }

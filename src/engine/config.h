@@ -25,7 +25,7 @@ enum { BH_SKU_MODELS_MAX = 16, BH_TENANT_QUOTAS_MAX = 8 };
 #define BH_AMOUNT_MAX (UINT64_C(1) << 48)
 
 /* How the site schedules; holds from then on.  Until the first such event: fair_tree, the
- * defaults above, backfill, and no least run time. */
+ * defaults above, backfill, no least run time, and no use of forecasts. */
 struct bh_ev_settings {
     enum bh_queue_order order;
     bool backfill;               /* others may use what the first one waits for meanwhile */
@@ -33,6 +33,9 @@ struct bh_ev_settings {
                                     BH_UNLIMITED: it counts for ever */
     uint64_t assumed_run_ns;     /* of leases without a time limit; 0 takes the default */
     uint64_t min_runtime_ns;     /* as a tenant's, where no tenant says one; 0 is none */
+    enum bh_lending lending;
+    bool hotspots;               /* new work goes to hot nodes last */
+    bool preshape;               /* pieces that will be asked for are carved before */
 };
 
 /* What a quota counts, beside GPU-equivalents of all kinds. */

@@ -9,6 +9,7 @@
 #include "engine/preempt.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
+#include "engine/shape.h"
 #include "engine/shortcut.h"
 #include "engine/slots.h"
 #include "engine/stock.h"
@@ -380,7 +381,8 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
     bh_stock_catch_up(work->engine);
     if (bh_gang_decide(work, ret_decision) || bh_preempt_next(work, ret_decision))
         return true;
-    if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision))
+    if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision)
+        || bh_shape_decide(work, ret_decision))
         return true;
     hints->reserved_until_ns = bh_reserve_until_ns(work->engine);
     hints->settled = true;

@@ -21,16 +21,21 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_CANCEL] = "cancel",
     [BH_EV_RELEASE] = "release",
     [BH_EV_SETTINGS] = "settings",
+    [BH_EV_OUTLOOK] = "outlook",
 };
 
 const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
     [BH_QUOTA_SKU] = "sku", [BH_QUOTA_MODEL] = "model",
 };
 
+static const char *const outlook_names[BH_OUTLOOKS] = {
+    [BH_OUTLOOK_TENANT] = "tenant", [BH_OUTLOOK_NODE] = "node", [BH_OUTLOOK_PIECES] = "pieces",
+};
+
 const char *const bh_decision_names[BH_DECISION_KINDS] = {
     [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
     [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",
-    [BH_DO_RESERVE] = "reserve", [BH_DO_UNRESERVE] = "unreserve",
+    [BH_DO_RESERVE] = "reserve", [BH_DO_UNRESERVE] = "unreserve", [BH_DO_SHAPE] = "shape",
 };
 
 static const char *const outcome_names[] = {
@@ -47,8 +52,11 @@ static const struct bh_field settings_rows[] = {
     BH_F(struct bh_ev_settings, assumed_run_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_settings, backfill, BH_FIELD_BOOL),
     BH_F(struct bh_ev_settings, half_life_ns, BH_FIELD_NS, .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_ev_settings, hotspots, BH_FIELD_BOOL),
+    BH_F_ENUM(struct bh_ev_settings, lending, bh_lending_names),
     BH_F(struct bh_ev_settings, min_runtime_ns, BH_FIELD_NS),
     BH_F_ENUM(struct bh_ev_settings, order, bh_order_names),
+    BH_F(struct bh_ev_settings, preshape, BH_FIELD_BOOL),
 };
 
 static const struct bh_field quota_rows[] = {
@@ -158,6 +166,16 @@ static const struct bh_field submit_rows[] = {
     BH_F(struct bh_ev_submit, time_limit_ns, BH_FIELD_NS),
 };
 
+static const struct bh_field outlook_rows[] = {
+    BH_F(struct bh_ev_outlook, expected, BH_FIELD_U64),
+    BH_F(struct bh_ev_outlook, hot, BH_FIELD_BOOL),
+    ID32(struct bh_ev_outlook, node),
+    BH_F_ENUM(struct bh_ev_outlook, of, outlook_names),
+    BH_F(struct bh_ev_outlook, profile, BH_FIELD_U32),
+    BH_F(struct bh_ev_outlook, ready, BH_FIELD_U32),
+    ID32(struct bh_ev_outlook, tenant),
+};
+
 static const struct bh_field job_rows[] = {
     ID64(struct bh_ev_job, job),
 };
@@ -180,6 +198,9 @@ static const struct bh_fields job_fields = BH_FIELDS("job", struct bh_ev_job, jo
 static const struct bh_fields settings_fields =
     BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
 
+static const struct bh_fields outlook_fields =
+    BH_FIELDS("outlook", struct bh_ev_outlook, outlook_rows);
+
 const struct bh_fields *
 bh_event_fields(enum bh_event_kind kind)
 {
@@ -201,6 +222,7 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_CANCEL] = &job_fields,
         [BH_EV_RELEASE] = &job_fields,
         [BH_EV_SETTINGS] = &settings_fields,
+        [BH_EV_OUTLOOK] = &outlook_fields,
     };
 
     return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;

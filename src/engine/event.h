@@ -88,6 +88,25 @@ struct bh_ev_job {
     bh_job_id job;
 };
 
+/* ---- what is expected ---- */
+
+enum bh_outlook_of { BH_OUTLOOK_TENANT, BH_OUTLOOK_NODE, BH_OUTLOOK_PIECES, BH_OUTLOOKS };
+
+enum { BH_READY_MAX = 1024 };
+
+/* What forecasts say of one tenant, node or profile (engine/foresight.h); holds until it is
+ * said anew.  Whether it is acted upon is a matter of the settings. */
+struct bh_ev_outlook {
+    enum bh_outlook_of of;
+    bh_tenant_id tenant;         /* TENANT */
+    uint64_t expected;           /* of its guarantee, what it may want soon with its subtree:
+                                    GPU-equivalents in parts, at most BH_AMOUNT_MAX */
+    bh_node_id node;             /* NODE */
+    bool hot;                    /* it will be full soon */
+    uint32_t profile;            /* PIECES: a MIG profile */
+    uint32_t ready;              /* pieces that should stand ready, at most BH_READY_MAX */
+};
+
 enum bh_event_kind {
     BH_EV_TICK,           /* time passed */
     BH_EV_TENANT,
@@ -107,6 +126,7 @@ enum bh_event_kind {
     BH_EV_CANCEL,         /* u.job */
     BH_EV_RELEASE,        /* u.job: a held job may run */
     BH_EV_SETTINGS,
+    BH_EV_OUTLOOK,
     BH_EVENT_KINDS
 };
 
@@ -125,6 +145,7 @@ struct bh_event {
         struct bh_ev_submit submit;
         struct bh_ev_job job;
         struct bh_ev_settings settings;
+        struct bh_ev_outlook outlook;
     } u;
 };
 
@@ -141,6 +162,7 @@ enum bh_decision_kind {
     BH_DO_UNCLAIM,  /* that room will not come free after all */
     BH_DO_RESERVE,  /* room (pieces) is kept from at_ns on for one who must wait; anew or not */
     BH_DO_UNRESERVE, /* that room is not kept any more */
+    BH_DO_SHAPE,    /* a piece is carved for whoever comes first: no job, no lease */
     BH_DECISION_KINDS
 };
 
@@ -160,7 +182,8 @@ struct bh_decision {
     uint32_t member;             /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
     bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
     enum bh_end_cause cause;     /* STOP */
-    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME; else gpu, profile, start */
+    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE; else gpu, profile,
+                                                 start */
     uint32_t piece_count;
     uint64_t at_ns;              /* RESERVE */
 };

@@ -71,13 +71,18 @@ count_up_to(const struct changes *changes, int64_t limit)
     return count;
 }
 
-/* By halving the range of values: nothing to sort, nothing to keep. */
+/* By halving the range of values: nothing to sort, nothing to keep.  What never changes needs
+ * no pass, what changes by a few GPUs needs half as many as there are bits. */
 static int64_t
 smallest(const struct changes *changes, uint32_t rank)
 {
-    int64_t low = -(int64_t)UINT32_MAX, high = UINT32_MAX;
+    int64_t low = UINT32_MAX, high = -(int64_t)UINT32_MAX;
 
     BH_ASSERT(rank > 0 && rank <= changes->count);
+    for (uint32_t i = 0; i < changes->count; i++) {
+        low = changes->at[i] < low ? changes->at[i] : low;
+        high = changes->at[i] > high ? changes->at[i] : high;
+    }
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
 

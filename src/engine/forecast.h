@@ -80,7 +80,8 @@ void bh_forecast_put(struct bh_forecast *forecast, bh_ns now_ns, uint32_t value)
  * there is (0 without any): fit to be shown, not to be relied on.
  *
  * The rank is split conformal prediction's, ceil((n + 1) q) (Lei et al., JASA 2018), exact
- * for exchangeable changes.  Cost: 34 passes over the window. */
+ * for exchangeable changes.  Cost: at most 34 passes over the window, as many
+ * as the span of the changes has bits. */
 struct bh_forecast_bound bh_forecast_bound(const struct bh_forecast *forecast,
                                            uint32_t steps, uint32_t q_bp);
 

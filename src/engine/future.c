@@ -51,6 +51,7 @@ tell_decision(struct bh_future *future, const struct bh_decision *decision)
     case BH_DO_UNCLAIM:
     case BH_DO_RESERVE:
     case BH_DO_UNRESERVE:
+    case BH_DO_SHAPE:
     case BH_DECISION_KINDS:
         return;
     }

@@ -14,6 +14,18 @@ kept_of(uint64_t guarantee, uint64_t withhold, uint64_t used)
     return idle < withhold ? idle : withhold;
 }
 
+/* What of its guarantee a tenant is expected to want and does not use yet. */
+static uint64_t
+expected_of(const struct bh_engine *engine, const struct tenant *tenant)
+{
+    uint64_t wanted =
+        tenant->expected < tenant->guarantee ? tenant->expected : tenant->guarantee;
+
+    if (engine->core.settings.lending != BH_LEND_FORECAST || tenant->removed)
+        return 0;
+    return wanted > tenant->used ? wanted - tenant->used : 0;
+}
+
 static uint64_t
 greater(uint64_t a, uint64_t b)
 {
@@ -27,7 +39,7 @@ static uint64_t
 kept_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_t model)
 {
     uint64_t all = kept_of(tenant->guarantee, tenant->withhold, tenant->used);
-    uint64_t models = 0, skus = 0;
+    uint64_t models = 0, skus = 0, expected = expected_of(engine, tenant);
 
     for (uint32_t i = 0; i < tenant->quota_count; i++) {
         const struct quota *quota = &tenant->quotas[i];
@@ -40,7 +52,7 @@ kept_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_t mo
     }
     if (tenant->removed)
         return 0;
-    return model ? models : greater(all, greater(models, skus));
+    return model ? models : greater(greater(all, expected), greater(models, skus));
 }
 
 /* Of all who keep something back from the tenant; what a tenant keeps stands for those
@@ -65,6 +77,16 @@ kept_from(const struct bh_engine *engine, uint32_t wanting, uint32_t model, uint
     return sum;
 }
 
+/* Whether it would keep less back if nothing were expected. */
+static bool
+by_forecast(const struct bh_engine *engine, uint32_t slot)
+{
+    struct tenant without = *tenant_at(engine, slot);
+
+    without.expected = 0;
+    return kept_by(engine, &without, 0) < kept_by(engine, tenant_at(engine, slot), 0);
+}
+
 /* Whether enough stays free of what others are guaranteed and do not lend. */
 static bool
 leaves_enough(const struct bh_search *search, const struct bh_wanted *wanted, uint32_t model,
@@ -84,6 +106,10 @@ leaves_enough(const struct bh_search *search, const struct bh_wanted *wanted, ui
         .code = BH_REASON_KEPT, .tenant = { (uint32_t)tenant_at(search->engine, who)->id },
         .limit = capacity > kept ? capacity - kept : 0,
         .used = model ? core->used_models[model] : core->used, .wanted = wanted->equivalent };
+    if (!model && by_forecast(search->engine, who)) {
+        ret_why->code = BH_REASON_KEPT_FORECAST;
+        ret_why->expected = tenant_at(search->engine, who)->expected;
+    }
     return bh_filter_fits(search, &filter, ret_why);
 }
 

@@ -101,9 +101,54 @@ what_was_kept_of_a_sku_is_free_once_it_is_gone(void **state)
     bh_story_close(story);
 }
 
+/* Department 3 is guaranteed one of two GPUs; 2 borrows. */
+static void
+what_is_expected_stays_free(void **state)
+{
+    static const struct {
+        const char *name;
+        enum bh_lending lending;
+        uint64_t expected, withhold;
+        enum bh_reason_code code; /* of a second whole GPU for 2 */
+    } cases[] = {
+        { "nothing is known", BH_LEND_FORECAST, 0, 0, BH_REASON_STARTING },
+        { "all of it", BH_LEND_FORECAST, 4200, 0, BH_REASON_KEPT_FORECAST },
+        { "a little of it", BH_LEND_FORECAST, 1, 0, BH_REASON_KEPT_FORECAST },
+        { "more than it is guaranteed", BH_LEND_FORECAST, 42000, 0, BH_REASON_KEPT_FORECAST },
+        { "but all is lent", BH_LEND_ALL, 4200, 0, BH_REASON_STARTING },
+        { "less than it withholds anyway", BH_LEND_FORECAST, 600, 2100, BH_REASON_KEPT },
+        { "more than it withholds", BH_LEND_FORECAST, 4200, 2100, BH_REASON_KEPT_FORECAST },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(2);
+        struct bh_event settings = { .kind = BH_EV_SETTINGS }, outlook = { .kind = BH_EV_OUTLOOK };
+        uint64_t job;
+
+        bh_story_tenant(story, (struct bh_ev_tenant){
+                                   .tenant = { 3 }, .parent = { 1 },
+                                   .kind = BH_TENANT_DEPARTMENT, .guarantee = 4200,
+                                   .withhold = cases[i].withhold });
+        bh_view_settings(story->engine, &settings.u.settings);
+        settings.u.settings.lending = cases[i].lending;
+        bh_story_must(story, &settings);
+        outlook.u.outlook.tenant.v = 3;
+        outlook.u.outlook.expected = cases[i].expected;
+        bh_story_must(story, &outlook);
+        bh_story_run(story, bh_story_wants(21, 3, 1));
+        job = bh_story_submit(story, bh_story_wants(21, 3, 1));
+        BH_CHECK_EQ(cases[i].name, bh_story_why(story, job).code, cases[i].code);
+        if (cases[i].code == BH_REASON_KEPT_FORECAST)
+            BH_CHECK_EQ(cases[i].name, bh_story_why(story, job).expected, cases[i].expected);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(guarantees_cover_what_they_name),
     cmocka_unit_test(what_is_not_lent_stays_free),
     cmocka_unit_test(what_was_kept_of_a_sku_is_free_once_it_is_gone),
+    cmocka_unit_test(what_is_expected_stays_free),
 };
 BH_TEST_MAIN(tests)

@@ -178,7 +178,30 @@ set_settings(struct history *history)
         .half_life_ns = half_lives[draw(history, BH_COUNT(half_lives))],
         .assumed_run_ns = assumed_ns[draw(history, BH_COUNT(assumed_ns))],
         .min_runtime_ns = chance(history, 20) ? draw(history, 500000000) : 0,
+        .lending = (enum bh_lending)draw(history, BH_LENDINGS),
+        .hotspots = chance(history, 50),
+        .preshape = chance(history, 50),
     };
+    play(history, &event);
+}
+
+/* What forecasts might say. */
+static void
+foresee(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_OUTLOOK };
+    struct bh_ev_outlook *outlook = &event.u.outlook;
+    uint32_t count;
+    const struct bh_profile *first = bh_profile_first(
+        chance(history, 70) ? BH_GPU_H100_80GB : BH_GPU_A30_24GB, &count);
+
+    outlook->of = (enum bh_outlook_of)draw(history, BH_OUTLOOKS);
+    outlook->tenant.v = history->tenant_ids[draw(history, TENANTS)];
+    outlook->expected = chance(history, 30) ? 0 : draw(history, 12600);
+    outlook->node.v = 1 + draw(history, NODES);
+    outlook->hot = chance(history, 50);
+    outlook->profile = first[draw(history, count)].id.v;
+    outlook->ready = draw(history, 4);
     play(history, &event);
 }
 
@@ -337,7 +360,7 @@ send_nonsense(struct history *history)
     if (event.kind == BH_EV_TENANT || event.kind == BH_EV_SKU || event.kind == BH_EV_GPU
         || event.kind == BH_EV_NODE || event.kind == BH_EV_TENANT_REMOVE
         || event.kind == BH_EV_SKU_REMOVE || event.kind == BH_EV_SUBMIT
-        || event.kind == BH_EV_SETTINGS)
+        || event.kind == BH_EV_SETTINGS || event.kind == BH_EV_OUTLOOK)
         return; /* these would build another site */
     for (size_t i = 0; i < 16; i += 4)
         bytes[i] = (unsigned char)draw(history, 40);
@@ -365,8 +388,10 @@ happen(struct history *history)
         exit_some(history);
     else if (what < 890)
         cancel_some(history);
-    else if (what < 960)
+    else if (what < 945)
         tick(history);
+    else if (what < 960)
+        foresee(history);
     else if (what < 965)
         set_node(history, 1 + draw(history, NODES), chance(history, 70));
     else if (what < 975)
@@ -467,6 +492,7 @@ can_never_run(struct history *history, bh_job_id job)
     case BH_REASON_QUOTA_MODEL:
     case BH_REASON_QUOTA_USER:
     case BH_REASON_KEPT:
+    case BH_REASON_KEPT_FORECAST:
         return why.wanted > why.limit;
     default:
         return false;

@@ -4,6 +4,7 @@
 #include "engine/effect.h"
 #include "engine/ledger.h"
 #include "engine/order.h"
+#include "engine/shape.h"
 #include "engine/slots.h"
 
 #define RETRY_NS 30000000000ull /* between tries to destroy what would not go */
@@ -86,6 +87,8 @@ bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease)
     part->gpu = gpu_slot;
     part->lease = lease;
     part->tenant = (uint32_t)tenant_at(engine, lease_at(engine, lease)->tenant)->id;
+    if (part->tenant == 0)
+        bh_shape_count(engine, piece->profile, true);
     part->profile = (uint16_t)piece->profile;
     part->start = (uint16_t)piece->start;
     part->state = BH_PIECE_CARVING;
@@ -143,12 +146,17 @@ bh_part_lend(struct work *work, uint32_t slot, uint32_t lease)
 {
     struct part *part = part_at(work->engine, slot);
     struct gpu *gpu = gpu_at(work->engine, part->gpu);
+    uint32_t tenant =
+        (uint32_t)tenant_at(work->engine, lease_at(work->engine, lease)->tenant)->id;
 
     BH_ASSERT(part->state == BH_PIECE_IDLE);
-    BH_ASSERT(part->tenant
-              == tenant_at(work->engine, lease_at(work->engine, lease)->tenant)->id);
+    if (part->tenant == 0)
+        bh_shape_count(work->engine, part->profile, false);
+    else
+        BH_ASSERT(part->tenant == tenant);
     gpu->idle--;
     part->lease = lease;
+    part->tenant = tenant;
     occupy(gpu, part);
     become_leased(work, part);
     bh_ledger_refresh(work->engine, part->gpu);
@@ -184,6 +192,8 @@ bh_part_clear(struct work *work, uint32_t slot)
     struct part *part = part_at(work->engine, slot);
 
     BH_ASSERT(part->state == BH_PIECE_IDLE);
+    if (part->tenant == 0)
+        bh_shape_count(work->engine, part->profile, false);
     gpu_at(work->engine, part->gpu)->idle--;
     part->state = BH_PIECE_CLEARING;
     bh_effect_part(work, BH_FX_DESTROY, slot);
@@ -203,6 +213,8 @@ bh_part_drop(struct work *work, uint32_t slot)
         vacate(gpu, part);
     if (part->state == BH_PIECE_IDLE)
         gpu->idle--;
+    if (part->tenant == 0 && part->state != BH_PIECE_CLEARING)
+        bh_shape_count(engine, part->profile, false);
     gpu->stuck -= part->stuck;
     engine->hints.due_known = engine->hints.due_known && !part->stuck;
     unlink_from_gpu(engine, slot);

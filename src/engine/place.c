@@ -15,6 +15,8 @@ bh_place_better(const struct bh_score *a, const struct bh_score *b)
         return a->nodes < b->nodes;
     if (a->parts != b->parts)
         return a->parts < b->parts;
+    if (a->hot != b->hot)
+        return a->hot < b->hot;
     if (a->growth != b->growth)
         return a->growth < b->growth;
     if (a->apart != b->apart)
@@ -30,6 +32,12 @@ bh_place_better(const struct bh_score *a, const struct bh_score *b)
     return a->start < b->start;
 }
 
+bool
+bh_place_is_hot(const struct bh_engine *engine, uint32_t node)
+{
+    return engine->core.settings.hotspots && node_at(engine, node)->hot;
+}
+
 uint32_t
 bh_place_idle(const struct bh_engine *engine, const struct bh_spot *spot, uint32_t tenant)
 {
@@ -40,7 +48,7 @@ bh_place_idle(const struct bh_engine *engine, const struct bh_spot *spot, uint32
 
         if (part->state == BH_PIECE_IDLE && part->profile == spot->profile
             && part->start == spot->start
-            && part->tenant == tenant_at(engine, tenant)->id)
+            && (part->tenant == 0 || part->tenant == tenant_at(engine, tenant)->id))
             return at;
         at = part->next_on_gpu;
     }
@@ -208,6 +216,7 @@ add_score(struct bh_score *sum, const struct bh_score *next, bool first)
         return;
     }
     sum->nodes += next->nodes;
+    sum->hot += next->hot;
     sum->growth += next->growth;
     sum->apart += next->apart;
     sum->carve += next->carve;
@@ -309,6 +318,7 @@ score_node(const struct bh_finder *finder, uint32_t node, uint32_t members, stru
         bh_place_whole(engine, finder->need, members, UINT64_C(1) << finder->model);
 
     score->nodes = 1;
+    score->hot = bh_place_is_hot(engine, node);
     if (finder->profile != BH_PROFILE_WHOLE.v)
         return;
     score->node = node;

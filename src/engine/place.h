@@ -11,7 +11,7 @@
 struct bh_spot {
     uint32_t gpu; /* slot */
     uint32_t profile, start;
-    uint32_t reuse; /* the tenant's own idle piece that stands there (slot), or 0 */
+    uint32_t reuse; /* an idle piece of the tenant, or of nobody, that stands there (slot), or 0 */
 };
 
 struct bh_plan {
@@ -70,7 +70,7 @@ bool bh_place_plan(const struct bh_engine *engine, uint32_t tenant, const struct
 void bh_place_decide(const struct bh_engine *engine, const struct bh_plan *plan,
                      struct bh_decision *ret_decision);
 
-/* The tenant's idle piece that stands exactly there (slot), or 0. */
+/* The idle piece of the tenant, or of nobody yet, that stands exactly there (slot), or 0. */
 uint32_t bh_place_idle(const struct bh_engine *engine, const struct bh_spot *spot,
                        uint32_t tenant);
 

@@ -22,6 +22,7 @@ struct bh_finder {
 struct bh_score {
     uint32_t nodes;
     uint32_t parts;         /* the least way to keep the SKU */
+    uint32_t hot;           /* nodes of them that will be full soon, where that matters */
     int64_t growth;         /* what it costs jobs to come: engine/pool.h, engine/stock.h */
     uint32_t apart;         /* whole GPUs of a member on several NVLink domains, NUMA nodes */
     uint32_t node;          /* whole GPUs: the first node (slot) */
@@ -41,6 +42,9 @@ bool bh_place_allowed(const struct bh_search *search, const struct bh_need *need
 
 bool bh_place_better(const struct bh_score *a, const struct bh_score *b);
 
+/* Whether new work goes to the node last. */
+bool bh_place_is_hot(const struct bh_engine *engine, uint32_t node);
+
 /* Whether the search imagines some gone who are there. */
 bool bh_place_imagines(const struct bh_search *search);
 
@@ -52,7 +56,7 @@ struct bh_stock_want bh_place_whole(const struct bh_engine *engine, const struct
 bool bh_place_offers(struct bh_finder *finder, uint32_t gpu);
 
 /* The best start on one GPU beside what the plan has there: of those that cost least, one
- * with an idle piece of the tenant, else the lowest.  False: there is no room. */
+ * with an idle piece of the tenant, or of nobody, else the lowest.  False: there is no room. */
 bool bh_place_spot(struct bh_finder *finder, const struct bh_plan *plan, uint32_t gpu,
                    struct bh_spot *ret_spot, struct bh_score *ret_score);
 

@@ -117,11 +117,47 @@ a_sku_is_kept_on_each_model_as_it_says(void **state)
     bh_story_close(story);
 }
 
+/* Two nodes alike; the first would be taken. */
+static void
+a_hot_node_comes_last_where_that_is_set(void **state)
+{
+    static const struct {
+        const char *name;
+        bool hotspots, hot;
+        uint32_t node;
+    } cases[] = {
+        { "hot, and it matters", true, true, 2 },
+        { "hot, and it does not", false, true, 1 },
+        { "not hot", true, false, 1 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_event settings = { .kind = BH_EV_SETTINGS }, hot = { .kind = BH_EV_OUTLOOK };
+        struct bh_story *story = bh_story_site(1);
+
+        bh_story_h100s(story, 2, 2, 1);
+        bh_view_settings(story->engine, &settings.u.settings);
+        settings.u.settings.hotspots = cases[i].hotspots;
+        bh_story_must(story, &settings);
+        hot.u.outlook.of = BH_OUTLOOK_NODE;
+        hot.u.outlook.node.v = 1;
+        hot.u.outlook.hot = cases[i].hot;
+        bh_story_must(story, &hot);
+        BH_CHECK_EQ(cases[i].name,
+                    bh_story_job(story, bh_story_run(story, bh_story_wants(21, 3, 1))).node.v,
+                    cases[i].node);
+        bh_story_run(story, bh_story_wants(21, 3, 1)); /* and the other one after that */
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pieces_go_where_least_is_broken_up),
     cmocka_unit_test(a_gang_stands_on_one_node),
     cmocka_unit_test(seven_small_pieces_fill_a_gpu),
     cmocka_unit_test(some_gpus_get_nothing),
+    cmocka_unit_test(a_hot_node_comes_last_where_that_is_set),
     cmocka_unit_test(a_sku_is_kept_on_each_model_as_it_says),
 };
 BH_TEST_MAIN(tests)

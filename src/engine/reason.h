@@ -27,6 +27,7 @@ struct bh_reason {
     uint32_t model;         /* enum bh_gpu_model */
     uint64_t limit, used, wanted; /* parts, or pieces where a SKU is named */
     uint64_t free_pieces;   /* NO_SHAPE: parts that are free but in other shapes */
+    uint64_t expected;      /* KEPT_FORECAST: parts that the tenant may want of its guarantee */
     uint64_t frees_at_ns;   /* by time limits, at the latest; 0 is unknown */
     bool assumed;           /* frees_at_ns counts on an assumed run time: it may be later */
     bh_job_id preempted_for; /* whatever the code: who a job that waits was stopped for */

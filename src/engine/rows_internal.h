@@ -23,6 +23,7 @@ struct tenant {
     uint32_t next_free;
     uint32_t parent; /* slot */
     uint64_t limit, guarantee, withhold, user_limit, min_runtime_ns;
+    uint64_t expected; /* of the guarantee: bh_ev_outlook */
     uint64_t used;     /* GPU-equivalents in parts, with the subtree */
     uint64_t used_own; /* of that, its own jobs */
     uint64_t cost;     /* micro-units an hour of what is used, with the subtree */
@@ -59,7 +60,7 @@ struct node {
     uint32_t gpu_count, leases;
     uint32_t empty, open; /* GPUs that get new work: nothing in use; something free */
     uint32_t models;      /* bit m: a GPU of that model stands on it */
-    uint8_t up, unused[3];
+    uint8_t up, hot, unused[2];
     uint32_t cpu_milli, memory_mib;  /* for jobs; 0: not limited */
     uint64_t cpu_used, memory_used;  /* by leases: engine/host.h */
 };
@@ -166,7 +167,7 @@ struct part {
     uint32_t next_free;
     uint32_t gpu, next_on_gpu;
     uint32_t lease;  /* slot; of LEASED, or CARVING for it */
-    uint32_t tenant; /* id: who holds it, or held it last */
+    uint32_t tenant; /* id: who holds it, or held it last; 0: nobody since it was carved */
     uint16_t profile, start;
     uint64_t order;  /* of CARVE or DESTROY, not yet answered */
     uint8_t state, waiting, gone, stuck;

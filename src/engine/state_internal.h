@@ -70,6 +70,16 @@ struct demand {
     struct stock_want asked[WANTS_MAX], expected[WANTS_MAX];
 };
 
+/* Pieces that nobody has held since they were carved, by profile: how many there should be
+ * and are, carved or being carved (engine/shape.h). */
+enum { PROFILES_MAX = 128 };
+struct shapes {
+    uint64_t retry_ns; /* a carve failed: none before the tick then; 0: none did */
+    uint32_t wanted;   /* profiles with ready > 0 */
+    uint32_t unused;
+    uint16_t ready[PROFILES_MAX], unheld[PROFILES_MAX];
+};
+
 /* Fleet-wide sums, brought up to `now_ns` at the start of each step. */
 struct totals {
     bh_part_ns physical;
@@ -90,7 +100,8 @@ struct core {
     uint32_t pending;    /* jobs */
     uint32_t pending_members;
     uint32_t dedicated;  /* tenants that say dedicated_nodes */
-    uint32_t withholders; /* tenants that do not lend all they are guaranteed */
+    uint32_t withholders; /* tenants that do not lend all they are guaranteed, or of whom
+                             something is expected */
     uint32_t offered[MODELS_MAX]; /* GPUs that get new work, by model */
     uint32_t empty[MODELS_MAX], open[MODELS_MAX]; /* of them: enum gpu_counted */
     uint64_t used, used_models[MODELS_MAX]; /* GPU-equivalents of all tenants */
@@ -107,6 +118,7 @@ struct core {
     struct pool pools[POOLS_MAX];
     struct demand demand;
     struct claim claims[CLAIMS_MAX];
+    struct shapes shapes;
     struct totals totals;
 };
 

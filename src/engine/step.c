@@ -13,6 +13,7 @@
 #include "engine/order.h"
 #include "engine/part.h"
 #include "engine/quota.h"
+#include "engine/shape.h"
 #include "engine/slots.h"
 #include "engine/transition.h"
 #include "engine/usage.h"
@@ -106,11 +107,11 @@ decide_all(struct work *work, bool tick)
     }
 }
 
-/* The first time limit, or time to try again to destroy what was stuck. */
+/* The first time limit, or time to try again to destroy what was stuck, or to carve. */
 static uint64_t
 first_due_ns(const struct bh_engine *engine)
 {
-    uint64_t next_ns = UINT64_MAX;
+    uint64_t next_ns = bh_shape_retry_ns(engine);
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);

@@ -81,7 +81,7 @@ bh_tenant_count(struct bh_engine *engine, uint32_t tenant, int32_t running, int3
 static bool
 withholds(const struct tenant *tenant)
 {
-    bool any = tenant->withhold > 0;
+    bool any = tenant->withhold > 0 || tenant->expected > 0;
 
     for (uint32_t i = 0; i < tenant->quota_count; i++)
         any = any || tenant->quotas[i].withhold > 0;
@@ -117,6 +117,22 @@ write_settings(struct bh_engine *engine, struct tenant *tenant,
                                             .guarantee = quota->guarantee };
     }
     engine->core.withholders += withholds(tenant);
+}
+
+void
+bh_tenant_expect(struct bh_engine *engine, uint32_t slot, uint64_t expected)
+{
+    struct tenant *tenant = tenant_at(engine, slot);
+
+    engine->core.withholders -= withholds(tenant);
+    tenant->expected = expected;
+    engine->core.withholders += withholds(tenant);
+}
+
+bool
+bh_tenant_withholds(const struct bh_engine *engine, uint32_t slot)
+{
+    return withholds(tenant_at(engine, slot));
 }
 
 static void

@@ -34,6 +34,12 @@ BH_MUST_USE bh_rc bh_tenant_check_remove(const struct bh_engine *engine, bh_tena
                                          struct bh_reason *ret_why);
 void bh_tenant_remove(struct bh_engine *engine, bh_tenant_id id);
 
+/* What it may want soon of its guarantee, in parts. */
+void bh_tenant_expect(struct bh_engine *engine, uint32_t tenant, uint64_t expected);
+
+/* Whether it may keep something of a guarantee back from borrowers. */
+bool bh_tenant_withholds(const struct bh_engine *engine, uint32_t tenant);
+
 /* Free the slot of a removed tenant whose last job is gone. */
 void bh_tenant_reap(struct bh_engine *engine, uint32_t tenant);
 

@@ -11,6 +11,7 @@
 #include "engine/pool.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
+#include "engine/shape.h"
 #include "engine/slots.h"
 #include "engine/stock.h"
 #include "engine/tenant.h"
@@ -47,6 +48,7 @@ on_tick(struct work *work, const struct bh_event *event)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);)
         if (bh_gpu_retry_ns(engine, slot) <= work->now_ns && retries < RETRIES_MAX)
             retry_stuck(work, slot, &retries);
+    bh_shape_pass(engine);
     engine->hints.settled = false;
 }
 
@@ -190,6 +192,8 @@ miss_piece(struct work *work, uint32_t slot)
                                .gpu = (uint32_t)gpu_at(engine, part->gpu)->id };
 
     if (!lease) {
+        if (carving && part->tenant == 0)
+            bh_shape_failed(engine);
         bh_part_drop(work, slot);
         return;
     }
@@ -293,6 +297,7 @@ on_cancel(struct work *work, const struct bh_event *event)
         bh_gang_tell(work, slot, &news);
     else
         bh_job_end(work, slot, BH_JOB_CANCELLED, BH_END_CANCELLED, 0);
+    work->engine->hints.settled = false; /* its tenant may have no job any more: engine/shape.h */
 }
 
 static void
@@ -302,6 +307,22 @@ on_settings(struct work *work, const struct bh_event *event)
     bh_reserve_forget_ends(work->engine);
     bh_order_news(work->engine, 0);
     bh_order_open_window(work->engine);
+}
+
+static void
+on_outlook(struct work *work, const struct bh_event *event)
+{
+    const struct bh_ev_outlook *outlook = &event->u.outlook;
+    struct bh_engine *engine = work->engine;
+
+    if (outlook->of == BH_OUTLOOK_TENANT) {
+        bh_tenant_expect(engine, tenant_find(engine, outlook->tenant.v), outlook->expected);
+        bh_order_stir(engine);
+    } else if (outlook->of == BH_OUTLOOK_NODE) {
+        node_at(engine, node_find(engine, outlook->node.v))->hot = outlook->hot;
+    } else {
+        bh_shape_want(engine, outlook->profile, outlook->ready);
+    }
 }
 
 static void
@@ -332,6 +353,7 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_CANCEL] = on_cancel,
         [BH_EV_RELEASE] = on_release,
         [BH_EV_SETTINGS] = on_settings,
+        [BH_EV_OUTLOOK] = on_outlook,
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);

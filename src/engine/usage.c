@@ -182,6 +182,9 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
     now->assumed_run_ns =
         settings->assumed_run_ns ? settings->assumed_run_ns : BH_ASSUMED_RUN_DEFAULT_NS;
     now->min_runtime_ns = settings->min_runtime_ns;
+    now->lending = settings->lending;
+    now->hotspots = settings->hotspots;
+    now->preshape = settings->preshape;
     engine->core.half_life_began_ns = now_ns;
 }
 

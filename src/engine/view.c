@@ -262,7 +262,8 @@ show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
     const struct tenant *tenant = tenant_at(engine, slot);
     struct bh_ev_tenant *settings = &ret_view->settings;
 
-    *ret_view = (struct bh_tenant_view){ .used = tenant->used, .running = tenant->running,
+    *ret_view = (struct bh_tenant_view){ .used = tenant->used, .expected = tenant->expected,
+                                         .running = tenant->running,
                                          .pending = tenant->pending };
     *settings = (struct bh_ev_tenant){
         .tenant = { (uint32_t)tenant->id },

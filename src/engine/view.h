@@ -90,6 +90,7 @@ struct bh_piece_view {
 struct bh_tenant_view {
     struct bh_ev_tenant settings;
     uint64_t used;               /* GPU-equivalents in parts, with the subtree */
+    uint64_t expected;           /* of the guarantee, what it may want soon: as was said last */
     uint64_t quota_used[BH_TENANT_QUOTAS_MAX]; /* beside settings.quotas */
     uint64_t fair;               /* decayed usage in GPU-seconds, with the subtree */
     bh_part_ns spent_gpu;        /* in the budget's period: parts times nanoseconds */

@@ -23,6 +23,10 @@ const char *const bh_order_names[BH_ORDERS] = {
     [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
 };
 
+const char *const bh_lending_names[BH_LENDINGS] = {
+    [BH_LEND_ALL] = "all", [BH_LEND_FORECAST] = "forecast",
+};
+
 const char *const bh_priority_names[BH_PRIORITIES] = {
     [BH_PRIORITY_LOW] = "low",
     [BH_PRIORITY_NORMAL] = "normal",

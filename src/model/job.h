@@ -71,7 +71,15 @@ enum bh_queue_order {
     BH_ORDERS
 };
 
+/* What others may have of a guarantee while it is idle, beside what its tenant withholds. */
+enum bh_lending {
+    BH_LEND_ALL,
+    BH_LEND_FORECAST,  /* not what the tenant is expected to want soon */
+    BH_LENDINGS
+};
+
 extern const char *const bh_order_names[BH_ORDERS];
+extern const char *const bh_lending_names[BH_LENDINGS];
 extern const char *const bh_priority_names[BH_PRIORITIES];
 extern const char *const bh_contract_names[BH_CONTRACTS];
 extern const char *const bh_end_cause_names[BH_END_CAUSES];

@@ -169,12 +169,22 @@ static const struct bh_field scheduling_rows[] = {
     BH_F(struct bh_site_scheduling, half_life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
          .max = 32, .doc = "what tenants used counts half after it, a minute to 366 days, or "
                            "\"never\"; 7 days when absent"),
+    BH_F_ENUM(struct bh_site_scheduling, hotspots, switch_names,
+              .doc = "whether new work goes to nodes that are expected to be full soon only when "
+                     "no other has room; off when absent"),
+    BH_F_ENUM(struct bh_site_scheduling, lending, bh_lending_names,
+              .doc = "what others may have of an idle guarantee: all that its tenant lends, or "
+                     "by forecast only what the tenant is not expected to want soon; all when "
+                     "absent"),
     BH_F(struct bh_site_scheduling, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
          .max = 32, .doc = "no job makes way for another before it has run so long: \"10m\"; "
                            "none when absent"),
     BH_F_ENUM(struct bh_site_scheduling, order, bh_order_names,
               .doc = "who comes next of those whom no guarantee covers: fair_tree by use over "
                      "weight, drf by what is held just now, fifo; fair_tree when absent"),
+    BH_F_ENUM(struct bh_site_scheduling, preshape, switch_names,
+              .doc = "whether MIG instances that are expected to be asked for soon are carved "
+                     "before; off when absent"),
 };
 static const struct bh_fields scheduling_fields =
     BH_FIELDS("scheduling", struct bh_site_scheduling, scheduling_rows);

@@ -96,6 +96,8 @@ struct bh_site_scheduling {
     enum bh_site_switch backfill; /* on */
     const char *half_life;       /* "7-00:00:00"; "never" */
     const char *min_runtime;     /* none */
+    enum bh_lending lending;     /* all */
+    enum bh_site_switch hotspots, preshape; /* off */
     enum bh_queue_order order;         /* fair_tree */
 };
 

@@ -45,7 +45,7 @@ static const char whole[] =
     "gpus: [{uuid: all, managed: true}, {uuid: GPU-1, cordoned: true}]\n"
     "mounts: [{path: /work/data, tenant: acme/vision, write: false}]\n"
     "scheduling: {order: drf, half_life: never, backfill: off, assumed_run: 12h,"
-    " min_runtime: 10m}\n";
+    " min_runtime: 10m, lending: forecast, hotspots: on, preshape: on}\n";
 
 static void
 a_whole_site_is_right(void **state)

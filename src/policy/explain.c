@@ -193,6 +193,28 @@ say_kept(const struct phrase *p)
     bh_buf_puts(p->out, ", which does not lend all that it is guaranteed");
 }
 
+/* "what is free is kept for acme/vision, which is expected to want 1.5 GPUs of its guarantee
+ * soon: ..."; how much others are expected to want is theirs to know. */
+static void
+say_kept_forecast(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "what is free is kept for ");
+    put_tenant(p);
+    bh_buf_puts(p->out, ", which is expected to want ");
+    if (may_name(p->how, p->reason->tenant))
+        bh_gpus_put(p->out, p->reason->expected);
+    else
+        bh_buf_puts(p->out, "it back");
+    bh_buf_puts(p->out, may_name(p->how, p->reason->tenant) ? " of its guarantee soon" : " soon");
+    bh_buf_puts(p->out, ": ");
+    bh_gpus_put(p->out, p->reason->used);
+    bh_buf_puts(p->out, " of ");
+    bh_gpus_put(p->out, p->reason->limit);
+    bh_buf_puts(p->out, " that others may have in use, this job wants ");
+    bh_gpus_put(p->out, p->reason->wanted);
+    bh_buf_puts(p->out, " more");
+}
+
 /* "acme has spent its budget of this period: 12.50 of 10 GPU-hours" */
 static void
 say_budget(const struct phrase *p)
@@ -520,6 +542,14 @@ next_kept(const struct phrase *p)
 }
 
 static void
+next_kept_forecast(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end or "
+                        "less is expected (`bulkhead forecast` shows it), or have an admin set "
+                        "scheduling.lending to all");
+}
+
+static void
 next_budget(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the next period begins in ");
@@ -633,6 +663,7 @@ static const struct {
     [BH_REASON_QUOTA_MODEL] = { say_quota_model, next_quota },
     [BH_REASON_QUOTA_USER] = { say_quota_user, next_quota },
     [BH_REASON_KEPT] = { say_kept, next_kept },
+    [BH_REASON_KEPT_FORECAST] = { say_kept_forecast, next_kept_forecast },
     [BH_REASON_BUDGET] = { say_budget, next_budget },
     [BH_REASON_BUDGET_MONEY] = { say_budget, next_budget },
     [BH_REASON_NEVER_QUOTA] = { say_never_quota, next_never_quota },

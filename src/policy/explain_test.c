@@ -73,6 +73,18 @@ static const struct {
       "what is free is kept for acme/vision, which does not lend all that it is guaranteed",
       "ask for less than your own guarantee covers, wait until borrowers end, or have an "
       "admin raise the lending limit of acme/vision" },
+    { { .code = BH_REASON_KEPT_FORECAST, .tenant = { 2 }, .expected = 6300, .limit = 10500,
+        .used = 8400, .wanted = 4200 }, 0,
+      "what is free is kept for acme/vision, which is expected to want 1.5 GPUs of its "
+      "guarantee soon: 2 GPUs of 2.5 GPUs that others may have in use, this job wants 1 GPU "
+      "more",
+      "ask for less than your own guarantee covers, wait until borrowers end or less is "
+      "expected (`bulkhead forecast` shows it), or have an admin set scheduling.lending to "
+      "all" },
+    { { .code = BH_REASON_KEPT_FORECAST, .tenant = { 3 }, .expected = 6300, .limit = 10500,
+        .used = 8400, .wanted = 4200 }, 0,
+      "what is free is kept for a tenant above, which is expected to want it back soon: "
+      "2 GPUs of 2.5 GPUs that others may have in use, this job wants 1 GPU more", NULL },
     { { .code = BH_REASON_BUDGET, .tenant = { 2 }, .limit = 36000, .used = 37800,
         .frees_at_ns = IN_4M10S }, 0,
       "acme/vision has spent its budget of this period: 10.50 of 10.00 GPU-hours",

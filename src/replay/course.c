@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "model/geometry.h"
 #include "replay/agenda.h"
+#include "replay/lookout.h"
 #include "replay/scribe.h"
 
 enum { ANSWERS_AT_ONCE_MAX = 10000000 }; /* steps without time passing: it does not rest */
@@ -37,6 +38,7 @@ struct driver {
     struct bh_course *course;
     struct bh_state state;
     struct bh_agenda *agenda;
+    struct bh_lookout lookout;
     struct bh_scribe *scribe; /* NULL: records are not written */
     struct progress *jobs;
     uint64_t *leases;         /* room for all jobs' leases */
@@ -434,6 +436,35 @@ happen(struct driver *driver)
     return entry.kind == DUE_DONE ? end_by_itself(driver, &entry) : answer(driver, &entry);
 }
 
+/* Tell the engine what forecasts say now. */
+static bh_rc
+look(struct driver *driver)
+{
+    struct bh_lookout *lookout = &driver->lookout;
+    struct bh_event event;
+    uint32_t cursor = 0;
+    bh_rc rc = BH_OK;
+
+    bh_lookout_look(lookout, driver->state.engine, epoch_ns + driver->now_ns);
+    while (rc == BH_OK
+           && bh_foresight_next(&lookout->foresight, driver->state.engine, &cursor, &event))
+        rc = send(driver, &event);
+    return rc;
+}
+
+/* The forecasts' time comes before whatever is due then. */
+static bool
+is_to_look(struct driver *driver, uint64_t due_ns)
+{
+    uint64_t look_ns = bh_lookout_due_ns(&driver->lookout);
+
+    if (look_ns == UINT64_MAX || look_ns > epoch_ns + due_ns)
+        return false;
+    if (look_ns > epoch_ns + driver->now_ns)
+        driver->now_ns = look_ns - epoch_ns;
+    return true;
+}
+
 /* The next thing that happens; `ret_any` is false when nothing is to come.  What is due now
  * comes before time passes, answers before submissions. */
 static bh_rc
@@ -446,6 +477,9 @@ advance(struct driver *driver, bool *ret_any)
     *ret_any = true;
     if (due_ns > driver->now_ns || driver->step.more) {
         tick_ns = tick_due_ns(driver);
+        if ((due_ns != UINT64_MAX || tick_ns != UINT64_MAX) && !driver->step.more
+            && is_to_look(driver, tick_ns < due_ns ? tick_ns : due_ns))
+            return look(driver);
         if (tick_ns <= due_ns && tick_ns != UINT64_MAX) {
             driver->now_ns = tick_ns;
             return send(driver, &(struct bh_event){ .kind = BH_EV_TICK });
@@ -658,6 +692,7 @@ open_driver(struct driver *driver, const struct bh_course_plan *plan, struct bh_
     driver->tenants = calloc(last_tenant(&plan->site) + 1u, sizeof *driver->tenants);
     BH_ASSERT(driver->jobs && driver->gpu_free_ns && driver->tenants);
     lay_out_leases(driver);
+    bh_lookout_init(&driver->lookout, plan->slot_ns);
     make_state(&driver->state, plan->caps);
 }
 
@@ -666,6 +701,7 @@ close_driver(struct driver *driver)
 {
     bh_agenda_free(driver->agenda);
     bh_scribe_free(driver->scribe);
+    bh_lookout_fini(&driver->lookout);
     bh_state_fini(&driver->state);
     free(driver->jobs);
     free(driver->leases);

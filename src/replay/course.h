@@ -47,6 +47,7 @@ struct bh_course_plan {
     uint32_t job_count;
     struct bh_ev_settings settings;      /* a half-life of 0 takes the engine's default */
     uint64_t delays_ns[BH_EFFECT_KINDS]; /* from an order to its answer */
+    uint64_t slot_ns;                    /* of the forecasts that the engine is told; 0: none */
     uint64_t window_ns;                  /* of the meter; 0 takes an hour */
     uint32_t check_every;                /* steps between bh_engine_check; 0: never */
     bool encode;                         /* write each step's journal record */

@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "model/geometry.h"
 #include "replay/load.h"
+#include "replay/synth.h"
 
 
 /* One job of a story: when it comes, how long it works, how many GPUs it wants. */
@@ -199,6 +200,76 @@ test_refused(void **state)
     BH_CHECK_DONE();
 }
 
+/* How a course of instances went: jobs that had to wait to begin, and work thrown away. */
+struct outcome {
+    uint32_t waited, preemptions;
+    uint64_t makespan_ns;
+};
+
+static struct outcome
+play(struct bh_load *load, enum bh_lending lending, bool preshape)
+{
+    struct bh_course_plan plan = bh_load_plan(load);
+    struct outcome outcome = { 0 };
+    struct bh_course course;
+    struct bh_err err = { 0 };
+
+    plan.settings.lending = lending;
+    plan.settings.preshape = preshape;
+    plan.slot_ns = 1800 * BH_NS_PER_S;
+    plan.check_every = 50;
+    plan.delays_ns[BH_FX_CARVE] = plan.delays_ns[BH_FX_DESTROY] = 5 * BH_NS_PER_S;
+    assert_int_equal(bh_course_run(&plan, &course, &err), BH_OK);
+    assert_int_equal(course.ended, load->job_count);
+    for (uint32_t i = 0; i < load->job_count; i++)
+        outcome.waited += course.ends[i].first_start_ns > load->jobs[i].submit_ns;
+    outcome.preemptions = (uint32_t)course.preemptions;
+    outcome.makespan_ns = course.makespan_ns;
+    bh_course_fini(&course);
+    return outcome;
+}
+
+/* A quarter and more of those who would wait for carving do not. */
+static void
+test_pieces_carved_ahead_spare_waiting(void **state)
+{
+    struct bh_synth synth = { .nodes = 4, .jobs = 800, .tenants = 2, .seed = 1, .mig = true };
+    struct outcome without, with;
+    struct bh_load load = { 0 };
+    struct bh_err err;
+
+    bh_synth_make(&synth, &load);
+    assert_int_equal(bh_load_scale(&load, 1000, &err), BH_OK);
+    without = play(&load, BH_LEND_ALL, false);
+    with = play(&load, BH_LEND_ALL, true);
+    print_message("# %u of 800 waited without, %u with\n", without.waited, with.waited);
+    BH_CHECK("fewer wait", with.waited < without.waited - without.waited / 4);
+    BH_CHECK_EQ("the same again", play(&load, BH_LEND_ALL, true).waited, with.waited);
+    bh_load_fini(&load);
+    BH_CHECK_DONE();
+}
+
+/* What is likely to be wanted back is not lent, so less of it is taken back by force. */
+static void
+test_lending_by_forecast_preempts_less(void **state)
+{
+    struct bh_synth synth = { .nodes = 4, .jobs = 600, .tenants = 4, .seed = 1 };
+    struct outcome all, by_forecast;
+    struct bh_load load = { 0 };
+    struct bh_err err;
+
+    bh_synth_make(&synth, &load);
+    assert_int_equal(bh_load_scale(&load, 1000, &err), BH_OK);
+    bh_load_guarantee(&load, 1000);
+    all = play(&load, BH_LEND_ALL, false);
+    by_forecast = play(&load, BH_LEND_FORECAST, false);
+    print_message("# %u preemptions, %u by forecast\n", all.preemptions,
+                  by_forecast.preemptions);
+    BH_CHECK("half at most", by_forecast.preemptions * 2 <= all.preemptions);
+    bh_load_fini(&load);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -208,6 +279,8 @@ main(void)
         cmocka_unit_test(test_delays_and_limit),
         cmocka_unit_test(test_grows_and_repeats),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pieces_carved_ahead_spare_waiting),
+        cmocka_unit_test(test_lending_by_forecast_preempts_less),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/attr.h"
 #include "model/geometry.h"
 
 void
@@ -31,6 +32,26 @@ bh_load_set_rack(struct bh_load *load, uint32_t nodes, uint32_t gpus_each)
     load->skus[0].models[0].model = BH_GPU_H100_80GB;
     load->skus[0].models[0].profile = BH_PROFILE_WHOLE.v;
     load->sku_count = 1;
+}
+
+void
+bh_load_divide_rack(struct bh_load *load)
+{
+    static const char *const profiles[] = { "1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb" };
+    uint32_t count = 1 + BH_COUNT(profiles);
+
+    load->rack.mig_capable = true;
+    load->skus = realloc(load->skus, count * sizeof load->skus[0]);
+    BH_ASSERT(load->skus && load->sku_count == 1);
+    for (; load->sku_count < count; load->sku_count++) {
+        struct bh_ev_sku *sku = &load->skus[load->sku_count];
+
+        *sku = (struct bh_ev_sku){ .sku = { load->sku_count + 1 }, .grade = BH_GRADE_C,
+                                   .model_count = 1 };
+        sku->models[0].model = BH_GPU_H100_80GB;
+        sku->models[0].profile =
+            bh_profile_find(BH_GPU_H100_80GB, profiles[load->sku_count - 1])->id.v;
+    }
 }
 
 uint32_t

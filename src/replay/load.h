@@ -24,6 +24,9 @@ void bh_load_fini(struct bh_load *load);
 void bh_load_set_rack(struct bh_load *load, uint32_t nodes, uint32_t gpus_each);
 uint32_t bh_load_gpus(const struct bh_load *load);
 
+/* Its GPUs can be divided: SKUs 2 to 5 are instances of 1, 2, 3 and 7 slices. */
+void bh_load_divide_rack(struct bh_load *load);
+
 /* One more tenant, with the next id; without limit and guarantee.  The pointer holds until
  * the next call.  Longer names are cut. */
 struct bh_ev_tenant *bh_load_add_tenant(struct bh_load *load, const char *name,

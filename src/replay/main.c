@@ -149,10 +149,11 @@ static const struct mode {
       "--data DIR (with philly_vc_jobs.csv, or philly/ with it)\n"
       "--load 0.8,1.0,1.2  --order fair_tree,fifo,drf  --guarantee 0..1000\n"
       "(thousandths)  --limits  -v  --json  --svg FILE (of one load and order)\n"
+      "--lending all|forecast  --preshape  --slot-min 1..1440  --carve-s 0..3600\n"
       "--check N (all invariants of the engine after every N steps)\n" },
     { "synth", "[OPTION...]", 0, bh_mode_synth,
       "The same with jobs made by a generator: --nodes N  --jobs N  --tenants N\n"
-      "--seed S, and philly's but --data.\n" },
+      "--seed S  --mig (one MIG instance each), and philly's but --data.\n" },
     { "--help", NULL, 0, run_help, NULL },
     { "-h", NULL, 0, run_help, NULL },
     { "--version", NULL, 0, run_version, NULL },

@@ -18,7 +18,8 @@ bh_compare_default(const char *mode)
     return (struct bh_compare){ .mode = mode, .loads = { { 800, 1000, 1200 }, 3 },
                                 .orders = { { BH_ORDER_FAIR_TREE, BH_ORDER_FIFO, BH_ORDER_DRF },
                                             3 },
-                                .guarantee = 1000 };
+                                .lending = { { BH_LEND_ALL }, 1 },
+                                .guarantee = 1000, .slot_min = 30 };
 }
 
 void
@@ -29,6 +30,11 @@ bh_compare_flags(struct bh_compare *compare, struct bh_flag ret_flags[BH_COMPARE
         { "--order", BH_FLAG_CHOICES, &compare->orders, .names = bh_order_names,
           .name_count = BH_ORDERS },
         { "--guarantee", BH_FLAG_NUMBER, &compare->guarantee, 0, 1000 },
+        { "--lending", BH_FLAG_CHOICES, &compare->lending, .names = bh_lending_names,
+          .name_count = BH_LENDINGS },
+        { "--preshape", BH_FLAG_ON, &compare->preshape },
+        { "--slot-min", BH_FLAG_NUMBER, &compare->slot_min, 1, 1440 },
+        { "--carve-s", BH_FLAG_NUMBER, &compare->carve_s, 0, 3600 },
         { "--limits", BH_FLAG_ON, &compare->limits },
         { "--json", BH_FLAG_ON, &compare->json },
         { "-v", BH_FLAG_ON, &compare->verbose },
@@ -46,6 +52,8 @@ bh_compare_check(const struct bh_compare *compare, struct bh_err *err)
 {
     if (compare->svg && compare->loads.count * compare->orders.count != 1)
         return bh_err_set(err, BH_INVALID, "--svg draws one load in one order");
+    if (compare->lending.count != 1)
+        return bh_err_set(err, BH_INVALID, "--lending takes one: all or forecast");
     return BH_OK;
 }
 
@@ -256,6 +264,12 @@ run_one(const struct runs *runs, uint32_t permille, uint32_t order, struct bh_er
     bh_rc rc;
 
     plan.settings.order = (enum bh_queue_order)order;
+    plan.settings.lending = (enum bh_lending)runs->compare->lending.values[0];
+    plan.settings.preshape = runs->compare->preshape;
+    if (plan.settings.preshape || plan.settings.lending == BH_LEND_FORECAST)
+        plan.slot_ns = runs->compare->slot_min * 60 * BH_NS_PER_S;
+    plan.delays_ns[BH_FX_CARVE] = runs->compare->carve_s * BH_NS_PER_S;
+    plan.delays_ns[BH_FX_DESTROY] = runs->compare->carve_s * BH_NS_PER_S;
     plan.check_every = runs->compare->check;
     plan.encode = true;
     plan.progress = bh_cost_progress;

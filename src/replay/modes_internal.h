@@ -12,6 +12,10 @@ struct bh_compare {
     struct bh_flag_list orders;  /* enum bh_queue_order */
     uint32_t guarantee;          /* thousandths of all GPUs that are guaranteed */
     bool json, verbose, limits;  /* limits: a time limit of twice the work */
+    bool preshape;
+    struct bh_flag_list lending; /* one enum bh_lending */
+    uint32_t slot_min;           /* of the forecasts for these two */
+    uint32_t carve_s;            /* how long it takes to carve, and to destroy */
     const char *svg;             /* NULL, or a file for the one run there is */
     uint32_t check;              /* as bh_course_plan.check_every */
 };
@@ -20,7 +24,7 @@ struct bh_compare {
 struct bh_compare bh_compare_default(const char *mode);
 
 /* The flags for it, to stand beside a mode's own; BH_COMPARE_FLAGS of them. */
-enum { BH_COMPARE_FLAGS = 9 };
+enum { BH_COMPARE_FLAGS = 13 };
 void bh_compare_flags(struct bh_compare *compare, struct bh_flag ret_flags[BH_COMPARE_FLAGS]);
 
 /* What of it contradicts itself, before anything is run: BH_INVALID. */

@@ -69,6 +69,9 @@ test_status(void **state)
         { "synth --order drf --svg /tmp/bulkhead-none-at-all/x.svg --jobs 20", 1, "x.svg" },
         { "synth --jobs 50 --nodes 1 -v --check 1", 0, "50 jobs of 8 tenants on 8 GPUs" },
         { "synth --jobs 50 --limits", 0, "1.00 fifo" },
+        { "synth --jobs 50 --lending forecast", 0, "1.00 fifo" },
+        { "synth --jobs 50 --mig --preshape --carve-s 5", 0, "1.00 fifo" },
+        { "synth --jobs 50 --lending all,forecast", 2, "" },
     };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {

@@ -305,15 +305,45 @@ take_half_life(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
+parse_switch(const char *word, bool *ret_on, struct bh_err *err)
+{
+    *ret_on = strcmp(word, "on") == 0;
+    if (!*ret_on && strcmp(word, "off") != 0)
+        return bh_err_set(err, BH_INVALID, "%.40s: expected on or off", word);
+    return BH_OK;
+}
+
+static bh_rc
 take_backfill(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
-    bool on = strcmp(values[0], "on") == 0;
+    return parse_switch(values[0], &((struct bh_ev_settings *)into)->backfill, err);
+}
 
-    if (!on && strcmp(values[0], "off") != 0)
-        return bh_err_set(err, BH_INVALID, "expected: backfill on or off");
-    ((struct bh_ev_settings *)into)->backfill = on;
-    return BH_OK;
+static bh_rc
+take_hotspots(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    return parse_switch(values[0], &((struct bh_ev_settings *)into)->hotspots, err);
+}
+
+static bh_rc
+take_preshape(struct bh_story *story, const char *const *values, void *into,
+              struct bh_err *err)
+{
+    return parse_switch(values[0], &((struct bh_ev_settings *)into)->preshape, err);
+}
+
+static bh_rc
+take_lending(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    static const struct bh_choice lendings = { "lending", bh_lending_names, BH_LENDINGS };
+    uint32_t lending;
+    bh_rc rc = bh_word_choose(&lendings, values[0], &lending, err);
+
+    if (rc == BH_OK)
+        ((struct bh_ev_settings *)into)->lending = (enum bh_lending)lending;
+    return rc;
 }
 
 static bh_rc
@@ -336,6 +366,9 @@ static const struct bh_option settings_options[] = {
     { "backfill", 1, take_backfill },
     { "assumed-run", 1, take_assumed_run },
     { "min-runtime", 1, take_site_min_runtime },
+    { "lending", 1, take_lending },
+    { "hotspots", 1, take_hotspots },
+    { "preshape", 1, take_preshape },
 };
 
 /* What is not said stays. */
@@ -349,6 +382,38 @@ play_settings(struct bh_story *story, const struct bh_words *words, struct bh_er
 
     bh_view_settings(bh_world_engine(story->world), &event.u.settings);
     rc = bh_options_take(story, words, &options, &event.u.settings, err);
+    return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
+}
+
+/* outlook acme/vision wants 1.5 | outlook gpu1 hot | outlook H100-80GB=1g.10gb ready 2: what
+ * forecasts say from now on. */
+static bh_rc
+play_outlook(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_OUTLOOK };
+    struct bh_ev_outlook *outlook = &event.u.outlook;
+    const char *what = words->at[2], *value = words->count > 3 ? words->at[3] : "";
+    struct bh_sku_model row;
+    bh_rc rc;
+
+    outlook->hot = strcmp(what, "hot") == 0;
+    if (strcmp(what, "wants") == 0) {
+        outlook->of = BH_OUTLOOK_TENANT;
+        rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[1], &outlook->tenant.v, err);
+        if (rc == BH_OK)
+            rc = bh_parse_parts(value, BH_GPU_PARTS, &outlook->expected, err);
+    } else if (strcmp(what, "ready") == 0) {
+        outlook->of = BH_OUTLOOK_PIECES;
+        rc = parse_row(words->at[1], &row, err);
+        if (rc == BH_OK)
+            rc = bh_parse_u32(value, 0, BH_READY_MAX, &outlook->ready, err);
+        outlook->profile = rc == BH_OK ? row.profile : 0;
+    } else if (outlook->hot || strcmp(what, "cool") == 0) {
+        outlook->of = BH_OUTLOOK_NODE;
+        rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &outlook->node.v, err);
+    } else {
+        rc = bh_err_set(err, BH_INVALID, "%.40s: expected wants, ready, hot or cool", what);
+    }
     return rc == BH_OK ? bh_story_ask(story, &event, err) : rc;
 }
 
@@ -636,7 +701,9 @@ const struct bh_statement bh_site_statements[] = {
     { "price", 2, 2, "SKU AMOUNT", play_price },
     { "remove-sku", 1, 1, "SKU", play_remove_sku },
     { "settings", 2, 20, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
-      "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN]", play_settings },
+      "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN] [lending all|forecast] "
+      "[hotspots on|off] [preshape on|off]", play_settings },
+    { "outlook", 2, 3, "PATH wants GPUS, NODE hot|cool, or MODEL=PROFILE ready N", play_outlook },
     { "tenant", 2, 30,
       "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [lends GPUS] "
       "[user-limit GPUS] [weight N] [budget PERIOD GPU-HOURS MONEY] [min-runtime SPAN] "

@@ -32,14 +32,15 @@ draw_below(uint64_t *state, uint64_t end)
     return (uint64_t)((unsigned __int128)draw(state) * end >> 64);
 }
 
+/* The row of `sizes`. */
 static uint32_t
-draw_gpus(uint64_t *state)
+draw_size(uint64_t *state)
 {
     uint32_t point = (uint32_t)draw_below(state, 1000), at = 0;
 
     while (point >= sizes[at].permille)
         point -= sizes[at++].permille;
-    return sizes[at].gpus;
+    return at;
 }
 
 static uint64_t
@@ -77,8 +78,11 @@ bh_synth_make(const struct bh_synth *synth, struct bh_load *load)
 {
     uint64_t state = synth->seed;
     char name[24];
+    uint32_t size;
 
     bh_load_set_rack(load, synth->nodes, BH_SYNTH_GPUS);
+    if (synth->mig)
+        bh_load_divide_rack(load);
     for (uint32_t i = 0; i < synth->tenants; i++) {
         snprintf(name, sizeof name, "tenant-%02u", i + 1);
         bh_load_add_tenant(load, name, (bh_tenant_id){ 0 });
@@ -89,7 +93,9 @@ bh_synth_make(const struct bh_synth *synth, struct bh_load *load)
 
         job.submit_ns = draw_below(&state, 365 * 86400 * BH_NS_PER_S);
         job.work_ns = draw_duration_ns(&state);
-        job.count = draw_gpus(&state);
+        size = draw_size(&state);
+        job.count = synth->mig ? 1 : sizes[size].gpus;
+        job.sku.v = synth->mig ? 2 + size : 1;
         job.tenant = draw_tenant(&state, synth->tenants);
         bh_load_add(load, &job);
     }

@@ -12,6 +12,7 @@
 struct bh_synth {
     uint32_t nodes, jobs, tenants;
     uint64_t seed;
+    bool mig; /* one MIG instance of 1, 2, 3 or 7 slices instead of 1, 2, 4 or 8 GPUs */
 };
 
 enum { BH_SYNTH_GPUS = 8 }; /* of each node */

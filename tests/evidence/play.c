@@ -132,6 +132,7 @@ mix_reason(uint64_t hash, const struct bh_reason *reason)
 {
     hash = mixed(hash, (uint64_t)reason->code << 32 | reason->tenant.v);
     hash = mixed(hash, (uint64_t)reason->sku.v << 32 | reason->gpu.v);
+    hash = mixed(hash, reason->expected);
     hash = mixed(hash, reason->job.v);
     hash = mixed(hash, reason->limit);
     hash = mixed(hash, reason->used);
@@ -382,6 +383,27 @@ change_settings(struct bh_play *play, struct bh_event *event)
     event->kind = BH_EV_SETTINGS;
     event->u.settings.order = (enum bh_queue_order)draw(play, BH_ORDERS);
     event->u.settings.half_life_ns = half_lives[draw(play, BH_COUNT(half_lives))];
+    event->u.settings.lending = (enum bh_lending)draw(play, BH_LENDINGS);
+    event->u.settings.hotspots = chance(play, 50);
+    event->u.settings.preshape = chance(play, 50);
+}
+
+/* What forecasts might say. */
+static void
+foresee(struct bh_play *play, struct bh_event *event)
+{
+    struct bh_ev_outlook *outlook = &event->u.outlook;
+    uint32_t count;
+    const struct bh_profile *first = bh_profile_first(BH_GPU_H100_80GB, &count);
+
+    event->kind = BH_EV_OUTLOOK;
+    outlook->of = (enum bh_outlook_of)draw(play, BH_OUTLOOKS);
+    outlook->tenant.v = play->tenant_ids[draw(play, BH_PLAY_TENANTS)];
+    outlook->expected = chance(play, 30) ? 0 : draw(play, 12600);
+    outlook->node.v = 1 + draw(play, 4);
+    outlook->hot = chance(play, 50);
+    outlook->profile = first[draw(play, count)].id.v;
+    outlook->ready = draw(play, 4);
 }
 
 static void
@@ -487,6 +509,8 @@ happen(struct bh_play *play, struct bh_event *event)
         change_spare_sku(play, event);
     else if (what < 986)
         change_settings(play, event);
+    else if (what < 992)
+        foresee(play, event);
     else
         tell_nonsense(play, event);
 }

@@ -135,6 +135,20 @@ set_tenant(struct fuzz *fuzz)
 }
 
 static void
+foresee(struct fuzz *fuzz)
+{
+    struct tape *tape = &fuzz->tape;
+    struct bh_event event = { .kind = BH_EV_OUTLOOK };
+
+    event.u.outlook = (struct bh_ev_outlook){
+        .of = (enum bh_outlook_of)pick(tape, BH_OUTLOOKS + 1),
+        .tenant = { pick(tape, TENANTS + 1) }, .expected = pick(tape, 9) * 1050,
+        .node = { pick(tape, 4) }, .hot = pick(tape, 2) == 1,
+        .profile = pick(tape, 140), .ready = pick(tape, 4) };
+    send(fuzz, &event);
+}
+
+static void
 set_settings(struct fuzz *fuzz)
 {
     static const uint64_t half_lives[] = { BH_UNLIMITED, 0, 60000000000, 3600000000000 };
@@ -148,7 +162,12 @@ set_settings(struct fuzz *fuzz)
     event.u.settings.backfill = pick(tape, 3) > 0;
     event.u.settings.assumed_run_ns = runs[pick(tape, BH_COUNT(runs))];
     event.u.settings.min_runtime_ns = pick(tape, 3) * 1000000000ull;
+    event.u.settings.lending = (enum bh_lending)pick(tape, BH_LENDINGS + 1);
+    event.u.settings.hotspots = pick(tape, 2) == 1;
+    event.u.settings.preshape = pick(tape, 2) == 1;
     send(fuzz, &event);
+    for (uint32_t i = pick(tape, 3); i > 0; i--)
+        foresee(fuzz);
 }
 
 static void

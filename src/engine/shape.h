@@ -1,0 +1,35 @@
+#ifndef BH_ENGINE_SHAPE_H
+#define BH_ENGINE_SHAPE_H
+
+#include "engine/work_internal.h"
+
+/* Pieces carved before anybody asks for them, so that a job need not wait for the carving:
+ * as many of each profile as the outlook wants ready, where the jobs to come lose least by
+ * it (engine/mig.h).
+ *
+ * Such a piece is nobody's until the first job takes it, whoever's job that is: nothing ran
+ * on it since it was carved.  Nothing is kept free for it: it goes like any idle piece when
+ * something else is to stand there, and it takes the place of idle pieces only where their
+ * tenant has no job at all. */
+
+/* How many pieces of a profile should stand ready. */
+void bh_shape_want(struct bh_engine *engine, uint32_t profile, uint32_t ready);
+
+/* The next piece to carve, when the settings say so and some are missing. */
+bool bh_shape_decide(const struct work *work, struct bh_decision *ret_decision);
+
+/* BH_CONFLICT: it is not such a piece, or something stands there. */
+BH_MUST_USE bh_rc bh_shape_apply(struct work *work, const struct bh_decision *decision);
+
+/* One more, or one less, of those that nobody has held yet. */
+void bh_shape_count(struct bh_engine *engine, uint32_t profile, bool more);
+
+/* A piece for nobody could not be carved: none is tried before the first tick at or after
+ * that time (UINT64_MAX: nothing waits for it). */
+void bh_shape_failed(struct bh_engine *engine);
+uint64_t bh_shape_retry_ns(const struct bh_engine *engine);
+
+/* A tick has come. */
+void bh_shape_pass(struct bh_engine *engine);
+
+#endif

@@ -171,6 +171,7 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     bh_json_bool(w, "fenced", gpu->fenced);
     bh_json_u64(w, "id", gpu->gpu.v);
     put_parts(w, "idle", gpu->idle);
+    bh_json_str(w, "layout", bh_layout_names[gpu->layout]);
     bh_json_bool(w, "managed", gpu->managed);
     bh_json_str(w, "mode", mode_of(list, gpu));
     bh_json_str(w, "node", facts ? facts->node->name : "");

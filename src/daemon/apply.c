@@ -260,7 +260,9 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
                                               .min_runtime_ns = span_of(from->min_runtime),
                                               .lending = from->lending,
                                               .hotspots = from->hotspots == BH_SITE_ON,
-                                              .preshape = from->preshape == BH_SITE_ON };
+                                              .preshape = from->preshape == BH_SITE_ON,
+                                              .spread_kinds = from->spread_kinds
+                                                              == BH_SITE_ON };
 
     if (!wanted.assumed_run_ns)
         wanted.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
@@ -270,7 +272,8 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
         && wanted.assumed_run_ns == present.assumed_run_ns
         && wanted.min_runtime_ns == present.min_runtime_ns
         && wanted.lending == present.lending && wanted.hotspots == present.hotspots
-        && wanted.preshape == present.preshape)
+        && wanted.preshape == present.preshape
+        && wanted.spread_kinds == present.spread_kinds)
         return BH_OK;
     if (plan->count == PLAN_MAX)
         return plan_full(err);
@@ -432,18 +435,28 @@ bh_site_revives(const struct bh_core *core, const struct bh_site *site)
     return false;
 }
 
-void
-bh_site_gpu_flags(const struct bh_site *site, const char *uuid, bool *ret_managed,
-                  bool *ret_cordoned)
+struct bh_site_gpu_flags
+bh_site_gpu_flags(const struct bh_site *site, const char *uuid, const char *node)
 {
     const struct bh_site_gpu *gpus = site->gpus.items;
+    const struct bh_site_pool *pool = bh_site_pool_of(site, node);
+    struct bh_site_gpu_flags flags = { .layout = pool ? pool->layout : BH_LAYOUT_ON_DEMAND };
 
-    *ret_managed = *ret_cordoned = false;
     for (uint32_t i = 0; i < site->gpus.count; i++)
         if (strcmp(gpus[i].uuid, "all") == 0 || strcmp(gpus[i].uuid, uuid) == 0) {
-            *ret_managed = gpus[i].managed;
-            *ret_cordoned = gpus[i].cordoned;
+            flags.managed = gpus[i].managed;
+            flags.cordoned = gpus[i].cordoned;
         }
+    return flags;
+}
+
+/* What becomes of it, as a plan says it. */
+static const char *
+fate_of(const struct bh_site_gpu_flags *flags, const struct bh_gpu_view *view)
+{
+    if (flags->managed == view->managed && flags->cordoned == view->cordoned)
+        return bh_layout_names[flags->layout];
+    return flags->managed ? "managed" : "left alone";
 }
 
 static bh_rc
@@ -457,21 +470,23 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view.gpu.v);
         const struct bh_gpu_facts *facts;
         struct change *change;
-        bool managed, cordoned;
+        struct bh_site_gpu_flags flags = bh_site_gpu_flags(
+            site, uuid, bh_catalog_name_of(core->catalog, BH_NAME_NODE, view.node.v));
 
-        bh_site_gpu_flags(site, uuid, &managed, &cordoned);
         facts = bh_core_gpu_facts(core, view.gpu);
-        managed = managed && (facts->seen ? facts->usable : view.managed);
-        if (managed == view.managed && cordoned == view.cordoned)
+        flags.managed = flags.managed && (facts->seen ? facts->usable : view.managed);
+        if (flags.managed == view.managed && flags.cordoned == view.cordoned
+            && flags.layout == view.layout)
             continue;
-        change = add_change(plan, BH_NAME_GPU, uuid, managed ? "managed" : "left alone");
+        change = add_change(plan, BH_NAME_GPU, uuid, fate_of(&flags, &view));
         if (!change)
             return plan_full(err);
         change->event = (struct bh_event){
             .kind = BH_EV_GPU,
             .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
-                       .managed = managed, .cordoned = cordoned, .fenced = view.fenced,
-                       .link = view.link, .numa = view.numa,
+                       .managed = flags.managed, .cordoned = flags.cordoned,
+                       .fenced = view.fenced, .link = view.link, .numa = view.numa,
+                       .layout = flags.layout,
                        .mig_capable = facts->seen ? facts->mig_capable
                                                   : view.model != BH_GPU_MODEL_NONE },
         };

@@ -26,7 +26,8 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
 {
     return bh_same(view->node, gpu->node) && view->model == gpu->model
            && view->managed == gpu->managed && view->cordoned == gpu->cordoned
-           && view->fenced == gpu->fenced && view->numa == gpu->numa;
+           && view->fenced == gpu->fenced && view->numa == gpu->numa
+           && view->layout == gpu->layout;
 }
 
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
@@ -40,18 +41,20 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     struct bh_gpu_facts *facts;
     struct bh_entry entry;
     struct bh_gpu_view view;
-    bool managed, cordoned;
+    struct bh_site_gpu_flags flags;
     bh_rc rc = bh_catalog_name(core->catalog, BH_NAME_GPU, from->uuid, &gpu->gpu.v, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_site_gpu_flags(bh_catalog_site(core->catalog), from->uuid, &managed, &cordoned);
+    flags = bh_site_gpu_flags(bh_catalog_site(core->catalog), from->uuid,
+                              bh_catalog_name_of(core->catalog, BH_NAME_NODE, node.v));
     gpu->node = node;
     gpu->model = bh_model_find(from->model);
     facts = bh_core_gpu_facts(core, gpu->gpu);
     *facts = (struct bh_gpu_facts){ true, from->allowed && !from->foreign, from->mig_capable };
-    gpu->managed = managed && facts->usable;
-    gpu->cordoned = cordoned;
+    gpu->managed = flags.managed && facts->usable;
+    gpu->cordoned = flags.cordoned;
+    gpu->layout = flags.layout;
     gpu->fenced = from->fault == BH_FAULT_LOST || from->fault == BH_FAULT_HUNG;
     gpu->mig_capable = from->mig_capable;
     gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;
@@ -244,6 +247,7 @@ bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_h
     event.u.gpu = (struct bh_ev_gpu){ .gpu = { id }, .node = node, .model = view.model,
                                       .managed = view.managed, .cordoned = view.cordoned,
                                       .fenced = fenced, .link = view.link, .numa = view.numa,
+                                      .layout = view.layout,
                                       .mig_capable =
                                           bh_core_gpu_facts(core, view.gpu)->mig_capable };
     if (fenced)

@@ -184,7 +184,8 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
     ret_why->gpu = report->gpu;
     if (report->gpu.v == 0 || report->model >= BH_GPU_MODELS
         || (report->mig_capable && report->model == BH_GPU_MODEL_NONE)
-        || report->link > UINT8_MAX || report->numa > UINT8_MAX)
+        || report->link > UINT8_MAX || report->numa > UINT8_MAX
+        || (uint32_t)report->layout >= BH_LAYOUTS)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!node_find(engine, report->node.v))
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);

@@ -36,6 +36,8 @@ struct bh_ev_settings {
     enum bh_lending lending;
     bool hotspots;               /* new work goes to hot nodes last */
     bool preshape;               /* pieces that will be asked for are carved before */
+    bool spread_kinds;           /* batch jobs on other nodes than services and interactive
+                                    ones, where both have room */
 };
 
 /* What a quota counts, beside GPU-equivalents of all kinds. */

@@ -11,7 +11,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 6 };
+enum { LAYOUT = 7 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t

@@ -57,6 +57,7 @@ static const struct bh_field settings_rows[] = {
     BH_F(struct bh_ev_settings, min_runtime_ns, BH_FIELD_NS),
     BH_F_ENUM(struct bh_ev_settings, order, bh_order_names),
     BH_F(struct bh_ev_settings, preshape, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_settings, spread_kinds, BH_FIELD_BOOL),
 };
 
 static const struct bh_field quota_rows[] = {
@@ -118,6 +119,7 @@ static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_ev_gpu, cordoned, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, fenced, BH_FIELD_BOOL),
     ID32(struct bh_ev_gpu, gpu),
+    BH_F_ENUM(struct bh_ev_gpu, layout, bh_layout_names),
     BH_F(struct bh_ev_gpu, link, BH_FIELD_U32),
     BH_F(struct bh_ev_gpu, managed, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, mig_capable, BH_FIELD_BOOL),

@@ -34,6 +34,7 @@ struct bh_ev_gpu {
     bool mig_capable;
     uint32_t link;       /* NVLink domain on its node; 0: none, or unknown */
     uint32_t numa;       /* number of its NUMA node + 1; 0: unknown */
+    enum bh_layout layout; /* of the pool of its node */
 };
 
 enum bh_outcome_kind { BH_OUTCOME_OK, BH_OUTCOME_FAILED, BH_OUTCOME_CONTEXT_HELD };

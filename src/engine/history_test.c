@@ -154,6 +154,7 @@ build(struct history *history)
             .gpu = { i + 1 }, .node = { 1 + i / GPUS_PER_NODE },
             .model = small ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
             .managed = true, .mig_capable = true,
+            .layout = (enum bh_layout)(i % BH_LAYOUTS),
             .link = i % GPUS_PER_NODE / 2, .numa = 1 + i % 2 };
         set_gpu(history, i);
     }
@@ -181,6 +182,7 @@ set_settings(struct history *history)
         .lending = (enum bh_lending)draw(history, BH_LENDINGS),
         .hotspots = chance(history, 50),
         .preshape = chance(history, 50),
+        .spread_kinds = chance(history, 50),
     };
     play(history, &event);
 }

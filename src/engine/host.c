@@ -193,6 +193,12 @@ bh_host_left(const struct bh_engine *engine, uint32_t slot)
 
 /* ---- leases ---- */
 
+bool
+bh_host_lasts(const struct job *job)
+{
+    return job->kind != BH_JOB_BATCH;
+}
+
 static struct node *
 node_of(struct bh_engine *engine, uint32_t lease)
 {
@@ -211,6 +217,7 @@ bh_host_arrive(struct bh_engine *engine, uint32_t lease)
     struct node *node = node_of(engine, lease);
 
     node->leases++;
+    node->lasting += bh_host_lasts(job_of(engine, lease));
     node->memory_used += job_of(engine, lease)->memory_mib;
     bh_host_return(engine, lease);
 }
@@ -241,6 +248,7 @@ bh_host_leave(struct bh_engine *engine, uint32_t lease)
     BH_ASSERT(node->memory_used >= job_of(engine, lease)->memory_mib);
     bh_stock_touch(engine, lease_at(engine, lease)->node);
     node->leases--;
+    node->lasting -= bh_host_lasts(job_of(engine, lease));
     node->memory_used -= job_of(engine, lease)->memory_mib;
     if (lease_at(engine, lease)->parts[0])
         bh_host_rest(engine, lease);
@@ -270,7 +278,7 @@ held_on(const struct bh_engine *engine, uint32_t node)
 bool
 bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
 {
-    uint64_t memory_mib = 0, leases = 0;
+    uint64_t memory_mib = 0, leases = 0, lasting = 0;
 
     for (*ret_node = 0; bh_slot_next(engine, TABLE_NODE, ret_node);) {
         const struct node *node = node_at(engine, *ret_node);
@@ -281,13 +289,15 @@ bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
             return false;
         memory_mib += node->memory_used;
         leases += node->leases;
+        lasting += node->lasting;
     }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         bool there = lease_at(engine, slot)->state != LEASE_DONE;
 
         memory_mib -= there ? job_of(engine, slot)->memory_mib : 0;
         leases -= there;
+        lasting -= there && bh_host_lasts(job_of(engine, slot));
     }
     *ret_node = 0;
-    return memory_mib == 0 && leases == 0;
+    return memory_mib == 0 && leases == 0 && lasting == 0;
 }

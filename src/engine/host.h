@@ -27,13 +27,16 @@ struct bh_host_left {
 };
 struct bh_host_left bh_host_left(const struct bh_engine *engine, uint32_t node);
 
+/* Whether the job is one that stays, a service or interactive, not a batch job. */
+bool bh_host_lasts(const struct job *job);
+
 /* A lease comes to its node, gives back its cores for a while, takes them again, and goes. */
 void bh_host_arrive(struct bh_engine *engine, uint32_t lease);
 void bh_host_rest(struct bh_engine *engine, uint32_t lease);
 void bh_host_return(struct bh_engine *engine, uint32_t lease);
 void bh_host_leave(struct bh_engine *engine, uint32_t lease);
 
-/* Whether node.cpu_used, memory_used and leases are what its leases take together, for all
+/* Whether node.cpu_used, memory_used, leases and lasting are what its leases take together, for all
  * nodes; false: `ret_node` (slot, or 0 for the sum of all) is wrong. */
 bool bh_host_check(const struct bh_engine *engine, uint32_t *ret_node);
 

@@ -17,6 +17,10 @@ bh_place_better(const struct bh_score *a, const struct bh_score *b)
         return a->parts < b->parts;
     if (a->hot != b->hot)
         return a->hot < b->hot;
+    if (a->misfits != b->misfits)
+        return a->misfits < b->misfits;
+    if (a->mixed != b->mixed)
+        return a->mixed < b->mixed;
     if (a->growth != b->growth)
         return a->growth < b->growth;
     if (a->apart != b->apart)
@@ -30,6 +34,35 @@ bh_place_better(const struct bh_score *a, const struct bh_score *b)
     if (a->gpu != b->gpu)
         return a->gpu < b->gpu;
     return a->start < b->start;
+}
+
+bool
+bh_place_is_mixed(const struct bh_engine *engine, uint32_t slot, uint32_t job)
+{
+    const struct node *node = node_at(engine, slot);
+
+    if (!engine->core.settings.spread_kinds)
+        return false;
+    return bh_host_lasts(job_at(engine, job)) ? node->leases > node->lasting : node->lasting > 0;
+}
+
+bool
+bh_place_misfits(const struct gpu *gpu, uint32_t profile)
+{
+    uint64_t twice = 2 * bh_parts_equivalent(bh_profile_parts((bh_profile_id){ profile }));
+
+    switch ((enum bh_layout)gpu->layout) {
+    case BH_LAYOUT_DEVELOPMENT:
+        return twice > BH_GPU_PARTS;
+    case BH_LAYOUT_PRODUCTION:
+        return twice < BH_GPU_PARTS;
+    case BH_LAYOUT_BALANCED:
+        return gpu->id % 2 ? twice > BH_GPU_PARTS : twice < BH_GPU_PARTS;
+    case BH_LAYOUT_ON_DEMAND:
+    case BH_LAYOUTS:
+        break;
+    }
+    return false;
 }
 
 bool
@@ -150,7 +183,8 @@ bh_place_spot(struct bh_finder *finder, const struct bh_plan *plan, uint32_t slo
         if (spot.reuse)
             *ret_spot = spot;
     }
-    *ret_score = (struct bh_score){ .growth = best->growth, .carve = !ret_spot->reuse,
+    *ret_score = (struct bh_score){ .growth = best->growth,
+                                    .misfits = bh_place_misfits(gpu, finder->profile), .carve = !ret_spot->reuse,
                                  .unused = occupancy.units == 0 || !gpu->mig,
                                  .gpu = gpu->id, .start = ret_spot->start };
     return true;
@@ -217,6 +251,8 @@ add_score(struct bh_score *sum, const struct bh_score *next, bool first)
     }
     sum->nodes += next->nodes;
     sum->hot += next->hot;
+    sum->misfits += next->misfits;
+    sum->mixed += next->mixed;
     sum->growth += next->growth;
     sum->apart += next->apart;
     sum->carve += next->carve;
@@ -319,6 +355,7 @@ score_node(const struct bh_finder *finder, uint32_t node, uint32_t members, stru
 
     score->nodes = 1;
     score->hot = bh_place_is_hot(engine, node);
+    score->mixed = bh_place_is_mixed(engine, node, finder->need->job);
     if (finder->profile != BH_PROFILE_WHOLE.v)
         return;
     score->node = node;

@@ -74,6 +74,9 @@ void bh_place_decide(const struct bh_engine *engine, const struct bh_plan *plan,
 uint32_t bh_place_idle(const struct bh_engine *engine, const struct bh_spot *spot,
                        uint32_t tenant);
 
+/* Whether the GPU is kept for pieces of another size, by the layout of its pool. */
+bool bh_place_misfits(const struct gpu *gpu, uint32_t profile);
+
 /* Whether a GPU of this model may serve this profile to the tenant by grade. */
 bool bh_place_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t tenant,
                      const struct sku *sku, uint32_t row);

@@ -23,6 +23,8 @@ struct bh_score {
     uint32_t nodes;
     uint32_t parts;         /* the least way to keep the SKU */
     uint32_t hot;           /* nodes of them that will be full soon, where that matters */
+    uint32_t misfits;       /* pieces on GPUs that are kept for others, where that matters */
+    uint32_t mixed;         /* nodes with jobs of the other kind, where that matters */
     int64_t growth;         /* what it costs jobs to come: engine/pool.h, engine/stock.h */
     uint32_t apart;         /* whole GPUs of a member on several NVLink domains, NUMA nodes */
     uint32_t node;          /* whole GPUs: the first node (slot) */
@@ -44,6 +46,9 @@ bool bh_place_better(const struct bh_score *a, const struct bh_score *b);
 
 /* Whether new work goes to the node last. */
 bool bh_place_is_hot(const struct bh_engine *engine, uint32_t node);
+
+/* Whether the job (slot) is better kept off the node, where jobs of the other kind run. */
+bool bh_place_is_mixed(const struct bh_engine *engine, uint32_t node, uint32_t job);
 
 /* Whether the search imagines some gone who are there. */
 bool bh_place_imagines(const struct bh_search *search);

@@ -63,6 +63,8 @@ struct node {
     uint8_t up, hot, unused[2];
     uint32_t cpu_milli, memory_mib;  /* for jobs; 0: not limited */
     uint64_t cpu_used, memory_used;  /* by leases: engine/host.h */
+    uint32_t lasting;     /* of the leases, those of services and interactive jobs */
+    uint32_t padding;
 };
 
 struct gpu {
@@ -78,7 +80,8 @@ struct gpu {
     uint8_t mig;     /* was carved last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
-    uint8_t pooled, unused[3]; /* its pool counts it, with this occupancy */
+    uint8_t layout, unused[2];
+    uint8_t pooled; /* its pool counts it, with this occupancy */
     struct bh_occupancy pooled_as;
     uint32_t alike, next_alike, prev_alike; /* its group, or 0; slots of GPUs in it */
     uint32_t claimed; /* places of claims and reservations on it */

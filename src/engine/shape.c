@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/part.h"
+#include "engine/place.h"
 #include "engine/pool.h"
 #include "engine/room.h"
 #include "engine/slots.h"
@@ -86,6 +87,7 @@ see(const struct bh_engine *engine, uint32_t slot, struct bh_occupancy *ret_occu
 /* A place, and what it costs the jobs to come. */
 struct site {
     uint32_t gpu, start; /* slot; 0: none */
+    bool misfit;         /* it is kept for pieces of another size */
     int64_t cost;
     bool whole;          /* the GPU would have to become one that is divided */
 };
@@ -93,8 +95,10 @@ struct site {
 static bool
 is_better(const struct bh_engine *engine, const struct site *a, const struct site *b)
 {
-    if (b->gpu == 0 || a->cost != b->cost)
-        return b->gpu == 0 || a->cost < b->cost;
+    if (b->gpu == 0 || a->misfit != b->misfit)
+        return b->gpu == 0 || !a->misfit;
+    if (a->cost != b->cost)
+        return a->cost < b->cost;
     if (a->whole != b->whole)
         return b->whole;
     return gpu_at(engine, a->gpu)->id < gpu_at(engine, b->gpu)->id;
@@ -111,7 +115,8 @@ find_site(const struct bh_engine *engine, const struct bh_profile *profile)
         const struct gpu *gpu = gpu_at(engine, slot);
         struct bh_occupancy occupancy;
         struct bh_mig_choice choice;
-        struct site site = { .gpu = slot, .whole = !gpu->mig };
+        struct site site = { .gpu = slot, .whole = !gpu->mig,
+                             .misfit = bh_place_misfits(gpu, profile->id.v) };
 
         if (gpu->model != profile->model || !gpu->mig_capable || !bh_room_offered(engine, gpu))
             continue;

@@ -47,7 +47,7 @@ row_on(const struct bh_engine *engine, uint32_t sku_slot, uint32_t node)
 }
 
 /* The best node that the index knows is the best one when the job finds room there, and its
- * GPUs close together, and the node is not hot. */
+ * GPUs close together, and nothing else speaks against the node. */
 static enum answer
 ask_index(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
           uint64_t models, struct best *best)
@@ -65,7 +65,8 @@ ask_index(struct bh_engine *engine, const struct bh_search *search, const struct
     row = row_on(engine, need->sku, node);
     finder = bh_finder_for(search, need, row);
     plan.count = 0;
-    if (bh_place_fill(&finder, node, 1, &plan, &score) == 0 || score.apart > 0 || score.hot)
+    if (bh_place_fill(&finder, node, 1, &plan, &score) == 0 || score.apart > 0 || score.hot
+        || score.misfits || score.mixed)
         return NOT_KNOWN;
     score.parts = sku_at(engine, need->sku)->equivalents[row];
     keep_better(best, plan.spots, plan.count, node, &score);
@@ -107,7 +108,8 @@ try_gpu(struct bh_finder *finder, uint32_t gpu, int64_t growth, struct best *bes
 
     if (!bh_place_offers(finder, gpu) || bh_place_is_hot(engine, node)
         || !bh_place_spot(finder, &nothing, gpu, &spot, &score)
-        || score.growth > growth)
+        || score.growth > growth || score.misfits
+        || bh_place_is_mixed(engine, node, finder->need->job))
         return false;
     score.nodes = 1;
     score.parts = sku_at(engine, finder->need->sku)->equivalents[finder->row];

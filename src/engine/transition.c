@@ -169,6 +169,7 @@ on_gpu(struct work *work, const struct bh_event *event)
     engine->hints.due_known = engine->hints.due_known && !gpu->stuck; /* nothing is due else */
     gpu->link = (uint8_t)report->link;
     gpu->numa = (uint8_t)report->numa;
+    gpu->layout = (uint8_t)report->layout;
     bh_ledger_refresh(engine, slot);
     if (!gpu->fenced)
         retry_stuck(work, slot, &retries);

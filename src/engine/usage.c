@@ -184,6 +184,7 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
     now->min_runtime_ns = settings->min_runtime_ns;
     now->lending = settings->lending;
     now->hotspots = settings->hotspots;
+    now->spread_kinds = settings->spread_kinds;
     now->preshape = settings->preshape;
     engine->core.half_life_began_ns = now_ns;
 }

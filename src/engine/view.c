@@ -186,6 +186,7 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .mig = gpu->mig,
         .link = gpu->link,
         .numa = gpu->numa,
+        .layout = (enum bh_layout)gpu->layout,
         .used = split.leased,
         .idle = split.idle,
         .unusable = split.unusable,

@@ -67,6 +67,7 @@ struct bh_gpu_view {
     uint32_t model;
     bool managed, cordoned, fenced, mig;
     uint32_t link, numa;         /* as in bh_ev_gpu */
+    enum bh_layout layout;
     struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
 };
 

@@ -196,7 +196,9 @@ bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_event *
         .kind = BH_EV_GPU,
         .u.gpu = { .gpu = gpu, .node = { (uint32_t)node_at(engine, present->node)->id },
                    .model = present->model, .managed = present->managed, .cordoned = true,
-                   .fenced = present->fenced, .mig_capable = present->mig_capable },
+                   .fenced = present->fenced, .mig_capable = present->mig_capable,
+                   .link = present->link, .numa = present->numa,
+                   .layout = (enum bh_layout)present->layout },
     };
     return true;
 }

@@ -23,6 +23,13 @@ const char *const bh_order_names[BH_ORDERS] = {
     [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
 };
 
+const char *const bh_layout_names[BH_LAYOUTS] = {
+    [BH_LAYOUT_ON_DEMAND] = "on-demand",
+    [BH_LAYOUT_DEVELOPMENT] = "development",
+    [BH_LAYOUT_PRODUCTION] = "production",
+    [BH_LAYOUT_BALANCED] = "balanced",
+};
+
 const char *const bh_lending_names[BH_LENDINGS] = {
     [BH_LEND_ALL] = "all", [BH_LEND_FORECAST] = "forecast",
 };

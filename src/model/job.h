@@ -78,6 +78,17 @@ enum bh_lending {
     BH_LENDINGS
 };
 
+/* What the GPUs of a pool of nodes are kept for, where others have room: pieces of less than
+ * half a GPU are small, those of more are large. */
+enum bh_layout {
+    BH_LAYOUT_ON_DEMAND,   /* whatever is asked for */
+    BH_LAYOUT_DEVELOPMENT, /* many small ones */
+    BH_LAYOUT_PRODUCTION,  /* few large ones */
+    BH_LAYOUT_BALANCED,    /* every second GPU for small ones, the others for large ones */
+    BH_LAYOUTS
+};
+
+extern const char *const bh_layout_names[BH_LAYOUTS];
 extern const char *const bh_order_names[BH_ORDERS];
 extern const char *const bh_lending_names[BH_LENDINGS];
 extern const char *const bh_priority_names[BH_PRIORITIES];

@@ -144,6 +144,18 @@ static const struct bh_field gpu_rows[] = {
 };
 static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_site_gpu, gpu_rows);
 
+static const struct bh_field pool_rows[] = {
+    BH_F_ENUM(struct bh_site_pool, layout, bh_layout_names,
+              .doc = "what its GPUs are kept for while others have room: development, pieces "
+                     "of less than half a GPU; production, of more; balanced, every second GPU "
+                     "for either; on-demand, anything"),
+    BH_F(struct bh_site_pool, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 63,
+         .doc = "what people call it"),
+    BH_F(struct bh_site_pool, nodes, BH_FIELD_TEXTS, .flags = BH_FIELD_REQUIRED, .max = 4096,
+         .doc = "names of nodes; \"all\" is those that no other pool names"),
+};
+static const struct bh_fields pool_fields = BH_FIELDS("pool", struct bh_site_pool, pool_rows);
+
 static const struct bh_field mount_rows[] = {
     BH_F(struct bh_site_mount, path, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_FILE_PATH_MAX, .doc = "folder of the node that jobs may mount"),
@@ -185,6 +197,9 @@ static const struct bh_field scheduling_rows[] = {
     BH_F_ENUM(struct bh_site_scheduling, preshape, switch_names,
               .doc = "whether MIG instances that are expected to be asked for soon are carved "
                      "before; off when absent"),
+    BH_F_ENUM(struct bh_site_scheduling, spread_kinds, switch_names,
+              .doc = "keep batch jobs on other nodes than services and interactive ones, "
+                     "where both have room"),
 };
 static const struct bh_fields scheduling_fields =
     BH_FIELDS("scheduling", struct bh_site_scheduling, scheduling_rows);
@@ -196,6 +211,8 @@ static const struct bh_field site_rows[] = {
          .doc = "GPUs that Bulkhead may use"),
     BH_F(struct bh_site, mounts, BH_FIELD_LIST, .of = &site_mount_fields,
          .doc = "folders that jobs may mount"),
+    BH_F(struct bh_site, pools, BH_FIELD_LIST, .of = &pool_fields,
+         .doc = "nodes whose GPUs are kept for small or large pieces"),
     BH_F(struct bh_site, principals, BH_FIELD_LIST, .of = &principal_fields,
          .doc = "people and service accounts"),
     BH_F(struct bh_site, scheduling, BH_FIELD_STRUCT, .of = &scheduling_fields,
@@ -206,6 +223,28 @@ static const struct bh_field site_rows[] = {
          .doc = "the tree of tenants"),
 };
 const struct bh_fields bh_site_fields = BH_FIELDS("site", struct bh_site, site_rows);
+
+bool
+bh_site_pool_names(const struct bh_site_pool *pool, const char *node)
+{
+    for (uint32_t i = 0; i < pool->nodes.count; i++)
+        if (strcmp(pool->nodes.items[i], node) == 0)
+            return true;
+    return false;
+}
+
+const struct bh_site_pool *
+bh_site_pool_of(const struct bh_site *site, const char *node)
+{
+    const struct bh_site_pool *pools = site->pools.items, *rest = NULL;
+
+    for (uint32_t i = 0; i < site->pools.count; i++) {
+        if (bh_site_pool_names(&pools[i], node))
+            return &pools[i];
+        rest = bh_site_pool_names(&pools[i], "all") ? &pools[i] : rest;
+    }
+    return rest;
+}
 
 enum bh_tenant_kind
 bh_site_tenant_kind(const struct bh_site_tenant *tenant)

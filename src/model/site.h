@@ -82,6 +82,13 @@ struct bh_site_gpu {
     bool managed, cordoned;
 };
 
+/* Nodes whose GPUs are kept for pieces of a size. */
+struct bh_site_pool {
+    const char *name;
+    struct bh_texts nodes;       /* names; "all" stands for those that no other pool names */
+    enum bh_layout layout;
+};
+
 struct bh_site_mount {
     const char *path;            /* host path that may be mounted, with what is below */
     const char *tenant;          /* for this tenant and below; "*" for all */
@@ -98,11 +105,12 @@ struct bh_site_scheduling {
     const char *min_runtime;     /* none */
     enum bh_lending lending;     /* all */
     enum bh_site_switch hotspots, preshape; /* off */
+    enum bh_site_switch spread_kinds;  /* off */
     enum bh_queue_order order;         /* fair_tree */
 };
 
 struct bh_site {
-    struct bh_list bindings, gpus, mounts, principals;
+    struct bh_list bindings, gpus, mounts, pools, principals;
     struct bh_site_scheduling scheduling;
     struct bh_list skus, tenants;
 };
@@ -110,6 +118,12 @@ struct bh_site {
 extern const struct bh_fields bh_site_fields;
 
 enum { BH_SITE_TENANT_QUOTAS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
+
+/* Whether the pool's list has the name. */
+bool bh_site_pool_names(const struct bh_site_pool *pool, const char *node);
+
+/* The pool that the node of that name is in; NULL: none. */
+const struct bh_site_pool *bh_site_pool_of(const struct bh_site *site, const char *node);
 
 /* The tenant's kind: as said, or by its depth. */
 enum bh_tenant_kind bh_site_tenant_kind(const struct bh_site_tenant *tenant);

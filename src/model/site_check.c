@@ -414,6 +414,25 @@ check_mount(const struct bh_site *site, uint32_t at, struct bh_err *err)
     return check_scope(site, own->tenant, err);
 }
 
+/* A node is in one pool, or its name would say nothing. */
+static bh_rc
+check_pool(const struct bh_site *site, uint32_t at, struct bh_err *err)
+{
+    const struct bh_site_pool *pools = site->pools.items, *own = &pools[at];
+
+    if (own->nodes.count == 0)
+        return bh_err_set(err, BH_INVALID, "nodes: name at least one, or \"all\"");
+    for (uint32_t i = 0; i < at; i++) {
+        if (strcmp(pools[i].name, own->name) == 0)
+            return bh_err_set(err, BH_INVALID, "named twice");
+        for (uint32_t k = 0; k < own->nodes.count; k++)
+            if (bh_site_pool_names(&pools[i], own->nodes.items[k]))
+                return bh_err_set(err, BH_INVALID, "%.60s is in pool %.60s, too",
+                                  own->nodes.items[k], pools[i].name);
+    }
+    return BH_OK;
+}
+
 /* ---- all sections ---- */
 
 /* A section: where its list stands and which text names an entry in messages. */
@@ -431,6 +450,7 @@ static const struct section {
     SECTION(bindings, struct bh_site_binding, tenant, check_binding),
     SECTION(gpus, struct bh_site_gpu, uuid, check_gpu),
     SECTION(mounts, struct bh_site_mount, path, check_mount),
+    SECTION(pools, struct bh_site_pool, name, check_pool),
 #undef SECTION
 };
 

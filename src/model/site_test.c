@@ -45,7 +45,10 @@ static const char whole[] =
     "gpus: [{uuid: all, managed: true}, {uuid: GPU-1, cordoned: true}]\n"
     "mounts: [{path: /work/data, tenant: acme/vision, write: false}]\n"
     "scheduling: {order: drf, half_life: never, backfill: off, assumed_run: 12h,"
-    " min_runtime: 10m, lending: forecast, hotspots: on, preshape: on}\n";
+    " min_runtime: 10m, lending: forecast, hotspots: on, preshape: on,"
+    " spread_kinds: on}\n"
+    "pools: [{name: dev, nodes: [n1, n2], layout: development},"
+    " {name: rest, nodes: [all], layout: production}]\n";
 
 static void
 a_whole_site_is_right(void **state)
@@ -146,6 +149,12 @@ static const struct {
       "mounts[0] /a/../b: path leads upward with \"..\"" },
     { "mount's tenant", "mounts: [{path: /a, tenant: acme}]", BH_INVALID,
       "mounts[0] /a: no tenant acme in this file" },
+    { "a pool of nothing", "pools: [{name: a, nodes: []}]", BH_INVALID,
+      "pools[0] a: nodes: name at least one, or \"all\"" },
+    { "a node in two pools", "pools: [{name: a, nodes: [x, y]}, {name: b, nodes: [z, y]}]",
+      BH_INVALID, "pools[1] b: y is in pool a, too" },
+    { "a layout that there is not", "pools: [{name: a, nodes: [x], layout: huge}]", BH_INVALID,
+      NULL },
     { "unknown key", "tenants: [{name: a, color: red}]", BH_INVALID, NULL },
     { "alias", "tenants: [&x {name: a}, *x]", BH_INVALID, NULL },
 };

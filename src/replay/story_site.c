@@ -134,6 +134,39 @@ turn_node(struct bh_story *story, const char *name, enum node_turn turn, struct 
     return rc;
 }
 
+/* What the GPU says of itself now. */
+static struct bh_ev_gpu
+report_of(const struct bh_gpu_view *view)
+{
+    return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
+                               .mig_capable = view->model != BH_GPU_MODEL_NONE,
+                               .managed = view->managed, .cordoned = view->cordoned,
+                               .fenced = view->fenced, .link = view->link,
+                               .numa = view->numa, .layout = view->layout };
+}
+
+/* layout gpu1 development: all its GPUs */
+static bh_rc
+play_layout(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    static const struct bh_choice layouts = { "layout", bh_layout_names, BH_LAYOUTS };
+    struct bh_gpu_view view;
+    uint32_t cursor = 0, layout;
+    bh_node_id node;
+    bh_rc rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &node.v, err);
+
+    if (rc == BH_OK)
+        rc = bh_word_choose(&layouts, words->at[2], &layout, err);
+    while (rc == BH_OK && bh_view_next_gpu(bh_world_engine(story->world), &cursor, &view)) {
+        struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = report_of(&view) };
+
+        event.u.gpu.layout = (enum bh_layout)layout;
+        if (bh_same(view.node, node))
+            rc = bh_story_ask(story, &event, err);
+    }
+    return rc;
+}
+
 static bh_rc
 play_node_down(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
@@ -150,17 +183,6 @@ static bh_rc
 play_node_reboot(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     return turn_node(story, words->at[1], NODE_REBOOT, err);
-}
-
-/* What the GPU says of itself now. */
-static struct bh_ev_gpu
-report_of(const struct bh_gpu_view *view)
-{
-    return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
-                               .mig_capable = view->model != BH_GPU_MODEL_NONE,
-                               .managed = view->managed, .cordoned = view->cordoned,
-                               .fenced = view->fenced, .link = view->link,
-                               .numa = view->numa };
 }
 
 /* gpu gpu1/0 cordoned */
@@ -321,6 +343,13 @@ take_backfill(struct bh_story *story, const char *const *values, void *into,
 }
 
 static bh_rc
+take_spread_kinds(struct bh_story *story, const char *const *values, void *into,
+                  struct bh_err *err)
+{
+    return parse_switch(values[0], &((struct bh_ev_settings *)into)->spread_kinds, err);
+}
+
+static bh_rc
 take_hotspots(struct bh_story *story, const char *const *values, void *into,
               struct bh_err *err)
 {
@@ -368,6 +397,7 @@ static const struct bh_option settings_options[] = {
     { "min-runtime", 1, take_site_min_runtime },
     { "lending", 1, take_lending },
     { "hotspots", 1, take_hotspots },
+    { "spread-kinds", 1, take_spread_kinds },
     { "preshape", 1, take_preshape },
 };
 
@@ -692,6 +722,7 @@ play_remove_tenant(struct bh_story *story, const struct bh_words *words, struct 
 const struct bh_statement bh_site_statements[] = {
     { "node", 3, 17, "NAME COUNTx MODEL [COUNTx MODEL]...", play_node },
     { "host", 3, 5, "NODE [cpu CORES] [memory SIZE]", play_host },
+    { "layout", 2, 2, "NODE on-demand|development|production|balanced", play_layout },
     { "node-down", 1, 1, "NODE", play_node_down },
     { "node-up", 1, 1, "NODE", play_node_up },
     { "node-reboot", 1, 1, "NODE", play_node_reboot },
@@ -702,7 +733,7 @@ const struct bh_statement bh_site_statements[] = {
     { "remove-sku", 1, 1, "SKU", play_remove_sku },
     { "settings", 2, 20, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
       "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN] [lending all|forecast] "
-      "[hotspots on|off] [preshape on|off]", play_settings },
+      "[hotspots on|off] [preshape on|off] [spread-kinds on|off]", play_settings },
     { "outlook", 2, 3, "PATH wants GPUS, NODE hot|cool, or MODEL=PROFILE ready N", play_outlook },
     { "tenant", 2, 30,
       "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [lends GPUS] "

@@ -386,6 +386,7 @@ change_settings(struct bh_play *play, struct bh_event *event)
     event->u.settings.lending = (enum bh_lending)draw(play, BH_LENDINGS);
     event->u.settings.hotspots = chance(play, 50);
     event->u.settings.preshape = chance(play, 50);
+    event->u.settings.spread_kinds = chance(play, 50);
 }
 
 /* What forecasts might say. */

@@ -165,6 +165,7 @@ set_settings(struct fuzz *fuzz)
     event.u.settings.lending = (enum bh_lending)pick(tape, BH_LENDINGS + 1);
     event.u.settings.hotspots = pick(tape, 2) == 1;
     event.u.settings.preshape = pick(tape, 2) == 1;
+    event.u.settings.spread_kinds = event.u.settings.preshape;
     send(fuzz, &event);
     for (uint32_t i = pick(tape, 3); i > 0; i--)
         foresee(fuzz);
@@ -213,7 +214,7 @@ set_gpu(struct fuzz *fuzz)
         .gpu = { id }, .node = { flags & 128 ? flags % 5 : 1 + id % 2 },
         .model = id % 3 ? BH_GPU_H100_80GB : BH_GPU_A30_24GB, .managed = flags % 16 != 15,
         .cordoned = (flags >> 4 & 7) == 7, .fenced = (flags >> 4 & 7) == 6,
-        .mig_capable = flags % 8 != 7 };
+        .mig_capable = flags % 8 != 7, .layout = (enum bh_layout)(flags % (BH_LAYOUTS + 1)) };
     send(fuzz, &event);
 }
 

@@ -261,7 +261,7 @@ play_finish(struct bh_story *story, const struct bh_words *words, struct bh_err 
 }
 
 const struct bh_statement bh_job_statements[] = {
-    { "submit", 3, 20,
+    { "submit", 3, 28,
       "JOB TENANT SKU [count N] [gang N] [priority P] "
       "[on-preempt suspend|requeue|checkpoint|never] [kind K] [time-limit SPAN] "
       "[deadline SPAN] [grace SPAN] [user N] [hold]", play_submit },

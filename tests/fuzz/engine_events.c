@@ -265,6 +265,8 @@ submit_timed(struct fuzz *fuzz)
     job->grace_ns = spans[pick(tape, BH_COUNT(spans))];
     job->checkpoint_signal = pick(tape, 70);
     job->principal.v = pick(tape, 3);
+    job->cpu_milli = pick(tape, 8) * 1000;
+    job->memory_mib = pick(tape, 8) * 1024;
     send(fuzz, &event);
 }
 

@@ -64,6 +64,8 @@ class Story:
             line += f" deadline {self.dice.randint(1, 600)}s"
         if self.dice.random() < 0.2:
             line += f" grace {self.dice.randint(0, 30)}s user {self.dice.randint(1, 3)}"
+        if self.dice.random() < 0.2:
+            line += f" cpu {self.dice.randint(1, 8)} memory {self.dice.randint(1, 32)}Gi"
         return line + (" hold" if self.dice.random() < 0.05 else "")
 
     def boundary(self):
@@ -106,6 +108,10 @@ class Story:
         return f"node-down {node}\nadvance {self.dice.randint(0, 30)}s\n" \
                f"node-{self.pick('up', 'up', 'reboot')} {node}"
 
+    def host(self):
+        """A node turns out to have other cores and memory than was known."""
+        return f"try host {self.pick('n1', 'n2')} cpu {self.dice.randint(2, 16)} memory {self.dice.randint(4, 64)}Gi"
+
     def daemon(self):
         return f"daemon-down\nadvance {self.dice.randint(0, 30)}s\n" \
                f"try finish {self.job()} {self.dice.randint(0, 1)}\ndaemon-up"
@@ -119,7 +125,7 @@ class Story:
             (8, lambda: f"delay {self.pick(*EFFECTS)} {self.dice.randint(0, 20)}s"),
             (8, lambda: f"fail next {self.pick(*EFFECTS[:5])} times {self.dice.randint(1, 3)}"),
             (3, lambda: f"try release {self.job()}"), (3, lambda: f"try lose-pieces {self.job()}"),
-            (4, lambda: "crash"), (3, self.daemon), (3, self.node), (5, self.gpu),
+            (4, lambda: "crash"), (3, self.daemon), (3, self.node), (5, self.gpu), (2, self.host),
             (3, self.boundary), (3, self.tree), (2, self.sku), (4, self.limit),
             (4, self.promise), (4, self.settings), (1, self.whatif),
         ]

@@ -24,8 +24,33 @@ enum { BH_SKU_MODELS_MAX = 16, BH_TENANT_QUOTAS_MAX = 8 };
 /* The most that a guarantee, a limit of a user or a price may be. */
 #define BH_AMOUNT_MAX (UINT64_C(1) << 48)
 
+/* Whether jobs are moved so that others find room: engine/defrag.h. */
+enum bh_defrag_mode {
+    BH_DEFRAG_OFF,
+    BH_DEFRAG_SUGGEST,           /* plans are shown; people carry them out */
+    BH_DEFRAG_ON,                /* the site carries them out by itself */
+    BH_DEFRAG_MODES
+};
+
+/* The terms of it.  0 takes the default. */
+struct bh_defrag {
+    enum bh_defrag_mode mode;
+    uint32_t moves;              /* jobs moved in an hour at most */
+    uint32_t gain_percent;       /* what is gained is at least so much of what is lost */
+    uint64_t lost_gpu_s;         /* work lost in an hour at most, GPU-equivalents times seconds */
+    uint64_t rest_ns;            /* a job that was moved is left alone for so long */
+};
+enum {
+    BH_DEFRAG_MOVES_DEFAULT = 10,
+    BH_DEFRAG_GAIN_DEFAULT = 200,
+    BH_DEFRAG_LOST_DEFAULT_GPU_S = 4 * 3600,
+    BH_DEFRAG_PERCENT_MAX = 1000000,
+};
+#define BH_DEFRAG_REST_DEFAULT_NS (UINT64_C(6) * 3600 * 1000000000)
+#define BH_DEFRAG_LOST_MAX_GPU_S (UINT64_C(1) << 40)
+
 /* How the site schedules; holds from then on.  Until the first such event: fair_tree, the
- * defaults above, backfill, and no least run time. */
+ * defaults above, backfill, no least run time, and nobody is moved. */
 struct bh_ev_settings {
     enum bh_queue_order order;
     bool backfill;               /* others may use what the first one waits for meanwhile */
@@ -33,6 +58,7 @@ struct bh_ev_settings {
                                     BH_UNLIMITED: it counts for ever */
     uint64_t assumed_run_ns;     /* of leases without a time limit; 0 takes the default */
     uint64_t min_runtime_ns;     /* as a tenant's, where no tenant says one; 0 is none */
+    struct bh_defrag defrag;
 };
 
 /* What a quota counts, beside GPU-equivalents of all kinds. */
@@ -91,5 +117,6 @@ struct bh_ev_sku {
 };
 
 extern const char *const bh_quota_scope_names[BH_QUOTA_SCOPES];
+extern const char *const bh_defrag_mode_names[BH_DEFRAG_MODES];
 
 #endif

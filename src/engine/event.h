@@ -88,6 +88,28 @@ struct bh_ev_job {
     bh_job_id job;
 };
 
+/* Move jobs: they are stopped, queued again and start anew on the places named, which are
+ * kept for them; so are those for the one that all this is for.  Made by engine/defrag.h. */
+enum { BH_MOVES_MAX = 8, BH_MOVE_PLACES_MAX = 32 };
+struct bh_moved {
+    bh_job_id job;
+    bh_lease_id lease;           /* of its first member: it has not started anew since */
+};
+struct bh_move_place {
+    bh_gpu_id gpu;
+    uint32_t profile, start;
+};
+struct bh_ev_move {
+    bh_job_id for_job;           /* who waits; 0: room for large jobs is joined */
+    struct bh_moved moves[BH_MOVES_MAX];
+    uint32_t move_count;
+    struct bh_move_place places[BH_MOVE_PLACES_MAX]; /* of the moved, in order, member by
+                                                        member; then of for_job */
+    uint32_t place_count;
+    uint64_t gain_gpu_ms;        /* as it was worked out: GPU-equivalents times ms */
+    uint64_t cost_gpu_ms;
+};
+
 enum bh_event_kind {
     BH_EV_TICK,           /* time passed */
     BH_EV_TENANT,
@@ -107,6 +129,7 @@ enum bh_event_kind {
     BH_EV_CANCEL,         /* u.job */
     BH_EV_RELEASE,        /* u.job: a held job may run */
     BH_EV_SETTINGS,
+    BH_EV_MOVE,           /* u.move */
     BH_EVENT_KINDS
 };
 
@@ -125,6 +148,7 @@ struct bh_event {
         struct bh_ev_submit submit;
         struct bh_ev_job job;
         struct bh_ev_settings settings;
+        struct bh_ev_move move;
     } u;
 };
 

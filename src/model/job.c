@@ -41,6 +41,7 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_CANCELLED] = "cancelled",
     [BH_END_TIME_LIMIT] = "time_limit",
     [BH_END_PREEMPTED] = "preempted",
+    [BH_END_MOVED] = "moved",
     [BH_END_NODE_LOST] = "node_lost",
     [BH_END_GPU_LOST] = "gpu_lost",
     [BH_END_CARVE_FAILED] = "carve_failed",

@@ -24,15 +24,8 @@ enum { BH_SKU_MODELS_MAX = 16, BH_TENANT_QUOTAS_MAX = 8 };
 /* The most that a guarantee, a limit of a user or a price may be. */
 #define BH_AMOUNT_MAX (UINT64_C(1) << 48)
 
-/* Whether jobs are moved so that others find room: engine/defrag.h. */
-enum bh_defrag_mode {
-    BH_DEFRAG_OFF,
-    BH_DEFRAG_SUGGEST,           /* plans are shown; people carry them out */
-    BH_DEFRAG_ON,                /* the site carries them out by itself */
-    BH_DEFRAG_MODES
-};
-
-/* The terms of it.  0 takes the default. */
+/* Whether jobs are moved so that others find room (engine/defrag.h), and the terms of it: 0
+ * takes the default. */
 struct bh_defrag {
     enum bh_defrag_mode mode;
     uint32_t moves;              /* jobs moved in an hour at most */
@@ -117,6 +110,5 @@ struct bh_ev_sku {
 };
 
 extern const char *const bh_quota_scope_names[BH_QUOTA_SCOPES];
-extern const char *const bh_defrag_mode_names[BH_DEFRAG_MODES];
 
 #endif

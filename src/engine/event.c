@@ -28,10 +28,6 @@ const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
     [BH_QUOTA_SKU] = "sku", [BH_QUOTA_MODEL] = "model",
 };
 
-const char *const bh_defrag_mode_names[BH_DEFRAG_MODES] = {
-    [BH_DEFRAG_OFF] = "off", [BH_DEFRAG_SUGGEST] = "suggest", [BH_DEFRAG_ON] = "on",
-};
-
 const char *const bh_decision_names[BH_DECISION_KINDS] = {
     [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
     [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",

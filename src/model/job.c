@@ -15,6 +15,10 @@ const char *const bh_job_state_names[BH_JOB_STATES] = {
 };
 
 /* 0 is no priority class, so that an event without one is refused. */
+const char *const bh_defrag_mode_names[BH_DEFRAG_MODES] = {
+    [BH_DEFRAG_OFF] = "off", [BH_DEFRAG_SUGGEST] = "suggest", [BH_DEFRAG_ON] = "on",
+};
+
 const char *const bh_order_names[BH_ORDERS] = {
     [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
 };

@@ -72,6 +72,15 @@ enum bh_queue_order {
     BH_ORDERS
 };
 
+/* Whether running jobs are moved so that others find room. */
+enum bh_defrag_mode {
+    BH_DEFRAG_OFF,
+    BH_DEFRAG_SUGGEST,  /* plans are shown; people carry them out */
+    BH_DEFRAG_ON,       /* the site carries them out by itself */
+    BH_DEFRAG_MODES
+};
+
+extern const char *const bh_defrag_mode_names[BH_DEFRAG_MODES];
 extern const char *const bh_order_names[BH_ORDERS];
 extern const char *const bh_priority_names[BH_PRIORITIES];
 extern const char *const bh_contract_names[BH_CONTRACTS];

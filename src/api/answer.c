@@ -47,6 +47,15 @@ put_token(struct bh_json_writer *w, const struct bh_command *command,
         bh_json_str(w, "token", answer->secret);
 }
 
+static void
+put_moved(struct bh_json_writer *w, const struct bh_command *command)
+{
+    bh_json_open(w, "moved", '[');
+    for (uint32_t i = 0; i < command->move->move_count; i++)
+        bh_json_u64(w, NULL, command->move->moves[i].job.v);
+    bh_json_close(w, ']');
+}
+
 void
 bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
                  const struct bh_answer *answer, bool keep)
@@ -56,6 +65,8 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
     bh_json_open(&w, NULL, '{');
     if (command->op == BH_OP_SITE_APPLY)
         put_changes(&w, command, answer);
+    else if (command->op == BH_OP_DEFRAG_APPLY)
+        put_moved(&w, command);
     else if (command->op == BH_OP_TOKEN_CREATE || command->op == BH_OP_TOKEN_REVOKE)
         put_token(&w, command, answer, keep);
     else

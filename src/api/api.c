@@ -5,6 +5,7 @@
 
 #include "api/auth.h"
 #include "api/checkpoints.h"
+#include "api/defrag.h"
 #include "api/error.h"
 #include "api/gpus.h"
 #include "api/jobs.h"
@@ -47,6 +48,8 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_RECORD_LIST] = bh_records_list,
     [BH_OP_CHECKPOINT_LIST] = bh_checkpoints_list,
     [BH_OP_WHATIF] = bh_whatif_ask,
+    [BH_OP_DEFRAG_SHOW] = bh_defrag_show,
+    [BH_OP_DEFRAG_APPLY] = bh_defrag_apply,
     [BH_OP_WHOAMI] = bh_whoami_show,
     [BH_OP_STATUS] = bh_status_show,
     [BH_OP_HEALTH] = bh_status_health,

@@ -79,6 +79,10 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
         bh_json_u64(w, "used", reason->used);
         bh_json_u64(w, "wanted", reason->wanted);
     }
+    if (reason->moved_for.v && may_name(how, how->preemptor_tenant.v))
+        bh_json_u64(w, "moved_for", reason->moved_for.v);
+    if (reason->moved_ns)
+        bh_json_ns(w, "moved_ns", reason->moved_ns);
     if (reason->preempted_for.v && may_name(how, how->preemptor_tenant.v))
         bh_json_u64(w, "preempted_for", reason->preempted_for.v);
     if (sku)

@@ -48,6 +48,8 @@ fixture_command(void *self, const struct bh_command *command, struct bh_arena *a
 
     f->commanded = true;
     f->command = *command;
+    if (command->move)
+        f->moved = *command->move;
     free(f->command_text);
     f->command_text = command->text ? strdup(command->text) : NULL;
     snprintf(f->command_name, sizeof f->command_name, "%s", command->caller.name);

@@ -25,6 +25,7 @@ struct fixture {
     bool commanded;
     struct bh_command command;
     char *command_text;
+    struct bh_ev_move moved;     /* of the command, if it was one */
     char command_name[64], command_tenant[130];
     struct bh_answer answer;
     bh_rc rc;

@@ -350,7 +350,8 @@ ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
     bh_engine_why(engine, why->job, now_ns, &why->reason);
     if (why->reason.job.v && bh_view_job(engine, why->reason.job, &holder))
         why->holder = holder.tenant;
-    if (bh_view_job(engine, why->reason.preempted_for, &holder))
+    if (bh_view_job(engine, why->reason.preempted_for, &holder)
+        || bh_view_job(engine, why->reason.moved_for, &holder))
         why->preemptor = holder.tenant;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/defrag.h"
 #include "api/openapi_replies.h"
 #include "api/tokens.h"
 #include "api/whatif.h"
@@ -13,6 +14,7 @@
 #define BODY_bh_site_fields &bh_site_fields
 #define BODY_bh_token_request_fields &bh_token_request_fields
 #define BODY_bh_whatif_request_fields &bh_whatif_request_fields
+#define BODY_bh_defrag_request_fields &bh_defrag_request_fields
 
 static const struct bh_fields *const bodies[BH_OPERATIONS] = {
 #define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary)       \

@@ -47,6 +47,8 @@ struct bh_command {
     bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE */
     const struct bh_token_request *token;
     const char *token_id;        /* TOKEN_REVOKE */
+    const struct bh_ev_move *move; /* DEFRAG_APPLY */
+    bool system;                 /* the daemon itself asks for it, as the site file says */
 };
 
 /* What came of it; texts in the caller's arena. */

@@ -71,8 +71,8 @@ bh_whatif_gate_free(struct bh_whatif_gate *gate)
     free(gate);
 }
 
-static bh_rc
-enter(struct bh_whatif_gate *gate, struct bh_err *err)
+bh_rc
+bh_whatif_enter(struct bh_whatif_gate *gate, struct bh_err *err)
 {
     struct timespec until;
 
@@ -81,6 +81,12 @@ enter(struct bh_whatif_gate *gate, struct bh_err *err)
     if (pthread_mutex_clocklock(&gate->mutex, CLOCK_MONOTONIC, &until) == 0)
         return BH_OK;
     return bh_err_set(err, BH_UNAVAILABLE, "others ask what would be, and it takes long");
+}
+
+void
+bh_whatif_leave(struct bh_whatif_gate *gate)
+{
+    pthread_mutex_unlock(&gate->mutex);
 }
 
 /* ---- the question ---- */
@@ -409,11 +415,11 @@ bh_whatif_ask(struct bh_call *call, struct bh_err *err)
     bh_rc rc = read_question(call, &q, err);
 
     if (rc == BH_OK)
-        rc = enter(call->api->gate, err);
+        rc = bh_whatif_enter(call->api->gate, err);
     if (rc != BH_OK)
         return rc;
     rc = play(call, &q, &outcome, err);
-    pthread_mutex_unlock(&call->api->gate->mutex);
+    bh_whatif_leave(call->api->gate);
     if (rc == BH_OK)
         rc = bh_outcome_write(call, &outcome, err);
     bh_forecast_free(&outcome.before);

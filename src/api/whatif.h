@@ -26,6 +26,8 @@ extern const struct bh_fields bh_whatif_request_fields;
 struct bh_whatif_gate;
 struct bh_whatif_gate *bh_whatif_gate_new(void);
 void bh_whatif_gate_free(struct bh_whatif_gate *gate);
+BH_MUST_USE bh_rc bh_whatif_enter(struct bh_whatif_gate *gate, struct bh_err *err);
+void bh_whatif_leave(struct bh_whatif_gate *gate);
 
 /* A bh_resource.  Besides what is wrong with the request:
  *   BH_QUOTA, BH_CONFLICT, BH_RANGE, BH_NOT_FOUND  the engine refuses the change: the

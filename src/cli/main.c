@@ -4,6 +4,7 @@
 
 #include "cli/audit.h"
 #include "cli/cli.h"
+#include "cli/defrag.h"
 #include "cli/forecast.h"
 #include "cli/get.h"
 #include "cli/help.h"
@@ -27,6 +28,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WHATIF_QUOTA] = bh_cli_whatif_quota,
     [BH_CMD_WHATIF_DRAIN] = bh_cli_whatif_drain,
     [BH_CMD_WHATIF_APPLY] = bh_cli_whatif_apply,
+    [BH_CMD_DEFRAG] = bh_cli_defrag,
     [BH_CMD_LOGS] = bh_cli_logs,
     [BH_CMD_CANCEL] = bh_cli_cancel,
     [BH_CMD_RELEASE] = bh_cli_release,

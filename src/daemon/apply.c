@@ -248,6 +248,31 @@ plan_tenants(struct bh_plan *plan, struct bh_core *core, const struct bh_site *s
     return BH_OK;
 }
 
+/* What the file says of it; the engine's defaults else, so that they compare. */
+static struct bh_defrag
+defrag_of(const struct bh_site_scheduling *from)
+{
+    struct bh_defrag defrag = {
+        .mode = from->defrag,
+        .moves = from->defrag_moves ? from->defrag_moves : BH_DEFRAG_MOVES_DEFAULT,
+        .gain_percent = from->defrag_gain_percent ? from->defrag_gain_percent
+                                                  : BH_DEFRAG_GAIN_DEFAULT,
+        .lost_gpu_s = amount_of(from->defrag_gpu_hours, 3600, BH_DEFRAG_LOST_DEFAULT_GPU_S),
+        .rest_ns = span_of(from->defrag_rest),
+    };
+
+    if (!defrag.rest_ns)
+        defrag.rest_ns = BH_DEFRAG_REST_DEFAULT_NS;
+    return defrag;
+}
+
+static bool
+same_defrag(const struct bh_defrag *a, const struct bh_defrag *b)
+{
+    return a->mode == b->mode && a->moves == b->moves && a->gain_percent == b->gain_percent
+           && a->lost_gpu_s == b->lost_gpu_s && a->rest_ns == b->rest_ns;
+}
+
 static bh_rc
 plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
                 struct bh_err *err)
@@ -262,7 +287,8 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
                                               .hotspots = from->hotspots == BH_SITE_ON,
                                               .preshape = from->preshape == BH_SITE_ON,
                                               .spread_kinds = from->spread_kinds
-                                                              == BH_SITE_ON };
+                                                              == BH_SITE_ON,
+                                              .defrag = defrag_of(from) };
 
     if (!wanted.assumed_run_ns)
         wanted.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
@@ -273,7 +299,8 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
         && wanted.min_runtime_ns == present.min_runtime_ns
         && wanted.lending == present.lending && wanted.hotspots == present.hotspots
         && wanted.preshape == present.preshape
-        && wanted.spread_kinds == present.spread_kinds)
+        && wanted.spread_kinds == present.spread_kinds
+        && same_defrag(&wanted.defrag, &present.defrag))
         return BH_OK;
     if (plan->count == PLAN_MAX)
         return plan_full(err);

@@ -142,6 +142,30 @@ change_job(struct bh_core *core, const struct bh_command *command, struct bh_are
     return rc;
 }
 
+/* A plan of moves over the whole site: the engine says whether it still fits. */
+static bh_rc
+move_jobs(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+          struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_MOVE, .u.move = *command->move };
+    struct bh_verdict verdict = { .allow = command->system };
+    struct bh_entry entry;
+    bh_rc rc;
+
+    if (!command->system)
+        verdict = bh_command_authz(core, command, "job.move", (bh_tenant_id){ 0 });
+    if (!verdict.allow)
+        return bh_command_deny(core, command, (bh_tenant_id){ 0 },
+                               (struct bh_denial){ "job.move", verdict }, err);
+    entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
+    entry.obj = (struct bh_record_object){ .type = "site" };
+    rc = bh_core_step(core, &entry, &event, err);
+    if (rc != BH_CONFLICT && rc != BH_RANGE)
+        return rc;
+    ret_answer->reason = core->step.verdict;
+    return bh_command_refusal(core, &entry, rc, &core->step.verdict, err);
+}
+
 /* The engine keeps what has ended until its next step: a tenant that was removed and whose
  * last job is gone can be declared again only after it. */
 static bh_rc
@@ -194,6 +218,7 @@ static const struct {
 } commands[] = {
     { BH_OP_JOB_SUBMIT, bh_submit_run },     { BH_OP_JOB_CANCEL, change_job },
     { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
+    { BH_OP_DEFRAG_APPLY, move_jobs },
     { BH_OP_TOKEN_CREATE, bh_token_create }, { BH_OP_TOKEN_REVOKE, bh_token_revoke },
 };
 

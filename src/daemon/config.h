@@ -10,7 +10,7 @@
 struct bh_daemon_config {
     const char *site_name, *state_dir, *log_dir, *socket, *node_socket, *https_address;
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
-    uint64_t checkpoint_interval, forecast_slot;
+    uint64_t checkpoint_interval, forecast_slot, defrag_interval;
     bool log_json;
 };
 

@@ -158,7 +158,9 @@ test_scheduling_is_applied(void **unused)
     setup(&f);
     assert_int_equal(apply(&f, "scheduling: {order: drf, half_life: never, backfill: off,"
                                " assumed_run: 2h, min_runtime: 10m, lending: forecast,"
-                               " hotspots: on, preshape: on}"),
+                               " hotspots: on, preshape: on, defrag: on,"
+                               " defrag_gain_percent: 300, defrag_gpu_hours: 1.5,"
+                               " defrag_moves: 3, defrag_rest: 1h}"),
                      BH_OK);
     bh_view_settings(f.core.state.engine, &settings);
     BH_CHECK_EQ("order", settings.order, BH_ORDER_DRF);
@@ -168,6 +170,11 @@ test_scheduling_is_applied(void **unused)
     BH_CHECK_EQ("least", settings.min_runtime_ns, 600000000000);
     BH_CHECK_EQ("lending", settings.lending, BH_LEND_FORECAST);
     BH_CHECK("hot", settings.hotspots && settings.preshape);
+    BH_CHECK_EQ("defrag", settings.defrag.mode, BH_DEFRAG_ON);
+    BH_CHECK_EQ("gain", settings.defrag.gain_percent, 300);
+    BH_CHECK_EQ("lost", settings.defrag.lost_gpu_s, 5400);
+    BH_CHECK_EQ("moves", settings.defrag.moves, 3);
+    BH_CHECK_EQ("rest", settings.defrag.rest_ns, 3600000000000);
     assert_int_equal(apply(&f, "{}"), BH_OK);
     bh_view_settings(f.core.state.engine, &settings);
     BH_CHECK_EQ("order again", settings.order, BH_ORDER_FAIR_TREE);
@@ -177,6 +184,8 @@ test_scheduling_is_applied(void **unused)
     BH_CHECK_EQ("none", settings.min_runtime_ns, 0);
     BH_CHECK_EQ("all", settings.lending, BH_LEND_ALL);
     BH_CHECK("off again", !settings.hotspots && !settings.preshape);
+    BH_CHECK_EQ("off again", settings.defrag.mode, BH_DEFRAG_OFF);
+    BH_CHECK_EQ("moves again", settings.defrag.moves, BH_DEFRAG_MOVES_DEFAULT);
     BH_CHECK_DONE();
     teardown(&f);
 }

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "daemon/certificate.h"
+#include "daemon/defragger.h"
 #include "daemon/owner.h"
 #include "net/server.h"
 #include "ports/crypto.h"
@@ -46,6 +47,7 @@ struct program {
     struct bh_daemon_config config;
     struct bh_core core;
     struct bh_owner_thread *owner;
+    struct bh_defragger *defragger;
     struct bh_api *api;
     struct bh_server *socket_server, *https_server;
     uint64_t records;            /* when the owner thread took over */
@@ -210,7 +212,10 @@ start(struct program *program, struct bh_err *err)
     options.owner = bh_owner_port(program->owner);
     options.store = program->core.store;
     program->api = bh_api_new(&options);
-    rc = serve_socket(program, err);
+    rc = bh_defragger_start(&options.owner, program->config.defrag_interval,
+                            &program->defragger, err);
+    if (rc == BH_OK)
+        rc = serve_socket(program, err);
     return rc == BH_OK ? serve_https(program, err) : rc;
 }
 
@@ -257,6 +262,7 @@ stop(struct program *program)
     bh_owner_halt(program->owner);
     bh_server_stop(program->https_server);
     bh_server_stop(program->socket_server);
+    bh_defragger_stop(program->defragger);
     bh_owner_stop(program->owner);
     bh_api_free(program->api);
     program->core.store.ops->close(program->core.store.self);

@@ -5,6 +5,7 @@
 #include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/limit.h"
+#include "engine/move.h"
 #include "engine/order.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
@@ -410,6 +411,7 @@ admit_settings(struct bh_engine *engine, const struct bh_event *event,
 {
     const uint64_t minute_ns = 60000000000ull, year_ns = 366 * 1440 * minute_ns;
     const struct bh_ev_settings *settings = &event->u.settings;
+    const struct bh_defrag *defrag = &settings->defrag;
     bool decays = settings->half_life_ns != BH_UNLIMITED;
     uint64_t longest_ns = settings->assumed_run_ns > settings->min_runtime_ns
                               ? settings->assumed_run_ns
@@ -420,6 +422,9 @@ admit_settings(struct bh_engine *engine, const struct bh_event *event,
     ret_why->limit = BH_SPAN_MAX_NS;
     if ((uint32_t)settings->order >= BH_ORDERS || (uint32_t)settings->lending >= BH_LENDINGS
         || longest_ns > BH_SPAN_MAX_NS)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    if ((uint32_t)defrag->mode >= BH_DEFRAG_MODES || defrag->gain_percent > BH_DEFRAG_PERCENT_MAX
+        || defrag->lost_gpu_s > BH_DEFRAG_LOST_MAX_GPU_S || defrag->rest_ns > BH_SPAN_MAX_NS)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!decays || (settings->half_life_ns >= minute_ns && settings->half_life_ns <= year_ns))
         return BH_OK;
@@ -455,6 +460,14 @@ admit_outlook(struct bh_engine *engine, const struct bh_event *event, struct bh_
     return BH_OK;
 }
 
+static bh_rc
+admit_move(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    uint64_t now_ns = event->now_ns > engine->core.now_ns ? event->now_ns : engine->core.now_ns;
+
+    return bh_move_check(engine, &event->u.move, now_ns, ret_why);
+}
+
 bh_rc
 bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
@@ -469,6 +482,7 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         [BH_EV_ENDED] = admit_ended,         [BH_EV_SUBMIT] = admit_submit,
         [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
         [BH_EV_SETTINGS] = admit_settings,   [BH_EV_OUTLOOK] = admit_outlook,
+        [BH_EV_MOVE] = admit_move,
     };
     bh_rc rc = BH_OK;
 

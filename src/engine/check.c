@@ -8,6 +8,7 @@
 #include "engine/host.h"
 #include "engine/lease.h"
 #include "engine/ledger.h"
+#include "engine/move.h"
 #include "engine/order.h"
 #include "engine/part.h"
 #include "engine/place.h"
@@ -501,6 +502,13 @@ check_kept(struct inspection *in)
     return counted == kept || broken(in, "gpus", counted, "count room that nobody keeps");
 }
 
+/* The job is leaving its places, to be queued again: those that are kept for it are new. */
+static bool
+is_leaving_for_good(const struct bh_engine *engine, const struct claim *claim)
+{
+    return claim->at_ns == 0 && bh_gang_all(engine, claim->job, LEASE_STOPPING);
+}
+
 static bool
 check_claims(struct inspection *in)
 {
@@ -518,7 +526,8 @@ check_claims(struct inspection *in)
         if (!claim->job && !is_zero(claim, sizeof(*claim)))
             return broken(in, "claim", i, "free, but not zero");
         if (claim->job
-            && ((!job->class && !aside) || (uint32_t)job->count * members != claim->count))
+            && ((!job->class && !aside && !is_leaving_for_good(in->engine, claim))
+                || (uint32_t)job->count * members != claim->count))
             return broken(in, "claim", i, "kept for a job that does not wait");
         count += claim->job != 0;
         reserved += claim->at_ns != 0;
@@ -532,6 +541,30 @@ check_claims(struct inspection *in)
     if (reserved != in->engine->core.reserved)
         return broken(in, "reservations", reserved, "miscounted");
     return count == in->engine->core.claim_count || broken(in, "claims", count, "miscounted");
+}
+
+/* No more was moved in the hour that is counted in than is counted, and nobody who must not
+ * be. */
+static bool
+check_moves(struct inspection *in)
+{
+    const struct core *core = &in->engine->core;
+    uint32_t moved = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_JOB, &slot);) {
+        const struct job *job = job_at(in->engine, slot);
+
+        /* to the second: one of the last hour is not to be taken for one of this */
+        moved += bh_move_last_ns(job) >= core->moves_began_ns + 1000000000;
+        if (bh_move_last_ns(job) >= core->now_ns + 1000000000)
+            return broken(in, "job", job->id, "is moved in the future");
+        if (job->moved_s && (job->contract == BH_CONTRACT_NEVER
+                              || job->contract == BH_CONTRACT_SUSPEND || job->deadline_ns))
+            return broken(in, "job", job->id, "was moved, and must not be");
+    }
+    if (moved > core->moves || (core->moves > 0) != (core->moves_began_ns > 0))
+        return broken(in, "moves", moved, "miscounted");
+    return true;
 }
 
 /* ---- tenants ---- */
@@ -725,5 +758,5 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
            && check_decided(&in) && check_hints(&in) && check_due(&in) && check_shapes(&in)
-           && check_expected(&in);
+           && check_expected(&in) && check_moves(&in);
 }

@@ -24,8 +24,26 @@ enum { BH_SKU_MODELS_MAX = 16, BH_TENANT_QUOTAS_MAX = 8 };
 /* The most that a guarantee, a limit of a user or a price may be. */
 #define BH_AMOUNT_MAX (UINT64_C(1) << 48)
 
+/* Whether jobs are moved so that others find room (engine/defrag.h), and the terms of it: 0
+ * takes the default. */
+struct bh_defrag {
+    enum bh_defrag_mode mode;
+    uint32_t moves;              /* jobs moved in an hour at most */
+    uint32_t gain_percent;       /* what is gained is at least so much of what is lost */
+    uint64_t lost_gpu_s;         /* work lost in an hour at most, GPU-equivalents times seconds */
+    uint64_t rest_ns;            /* a job that was moved is left alone for so long */
+};
+enum {
+    BH_DEFRAG_MOVES_DEFAULT = 10,
+    BH_DEFRAG_GAIN_DEFAULT = 200,
+    BH_DEFRAG_LOST_DEFAULT_GPU_S = 4 * 3600,
+    BH_DEFRAG_PERCENT_MAX = 1000000,
+};
+#define BH_DEFRAG_REST_DEFAULT_NS (UINT64_C(6) * 3600 * 1000000000)
+#define BH_DEFRAG_LOST_MAX_GPU_S (UINT64_C(1) << 40)
+
 /* How the site schedules; holds from then on.  Until the first such event: fair_tree, the
- * defaults above, backfill, no least run time, and no use of forecasts. */
+ * defaults above, backfill, no least run time, no use of forecasts, and nobody is moved. */
 struct bh_ev_settings {
     enum bh_queue_order order;
     bool backfill;               /* others may use what the first one waits for meanwhile */
@@ -38,6 +56,7 @@ struct bh_ev_settings {
     bool preshape;               /* pieces that will be asked for are carved before */
     bool spread_kinds;           /* batch jobs on other nodes than services and interactive
                                     ones, where both have room */
+    struct bh_defrag defrag;
 };
 
 /* What a quota counts, beside GPU-equivalents of all kinds. */

@@ -56,7 +56,8 @@ bh_effect_of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_effe
     if (ret_effect->kind != BH_FX_STOP)
         return;
     ret_effect->grace_ns = job->grace_ns;
-    if (job->contract == BH_CONTRACT_CHECKPOINT && lease->stop_cause == BH_END_PREEMPTED)
+    if (job->contract == BH_CONTRACT_CHECKPOINT
+        && (lease->stop_cause == BH_END_PREEMPTED || lease->stop_cause == BH_END_MOVED))
         ret_effect->signal = job->signal ? job->signal : BH_CHECKPOINT_SIGNAL;
 }
 

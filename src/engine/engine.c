@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/move.h"
 #include "engine/order.h"
 #include "engine/pool.h"
 #include "engine/slots.h"
@@ -11,7 +12,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 7 };
+enum { LAYOUT = 8 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t
@@ -62,6 +63,7 @@ bh_engine_init(void *memory, const struct bh_engine_caps *caps)
     engine->core.settings.half_life_ns = BH_HALF_LIFE_DEFAULT_NS;
     engine->core.settings.assumed_run_ns = BH_ASSUMED_RUN_DEFAULT_NS;
     engine->core.settings.backfill = true;
+    bh_move_configure(engine, &(struct bh_defrag){ .mode = BH_DEFRAG_OFF });
     engine->hints.hopeless_ns = UINT64_MAX;
     return engine;
 }

@@ -22,6 +22,7 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_RELEASE] = "release",
     [BH_EV_SETTINGS] = "settings",
     [BH_EV_OUTLOOK] = "outlook",
+    [BH_EV_MOVE] = "move",
 };
 
 const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
@@ -48,9 +49,19 @@ static const char *const outcome_names[] = {
 #define ID32(type, member) BH_F(type, member, BH_FIELD_U32)
 #define ID64(type, member) BH_F(type, member, BH_FIELD_U64)
 
+static const struct bh_field defrag_rows[] = {
+    BH_F(struct bh_defrag, gain_percent, BH_FIELD_U32),
+    BH_F(struct bh_defrag, lost_gpu_s, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_defrag, mode, bh_defrag_mode_names),
+    BH_F(struct bh_defrag, moves, BH_FIELD_U32),
+    BH_F(struct bh_defrag, rest_ns, BH_FIELD_NS),
+};
+static const struct bh_fields defrag_fields = BH_FIELDS("defrag", struct bh_defrag, defrag_rows);
+
 static const struct bh_field settings_rows[] = {
     BH_F(struct bh_ev_settings, assumed_run_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_settings, backfill, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_settings, defrag, BH_FIELD_STRUCT, .of = &defrag_fields),
     BH_F(struct bh_ev_settings, half_life_ns, BH_FIELD_NS, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_ev_settings, hotspots, BH_FIELD_BOOL),
     BH_F_ENUM(struct bh_ev_settings, lending, bh_lending_names),
@@ -182,6 +193,28 @@ static const struct bh_field job_rows[] = {
     ID64(struct bh_ev_job, job),
 };
 
+static const struct bh_field moved_rows[] = {
+    ID64(struct bh_moved, job),
+    ID64(struct bh_moved, lease),
+};
+static const struct bh_fields moved_fields = BH_FIELDS("moved", struct bh_moved, moved_rows);
+
+static const struct bh_field move_place_rows[] = {
+    ID32(struct bh_move_place, gpu),
+    BH_F(struct bh_move_place, profile, BH_FIELD_U32),
+    BH_F(struct bh_move_place, start, BH_FIELD_U32),
+};
+static const struct bh_fields move_place_fields =
+    BH_FIELDS("place", struct bh_move_place, move_place_rows);
+
+static const struct bh_field move_rows[] = {
+    BH_F(struct bh_ev_move, cost_gpu_ms, BH_FIELD_U64),
+    ID64(struct bh_ev_move, for_job),
+    BH_F(struct bh_ev_move, gain_gpu_ms, BH_FIELD_U64),
+    BH_F_ARRAY(struct bh_ev_move, moves, move_count, moved_fields, BH_MOVES_MAX),
+    BH_F_ARRAY(struct bh_ev_move, places, place_count, move_place_fields, BH_MOVE_PLACES_MAX),
+};
+
 static const struct bh_fields tenant_fields =
     BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
@@ -197,6 +230,7 @@ static const struct bh_fields submit_fields =
     BH_FIELDS("submit", struct bh_ev_submit, submit_rows);
 static const struct bh_fields job_fields = BH_FIELDS("job", struct bh_ev_job, job_rows);
 
+static const struct bh_fields move_fields = BH_FIELDS("move", struct bh_ev_move, move_rows);
 static const struct bh_fields settings_fields =
     BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
 
@@ -225,6 +259,7 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_RELEASE] = &job_fields,
         [BH_EV_SETTINGS] = &settings_fields,
         [BH_EV_OUTLOOK] = &outlook_fields,
+        [BH_EV_MOVE] = &move_fields,
     };
 
     return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;

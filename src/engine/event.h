@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/fields.h"
+#include "engine/advice.h"
 #include "engine/config.h"
 #include "model/job.h"
 
@@ -89,25 +90,6 @@ struct bh_ev_job {
     bh_job_id job;
 };
 
-/* ---- what is expected ---- */
-
-enum bh_outlook_of { BH_OUTLOOK_TENANT, BH_OUTLOOK_NODE, BH_OUTLOOK_PIECES, BH_OUTLOOKS };
-
-enum { BH_READY_MAX = 1024 };
-
-/* What forecasts say of one tenant, node or profile (engine/foresight.h); holds until it is
- * said anew.  Whether it is acted upon is a matter of the settings. */
-struct bh_ev_outlook {
-    enum bh_outlook_of of;
-    bh_tenant_id tenant;         /* TENANT */
-    uint64_t expected;           /* of its guarantee, what it may want soon with its subtree:
-                                    GPU-equivalents in parts, at most BH_AMOUNT_MAX */
-    bh_node_id node;             /* NODE */
-    bool hot;                    /* it will be full soon */
-    uint32_t profile;            /* PIECES: a MIG profile */
-    uint32_t ready;              /* pieces that should stand ready, at most BH_READY_MAX */
-};
-
 enum bh_event_kind {
     BH_EV_TICK,           /* time passed */
     BH_EV_TENANT,
@@ -128,6 +110,7 @@ enum bh_event_kind {
     BH_EV_RELEASE,        /* u.job: a held job may run */
     BH_EV_SETTINGS,
     BH_EV_OUTLOOK,
+    BH_EV_MOVE,           /* u.move */
     BH_EVENT_KINDS
 };
 
@@ -147,6 +130,7 @@ struct bh_event {
         struct bh_ev_job job;
         struct bh_ev_settings settings;
         struct bh_ev_outlook outlook;
+        struct bh_ev_move move;
     } u;
 };
 

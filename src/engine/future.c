@@ -22,7 +22,7 @@ tell(struct bh_future *future, struct bh_news news)
 static bool
 queues_again(enum bh_end_cause cause)
 {
-    return cause == BH_END_PREEMPTED || cause == BH_END_GPU_LOST || cause == BH_END_NODE_LOST
+    return cause == BH_END_PREEMPTED || cause == BH_END_MOVED || cause == BH_END_GPU_LOST || cause == BH_END_NODE_LOST
            || cause == BH_END_RESUME_FAILED;
 }
 
@@ -56,6 +56,15 @@ tell_decision(struct bh_future *future, const struct bh_decision *decision)
         return;
     }
     tell(future, news);
+}
+
+/* Who is moved makes way by command, not by decision. */
+static void
+tell_moves(struct bh_future *future, const struct bh_ev_move *move)
+{
+    for (uint32_t i = 0; i < move->move_count; i++)
+        tell(future, (struct bh_news){ .kind = BH_NEWS_REQUEUED, .job = move->moves[i].job,
+                                       .for_job = move->for_job, .cause = BH_END_MOVED });
 }
 
 /* ---- answers ---- */
@@ -192,6 +201,8 @@ happen(struct bh_future *future, const struct bh_event *event, bool decide)
         return rc;
     future->seq++;
     future->steps++;
+    if (now.kind == BH_EV_MOVE)
+        tell_moves(future, &now.u.move);
     take_step(future);
     return BH_OK;
 }

@@ -7,6 +7,7 @@
  *   history_test [steps [seed]] */
 
 #include "base/attr.h"
+#include "engine/defrag.h"
 #include "engine/story_test.h"
 
 enum { NODES = 3, GPUS_PER_NODE = 4, GPUS = NODES * GPUS_PER_NODE, TENANTS = 9, SKUS = 5,
@@ -19,7 +20,7 @@ struct history {
     uint64_t random;
     struct bh_ev_gpu gpus[GPUS];
     uint64_t accepted, refused, kinds[BH_EVENT_KINDS], decisions[BH_DECISION_KINDS];
-    uint64_t completed;
+    uint64_t completed, moves;
     uint32_t tenant_ids[TENANTS];
     uint32_t next_tenant;
 };
@@ -183,6 +184,10 @@ set_settings(struct history *history)
         .hotspots = chance(history, 50),
         .preshape = chance(history, 50),
         .spread_kinds = chance(history, 50),
+        .defrag = { .mode = (enum bh_defrag_mode)draw(history, BH_DEFRAG_MODES),
+                    .moves = 1 + draw(history, 100), .gain_percent = 1 + draw(history, 200),
+                    .lost_gpu_s = 1 + draw(history, 100000),
+                    .rest_ns = 1 + draw(history, 1000000000) },
     };
     play(history, &event);
 }
@@ -353,6 +358,26 @@ replace_tenant(struct history *history)
     set_tenant(history, at);
 }
 
+/* The present plan of moves, now and then with something in it that is wrong. */
+static void
+move_some(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_MOVE };
+    struct bh_defrag_plan plan;
+    struct bh_ev_move *move = &event.u.move;
+
+    if (!bh_defrag_find(history->story->engine, &plan))
+        return;
+    *move = plan.move;
+    if (chance(history, 10))
+        move->places[draw(history, move->place_count)].gpu.v = 1 + draw(history, GPUS);
+    if (chance(history, 5))
+        move->places[draw(history, move->place_count)].start = draw(history, 8);
+    if (chance(history, 5))
+        move->moves[draw(history, move->move_count)].job.v = draw(history, 1000);
+    history->moves += play(history, &event) == BH_OK;
+}
+
 static void
 send_nonsense(struct history *history)
 {
@@ -384,6 +409,8 @@ happen(struct history *history)
 
     if (what < 270)
         submit(history);
+    else if (what < 330)
+        move_some(history);
     else if (what < 700)
         answer_some(history, 4);
     else if (what < 850)
@@ -538,7 +565,7 @@ tell(const struct history *history)
     for (uint32_t i = 0; i < BH_DECISION_KINDS; i++)
         fprintf(stderr, " %s %llu", bh_decision_names[i],
                 (unsigned long long)history->decisions[i]);
-    fprintf(stderr, "\n");
+    fprintf(stderr, "; plans of moves %llu\n", (unsigned long long)history->moves);
 }
 
 static void

@@ -84,6 +84,27 @@ take_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t n
     left->memory_mib -= each.memory_mib * members;
 }
 
+/* What the members of those will take who are imagined there. */
+static void
+take_taking(const struct bh_search *search, uint32_t node, struct amounts *left)
+{
+    const struct bh_engine *engine = search->engine;
+
+    for (uint32_t i = 0, pieces = 0; i < search->taking_count; i++) {
+        const struct bh_taking *taking = &search->taking[i];
+        struct amounts each = wanted_by(engine, taking->job);
+        bool last = i + 1 == search->taking_count || taking[1].job != taking->job;
+
+        pieces += gpu_at(engine, gpu_find(engine, taking->place.gpu))->node == node;
+        if (!last)
+            continue;
+        pieces /= job_at(engine, taking->job)->count;
+        left->cpu_milli -= each.cpu_milli * pieces;
+        left->memory_mib -= each.memory_mib * pieces;
+        pieces = 0;
+    }
+}
+
 static struct amounts
 left_now(const struct bh_search *search, uint32_t slot)
 {
@@ -93,6 +114,7 @@ left_now(const struct bh_search *search, uint32_t slot)
                             (int64_t)node->memory_mib - (int64_t)node->memory_used };
 
     add_gone(search, slot, &left);
+    take_taking(search, slot, &left);
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_room_claim(search, i);
 

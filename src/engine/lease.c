@@ -465,6 +465,7 @@ fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
         [BH_END_CANCELLED] = FATE_CANCELLED,  [BH_END_TENANT_REMOVED] = FATE_CANCELLED,
         [BH_END_PREEMPTED] = FATE_REQUEUED,   [BH_END_NODE_LOST] = FATE_REQUEUED,
         [BH_END_GPU_LOST] = FATE_REQUEUED,    [BH_END_RESUME_FAILED] = FATE_REQUEUED,
+        [BH_END_MOVED] = FATE_REQUEUED,
     };
 
     BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
@@ -485,7 +486,7 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
     struct job *job = job_at(work->engine, slot);
     enum fate fate = fate_of(job, cause, exit_status);
 
-    if (cause != BH_END_PREEMPTED)
+    if (cause != BH_END_PREEMPTED && cause != BH_END_MOVED)
         bh_order_open_window(work->engine);
     disband(work, slot);
     if (fate != FATE_REQUEUED) {
@@ -536,7 +537,7 @@ ended_first(const struct lease *lease, const struct lease_news *news)
     static const bool outranked[BH_END_CAUSES] = {
         [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
         [BH_END_TIME_LIMIT] = true, [BH_END_CANCELLED] = true,
-        [BH_END_DEADLINE] = true,
+        [BH_END_DEADLINE] = true,   [BH_END_MOVED] = true,
     };
 
     return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];
@@ -546,7 +547,10 @@ ended_first(const struct lease *lease, const struct lease_news *news)
 static void
 blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t for_job)
 {
-    job_at(work->engine, slot)->preempted_for = cause == BH_END_PREEMPTED ? for_job : 0;
+    struct job *job = job_at(work->engine, slot);
+
+    job->moved = cause == BH_END_MOVED;
+    job->preempted_for = job->moved || cause == BH_END_PREEMPTED ? for_job : 0;
 }
 
 static void

@@ -247,13 +247,15 @@ void
 bh_part_stick(struct work *work, uint32_t slot)
 {
     struct part *part = part_at(work->engine, slot);
+    struct gpu *gpu = gpu_at(work->engine, part->gpu);
 
     BH_ASSERT(part->state == BH_PIECE_CLEARING);
     part->waiting = 0;
     part->order = 0;
-    if (!part->stuck)
-        gpu_at(work->engine, part->gpu)->stuck++;
+    if (!part->stuck && gpu->claimed)
+        bh_order_stir(work->engine); /* it may stand in room that is kept for somebody */
+    gpu->stuck += !part->stuck;
     part->stuck = 1;
-    gpu_at(work->engine, part->gpu)->retry_ns = work->now_ns + RETRY_NS;
+    gpu->retry_ns = work->now_ns + RETRY_NS;
     work->engine->hints.due_known = false;
 }

@@ -170,6 +170,16 @@ block_reservations(const struct bh_search *search, const struct gpu *gpu,
     }
 }
 
+static void
+block_taking(const struct bh_search *search, const struct gpu *gpu,
+             struct bh_occupancy *occupancy)
+{
+    for (uint32_t i = 0; i < search->taking_count; i++)
+        if (search->taking[i].place.gpu == gpu->id)
+            bh_room_block(occupancy, (enum bh_gpu_model)gpu->model,
+                          search->taking[i].place.profile, search->taking[i].place.start);
+}
+
 void
 bh_room_occupancy(const struct bh_search *search, uint32_t slot,
                   struct bh_occupancy *ret_occupancy)
@@ -184,6 +194,7 @@ bh_room_occupancy(const struct bh_search *search, uint32_t slot,
         block_claims(search, gpu, ret_occupancy);
     if (gpu->claimed && search->engine->core.reserved && !search->past_claims)
         block_reservations(search, gpu, ret_occupancy);
+    block_taking(search, gpu, ret_occupancy);
 }
 
 enum bh_grade
@@ -226,6 +237,25 @@ beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
     return true;
 }
 
+/* As beside_claims, for those who are imagined there. */
+static bool
+beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
+              uint32_t *ret_beside)
+{
+    const struct bh_engine *engine = search->engine;
+
+    for (uint32_t i = 0; i < search->taking_count; i++) {
+        const struct bh_taking *taking = &search->taking[i];
+
+        if (taking->place.gpu != gpu_id
+            || may_share(engine, search->tenant, job_at(engine, taking->job)->tenant, profile))
+            continue;
+        *ret_beside = taking->job;
+        return false;
+    }
+    return true;
+}
+
 bool
 bh_room_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
                uint32_t *ret_beside)
@@ -247,9 +277,10 @@ bh_room_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
         }
         known = lease->tenant;
     }
-    if (gpu->claimed && !search->past_claims)
-        return beside_claims(search, gpu->id, profile, ret_beside);
-    return true;
+    if (gpu->claimed && !search->past_claims
+        && !beside_claims(search, gpu->id, profile, ret_beside))
+        return false;
+    return beside_taking(search, gpu->id, profile, ret_beside);
 }
 
 static bool
@@ -288,14 +319,35 @@ apart_from_claims(const struct bh_search *search, uint32_t node, uint32_t *ret_b
     return true;
 }
 
+/* As apart_from_claims, for those who are imagined there. */
+static bool
+apart_from_taking(const struct bh_search *search, uint32_t node, uint32_t *ret_beside)
+{
+    const struct bh_engine *engine = search->engine;
+
+    for (uint32_t i = 0; i < search->taking_count; i++) {
+        const struct bh_taking *taking = &search->taking[i];
+
+        if (gpu_at(engine, gpu_find(engine, taking->place.gpu))->node != node
+            || !keeps_away(search, job_at(engine, taking->job)->tenant))
+            continue;
+        *ret_beside = taking->job;
+        return false;
+    }
+    return true;
+}
+
 bool
 bh_room_on_node(const struct bh_search *search, uint32_t node, uint32_t *ret_beside)
 {
     const struct bh_engine *engine = search->engine;
 
+    if (search->away && search->away == node)
+        return false;
     if (engine->core.dedicated == 0)
         return true;
-    if (!apart_from_claims(search, node, ret_beside))
+    if (!apart_from_claims(search, node, ret_beside)
+        || !apart_from_taking(search, node, ret_beside))
         return false;
     if (node_at(engine, node)->leases == 0)
         return true;

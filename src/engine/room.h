@@ -8,6 +8,12 @@
 
 enum { BH_VICTIMS_MAX = 32 };
 
+/* A place that is imagined taken. */
+struct bh_taking {
+    uint32_t job; /* slot: by whom */
+    struct place place;
+};
+
 struct bh_search {
     const struct bh_engine *engine;
     uint32_t tenant;        /* slot: who wants the room */
@@ -18,6 +24,9 @@ struct bh_search {
     bool past_hosts;        /* imagine that nodes have all the cores and memory one wants */
     uint64_t closed;        /* bit m: it must not go onto GPUs of model m */
     uint64_t by_ns;         /* imagine leases gone that leave or end by then; 0: none */
+    uint32_t away;          /* node (slot) that it must not go onto; 0: none */
+    uint32_t taking_count;
+    const struct bh_taking *taking; /* the caller's, or NULL */
     uint32_t gone_count;
     uint32_t gone[BH_VICTIMS_MAX]; /* jobs (slots) that are imagined gone, with all leases */
 };

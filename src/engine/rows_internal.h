@@ -127,12 +127,15 @@ struct job {
     uint32_t restarts, suspensions;
     int32_t exit_status;
     uint8_t count, kind, priority, contract;
-    uint8_t state, hold, cause, carve_failures;
+    uint8_t state;
+    uint8_t hold : 1, moved : 1; /* moved: it was last stopped for that */
+    uint8_t cause, carve_failures;
     uint8_t gang;        /* members */
     uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
     uint8_t signal;      /* of a checkpoint */
     uint8_t claims;      /* how often it claimed room in that window */
     int32_t verdict_status;
+    uint32_t moved_s;          /* when it was last told to move, rounded up; 0: never */
 };
 
 enum lease_state {

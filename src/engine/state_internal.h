@@ -111,6 +111,9 @@ struct core {
     uint64_t window;      /* moves with what happens from outside, and with each end */
     uint32_t preemptable[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
     uint32_t claim_count, reserved; /* all claims; those that are reservations */
+    uint64_t moves_began_ns; /* of the hour that moves are counted in; 0: none was yet */
+    uint64_t moves_lost_gpu_ms; /* by them, as engine/move.h reckons */
+    uint32_t moves, moves_unused;
     uint32_t suspended;  /* leases */
     uint32_t leaving;    /* leases: the first of the list */
     uint8_t pool_of[MODELS_MAX]; /* 1 and up; 0: none */

@@ -6,6 +6,7 @@
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
+#include "engine/move.h"
 #include "engine/order.h"
 #include "engine/part.h"
 #include "engine/pool.h"
@@ -307,6 +308,7 @@ on_settings(struct work *work, const struct bh_event *event)
     bh_usage_configure(work->engine, &event->u.settings);
     bh_reserve_forget_ends(work->engine);
     bh_order_news(work->engine, 0);
+    bh_move_configure(work->engine, &event->u.settings.defrag);
     bh_order_open_window(work->engine);
 }
 
@@ -324,6 +326,12 @@ on_outlook(struct work *work, const struct bh_event *event)
     } else {
         bh_shape_want(engine, outlook->profile, outlook->ready);
     }
+}
+
+static void
+on_move(struct work *work, const struct bh_event *event)
+{
+    bh_move_run(work, &event->u.move);
 }
 
 static void
@@ -355,6 +363,7 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_RELEASE] = on_release,
         [BH_EV_SETTINGS] = on_settings,
         [BH_EV_OUTLOOK] = on_outlook,
+        [BH_EV_MOVE] = on_move,
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);

@@ -5,6 +5,7 @@
 #include "base/attr.h"
 #include "engine/gang.h"
 #include "engine/ledger.h"
+#include "engine/move.h"
 #include "engine/pool.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
@@ -361,6 +362,15 @@ void
 bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_settings)
 {
     *ret_settings = engine->core.settings;
+}
+
+void
+bh_view_moves_left(const struct bh_engine *engine, uint64_t now_ns,
+                   struct bh_move_left_view *ret_left)
+{
+    struct bh_move_budget left = bh_move_left(engine, now_ns);
+
+    *ret_left = (struct bh_move_left_view){ (uint32_t)left.moves, left.lost_gpu_ms, left.ends_ns };
 }
 
 void

@@ -118,6 +118,14 @@ bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_
                     struct bh_tenant_view *ret_view);
 bool bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku);
 void bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_settings);
+/* What is left of this hour's budget for moves. */
+struct bh_move_left_view {
+    uint32_t moves;
+    uint64_t lost_gpu_ms;
+    uint64_t ends_ns;            /* when the hour ends; 0: nothing was moved in it yet */
+};
+void bh_view_moves_left(const struct bh_engine *engine, uint64_t now_ns,
+                        struct bh_move_left_view *ret_left);
 void bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns,
                     struct bh_ledger_view *ret_view);
 

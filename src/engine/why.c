@@ -3,6 +3,7 @@
 #include "engine/gang.h"
 #include "engine/host.h"
 #include "engine/lease.h"
+#include "engine/move.h"
 #include "engine/order.h"
 #include "engine/place.h"
 #include "engine/quota.h"
@@ -472,6 +473,20 @@ is_making_room(const struct bh_engine *engine, uint32_t job_slot, struct bh_reas
     return true;
 }
 
+/* Where a job that is being moved goes, and who for. */
+static void
+why_moving(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
+{
+    const struct job *job = job_at(engine, job_slot);
+    uint32_t first = bh_gang_next(engine, job_slot, 0);
+
+    reason->code = BH_REASON_MOVING;
+    reason->job.v = job->lease ? lease_at(engine, first)->for_job : job->preempted_for;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job == job_slot)
+            reason->gpu.v = engine->core.claims[i].places[0].gpu;
+}
+
 void
 bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
               struct bh_reason *ret_reason)
@@ -482,6 +497,8 @@ bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
 
     if (!slot)
         reason = (struct bh_reason){ .code = BH_REASON_UNKNOWN_JOB, .job = id };
+    else if (bh_move_underway(engine, slot))
+        why_moving(engine, slot, &reason);
     else if (job->lease)
         why_leased(engine, slot, &reason);
     else if (job->hold)
@@ -490,6 +507,10 @@ bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
         why_waiting(engine, slot, &reason);
     if (slot && !job->lease && job->cause == BH_END_PREEMPTED)
         reason.preempted_for.v = job->preempted_for;
+    if (slot && job->moved) {
+        reason.moved_ns = bh_move_last_ns(job);
+        reason.moved_for.v = job->preempted_for;
+    }
     /* a limit that has passed says nothing about when */
     if (reason.frees_at_ns && reason.frees_at_ns < now_ns)
         reason.frees_at_ns = now_ns;

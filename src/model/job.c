@@ -19,6 +19,10 @@ const char *const bh_job_state_names[BH_JOB_STATES] = {
 };
 
 /* 0 is no priority class, so that an event without one is refused. */
+const char *const bh_defrag_mode_names[BH_DEFRAG_MODES] = {
+    [BH_DEFRAG_OFF] = "off", [BH_DEFRAG_SUGGEST] = "suggest", [BH_DEFRAG_ON] = "on",
+};
+
 const char *const bh_order_names[BH_ORDERS] = {
     [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
 };
@@ -56,6 +60,7 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_CANCELLED] = "cancelled",
     [BH_END_TIME_LIMIT] = "time_limit",
     [BH_END_PREEMPTED] = "preempted",
+    [BH_END_MOVED] = "moved",
     [BH_END_NODE_LOST] = "node_lost",
     [BH_END_GPU_LOST] = "gpu_lost",
     [BH_END_CARVE_FAILED] = "carve_failed",

@@ -58,6 +58,7 @@ enum bh_end_cause {
     BH_END_RESUME_FAILED,
     BH_END_TENANT_REMOVED,
     BH_END_DEADLINE,     /* it could not end by its deadline, or had not */
+    BH_END_MOVED,        /* to start again on other GPUs, where room is kept for it */
     BH_END_CAUSES
 };
 
@@ -89,6 +90,15 @@ enum bh_layout {
 };
 
 extern const char *const bh_layout_names[BH_LAYOUTS];
+/* Whether running jobs are moved so that others find room. */
+enum bh_defrag_mode {
+    BH_DEFRAG_OFF,
+    BH_DEFRAG_SUGGEST,  /* plans are shown; people carry them out */
+    BH_DEFRAG_ON,       /* the site carries them out by itself */
+    BH_DEFRAG_MODES
+};
+
+extern const char *const bh_defrag_mode_names[BH_DEFRAG_MODES];
 extern const char *const bh_order_names[BH_ORDERS];
 extern const char *const bh_lending_names[BH_LENDINGS];
 extern const char *const bh_priority_names[BH_PRIORITIES];

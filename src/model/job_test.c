@@ -21,6 +21,7 @@ every_value_has_a_name_of_its_own(void **state)
     check_names("states", bh_job_state_names, 0, BH_JOB_STATES);
     check_names("priorities", bh_priority_names, BH_PRIORITY_LOW, BH_PRIORITIES);
     check_names("contracts", bh_contract_names, 0, BH_CONTRACTS);
+    check_names("defragmentation", bh_defrag_mode_names, 0, BH_DEFRAG_MODES);
     check_names("causes", bh_end_cause_names, 0, BH_END_CAUSES);
     BH_CHECK_DONE();
 }

@@ -178,6 +178,18 @@ static const struct bh_field scheduling_rows[] = {
     BH_F_ENUM(struct bh_site_scheduling, backfill, switch_names,
               .doc = "whether jobs that end in time may use room that the first one waits for; "
                      "on when absent"),
+    BH_F_ENUM(struct bh_site_scheduling, defrag, bh_defrag_mode_names,
+              .doc = "whether jobs that bear it are stopped and started elsewhere so that others "
+                     "find room: suggest shows plans, on carries them out; off when absent"),
+    BH_F(struct bh_site_scheduling, defrag_gain_percent, BH_FIELD_U32,
+         .doc = "what such a plan gains is at least so much of what it loses, 100 or more; 200 "
+                "when absent"),
+    BH_F(struct bh_site_scheduling, defrag_gpu_hours, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 40, .doc = "work that moves may lose in an hour, in GPU-hours; 4 when absent"),
+    BH_F(struct bh_site_scheduling, defrag_moves, BH_FIELD_U32,
+         .doc = "jobs moved in an hour at most; 10 when absent"),
+    BH_F(struct bh_site_scheduling, defrag_rest, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
+         .max = 32, .doc = "how long a job that was moved is not moved again; \"6h\" when absent"),
     BH_F(struct bh_site_scheduling, half_life, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
          .max = 32, .doc = "what tenants used counts half after it, a minute to 366 days, or "
                            "\"never\"; 7 days when absent"),

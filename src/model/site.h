@@ -101,6 +101,11 @@ enum bh_site_switch { BH_SITE_DEFAULT, BH_SITE_OFF, BH_SITE_ON, BH_SITE_SWITCHES
 struct bh_site_scheduling {
     const char *assumed_run;     /* "24h" */
     enum bh_site_switch backfill; /* on */
+    enum bh_defrag_mode defrag;  /* off */
+    const char *defrag_gpu_hours; /* "4": work that moves may lose in an hour */
+    uint32_t defrag_gain_percent; /* 200; at least 100 */
+    uint32_t defrag_moves;       /* 10: jobs moved in an hour at most */
+    const char *defrag_rest;     /* "6h": how long a job that was moved is left alone */
     const char *half_life;       /* "7-00:00:00"; "never" */
     const char *min_runtime;     /* none */
     enum bh_lending lending;     /* all */

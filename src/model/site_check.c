@@ -10,7 +10,9 @@
 
 #define SPAN_MAX_NS (366 * UINT64_C(86400) * 1000000000)
 
-enum { UID_NOBODY = 65534 };
+#define DEFRAG_GPU_S_MAX (UINT64_C(1000000) * 3600)
+
+enum { UID_NOBODY = 65534, DEFRAG_PERCENT_MAX = 1000000 };
 
 /* ---- lookups within the file ---- */
 
@@ -141,6 +143,26 @@ check_half_life(const char *text, struct bh_err *err)
 }
 
 static bh_rc
+check_defrag(const struct bh_site_scheduling *scheduling, struct bh_err *err)
+{
+    uint64_t amount = 1;
+    bh_rc rc = check_span("defrag_rest", scheduling->defrag_rest, err);
+
+    if (rc == BH_OK)
+        rc = read_amount("defrag_gpu_hours", scheduling->defrag_gpu_hours, 3600, &amount, err);
+    if (rc != BH_OK)
+        return rc;
+    if (amount == 0 || amount > DEFRAG_GPU_S_MAX)
+        return bh_err_set(err, BH_RANGE, "defrag_gpu_hours: more than nothing, at most 1000000");
+    if (scheduling->defrag_gain_percent
+        && (scheduling->defrag_gain_percent < 100
+            || scheduling->defrag_gain_percent > DEFRAG_PERCENT_MAX))
+        return bh_err_set(err, BH_RANGE, "defrag_gain_percent: from 100 to %d",
+                          DEFRAG_PERCENT_MAX);
+    return BH_OK;
+}
+
+static bh_rc
 check_scheduling(const struct bh_site_scheduling *scheduling, struct bh_err *err)
 {
     bh_rc rc = check_span("assumed_run", scheduling->assumed_run, err);
@@ -149,6 +171,8 @@ check_scheduling(const struct bh_site_scheduling *scheduling, struct bh_err *err
         rc = check_span("min_runtime", scheduling->min_runtime, err);
     if (rc == BH_OK && scheduling->half_life && strcmp(scheduling->half_life, "never") != 0)
         rc = check_half_life(scheduling->half_life, err);
+    if (rc == BH_OK)
+        rc = check_defrag(scheduling, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "scheduling");
 }
 

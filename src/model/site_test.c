@@ -46,7 +46,8 @@ static const char whole[] =
     "mounts: [{path: /work/data, tenant: acme/vision, write: false}]\n"
     "scheduling: {order: drf, half_life: never, backfill: off, assumed_run: 12h,"
     " min_runtime: 10m, lending: forecast, hotspots: on, preshape: on,"
-    " spread_kinds: on}\n"
+    " spread_kinds: on, defrag: suggest, defrag_gain_percent: 150, defrag_gpu_hours: 0.5,"
+    " defrag_moves: 3, defrag_rest: 2h}\n"
     "pools: [{name: dev, nodes: [n1, n2], layout: development},"
     " {name: rest, nodes: [all], layout: production}]\n";
 
@@ -130,6 +131,14 @@ static const struct {
       "principals[0] a: has no uid, and is not a service" },
     { "nobody", "principals: [{name: a, uid: 65534}]", BH_INVALID,
       "principals[0] a: uid 65534 is nobody's" },
+    { "gain below the cost", "scheduling: {defrag_gain_percent: 99}", BH_RANGE,
+      "scheduling: defrag_gain_percent: from 100 to 1000000" },
+    { "nothing to lose", "scheduling: {defrag_gpu_hours: 0}", BH_RANGE,
+      "scheduling: defrag_gpu_hours: more than nothing, at most 1000000" },
+    { "rest for ever", "scheduling: {defrag_rest: 400d}", BH_RANGE,
+      "scheduling: defrag_rest: longer than a year" },
+    { "no such mode", "scheduling: {defrag: always}", BH_INVALID,
+      "scheduling.defrag: \"always\" is not one of off, suggest, on" },
     { "role", ACME "bindings: [{role: king, gid: 1, tenant: acme}]", BH_INVALID, NULL },
     { "nobody bound", ACME "bindings: [{role: viewer, tenant: acme}]", BH_INVALID,
       "bindings[0] acme: needs either a principal or a gid" },

@@ -267,22 +267,13 @@ say_no_shape(const struct phrase *p)
     put_pieces(p, p->reason->wanted);
 }
 
-/* "0.5 cores", "64 GiB of memory" */
 static void
 put_host(const struct phrase *p, uint64_t amount)
 {
-    bool cores = p->reason->code == BH_REASON_CORES || p->reason->code == BH_REASON_NEVER_CORES;
-
-    if (cores) {
-        bh_buf_put_u64(p->out, amount / 1000);
-        if (amount % 1000)
-            bh_buf_printf(p->out, ".%03u", (unsigned)(amount % 1000));
-        bh_buf_puts(p->out, amount == 1000 ? " core" : " cores");
-    } else if (amount % 1024 == 0) {
-        bh_buf_printf(p->out, "%" PRIu64 " GiB of memory", amount / 1024);
-    } else {
-        bh_buf_printf(p->out, "%" PRIu64 " MiB of memory", amount);
-    }
+    if (p->reason->code == BH_REASON_CORES || p->reason->code == BH_REASON_NEVER_CORES)
+        bh_cores_put(p->out, amount);
+    else
+        bh_memory_put(p->out, amount);
 }
 
 static void
@@ -438,6 +429,71 @@ say_out_of_range(const struct phrase *p)
     bh_buf_printf(p->out, "%" PRIu64 " is outside its range", p->reason->wanted);
     if (p->reason->limit)
         bh_buf_printf(p->out, " (at most %" PRIu64 ")", p->reason->limit);
+}
+
+/* "to make room for job 12", "to join free room" */
+static void
+put_purpose(const struct phrase *p, bh_job_id for_job, bh_tenant_id whose)
+{
+    if (for_job.v == 0)
+        bh_buf_puts(p->out, " to join free room for larger jobs");
+    else if (may_name(p->how, whose))
+        bh_buf_printf(p->out, " to make room for job %" PRIu64, for_job.v);
+    else
+        bh_buf_puts(p->out, " to make room for a job of another tenant");
+}
+
+static void
+say_moving(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "it is being moved to ");
+    put_gpu(p);
+    put_purpose(p, p->reason->job, p->how->holder_tenant);
+}
+
+static void
+say_defrag_off(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "the site does not have jobs moved");
+}
+
+static void
+say_defrag_budget(const struct phrase *p)
+{
+    bh_buf_printf(p->out, "of this hour's budget for moves %" PRIu64 " of %" PRIu64 " are used, and "
+                          "this would take %" PRIu64 " more",
+                  p->reason->used, p->reason->limit, p->reason->wanted);
+}
+
+static void
+say_defrag_gain(const struct phrase *p)
+{
+    bh_buf_printf(p->out, "the moves would gain %" PRIu64 " GPU-ms and lose %" PRIu64
+                          ", which is not worth it",
+                  p->reason->used, p->reason->wanted);
+}
+
+static void
+say_defrag_stale(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "things have changed since the plan was made");
+    if (p->reason->job.v == 0)
+        return;
+    bh_buf_puts(p->out, ": ");
+    put_job(p, "a job");
+    bh_buf_puts(p->out, " cannot be moved as it says");
+}
+
+/* "; it was moved 5m ago to make room for job 12" */
+static void
+say_moved(const struct phrase *p)
+{
+    uint64_t now_ns = p->how->now_ns, moved_ns = p->reason->moved_ns;
+
+    bh_buf_puts(p->out, "; it was moved ");
+    bh_time_put_span(p->out, now_ns > moved_ns ? now_ns - moved_ns : 0);
+    bh_buf_puts(p->out, " ago");
+    put_purpose(p, p->reason->moved_for, p->how->preemptor_tenant);
 }
 
 /* "; it was stopped before to make room for job 12" */
@@ -645,6 +701,29 @@ next_deadline(const struct phrase *p)
 }
 
 static void
+next_defrag_on(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "an admin can set scheduling.defrag in the site file to suggest or on");
+}
+
+static void
+next_defrag_budget(const struct phrase *p)
+{
+    if (p->reason->frees_at_ns) {
+        bh_buf_puts(p->out, "the next hour begins in ");
+        put_wait(p);
+        bh_buf_puts(p->out, "; ");
+    }
+    bh_buf_puts(p->out, "an admin can raise scheduling.defrag_moves or defrag_gpu_hours");
+}
+
+static void
+next_defrag(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "`bulkhead defrag` shows the present plan");
+}
+
+static void
 next_range(const struct phrase *p)
 {
     bh_buf_puts(p->out, "correct the number and send it again");
@@ -690,6 +769,11 @@ static const struct {
     [BH_REASON_SKU_BUSY] = { say_sku_busy, next_wait },
     [BH_REASON_DEADLINE] = { say_deadline, next_deadline },
     [BH_REASON_OUT_OF_RANGE] = { say_out_of_range, next_range },
+    [BH_REASON_MOVING] = { say_moving, next_wait },
+    [BH_REASON_DEFRAG_OFF] = { say_defrag_off, next_defrag_on },
+    [BH_REASON_DEFRAG_BUDGET] = { say_defrag_budget, next_defrag_budget },
+    [BH_REASON_DEFRAG_GAIN] = { say_defrag_gain, next_defrag },
+    [BH_REASON_DEFRAG_STALE] = { say_defrag_stale, next_defrag },
 };
 
 void
@@ -701,6 +785,8 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
     BH_ASSERT(sayings[reason->code].sentence);
     sayings[reason->code].sentence(&p);
+    if (reason->moved_ns && reason->code != BH_REASON_MOVING)
+        say_moved(&p);
     if (reason->preempted_for.v)
         say_preempted(&p);
 }

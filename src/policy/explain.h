@@ -17,7 +17,7 @@ struct bh_explain {
     uint32_t visible_count;
     bool all;
     bh_tenant_id holder_tenant;  /* tenant of reason->job, 0 unknown */
-    bh_tenant_id preemptor_tenant; /* of reason->preempted_for, 0 unknown */
+    bh_tenant_id preemptor_tenant; /* of reason->preempted_for or moved_for, 0 unknown */
     uint64_t now_ns;
 };
 

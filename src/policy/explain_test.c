@@ -123,6 +123,18 @@ static const struct {
         .wanted = 4200 }, 0,
       "a tenant above is at its limit of 1 GPU: 1 GPU in use, this job wants 1 GPU more",
       NULL },
+    { { .code = BH_REASON_MOVING, .gpu = { 1 }, .job = { 12 } }, 2,
+      "it is being moved to GPU-1234 to make room for job 12", "wait: it goes on by itself" },
+    { { .code = BH_REASON_MOVING, .gpu = { 1 } }, 0,
+      "it is being moved to GPU-1234 to join free room for larger jobs", NULL },
+    { { .code = BH_REASON_RUNNING, .moved_ns = NOW - 250 * BH_NS_PER_S }, 0,
+      "it has what it asked for; it was moved 4m10s ago to join free room for larger jobs",
+      NULL },
+    { { .code = BH_REASON_DEFRAG_BUDGET, .limit = 10, .used = 9, .wanted = 2,
+        .frees_at_ns = IN_4M10S }, 0,
+      "of this hour's budget for moves 9 of 10 are used, and this would take 2 more",
+      "the next hour begins in 4m10s; an admin can raise scheduling.defrag_moves or "
+      "defrag_gpu_hours" },
 };
 
 static void
@@ -150,7 +162,8 @@ no_reason_names_what_its_reader_may_not_see(void **state)
         struct bh_reason reason = { .code = (enum bh_reason_code)code, .tenant = { 3 },
                                     .sku = { 1 }, .job = { 7777 }, .limit = 4200,
                                     .used = 4200, .wanted = 4200, .free_pieces = 4200,
-                                    .preempted_for = { 7777 },
+                                    .preempted_for = { 7777 }, .moved_for = { 7777 },
+                                    .moved_ns = NOW - 60 * BH_NS_PER_S,
                                     .frees_at_ns = IN_4M10S };
         char memory[512];
         const char *text = say(bh_explain_sentence, &reason, 3, memory);

@@ -51,3 +51,21 @@ bh_gpus_put(struct bh_buf *out, uint64_t parts)
     bh_gpus_put_amount(out, parts);
     bh_buf_puts(out, parts > 0 && parts <= BH_GPU_PARTS ? " GPU" : " GPUs");
 }
+
+void
+bh_cores_put(struct bh_buf *out, uint64_t cpu_milli)
+{
+    bh_buf_put_u64(out, cpu_milli / 1000);
+    if (cpu_milli % 1000)
+        bh_buf_printf(out, ".%03u", (unsigned)(cpu_milli % 1000));
+    bh_buf_puts(out, cpu_milli == 1000 ? " core" : " cores");
+}
+
+void
+bh_memory_put(struct bh_buf *out, uint64_t mib)
+{
+    bool gibs = mib % 1024 == 0;
+
+    bh_buf_put_u64(out, gibs ? mib / 1024 : mib);
+    bh_buf_puts(out, gibs ? " GiB of memory" : " MiB of memory");
+}

@@ -26,6 +26,9 @@ void bh_story_fini(struct bh_story *story);
 BH_MUST_USE bh_rc bh_story_ask(struct bh_story *story, struct bh_event *event,
                                struct bh_err *err);
 
+/* What the daemon does now and then: with defrag: on, the present plan is carried out. */
+BH_MUST_USE bh_rc bh_story_defragment(struct bh_story *story, struct bh_err *err);
+
 /* The job of that name: as the engine has it, or, after its end, as it was told
  * (`ret_view->lease` is 0 then).  BH_NOT_FOUND: no such name, or never submitted. */
 BH_MUST_USE bh_rc bh_story_job(const struct bh_story *story, const char *name,
@@ -72,6 +75,7 @@ extern const struct bh_statement bh_job_statements[];    /* jobs */
 extern const struct bh_statement bh_course_statements[]; /* time, failures, crashes */
 extern const struct bh_statement bh_expect_statements[]; /* what must be true now */
 extern const struct bh_statement bh_whatif_statements[]; /* what would be */
+extern const struct bh_statement bh_defrag_statements[]; /* moves */
 extern const struct bh_statement bh_frame_statements[];  /* on other statements */
 
 #endif

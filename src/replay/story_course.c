@@ -1,6 +1,7 @@
 /* Statements on the course of things: time, delays, failures, crashes. */
 #include <string.h>
 
+#include "api/proposal.h"
 #include "base/num.h"
 #include "base/time.h"
 #include "replay/story.h"
@@ -14,10 +15,20 @@ static const struct bh_choice effect_choice = { "effect", effects, BH_FX_JOB };
 static bh_rc
 play_advance(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    uint64_t span_ns;
+    struct bh_ev_settings settings;
+    uint64_t span_ns = 0, step_ns;
     bh_rc rc = bh_parse_span(words->at[1], &span_ns, err);
 
-    return rc == BH_OK ? bh_world_advance(story->world, span_ns, err) : rc;
+    bh_view_settings(bh_world_engine(story->world), &settings);
+    if (rc != BH_OK || settings.defrag.mode != BH_DEFRAG_ON)
+        return rc == BH_OK ? bh_world_advance(story->world, span_ns, err) : rc;
+    for (; rc == BH_OK && span_ns > 0; span_ns -= step_ns) {
+        step_ns = span_ns < BH_PROPOSAL_EVERY_NS ? span_ns : BH_PROPOSAL_EVERY_NS;
+        rc = bh_world_advance(story->world, step_ns, err);
+        if (rc == BH_OK)
+            rc = bh_story_defragment(story, err);
+    }
+    return rc;
 }
 
 static bh_rc

@@ -389,6 +389,49 @@ take_site_min_runtime(struct bh_story *story, const char *const *values, void *i
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->min_runtime_ns, err);
 }
 
+static bh_rc
+take_defrag(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
+{
+    static const struct bh_choice modes = { "mode", bh_defrag_mode_names, BH_DEFRAG_MODES };
+    uint32_t mode;
+    bh_rc rc = bh_word_choose(&modes, values[0], &mode, err);
+
+    if (rc == BH_OK)
+        ((struct bh_ev_settings *)into)->defrag.mode = (enum bh_defrag_mode)mode;
+    return rc;
+}
+
+static bh_rc
+take_defrag_moves(struct bh_story *story, const char *const *values, void *into,
+                  struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 1, UINT32_MAX, &((struct bh_ev_settings *)into)->defrag.moves,
+                        err);
+}
+
+static bh_rc
+take_defrag_gain(struct bh_story *story, const char *const *values, void *into,
+                 struct bh_err *err)
+{
+    return bh_parse_u32(values[0], 1, BH_DEFRAG_PERCENT_MAX,
+                        &((struct bh_ev_settings *)into)->defrag.gain_percent, err);
+}
+
+static bh_rc
+take_defrag_lost(struct bh_story *story, const char *const *values, void *into,
+                 struct bh_err *err)
+{
+    return bh_parse_parts(values[0], 3600, &((struct bh_ev_settings *)into)->defrag.lost_gpu_s,
+                          err);
+}
+
+static bh_rc
+take_defrag_rest(struct bh_story *story, const char *const *values, void *into,
+                 struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->defrag.rest_ns, err);
+}
+
 static const struct bh_option settings_options[] = {
     { "order", 1, take_order },
     { "half-life", 1, take_half_life },
@@ -399,6 +442,11 @@ static const struct bh_option settings_options[] = {
     { "hotspots", 1, take_hotspots },
     { "spread-kinds", 1, take_spread_kinds },
     { "preshape", 1, take_preshape },
+    { "defrag", 1, take_defrag },
+    { "defrag-moves", 1, take_defrag_moves },
+    { "defrag-gain", 1, take_defrag_gain },
+    { "defrag-gpu-hours", 1, take_defrag_lost },
+    { "defrag-rest", 1, take_defrag_rest },
 };
 
 /* What is not said stays. */
@@ -733,7 +781,9 @@ const struct bh_statement bh_site_statements[] = {
     { "remove-sku", 1, 1, "SKU", play_remove_sku },
     { "settings", 2, 20, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
       "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN] [lending all|forecast] "
-      "[hotspots on|off] [preshape on|off] [spread-kinds on|off]", play_settings },
+      "[hotspots on|off] [preshape on|off] [spread-kinds on|off] "
+      "[defrag off|suggest|on] [defrag-moves N] [defrag-gain PERCENT] "
+      "[defrag-gpu-hours HOURS] [defrag-rest SPAN]", play_settings },
     { "outlook", 2, 3, "PATH wants GPUS, NODE hot|cool, or MODEL=PROFILE ready N", play_outlook },
     { "tenant", 2, 30,
       "PATH KIND [boundary B] [dedicated-nodes] [limit GPUS] [guarantee GPUS] [lends GPUS] "

@@ -60,7 +60,7 @@ play_one(struct run *run, struct bh_play *play)
     struct bh_event event;
     bh_rc rc;
 
-    bh_play_next(play, &event);
+    bh_play_next(play, run->engine, &event);
     rc = bh_engine_step(run->engine, &event, &step);
     bh_play_took(play, &event, rc, &step);
     if (rc == BH_FULL)

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "engine/defrag.h"
 
 enum { NODES = 3, GPUS_PER_NODE = BH_PLAY_GPUS / NODES, SKUS = 6, SPARE_SKU = SKUS,
        SITE = NODES + BH_PLAY_GPUS + SKUS + BH_PLAY_TENANTS };
@@ -387,6 +388,10 @@ change_settings(struct bh_play *play, struct bh_event *event)
     event->u.settings.hotspots = chance(play, 50);
     event->u.settings.preshape = chance(play, 50);
     event->u.settings.spread_kinds = chance(play, 50);
+    event->u.settings.defrag = (struct bh_defrag){ .mode = chance(play, 80) ? BH_DEFRAG_SUGGEST
+                                                                            : BH_DEFRAG_OFF,
+                                                   .moves = 50, .gain_percent = 1,
+                                                   .lost_gpu_s = 1000000, .rest_ns = 1 };
 }
 
 /* What forecasts might say. */
@@ -405,6 +410,19 @@ foresee(struct bh_play *play, struct bh_event *event)
     outlook->hot = chance(play, 50);
     outlook->profile = first[draw(play, count)].id.v;
     outlook->ready = draw(play, 4);
+}
+
+/* The present plan of moves, or a tick where there is none. */
+static void
+move_some(const struct bh_engine *engine, struct bh_event *event)
+{
+    struct bh_defrag_plan plan;
+
+    event->kind = BH_EV_TICK;
+    if (!bh_defrag_find(engine, &plan))
+        return;
+    event->kind = BH_EV_MOVE;
+    event->u.move = plan.move;
 }
 
 static void
@@ -480,7 +498,7 @@ answer_some(struct bh_play *play, struct bh_event *event)
 }
 
 static void
-happen(struct bh_play *play, struct bh_event *event)
+happen(struct bh_play *play, const struct bh_engine *engine, struct bh_event *event)
 {
     uint32_t what = draw(play, 1000);
 
@@ -492,6 +510,8 @@ happen(struct bh_play *play, struct bh_event *event)
         exit_some(play, event);
     else if (what < 890)
         cancel_some(play, event);
+    else if (what < 920)
+        move_some(engine, event);
     else if (what < 950)
         event->kind = BH_EV_TICK;
     else if (what < 955)
@@ -517,7 +537,7 @@ happen(struct bh_play *play, struct bh_event *event)
 }
 
 void
-bh_play_next(struct bh_play *play, struct bh_event *ret_event)
+bh_play_next(struct bh_play *play, const struct bh_engine *engine, struct bh_event *ret_event)
 {
     memset(ret_event, 0, sizeof(*ret_event));
     play->now_ns += draw(play, 4) ? draw(play, 50000000) : 0;
@@ -528,7 +548,7 @@ bh_play_next(struct bh_play *play, struct bh_event *ret_event)
         tell_tenant(play, play->renewed - 1, ret_event);
         play->renewed = 0;
     } else {
-        happen(play, ret_event);
+        happen(play, engine, ret_event);
     }
     ret_event->now_ns = play->now_ns;
     ret_event->seq = ++play->seq;

@@ -40,8 +40,9 @@ struct bh_engine_caps bh_play_caps(void);
 /* Start a history. */
 void bh_play_begin(struct bh_play *play, uint64_t seed);
 
-/* What happens next. */
-void bh_play_next(struct bh_play *play, struct bh_event *ret_event);
+/* What happens next to that engine, which is asked for plans of moves. */
+void bh_play_next(struct bh_play *play, const struct bh_engine *engine,
+                  struct bh_event *ret_event);
 
 /* Learn what the engine made of it; `step` is read only where rc is BH_OK. */
 void bh_play_took(struct bh_play *play, const struct bh_event *event, bh_rc rc,

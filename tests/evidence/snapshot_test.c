@@ -91,7 +91,7 @@ follow(struct snapshots *all, struct bh_engine *engine, bool replay)
 static void
 play_one(struct snapshots *all)
 {
-    bh_play_next(&all->play, &all->event);
+    bh_play_next(&all->play, all->engine, &all->event);
     all->rc = bh_engine_step(all->engine, &all->event, &all->step);
     bh_play_took(&all->play, &all->event, all->rc, &all->step);
     all->answer = bh_play_answer(all->rc, &all->step);

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "engine/defrag.h"
 #include "engine/view.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -166,6 +167,9 @@ set_settings(struct fuzz *fuzz)
     event.u.settings.hotspots = pick(tape, 2) == 1;
     event.u.settings.preshape = pick(tape, 2) == 1;
     event.u.settings.spread_kinds = event.u.settings.preshape;
+    event.u.settings.defrag.mode = (enum bh_defrag_mode)pick(tape, BH_DEFRAG_MODES + 1);
+    event.u.settings.defrag.gain_percent = pick(tape, 3);
+    event.u.settings.defrag.rest_ns = pick(tape, 3);
     send(fuzz, &event);
     for (uint32_t i = pick(tape, 3); i > 0; i--)
         foresee(fuzz);
@@ -368,6 +372,28 @@ pass_time(struct fuzz *fuzz)
     send(fuzz, &event);
 }
 
+/* The present plan of moves, or something like it. */
+static void
+move_jobs(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = BH_EV_MOVE };
+    struct bh_defrag_plan plan = { .move = { .move_count = 1, .place_count = 1 } };
+    struct bh_ev_move *move = &event.u.move;
+    bool found = bh_defrag_find(fuzz->engine, &plan);
+
+    BH_ASSERT(digest_of(fuzz->engine) == fuzz->digest);
+    *move = plan.move;
+    if (!found || pick(&fuzz->tape, 4) == 0) {
+        move->moves[0].job.v = pick(&fuzz->tape, 128);
+        move->moves[0].lease.v = pick(&fuzz->tape, 128);
+        move->places[0].gpu.v = pick(&fuzz->tape, 8);
+        move->places[0].start = pick(&fuzz->tape, 9);
+        move->move_count = pick(&fuzz->tape, BH_MOVES_MAX + 2);
+        move->place_count = pick(&fuzz->tape, 4);
+    }
+    send(fuzz, &event);
+}
+
 /* Questions change nothing. */
 static void
 ask(struct fuzz *fuzz)
@@ -406,7 +432,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static void (*const steps[])(struct fuzz *) = {
         submit,    answer,   answer,    answer,  submit, end_lease, pass_time, command_job,
         set_tenant, set_sku, set_gpu,   set_node, report, take_away, ask,      answer,
-        set_settings, submit_timed, submit_timed,
+        set_settings, submit_timed, submit_timed, move_jobs,
     };
     static _Alignas(16) unsigned char memory[2][MEMORY];
     struct fuzz fuzz = { .tape = { data, size }, .now_ns = 1, .next_job = 100 };

@@ -1,0 +1,287 @@
+#include "engine/defrag_join.h"
+
+#include "base/assert.h"
+#include "engine/gang.h"
+#include "engine/slots.h"
+
+enum { IDEAS_MOST = 32, SIZES_MOST = 64, TOUCHED_MOST = 2 * BH_MOVE_PLACES_MAX };
+
+/* ---- what could begin ---- */
+
+/* A way to keep some SKU. */
+struct size {
+    uint32_t model, profile;
+    uint64_t parts;
+};
+struct sizes {
+    struct size at[SIZES_MOST];
+    uint32_t count;
+};
+
+static void
+add_size(struct sizes *sizes, const struct size *size)
+{
+    for (uint32_t i = 0; i < sizes->count; i++)
+        if (sizes->at[i].model == size->model && sizes->at[i].profile == size->profile)
+            return;
+    if (sizes->count < SIZES_MOST)
+        sizes->at[sizes->count++] = *size;
+}
+
+static void
+list_sizes(const struct bh_engine *engine, struct sizes *ret_sizes)
+{
+    ret_sizes->count = 0;
+    for (uint32_t at = 0; bh_slot_next(engine, TABLE_SKU, &at);) {
+        const struct sku *sku = sku_at(engine, at);
+
+        for (uint32_t row = 0; row < sku->model_count; row++)
+            add_size(ret_sizes, &(struct size){ sku->models[row], sku->profiles[row],
+                                                sku->equivalents[row] });
+    }
+}
+
+/* How many pieces of the size could begin on the GPU. */
+static uint64_t
+room_on(const struct gpu *gpu, const struct bh_occupancy *occupancy, const struct size *size)
+{
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ size->profile });
+
+    if (!profile)
+        return occupancy->units == 0 && !occupancy->whole;
+    return gpu->mig_capable ? bh_occupancy_room(occupancy, profile) : 0;
+}
+
+/* The same on a node's GPUs of the size's model together; and how many GPUs those are. */
+static uint64_t
+room_at(const struct bh_search *search, uint32_t node, const struct size *size,
+        uint32_t *ret_gpus)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t room = 0;
+
+    *ret_gpus = 0;
+    for (uint32_t at = node_at(engine, node)->first_gpu; at; at = gpu_at(engine, at)->next_on_node) {
+        const struct gpu *gpu = gpu_at(engine, at);
+        struct bh_occupancy occupancy;
+
+        *ret_gpus += gpu->model == size->model;
+        if (gpu->model != size->model || !bh_room_offered(engine, gpu))
+            continue;
+        bh_room_occupancy(search, at, &occupancy);
+        room += room_on(gpu, &occupancy, size);
+    }
+    return room;
+}
+
+/* What jobs of so many pieces each could take, summed over 1, and for whole GPUs 2, 4, 8...;
+ * how many such numbers there are is added. */
+static uint64_t
+usable(uint64_t room, uint64_t gpus, const struct size *size, uint32_t *numbers)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t pieces = 1; pieces == 1 || (size->profile == BH_PROFILE_WHOLE.v && pieces <= gpus);
+         pieces *= 2) {
+        sum += room / pieces * pieces * size->parts;
+        ++*numbers;
+    }
+    return sum;
+}
+
+static uint64_t
+potential(const struct bh_search *search, uint32_t node, const struct sizes *sizes)
+{
+    uint32_t models = node_at(search->engine, node)->models;
+    uint64_t sum = 0;
+
+    for (; models; models &= models - 1) {
+        uint32_t numbers = 0, gpus;
+        uint64_t all = 0;
+
+        for (uint32_t i = 0; i < sizes->count; i++) {
+            uint64_t room;
+
+            if (sizes->at[i].model != (uint32_t)__builtin_ctz(models))
+                continue;
+            room = room_at(search, node, &sizes->at[i], &gpus);
+            all += usable(room, gpus, &sizes->at[i], &numbers);
+        }
+        sum += numbers ? all / numbers : 0;
+    }
+    return sum;
+}
+
+uint64_t
+bh_defrag_potential(const struct bh_search *search, uint32_t node)
+{
+    struct sizes sizes;
+
+    list_sizes(search->engine, &sizes);
+    return potential(search, node, &sizes);
+}
+
+/* Nodes, each once. */
+struct nodes {
+    uint32_t at[TOUCHED_MOST], count;
+};
+
+static void
+touch(const struct bh_engine *engine, uint32_t gpu_id, struct nodes *nodes)
+{
+    uint32_t node = gpu_at(engine, gpu_find(engine, gpu_id))->node;
+
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (nodes->at[i] == node)
+            return;
+    BH_ASSERT(nodes->count < TOUCHED_MOST);
+    nodes->at[nodes->count++] = node;
+}
+
+static uint64_t
+potential_of(const struct bh_search *search, const struct nodes *nodes)
+{
+    struct sizes sizes;
+    uint64_t sum = 0;
+
+    list_sizes(search->engine, &sizes);
+    for (uint32_t i = 0; i < nodes->count; i++)
+        sum += potential(search, nodes->at[i], &sizes);
+    return sum;
+}
+
+struct bh_defrag_room
+bh_defrag_touched(const struct bh_shift *shift)
+{
+    const struct bh_engine *engine = shift->engine;
+    struct bh_search search = { .engine = engine, .past = shift->past };
+    struct nodes nodes = { .count = 0 };
+    struct bh_defrag_room room;
+
+    for (uint32_t i = 0; i < shift->job_count; i++)
+        for (uint32_t at = 0; (at = bh_gang_next(engine, shift->jobs[i], at)) != 0;)
+            touch(engine, lease_at(engine, at)->places[0].gpu, &nodes);
+    for (uint32_t i = 0; i < shift->taking_count; i++)
+        touch(engine, shift->taking[i].place.gpu, &nodes);
+    room.before = potential_of(&search, &nodes);
+    bh_shift_imagine(shift, &search);
+    room.after = potential_of(&search, &nodes);
+    return room;
+}
+
+/* ---- who could move away ---- */
+
+/* All jobs on a GPU, all on a node, or one job: slots, two of them 0. */
+struct idea {
+    uint32_t gpu, node, job;
+    __int128 score; /* what is gained beyond what that must be worth, at most */
+};
+
+/* Those on the GPU move. */
+static bool
+empty_gpu(struct bh_shift *shift, uint32_t gpu)
+{
+    const struct bh_engine *engine = shift->engine;
+
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->lease
+            && !bh_shift_add(shift, lease_at(engine, part_at(engine, at)->lease)->job))
+            return false;
+    return true;
+}
+
+static bool
+start_shift(const struct bh_engine *engine, const struct idea *idea, struct bh_shift *ret_shift)
+{
+    bh_shift_init(ret_shift, engine);
+    if (idea->job)
+        return bh_shift_add(ret_shift, idea->job);
+    if (idea->gpu) {
+        ret_shift->avoid_gpu = (uint32_t)gpu_at(engine, idea->gpu)->id;
+        return empty_gpu(ret_shift, idea->gpu) && ret_shift->job_count > 0;
+    }
+    ret_shift->away = idea->node;
+    for (uint32_t gpu = node_at(engine, idea->node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        if (!empty_gpu(ret_shift, gpu))
+            return false;
+    return ret_shift->job_count > 0;
+}
+
+/* What is gained, less what it must be for its cost; with a hundredth of the gain as unit. */
+static __int128
+score_of(const struct bh_shift *shift)
+{
+    struct bh_defrag_room room = bh_defrag_touched(shift);
+    uint64_t percent = shift->engine->core.settings.defrag.gain_percent;
+
+    if (room.after <= room.before)
+        return 0;
+    return (__int128)((bh_part_ns)(room.after - room.before) * BH_DEFRAG_JOIN_NS * 100)
+           - (__int128)(shift->cost * percent);
+}
+
+/* The best ideas, the best first. */
+struct ideas {
+    struct idea at[IDEAS_MOST];
+    uint32_t count;
+};
+
+/* Keep the idea where it could be worth it if those who move took no room elsewhere. */
+static void
+consider(const struct bh_engine *engine, struct ideas *ideas, struct idea idea)
+{
+    struct bh_shift shift;
+    uint32_t at;
+
+    if (!start_shift(engine, &idea, &shift))
+        return;
+    idea.score = score_of(&shift);
+    if (idea.score <= 0
+        || (ideas->count == IDEAS_MOST && ideas->at[IDEAS_MOST - 1].score >= idea.score))
+        return;
+    at = ideas->count < IDEAS_MOST ? ideas->count++ : IDEAS_MOST - 1;
+    for (; at > 0 && ideas->at[at - 1].score < idea.score; at--)
+        ideas->at[at] = ideas->at[at - 1];
+    ideas->at[at] = idea;
+}
+
+static void
+collect(const struct bh_engine *engine, struct ideas *ideas)
+{
+    for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
+        if (gpu_at(engine, gpu)->leased > 0)
+            consider(engine, ideas, (struct idea){ .gpu = gpu });
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
+        if (node_at(engine, node)->leases > 0 && node_at(engine, node)->leases <= BH_MOVES_MAX)
+            consider(engine, ideas, (struct idea){ .node = node });
+    for (uint32_t job = 0; bh_slot_next(engine, TABLE_JOB, &job);)
+        if (job_at(engine, job)->lease)
+            consider(engine, ideas, (struct idea){ .job = job });
+}
+
+bool
+bh_defrag_join(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
+{
+    struct ideas ideas = { .count = 0 };
+    __int128 best = 0;
+
+    collect(engine, &ideas);
+    for (uint32_t i = 0; i < ideas.count && ideas.at[i].score > best; i++) {
+        struct bh_defrag_room room;
+        struct bh_shift shift;
+        struct bh_ev_move move;
+        bh_part_ns gain;
+
+        if (!start_shift(engine, &ideas.at[i], &shift) || !bh_shift_settle(&shift)
+            || score_of(&shift) <= best)
+            continue;
+        room = bh_defrag_touched(&shift);
+        gain = (bh_part_ns)(room.after - room.before) * BH_DEFRAG_JOIN_NS;
+        if (!bh_shift_write(&shift, gain, &move))
+            continue;
+        best = score_of(&shift);
+        *ret_plan = (struct bh_defrag_plan){ move, room };
+    }
+    return best > 0;
+}

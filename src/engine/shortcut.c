@@ -133,6 +133,8 @@ ask_groups(const struct bh_engine *engine, struct bh_finder *finder, struct best
     bh_starts_price(&finder->starts, engine, finder->model);
     if (!finder->starts.figures)
         return NOT_KNOWN; /* no groups of this model are kept */
+    if (engine->core.shapes.unheld[finder->profile])
+        return NOT_KNOWN; /* a piece stands ready, perhaps not among the first looked at */
     if (!least_growth(engine, finder, &growth))
         return NO_ROOM;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_ALIKE, &slot);) {

@@ -109,7 +109,13 @@ cost_of(const struct bh_story *story, const struct bh_spot *spot)
     return best->growth;
 }
 
-/* Whole GPUs are the same; a piece stands as well. */
+static bool
+is_hot(const struct bh_story *story, const struct bh_plan *plan)
+{
+    return node_at(story->engine, gpu_at(story->engine, plan->spots[0].gpu)->node)->hot;
+}
+
+/* Whole GPUs are the same; a piece stands as well, and neither on a hot node if one does not. */
 static void
 must_match(const struct bh_story *story, const struct bh_plan *one, const struct bh_plan *other)
 {
@@ -119,6 +125,8 @@ must_match(const struct bh_story *story, const struct bh_plan *one, const struct
         assert_true(is_same_plan(one, other));
     else
         assert_int_equal(cost_of(story, &one->spots[0]), cost_of(story, &other->spots[0]));
+    if (story->engine->core.settings.hotspots)
+        assert_int_equal(is_hot(story, one), is_hot(story, other));
 }
 
 /* What the index says of each class of jobs that wait, and of the same with others' eyes. */
@@ -144,6 +152,27 @@ compare(struct bh_story *story, uint32_t *asked)
     }
 }
 
+static void
+avoid_hot_nodes(struct bh_story *story)
+{
+    struct bh_event event = { .kind = BH_EV_SETTINGS };
+
+    bh_view_settings(story->engine, &event.u.settings);
+    event.u.settings.hotspots = true;
+    bh_story_must(story, &event);
+}
+
+static void
+say_heat(struct bh_story *story, uint32_t node, bool hot)
+{
+    struct bh_event event = { .kind = BH_EV_OUTLOOK };
+
+    event.u.outlook.of = BH_OUTLOOK_NODE;
+    event.u.outlook.node.v = node;
+    event.u.outlook.hot = hot;
+    bh_story_must(story, &event);
+}
+
 /* Jobs are submitted held, so that they can be asked for before they are let go. */
 static void
 a_shortcut_finds_what_the_search_finds(void **state)
@@ -155,6 +184,8 @@ a_shortcut_finds_what_the_search_finds(void **state)
         uint64_t random = seed, jobs[400];
         uint32_t count = 0, ended = 0;
 
+        if (seed % 2)
+            avoid_hot_nodes(story);
         for (uint32_t i = 0; i < BH_COUNT(jobs); i++) {
             struct bh_ev_submit submit = some_job(&random);
 
@@ -168,6 +199,8 @@ a_shortcut_finds_what_the_search_finds(void **state)
                 assert_int_equal(bh_story_cancel(story, jobs[ended++]), BH_OK);
                 bh_story_settle(story);
             }
+            if (draw(&random, 4) == 0)
+                say_heat(story, 2 + draw(&random, NODES), draw(&random, 2));
             if (draw(&random, 6) == 0)
                 say_gpu(story, 2 + draw(&random, NODES), draw(&random, EACH), draw(&random, 2));
         }

@@ -270,25 +270,22 @@ say_no_shape(const struct phrase *p)
 static void
 put_host(const struct phrase *p, uint64_t amount)
 {
-    if (p->reason->code == BH_REASON_CORES || p->reason->code == BH_REASON_NEVER_CORES)
-        bh_cores_put(p->out, amount);
-    else
-        bh_memory_put(p->out, amount);
+    bool cores = p->reason->code == BH_REASON_CORES || p->reason->code == BH_REASON_NEVER_CORES;
+
+    (cores ? bh_cores_put : bh_memory_put)(p->out, amount);
 }
 
 static void
 say_unhosted(const struct phrase *p)
 {
-    const struct bh_reason *reason = p->reason;
-
     bh_buf_puts(p->out, "GPUs are free for it, but of the ");
-    put_host(p, reason->limit);
+    put_host(p, p->reason->limit);
     bh_buf_puts(p->out, " beside ");
     put_gpu(p);
     bh_buf_puts(p->out, " jobs hold ");
-    put_host(p, reason->used);
+    put_host(p, p->reason->used);
     bh_buf_puts(p->out, ", and this job wants ");
-    put_host(p, reason->wanted);
+    put_host(p, p->reason->wanted);
 }
 
 static void

@@ -118,8 +118,8 @@ seen_before(const struct layouts *layouts, const struct layout *layout, uint32_t
             uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
-        if (layouts->at[layout->with[kind][i]].label
-            == layouts->at[layout->with[kind][at]].label)
+        if (layouts->at[layout->with[kind][i]].label ==
+            layouts->at[layout->with[kind][at]].label)
             return true;
     return false;
 }
@@ -223,7 +223,8 @@ static struct stream
 stream_of(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus,
           const struct bh_profile *const profiles[KINDS])
 {
-    struct stream stream = { .slices = load * gpus * bh_model_facts(model)->compute_slices };
+    struct stream stream = { .slices =
+                                 load * gpus * bh_model_facts(model)->compute_slices };
     double slices = 0;
 
     for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -310,8 +311,8 @@ growth_of(const struct problem *problem, const struct fleet_state *state)
     double value = problem->values[index_of(*state)], growth = 0;
 
     for (uint32_t kind = 0; kind < KINDS; kind++)
-        growth += problem->stream.rates[kind]
-                  * (best_with(problem, state, kind, value) - value);
+        growth +=
+            problem->stream.rates[kind] * (best_with(problem, state, kind, value) - value);
     for (uint32_t gpu = 0; gpu < problem->gpus; gpu++) {
         const struct layout *layout = &problem->layouts->at[state->layouts[gpu]];
 
@@ -369,9 +370,10 @@ bh_mig_optimum(enum bh_gpu_model model, const struct bh_mig_mix *mix, double loa
 {
     struct layouts *layouts = layouts_of(model, mix);
     uint32_t count = layouts->count;
-    struct problem problem = { .layouts = layouts, .gpus = gpus,
-                               .stream = stream_of(model, mix, load, gpus,
-                                                   layouts->profiles),
+    struct problem problem = { .layouts = layouts,
+                               .gpus = gpus,
+                               .stream =
+                                   stream_of(model, mix, load, gpus, layouts->profiles),
                                .states = count * (count + 1) * (count + 2) / 6 };
 
     BH_ASSERT(gpus > 0 && gpus <= BH_MIG_OPTIMUM_GPUS_MAX);
@@ -388,7 +390,8 @@ bh_mig_optimum(enum bh_gpu_model model, const struct bh_mig_mix *mix, double loa
 /* ---- sizes that only have to add up ---- */
 
 /* How likely so many slices and units are taken, by the recursion of Kaufman and Roberts in
- * two dimensions: s q(s, u) = sum over kinds of rate x slices x q(s - slices, u - units). */
+ * two dimensions: s q(s, u) = sum over kinds of rate x slices x q(s - slices, u - units).
+ */
 struct room {
     uint32_t slices, units;
     double *likely; /* by slices, then units; sums to `all` */
@@ -412,9 +415,9 @@ weigh_row(struct room *room, const struct stream *stream,
             const struct bh_profile *profile = profiles[kind];
 
             if (profile->compute_slices <= slices && profile->memory_units <= units)
-                sum += stream->rates[kind] * profile->compute_slices
-                       * likely_at(room, slices - profile->compute_slices,
-                                   units - profile->memory_units);
+                sum += stream->rates[kind] * profile->compute_slices *
+                       likely_at(room, slices - profile->compute_slices,
+                                 units - profile->memory_units);
         }
         room->likely[(size_t)slices * (room->units + 1) + units] = sum / slices;
         room->all += sum / slices;
@@ -448,12 +451,14 @@ accepted(const struct room *room, const struct stream *stream, uint32_t kind,
 }
 
 double
-bh_mig_moving(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load, uint32_t gpus)
+bh_mig_moving(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
+              uint32_t gpus)
 {
     struct bh_mig_fleet *fleet = bh_mig_fleet_new(model, 1, BH_MIG_FIRST_FIT, mix);
     const struct bh_profile *profiles[KINDS];
     struct room room = { .slices = gpus * bh_model_facts(model)->compute_slices,
-                         .units = gpus * bh_model_facts(model)->memory_units, .all = 1 };
+                         .units = gpus * bh_model_facts(model)->memory_units,
+                         .all = 1 };
     struct stream stream;
     double sum = 0;
 

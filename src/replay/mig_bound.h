@@ -6,8 +6,8 @@
 #include "replay/mig_fleet.h"
 
 /* What the MIG test's policies can be measured by: slice-weighted acceptance in the long
- * run, 0 .. 1, of two that cannot be deployed.  The stream is that of mig_course.h; both are
- * worked out, not sampled. */
+ * run, 0 .. 1, of two that cannot be deployed.  The stream is that of mig_course.h; both
+ * are worked out, not sampled. */
 
 enum { BH_MIG_OPTIMUM_GPUS_MAX = 3, BH_MIG_MOVING_GPUS_MAX = 400 };
 
@@ -19,9 +19,9 @@ double bh_mig_optimum(enum bh_gpu_model model, const struct bh_mig_mix *mix, dou
                       uint32_t gpus);
 
 /* If running jobs could be moved at will and at once, and their sizes only had to add up:
- * a job is refused when the fleet (of up to BH_MIG_MOVING_GPUS_MAX) has fewer slices or memory
- * units left than it wants.  A yardstick, not quite a bound: who cannot place a large job for
- * want of moves has room for small ones. */
+ * a job is refused when the fleet (of up to BH_MIG_MOVING_GPUS_MAX) has fewer slices or
+ * memory units left than it wants.  A yardstick, not quite a bound: who cannot place a
+ * large job for want of moves has room for small ones. */
 double bh_mig_moving(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
                      uint32_t gpus);
 

@@ -47,7 +47,8 @@ static void
 moving_holds_for_many(void **state)
 {
     double hundred = bh_mig_moving(BH_GPU_H100_80GB, &bh_mig_mixes[1], 1, 100);
-    double most = bh_mig_moving(BH_GPU_H100_80GB, &bh_mig_mixes[1], 1, BH_MIG_MOVING_GPUS_MAX);
+    double most =
+        bh_mig_moving(BH_GPU_H100_80GB, &bh_mig_mixes[1], 1, BH_MIG_MOVING_GPUS_MAX);
 
     BH_CHECK("hundred", hundred > 0.92 && hundred < 0.94);
     BH_CHECK("four hundred", most > hundred && most < 0.98);
@@ -64,8 +65,11 @@ no_policy_beats_the_optimum(void **state)
 
         for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
             struct bh_mig_course course = { .model = BH_GPU_H100_80GB,
-                                            .mix = &bh_mig_mixes[mix], .load = 1, .gpus = 2,
-                                            .arrivals = 60000, .seed = 7,
+                                            .mix = &bh_mig_mixes[mix],
+                                            .load = 1,
+                                            .gpus = 2,
+                                            .arrivals = 60000,
+                                            .seed = 7,
                                             .policy = (enum bh_mig_policy)policy };
             double got = bh_mig_course_run(&course).acceptance;
 

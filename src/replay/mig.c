@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "replay/chart.h"
+#include "replay/mig_bound.h"
 
 const struct bh_mig_mix bh_mig_mixes[BH_MIG_MIXES] = {
     { "uniform", { 1, 1, 1, 1, 1, 1 } },
@@ -114,6 +115,9 @@ parse_option(int option, struct bh_mig_options *options, struct bh_err *err)
     case 'j':
         options->json = true;
         return BH_OK;
+    case 'b':
+        options->bounds = true;
+        return BH_OK;
     case 'v':
         options->svg = optarg;
         return BH_OK;
@@ -133,6 +137,7 @@ bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_o
                                            { "gpus", required_argument, NULL, 'g' },
                                            { "arrivals", required_argument, NULL, 'n' },
                                            { "json", no_argument, NULL, 'j' },
+                                           { "bounds", no_argument, NULL, 'b' },
                                            { "svg", required_argument, NULL, 'v' },
                                            { NULL, 0, NULL, 0 } };
     struct bh_mig_options options = { .mixes = (1u << BH_MIG_MIXES) - 1,
@@ -158,6 +163,9 @@ bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_o
     }
     if (optind != count + 1)
         return bh_err_set(err, BH_INVALID, "unexpected word \"%s\"", words[optind - 1]);
+    if (options.bounds && options.gpus > BH_MIG_MOVING_GPUS_MAX)
+        return bh_err_set(err, BH_INVALID, "bounds are worked out for at most %d GPUs",
+                          BH_MIG_MOVING_GPUS_MAX);
     *ret_options = options;
     return BH_OK;
 }
@@ -170,6 +178,18 @@ struct cell {
     double means[BH_MIG_POLICIES];
 };
 
+/* What policies are measured by. */
+enum { BOUND_OPTIMUM, BOUND_MOVING, BOUNDS };
+static const struct bound {
+    const char *name;
+    uint32_t gpus_max;
+    double (*find)(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
+                   uint32_t gpus);
+} bounds[BOUNDS] = {
+    [BOUND_OPTIMUM] = { "optimum", BH_MIG_OPTIMUM_GPUS_MAX, bh_mig_optimum },
+    [BOUND_MOVING] = { "moving", BH_MIG_MOVING_GPUS_MAX, bh_mig_moving },
+};
+
 struct test {
     const struct bh_mig_options *options;
     FILE *out;
@@ -177,6 +197,7 @@ struct test {
     struct cell cell;                                  /* the present one */
     double sums[BH_MIG_POLICIES];                      /* of means, over cells */
     double ahead;                                      /* sum over cells */
+    double bounds[BOUNDS];                             /* the same */
     double by_load[BH_MIG_POLICIES][BH_MIG_LOADS_MAX]; /* sums over mixes, for the chart */
 };
 
@@ -274,6 +295,32 @@ print_ahead(struct test *test)
     fprintf(test->out, " of %s", bh_mig_policy_names[other]);
 }
 
+static bool
+finds(const struct test *test, uint32_t bound)
+{
+    return test->options->bounds && test->options->gpus <= bounds[bound].gpus_max;
+}
+
+static void
+find_bounds(struct test *test, const struct bh_mig_mix *mix, double load)
+{
+    for (uint32_t bound = 0; bound < BOUNDS; bound++) {
+        double acceptance;
+
+        if (!finds(test, bound))
+            continue;
+        acceptance = bounds[bound].find(BH_GPU_H100_80GB, mix, load, test->options->gpus);
+        test->bounds[bound] += 100 * acceptance;
+        if (test->options->json)
+            fprintf(test->out,
+                    "{\"mix\":\"%s\",\"load\":%.3f,\"bound\":\"%s\",\"gpus\":%u,"
+                    "\"acceptance\":%.6f}\n",
+                    mix->name, load, bounds[bound].name, test->options->gpus, acceptance);
+        else
+            fprintf(test->out, " %10.2f", 100 * acceptance);
+    }
+}
+
 static void
 print_head(const struct test *test)
 {
@@ -286,18 +333,24 @@ print_head(const struct test *test)
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
         if (runs(test, policy))
             fprintf(test->out, " %10s", bh_mig_policy_names[policy]);
+    for (uint32_t bound = 0; bound < BOUNDS; bound++)
+        if (finds(test, bound))
+            fprintf(test->out, " %10s", bounds[bound].name);
     fprintf(test->out, "%s\n", compares(test) ? "   ahead" : "");
 }
 
 static void
-print_row(struct test *test, const char *mix, double load)
+print_row(struct test *test, const struct bh_mig_mix *mix, double load)
 {
-    if (test->options->json)
+    if (test->options->json) {
+        find_bounds(test, mix, load);
         return;
-    fprintf(test->out, "%-10s %5.2f", mix, load);
+    }
+    fprintf(test->out, "%-10s %5.2f", mix->name, load);
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
         if (runs(test, policy))
             fprintf(test->out, " %10.2f", test->cell.means[policy]);
+    find_bounds(test, mix, load);
     if (compares(test))
         print_ahead(test);
     fputc('\n', test->out);
@@ -312,6 +365,9 @@ print_means(const struct test *test)
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
         if (runs(test, policy))
             fprintf(test->out, " %10.2f", test->sums[policy] / test->cells);
+    for (uint32_t bound = 0; bound < BOUNDS; bound++)
+        if (finds(test, bound))
+            fprintf(test->out, " %10.2f", test->bounds[bound] / test->cells);
     if (compares(test))
         fprintf(test->out, "  %+6.2f", test->ahead / test->cells);
     fputc('\n', test->out);
@@ -327,7 +383,7 @@ run_cell(struct test *test, const struct bh_mig_mix *mix, uint32_t load)
         test->by_load[policy][load] += test->cell.means[policy];
     }
     test->cells++;
-    print_row(test, mix->name, test->options->loads[load]);
+    print_row(test, mix, test->options->loads[load]);
     fflush(test->out);
 }
 

@@ -20,7 +20,7 @@ struct bh_mig_options {
     uint32_t load_count;
     uint64_t first_seed, last_seed;
     uint32_t gpus, arrivals;
-    bool json;
+    bool json, bounds;
     const char *svg; /* a path, or NULL */
 };
 

@@ -171,6 +171,8 @@ options_are_understood_or_refused(void **state)
         { "seeds backwards", { "--seeds", "3-2" }, 2, BH_INVALID },
         { "too many seeds", { "--seeds", "1-1001" }, 2, BH_INVALID },
         { "no GPUs", { "--gpus", "0" }, 2, BH_INVALID },
+        { "bounds", { "--bounds", "--gpus", "400" }, 3, BH_OK },
+        { "bounds of too many", { "--bounds", "--gpus", "401" }, 3, BH_INVALID },
         { "unknown option", { "--queue" }, 1, BH_INVALID },
         { "no value", { "--svg" }, 1, BH_INVALID },
         { "a word too many", { "uniform" }, 1, BH_INVALID },
@@ -199,8 +201,9 @@ results_are_a_table_or_lines_of_json(void **state)
                                       .load_count = 1,
                                       .first_seed = 1,
                                       .last_seed = 2,
-                                      .gpus = 4,
-                                      .arrivals = 100 };
+                                      .gpus = 2,
+                                      .arrivals = 100,
+                                      .bounds = true };
     struct bh_err err = { 0 };
 
     for (int json = 0; json <= 1; json++) {
@@ -213,8 +216,9 @@ results_are_a_table_or_lines_of_json(void **state)
         fclose(out);
         for (const char *at = text; (at = strchr(at, '\n')); at++)
             lines++;
-        BH_CHECK_EQ("lines", lines, 4);
+        BH_CHECK_EQ("lines", lines, json ? 6 : 4); /* runs and bounds, or head and rows */
         BH_CHECK("kind", json ? text[0] == '{' : strstr(text, "mean") != NULL);
+        BH_CHECK("bounds", strstr(text, "optimum") && strstr(text, "moving"));
     }
     BH_CHECK_DONE();
 }

@@ -1,5 +1,7 @@
 #include "model/site.h"
 
+#include <string.h>
+
 #include "model/path.h"
 
 /* The descriptions; what must hold between entries is in site_check.c. */

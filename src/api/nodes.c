@@ -5,18 +5,55 @@
 #include "api/facts.h"
 #include "base/assert.h"
 
+/* What nodes have for jobs, by the numbers of those that have a name. */
+struct host_question {
+    struct bh_host_view *hosts;
+    uint32_t count;              /* ids below that */
+};
+
 struct node_list {
     struct bh_json_writer w;
     struct bh_facts facts;
     bool *shown;                 /* beside facts.nodes */
+    struct host_question hosts;
     uint64_t total;
 };
 
 static void
-put_node(struct node_list *list, const char *name)
+ask_hosts(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct host_question *q = self;
+
+    for (uint32_t id = 1; id < q->count; id++)
+        if (!bh_view_host(engine, (bh_node_id){ id }, &q->hosts[id]))
+            q->hosts[id] = (struct bh_host_view){ .up = false };
+}
+
+static bool
+count_ids(void *self, const struct bh_name_row *row)
+{
+    struct host_question *q = self;
+
+    if (row->kind == BH_NAME_NODE && row->id >= q->count)
+        q->count = row->id + 1;
+    return true;
+}
+
+/* What jobs hold of the node's cores and memory, and what it has for them. */
+static void
+put_host(struct bh_json_writer *w, const struct bh_host_view *host)
+{
+    bh_json_u64(w, "offered_cpu_milli", host->cpu_milli);
+    bh_json_u64(w, "offered_memory_mib", host->memory_mib);
+}
+
+static void
+put_node(struct node_list *list, const char *name, uint32_t id)
 {
     const struct bh_node_facts *facts = bh_facts_node(&list->facts, name);
     bh_json_value from = facts ? facts->root : NULL;
+    static const struct bh_host_view unknown;
+    const struct bh_host_view *host = id < list->hosts.count ? &list->hosts.hosts[id] : &unknown;
     struct bh_json_writer *w = &list->w;
 
     bh_json_open(w, NULL, '{');
@@ -27,9 +64,15 @@ put_node(struct node_list *list, const char *name)
         bh_json_u64(w, "memory_mib", bh_json_number(bh_json_get(from, "memory_mib"), 0));
     }
     bh_json_str(w, "name", name);
+    if (host->up)
+        put_host(w, host);
     if (from)
         bh_json_str(w, "runtime", bh_json_text(bh_json_get(from, "runtime"), ""));
     bh_json_str(w, "state", from ? "up" : "down");
+    if (host->up) {
+        bh_json_u64(w, "used_cpu_milli", host->cpu_used);
+        bh_json_u64(w, "used_memory_mib", host->memory_used);
+    }
     bh_json_close(w, '}');
     if (facts)
         list->shown[facts - list->facts.nodes] = true;
@@ -42,7 +85,7 @@ put_known(void *self, const struct bh_name_row *row)
     struct node_list *list = self;
 
     if (row->kind == BH_NAME_NODE && !row->gone)
-        put_node(list, row->name);
+        put_node(list, row->name, row->id);
     return true;
 }
 
@@ -51,8 +94,15 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct node_list list = { .w = bh_call_writer(call) };
-    bh_rc rc;
+    bh_rc rc = store->ops->list_names(store->self, count_ids, &list.hosts, err);
 
+    if (rc == BH_OK)
+        rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts,
+                           &list.hosts.hosts, err);
+    if (rc == BH_OK)
+        rc = bh_call_ask(call, ask_hosts, &list.hosts, err);
+    if (rc != BH_OK)
+        return rc;
     bh_facts_load(&call->api->options.owner, &list.facts);
     list.shown = calloc(list.facts.node_count + 1, sizeof *list.shown);
     BH_ASSERT(list.shown);
@@ -61,7 +111,7 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
     rc = store->ops->list_names(store->self, put_known, &list, err);
     for (uint32_t i = 0; i < list.facts.node_count; i++)
         if (!list.shown[i]) /* it came since the names were read */
-            put_node(&list, list.facts.nodes[i].name);
+            put_node(&list, list.facts.nodes[i].name, UINT32_MAX);
     bh_json_close(&list.w, ']');
     bh_json_u64(&list.w, "total", list.total);
     bh_json_close(&list.w, '}');

@@ -66,7 +66,11 @@ static const struct bh_column nodes_columns[] = {
     { "STATE", "state", BH_CELL_TEXT, false },
     { "GPUS", "gpus", BH_CELL_TEXT, false },
     { "CPUS", "cpus", BH_CELL_TEXT, false },
+    { "OFFERED (1/1000)", "offered_cpu_milli", BH_CELL_TEXT, true },
+    { "HELD (1/1000)", "used_cpu_milli", BH_CELL_TEXT, true },
     { "MEMORY", "memory_mib", BH_CELL_MIB, false },
+    { "OFFERED", "offered_memory_mib", BH_CELL_MIB, true },
+    { "HELD", "used_memory_mib", BH_CELL_MIB, true },
     { "DRIVER", "driver", BH_CELL_TEXT, false },
     { "RUNTIME", "runtime", BH_CELL_TEXT, false },
 };

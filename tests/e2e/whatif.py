@@ -131,6 +131,24 @@ def others(site):
 
 
 @tap.test(topology=ONE)
+def layout(site):
+    "a changed layout of a pool of nodes is rehearsed, answered for and applied; nodes say what jobs hold"
+    busy(site)
+    node = site.client().get("/v1/gpus")["items"][0]["node"]
+    file = site.dir / "pools.yaml"
+    file.write_text(tap.SITE + f"\npools:\n  - {{name: dev, nodes: [{node}], layout: development}}\n")
+    contains("dry run", site.cli(None, "apply", "--dry-run", "-f", str(file), check=0).stdout, "development")
+    text, _ = asks(site, None, "apply", "-f", str(file))
+    contains("for people", text, "nothing changes for other jobs")
+    equal("before", [g["layout"] for g in site.client().get("/v1/gpus")["items"]], ["on-demand"])
+    site.cli(None, "apply", "-f", str(file), check=0)
+    equal("after", [g["layout"] for g in site.client().get("/v1/gpus")["items"]], ["development"])
+    host = site.client().get("/v1/nodes")["items"][0]
+    equal("held", (host["used_cpu_milli"], host["used_memory_mib"]), (1000, 256))
+    contains("wide", site.cli(None, "get", "nodes", "-o", "wide", check=0).stdout, "HELD")
+
+
+@tap.test(topology=ONE)
 def journal(site):
     "bulkhead-replay supposes a change at the end of the journal, as of any record"
     first, second = busy(site)

@@ -605,7 +605,7 @@ find_scheme(struct work *work, const struct bh_search *search, const struct bh_n
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_asker asker;
-        struct bh_bid bid = { &asker, search, need, row };
+        struct bh_bid bid = { &asker, search, need, row, bh_room_claims_bind(search) };
         struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
         bh_asker_init(&asker, search, need->job, &wanted);

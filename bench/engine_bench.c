@@ -3,7 +3,9 @@
  * or not, started, ended) on one server and on a large fleet.
  *
  *   engine_bench [reclaim]   only how long it takes to make room for a guaranteed job where
- *                            50 tenants hold all of 1000 x 8 GPUs, most beyond theirs */
+ *                            50 tenants hold all of 1000 x 8 GPUs, most beyond theirs
+ *   engine_bench [uncordon]  only how long it takes from a GPU that is uncordoned to the start
+ *                            of the next of as many jobs as there are GPUs */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +206,42 @@ bench_queue(void)
     free(bench.engine);
 }
 
+static void
+report_gpu(struct bench *bench, uint32_t gpu, bool cordoned)
+{
+    struct bh_event event = { .kind = BH_EV_GPU };
+
+    event.u.gpu = (struct bh_ev_gpu){ .gpu = { gpu }, .node = { 1 + (gpu - 1) / 8 },
+                                      .model = BH_GPU_H100_80GB, .managed = true,
+                                      .mig_capable = true, .cordoned = cordoned };
+    send(bench, &event);
+}
+
+/* All wait before a cordoned fleet, which is uncordoned GPU by GPU. */
+static void
+bench_uncordon(uint32_t nodes)
+{
+    uint64_t began_ns, cpu_began_ns;
+    struct bench bench;
+
+    open_fleet(&bench, nodes, 8);
+    for (uint32_t gpu = 1; gpu <= nodes * 8; gpu++)
+        report_gpu(&bench, gpu, true);
+    for (uint32_t i = 0; i < nodes * 8; i++)
+        submit(&bench, 2);
+    began_ns = clock_ns();
+    cpu_began_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    for (uint32_t gpu = 1; gpu <= nodes * 8; gpu++) {
+        report_gpu(&bench, gpu, false);
+        settle(&bench);
+    }
+    printf("a GPU is uncordoned and the next of %" PRIu32 " starts, %" PRIu32
+           " x 8 GPUs: %" PRIu64 " ns, processor %" PRIu64 " ns\n",
+           nodes * 8, nodes, (clock_ns() - began_ns) / (nodes * 8),
+           (read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_began_ns) / (nodes * 8));
+    free(bench.engine);
+}
+
 /* Tenants 2 .. 51 are guaranteed 160 GPUs each; 2 and 3 use none, so the others borrow. */
 static void
 open_lent_fleet(struct bench *bench)
@@ -260,6 +298,11 @@ main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "reclaim") == 0) {
         bench_reclaim(1, 16);
         bench_reclaim(8, 16);
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "uncordon") == 0) {
+        bench_uncordon(100);
+        bench_uncordon(1000);
         return 0;
     }
     bench_blocked_submits();

@@ -66,7 +66,8 @@ clear_whole(const struct bh_bid *bid, uint32_t gpu, struct figure *ret_figure)
     const struct bh_engine *engine = bid->search->engine;
 
     *ret_figure = nothing;
-    if (gpu_at(engine, gpu)->claimed && is_claimed(bid->search, gpu_at(engine, gpu)->id))
+    if (gpu_at(engine, gpu)->claimed
+        && (bid->claims_bind || is_claimed(bid->search, gpu_at(engine, gpu)->id)))
         return false;
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu) {

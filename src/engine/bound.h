@@ -13,6 +13,7 @@ struct bh_bid {
     const struct bh_search *search; /* nobody gone */
     const struct bh_need *need;
     uint32_t row;
+    bool claims_bind; /* bh_room_claims_bind: spares a look at each */
 };
 
 /* Each component of the bound is, by itself, no dearer than that of any way to make room on

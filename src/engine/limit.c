@@ -47,8 +47,11 @@ bh_filter_freed(const struct bh_search *search, const struct bh_filter *filter)
 
     for (uint32_t at = search->past_leaving ? engine->core.leaving : 0; at;
          at = lease_at(engine, at)->next_leaving) {
-        struct bh_wanted held = bh_quota_of_lease(engine, at);
+        struct bh_wanted held;
 
+        if (filter->tenant && !bh_tenant_within(engine, filter->tenant, lease_at(engine, at)->tenant))
+            continue;
+        held = bh_quota_of_lease(engine, at);
         sum += bh_filter_counts(engine, filter, &held);
     }
     for (uint32_t i = 0; i < search->gone_count; i++)

@@ -197,7 +197,9 @@ bh_place_offers(struct bh_finder *finder, uint32_t slot)
 
     if ((finder->link && gpu->link != finder->link) || (finder->numa && gpu->numa != finder->numa))
         return false;
-    if (finder->counts && finder->profile == BH_PROFILE_WHOLE.v && !(gpu->counted & GPU_EMPTY))
+    if (finder->profile == BH_PROFILE_WHOLE.v
+        && ((finder->counts && !(gpu->counted & GPU_EMPTY))
+            || (finder->claims_bind && gpu->claimed)))
         return false;
     return gpu->model == finder->model && gpu->id != finder->need->avoid_gpu
            && (gpu->mig_capable || finder->profile == BH_PROFILE_WHOLE.v)
@@ -438,6 +440,7 @@ fill_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *re
 {
     uint32_t placed = 0, gang = finder->need->gang;
 
+    finder->claims_bind = bh_room_claims_bind(finder->search);
     ret_plan->count = 0;
     while (placed < gang) {
         struct bh_score score = { 0 };

@@ -13,6 +13,7 @@ struct bh_finder {
     uint32_t row, model, profile;
     uint32_t link, numa; /* only GPUs of this NVLink domain, NUMA node; 0: any */
     bool counts;         /* on this node nobody is imagined gone: what is counted is true */
+    bool claims_bind;    /* bh_room_claims_bind */
     struct bh_starts starts;
     uint32_t beside; /* a job (slot) whose neighbourhood stood in the way */
     uint32_t beside_gpu;

@@ -596,6 +596,8 @@ note_age(struct work *work, const struct bh_asker *asker)
         work->of_age_ns = asker->of_age_ns;
 }
 
+/* The cheapest scheme on any row; NULL: whether there is anybody whom the need could make leave,
+ * which is much cheaper to know. */
 static bool
 find_scheme(struct work *work, const struct bh_search *search, const struct bh_need *need,
             struct scheme *ret_scheme)
@@ -605,14 +607,15 @@ find_scheme(struct work *work, const struct bh_search *search, const struct bh_n
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_asker asker;
-        struct bh_bid bid = { &asker, search, need, row };
+        struct bh_bid bid = { &asker, search, need, row, bh_room_claims_bind(search) };
         struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
         bh_asker_init(&asker, search, need->job, &wanted);
         if (search->closed >> sku->models[row] & 1 || !bh_asker_may(&asker, search->engine))
             continue;
-        if (bh_victims_any(&asker, search) && quota_possible(&bid))
-            found = find_in_row(&bid, found, ret_scheme);
+        if (bh_victims_any(&asker, search))
+            found = !ret_scheme
+                    || (quota_possible(&bid) ? find_in_row(&bid, found, ret_scheme) : found);
         note_age(work, &asker);
     }
     return found;
@@ -710,7 +713,9 @@ bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need
 
     search.past_leaving = true;
     if (!may_preempt(work, job_at(work->engine, need->job))
-        || (work->engine->core.leaving && bh_place_find(&search, need, &plan, NULL))
+        || (work->engine->core.leaving
+            && (!find_scheme(work, &search, need, NULL)
+                || bh_place_find(&search, need, &plan, NULL)))
         || !find_scheme(work, &search, need, &scheme))
         return false; /* those who leave make room enough, or nobody can */
     return claim_room(work, need->job, &scheme, ret_decision);

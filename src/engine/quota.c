@@ -121,7 +121,9 @@ bh_quota_to_resume(const struct bh_engine *engine, uint32_t slot)
     struct bh_wanted wanted = { .tenant = lease->tenant, .count = lease->count,
                                 .sku = job->sku, .principal = job->principal };
 
-    wanted.model = gpu_at(engine, gpu_find(engine, lease->places[0].gpu))->model;
+    wanted.model = gpu_at(engine, lease->parts[0] ? part_at(engine, lease->parts[0])->gpu
+                                                  : gpu_find(engine, lease->places[0].gpu))
+                       ->model;
     for (uint32_t i = 0; i < lease->count; i++)
         wanted.equivalent += bh_quota_equivalent(lease->places[i].profile, 1);
     return wanted;

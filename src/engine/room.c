@@ -24,6 +24,19 @@ bh_room_claim(const struct bh_search *search, uint32_t index)
 }
 
 bool
+bh_room_claims_bind(const struct bh_search *search)
+{
+    const struct core *core = &search->engine->core;
+    bool own = false;
+
+    if (search->past_claims || core->reserved > 0)
+        return false;
+    for (uint32_t i = 0; core->claim_count && i < CLAIMS_MAX && !own; i++)
+        own = core->claims[i].job && core->claims[i].job == search->job;
+    return !own;
+}
+
+bool
 bh_room_is_leaving(const struct bh_engine *engine, uint32_t slot)
 {
     uint8_t state = lease_at(engine, slot)->state;

@@ -34,6 +34,9 @@ struct bh_search {
 /* The claim of somebody else that stands in the way, or NULL. */
 const struct claim *bh_room_claim(const struct bh_search *search, uint32_t index);
 
+/* Whether every claim stands in the way of the search: a GPU with one is not free whole. */
+bool bh_room_claims_bind(const struct bh_search *search);
+
 /* Whether the GPU gets new work at all. */
 bool bh_room_offered(const struct bh_engine *engine, const struct gpu *gpu);
 

@@ -29,6 +29,7 @@ bh_shift_add(struct bh_shift *shift, uint32_t job)
             return true;
     if (shift->job_count == shift->most_jobs
         || shift->pieces + pieces_of(shift, job) > BH_MOVE_PLACES_MAX
+        || !bh_move_yields(shift->engine, job, shift->for_job)
         || !bh_move_allowed(shift->engine, job, shift->engine->core.now_ns))
         return false;
     cost = shift->cost + bh_move_cost(shift->engine, job);

@@ -80,6 +80,14 @@ bh_move_allowed(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns)
     return true;
 }
 
+bool
+bh_move_yields(const struct bh_engine *engine, uint32_t slot, uint32_t for_job)
+{
+    uint32_t most = for_job ? job_at(engine, for_job)->priority : BH_PRIORITY_NORMAL;
+
+    return job_at(engine, slot)->priority <= most;
+}
+
 bh_part_ns
 bh_move_cost(const struct bh_engine *engine, uint32_t slot)
 {
@@ -217,6 +225,7 @@ check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
     const struct bh_ev_move *move = c->move;
     uint32_t places = 0;
 
+    c->for_job = job_find(engine, move->for_job.v);
     for (uint32_t i = 0; i < move->move_count; i++) {
         uint32_t slot = job_find(engine, move->moves[i].job.v);
         bool again = false;
@@ -224,12 +233,12 @@ check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
         for (uint32_t k = 0; k < i; k++)
             again = again || c->jobs[k] == slot;
         if (!slot || again || !bh_move_allowed(engine, slot, now_ns)
+            || !bh_move_yields(engine, slot, c->for_job)
             || lease_at(engine, job_at(engine, slot)->lease)->id != move->moves[i].lease.v)
             return stale(move->moves[i].job, ret_why);
         c->jobs[i] = slot;
         places += pieces_of(job_at(engine, slot));
     }
-    c->for_job = job_find(engine, move->for_job.v);
     if (move->for_job.v && (!c->for_job || !job_at(engine, c->for_job)->class
                             || job_at(engine, c->for_job)->hold))
         return stale(move->for_job, ret_why);

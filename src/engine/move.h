@@ -14,7 +14,8 @@
  *   - all its members run, and have for the least time that a tenant above or the site
  *     promises;
  *   - it has no deadline, and its tenant's budget is not spent;
- *   - it was not moved within settings.defrag.rest_ns.
+ *   - it was not moved within settings.defrag.rest_ns;
+ *   - its class is not above that of the job it is moved for, or normal where it is for none.
  *
  * Costs and gains are GPU-equivalents times time.  A move costs what is lost: everything
  * since the job began (requeue), or its grace (checkpoint); and a minute for starting anew.
@@ -36,6 +37,10 @@ uint64_t bh_move_last_ns(const struct job *job);
 
 /* Whether the job (slot) may be moved at that time. */
 bool bh_move_allowed(const struct bh_engine *engine, uint32_t job, uint64_t now_ns);
+
+/* Whether its class lets it be moved for that job (slot): for one of its class or a higher one;
+ * to join room (0), while it is not above normal. */
+bool bh_move_yields(const struct bh_engine *engine, uint32_t job, uint32_t for_job);
 
 /* What moving it costs. */
 bh_part_ns bh_move_cost(const struct bh_engine *engine, uint32_t job);

@@ -255,6 +255,17 @@ huge(struct bh_story *story, struct bh_ev_move *move)
 }
 
 static void
+above_normal(struct bh_story *story, struct bh_ev_move *move)
+{
+    struct bh_ev_submit wants = bh_story_wants(21, 2, 1);
+    uint64_t job;
+
+    wants.priority = BH_PRIORITY_HIGH;
+    job = bh_story_run(story, wants);
+    move->moves[0] = (struct bh_moved){ { job }, bh_story_job(story, job).lease };
+}
+
+static void
 for_one_who_runs(struct bh_story *story, struct bh_ev_move *move)
 {
     move->for_job = move->moves[0].job;
@@ -284,6 +295,7 @@ what_does_not_fit_is_refused(void **state)
         { "too few places", too_few_places, BH_CONFLICT, BH_REASON_DEFRAG_STALE },
         { "nobody", nobody, BH_RANGE, BH_REASON_OUT_OF_RANGE },
         { "a start out of range", huge, BH_RANGE, BH_REASON_OUT_OF_RANGE },
+        { "a high one to join room", above_normal, BH_CONFLICT, BH_REASON_DEFRAG_STALE },
         { "for one who runs", for_one_who_runs, BH_CONFLICT, BH_REASON_DEFRAG_STALE },
     };
 

@@ -18,12 +18,12 @@ def said(mode, more=""):
 
 def broken_up(site):
     """Half a GPU in use on each of two, and a whole one that waits."""
-    a, b, c = (site.submit(*HOLD_ON, sku="medium", on_preempt="checkpoint") for _ in range(3))
+    a, b, c = (site.submit(*HOLD_ON, sku="medium", cpu="0.1", on_preempt="checkpoint") for _ in range(3))
     for job in (a, b, c):
         site.await_state(job, "running")
     site.client().post(f"/v1/jobs/{b}/cancel")
     site.await_state(b, "cancelled")
-    big = site.submit("sleep", "60", sku="large", time_limit="2h")
+    big = site.submit("sleep", "60", sku="large", cpu="0.1", time_limit="2h")
     site.until(lambda: site.job(big)["reason"] == "no_shape", what="nothing is free in one piece")
     return a, c, big
 

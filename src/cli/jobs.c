@@ -88,7 +88,8 @@ bh_jobs_put_filter(const struct bh_cli *cli, struct bh_buf *path)
     bool active = !bh_cli_flag(cli, BH_OPT_ALL_TENANTS) && !bh_cli_flag(cli, BH_OPT_STATE)
                && cli->args->command == BH_CMD_PS;
 
-    bool start = bh_cli_flag(cli, BH_OPT_START) || bh_cli_output(cli) != BH_OUT_TABLE;
+    bool jobs = strcmp(bh_buf_text(path), "/v1/jobs") == 0;
+    bool start = bh_cli_flag(cli, BH_OPT_START) || (jobs && bh_cli_output(cli) != BH_OUT_TABLE);
 
     put_query(path, "tenant", cli->args->options[BH_OPT_TENANT].text);
     put_query(path, "state", cli->args->options[BH_OPT_STATE].text);

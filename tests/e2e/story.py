@@ -51,6 +51,15 @@ def two_tenants(site):
 
 
 @tap.test()
+def every_output(site):
+    "every list is shown as a table, a wide one, JSON and YAML"
+    for what in ("tenants", "skus", "gpus", "nodes", "jobs", "tokens", "records", "checkpoints"):
+        for how in ("table", "wide", "json", "yaml"):
+            shown = site.cli(None, "get", what, "-o", how, check=0).stdout
+            equal(f"{what} as {how}", bool(shown.strip()), True)
+
+
+@tap.test()
 def over_quota(site):
     "a job over quota waits, and why names the quota and when it frees"
     alice = site.client("alice")

@@ -451,5 +451,6 @@ bh_move_run(struct work *work, const struct bh_ev_move *move)
     if (for_job)
         claim_places(engine, for_job, places);
     count_moves(&engine->core, move);
+    bh_order_news(engine, 0); /* room is kept, and will come free, for anybody */
     bh_order_stir(engine);
 }

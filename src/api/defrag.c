@@ -132,6 +132,17 @@ put_moves(struct writing *writing)
     bh_json_close(w, ']');
 }
 
+/* The GPU that all this is for. */
+static void
+put_emptied(struct writing *writing)
+{
+    const struct bh_dir_gpu *gpu =
+        bh_directory_gpu(writing->call->dir, writing->proposal->plan.empties);
+
+    if (gpu)
+        bh_json_str(&writing->w, "empties", gpu->uuid);
+}
+
 static void
 put_plan(struct writing *writing)
 {
@@ -144,6 +155,7 @@ put_plan(struct writing *writing)
     bh_json_open(w, "plan", '{');
     bh_json_bool(w, "complete", proposal->complete);
     bh_json_u64(w, "cost_gpu_ms", move->cost_gpu_ms);
+    put_emptied(writing);
     if (move->for_job.v)
         bh_json_u64(w, "for_job", move->for_job.v);
     bh_json_u64(w, "gain_gpu_ms", move->gain_gpu_ms);

@@ -73,6 +73,8 @@ put_plan(struct bh_buf *out, bh_json_value plan)
     }
     if (number(plan, "for_job"))
         bh_buf_printf(out, "so that job %" PRIu64 " can begin\n", number(plan, "for_job"));
+    else if (*text(plan, "empties"))
+        bh_buf_printf(out, "so that %s, which is cordoned, is empty\n", text(plan, "empties"));
     else
         bh_buf_puts(out, "so that free room is joined for larger jobs\n");
     bh_buf_puts(out, "gains ");

@@ -57,6 +57,7 @@ static const struct bh_column gpus_columns[] = {
     { "USED", "used.gpus", BH_CELL_TEXT, false },
     { "IDLE", "idle.gpus", BH_CELL_TEXT, false },
     { "UNUSABLE", "unusable.gpus", BH_CELL_TEXT, true },
+    { "LAYOUT", "layout", BH_CELL_TEXT, true },
     { "PIECES", "pieces", BH_CELL_PIECES, false },
 };
 VIEW(gpus);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/defrag_join.h"
+#include "engine/defrag_leave.h"
 #include "engine/defrag_shift.h"
 #include "engine/order.h"
 #include "engine/reserve.h"
@@ -436,7 +437,7 @@ bh_defrag_find(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
             return true;
         any = next_class(engine, &candidate, &next);
     }
-    return bh_defrag_join(engine, ret_plan);
+    return bh_defrag_leave(engine, ret_plan) || bh_defrag_join(engine, ret_plan);
 }
 
 uint64_t

@@ -12,6 +12,8 @@
  * GPU-equivalents times how much sooner it begins, as far as room that is reserved for it
  * says (an hour where none is), and no longer than it runs.
  *
+ * For people: all jobs of a GPU that is cordoned (engine/defrag_leave.h).
+ *
  * For room: all jobs of one GPU, all of one node, or a single job move away, so that larger
  * jobs could begin (engine/defrag_join.h says how that is measured).  What grows of it, times
  * an hour, is gained.  It grows with each such plan, so that they come to an end.
@@ -27,6 +29,7 @@ struct bh_defrag_room {
 struct bh_defrag_plan {
     struct bh_ev_move move;    /* to be sent as it is */
     struct bh_defrag_room room;
+    bh_gpu_id empties;         /* the GPU, cordoned, that all this is for; 0: not for one */
 };
 
 /* The present plan.  False: there is none that is worth it, whatever the mode is; or jobs

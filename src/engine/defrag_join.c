@@ -177,19 +177,6 @@ struct idea {
     __int128 score; /* what is gained beyond what that must be worth, at most */
 };
 
-/* Those on the GPU move. */
-static bool
-empty_gpu(struct bh_shift *shift, uint32_t gpu)
-{
-    const struct bh_engine *engine = shift->engine;
-
-    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->lease
-            && !bh_shift_add(shift, lease_at(engine, part_at(engine, at)->lease)->job))
-            return false;
-    return true;
-}
-
 static bool
 start_shift(const struct bh_engine *engine, const struct idea *idea, struct bh_shift *ret_shift)
 {
@@ -198,12 +185,12 @@ start_shift(const struct bh_engine *engine, const struct idea *idea, struct bh_s
         return bh_shift_add(ret_shift, idea->job);
     if (idea->gpu) {
         ret_shift->avoid_gpu = (uint32_t)gpu_at(engine, idea->gpu)->id;
-        return empty_gpu(ret_shift, idea->gpu) && ret_shift->job_count > 0;
+        return bh_shift_empty(ret_shift, idea->gpu) && ret_shift->job_count > 0;
     }
     ret_shift->away = idea->node;
     for (uint32_t gpu = node_at(engine, idea->node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        if (!empty_gpu(ret_shift, gpu))
+        if (!bh_shift_empty(ret_shift, gpu))
             return false;
     return ret_shift->job_count > 0;
 }
@@ -281,7 +268,7 @@ bh_defrag_join(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
         if (!bh_shift_write(&shift, gain, &move))
             continue;
         best = score_of(&shift);
-        *ret_plan = (struct bh_defrag_plan){ move, room };
+        *ret_plan = (struct bh_defrag_plan){ .move = move, .room = room };
     }
     return best > 0;
 }

@@ -41,6 +41,18 @@ bh_shift_add(struct bh_shift *shift, uint32_t job)
     return true;
 }
 
+bool
+bh_shift_empty(struct bh_shift *shift, uint32_t gpu)
+{
+    const struct bh_engine *engine = shift->engine;
+
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->lease
+            && !bh_shift_add(shift, lease_at(engine, part_at(engine, at)->lease)->job))
+            return false;
+    return true;
+}
+
 void
 bh_shift_drop(struct bh_shift *shift, uint32_t at)
 {

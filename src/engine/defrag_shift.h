@@ -25,6 +25,9 @@ void bh_shift_init(struct bh_shift *shift, const struct bh_engine *engine);
  * would be too many or too dear. */
 bool bh_shift_add(struct bh_shift *shift, uint32_t job);
 
+/* The same of all jobs on a GPU (slot). */
+bool bh_shift_empty(struct bh_shift *shift, uint32_t gpu);
+
 /* It stays (by its number in `jobs`). */
 void bh_shift_drop(struct bh_shift *shift, uint32_t at);
 

@@ -32,7 +32,7 @@ struct bh_reason {
     bool assumed;           /* frees_at_ns counts on an assumed run time: it may be later */
     bh_job_id preempted_for; /* whatever the code: who a job that waits was stopped for */
     uint64_t moved_ns;       /* whatever the code: when it was last moved, 0 never; and for */
-    bh_job_id moved_for;     /* whom, 0: to join free room */
+    bh_job_id moved_for;     /* whom, 0: to join free room, or to leave a GPU */
 };
 
 #endif

@@ -433,7 +433,7 @@ static void
 put_purpose(const struct phrase *p, bh_job_id for_job, bh_tenant_id whose)
 {
     if (for_job.v == 0)
-        bh_buf_puts(p->out, " to join free room for larger jobs");
+        bh_buf_puts(p->out, " to join free room, or to leave a GPU that is cordoned");
     else if (may_name(p->how, whose))
         bh_buf_printf(p->out, " to make room for job %" PRIu64, for_job.v);
     else

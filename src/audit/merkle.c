@@ -12,10 +12,9 @@ bh_merkle_leaf(const struct bh_crypto_ops *crypto, const void *record, size_t le
     crypto->sha256("\0", 1, record, length, ret_hash);
 }
 
-/* `ret_hash` may be `left` or `right`. */
-static void
-hash_node(const struct bh_crypto_ops *crypto, const uint8_t left[32],
-          const uint8_t right[32], uint8_t ret_hash[32])
+void
+bh_merkle_node(const struct bh_crypto_ops *crypto, const uint8_t left[32],
+               const uint8_t right[32], uint8_t ret_hash[32])
 {
     uint8_t pair[1 + 2 * BH_MERKLE_HASH_BYTES];
 
@@ -35,7 +34,7 @@ bh_merkle_frontier_add(struct bh_merkle_frontier *frontier,
     /* A carry in binary: full subtrees of equal size join. */
     memcpy(hash, leaf_hash, sizeof hash);
     for (; frontier->size >> level & 1; level++)
-        hash_node(crypto, frontier->peaks[level], hash, hash);
+        bh_merkle_node(crypto, frontier->peaks[level], hash, hash);
     memcpy(frontier->peaks[level], hash, sizeof hash);
     frontier->size++;
 }
@@ -52,7 +51,7 @@ bh_merkle_frontier_root(const struct bh_merkle_frontier *frontier,
         if (!(frontier->size >> level & 1))
             continue;
         if (begun)
-            hash_node(crypto, frontier->peaks[level], ret_root, ret_root);
+            bh_merkle_node(crypto, frontier->peaks[level], ret_root, ret_root);
         else
             memcpy(ret_root, frontier->peaks[level], BH_MERKLE_HASH_BYTES);
         begun = true;
@@ -129,5 +128,5 @@ bh_merkle_root(const struct bh_crypto_ops *crypto, const uint8_t (*leaf_hashes)[
         split *= 2;
     bh_merkle_root(crypto, leaf_hashes, split, ret_root);
     bh_merkle_root(crypto, leaf_hashes + split, count - split, right);
-    hash_node(crypto, ret_root, right, ret_root);
+    bh_merkle_node(crypto, ret_root, right, ret_root);
 }

@@ -27,6 +27,10 @@ struct bh_merkle_frontier {
 void bh_merkle_leaf(const struct bh_crypto_ops *crypto, const void *record, size_t length,
                     uint8_t ret_hash[32]);
 
+/* The hash of a node, from those of its children; `ret_hash` may be one of them. */
+void bh_merkle_node(const struct bh_crypto_ops *crypto, const uint8_t left[32],
+                    const uint8_t right[32], uint8_t ret_hash[32]);
+
 /* Append one leaf, given by its hash. */
 void bh_merkle_frontier_add(struct bh_merkle_frontier *frontier,
                             const struct bh_crypto_ops *crypto,

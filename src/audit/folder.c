@@ -1,0 +1,175 @@
+#include "audit/folder.h"
+
+#include <string.h>
+
+#include "base/num.h"
+
+struct walk {
+    const struct bh_folder *folder;
+    const struct bh_kept *kept;
+    struct bh_folder_verifier *verifier;
+    struct bh_err *err;
+};
+
+static bh_rc
+read_file(const struct bh_folder *folder, const char *path, struct bh_buf *out,
+          struct bh_err *err)
+{
+    bh_rc rc;
+
+    bh_buf_clear(out);
+    rc = folder->read(folder->self, path, out, err);
+    return rc == BH_OK ? BH_OK : bh_err_wrap(err, "%s", path);
+}
+
+static bh_rc
+read_tile(const struct walk *walk, const struct bh_tile *tile, char path[BH_TILE_PATH_MAX],
+          struct bh_buf *out)
+{
+    struct bh_buf text;
+
+    bh_buf_init_fixed(&text, path, BH_TILE_PATH_MAX);
+    bh_tile_path_format(&text, tile);
+    bh_buf_text(&text);
+    return read_file(walk->folder, path, out, walk->err);
+}
+
+/* A tile is there and says what the records say: a bh_tile_sink. */
+static bh_rc
+compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32],
+             struct bh_err *err)
+{
+    const struct walk *walk = self;
+    struct bh_buf *found = walk->folder->tile;
+    char path[BH_TILE_PATH_MAX];
+    bh_rc rc = read_tile(walk, tile, path, found);
+
+    if (rc != BH_OK)
+        return rc;
+    if (found->length != 32 * (size_t)tile->width)
+        return bh_err_set(err, BH_CONFLICT, "%s: it has %zu bytes, not %u", path,
+                          found->length, 32 * tile->width);
+    if (memcmp(found->bytes, hashes, found->length) != 0)
+        return bh_err_set(err, BH_CONFLICT, "%s: its hashes are not those of the records",
+                          path);
+    return BH_OK;
+}
+
+/* Kept checkpoints of the tree as it is now. */
+static bh_rc
+check_kept(const struct walk *walk)
+{
+    const struct bh_audit_verifier *records = &walk->verifier->records;
+    uint8_t root[32];
+
+    for (uint32_t i = 0; i < walk->kept->count; i++) {
+        const struct bh_checkpoint *kept = &walk->kept->checkpoints[i];
+
+        if (kept->size != records->frontier.size)
+            continue;
+        bh_merkle_frontier_root(&records->frontier, records->crypto, root);
+        if (memcmp(root, kept->root, sizeof root) != 0)
+            return bh_err_set(walk->err, BH_CONFLICT,
+                              "the first %" PRIu64
+                              " records are not those that a kept checkpoint was signed over",
+                              kept->size);
+    }
+    return BH_OK;
+}
+
+/* None of them speaks of more records than there are. */
+static bh_rc
+check_reach(const struct walk *walk, uint64_t size)
+{
+    for (uint32_t i = 0; i < walk->kept->count; i++)
+        if (walk->kept->checkpoints[i].size > size)
+            return bh_err_set(walk->err, BH_CONFLICT,
+                              "records %" PRIu64 " to %" PRIu64
+                              " are missing: a kept checkpoint was signed over them",
+                              size, walk->kept->checkpoints[i].size - 1);
+    return BH_OK;
+}
+
+static bh_rc
+take_record(struct walk *walk, const char *record, size_t length)
+{
+    struct bh_folder_verifier *verifier = walk->verifier;
+    const struct bh_tile_sink sink = { compare_tile, walk };
+    uint8_t hash[32];
+    bh_rc rc = bh_audit_verifier_record(&verifier->records, record, length, NULL, walk->err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_merkle_leaf(verifier->records.crypto, record, length, hash);
+    rc = bh_tiler_add(&verifier->tiler, verifier->records.crypto, hash, &sink, walk->err);
+    return rc == BH_OK ? check_kept(walk) : rc;
+}
+
+static bh_rc
+take_bundle(struct walk *walk, const struct bh_tile *tile)
+{
+    struct bh_buf *bundle = walk->folder->bundle;
+    char path[BH_TILE_PATH_MAX];
+    size_t at = 0, length;
+    bh_rc rc = read_tile(walk, tile, path, bundle);
+
+    for (uint32_t i = 0; rc == BH_OK && i < tile->width; i++) {
+        if (!bh_bundle_step(bundle->bytes + at, bundle->length - at, &length))
+            return bh_err_set(walk->err, BH_CONFLICT, "%s: it ends within record %" PRIu64,
+                              path, walk->verifier->records.frontier.size);
+        rc = take_record(walk, bundle->bytes + at + 2, length);
+        at += 2 + length;
+    }
+    if (rc == BH_OK && at != bundle->length)
+        return bh_err_set(walk->err, BH_CONFLICT, "%s: more stands behind its records", path);
+    return rc;
+}
+
+/* The checkpoint of the folder, which the bundles must end with. */
+static bh_rc
+read_checkpoint(struct walk *walk, char note[BH_NOTE_BYTES_MAX + 1], uint64_t *ret_size)
+{
+    const struct bh_audit_verifier *records = &walk->verifier->records;
+    struct bh_buf *text = walk->folder->tile;
+    struct bh_checkpoint checkpoint;
+    bh_rc rc = read_file(walk->folder, "checkpoint", text, walk->err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (text->length > BH_NOTE_BYTES_MAX || memchr(text->bytes, 0, text->length))
+        return bh_err_set(walk->err, BH_CONFLICT, "checkpoint: it is no note");
+    memcpy(note, text->bytes, text->length);
+    note[text->length] = '\0';
+    rc = bh_checkpoint_open(records->crypto, &records->key, note, &checkpoint, walk->err);
+    if (rc != BH_OK) {
+        bh_err_wrap(walk->err, "checkpoint");
+        return walk->err->rc = BH_CONFLICT;
+    }
+    *ret_size = checkpoint.size;
+    return BH_OK;
+}
+
+bh_rc
+bh_folder_verify(const struct bh_folder *folder, const struct bh_kept *kept,
+                 struct bh_folder_verifier *verifier, struct bh_err *err)
+{
+    struct walk walk = { folder, kept, verifier, err };
+    const struct bh_tile_sink sink = { compare_tile, &walk };
+    char note[BH_NOTE_BYTES_MAX + 1];
+    uint64_t size = 0;
+    bh_rc rc = read_checkpoint(&walk, note, &size);
+
+    if (rc == BH_OK)
+        rc = check_reach(&walk, size);
+    if (rc == BH_OK)
+        rc = check_kept(&walk);
+    for (uint64_t index = 0; rc == BH_OK && index * BH_TILE_WIDTH < size; index++) {
+        const struct bh_tile tile = { .entries = true, .index = index,
+                                      .width = bh_tile_width(0, index, size) };
+
+        rc = take_bundle(&walk, &tile);
+    }
+    if (rc == BH_OK)
+        rc = bh_tiler_end(&verifier->tiler, &sink, err);
+    return rc == BH_OK ? bh_audit_verifier_checkpoint(&verifier->records, note, err) : rc;
+}

@@ -9,6 +9,8 @@
 #include "api/error.h"
 #include "api/gpus.h"
 #include "api/jobs.h"
+#include "api/log.h"
+#include "api/log_tree.h"
 #include "api/nodes.h"
 #include "api/openapi.h"
 #include "api/outlook.h"
@@ -47,6 +49,11 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_TOKEN_REVOKE] = bh_tokens_revoke,
     [BH_OP_RECORD_LIST] = bh_records_list,
     [BH_OP_CHECKPOINT_LIST] = bh_checkpoints_list,
+    [BH_OP_RECORD_PROOF] = bh_log_prove,
+    [BH_OP_CONSISTENCY] = bh_log_prove_consistency,
+    [BH_OP_LOG_CHECKPOINT] = bh_log_checkpoint,
+    [BH_OP_LOG_ENTRIES] = bh_log_entries,
+    [BH_OP_LOG_TILE] = bh_log_tile,
     [BH_OP_WHATIF] = bh_whatif_ask,
     [BH_OP_DEFRAG_SHOW] = bh_defrag_show,
     [BH_OP_DEFRAG_APPLY] = bh_defrag_apply,
@@ -67,6 +74,7 @@ bh_api_new(const struct bh_api_options *options)
     api->options = *options;
     api->starts = bh_starts_new();
     api->gate = bh_whatif_gate_new();
+    api->tree = bh_log_tree_new(&options->store, options->crypto);
     return api;
 }
 
@@ -77,6 +85,7 @@ bh_api_free(struct bh_api *api)
         return;
     bh_starts_free(api->starts);
     bh_whatif_gate_free(api->gate);
+    bh_log_tree_free(api->tree);
     free(api);
 }
 

@@ -14,6 +14,7 @@ struct bh_api {
     struct bh_api_options options;
     struct bh_starts *starts;        /* api/starts.h */
     struct bh_whatif_gate *gate;     /* api/whatif.h */
+    struct bh_log_tree *tree;        /* api/log_tree.h */
 };
 
 struct bh_call {
@@ -22,7 +23,7 @@ struct bh_call {
     struct bh_reply *reply;
     struct bh_arena *arena;
     const struct bh_operation_row *op;
-    const char *id;                  /* the path's {id}, or NULL */
+    const char *id;                  /* the path's {id} or {rest}, or NULL */
     const struct bh_directory *dir;  /* NULL for operations open to nobody known */
     struct bh_caller caller;
     struct bh_verdict verdict;

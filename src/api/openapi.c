@@ -28,18 +28,27 @@ static const struct parameter {
     const char *name, *type, *doc;
 } parameters[] = {
     { "active", "boolean", "only jobs that have not ended" },
+    { "actor", "string", "only of this principal, by name or number" },
     { "after", "string", "the cursor `next` of the page before" },
+    { "decision", "string", "only what was decided so: allow or deny" },
     { "dry_run", "boolean", "decide and answer, change nothing" },
     { "follow", "boolean", "go on with server-sent events until the job has ended" },
     { "job", "integer", "only this job" },
     { "limit", "integer", "most items on a page: 100 when absent, at most 10000" },
     { "member", "integer", "of a gang that member's, counted from 0; the first when absent" },
     { "mine", "boolean", "only the caller's own" },
+    { "new", "integer", "records of the later checkpoint" },
+    { "object", "string", "only about this object: a type, as job, or with its number, as job/7" },
     { "offset", "integer", "begin at this byte" },
+    { "old", "integer", "records of the earlier checkpoint" },
     { "raw", "boolean", "leaves as they are hashed; a hash where the caller may not see them" },
+    { "since", "string", "not before this moment, as 2026-11-20T09:27:00Z, or a span ago, as 2h" },
     { "start", "boolean", "with when waiting jobs are expected to start" },
     { "state", "string", "only jobs in this state" },
     { "tenant", "string", "only this tenant and what is below it" },
+    { "text", "string", "only with an id (request, token, digest of a text) that begins so; at least 4 characters" },
+    { "until", "string", "before this moment, or a span ago" },
+    { "verb", "string", "only this verb" },
 };
 
 static const struct parameter *
@@ -328,10 +337,14 @@ put_parameters(struct bh_json_writer *w, const struct bh_operation_row *op)
     static const struct parameter key = { "Idempotency-Key", "string",
                                           "repeats with the same key and body get the first "
                                           "answer again" };
+    static const struct parameter rest = { "rest", "string",
+                                           "the rest of the path, slashes and all" };
 
     bh_json_open(w, "parameters", '[');
     if (strstr(op->path, "{id}"))
         put_parameter(w, "path", &id);
+    if (strstr(op->path, "{rest}"))
+        put_parameter(w, "path", &rest);
     if (op->kind == BH_OPERATION_MUTATE)
         put_parameter(w, "header", &key);
     for (const char *at = op->query; *at;) {
@@ -384,6 +397,16 @@ put_response(struct bh_json_writer *w, const char *status, const char *doc, cons
     bh_json_close(w, '}');
 }
 
+static const char *
+type_of(const struct bh_operation_row *op)
+{
+    if (op->id == BH_OP_LOG_TILE || op->id == BH_OP_LOG_ENTRIES)
+        return "application/octet-stream";
+    if (op->id == BH_OP_LOG_CHECKPOINT)
+        return "text/plain; charset=utf-8";
+    return op->kind == BH_OPERATION_STREAM ? "text/event-stream" : "application/json";
+}
+
 static void
 put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
@@ -391,8 +414,7 @@ put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
 
     bh_json_open(w, "responses", '{');
     put_response(w, makes ? "201" : "200", op->summary,
-                 op->kind == BH_OPERATION_STREAM ? "text/event-stream" : "application/json",
-                 bh_openapi_reply_of(op->id));
+                 type_of(op), bh_openapi_reply_of(op->id));
     put_response(w, "default", "an error", "application/json", "error");
     bh_json_close(w, '}');
 }

@@ -66,6 +66,7 @@ every_operation_is_described(void **state)
         BH_CHECK(row->name, bh_json_get(responses, "default"));
         BH_CHECK_EQ(row->name, bh_json_get(op, "requestBody") != NULL, row->has_body);
         BH_CHECK_EQ(row->name, has_parameter(op, "id"), strstr(row->path, "{id}") != NULL);
+        BH_CHECK_EQ(row->name, has_parameter(op, "rest"), strstr(row->path, "{rest}") != NULL);
         BH_CHECK_EQ(row->name, has_parameter(op, "Idempotency-Key"),
                     row->kind == BH_OPERATION_MUTATE);
         BH_CHECK_EQ(row->name, bh_json_count(bh_json_get(op, "security")),

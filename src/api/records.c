@@ -1,5 +1,6 @@
 #include "api/records.h"
 
+#include "api/record_filter.h"
 #include "api/visible.h"
 #include "base/num.h"
 #include "base/slice.h"
@@ -10,6 +11,7 @@ struct records {
     struct bh_call *call;
     struct bh_json_writer w;
     struct bh_visible visible;
+    struct bh_record_filter filter;
     bool raw;
     uint64_t room, last;
     bool any;                    /* a record was looked at */
@@ -142,7 +144,9 @@ put_record(void *self, uint64_t seq, const char *text, size_t length)
         return false;
     r->any = true;
     r->last = seq;
-    if (!visible && !r->raw)
+    if (!visible && (!r->raw || r->filter.any))
+        return true;
+    if (!bh_record_filter_has(&r->filter, leaf))
         return true;
     r->room--;
     if (r->raw)
@@ -170,6 +174,10 @@ read_page(struct records *r, uint64_t *ret_first, struct bh_err *err)
         rc = bh_call_flag(r->call, "raw", &r->raw, err);
     if (rc == BH_OK)
         rc = bh_visible_find(r->call, "record.view", &r->visible, err);
+    if (rc == BH_OK && bh_call_query(r->call, "tenant"))
+        rc = bh_visible_narrow(r->call, bh_call_query(r->call, "tenant"), &r->visible, err);
+    if (rc == BH_OK)
+        rc = bh_record_filter_read(r->call, &r->filter, err);
     *ret_first = bh_call_query(r->call, "after") ? after + 1 : 0;
     return rc;
 }
@@ -184,6 +192,44 @@ count_records(const struct bh_store *store, uint64_t *ret_count, struct bh_err *
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
+struct moment {
+    uint64_t ts_ns;
+    bool found;
+};
+
+static bool
+see_time(void *self, uint64_t seq, const char *text, size_t length)
+{
+    struct moment *moment = self;
+
+    (void)seq;
+    *moment = (struct moment){ number_in((struct bh_slice){ text, length }, "ts"), true };
+    return false;
+}
+
+/* The first record not before the filter's time, by halving: times never go back. */
+static bh_rc
+skip_older(const struct records *r, uint64_t total, uint64_t *first, struct bh_err *err)
+{
+    const struct bh_store *store = &r->call->api->options.store;
+    uint64_t low = *first, high = total;
+
+    while (r->filter.since_ns > 0 && low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        struct moment moment = { 0 };
+        bh_rc rc = store->ops->list_records(store->self, middle, middle, see_time, &moment, err);
+
+        if (rc != BH_OK)
+            return rc;
+        if (moment.found && moment.ts_ns < r->filter.since_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = low;
+    return BH_OK;
+}
+
 /* A caller that sees little would have everything scanned for it: a page looks at
  * SCAN_MAX records at most, and may be empty with a `next`. */
 bh_rc
@@ -196,6 +242,8 @@ bh_records_list(struct bh_call *call, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = count_records(store, &total, err);
+    if (rc == BH_OK)
+        rc = skip_older(&r, total, &first, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&r.w, NULL, '{');

@@ -4,7 +4,8 @@
 #include "api/call.h"
 
 /* GET /v1/records; a bh_resource.  Records of tenants that the caller may not see are left
- * out; with raw=true their hash stands for them, so that the tree can still be verified. */
+ * out, as are those that a search is not for; with raw=true and no search their hash
+ * stands for them, so that the tree can still be verified. */
 bh_rc bh_records_list(struct bh_call *call, struct bh_err *err);
 
 #endif

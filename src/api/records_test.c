@@ -89,13 +89,92 @@ raw_gives_leaves_or_their_hash(void **state)
     BH_CHECK_DONE();
 }
 
+/* A search finds what it asks for among what the caller may see. */
+static void
+searches_find_what_they_ask_for(void **state)
+{
+    static const struct {
+        const char *query;
+        uint32_t uid, status, count;
+    } rows[] = {
+        { "verb=job_submit", CAROL, 200, 4 },
+        { "verb=job_submit", ALICE, 200, 2 },
+        { "verb=job", CAROL, 200, 0 },
+        { "actor=alice", CAROL, 200, 4 },
+        { "actor=1", CAROL, 200, 4 },
+        { "actor=2", CAROL, 200, 0 },
+        { "actor=nobody", CAROL, 404, 0 },
+        { "tenant=acme", CAROL, 200, 2 },
+        { "tenant=other", CAROL, 200, 1 },
+        { "tenant=other", ALICE, 404, 0 },
+        { "object=job", CAROL, 200, 4 },
+        { "object=job/7", CAROL, 200, 4 },
+        { "object=job/8", CAROL, 200, 0 },
+        { "object=gpu", CAROL, 200, 0 },
+        { "object=job/", CAROL, 400, 0 },
+        { "decision=allow", CAROL, 200, 4 },
+        { "decision=deny", CAROL, 200, 0 },
+        { "decision=maybe", CAROL, 400, 0 },
+        { "until=1970-01-01T00:00:01Z", CAROL, 200, 4 },
+        { "since=1970-01-01T00:00:01Z", CAROL, 200, 0 },
+        { "since=1h", CAROL, 200, 0 },
+        { "since=yesterday", CAROL, 400, 0 },
+        { "text=abc", CAROL, 400, 0 },
+        { "text=abcd", CAROL, 200, 0 },
+        { "raw=true&verb=job_submit", ALICE, 200, 2 },
+        { "verb=job_submit&limit=1", ALICE, 200, 1 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, "/v1/records", .query = rows[i].query, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].query, got.status, rows[i].status);
+        BH_CHECK_EQ(rows[i].query, count_in(got.text, "\"seq\":"), rows[i].count);
+    }
+    BH_CHECK_DONE();
+}
+
+#define LATER(seq, ts, more)                                                             \
+    "{" more "\"phase\":\"event\",\"req\":\"c0ffee00000000000000000000000000\",\"seq\":" #seq   \
+    ",\"ts\":\"" #ts "\",\"v\":1,\"verb\":\"token_use\"}"
+
+#define NO_RULE                                                                          \
+    "{\"actor\":{\"id\":1},\"phase\":\"intent\",\"res\":\"denied\",\"seq\":6,\"ts\":\"3000000000\"," \
+    "\"v\":1,\"verb\":\"job.cancel\"}"
+#define DENIED                                                                           \
+    "\"actor\":{\"token\":\"bhk12345\",\"via\":\"token\"},\"dec\":{\"allow\":false},"
+
+static void
+searches_know_times_and_ids(void **state)
+{
+    bh_fixture_put_record(f, 4, LATER(4, 2000000000, ""));
+    bh_fixture_put_record(f, 5, LATER(5, 3000000000, DENIED));
+    SEND(BH_GET, "/v1/records", .query = "since=1970-01-01T00:00:02Z", .uid = CAROL);
+    BH_CHECK_EQ("since", count_in(got.text, "\"seq\":"), 2);
+    SEND(BH_GET, "/v1/records", .query = "since=1970-01-01T00:00:02Z&until=1970-01-01T00:00:03Z", .uid = CAROL);
+    BH_CHECK_EQ("between", count_in(got.text, "\"seq\":"), 1);
+    SEND(BH_GET, "/v1/records", .query = "text=c0ffee", .uid = CAROL);
+    BH_CHECK_EQ("request", count_in(got.text, "\"seq\":"), 2);
+    SEND(BH_GET, "/v1/records", .query = "text=bhk1", .uid = CAROL);
+    BH_CHECK_EQ("token", count_in(got.text, "\"seq\":"), 1);
+    SEND(BH_GET, "/v1/records", .query = "decision=deny", .uid = CAROL);
+    BH_CHECK_EQ("denied", count_in(got.text, "\"seq\":"), 1);
+    bh_fixture_put_record(f, 6, NO_RULE);
+    SEND(BH_GET, "/v1/records", .query = "decision=deny", .uid = CAROL);
+    BH_CHECK_EQ("also for want of a rule", count_in(got.text, "\"seq\":"), 2);
+    SEND(BH_GET, "/v1/records", .query = "text=c0ffee", .uid = ALICE);
+    BH_CHECK_EQ("not a tenant's", count_in(got.text, "\"seq\":"), 0);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_records, close_records)
     const struct CMUnitTest tests[] = { TEST(records_are_cut_down_to_what_may_be_seen),
                                         TEST(pages_follow_each_other),
-                                        TEST(raw_gives_leaves_or_their_hash) };
+                                        TEST(raw_gives_leaves_or_their_hash),
+                                        TEST(searches_find_what_they_ask_for),
+                                        TEST(searches_know_times_and_ids) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

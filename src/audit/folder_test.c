@@ -1,11 +1,14 @@
 /* A log of 300 records, exported; every change to it is found.
  *
  *   folder_test        every bit of the checkpoint is flipped, every 97th of the rest
- *   folder_test all    every bit of every file (soak) */
+ *   folder_test all    every bit of every file (soak)
+ *   folder_test print  print the files for tools/verify_audit_test.py: the key, then
+ *                      lines of a path and the bytes in base 64 */
 #include "audit/folder.h"
 
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/test.h"
 #include "ports/crypto.h"
 
@@ -261,6 +264,24 @@ every_tail_cut(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+print_folder(void)
+{
+    static char memory[2 * BYTES_MAX];
+    struct bh_buf text;
+
+    (void)make_key(NULL);
+    make_folder(RECORDS);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    bh_note_key_format(&text, &key);
+    puts(bh_buf_text(&text));
+    for (size_t i = 0; i < file_count; i++) {
+        bh_buf_clear(&text);
+        bh_base64_encode(&text, files[i].bytes, files[i].length);
+        printf("%s %s\n", files[i].path, bh_buf_text(&text));
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -274,6 +295,10 @@ main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "all") == 0)
         bit_step = 1;
+    if (argc == 2 && strcmp(argv[1], "print") == 0) {
+        print_folder();
+        return 0;
+    }
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, make_key, NULL);
 }

@@ -7,12 +7,16 @@
 
 static const char first_line[] = "c2sp.org/tlog-proof@v1";
 
-enum { LINE_MAX = 4096 };
+enum { LINE_MAX = 128 };
 
 void
 bh_tlog_proof_format(struct bh_buf *out, const struct bh_tlog_proof *proof)
 {
     bh_buf_puts(out, first_line);
+    if (proof->extra_length) {
+        bh_buf_puts(out, "\nextra ");
+        bh_buf_put(out, proof->extra, proof->extra_length);
+    }
     bh_buf_puts(out, "\nindex ");
     bh_buf_put_u64(out, proof->index);
     bh_buf_putc(out, '\n');
@@ -39,22 +43,50 @@ take_line(const char **at, char ret_line[LINE_MAX])
     return true;
 }
 
+/* Whether it is base 64, of whatever length. */
 static bool
-parse_head(const char **at, uint64_t *ret_index)
+is_base64(const char *text, size_t length)
 {
-    char line[LINE_MAX], bytes[LINE_MAX];
-    struct bh_buf extra;
-    struct bh_err err;
-
-    if (!take_line(at, line) || strcmp(line, first_line) != 0 || !take_line(at, line))
+    if (length % 4)
         return false;
-    if (strncmp(line, "extra ", 6) == 0) {
-        bh_buf_init_fixed(&extra, bytes, sizeof bytes);
-        if (!bh_base64_decode(&extra, line + 6, strlen(line + 6)) || !take_line(at, line))
+    for (size_t i = 0; i < length; i += 4) {
+        char bytes[3];
+        struct bh_buf out;
+
+        bh_buf_init_fixed(&out, bytes, sizeof bytes);
+        if (!bh_base64_decode(&out, text + i, 4) || (out.length < 3 && i + 4 < length))
             return false;
     }
-    return strncmp(line, "index ", 6) == 0
-           && bh_parse_u64(line + 6, ret_index, &err) == BH_OK;
+    return true;
+}
+
+/* The `extra` line, where there is one. */
+static bool
+take_extra(const char **at, struct bh_tlog_proof *ret)
+{
+    static const char word[] = "extra ";
+    const char *end;
+
+    if (strncmp(*at, word, sizeof word - 1) != 0)
+        return true;
+    ret->extra = *at + sizeof word - 1;
+    end = strchr(ret->extra, '\n');
+    if (!end)
+        return false;
+    ret->extra_length = (size_t)(end - ret->extra);
+    *at = end + 1;
+    return is_base64(ret->extra, ret->extra_length);
+}
+
+static bool
+parse_head(const char **at, struct bh_tlog_proof *ret)
+{
+    char line[LINE_MAX];
+    struct bh_err err;
+
+    return take_line(at, line) && strcmp(line, first_line) == 0 && take_extra(at, ret)
+           && take_line(at, line) && strncmp(line, "index ", 6) == 0
+           && bh_parse_u64(line + 6, &ret->index, &err) == BH_OK;
 }
 
 static bool
@@ -89,8 +121,9 @@ bh_tlog_proof_parse(const char *text, struct bh_tlog_proof *ret_proof, struct bh
     struct bh_tlog_proof proof = { 0 };
     const char *at = text;
 
-    if (!parse_head(&at, &proof.index))
-        return bh_err_set(err, BH_INVALID, "not a proof: it does not begin with \"%s\" and an index",
+    if (!parse_head(&at, &proof))
+        return bh_err_set(err, BH_INVALID,
+                          "not a proof: it does not begin with \"%s\" and an index",
                           first_line);
     if (!parse_path(&at, &proof.path))
         return bh_err_set(err, BH_INVALID,
@@ -102,8 +135,8 @@ bh_tlog_proof_parse(const char *text, struct bh_tlog_proof *ret_proof, struct bh
 
 bh_rc
 bh_tlog_proof_check(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
-                    const struct bh_tlog_proof *proof, const uint8_t leaf_hash[32],
-                    struct bh_checkpoint *ret_tree, struct bh_err *err)
+                    struct bh_tlog_proof *proof, const uint8_t leaf_hash[32],
+                    struct bh_err *err)
 {
     struct bh_checkpoint checkpoint;
     struct bh_tree_head tree;
@@ -119,6 +152,6 @@ bh_tlog_proof_check(const struct bh_crypto_ops *crypto, const struct bh_note_key
                           "this is not record %" PRIu64 " of the log of %" PRIu64
                           " records that %s signed",
                           proof->index, tree.size, key->name);
-    *ret_tree = checkpoint;
+    proof->tree = checkpoint;
     return BH_OK;
 }

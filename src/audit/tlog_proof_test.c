@@ -32,7 +32,7 @@ make_proof(void)
     const struct bh_merkle_source source = { subtree, NULL };
     const uint64_t where[2] = { 6, LEAVES };
     struct bh_checkpoint checkpoint = { .size = LEAVES };
-    struct bh_tlog_proof proof = { .index = 6, .note = note };
+    struct bh_tlog_proof proof = { .extra = "aGk=", .extra_length = 4, .index = 6, .note = note };
     uint8_t public_key[32];
     struct bh_buf out;
 
@@ -56,10 +56,9 @@ static bh_rc
 check(const char *text, uint32_t leaf)
 {
     struct bh_tlog_proof proof;
-    struct bh_checkpoint tree;
     bh_rc rc = bh_tlog_proof_parse(text, &proof, &err);
 
-    return rc == BH_OK ? bh_tlog_proof_check(crypto, &key, &proof, hashes[leaf], &tree, &err)
+    return rc == BH_OK ? bh_tlog_proof_check(crypto, &key, &proof, hashes[leaf], &err)
                        : rc;
 }
 
@@ -68,15 +67,15 @@ written_and_read(void **state)
 {
     const char *text = make_proof();
     struct bh_tlog_proof proof;
-    struct bh_checkpoint tree;
 
     (void)state;
-    assert_memory_equal(text, "c2sp.org/tlog-proof@v1\nindex 6\n", 31);
+    assert_memory_equal(text, "c2sp.org/tlog-proof@v1\nextra aGk=\nindex 6\n", 42);
     assert_int_equal(bh_tlog_proof_parse(text, &proof, &err), BH_OK);
     BH_CHECK_EQ("index", proof.index, 6);
     BH_CHECK_EQ("hashes", proof.path.count, 4);
-    BH_CHECK_EQ("holds", bh_tlog_proof_check(crypto, &key, &proof, hashes[6], &tree, &err), BH_OK);
-    BH_CHECK_EQ("size", tree.size, LEAVES);
+    BH_CHECK_EQ("holds", bh_tlog_proof_check(crypto, &key, &proof, hashes[6], &err), BH_OK);
+    BH_CHECK_EQ("size", proof.tree.size, LEAVES);
+    BH_CHECK_EQ("extra", proof.extra_length, 4);
     BH_CHECK_EQ("another record", check(text, 7), BH_CONFLICT);
     key.public_key[0] ^= 1;
     BH_CHECK_EQ("another key", check(text, 6), BH_DENIED);
@@ -94,6 +93,8 @@ forms(void **state)
         { "no hashes", "c2sp.org/tlog-proof@v1\nindex 0\n\n", "", BH_OK },
         { "extra", "c2sp.org/tlog-proof@v1\nextra aGk=\nindex 0\n\n", "", BH_OK },
         { "bad extra", "c2sp.org/tlog-proof@v1\nextra a\nindex 0\n\n", "", BH_INVALID },
+        { "extra of padding", "c2sp.org/tlog-proof@v1\nextra aGk=aGk=\nindex 0\n\n", "", BH_INVALID },
+        { "extra without end", "c2sp.org/tlog-proof@v1\nextra aGk=", "", BH_INVALID },
         { "extra behind", "c2sp.org/tlog-proof@v1\nindex 0\nextra aGk=\n\n", "", BH_INVALID },
         { "a hash", "c2sp.org/tlog-proof@v1\nindex 0\n", hash, BH_INVALID },
         { "version 2", "c2sp.org/tlog-proof@v2\nindex 0\n\n", "", BH_INVALID },
@@ -142,6 +143,8 @@ every_bit(void **state)
 
     (void)state;
     for (size_t bit = 0; bit < 8 * length; bit++) {
+        if (bit / 8 >= 29 && bit / 8 < 33)
+            continue; /* `extra` is nobody's word: who uses it hashes it */
         memcpy(text, good, length + 1);
         text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
         if (check(text, 6) == BH_OK)

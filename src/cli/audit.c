@@ -1,22 +1,19 @@
 #include "cli/audit.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cli/audit_verifier.h"
 #include "cli/output.h"
 #include "cli/views.h"
 
-enum { TAIL_STANDARD = 20, PAGE = 1000, STATUS_BAD = 1, STATUS_EXEC_FAILED = 127 };
+enum { TAIL_STANDARD = 20, PAGE = 1000 };
 
 /* ---- the log as lines: a record each, and signed checkpoints as JSON strings ---- */
 
@@ -183,85 +180,7 @@ bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err)
     return rc;
 }
 
-/* ---- verify: a program of its own computes, so that only it loads the cryptography ---- */
-
-static bool
-exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
-/* A sibling of the file at `path`. */
-static void
-put_beside(char place[PATH_MAX], const char *path, const char *name)
-{
-    const char *slash = strrchr(path, '/');
-
-    snprintf(place, PATH_MAX, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
-}
-
-/* Where `up` publishes it, and where the daemon keeps it. */
-static const char *const standard_keys[] = { "/var/lib/bulkhead/audit.vkey",
-                                             "/var/lib/bulkhead/daemon/audit.vkey" };
-
-/* The audit log's public key: as said, beside the store, or of the daemon here. */
-static bh_rc
-find_key(const struct bh_cli *cli, const char *store, char place[PATH_MAX], struct bh_err *err)
-{
-    const char *key = cli->args->options[BH_OPT_VKEY].text;
-
-    if (key) {
-        snprintf(place, PATH_MAX, "%s", key);
-        return BH_OK;
-    }
-    if (store)
-        put_beside(place, store, "audit.vkey");
-    else
-        put_beside(place, cli->client.socket, "../audit.vkey");
-    for (size_t i = 0; !store && !exists(place) && i < BH_COUNT(standard_keys); i++)
-        snprintf(place, PATH_MAX, "%s", standard_keys[i]);
-    if (exists(place))
-        return BH_OK;
-    bh_err_set(err, BH_NOT_FOUND, "the audit log's public key is not here");
-    return bh_err_hint(err, "--vkey FILE: the daemon keeps it as audit.vkey in its state folder");
-}
-
-static bh_rc
-find_verifier(char place[PATH_MAX], struct bh_err *err)
-{
-    static const char *const places[] = { "../libexec/bulkhead/bulkhead-audit",
-                                          "bulkhead-audit" };
-    bh_rc rc = BH_OK;
-
-    for (size_t i = 0; rc == BH_OK && i < BH_COUNT(places); i++) {
-        rc = bh_cli_beside(places[i], place, PATH_MAX, err);
-        if (rc == BH_OK && exists(place))
-            return BH_OK;
-    }
-    return bh_err_set(err, BH_NOT_FOUND, "bulkhead-audit is missing beside this program");
-}
-
-/* Start the verifier; *ret_fd is its standard input where it reads the log from. */
-static bh_rc
-start_verifier(const char *const argv[], pid_t *ret_pid, int *ret_fd, struct bh_err *err)
-{
-    int ends[2];
-
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return bh_err_errno(err, "a pipe");
-    fflush(stdout);
-    *ret_pid = fork();
-    if (*ret_pid == 0) {
-        signal(SIGPIPE, SIG_DFL);
-        dup2(ends[0], STDIN_FILENO);
-        execv(argv[0], (char *const *)(uintptr_t)argv);
-        perror(argv[0]);
-        _exit(STATUS_EXEC_FAILED);
-    }
-    bh_fd_close(ends[0]);
-    *ret_fd = ends[1];
-    return *ret_pid < 0 ? bh_err_errno(err, "%s", argv[0]) : BH_OK;
-}
+/* ---- verify ---- */
 
 static bh_rc
 copy_file(const char *path, int to, struct bh_err *err)
@@ -278,55 +197,82 @@ copy_file(const char *path, int to, struct bh_err *err)
     return got < 0 ? bh_err_errno(err, "%s", path) : rc;
 }
 
-/* Wait for the verdict; a verifier that stopped reading has one already. */
+/* What the verifier reads, and the file that the key stands beside. */
 static bh_rc
-take_verdict(struct bh_cli *cli, pid_t pid, bh_rc rc, struct bh_err *err)
+read_source(const struct bh_cli *cli, char place[PATH_MAX], const char **ret_option,
+            struct bh_err *err)
 {
-    int status = 0;
+    static const enum bh_option_id sources[] = { BH_OPT_STORE, BH_OPT_RECORDS, BH_OPT_EXPORT };
+    const struct bh_option_value *options = cli->args->options;
+    const char *store = options[BH_OPT_STORE].text;
+    struct stat status;
+    int given = 0;
 
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_BAD) {
-        cli->status = STATUS_BAD;
-        return BH_OK;
+    *ret_option = NULL;
+    for (size_t i = 0; i < BH_COUNT(sources); i++) {
+        if (!options[sources[i]].given)
+            continue;
+        snprintf(place, PATH_MAX, "%s%s", options[sources[i]].text,
+                 sources[i] == BH_OPT_EXPORT ? "/checkpoint" : "");
+        *ret_option = bh_cli_options[sources[i]].name;
+        given++;
     }
-    if (rc != BH_OK)
-        return rc;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) == STATUS_EXEC_FAILED)
-        return bh_err_set(err, BH_IO, "bulkhead-audit failed");
-    cli->status = WEXITSTATUS(status);
+    if (given > 1)
+        return bh_err_set(err, BH_INVALID, "audit verify: --store, --records or --export, only one");
+    if (options[BH_OPT_KEPT].given && !options[BH_OPT_EXPORT].given)
+        return bh_err_set(err, BH_INVALID, "audit verify: --kept goes with --export");
+    if (store && stat(store, &status) == 0 && S_ISDIR(status.st_mode))
+        snprintf(place, PATH_MAX, "%s/bulkhead.db", store);
     return BH_OK;
+}
+
+/* The arguments: the key, what to verify, and what was kept. */
+static void
+put_arguments(const struct bh_cli *cli, const char *place, const char *key,
+              const char *ret_arguments[8 + 2 * BH_OPTION_TEXTS_MAX])
+{
+    const struct bh_option_value *options = cli->args->options;
+    const struct bh_option_value *kept = &options[BH_OPT_KEPT];
+    size_t count = 0;
+
+    ret_arguments[count++] = "--vkey";
+    ret_arguments[count++] = key;
+    if (options[BH_OPT_STORE].given) {
+        ret_arguments[count++] = "--store";
+        ret_arguments[count++] = place;
+    }
+    if (options[BH_OPT_EXPORT].given) {
+        ret_arguments[count++] = "--export";
+        ret_arguments[count++] = options[BH_OPT_EXPORT].text;
+    }
+    for (uint32_t i = 0; i < kept->count; i++) {
+        ret_arguments[count++] = "--kept";
+        ret_arguments[count++] = kept->texts[i];
+    }
+    ret_arguments[count] = NULL;
 }
 
 bh_rc
 bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
 {
-    const char *store = cli->args->options[BH_OPT_STORE].text;
-    const char *records = cli->args->options[BH_OPT_RECORDS].text;
-    char program[PATH_MAX], key[PATH_MAX], inside[PATH_MAX];
-    const char *argv[] = { program, "--vkey", key, store ? "--store" : NULL, inside, NULL };
-    struct stat status;
-    pid_t pid = 0;
-    int fd = -1;
-    bh_rc rc;
+    const char *arguments[8 + 2 * BH_OPTION_TEXTS_MAX], *option;
+    char place[PATH_MAX], key[PATH_MAX];
+    struct bh_verifier verifier;
+    bh_rc rc = read_source(cli, place, &option, err);
 
-    if (store)
-        snprintf(inside, sizeof inside, "%s", store);
-    if (store && stat(store, &status) == 0 && S_ISDIR(status.st_mode))
-        snprintf(inside, sizeof inside, "%s/bulkhead.db", store);
-    rc = find_verifier(program, err);
     if (rc == BH_OK)
-        rc = find_key(cli, store ? inside : records, key, err);
-    if (rc == BH_OK)
-        rc = start_verifier(argv, &pid, &fd, err);
+        rc = bh_verifier_key(cli, option ? place : NULL,
+                             cli->args->options[BH_OPT_EXPORT].given ? "vkey" : "audit.vkey", key,
+                             err);
     if (rc != BH_OK)
         return rc;
-    if (records)
-        rc = copy_file(records, fd, err);
-    else if (!store)
-        rc = export_log(cli, fd, err);
-    if (rc != BH_OK && err->sys != EPIPE)
-        kill(pid, SIGTERM);
-    bh_fd_close(fd);
-    return take_verdict(cli, pid, rc, err);
+    put_arguments(cli, place, key, arguments);
+    rc = bh_verifier_start(cli, arguments, &verifier, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!option)
+        rc = export_log(cli, verifier.fd, err);
+    else if (cli->args->options[BH_OPT_RECORDS].given)
+        rc = copy_file(place, verifier.fd, err);
+    return bh_verifier_end(cli, &verifier, rc, err);
 }

@@ -7,5 +7,10 @@
 bh_rc bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_size(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_search(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_prove(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_check(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_consistency(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_export(struct bh_cli *cli, struct bh_err *err);
 
 #endif

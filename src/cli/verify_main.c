@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "audit/verify.h"
+#include "base/assert.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/slice.h"
+#include "cli/verify.h"
 #include "ports/crypto.h"
 #include "store/audit.h"
 #include "store/sqlite.h"
@@ -15,9 +18,30 @@
 enum { STATUS_BAD = 1, STATUS_USAGE = 2, KEY_FILE_MAX = 4096 };
 
 static const char usage[] =
-    "usage: bulkhead-audit --vkey FILE [--store FILE]\n"
-    "Verifies an audit log: of a store, or of lines as `bulkhead audit tail --raw --all`\n"
-    "prints them.  Status 0 when it is whole, 1 when not; `bulkhead audit verify` calls it.\n";
+    "usage: bulkhead-audit --vkey FILE [--json] [WHAT]\n"
+    "  --store FILE             verify a store\n"
+    "  --export DIR [--kept FILE]...\n"
+    "                           verify an exported log, and that it continues checkpoints\n"
+    "  --check PROOF [--record FILE]\n"
+    "                           check a proof that a record is in the log\n"
+    "  --consistency OLD NEW    check that one checkpoint continues another, by the hashes\n"
+    "                           on standard input\n"
+    "  (nothing)                verify lines as `bulkhead audit tail --raw --all` prints them\n"
+    "Status 0 when it is good, 1 when not; `bulkhead audit` calls it.\n";
+
+bh_rc
+bh_verify_read(const char *path, size_t max, struct bh_buf *out, struct bh_err *err)
+{
+    bh_rc rc;
+
+    bh_buf_clear(out);
+    rc = bh_file_read(path, max, out, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_buf_text(out) || memchr(out->bytes, 0, out->length))
+        return bh_err_set(err, BH_CONFLICT, "%s: it is no text", path);
+    return BH_OK;
+}
 
 static bh_rc
 read_key(const char *path, struct bh_note_key *ret_key, struct bh_err *err)
@@ -84,45 +108,136 @@ verify_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_err *err)
 }
 
 static void
-print_good(const struct bh_audit_verifier *verifier)
+put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *verifier)
 {
-    printf("audit log is whole: %" PRIu64 " records, %" PRIu64 " signed checkpoints by %s\n",
-           verifier->frontier.size, verifier->checkpoints, verifier->key.name);
-    if (verifier->sealed < verifier->frontier.size)
-        printf("no checkpoint covers the newest of them yet: %" PRIu64 "\n",
-               verifier->frontier.size - verifier->sealed);
+    uint64_t size = verifier->frontier.size, open = size - verifier->sealed;
+
+    bh_buf_printf(&verdict->sentence,
+                  "audit log is whole: %" PRIu64 " records, %" PRIu64 " signed checkpoints by %s",
+                  size, verifier->checkpoints, verifier->key.name);
+    if (open)
+        bh_buf_printf(&verdict->sentence,
+                      "\nno checkpoint covers the newest of them yet: %" PRIu64, open);
+    bh_buf_printf(&verdict->members,
+                  ",\"checkpoints\":%" PRIu64 ",\"records\":%" PRIu64 ",\"unsigned\":%" PRIu64,
+                  verifier->checkpoints, size, open);
+}
+
+static bh_rc
+verify_log(const struct bh_verify_args *args, const struct bh_note_key *key,
+           struct bh_verdict_text *verdict, struct bh_err *err)
+{
+    struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
+    bh_rc rc;
+
+    BH_ASSERT(verifier);
+    bh_audit_verifier_init(verifier, &bh_crypto_openssl, key);
+    rc = args->store ? verify_store(args->store, verifier, err)
+                     : verify_lines(stdin, verifier, err);
+    if (rc == BH_OK)
+        put_good(verdict, verifier);
+    free(verifier);
+    return rc;
+}
+
+/* ---- the command line ---- */
+
+/* Where an option's value goes. */
+static const char **
+place_of(struct bh_verify_args *args, const char *option)
+{
+    const struct {
+        const char *name, **place;
+    } options[] = {
+        { "--vkey", &args->key },    { "--store", &args->store }, { "--export", &args->folder },
+        { "--check", &args->proof }, { "--record", &args->record },
+        { "--consistency", &args->old },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(options); i++)
+        if (strcmp(options[i].name, option) == 0)
+            return options[i].place;
+    if (strcmp(option, "--kept") == 0 && args->kept_count < BH_VERIFY_KEPT_MAX)
+        return &args->kept[args->kept_count++];
+    return NULL;
+}
+
+static bool
+parse(int argc, char **argv, struct bh_verify_args *ret)
+{
+    for (int i = 1; i < argc; i++) {
+        const char **place;
+
+        if (strcmp(argv[i], "--json") == 0) {
+            ret->json = true;
+            continue;
+        }
+        place = place_of(ret, argv[i]);
+        if (!place || i + 1 == argc)
+            return false;
+        *place = argv[++i];
+        if (place == &ret->old) {
+            if (i + 1 == argc)
+                return false;
+            ret->new = argv[++i];
+        }
+    }
+    return ret->key && !!ret->store + !!ret->folder + !!ret->proof + !!ret->old <= 1;
+}
+
+/* ---- the verdict ---- */
+
+static int
+say(const struct bh_verify_args *args, const struct bh_verdict_text *verdict,
+    const struct bh_err *err)
+{
+    bool bad = err->rc == BH_CONFLICT || err->rc == BH_DENIED;
+    struct bh_buf quoted;
+
+    if (err->rc != BH_OK && !bad) {
+        fprintf(stderr, "bulkhead: %s\n", err->msg);
+        return bh_rc_exit(err->rc);
+    }
+    bh_buf_init(&quoted, 1 << 20);
+    bh_json_put_str(&quoted, err->msg);
+    if (args->json && bad)
+        printf("{\"good\":false,\"message\":%s}\n", bh_buf_text(&quoted));
+    else if (args->json)
+        printf("{\"good\":true%.*s}\n", (int)verdict->members.length, verdict->members.bytes);
+    else if (bad)
+        printf("%s: %s\n", args->proof || args->old ? "NOT proved" : "audit log is NOT whole",
+               err->msg);
+    else
+        printf("%.*s\n", (int)verdict->sentence.length, verdict->sentence.bytes);
+    bh_buf_fini(&quoted);
+    return bad ? STATUS_BAD : 0;
 }
 
 int
 main(int argc, char **argv)
 {
-    const char *key_file = NULL, *store = NULL;
-    struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
+    struct bh_verify_args args = { 0 };
+    struct bh_verdict_text verdict;
     struct bh_note_key key;
     struct bh_err err = { .rc = BH_OK };
+    int status;
     bh_rc rc;
 
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--vkey") == 0)
-            key_file = argv[i + 1];
-        else if (strcmp(argv[i], "--store") == 0)
-            store = argv[i + 1];
-    }
-    if (!key_file || !verifier || argc % 2 == 0) {
+    if (!parse(argc, argv, &args)) {
         fputs(usage, stderr);
         return STATUS_USAGE;
     }
-    rc = read_key(key_file, &key, &err);
-    if (rc == BH_OK) {
-        bh_audit_verifier_init(verifier, &bh_crypto_openssl, &key);
-        rc = store ? verify_store(store, verifier, &err) : verify_lines(stdin, verifier, &err);
-    }
+    bh_buf_init(&verdict.sentence, 1 << 20);
+    bh_buf_init(&verdict.members, 1 << 20);
+    rc = read_key(args.key, &key, &err);
     if (rc == BH_OK)
-        print_good(verifier);
-    else if (rc == BH_CONFLICT)
-        printf("audit log is NOT whole: %s\n", err.msg);
-    else
-        fprintf(stderr, "bulkhead: %s\n", err.msg);
-    free(verifier);
-    return rc == BH_OK ? 0 : rc == BH_CONFLICT ? STATUS_BAD : bh_rc_exit(rc);
+        rc = args.folder ? bh_verify_export(&args, &key, &verdict, &err)
+             : args.proof ? bh_verify_proof(&args, &key, &verdict, &err)
+             : args.old   ? bh_verify_consistency(&args, &key, &verdict, &err)
+                          : verify_log(&args, &key, &verdict, &err);
+    err.rc = rc;
+    status = say(&args, &verdict, &err);
+    bh_buf_fini(&verdict.sentence);
+    bh_buf_fini(&verdict.members);
+    return status;
 }

@@ -53,14 +53,29 @@ bh_operation_takes(const struct bh_operation_row *op, const char *parameter)
     return bh_words_contain(op->query, parameter);
 }
 
+/* The pattern ends with {rest}, which stands for all that follows. */
+static bool
+rest_matches(const char *pattern, const char *open, const char *path,
+             struct bh_path_match *ret_match)
+{
+    size_t before = (size_t)(open - pattern);
+
+    if (strncmp(pattern, path, before) != 0 || path[before] == '\0')
+        return false;
+    *ret_match = (struct bh_path_match){ path + before, strlen(path + before) };
+    return true;
+}
+
 bool
 bh_path_matches(const char *pattern, const char *path, struct bh_path_match *ret_match)
 {
     static const char parameter[] = "{id}";
-    const char *open = strstr(pattern, parameter);
+    const char *open = strstr(pattern, parameter), *tail = strstr(pattern, "{rest}");
     size_t before = open ? (size_t)(open - pattern) : 0;
     const char *id, *rest;
 
+    if (tail)
+        return rest_matches(pattern, tail, path, ret_match);
     if (!open) {
         *ret_match = (struct bh_path_match){ 0 };
         return strcmp(pattern, path) == 0;

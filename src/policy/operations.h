@@ -49,7 +49,8 @@ const struct bh_operation_row *bh_operation_get(enum bh_operation op);
 /* Whether the operation takes a query parameter of that name. */
 bool bh_operation_takes(const struct bh_operation_row *op, const char *parameter);
 
-/* What `{id}` stands for when `path` (with or without parameters) is matched. */
+/* What `{id}`, a segment, or `{rest}`, all that follows, stands for when `path` (with or
+ * without parameters) is matched. */
 struct bh_path_match {
     const char *id;      /* points into the path; NULL: the pattern has none */
     size_t id_length;

@@ -50,6 +50,9 @@ paths_match(void **state)
         { "/v1/jobs/{id}/why", "/v1/jobs/12/whyy", NULL, false },
         { "/v1/jobs/{id}/why", "/v1/jobs/12", NULL, false },
         { "/v1/jobs/{id}", "/v1/jobs/..", "..", true },
+        { "/v1/tile/{rest}", "/v1/tile/0/x001/067", "0/x001/067", true },
+        { "/v1/tile/{rest}", "/v1/tile/", NULL, false },
+        { "/v1/tile/{rest}", "/v1/tiles", NULL, false },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

@@ -2,6 +2,7 @@
 """The audit log: complete, verifiable, and every change to a copy of it is found."""
 import base64
 import hashlib
+import json
 import pathlib
 import re
 import shutil
@@ -109,6 +110,106 @@ def cut_store(site):
     shutil.copy(kept, site.dir / "state/bulkhead.db")
     site.start_daemon()
     equal("jobs", site.client().get("/v1/jobs")["total"], 4)
+
+
+def key_of(site):
+    return str(site.dir / "state/audit.vkey")
+
+
+def open_folder(site):
+    """Where every person of the tests may write."""
+    place = site.dir / "open"
+    place.mkdir(mode=0o777)
+    place.chmod(0o777)
+    return place
+
+
+@tap.test()
+def proved(site):
+    "a proof is checked without the daemon; another record, another key and a flipped bit are not proved"
+    count = busy(site)
+    place = open_folder(site)
+    proof, record, other = (place / name for name in ("5.tlog-proof", "5.json", "6.json"))
+    site.cli("dave", "audit", "prove", "5", "--to", str(proof), "--record", str(record), check=0)
+    site.cli("dave", "audit", "prove", "6", "--to", str(place / "6.tlog-proof"), "--record", str(other), check=0)
+    equal("format", proof.read_text().splitlines()[0], "c2sp.org/tlog-proof@v1")
+    done = site.cli(None, "audit", "check", str(proof), "--vkey", key_of(site), check=0)
+    contains("the record in it", done.stdout, record.read_text())
+    site.cli(None, "audit", "check", str(proof), "--record", str(record), "--vkey", key_of(site), check=0)
+    done = site.cli(None, "audit", "check", str(proof), "--record", str(other), "--vkey", key_of(site), check=1)
+    contains("says so", done.stdout, "NOT proved")
+    verdict = json.loads(site.cli(None, "audit", "check", str(proof), "--vkey", key_of(site), "-o", "json", check=0).stdout)
+    equal("as JSON", (verdict["good"], verdict["index"], verdict["leaf"]), (True, 5, record.read_text()))
+    lines = proof.read_text().splitlines(keepends=True)
+    digit = "A" if lines[3][0] != "A" else "B"
+    proof.write_text("".join(lines[:3] + [digit + lines[3][1:]] + lines[4:]))
+    site.cli(None, "audit", "check", str(proof), "--vkey", key_of(site), check=1)
+    site.cli("dave", "audit", "prove", str(count + 1000), check=5)
+    site.cli(None, "audit", "check", str(site.dir / "nothing"), "--vkey", key_of(site), check=5)
+
+
+@tap.test()
+def continued(site):
+    "a kept checkpoint is proved to be the beginning of a later one, and not of another log's"
+    busy(site)
+    old, new, forged = (site.dir / name for name in ("old", "new", "forged"))
+    old.write_text(site.client("dave").get("/v1/checkpoints")["items"][0]["note"])
+    new.write_bytes(site.client("alice").get("/v1/log/checkpoint").encode())
+    site.cli("dave", "audit", "consistency", str(old), str(new), "--vkey", key_of(site), check=0)
+    site.cli("dave", "audit", "consistency", str(new), str(old), "--vkey", key_of(site), check=1)
+    lines = old.read_text().splitlines(keepends=True)
+    forged.write_text("".join([lines[0], lines[1], new.read_text().splitlines(keepends=True)[2]] + lines[3:]))
+    done = site.cli("dave", "audit", "consistency", str(forged), str(new), "--vkey", key_of(site), check=1)
+    contains("says so", done.stdout, "NOT proved")
+
+
+@tap.test()
+def exported(site):
+    "an export is verified by both verifiers, and both find what was changed, lost or cut"
+    count = busy(site)
+    place = open_folder(site)
+    folder, kept = place / "export", site.dir / "kept"
+    done = site.cli("erin", "audit", "export", str(folder), "--vkey", key_of(site), check=0)
+    contains("verified", done.stdout, "whole")
+    size = int((folder / "checkpoint").read_text().splitlines()[1])
+    assert size >= count, size
+    kept.write_text((folder / "checkpoint").read_text())
+
+    def verdicts():
+        ours = site.cli(None, "audit", "verify", "--export", str(folder), "--vkey", key_of(site), "--kept", str(kept))
+        other = subprocess.run([sys.executable, ROOT / "tools/verify_audit.py", folder, "--vkey", key_of(site), "--kept", kept], capture_output=True, text=True)
+        return ours.returncode, other.returncode, ours.stdout + ours.stderr + other.stdout + other.stderr
+
+    equal("both", verdicts()[:2], (0, 0))
+    for path in [p for p in folder.rglob("*") if p.is_file() and p.name != "vkey"]:
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-9] + bytes([whole[-9] ^ 4]) + whole[-8:])
+        equal(f"{path.name} changed", verdicts()[:2], (1, 1))
+        path.unlink()
+        equal(f"{path.name} gone", verdicts()[:2], (5, 5))
+        path.write_bytes(whole)
+    site.run("true")
+    site.until(lambda: site.client("dave").get("/v1/checkpoints")["items"][-1]["size"] > size, what="a checkpoint")
+    site.cli("erin", "audit", "export", str(folder), "--vkey", key_of(site), check=0)
+    equal("grown", verdicts()[:2], (0, 0))
+    site.cli("alice", "audit", "export", str(place / "mine"), "--vkey", key_of(site), check=4)
+
+
+@tap.test()
+def searched(site):
+    "audit search finds by verb, person, tenant, object, decision and time; others' records stay hidden"
+    busy(site)
+    found = json.loads(site.cli("dave", "audit", "search", "--verb", "job.submit", "--all", "-o", "json", check=0).stdout)["items"]
+    assert found and all(r["verb"] == "job.submit" for r in found), found
+    denied = json.loads(site.cli("dave", "audit", "search", "--decision", "deny", "--all", "-o", "json", check=0).stdout)["items"]
+    equal("the denied one", [(r["actor"]["name"], r["verb"]) for r in denied], [("alice", "priority.high")])
+    about = json.loads(site.cli("dave", "audit", "search", "--object", "job/1", "--all", "-o", "json", check=0).stdout)["items"]
+    assert about and all(r["object"] == {"id": 1, "type": "job"} for r in about), about
+    mine = json.loads(site.cli("alice", "audit", "search", "--actor", "alice", "--since", "1h", "--all", "-o", "json", check=0).stdout)["items"]
+    assert mine and all(r["tenant"].startswith("acme") for r in mine), mine
+    equal("none yet to come", json.loads(site.cli("dave", "audit", "search", "--since", "2399-01-01T00:00:00Z", "-o", "json", check=0).stdout)["items"], [])
+    site.cli("alice", "audit", "search", "--tenant", "nobody/here", check=5)
+    site.cli("dave", "audit", "search", "--since", "tomorrow", check=3)
 
 
 @tap.test()

@@ -1,0 +1,23 @@
+#ifndef BH_API_LOG_H
+#define BH_API_LOG_H
+
+#include "api/call.h"
+
+/* The audit log for those who verify it: proofs, and the files of C2SP's tlog-tiles below
+ * /v1/log, derived from committed records.  bh_resources.
+ *
+ * Checkpoints and hashes are open to anybody; records are not. */
+
+/* GET /v1/records/{id}/proof.  BH_NOT_FOUND: no such record, or not visible to the caller;
+ * BH_UNAVAILABLE: no checkpoint covers it yet. */
+bh_rc bh_log_prove(struct bh_call *call, struct bh_err *err);
+
+/* GET /v1/consistency.  BH_RANGE: there are not so many records. */
+bh_rc bh_log_prove_consistency(struct bh_call *call, struct bh_err *err);
+
+/* GET /v1/log/checkpoint and /v1/log/tile/...  BH_NOT_FOUND: not there (yet). */
+bh_rc bh_log_checkpoint(struct bh_call *call, struct bh_err *err);
+bh_rc bh_log_entries(struct bh_call *call, struct bh_err *err);
+bh_rc bh_log_tile(struct bh_call *call, struct bh_err *err);
+
+#endif

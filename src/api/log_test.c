@@ -1,0 +1,238 @@
+#include "api/log.h"
+
+#include "api/fixture_test.h"
+#include "audit/merkle.h"
+#include "audit/tlog_proof.h"
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "base/test.h"
+
+/* A log of 600 records, the odd ones of acme/vision, signed at 500. */
+enum { RECORDS = 600, SIGNED = 500 };
+
+static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
+static const uint8_t private_key[32] = { 5 };
+static struct fixture *f;
+static struct received got;
+static struct bh_note_key key;
+static struct bh_checkpoint head;
+static uint8_t hashes[RECORDS][32];
+static struct bh_err err;
+
+#define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
+
+static size_t
+write_leaf(unsigned seq, char leaf[300])
+{
+    return (size_t)snprintf(leaf, 300,
+                            "{\"obj\":{\"id\":7,\"type\":\"job\"},\"phase\":\"intent\",\"seq\":%u,"
+                            "\"tenant\":%d,\"ts\":\"1000\",\"v\":1,\"verb\":\"job_submit\"}",
+                            seq, seq % 2 ? 2 : 4);
+}
+
+static void
+put_checkpoint(const struct bh_merkle_frontier *frontier)
+{
+    const struct bh_store *store = &f->store;
+    struct bh_checkpoint_row row = { .size = frontier->size };
+    char memory[1024];
+    struct bh_buf note;
+
+    head = (struct bh_checkpoint){ .origin = "site", .size = frontier->size };
+    bh_merkle_frontier_root(frontier, crypto, head.root);
+    bh_buf_init_fixed(&note, memory, sizeof memory);
+    assert_int_equal(bh_checkpoint_sign(crypto, &head, private_key, &note, &err), BH_OK);
+    row.note = bh_buf_text(&note);
+    assert_int_equal(store->ops->begin(store->self, &err), BH_OK);
+    assert_int_equal(store->ops->put_checkpoint(store->self, &row, &err), BH_OK);
+    assert_int_equal(store->ops->commit(store->self, &err), BH_OK);
+}
+
+static int
+open_log(void **state)
+{
+    struct bh_merkle_frontier frontier = { 0 };
+    uint8_t public_key[32];
+
+    (void)state;
+    f = bh_fixture_open();
+    for (unsigned i = 0; i < RECORDS; i++) {
+        char leaf[300];
+        size_t length = write_leaf(i, leaf);
+
+        bh_fixture_put_record(f, i, leaf);
+        bh_merkle_leaf(crypto, leaf, length, hashes[i]);
+        bh_merkle_frontier_add(&frontier, crypto, hashes[i]);
+        if (i + 1 == SIGNED)
+            put_checkpoint(&frontier);
+    }
+    return crypto->public_of(private_key, public_key, &err)
+           || bh_note_key_make(crypto, "site", public_key, &key, &err);
+}
+
+static int
+close_log(void **state)
+{
+    (void)state;
+    bh_fixture_close(f);
+    return 0;
+}
+
+static bh_json_value
+parse(struct bh_json **ret_json)
+{
+    assert_int_equal(bh_json_parse(got.text, strlen(got.text), ret_json, &err), BH_OK);
+    return bh_json_root(*ret_json);
+}
+
+static void
+a_proof_can_be_checked_without_the_log(void **state)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_tlog_proof proof;
+    bh_json_value reply;
+    const char *leaf;
+    uint8_t hash[32];
+
+    (void)state;
+    SEND(BH_GET, "/v1/records/301/proof", .uid = ALICE);
+    BH_CHECK_EQ("status", got.status, 200);
+    reply = parse(&json);
+    BH_CHECK_EQ("size", bh_json_number(bh_json_get(reply, "size"), 0), SIGNED);
+    leaf = bh_json_text(bh_json_get(reply, "leaf"), "");
+    bh_merkle_leaf(crypto, leaf, strlen(leaf), hash);
+    BH_CHECK("leaf", memcmp(hash, hashes[301], 32) == 0);
+    assert_int_equal(bh_tlog_proof_parse(bh_json_text(bh_json_get(reply, "proof"), ""), &proof, &err), BH_OK);
+    BH_CHECK_EQ("index", proof.index, 301);
+    BH_CHECK_EQ("holds", bh_tlog_proof_check(crypto, &key, &proof, hash, &err), BH_OK);
+    BH_CHECK_DONE();
+}
+
+static void
+proofs_are_for_who_may_see_the_record(void **state)
+{
+    static const struct {
+        const char *name, *path;
+        uint32_t uid, status;
+    } rows[] = {
+        { "one's own", "/v1/records/301/proof", ALICE, 200 },
+        { "another tenant's", "/v1/records/300/proof", ALICE, 404 },
+        { "its owner's", "/v1/records/300/proof", BOB, 200 },
+        { "the site's", "/v1/records/300/proof", CAROL, 200 },
+        { "not signed yet", "/v1/records/501/proof", ALICE, 503 },
+        { "not there", "/v1/records/600/proof", CAROL, 404 },
+        { "no number", "/v1/records/x/proof", CAROL, 404 },
+        { "too large", "/v1/records/18446744073709551615/proof", CAROL, 404 },
+        { "a stranger", "/v1/records/301/proof", STRANGER, 401 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, rows[i].path, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].name, got.status, rows[i].status);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+one_log_begins_the_other(void **state)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_tree_head trees[2] = { { .size = 300 }, { .size = RECORDS } };
+    struct bh_proof proof = { 0 };
+    bh_json_value list;
+
+    (void)state;
+    SEND(BH_GET, "/v1/consistency", .query = "old=300&new=600", .uid = ALICE);
+    BH_CHECK_EQ("status", got.status, 200);
+    list = bh_json_get(parse(&json), "hashes");
+    proof.count = (uint32_t)bh_json_count(list);
+    for (uint32_t i = 0; i < proof.count; i++) {
+        const char *text = bh_json_text(bh_json_at(list, i), "");
+        struct bh_buf out;
+
+        bh_buf_init_fixed(&out, proof.hashes[i], 32);
+        BH_CHECK("hash", bh_base64_decode(&out, text, strlen(text)));
+    }
+    for (int i = 0; i < 2; i++)
+        bh_merkle_root(crypto, (const uint8_t(*)[32])hashes, trees[i].size, trees[i].root);
+    BH_CHECK_EQ("holds", bh_proof_check_consistency(crypto, &proof, trees), BH_OK);
+    SEND(BH_GET, "/v1/consistency", .query = "old=1&new=601", .uid = ALICE);
+    BH_CHECK_EQ("too many", got.status, 400);
+    SEND(BH_GET, "/v1/consistency", .query = "old=2&new=1", .uid = ALICE);
+    BH_CHECK_EQ("backwards", got.status, 400);
+    BH_CHECK_DONE();
+}
+
+static void
+files_are_there_for_outsiders(void **state)
+{
+    static const struct {
+        const char *path;
+        uint32_t uid, status;
+    } rows[] = {
+        { "/v1/log/checkpoint", STRANGER, 200 },
+        { "/v1/log/tile/0/000", STRANGER, 200 },
+        { "/v1/log/tile/0/002.p/88", STRANGER, 200 },
+        { "/v1/log/tile/0/002.p/12", STRANGER, 200 },
+        { "/v1/log/tile/1/000.p/2", STRANGER, 200 },
+        { "/v1/log/tile/0/002.p/89", STRANGER, 404 },
+        { "/v1/log/tile/0/003", STRANGER, 404 },
+        { "/v1/log/tile/2/000.p/1", STRANGER, 404 },
+        { "/v1/log/tile/0/0", STRANGER, 404 },
+        { "/v1/log/tile/entries/000", STRANGER, 401 },
+        { "/v1/log/tile/entries/000", ALICE, 403 },
+        { "/v1/log/tile/entries/000", CAROL, 200 },
+        { "/v1/log/tile/entries/003", CAROL, 404 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, rows[i].path, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].path, got.status, rows[i].status);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+files_say_what_the_log_says(void **state)
+{
+    struct bh_checkpoint seen;
+    uint8_t root[32];
+    char leaf[300];
+    size_t length;
+
+    (void)state;
+    SEND(BH_GET, "/v1/log/checkpoint");
+    BH_CHECK_STR("text", got.content_type, "text/plain; charset=utf-8");
+    assert_int_equal(bh_checkpoint_open(crypto, &key, got.text, &seen, &err), BH_OK);
+    BH_CHECK_EQ("size", seen.size, SIGNED);
+    SEND(BH_GET, "/v1/log/tile/0/001");
+    BH_CHECK("hashes", memcmp(got.text, hashes[256], 256 * 32) == 0);
+    BH_CHECK("for ever", strstr(got.header, "public, max-age=31536000, immutable"));
+    SEND(BH_GET, "/v1/log/tile/1/000.p/2");
+    bh_merkle_root(crypto, (const uint8_t(*)[32])hashes + 256, 256, root);
+    BH_CHECK("second level", memcmp(got.text + 32, root, 32) == 0);
+    SEND(BH_GET, "/v1/log/tile/entries/002.p/88", .uid = CAROL);
+    length = write_leaf(512, leaf);
+    BH_CHECK_EQ("its length", (uint8_t)got.text[1], length);
+    BH_CHECK("record", memcmp(got.text + 2, leaf, length) == 0);
+    BH_CHECK("not for shared caches", strstr(got.header, "private"));
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_proof_can_be_checked_without_the_log),
+        cmocka_unit_test(proofs_are_for_who_may_see_the_record),
+        cmocka_unit_test(one_log_begins_the_other),
+        cmocka_unit_test(files_are_there_for_outsiders),
+        cmocka_unit_test(files_say_what_the_log_says),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, open_log, close_log);
+}

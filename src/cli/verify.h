@@ -1,0 +1,48 @@
+#ifndef BH_CLI_VERIFY_H
+#define BH_CLI_VERIFY_H
+
+#include <stdbool.h>
+
+#include "audit/note.h"
+#include "base/buf.h"
+
+/* The parts of bulkhead-audit, the program that verifies audit logs. */
+
+enum { BH_VERIFY_KEPT_MAX = 64 };
+
+/* Its command line. */
+struct bh_verify_args {
+    const char *key, *store, *folder, *proof, *record; /* files; NULL: not given */
+    const char *old, *new;                             /* checkpoints */
+    const char *kept[BH_VERIFY_KEPT_MAX];
+    uint32_t kept_count;
+    bool json;
+};
+
+/* What came out, as members of a JSON object and as a sentence. */
+struct bh_verdict_text {
+    struct bh_buf sentence, members; /* members: ",\"records\":12" */
+};
+
+/* An exported log, with the checkpoints kept elsewhere.  BH_CONFLICT: it is not what was
+ * signed; BH_NOT_FOUND: a file is missing; failures of reading. */
+BH_MUST_USE bh_rc bh_verify_export(const struct bh_verify_args *args,
+                                   const struct bh_note_key *key,
+                                   struct bh_verdict_text *verdict, struct bh_err *err);
+
+/* A proof with its record.  BH_CONFLICT: it does not hold; BH_INVALID: it is none. */
+BH_MUST_USE bh_rc bh_verify_proof(const struct bh_verify_args *args,
+                                  const struct bh_note_key *key,
+                                  struct bh_verdict_text *verdict, struct bh_err *err);
+
+/* Two checkpoints; the hashes that prove it stand on standard input, one a line.
+ * BH_CONFLICT: the second does not continue the first, or is not signed. */
+BH_MUST_USE bh_rc bh_verify_consistency(const struct bh_verify_args *args,
+                                        const struct bh_note_key *key,
+                                        struct bh_verdict_text *verdict, struct bh_err *err);
+
+/* A whole file as NUL-terminated text in `out`; a NUL inside is BH_CONFLICT. */
+BH_MUST_USE bh_rc bh_verify_read(const char *path, size_t max, struct bh_buf *out,
+                                 struct bh_err *err);
+
+#endif

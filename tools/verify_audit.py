@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""Verify an exported audit log of Bulkhead, or a proof from it, with nothing of Bulkhead.
+
+usage: verify_audit.py DIR [--vkey FILE] [--kept FILE]...
+       verify_audit.py --proof FILE [--record FILE] --vkey FILE
+
+DIR is what `bulkhead audit export` wrote: a log in C2SP's tlog-tiles layout.  Every record
+is hashed again, every tile compared, the root compared with the signed checkpoint; records
+must be numbered without gaps, their times must not go back, and an outcome must answer an
+order that an earlier record gave.  --kept names checkpoints of the same log that were kept
+elsewhere: only they show that a log was cut and signed again.  Without --vkey the key in
+DIR is taken, which proves only that DIR agrees with itself.
+
+Status: 0 good, 1 bad, 2 usage, 5 something is missing.  Needs Python 3.9 and nothing
+else; the module `cryptography`, where it is installed, is used for signatures.
+Written apart from the C code, from C2SP's and the IETF's texts, so that it can disagree.
+"""
+import base64
+import binascii
+import functools
+import hashlib
+import json
+import pathlib
+import re
+import sys
+
+TILE = 256
+ORDER_BITS = 12  # an order is the number of the record that gave it, and a place below 4096
+SAFE = 2**53 - 1
+
+
+class Bad(Exception):
+    """The log is not what was signed."""
+
+
+class Missing(Exception):
+    """A file is not there."""
+
+
+def sha256(data):
+    return hashlib.sha256(data).digest()
+
+
+def unbase64(text, length=None):
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as wrong:
+        raise Bad(f"no base 64: {text[:60]!r}") from wrong
+    # Python overlooks stray bits at the end.
+    if base64.b64encode(data).decode() != text or (length is not None and len(data) != length):
+        raise Bad(f"no base 64 of {length} bytes: {text[:60]!r}")
+    return data
+
+
+# ---- Ed25519 (RFC 8032, 5.1.7 and 5.1.3) ----
+
+P = 2**255 - 19
+Q = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+ROOT = pow(2, (P - 1) // 4, P)
+
+
+def x_of(y, sign):
+    if y >= P:
+        return None
+    square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P:
+        x = x * ROOT % P
+    if (x * x - square) % P or (x == 0 and sign):
+        return None
+    return P - x if x & 1 != sign else x
+
+
+def point(data):
+    number = int.from_bytes(data, "little")
+    y, sign = number & (1 << 255) - 1, number >> 255
+    x = x_of(y, sign)
+    return None if x is None else (x, y, 1, x * y % P)
+
+
+def add(a, b):
+    e, f = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
+    g, h = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+    i, j, k, m = f - e, h - g, h + g, f + e
+    return i * j % P, k * m % P, j * k % P, i * m % P
+
+
+def times(scalar, a):
+    total = (0, 1, 1, 0)
+    while scalar:
+        if scalar & 1:
+            total = add(total, a)
+        a, scalar = add(a, a), scalar >> 1
+    return total
+
+
+BASE_Y = 4 * pow(5, P - 2, P) % P
+BASE = (x_of(BASE_Y, 0), BASE_Y, 1, x_of(BASE_Y, 0) * BASE_Y % P)
+
+
+def own_verify(key, message, signature):
+    a, r = point(key), point(signature[:32])
+    s = int.from_bytes(signature[32:], "little")
+    if a is None or r is None or s >= Q:
+        return False
+    h = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % Q
+    left, right = times(s, BASE), add(r, times(h, a))
+    return (left[0] * right[2] - right[0] * left[2]) % P == 0 and (left[1] * right[2] - right[1] * left[2]) % P == 0
+
+
+@functools.lru_cache(maxsize=64)
+def verify_signature(key, message, signature):
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        return own_verify(key, message, signature)
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+        return True
+    except (InvalidSignature, ValueError):
+        return False
+
+
+# ---- signed notes and checkpoints (C2SP) ----
+
+def parse_vkey(text):
+    """(name, key id, public key)"""
+    try:
+        name, number, key = text.strip().split("+", 2)
+    except ValueError as wrong:
+        raise Bad("the public key is not name+id+key") from wrong
+    data = unbase64(key, 33)
+    if data[0] != 1 or sha256(name.encode() + b"\n" + data)[:4].hex() != number:
+        raise Bad("the public key is not Ed25519, or does not have its id")
+    return name, data[1:], bytes.fromhex(number)
+
+
+def open_checkpoint(data, vkey):
+    """(size, root) of a checkpoint that `vkey` signed."""
+    name, key, number = vkey
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as wrong:
+        raise Bad("checkpoint: not UTF-8") from wrong
+    body, blank, lines = text.rpartition("\n\n")
+    if not blank or not lines.endswith("\n") or any(ord(c) < 32 and c != "\n" for c in text):
+        raise Bad("checkpoint: no signed note")
+    body += "\n"
+    signed = False
+    for line in lines[:-1].split("\n"):
+        match = re.fullmatch("\u2014 ([^ ]+) (.+)", line)
+        if not match:
+            raise Bad("checkpoint: malformed signature line")
+        if match[1] != name:
+            continue
+        signature = unbase64(match[2])
+        if signature[:4] != number:
+            continue
+        if len(signature) != 68 or not verify_signature(key, body.encode(), signature[4:]):
+            raise Bad("checkpoint: bad signature")
+        signed = True
+    if not signed:
+        raise Bad(f"checkpoint: not signed by {name}")
+    parts = body.split("\n")
+    if len(parts) != 4 or parts[0] != name or not re.fullmatch("0|[1-9][0-9]*", parts[1]):
+        raise Bad("checkpoint: not three lines of origin, size and root")
+    return int(parts[1]), unbase64(parts[2], 32)
+
+
+# ---- the tree (RFC 6962) and its tiles (C2SP tlog-tiles) ----
+
+def leaf_hash(record):
+    return sha256(b"\0" + record)
+
+
+def node(left, right):
+    return sha256(b"\1" + left + right)
+
+
+def root_of(hashes):
+    """By pairs: a last one without a partner goes up as it is."""
+    if not hashes:
+        return sha256(b"")
+    while len(hashes) > 1:
+        above = [node(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
+        hashes = above + hashes[len(above) * 2:]
+    return hashes[0]
+
+
+def tile_path(level, number, width):
+    groups = [f"{number % 1000:03}"]
+    while number >= 1000:
+        number //= 1000
+        groups.insert(0, f"x{number % 1000:03}")
+    return f"tile/{level}/{'/'.join(groups)}" + (f".p/{width}" if width < TILE else "")
+
+
+def tiles_of(count):
+    """(number, width) of the tiles that `count` hashes fill."""
+    return [(n, min(TILE, count - n * TILE)) for n in range((count + TILE - 1) // TILE)]
+
+
+def split_bundle(path, data, width):
+    records, at = [], 0
+    for _ in range(width):
+        length = int.from_bytes(data[at:at + 2], "big")
+        if at + 2 + length > len(data):
+            raise Bad(f"{path}: it ends within a record")
+        records.append(data[at + 2:at + 2 + length])
+        at += 2 + length
+    if at != len(data):
+        raise Bad(f"{path}: more stands behind its records")
+    return records
+
+
+def read_records(read, size):
+    """All records and their hashes, each bundle compared with its tile at once."""
+    records, hashes = [], []
+    for number, width in tiles_of(size):
+        path, beside = tile_path("entries", number, width), tile_path(0, number, width)
+        records += split_bundle(path, read(path), width)
+        fresh = [leaf_hash(record) for record in records[number * TILE:]]
+        if b"".join(fresh) != read(beside):
+            raise Bad(f"{beside}: its hashes are not those of the records in {path}")
+        hashes += fresh
+    return records, hashes
+
+
+def check_upper_tiles(read, hashes):
+    level = 0
+    while len(hashes) >= TILE:
+        hashes = [root_of(hashes[i:i + TILE]) for i in range(0, len(hashes) - TILE + 1, TILE)]
+        level += 1
+        for number, width in tiles_of(len(hashes)):
+            path = tile_path(level, number, width)
+            if read(path) != b"".join(hashes[number * TILE:number * TILE + width]):
+                raise Bad(f"{path}: its hashes are not those of the records")
+
+
+# ---- records ----
+
+def once(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice")
+    return value
+
+
+def refuse(text):
+    raise ValueError(f"{text} is no integer")
+
+
+def integers(value):
+    if isinstance(value, dict):
+        return all(integers(item) for item in value.values())
+    if isinstance(value, list):
+        return all(integers(item) for item in value)
+    return isinstance(value, (bool, str, type(None))) or abs(value) <= SAFE
+
+
+def parse_record(data):
+    """A record, written the one way (RFC 8785, integers only)."""
+    text = data.decode()
+    value = json.loads(text, object_pairs_hook=once, parse_float=refuse, parse_constant=refuse)
+    if not isinstance(value, dict) or not integers(value):
+        raise ValueError("not an object of texts and integers")
+    if json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")) != text:
+        raise ValueError("not canonical")
+    return value
+
+
+def check_record(number, record, before):
+    """Its place among the others; `before` is the record before it, or None."""
+    if record.get("v") != 1 or record.get("seq") != number:
+        raise ValueError(f"it says it is record {record.get('seq')}")
+    if not re.fullmatch("0|[1-9][0-9]{0,19}", record["ts"]):
+        raise ValueError("it has no time")
+    if before and int(record["ts"]) < int(before["ts"]):
+        raise ValueError("its time is before that of the record before it")
+    if before and record.get("boot", 0) < before.get("boot", 0):
+        raise ValueError("its boot is before that of the record before it")
+    order = int(record.get("order", 0))
+    if record["phase"] not in ("intent", "outcome", "event"):
+        raise ValueError(f"its phase is {record['phase']}")
+    if record["phase"] != "outcome" and order:
+        raise ValueError("it answers an order but is no outcome")
+    if record["phase"] == "outcome" and order >> ORDER_BITS >= number:
+        raise ValueError(f"it answers an order of the later record {order >> ORDER_BITS}")
+
+
+def check_records(records):
+    before = None
+    for number, data in enumerate(records):
+        try:
+            record = parse_record(data)
+            check_record(number, record, before)
+        except (ValueError, KeyError, TypeError, RecursionError) as wrong:
+            raise Bad(f"record {number}: {wrong}") from wrong
+        before = record
+
+
+# ---- the two things to verify ----
+
+def verify_log(read, vkey, kept=()):
+    """How many records the log has; Bad or Missing when it is not whole.
+
+    `read` gives a file's bytes by its path; `kept` are checkpoints, as bytes."""
+    size, root = open_checkpoint(read("checkpoint"), vkey)
+    heads = [open_checkpoint(data, vkey) for data in kept]
+    for kept_size, _ in heads:
+        if kept_size > size:
+            raise Bad(f"records {size} to {kept_size - 1} are missing: a kept checkpoint was signed over them")
+    records, hashes = read_records(read, size)
+    check_upper_tiles(read, hashes)
+    for head_size, head_root in [(size, root)] + heads:
+        if root_of(hashes[:head_size]) != head_root:
+            raise Bad(f"the first {head_size} records are not those that a checkpoint was signed over")
+    check_records(records)
+    return size
+
+
+def verify_proof(data, record, vkey):
+    """(index, size, record) that a C2SP tlog-proof proves; `record` None: the one in it."""
+    lines = data.split(b"\n")
+    if lines[0] != b"c2sp.org/tlog-proof@v1":
+        raise Bad("no tlog-proof")
+    if lines[1].startswith(b"extra "):
+        extra = unbase64(lines.pop(1)[6:].decode())
+        record = extra if record is None else record
+    match = re.fullmatch(rb"index (0|[1-9][0-9]*)", lines[1])
+    if not match or b"" not in lines or record is None:
+        raise Bad("no index, no checkpoint or no record in the proof")
+    end = lines.index(b"")
+    path = [unbase64(line.decode(), 32) for line in lines[2:end]]
+    index = int(match[1])
+    size, root = open_checkpoint(b"\n".join(lines[end + 1:]), vkey)
+    if index >= size or climb(index, size, leaf_hash(record), path) != root:
+        raise Bad(f"this is not record {index} of the log of {size}")
+    return index, size, record
+
+
+def climb(index, size, leaf, path):
+    """The root that the path leads to (RFC 9162, 2.1.3.2), or None."""
+    last = size - 1
+    for beside in path:
+        if last == 0:
+            return None
+        if index & 1 or index == last:
+            leaf = node(beside, leaf)
+            while not index & 1 and index:
+                index, last = index >> 1, last >> 1
+        else:
+            leaf = node(leaf, beside)
+        index, last = index >> 1, last >> 1
+    return leaf if last == 0 else None
+
+
+def file_of(path):
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as wrong:
+        raise Missing(f"{path}: {wrong.strerror}") from wrong
+
+
+def parse_arguments(words):
+    options = {"--vkey": None, "--proof": None, "--record": None, "--kept": []}
+    folders = []
+    while words:
+        word = words.pop(0)
+        if word not in options:
+            folders.append(word)
+        elif not words:
+            sys.exit(2)
+        elif word == "--kept":
+            options[word].append(words.pop(0))
+        else:
+            options[word] = words.pop(0)
+    if bool(folders) == bool(options["--proof"]) or len(folders) > 1 or any(f.startswith("-") for f in folders):
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    return options, folders[0] if folders else None
+
+
+def main():
+    options, folder = parse_arguments(sys.argv[1:])
+    try:
+        vkey = parse_vkey(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
+        if folder:
+            size = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
+            print(f"whole: {size} records, signed by {vkey[0]}" + ("" if options["--vkey"] else ", by the key in the folder"))
+        else:
+            record = file_of(options["--record"]).rstrip(b"\n") if options["--record"] else None
+            index, size, record = verify_proof(file_of(options["--proof"]), record, vkey)
+            print(f"record {index} is in the log of {size} records that {vkey[0]} signed:\n{record.decode()}")
+    except Bad as wrong:
+        print(f"BAD: {wrong}")
+        return 1
+    except Missing as wrong:
+        print(f"MISSING: {wrong}")
+        return 5
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""The second verifier against the first one's log of 300 records: it accepts the log and
+its proofs, and finds every change to it.  TAP on standard output.
+
+usage: verify_audit_test.py FOLDER_TEST [all]
+
+FOLDER_TEST is the C test that prints the log.  Every 97th bit of the files is flipped, and
+of the checkpoint every 3rd; with `all` (make soak) every bit of every file.
+"""
+import base64
+import subprocess
+import sys
+
+import verify_audit as v
+
+count = 0
+
+
+def check(what, good, why=""):
+    global count
+    count += 1
+    print(f"{'ok' if good else 'not ok'} {count} - {what}" + (f"\n# {why}" if not good else ""))
+
+
+def verdict(files, vkey, kept=()):
+    """'good', 'bad' or 'missing'."""
+    def read(path):
+        if path not in files:
+            raise v.Missing(path)
+        return files[path]
+    try:
+        v.verify_log(read, vkey, kept)
+        return "good"
+    except v.Bad:
+        return "bad"
+    except v.Missing:
+        return "missing"
+
+
+def flipped(data, bit):
+    return data[:bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1:]
+
+
+def unfound(files, vkey, path, step):
+    """Bits of the file that can be flipped unnoticed."""
+    whole, found = files[path], []
+    for bit in range(0, 8 * len(whole), step):
+        if verdict(dict(files, **{path: flipped(whole, bit)}), vkey) != "bad":
+            found.append(bit)
+    return found
+
+
+def sign(name, secret, size, root):
+    """A checkpoint, by RFC 8032; slow, with a key of the test's own."""
+    body = f"{name}\n{size}\n{base64.b64encode(root).decode()}\n".encode()
+    digest = v.hashlib.sha512(secret).digest()
+    scalar = (int.from_bytes(digest[:32], "little") & (1 << 254) - 8) | 1 << 254
+    key = pack(v.times(scalar, v.BASE))
+    number = int.from_bytes(v.hashlib.sha512(digest[32:] + body).digest(), "little") % v.Q
+    first = pack(v.times(number, v.BASE))
+    h = int.from_bytes(v.hashlib.sha512(first + key + body).digest(), "little")
+    signature = first + ((number + h * scalar) % v.Q).to_bytes(32, "little")
+    key_id = v.sha256(name.encode() + b"\n\1" + key)[:4]
+    line = f"\n\u2014 {name} {base64.b64encode(key_id + signature).decode()}\n"
+    return body + line.encode(), (name, key, key_id)
+
+
+def pack(p):
+    inverse = pow(p[2], v.P - 2, v.P)
+    x, y = p[0] * inverse % v.P, p[1] * inverse % v.P
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+def test_signatures():
+    """RFC 8032, 7.1: tests 1 to 3."""
+    rows = [("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
+             "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"),
+            ("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", "72",
+             "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"),
+            ("fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", "af82",
+             "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a")]
+    good = all(v.own_verify(*map(bytes.fromhex, row)) for row in rows)
+    bad = any(v.own_verify(bytes.fromhex(k), bytes.fromhex(m) + b"x", bytes.fromhex(s)) for k, m, s in rows)
+    check("Ed25519 as RFC 8032 has it", good and not bad)
+    note = ("bulkhead.example/audit/site-a\n700\njqh3X003bnRTTFxbz0d18+9X44I5tZxIawN8b61/FQQ=\n\n"
+            "\u2014 bulkhead.example/audit/site-a AuGlXkS9Tm80d3/9aNg1hgbM5l5zbFP0VhjHxOjcLArGIqdrPHgKNLd4c9T2C+wtietU54NkZoRomZIUKvwF2CUqYA0=\n"
+            "\u2014 witness.example/w1 lB4D5QAAAABqsT484r93eIaAgX9WvGGZ1niUwSMLgap3qDLB4+23KOO/FW+vlOBBL0Q1hcsDxMRFQQceFJrfU3AkGeW5RXvE1nMjDg==\n")
+    key = v.parse_vkey("bulkhead.example/audit/site-a+02e1a55e+AVIz9TUv/m0mO3ff/vBSuQ0D4SN/NVG8/OYHWMYxHe3+")
+    check("a checkpoint with a witness that is not known", v.open_checkpoint(note.encode(), key)[0] == 700)
+
+
+def test_tail_cuts(files):
+    """A log that was cut and signed again is whole, but for the checkpoint that was kept."""
+    name, secret = "log.example", bytes(32)
+    records = [r for n, w in v.tiles_of(300) for r in v.split_bundle("", files[v.tile_path("entries", n, w)], w)]
+    hashes = [v.leaf_hash(r) for r in records]
+    kept, key = sign(name, secret, 300, v.root_of(hashes))
+    unfound = []
+    for size in range(0, 300, 1 if "all" in sys.argv else 23):
+        cut = {"checkpoint": sign(name, secret, size, v.root_of(hashes[:size]))[0]}
+        for n, w in v.tiles_of(size):
+            part = slice(n * v.TILE, n * v.TILE + w)
+            cut[v.tile_path("entries", n, w)] = b"".join(len(r).to_bytes(2, "big") + r for r in records[part])
+            cut[v.tile_path(0, n, w)] = b"".join(hashes[part])
+        if size >= v.TILE:
+            cut[v.tile_path(1, 0, 1)] = v.root_of(hashes[:v.TILE])
+        if verdict(cut, key) != "good" or verdict(cut, key, [kept]) != "bad":
+            unfound.append(size)
+    check("every tail cut shows against a kept checkpoint, and only there", not unfound, unfound)
+
+
+def test_records():
+    good = b'{"phase":"event","seq":0,"ts":"5","v":1}'
+    rows = [("spaces", good.replace(b",", b", ")), ("order of keys", b'{"seq":0,"phase":"event","ts":"5","v":1}'),
+            ("a key twice", b'{"phase":"event","seq":0,"seq":0,"ts":"5","v":1}'), ("a fraction", good.replace(b"0", b"0.0")),
+            ("another number", good.replace(b"0", b"1")), ("no time", b'{"phase":"event","seq":0,"v":1}'),
+            ("a version", good.replace(b'"v":1', b'"v":2')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
+            ("an order in an event", b'{"order":1,"phase":"event","seq":0,"ts":"5","v":1}'), ("not UTF-8", b"\xff"), ("deep", b"[" * 100000)]
+    v.check_records([good])
+    for name, record in rows:
+        try:
+            v.check_records([record])
+            check(f"a record with {name} is refused", False)
+        except v.Bad:
+            check(f"a record with {name} is refused", True)
+
+
+def main():
+    lines = subprocess.run([sys.argv[1], "print"], check=True, capture_output=True, text=True).stdout.splitlines()
+    vkey = v.parse_vkey(lines[0])
+    files = {path: base64.b64decode(data) for path, data in (line.split(" ") for line in lines[1:])}
+    every = "all" in sys.argv
+    test_signatures()
+    check("the log of the C code is whole", verdict(files, vkey) == "good", verdict(files, vkey))
+    for path in files:
+        check(f"{path} missing is found", verdict({p: d for p, d in files.items() if p != path}, vkey) == "missing")
+        longer = verdict(dict(files, **{path: files[path] + b"x"}), vkey), verdict(dict(files, **{path: files[path][:-1]}), vkey)
+        check(f"{path} longer or shorter is found", longer == ("bad", "bad"), longer)
+        bits = unfound(files, vkey, path, 1 if every else 3 if path == "checkpoint" else 97)
+        check(f"{path}: bits flipped are found", not bits, bits[:20])
+    test_tail_cuts(files)
+    test_records()
+    print(f"1..{count}")
+
+
+if __name__ == "__main__":
+    main()

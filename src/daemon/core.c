@@ -234,6 +234,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
         return rc;
     core->open = false;
     core->commits++;
+    bh_journal_committed(&core->journal);
     bh_snapshot_committed(core);
     if (core->catalog_changed)
         bh_catalog_publish(core->catalog);
@@ -264,6 +265,7 @@ bh_core_abort(struct bh_core *core)
         return false;
     }
     core->journal.boot = boot;
+    bh_journal_aborted(&core->journal);
     return true;
 }
 

@@ -330,6 +330,132 @@ test_a_log_shorter_than_signed_is_refused(void **unused)
     teardown(&f);
 }
 
+/* ---- the watermark: what was signed stands outside the store, too ---- */
+
+static void
+sign(struct fixture *f)
+{
+    assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
+    f->core.journal.signed_at_ns = 0;
+    assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
+}
+
+/* Change the closed store by a statement. */
+static void
+alter(const struct fixture *f, const char *statement)
+{
+    char path[128];
+    sqlite3 *db;
+
+    snprintf(path, sizeof path, "%s/bulkhead.db", f->folder);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, statement, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void
+write_mark(const struct fixture *f, const char *text)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/audit.signed", f->folder);
+    assert_int_equal(unlink(path), 0);
+    if (text)
+        assert_int_equal(bh_file_replace(path, text, strlen(text), 0600, &(struct bh_err){ 0 }),
+                         BH_OK);
+}
+
+/* The store as of an earlier moment, checkpoints and all: whole in itself. */
+static void
+test_a_store_put_back_to_an_earlier_day_is_refused(void **unused)
+{
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    sign(&f);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    sign(&f);
+    close_core(&f);
+    alter(&f, "delete from records where seq = (select max(seq) from records);"
+              "delete from checkpoints where size > (select count(*) from records)");
+    BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
+    BH_CHECK("says so", strstr(f.err.msg, "were signed"));
+    close_core(&f);
+    write_mark(&f, "0\n");
+    BH_CHECK_EQ("as an administrator may decide", open_core(&f), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* As many records, and no checkpoint that would tell. */
+static void
+test_another_log_of_the_same_length_is_refused(void **unused)
+{
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    sign(&f);
+    close_core(&f);
+    alter(&f, "delete from checkpoints;"
+              "update records set leaf = cast(replace(leaf, '\"boot\":1', '\"boot\":2') as blob) "
+              "where seq = (select max(seq) from records)");
+    BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
+    BH_CHECK("says so", strstr(f.err.msg, "does not begin with"));
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+static void
+test_a_missing_or_damaged_watermark_is_refused(void **unused)
+{
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    sign(&f);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    close_core(&f);
+    BH_CHECK_EQ("more than it says is fine", open_core(&f), BH_OK);
+    close_core(&f);
+    write_mark(&f, "7 abc\n");
+    BH_CHECK_EQ("damaged", open_core(&f), BH_INVALID);
+    close_core(&f);
+    write_mark(&f, NULL);
+    BH_CHECK_EQ("missing", open_core(&f), BH_CONFLICT);
+    BH_CHECK("says what to do", strstr(f.err.hint, "kept elsewhere"));
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* A signature that a failed commit takes back covers committed records only: what is
+ * written instead of the lost ones continues it. */
+static void
+test_a_failed_commit_was_never_signed(void **unused)
+{
+    struct fixture f;
+    uint64_t committed;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    committed = f.core.journal.next_seq;
+    f.core.journal.signed_at_ns = 0;
+    assert_int_equal(bh_core_begin(&f.core, &f.err), BH_OK);
+    assert_int_equal(bh_core_note(&f.core, &(struct bh_entry){ .verb = "test" }, BH_OK, &f.err), BH_OK);
+    assert_int_equal(bh_journal_checkpoint(&f.core.journal, bh_core_now(&f.core), &f.err), BH_OK);
+    BH_CHECK_EQ("signed", f.core.journal.mark.size, committed);
+    assert_true(bh_core_abort(&f.core));
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    sign(&f);
+    BH_CHECK("goes on", f.core.journal.mark.size > committed);
+    close_core(&f);
+    BH_CHECK_EQ("open", open_core(&f), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 static void
 test_a_site_file_is_applied_wholly_or_not_at_all(void **unused)
 {
@@ -367,6 +493,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_removed_tenant_leaves_no_role_behind),
     cmocka_unit_test(test_a_failed_commit_leaves_nothing),
     cmocka_unit_test(test_a_log_shorter_than_signed_is_refused),
+    cmocka_unit_test(test_a_store_put_back_to_an_earlier_day_is_refused),
+    cmocka_unit_test(test_another_log_of_the_same_length_is_refused),
+    cmocka_unit_test(test_a_missing_or_damaged_watermark_is_refused),
+    cmocka_unit_test(test_a_failed_commit_was_never_signed),
     cmocka_unit_test(test_a_site_file_is_applied_wholly_or_not_at_all),
 };
 

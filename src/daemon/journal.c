@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "crypto/openssl.h"
+#include "daemon/watermark.h"
 
 static const char public_key_file[] = "audit.vkey";
 
@@ -36,6 +37,7 @@ bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *confi
     bh_rc rc;
 
     journal->origin = config->site_name;
+    journal->state_dir = config->state_dir;
     snprintf(path, sizeof path, "%s/audit.key", config->state_dir);
     rc = bh_crypto_key_load_or_make(journal->crypto, path, journal->private_key, &made, err);
     if (rc == BH_OK)
@@ -91,11 +93,33 @@ bh_journal_replayed(struct bh_journal *journal, const char *leaf, size_t length,
         journal->boot = record->boot;
 }
 
+/* Nothing smaller than before is signed, nor anything else of that size. */
+static bh_rc
+raise_mark(struct bh_journal *journal, const uint8_t root[32], struct bh_err *err)
+{
+    uint8_t marked[32];
+    bh_rc rc;
+
+    bh_merkle_frontier_root(&journal->mark, journal->crypto, marked);
+    if (journal->durable.size < journal->mark.size
+        || (journal->durable.size == journal->mark.size && memcmp(root, marked, 32) != 0))
+        return bh_err_set(err, BH_CONFLICT,
+                          "a checkpoint of %" PRIu64 " records was signed already; refusing to "
+                          "sign another of %" PRIu64,
+                          journal->mark.size, journal->durable.size);
+    if (journal->durable.size == journal->mark.size)
+        return BH_OK;
+    rc = bh_watermark_save(journal->state_dir, &journal->durable, err);
+    if (rc == BH_OK)
+        journal->mark = journal->durable;
+    return rc;
+}
+
 bh_rc
 bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns, struct bh_err *err)
 {
-    struct bh_checkpoint checkpoint = { .size = journal->frontier.size };
-    struct bh_checkpoint_row row = { .size = journal->frontier.size };
+    struct bh_checkpoint checkpoint = { .size = journal->durable.size };
+    struct bh_checkpoint_row row = { .size = journal->durable.size };
     char memory[BH_NOTE_BYTES_MAX];
     struct bh_buf note;
     bh_rc rc;
@@ -103,18 +127,34 @@ bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns, struct bh_err
     if (checkpoint.size == journal->signed_size)
         return BH_OK;
     snprintf(checkpoint.origin, sizeof checkpoint.origin, "%s", journal->origin);
-    bh_merkle_frontier_root(&journal->frontier, journal->crypto, checkpoint.root);
+    bh_merkle_frontier_root(&journal->durable, journal->crypto, checkpoint.root);
     bh_buf_init_fixed(&note, memory, sizeof memory);
-    rc = bh_checkpoint_sign(journal->crypto, &checkpoint, journal->private_key, &note, err);
+    rc = raise_mark(journal, checkpoint.root, err);
+    if (rc == BH_OK)
+        rc = bh_checkpoint_sign(journal->crypto, &checkpoint, journal->private_key, &note, err);
     if (rc != BH_OK)
         return rc;
     row.note = bh_buf_text(&note);
     rc = journal->store.ops->put_checkpoint(journal->store.self, &row, err);
     if (rc != BH_OK)
         return rc;
-    journal->signed_size = checkpoint.size;
+    journal->signing_size = checkpoint.size;
     journal->signed_at_ns = now_ns;
     return BH_OK;
+}
+
+void
+bh_journal_committed(struct bh_journal *journal)
+{
+    journal->durable = journal->frontier;
+    journal->signed_size = journal->signing_size;
+}
+
+void
+bh_journal_aborted(struct bh_journal *journal)
+{
+    journal->durable = journal->frontier;
+    journal->signing_size = journal->signed_size;
 }
 
 struct last_signed {
@@ -164,15 +204,44 @@ check_end(const struct bh_journal *journal, struct bh_err *err)
                       journal->next_seq);
 }
 
+/* The largest tree that was ever signed, by the file outside the store. */
+static bh_rc
+check_mark(struct bh_journal *journal, uint64_t signed_size, struct bh_err *err)
+{
+    bool found;
+    bh_rc rc = bh_watermark_load(journal->state_dir, &journal->mark, &found, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (found)
+        return bh_watermark_check(&journal->mark, &journal->frontier, &journal->store,
+                                  journal->crypto, err);
+    if (signed_size == 0)
+        return BH_OK;
+    bh_err_set(err, BH_CONFLICT,
+               "%s/audit.signed is missing although checkpoints were signed", journal->state_dir);
+    return bh_err_hint(err, "compare the log with a checkpoint kept elsewhere; then write 0 into it");
+}
+
+static bool
+see_size(void *self, const struct bh_checkpoint_row *row)
+{
+    *(uint64_t *)self = row->size;
+    return true;
+}
+
 bh_rc
 bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
 {
     struct last_signed last = { .journal = journal, .err = err };
+    uint64_t newest = 0;
     bh_rc rc = check_end(journal, err);
 
     if (rc == BH_OK)
         rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
                                                   see_checkpoint, &last, err);
+    if (rc == BH_OK)
+        rc = journal->store.ops->list_checkpoints(journal->store.self, 0, see_size, &newest, err);
     if (rc != BH_OK)
         return rc;
     if (last.rc != BH_OK)
@@ -181,6 +250,10 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
         return bh_err_set(err, BH_CONFLICT,
                           "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
                           journal->frontier.size, last.size);
-    journal->signed_size = last.size;
+    rc = check_mark(journal, newest, err);
+    if (rc != BH_OK)
+        return rc;
+    journal->durable = journal->frontier;
+    journal->signing_size = journal->signed_size = newest;
     return BH_OK;
 }

@@ -112,6 +112,28 @@ def cut_store(site):
     equal("jobs", site.client().get("/v1/jobs")["total"], 4)
 
 
+@tap.test()
+def rolled_back(site):
+    "bulkheadd refuses a store of an earlier day, whole in itself, until somebody says that it is meant"
+    busy(site)
+    site.stop(site.daemon)
+    state, earlier = site.dir / "state", site.dir / "earlier.db"
+    shutil.copy(state / "bulkhead.db", earlier)
+    site.start_daemon()
+    busy(site)
+    site.stop(site.daemon)
+    for name in ("bulkhead.db-wal", "bulkhead.db-shm"):
+        (state / name).unlink(missing_ok=True)
+    shutil.copy(earlier, state / "bulkhead.db")
+    equal("whole in itself", verify(site, earlier).returncode, 0)
+    site.start_daemon(wait=False)
+    site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
+    assert site.daemon.poll() != 0
+    contains("says why", (site.dir / "daemon.log").read_text().splitlines()[-1], "were signed")
+    (state / "audit.signed").write_text("0\n")
+    site.start_daemon()
+
+
 def key_of(site):
     return str(site.dir / "state/audit.vkey")
 

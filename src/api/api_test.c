@@ -88,6 +88,16 @@ every_operation_answers(void **state)
           "no token abcdefghijkl of yours" },
         { BH_OP_RECORD_LIST, { BH_GET, "/v1/records", .uid = CAROL }, 200, "\"total\":0" },
         { BH_OP_CHECKPOINT_LIST, { BH_GET, "/v1/checkpoints", .uid = CAROL }, 200, "\"items\"" },
+        { BH_OP_RECORD_PROOF, { BH_GET, "/v1/records/0/proof", .uid = CAROL }, 404,
+          "no record 0 that you may see whole" },
+        { BH_OP_CONSISTENCY, { BH_GET, "/v1/consistency", .uid = CAROL }, 200,
+          "{\"hashes\":[],\"new\":0,\"old\":0}" },
+        { BH_OP_LOG_CHECKPOINT, { BH_GET, "/v1/log/checkpoint", .tcp = true }, 404,
+          "no checkpoint was signed yet" },
+        { BH_OP_LOG_ENTRIES, { BH_GET, "/v1/log/tile/entries/000", .uid = CAROL }, 404,
+          "the log does not reach to" },
+        { BH_OP_LOG_TILE, { BH_GET, "/v1/log/tile/0/000", .tcp = true }, 404,
+          "the log does not reach to" },
         { BH_OP_WHATIF, { BH_POST, "/v1/whatif", .body = "{\"submit\":" JOB "}", .uid = ALICE },
           200, "\"decision\":\"" },
         { BH_OP_DEFRAG_SHOW, { BH_GET, "/v1/defrag", .uid = CAROL }, 200, "\"mode\":\"off\"" },
@@ -137,7 +147,8 @@ every_operation_refuses_strangers_and_odd_parameters(void **state)
         bool open = row->scope == BH_SCOPE_NOBODY;
 
         SEND(row->method, concrete(row->path), .uid = STRANGER);
-        BH_CHECK_EQ(row->name, got.status, open ? 200 : 401);
+        /* the log is empty here: what is open may say that there is nothing yet */
+        BH_CHECK(row->name, open ? got.status == 200 || got.status == 404 : got.status == 401);
         if (!open)
             BH_CHECK(row->name, strstr(got.text, "principals: [{name: NAME, uid: 4242}]"));
         SEND(row->method, concrete(row->path), .uid = 0, .query = "color=red");

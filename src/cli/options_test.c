@@ -235,7 +235,7 @@ test_habits(void **state)
         { "bulkhead delete 12", "bulkhead cancel JOB" },
         { "bulkhead drain gpu-node-1", "whatif drain" },
         { "bulkhead whatif layout", "second word: submit, cancel, quota, drain, apply" },
-        { "bulkhead audit", "second word: tail, size, verify" },
+        { "bulkhead audit", "second word: tail, size, search, verify, prove, check, consistency, export" },
         { "bulkhead frobnicate", "bulkhead help lists the commands" },
     };
 

@@ -49,77 +49,78 @@ check_shape(const char *name, const char *text)
 
 #define JOB "{\"args\":[\"sh\"],\"sku\":\"small\"}"
 
+static const struct {
+    enum bh_operation op;
+    struct sent sent;
+    uint32_t status;
+    const char *says;
+} operations[] = {
+    { BH_OP_JOB_SUBMIT, { BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE }, 201,
+      "{\"reason\":\"none\",\"state\":\"pending\"}" },
+    { BH_OP_JOB_LIST, { BH_GET, "/v1/jobs", .uid = ALICE }, 200, "\"total\":2" },
+    { BH_OP_JOB_GET, { BH_GET, "/v1/jobs/1", .uid = ALICE }, 200,
+      "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}" },
+    { BH_OP_JOB_WHY, { BH_GET, "/v1/jobs/3/why", .uid = ALICE }, 200,
+      "it has ended: completed (exited), exit status 3" },
+    { BH_OP_JOB_LOGS, { BH_GET, "/v1/jobs/3/logs", .uid = ALICE }, 200, "" },
+    { BH_OP_JOB_CANCEL, { BH_POST, "/v1/jobs/1/cancel", .uid = ALICE }, 200, "\"state\"" },
+    { BH_OP_JOB_RELEASE, { BH_POST, "/v1/jobs/1/release", .uid = ALICE }, 200, "\"state\"" },
+    { BH_OP_JOB_WATCH, { BH_GET, "/v1/watch", .uid = ALICE }, 200, ": watching" },
+    { BH_OP_GPU_LIST, { BH_GET, "/v1/gpus", .uid = ALICE }, 200, "\"temperature_c\":41" },
+    { BH_OP_NODE_LIST, { BH_GET, "/v1/nodes", .uid = ALICE }, 200,
+      "\"name\":\"n1\",\"runtime\":\"crun 1.8\",\"state\":\"up\"" },
+    { BH_OP_TENANT_LIST, { BH_GET, "/v1/tenants", .uid = ALICE }, 200,
+      "\"limit\":\"1.5\",\"limit_parts\":6300" },
+    { BH_OP_SKU_LIST, { BH_GET, "/v1/skus", .uid = ALICE }, 200,
+      "\"model\":\"H100-80GB\",\"profile\":\"1g.10gb\"" },
+    { BH_OP_USAGE, { BH_GET, "/v1/usage", .uid = CAROL }, 200, "\"physical\"" },
+    { BH_OP_FORECAST, { BH_GET, "/v1/forecast", .uid = CAROL }, 200,
+      "\"lending\":\"all\",\"nodes\":[]" },
+    { BH_OP_SITE_GET, { BH_GET, "/v1/site", .uid = CAROL }, 200, "{}" },
+    { BH_OP_SITE_APPLY, { BH_PUT, "/v1/site", .body = "{}", .uid = CAROL }, 200,
+      "{\"changes\":[],\"dry_run\":false}" },
+    { BH_OP_TOKEN_CREATE, { BH_POST, "/v1/tokens", .uid = ALICE }, 201, "\"id\"" },
+    { BH_OP_TOKEN_LIST, { BH_GET, "/v1/tokens", .uid = ALICE }, 200, "{\"items\":[]}" },
+    { BH_OP_TOKEN_REVOKE, { BH_DELETE, "/v1/tokens/abcdefghijkl", .uid = ALICE }, 404,
+      "no token abcdefghijkl of yours" },
+    { BH_OP_RECORD_LIST, { BH_GET, "/v1/records", .uid = CAROL }, 200, "\"total\":0" },
+    { BH_OP_CHECKPOINT_LIST, { BH_GET, "/v1/checkpoints", .uid = CAROL }, 200, "\"items\"" },
+    { BH_OP_RECORD_PROOF, { BH_GET, "/v1/records/0/proof", .uid = CAROL }, 404,
+      "no record 0 that you may see whole" },
+    { BH_OP_CONSISTENCY, { BH_GET, "/v1/consistency", .uid = CAROL }, 200,
+      "{\"hashes\":[],\"new\":0,\"old\":0}" },
+    { BH_OP_LOG_CHECKPOINT, { BH_GET, "/v1/log/checkpoint", .tcp = true }, 404,
+      "no checkpoint was signed yet" },
+    { BH_OP_LOG_ENTRIES, { BH_GET, "/v1/log/tile/entries/000", .uid = CAROL }, 404,
+      "the log does not reach to" },
+    { BH_OP_LOG_TILE, { BH_GET, "/v1/log/tile/0/000", .tcp = true }, 404,
+      "the log does not reach to" },
+    { BH_OP_WHATIF, { BH_POST, "/v1/whatif", .body = "{\"submit\":" JOB "}", .uid = ALICE },
+      200, "\"decision\":\"" },
+    { BH_OP_DEFRAG_SHOW, { BH_GET, "/v1/defrag", .uid = CAROL }, 200, "\"mode\":\"off\"" },
+    { BH_OP_DEFRAG_APPLY,
+      { BH_POST, "/v1/defrag", .body = "{\"token\":\"0\"}", .uid = CAROL }, 200,
+      "\"moved\":[0]" },
+    { BH_OP_WHOAMI, { BH_GET, "/v1/whoami", .uid = ALICE }, 200,
+      "\"roles\":[{\"role\":\"developer\",\"tenant\":\"acme/vision\"}]" },
+    { BH_OP_STATUS, { BH_GET, "/v1/status", .uid = ALICE }, 200,
+      "\"gpus\":{\"fenced\":0,\"managed\":2,\"total\":2}" },
+    { BH_OP_HEALTH, { BH_GET, "/healthz", .tcp = true }, 200, "ok" },
+    { BH_OP_OPENAPI, { BH_GET, "/openapi.json", .tcp = true }, 200, "\"openapi\":\"3.1.0\"" },
+};
+
 static void
 every_operation_answers(void **state)
 {
-    static const struct {
-        enum bh_operation op;
-        struct sent sent;
-        uint32_t status;
-        const char *says;
-    } cases[] = {
-        { BH_OP_JOB_SUBMIT, { BH_POST, "/v1/jobs", .body = JOB, .uid = ALICE }, 201,
-          "{\"reason\":\"none\",\"state\":\"pending\"}" },
-        { BH_OP_JOB_LIST, { BH_GET, "/v1/jobs", .uid = ALICE }, 200, "\"total\":2" },
-        { BH_OP_JOB_GET, { BH_GET, "/v1/jobs/1", .uid = ALICE }, 200,
-          "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}" },
-        { BH_OP_JOB_WHY, { BH_GET, "/v1/jobs/3/why", .uid = ALICE }, 200,
-          "it has ended: completed (exited), exit status 3" },
-        { BH_OP_JOB_LOGS, { BH_GET, "/v1/jobs/3/logs", .uid = ALICE }, 200, "" },
-        { BH_OP_JOB_CANCEL, { BH_POST, "/v1/jobs/1/cancel", .uid = ALICE }, 200, "\"state\"" },
-        { BH_OP_JOB_RELEASE, { BH_POST, "/v1/jobs/1/release", .uid = ALICE }, 200, "\"state\"" },
-        { BH_OP_JOB_WATCH, { BH_GET, "/v1/watch", .uid = ALICE }, 200, ": watching" },
-        { BH_OP_GPU_LIST, { BH_GET, "/v1/gpus", .uid = ALICE }, 200, "\"temperature_c\":41" },
-        { BH_OP_NODE_LIST, { BH_GET, "/v1/nodes", .uid = ALICE }, 200,
-          "\"name\":\"n1\",\"runtime\":\"crun 1.8\",\"state\":\"up\"" },
-        { BH_OP_TENANT_LIST, { BH_GET, "/v1/tenants", .uid = ALICE }, 200,
-          "\"limit\":\"1.5\",\"limit_parts\":6300" },
-        { BH_OP_SKU_LIST, { BH_GET, "/v1/skus", .uid = ALICE }, 200,
-          "\"model\":\"H100-80GB\",\"profile\":\"1g.10gb\"" },
-        { BH_OP_USAGE, { BH_GET, "/v1/usage", .uid = CAROL }, 200, "\"physical\"" },
-        { BH_OP_FORECAST, { BH_GET, "/v1/forecast", .uid = CAROL }, 200,
-          "\"lending\":\"all\",\"nodes\":[]" },
-        { BH_OP_SITE_GET, { BH_GET, "/v1/site", .uid = CAROL }, 200, "{}" },
-        { BH_OP_SITE_APPLY, { BH_PUT, "/v1/site", .body = "{}", .uid = CAROL }, 200,
-          "{\"changes\":[],\"dry_run\":false}" },
-        { BH_OP_TOKEN_CREATE, { BH_POST, "/v1/tokens", .uid = ALICE }, 201, "\"id\"" },
-        { BH_OP_TOKEN_LIST, { BH_GET, "/v1/tokens", .uid = ALICE }, 200, "{\"items\":[]}" },
-        { BH_OP_TOKEN_REVOKE, { BH_DELETE, "/v1/tokens/abcdefghijkl", .uid = ALICE }, 404,
-          "no token abcdefghijkl of yours" },
-        { BH_OP_RECORD_LIST, { BH_GET, "/v1/records", .uid = CAROL }, 200, "\"total\":0" },
-        { BH_OP_CHECKPOINT_LIST, { BH_GET, "/v1/checkpoints", .uid = CAROL }, 200, "\"items\"" },
-        { BH_OP_RECORD_PROOF, { BH_GET, "/v1/records/0/proof", .uid = CAROL }, 404,
-          "no record 0 that you may see whole" },
-        { BH_OP_CONSISTENCY, { BH_GET, "/v1/consistency", .uid = CAROL }, 200,
-          "{\"hashes\":[],\"new\":0,\"old\":0}" },
-        { BH_OP_LOG_CHECKPOINT, { BH_GET, "/v1/log/checkpoint", .tcp = true }, 404,
-          "no checkpoint was signed yet" },
-        { BH_OP_LOG_ENTRIES, { BH_GET, "/v1/log/tile/entries/000", .uid = CAROL }, 404,
-          "the log does not reach to" },
-        { BH_OP_LOG_TILE, { BH_GET, "/v1/log/tile/0/000", .tcp = true }, 404,
-          "the log does not reach to" },
-        { BH_OP_WHATIF, { BH_POST, "/v1/whatif", .body = "{\"submit\":" JOB "}", .uid = ALICE },
-          200, "\"decision\":\"" },
-        { BH_OP_DEFRAG_SHOW, { BH_GET, "/v1/defrag", .uid = CAROL }, 200, "\"mode\":\"off\"" },
-        { BH_OP_DEFRAG_APPLY,
-          { BH_POST, "/v1/defrag", .body = "{\"token\":\"0\"}", .uid = CAROL }, 200,
-          "\"moved\":[0]" },
-        { BH_OP_WHOAMI, { BH_GET, "/v1/whoami", .uid = ALICE }, 200,
-          "\"roles\":[{\"role\":\"developer\",\"tenant\":\"acme/vision\"}]" },
-        { BH_OP_STATUS, { BH_GET, "/v1/status", .uid = ALICE }, 200,
-          "\"gpus\":{\"fenced\":0,\"managed\":2,\"total\":2}" },
-        { BH_OP_HEALTH, { BH_GET, "/healthz", .tcp = true }, 200, "ok" },
-        { BH_OP_OPENAPI, { BH_GET, "/openapi.json", .tcp = true }, 200, "\"openapi\":\"3.1.0\"" },
-    };
     bool seen[BH_OPERATIONS] = { false };
 
-    for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        const char *name = bh_operation_get(cases[i].op)->name;
+    for (size_t i = 0; i < BH_COUNT(operations); i++) {
+        const char *name = bh_operation_get(operations[i].op)->name;
 
-        bh_fixture_send(f, &cases[i].sent, &got);
-        seen[cases[i].op] = true;
-        BH_CHECK_EQ(name, got.status, cases[i].status);
-        BH_CHECK(name, strstr(got.text, cases[i].says));
+        bh_fixture_send(f, &operations[i].sent, &got);
+        seen[operations[i].op] = true;
+        BH_CHECK_EQ(name, got.status, operations[i].status);
+        BH_CHECK(name, strstr(got.text, operations[i].says));
     }
     for (int op = 0; op < BH_OPERATIONS; op++)
         BH_CHECK(bh_operation_get((enum bh_operation)op)->name, seen[op]);

@@ -55,6 +55,18 @@ parent_id(const struct bh_catalog *catalog, const char *path)
     return tenant_id(catalog, parent);
 }
 
+/* The same for a principal; a binding that names none is a group's. */
+static bh_principal_id
+principal_id(const struct bh_catalog *catalog, const char *name)
+{
+    uint32_t id;
+
+    if (!name)
+        return (bh_principal_id){ 0 };
+    id = bh_catalog_find(catalog, BH_NAME_PRINCIPAL, name);
+    return (bh_principal_id){ id ? id : UINT32_MAX };
+}
+
 static uint32_t
 count_names(const struct bh_catalog *catalog, enum bh_name_kind kind)
 {
@@ -175,9 +187,7 @@ add_bindings(struct bh_published *p, const struct bh_catalog *catalog)
     for (uint32_t i = 0; i < list->count; i++)
         rows[i] = (struct bh_dir_binding){
             .role = from[i].role,
-            .principal = { from[i].principal ? bh_catalog_find(catalog, BH_NAME_PRINCIPAL,
-                                                               from[i].principal)
-                                             : 0 },
+            .principal = principal_id(catalog, from[i].principal),
             .gid = from[i].gid,
             .tenant = tenant_id(catalog, from[i].tenant),
         };

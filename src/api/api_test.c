@@ -104,6 +104,8 @@ every_operation_answers(void **state)
         { BH_OP_DEFRAG_APPLY,
           { BH_POST, "/v1/defrag", .body = "{\"token\":\"0\"}", .uid = CAROL }, 200,
           "\"moved\":[0]" },
+        { BH_OP_POLICY_TEST, { BH_POST, "/v1/policy/test", .body = "{\"jobs\":[" JOB "]}", .uid = CAROL },
+          200, "\"denied\":1,\"tested\":1}" },
         { BH_OP_WHOAMI, { BH_GET, "/v1/whoami", .uid = ALICE }, 200,
           "\"roles\":[{\"role\":\"developer\",\"tenant\":\"acme/vision\"}]" },
         { BH_OP_STATUS, { BH_GET, "/v1/status", .uid = ALICE }, 200,

@@ -54,6 +54,7 @@ static const struct reach {
     [BH_OP_WHATIF] = { HIDDEN, "/v1/whatif", NULL, "{\"cancel\":1}" },
     [BH_OP_DEFRAG_SHOW] = { DENIED, "/v1/defrag", NULL, NULL },
     [BH_OP_DEFRAG_APPLY] = { DENIED, "/v1/defrag", NULL, "{\"token\":\"1\"}" },
+    [BH_OP_POLICY_TEST] = { DENIED, "/v1/policy/test", NULL, "{}" },
     [BH_OP_WHOAMI] = { CUT, "/v1/whoami", NULL, NULL },
     [BH_OP_STATUS] = { CUT, "/v1/status", NULL, NULL },
     [BH_OP_HEALTH] = { OPEN, "/healthz", NULL, NULL },

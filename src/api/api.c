@@ -14,6 +14,7 @@
 #include "api/nodes.h"
 #include "api/openapi.h"
 #include "api/outlook.h"
+#include "api/policy.h"
 #include "api/records.h"
 #include "api/site.h"
 #include "api/skus.h"
@@ -57,6 +58,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_WHATIF] = bh_whatif_ask,
     [BH_OP_DEFRAG_SHOW] = bh_defrag_show,
     [BH_OP_DEFRAG_APPLY] = bh_defrag_apply,
+    [BH_OP_POLICY_TEST] = bh_policy_test,
     [BH_OP_WHOAMI] = bh_whoami_show,
     [BH_OP_STATUS] = bh_status_show,
     [BH_OP_HEALTH] = bh_status_health,

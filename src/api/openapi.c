@@ -4,6 +4,7 @@
 
 #include "api/defrag.h"
 #include "api/openapi_replies.h"
+#include "api/policy.h"
 #include "api/tokens.h"
 #include "api/whatif.h"
 #include "base/assert.h"
@@ -14,6 +15,7 @@
 #define BODY_bh_site_fields &bh_site_fields
 #define BODY_bh_token_request_fields &bh_token_request_fields
 #define BODY_bh_whatif_request_fields &bh_whatif_request_fields
+#define BODY_bh_policy_test_request_fields &bh_policy_test_request_fields
 #define BODY_bh_defrag_request_fields &bh_defrag_request_fields
 
 static const struct bh_fields *const bodies[BH_OPERATIONS] = {

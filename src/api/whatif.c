@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/admit.h"
 #include "api/facts.h"
 #include "api/forecast.h"
 #include "api/jobs.h"
@@ -113,6 +114,39 @@ permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struct bh_er
     return call->verdict.allow ? BH_OK : bh_call_deny(call, verb, tenant, call->verdict, err);
 }
 
+struct admitting {
+    struct bh_admit admit;
+    struct bh_err *err;
+    bh_rc rc;
+};
+
+static void
+ask_admission(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct admitting *admitting = self;
+    struct bh_admit_denial denial;
+
+    admitting->admit.engine = engine;
+    admitting->admit.now_ns = now_ns;
+    admitting->rc = bh_admit_check(&admitting->admit, &denial, admitting->err);
+}
+
+/* A submission that the policies in force deny has no future to look at. */
+static bh_rc
+admit(struct bh_call *call, const struct question *q, struct bh_err *err)
+{
+    const struct bh_job_spec *spec = &q->request.submit;
+    struct admitting admitting = {
+        .admit = { .admission = &call->dir->admission, .dir = call->dir, .tenant = spec->tenant,
+                   .spec = spec, .submit = &q->submit,
+                   .models = bh_directory_sku_named(call->dir, spec->sku)->models },
+        .err = err
+    };
+    bh_rc rc = bh_call_ask(call, ask_admission, &admitting, err);
+
+    return rc == BH_OK ? admitting.rc : rc;
+}
+
 static bh_rc
 read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
 {
@@ -133,7 +167,7 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
     q->submit.principal = call->caller.subject.principal;
     bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku),
                        bh_call_now(call), &q->submit);
-    return BH_OK;
+    return admit(call, q, err);
 }
 
 /* One's own with job.cancel, others' with job.cancel.any. */

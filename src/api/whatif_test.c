@@ -118,6 +118,31 @@ questions_are_answered(void **state)
 }
 
 /* Jobs of tenants that the caller may not see are counted and not named. */
+/* What would be denied has no future. */
+static void
+policies_are_asked_first(void **state)
+{
+    static const char *kinds[] = { "service" };
+    struct bh_site_policy text = { .kinds = { kinds, 1 } }, caps = { .max_jobs = "1" };
+    struct bh_admission_policy policies[] = { { .owner = "acme" }, { .owner = "acme/vision" } };
+    struct bh_err err;
+
+    assert_int_equal(bh_site_policy_read(&text, &policies[0].rules, &err), BH_OK);
+    assert_int_equal(bh_site_policy_read(&caps, &policies[1].rules, &err), BH_OK);
+    f->dir.admission = (struct bh_admission){ policies, BH_COUNT(policies) };
+    ASK(ALICE, "{\"submit\":{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"}}");
+    BH_CHECK_EQ("denied", got.status, 403);
+    BH_CHECK("by which", strstr(got.text, "policy.kinds of acme: batch is not allowed, only service"));
+    ASK(ALICE, "{\"submit\":{\"args\":[\"true\"],\"kind\":\"service\",\"sku\":\"small\",\"tenant\":"
+               "\"acme/vision\"}}");
+    BH_CHECK_EQ("by what there is", got.status, 403);
+    BH_CHECK("how many", strstr(got.text, "policy.max_jobs of acme/vision: "));
+    ASK(BOB, "{\"submit\":{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"other\"}}");
+    BH_CHECK_EQ("not others", got.status, 200);
+    f->dir.admission = (struct bh_admission){ NULL, 0 };
+    BH_CHECK_DONE();
+}
+
 static void
 strangers_are_counted(void **state)
 {
@@ -162,6 +187,7 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
     const struct CMUnitTest tests[] = { TEST(questions_are_answered),
+                                        TEST(policies_are_asked_first),
                                         TEST(strangers_are_counted),
                                         TEST(starts_are_estimated) };
 

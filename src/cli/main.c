@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
+#include "cli/policy.h"
 #include "cli/whatif.h"
 
 #define ARENA_MAX (16u << 20)
@@ -28,6 +29,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WHATIF_QUOTA] = bh_cli_whatif_quota,
     [BH_CMD_WHATIF_DRAIN] = bh_cli_whatif_drain,
     [BH_CMD_WHATIF_APPLY] = bh_cli_whatif_apply,
+    [BH_CMD_POLICY_TEST] = bh_cli_policy_test,
     [BH_CMD_DEFRAG] = bh_cli_defrag,
     [BH_CMD_LOGS] = bh_cli_logs,
     [BH_CMD_CANCEL] = bh_cli_cancel,

@@ -7,6 +7,7 @@
 #include "api/answer.h"
 #include "base/assert.h"
 #include "daemon/apply.h"
+#include "daemon/grants.h"
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
 #include "policy/explain.h"
@@ -193,6 +194,9 @@ apply_site(struct bh_core *core, const struct bh_command *command, struct bh_are
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "site.apply", verdict }, err);
+    rc = bh_grants_check_site(core, command, err);
+    if (rc != BH_OK)
+        return rc;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.obj = (struct bh_record_object){ .type = "site" };
     rc = !command->dry_run && bh_site_revives(core, command->site) ? reap_ended(core, err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/json.h"
 
 struct bh_published {
     struct bh_directory directory; /* first: bh_published_of */
@@ -53,6 +54,18 @@ parent_id(const struct bh_catalog *catalog, const char *path)
     memcpy(parent, path, (size_t)(slash - path));
     parent[slash - path] = '\0';
     return tenant_id(catalog, parent);
+}
+
+/* The same for a principal; a binding that names none is a group's. */
+static bh_principal_id
+principal_id(const struct bh_catalog *catalog, const char *name)
+{
+    uint32_t id;
+
+    if (!name)
+        return (bh_principal_id){ 0 };
+    id = bh_catalog_find(catalog, BH_NAME_PRINCIPAL, name);
+    return (bh_principal_id){ id ? id : UINT32_MAX };
 }
 
 static uint32_t
@@ -124,6 +137,7 @@ add_skus(struct bh_published *p, const struct bh_catalog *catalog)
             .cpu = sku ? copy(p->arena, sku->cpu) : NULL,
             .memory = sku ? copy(p->arena, sku->memory) : NULL,
             .gone = !sku,
+            .models = sku ? bh_site_sku_models(sku) : 0,
         };
     }
     p->directory.skus = rows;
@@ -175,9 +189,7 @@ add_bindings(struct bh_published *p, const struct bh_catalog *catalog)
     for (uint32_t i = 0; i < list->count; i++)
         rows[i] = (struct bh_dir_binding){
             .role = from[i].role,
-            .principal = { from[i].principal ? bh_catalog_find(catalog, BH_NAME_PRINCIPAL,
-                                                               from[i].principal)
-                                             : 0 },
+            .principal = principal_id(catalog, from[i].principal),
             .gid = from[i].gid,
             .tenant = tenant_id(catalog, from[i].tenant),
         };
@@ -213,6 +225,24 @@ add_mounts(struct bh_published *p, const struct bh_catalog *catalog)
     p->directory.mount_count = list->count;
 }
 
+/* Policies point into the site they were read from: a copy of it that lives as long. */
+static void
+add_admission(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    const char *text = bh_catalog_site_text(catalog), *owner;
+    struct bh_site *site = alloc(p->arena, 1, sizeof *site);
+    uint32_t cursor = 0;
+    struct bh_err err;
+    bh_rc rc;
+
+    if (!bh_policies_next(bh_catalog_site(catalog), NULL, &cursor, &owner))
+        return;
+    rc = bh_json_decode(text, strlen(text), &bh_site_fields, site, p->arena, &err);
+    if (rc == BH_OK)
+        rc = bh_admission_compile(site, p->arena, &p->directory.admission, &err);
+    BH_ASSERT(rc == BH_OK); /* it was read and found right before it came into force */
+}
+
 struct bh_published *
 bh_published_new(const struct bh_catalog *catalog)
 {
@@ -227,6 +257,7 @@ bh_published_new(const struct bh_catalog *catalog)
     add_bindings(p, catalog);
     add_gpus(p, catalog);
     add_mounts(p, catalog);
+    add_admission(p, catalog);
     return p;
 }
 

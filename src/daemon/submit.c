@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/admit.h"
 #include "api/submission.h"
 #include "base/assert.h"
 #include "daemon/command.h"
@@ -122,6 +123,34 @@ prepare(struct bh_core *core, const struct bh_command *command, struct bh_event 
     return rc;
 }
 
+/* What the policies of the site file say; a denial is recorded with its rule. */
+static bh_rc
+admit(struct bh_core *core, const struct bh_command *command, const struct bh_ev_submit *submit,
+      struct bh_err *err)
+{
+    const struct bh_directory *dir = bh_catalog_get(core->catalog);
+    struct bh_admit question = {
+        .admission = &dir->admission, .dir = dir, .engine = core->state.engine,
+        .tenant = command->spec->tenant, .spec = command->spec, .submit = submit,
+        .models = bh_directory_sku(dir, submit->sku)->models, .now_ns = bh_core_now(core)
+    };
+    struct bh_admit_denial denial = { .rule = BH_ADMISSION_NONE };
+    bh_rc rc = bh_admit_check(&question, &denial, err);
+    struct bh_entry entry;
+    struct bh_err ignored;
+
+    bh_catalog_put(core->catalog, dir);
+    if (rc != BH_DENIED)
+        return rc;
+    entry = bh_command_entry(&command->caller, command->op, submit->tenant,
+                             (struct bh_verdict){ false, bh_admission_number(denial.rule) });
+    entry.phase = BH_PHASE_EVENT;
+    if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
+        return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
+                          ignored.msg);
+    return BH_DENIED;
+}
+
 bh_rc
 bh_submit_run(struct bh_core *core, const struct bh_command *command,
               struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
@@ -135,6 +164,9 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
         return rc;
     if (!permitted(core, command, event.u.submit.tenant, &check))
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
+    rc = admit(core, command, &event.u.submit, err);
+    if (rc != BH_OK)
+        return rc;
     entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,
                              check.verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = event.u.submit.job.v };

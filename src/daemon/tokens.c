@@ -7,6 +7,7 @@
 #include "api/token.h"
 #include "base/num.h"
 #include "daemon/command.h"
+#include "daemon/grants.h"
 
 static const uint64_t lifetime_most_ns = UINT64_C(90) * 86400 * 1000000000;
 
@@ -40,7 +41,7 @@ find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret
     *ret_principal = bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, name);
     if (!*ret_principal)
         return bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\"", name);
-    return BH_OK;
+    return bh_grants_check_token(core, command, (bh_principal_id){ *ret_principal }, err);
 }
 
 static bh_rc
@@ -66,7 +67,7 @@ check_scopes(const struct bh_command *command, struct bh_err *err)
 
     if (!own)
         return BH_OK;
-    if (!scopes)
+    if (!scopes || !scopes[0]) /* either means all that its owner may */
         return bh_err_set(err, BH_DENIED, "scopes: this token cannot make one without scopes");
     for (; sscanf(scopes, "%39s%n", word, &used) == 1; scopes += used)
         if (!bh_words_contain(own, word))
@@ -210,8 +211,12 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
         return rc;
     if (verdict.allow && search.found
         && search.row.principal_id != command->caller.subject.principal.v) {
-        verdict = bh_command_authz(core, command, "token.any", (bh_tenant_id){ 0 });
-        if (!verdict.allow) /* another's token is not even named */
+        struct bh_verdict any =
+            bh_command_authz(core, command, "token.any", (bh_tenant_id){ 0 });
+
+        if (any.allow)
+            verdict = any;
+        else /* as for one that there is not */
             search.found = false;
     }
     if (!search.found && verdict.allow)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/geometry.h"
 #include "model/path.h"
 
 /* The descriptions; what must hold between entries is in site_check.c. */
@@ -76,6 +77,8 @@ static const struct bh_field tenant_rows[] = {
                            "\"10m\"; the site's when absent"),
     BH_F(struct bh_site_tenant, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_TENANT_PATH_MAX, .doc = "path: \"acme/vision\"; parents come first"),
+    BH_F(struct bh_site_tenant, policy, BH_FIELD_STRUCT, .of = &bh_site_policy_fields,
+         .doc = "what it and those below it may submit; it can only narrow what is above it"),
     BH_F(struct bh_site_tenant, quotas, BH_FIELD_LIST, .of = &quota_fields,
          .max = BH_SITE_TENANT_QUOTAS_MAX, .doc = "limits and guarantees of single SKUs or "
                                                   "GPU models"),
@@ -225,6 +228,8 @@ static const struct bh_field site_rows[] = {
          .doc = "GPUs that Bulkhead may use"),
     BH_F(struct bh_site, mounts, BH_FIELD_LIST, .of = &site_mount_fields,
          .doc = "folders that jobs may mount"),
+    BH_F(struct bh_site, policy, BH_FIELD_STRUCT, .of = &bh_site_policy_fields,
+         .doc = "what may be submitted at all"),
     BH_F(struct bh_site, pools, BH_FIELD_LIST, .of = &pool_fields,
          .doc = "nodes whose GPUs are kept for small or large pieces"),
     BH_F(struct bh_site, principals, BH_FIELD_LIST, .of = &principal_fields,
@@ -237,6 +242,17 @@ static const struct bh_field site_rows[] = {
          .doc = "the tree of tenants"),
 };
 const struct bh_fields bh_site_fields = BH_FIELDS("site", struct bh_site, site_rows);
+
+uint64_t
+bh_site_sku_models(const struct bh_site_sku *sku)
+{
+    const struct bh_site_sku_model *models = sku->models.items;
+    uint64_t mask = 0;
+
+    for (uint32_t i = 0; i < sku->models.count; i++)
+        mask |= UINT64_C(1) << bh_model_find(models[i].model);
+    return mask;
+}
 
 bool
 bh_site_pool_names(const struct bh_site_pool *pool, const char *node)

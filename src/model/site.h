@@ -8,6 +8,7 @@
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/period.h"
+#include "model/policy.h"
 #include "model/role.h"
 
 /* The site file: everything an administrator declares, as `bulkhead apply -f`
@@ -47,6 +48,7 @@ struct bh_site_tenant {
     const char *min_runtime;     /* "10m"; NULL: that of a tenant above, or the site's */
     uint32_t weight;             /* 0: BH_WEIGHT_DEFAULT */
     struct bh_site_budget budget;
+    struct bh_site_policy policy; /* of what it and those below it submit */
     struct bh_list quotas;       /* struct bh_site_quota */
 };
 
@@ -115,7 +117,9 @@ struct bh_site_scheduling {
 };
 
 struct bh_site {
-    struct bh_list bindings, gpus, mounts, pools, principals;
+    struct bh_list bindings, gpus, mounts;
+    struct bh_site_policy policy; /* of all that is submitted */
+    struct bh_list pools, principals;
     struct bh_site_scheduling scheduling;
     struct bh_list skus, tenants;
 };
@@ -123,6 +127,9 @@ struct bh_site {
 extern const struct bh_fields bh_site_fields;
 
 enum { BH_SITE_TENANT_QUOTAS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
+
+/* The GPU models that keep the SKU's promise: a bit for each, by enum bh_gpu_model. */
+uint64_t bh_site_sku_models(const struct bh_site_sku *sku);
 
 /* Whether the pool's list has the name. */
 bool bh_site_pool_names(const struct bh_site_pool *pool, const char *node);
@@ -135,7 +142,8 @@ enum bh_tenant_kind bh_site_tenant_kind(const struct bh_site_tenant *tenant);
 
 /* Whether the file is right in itself: names valid and unique, parents declared
  * before children, SKUs and roles and principals that are named exist, amounts
- * exact, models and profiles known, guarantees of children within the parent's.
+ * exact, models and profiles known, guarantees of children within the parent's, their
+ * policies no wider.
  * The message names the entry: `tenants[2] acme/vision: ...`. */
 BH_MUST_USE bh_rc bh_site_check(const struct bh_site *site, struct bh_err *err);
 

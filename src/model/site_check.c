@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "model/geometry.h"
 #include "model/path.h"
+#include "model/policies.h"
 #include "model/quantity.h"
 
 #define SPAN_MAX_NS (366 * UINT64_C(86400) * 1000000000)
@@ -531,5 +532,5 @@ bh_site_check(const struct bh_site *site, struct bh_err *err)
         rc = check_scheduling(&site->scheduling, err);
     for (size_t s = 0; s < BH_COUNT(sections) && rc == BH_OK; s++)
         rc = check_section(site, &sections[s], err);
-    return rc;
+    return rc == BH_OK ? bh_policies_check(site, err) : rc;
 }

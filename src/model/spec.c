@@ -10,7 +10,8 @@
 #define GRACE_MAX_NS (UINT64_C(3600) * BH_NS_PER_S)
 #define GRACE_DEFAULT_NS (10 * BH_NS_PER_S)
 
-enum { NAME_BYTES_MAX = 120, MOUNTS_MAX = 64, ARGS_MAX = 1024, ENV_MAX = 512,
+enum { NAME_BYTES_MAX = 120, MOUNTS_MAX = 64, ARGS_MAX = 1024, ENV_MAX = 512, LABELS_MAX = 32,
+       LABEL_BYTES_MAX = 63,
        PIDS_MAX = 4194304 };
 
 static const struct bh_field mount_fields[] = {
@@ -46,6 +47,8 @@ static const struct bh_field job_fields[] = {
          .doc = "time between SIGTERM and SIGKILL; \"10s\" when absent"),
     BH_F(struct bh_job_spec, hold, BH_FIELD_BOOL, .doc = "do not start before it is released"),
     BH_F_ENUM(struct bh_job_spec, kind, bh_job_kind_names, .doc = "batch when absent"),
+    BH_F(struct bh_job_spec, labels, BH_FIELD_TEXTS, .max = LABELS_MAX,
+         .doc = "\"NAME=value\", for people and for the site's policy; each name once"),
     BH_F(struct bh_job_spec, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "main memory: \"8Gi\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &bh_mount_spec_fields,
@@ -138,6 +141,43 @@ check_env(const struct bh_texts *env, struct bh_err *err)
                        env->items[i]);
             return bh_err_hint(err, "names are letters, digits and _, as in \"EPOCHS=3\"");
         }
+    }
+    return BH_OK;
+}
+
+/* Letters, digits and - _ . / in the name, anything printable in the value. */
+static bool
+is_label(const char *text)
+{
+    size_t name = strcspn(text, "="), length = strlen(text);
+
+    for (size_t i = 0; i < name; i++) {
+        char c = text[i];
+        bool word = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+        if (!word && !strchr("-_./", c))
+            return false;
+    }
+    return name > 0 && name <= LABEL_BYTES_MAX && length > name + 1
+           && length - name - 1 <= LABEL_BYTES_MAX && !has_control(text);
+}
+
+static bh_rc
+check_labels(const struct bh_texts *labels, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < labels->count; i++) {
+        const char *text = labels->items[i];
+        size_t name = strcspn(text, "=") + 1;
+
+        if (!is_label(text)) {
+            bh_err_set(err, BH_INVALID, "labels[%" PRIu32 "]: \"%.60s\" is not NAME=value", i,
+                       text);
+            return bh_err_hint(err, "as in \"team=vision\", name and value of 63 bytes at most");
+        }
+        for (uint32_t k = 0; k < i; k++)
+            if (strncmp(labels->items[k], text, name) == 0)
+                return bh_err_set(err, BH_INVALID, "labels[%" PRIu32 "]: %.*s is given twice", i,
+                                  (int)name - 1, text);
     }
     return BH_OK;
 }
@@ -300,6 +340,8 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
     struct bh_job_numbers numbers = { 0 };
     bh_rc rc = check_env(&spec->env, err);
 
+    if (rc == BH_OK)
+        rc = check_labels(&spec->labels, err);
     for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
         rc = checks[i](spec, err);
     for (size_t i = 0; i < BH_COUNT(reads) && rc == BH_OK; i++)

@@ -17,6 +17,7 @@ struct bh_mount_spec {
 struct bh_job_spec {
     struct bh_texts args;        /* required, args[0] is the program */
     struct bh_texts env;         /* "NAME=value" */
+    struct bh_texts labels;      /* "NAME=value", each name once; policy may ask for some */
     struct bh_list mounts;       /* struct bh_mount_spec; policy decides */
     const char *name;            /* free text for people, at most 120 bytes */
     const char *tenant;          /* path, "acme/vision"; NULL: the only one there is */
@@ -52,7 +53,7 @@ struct bh_job_numbers {
 };
 
 /* Check all that can be checked without knowing the site, and read the numbers.
- *   BH_INVALID  no command, an env entry without '=', a relative path, ".." in a
+ *   BH_INVALID  no command, an env entry or a label without '=', a relative path, ".." in a
  *               path, an unknown rootfs form, an amount that is malformed
  *   BH_RANGE    a count over BH_JOB_COUNT_MAX, a gang over BH_JOB_GANG_MAX or over
  *               BH_JOB_PIECES_MAX pieces, zero memory, over a year's limit */

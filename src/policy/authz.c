@@ -2,8 +2,13 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/attr.h"
+#include "model/path.h"
 #include "policy/operations.h"
+
+/* No tree that a path can name is deeper: a name and a slash are two bytes. */
+enum { ABOVE_MAX = BH_TENANT_PATH_MAX / 2 + 1 };
 
 static const struct grant {
     uint32_t rule;
@@ -26,20 +31,14 @@ rule_of(enum bh_role role, const char *verb)
 }
 
 static bool
-in_group(const struct bh_subject *subject, uint32_t gid)
-{
-    for (uint32_t i = 0; i < subject->gid_count; i++)
-        if (subject->gids[i] == gid)
-            return true;
-    return false;
-}
-
-static bool
 names(const struct bh_dir_binding *binding, const struct bh_subject *subject)
 {
     if (binding->principal.v != 0)
         return bh_same(binding->principal, subject->principal);
-    return in_group(subject, binding->gid);
+    for (uint32_t i = 0; i < subject->gid_count; i++)
+        if (subject->gids[i] == binding->gid)
+            return true;
+    return false;
 }
 
 /* Whether the subject is somebody whose bindings count. */
@@ -72,25 +71,78 @@ settled(const struct bh_directory *dir, const struct bh_subject *subject, const 
     return true;
 }
 
-/* The lowest rule that a binding to the subject at or above `tenant` brings, so that
- * the order of bindings does not matter. */
-static uint32_t
-lowest_rule(const struct bh_directory *dir, const struct bh_subject *subject,
-            const char *verb, bh_tenant_id tenant)
+/* One question over all bindings, with what is the same for each of them found once. */
+struct search {
+    const struct bh_subject *subject;
+    uint32_t rules[BH_ROLES];          /* by which rule a role holds the verb; 0: not */
+    uint64_t sieve[4];                 /* of the caller's groups, by their lowest bits */
+    bool anywhere;                     /* wherever it is bound */
+    bh_tenant_id above[ABOVE_MAX];     /* the object's tenant and those above it */
+    uint32_t above_count;              /* 0: the site as a whole */
+};
+
+static void
+begin(struct search *search, const struct bh_subject *subject, const char *verb)
+{
+    *search = (struct search){ .subject = subject };
+    for (size_t i = 0; i < BH_COUNT(grants); i++)
+        if (search->rules[grants[i].role] == 0 && strcmp(grants[i].verb, verb) == 0)
+            search->rules[grants[i].role] = grants[i].rule;
+    for (uint32_t i = 0; i < subject->gid_count; i++)
+        search->sieve[subject->gids[i] >> 6 & 3] |= UINT64_C(1) << (subject->gids[i] & 63);
+}
+
+/* Whether the binding may name the caller, at a glance: most do not. */
+static bool
+may_name(const struct search *search, const struct bh_dir_binding *binding)
+{
+    if (binding->principal.v != 0)
+        return bh_same(binding->principal, search->subject->principal);
+    return search->sieve[binding->gid >> 6 & 3] >> (binding->gid & 63) & 1;
+}
+
+/* The tenant, and what stands above it in a tree that may be damaged. */
+static void
+climb(struct search *search, const struct bh_directory *dir, bh_tenant_id tenant)
+{
+    while (tenant.v != 0 && search->above_count < ABOVE_MAX) {
+        const struct bh_dir_tenant *at = bh_directory_tenant(dir, tenant);
+
+        search->above[search->above_count++] = tenant;
+        tenant = at ? at->parent : (bh_tenant_id){ 0 };
+    }
+}
+
+static bool
+covers(const struct search *search, const struct bh_dir_binding *binding)
+{
+    if (binding->tenant.v == 0 || search->anywhere)
+        return true;
+    for (uint32_t i = 0; i < search->above_count; i++)
+        if (bh_same(search->above[i], binding->tenant))
+            return true;
+    return false;
+}
+
+/* The lowest rule that a binding brings, so that the order of bindings does not matter.
+ * What is cheap is asked first: to search the caller's groups comes last. */
+static struct bh_verdict
+lowest_rule(const struct search *search, const struct bh_directory *dir)
 {
     uint32_t lowest = BH_RULE_DEFAULT_DENY;
 
     for (uint32_t i = 0; i < dir->binding_count; i++) {
         const struct bh_dir_binding *binding = &dir->bindings[i];
-        uint32_t rule = names(binding, subject) ? rule_of(binding->role, verb) : 0;
+        uint32_t rule;
 
-        if (rule == 0 || (lowest != 0 && rule >= lowest))
+        BH_ASSERT(binding->role < BH_ROLES);
+        rule = search->rules[binding->role];
+        if (rule == 0 || (lowest != 0 && rule >= lowest) || !may_name(search, binding))
             continue;
-        if (tenant.v == 0 ? binding->tenant.v == 0
-                          : bh_directory_within(dir, binding->tenant, tenant))
+        if (covers(search, binding) && names(binding, search->subject))
             lowest = rule;
     }
-    return lowest;
+    return (struct bh_verdict){ lowest != BH_RULE_DEFAULT_DENY, lowest };
 }
 
 struct bh_verdict
@@ -98,12 +150,13 @@ bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
                const char *verb, bh_tenant_id tenant)
 {
     struct bh_verdict verdict;
-    uint32_t rule;
+    struct search search;
 
     if (settled(dir, subject, verb, &verdict))
         return verdict;
-    rule = lowest_rule(dir, subject, verb, tenant);
-    return (struct bh_verdict){ rule != BH_RULE_DEFAULT_DENY, rule };
+    begin(&search, subject, verb);
+    climb(&search, dir, tenant);
+    return lowest_rule(&search, dir);
 }
 
 struct bh_verdict
@@ -111,17 +164,24 @@ bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject 
                         const char *verb)
 {
     struct bh_verdict verdict;
+    struct search search;
 
     if (settled(dir, subject, verb, &verdict))
         return verdict;
-    for (uint32_t i = 0; i < dir->binding_count; i++) {
-        uint32_t rule = names(&dir->bindings[i], subject)
-                            ? rule_of(dir->bindings[i].role, verb) : 0;
+    begin(&search, subject, verb);
+    search.anywhere = true;
+    return lowest_rule(&search, dir);
+}
 
-        if (rule != 0)
-            return (struct bh_verdict){ true, rule };
-    }
-    return (struct bh_verdict){ false, BH_RULE_DEFAULT_DENY };
+const char *
+bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subject,
+                  enum bh_role role, const char *scopes, bh_tenant_id tenant)
+{
+    for (size_t i = 0; i < BH_COUNT(grants); i++)
+        if (grants[i].role == role && (!scopes || bh_words_contain(scopes, grants[i].verb))
+            && !bh_authz_check(dir, subject, grants[i].verb, tenant).allow)
+            return grants[i].verb;
+    return NULL;
 }
 
 uint32_t

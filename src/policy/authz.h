@@ -14,7 +14,8 @@ struct bh_subject {
 };
 
 enum { BH_RULE_DEFAULT_DENY = 0, BH_RULE_LOCAL_ROOT = 1000, BH_RULE_OPEN = 1001,
-       BH_RULE_TOKEN_SCOPE = 1002, BH_RULE_OWN_OBJECT = 1003 };
+       BH_RULE_TOKEN_SCOPE = 1002, BH_RULE_OWN_OBJECT = 1003,
+       BH_RULE_NOT_HELD = 1004 /* he would grant what he does not hold */ };
 
 struct bh_verdict {
     bool allow;
@@ -25,15 +26,23 @@ struct bh_verdict {
  *
  * Pure and total: roles are bound at a tenant and hold for everything below it, they
  * add up, and what no rule grants is denied.  A binding at a tenant never grants
- * anything on the site as a whole.  "" is open to all (rule BH_RULE_OPEN). */
+ * anything on the site as a whole.  A tenant that the directory does not have is below
+ * the site only.  The rule is the lowest that grants the verb, whatever the order of
+ * bindings.  "" is open to all (rule BH_RULE_OPEN). */
 struct bh_verdict bh_authz_check(const struct bh_directory *dir,
                                  const struct bh_subject *subject, const char *verb,
                                  bh_tenant_id tenant);
 
-/* As above for an object anywhere: the first tenant where the verb is held.  For
- * operations whose scope is SELF. */
+/* As above for an object anywhere: by the lowest rule of any binding.  For operations
+ * whose scope is SELF. */
 struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir,
                                           const struct bh_subject *subject, const char *verb);
+
+/* Nobody grants what he does not hold: the first verb of `role` (of those in `scopes`, when
+ * that is not NULL) that `subject` does not hold on `tenant` (0: the site), or NULL when it
+ * holds all and may give the role. */
+const char *bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subject,
+                              enum bh_role role, const char *scopes, bh_tenant_id tenant);
 
 /* The tenants on which `subject` holds `verb`, into `ret_ids` (room for
  * dir->tenant_count); `ret_all` when it holds it on the whole site.  Returns how many. */

@@ -45,10 +45,10 @@ static const char *const matrix[BH_ROLES] = {
                           "record.view",
     [BH_ROLE_OPERATOR] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                          "gpu.view sku.view usage.view site.view priority.high token.create "
-                         "token.view token.revoke",
+                         "token.view token.revoke job.move",
     [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
-                      "token.create token.view token.revoke token.any record.view",
+                      "token.create token.view token.revoke token.any record.view job.move",
     [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
                         "usage.view",
     [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
@@ -58,7 +58,7 @@ static const char *const verbs[] = {
     "job.view",     "job.submit", "job.logs",      "job.cancel",   "job.cancel.any",
     "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
     "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
-    "token.revoke", "record.view", "no.such.verb",
+    "token.revoke", "record.view", "job.move",      "no.such.verb",
 };
 
 static bool
@@ -132,6 +132,78 @@ every_role_and_verb_over_the_tree(void **state)
     for (int role = BH_ROLE_VIEWER; role < BH_ROLES; role++)
         for (uint32_t at = 0; at <= BH_COUNT(tenants); at++)
             check_binding(&(struct bh_dir_binding){ (enum bh_role)role, { 1 }, 0, { at } });
+    BH_CHECK_DONE();
+}
+
+static bool
+in_verbs(const char *verb)
+{
+    for (size_t i = 0; i < BH_COUNT(verbs); i++)
+        if (strcmp(verbs[i], verb) == 0)
+            return true;
+    return false;
+}
+
+/* The table of every role, verb and depth has a row for all that there is to grant, and each
+ * operation asks for something that some role grants. */
+static void
+no_verb_is_left_out(void **state)
+{
+#define BH_GRANT(number, who, what) BH_CHECK(what, in_verbs(what));
+#include "tables/roles.tbl"
+#undef BH_GRANT
+    for (int op = 0; op < BH_OPERATIONS; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+
+        if (row->verb[0])
+            BH_CHECK(row->name, strcmp(bh_authz_role_for(row->verb), "root") != 0);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Nobody grants what he does not hold: a table of who gives which role where. */
+static void
+a_role_is_given_by_those_who_hold_all_of_it(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_dir_binding held;
+        const char *scopes;
+        enum bh_role role;
+        uint32_t tenant;
+        const char *lacks;
+    } cases[] = {
+        { "an admin of the site, all", { BH_ROLE_ADMIN, { 1 }, 0, { 0 } }, NULL, BH_ROLE_ADMIN, 0, NULL },
+        { "and below", { BH_ROLE_ADMIN, { 1 }, 0, { 0 } }, NULL, BH_ROLE_ADMIN, 4, NULL },
+        { "an auditor's", { BH_ROLE_ADMIN, { 1 }, 0, { 0 } }, NULL, BH_ROLE_AUDITOR, 0, NULL },
+        { "an admin of a tenant, there", { BH_ROLE_ADMIN, { 1 }, 0, { 2 } }, NULL, BH_ROLE_ADMIN, 3, NULL },
+        { "not above", { BH_ROLE_ADMIN, { 1 }, 0, { 2 } }, NULL, BH_ROLE_VIEWER, 1, "job.view" },
+        { "not beside", { BH_ROLE_ADMIN, { 1 }, 0, { 2 } }, NULL, BH_ROLE_VIEWER, 5, "job.view" },
+        { "not the site", { BH_ROLE_ADMIN, { 1 }, 0, { 2 } }, NULL, BH_ROLE_BILLING, 0, "usage.view" },
+        { "an operator, no admin", { BH_ROLE_OPERATOR, { 1 }, 0, { 0 } }, NULL, BH_ROLE_ADMIN, 0, "site.apply" },
+        { "an operator, a viewer", { BH_ROLE_OPERATOR, { 1 }, 0, { 0 } }, NULL, BH_ROLE_VIEWER, 0, NULL },
+        { "a viewer, no developer", { BH_ROLE_VIEWER, { 1 }, 0, { 0 } }, NULL, BH_ROLE_DEVELOPER, 2, "job.submit" },
+        { "a token, what it names", { BH_ROLE_ADMIN, { 1 }, 0, { 0 } }, "site.apply", BH_ROLE_VIEWER, 2, "job.view" },
+        { "and no less", { BH_ROLE_ADMIN, { 1 }, 0, { 0 } }, "usage.view tenant.view sku.view",
+          BH_ROLE_BILLING, 2, NULL },
+    };
+
+    struct bh_directory viewers = directory_with(&cases[9].held, 1);
+    struct bh_subject viewer = { .principal = { 1 } };
+
+    BH_CHECK("of what is scoped", !bh_authz_not_held(&viewers, &viewer, BH_ROLE_ADMIN,
+                                                     "job.view sku.view", (bh_tenant_id){ 0 }));
+    BH_CHECK_STR("of what is scoped too wide",
+                 bh_authz_not_held(&viewers, &viewer, BH_ROLE_ADMIN, "job.view job.submit",
+                                   (bh_tenant_id){ 0 }), "job.submit");
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_directory dir = directory_with(&cases[i].held, 1);
+        struct bh_subject who = { .principal = { 1 }, .scopes = cases[i].scopes };
+        const char *lacks =
+            bh_authz_not_held(&dir, &who, cases[i].role, NULL, (bh_tenant_id){ cases[i].tenant });
+
+        BH_CHECK_STR(cases[i].name, lacks ? lacks : "", cases[i].lacks ? cases[i].lacks : "");
+    }
     BH_CHECK_DONE();
 }
 
@@ -277,6 +349,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_role_and_verb_over_the_tree),
+        cmocka_unit_test(no_verb_is_left_out),
+        cmocka_unit_test(a_role_is_given_by_those_who_hold_all_of_it),
         cmocka_unit_test(every_operation_is_denied_across_tenants),
         cmocka_unit_test(bindings_add_up),
         cmocka_unit_test(groups_count_for_known_principals_only),

@@ -8,6 +8,7 @@
 #include "model/boundary.h"
 #include "model/ids.h"
 #include "model/role.h"
+#include "policy/admission.h"
 
 /* Who and what is known by which name: an immutable picture of the site, made anew
  * by the owner when the site changes and read by every worker.  Plain arrays; the
@@ -25,6 +26,7 @@ struct bh_dir_sku {
     const char *name;
     const char *cpu, *memory;    /* defaults of one piece; NULL: the node's share */
     bool gone;
+    uint64_t models;             /* GPU models that keep it, a bit each */
 };
 
 struct bh_dir_principal {
@@ -60,6 +62,7 @@ struct bh_directory {
     const struct bh_dir_gpu *gpus;
     const struct bh_dir_mount *mounts;
     uint32_t tenant_count, sku_count, principal_count, binding_count, gpu_count, mount_count;
+    struct bh_admission admission; /* what may be submitted */
 };
 
 /* Lookups; NULL when there is none.  Those by name find only what is not gone; those

@@ -22,6 +22,15 @@ static const struct bh_operation_row rows[BH_OPERATIONS] = {
 #undef BH_OPERATION
 };
 
+/* An operation without a permission does not compile: open are only those that name nobody,
+ * and asking who one is. */
+#define BH_OPERATION(op, http_method, route, permission, whose, what, request, params, text)  \
+    _Static_assert(sizeof(permission) > 1 || BH_SCOPE_##whose == BH_SCOPE_NOBODY              \
+                       || BH_OP_##op == BH_OP_WHOAMI,                                         \
+                   #op " names no verb");
+#include "tables/operations.tbl"
+#undef BH_OPERATION
+
 const struct bh_operation_row *
 bh_operation_get(enum bh_operation op)
 {

@@ -75,7 +75,8 @@ def source_of(test):
     folder, name = test.split("/")
     if folder == "scenario":
         return REPLAY
-    return f"{'src' if folder == 'engine' else 'tests'}/{folder}/{name}_test.c"
+    beside = os.path.isdir(os.path.join(ROOT, "src", folder))
+    return f"{'src' if beside else 'tests'}/{folder}/{name}_test.c"
 
 
 class Workshop:

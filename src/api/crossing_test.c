@@ -1,0 +1,196 @@
+/* Somebody of one tenant reaches for another's, by every operation there is.  bob develops in
+ * other; job 1, token T and all that is named "vision" are alice's, of acme/vision.  An
+ * operation that has no row here fails the test. */
+
+#include "api/fixture_test.h"
+
+#include <string.h>
+
+#include "api/token.h"
+#include "base/attr.h"
+#include "base/test.h"
+#include "policy/operations.h"
+
+enum fate {
+    UNTRIED,
+    HIDDEN,     /* 404: bob is not told whether there is such a thing */
+    DENIED,     /* 403: everybody knows that there is one */
+    CUT,        /* 200, and nothing of alice's in it */
+    OPEN,       /* the same for all */
+    THE_OWNERS, /* the API cannot tell; the owner decides (daemon/crossing_test.c) */
+};
+
+static const struct reach {
+    enum fate fate;
+    const char *path, *query, *body;
+} reaches[BH_OPERATIONS] = {
+    [BH_OP_JOB_SUBMIT] = { HIDDEN, "/v1/jobs", NULL,
+                           "{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"}" },
+    [BH_OP_JOB_LIST] = { CUT, "/v1/jobs", NULL, NULL },
+    [BH_OP_JOB_GET] = { HIDDEN, "/v1/jobs/1", NULL, NULL },
+    [BH_OP_JOB_WHY] = { HIDDEN, "/v1/jobs/1/why", NULL, NULL },
+    [BH_OP_JOB_LOGS] = { HIDDEN, "/v1/jobs/1/logs", NULL, NULL },
+    [BH_OP_JOB_CANCEL] = { HIDDEN, "/v1/jobs/1/cancel", NULL, NULL },
+    [BH_OP_JOB_RELEASE] = { HIDDEN, "/v1/jobs/1/release", NULL, NULL },
+    [BH_OP_JOB_WATCH] = { CUT, "/v1/watch", NULL, NULL },
+    [BH_OP_GPU_LIST] = { CUT, "/v1/gpus", NULL, NULL },
+    [BH_OP_NODE_LIST] = { CUT, "/v1/nodes", NULL, NULL },
+    [BH_OP_TENANT_LIST] = { CUT, "/v1/tenants", NULL, NULL },
+    [BH_OP_SKU_LIST] = { CUT, "/v1/skus", NULL, NULL },
+    [BH_OP_USAGE] = { CUT, "/v1/usage", NULL, NULL },
+    [BH_OP_FORECAST] = { CUT, "/v1/forecast", NULL, NULL },
+    [BH_OP_SITE_GET] = { DENIED, "/v1/site", NULL, NULL },
+    [BH_OP_SITE_APPLY] = { DENIED, "/v1/site", NULL, "{\"tenants\":[{\"name\":\"mine\"}]}" },
+    [BH_OP_TOKEN_CREATE] = { THE_OWNERS, "/v1/tokens", NULL, "{\"principal\":\"alice\"}" },
+    [BH_OP_TOKEN_LIST] = { CUT, "/v1/tokens", NULL, NULL },
+    [BH_OP_TOKEN_REVOKE] = { HIDDEN, "/v1/tokens/aaaaaaaaaaaa", NULL, NULL },
+    [BH_OP_RECORD_LIST] = { CUT, "/v1/records", NULL, NULL },
+    [BH_OP_CHECKPOINT_LIST] = { CUT, "/v1/checkpoints", NULL, NULL },
+    [BH_OP_RECORD_PROOF] = { HIDDEN, "/v1/records/0/proof", NULL, NULL },
+    [BH_OP_CONSISTENCY] = { CUT, "/v1/consistency", NULL, NULL },
+    [BH_OP_LOG_CHECKPOINT] = { OPEN, "/v1/log/checkpoint", NULL, NULL },
+    [BH_OP_LOG_ENTRIES] = { DENIED, "/v1/log/tile/entries/000", NULL, NULL },
+    [BH_OP_LOG_TILE] = { OPEN, "/v1/log/tile/0/000", NULL, NULL },
+    [BH_OP_WHATIF] = { HIDDEN, "/v1/whatif", NULL, "{\"cancel\":1}" },
+    [BH_OP_DEFRAG_SHOW] = { DENIED, "/v1/defrag", NULL, NULL },
+    [BH_OP_DEFRAG_APPLY] = { DENIED, "/v1/defrag", NULL, "{\"token\":\"1\"}" },
+    [BH_OP_POLICY_TEST] = { DENIED, "/v1/policy/test", NULL, "{}" },
+    [BH_OP_WHOAMI] = { CUT, "/v1/whoami", NULL, NULL },
+    [BH_OP_STATUS] = { CUT, "/v1/status", NULL, NULL },
+    [BH_OP_HEALTH] = { OPEN, "/healthz", NULL, NULL },
+    [BH_OP_OPENAPI] = { OPEN, "/openapi.json", NULL, NULL },
+};
+
+/* More ways to name alice's in operations that have several. */
+static const struct {
+    enum bh_operation op;
+    struct reach reach;
+} others[] = {
+    { BH_OP_JOB_LIST, { HIDDEN, "/v1/jobs", "tenant=acme/vision", NULL } },
+    { BH_OP_JOB_LIST, { HIDDEN, "/v1/jobs", "tenant=acme", NULL } },
+    { BH_OP_JOB_WATCH, { CUT, "/v1/watch", "job=1", NULL } },
+    { BH_OP_JOB_WATCH, { HIDDEN, "/v1/watch", "tenant=acme/vision", NULL } },
+    { BH_OP_WHATIF, { HIDDEN, "/v1/whatif", NULL, "{\"submit\":{\"args\":[\"true\"],"
+                      "\"sku\":\"small\",\"tenant\":\"acme/vision\"}}" } },
+    { BH_OP_WHATIF, { DENIED, "/v1/whatif", NULL, "{\"drain\":\"GPU-a\"}" } },
+    { BH_OP_WHATIF, { DENIED, "/v1/whatif", NULL, "{\"quota\":{\"limit\":\"1\",\"tenant\":\"other\"}}" } },
+};
+
+static struct received got, keep;
+
+static struct fixture *
+open_with_alices(void)
+{
+    struct fixture *f = bh_fixture_open();
+    struct bh_token_row token = { .id = "aaaaaaaaaaaa", .principal_id = 1, .scopes = "",
+                                  .note = "vision's", .created_ns = 1 };
+
+    f->changes[f->change_count++] = (struct bh_change){
+        .number = 1, .job = 1, .tenant_id = 2, .principal_id = 1, .state = "running",
+        .reason = "vision"
+    };
+    bh_fixture_submit(f, 1, 2, 1, 1);
+    bh_fixture_put_job(f, 1, 2, 1, "running");
+    bh_fixture_put_token(f, &token);
+    bh_fixture_put_record(f, 0, "{\"actor\":{\"id\":1,\"via\":\"peer\"},\"dec\":{\"allow\":true,"
+                                "\"rule\":6},\"obj\":{\"id\":1,\"type\":\"job\"},\"phase\":\"intent\","
+                                "\"tenant\":2,\"ts\":\"1000\",\"v\":1,\"verb\":\"job.submit\"}");
+    return f;
+}
+
+static void
+try(enum bh_operation op, const struct reach *reach, uint32_t uid)
+{
+    const struct bh_operation_row *row = bh_operation_get(op);
+    struct fixture *f = open_with_alices();
+    bool mine = uid == BOB;
+
+    bh_fixture_send(f, &(struct sent){ .method = row->method, .path = reach->path,
+                                       .query = reach->query, .body = reach->body,
+                                       .uid = uid }, &got);
+    switch (reach->fate) {
+    case HIDDEN:
+        BH_CHECK_EQ(row->name, got.status == 404, mine);
+        break;
+    case DENIED:
+        BH_CHECK_EQ(row->name, got.status == 403, mine);
+        break;
+    case CUT:
+        BH_CHECK_EQ(row->name, got.status, 200);
+        BH_CHECK(row->name, !mine || (!strstr(got.text, "vision") && !strstr(got.text, "alice")));
+        break;
+    case OPEN:
+        keep = got;
+        bh_fixture_send(f, &(struct sent){ .method = row->method, .path = reach->path,
+                                           .uid = STRANGER, .tcp = row->scope == BH_SCOPE_NOBODY },
+                        &got);
+        BH_CHECK(row->name, row->scope != BH_SCOPE_NOBODY || strcmp(keep.text, got.text) == 0);
+        BH_CHECK(row->name, keep.status == 200 || keep.status == 404);
+        break;
+    case THE_OWNERS:
+        BH_CHECK(row->name, f->commanded);
+        break;
+    case UNTRIED:
+        BH_CHECK(row->name, !"has a row in this test");
+        break;
+    }
+    if (mine && reach->fate != THE_OWNERS)
+        BH_CHECK(row->name, !f->commanded);
+    if (!mine && op == BH_OP_JOB_WATCH)
+        BH_CHECK("there was something to see", strstr(got.text, "vision"));
+    bh_fixture_close(f);
+}
+
+static void
+nothing_of_anothers_is_reached(void **state)
+{
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        try((enum bh_operation)op, &reaches[op], BOB);
+    for (size_t i = 0; i < BH_COUNT(others); i++)
+        try(others[i].op, &others[i].reach, BOB);
+    BH_CHECK_DONE();
+}
+
+/* The same requests of the site's administrator go through: it was bob who was refused, not
+ * the request. */
+static void
+an_administrator_reaches_the_same(void **state)
+{
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        if (op != BH_OP_TOKEN_CREATE)
+            try((enum bh_operation)op, &reaches[op], CAROL);
+    for (size_t i = 0; i < BH_COUNT(others); i++)
+        try(others[i].op, &others[i].reach, CAROL);
+    BH_CHECK_DONE();
+}
+
+/* A stranger's answer to what is not open is the same for what there is and is not. */
+static void
+a_stranger_gets_nothing(void **state)
+{
+    for (int op = 0; op < BH_OPERATIONS; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+        struct fixture *f = open_with_alices();
+
+        bh_fixture_send(f, &(struct sent){ .method = row->method, .path = reaches[op].path,
+                                           .query = reaches[op].query, .body = reaches[op].body,
+                                           .uid = STRANGER }, &got);
+        BH_CHECK_EQ(row->name, got.status == 401, row->scope != BH_SCOPE_NOBODY);
+        BH_CHECK(row->name, !f->commanded);
+        bh_fixture_close(f);
+    }
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_of_anothers_is_reached),
+        cmocka_unit_test(an_administrator_reaches_the_same),
+        cmocka_unit_test(a_stranger_gets_nothing),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+#include "model/policies.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/path.h"
+
+/* Whether what `owner` says holds for `tenant`. */
+static bool
+holds_for(const char *owner, const char *tenant)
+{
+    size_t length = strlen(owner);
+
+    return length == 0 || !tenant
+           || (strncmp(owner, tenant, length) == 0
+               && (tenant[length] == '/' || tenant[length] == '\0'));
+}
+
+const struct bh_site_policy *
+bh_policies_next(const struct bh_site *site, const char *tenant, uint32_t *cursor,
+                 const char **ret_owner)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+
+    for (; *cursor <= site->tenants.count; ++*cursor) {
+        uint32_t at = *cursor;
+        const struct bh_site_policy *policy = at ? &tenants[at - 1].policy : &site->policy;
+        const char *owner = at ? tenants[at - 1].name : "";
+
+        if (bh_site_policy_empty(policy) || !holds_for(owner, tenant))
+            continue;
+        ++*cursor;
+        *ret_owner = owner;
+        return policy;
+    }
+    return NULL;
+}
+
+static bool
+has_sku(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_sku *skus = site->skus.items;
+
+    for (uint32_t i = 0; i < site->skus.count; i++)
+        if (strcmp(skus[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bh_rc
+check_skus(const struct bh_site *site, const struct bh_site_policy *policy, struct bh_err *err)
+{
+    const struct bh_site_policy_pieces *pieces = policy->max_sku_pieces.items;
+
+    for (uint32_t i = 0; i < policy->skus.count; i++)
+        if (!has_sku(site, policy->skus.items[i]))
+            return bh_err_set(err, BH_INVALID, "skus[%" PRIu32 "]: no SKU \"%.63s\" in this file",
+                              i, policy->skus.items[i]);
+    for (uint32_t i = 0; i < policy->max_sku_pieces.count; i++)
+        if (!has_sku(site, pieces[i].sku))
+            return bh_err_set(err, BH_INVALID,
+                              "max_sku_pieces[%" PRIu32 "]: no SKU \"%.63s\" in this file", i,
+                              pieces[i].sku);
+    return BH_OK;
+}
+
+/* The policy against each that stands above it. */
+static bh_rc
+check_above(const struct bh_site *site, const struct bh_policy_rules *rules, const char *owner,
+            struct bh_err *err)
+{
+    const struct bh_site_policy *policy;
+    struct bh_policy_rules above;
+    uint32_t cursor = 0;
+    const char *name;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && (policy = bh_policies_next(site, owner, &cursor, &name))
+           && strcmp(name, owner) != 0) {
+        rc = bh_site_policy_read(policy, &above, err);
+        if (rc == BH_OK)
+            rc = bh_policy_check_narrower(&above, rules, err);
+    }
+    return rc;
+}
+
+bh_rc
+bh_policies_check(const struct bh_site *site, struct bh_err *err)
+{
+    const struct bh_site_policy *policy;
+    struct bh_policy_rules rules;
+    uint32_t cursor = 0;
+    const char *owner;
+
+    while ((policy = bh_policies_next(site, NULL, &cursor, &owner))) {
+        bh_rc rc = bh_site_policy_read(policy, &rules, err);
+
+        if (rc == BH_OK)
+            rc = check_skus(site, policy, err);
+        if (rc == BH_OK)
+            rc = check_above(site, &rules, owner, err);
+        if (rc != BH_OK)
+            return *owner ? bh_err_wrap(err, "tenants %.119s policy", owner)
+                          : bh_err_wrap(err, "policy");
+    }
+    return BH_OK;
+}

@@ -138,7 +138,7 @@ static void
 remove_folder(const char *folder)
 {
     static const char *const files[] = { "store.db", "store.db.lock", "audit.key", "audit.vkey",
-                                         "audit.signed" };
+                                         "audit.signed", "audit.checkpoint" };
     char path[4200];
 
     for (size_t i = 0; i < BH_COUNT(files); i++) {

@@ -1,5 +1,6 @@
 #include "daemon/journal.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +121,6 @@ bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns, struct bh_err
 {
     struct bh_checkpoint checkpoint = { .size = journal->durable.size };
     struct bh_checkpoint_row row = { .size = journal->durable.size };
-    char memory[BH_NOTE_BYTES_MAX];
     struct bh_buf note;
     bh_rc rc;
 
@@ -128,7 +128,7 @@ bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns, struct bh_err
         return BH_OK;
     snprintf(checkpoint.origin, sizeof checkpoint.origin, "%s", journal->origin);
     bh_merkle_frontier_root(&journal->durable, journal->crypto, checkpoint.root);
-    bh_buf_init_fixed(&note, memory, sizeof memory);
+    bh_buf_init_fixed(&note, journal->note, sizeof journal->note);
     rc = raise_mark(journal, checkpoint.root, err);
     if (rc == BH_OK)
         rc = bh_checkpoint_sign(journal->crypto, &checkpoint, journal->private_key, &note, err);
@@ -143,11 +143,37 @@ bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns, struct bh_err
     return BH_OK;
 }
 
+/* A convenience, not the truth: the store has the checkpoint already.  So nobody waits for
+ * the disk, and a failure is only told. */
+static bh_rc
+publish_checkpoint(const struct bh_journal *journal, struct bh_err *err)
+{
+    char path[4096], fresh[4096];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc;
+
+    snprintf(path, sizeof path, "%s/audit.checkpoint", journal->state_dir);
+    snprintf(fresh, sizeof fresh, "%s/audit.checkpoint.new", journal->state_dir);
+    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return bh_err_errno(err, "%s", fresh);
+    rc = bh_fd_write_all(fd, journal->note, strlen(journal->note), err);
+    if (rc == BH_OK && rename(fresh, path) != 0)
+        return bh_err_errno(err, "%s", path);
+    return rc;
+}
+
 void
 bh_journal_committed(struct bh_journal *journal)
 {
+    struct bh_err err;
+
     journal->durable = journal->frontier;
+    if (journal->signed_size == journal->signing_size)
+        return;
     journal->signed_size = journal->signing_size;
+    if (publish_checkpoint(journal, &err) != BH_OK)
+        bh_log(CHECKPOINT_NOT_PUBLISHED, BH_ERRLOG(&err));
 }
 
 void

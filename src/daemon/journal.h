@@ -25,6 +25,7 @@ struct bh_journal {
     struct bh_merkle_frontier durable; /* of the records that are committed */
     struct bh_merkle_frontier mark;  /* the largest tree ever signed; daemon/watermark.h */
     uint64_t signing_size;           /* records that the open transaction's checkpoint covers */
+    char note[BH_NOTE_BYTES_MAX];    /* that checkpoint */
     uint64_t signed_size;            /* records that the last committed one covers */
     uint64_t signed_at_ns;
     char leaf[BH_RECORD_BYTES_MAX + 1];
@@ -48,7 +49,9 @@ void bh_journal_replayed(struct bh_journal *journal, const char *leaf, size_t le
 BH_MUST_USE bh_rc bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns,
                                         struct bh_err *err);
 
-/* The transaction was committed, or rolled back and the records replayed. */
+/* The transaction was committed: its checkpoint is published as audit.checkpoint in the state
+ * folder, for whoever keeps copies elsewhere.  Or it was rolled back and the records
+ * replayed. */
 void bh_journal_committed(struct bh_journal *journal);
 void bh_journal_aborted(struct bh_journal *journal);
 

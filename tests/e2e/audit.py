@@ -176,6 +176,7 @@ def continued(site):
     busy(site)
     old, new, forged = (site.dir / name for name in ("old", "new", "forged"))
     old.write_text(site.client("dave").get("/v1/checkpoints")["items"][0]["note"])
+    site.until(lambda: (site.dir / "state/audit.checkpoint").read_text() == site.client("alice").get("/v1/log/checkpoint"), what="the published file")
     new.write_bytes(site.client("alice").get("/v1/log/checkpoint").encode())
     site.cli("dave", "audit", "consistency", str(old), str(new), "--vkey", key_of(site), check=0)
     site.cli("dave", "audit", "consistency", str(new), str(old), "--vkey", key_of(site), check=1)

@@ -1,0 +1,92 @@
+/* What identity providers and browsers send.  The first byte says what the rest is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/json.h"
+#include "identity/id_token.h"
+#include "tests/fuzz/fuzz.h"
+
+/* RFC 8037, appendix A: a public key, and the one token of it in the world. */
+static const char keys[] = "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\","
+                           "\"x\":\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}]}";
+static const char signed_part[] =
+    "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.";
+
+static struct bh_jwks jwks;
+
+/* A set that was read has keys, each fit for something. */
+static void
+read_jwks(const char *text, size_t length)
+{
+    if (bh_jwks_parse(text, length, &jwks) != BH_FAULT_NONE)
+        return;
+    BH_ASSERT(jwks.count > 0 && jwks.count + jwks.ignored <= BH_JWKS_KEYS_MAX);
+    for (uint32_t i = 0; i < jwks.count; i++)
+        BH_ASSERT(jwks.keys[i].algs != 0);
+}
+
+/* Nothing is accepted but what was signed. */
+static void
+read_token(const char *text, size_t length)
+{
+    struct bh_jws_trust trust = { &jwks, BH_JWS_ALL };
+    struct bh_buf payload;
+    struct bh_jws jws;
+
+    BH_ASSERT(bh_jwks_parse(keys, strlen(keys), &jwks) == BH_FAULT_NONE);
+    bh_buf_init(&payload, BH_JWS_BYTES_MAX);
+    if (bh_jws_read(text, length, &trust, &jws, &payload) == BH_FAULT_NONE)
+        BH_ASSERT(length > strlen(signed_part) &&
+                  memcmp(text, signed_part, strlen(signed_part)) == 0);
+    else
+        BH_ASSERT(payload.length == 0);
+    bh_buf_fini(&payload);
+}
+
+/* Claims that pass are what they must be. */
+static void
+check_claims(const char *text, size_t length)
+{
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = NULL;
+    BH_AUTO(bh_arena_free)
+    struct bh_arena *arena = bh_arena_new(1 << 20);
+    struct bh_id_token_rules rules = {
+        .issuer = "https://op.example",
+        .client = "bulkhead",
+        .nonce = "n",
+        .when = { 1790000000 * BH_NS_PER_S, 60, 600 },
+        .groups = "groups",
+    };
+    struct bh_id_token token;
+    struct bh_err err;
+
+    if (bh_json_parse(text, length, &json, &err) != BH_OK ||
+        bh_id_token_check(bh_json_root(json), BH_JWS_RS256, &rules, arena, &token) !=
+            BH_FAULT_NONE)
+        return;
+    BH_ASSERT(token.subject[0]);
+    BH_ASSERT(token.expires_s + 60 > 1790000000 && token.issued_s <= 1790000060);
+    BH_ASSERT(token.groups.count <= BH_ID_GROUPS_MAX);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const readers[128])(const char *text, size_t length) = {
+        ['k'] = read_jwks,
+        ['t'] = read_token,
+        ['c'] = check_claims,
+    };
+    char *text;
+
+    if (size < 1 || size > 1 << 17 || data[0] > 127 || !readers[data[0]])
+        return 0;
+    text = malloc(size); /* of exactly this size, so that reading on is noticed */
+    BH_ASSERT(text);
+    memcpy(text, data + 1, size - 1);
+    readers[data[0]](text, size - 1);
+    free(text);
+    return 0;
+}

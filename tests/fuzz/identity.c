@@ -4,7 +4,10 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "identity/device.h"
+#include "identity/form.h"
 #include "identity/id_token.h"
+#include "identity/login.h"
 #include "tests/fuzz/fuzz.h"
 
 /* RFC 8037, appendix A: a public key, and the one token of it in the world. */
@@ -71,13 +74,72 @@ check_claims(const char *text, size_t length)
     BH_ASSERT(token.groups.count <= BH_ID_GROUPS_MAX);
 }
 
+/* What was read can be written, and is read again as the same. */
+static void
+read_form(const char *text, size_t length)
+{
+    static struct bh_form form, again;
+    struct bh_buf out;
+
+    if (bh_form_parse(text, length, &form) != BH_FAULT_NONE)
+        return;
+    bh_buf_init(&out, 4 * BH_FORM_BYTES_MAX);
+    for (uint32_t i = 0; i < form.count; i++) {
+        bh_buf_puts(&out, i ? "&" : "");
+        bh_form_put_encoded(&out, form.pairs[i].name);
+        bh_buf_putc(&out, '=');
+        bh_form_put_encoded(&out, form.pairs[i].value);
+    }
+    if (out.length < BH_FORM_BYTES_MAX) {
+        BH_ASSERT(bh_form_parse(out.bytes, out.length, &again) == BH_FAULT_NONE);
+        BH_ASSERT(again.count == form.count);
+        for (uint32_t i = 0; i < form.count; i++)
+            BH_ASSERT(
+                strcmp(bh_form_get(&again, form.pairs[i].name), form.pairs[i].value) == 0);
+    }
+    bh_buf_fini(&out);
+}
+
+/* A configuration that was read names the issuer that was asked for, and only addresses. */
+static void
+read_discovery(const char *text, size_t length)
+{
+    struct bh_https_answer answer = { 200, text, length, 0 };
+    struct bh_provider provider;
+
+    if (bh_provider_take(&answer, "https://op.example", false, &provider) != BH_FAULT_NONE)
+        return;
+    BH_ASSERT(strcmp(provider.issuer, "https://op.example") == 0);
+    BH_ASSERT(bh_url_check(provider.token, false) && bh_url_check(provider.jwks, false));
+    BH_ASSERT(provider.algs != 0);
+}
+
+/* A token endpoint's answer, to a code and to a device. */
+static void
+read_answer(const char *text, size_t length)
+{
+    BH_AUTO(bh_arena_free)
+    struct bh_arena *arena = bh_arena_new(1 << 20);
+    struct bh_https_answer answer = { 200, text, length, 0 };
+    struct bh_device_login login;
+    struct bh_tokens tokens;
+
+    if (bh_tokens_take(&answer, true, arena, &tokens) == BH_FAULT_NONE)
+        BH_ASSERT(tokens.access && tokens.id);
+    if (bh_device_begin(&answer, false, 0, &login) == BH_FAULT_NONE)
+        BH_ASSERT(bh_url_check(login.address, false) && login.interval_s > 0);
+    login = (struct bh_device_login) { .state = BH_DEVICE_WAITING, .interval_s = 5 };
+    answer.status = 400;
+    if (bh_device_take(&login, &answer, 0, arena, &tokens) == BH_FAULT_NONE)
+        BH_ASSERT(login.state == BH_DEVICE_WAITING && login.next_poll >= 5 * BH_NS_PER_S);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const readers[128])(const char *text, size_t length) = {
-        ['k'] = read_jwks,
-        ['t'] = read_token,
-        ['c'] = check_claims,
+        ['k'] = read_jwks, ['t'] = read_token,     ['c'] = check_claims,
+        ['q'] = read_form, ['d'] = read_discovery, ['r'] = read_answer,
     };
     char *text;
 

@@ -4,6 +4,8 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/utf8.h"
+#include "identity/account.h"
 #include "identity/device.h"
 #include "identity/form.h"
 #include "identity/id_token.h"
@@ -134,12 +136,38 @@ read_answer(const char *text, size_t length)
         BH_ASSERT(login.state == BH_DEVICE_WAITING && login.next_poll >= 5 * BH_NS_PER_S);
 }
 
+/* What attempts are counted under is text, counts as itself, and is the name of a name. */
+static void
+count_account(const char *bytes, size_t length)
+{
+    char *text = strndup(bytes, length), name[BH_ACCOUNT_MAX + 1];
+    struct bh_buf key, again;
+
+    BH_ASSERT(text);
+    bh_buf_init(&key, 3 * length + 1);
+    bh_buf_init(&again, 3 * length + 1);
+    bh_account_key(text, &key);
+    BH_ASSERT(bh_buf_text(&key));
+    for (size_t i = 0, step; i < key.length; i += step) {
+        step = bh_utf8_step(key.bytes + i, key.length - i);
+        BH_ASSERT(step > 0);
+    }
+    bh_account_key(bh_buf_text(&key), &again);
+    BH_ASSERT(strcmp(bh_buf_text(&again), bh_buf_text(&key)) == 0);
+    if (bh_account_name(text, name))
+        BH_ASSERT(strcmp(bh_buf_text(&key), name) == 0);
+    bh_buf_fini(&key);
+    bh_buf_fini(&again);
+    free(text);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const readers[128])(const char *text, size_t length) = {
-        ['k'] = read_jwks, ['t'] = read_token,     ['c'] = check_claims,
-        ['q'] = read_form, ['d'] = read_discovery, ['r'] = read_answer,
+        ['k'] = read_jwks,     ['t'] = read_token,     ['c'] = check_claims,
+        ['q'] = read_form,     ['d'] = read_discovery, ['r'] = read_answer,
+        ['a'] = count_account,
     };
     char *text;
 

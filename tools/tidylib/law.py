@@ -45,6 +45,7 @@ LIBRARIES = [
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
     (r"openssl/.*", ["src/crypto/", "src/identity/signature", "src/identity/totp", "src/identity/secret",
                      "src/identity/fixture_test"]),
+    (r"argon2\.h", ["src/identity/password"]),
     (r"curl/.*", ["src/net/", "src/identity/", "src/cli/"]),
     (r"yaml\.h", ["src/base/yaml", "src/api/"]),
     (r"bulkhead/nvml_\w+\.h", ["src/device/", "src/simdrv/", "src/smi/", "include/bulkhead/"]),

@@ -47,7 +47,7 @@ class LibJose:
         code, listed = run("jose", "alg") if shutil.which("jose") else (1, "")
         self.algs = [alg for alg in ALGS if alg in listed.split()] if code == 0 else []
         self.missing = None if self.algs else "the program jose is not installed"
-        self.cases = 40
+        self.cases = 20
 
     def make(self, alg):
         private = run("jose", "jwk", "gen", "-i", json.dumps({"alg": alg}))[1]
@@ -95,7 +95,7 @@ class NpmJose:
     name = "npm jose"
 
     def __init__(self, folder):
-        self.folder, self.algs, self.missing, self.cases = folder, ALGS, None, 1000
+        self.folder, self.algs, self.missing, self.cases = folder, ALGS, None, 400
         if not shutil.which("node") or not shutil.which("npm"):
             self.missing = "node and npm are not installed"
         elif not os.path.isdir(f"{folder}/node_modules/jose") and not self.fetch():

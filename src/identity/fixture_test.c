@@ -17,6 +17,7 @@
 
 static EVP_PKEY *keys[BH_TEST_KEYS];
 static struct bh_jwks set;
+static int pss_salt = RSA_PSS_SALTLEN_DIGEST;
 static char jwk_text[2048], token[1 << 21];
 
 static void
@@ -149,7 +150,7 @@ sign(enum bh_test_key key, enum bh_jws_alg alg, const struct bh_buf *message,
     BH_ASSERT(EVP_DigestSignInit(context, &padding, hash, NULL, keys[key]) == 1);
     if (alg == BH_JWS_PS256)
         BH_ASSERT(EVP_PKEY_CTX_set_rsa_padding(padding, RSA_PKCS1_PSS_PADDING) > 0 &&
-                  EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, RSA_PSS_SALTLEN_DIGEST) > 0);
+                  EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, pss_salt) > 0);
     BH_ASSERT(EVP_DigestSign(context, ret_bytes, &length,
                              (const unsigned char *)message->bytes, message->length) == 1);
     EVP_MD_CTX_free(context);
@@ -191,6 +192,17 @@ bh_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const char *header,
     if (alg < BH_JWS_ALGS)
         length = sign(key, alg, &out, bytes);
     return finish(&out, bytes, length);
+}
+
+const char *
+bh_test_sign_pss(const char *header, const char *payload, int salt_bytes)
+{
+    const char *text;
+
+    pss_salt = salt_bytes;
+    text = bh_test_sign(BH_TEST_RSA, BH_JWS_PS256, header, payload);
+    pss_salt = RSA_PSS_SALTLEN_DIGEST;
+    return text;
 }
 
 const char *

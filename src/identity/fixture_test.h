@@ -35,6 +35,9 @@ const struct bh_jwks *bh_test_jwks(void);
 const char *bh_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const char *header,
                          const char *payload);
 
+/* The same with the RSA key under PS256, with a salt of that many bytes. */
+const char *bh_test_sign_pss(const char *header, const char *payload, int salt_bytes);
+
 /* The same, signed with HMAC-SHA-256 and the RSA public key in PEM as the secret. */
 const char *bh_test_sign_hmac(const char *header, const char *payload);
 

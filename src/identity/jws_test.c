@@ -256,6 +256,34 @@ confusion(void **state)
     BH_CHECK_DONE();
 }
 
+/* RFC 7518: the salt of PS256 has the hash's length, ECDSA signatures exactly two numbers.
+ */
+static void
+signature_lengths(void **state)
+{
+    static const int salts[] = { 32, 0, 20, 64 };
+    struct bh_buf payload;
+    char token[1024];
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(salts); i++)
+        BH_CHECK_EQ("salt",
+                    open_token(bh_test_sign_pss("{\"alg\":\"PS256\",\"kid\":\"rsa\"}", "{}",
+                                                salts[i]),
+                               bh_test_jwks(), &payload),
+                    salts[i] == 32 ? 0 : BH_FAULT_SIGNATURE);
+    for (int extra = 0; extra < 2; extra++) {
+        /* 96 bytes are 128 characters; "AAA" behind them is two bytes more */
+        snprintf(token, sizeof token, "%s%s",
+                 bh_test_sign(BH_TEST_P384, BH_JWS_ES384,
+                              "{\"alg\":\"ES384\",\"kid\":\"p384\"}", "{}"),
+                 extra ? "AAA" : "");
+        BH_CHECK_EQ("ES384", open_token(token, bh_test_jwks(), &payload),
+                    extra ? BH_FAULT_SIGNATURE : 0);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 registration(void **state)
 {
@@ -347,8 +375,8 @@ main(void)
         cmocka_unit_test(published),    cmocka_unit_test(every_algorithm),
         cmocka_unit_test(every_change), cmocka_unit_test(headers),
         cmocka_unit_test(forms),        cmocka_unit_test(confusion),
-        cmocka_unit_test(registration), cmocka_unit_test(sizes),
-        cmocka_unit_test(half_hashes),
+        cmocka_unit_test(registration), cmocka_unit_test(signature_lengths),
+        cmocka_unit_test(sizes),        cmocka_unit_test(half_hashes),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,0 +1,205 @@
+#include "identity/lockout.h"
+
+#include <string.h>
+
+#include "identity/account.h"
+#include "identity/secret.h"
+
+#define DAY_NS (86400 * BH_NS_PER_S)
+
+/* What a kind of count allows. */
+struct limit {
+    uint32_t attempts, lock_s;
+    bool doubles;
+    enum bh_fault fault;
+};
+
+static const struct limit account_limit = { 5, BH_LOCKOUT_S, true,
+                                            BH_FAULT_LOCKED_ACCOUNT };
+static const struct limit source_limit = { 20, BH_LOCKOUT_S, false,
+                                           BH_FAULT_LOCKED_SOURCE };
+static const struct limit all_limit = { 500, BH_LOCKOUT_ALL_S, false, BH_FAULT_LOCKED_ALL };
+
+static const uint8_t no_key[16];
+
+/* 16 bytes for a text; never zeros. */
+static void
+key_of(const char *first, const char *second, uint8_t ret_key[16])
+{
+    char hash[BH_SECRET_TEXT];
+    struct bh_buf text;
+    const char *whole;
+
+    bh_buf_init(&text, 1 << 20);
+    bh_account_key(first, &text);
+    bh_buf_puts(&text, "\n");
+    bh_buf_puts(&text, second ? second : "");
+    whole = bh_buf_text(&text);
+    bh_secret_challenge(whole ? whole : "", hash);
+    bh_buf_fini(&text);
+    memcpy(ret_key, hash, 16);
+}
+
+/* Of no use any more: no lock, window and day over.  A count from the future, from before a
+ * clock was set back, is of use. */
+static bool
+is_stale(const struct bh_lockout_count *count, bh_ns now)
+{
+    return count->until <= now && count->day + DAY_NS <= now &&
+           count->since + BH_LOCKOUT_WINDOW_S * BH_NS_PER_S <= now;
+}
+
+/* The count of that key, or a place for it: a free one, else that of a single attempt that
+ * locked nobody.  NULL when all places hold counts that matter. */
+static struct bh_lockout_count *
+find(struct bh_lockout_count *counts, size_t size, const uint8_t key[16], bh_ns now)
+{
+    struct bh_lockout_count *place = NULL;
+
+    for (size_t i = 0; i < size; i++) {
+        struct bh_lockout_count *count = &counts[i];
+
+        if (memcmp(count->key, key, 16) == 0)
+            return count;
+        if (!place && (memcmp(count->key, no_key, 16) == 0 || is_stale(count, now)))
+            place = count;
+    }
+    for (size_t i = 0; !place && i < size; i++)
+        if (counts[i].until <= now && counts[i].locks == 0 && counts[i].day_attempts <= 1)
+            place = &counts[i];
+    if (place) {
+        *place = (struct bh_lockout_count) { .since = now, .day = now };
+        memcpy(place->key, key, 16);
+    }
+    return place;
+}
+
+/* A lock never lasts longer than the longest from now on, whatever the clock did. */
+static bool
+is_locked(struct bh_lockout_count *count, bh_ns now)
+{
+    if (count->until > now + BH_LOCKOUT_MAX_S * BH_NS_PER_S)
+        count->until = now + BH_LOCKOUT_MAX_S * BH_NS_PER_S;
+    return count->until > now;
+}
+
+static void
+begin_anew(struct bh_lockout_count *count, bh_ns now)
+{
+    if (count->since > now || now - count->since >= BH_LOCKOUT_WINDOW_S * BH_NS_PER_S) {
+        count->attempts = count->since > now ? count->attempts : 0;
+        count->since = now;
+    }
+    if (count->day > now || now - count->day >= DAY_NS) {
+        count->locks = count->day > now ? count->locks : 0;
+        count->day_attempts = count->day > now ? count->day_attempts : 0;
+        count->day = now;
+    }
+}
+
+static void
+count_one(struct bh_lockout_count *count, const struct limit *limit, bh_ns now)
+{
+    uint64_t lock_s = limit->lock_s;
+
+    begin_anew(count, now);
+    count->attempts++;
+    count->day_attempts++;
+    if (count->attempts < limit->attempts)
+        return;
+    for (uint32_t i = 0; limit->doubles && i < count->locks && lock_s < BH_LOCKOUT_MAX_S;
+         i++)
+        lock_s *= 2;
+    if (lock_s > BH_LOCKOUT_MAX_S)
+        lock_s = BH_LOCKOUT_MAX_S;
+    count->until = now + lock_s * BH_NS_PER_S;
+    count->attempts = 0;
+    count->since = now;
+    count->locks++;
+}
+
+/* The counts that an attempt is subject to: a known device's own, or account, source, all.
+ */
+struct subject {
+    struct bh_lockout_count *count;
+    const struct limit *limit;
+};
+
+static uint32_t
+subjects_of(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
+            struct subject ret_subjects[3])
+{
+    uint8_t key[16];
+
+    key_of(attempt->account, attempt->device, key);
+    ret_subjects[0] =
+        (struct subject) { find(lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, key, now),
+                           &account_limit };
+    if (attempt->device)
+        return 1;
+    key_of(attempt->source, NULL, key);
+    ret_subjects[1] =
+        (struct subject) { find(lockout->sources, BH_LOCKOUT_SOURCES_MAX, key, now),
+                           &source_limit };
+    ret_subjects[2] = (struct subject) { &lockout->all, &all_limit };
+    return 3;
+}
+
+enum bh_fault
+bh_lockout_begin(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
+                 bh_ns *ret_until, bool *ret_alert)
+{
+    struct subject subjects[3];
+    uint32_t count = subjects_of(lockout, attempt, now, subjects);
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!subjects[i].count) {
+            *ret_until = now + BH_LOCKOUT_ALL_S * BH_NS_PER_S;
+            return BH_FAULT_LOCKED_ALL;
+        }
+        if (is_locked(subjects[i].count, now)) {
+            *ret_until = subjects[i].count->until;
+            return subjects[i].limit->fault;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        count_one(subjects[i].count, subjects[i].limit, now);
+    *ret_alert = subjects[0].count->day_attempts == BH_LOCKOUT_DAY_ALERT;
+    return BH_FAULT_NONE;
+}
+
+/* The count of that key; NULL: it was forgotten since. */
+static struct bh_lockout_count *
+find_again(struct bh_lockout_count *counts, size_t size, const char *first,
+           const char *second)
+{
+    uint8_t key[16];
+
+    key_of(first, second, key);
+    for (size_t i = 0; i < size; i++)
+        if (memcmp(counts[i].key, key, 16) == 0)
+            return &counts[i];
+    return NULL;
+}
+
+/* Take one attempt back.  A lock stays: others' failures caused the most of it. */
+static void
+take_back(struct bh_lockout_count *count)
+{
+    if (count && count->attempts > 0)
+        count->attempts--;
+}
+
+void
+bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt)
+{
+    struct bh_lockout_count *account = find_again(
+        lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, attempt->account, attempt->device);
+
+    if (account)
+        memset(account, 0, sizeof *account);
+    if (attempt->device)
+        return;
+    take_back(find_again(lockout->sources, BH_LOCKOUT_SOURCES_MAX, attempt->source, NULL));
+    take_back(&lockout->all);
+}

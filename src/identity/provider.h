@@ -1,0 +1,54 @@
+#ifndef BH_IDENTITY_PROVIDER_H
+#define BH_IDENTITY_PROVIDER_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "identity/https.h"
+#include "identity/jwk.h"
+
+/* An OpenID provider as its discovery document describes it. */
+
+enum { BH_URL_MAX = 1023 };
+
+struct bh_provider {
+    char issuer[BH_URL_MAX + 1];
+    char authorization[BH_URL_MAX + 1], token[BH_URL_MAX + 1], jwks[BH_URL_MAX + 1];
+    char device[BH_URL_MAX + 1], end_session[BH_URL_MAX + 1], userinfo[BH_URL_MAX + 1];
+    /* "": it has none */
+    uint32_t algs;      /* BH_JWS_BITs that it signs with and we accept */
+    bool iss_parameter; /* its answers name it (RFC 9207) */
+};
+
+/* Who we are to the provider. */
+struct bh_client {
+    const char *id;
+    const char *secret;   /* NULL: a public client, with PKCE alone */
+    const char *redirect; /* the exact address that was registered */
+    const char *scope;    /* "openid profile groups" */
+    bool loopback;        /* http://127.0.0.1 will do: a provider on this machine */
+};
+
+/* Is it an https address with a host, without user, fragment, blanks or control
+ * characters, and of at most BH_URL_MAX bytes?  With `loopback` also http://127.0.0.1 and
+ * http://localhost. */
+bool bh_url_check(const char *url, bool loopback);
+
+/* Ask for the discovery document.  The text lives in the arena; BH_FULL when it has no
+ * room, BH_INVALID when the issuer is no address. */
+BH_MUST_USE bh_rc bh_provider_ask(const char *issuer, bool loopback, struct bh_arena *arena,
+                                  struct bh_https_request *ret_request, struct bh_err *err);
+
+/* Read the answer: DISCOVERY_*, or PROVIDER_DOWN for a status other than 200.
+ * `ret_provider` is untouched on failure, so the last good one stays in use. */
+BH_MUST_USE enum bh_fault bh_provider_take(const struct bh_https_answer *answer,
+                                           const char *issuer, bool loopback,
+                                           struct bh_provider *ret_provider);
+
+/* Fill a POST to the token endpoint or to `url`: authenticates the client (basic, or its
+ * id in the form) and moves the form, which is not empty, into the arena.  BH_FULL: no
+ * room. */
+BH_MUST_USE bh_rc bh_provider_post(const char *url, const struct bh_client *client,
+                                   struct bh_buf *form, struct bh_arena *arena,
+                                   struct bh_https_request *ret_request);
+
+#endif

@@ -140,10 +140,11 @@ read_answer(const char *text, size_t length)
 static void
 count_account(const char *bytes, size_t length)
 {
-    char *text = strndup(bytes, length), name[BH_ACCOUNT_MAX + 1];
+    char *text = calloc(1, length + 1), name[BH_ACCOUNT_MAX + 1];
     struct bh_buf key, again;
 
     BH_ASSERT(text);
+    memcpy(text, bytes, length); /* strndup would look for an end behind the bytes */
     bh_buf_init(&key, 3 * length + 1);
     bh_buf_init(&again, 3 * length + 1);
     bh_account_key(text, &key);

@@ -206,6 +206,27 @@ a_new_job_has_an_outlook(void **state)
     bh_story_close(story);
 }
 
+/* Draining is a cordon, and nothing else of the GPU is different then. */
+static void
+a_drained_gpu_is_what_it_was(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_ev_gpu gpu = { .gpu = { 71 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
+                             .managed = true, .mig_capable = true, .link = 2, .numa = 1,
+                             .layout = BH_LAYOUT_PRODUCTION };
+    struct bh_event event = { .kind = BH_EV_TICK };
+
+    bh_story_gpu(story, gpu);
+    BH_CHECK("found", bh_whatif_drain(story->engine, gpu.gpu, &event));
+    BH_CHECK_EQ("an event of the GPU", event.kind, BH_EV_GPU);
+    BH_CHECK("cordoned", event.u.gpu.cordoned && event.u.gpu.managed && event.u.gpu.mig_capable);
+    BH_CHECK_EQ("its link", event.u.gpu.link, 2);
+    BH_CHECK_EQ("its NUMA node", event.u.gpu.numa, 1);
+    BH_CHECK_EQ("its layout", event.u.gpu.layout, BH_LAYOUT_PRODUCTION);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
 int
 main(void)
 {
@@ -213,6 +234,7 @@ main(void)
         cmocka_unit_test(changes_are_told),
         cmocka_unit_test(the_same_twice_differs_in_nothing),
         cmocka_unit_test(a_new_job_has_an_outlook),
+        cmocka_unit_test(a_drained_gpu_is_what_it_was),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -45,18 +45,6 @@ is_free(const struct wish *wish, const struct bh_shift *shift, const struct targ
     return bh_place_free(&search, &place, 0);
 }
 
-static bool
-overlaps(const struct part *part, const struct target *target)
-{
-    const struct bh_profile *one = bh_profile_get((bh_profile_id){ part->profile });
-    const struct bh_profile *other = bh_profile_get((bh_profile_id){ target->profile });
-
-    if (!one || !other)
-        return true;
-    return part->start < target->start + other->memory_units
-           && target->start < part->start + one->memory_units;
-}
-
 /* Whoever stands right there moves. */
 static bool
 clear_place(struct bh_shift *shift, const struct target *target)
@@ -67,7 +55,7 @@ clear_place(struct bh_shift *shift, const struct target *target)
          at = part_at(engine, at)->next_on_gpu) {
         const struct part *part = part_at(engine, at);
 
-        if (part->lease && overlaps(part, target)
+        if (part->lease && bh_room_overlaps(part, target->profile, target->start)
             && !bh_shift_add(shift, lease_at(engine, part->lease)->job))
             return false;
     }

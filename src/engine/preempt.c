@@ -81,18 +81,6 @@ add_victim(struct scheme *scheme, uint32_t job)
 
 /* ---- one place ---- */
 
-static bool
-overlaps(const struct part *part, const struct target *target)
-{
-    const struct bh_profile *one = bh_profile_get((bh_profile_id){ part->profile });
-    const struct bh_profile *other = bh_profile_get((bh_profile_id){ target->profile });
-
-    if (!one || !other)
-        return true;
-    return part->start < target->start + other->memory_units
-           && target->start < part->start + one->memory_units;
-}
-
 /* Whether the place, together with those chosen before, can be had. */
 static bool
 is_free(struct scheme *scheme, const struct target *target)
@@ -123,7 +111,7 @@ clear_place(struct scheme *scheme, const struct target *target)
         const struct part *part = part_at(engine, at);
 
         if (!part->lease || bh_room_is_gone(&scheme->search, part->lease)
-            || !overlaps(part, target))
+            || !bh_room_overlaps(part, target->profile, target->start))
             continue;
         if (!add_victim(scheme, lease_at(engine, part->lease)->job))
             return false;

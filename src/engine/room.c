@@ -77,6 +77,17 @@ bh_room_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t 
     occupancy->media = occupancy->media || piece->media;
 }
 
+bool
+bh_room_overlaps(const struct part *part, uint32_t profile, uint32_t start)
+{
+    const struct bh_profile *one = bh_profile_get((bh_profile_id){ part->profile });
+    const struct bh_profile *other = bh_profile_get((bh_profile_id){ profile });
+
+    if (!one || !other)
+        return true;
+    return part->start < start + other->memory_units && start < part->start + one->memory_units;
+}
+
 /* Whether the piece no longer counts in what is imagined. */
 static bool
 is_past(const struct bh_search *search, const struct part *part)

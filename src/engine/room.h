@@ -54,6 +54,9 @@ void bh_room_occupancy(const struct bh_search *search, uint32_t gpu,
 void bh_room_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
                    uint32_t start);
 
+/* Whether a piece stands where another is to stand on its GPU. */
+bool bh_room_overlaps(const struct part *part, uint32_t profile, uint32_t start);
+
 /* Whether a job of the tenant may hold a piece of this profile beside those on the
  * GPU.  False: `ret_beside` is the job (slot) it must not stand beside. */
 bool bh_room_beside(const struct bh_search *search, uint32_t gpu, uint32_t profile,

@@ -81,8 +81,8 @@ bh_test_jwk(enum bh_test_key key, const char *extra)
     return bh_buf_text(&out);
 }
 
-void
-bh_test_keys_init(void)
+int
+bh_test_keys_init(void **state)
 {
     static const char *const extras[] = {
         ",\"kid\":\"rsa\",\"use\":\"sig\"",
@@ -107,13 +107,15 @@ bh_test_keys_init(void)
                       bh_test_jwk((enum bh_test_key)i, extras[i]));
     bh_buf_puts(&text, "]}");
     BH_ASSERT(bh_jwks_parse(text.bytes, text.length, &set) == BH_FAULT_NONE);
+    return 0;
 }
 
-void
-bh_test_keys_fini(void)
+int
+bh_test_keys_fini(void **state)
 {
     for (size_t i = 0; i < BH_TEST_KEYS; i++)
         EVP_PKEY_free(keys[i]);
+    return 0;
 }
 
 const struct bh_jwks *

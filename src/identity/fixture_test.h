@@ -19,9 +19,9 @@ enum bh_test_key {
     BH_TEST_KEYS
 };
 
-/* Make the keys, once. */
-void bh_test_keys_init(void);
-void bh_test_keys_fini(void);
+/* Make the keys, once: set-up and tear-down of a group of tests.  0. */
+int bh_test_keys_init(void **state);
+int bh_test_keys_fini(void **state);
 
 /* The public key as JSON, with `extra` (",\"kid\":\"a\"" or "") before the brace. */
 const char *bh_test_jwk(enum bh_test_key key, const char *extra);

@@ -152,22 +152,6 @@ browser(void **state)
     BH_CHECK_DONE();
 }
 
-static int
-set_up(void **state)
-{
-    (void)state;
-    bh_test_keys_init();
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    bh_test_keys_fini();
-    return 0;
-}
-
 int
 main(void)
 {
@@ -178,5 +162,5 @@ main(void)
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, bh_test_keys_init, bh_test_keys_fini);
 }

@@ -278,7 +278,7 @@ static int
 set_up(void **state)
 {
     (void)state;
-    bh_test_keys_init();
+    bh_test_keys_init(state);
     return 0;
 }
 
@@ -287,7 +287,7 @@ tear_down(void **state)
 {
     (void)state;
     bh_arena_free(party.arena);
-    bh_test_keys_fini();
+    bh_test_keys_fini(state);
     return 0;
 }
 

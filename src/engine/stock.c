@@ -202,11 +202,14 @@ rebuild(struct bh_engine *engine)
 void
 bh_stock_catch_up(struct bh_engine *engine)
 {
+    bool current = engine->hints.stock_version == engine->core.demand.version + 1;
     uint32_t next;
 
     if (engine->core.demand.version == 0)
         return; /* nobody ever asked for whole GPUs */
-    if (engine->hints.stock_version != engine->core.demand.version + 1)
+    if (current && engine->hints.stock_touched == 0)
+        return; /* tables and levels follow from nodes and demand alone */
+    if (!current)
         rebuild(engine);
     for (uint32_t node = engine->hints.stock_touched; node && node != LAST; node = next) {
         next = *next_touched(engine, node);

@@ -2,11 +2,27 @@
 
 #include <stdint.h>
 
-static const char alphabet[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/* The last two characters of the alphabet, and whether groups are padded. */
+struct flavour {
+    char digit62, digit63;
+    bool padded;
+};
 
-void
-bh_base64_encode(struct bh_buf *out, const void *bytes, size_t length)
+static const struct flavour standard = { '+', '/', true }, url = { '-', '_', false };
+
+static char
+digit_of(const struct flavour *flavour, uint32_t value)
+{
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+    if (value < 62)
+        return alphabet[value];
+    return value == 62 ? flavour->digit62 : flavour->digit63;
+}
+
+static void
+encode(const struct flavour *flavour, struct bh_buf *out, const void *bytes, size_t length)
 {
     const unsigned char *byte = bytes;
 
@@ -18,13 +34,13 @@ bh_base64_encode(struct bh_buf *out, const void *bytes, size_t length)
         for (size_t k = 0; k < 3; k++)
             group = group << 8 | (k < count ? byte[i + k] : 0u);
         for (size_t k = 0; k < 4; k++)
-            text[k] = k <= count ? alphabet[group >> (18 - 6 * k) & 63] : '=';
-        bh_buf_put(out, text, sizeof text);
+            text[k] = k <= count ? digit_of(flavour, group >> (18 - 6 * k) & 63) : '=';
+        bh_buf_put(out, text, flavour->padded ? sizeof text : count + 1);
     }
 }
 
 static int
-digit_value(char c)
+digit_value(const struct flavour *flavour, char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -32,20 +48,21 @@ digit_value(char c)
         return c - 'a' + 26;
     if (c >= '0' && c <= '9')
         return c - '0' + 52;
-    if (c == '+')
+    if (c == flavour->digit62)
         return 62;
-    return c == '/' ? 63 : -1;
+    return c == flavour->digit63 ? 63 : -1;
 }
 
-/* One group of four characters, `digits` of them not padding. */
+/* One group of four characters, of which `digits` (2 to 4) stand for something. */
 static bool
-decode_group(struct bh_buf *out, const char *text, size_t digits)
+decode_group(const struct flavour *flavour, struct bh_buf *out, const char *text,
+             size_t digits)
 {
     unsigned char bytes[3];
     uint32_t group = 0;
 
     for (size_t k = 0; k < 4; k++) {
-        int value = k < digits ? digit_value(text[k]) : 0;
+        int value = k < digits ? digit_value(flavour, text[k]) : 0;
 
         if (value < 0)
             return false;
@@ -59,23 +76,55 @@ decode_group(struct bh_buf *out, const char *text, size_t digits)
     return !out->overflow;
 }
 
-bool
-bh_base64_decode(struct bh_buf *out, const char *text, size_t length)
+/* How many characters of the last group stand for something. */
+static size_t
+last_digits(const struct flavour *flavour, const char *text, size_t length)
+{
+    size_t digits = length % 4 ? length % 4 : 4;
+
+    while (flavour->padded && digits > 2 && text[length - 4 + digits - 1] == '=')
+        digits--;
+    return digits;
+}
+
+static bool
+decode(const struct flavour *flavour, struct bh_buf *out, const char *text, size_t length)
 {
     size_t start = out->length;
 
-    if (length % 4)
+    if (flavour->padded ? length % 4 != 0 : length % 4 == 1)
         return false;
     for (size_t i = 0; i < length; i += 4) {
-        size_t digits = 4;
+        size_t digits = length - i > 4 ? 4 : last_digits(flavour, text, length);
 
-        if (i + 4 == length)
-            while (digits > 2 && text[i + digits - 1] == '=')
-                digits--;
-        if (!decode_group(out, text + i, digits)) {
+        if (!decode_group(flavour, out, text + i, digits)) {
             out->length = start;
             return false;
         }
     }
     return true;
+}
+
+void
+bh_base64_encode(struct bh_buf *out, const void *bytes, size_t length)
+{
+    encode(&standard, out, bytes, length);
+}
+
+bool
+bh_base64_decode(struct bh_buf *out, const char *text, size_t length)
+{
+    return decode(&standard, out, text, length);
+}
+
+void
+bh_base64url_encode(struct bh_buf *out, const void *bytes, size_t length)
+{
+    encode(&url, out, bytes, length);
+}
+
+bool
+bh_base64url_decode(struct bh_buf *out, const char *text, size_t length)
+{
+    return decode(&url, out, text, length);
 }

@@ -1,4 +1,4 @@
-#include "identity/base64url.h"
+#include "base/base64.h"
 
 #include "base/test.h"
 

@@ -13,7 +13,7 @@
 #include <openssl/rsa.h>
 
 #include "base/assert.h"
-#include "identity/base64url.h"
+#include "base/base64.h"
 
 static EVP_PKEY *keys[BH_TEST_KEYS];
 static struct bh_jwks set;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/base64.h"
 #include "base/json.h"
-#include "identity/base64url.h"
 #include "identity/signature.h"
 
 static const char *const alg_names[BH_JWS_ALGS] = {

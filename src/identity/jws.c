@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
 #include "base/json.h"
-#include "identity/base64url.h"
 #include "identity/signature.h"
 
 /* Where the two dots stand: exactly two, and no part empty. */

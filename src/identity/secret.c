@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 
 #include "base/assert.h"
-#include "identity/base64url.h"
+#include "base/base64.h"
 
 bool
 bh_secret_equal_bytes(const void *a, const void *b, size_t length)

@@ -12,7 +12,7 @@
 #include <openssl/rsa.h>
 
 #include "base/assert.h"
-#include "identity/base64url.h"
+#include "base/base64.h"
 
 BH_AUTO_DEFINE(EVP_PKEY *, EVP_PKEY_free)
 BH_AUTO_DEFINE(EVP_PKEY_CTX *, EVP_PKEY_CTX_free)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "identity/base64url.h"
+#include "base/base64.h"
 #include "identity/jws.h"
 
 static struct bh_jwks jwks;

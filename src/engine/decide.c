@@ -142,11 +142,9 @@ static bool
 can_take(const struct bh_search *search, const struct claim *claim)
 {
     struct bh_wanted wanted = bh_quota_of_claim(search->engine, claim);
-    struct bh_reason why;
-    uint32_t whose;
 
     return bh_place_possible(search, claim->places, claim->count)
-           && bh_quota_allows(search, &wanted, &why, &whose);
+           && bh_quota_permits(search, &wanted);
 }
 
 static void
@@ -226,11 +224,9 @@ can_resume(const struct bh_search *search)
     struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
     struct place places[BH_JOB_PIECES_MAX];
     uint32_t count = bh_gang_places(search->engine, search->job, places);
-    struct bh_reason why;
-    uint32_t whose;
 
     return bh_place_possible(search, places, count)
-           && bh_quota_allows(search, &wanted, &why, &whose);
+           && bh_quota_permits(search, &wanted);
 }
 
 /* A suspended gang goes on where it was, and may have lower ones leave from there. */

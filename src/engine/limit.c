@@ -159,6 +159,15 @@ bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
     return bh_guarantee_lends(search, wanted, ret_why);
 }
 
+bool
+bh_quota_permits(const struct bh_search *search, const struct bh_wanted *wanted)
+{
+    struct bh_reason why;
+    uint32_t whose;
+
+    return bh_quota_allows(search, wanted, &why, &whose);
+}
+
 /* Whether one tenant's limits are short of it. */
 static bool
 is_short(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t at,

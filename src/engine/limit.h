@@ -31,6 +31,9 @@ bool bh_filter_fits(const struct bh_search *search, const struct bh_filter *filt
 bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wanted,
                      struct bh_reason *ret_why, uint32_t *ret_tenant);
 
+/* The same for those who need not know why. */
+bool bh_quota_permits(const struct bh_search *search, const struct bh_wanted *wanted);
+
 /* A limit that is used up, whatever is claimed. */
 struct bh_short {
     struct bh_filter filter; /* whose it is, and what it counts */

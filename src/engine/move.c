@@ -309,15 +309,6 @@ take_places(struct checking *c, struct bh_search *search, const struct bh_move_p
     return true;
 }
 
-static bool
-limits_allow(const struct bh_search *search, const struct bh_wanted *wanted)
-{
-    struct bh_reason why;
-    uint32_t whose;
-
-    return bh_quota_allows(search, wanted, &why, &whose);
-}
-
 /* Room for the one that all is for: beside everybody who is there, as limits go. */
 static bool
 check_for_job(struct checking *c, const struct bh_move_place *places)
@@ -340,7 +331,7 @@ check_for_job(struct checking *c, const struct bh_move_place *places)
     search = bh_reserve_search(engine, &candidate, c->for_job);
     search.closed = 0;
     wanted = wanted_there(engine, c->for_job, places);
-    return limits_allow(&search, &wanted) && take_places(c, &search, places);
+    return bh_quota_permits(&search, &wanted) && take_places(c, &search, places);
 }
 
 static bool
@@ -355,7 +346,7 @@ check_moved(struct checking *c, uint32_t slot, const struct bh_move_place *place
     if (!keeps_sku(engine, slot, places))
         return false;
     wanted = wanted_there(engine, slot, places);
-    return limits_allow(&search, &wanted) && take_places(c, &search, places);
+    return bh_quota_permits(&search, &wanted) && take_places(c, &search, places);
 }
 
 static uint32_t

@@ -335,11 +335,8 @@ make_quota(struct scheme *scheme)
 static bool
 is_enough(const struct scheme *scheme)
 {
-    struct bh_reason limit;
-    uint32_t whose;
-
     return bh_place_possible(&scheme->search, scheme->places, scheme->count)
-           && bh_quota_allows(&scheme->search, &scheme->asker->wanted, &limit, &whose);
+           && bh_quota_permits(&scheme->search, &scheme->asker->wanted);
 }
 
 /* Whether it would do without one of those who leave: the scheme without him. */

@@ -357,15 +357,6 @@ soonest_in_row(struct wish *wish, bool found, struct offer *best)
 }
 
 static bool
-limits_allow(const struct bh_search *search, const struct bh_wanted *wanted)
-{
-    struct bh_reason why;
-    uint32_t whose;
-
-    return bh_quota_allows(search, wanted, &why, &whose);
-}
-
-static bool
 soonest_of_class(const struct bh_search *search, const struct bh_need *need, uint64_t headed,
                  struct offer *ret_offer)
 {
@@ -377,7 +368,7 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
                              .count = need->count * need->gang };
         struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
-        if (headed >> sku->models[row] & 1 || !limits_allow(search, &wanted))
+        if (headed >> sku->models[row] & 1 || !bh_quota_permits(search, &wanted))
             continue;
         found = soonest_in_row(&wish, found, ret_offer);
     }
@@ -393,7 +384,7 @@ soonest_to_resume(const struct bh_search *search, struct offer *ret_offer)
     struct wish wish = { .search = *search, .places = places,
                          .count = bh_gang_places(search->engine, search->job, places) };
 
-    return limits_allow(search, &wanted) && soonest(&wish, UINT64_MAX, ret_offer);
+    return bh_quota_permits(search, &wanted) && soonest(&wish, UINT64_MAX, ret_offer);
 }
 
 /* ---- the walk ---- */
@@ -423,7 +414,7 @@ stands(const struct bh_engine *engine, const struct claim *claim)
     struct bh_search search = { .engine = engine, .job = claim->job, .tenant = wanted.tenant,
                                 .past = bh_reserve_set(engine) };
 
-    if (claim->at_ns <= engine->core.now_ns || !limits_allow(&search, &wanted))
+    if (claim->at_ns <= engine->core.now_ns || !bh_quota_permits(&search, &wanted))
         return false;
     search.by_ns = claim->at_ns;
     if (!bh_place_possible(&search, claim->places, claim->count))

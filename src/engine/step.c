@@ -57,8 +57,6 @@ within_limits(const struct bh_engine *engine, const struct bh_decision *decision
     uint32_t lease = lease_find(engine, decision->lease.v);
     struct bh_search search = { .engine = engine, .past_claims = true };
     struct bh_wanted nothing;
-    struct bh_reason why;
-    uint32_t whose;
 
     if (decision->kind != BH_DO_PLACE && decision->kind != BH_DO_RESUME)
         return true;
@@ -66,7 +64,7 @@ within_limits(const struct bh_engine *engine, const struct bh_decision *decision
     nothing = bh_quota_to_resume(engine, lease);
     nothing.count = 0;
     nothing.equivalent = 0;
-    return bh_quota_allows(&search, &nothing, &why, &whose);
+    return bh_quota_permits(&search, &nothing);
 }
 
 /* Whether the decision fits, and those that must stand in the same record: on the rest of

@@ -451,7 +451,7 @@ bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret
     bh_api_handle(f->api, &request, &reply);
     ret->status = reply.status;
     snprintf(ret->content_type, sizeof ret->content_type, "%s", reply.content_type);
-    snprintf(ret->header, sizeof ret->header, "%s", reply.header_value ? reply.header_value : "");
+    snprintf(ret->header, sizeof ret->header, "%s", reply.header_count ? reply.headers[0].value : "");
     if (reply.stream.read)
         fixture_drain(&reply, ret, 4);
     else

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "audit/record.h"
 #include "engine/view.h"
 #include "model/site.h"
 #include "model/spec.h"
@@ -33,6 +34,34 @@ struct bh_token_request {
     const char *principal;       /* for whom; NULL: oneself; others need token.any */
 };
 
+/* A document to write, if it is as it was when that was decided. */
+struct bh_document_put {
+    struct bh_document_row row;  /* `version` is the one it must have: 0, there is none yet */
+    bool blind;                  /* whichever it has */
+};
+
+/* A change of what is known about people, prepared by a worker (src/people): the owner asks
+ * whether the caller may, and whether what it was decided on still is so, writes the record
+ * and the documents. */
+struct bh_people_change {
+    const char *verb;            /* of the record: "session.open" */
+    struct bh_record_object object;
+    bh_rc res;                   /* of the record: what came of an attempt */
+    const char *person;          /* a principal's name to make or find: the owner of the puts
+                                    that have no principal, and of the record */
+    const char *note;            /* a text of a person's for the record, sealed; NULL: none */
+    const struct bh_document_put *puts;
+    uint32_t put_count;
+    const struct bh_token_use *uses;
+    uint32_t use_count;
+};
+
+/* When a token was last used. */
+struct bh_token_use {
+    char id[16];
+    uint64_t at_ns;
+};
+
 struct bh_command {
     enum bh_operation op;
     struct bh_caller caller;
@@ -48,6 +77,7 @@ struct bh_command {
     const struct bh_token_request *token;
     const char *token_id;        /* TOKEN_REVOKE */
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
+    const struct bh_people_change *people;
     bool system;                 /* the daemon itself asks for it, as the site file says */
 };
 
@@ -58,6 +88,7 @@ struct bh_answer {
     struct bh_reason reason;     /* why it waits, or why it was refused */
     const char *secret;          /* TOKEN_CREATE: shown once */
     const char *token_id;
+    uint32_t principal;          /* a change about people: whose it is */
     const char *changes;         /* SITE_APPLY: one line a change */
     const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
     uint32_t event_count;

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "daemon/command.h"
+#include "daemon/people.h"
 #include "daemon/tokens.h"
 
 /* A fleet of 4096 nodes with 8 GPUs may change in every GPU. */
@@ -649,6 +650,9 @@ run_change(const struct change *change, struct bh_core *core, const struct bh_en
         rc = bh_core_step(core, entry, &event, err);
     if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
         rc = bh_tokens_revoke_all(
+            core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
+    if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
+        rc = bh_people_forget(
             core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
     if (rc == BH_OK && change->drop)
         rc = bh_catalog_drop(core->catalog, change->kind,

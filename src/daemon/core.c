@@ -243,6 +243,8 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     core->change_count = 0;
     bh_arena_reset(core->arena);
     core->replies = NULL;
+    core->documents = NULL;
+    core->tokens_changed = false;
     return BH_OK;
 }
 
@@ -258,6 +260,8 @@ bh_core_abort(struct bh_core *core)
     core->effect_count = core->change_count = 0;
     bh_arena_reset(core->arena);
     core->replies = NULL;
+    core->documents = NULL;
+    core->tokens_changed = false;
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
     if (bh_replay(core, &err) != BH_OK) {

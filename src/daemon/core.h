@@ -36,6 +36,8 @@ struct bh_core {
     struct bh_step step;             /* of the last event */
     struct bh_arena *arena;          /* reset at every commit */
     struct bh_kept_reply *replies;   /* of the open batch, in `arena` */
+    struct bh_kept_document *documents; /* the same */
+    bool tokens_changed;             /* in the open batch */
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */
@@ -67,6 +69,12 @@ enum { BH_SHOWN_MAX = 1 << 17 };
 struct bh_kept_reply {
     struct bh_kept_reply *next;
     struct bh_reply_row row;
+};
+
+/* A document put in the open batch, the same way. */
+struct bh_kept_document {
+    struct bh_kept_document *next;
+    struct bh_document_row row;
 };
 
 /* What the journal says about a change besides the event itself. */

@@ -9,13 +9,14 @@ _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
 _ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto"}
-_MAIN = _CORE | _DECIDE | {"engine", "api"} | _PORTS | _ADAPTERS
+_MAIN = _CORE | _DECIDE | {"engine", "api", "people"} | _PORTS | _ADAPTERS
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
     **{pure: _CORE for pure in ("engine", "policy", "audit")},
     **{port: _CORE | _DECIDE for port in _PORTS},
     **{adapter: _CORE | _DECIDE | _PORTS for adapter in _ADAPTERS},
+    "people": _CORE | _DECIDE | {"engine", "api", "identity"} | _PORTS,
     "api": _CORE | _DECIDE | {"engine"} | _PORTS,
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
     "shim": set(),

@@ -1,8 +1,12 @@
+#include "people/sessions.h"
+
 #include <string.h>
 
 #include "api/token.h"
 #include "base/log.h"
-#include "people/people_internal.h"
+#include "people/counts.h"
+#include "people/factor.h"
+#include "people/session.h"
 
 /* The resources of sessions: showing, ending, showing again who one is, breaking the glass. */
 
@@ -148,21 +152,18 @@ bh_serve_sign_out(struct bh_people *people, struct bh_call *call, struct bh_err 
 
 /* Write the session with its account and the counts: all or nothing. */
 static bh_rc
-write_proof(struct bh_people *people, struct bh_call *call, const struct bh_door *door,
-            const struct bh_account *account, struct bh_session *session, struct bh_err *err)
+write_proof(struct bh_people *people, struct bh_call *call, struct bh_puts *puts,
+            struct bh_session *session, struct bh_err *err)
 {
-    struct bh_document_put puts[BH_COUNT_PUTS + 2];
-    struct bh_people_change change = { .verb = "session.prove", .puts = puts,
+    struct bh_people_change change = { .verb = "session.prove", .puts = puts->items,
                                        .object = { "account", session->principal } };
     struct bh_answer answer;
-    bh_rc rc = bh_attempt_succeeded(people, call, door, puts, &change.put_count, err);
+    bh_rc rc;
 
-    if (rc == BH_OK)
-        rc = bh_account_put(account, call->arena, &puts[change.put_count++], err);
     session->level = BH_LEVEL_CODE;
     session->shown_ns = bh_people_now(people);
-    if (rc == BH_OK)
-        rc = bh_session_put(session, call->arena, &puts[change.put_count++], err);
+    rc = bh_session_put(session, call->arena, &puts->items[puts->count++], err);
+    change.put_count = puts->count;
     return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
 }
 
@@ -171,6 +172,7 @@ bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *er
 {
     struct bh_sign_in_request request = { 0 };
     struct bh_json_writer w = bh_call_writer(call);
+    struct bh_puts puts = { .count = 0 };
     struct bh_session session;
     struct bh_account account;
     struct bh_door door;
@@ -191,7 +193,11 @@ bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *er
         return rc;
     if (!bh_code_right(people, &account, request.code))
         return bh_attempt_failed(people, call, &door, err);
-    rc = write_proof(people, call, &door, &account, &session, err);
+    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    if (rc == BH_OK)
+        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    if (rc == BH_OK)
+        rc = write_proof(people, call, &puts, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

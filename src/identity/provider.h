@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "identity/https.h"
 #include "identity/jwk.h"
+#include "ports/https.h"
 
 /* An OpenID provider as its discovery document describes it. */
 

@@ -44,7 +44,7 @@ LIBRARIES = [
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
     (r"openssl/.*", ["src/crypto/", "src/identity/signature", "src/identity/totp", "src/identity/secret",
-                     "src/identity/fixture_test", "src/fetch/server_test"]),
+                     "src/identity/assertion", "src/identity/fixture_test", "src/fetch/server_test"]),
     (r"argon2\.h", ["src/identity/password"]),
     (r"curl/.*", ["src/fetch/", "src/cli/"]),
     (r"yaml\.h", ["src/base/yaml", "src/api/"]),

@@ -2,8 +2,11 @@
 #include "fetch/fetch.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -585,6 +588,40 @@ pauses(void **state)
     BH_CHECK_DONE();
 }
 
+/* The rules for files hold those of the start: when the resolver's are replaced, the next
+ * question starts a process that can read them. */
+static void
+replaced_files(void **state)
+{
+    struct bh_fetch_options options = usual();
+    struct bh_fetch *fetch;
+    char hosts[64], url[100];
+    pid_t first;
+
+    (void)state;
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        skip();
+    snprintf(url, sizeof url, "https://op.invalid:%u/ok", bh_test_server_port(site.server));
+    fetch = start(&options);
+    first = bh_fetch_process(fetch);
+    BH_CHECK_EQ("before", get(fetch, url).cause, BH_HTTPS_RESOLVE);
+    BH_CHECK_EQ("before", bh_fetch_process(fetch), first);
+    write_file("hosts", "127.0.0.1 op.invalid\n169.254.169.254 meta.invalid\n", hosts,
+               sizeof hosts);
+    assert_int_equal(chmod(hosts, 0644), 0);
+    assert_int_equal(mount(hosts, "/etc/hosts", NULL, MS_BIND, NULL), 0);
+    BH_CHECK_EQ("after: resolved, of another name", get(fetch, url).cause,
+                BH_HTTPS_UNTRUSTED);
+    BH_CHECK("another", bh_fetch_process(fetch) != first);
+    BH_CHECK_EQ("a name for metadata", get(fetch, "https://meta.invalid").cause,
+                BH_HTTPS_PRIVATE);
+    assert_int_equal(umount("/etc/hosts"), 0);
+    unlink(hosts);
+    bh_fetch_stop(fetch);
+    BH_CHECK_DONE();
+}
+
 static void
 wrong_options(void **state)
 {
@@ -648,6 +685,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(killed_in_the_middle),
     cmocka_unit_test(hangs),
     cmocka_unit_test(pauses),
+    cmocka_unit_test(replaced_files),
     cmocka_unit_test(wrong_options),
 };
 

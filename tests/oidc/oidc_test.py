@@ -167,7 +167,8 @@ def openssl(*arguments):
 
 
 class Site:
-    """A provider of its own, and the files that it and its clients have."""
+    """The provider, and the files that it and its clients have.  One for all tests: each has
+    browsers and relying parties of its own."""
 
     def __init__(self, party, fetch, packages):
         self.party, self.fetch, self.parties = party, fetch, []
@@ -203,9 +204,11 @@ class Site:
         self.provider.stdin.flush()
         self.hear("rotated")
 
+    def leave(self):
+        while self.parties:
+            self.parties.pop().close()
+
     def close(self):
-        for party in self.parties:
-            party.close()
         self.provider.stdin.close()
         self.provider.wait(20)
         self.provider.stdout.close()
@@ -440,22 +443,16 @@ def missing(packages):
     return "" if good else "the npm registry cannot be reached"
 
 
-def run_one(function, arguments):
+def run_one(function, site):
     """What went wrong, or ""."""
-    site = None
     try:
-        site = Site(*arguments)
         function(site)
         return ""
     except Exception:
-        trouble = traceback.format_exc()
-        if site:
-            site.log.seek(0)
-            trouble += site.log.read()[-4000:]
-        return trouble
+        site.log.seek(0)
+        return traceback.format_exc() + site.log.read()[-4000:]
     finally:
-        if site:
-            site.close()
+        site.leave()
 
 
 def main():
@@ -468,12 +465,14 @@ def main():
         return 0
     chosen, failed = [t for t in tests if word in t.__name__], 0
     print(f"1..{len(chosen)}", flush=True)
+    site = Site(*arguments)
     for number, function in enumerate(chosen, 1):
-        trouble = run_one(function, arguments)
+        trouble = run_one(function, site)
         failed += bool(trouble)
         print(f"{'not ok' if trouble else 'ok'} {number} - {function.__name__}: {function.__doc__}", flush=True)
         for line in trouble.splitlines():
             print(f"# {line}")
+    site.close()
     return 1 if failed else 0
 
 

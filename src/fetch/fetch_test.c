@@ -166,6 +166,7 @@ answers(void **state)
         { "/latin", 0, "", BH_HTTPS_NO_TEXT, 0 },
         { "/binary", 0, "", BH_HTTPS_NO_TEXT, 0 },
         { "/large", 0, "", BH_HTTPS_TOO_LONG, 0 },
+        { "/chunked-large", 0, "", BH_HTTPS_TOO_LONG, 0 },
         { "/flood", 0, "", BH_HTTPS_TOO_LONG, 0 },
         { "/headers", 0, "", BH_HTTPS_TOO_LONG, 0 },
     };
@@ -187,6 +188,8 @@ answers(void **state)
     /* No redirect was followed, and nothing asked twice. */
     BH_CHECK_EQ("connections", bh_test_server_taken(site.server) - before, BH_COUNT(rows));
     answer = get_path(fetch, "/edge");
+    BH_CHECK_EQ("the longest", answer.length, BH_HTTPS_BYTES_MAX);
+    answer = get_path(fetch, "/chunked-edge");
     BH_CHECK_EQ("the longest", answer.length, BH_HTTPS_BYTES_MAX);
     BH_CHECK_EQ("one process did it all", bh_fetch_process(fetch), process);
     bh_fetch_stop(fetch);

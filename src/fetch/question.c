@@ -90,8 +90,9 @@ take_body(char *bytes, size_t size, size_t count, void *self)
 {
     struct bh_question *question = self;
 
-    bh_buf_put(&question->body, bytes, size * count);
-    question->too_long |= question->body.overflow;
+    question->too_long |= question->body.length + size * count > BH_HTTPS_BYTES_MAX;
+    if (!question->too_long)
+        bh_buf_put(&question->body, bytes, size * count);
     return question->too_long ? 0 : size * count;
 }
 
@@ -242,7 +243,7 @@ bh_question_new(const struct bh_fetch_settings *settings, const struct bh_fetch_
     question->plain = plain;
     question->easy = curl_easy_init();
     BH_ASSERT(question->easy);
-    bh_buf_init(&question->body, BH_HTTPS_BYTES_MAX + 1);
+    bh_buf_init(&question->body, BH_HTTPS_BYTES_MAX + 1); /* and a NUL */
     set_request(question, ask);
     set_limits(question);
     set_trust(question, identity);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/test.h"
+#include "fetch/filter.h"
 
 /* Each gives 0, or the errno of what was refused. */
 
@@ -279,6 +280,29 @@ behind_it(void **state)
     BH_CHECK_DONE();
 }
 
+/* Where the kernel has no Landlock, files are bounded by this. */
+static void
+by_the_filter_alone(void **state)
+{
+    static int (*const writes[])(void) = { write_null, make_file };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(writes); i++) {
+        int status = 0;
+        pid_t pid = fork();
+        struct bh_err err;
+
+        if (pid == 0)
+            _exit(bh_fetch_sandbox_drop(&err) == BH_OK &&
+                          bh_fetch_filter_load(&err) == BH_OK
+                      ? writes[i]()
+                      : 250);
+        BH_CHECK_EQ("ended", waitpid(pid, &status, 0), pid);
+        BH_CHECK_EQ("no writing", WEXITSTATUS(status), EACCES);
+    }
+    BH_CHECK_DONE();
+}
+
 static int
 who(void)
 {
@@ -334,6 +358,7 @@ rights(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rights),
     cmocka_unit_test(behind_it),
+    cmocka_unit_test(by_the_filter_alone),
 };
 
 BH_TEST_MAIN(tests)

@@ -202,6 +202,31 @@ large(struct visit *visit)
     say_sized(visit, BH_HTTPS_BYTES_MAX + 1);
 }
 
+/* In one chunk, whose size is that of the whole. */
+static void
+say_chunked(struct visit *visit, size_t length)
+{
+    char head[100];
+
+    snprintf(head, sizeof head,
+             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n", length);
+    say_text(visit, head);
+    say_filler(visit, length);
+    say_text(visit, "\r\n0\r\n\r\n");
+}
+
+static void
+chunked_edge(struct visit *visit)
+{
+    say_chunked(visit, BH_HTTPS_BYTES_MAX);
+}
+
+static void
+chunked_large(struct visit *visit)
+{
+    say_chunked(visit, BH_HTTPS_BYTES_MAX + 1);
+}
+
 /* Without a length nobody knows beforehand. */
 static void
 flood(struct visit *visit)
@@ -304,6 +329,8 @@ static const struct {
     { "/binary", NULL, binary },
     { "/edge", NULL, edge },
     { "/large", NULL, large },
+    { "/chunked-edge", NULL, chunked_edge },
+    { "/chunked-large", NULL, chunked_large },
     { "/torn", NULL, torn },
     { "/flood", NULL, flood },
     { "/headers", NULL, headers },

@@ -9,7 +9,7 @@ _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
 _ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto"}
-_MAIN = _CORE | _DECIDE | {"engine", "api"} | _PORTS | _ADAPTERS
+_MAIN = _CORE | _DECIDE | {"engine", "api", "web"} | _PORTS | _ADAPTERS
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     **{port: _CORE | _DECIDE for port in _PORTS},
     **{adapter: _CORE | _DECIDE | _PORTS for adapter in _ADAPTERS},
     "api": _CORE | _DECIDE | {"engine"} | _PORTS,
+    "web": _CORE | _DECIDE | _PORTS | {"api", "identity"},
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
     "shim": set(),
     "simdrv": _CORE,
@@ -46,6 +47,7 @@ LIBRARIES = [
     (r"openssl/.*", ["src/crypto/", "src/identity/signature", "src/identity/totp", "src/identity/secret",
                      "src/identity/webauthn_key", "src/identity/fixture_test", "src/identity/authenticator_test"]),
     (r"fido(/\w+)?\.h", ["src/identity/webauthn_key"]),
+    (r"qrencode\.h", ["src/web/qr"]),
     (r"argon2\.h", ["src/identity/password"]),
     (r"curl/.*", ["src/net/", "src/identity/", "src/cli/"]),
     (r"yaml\.h", ["src/base/yaml", "src/api/"]),

@@ -46,6 +46,7 @@ async function create(options) {
     authenticator: text(made.response.getAuthenticatorData()),
     client: text(made.response.clientDataJSON),
     id: text(made.rawId),
+    transports: made.response.getTransports().join(),
   };
 }
 

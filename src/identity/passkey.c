@@ -30,6 +30,7 @@ static const struct bh_field fields[] = {
     BH_F(struct bh_passkey, id, BH_FIELD_STR, .flags = BH_FIELD_REQUIRED),
     BH_F(struct bh_passkey, key, BH_FIELD_STR, .flags = BH_FIELD_REQUIRED),
     BH_F(struct bh_passkey, name, BH_FIELD_STR, .flags = BH_FIELD_REQUIRED),
+    BH_F(struct bh_passkey, transports, BH_FIELD_STR),
 };
 const struct bh_fields bh_passkey_fields = BH_FIELDS("passkey", struct bh_passkey, fields);
 
@@ -66,6 +67,26 @@ bh_passkey_name_check(const char *name)
 
         step = bh_utf8_step(name + i, length - i);
         if (step == 0 || c < ' ' || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+bool
+bh_passkey_transports_check(const char *transports)
+{
+    size_t word;
+
+    if (strlen(transports) > BH_PASSKEY_TRANSPORTS_MAX)
+        return false;
+    while (*transports) {
+        word = strspn(transports, "abcdefghijklmnopqrstuvwxyz-");
+        if (word == 0)
+            return false;
+        transports += word;
+        if (*transports == ',' && transports[1])
+            transports++;
+        else if (*transports)
             return false;
     }
     return true;
@@ -109,7 +130,8 @@ bh_passkey_decode(const char *text, size_t length, struct bh_arena *arena,
     id_bytes = decoded_bytes(ret_passkey->id);
     if (id_bytes == 0 || id_bytes > BH_PASSKEY_ID_BYTES_MAX ||
         decoded_bytes(ret_passkey->key) != algs[ret_passkey->alg].key_bytes ||
-        ret_passkey->flags > UINT8_MAX || !bh_passkey_name_check(ret_passkey->name))
+        ret_passkey->flags > UINT8_MAX || !bh_passkey_name_check(ret_passkey->name) ||
+        !bh_passkey_transports_check(ret_passkey->transports))
         return BH_FAULT_PASSKEY_STORED;
     return BH_FAULT_NONE;
 }

@@ -21,6 +21,7 @@ enum {
     BH_PASSKEY_KEY_BYTES_MAX = 259,
     BH_PASSKEY_KEY_TEXT = 347,
     BH_PASSKEY_NAME_MAX = 64,
+    BH_PASSKEY_TRANSPORTS_MAX = 63,
     BH_PASSKEYS_MAX = 16, /* of one account */
     BH_PASSKEY_JSON_MAX = 2560
 };
@@ -51,7 +52,9 @@ struct bh_passkey {
     uint32_t flags;     /* as they were last seen */
     uint8_t aaguid[16]; /* the make of authenticator, as it says; zeros: unsaid */
     bh_ns created;
-    char name[BH_PASSKEY_NAME_MAX + 1]; /* what its owner calls it; never "" */
+    char name[BH_PASSKEY_NAME_MAX + 1];             /* what its owner calls it; never "" */
+    char transports[BH_PASSKEY_TRANSPORTS_MAX + 1]; /* "internal,hybrid": how browsers reach
+                                                       it, as one said; "": unsaid */
 };
 
 /* Passkeys of one account, borrowed. */
@@ -74,6 +77,9 @@ size_t bh_passkey_key_bytes(enum bh_passkey_alg alg);
 /* Can a passkey be called so?  1 to BH_PASSKEY_NAME_MAX bytes of UTF-8 without control
  * characters. */
 bool bh_passkey_name_check(const char *name);
+
+/* Are these transports?  Small letters and dashes, joined by commas; "" is none. */
+bool bh_passkey_transports_check(const char *transports);
 
 /* The passkey of that id, or NULL. */
 const struct bh_passkey *bh_passkeys_find(const struct bh_passkeys *passkeys,

@@ -51,6 +51,7 @@ largest(void **state)
     memset(passkey.id, 'A', BH_PASSKEY_ID_TEXT - 1);
     memset(passkey.key, 'A', 346);
     memset(passkey.name, '"', BH_PASSKEY_NAME_MAX);
+    memset(passkey.transports, 'a', BH_PASSKEY_TRANSPORTS_MAX);
     bh_buf_init_fixed(&out, text, sizeof text);
     bh_passkey_encode(&out, &passkey);
     BH_CHECK("fits", bh_buf_text(&out));
@@ -78,6 +79,8 @@ damaged(void **state)
         { "flags of more than a byte", "29", "256" },
         { "no name", "Ada's phone", "" },
         { "a name with a line end", "Ada's", "Ada\\n" },
+        { "transports that are none", "\"name\":\"Ada's phone\"",
+          "\"name\":\"a\",\"transports\":\"USB\"" },
         { "counter below zero", "\"counter\":5", "\"counter\":-1" },
     };
     struct bh_passkey passkey;
@@ -120,6 +123,24 @@ names(void **state)
 }
 
 static void
+transports(void **state)
+{
+    static const struct {
+        const char *text;
+        bool good;
+    } rows[] = {
+        { "", true },          { "usb", true },   { "usb,smart-card", true },
+        { "usb,", false },     { ",usb", false }, { "usb,,nfc", false },
+        { "usb, nfc", false }, { "USB", false },  { "u\"b", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        BH_CHECK_EQ(rows[i].text, bh_passkey_transports_check(rows[i].text), rows[i].good);
+    BH_CHECK_DONE();
+}
+
+static void
 found(void **state)
 {
     static const struct bh_passkey items[] = { { .id = "aaaa" }, { .id = "aaab" } };
@@ -136,7 +157,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept),  cmocka_unit_test(largest), cmocka_unit_test(damaged),
-        cmocka_unit_test(names), cmocka_unit_test(found),
+        cmocka_unit_test(names), cmocka_unit_test(found),   cmocka_unit_test(transports),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

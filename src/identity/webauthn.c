@@ -20,6 +20,7 @@ static const struct bh_field answer_fields[] = {
     ANSWER(id, BH_PASSKEY_ID_BYTES_MAX, .flags = BH_FIELD_REQUIRED),
     ANSWER(name, BH_PASSKEY_NAME_MAX, .flags = 0),
     ANSWER(signature, BH_WEBAUTHN_SIGNATURE_MAX, .flags = 0),
+    ANSWER(transports, BH_PASSKEY_TRANSPORTS_MAX, .flags = 0),
     ANSWER(user, BH_WEBAUTHN_HANDLE_MAX, .flags = 0),
 };
 const struct bh_fields bh_webauthn_answer_fields =
@@ -33,6 +34,20 @@ bh_webauthn_begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind,
     bh_secret_text(random, ceremony->challenge);
 }
 
+/* "internal,hybrid" as a list. */
+static void
+put_transports(struct bh_json_writer *w, const char *transports)
+{
+    if (!transports[0])
+        return;
+    bh_json_open(w, "transports", '[');
+    for (size_t word; *transports; transports += word + (transports[word] == ',')) {
+        word = strcspn(transports, ",");
+        bh_json_strn(w, NULL, transports, word);
+    }
+    bh_json_close(w, ']');
+}
+
 static void
 put_passkeys(struct bh_json_writer *w, const char *key, const struct bh_passkeys *passkeys)
 {
@@ -40,6 +55,7 @@ put_passkeys(struct bh_json_writer *w, const char *key, const struct bh_passkeys
     for (uint32_t i = 0; i < passkeys->count; i++) {
         bh_json_open(w, NULL, '{');
         bh_json_str(w, "id", passkeys->items[i].id);
+        put_transports(w, passkeys->items[i].transports);
         bh_json_str(w, "type", "public-key");
         bh_json_close(w, '}');
     }
@@ -130,7 +146,7 @@ bh_webauthn_parse(const char *text, size_t length, enum bh_webauthn_kind kind,
         BH_OK)
         return BH_FAULT_WEBAUTHN_JSON;
     if (kind == BH_WEBAUTHN_CREATE ? answer.signature || answer.user
-                                   : !answer.signature || answer.name)
+                                   : !answer.signature || answer.name || answer.transports)
         return BH_FAULT_WEBAUTHN_JSON;
     *ret_answer = answer;
     return BH_FAULT_NONE;
@@ -267,6 +283,8 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
     if (fault != BH_FAULT_NONE)
         return fault;
     memcpy(passkey.name, name, strlen(name) + 1);
+    if (answer->transports && bh_passkey_transports_check(answer->transports))
+        memcpy(passkey.transports, answer->transports, strlen(answer->transports) + 1);
     *ret_passkey = passkey;
     return BH_FAULT_NONE;
 }

@@ -55,6 +55,7 @@ struct bh_webauthn_answer {
     const char *id;            /* rawId */
     const char *name;          /* what to call a new passkey; as it is, not encoded */
     const char *signature;     /* of an assertion */
+    const char *transports;    /* getTransports(), joined by commas; as they are */
     const char *user;          /* an assertion's userHandle */
 };
 

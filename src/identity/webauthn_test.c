@@ -479,7 +479,7 @@ owners(void **state)
                     bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
                     rows[i].fault);
         ceremony.used = false;
-        answer.user = NULL;
+        answer.user_handle = NULL;
         BH_CHECK_EQ(
             rows[i].name, bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
             rows[i].fault == BH_FAULT_WEBAUTHN_USER ? BH_FAULT_NONE : rows[i].fault);
@@ -626,8 +626,8 @@ encodings(void **state)
     struct bh_webauthn_answer answer;
     struct bh_webauthn_proof proof;
     struct bh_webauthn ceremony;
-    const char **members[] = { &answer.authenticator, &answer.client, &answer.signature,
-                               &answer.user };
+    const char **members[] = { &answer.authenticator_data, &answer.client_data,
+                               &answer.signature, &answer.user_handle };
     char large[8192];
 
     (void)state;
@@ -655,33 +655,42 @@ json(void **state)
         const char *name, *text;
         bool creation, request;
     } rows[] = {
-        { "creation", "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":\"AA\"}", true,
-          false },
+        { "creation",
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\"}",
+          true, false },
         { "creation with a name",
-          "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":\"AA\",\"name\":\"a\"}", true,
-          false },
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
+          "\"name\":\"a\"}",
+          true, false },
         { "assertion",
-          "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":\"AA\",\"signature\":\"AA\"}",
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
+          "\"signature\":\"AA\"}",
           false, true },
         { "assertion with a user",
-          "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":\"AA\",\"signature\":\"AA\","
-          "\"user\":\"AA\"}",
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
+          "\"signature\":\"AA\","
+          "\"user_handle\":\"AA\"}",
           false, true },
         { "a user without a signature",
-          "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":\"AA\",\"user\":\"AA\"}",
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
+          "\"user_handle\":\"AA\"}",
           false, false },
         { "assertion with a name",
-          "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":\"AA\",\"name\":\"a\","
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
+          "\"name\":\"a\","
           "\"signature\":\"AA\"}",
           false, false },
-        { "no id", "{\"authenticator\":\"AA\",\"client\":\"AA\"}", false, false },
+        { "no id", "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\"}", false, false },
         { "unknown member",
-          "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":\"AA\",\"x\":1}", false,
-          false },
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
+          "\"x\":1}",
+          false, false },
         { "twice",
-          "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":\"AA\",\"id\":\"AA\"}", false,
-          false },
-        { "no text", "{\"authenticator\":\"AA\",\"client\":\"AA\",\"id\":1}", false,
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AA\","
+          "\"credential\":\"AA\"}",
+          false, false },
+        { "no text",
+          "{\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":1}", false,
           false },
         { "no JSON", "id=AA", false, false },
     };

@@ -25,6 +25,7 @@ signin(struct bh_buf *out)
     bh_signin_page(out, &(struct bh_signin_view) { .frame = nobody,
                                                    .issuers = issuers,
                                                    .issuer_count = 2,
+                                                   .passkey = true,
                                                    .local = true,
                                                    .account = "",
                                                    .next = "/confirm?code=A" });
@@ -33,7 +34,9 @@ signin(struct bh_buf *out)
 static void
 signin_refused(struct bh_buf *out)
 {
-    struct bh_signin_view view = { nobody, NULL, 0, true, HOSTILE, "" };
+    struct bh_signin_view view = {
+        .frame = nobody, .local = true, .account = HOSTILE, .next = ""
+    };
 
     view.frame.notice = BH_NOTICE_REFUSED;
     bh_signin_page(out, &view);
@@ -42,24 +45,20 @@ signin_refused(struct bh_buf *out)
 static void
 signin_nobody(struct bh_buf *out)
 {
-    bh_signin_page(out, &(struct bh_signin_view) { nobody, NULL, 0, false, "", "" });
+    bh_signin_page(out,
+                   &(struct bh_signin_view) { .frame = nobody, .account = "", .next = "" });
 }
 
 static void
-second(struct bh_buf *out)
+again(struct bh_buf *out)
 {
-    bh_second_page(out, &(struct bh_second_view) { .frame = nobody,
-                                                   .passkey = true,
-                                                   .totp = true,
-                                                   .recovery = true,
-                                                   .next = "/confirm?code=A" });
+    bh_again_page(out, &(struct bh_again_view) { ada, true, true, "/account" });
 }
 
 static void
-second_again(struct bh_buf *out)
+again_nothing(struct bh_buf *out)
 {
-    bh_second_page(out, &(struct bh_second_view) {
-                            .frame = ada, .totp = true, .again = true, .next = "" });
+    bh_again_page(out, &(struct bh_again_view) { ada, false, false, "" });
 }
 
 static void
@@ -175,8 +174,8 @@ static const struct {
     { "signin", signin },
     { "signin_refused", signin_refused },
     { "signin_nobody", signin_nobody },
-    { "second", second },
-    { "second_again", second_again },
+    { "again", again },
+    { "again_nothing", again_nothing },
     { "confirm", confirm },
     { "confirm_code", confirm_code },
     { "confirm_done", confirm_done },

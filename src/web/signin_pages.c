@@ -38,12 +38,23 @@ put_issuers(struct bh_html *html, const struct bh_signin_view *view)
 }
 
 static void
+put_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *next)
+{
+    bh_frame_passkey_form(html, frame, "get", "/signin/passkey", "/signin/passkey/options");
+    put_next(html, next);
+    bh_frame_button(html, NULL, "Use a passkey");
+    bh_html_close(html, "form");
+    bh_html_open(html, "noscript");
+    bh_html_element(html, "p", "note", "Passkeys need JavaScript.");
+    bh_html_close(html, "noscript");
+}
+
+static void
 put_account_form(struct bh_html *html, const struct bh_signin_view *view)
 {
     bool again = view->account[0] != '\0';
 
-    if (view->issuer_count > 0)
-        bh_html_element(html, "h2", NULL, "With an account of this site");
+    bh_html_element(html, "h2", NULL, "With an account of this site");
     bh_frame_form(html, &view->frame, "/signin");
     put_next(html, view->next);
     bh_frame_input(html, &(struct bh_input) { .id = "account",
@@ -51,8 +62,7 @@ put_account_form(struct bh_html *html, const struct bh_signin_view *view)
                                               .name = "account",
                                               .autocomplete = "username",
                                               .value = view->account,
-                                              .length_max = ACCOUNT_MAX,
-                                              .focus = !again && view->issuer_count == 0 });
+                                              .length_max = ACCOUNT_MAX });
     bh_frame_input(html, &(struct bh_input) { .id = "password",
                                               .label = "Password",
                                               .name = "password",
@@ -60,8 +70,26 @@ put_account_form(struct bh_html *html, const struct bh_signin_view *view)
                                               .autocomplete = "current-password",
                                               .length_max = PASSWORD_MAX,
                                               .focus = again });
-    bh_frame_button(html, view->issuer_count > 0 ? "plain" : NULL, "Continue");
+    bh_frame_input(html, &(struct bh_input) { .id = "code",
+                                              .label = "Code",
+                                              .name = "code",
+                                              .autocomplete = "one-time-code",
+                                              .hint = "code-hint",
+                                              .length_max = CODE_MAX,
+                                              .optional = true });
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_attr(html, "id", "code-hint");
+    bh_html_text(html, "Of your authenticator app, or a recovery code.");
+    bh_html_close(html, "p");
+    bh_frame_button(html, "plain", "Sign in");
     bh_html_close(html, "form");
+    bh_html_open(html, "p");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", "/enrol");
+    bh_html_text(html, "First visit, with a one-time code");
+    bh_html_close(html, "a");
+    bh_html_close(html, "p");
 }
 
 void
@@ -70,7 +98,10 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
     struct bh_html html;
 
     view->frame.title = "Sign in";
+    view->frame.passkeys = view->passkey;
     html = bh_frame_begin(out, &view->frame);
+    if (view->passkey)
+        put_passkey_form(&html, &view->frame, view->next);
     put_issuers(&html, view);
     if (view->local)
         put_account_form(&html, view);
@@ -81,66 +112,35 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
     bh_frame_end(&html, &view->frame);
 }
 
-static void
-put_code_form(struct bh_html *html, const struct bh_second_view *view,
-              const struct bh_input *input, const char *action, const char *button)
-{
-    bh_frame_form(html, &view->frame, action);
-    put_next(html, view->next);
-    bh_frame_input(html, input);
-    bh_frame_button(html, "plain", button);
-    bh_html_close(html, "form");
-}
-
-static void
-put_passkey_form(struct bh_html *html, const struct bh_second_view *view)
-{
-    bh_frame_passkey_form(html, &view->frame, "get", "/signin/passkey",
-                          "/signin/passkey/options");
-    put_next(html, view->next);
-    bh_frame_button(html, NULL, "Use a passkey");
-    bh_html_close(html, "form");
-    bh_html_open(html, "noscript");
-    bh_html_element(html, "p", "note", "Passkeys need JavaScript.");
-    bh_html_close(html, "noscript");
-}
-
 void
-bh_second_page(struct bh_buf *out, struct bh_second_view *view)
+bh_again_page(struct bh_buf *out, struct bh_again_view *view)
 {
     struct bh_html html;
 
-    view->frame.title = view->again ? "Confirm that it is you" : "One more step";
+    view->frame.title = "Confirm that it is you";
     view->frame.passkeys = view->passkey;
     html = bh_frame_begin(out, &view->frame);
+    bh_html_element(&html, "p", NULL,
+                    "What you are about to do asks for a second factor again.");
     if (view->passkey)
-        put_passkey_form(&html, view);
-    if (view->totp)
-        put_code_form(&html, view,
-                      &(struct bh_input) { .id = "code",
-                                           .label = "Code of your authenticator app",
-                                           .name = "code",
-                                           .autocomplete = "one-time-code",
-                                           .inputmode = "numeric",
-                                           .length_max = 8,
-                                           .focus = !view->passkey },
-                      "/signin/totp", "Use the code");
-    if (view->recovery)
-        put_code_form(&html, view,
-                      &(struct bh_input) { .id = "recovery",
-                                           .label = "Or one of your recovery codes",
-                                           .name = "recovery",
-                                           .autocomplete = "off",
-                                           .length_max = CODE_MAX },
-                      "/signin/recovery", "Use the recovery code");
-    if (!view->again) {
-        bh_html_open(&html, "p");
-        bh_html_open(&html, "a");
-        bh_html_attr(&html, "href", "/signin");
-        bh_html_text(&html, "Begin again");
-        bh_html_close(&html, "a");
-        bh_html_close(&html, "p");
+        put_passkey_form(&html, &view->frame, view->next);
+    if (view->code) {
+        bh_frame_form(&html, &view->frame, "/again");
+        put_next(&html, view->next);
+        bh_frame_input(&html,
+                       &(struct bh_input) { .id = "code",
+                                            .label = "Code of your authenticator app, "
+                                                     "or a recovery code",
+                                            .name = "code",
+                                            .autocomplete = "one-time-code",
+                                            .length_max = CODE_MAX,
+                                            .focus = !view->passkey });
+        bh_frame_button(&html, "plain", "Use the code");
+        bh_html_close(&html, "form");
     }
+    if (!view->passkey && !view->code)
+        bh_html_element(&html, "p", NULL,
+                        "This account has none. Add one on the page of your account.");
     bh_frame_end(&html, &view->frame);
 }
 

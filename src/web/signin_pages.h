@@ -12,25 +12,26 @@ struct bh_issuer_view {
     const char *name; /* "Example University" */
 };
 
-/* The first page: providers, and accounts of this site where there are any. */
+/* The way in: a passkey alone, providers, and accounts of this site with password and code.
+ */
 struct bh_signin_view {
     struct bh_frame frame;
     const struct bh_issuer_view *issuers;
     uint32_t issuer_count;
+    bool passkey;
     bool local;          /* ask for account and password */
     const char *account; /* as it was typed before; "" */
     const char *next;    /* path to go to afterwards; "" */
 };
 void bh_signin_page(struct bh_buf *out, struct bh_signin_view *view);
 
-/* The second page: the factors that this account has.  `again`: somebody who is signed in
- * must show it is still him. */
-struct bh_second_view {
+/* Somebody who is signed in must show that it is still him, with what he has. */
+struct bh_again_view {
     struct bh_frame frame;
-    bool passkey, totp, recovery, again;
+    bool passkey, code;
     const char *next; /* "" */
 };
-void bh_second_page(struct bh_buf *out, struct bh_second_view *view);
+void bh_again_page(struct bh_buf *out, struct bh_again_view *view);
 
 /* Somebody wants to be let in elsewhere; with `code` "" the code is asked for. */
 struct bh_confirm_view {

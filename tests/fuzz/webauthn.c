@@ -48,7 +48,8 @@ take_creation(const struct bh_webauthn_answer *answer, struct bh_arena *arena)
     bh_passkey_encode(&out, &passkey);
     BH_ASSERT(bh_buf_text(&out));
     BH_ASSERT(bh_passkey_decode(text, out.length, arena, &again) == BH_FAULT_NONE);
-    BH_ASSERT(strcmp(again.id, answer->id) == 0 && strcmp(again.key, passkey.key) == 0);
+    BH_ASSERT(strcmp(again.id, answer->credential) == 0 &&
+              strcmp(again.key, passkey.key) == 0);
 }
 
 static void
@@ -76,7 +77,7 @@ read_request(const char *text, size_t length, struct bh_arena *arena)
     begin(&ceremony, BH_WEBAUTHN_GET);
     if (bh_webauthn_parse(text, length, BH_WEBAUTHN_GET, arena, &answer) == BH_FAULT_NONE &&
         bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof) == BH_FAULT_NONE)
-        BH_ASSERT(strcmp(answer.authenticator, signed_part) == 0 && !proof.cloned);
+        BH_ASSERT(strcmp(answer.authenticator_data, signed_part) == 0 && !proof.cloned);
 }
 
 static const char *
@@ -103,9 +104,9 @@ read_authenticator(const char *bytes, size_t length, struct bh_arena *arena)
         id_bytes = (size_t)(uint8_t)bytes[53] << 8 | (uint8_t)bytes[54];
     if (length < 55 || id_bytes > length - 55)
         id_bytes = 0;
-    answer.authenticator = encode(&texts[0], bytes, length);
-    answer.client = encode(&texts[1], client, strlen(client));
-    answer.id = encode(&texts[2], id_bytes ? bytes + 55 : bytes, id_bytes);
+    answer.authenticator_data = encode(&texts[0], bytes, length);
+    answer.client_data = encode(&texts[1], client, strlen(client));
+    answer.credential = encode(&texts[2], id_bytes ? bytes + 55 : bytes, id_bytes);
     take_creation(&answer, arena);
     for (size_t i = 0; i < BH_COUNT(texts); i++)
         bh_buf_fini(&texts[i]);
@@ -115,7 +116,7 @@ read_authenticator(const char *bytes, size_t length, struct bh_arena *arena)
 static void
 read_client(const char *bytes, size_t length, struct bh_arena *arena)
 {
-    struct bh_webauthn_answer answer = { .authenticator = "AA", .id = "AA" };
+    struct bh_webauthn_answer answer = { .authenticator_data = "AA", .credential = "AA" };
     struct bh_webauthn ceremony;
     struct bh_passkey passkey;
     struct bh_buf text;
@@ -123,7 +124,7 @@ read_client(const char *bytes, size_t length, struct bh_arena *arena)
     (void)arena;
     bh_buf_init(&text, 1 << 18);
     begin(&ceremony, BH_WEBAUTHN_CREATE);
-    answer.client = encode(&text, bytes, length);
+    answer.client_data = encode(&text, bytes, length);
     if (bh_webauthn_register(&site, &ceremony, &answer, now, &passkey) ==
         BH_FAULT_WEBAUTHN_AUTHENTICATOR) {
         BH_ASSERT(ceremony.used);

@@ -67,14 +67,14 @@ show_account(struct bh_reply *reply, enum bh_notice notice)
 }
 
 static void
-show_second(struct bh_reply *reply, enum bh_notice notice)
+show_signin(struct bh_reply *reply, enum bh_notice notice)
 {
-    struct bh_second_view view = { .frame = frame_of(NULL, notice),
-                                   .passkey = true,
-                                   .next = "" };
+    struct bh_signin_view view = {
+        .frame = frame_of(NULL, notice), .passkey = true, .account = "", .next = ""
+    };
 
     bh_page_headers(reply, 200, true);
-    bh_second_page(&reply->body, &view);
+    bh_signin_page(&reply->body, &view);
 }
 
 static void
@@ -95,10 +95,12 @@ send_options(struct bh_reply *reply, enum bh_webauthn_kind kind)
 
     begin(kind);
     reply->status = 200;
+    bh_buf_puts(&reply->body, "{\"challenge\":\"the only one\",\"options\":");
     if (kind == BH_WEBAUTHN_CREATE)
         bh_webauthn_put_creation(&reply->body, &party, &user, &known, &site.ceremony);
     else
         bh_webauthn_put_request(&reply->body, &party, &known, &site.ceremony);
+    bh_buf_putc(&reply->body, '}');
 }
 
 static enum bh_fault
@@ -155,7 +157,7 @@ take_answer(const struct bh_request *request, struct bh_reply *reply, const char
     else if (fault == BH_FAULT_NONE)
         show_account(reply, BH_NOTICE_NONE);
     else
-        show_second(reply, BH_NOTICE_REFUSED);
+        show_signin(reply, BH_NOTICE_REFUSED);
 }
 
 static void
@@ -200,8 +202,8 @@ show(const char *path, struct bh_reply *reply)
         bh_asset_reply(reply, asset);
     else if (strcmp(path, "/account") == 0)
         show_account(reply, BH_NOTICE_NONE);
-    else if (strcmp(path, "/second") == 0)
-        show_second(reply, BH_NOTICE_NONE);
+    else if (strcmp(path, "/signin") == 0)
+        show_signin(reply, BH_NOTICE_NONE);
     else if (strcmp(path, "/verdict") == 0)
         bh_buf_puts(&reply->body, site.verdict);
     else if (strncmp(path, "/golden/", 8) == 0)

@@ -20,12 +20,11 @@ void bh_csrf_token(const char *secret, char ret_token[BH_SECRET_TEXT]);
 bool bh_same_origin(const struct bh_request *request, const char *origin);
 
 /* Read the form that was posted.
- *   ELSEWHERE       it comes from another site, or its field "csrf" is not the token of
- *                   `secret`
+ *   ELSEWHERE       it comes from another site, or its field "csrf" is not `token`
  *   FORM            no form, or malformed
  *   FORM_DUPLICATE  a field comes twice */
 BH_MUST_USE enum bh_fault bh_form_receive(const struct bh_request *request,
-                                          const char *origin, const char *secret,
+                                          const char *origin, const char *token,
                                           struct bh_form *ret_form);
 
 /* The cookie of that name among those that the request carries, in `ret_value` (at most

@@ -72,7 +72,7 @@ received(void **state)
         snprintf(body, sizeof body, "%.*s%s%s", (int)head, rows[i].body, mark ? token : "",
                  mark ? mark + 2 : "");
         request.body_length = strlen(body);
-        BH_CHECK_EQ(rows[i].name, bh_form_receive(&request, ORIGIN, "secret", &form),
+        BH_CHECK_EQ(rows[i].name, bh_form_receive(&request, ORIGIN, token, &form),
                     rows[i].fault);
     }
     BH_CHECK_DONE();

@@ -164,7 +164,7 @@ static void
 take_post(const struct bh_request *request, struct bh_reply *reply)
 {
     static struct bh_form form;
-    enum bh_fault fault = bh_form_receive(request, site.origin, secret, &form);
+    enum bh_fault fault = bh_form_receive(request, site.origin, site.csrf, &form);
     const char *answer = bh_form_get(&form, "answer");
 
     if (fault != BH_FAULT_NONE || !answer)

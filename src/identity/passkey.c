@@ -31,6 +31,7 @@ static const struct bh_field fields[] = {
     BH_F(struct bh_passkey, key, BH_FIELD_STR, .flags = BH_FIELD_REQUIRED),
     BH_F(struct bh_passkey, name, BH_FIELD_STR, .flags = BH_FIELD_REQUIRED),
     BH_F(struct bh_passkey, transports, BH_FIELD_STR),
+    BH_F(struct bh_passkey, used, BH_FIELD_NS),
 };
 const struct bh_fields bh_passkey_fields = BH_FIELDS("passkey", struct bh_passkey, fields);
 

@@ -48,10 +48,10 @@ struct bh_passkey {
     char id[BH_PASSKEY_ID_TEXT];
     enum bh_passkey_alg alg;
     char key[BH_PASSKEY_KEY_TEXT]; /* ES256: x, y; EdDSA: x; RS256: n, e; big-endian */
-    uint32_t counter;   /* signatures, as its authenticator counts; 0: it does not */
-    uint32_t flags;     /* as they were last seen */
-    uint8_t aaguid[16]; /* the make of authenticator, as it says; zeros: unsaid */
-    bh_ns created;
+    uint32_t counter;    /* signatures, as its authenticator counts; 0: it does not */
+    uint32_t flags;      /* as they were last seen */
+    uint8_t aaguid[16];  /* the make of authenticator, as it says; zeros: unsaid */
+    bh_ns created, used; /* used: for signing in; 0: never */
     char name[BH_PASSKEY_NAME_MAX + 1];             /* what its owner calls it; never "" */
     char transports[BH_PASSKEY_TRANSPORTS_MAX + 1]; /* "internal,hybrid": how browsers reach
                                                        it, as one said; "": unsaid */

@@ -42,7 +42,8 @@ largest(void **state)
     struct bh_passkey passkey = { .alg = BH_PASSKEY_RS256,
                                   .counter = UINT32_MAX,
                                   .flags = 0xff,
-                                  .created = UINT64_MAX },
+                                  .created = UINT64_MAX,
+                                  .used = UINT64_MAX },
                       again;
     struct bh_buf out;
     char text[BH_PASSKEY_JSON_MAX];

@@ -325,7 +325,7 @@ check_assertion(const struct bh_webauthn_owner *owner,
 
 static void
 update(const struct bh_passkey *passkey, const struct bh_webauthn_authenticator *parts,
-       struct bh_webauthn_proof *ret_proof)
+       bh_ns now, struct bh_webauthn_proof *ret_proof)
 {
     uint32_t before = passkey->counter, seen = parts->counter;
 
@@ -333,6 +333,7 @@ update(const struct bh_passkey *passkey, const struct bh_webauthn_authenticator 
     ret_proof->cloned = (before > 0 || seen > 0) && seen <= before;
     ret_proof->passkey.counter = seen > before ? seen : before;
     ret_proof->passkey.flags = parts->flags;
+    ret_proof->passkey.used = now;
 }
 
 enum bh_fault
@@ -364,6 +365,6 @@ bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ce
     if (fault == BH_FAULT_NONE && !bh_webauthn_key_verify(passkey, &what))
         fault = BH_FAULT_WEBAUTHN_SIGNATURE;
     if (fault == BH_FAULT_NONE)
-        update(passkey, &parts, ret_proof);
+        update(passkey, &parts, now, ret_proof);
     return fault;
 }

@@ -145,6 +145,7 @@ good(void **state)
         BH_CHECK_EQ(name, proof.cloned, false);
         BH_CHECK_EQ(name, proof.passkey.counter, devices[alg].counter);
         BH_CHECK_EQ(name, proof.passkey.flags, 0x05);
+        BH_CHECK_EQ(name, proof.passkey.used, now);
         BH_CHECK_STR(name, proof.passkey.key, passkey->key);
     }
     BH_CHECK_DONE();

@@ -12,7 +12,7 @@ struct bh_web {
     struct bh_web_options options;
 };
 
-enum { BH_SESSION_TEXT_MAX = 128 };
+enum { BH_SESSION_TEXT_MAX = 128, BH_DEVICE_TEXT_MAX = 256 };
 
 struct bh_visit {
     const struct bh_web *web;
@@ -20,7 +20,8 @@ struct bh_visit {
     struct bh_reply *reply;
     char session[BH_SESSION_TEXT_MAX]; /* the secret that the cookie holds; "": none */
     char csrf[BH_SECRET_TEXT];
-    const struct bh_form *form; /* what was posted; NULL with GET */
+    char device[BH_DEVICE_TEXT_MAX]; /* by which accounts know this browser again; "" */
+    const struct bh_form *form;      /* what was posted; NULL with GET */
 };
 
 typedef void (*bh_page)(struct bh_visit *visit);
@@ -81,8 +82,9 @@ void bh_visit_refuse(struct bh_visit *visit, const struct bh_said *said, const c
 /* The notice for a refusal. */
 enum bh_notice bh_visit_notice(const struct bh_said *said, enum bh_notice refused);
 
-/* Begin and end the browser's session: sets the cookie. */
-void bh_visit_sign_in(struct bh_visit *visit, const char *session);
+/* Begin and end the browser's session: sets the cookies.  `device` is what the API has
+ * browsers keep; "": nothing new. */
+void bh_visit_sign_in(struct bh_visit *visit, const char *session, const char *device);
 void bh_visit_sign_out(struct bh_visit *visit);
 
 /* Answer with the error page for that status. */

@@ -51,7 +51,7 @@ read_passkeys(bh_json_value list, struct bh_passkey_view views[PASSKEYS_MAX])
             .id = text_of(row, "id"),
             .name = text_of(row, "name"),
             .created = time_of(row, "created_ns"),
-            .used = time_of(row, "used_ns"),
+            .used = time_of(row, "last_used_ns"),
             .synced = bh_json_truth(bh_json_get(row, "synced")),
         };
     }
@@ -82,21 +82,37 @@ read_tokens(bh_json_value list, const char *account, struct bh_token_view views[
     return count;
 }
 
+/* "corp, with a code": who vouched, and what was shown. */
+static const char *
+how_of(bh_json_value row, struct bh_arena *arena)
+{
+    const char *issuer = text_of(row, "issuer"), *level = text_of(row, "level");
+    const char *shown = strcmp(level, "passkey") == 0 ? "with a passkey"
+                        : strcmp(level, "code") == 0  ? "with a code"
+                                                      : "without a second factor";
+    const char *how = bh_arena_printf(
+        arena, "%s, %s", issuer[0] ? issuer : "an account of this site", shown);
+
+    return how ? how : shown;
+}
+
 static uint32_t
-read_sessions(bh_json_value list, struct bh_session_view views[SESSIONS_MAX])
+read_sessions(bh_json_value list, struct bh_arena *arena,
+              struct bh_session_view views[SESSIONS_MAX])
 {
     uint32_t count = 0;
 
     for (size_t i = 0; i < bh_json_count(list) && count < SESSIONS_MAX; i++) {
         bh_json_value row = bh_json_at(list, i);
+        const char *host = text_of(row, "host");
 
         views[count++] = (struct bh_session_view) {
             .id = text_of(row, "id"),
-            .how = text_of(row, "kind"),
-            .from = text_of(row, "host"),
+            .how = how_of(row, arena),
+            .from = host[0] ? host : text_of(row, "kind"),
             .begun = time_of(row, "created_ns"),
-            .seen = time_of(row, "used_ns"),
-            .present = bh_json_truth(bh_json_get(row, "current")),
+            .seen = time_of(row, "last_used_ns"),
+            .present = bh_json_truth(bh_json_get(row, "this")),
         };
     }
     return count;
@@ -142,8 +158,9 @@ bh_show_account(struct bh_visit *visit)
     name = bh_said_text(&account, "name");
     view.frame = bh_visit_frame(visit, name);
     view.passkey_count = read_passkeys(list_of(&account, "passkeys"), passkey_views);
-    view.token_count = read_tokens(list_of(&tokens, "tokens"), name, token_views);
-    view.session_count = read_sessions(list_of(&sessions, "sessions"), session_views);
+    view.token_count = read_tokens(list_of(&tokens, "items"), name, token_views);
+    view.session_count =
+        read_sessions(list_of(&sessions, "items"), visit->request->arena, session_views);
     view.recovery_left = (uint32_t)bh_said_number(&account, "recovery_left");
     view.totp = truth_of(&account, "totp");
     view.local = truth_of(&account, "password");
@@ -248,7 +265,7 @@ put_codes(struct bh_visit *visit, const struct bh_said *said)
 {
     const char *codes[CODES_MAX];
     struct bh_codes_view view = { bh_visit_frame(visit, NULL), codes, 0 };
-    bh_json_value list = list_of(said, "recovery_codes");
+    bh_json_value list = list_of(said, "recovery");
 
     for (size_t i = 0; i < bh_json_count(list) && view.count < CODES_MAX; i++)
         codes[view.count++] = bh_json_text(bh_json_at(list, i), "");
@@ -316,6 +333,8 @@ void
 bh_take_password(struct bh_visit *visit)
 {
     BH_AUTO(bh_said_fini)
+    struct bh_said account = { 0 };
+    BH_AUTO(bh_said_fini)
     struct bh_said said = { 0 };
     const char *password = bh_visit_field(visit, "password");
     char memory[BODY_MAX];
@@ -326,18 +345,23 @@ bh_take_password(struct bh_visit *visit)
         put_password(visit, 400, BH_NOTICE_PASSWORD_TWICE);
         return;
     }
+    account = bh_visit_ask(visit, BH_GET, "/v1/account", NULL);
+    if (is_over(visit, &account))
+        return;
     bh_buf_init_fixed(&body, memory, sizeof memory);
     w = bh_json_begin(&body);
     bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "account", bh_said_text(&account, "name"));
     bh_json_str(&w, "old", bh_visit_field(visit, "old"));
     bh_json_str(&w, "password", password);
     bh_json_close(&w, '}');
     if (bh_buf_text(&body))
         said = bh_visit_ask(visit, BH_PUT, "/v1/account/password", memory);
     bh_secret_wipe(memory, sizeof memory);
-    if (bh_said_well(&said))
-        bh_visit_go(visit, "/account", BH_NOTICE_PASSWORD_SET);
-    else if (said.status == 400)
+    if (bh_said_well(&said)) { /* all sessions have ended with the old one */
+        bh_visit_sign_out(visit);
+        bh_visit_go(visit, "/signin", BH_NOTICE_PASSWORD_SET);
+    } else if (said.status == 400)
         put_password(visit, 400, BH_NOTICE_PASSWORD_WEAK);
     else
         put_password(visit, 403, bh_visit_notice(&said, BH_NOTICE_REFUSED));

@@ -51,28 +51,29 @@ bh_show_signin(struct bh_visit *visit)
     put_signin(visit, 200, BH_NOTICE_NONE);
 }
 
-/* A cookie holds letters, digits and '_' alone. */
+/* What a cookie can hold without ending. */
 static bool
-is_session(const char *text)
+is_cookie(const char *text, size_t size)
 {
     static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
 
-    return strncmp(text, "bs_", 3) == 0 && text[strspn(text, plain)] == '\0' &&
-           strlen(text) < BH_SESSION_TEXT_MAX;
+    return text[strspn(text, plain)] == '\0' && strlen(text) < size;
 }
 
 /* The API has said yes and given a session, or no. */
 static void
 take_session(struct bh_visit *visit, const struct bh_said *said)
 {
-    const char *session = bh_said_text(said, "token");
+    const char *session = bh_said_text(said, "session"),
+               *device = bh_said_text(said, "device");
 
-    if (!bh_said_well(said) || !is_session(session)) {
+    if (!bh_said_well(said) || strncmp(session, "bs_", 3) != 0 ||
+        !is_cookie(session, BH_SESSION_TEXT_MAX)) {
         put_signin(visit, 403, bh_visit_notice(said, BH_NOTICE_REFUSED));
         return;
     }
-    bh_visit_sign_in(visit, session);
+    bh_visit_sign_in(visit, session, is_cookie(device, BH_DEVICE_TEXT_MAX) ? device : "");
     bh_visit_go(visit, bh_next_path(bh_visit_field(visit, "next"), "/account"),
                 BH_NOTICE_NONE);
 }
@@ -110,6 +111,8 @@ bh_take_signin(struct bh_visit *visit)
     bh_json_open(&w, NULL, '{');
     put_given(&w, visit, "account");
     put_given(&w, visit, "code");
+    if (visit->device[0])
+        bh_json_str(&w, "device", visit->device);
     bh_json_str(&w, "host", "browser");
     put_given(&w, visit, "password");
     bh_json_close(&w, '}');

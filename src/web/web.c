@@ -10,6 +10,7 @@
 /* "__Host-" has browsers see to it that no other host set the cookie. */
 #define SESSION_COOKIE "__Host-bulkhead"
 #define FORM_COOKIE "__Host-bulkhead-form"
+#define DEVICE_COOKIE "__Host-bulkhead-device"
 #define COOKIE_RULES "; Path=/; Secure; HttpOnly; SameSite=Lax"
 
 enum access { ACCESS_OPEN, ACCESS_PERSON };
@@ -54,8 +55,10 @@ set_cookie(struct bh_visit *visit, const char *name, const char *value, const ch
 
 /* The session ends at the server when it ends; the browser's copy goes with the browser. */
 void
-bh_visit_sign_in(struct bh_visit *visit, const char *session)
+bh_visit_sign_in(struct bh_visit *visit, const char *session, const char *device)
 {
+    if (device[0])
+        set_cookie(visit, DEVICE_COOKIE, device, "; Max-Age=31536000");
     set_cookie(visit, SESSION_COOKIE, session, "");
     set_cookie(visit, FORM_COOKIE, "", "; Max-Age=0");
 }
@@ -138,6 +141,8 @@ serve_page(struct bh_visit *visit, const struct page *page)
                         sizeof visit->session) ||
         strncmp(visit->session, "bs_", 3) != 0)
         visit->session[0] = '\0';
+    if (!bh_cookie_find(visit->request, DEVICE_COOKIE, visit->device, sizeof visit->device))
+        visit->device[0] = '\0';
     if (!bind_forms(visit))
         bh_visit_error(visit, 503);
     else if (page->access == ACCESS_PERSON && !visit->session[0])

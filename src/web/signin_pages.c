@@ -84,12 +84,6 @@ put_account_form(struct bh_html *html, const struct bh_signin_view *view)
     bh_html_close(html, "p");
     bh_frame_button(html, "plain", "Sign in");
     bh_html_close(html, "form");
-    bh_html_open(html, "p");
-    bh_html_open(html, "a");
-    bh_html_attr(html, "href", "/enrol");
-    bh_html_text(html, "First visit, with a one-time code");
-    bh_html_close(html, "a");
-    bh_html_close(html, "p");
 }
 
 void
@@ -107,8 +101,14 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
         put_account_form(&html, view);
     if (!view->local && view->issuer_count == 0)
         bh_html_element(&html, "p", NULL,
-                        "Nobody can sign in here: the site file names no identity "
-                        "provider and allows no local accounts.");
+                        "Nobody can sign in here yet: the site file names no identity "
+                        "provider and no account.");
+    bh_html_open(&html, "p");
+    bh_html_open(&html, "a");
+    bh_html_attr(&html, "href", "/enrol");
+    bh_html_text(&html, "First visit, with a one-time code");
+    bh_html_close(&html, "a");
+    bh_html_close(&html, "p");
     bh_frame_end(&html, &view->frame);
 }
 

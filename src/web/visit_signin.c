@@ -179,34 +179,55 @@ bh_show_enrol(struct bh_visit *visit)
     put_enrol(visit, 200, BH_NOTICE_NONE);
 }
 
-/* The same page serves the first admin and everybody else: which of them the code is for,
- * the API says. */
+/* What the form holds, as the operation wants it: "enrol" is the code of somebody whom an
+ * admin gave one, "code" the first admin's. */
+static void
+put_enrolment(struct bh_buf *body, const struct bh_visit *visit, bool first)
+{
+    struct bh_json_writer w = bh_json_begin(body);
+
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "account", bh_visit_field(visit, "account"));
+    bh_json_str(&w, first ? "code" : "enrol", bh_visit_field(visit, "code"));
+    bh_json_str(&w, "password", bh_visit_field(visit, "password"));
+    bh_json_close(&w, '}');
+}
+
+/* Where no account is known yet, it is the first admin who comes. */
+static bool
+is_first(struct bh_visit *visit)
+{
+    BH_AUTO(bh_said_fini)
+    struct bh_said ways = { 0 };
+
+    ways = bh_visit_ask(visit, BH_GET, "/v1/sign-in", NULL);
+    return bh_said_well(&ways) && ways.json &&
+           !bh_json_truth(bh_json_get(bh_json_root(ways.json), "accounts"));
+}
+
 void
 bh_take_enrol(struct bh_visit *visit)
 {
     BH_AUTO(bh_said_fini)
-    struct bh_said said = { 0 };
-    const char *password = bh_visit_field(visit, "password");
+    struct bh_said said = { .status = 400 };
+    bool first = is_first(visit);
     char memory[BODY_MAX];
-    struct bh_json_writer w;
     struct bh_buf body;
 
-    if (strcmp(password, bh_visit_field(visit, "repeated")) != 0) {
+    if (strcmp(bh_visit_field(visit, "password"), bh_visit_field(visit, "repeated")) != 0) {
         put_enrol(visit, 400, BH_NOTICE_PASSWORD_TWICE);
         return;
     }
     bh_buf_init_fixed(&body, memory, sizeof memory);
-    w = bh_json_begin(&body);
-    bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "account", bh_visit_field(visit, "account"));
-    bh_json_str(&w, "enrol", bh_visit_field(visit, "code"));
-    bh_json_str(&w, "password", password);
-    bh_json_close(&w, '}');
+    put_enrolment(&body, visit, first);
     if (bh_buf_text(&body))
-        said = bh_visit_ask(visit, BH_PUT, "/v1/account/password", memory);
+        said = first ? bh_visit_ask(visit, BH_POST, "/v1/sign-in/first", memory)
+                     : bh_visit_ask(visit, BH_PUT, "/v1/account/password", memory);
     bh_secret_wipe(memory, sizeof memory);
-    if (bh_said_well(&said))
-        bh_visit_go(visit, "/signin", BH_NOTICE_PASSWORD_SET);
-    else
+    if (!bh_said_well(&said))
         put_enrol(visit, 403, bh_visit_notice(&said, BH_NOTICE_REFUSED));
+    else if (first)
+        take_session(visit, &said);
+    else
+        bh_visit_go(visit, "/signin", BH_NOTICE_PASSWORD_SET);
 }

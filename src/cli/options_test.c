@@ -236,6 +236,8 @@ test_habits(void **state)
         { "bulkhead drain gpu-node-1", "whatif drain" },
         { "bulkhead whatif layout", "second word: submit, cancel, quota, drain, apply" },
         { "bulkhead audit", "second word: tail, size, search, verify, prove, check, consistency, export" },
+        { "bulkhead passwd", "bulkhead account password" },
+        { "bulkhead account", "second word: show, password, totp, recovery, passkey, list, enrol, reset" },
         { "bulkhead frobnicate", "bulkhead help lists the commands" },
     };
 

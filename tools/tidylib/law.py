@@ -43,7 +43,7 @@ LIBRARIES = [
     (r"sqlite3\.h", ["src/store/", "src/daemon/core_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
-    (r"openssl/.*", ["src/crypto/", "src/identity/signature", "src/identity/totp", "src/identity/secret",
+    (r"openssl/.*", ["src/crypto/", "src/cli/pkce", "src/identity/signature", "src/identity/totp", "src/identity/secret",
                      "src/identity/fixture_test"]),
     (r"argon2\.h", ["src/identity/password"]),
     (r"curl/.*", ["src/net/", "src/identity/", "src/cli/"]),

@@ -17,6 +17,7 @@ static const struct bh_field sign_in_rows[] = {
     TEXT(bh_sign_in_request, client_data, BINARY_MAX, "of a passkey, base64url"),
     TEXT(bh_sign_in_request, code, 64, "of the authenticator app, or a recovery code"),
     TEXT(bh_sign_in_request, credential, BINARY_MAX, "id of the passkey, base64url"),
+    TEXT(bh_sign_in_request, device, 120, "as an earlier sign-in gave it"),
     TEXT(bh_sign_in_request, host, HOST_MAX, "what the session is for, for people"),
     TEXT(bh_sign_in_request, password, SECRET_MAX, "not needed with a passkey"),
     TEXT(bh_sign_in_request, signature, BINARY_MAX, "of a passkey, base64url"),

@@ -37,6 +37,7 @@ struct bh_sign_in_request {
     const char *challenge;       /* the id that SIGN_IN_CHALLENGE gave, with a passkey */
     const char *credential, *client_data, *authenticator_data, *signature, *user_handle;
     const char *host;            /* what the session is for, to tell it from others */
+    const char *device;          /* as an earlier sign-in gave it: not a stranger's attempt */
 };
 
 struct bh_sign_in_device_request {

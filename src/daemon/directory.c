@@ -185,6 +185,7 @@ add_principals(struct bh_published *p, const struct bh_catalog *catalog)
             .gone = !known && strcmp(name, "root") != 0
                     && !bh_principal_is_issuers(bh_catalog_site(catalog), name),
             .account = known && known->account,
+            .break_glass = known && known->break_glass,
             .identity = known ? copy(p->arena, known->identity) : NULL,
         };
     }

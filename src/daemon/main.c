@@ -14,10 +14,13 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
 #include "daemon/owner.h"
+#include "daemon/ticker.h"
 #include "net/server.h"
+#include "people/people.h"
 #include "ports/crypto.h"
 #include "store/sqlite.h"
 
@@ -25,6 +28,8 @@
 
 static const char version[] = BULKHEAD_VERSION;
 static const char default_config[] = "/etc/bulkhead/bulkheadd.conf";
+
+static const uint64_t people_tend_ns = 30 * BH_NS_PER_S;
 
 enum { CONFIG_ARENA_MAX = 1 << 20, SOCKET_MODE = 0666 };
 
@@ -47,7 +52,9 @@ struct program {
     struct bh_daemon_config config;
     struct bh_core core;
     struct bh_owner_thread *owner;
-    struct bh_defragger *defragger;
+    struct bh_owner port;
+    struct bh_ticker *defragger, *tender;
+    struct bh_people *people;
     struct bh_api *api;
     struct bh_server *socket_server, *https_server;
     uint64_t records;            /* when the owner thread took over */
@@ -196,6 +203,23 @@ serve_https(struct program *program, struct bh_err *err)
 }
 
 static bh_rc
+open_people(struct program *program, struct bh_err *err)
+{
+    struct bh_people_options options = { .owner = program->port,
+                                         .store = program->core.store,
+                                         .crypto = &bh_crypto_openssl,
+                                         .state_dir = program->config.state_dir };
+
+    return bh_people_open(&options, &program->people, err);
+}
+
+static void
+tend_people(void *self)
+{
+    bh_people_tend(self);
+}
+
+static bh_rc
 start(struct program *program, struct bh_err *err)
 {
     struct bh_api_options options = { .crypto = &bh_crypto_openssl, .version = version,
@@ -209,11 +233,17 @@ start(struct program *program, struct bh_err *err)
         rc = bh_owner_start(&program->core, &program->owner, err);
     if (rc != BH_OK)
         return rc;
-    options.owner = bh_owner_port(program->owner);
+    program->port = options.owner = bh_owner_port(program->owner);
     options.store = program->core.store;
+    rc = open_people(program, err);
+    if (rc != BH_OK)
+        return rc;
+    options.people = bh_people_port(program->people);
     program->api = bh_api_new(&options);
-    rc = bh_defragger_start(&options.owner, program->config.defrag_interval,
-                            &program->defragger, err);
+    rc = bh_ticker_start(program->config.defrag_interval, bh_defragger_look, &program->port,
+                         &program->defragger, err);
+    if (rc == BH_OK)
+        rc = bh_ticker_start(people_tend_ns, tend_people, program->people, &program->tender, err);
     if (rc == BH_OK)
         rc = serve_socket(program, err);
     return rc == BH_OK ? serve_https(program, err) : rc;
@@ -262,9 +292,12 @@ stop(struct program *program)
     bh_owner_halt(program->owner);
     bh_server_stop(program->https_server);
     bh_server_stop(program->socket_server);
-    bh_defragger_stop(program->defragger);
+    bh_ticker_stop(program->defragger);
+    bh_ticker_stop(program->tender);
+    bh_people_tend(program->people);
     bh_owner_stop(program->owner);
     bh_api_free(program->api);
+    bh_people_close(program->people);
     program->core.store.ops->close(program->core.store.self);
     bh_core_close(&program->core);
     bh_hub_free(program->core.hub);

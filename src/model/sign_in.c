@@ -146,6 +146,7 @@ is_verb(const char *verb)
 #define BH_GRANT(rule, role, verb) verb,
 #include "tables/roles.tbl"
 #undef BH_GRANT
+        "account.change", "account.own", "glass.break", "session.own", /* of operations.tbl */
     };
 
     for (size_t i = 0; i < BH_COUNT(verbs); i++)

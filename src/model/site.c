@@ -119,6 +119,8 @@ static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_site_sku, 
 static const struct bh_field principal_rows[] = {
     BH_F(struct bh_site_principal, account, BH_FIELD_BOOL,
          .doc = "may have a password and a second factor here"),
+    BH_F(struct bh_site_principal, break_glass, BH_FIELD_BOOL,
+         .doc = "may be an admin of the site for an hour, when need be; everybody is told"),
     BH_F(struct bh_site_principal, identity, BH_FIELD_TEXT, .max = BH_NAME_MAX + 1 + BH_GROUP_MAX,
          .doc = "who it is at an issuer: \"corp/SUBJECT\""),
     BH_F(struct bh_site_principal, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,

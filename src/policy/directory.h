@@ -36,6 +36,7 @@ struct bh_dir_principal {
     uint32_t uid;                /* UINT32_MAX: none */
     bool service, gone;
     bool account;                /* may have a password here */
+    bool break_glass;
     const char *identity;        /* "corp/SUBJECT"; NULL: not known by one in the site file */
 };
 

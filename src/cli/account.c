@@ -107,6 +107,8 @@ bh_cli_account_password(struct bh_cli *cli, struct bh_err *err)
     explicit_bzero(password, sizeof password);
     if (rc == BH_OK)
         bh_session_say(cli, "the password is set");
+    if (rc == BH_OK)
+        bh_session_recheck(cli);
     return rc;
 }
 
@@ -152,7 +154,8 @@ confirm_totp(const struct bh_cli *cli, struct bh_err *err)
         bh_err_wrap(err, "the app is not added");
         return bh_err_hint(err, "bulkhead account totp begins anew");
     }
-    bh_session_say(cli, "the authenticator app is added");
+    bh_session_say(cli, "the authenticator app is added; with its next code, bulkhead login --again "
+                        "gives this session what takes a second factor");
     print_recovery(cli, bh_json_get(bh_json_root(json), "recovery"));
     return BH_OK;
 }
@@ -301,5 +304,7 @@ bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err)
         bh_session_say(cli, "the account of %s has no password and no factors any more, and its "
                             "sessions are ended; bulkhead account enrol %s lets it begin anew",
                        name, name);
+    if (rc == BH_OK)
+        bh_session_recheck(cli);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ enum { FILE_BYTES_MAX = 256 << 10, FORMAT = 1 };
 
 /* What the file holds. */
 struct kept_file {
+    struct bh_list devices;  /* of struct bh_kept_device */
     struct bh_list sessions; /* of struct bh_kept */
     uint32_t version;
 };
@@ -30,7 +32,16 @@ static const struct bh_field kept_rows[] = {
 };
 static const struct bh_fields kept_fields = BH_FIELDS("session", struct bh_kept, kept_rows);
 
+static const struct bh_field device_rows[] = {
+    NEEDED(struct bh_kept_device, address, BH_FIELD_TEXT),
+    NEEDED(struct bh_kept_device, device, BH_FIELD_TEXT),
+    NEEDED(struct bh_kept_device, name, BH_FIELD_TEXT),
+};
+static const struct bh_fields device_fields =
+    BH_FIELDS("device", struct bh_kept_device, device_rows);
+
 static const struct bh_field file_rows[] = {
+    BH_F(struct kept_file, devices, BH_FIELD_LIST, .of = &device_fields, .max = BH_KEPT_MAX),
     BH_F(struct kept_file, sessions, BH_FIELD_LIST, .of = &kept_fields,
          .max = BH_KEPT_MAX, .flags = BH_FIELD_ALWAYS),
     NEEDED(struct kept_file, version, BH_FIELD_U32),
@@ -212,16 +223,53 @@ sift(struct kept_file *file, const char *address, const char *id, uint64_t now_n
     return true;
 }
 
+/* All of the file, for reading. */
+static bh_rc
+read_kept(const char *path, struct bh_arena *arena, struct kept_file *ret_file,
+          struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int folder = -1;
+    bh_rc rc = open_folder(path, &folder, err);
+
+    return rc == BH_OK ? load(folder, path, arena, ret_file, err) : rc;
+}
+
+/* All of the file, for changing, with the folder's lock; makes the folder. */
+static bh_rc
+begin_change(const char *path, struct bh_arena *arena, int *ret_lock,
+             struct kept_file *ret_file, struct bh_err *err)
+{
+    char folder[BH_KEPT_PATH_MAX];
+    bh_rc rc;
+
+    folder_of(path, folder);
+    rc = bh_dir_make(folder, 0700, err);
+    if (rc == BH_OK)
+        rc = lock_folder(path, ret_lock, err);
+    return rc == BH_OK ? load(*ret_lock, path, arena, ret_file, err) : rc;
+}
+
+/* The list with room for one more item, which it leaves to the caller; NULL: no memory. */
+static void *
+grow(struct bh_list *list, size_t size, struct bh_arena *arena)
+{
+    char *items = bh_arena_alloc(arena, (list->count + 1) * size);
+
+    if (!items)
+        return NULL;
+    if (list->count > 0)
+        memcpy(items, list->items, list->count * size);
+    list->items = items;
+    return items + size * list->count++;
+}
+
 bh_rc
 bh_kept_find(const char *path, const char *address, struct bh_arena *arena,
              struct bh_kept *ret_kept, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int folder = -1;
     struct kept_file file;
-    bh_rc rc = open_folder(path, &folder, err);
+    bh_rc rc = read_kept(path, arena, &file, err);
 
-    if (rc == BH_OK)
-        rc = load(folder, path, arena, &file, err);
     if (rc != BH_OK)
         return rc;
     for (uint32_t i = 0; i < file.sessions.count; i++) {
@@ -240,28 +288,67 @@ bh_kept_put(const char *path, const struct bh_kept *kept, uint64_t now_ns,
             struct bh_arena *arena, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int lock = -1;
-    char folder[BH_KEPT_PATH_MAX];
-    struct bh_kept *all;
     struct kept_file file;
-    bh_rc rc;
+    struct bh_kept *place = NULL;
+    bh_rc rc = begin_change(path, arena, &lock, &file, err);
 
-    folder_of(path, folder);
-    rc = bh_dir_make(folder, 0700, err);
-    if (rc == BH_OK)
-        rc = lock_folder(path, &lock, err);
-    if (rc == BH_OK)
-        rc = load(lock, path, arena, &file, err);
     if (rc != BH_OK)
         return rc;
     sift(&file, kept->address, NULL, now_ns);
-    all = bh_arena_alloc(arena, (file.sessions.count + 1) * sizeof *all);
-    if (!all || file.sessions.count == BH_KEPT_MAX)
+    if (file.sessions.count < BH_KEPT_MAX)
+        place = grow(&file.sessions, sizeof *place, arena);
+    if (!place)
         return bh_err_set(err, BH_FULL, "%s: too many sessions", path);
-    if (file.sessions.count > 0)
-        memcpy(all, file.sessions.items, file.sessions.count * sizeof *all);
-    all[file.sessions.count++] = *kept;
-    file.sessions.items = all;
+    *place = *kept;
     return store(path, &file, err);
+}
+
+static bool
+is_device_of(const struct bh_kept_device *device, const char *address, const char *name)
+{
+    return strcmp(device->address, address) == 0 && strcasecmp(device->name, name) == 0;
+}
+
+bh_rc
+bh_kept_put_device(const char *path, const struct bh_kept_device *device, struct bh_arena *arena,
+                   struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int lock = -1;
+    struct kept_file file;
+    struct bh_kept_device *all, *place;
+    uint32_t left = 0;
+    bh_rc rc = begin_change(path, arena, &lock, &file, err);
+
+    if (rc != BH_OK)
+        return rc;
+    all = file.devices.items;
+    for (uint32_t i = 0; i < file.devices.count; i++) /* the oldest goes when there are too many */
+        if (!is_device_of(&all[i], device->address, device->name)
+            && (i > 0 || file.devices.count < BH_KEPT_MAX))
+            all[left++] = all[i];
+    file.devices.count = left;
+    place = grow(&file.devices, sizeof *place, arena);
+    if (!place)
+        return bh_err_set(err, BH_FULL, "no memory");
+    *place = *device;
+    return store(path, &file, err);
+}
+
+const char *
+bh_kept_device(const char *path, const char *address, const char *name, struct bh_arena *arena)
+{
+    struct kept_file file;
+    struct bh_err unread;
+
+    if (read_kept(path, arena, &file, &unread) != BH_OK)
+        return NULL;
+    for (uint32_t i = 0; i < file.devices.count; i++) {
+        const struct bh_kept_device *device = (const struct bh_kept_device *)file.devices.items + i;
+
+        if (is_device_of(device, address, name))
+            return device->device;
+    }
+    return NULL;
 }
 
 bh_rc

@@ -20,6 +20,12 @@ struct bh_kept {
     const char *session; /* the secret, "bs_..." */
 };
 
+/* What tells a server that an account signed in from here before, so that what strangers try
+ * elsewhere does not keep its owner out.  Outlives sessions. */
+struct bh_kept_device {
+    const char *address, *device, *name;
+};
+
 /* $XDG_STATE_HOME/bulkhead/sessions, else ~/.local/state/bulkhead/sessions.
  * BH_NOT_FOUND: neither variable names a folder; BH_RANGE. */
 BH_MUST_USE bh_rc bh_kept_path(char ret_path[BH_KEPT_PATH_MAX], struct bh_err *err);
@@ -37,6 +43,15 @@ BH_MUST_USE bh_rc bh_kept_find(const char *path, const char *address, struct bh_
  * bh_kept_find, and BH_FULL; the file is then as it was. */
 BH_MUST_USE bh_rc bh_kept_put(const char *path, const struct bh_kept *kept, uint64_t now_ns,
                               struct bh_arena *arena, struct bh_err *err);
+
+/* Keep the device of an account, instead of an earlier one.  As bh_kept_put. */
+BH_MUST_USE bh_rc bh_kept_put_device(const char *path, const struct bh_kept_device *device,
+                                     struct bh_arena *arena, struct bh_err *err);
+
+/* The device of the account at `address`, in `arena`; NULL where none is kept or the file is
+ * of no use. */
+const char *bh_kept_device(const char *path, const char *address, const char *name,
+                           struct bh_arena *arena);
 
 /* Forget the session of that address and id; BH_OK when there is none.  Failures of
  * bh_kept_find. */

@@ -102,6 +102,50 @@ test_dropped(void **state)
     BH_CHECK_DONE();
 }
 
+static const char *
+device_at(struct place *place, const char *address, const char *name)
+{
+    const char *device = bh_kept_device(place->path, address, name, place->arena);
+
+    return device ? device : "";
+}
+
+/* A device is of an account at a server, and outlives its sessions. */
+static void
+test_devices(void **state)
+{
+    struct bh_kept_device devices[] = { { "https://a", "d1", "ada" }, { "https://a", "d2", "bob" },
+                                        { "https://a", "d3", "ada" } };
+    struct place place;
+    char address[32];
+
+    make_place(&place);
+    BH_CHECK_STR("before", device_at(&place, "https://a", "ada"), "");
+    for (size_t i = 0; i < BH_COUNT(devices); i++)
+        BH_CHECK_EQ("kept", bh_kept_put_device(place.path, &devices[i], place.arena, &place.err),
+                    BH_OK);
+    BH_CHECK_EQ("session", keep(&place, "https://a", "s1", NOW + 1), BH_OK);
+    BH_CHECK_EQ("dropped", bh_kept_drop(place.path, "https://a", "s1", place.arena, &place.err),
+                BH_OK);
+    BH_CHECK_STR("the newest", device_at(&place, "https://a", "ada"), "d3");
+    BH_CHECK_STR("however it is written", device_at(&place, "https://a", "Ada"), "d3");
+    BH_CHECK_STR("another's", device_at(&place, "https://a", "bob"), "d2");
+    BH_CHECK_STR("elsewhere", device_at(&place, "https://b", "ada"), "");
+    for (int i = 0; i < BH_KEPT_MAX; i++) {
+        snprintf(address, sizeof address, "https://%d", i);
+        devices[0].address = address;
+        BH_CHECK_EQ(address, bh_kept_put_device(place.path, &devices[0], place.arena, &place.err),
+                    BH_OK);
+    }
+    BH_CHECK_STR("the oldest goes", device_at(&place, "https://a", "bob"), "");
+    BH_CHECK_STR("the newest stays", device_at(&place, "https://63", "ada"), "d1");
+    BH_CHECK_STR("another kept one", device_at(&place, "https://0", "ada"), "d1");
+    BH_CHECK_EQ("open to all", chmod(place.path, 0644), 0);
+    BH_CHECK_STR("with the file, all is refused", device_at(&place, "https://0", "ada"), "");
+    remove_place(&place);
+    BH_CHECK_DONE();
+}
+
 static void
 test_full(void **state)
 {
@@ -298,7 +342,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_entry_a_server), cmocka_unit_test(test_dropped),
-        cmocka_unit_test(test_full),               cmocka_unit_test(test_untrusted),
+        cmocka_unit_test(test_full), cmocka_unit_test(test_devices),              cmocka_unit_test(test_untrusted),
         cmocka_unit_test(test_linked_folder),      cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_oversized),          cmocka_unit_test(test_paths),
     };

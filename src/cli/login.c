@@ -30,6 +30,18 @@ end_former(const struct bh_cli *cli, const char *path)
         bh_session_say(cli, "the session before, %s, is ended", former.id);
 }
 
+/* Signing in did not need it, so that it cannot be kept is no failure of it. */
+static void
+keep_device(const struct bh_cli *cli, const char *path, bh_json_value session)
+{
+    struct bh_kept_device device = { bh_session_address(cli), member(session, "device"),
+                                     member(session, "name") };
+    struct bh_err err;
+
+    if (*device.device && bh_kept_put_device(path, &device, cli->arena, &err) != BH_OK)
+        bh_session_say(cli, "this device could not be remembered: %s", err.msg);
+}
+
 static bh_rc
 keep(const struct bh_cli *cli, const char *path, bh_json_value session, struct bh_err *err)
 {
@@ -46,6 +58,7 @@ keep(const struct bh_cli *cli, const char *path, bh_json_value session, struct b
     rc = bh_kept_put(path, &kept, bh_time_now(), cli->arena, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "the session could not be kept");
+    keep_device(cli, path, session);
     bh_session_say(cli, "signed in at %s as %s until %s; bulkhead logout ends it", kept.address,
                    kept.name, bh_session_time(cli, session, "expires_ns"));
     return BH_OK;
@@ -57,11 +70,13 @@ static bh_rc
 sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
 {
     char password[BH_PROMPT_MAX], code[BH_PROMPT_MAX] = "", host[BH_SESSION_HOST_MAX];
+    const char *account = cli->args->options[BH_OPT_ACCOUNT].text;
     struct bh_member members[] = {
-        { "account", cli->args->options[BH_OPT_ACCOUNT].text },
+        { "account", account },
+        { "code", NULL },
+        { "device", bh_session_device(cli, account) },
         { "host", host },
         { "password", password },
-        { NULL, NULL },
         { NULL, NULL },
     };
     bh_rc rc = bh_session_ask(cli, "password: ", password, err);
@@ -71,7 +86,7 @@ sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_e
         rc = bh_session_ask(cli, "code of the authenticator app, or a recovery code (empty: none): ",
                             code, err);
     if (*code)
-        members[3] = (struct bh_member){ "code", code };
+        members[1].text = code;
     if (rc == BH_OK)
         rc = bh_session_tell(cli, "POST /v1/sign-in", members, ret_json, err);
     explicit_bzero(password, sizeof password);

@@ -250,6 +250,20 @@ def first(place):
 
 
 @test
+def device_is_known(place):
+    "what the server gave this device is kept beyond the session and shown at the next sign-in of that account"
+    place.server.routes["POST /v1/sign-out"] = {"ended": True, "logout": ""}
+    place.sign_in(device="dev-1")
+    guarded(place)
+    place.talk(["account", "list"], ("authenticator app: ", CODE))
+    equal("proved", place.server.asked("POST /v1/prove")[0][1], {"code": CODE, "device": "dev-1"})
+    place.run("logout")
+    place.sign_in()
+    place.run("login", "--account", "bob", "--password-stdin", stdin="x\ny\n")
+    equal("sent", [r[1].get("device") for r in place.server.asked("POST /v1/sign-in")], [None, "dev-1", None])
+
+
+@test
 def former(place):
     "who signs in again leaves no session behind"
     place.sign_in()
@@ -598,9 +612,18 @@ def password(place):
     place.sign_in()
     place.server.routes["GET /v1/account"] = {"name": "ada", "passkeys": []}
     place.server.routes["PUT /v1/account/password"] = {"set": True}
+    place.server.routes["GET /v1/whoami"] = {"name": "ada"}
     seen = place.talk(["account", "password"], ("present password: ", PASSWORD), ("new password: ", "new one"), ("again: ", "new one"))
     lacks("typed", seen, "new one")
-    equal("sent", place.server.requests[-1][1], {"account": "ada", "old": PASSWORD, "password": "new one"})
+    equal("sent", place.server.asked("PUT /v1/account/password")[-1][1], {"account": "ada", "old": PASSWORD, "password": "new one"})
+    equal("kept", len(place.sessions()), 1)
+
+    def refuse(*_):
+        raise unauthenticated("the session is over")
+    place.server.routes["GET /v1/whoami"] = refuse
+    said = place.run("account", "password", "--account", "ada", "--password-stdin", stdin="old\nnew one\n").stderr
+    contains("said", said, "your session as ada has ended")
+    equal("kept", place.sessions(), [])
     place.run("account", "password", "--enrol", "--account", "bob", "--password-stdin", stdin="one-time\nnew one\n")
     equal("sent", place.server.requests[-1][1:3], ({"account": "bob", "enrol": "one-time", "password": "new one"}, ""))
     place.run("account", "password", "--enrol", status=3)

@@ -149,15 +149,28 @@ plain(const struct bh_cli *cli)
     return copy;
 }
 
+const char *
+bh_session_device(const struct bh_cli *cli, const char *name)
+{
+    char path[BH_KEPT_PATH_MAX];
+    struct bh_err unread;
+
+    return bh_kept_path(path, &unread) == BH_OK
+         ? bh_kept_device(path, bh_session_address(cli), name, cli->arena) : NULL;
+}
+
 bh_rc
 bh_session_prove(const struct bh_cli *cli, const char *code, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_cli inner = plain(cli);
+    struct bh_member members[] = {
+        { "code", code },
+        { "device", cli->session ? bh_session_device(cli, cli->session->name) : NULL },
+        { NULL, NULL },
+    };
 
-    return bh_session_tell(&inner, "POST /v1/prove",
-                           (const struct bh_member[]){ { "code", code }, { NULL, NULL } }, &json,
-                           err);
+    return bh_session_tell(&inner, "POST /v1/prove", members, &json, err);
 }
 
 static bh_rc
@@ -185,6 +198,16 @@ check_ended(struct bh_cli *cli, struct bh_err *err)
         && bh_kept_drop(path, cli->session->address, cli->session->id, cli->arena, &asked) != BH_OK)
         bh_session_say(cli, "the ended session could not be forgotten: %s", asked.msg);
     return ended(cli, cli->session->name, err);
+}
+
+void
+bh_session_recheck(struct bh_cli *cli)
+{
+    struct bh_err err = { .rc = BH_OK };
+
+    if (!cli->session || check_ended(cli, &err) != BH_UNAUTHENTICATED)
+        return;
+    bh_session_say(cli, "%s: %s", err.msg, err.hint);
 }
 
 /* Ask for a code, show it and have the request repeated. */

@@ -18,6 +18,12 @@ const char *bh_session_address(const struct bh_cli *cli);
  *   BH_UNAUTHENTICATED     the session is over; it was forgotten */
 BH_MUST_USE bh_rc bh_session_use(struct bh_cli *cli, struct bh_err *err);
 
+/* What tells the server that the account signed in from here before; NULL: nothing. */
+const char *bh_session_device(const struct bh_cli *cli, const char *name);
+
+/* Forget the session in use if the server ended it by what was just done, and say so. */
+void bh_session_recheck(struct bh_cli *cli);
+
 /* Show a second factor again for the session in use.  BH_UNAUTHENTICATED: a wrong code. */
 BH_MUST_USE bh_rc bh_session_prove(const struct bh_cli *cli, const char *code,
                                    struct bh_err *err);

@@ -10,9 +10,7 @@ import http.server
 import json
 import os
 import pathlib
-import pty
 import re
-import select
 import shutil
 import socketserver
 import subprocess
@@ -24,6 +22,9 @@ import traceback
 import urllib.error
 import urllib.parse
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/lib"))
+import terminal
 
 BULKHEAD = os.path.abspath(sys.argv[1])
 PASSWORD, CODE, SECRET = "correct horse battery", "123456", "bs_" + "s" * 40
@@ -148,36 +149,7 @@ class Place:
 
     def talk(self, argv, *turns, status=0):
         """On a terminal: wait for each question, then type its answer.  All that was seen."""
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.execve(BULKHEAD, [BULKHEAD, *argv], self.env)
-        seen, at = "", 0
-        for question, answer in turns:
-            seen = self.await_text(fd, seen, at, question)
-            at = seen.index(question, at) + len(question)
-            os.write(fd, (answer + "\n").encode())
-        seen = self.await_text(fd, seen, at, None)
-        _, how = os.waitpid(pid, 0)
-        os.close(fd)
-        equal(f"status of {argv} ({seen})", os.waitstatus_to_exitcode(how), status)
-        return seen.replace("\r\n", "\n")
-
-    @staticmethod
-    def await_text(fd, seen, at, question, seconds=20):
-        deadline = time.monotonic() + seconds
-        while question is None or question not in seen[at:]:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([fd], [], [], left)[0]:
-                raise AssertionError(f"no {question!r} in {seen!r}")
-            try:
-                got = os.read(fd, 4096)
-            except OSError:  # the program ended
-                got = b""
-            if not got:
-                assert question is None, f"ended without {question!r}: {seen!r}"
-                return seen
-            seen += got.decode(errors="replace")
-        return seen
+        return terminal.talk([BULKHEAD, *argv], turns, self.env, status)
 
 
 # ---- accounts ----

@@ -91,6 +91,8 @@ sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_e
         rc = bh_session_tell(cli, "POST /v1/sign-in", members, ret_json, err);
     explicit_bzero(password, sizeof password);
     explicit_bzero(code, sizeof code);
+    if (rc == BH_OK && strcmp(member(bh_json_root(*ret_json), "level"), "none") == 0)
+        bh_session_say(cli, "no second factor was shown; bulkhead account totp adds one");
     return rc;
 }
 

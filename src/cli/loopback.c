@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "cli/pkce.h"
 
@@ -19,22 +20,19 @@ enum { BACKLOG = 8, VALUE_MAX = BH_LOOPBACK_CODE_MAX };
 #define WAIT_NS (300 * BH_NS_PER_S)
 #define VISITOR_NS (5 * BH_NS_PER_S)
 
-/* How a visit ended, and what the visitor is told. */
-enum visit { VISIT_DONE, VISIT_NO, VISIT_STATE, VISIT_QUERY, VISIT_PATH, VISIT_METHOD,
-             VISIT_HOST, VISIT_LARGE, VISIT_SLOW, VISITS };
-
+/* What the visitor is told. */
 static const struct {
     const char *status, *text;
-} answers[VISITS] = {
-    [VISIT_DONE] = { "200 OK", "Signed in. You can close this window." },
-    [VISIT_NO] = { "200 OK", "Not signed in. You can close this window." },
-    [VISIT_STATE] = { "400 Bad Request", "This is not the sign-in that the command line waits for." },
-    [VISIT_QUERY] = { "400 Bad Request", "This is not what the sign-in page sends." },
-    [VISIT_PATH] = { "404 Not Found", "Nothing is here." },
-    [VISIT_METHOD] = { "405 Method Not Allowed", "Only GET is answered." },
-    [VISIT_HOST] = { "400 Bad Request", "This was sent to another host." },
-    [VISIT_LARGE] = { "431 Request Header Fields Too Large", "The request is too large." },
-    [VISIT_SLOW] = { "408 Request Timeout", "The request took too long." },
+} answers[BH_VISITS] = {
+    [BH_VISIT_DONE] = { "200 OK", "Signed in. You can close this window." },
+    [BH_VISIT_NO] = { "200 OK", "Not signed in. You can close this window." },
+    [BH_VISIT_STATE] = { "400 Bad Request", "This is not the sign-in that the command line waits for." },
+    [BH_VISIT_QUERY] = { "400 Bad Request", "This is not what the sign-in page sends." },
+    [BH_VISIT_PATH] = { "404 Not Found", "Nothing is here." },
+    [BH_VISIT_METHOD] = { "405 Method Not Allowed", "Only GET is answered." },
+    [BH_VISIT_HOST] = { "400 Bad Request", "This was sent to another host." },
+    [BH_VISIT_LARGE] = { "431 Request Header Fields Too Large", "The request is too large." },
+    [BH_VISIT_SLOW] = { "408 Request Timeout", "The request took too long." },
 };
 
 bh_rc
@@ -105,7 +103,7 @@ read_query(const char *query, struct parameter *parameters, size_t count)
     return true;
 }
 
-static enum visit
+static enum bh_visit
 judge_query(const struct bh_loopback *loopback, const char *query,
             char ret_code[BH_LOOPBACK_CODE_MAX])
 {
@@ -114,13 +112,13 @@ judge_query(const struct bh_loopback *loopback, const char *query,
     const char *code = parameters[0].value, *error = parameters[2].value;
 
     if (!read_query(query, parameters, BH_COUNT(parameters)) || !*code == !*error)
-        return VISIT_QUERY;
+        return BH_VISIT_QUERY;
     if (!bh_pkce_same(parameters[1].value, loopback->state))
-        return VISIT_STATE;
+        return BH_VISIT_STATE;
     if (*error)
-        return VISIT_NO;
+        return BH_VISIT_NO;
     memcpy(ret_code, code, strlen(code) + 1);
-    return VISIT_DONE;
+    return BH_VISIT_DONE;
 }
 
 /* The Host header is this door's: a page elsewhere whose name was pointed at 127.0.0.1
@@ -145,20 +143,21 @@ is_our_host(const struct bh_loopback *loopback, const char *headers)
     return found == 1;
 }
 
-/* `text` is the whole head of a request. */
-static enum visit
-judge(const struct bh_loopback *loopback, char *text, char ret_code[BH_LOOPBACK_CODE_MAX])
+enum bh_visit
+bh_loopback_judge(const struct bh_loopback *loopback, char *text,
+                  char ret_code[BH_LOOPBACK_CODE_MAX])
 {
     char *end = strchr(text, '\n'), *target = text + 4, *query;
 
+    BH_ASSERT(end);
     if (strncmp(text, "GET ", 4) != 0)
-        return VISIT_METHOD;
+        return BH_VISIT_METHOD;
     if (!is_our_host(loopback, end + 1))
-        return VISIT_HOST;
+        return BH_VISIT_HOST;
     *end = '\0';
     target[strcspn(target, " \r")] = '\0';
     if (target[0] != '/' || (target[1] && target[1] != '?'))
-        return VISIT_PATH;
+        return BH_VISIT_PATH;
     query = target[1] ? target + 2 : target + 1;
     return judge_query(loopback, query, ret_code);
 }
@@ -182,8 +181,8 @@ await(int fd, bh_ns until)
     }
 }
 
-/* Read up to the empty line after the headers.  VISITS: the visitor left. */
-static enum visit
+/* Read up to the empty line after the headers.  BH_VISITS: the visitor left. */
+static enum bh_visit
 read_head(int fd, bh_ns until, char text[BH_LOOPBACK_REQUEST_MAX])
 {
     size_t length = 0;
@@ -192,25 +191,25 @@ read_head(int fd, bh_ns until, char text[BH_LOOPBACK_REQUEST_MAX])
         ssize_t got;
 
         if (!await(fd, until))
-            return VISIT_SLOW;
+            return BH_VISIT_SLOW;
         got = recv(fd, text + length, BH_LOOPBACK_REQUEST_MAX - 1 - length, 0);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got <= 0)
-            return VISITS;
+            return BH_VISITS;
         length += (size_t)got;
         text[length] = '\0';
         if (strlen(text) < length)
-            return VISIT_QUERY; /* a NUL */
+            return BH_VISIT_QUERY; /* a NUL */
         if (strstr(text, "\r\n\r\n"))
-            return VISIT_DONE;
+            return BH_VISIT_DONE;
         if (length == BH_LOOPBACK_REQUEST_MAX - 1)
-            return VISIT_LARGE;
+            return BH_VISIT_LARGE;
     }
 }
 
 static void
-answer(int fd, enum visit visit)
+answer(int fd, enum bh_visit visit)
 {
     char text[1024];
     struct bh_buf out;
@@ -238,19 +237,19 @@ drain(int fd)
         ;
 }
 
-static enum visit
+static enum bh_visit
 receive(const struct bh_loopback *loopback, int fd, bh_ns until,
         char ret_code[BH_LOOPBACK_CODE_MAX])
 {
     char text[BH_LOOPBACK_REQUEST_MAX];
     bh_ns patience = bh_time_monotonic() + loopback->visitor_ns;
-    enum visit visit = read_head(fd, patience < until ? patience : until, text);
+    enum bh_visit visit = read_head(fd, patience < until ? patience : until, text);
 
-    if (visit == VISIT_DONE)
-        visit = judge(loopback, text, ret_code);
-    if (visit < VISITS)
+    if (visit == BH_VISIT_DONE)
+        visit = bh_loopback_judge(loopback, text, ret_code);
+    if (visit < BH_VISITS)
         answer(fd, visit);
-    if (visit < VISITS)
+    if (visit < BH_VISITS)
         drain(fd);
     return visit;
 }
@@ -264,16 +263,16 @@ bh_loopback_wait(const struct bh_loopback *loopback, char ret_code[BH_LOOPBACK_C
     while (await(loopback->fd, until)) {
         BH_AUTO(bh_fd_close) int fd = accept4(loopback->fd, NULL, NULL,
                                               SOCK_CLOEXEC | SOCK_NONBLOCK);
-        enum visit visit;
+        enum bh_visit visit;
 
         if (fd < 0 && (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED))
             continue;
         if (fd < 0)
             return bh_err_errno(err, "waiting for the browser");
         visit = receive(loopback, fd, until, ret_code);
-        if (visit == VISIT_DONE)
+        if (visit == BH_VISIT_DONE)
             return BH_OK;
-        if (visit == VISIT_NO)
+        if (visit == BH_VISIT_NO)
             return bh_err_set(err, BH_DENIED, "signing in was refused in the browser");
     }
     bh_err_set(err, BH_TIMEOUT, "the browser did not come back");

@@ -22,6 +22,20 @@ struct bh_loopback {
     bh_ns visitor_ns;   /* how long one visitor may take; 5 seconds unless set */
 };
 
+/* What a visitor wants, which is how he is answered. */
+enum bh_visit {
+    BH_VISIT_DONE,      /* he brings the code */
+    BH_VISIT_NO,        /* the person said no */
+    BH_VISIT_STATE, BH_VISIT_QUERY, BH_VISIT_PATH, BH_VISIT_METHOD, BH_VISIT_HOST,
+    BH_VISIT_LARGE, BH_VISIT_SLOW,
+    BH_VISITS
+};
+
+/* Judge the head of a request, a text of whole lines, which is changed; the code of
+ * BH_VISIT_DONE. */
+enum bh_visit bh_loopback_judge(const struct bh_loopback *loopback, char *text,
+                                char ret_code[BH_LOOPBACK_CODE_MAX]);
+
 /* Listen on a free port.  BH_IO. */
 BH_MUST_USE bh_rc bh_loopback_open(const char *state, struct bh_loopback *ret_loopback,
                                    struct bh_err *err);

@@ -11,6 +11,8 @@
 #include "people/counts.h"
 #include "people/factor.h"
 #include "people/first.h"
+#include "people/grant.h"
+#include "people/oidc.h"
 #include "people/people_internal.h"
 #include "people/session.h"
 #include "people/sessions.h"
@@ -129,6 +131,13 @@ bh_pending_take(struct bh_people *people, enum bh_pending_kind kind, const char 
 static const bh_people_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_SIGN_IN_WAYS] = bh_serve_ways,
     [BH_OP_SIGN_IN] = bh_serve_sign_in,
+    [BH_OP_SIGN_IN_ISSUER] = bh_serve_issuer,
+    [BH_OP_SIGN_IN_RETURN] = bh_serve_return,
+    [BH_OP_SIGN_IN_DEVICE] = bh_serve_device,
+    [BH_OP_SIGN_IN_POLL] = bh_serve_poll,
+    [BH_OP_SIGN_IN_LOGOUT] = bh_serve_logout,
+    [BH_OP_SIGN_IN_GRANT] = bh_serve_grant,
+    [BH_OP_SIGN_IN_CODE] = bh_serve_code,
     [BH_OP_SIGN_IN_FIRST] = bh_serve_first,
     [BH_OP_SIGN_OUT] = bh_serve_sign_out,
     [BH_OP_PROVE] = bh_serve_prove,

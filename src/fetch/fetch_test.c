@@ -591,6 +591,43 @@ pauses(void **state)
     BH_CHECK_DONE();
 }
 
+/* The lines of /proc/PID/status that say what a process may do. */
+static void
+read_status(pid_t pid, struct bh_buf *text)
+{
+    char path[64];
+    struct bh_err err;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    assert_int_equal(bh_file_read(path, 8000, text, &err), BH_OK);
+    assert_non_null(bh_buf_text(text));
+}
+
+static void
+sandboxed(void **state)
+{
+    static const char *const lines[] = { "\nNoNewPrivs:\t1\n", "\nSeccomp:\t2\n",
+                                         "\nCapEff:\t0000000000000000\n",
+                                         "\nCapPrm:\t0000000000000000\n" };
+    struct bh_fetch_options options = usual();
+    int inherited = dup2(2, 100); /* not closed on exec */
+    struct bh_fetch *fetch = start(&options);
+    char path[64], memory[8192];
+    struct bh_buf text;
+
+    (void)state;
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    read_status(bh_fetch_process(fetch), &text);
+    for (size_t i = 0; i < BH_COUNT(lines); i++)
+        BH_CHECK(lines[i], strstr(text.bytes, lines[i]));
+    BH_CHECK("nobody", geteuid() != 0 || strstr(text.bytes, "\nUid:\t65534\t65534\t65534"));
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)bh_fetch_process(fetch), inherited);
+    BH_CHECK("descriptors", access(path, F_OK) != 0);
+    close(inherited);
+    bh_fetch_stop(fetch);
+    BH_CHECK_DONE();
+}
+
 /* The rules for files hold those of the start: when the resolver's are replaced, the next
  * question starts a process that can read them. */
 static void
@@ -637,6 +674,10 @@ wrong_options(void **state)
         bh_rc rc;
         const char *part;
     } rows[] = {
+        { "a password",
+          { .program = site.program, .proxy = "http://me:word@proxy:1" },
+          BH_INVALID,
+          "password" },
         { "no program", { .program = NULL }, BH_INVALID, "no program" },
         { "not there", { .program = "/nowhere" }, BH_UNAVAILABLE, "/nowhere" },
         { "not it", { .program = "/bin/true" }, BH_UNAVAILABLE, "closed" },
@@ -688,6 +729,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(killed_in_the_middle),
     cmocka_unit_test(hangs),
     cmocka_unit_test(pauses),
+    cmocka_unit_test(sandboxed),
     cmocka_unit_test(replaced_files),
     cmocka_unit_test(wrong_options),
 };

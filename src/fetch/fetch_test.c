@@ -1,11 +1,13 @@
 /* bulkhead-fetch as the daemon has it, against servers on this machine that misbehave. */
 #include "fetch/fetch.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -570,27 +572,6 @@ hangs(void **state)
     BH_CHECK_DONE();
 }
 
-/* Dying before any answer: the next start waits, and meanwhile callers do not. */
-static void
-pauses(void **state)
-{
-    struct bh_fetch_options options = usual();
-    struct bh_fetch *fetch = start(&options);
-    bh_ns began;
-
-    (void)state;
-    kill(bh_fetch_process(fetch), SIGKILL);
-    while (bh_fetch_process(fetch) != 0)
-        bh_time_sleep(BH_NS_PER_MS);
-    began = bh_time_monotonic();
-    while (get_path(fetch, "/ok").cause == BH_HTTPS_PROCESS)
-        bh_time_sleep(BH_NS_PER_MS);
-    BH_CHECK("paused", bh_time_monotonic() - began >= BH_FETCH_PAUSE_MIN / 2);
-    BH_CHECK_EQ("then", get_path(fetch, "/ok").status, 200);
-    bh_fetch_stop(fetch);
-    BH_CHECK_DONE();
-}
-
 /* The lines of /proc/PID/status that say what a process may do. */
 static void
 read_status(pid_t pid, struct bh_buf *text)
@@ -628,6 +609,22 @@ sandboxed(void **state)
     BH_CHECK_DONE();
 }
 
+/* Mounts that nobody else sees; false: not root. */
+static bool
+own_mounts(void)
+{
+    return unshare(CLONE_NEWNS) == 0 &&
+           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static void
+put_file_over(const char *place, const char *text, char *ret_path, size_t size)
+{
+    write_file("over", text, ret_path, size);
+    assert_int_equal(chmod(ret_path, 0644), 0);
+    assert_int_equal(mount(ret_path, place, NULL, MS_BIND, NULL), 0);
+}
+
 /* The rules for files hold those of the start: when the resolver's are replaced, the next
  * question starts a process that can read them. */
 static void
@@ -639,18 +636,15 @@ replaced_files(void **state)
     pid_t first;
 
     (void)state;
-    if (unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+    if (!own_mounts())
         skip();
     snprintf(url, sizeof url, "https://op.invalid:%u/ok", bh_test_server_port(site.server));
     fetch = start(&options);
     first = bh_fetch_process(fetch);
     BH_CHECK_EQ("before", get(fetch, url).cause, BH_HTTPS_RESOLVE);
     BH_CHECK_EQ("before", bh_fetch_process(fetch), first);
-    write_file("hosts", "127.0.0.1 op.invalid\n169.254.169.254 meta.invalid\n", hosts,
-               sizeof hosts);
-    assert_int_equal(chmod(hosts, 0644), 0);
-    assert_int_equal(mount(hosts, "/etc/hosts", NULL, MS_BIND, NULL), 0);
+    put_file_over("/etc/hosts", "127.0.0.1 op.invalid\n169.254.169.254 meta.invalid\n",
+                  hosts, sizeof hosts);
     BH_CHECK_EQ("after: resolved, of another name", get(fetch, url).cause,
                 BH_HTTPS_UNTRUSTED);
     BH_CHECK("another", bh_fetch_process(fetch) != first);
@@ -659,6 +653,39 @@ replaced_files(void **state)
     assert_int_equal(umount("/etc/hosts"), 0);
     unlink(hosts);
     bh_fetch_stop(fetch);
+    BH_CHECK_DONE();
+}
+
+/* A resolver's thread that waits for a name server must not keep others waiting. */
+static void
+silent_resolver(void **state)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons(53),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct bh_fetch_options options = usual();
+    struct bh_fetch *fetch;
+    char conf[64];
+    pid_t first;
+
+    (void)state;
+    if (!own_mounts() || bind(server, (const void *)&at, sizeof at) != 0) {
+        close(server);
+        skip();
+    }
+    put_file_over("/etc/resolv.conf", "nameserver 127.0.0.1\n", conf, sizeof conf);
+    options.timeout_ms = 200;
+    fetch = start(&options);
+    first = bh_fetch_process(fetch);
+    for (int i = 0; i < 3; i++)
+        BH_CHECK_EQ("silent", get(fetch, "https://op.invalid").cause, BH_HTTPS_TIMEOUT);
+    BH_CHECK_EQ("another", get_path(fetch, "/ok").status, 200);
+    BH_CHECK_EQ("the same process", bh_fetch_process(fetch), first);
+    bh_fetch_stop(fetch);
+    assert_int_equal(umount("/etc/resolv.conf"), 0);
+    unlink(conf);
+    close(server);
     BH_CHECK_DONE();
 }
 
@@ -728,9 +755,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(too_many_then_stopped),
     cmocka_unit_test(killed_in_the_middle),
     cmocka_unit_test(hangs),
-    cmocka_unit_test(pauses),
     cmocka_unit_test(sandboxed),
     cmocka_unit_test(replaced_files),
+    cmocka_unit_test(silent_resolver),
     cmocka_unit_test(wrong_options),
 };
 

@@ -443,7 +443,7 @@ slow(void **state)
     struct bh_fetch *fetch;
 
     (void)state;
-    options.timeout_ms = 200;
+    options.timeout_ms = 1000;
     fetch = start(&options);
     for (size_t i = 0; i < BH_COUNT(paths); i++)
         BH_CHECK_EQ(paths[i], get_path(fetch, paths[i]).cause, BH_HTTPS_TIMEOUT);
@@ -559,7 +559,7 @@ hangs(void **state)
     pid_t first;
 
     (void)state;
-    options.timeout_ms = 100;
+    options.timeout_ms = 1000;
     fetch = start(&options);
     first = bh_fetch_process(fetch);
     BH_CHECK_EQ("before", get_path(fetch, "/ok").status, 200);
@@ -675,10 +675,10 @@ silent_resolver(void **state)
         skip();
     }
     put_file_over("/etc/resolv.conf", "nameserver 127.0.0.1\n", conf, sizeof conf);
-    options.timeout_ms = 200;
+    options.timeout_ms = 1000;
     fetch = start(&options);
     first = bh_fetch_process(fetch);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         BH_CHECK_EQ("silent", get(fetch, "https://op.invalid").cause, BH_HTTPS_TIMEOUT);
     BH_CHECK_EQ("another", get_path(fetch, "/ok").status, 200);
     BH_CHECK_EQ("the same process", bh_fetch_process(fetch), first);

@@ -82,6 +82,26 @@ struct bh_token_row {
     bool revoked;
 };
 
+enum bh_key_kind {
+    BH_KEY_KIND_TENANT,          /* wraps the keys of a tenant, 0 the site */
+    BH_KEY_KIND_AUDIT,           /* seals a tenant's personal texts of one month */
+    BH_KEY_KIND_IDENTITY,        /* seals the site's secrets of accounts */
+    BH_KEY_KINDS
+};
+
+/* A key, wrapped by its parent; keys/keys.h. */
+enum { BH_KEY_WRAPPED_BYTES = 72 };
+struct bh_key_row {
+    uint64_t id;                 /* from 1, never used again */
+    enum bh_key_kind kind;
+    uint32_t tenant_id;          /* 0: the site */
+    uint32_t month;              /* 202611; 0: of no month */
+    uint64_t parent;             /* number of the key that wraps it; of the root's: its name */
+    uint64_t created_ns;
+    uint64_t shredded_ns;        /* 0: not; else `wrapped` is zero */
+    uint8_t wrapped[BH_KEY_WRAPPED_BYTES]; /* nonce, ciphertext, tag */
+};
+
 struct bh_checkpoint_row {
     uint64_t size;               /* records covered */
     const char *note;            /* the signed note, as tlog-checkpoint has it */
@@ -103,6 +123,7 @@ typedef bool (*bh_record_sink)(void *self, uint64_t seq, const char *leaf, size_
 typedef bool (*bh_hash_sink)(void *self, uint64_t seq, const struct bh_digest *hash);
 typedef bool (*bh_name_sink)(void *self, const struct bh_name_row *row);
 typedef bool (*bh_token_sink)(void *self, const struct bh_token_row *row);
+typedef bool (*bh_key_sink)(void *self, const struct bh_key_row *row);
 typedef bool (*bh_checkpoint_sink)(void *self, const struct bh_checkpoint_row *row);
 
 /* Every slot is required.  Failures of all: BH_IO, BH_FULL (disk), BH_UNAVAILABLE

@@ -9,14 +9,16 @@ _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
 _ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto"}
-_MAIN = _CORE | _DECIDE | {"engine", "api"} | _PORTS | _ADAPTERS
+_SEALS = {"keys"}                # stands on ports alone, so the API may use it
+_MAIN = _CORE | _DECIDE | {"engine", "api"} | _PORTS | _ADAPTERS | _SEALS
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
     **{pure: _CORE for pure in ("engine", "policy", "audit")},
     **{port: _CORE | _DECIDE for port in _PORTS},
     **{adapter: _CORE | _DECIDE | _PORTS for adapter in _ADAPTERS},
-    "api": _CORE | _DECIDE | {"engine"} | _PORTS,
+    "keys": _CORE | _DECIDE | _PORTS,
+    "api": _CORE | _DECIDE | {"engine"} | _PORTS | _SEALS,
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
     "shim": set(),
     "simdrv": _CORE,

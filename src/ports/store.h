@@ -102,6 +102,12 @@ struct bh_key_row {
     uint8_t wrapped[BH_KEY_WRAPPED_BYTES]; /* nonce, ciphertext, tag */
 };
 
+/* Whose personal texts go, and of which time. */
+struct bh_erasure {
+    uint32_t tenant_id;
+    uint64_t from_ns, before_ns; /* jobs submitted from .. up to, not including */
+};
+
 struct bh_checkpoint_row {
     uint64_t size;               /* records covered */
     const char *note;            /* the signed note, as tlog-checkpoint has it */
@@ -151,6 +157,14 @@ struct bh_store_ops {
                             struct bh_err *err);
     /* Those a day older than this one may be forgotten. */
     bh_rc (*put_reply)(void *self, const struct bh_reply_row *row, struct bh_err *err);
+    /* A key, or its present form in place of the old one, whose bytes are overwritten. */
+    bh_rc (*put_key)(void *self, const struct bh_key_row *row, struct bh_err *err);
+    /* Overwrite what is kept in plain of a tenant's jobs: their names, those of their
+     * texts that are not sealed and no other job has, and all remembered replies. */
+    bh_rc (*erase_jobs)(void *self, const struct bh_erasure *which, struct bh_err *err);
+    /* Outside of a transaction: see to it that nothing that was overwritten or deleted
+     * stays in the store's files.  BH_UNAVAILABLE: readers still look at it; come again. */
+    bh_rc (*scrub)(void *self, struct bh_err *err);
     /* Small named values: "site", "snapshot", "boot", ... */
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
 
@@ -180,6 +194,8 @@ struct bh_store_ops {
     bh_rc (*list_names)(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
     bh_rc (*list_tokens)(void *self, bh_token_sink sink, void *sink_self,
                          struct bh_err *err);
+    /* All there ever were, ascending by id. */
+    bh_rc (*list_keys)(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
     /* Checkpoints covering at least `min_size` records, ascending by size. */
     bh_rc (*list_checkpoints)(void *self, uint64_t min_size, bh_checkpoint_sink sink,
                               void *sink_self, struct bh_err *err);

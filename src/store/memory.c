@@ -6,27 +6,7 @@
 
 #include "audit/merkle.h"
 #include "base/assert.h"
-
-/* Each kind of row has one sorted array of committed rows and one of rows put since
- * begin.  A row is one piece of memory: its struct, then the texts it points to. */
-
-struct record_row {
-    uint64_t seq;
-    struct bh_digest hash;
-    const char *leaf;
-    size_t length;
-};
-
-struct text_row {
-    struct bh_digest digest;
-    const char *text;
-};
-
-struct meta_row {
-    const char *key, *value;
-};
-
-enum kind { RECORDS, TEXTS, JOBS, NAMES, TOKENS, CHECKPOINTS, REPLIES, METAS, KINDS };
+#include "store/memory_internal.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
@@ -97,6 +77,14 @@ compare_metas(const void *a, const void *b)
     return strcmp(left->key, right->key);
 }
 
+static int
+compare_keys(const void *a, const void *b)
+{
+    const struct bh_key_row *left = a, *right = b;
+
+    return COMPARE(left->id, right->id);
+}
+
 enum { TEXTS_MAX = 11 };
 
 static const struct {
@@ -138,21 +126,7 @@ static const struct {
                 sizeof(struct meta_row),
                 { offsetof(struct meta_row, key), offsetof(struct meta_row, value) },
                 2 },
-};
-
-struct rows {
-    void **at;
-    size_t count, room;
-};
-
-struct memory {
-    const struct bh_crypto_ops *crypto;
-    /* owner thread */
-    struct rows put[KINDS];
-    bool begun, failed;
-    /* shared, under mutex */
-    pthread_mutex_t mutex;
-    struct rows kept[KINDS];
+    [KEYS] = { compare_keys, sizeof(struct bh_key_row), { 0 }, 0 },
 };
 
 /* ---- rows ---- */
@@ -174,8 +148,8 @@ lower_bound(const struct rows *rows, enum kind kind, const void *row)
     return low;
 }
 
-static void *
-find(const struct rows *rows, enum kind kind, const void *row)
+void *
+bh_memory_find(const struct rows *rows, enum kind kind, const void *row)
 {
     size_t at = lower_bound(rows, kind, row);
 
@@ -300,8 +274,8 @@ check_open(const struct memory *memory, struct bh_err *err)
     return BH_OK;
 }
 
-static bh_rc
-put_row(struct memory *memory, enum kind kind, const void *row, struct bh_err *err)
+bh_rc
+bh_memory_put(struct memory *memory, enum kind kind, const void *row, struct bh_err *err)
 {
     bh_rc rc = check_open(memory, err);
 
@@ -338,8 +312,8 @@ memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
     row->leaf = bytes;
     row->length = length;
     bh_merkle_leaf(memory->crypto, leaf, length, row->hash.bytes);
-    if (find(&memory->put[RECORDS], RECORDS, row)
-        || find(&memory->kept[RECORDS], RECORDS, row)) {
+    if (bh_memory_find(&memory->put[RECORDS], RECORDS, row)
+        || bh_memory_find(&memory->kept[RECORDS], RECORDS, row)) {
         free(row);
         memory->failed = true;
         return bh_err_set(err, BH_IO, "record %llu: there is one already",
@@ -370,7 +344,7 @@ memory_put_text(void *self, const struct bh_digest *digest, const char *text, si
 static bh_rc
 memory_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
 {
-    return put_row(self, JOBS, row, err);
+    return bh_memory_put(self, JOBS, row, err);
 }
 
 static bh_rc
@@ -378,10 +352,10 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
 {
     struct memory *memory = self;
     struct bh_job_row key = { .job = change->job }, row;
-    const struct bh_job_row *found = find(&memory->put[JOBS], JOBS, &key);
+    const struct bh_job_row *found = bh_memory_find(&memory->put[JOBS], JOBS, &key);
 
     if (!found)
-        found = find(&memory->kept[JOBS], JOBS, &key);
+        found = bh_memory_find(&memory->kept[JOBS], JOBS, &key);
     if (!found)
         return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row",
                           (unsigned long long)change->job);
@@ -398,31 +372,31 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
         row.grade = change->grade;
         row.started_ns = change->started_ns;
     }
-    return put_row(self, JOBS, &row, err);
+    return bh_memory_put(self, JOBS, &row, err);
 }
 
 static bh_rc
 memory_put_name(void *self, const struct bh_name_row *row, struct bh_err *err)
 {
-    return put_row(self, NAMES, row, err);
+    return bh_memory_put(self, NAMES, row, err);
 }
 
 static bh_rc
 memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
 {
-    return put_row(self, TOKENS, row, err);
+    return bh_memory_put(self, TOKENS, row, err);
 }
 
 static bh_rc
 memory_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
 {
-    return put_row(self, CHECKPOINTS, row, err);
+    return bh_memory_put(self, CHECKPOINTS, row, err);
 }
 
 static bh_rc
 memory_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err)
 {
-    return put_row(self, REPLIES, row, err);
+    return bh_memory_put(self, REPLIES, row, err);
 }
 
 static bh_rc
@@ -430,14 +404,13 @@ memory_put_meta(void *self, const char *key, const char *value, struct bh_err *e
 {
     const struct meta_row row = { key, value };
 
-    return put_row(self, METAS, &row, err);
+    return bh_memory_put(self, METAS, &row, err);
 }
 
 /* ---- reading ---- */
 
-/* Calls `emit` for each kept row of a kind from the first not before `from` on. */
-static void
-each_row(struct memory *memory, enum kind kind, const void *from,
+void
+bh_memory_each(struct memory *memory, enum kind kind, const void *from,
          bool (*emit)(const void *row, void *context), void *context)
 {
     struct rows *rows = &memory->kept[kind];
@@ -470,7 +443,7 @@ memory_get_meta(void *self, const char *key, struct bh_arena *arena, const char 
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = find(&memory->kept[METAS], METAS, &wanted);
+    row = bh_memory_find(&memory->kept[METAS], METAS, &wanted);
     rc = row ? copy_text(row->value, arena, ret_value, err)
              : bh_err_set(err, BH_NOT_FOUND, "the store has no such value");
     pthread_mutex_unlock(&memory->mutex);
@@ -482,13 +455,13 @@ memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *are
                 const char **ret_text, struct bh_err *err)
 {
     struct memory *memory = self;
-    const struct text_row wanted = { *digest, NULL }, *row;
+    const struct text_row wanted = { .digest = *digest }, *row;
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = find(&memory->kept[TEXTS], TEXTS, &wanted);
-    rc = row ? copy_text(row->text, arena, ret_text, err)
-             : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
+    row = bh_memory_find(&memory->kept[TEXTS], TEXTS, &wanted);
+    rc = row && !row->gone ? copy_text(row->text, arena, ret_text, err)
+                           : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
     pthread_mutex_unlock(&memory->mutex);
     return rc;
 }
@@ -516,9 +489,9 @@ memory_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_a
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = find(&memory->kept[REPLIES], REPLIES, &wanted);
-    rc = row ? copy_reply(row, arena, ret_row, err)
-             : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
+    row = bh_memory_find(&memory->kept[REPLIES], REPLIES, &wanted);
+    rc = row && row->status ? copy_reply(row, arena, ret_row, err)
+                            : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
     pthread_mutex_unlock(&memory->mutex);
     return rc;
 }
@@ -563,7 +536,7 @@ memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sin
     const struct bh_job_row from = { .job = filter->after };
 
     (void)err;
-    each_row(self, JOBS, &from, emit_job, &walk);
+    bh_memory_each(self, JOBS, &from, emit_job, &walk);
     return BH_OK;
 }
 
@@ -574,7 +547,7 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
     struct job_walk walk = { filter, NULL, NULL, 100000, 0 };
 
     (void)err;
-    each_row(self, JOBS, NULL, emit_job, &walk);
+    bh_memory_each(self, JOBS, NULL, emit_job, &walk);
     *ret_count = walk.count;
     return BH_OK;
 }
@@ -587,7 +560,7 @@ memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
     const struct bh_job_row wanted = { .job = job }, *row;
 
     pthread_mutex_lock(&memory->mutex);
-    row = find(&memory->kept[JOBS], JOBS, &wanted);
+    row = bh_memory_find(&memory->kept[JOBS], JOBS, &wanted);
     if (row)
         sink(sink_self, row);
     pthread_mutex_unlock(&memory->mutex);
@@ -624,7 +597,7 @@ memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink si
     const struct record_row from = { .seq = first };
 
     (void)err;
-    each_row(self, RECORDS, &from, emit_record, &walk);
+    bh_memory_each(self, RECORDS, &from, emit_record, &walk);
     return BH_OK;
 }
 
@@ -636,7 +609,7 @@ memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_sel
     const struct record_row from = { .seq = first };
 
     (void)err;
-    each_row(self, RECORDS, &from, emit_record, &walk);
+    bh_memory_each(self, RECORDS, &from, emit_record, &walk);
     return BH_OK;
 }
 
@@ -675,7 +648,7 @@ memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err 
     struct name_walk walk = { sink, sink_self };
 
     (void)err;
-    each_row(self, NAMES, NULL, emit_name, &walk);
+    bh_memory_each(self, NAMES, NULL, emit_name, &walk);
     return BH_OK;
 }
 
@@ -698,7 +671,7 @@ memory_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_er
     struct token_walk walk = { sink, sink_self };
 
     (void)err;
-    each_row(self, TOKENS, NULL, emit_token, &walk);
+    bh_memory_each(self, TOKENS, NULL, emit_token, &walk);
     return BH_OK;
 }
 
@@ -723,7 +696,7 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
     const struct bh_checkpoint_row from = { .size = min_size };
 
     (void)err;
-    each_row(self, CHECKPOINTS, &from, emit_checkpoint, &walk);
+    bh_memory_each(self, CHECKPOINTS, &from, emit_checkpoint, &walk);
     return BH_OK;
 }
 
@@ -758,6 +731,9 @@ static const struct bh_store_ops memory_ops = {
     .put_checkpoint = memory_put_checkpoint,
     .put_reply = memory_put_reply,
     .put_meta = memory_put_meta,
+    .put_key = bh_memory_put_key,
+    .erase_jobs = bh_memory_erase_jobs,
+    .scrub = bh_memory_scrub,
     .get_meta = memory_get_meta,
     .get_text = memory_get_text,
     .get_job = memory_get_job,
@@ -768,6 +744,7 @@ static const struct bh_store_ops memory_ops = {
     .last_record = memory_last_record,
     .list_names = memory_list_names,
     .list_tokens = memory_list_tokens,
+    .list_keys = bh_memory_list_keys,
     .list_checkpoints = memory_list_checkpoints,
     .get_reply = memory_get_reply,
     .close = memory_close,

@@ -61,6 +61,12 @@ static const char *const migrations[] = {
     "ALTER TABLE jobs ADD COLUMN deadline_ns INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN checkpoint_signal INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN gang INTEGER NOT NULL DEFAULT 0;",
+    "CREATE TABLE keys ("
+    "  id INTEGER PRIMARY KEY,"
+    "  kind INTEGER NOT NULL, tenant_id INTEGER NOT NULL, month INTEGER NOT NULL,"
+    "  parent INTEGER NOT NULL, created_ns INTEGER NOT NULL, shredded_ns INTEGER NOT NULL,"
+    "  wrapped BLOB NOT NULL"
+    ") STRICT;",
 };
 
 enum { VERSION = BH_COUNT(migrations) };

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
@@ -79,9 +80,44 @@ BH_MUST_USE bh_rc bh_keys_unseal(struct bh_keys *keys, struct bh_slice item,
 /* Whether the text has the form of a sealed item; says nothing about its key. */
 bool bh_keys_is_sealed(struct bh_slice text);
 
+/* Seal a text and put the item into the store's table of texts, under the SHA-256 of the
+ * item: records name it by that, and nobody can find a short text from it by trying.
+ * Results of bh_keys_seal. */
+BH_MUST_USE bh_rc bh_keys_put_text(struct bh_keys *keys, const struct bh_key_use *use,
+                                   struct bh_slice plain, struct bh_digest *ret_digest,
+                                   struct bh_err *err);
+
+/* The one way to read a text of the store that may be personal: opened when it is sealed, as
+ * it is when it stems from a time before sealing.  Any thread; the text is in the arena.
+ * Results of bh_keys_unseal; BH_NOT_FOUND also when the text itself is gone. */
+BH_MUST_USE bh_rc bh_keys_get_text(struct bh_keys *keys, const struct bh_digest *digest,
+                                   struct bh_arena *arena, const char **ret_text,
+                                   struct bh_err *err);
+
 /* What happened to the tree within the open transaction and has no record yet: each made
  * key once, in order.  False: nothing (more).  Owner thread. */
 bool bh_keys_made(struct bh_keys *keys, struct bh_key_row *ret_row);
+
+/* ---- looking at the tree, destroying, a new root: owner thread ---- */
+
+/* Calls for each key there ever was, ascending by id; false stops.  Any thread, from a copy
+ * of the tree. */
+void bh_keys_each(struct bh_keys *keys, bh_key_sink sink, void *sink_self);
+
+/* Destroy a key within the open transaction: its wrapped form is overwritten, what it
+ * sealed, or what the keys that it wraps sealed, cannot be opened from now on.  The caller
+ * has it recorded, destroys the keys below a tenant's one by one, and has the store scrubbed
+ * after the commit.
+ *   BH_NOT_FOUND  no such key, or it was destroyed before; failures of the store */
+BH_MUST_USE bh_rc bh_keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns,
+                                struct bh_err *err);
+
+/* Wrap the tenants' keys by another root key, within the open transaction; nothing else
+ * changes.  After its commit bh_keys_rotated, else bh_keys_reload goes back.
+ *   BH_CONFLICT  it is the present root key; failures of the store */
+BH_MUST_USE bh_rc bh_keys_rotate(struct bh_keys *keys, const uint8_t root[BH_KEY_BYTES],
+                                 uint64_t *ret_count, struct bh_err *err);
+void bh_keys_rotated(struct bh_keys *keys);
 
 /* The transaction was thrown away: read the tree anew.  Owner thread.  On failure sealing
  * and opening fail with BH_UNAVAILABLE until it succeeds. */

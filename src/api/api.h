@@ -2,6 +2,7 @@
 #define BH_API_API_H
 
 #include "api/owner.h"
+#include "keys/keys.h"
 #include "ports/crypto.h"
 #include "ports/http.h"
 #include "ports/store.h"
@@ -15,6 +16,7 @@ struct bh_api_options {
     struct bh_owner owner;
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
+    struct bh_keys *keys;        /* opens what is sealed */
     const char *version;
     uint32_t job_uid_first;      /* Unix ids from here up belong to jobs: never anybody;
                                     0: no such range */

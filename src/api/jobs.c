@@ -418,16 +418,19 @@ put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_
     return BH_OK;
 }
 
-static const char *
-spec_text(const struct bh_call *call, const struct bh_job_row *row)
+/* As submitted; what was erased is left out and said to be. */
+static bh_rc
+put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+         struct bh_err *err)
 {
-    const struct bh_store *store = &call->api->options.store;
-    struct bh_err unused;
     const char *text;
+    bh_rc rc = bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, err);
 
-    if (store->ops->get_text(store->self, &row->spec, call->arena, &text, &unused) != BH_OK)
-        return "null";
-    return text;
+    if (rc == BH_OK)
+        bh_json_raw(w, "spec", text);
+    else if (rc == BH_NOT_FOUND)
+        bh_json_bool(w, "erased", true);
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
 /* Whether room may be kept for it. */
@@ -456,7 +459,8 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
         rc = bh_members_put(call, &w, row.job, err);
     if (rc == BH_OK && waits(&row))
         rc = bh_kept_put(call, &w, row.job, err);
-    bh_json_raw(&w, "spec", spec_text(call, &row));
+    if (rc == BH_OK)
+        rc = put_spec(call, &w, &row, err);
     if (rc == BH_OK && strcmp(row.state, "pending") == 0) {
         bh_json_open(&w, "why", '{');
         rc = put_why(call, &w, row.job, err);

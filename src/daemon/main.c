@@ -136,6 +136,7 @@ open_core(struct program *program, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, "%s/bulkhead.db", program->config.state_dir);
+    program->config.credentials = getenv("CREDENTIALS_DIRECTORY"); /* systemd's, and only a path */
     core->config = &program->config;
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
@@ -211,6 +212,7 @@ start(struct program *program, struct bh_err *err)
         return rc;
     options.owner = bh_owner_port(program->owner);
     options.store = program->core.store;
+    options.keys = program->core.ring.keys;
     program->api = bh_api_new(&options);
     rc = bh_defragger_start(&options.owner, program->config.defrag_interval,
                             &program->defragger, err);

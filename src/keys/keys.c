@@ -518,24 +518,6 @@ bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_pl
 
 /* ---- texts ---- */
 
-bh_rc
-bh_keys_put_text(struct bh_keys *keys, const struct bh_key_use *use, struct bh_slice plain,
-                 struct bh_digest *ret_digest, struct bh_err *err)
-{
-    struct bh_buf item;
-    bh_rc rc;
-
-    bh_buf_init(&item, 2 * (size_t)BH_SEALED_PLAIN_MAX);
-    rc = bh_keys_seal(keys, use, plain, &item, err);
-    if (rc == BH_OK) {
-        keys->crypto->sha256(item.bytes, item.length, "", 0, ret_digest->bytes);
-        rc = keys->store.ops->put_text(keys->store.self, ret_digest, item.bytes, item.length,
-                                       err);
-    }
-    bh_buf_fini(&item);
-    return rc;
-}
-
 static bh_rc
 unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *arena,
             const char **ret_text, struct bh_err *err)

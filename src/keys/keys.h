@@ -80,13 +80,6 @@ BH_MUST_USE bh_rc bh_keys_unseal(struct bh_keys *keys, struct bh_slice item,
 /* Whether the text has the form of a sealed item; says nothing about its key. */
 bool bh_keys_is_sealed(struct bh_slice text);
 
-/* Seal a text and put the item into the store's table of texts, under the SHA-256 of the
- * item: records name it by that, and nobody can find a short text from it by trying.
- * Results of bh_keys_seal. */
-BH_MUST_USE bh_rc bh_keys_put_text(struct bh_keys *keys, const struct bh_key_use *use,
-                                   struct bh_slice plain, struct bh_digest *ret_digest,
-                                   struct bh_err *err);
-
 /* The one way to read a text of the store that may be personal: opened when it is sealed, as
  * it is when it stems from a time before sealing.  Any thread; the text is in the arena.
  * Results of bh_keys_unseal; BH_NOT_FOUND also when the text itself is gone. */

@@ -89,6 +89,9 @@ enum bh_key_kind {
     BH_KEY_KINDS
 };
 
+/* What stands where a text was erased. */
+#define BH_ERASED "(erased)"
+
 /* A key, wrapped by its parent; keys/keys.h. */
 enum { BH_KEY_WRAPPED_BYTES = 72 };
 struct bh_key_row {
@@ -159,8 +162,9 @@ struct bh_store_ops {
     bh_rc (*put_reply)(void *self, const struct bh_reply_row *row, struct bh_err *err);
     /* A key, or its present form in place of the old one, whose bytes are overwritten. */
     bh_rc (*put_key)(void *self, const struct bh_key_row *row, struct bh_err *err);
-    /* Overwrite what is kept in plain of a tenant's jobs: their names, those of their
-     * texts that are not sealed and no other job has, and all remembered replies. */
+    /* Overwrite what is kept in plain of a tenant's jobs: their names, which become
+     * BH_ERASED, those of their texts that are not sealed and no other job has, and all
+     * remembered replies. */
     bh_rc (*erase_jobs)(void *self, const struct bh_erasure *which, struct bh_err *err);
     /* Outside of a transaction: see to it that nothing that was overwritten or deleted
      * stays in the store's files.  BH_UNAVAILABLE: readers still look at it; come again. */

@@ -149,7 +149,7 @@ lower_bound(const struct rows *rows, enum kind kind, const void *row)
 }
 
 void *
-bh_memory_find(const struct rows *rows, enum kind kind, const void *row)
+bh_store_memory_find(const struct rows *rows, enum kind kind, const void *row)
 {
     size_t at = lower_bound(rows, kind, row);
 
@@ -275,7 +275,7 @@ check_open(const struct memory *memory, struct bh_err *err)
 }
 
 bh_rc
-bh_memory_put(struct memory *memory, enum kind kind, const void *row, struct bh_err *err)
+bh_store_memory_put(struct memory *memory, enum kind kind, const void *row, struct bh_err *err)
 {
     bh_rc rc = check_open(memory, err);
 
@@ -312,8 +312,8 @@ memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
     row->leaf = bytes;
     row->length = length;
     bh_merkle_leaf(memory->crypto, leaf, length, row->hash.bytes);
-    if (bh_memory_find(&memory->put[RECORDS], RECORDS, row)
-        || bh_memory_find(&memory->kept[RECORDS], RECORDS, row)) {
+    if (bh_store_memory_find(&memory->put[RECORDS], RECORDS, row)
+        || bh_store_memory_find(&memory->kept[RECORDS], RECORDS, row)) {
         free(row);
         memory->failed = true;
         return bh_err_set(err, BH_IO, "record %llu: there is one already",
@@ -344,7 +344,7 @@ memory_put_text(void *self, const struct bh_digest *digest, const char *text, si
 static bh_rc
 memory_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
 {
-    return bh_memory_put(self, JOBS, row, err);
+    return bh_store_memory_put(self, JOBS, row, err);
 }
 
 static bh_rc
@@ -352,10 +352,10 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
 {
     struct memory *memory = self;
     struct bh_job_row key = { .job = change->job }, row;
-    const struct bh_job_row *found = bh_memory_find(&memory->put[JOBS], JOBS, &key);
+    const struct bh_job_row *found = bh_store_memory_find(&memory->put[JOBS], JOBS, &key);
 
     if (!found)
-        found = bh_memory_find(&memory->kept[JOBS], JOBS, &key);
+        found = bh_store_memory_find(&memory->kept[JOBS], JOBS, &key);
     if (!found)
         return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row",
                           (unsigned long long)change->job);
@@ -372,31 +372,31 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
         row.grade = change->grade;
         row.started_ns = change->started_ns;
     }
-    return bh_memory_put(self, JOBS, &row, err);
+    return bh_store_memory_put(self, JOBS, &row, err);
 }
 
 static bh_rc
 memory_put_name(void *self, const struct bh_name_row *row, struct bh_err *err)
 {
-    return bh_memory_put(self, NAMES, row, err);
+    return bh_store_memory_put(self, NAMES, row, err);
 }
 
 static bh_rc
 memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
 {
-    return bh_memory_put(self, TOKENS, row, err);
+    return bh_store_memory_put(self, TOKENS, row, err);
 }
 
 static bh_rc
 memory_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
 {
-    return bh_memory_put(self, CHECKPOINTS, row, err);
+    return bh_store_memory_put(self, CHECKPOINTS, row, err);
 }
 
 static bh_rc
 memory_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err)
 {
-    return bh_memory_put(self, REPLIES, row, err);
+    return bh_store_memory_put(self, REPLIES, row, err);
 }
 
 static bh_rc
@@ -404,13 +404,13 @@ memory_put_meta(void *self, const char *key, const char *value, struct bh_err *e
 {
     const struct meta_row row = { key, value };
 
-    return bh_memory_put(self, METAS, &row, err);
+    return bh_store_memory_put(self, METAS, &row, err);
 }
 
 /* ---- reading ---- */
 
 void
-bh_memory_each(struct memory *memory, enum kind kind, const void *from,
+bh_store_memory_each(struct memory *memory, enum kind kind, const void *from,
          bool (*emit)(const void *row, void *context), void *context)
 {
     struct rows *rows = &memory->kept[kind];
@@ -443,7 +443,7 @@ memory_get_meta(void *self, const char *key, struct bh_arena *arena, const char 
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = bh_memory_find(&memory->kept[METAS], METAS, &wanted);
+    row = bh_store_memory_find(&memory->kept[METAS], METAS, &wanted);
     rc = row ? copy_text(row->value, arena, ret_value, err)
              : bh_err_set(err, BH_NOT_FOUND, "the store has no such value");
     pthread_mutex_unlock(&memory->mutex);
@@ -459,7 +459,7 @@ memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *are
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = bh_memory_find(&memory->kept[TEXTS], TEXTS, &wanted);
+    row = bh_store_memory_find(&memory->kept[TEXTS], TEXTS, &wanted);
     rc = row && !row->gone ? copy_text(row->text, arena, ret_text, err)
                            : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
     pthread_mutex_unlock(&memory->mutex);
@@ -489,7 +489,7 @@ memory_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_a
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = bh_memory_find(&memory->kept[REPLIES], REPLIES, &wanted);
+    row = bh_store_memory_find(&memory->kept[REPLIES], REPLIES, &wanted);
     rc = row && row->status ? copy_reply(row, arena, ret_row, err)
                             : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
     pthread_mutex_unlock(&memory->mutex);
@@ -536,7 +536,7 @@ memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sin
     const struct bh_job_row from = { .job = filter->after };
 
     (void)err;
-    bh_memory_each(self, JOBS, &from, emit_job, &walk);
+    bh_store_memory_each(self, JOBS, &from, emit_job, &walk);
     return BH_OK;
 }
 
@@ -547,7 +547,7 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
     struct job_walk walk = { filter, NULL, NULL, 100000, 0 };
 
     (void)err;
-    bh_memory_each(self, JOBS, NULL, emit_job, &walk);
+    bh_store_memory_each(self, JOBS, NULL, emit_job, &walk);
     *ret_count = walk.count;
     return BH_OK;
 }
@@ -560,7 +560,7 @@ memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
     const struct bh_job_row wanted = { .job = job }, *row;
 
     pthread_mutex_lock(&memory->mutex);
-    row = bh_memory_find(&memory->kept[JOBS], JOBS, &wanted);
+    row = bh_store_memory_find(&memory->kept[JOBS], JOBS, &wanted);
     if (row)
         sink(sink_self, row);
     pthread_mutex_unlock(&memory->mutex);
@@ -597,7 +597,7 @@ memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink si
     const struct record_row from = { .seq = first };
 
     (void)err;
-    bh_memory_each(self, RECORDS, &from, emit_record, &walk);
+    bh_store_memory_each(self, RECORDS, &from, emit_record, &walk);
     return BH_OK;
 }
 
@@ -609,7 +609,7 @@ memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_sel
     const struct record_row from = { .seq = first };
 
     (void)err;
-    bh_memory_each(self, RECORDS, &from, emit_record, &walk);
+    bh_store_memory_each(self, RECORDS, &from, emit_record, &walk);
     return BH_OK;
 }
 
@@ -648,7 +648,7 @@ memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err 
     struct name_walk walk = { sink, sink_self };
 
     (void)err;
-    bh_memory_each(self, NAMES, NULL, emit_name, &walk);
+    bh_store_memory_each(self, NAMES, NULL, emit_name, &walk);
     return BH_OK;
 }
 
@@ -671,7 +671,7 @@ memory_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_er
     struct token_walk walk = { sink, sink_self };
 
     (void)err;
-    bh_memory_each(self, TOKENS, NULL, emit_token, &walk);
+    bh_store_memory_each(self, TOKENS, NULL, emit_token, &walk);
     return BH_OK;
 }
 
@@ -696,7 +696,7 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
     const struct bh_checkpoint_row from = { .size = min_size };
 
     (void)err;
-    bh_memory_each(self, CHECKPOINTS, &from, emit_checkpoint, &walk);
+    bh_store_memory_each(self, CHECKPOINTS, &from, emit_checkpoint, &walk);
     return BH_OK;
 }
 

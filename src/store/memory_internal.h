@@ -46,15 +46,15 @@ struct memory {
 };
 
 /* Put a copy of the row into the open transaction. */
-bh_rc bh_memory_put(struct memory *memory, enum kind kind, const void *row,
+bh_rc bh_store_memory_put(struct memory *memory, enum kind kind, const void *row,
                     struct bh_err *err);
 
 /* The row equal to `row`, or NULL. */
-void *bh_memory_find(const struct rows *rows, enum kind kind, const void *row);
+void *bh_store_memory_find(const struct rows *rows, enum kind kind, const void *row);
 
 /* Calls `emit` for each kept row of a kind from the first not before `from` on, under the
  * mutex. */
-void bh_memory_each(struct memory *memory, enum kind kind, const void *from,
+void bh_store_memory_each(struct memory *memory, enum kind kind, const void *from,
                     bool (*emit)(const void *row, void *context), void *context);
 
 /* ---- memory_keys.c ---- */

@@ -10,7 +10,7 @@
 bh_rc
 bh_memory_put_key(void *self, const struct bh_key_row *row, struct bh_err *err)
 {
-    return bh_memory_put(self, KEYS, row, err);
+    return bh_store_memory_put(self, KEYS, row, err);
 }
 
 struct key_walk {
@@ -32,7 +32,7 @@ bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err
     struct key_walk walk = { sink, sink_self };
 
     (void)err;
-    bh_memory_each(self, KEYS, NULL, emit_key, &walk);
+    bh_store_memory_each(self, KEYS, NULL, emit_key, &walk);
     return BH_OK;
 }
 
@@ -63,15 +63,15 @@ erase_text(struct memory *memory, const struct bh_erasure *which,
 {
     static const char sealed[] = "{\"c\":\"";
     struct text_row row = { .digest = *digest, .text = "", .gone = true };
-    const struct text_row *found = bh_memory_find(&memory->put[TEXTS], TEXTS, &row);
+    const struct text_row *found = bh_store_memory_find(&memory->put[TEXTS], TEXTS, &row);
 
     if (!found)
-        found = bh_memory_find(&memory->kept[TEXTS], TEXTS, &row);
+        found = bh_store_memory_find(&memory->kept[TEXTS], TEXTS, &row);
     if (!found || found->gone || strncmp(found->text, sealed, sizeof sealed - 1) == 0
         || is_needed(&memory->kept[JOBS], which, digest)
         || is_needed(&memory->put[JOBS], which, digest))
         return BH_OK;
-    return bh_memory_put(memory, TEXTS, &row, err);
+    return bh_store_memory_put(memory, TEXTS, &row, err);
 }
 
 static bh_rc
@@ -84,8 +84,8 @@ erase_job(struct memory *memory, const struct bh_erasure *which,
     if (!is_meant(which, job))
         return BH_OK;
     rc = erase_text(memory, which, &job->spec, err);
-    blank.name = "";
-    return rc == BH_OK ? bh_memory_put(memory, JOBS, &blank, err) : rc;
+    blank.name = BH_ERASED;
+    return rc == BH_OK && job->name[0] ? bh_store_memory_put(memory, JOBS, &blank, err) : rc;
 }
 
 bh_rc
@@ -100,14 +100,14 @@ bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *
     for (size_t i = 0; rc == BH_OK && i < put->count; i++)
         rc = erase_job(memory, which, put->at[i], err);
     for (size_t i = 0; rc == BH_OK && i < kept->count; i++)
-        if (!bh_memory_find(put, JOBS, kept->at[i]))
+        if (!bh_store_memory_find(put, JOBS, kept->at[i]))
             rc = erase_job(memory, which, kept->at[i], err);
     for (size_t i = 0; rc == BH_OK && i < replies->count; i++) {
         struct bh_reply_row row = *(const struct bh_reply_row *)replies->at[i];
 
         row.status = 0;
         row.body = "";
-        rc = bh_memory_put(memory, REPLIES, &row, err);
+        rc = bh_store_memory_put(memory, REPLIES, &row, err);
     }
     return rc;
 }

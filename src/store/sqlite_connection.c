@@ -75,7 +75,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "DELETE FROM texts WHERE digest IN (SELECT spec FROM jobs WHERE " ERASED ") "
         "AND substr(text, 1, 6) <> '{\"c\":\"' "
         "AND digest NOT IN (SELECT spec FROM jobs WHERE NOT (" ERASED "))",
-    [BH_SQL_ERASE_NAMES] = "UPDATE jobs SET name = '' WHERE name <> '' AND " ERASED,
+    [BH_SQL_ERASE_NAMES] = "UPDATE jobs SET name = '" BH_ERASED "' WHERE name <> '' AND " ERASED,
     [BH_SQL_ERASE_REPLIES] = "DELETE FROM replies",
     [BH_SQL_NEXT_STATE] = "SELECT state FROM jobs WHERE ended = ? AND state > ? "
                           "ORDER BY state LIMIT 1",

@@ -77,7 +77,7 @@ put_text(struct fixture *f, uint8_t first, const char *text)
 static bool
 take_name(void *self, const struct bh_job_row *row)
 {
-    *(bool *)self = row->name[0] != '\0';
+    *(bool *)self = strcmp(row->name, BH_ERASED) != 0;
     return true;
 }
 

@@ -147,7 +147,7 @@ put_integer_or_null(struct bh_json_writer *w)
 static bool
 is_plain(const char *type)
 {
-    static const char *const plain[] = { "array", "integer", "object", "string" };
+    static const char *const plain[] = { "array", "boolean", "integer", "object", "string" };
 
     for (size_t i = 0; i < BH_COUNT(plain); i++)
         if (strcmp(type, plain[i]) == 0)

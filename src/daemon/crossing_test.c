@@ -79,8 +79,10 @@ static bh_rc
 reach(struct fixture *f, enum bh_operation op, const char *token_id)
 {
     static const struct bh_ev_move move;
+    static const struct bh_shred_request shred = { "acme/vision", "all", "because", NULL };
     struct bh_command command = { .op = op, .caller = caller_named(f, "bob"), .job = { 1 },
-                                  .move = &move, .token_id = token_id };
+                                  .move = &move, .token_id = token_id,
+                                  .shred = &shred };
 
     if (op == BH_OP_JOB_SUBMIT)
         return submit(f, (struct submission){ "bob", "acme/vision", "small", NULL, 0, 1 });

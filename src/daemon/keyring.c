@@ -97,10 +97,15 @@ bh_keyring_rotate(struct bh_keyring *ring, const struct bh_crypto_ops *crypto,
     bh_rc rc = stage(ring, crypto, next, key, err);
 
     if (rc == BH_OK) {
-        ring->rotating = true;
         rc = bh_keys_rotate(ring->keys, key, ret_count, err);
+        ring->rotating = rc != BH_CONFLICT;
     }
     explicit_bzero(key, sizeof key);
+    if (rc == BH_CONFLICT && ring->root.staged) { /* nothing was changed */
+        struct bh_err ignored;
+
+        (void)!bh_root_unstage(&ring->root, &ignored);
+    }
     return rc;
 }
 

@@ -17,6 +17,7 @@
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
 #include "daemon/owner.h"
+#include "daemon/rotate.h"
 #include "net/server.h"
 #include "ports/crypto.h"
 #include "store/sqlite.h"
@@ -37,6 +38,9 @@ static const char usage[] =
     "\n"
     "  -c, --config FILE   configuration (default /etc/bulkhead/bulkheadd.conf)\n"
     "  -s, --set KEY=VALUE set one parameter, over the file's\n"
+    "      --rotate-root FILE\n"
+    "                      wrap the key tree by the root key in FILE, and leave: for sites\n"
+    "                      whose root key is a credential, which then is to be replaced\n"
     "      --allow-root    run as root nevertheless\n"
     "      --help-config   explain every parameter and leave\n"
     "  -h, --help          this text\n"
@@ -69,6 +73,7 @@ struct arguments {
     const char *sets[32];
     int set_count;
     bool allow_root, config_given;
+    const char *rotate_root;
 };
 
 /* The exit status, or -1 to go on. */
@@ -77,6 +82,7 @@ parse_arguments(int argc, char **argv, struct arguments *args)
 {
     static const struct option options[] = {
         { "config", required_argument, NULL, 'c' }, { "set", required_argument, NULL, 's' },
+        { "rotate-root", required_argument, NULL, 'R' },
         { "allow-root", no_argument, NULL, 'r' },   { "help-config", no_argument, NULL, 'p' },
         { "help", no_argument, NULL, 'h' },         { "version", no_argument, NULL, 'v' },
         { 0 },
@@ -94,6 +100,9 @@ parse_arguments(int argc, char **argv, struct arguments *args)
             if (args->set_count == (int)BH_COUNT(args->sets))
                 return 2;
             args->sets[args->set_count++] = optarg;
+            break;
+        case 'R':
+            args->rotate_root = optarg;
             break;
         case 'r':
             args->allow_root = true;
@@ -160,6 +169,22 @@ record_start(struct bh_core *core, struct bh_err *err)
         rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
     core->catalog_changed = true;
     return rc == BH_OK ? bh_core_commit(core, err) : rc;
+}
+
+/* Started to do this only. */
+static bh_rc
+rotate_root(struct program *program, const char *path, struct bh_err *err)
+{
+    uint64_t count = 0;
+    bh_rc rc = open_core(program, err);
+
+    if (rc == BH_OK)
+        rc = bh_rotate_to_file(&program->core, path, &count, err);
+    if (rc == BH_OK)
+        bh_log(ROOT_KEY_ROTATED, BH_U64("tenants", count));
+    if (program->core.store.ops)
+        program->core.store.ops->close(program->core.store.self);
+    return rc;
 }
 
 static bh_rc
@@ -305,6 +330,8 @@ main(int argc, char **argv)
         bh_err_hint(&err, "start it as a user of its own, as `bulkhead up` does");
         return fail(&err);
     }
+    if (args.rotate_root)
+        return rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : fail(&err);
     signal_fd = block_signals();
     raise_files_limit();
     if (start(program, &err) != BH_OK)

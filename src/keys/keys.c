@@ -92,12 +92,13 @@ add_row(struct bh_keys *keys, const struct bh_key_row *row)
     keys->rows[keys->count++] = *row;
 }
 
-/* Kind, tenant and month of a key that is looked for. */
+/* Kind, tenant, month and living parent of a key that is looked for. */
 static bool
 is_same_use(const struct bh_key_row *row, const struct bh_key_row *want)
 {
     return row->kind == want->kind && row->tenant_id == want->tenant_id
-           && row->month == want->month && row->shredded_ns == 0;
+           && row->month == want->month && row->parent == want->parent
+           && row->shredded_ns == 0;
 }
 
 static struct bh_key_row *

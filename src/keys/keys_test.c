@@ -229,6 +229,7 @@ a_destroyed_key_opens_nothing(void **state)
     commit(f);
     assert_int_equal(open_keys(f, 1), BH_OK);
     BH_CHECK_STR("all below", unseal(f, december), "erased");
+    BH_CHECK_STR("a new tree", unseal(f, seal(f, audit_3, "anew")), "anew");
     BH_CHECK_DONE();
 }
 

@@ -127,10 +127,8 @@ void
 bh_error_write(struct bh_call *call, const struct bh_err *err)
 {
     call->reply->status = (uint32_t)bh_rc_http(err->rc);
-    if (err->rc == BH_UNAUTHENTICATED) {
-        call->reply->header_name = "WWW-Authenticate";
-        call->reply->header_value = "Bearer realm=\"bulkhead\"";
-    }
+    if (err->rc == BH_UNAUTHENTICATED)
+        bh_reply_header(call->reply, "WWW-Authenticate", "Bearer realm=\"bulkhead\"");
     write_shape(call, bh_rc_name(err->rc), err->msg, next_of(err));
 }
 
@@ -143,7 +141,6 @@ bh_error_write_method(struct bh_call *call, const char *allowed)
                bh_method_names[call->request->method], call->request->path);
     bh_err_hint(&err, "allowed: %s", allowed);
     call->reply->status = 405;
-    call->reply->header_name = "Allow";
-    call->reply->header_value = allowed;
+    bh_reply_header(call->reply, "Allow", allowed);
     write_shape(call, bh_rc_name(BH_INVALID), err.msg, err.hint);
 }

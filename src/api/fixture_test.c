@@ -360,6 +360,8 @@ bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf)
     BH_ASSERT(rc == BH_OK);
 }
 
+static const struct bh_site_sign_in fixture_sign_in;
+
 struct fixture *
 bh_fixture_open(void)
 {
@@ -367,10 +369,13 @@ bh_fixture_open(void)
 
     BH_ASSERT(f);
     f->dir = (struct bh_directory){
-        fixture_tenants, fixture_skus, fixture_principals, fixture_bindings, fixture_gpus,
-        fixture_mounts, BH_COUNT(fixture_tenants), BH_COUNT(fixture_skus),
-        BH_COUNT(fixture_principals), BH_COUNT(fixture_bindings), BH_COUNT(fixture_gpus),
-        BH_COUNT(fixture_mounts),
+        .tenants = fixture_tenants, .tenant_count = BH_COUNT(fixture_tenants),
+        .skus = fixture_skus, .sku_count = BH_COUNT(fixture_skus),
+        .principals = fixture_principals, .principal_count = BH_COUNT(fixture_principals),
+        .bindings = fixture_bindings, .binding_count = BH_COUNT(fixture_bindings),
+        .gpus = fixture_gpus, .gpu_count = BH_COUNT(fixture_gpus),
+        .mounts = fixture_mounts, .mount_count = BH_COUNT(fixture_mounts),
+        .sign_in = &fixture_sign_in,
     };
     f->inventory = fixture_inventory;
     fixture_fill_engine(f);
@@ -491,7 +496,7 @@ bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret
     bh_api_handle(f->api, &request, &reply);
     ret->status = reply.status;
     snprintf(ret->content_type, sizeof ret->content_type, "%s", reply.content_type);
-    snprintf(ret->header, sizeof ret->header, "%s", reply.header_value ? reply.header_value : "");
+    snprintf(ret->header, sizeof ret->header, "%s", reply.header_count ? reply.headers[0].value : "");
     if (reply.stream.read)
         fixture_drain(&reply, ret, 4);
     else

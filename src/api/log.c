@@ -204,8 +204,7 @@ bh_log_prove_consistency(struct bh_call *call, struct bh_err *err)
 static void
 cache(struct bh_call *call, const char *how)
 {
-    call->reply->header_name = "Cache-Control";
-    call->reply->header_value = how;
+    bh_reply_header(call->reply, "Cache-Control", how);
 }
 
 bh_rc

@@ -86,7 +86,7 @@ static struct change *
 add_change(struct bh_plan *plan, enum bh_name_kind kind, const char *name, const char *what)
 {
     static const char *const nouns[BH_NAME_KINDS] = { "tenant", "sku", "principal", "node",
-                                                      "gpu" };
+                                                      "gpu", "group" };
     struct change *change;
 
     if (plan->count == PLAN_MAX)
@@ -382,6 +382,47 @@ plan_principals(struct bh_plan *plan, const struct bh_core *core, const struct b
 }
 
 static bool
+planned(const struct bh_plan *plan, enum bh_name_kind kind, const char *name)
+{
+    for (uint32_t i = 0; i < plan->count; i++)
+        if (plan->changes[i].kind == kind && strcmp(plan->changes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Nor have groups. */
+static bh_rc
+plan_groups(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+            struct bh_err *err)
+{
+    const struct bh_site_binding *bindings = site->bindings.items;
+
+    for (uint32_t i = 0; i < site->bindings.count; i++) {
+        struct change *change;
+
+        if (!bindings[i].group || bh_catalog_find(core->catalog, BH_NAME_GROUP, bindings[i].group)
+            || planned(plan, BH_NAME_GROUP, bindings[i].group))
+            continue;
+        change = add_change(plan, BH_NAME_GROUP, bindings[i].group, "created");
+        if (!change)
+            return plan_full(err);
+        change->is_new = true;
+    }
+    return BH_OK;
+}
+
+static bool
+site_names_group(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_binding *bindings = site->bindings.items;
+
+    for (uint32_t i = 0; i < site->bindings.count; i++)
+        if (bindings[i].group && strcmp(bindings[i].group, name) == 0)
+            return true;
+    return false;
+}
+
+static bool
 site_names_tenant(const struct bh_site *site, const char *name)
 {
     const struct bh_site_tenant *tenants = site->tenants.items;
@@ -411,7 +452,7 @@ site_names_principal(const struct bh_site *site, const char *name)
     for (uint32_t i = 0; i < site->principals.count; i++)
         if (strcmp(principals[i].name, name) == 0)
             return true;
-    return strcmp(name, "root") == 0;
+    return strcmp(name, "root") == 0 || bh_principal_is_issuers(site, name);
 }
 
 static bh_rc
@@ -569,10 +610,13 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     if (rc == BH_OK)
         rc = plan_principals(plan, core, site, err);
     if (rc == BH_OK)
+        rc = plan_groups(plan, core, site, err);
+    if (rc == BH_OK)
         rc = plan_gpus(plan, core, site, err);
     if (rc == BH_OK
         && (plan_removals(plan, core, BH_NAME_TENANT, site_names_tenant, site) != BH_OK
             || plan_removals(plan, core, BH_NAME_PRINCIPAL, site_names_principal, site) != BH_OK
+            || plan_removals(plan, core, BH_NAME_GROUP, site_names_group, site) != BH_OK
             || plan_removals(plan, core, BH_NAME_SKU, site_names_sku, site) != BH_OK))
         rc = plan_full(err);
     if (rc == BH_OK)

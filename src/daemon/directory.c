@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/num.h"
 
 struct bh_published {
     struct bh_directory directory; /* first: bh_published_of */
@@ -54,6 +55,15 @@ parent_id(const struct bh_catalog *catalog, const char *path)
     memcpy(parent, path, (size_t)(slash - path));
     parent[slash - path] = '\0';
     return tenant_id(catalog, parent);
+}
+
+/* The same for a provider's group. */
+static uint32_t
+group_id(const struct bh_catalog *catalog, const char *name)
+{
+    uint32_t id = name ? bh_catalog_find(catalog, BH_NAME_GROUP, name) : 0;
+
+    return name && !id ? UINT32_MAX : id;
 }
 
 /* The same for a principal; a binding that names none is a group's. */
@@ -172,7 +182,10 @@ add_principals(struct bh_published *p, const struct bh_catalog *catalog)
                    : known && !known->service ? known->uid
                                               : UINT32_MAX,
             .service = known && known->service,
-            .gone = !known && strcmp(name, "root") != 0,
+            .gone = !known && strcmp(name, "root") != 0
+                    && !bh_principal_is_issuers(bh_catalog_site(catalog), name),
+            .account = known && known->account,
+            .identity = known ? copy(p->arena, known->identity) : NULL,
         };
     }
     p->directory.principals = rows;
@@ -190,6 +203,7 @@ add_bindings(struct bh_published *p, const struct bh_catalog *catalog)
         rows[i] = (struct bh_dir_binding){
             .role = from[i].role,
             .principal = principal_id(catalog, from[i].principal),
+            .group = group_id(catalog, from[i].group),
             .gid = from[i].gid,
             .tenant = tenant_id(catalog, from[i].tenant),
         };
@@ -225,22 +239,64 @@ add_mounts(struct bh_published *p, const struct bh_catalog *catalog)
     p->directory.mount_count = list->count;
 }
 
-/* Policies point into the site they were read from: a copy of it that lives as long. */
 static void
-add_admission(struct bh_published *p, const struct bh_catalog *catalog)
+add_groups(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    uint32_t count = count_names(catalog, BH_NAME_GROUP), id = 0, cursor = 0;
+    struct bh_dir_group *rows = alloc(p->arena, count, sizeof *rows);
+    const char *name;
+
+    while ((name = bh_catalog_next(catalog, BH_NAME_GROUP, &cursor, &id)))
+        rows[p->directory.group_count++] = (struct bh_dir_group){ id, copy(p->arena, name) };
+    p->directory.groups = rows;
+}
+
+static const struct bh_dir_step_up standard_step_ups[] = {
+#define BH_STEP_UP(verb, level, seconds) { verb, BH_LEVEL_##level, (seconds) * UINT64_C(1000000000) },
+#include "tables/step_up.tbl"
+#undef BH_STEP_UP
+};
+
+/* What the file says of a verb, before what holds without it. */
+static void
+add_step_ups(struct bh_published *p, const struct bh_site *site)
+{
+    static const uint64_t standard_ns = UINT64_C(300) * 1000000000;
+    const struct bh_site_step_up *own = site->sign_in.step_up.items;
+    uint32_t count = site->sign_in.step_up.count;
+    struct bh_dir_step_up *rows =
+        alloc(p->arena, count + BH_COUNT(standard_step_ups), sizeof *rows);
+    struct bh_err unused;
+
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i] = (struct bh_dir_step_up){ own[i].verb, own[i].level, standard_ns };
+        if (own[i].within && bh_parse_span(own[i].within, &rows[i].within_ns, &unused) != BH_OK)
+            rows[i].within_ns = 0;
+    }
+    memcpy(rows + count, standard_step_ups, sizeof standard_step_ups);
+    p->directory.step_ups = rows;
+    p->directory.step_up_count = count + BH_COUNT(standard_step_ups);
+}
+
+/* Policies and what sign-in says point into the site they were read from: a copy of it that
+ * lives as long. */
+static void
+add_site(struct bh_published *p, const struct bh_catalog *catalog)
 {
     const char *text = bh_catalog_site_text(catalog), *owner;
     struct bh_site *site = alloc(p->arena, 1, sizeof *site);
     uint32_t cursor = 0;
     struct bh_err err;
-    bh_rc rc;
+    bh_rc rc = BH_OK;
 
-    if (!bh_policies_next(bh_catalog_site(catalog), NULL, &cursor, &owner))
-        return;
-    rc = bh_json_decode(text, strlen(text), &bh_site_fields, site, p->arena, &err);
-    if (rc == BH_OK)
+    *site = (struct bh_site){ 0 };
+    if (text[0])
+        rc = bh_json_decode(text, strlen(text), &bh_site_fields, site, p->arena, &err);
+    if (rc == BH_OK && bh_policies_next(site, NULL, &cursor, &owner))
         rc = bh_admission_compile(site, p->arena, &p->directory.admission, &err);
     BH_ASSERT(rc == BH_OK); /* it was read and found right before it came into force */
+    p->directory.sign_in = &site->sign_in;
+    add_step_ups(p, site);
 }
 
 struct bh_published *
@@ -257,7 +313,8 @@ bh_published_new(const struct bh_catalog *catalog)
     add_bindings(p, catalog);
     add_gpus(p, catalog);
     add_mounts(p, catalog);
-    add_admission(p, catalog);
+    add_groups(p, catalog);
+    add_site(p, catalog);
     return p;
 }
 

@@ -22,14 +22,31 @@ principal_of(const struct bh_site *site, const char *name)
     return NULL;
 }
 
-/* Whether a name stands for the same one in both files: the same Unix user, or a service. */
+/* Whether an issuer vouches for the same people in both files: its name begins `text`. */
+static bool
+same_issuer(const struct bh_site *before, const struct bh_site *after, const char *text)
+{
+    size_t length = text ? strcspn(text, "/") : 0;
+    const struct bh_site_issuer *was = bh_sign_in_issuer(&before->sign_in, text ? text : "", length);
+    const struct bh_site_issuer *is = bh_sign_in_issuer(&after->sign_in, text ? text : "", length);
+
+    if (!text)
+        return true;
+    return was && is && same_text(was->url, is->url) && same_text(was->client_id, is->client_id)
+           && same_text(was->groups_claim, is->groups_claim);
+}
+
+/* Whether a name stands for the same one in both files: the same Unix user, the same person at
+ * an issuer, or a service. */
 static bool
 same_person(const struct bh_site *before, const struct bh_site *after, const char *name)
 {
     const struct bh_site_principal *was = principal_of(before, name);
     const struct bh_site_principal *is = principal_of(after, name);
 
-    return was && is && was->uid == is->uid && was->service == is->service;
+    return was && is && was->uid == is->uid && was->service == is->service
+           && was->account == is->account && same_text(was->identity, is->identity)
+           && same_issuer(before, after, is->identity);
 }
 
 /* Whether the file in force gives the same role already. */
@@ -41,9 +58,12 @@ given_before(const struct bh_site *before, const struct bh_site *after,
 
     if (binding->principal && !same_person(before, after, binding->principal))
         return false;
+    if (!same_issuer(before, after, binding->group))
+        return false;
     for (uint32_t i = 0; i < before->bindings.count; i++)
         if (old[i].role == binding->role && old[i].gid == binding->gid
             && same_text(old[i].principal, binding->principal)
+            && same_text(old[i].group, binding->group)
             && same_text(old[i].tenant, binding->tenant))
             return true;
     return false;

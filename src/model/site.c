@@ -119,6 +119,10 @@ static const struct bh_field sku_rows[] = {
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_site_sku, sku_rows);
 
 static const struct bh_field principal_rows[] = {
+    BH_F(struct bh_site_principal, account, BH_FIELD_BOOL,
+         .doc = "may have a password and a second factor here"),
+    BH_F(struct bh_site_principal, identity, BH_FIELD_TEXT, .max = BH_NAME_MAX + 1 + BH_GROUP_MAX,
+         .doc = "who it is at an issuer: \"corp/SUBJECT\""),
     BH_F(struct bh_site_principal, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_NAME_MAX, .doc = "\"alice\""),
     BH_F(struct bh_site_principal, service, BH_FIELD_BOOL, .doc = "an account of a program"),
@@ -131,6 +135,8 @@ static const struct bh_fields principal_fields =
 static const struct bh_field binding_rows[] = {
     BH_F(struct bh_site_binding, gid, BH_FIELD_U32,
          .doc = "a Unix group, where no principal is named"),
+    BH_F(struct bh_site_binding, group, BH_FIELD_TEXT, .max = BH_NAME_MAX + 1 + BH_GROUP_MAX,
+         .doc = "or a group of an issuer: \"corp/ml-admins\""),
     BH_F(struct bh_site_binding, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX,
          .doc = "who holds the role"),
     BH_F_ENUM(struct bh_site_binding, role, role_names, .flags = BH_FIELD_REQUIRED,
@@ -238,6 +244,8 @@ static const struct bh_field site_rows[] = {
          .doc = "people and service accounts"),
     BH_F(struct bh_site, scheduling, BH_FIELD_STRUCT, .of = &scheduling_fields,
          .doc = "how the whole site schedules"),
+    BH_F(struct bh_site, sign_in, BH_FIELD_STRUCT, .of = &bh_site_sign_in_fields,
+         .doc = "how people sign in, and what asks them again"),
     BH_F(struct bh_site, skus, BH_FIELD_LIST, .of = &sku_fields,
          .doc = "the sizes a job can ask for"),
     BH_F(struct bh_site, tenants, BH_FIELD_LIST, .of = &tenant_fields,
@@ -254,6 +262,14 @@ bh_site_sku_models(const struct bh_site_sku *sku)
     for (uint32_t i = 0; i < sku->models.count; i++)
         mask |= UINT64_C(1) << bh_model_find(models[i].model);
     return mask;
+}
+
+bool
+bh_principal_is_issuers(const struct bh_site *site, const char *name)
+{
+    const char *colon = strchr(name, ':');
+
+    return colon && bh_sign_in_issuer(&site->sign_in, name, (size_t)(colon - name));
 }
 
 bool

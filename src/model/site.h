@@ -10,6 +10,7 @@
 #include "model/period.h"
 #include "model/policy.h"
 #include "model/role.h"
+#include "model/sign_in.h"
 
 /* The site file: everything an administrator declares, as `bulkhead apply -f`
  * takes it and `bulkhead get site` gives it back.  It is applied whole: what it
@@ -69,14 +70,17 @@ struct bh_site_sku {
 struct bh_site_principal {
     const char *name;
     uint32_t uid;                /* Unix user whose socket connections are this one;
-                                    0: none, of a service (root needs no principal) */
+                                    0: none (root needs no principal) */
     bool service;
+    bool account;                /* may have a password here */
+    const char *identity;        /* who it is at a provider: "corp/SUBJECT"; NULL: nobody */
 };
 
 struct bh_site_binding {
     enum bh_role role;
     const char *principal;       /* or */
-    uint32_t gid;                /* a Unix group, when no principal is named */
+    const char *group;           /* or a provider's group: "corp/ml-admins" */
+    uint32_t gid;                /* or a Unix group */
     const char *tenant;          /* path; "*" is the whole site */
 };
 
@@ -122,6 +126,7 @@ struct bh_site {
     struct bh_site_policy policy; /* of all that is submitted */
     struct bh_list pools, principals;
     struct bh_site_scheduling scheduling;
+    struct bh_site_sign_in sign_in;
     struct bh_list skus, tenants;
 };
 
@@ -131,6 +136,10 @@ enum { BH_SITE_TENANT_QUOTAS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
 
 /* The GPU models that keep the SKU's promise: a bit for each, by enum bh_gpu_model. */
 uint64_t bh_site_sku_models(const struct bh_site_sku *sku);
+
+/* Whether a principal's name is one that an issuer of the file gives, "corp:ada": such people
+ * are not declared. */
+bool bh_principal_is_issuers(const struct bh_site *site, const char *name);
 
 /* Whether the pool's list has the name. */
 bool bh_site_pool_names(const struct bh_site_pool *pool, const char *node);

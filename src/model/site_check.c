@@ -382,14 +382,22 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "declared twice");
     if (own->uid == UID_NOBODY || own->uid == UINT32_MAX)
         return bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is nobody's", own->uid);
-    if (own->uid == 0 && !own->service) {
-        bh_err_set(err, BH_INVALID, "has no uid, and is not a service");
-        return bh_err_hint(err, "add uid: N (not 0, root needs no principal), or service: true");
+    if (own->uid == 0 && !own->service && !own->account && !own->identity) {
+        bh_err_set(err, BH_INVALID, "has no uid, account or identity, and is not a service");
+        return bh_err_hint(err, "add uid: N (not 0, root needs no principal), account: true, "
+                                "identity: ISSUER/SUBJECT, or service: true");
     }
-    for (uint32_t i = 0; i < at && own->uid; i++)
-        if (principals[i].uid == own->uid)
+    if (own->service && (own->account || own->identity))
+        return bh_err_set(err, BH_INVALID, "a service signs in with tokens: no account or identity");
+    if (own->identity && !bh_sign_in_names(&site->sign_in, own->identity))
+        return bh_err_set(err, BH_INVALID, "identity: is no ISSUER/SUBJECT of sign_in.issuers");
+    for (uint32_t i = 0; i < at; i++)
+        if (own->uid && principals[i].uid == own->uid)
             return bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is %s already", own->uid,
                               principals[i].name);
+        else if (own->identity && principals[i].identity
+                 && strcmp(principals[i].identity, own->identity) == 0)
+            return bh_err_set(err, BH_INVALID, "identity: is %s already", principals[i].name);
     return BH_OK;
 }
 
@@ -400,9 +408,13 @@ check_binding(const struct bh_site *site, uint32_t at, struct bh_err *err)
 
     if (own->role <= BH_ROLE_NONE || own->role >= BH_ROLES)
         return bh_err_set(err, BH_INVALID, "role is missing");
-    if (!own->principal == !own->gid) {
-        bh_err_set(err, BH_INVALID, "needs either a principal or a gid");
+    if (!!own->principal + !!own->gid + !!own->group != 1) {
+        bh_err_set(err, BH_INVALID, "needs one of principal, gid and group");
         return bh_err_hint(err, "gid 0 cannot be bound: root holds every verb already");
+    }
+    if (own->group && !bh_sign_in_names(&site->sign_in, own->group)) {
+        bh_err_set(err, BH_INVALID, "group: is no ISSUER/GROUP of sign_in.issuers");
+        return bh_err_hint(err, "a group of a provider: \"corp/ml-admins\"");
     }
     if (own->principal && !principal_named(site, own->principal, site->principals.count)) {
         bh_err_set(err, BH_INVALID, "no principal %.63s in this file", own->principal);
@@ -530,6 +542,8 @@ bh_site_check(const struct bh_site *site, struct bh_err *err)
     rc = check_labels(site, err);
     if (rc == BH_OK)
         rc = check_scheduling(&site->scheduling, err);
+    if (rc == BH_OK)
+        rc = bh_sign_in_check(&site->sign_in, err);
     for (size_t s = 0; s < BH_COUNT(sections) && rc == BH_OK; s++)
         rc = check_section(site, &sections[s], err);
     return rc == BH_OK ? bh_policies_check(site, err) : rc;

@@ -24,6 +24,7 @@ check(const char *yaml, struct bh_err *err)
 }
 
 #define SMALL "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
+#define CORP "sign_in: {address: https://x, issuers: [{name: corp, url: https://id, client_id: b}]}\n"
 #define ACME "tenants: [{name: acme}]\n"
 
 static const char whole[] =
@@ -126,9 +127,19 @@ static const struct {
     { "uid twice", "principals: [{name: a, uid: 7}, {name: b, uid: 7}]", BH_INVALID,
       "principals[1] b: uid 7 is a already" },
     { "no uid", "principals: [{name: a}]", BH_INVALID,
-      "principals[0] a: has no uid, and is not a service" },
+      "principals[0] a: has no uid, account or identity, and is not a service" },
     { "root", "principals: [{name: a, uid: 0}]", BH_INVALID,
-      "principals[0] a: has no uid, and is not a service" },
+      "principals[0] a: has no uid, account or identity, and is not a service" },
+    { "a service's account", "principals: [{name: a, service: true, account: true}]", BH_INVALID,
+      "principals[0] a: a service signs in with tokens: no account or identity" },
+    { "an account", "principals: [{name: a, account: true}]", BH_OK, NULL },
+    { "identity", "principals: [{name: a, identity: corp/x}]", BH_INVALID,
+      "principals[0] a: identity: is no ISSUER/SUBJECT of sign_in.issuers" },
+    { "identity twice", CORP "principals: [{name: a, identity: corp/x}, {name: b, identity: corp/x}]",
+      BH_INVALID, "principals[1] b: identity: is a already" },
+    { "group", CORP "bindings: [{role: viewer, group: corp/x, tenant: \"*\"}]", BH_OK, NULL },
+    { "group of nobody", CORP "bindings: [{role: viewer, group: other/x, tenant: \"*\"}]", BH_INVALID,
+      "bindings[0] *: group: is no ISSUER/GROUP of sign_in.issuers" },
     { "nobody", "principals: [{name: a, uid: 65534}]", BH_INVALID,
       "principals[0] a: uid 65534 is nobody's" },
     { "gain below the cost", "scheduling: {defrag_gain_percent: 99}", BH_RANGE,
@@ -141,10 +152,10 @@ static const struct {
       "scheduling.defrag: \"always\" is not one of off, suggest, on" },
     { "role", ACME "bindings: [{role: king, gid: 1, tenant: acme}]", BH_INVALID, NULL },
     { "nobody bound", ACME "bindings: [{role: viewer, tenant: acme}]", BH_INVALID,
-      "bindings[0] acme: needs either a principal or a gid" },
+      "bindings[0] acme: needs one of principal, gid and group" },
     { "both bound", ACME "principals: [{name: a, uid: 7}]\n"
       "bindings: [{role: viewer, principal: a, gid: 1, tenant: acme}]", BH_INVALID,
-      "bindings[0] acme: needs either a principal or a gid" },
+      "bindings[0] acme: needs one of principal, gid and group" },
     { "principal", ACME "bindings: [{role: viewer, principal: eve, tenant: acme}]",
       BH_INVALID, "bindings[0] acme: no principal eve in this file" },
     { "bound elsewhere", "principals: [{name: a, uid: 7}]\n"

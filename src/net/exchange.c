@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/assert.h"
 #include "base/num.h"
@@ -136,6 +137,10 @@ exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const 
         .authorization = header(mhd, MHD_HTTP_HEADER_AUTHORIZATION),
         .idempotency_key = header(mhd, "Idempotency-Key"),
         .accept = header(mhd, MHD_HTTP_HEADER_ACCEPT),
+        .cookie = header(mhd, MHD_HTTP_HEADER_COOKIE),
+        .host = header(mhd, MHD_HTTP_HEADER_HOST),
+        .origin = header(mhd, MHD_HTTP_HEADER_ORIGIN),
+        .fetch_site = header(mhd, "Sec-Fetch-Site"),
         .transport = &x->connection->transport,
         .arena = x->connection->arena,
         .query = find_query,
@@ -174,6 +179,15 @@ make_response(struct exchange *x)
                                            MHD_RESPMEM_PERSISTENT);
 }
 
+static bool
+says(const struct bh_reply *reply, const char *name)
+{
+    for (uint32_t i = 0; i < reply->header_count; i++)
+        if (strcasecmp(reply->headers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static bh_mhd_result
 send_reply(struct exchange *x)
 {
@@ -186,10 +200,12 @@ send_reply(struct exchange *x)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                                   reply->content_type ? reply->content_type
                                                       : "application/json");
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    if (!says(reply, MHD_HTTP_HEADER_CACHE_CONTROL))
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (reply->header_name)
-        (void)MHD_add_response_header(response, reply->header_name, reply->header_value);
+    for (uint32_t i = 0; i < reply->header_count; i++)
+        (void)MHD_add_response_header(response, reply->headers[i].name,
+                                      reply->headers[i].value);
     queued = MHD_queue_response(x->mhd, reply->status, response);
     MHD_destroy_response(response);
     return queued;

@@ -68,12 +68,19 @@ start_ticks(struct bh_reply *reply, int count)
     __atomic_add_fetch(&streams_open, 1, __ATOMIC_SEQ_CST);
 }
 
+static const char *
+or_dash(const char *text)
+{
+    return text ? text : "-";
+}
+
 static void
 toy(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     reply->status = 200;
-    reply->header_name = "X-Toy";
-    reply->header_value = "yes";
+    bh_reply_header(reply, "X-Toy", "yes");
+    bh_reply_header(reply, "Set-Cookie", "a=1");
+    bh_reply_header(reply, "Set-Cookie", "b=2");
     if (strcmp(request->path, "/ticks") == 0) {
         start_ticks(reply, 3);
         return;
@@ -87,9 +94,10 @@ toy(void *self, const struct bh_request *request, struct bh_reply *reply)
                   request->transport->uid, request->transport->gid_count,
                   request->transport->unix_socket, request->transport->address);
     request->each_query(request, put_parameter, &reply->body);
-    bh_buf_printf(&reply->body, " auth=%s key=%s",
-                  request->authorization ? request->authorization : "-",
-                  request->idempotency_key ? request->idempotency_key : "-");
+    bh_buf_printf(&reply->body, " auth=%s key=%s cookie=%s origin=%s site=%s host=%s",
+                  or_dash(request->authorization), or_dash(request->idempotency_key),
+                  or_dash(request->cookie), or_dash(request->origin),
+                  or_dash(request->fetch_site), or_dash(request->host));
     if (strlen(request->body) != request->body_length)
         bh_buf_puts(&reply->body, " NUL");
 }
@@ -178,6 +186,8 @@ a_request_arrives_whole(void **state)
     char uid[32];
     const char *reply = exchange("POST /v1/a%20b?x=1&y=%41%20b&z HTTP/1.1\r\nHost: x\r\n"
                                  "Authorization: Bearer t\r\nIdempotency-Key: k\r\n"
+                                 "Cookie: a=1; b=2\r\nOrigin: https://x\r\n"
+                                 "Sec-Fetch-Site: same-origin\r\n"
                                  "Connection: close\r\nContent-Length: 5\r\n\r\nhello", NULL);
 
     snprintf(uid, sizeof uid, "uid=%u ", getuid());
@@ -186,8 +196,10 @@ a_request_arrives_whole(void **state)
     BH_CHECK("uid", strstr(reply, uid));
     BH_CHECK("unix", strstr(reply, "unix=1"));
     BH_CHECK("query", strstr(reply, "query=x=1;y=A b;z=; "));
-    BH_CHECK("headers", strstr(reply, "auth=Bearer t key=k"));
+    BH_CHECK("headers", strstr(reply, "auth=Bearer t key=k cookie=a=1; b=2 "
+                                        "origin=https://x site=same-origin host=x"));
     BH_CHECK("extra header", strstr(reply, "X-Toy: yes"));
+    BH_CHECK("a header twice", strstr(reply, "Set-Cookie: a=1\r\nSet-Cookie: b=2\r\n"));
     BH_CHECK("not kept", strstr(reply, "no-store"));
     BH_CHECK("not guessed", strstr(reply, "nosniff"));
     BH_CHECK_DONE();

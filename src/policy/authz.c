@@ -35,7 +35,10 @@ names(const struct bh_dir_binding *binding, const struct bh_subject *subject)
 {
     if (binding->principal.v != 0)
         return bh_same(binding->principal, subject->principal);
-    for (uint32_t i = 0; i < subject->gid_count; i++)
+    for (uint32_t i = 0; binding->group && i < subject->group_count; i++)
+        if (subject->groups[i] == binding->group)
+            return true;
+    for (uint32_t i = 0; !binding->group && i < subject->gid_count; i++)
         if (subject->gids[i] == binding->gid)
             return true;
     return false;
@@ -75,7 +78,7 @@ settled(const struct bh_directory *dir, const struct bh_subject *subject, const 
 struct search {
     const struct bh_subject *subject;
     uint32_t rules[BH_ROLES];          /* by which rule a role holds the verb; 0: not */
-    uint64_t sieve[4];                 /* of the caller's groups, by their lowest bits */
+    uint64_t sieve[4], group_sieve;    /* of the caller's groups, by their lowest bits */
     bool anywhere;                     /* wherever it is bound */
     bh_tenant_id above[ABOVE_MAX];     /* the object's tenant and those above it */
     uint32_t above_count;              /* 0: the site as a whole */
@@ -90,6 +93,8 @@ begin(struct search *search, const struct bh_subject *subject, const char *verb)
             search->rules[grants[i].role] = grants[i].rule;
     for (uint32_t i = 0; i < subject->gid_count; i++)
         search->sieve[subject->gids[i] >> 6 & 3] |= UINT64_C(1) << (subject->gids[i] & 63);
+    for (uint32_t i = 0; i < subject->group_count; i++)
+        search->group_sieve |= UINT64_C(1) << (subject->groups[i] & 63);
 }
 
 /* Whether the binding may name the caller, at a glance: most do not. */
@@ -98,6 +103,8 @@ may_name(const struct search *search, const struct bh_dir_binding *binding)
 {
     if (binding->principal.v != 0)
         return bh_same(binding->principal, search->subject->principal);
+    if (binding->group != 0)
+        return search->group_sieve >> (binding->group & 63) & 1;
     return search->sieve[binding->gid >> 6 & 3] >> (binding->gid & 63) & 1;
 }
 
@@ -145,6 +152,53 @@ lowest_rule(const struct search *search, const struct bh_directory *dir)
     return (struct bh_verdict){ lowest != BH_RULE_DEFAULT_DENY, lowest };
 }
 
+/* Whether the caller is there as surely as the verb asks. */
+static bool
+is_present(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb)
+{
+    const struct bh_presence *presence = &subject->presence;
+    const struct bh_dir_step_up *asked;
+
+    if (presence->kind == BH_PRESENCE_LOCAL)
+        return true;
+    asked = bh_directory_step_up(dir, verb);
+    if (!asked || asked->level == BH_LEVEL_NONE)
+        return true;
+    if (presence->kind == BH_PRESENCE_TOKEN)
+        return subject->scopes != NULL; /* they name it: that was settled before */
+    return presence->level >= asked->level && presence->shown_ns <= presence->now_ns
+           && presence->now_ns - presence->shown_ns <= asked->within_ns;
+}
+
+/* With the glass broken, what an admin of the site holds, where no binding gives it. */
+static struct bh_verdict
+or_broken_glass(const struct bh_subject *subject, const char *verb, struct bh_verdict verdict)
+{
+    const struct bh_presence *presence = &subject->presence;
+
+    if (verdict.allow || presence->kind != BH_PRESENCE_SESSION
+        || presence->now_ns >= presence->glass_until_ns || rule_of(BH_ROLE_ADMIN, verb) == 0)
+        return verdict;
+    return (struct bh_verdict){ true, BH_RULE_BROKEN_GLASS };
+}
+
+static struct bh_verdict
+unless_absent(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
+              struct bh_verdict verdict)
+{
+    if (verdict.allow && !is_present(dir, subject, verb))
+        return (struct bh_verdict){ false, BH_RULE_STEP_UP };
+    return verdict;
+}
+
+static struct bh_verdict
+finish(const struct search *search, const struct bh_directory *dir, const char *verb)
+{
+    struct bh_verdict verdict = or_broken_glass(search->subject, verb, lowest_rule(search, dir));
+
+    return unless_absent(dir, search->subject, verb, verdict);
+}
+
 struct bh_verdict
 bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
                const char *verb, bh_tenant_id tenant)
@@ -156,7 +210,7 @@ bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
         return verdict;
     begin(&search, subject, verb);
     climb(&search, dir, tenant);
-    return lowest_rule(&search, dir);
+    return finish(&search, dir, verb);
 }
 
 struct bh_verdict
@@ -170,7 +224,7 @@ bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject 
         return verdict;
     begin(&search, subject, verb);
     search.anywhere = true;
-    return lowest_rule(&search, dir);
+    return finish(&search, dir, verb);
 }
 
 const char *

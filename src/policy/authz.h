@@ -3,19 +3,39 @@
 
 #include "policy/directory.h"
 
+/* By what the caller showed who he is, as far as it decides what he may do. */
+enum bh_presence_kind {
+    BH_PRESENCE_LOCAL,           /* on the machine: nothing more is asked */
+    BH_PRESENCE_TOKEN,           /* a program's */
+    BH_PRESENCE_SESSION          /* somebody signed in some time ago */
+};
+
+struct bh_presence {
+    enum bh_presence_kind kind;
+    enum bh_level level;         /* of a session: the best that was shown, */
+    uint64_t shown_ns;           /* when that was, */
+    uint64_t now_ns;             /* and the moment of the question */
+    uint64_t glass_until_ns;     /* he broke the glass: admin of the whole site until then */
+};
+
 /* Who asks. */
 struct bh_subject {
     bh_principal_id principal;   /* 0: nobody known; holds nothing */
     uint32_t uid;                /* UINT32_MAX when not from a Unix socket */
     const uint32_t *gids;        /* the peer's groups, primary one included */
     uint32_t gid_count;
+    const uint32_t *groups;      /* of his provider, by their ids */
+    uint32_t group_count;
+    struct bh_presence presence;
     const char *scopes;          /* a token's verbs separated by blanks; NULL: all */
     bool root;                   /* local uid 0: holds every verb on the site (rule 1000) */
 };
 
 enum { BH_RULE_DEFAULT_DENY = 0, BH_RULE_LOCAL_ROOT = 1000, BH_RULE_OPEN = 1001,
        BH_RULE_TOKEN_SCOPE = 1002, BH_RULE_OWN_OBJECT = 1003,
-       BH_RULE_NOT_HELD = 1004 /* he would grant what he does not hold */ };
+       BH_RULE_NOT_HELD = 1004, /* he would grant what he does not hold */
+       BH_RULE_STEP_UP = 1005, /* he holds it, and must show again that it is him */
+       BH_RULE_BROKEN_GLASS = 1006 };
 
 struct bh_verdict {
     bool allow;
@@ -28,7 +48,13 @@ struct bh_verdict {
  * add up, and what no rule grants is denied.  A binding at a tenant never grants
  * anything on the site as a whole.  A tenant that the directory does not have is below
  * the site only.  The rule is the lowest that grants the verb, whatever the order of
- * bindings.  "" is open to all (rule BH_RULE_OPEN). */
+ * bindings.  "" is open to all (rule BH_RULE_OPEN).
+ *
+ * What a role grants is denied by BH_RULE_STEP_UP where the verb asks for a person who has
+ * just shown that it is him (dir->step_ups): of a session, less than the level or longer ago
+ * than that; of a token, scopes that do not name the verb.  A level shown at a moment that
+ * has yet to come was not shown.  While the glass is broken a known principal's session holds
+ * what admin holds on the site, by BH_RULE_BROKEN_GLASS; that asks for a presence as well. */
 struct bh_verdict bh_authz_check(const struct bh_directory *dir,
                                  const struct bh_subject *subject, const char *verb,
                                  bh_tenant_id tenant);

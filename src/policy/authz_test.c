@@ -48,7 +48,8 @@ static const char *const matrix[BH_ROLES] = {
                          "token.view token.revoke job.move",
     [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
-                      "token.create token.view token.revoke token.any record.view job.move",
+                      "token.create token.view token.revoke token.any record.view job.move "
+                      "account.any",
     [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
                         "usage.view",
     [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
@@ -58,7 +59,7 @@ static const char *const verbs[] = {
     "job.view",     "job.submit", "job.logs",      "job.cancel",   "job.cancel.any",
     "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
     "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
-    "token.revoke", "record.view", "job.move",      "no.such.verb",
+    "token.revoke", "record.view", "job.move",      "account.any", "no.such.verb",
 };
 
 static bool
@@ -344,6 +345,85 @@ a_hint_names_the_lowest_role(void **state)
     BH_CHECK_DONE();
 }
 
+/* What is asked of a person beside his role. */
+static void
+verbs_ask_for_somebody_who_is_there(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_presence presence; /* kind, level, shown, now, glass until */
+        const char *scopes, *verb;
+        uint32_t rule;
+    } cases[] = {
+        { "on the machine", { BH_PRESENCE_LOCAL, 0, 0, 100, 0 }, NULL, "site.apply", 39 },
+        { "just shown", { BH_PRESENCE_SESSION, BH_LEVEL_PASSKEY, 95, 100, 0 }, NULL, "site.apply", 39 },
+        { "long ago", { BH_PRESENCE_SESSION, BH_LEVEL_PASSKEY, 94, 100, 0 }, NULL, "site.apply",
+          BH_RULE_STEP_UP },
+        { "in the future", { BH_PRESENCE_SESSION, BH_LEVEL_PASSKEY, 101, 100, 0 }, NULL, "site.apply",
+          BH_RULE_STEP_UP },
+        { "a code is less", { BH_PRESENCE_SESSION, BH_LEVEL_CODE, 100, 100, 0 }, NULL, "site.apply",
+          BH_RULE_STEP_UP },
+        { "not asked for", { BH_PRESENCE_SESSION, BH_LEVEL_NONE, 0, 100, 0 }, NULL, "site.view", 38 },
+        { "asks for nothing", { BH_PRESENCE_SESSION, BH_LEVEL_NONE, 0, 100, 0 }, NULL, "token.any", 44 },
+        { "a token of all", { BH_PRESENCE_TOKEN, 0, 0, 100, 0 }, NULL, "site.apply", BH_RULE_STEP_UP },
+        { "a token that says so", { BH_PRESENCE_TOKEN, 0, 0, 100, 0 }, "site.apply", "site.apply", 39 },
+        { "a token for others", { BH_PRESENCE_TOKEN, 0, 0, 100, 0 }, "job.view", "site.apply",
+          BH_RULE_TOKEN_SCOPE },
+    };
+    static const struct bh_dir_step_up step_ups[] = {
+        { "site.apply", BH_LEVEL_PASSKEY, 5 }, { "token.any", BH_LEVEL_NONE, 5 },
+        { "token.any", BH_LEVEL_PASSKEY, 5 },
+    };
+    const struct bh_dir_binding admin = { BH_ROLE_ADMIN, { 1 }, 0, { 0 } };
+    struct bh_directory dir = directory_with(&admin, 1);
+
+    dir.step_ups = step_ups;
+    dir.step_up_count = BH_COUNT(step_ups);
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_subject subject = { .principal = { 1 }, .presence = cases[i].presence,
+                                      .scopes = cases[i].scopes };
+        struct bh_verdict verdict =
+            bh_authz_check(&dir, &subject, cases[i].verb, (bh_tenant_id){ 0 });
+
+        BH_CHECK_EQ(cases[i].name, verdict.rule, cases[i].rule);
+        BH_CHECK_EQ(cases[i].name, verdict.allow, cases[i].rule < BH_RULE_LOCAL_ROOT);
+    }
+    BH_CHECK_DONE();
+}
+
+/* With the glass broken: an admin of the site, for a while, in this session. */
+static void
+broken_glass_is_an_admins_role_for_a_while(void **state)
+{
+    static const struct {
+        const char *name;
+        enum bh_presence_kind kind;
+        uint64_t now_ns;
+        uint32_t principal;
+        const char *verb;
+        uint32_t rule;
+    } cases[] = {
+        { "broken", BH_PRESENCE_SESSION, 99, 1, "job.cancel.any", BH_RULE_BROKEN_GLASS },
+        { "the hour is over", BH_PRESENCE_SESSION, 100, 1, "job.cancel.any", 0 },
+        { "not for programs", BH_PRESENCE_TOKEN, 99, 1, "job.cancel.any", 0 },
+        { "not what no admin may", BH_PRESENCE_SESSION, 99, 1, "no.such.verb", 0 },
+        { "not for strangers", BH_PRESENCE_SESSION, 99, 0, "job.cancel.any", 0 },
+    };
+    struct bh_directory dir = directory_with(NULL, 0);
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_subject subject = {
+            .principal = { cases[i].principal },
+            .presence = { .kind = cases[i].kind, .now_ns = cases[i].now_ns, .glass_until_ns = 100 },
+        };
+
+        BH_CHECK_EQ(cases[i].name,
+                    bh_authz_check(&dir, &subject, cases[i].verb, (bh_tenant_id){ 0 }).rule,
+                    cases[i].rule);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -357,6 +437,8 @@ main(void)
         cmocka_unit_test(tokens_root_and_open_verbs),
         cmocka_unit_test(visible_tenants_are_those_where_the_verb_is_held),
         cmocka_unit_test(a_hint_names_the_lowest_role),
+        cmocka_unit_test(verbs_ask_for_somebody_who_is_there),
+        cmocka_unit_test(broken_glass_is_an_admins_role_for_a_while),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

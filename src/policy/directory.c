@@ -66,6 +66,25 @@ bh_directory_principal_uid(const struct bh_directory *dir, uint32_t uid)
     return FIND(dir->principals, dir->principal_count, !row->gone && row->uid == uid);
 }
 
+const struct bh_dir_principal *
+bh_directory_principal_known(const struct bh_directory *dir, const char *identity)
+{
+    return FIND(dir->principals, dir->principal_count,
+                !row->gone && row->identity && strcmp(row->identity, identity) == 0);
+}
+
+const struct bh_dir_group *
+bh_directory_group(const struct bh_directory *dir, const char *name)
+{
+    return FIND(dir->groups, dir->group_count, strcmp(row->name, name) == 0);
+}
+
+const struct bh_dir_step_up *
+bh_directory_step_up(const struct bh_directory *dir, const char *verb)
+{
+    return FIND(dir->step_ups, dir->step_up_count, strcmp(row->verb, verb) == 0);
+}
+
 const struct bh_dir_gpu *
 bh_directory_gpu(const struct bh_directory *dir, bh_gpu_id id)
 {

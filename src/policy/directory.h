@@ -8,6 +8,7 @@
 #include "model/boundary.h"
 #include "model/ids.h"
 #include "model/role.h"
+#include "model/sign_in.h"
 #include "policy/admission.h"
 
 /* Who and what is known by which name: an immutable picture of the site, made anew
@@ -34,13 +35,28 @@ struct bh_dir_principal {
     const char *name;
     uint32_t uid;                /* UINT32_MAX: none */
     bool service, gone;
+    bool account;                /* may have a password here */
+    const char *identity;        /* "corp/SUBJECT"; NULL: not known by one in the site file */
 };
 
 struct bh_dir_binding {
     enum bh_role role;
-    bh_principal_id principal;   /* 0: the group */
+    bh_principal_id principal;   /* 0: a group's */
     uint32_t gid;
     bh_tenant_id tenant;         /* 0: the whole site */
+    uint32_t group;              /* a provider's, by its id; 0: the Unix group `gid` */
+};
+
+/* A provider's group that bindings name. */
+struct bh_dir_group {
+    uint32_t id;
+    const char *name;            /* "corp/ml-admins" */
+};
+
+struct bh_dir_step_up {
+    const char *verb;
+    enum bh_level level;
+    uint64_t within_ns;
 };
 
 struct bh_dir_gpu {
@@ -61,7 +77,11 @@ struct bh_directory {
     const struct bh_dir_binding *bindings;
     const struct bh_dir_gpu *gpus;
     const struct bh_dir_mount *mounts;
+    const struct bh_dir_group *groups;
+    const struct bh_dir_step_up *step_ups;
     uint32_t tenant_count, sku_count, principal_count, binding_count, gpu_count, mount_count;
+    uint32_t group_count, step_up_count;
+    const struct bh_site_sign_in *sign_in; /* never NULL in a published one */
     struct bh_admission admission; /* what may be submitted */
 };
 
@@ -79,6 +99,13 @@ const struct bh_dir_principal *bh_directory_principal_named(const struct bh_dire
                                                             const char *name);
 const struct bh_dir_principal *bh_directory_principal_uid(const struct bh_directory *dir,
                                                           uint32_t uid);
+/* Who the site file says that an identity "corp/SUBJECT" is. */
+const struct bh_dir_principal *bh_directory_principal_known(const struct bh_directory *dir,
+                                                            const char *identity);
+const struct bh_dir_group *bh_directory_group(const struct bh_directory *dir, const char *name);
+/* What `verb` asks of a person beside his roles. */
+const struct bh_dir_step_up *bh_directory_step_up(const struct bh_directory *dir,
+                                                  const char *verb);
 const struct bh_dir_gpu *bh_directory_gpu(const struct bh_directory *dir, bh_gpu_id id);
 const struct bh_dir_gpu *bh_directory_gpu_uuid(const struct bh_directory *dir,
                                                const char *uuid);

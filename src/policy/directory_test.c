@@ -13,19 +13,39 @@ static const struct bh_dir_tenant tenants[] = {
 static const struct bh_dir_sku skus[] = { { { 1 }, "small", "2", "8Gi", false },
                                           { { 2 }, "old", NULL, NULL, true } };
 static const struct bh_dir_principal principals[] = {
-    { { 1 }, "alice", 1001, false, false },
-    { { 2 }, "robot", UINT32_MAX, true, false },
-    { { 3 }, "left", 1003, false, true },
+    { { 1 }, "alice", 1001, .identity = "corp/alice" },
+    { { 2 }, "robot", UINT32_MAX, .service = true },
+    { { 3 }, "left", 1003, .gone = true, .identity = "corp/left" },
 };
+static const struct bh_dir_group groups[] = { { 7, "corp/a" }, { 9, "corp/b" } };
+static const struct bh_dir_step_up step_ups[] = { { "site.apply", BH_LEVEL_PASSKEY, 5 },
+                                                  { "site.apply", BH_LEVEL_CODE, 9 } };
 static const struct bh_dir_gpu gpus[] = { { { 1 }, "GPU-a" }, { { 2 }, "GPU-b" } };
 static const struct bh_dir_mount mounts[] = { { "/work/data", { 2 }, false },
                                               { "/work/out", { 1 }, true },
                                               { "/shared", { 0 }, false } };
 static const struct bh_directory dir = {
-    tenants, skus, principals, NULL, gpus, mounts,
-    BH_COUNT(tenants), BH_COUNT(skus), BH_COUNT(principals), 0, BH_COUNT(gpus),
-    BH_COUNT(mounts),
+    .tenants = tenants, .tenant_count = BH_COUNT(tenants),
+    .skus = skus, .sku_count = BH_COUNT(skus),
+    .principals = principals, .principal_count = BH_COUNT(principals),
+    .gpus = gpus, .gpu_count = BH_COUNT(gpus),
+    .mounts = mounts, .mount_count = BH_COUNT(mounts),
+    .groups = groups, .group_count = BH_COUNT(groups),
+    .step_ups = step_ups, .step_up_count = BH_COUNT(step_ups),
 };
+
+static void
+people_and_groups_of_providers_are_found(void **state)
+{
+    BH_CHECK_EQ("known", bh_directory_principal_known(&dir, "corp/alice")->id.v, 1);
+    BH_CHECK("not there any more", !bh_directory_principal_known(&dir, "corp/left"));
+    BH_CHECK("of another provider", !bh_directory_principal_known(&dir, "corq/alice"));
+    BH_CHECK_EQ("group", bh_directory_group(&dir, "corp/b")->id, 9);
+    BH_CHECK("no group", !bh_directory_group(&dir, "corp/B"));
+    BH_CHECK_EQ("the first row counts", bh_directory_step_up(&dir, "site.apply")->within_ns, 5);
+    BH_CHECK("asks for nothing", !bh_directory_step_up(&dir, "site.appl"));
+    BH_CHECK_DONE();
+}
 
 static void
 names_find_what_is_there_and_ids_find_all(void **state)
@@ -98,6 +118,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(people_and_groups_of_providers_are_found),
         cmocka_unit_test(names_find_what_is_there_and_ids_find_all),
         cmocka_unit_test(within_walks_up),
         cmocka_unit_test(mounts_belong_to_tenants),

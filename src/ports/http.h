@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "policy/operations.h"
 
@@ -28,6 +29,8 @@ struct bh_request {
     const char *body;            /* NUL-terminated; "" when there is none */
     size_t body_length;
     const char *content_type, *authorization, *idempotency_key, *accept; /* NULL: absent */
+    const char *cookie, *host;   /* the same; `cookie` is the header's whole text */
+    const char *origin, *fetch_site; /* Origin and Sec-Fetch-Site: which page sent it */
     const struct bh_transport *transport;
     struct bh_arena *arena;      /* lives as long as the request */
     /* The query parameter of that name, or NULL; decoded. */
@@ -48,13 +51,29 @@ struct bh_stream {
     void *self;
 };
 
+enum { BH_REPLY_HEADERS_MAX = 12 };
+
+struct bh_header {
+    const char *name, *value;    /* live as long as the request */
+};
+
 struct bh_reply {
     uint32_t status;
     const char *content_type;
-    const char *header_name, *header_value; /* one extra header, NULL: none */
+    struct bh_header headers[BH_REPLY_HEADERS_MAX]; /* extra ones, or instead of
+                                    Cache-Control: no-store */
+    uint32_t header_count;
     struct bh_buf body;          /* grows up to 64 MiB; released by the server */
     struct bh_stream stream;     /* used instead of `body` when read is not NULL */
 };
+
+/* Add a header. */
+static inline void
+bh_reply_header(struct bh_reply *reply, const char *name, const char *value)
+{
+    BH_ASSERT(reply->header_count < BH_REPLY_HEADERS_MAX);
+    reply->headers[reply->header_count++] = (struct bh_header){ name, value };
+}
 
 /* The API: answers every request, also wrong ones. */
 typedef void (*bh_http_handler)(void *self, const struct bh_request *request,

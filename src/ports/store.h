@@ -61,6 +61,7 @@ enum bh_name_kind {
     BH_NAME_PRINCIPAL,
     BH_NAME_NODE,
     BH_NAME_GPU,                 /* the name is the UUID */
+    BH_NAME_GROUP,               /* of a provider: "corp/ml-admins" */
     BH_NAME_KINDS
 };
 
@@ -111,6 +112,34 @@ struct bh_erasure {
     uint64_t from_ns, before_ns; /* jobs submitted from .. up to, not including */
 };
 
+/* Small JSON objects about people, described where they are read and written. */
+enum bh_document_kind {
+    BH_DOCUMENT_ACCOUNT,         /* by principal's id: password, codes, who it is elsewhere */
+    BH_DOCUMENT_PASSKEY,         /* by credential id */
+    BH_DOCUMENT_SESSION,         /* by session id */
+    BH_DOCUMENT_LOCKOUT,         /* by what attempts are counted under */
+    BH_DOCUMENT_KINDS
+};
+
+struct bh_document_key {
+    enum bh_document_kind kind;
+    const char *key;             /* 1 to BH_DOCUMENT_KEY_MAX bytes */
+};
+enum { BH_DOCUMENT_KEY_MAX = 1400, BH_DOCUMENT_VALUE_MAX = 64 << 10 };
+
+struct bh_document_row {
+    enum bh_document_kind kind;
+    const char *key;
+    uint64_t version;            /* how often it was put */
+    uint32_t principal_id;       /* whose; 0: nobody's */
+    const char *value;           /* NULL or "": it is removed */
+};
+
+struct bh_document_filter {
+    enum bh_document_kind kind;
+    uint32_t principal_id;       /* 0: all */
+};
+
 struct bh_checkpoint_row {
     uint64_t size;               /* records covered */
     const char *note;            /* the signed note, as tlog-checkpoint has it */
@@ -133,6 +162,7 @@ typedef bool (*bh_hash_sink)(void *self, uint64_t seq, const struct bh_digest *h
 typedef bool (*bh_name_sink)(void *self, const struct bh_name_row *row);
 typedef bool (*bh_token_sink)(void *self, const struct bh_token_row *row);
 typedef bool (*bh_key_sink)(void *self, const struct bh_key_row *row);
+typedef bool (*bh_document_sink)(void *self, const struct bh_document_row *row);
 typedef bool (*bh_checkpoint_sink)(void *self, const struct bh_checkpoint_row *row);
 
 /* Every slot is required.  Failures of all: BH_IO, BH_FULL (disk), BH_UNAVAILABLE
@@ -156,6 +186,7 @@ struct bh_store_ops {
     bh_rc (*change_job)(void *self, const struct bh_job_change *change, struct bh_err *err);
     bh_rc (*put_name)(void *self, const struct bh_name_row *row, struct bh_err *err);
     bh_rc (*put_token)(void *self, const struct bh_token_row *row, struct bh_err *err);
+    bh_rc (*put_document)(void *self, const struct bh_document_row *row, struct bh_err *err);
     bh_rc (*put_checkpoint)(void *self, const struct bh_checkpoint_row *row,
                             struct bh_err *err);
     /* Those a day older than this one may be forgotten. */
@@ -200,6 +231,12 @@ struct bh_store_ops {
                          struct bh_err *err);
     /* All there ever were, ascending by id. */
     bh_rc (*list_keys)(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
+    /* BH_NOT_FOUND; BH_FULL: the arena has no room. */
+    bh_rc (*get_document)(void *self, const struct bh_document_key *key, struct bh_arena *arena,
+                          struct bh_document_row *ret_row, struct bh_err *err);
+    /* Ascending by key. */
+    bh_rc (*list_documents)(void *self, const struct bh_document_filter *filter,
+                            bh_document_sink sink, void *sink_self, struct bh_err *err);
     /* Checkpoints covering at least `min_size` records, ascending by size. */
     bh_rc (*list_checkpoints)(void *self, uint64_t min_size, bh_checkpoint_sink sink,
                               void *sink_self, struct bh_err *err);

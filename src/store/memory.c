@@ -8,224 +8,12 @@
 #include "base/assert.h"
 #include "store/memory_internal.h"
 
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
-static int
-compare_records(const void *a, const void *b)
-{
-    const struct record_row *left = a, *right = b;
-
-    return COMPARE(left->seq, right->seq);
-}
-
-static int
-compare_texts(const void *a, const void *b)
-{
-    const struct text_row *left = a, *right = b;
-
-    return memcmp(left->digest.bytes, right->digest.bytes, sizeof left->digest.bytes);
-}
-
-static int
-compare_jobs(const void *a, const void *b)
-{
-    const struct bh_job_row *left = a, *right = b;
-
-    return COMPARE(left->job, right->job);
-}
-
-static int
-compare_names(const void *a, const void *b)
-{
-    const struct bh_name_row *left = a, *right = b;
-
-    return left->kind != right->kind ? COMPARE(left->kind, right->kind)
-                                     : COMPARE(left->id, right->id);
-}
-
-static int
-compare_tokens(const void *a, const void *b)
-{
-    const struct bh_token_row *left = a, *right = b;
-
-    return strcmp(left->id, right->id);
-}
-
-static int
-compare_checkpoints(const void *a, const void *b)
-{
-    const struct bh_checkpoint_row *left = a, *right = b;
-
-    return COMPARE(left->size, right->size);
-}
-
-static int
-compare_replies(const void *a, const void *b)
-{
-    const struct bh_reply_row *left = a, *right = b;
-
-    return left->principal_id != right->principal_id
-               ? COMPARE(left->principal_id, right->principal_id)
-               : strcmp(left->key, right->key);
-}
-
-static int
-compare_metas(const void *a, const void *b)
-{
-    const struct meta_row *left = a, *right = b;
-
-    return strcmp(left->key, right->key);
-}
-
-static int
-compare_keys(const void *a, const void *b)
-{
-    const struct bh_key_row *left = a, *right = b;
-
-    return COMPARE(left->id, right->id);
-}
-
-enum { TEXTS_MAX = 11 };
-
-static const struct {
-    int (*compare)(const void *a, const void *b);
-    size_t size;
-    size_t texts[TEXTS_MAX]; /* where in the row pointers to texts stand */
-    unsigned text_count;
-} kinds[KINDS] = {
-    [RECORDS] = { compare_records, sizeof(struct record_row), { 0 }, 0 },
-    [TEXTS] = { compare_texts, sizeof(struct text_row), { 0 }, 0 },
-    [JOBS] = { compare_jobs,
-               sizeof(struct bh_job_row),
-               { offsetof(struct bh_job_row, name), offsetof(struct bh_job_row, tenant),
-                 offsetof(struct bh_job_row, principal), offsetof(struct bh_job_row, sku),
-                 offsetof(struct bh_job_row, kind), offsetof(struct bh_job_row, state),
-                 offsetof(struct bh_job_row, contract), offsetof(struct bh_job_row, reason),
-                 offsetof(struct bh_job_row, node), offsetof(struct bh_job_row, pieces),
-                 offsetof(struct bh_job_row, grade) },
-               11 },
-    [NAMES] = { compare_names,
-                sizeof(struct bh_name_row),
-                { offsetof(struct bh_name_row, name) },
-                1 },
-    [TOKENS] = { compare_tokens,
-                 sizeof(struct bh_token_row),
-                 { offsetof(struct bh_token_row, scopes),
-                   offsetof(struct bh_token_row, note) },
-                 2 },
-    [CHECKPOINTS] = { compare_checkpoints,
-                      sizeof(struct bh_checkpoint_row),
-                      { offsetof(struct bh_checkpoint_row, note) },
-                      1 },
-    [REPLIES] = { compare_replies,
-                  sizeof(struct bh_reply_row),
-                  { offsetof(struct bh_reply_row, key),
-                    offsetof(struct bh_reply_row, body) },
-                  2 },
-    [METAS] = { compare_metas,
-                sizeof(struct meta_row),
-                { offsetof(struct meta_row, key), offsetof(struct meta_row, value) },
-                2 },
-    [KEYS] = { compare_keys, sizeof(struct bh_key_row), { 0 }, 0 },
-};
-
-/* ---- rows ---- */
-
-/* Position of the first row that is not before `row`. */
-static size_t
-lower_bound(const struct rows *rows, enum kind kind, const void *row)
-{
-    size_t low = 0, high = rows->count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (kinds[kind].compare(rows->at[middle], row) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-void *
-bh_store_memory_find(const struct rows *rows, enum kind kind, const void *row)
-{
-    size_t at = lower_bound(rows, kind, row);
-
-    return at < rows->count && kinds[kind].compare(rows->at[at], row) == 0 ? rows->at[at]
-                                                                           : NULL;
-}
-
-/* Takes over `row`, in place of an equal one. */
-static void
-insert(struct rows *rows, enum kind kind, void *row)
-{
-    size_t at = lower_bound(rows, kind, row);
-
-    if (at < rows->count && kinds[kind].compare(rows->at[at], row) == 0) {
-        free(rows->at[at]);
-        rows->at[at] = row;
-        return;
-    }
-    if (rows->count == rows->room) {
-        rows->room = rows->room ? rows->room * 2 : 64;
-        rows->at = realloc(rows->at, rows->room * sizeof *rows->at);
-        BH_ASSERT(rows->at);
-    }
-    memmove(rows->at + at + 1, rows->at + at, (rows->count - at) * sizeof *rows->at);
-    rows->at[at] = row;
-    rows->count++;
-}
-
-static void
-clear(struct rows *rows)
-{
-    for (size_t i = 0; i < rows->count; i++)
-        free(rows->at[i]);
-    rows->count = 0;
-}
-
-static const char **
-text_place(void *row, size_t offset)
-{
-    return (const char **)(void *)((char *)row + offset);
-}
-
-/* A copy with its texts behind it; NULL texts become "". */
-static void *
-copy_row(enum kind kind, const void *row)
-{
-    size_t size = kinds[kind].size;
-    char *copy, *end;
-
-    for (unsigned i = 0; i < kinds[kind].text_count; i++) {
-        const char *text;
-
-        memcpy(&text, (const char *)row + kinds[kind].texts[i], sizeof text);
-        size += text ? strlen(text) + 1 : 1;
-    }
-    copy = malloc(size);
-    BH_ASSERT(copy);
-    memcpy(copy, row, kinds[kind].size);
-    end = copy + kinds[kind].size;
-    for (unsigned i = 0; i < kinds[kind].text_count; i++) {
-        const char **place = text_place(copy, kinds[kind].texts[i]);
-        size_t length = *place ? strlen(*place) : 0;
-
-        memcpy(end, *place ? *place : "", length + 1);
-        *place = end;
-        end += length + 1;
-    }
-    return copy;
-}
-
 /* ---- writing ---- */
 
 static bh_rc
 memory_begin(void *self, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
 
     (void)err;
     BH_ASSERT(!memory->begun);
@@ -236,26 +24,26 @@ memory_begin(void *self, struct bh_err *err)
 static void
 memory_rollback(void *self)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
 
-    for (int kind = 0; kind < KINDS; kind++)
-        clear(&memory->put[kind]);
+    for (int kind = 0; kind < BH_MEMORY_KINDS; kind++)
+        bh_memory_clear(&memory->put[kind]);
     memory->begun = memory->failed = false;
 }
 
 static bh_rc
 memory_commit(void *self, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     bool failed = memory->failed;
 
     BH_ASSERT(memory->begun);
     pthread_mutex_lock(&memory->mutex);
-    for (int kind = 0; !failed && kind < KINDS; kind++) {
-        struct rows *put = &memory->put[kind];
+    for (int kind = 0; !failed && kind < BH_MEMORY_KINDS; kind++) {
+        struct bh_memory_rows *put = &memory->put[kind];
 
         for (size_t i = 0; i < put->count; i++)
-            insert(&memory->kept[kind], (enum kind)kind, put->at[i]);
+            bh_memory_insert(&memory->kept[kind], (enum bh_memory_kind)kind, put->at[i]);
         put->count = 0;
     }
     pthread_mutex_unlock(&memory->mutex);
@@ -266,7 +54,7 @@ memory_commit(void *self, struct bh_err *err)
 }
 
 static bh_rc
-check_open(const struct memory *memory, struct bh_err *err)
+check_open(const struct bh_memory *memory, struct bh_err *err)
 {
     BH_ASSERT(memory->begun);
     if (memory->failed)
@@ -275,12 +63,12 @@ check_open(const struct memory *memory, struct bh_err *err)
 }
 
 bh_rc
-bh_store_memory_put(struct memory *memory, enum kind kind, const void *row, struct bh_err *err)
+bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row, struct bh_err *err)
 {
     bh_rc rc = check_open(memory, err);
 
     if (rc == BH_OK)
-        insert(&memory->put[kind], kind, copy_row(kind, row));
+        bh_memory_insert(&memory->put[kind], kind, bh_memory_copy(kind, row));
     return rc;
 }
 
@@ -300,8 +88,8 @@ static bh_rc
 memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
                   struct bh_err *err)
 {
-    struct memory *memory = self;
-    struct record_row *row;
+    struct bh_memory *memory = self;
+    struct bh_memory_record *row;
     char *bytes;
     bh_rc rc = check_open(memory, err);
 
@@ -312,14 +100,14 @@ memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
     row->leaf = bytes;
     row->length = length;
     bh_merkle_leaf(memory->crypto, leaf, length, row->hash.bytes);
-    if (bh_store_memory_find(&memory->put[RECORDS], RECORDS, row)
-        || bh_store_memory_find(&memory->kept[RECORDS], RECORDS, row)) {
+    if (bh_memory_find(&memory->put[BH_MEMORY_RECORDS], BH_MEMORY_RECORDS, row)
+        || bh_memory_find(&memory->kept[BH_MEMORY_RECORDS], BH_MEMORY_RECORDS, row)) {
         free(row);
         memory->failed = true;
         return bh_err_set(err, BH_IO, "record %llu: there is one already",
                           (unsigned long long)seq);
     }
-    insert(&memory->put[RECORDS], RECORDS, row);
+    bh_memory_insert(&memory->put[BH_MEMORY_RECORDS], BH_MEMORY_RECORDS, row);
     return BH_OK;
 }
 
@@ -327,8 +115,8 @@ static bh_rc
 memory_put_text(void *self, const struct bh_digest *digest, const char *text, size_t length,
                 struct bh_err *err)
 {
-    struct memory *memory = self;
-    struct text_row *row;
+    struct bh_memory *memory = self;
+    struct bh_memory_text *row;
     char *bytes;
     bh_rc rc = check_open(memory, err);
 
@@ -337,25 +125,25 @@ memory_put_text(void *self, const struct bh_digest *digest, const char *text, si
     row = new_row(sizeof *row, text, length, &bytes);
     row->digest = *digest;
     row->text = bytes;
-    insert(&memory->put[TEXTS], TEXTS, row);
+    bh_memory_insert(&memory->put[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, row);
     return BH_OK;
 }
 
 static bh_rc
 memory_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
 {
-    return bh_store_memory_put(self, JOBS, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_JOBS, row, err);
 }
 
 static bh_rc
 memory_change_job(void *self, const struct bh_job_change *change, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     struct bh_job_row key = { .job = change->job }, row;
-    const struct bh_job_row *found = bh_store_memory_find(&memory->put[JOBS], JOBS, &key);
+    const struct bh_job_row *found = bh_memory_find(&memory->put[BH_MEMORY_JOBS], BH_MEMORY_JOBS, &key);
 
     if (!found)
-        found = bh_store_memory_find(&memory->kept[JOBS], JOBS, &key);
+        found = bh_memory_find(&memory->kept[BH_MEMORY_JOBS], BH_MEMORY_JOBS, &key);
     if (!found)
         return bh_err_set(err, BH_NOT_FOUND, "job %llu has no row",
                           (unsigned long long)change->job);
@@ -372,51 +160,57 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
         row.grade = change->grade;
         row.started_ns = change->started_ns;
     }
-    return bh_store_memory_put(self, JOBS, &row, err);
+    return bh_memory_put_row(self, BH_MEMORY_JOBS, &row, err);
 }
 
 static bh_rc
 memory_put_name(void *self, const struct bh_name_row *row, struct bh_err *err)
 {
-    return bh_store_memory_put(self, NAMES, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_NAMES, row, err);
 }
 
 static bh_rc
 memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
 {
-    return bh_store_memory_put(self, TOKENS, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_TOKENS, row, err);
+}
+
+static bh_rc
+memory_put_document(void *self, const struct bh_document_row *row, struct bh_err *err)
+{
+    return bh_memory_put_row(self, BH_MEMORY_DOCUMENTS, row, err);
 }
 
 static bh_rc
 memory_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
 {
-    return bh_store_memory_put(self, CHECKPOINTS, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_CHECKPOINTS, row, err);
 }
 
 static bh_rc
 memory_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err)
 {
-    return bh_store_memory_put(self, REPLIES, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_REPLIES, row, err);
 }
 
 static bh_rc
 memory_put_meta(void *self, const char *key, const char *value, struct bh_err *err)
 {
-    const struct meta_row row = { key, value };
+    const struct bh_memory_meta row = { key, value };
 
-    return bh_store_memory_put(self, METAS, &row, err);
+    return bh_memory_put_row(self, BH_MEMORY_METAS, &row, err);
 }
 
 /* ---- reading ---- */
 
 void
-bh_store_memory_each(struct memory *memory, enum kind kind, const void *from,
+bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
          bool (*emit)(const void *row, void *context), void *context)
 {
-    struct rows *rows = &memory->kept[kind];
+    struct bh_memory_rows *rows = &memory->kept[kind];
 
     pthread_mutex_lock(&memory->mutex);
-    for (size_t i = from ? lower_bound(rows, kind, from) : 0; i < rows->count; i++)
+    for (size_t i = from ? bh_memory_lower_bound(rows, kind, from) : 0; i < rows->count; i++)
         if (!emit(rows->at[i], context))
             break;
     pthread_mutex_unlock(&memory->mutex);
@@ -438,12 +232,12 @@ static bh_rc
 memory_get_meta(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
                 struct bh_err *err)
 {
-    struct memory *memory = self;
-    const struct meta_row wanted = { key, NULL }, *row;
+    struct bh_memory *memory = self;
+    const struct bh_memory_meta wanted = { key, NULL }, *row;
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = bh_store_memory_find(&memory->kept[METAS], METAS, &wanted);
+    row = bh_memory_find(&memory->kept[BH_MEMORY_METAS], BH_MEMORY_METAS, &wanted);
     rc = row ? copy_text(row->value, arena, ret_value, err)
              : bh_err_set(err, BH_NOT_FOUND, "the store has no such value");
     pthread_mutex_unlock(&memory->mutex);
@@ -454,12 +248,12 @@ static bh_rc
 memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
                 const char **ret_text, struct bh_err *err)
 {
-    struct memory *memory = self;
-    const struct text_row wanted = { .digest = *digest }, *row;
+    struct bh_memory *memory = self;
+    const struct bh_memory_text wanted = { .digest = *digest }, *row;
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = bh_store_memory_find(&memory->kept[TEXTS], TEXTS, &wanted);
+    row = bh_memory_find(&memory->kept[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &wanted);
     rc = row && !row->gone ? copy_text(row->text, arena, ret_text, err)
                            : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
     pthread_mutex_unlock(&memory->mutex);
@@ -484,12 +278,12 @@ static bh_rc
 memory_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_arena *arena,
                  struct bh_reply_row *ret_row, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     const struct bh_reply_row wanted = { .principal_id = principal_id, .key = key }, *row;
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
-    row = bh_store_memory_find(&memory->kept[REPLIES], REPLIES, &wanted);
+    row = bh_memory_find(&memory->kept[BH_MEMORY_REPLIES], BH_MEMORY_REPLIES, &wanted);
     rc = row && row->status ? copy_reply(row, arena, ret_row, err)
                             : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
     pthread_mutex_unlock(&memory->mutex);
@@ -536,7 +330,7 @@ memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sin
     const struct bh_job_row from = { .job = filter->after };
 
     (void)err;
-    bh_store_memory_each(self, JOBS, &from, emit_job, &walk);
+    bh_memory_each_row(self, BH_MEMORY_JOBS, &from, emit_job, &walk);
     return BH_OK;
 }
 
@@ -547,7 +341,7 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
     struct job_walk walk = { filter, NULL, NULL, 100000, 0 };
 
     (void)err;
-    bh_store_memory_each(self, JOBS, NULL, emit_job, &walk);
+    bh_memory_each_row(self, BH_MEMORY_JOBS, NULL, emit_job, &walk);
     *ret_count = walk.count;
     return BH_OK;
 }
@@ -556,11 +350,11 @@ static bh_rc
 memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
                struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     const struct bh_job_row wanted = { .job = job }, *row;
 
     pthread_mutex_lock(&memory->mutex);
-    row = bh_store_memory_find(&memory->kept[JOBS], JOBS, &wanted);
+    row = bh_memory_find(&memory->kept[BH_MEMORY_JOBS], BH_MEMORY_JOBS, &wanted);
     if (row)
         sink(sink_self, row);
     pthread_mutex_unlock(&memory->mutex);
@@ -579,7 +373,7 @@ struct record_walk {
 static bool
 emit_record(const void *row, void *context)
 {
-    const struct record_row *record = row;
+    const struct bh_memory_record *record = row;
     const struct record_walk *walk = context;
 
     if (record->seq > walk->last)
@@ -594,10 +388,10 @@ memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink si
                     void *sink_self, struct bh_err *err)
 {
     struct record_walk walk = { last, sink, NULL, sink_self };
-    const struct record_row from = { .seq = first };
+    const struct bh_memory_record from = { .seq = first };
 
     (void)err;
-    bh_store_memory_each(self, RECORDS, &from, emit_record, &walk);
+    bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, emit_record, &walk);
     return BH_OK;
 }
 
@@ -606,19 +400,19 @@ memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_sel
                    struct bh_err *err)
 {
     struct record_walk walk = { UINT64_MAX, NULL, sink, sink_self };
-    const struct record_row from = { .seq = first };
+    const struct bh_memory_record from = { .seq = first };
 
     (void)err;
-    bh_store_memory_each(self, RECORDS, &from, emit_record, &walk);
+    bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, emit_record, &walk);
     return BH_OK;
 }
 
 static bh_rc
 memory_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
 {
-    struct memory *memory = self;
-    const struct rows *rows = &memory->kept[RECORDS];
-    const struct record_row *row = NULL;
+    struct bh_memory *memory = self;
+    const struct bh_memory_rows *rows = &memory->kept[BH_MEMORY_RECORDS];
+    const struct bh_memory_record *row = NULL;
 
     pthread_mutex_lock(&memory->mutex);
     if (rows->count > 0)
@@ -648,7 +442,7 @@ memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err 
     struct name_walk walk = { sink, sink_self };
 
     (void)err;
-    bh_store_memory_each(self, NAMES, NULL, emit_name, &walk);
+    bh_memory_each_row(self, BH_MEMORY_NAMES, NULL, emit_name, &walk);
     return BH_OK;
 }
 
@@ -671,7 +465,59 @@ memory_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_er
     struct token_walk walk = { sink, sink_self };
 
     (void)err;
-    bh_store_memory_each(self, TOKENS, NULL, emit_token, &walk);
+    bh_memory_each_row(self, BH_MEMORY_TOKENS, NULL, emit_token, &walk);
+    return BH_OK;
+}
+
+static bh_rc
+memory_get_document(void *self, const struct bh_document_key *key, struct bh_arena *arena,
+                    struct bh_document_row *ret_row, struct bh_err *err)
+{
+    struct bh_memory *memory = self;
+    const struct bh_document_row wanted = { .kind = key->kind, .key = key->key }, *row;
+    bool found;
+
+    pthread_mutex_lock(&memory->mutex);
+    row = bh_memory_find(&memory->kept[BH_MEMORY_DOCUMENTS], BH_MEMORY_DOCUMENTS, &wanted);
+    found = row && row->value[0];
+    if (found) {
+        *ret_row = *row;
+        ret_row->key = bh_arena_strdup(arena, row->key);
+        ret_row->value = bh_arena_strdup(arena, row->value);
+    }
+    pthread_mutex_unlock(&memory->mutex);
+    if (!found)
+        return bh_err_set(err, BH_NOT_FOUND, "the store has no such document");
+    return ret_row->key && ret_row->value ? BH_OK
+                                          : bh_err_set(err, BH_FULL, "no room for a document");
+}
+
+struct document_walk {
+    const struct bh_document_filter *filter;
+    bh_document_sink sink;
+    void *self;
+};
+
+static bool
+emit_document(const void *row, void *context)
+{
+    const struct document_walk *walk = context;
+    const struct bh_document_row *document = row;
+
+    if (document->kind != walk->filter->kind || !document->value[0]
+        || (walk->filter->principal_id && document->principal_id != walk->filter->principal_id))
+        return true;
+    return walk->sink(walk->self, document);
+}
+
+static bh_rc
+memory_list_documents(void *self, const struct bh_document_filter *filter,
+                      bh_document_sink sink, void *sink_self, struct bh_err *err)
+{
+    struct document_walk walk = { filter, sink, sink_self };
+
+    (void)err;
+    bh_memory_each_row(self, BH_MEMORY_DOCUMENTS, NULL, emit_document, &walk);
     return BH_OK;
 }
 
@@ -696,7 +542,7 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
     const struct bh_checkpoint_row from = { .size = min_size };
 
     (void)err;
-    bh_store_memory_each(self, CHECKPOINTS, &from, emit_checkpoint, &walk);
+    bh_memory_each_row(self, BH_MEMORY_CHECKPOINTS, &from, emit_checkpoint, &walk);
     return BH_OK;
 }
 
@@ -705,11 +551,11 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
 static void
 memory_close(void *self)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
 
     memory_rollback(memory);
-    for (int kind = 0; kind < KINDS; kind++) {
-        clear(&memory->kept[kind]);
+    for (int kind = 0; kind < BH_MEMORY_KINDS; kind++) {
+        bh_memory_clear(&memory->kept[kind]);
         free(memory->kept[kind].at);
         free(memory->put[kind].at);
     }
@@ -728,6 +574,7 @@ static const struct bh_store_ops memory_ops = {
     .change_job = memory_change_job,
     .put_name = memory_put_name,
     .put_token = memory_put_token,
+    .put_document = memory_put_document,
     .put_checkpoint = memory_put_checkpoint,
     .put_reply = memory_put_reply,
     .put_meta = memory_put_meta,
@@ -744,6 +591,8 @@ static const struct bh_store_ops memory_ops = {
     .last_record = memory_last_record,
     .list_names = memory_list_names,
     .list_tokens = memory_list_tokens,
+    .get_document = memory_get_document,
+    .list_documents = memory_list_documents,
     .list_keys = bh_memory_list_keys,
     .list_checkpoints = memory_list_checkpoints,
     .get_reply = memory_get_reply,
@@ -753,7 +602,7 @@ static const struct bh_store_ops memory_ops = {
 void
 bh_store_memory_open(const struct bh_crypto_ops *crypto, struct bh_store *ret_store)
 {
-    struct memory *memory = calloc(1, sizeof *memory);
+    struct bh_memory *memory = calloc(1, sizeof *memory);
 
     BH_ASSERT(memory);
     memory->crypto = crypto;

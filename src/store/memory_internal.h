@@ -11,51 +11,60 @@
 /* Each kind of row has one sorted array of committed rows and one of rows put since
  * begin.  A row is one piece of memory: its struct, then the texts it points to. */
 
-struct record_row {
+struct bh_memory_record {
     uint64_t seq;
     struct bh_digest hash;
     const char *leaf;
     size_t length;
 };
 
-struct text_row {
+struct bh_memory_text {
     struct bh_digest digest;
     const char *text;
-    bool gone;               /* erased */
+    bool gone;                   /* erased */
 };
 
-struct meta_row {
+struct bh_memory_meta {
     const char *key, *value;
 };
 
-enum kind { RECORDS, TEXTS, JOBS, NAMES, TOKENS, CHECKPOINTS, REPLIES, METAS, KEYS, KINDS };
+enum bh_memory_kind {
+    BH_MEMORY_RECORDS,
+    BH_MEMORY_TEXTS,
+    BH_MEMORY_JOBS,
+    BH_MEMORY_NAMES,
+    BH_MEMORY_TOKENS,
+    BH_MEMORY_DOCUMENTS,
+    BH_MEMORY_CHECKPOINTS,
+    BH_MEMORY_REPLIES,
+    BH_MEMORY_METAS,
+    BH_MEMORY_KEYS,
+    BH_MEMORY_KINDS
+};
 
-struct rows {
+struct bh_memory_rows {
     void **at;
     size_t count, room;
 };
 
-struct memory {
+struct bh_memory {
     const struct bh_crypto_ops *crypto;
     /* owner thread */
-    struct rows put[KINDS];
+    struct bh_memory_rows put[BH_MEMORY_KINDS];
     bool begun, failed;
     /* shared, under mutex */
     pthread_mutex_t mutex;
-    struct rows kept[KINDS];
+    struct bh_memory_rows kept[BH_MEMORY_KINDS];
 };
 
 /* Put a copy of the row into the open transaction. */
-bh_rc bh_store_memory_put(struct memory *memory, enum kind kind, const void *row,
-                    struct bh_err *err);
-
-/* The row equal to `row`, or NULL. */
-void *bh_store_memory_find(const struct rows *rows, enum kind kind, const void *row);
+bh_rc bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row,
+                        struct bh_err *err);
 
 /* Calls `emit` for each kept row of a kind from the first not before `from` on, under the
  * mutex. */
-void bh_store_memory_each(struct memory *memory, enum kind kind, const void *from,
-                    bool (*emit)(const void *row, void *context), void *context);
+void bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
+                        bool (*emit)(const void *row, void *context), void *context);
 
 /* ---- memory_keys.c ---- */
 bh_rc bh_memory_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
@@ -63,5 +72,22 @@ bh_rc bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh
 bh_rc bh_memory_scrub(void *self, struct bh_err *err);
 bh_rc bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self,
                           struct bh_err *err);
+
+/* Position of the first row that is not before `row`. */
+size_t bh_memory_lower_bound(const struct bh_memory_rows *rows, enum bh_memory_kind kind,
+                             const void *row);
+
+/* The row with the same key, or NULL. */
+void *bh_memory_find(const struct bh_memory_rows *rows, enum bh_memory_kind kind,
+                     const void *row);
+
+/* Takes over `row`, in place of an equal one. */
+void bh_memory_insert(struct bh_memory_rows *rows, enum bh_memory_kind kind, void *row);
+
+/* Frees all rows. */
+void bh_memory_clear(struct bh_memory_rows *rows);
+
+/* A copy with its texts behind it; NULL texts become "". */
+void *bh_memory_copy(enum bh_memory_kind kind, const void *row);
 
 #endif

@@ -45,6 +45,9 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "INSERT OR REPLACE INTO tokens (id, secret, principal_id, scopes, note, "
         "created_ns, "
         "expires_ns, last_used_ns, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [BH_SQL_PUT_DOCUMENT] = "INSERT OR REPLACE INTO documents (kind, key, version, "
+                            "principal_id, value) VALUES (?, ?, ?, ?, ?)",
+    [BH_SQL_DROP_DOCUMENT] = "DELETE FROM documents WHERE kind = ? AND key = ?",
     [BH_SQL_PUT_CHECKPOINT] =
         "INSERT OR REPLACE INTO checkpoints (size, note) VALUES (?, ?)",
     [BH_SQL_PUT_REPLY] =
@@ -64,6 +67,10 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone FROM names ORDER BY kind, id",
     [BH_SQL_LIST_TOKENS] = "SELECT id, secret, principal_id, scopes, note, created_ns, "
                            "expires_ns, last_used_ns, revoked FROM tokens ORDER BY id",
+    [BH_SQL_GET_DOCUMENT] = "SELECT kind, key, version, principal_id, value FROM documents "
+                            "WHERE kind = ? AND key = ?",
+    [BH_SQL_LIST_DOCUMENTS] = "SELECT kind, key, version, principal_id, value FROM documents "
+                              "WHERE kind = ?1 AND (?2 = 0 OR principal_id = ?2) ORDER BY key",
     [BH_SQL_LIST_CHECKPOINTS] =
         "SELECT size, note FROM checkpoints WHERE size >= ? ORDER BY size",
     [BH_SQL_PUT_KEY] =

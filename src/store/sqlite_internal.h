@@ -27,6 +27,8 @@ enum bh_sql_statement {
     BH_SQL_END_JOB,
     BH_SQL_PUT_NAME,
     BH_SQL_PUT_TOKEN,
+    BH_SQL_PUT_DOCUMENT,
+    BH_SQL_DROP_DOCUMENT,
     BH_SQL_PUT_CHECKPOINT,
     BH_SQL_PUT_REPLY,
     BH_SQL_DROP_REPLIES,
@@ -40,6 +42,8 @@ enum bh_sql_statement {
     BH_SQL_LAST_RECORD,
     BH_SQL_LIST_NAMES,
     BH_SQL_LIST_TOKENS,
+    BH_SQL_GET_DOCUMENT,
+    BH_SQL_LIST_DOCUMENTS,
     BH_SQL_LIST_CHECKPOINTS,
     /* sqlite_keys.c */
     BH_SQL_PUT_KEY,
@@ -187,6 +191,8 @@ bh_rc bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char 
                          size_t length, struct bh_err *err);
 bh_rc bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err);
 bh_rc bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *err);
+bh_rc bh_sqlite_put_document(void *self, const struct bh_document_row *row,
+                             struct bh_err *err);
 bh_rc bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
                                struct bh_err *err);
 bh_rc bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err);
@@ -207,6 +213,11 @@ bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self,
                            struct bh_err *err);
 bh_rc bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self,
                             struct bh_err *err);
+bh_rc bh_sqlite_get_document(void *self, const struct bh_document_key *key,
+                             struct bh_arena *arena, struct bh_document_row *ret_row,
+                             struct bh_err *err);
+bh_rc bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter,
+                               bh_document_sink sink, void *sink_self, struct bh_err *err);
 bh_rc bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
                                  void *sink_self, struct bh_err *err);
 bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,

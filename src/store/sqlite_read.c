@@ -271,6 +271,68 @@ bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh
     return rc == BH_OK ? query_each(&query, emit_token, &walk, err) : rc;
 }
 
+static struct bh_document_row
+document_of(const struct bh_sql_use *use)
+{
+    return (struct bh_document_row){
+        .kind = (enum bh_document_kind)bh_sql_u64(use, 0),
+        .key = bh_sql_text(use, 1),
+        .version = bh_sql_u64(use, 2),
+        .principal_id = (uint32_t)bh_sql_u64(use, 3),
+        .value = bh_sql_text(use, 4),
+    };
+}
+
+bh_rc
+bh_sqlite_get_document(void *self, const struct bh_document_key *key, struct bh_arena *arena,
+                       struct bh_document_row *ret_row, struct bh_err *err)
+{
+    BH_AUTO(query_end) struct query query = { 0 };
+    bh_rc rc = query_begin(&query, self, BH_SQL_GET_DOCUMENT, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&query.use, key->kind);
+    bh_sql_put_text(&query.use, key->key);
+    rc = query_row(&query, "document", err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_row = document_of(&query.use);
+    ret_row->key = bh_arena_strdup(arena, ret_row->key);
+    ret_row->value = bh_arena_strdup(arena, ret_row->value);
+    return ret_row->key && ret_row->value ? BH_OK
+                                          : bh_err_set(err, BH_FULL, "no room for a document");
+}
+
+struct document_walk {
+    bh_document_sink sink;
+    void *self;
+};
+
+static bool
+emit_document(const struct bh_sql_use *use, void *context)
+{
+    const struct document_walk *walk = context;
+    const struct bh_document_row row = document_of(use);
+
+    return walk->sink(walk->self, &row);
+}
+
+bh_rc
+bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter,
+                         bh_document_sink sink, void *sink_self, struct bh_err *err)
+{
+    BH_AUTO(query_end) struct query query = { 0 };
+    struct document_walk walk = { sink, sink_self };
+    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_DOCUMENTS, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&query.use, filter->kind);
+    bh_sql_put_u64(&query.use, filter->principal_id);
+    return query_each(&query, emit_document, &walk, err);
+}
+
 struct checkpoint_walk {
     bh_checkpoint_sink sink;
     void *self;

@@ -61,6 +61,11 @@ static const char *const migrations[] = {
     "ALTER TABLE jobs ADD COLUMN deadline_ns INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN checkpoint_signal INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE jobs ADD COLUMN gang INTEGER NOT NULL DEFAULT 0;",
+    "CREATE TABLE documents ("
+    "  kind INTEGER NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL,"
+    "  principal_id INTEGER NOT NULL, value TEXT NOT NULL,"
+    "  PRIMARY KEY (kind, key)"
+    ") STRICT, WITHOUT ROWID;",
     "CREATE TABLE keys ("
     "  id INTEGER PRIMARY KEY,"
     "  kind INTEGER NOT NULL, tenant_id INTEGER NOT NULL, month INTEGER NOT NULL,"

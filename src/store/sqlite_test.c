@@ -236,7 +236,8 @@ an_older_store_is_brought_up_to_date(void **state)
     close_store(f);
     run_sql(f, "ALTER TABLE jobs DROP COLUMN deadline_ns;"
                "ALTER TABLE jobs DROP COLUMN checkpoint_signal;"
-               "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE keys; PRAGMA user_version = 1");
+               "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE documents; DROP TABLE keys;"
+               "PRAGMA user_version = 1");
     assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
                      BH_CONFLICT);
     assert_non_null(strstr(f->err.hint, "start bulkheadd on it once"));

@@ -177,6 +177,39 @@ bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *e
     return bh_sqlite_written(store, &use, err);
 }
 
+static bh_rc
+drop_document(struct bh_sqlite *store, const struct bh_document_row *row, struct bh_err *err)
+{
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_DOCUMENT, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&use, row->kind);
+    bh_sql_put_text(&use, row->key);
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
+bh_sqlite_put_document(void *self, const struct bh_document_row *row, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc;
+
+    if (!row->value || !row->value[0])
+        return drop_document(store, row, err);
+    rc = bh_sqlite_write(store, BH_SQL_PUT_DOCUMENT, &use, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&use, row->kind);
+    bh_sql_put_text(&use, row->key);
+    bh_sql_put_u64(&use, row->version);
+    bh_sql_put_u64(&use, row->principal_id);
+    bh_sql_put_text(&use, row->value);
+    return bh_sqlite_written(store, &use, err);
+}
+
 bh_rc
 bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
                          struct bh_err *err)

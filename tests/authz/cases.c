@@ -7,15 +7,18 @@
  *   w                                              a new world: forget the last one
  *   t ID PARENT                                    a tenant
  *   p ID GONE                                      a principal
- *   b ROLE PRINCIPAL GID TENANT                    a binding; principal 0: the group's
+ *   b ROLE PRINCIPAL GID TENANT GROUP              a binding; principal 0: the group's, of
+ *                                                  the provider unless GROUP is 0
+ *   s VERB LEVEL WITHIN                            the verb asks for a person who is there;
+ *                                                  of several the first counts
  *   c WHO VERB TENANT   ALLOW RULE                 bh_authz_check
  *   a WHO VERB          ALLOW RULE                 bh_authz_check_anywhere
  *   v WHO VERB          ALL TENANTS                bh_authz_visible
  *   g WHO ROLE TENANT WORDS   VERB                 bh_authz_not_held; no words: all verbs;
  *                                                  "" when all is held
  *
- * WHO is PRINCIPAL, ROOT, GIDS (with commas) and SCOPES ("=" and the words; "-" is none
- * given, so all).  Worlds hold what a directory should never hold as well: trees with
+ * WHO is PRINCIPAL, ROOT, GIDS (with commas), SCOPES ("=" and the words; "-" is none
+ * given, so all), GROUPS and PRESENCE (kind, level, shown, now, glass until).  Worlds hold what a directory should never hold as well: trees with
  * rings, parents and tenants that there are not, removed principals. */
 
 #include <stdio.h>
@@ -24,7 +27,8 @@
 #include "base/attr.h"
 #include "policy/authz.h"
 
-enum { TENANTS = 14, PRINCIPALS = 5, BINDINGS = 18, GIDS = 4, QUESTIONS = 40, TEXT = 256 };
+enum { TENANTS = 14, PRINCIPALS = 5, BINDINGS = 18, GIDS = 4, STEP_UPS = 12, QUESTIONS = 40,
+       TEXT = 256 };
 
 struct world {
     uint64_t random;
@@ -32,7 +36,8 @@ struct world {
     struct bh_dir_principal principals[PRINCIPALS];
     struct bh_dir_binding bindings[BINDINGS];
     struct bh_directory dir;
-    uint32_t gids[GIDS];
+    struct bh_dir_step_up step_ups[STEP_UPS];
+    uint32_t gids[GIDS], groups[GIDS];
     char scopes[TEXT], given[TEXT];
 };
 
@@ -96,17 +101,31 @@ draw_people(struct world *w)
     }
     w->dir.binding_count = draw(w, BINDINGS + 1);
     for (uint32_t i = 0; i < w->dir.binding_count; i++) {
-        bool group = draw(w, 3) == 0;
+        bool group = draw(w, 2) == 0, provider = group && draw(w, 2);
         struct bh_dir_binding *binding = &w->bindings[i];
 
         *binding = (struct bh_dir_binding){
             .role = (enum bh_role)(BH_ROLE_VIEWER + draw(w, BH_ROLES - BH_ROLE_VIEWER)),
             .principal = { group ? 0 : 1 + draw(w, PRINCIPALS) },
-            .gid = group ? 100 + draw(w, 6) : 0,
+            .gid = group && !provider ? 100 + draw(w, 6) : 0,
+            .group = provider ? 100 + 64 * draw(w, 3) : 0,
             .tenant = draw_tenant(w),
         };
-        printf("b\t%s\t%u\t%u\t%u\n", bh_role_names[binding->role], binding->principal.v,
-               binding->gid, binding->tenant.v);
+        printf("b\t%s\t%u\t%u\t%u\t%u\n", bh_role_names[binding->role], binding->principal.v,
+               binding->gid, binding->tenant.v, binding->group);
+    }
+}
+
+static void
+draw_step_ups(struct world *w)
+{
+    w->dir.step_up_count = draw(w, STEP_UPS + 1);
+    for (uint32_t i = 0; i < w->dir.step_up_count; i++) {
+        struct bh_dir_step_up *row = &w->step_ups[i];
+
+        *row = (struct bh_dir_step_up){ draw_verb(w), (enum bh_level)draw(w, BH_LEVELS),
+                                        draw(w, 20) };
+        printf("s\t%s\t%d\t%u\n", row->verb, (int)row->level, (unsigned)row->within_ns);
     }
 }
 
@@ -115,9 +134,10 @@ draw_world(struct world *w)
 {
     puts("w");
     w->dir = (struct bh_directory){ .tenants = w->tenants, .principals = w->principals,
-                                    .bindings = w->bindings };
+                                    .bindings = w->bindings, .step_ups = w->step_ups };
     draw_tree(w);
     draw_people(w);
+    draw_step_ups(w);
 }
 
 /* A few words, some of them nonsense, with a blank too many now and then. */
@@ -131,6 +151,21 @@ draw_words(struct world *w, const char *wanted, char *ret_words)
     for (uint32_t i = 0; i < words; i++)
         length += (size_t)snprintf(ret_words + length, TEXT - length, "%s%s",
                                    draw(w, 2) ? wanted : draw_verb(w), draw(w, 6) ? " " : "  ");
+}
+
+static struct bh_presence
+draw_presence(struct world *w)
+{
+    struct bh_presence presence = {
+        .kind = (enum bh_presence_kind)draw(w, 3), .level = (enum bh_level)draw(w, BH_LEVELS),
+        .shown_ns = draw(w, 30), .now_ns = draw(w, 30),
+        .glass_until_ns = draw(w, 4) == 0 ? draw(w, 40) : 0,
+    };
+
+    printf("\t%d,%d,%u,%u,%u", (int)presence.kind, (int)presence.level,
+           (unsigned)presence.shown_ns, (unsigned)presence.now_ns,
+           (unsigned)presence.glass_until_ns);
+    return presence;
 }
 
 /* Somebody, and print who. */
@@ -151,7 +186,14 @@ draw_subject(struct world *w, const char *wanted)
         draw_words(w, wanted, w->scopes);
         subject.scopes = w->scopes;
     }
-    printf("\t%s%s", subject.scopes ? "=" : "-", subject.scopes ? w->scopes : "");
+    printf("\t%s%s\t", subject.scopes ? "=" : "-", subject.scopes ? w->scopes : "");
+    subject.groups = w->groups;
+    subject.group_count = draw(w, GIDS + 1);
+    for (uint32_t i = 0; i < subject.group_count; i++) {
+        w->groups[i] = 100 + 64 * draw(w, 3);
+        printf("%s%u", i ? "," : "", w->groups[i]);
+    }
+    subject.presence = draw_presence(w);
     return subject;
 }
 

@@ -10,9 +10,12 @@ reach every rule.
 The rules: a verb that is "" is open (1001).  A token does what its scopes name and no
 more (1002).  Local root does everything (1000).  Whoever is not known, or was removed,
 does nothing (0).  Otherwise the lowest rule of tables/roles.tbl decides that gives the verb
-to a role bound to the caller, or to one of the caller's groups, on the site, on the object's
-tenant or on one above it; for the site itself only on the site.  If there is none, it is
-denied (0)."""
+to a role bound to the caller, or to one of the caller's groups (the Unix ones, or those of the
+provider), on the site, on the object's tenant or on one above it; for the site itself only on
+the site.  If there is none, a session with the glass broken holds what admin holds (1006),
+before the end of that time; else it is denied (0).  What was granted so is denied (1005) where
+the verb asks for a person who is there: of a session, when less than the level was shown, or
+too long ago, or in the future; of a token, when it has no scopes."""
 import collections
 import pathlib
 import re
@@ -35,6 +38,17 @@ FAULTS = {
     "removed principals hold nothing": "removed",
     "the lowest rule is named": "lowest",
     "open verbs are open": "open",
+    "a provider's groups count": "provider",
+    "a provider's groups are not Unix groups": "mixed",
+    "verbs ask for somebody who is there": "absent",
+    "longer ago is not just now": "age",
+    "a code is no passkey": "level",
+    "what is to come was not shown": "future",
+    "a token names what asks for a person": "token",
+    "the first row of a verb counts": "first",
+    "broken glass gives what admin holds": "glass",
+    "broken glass ends": "mended",
+    "broken glass is the session's": "glass_token",
 }
 EVERY = 50000  # of the questions, how many each fault is tried on
 
@@ -55,7 +69,7 @@ class Evaluator:
         self.reset()
 
     def reset(self):
-        self.parents, self.present, self.bindings = {}, set(), []
+        self.parents, self.present, self.bindings, self.asks = {}, set(), [], {}
         self.reach = {}  # a tenant and all above it, by tenant
 
     def line_of(self, tenant):
@@ -75,7 +89,7 @@ class Evaluator:
         return self.reach[tenant]
 
     def settled(self, who, verb):
-        principal, root, _, scopes = who
+        principal, root, _, scopes, _, _ = who
         if verb == "" and self.fault != "open":
             return 1, 1001
         if self.fault == "root_scopes" and root:
@@ -91,9 +105,11 @@ class Evaluator:
         return None
 
     def holds(self, who, binding):
-        _, principal, gid, _ = binding
+        _, principal, gid, _, group = binding
         if principal:
             return principal == who[0]
+        if group and self.fault != "mixed":
+            return group in who[4] and self.fault != "provider"
         if self.fault == "groups":
             return False
         return gid in who[2] or self.fault == "everybody"
@@ -107,9 +123,31 @@ class Evaluator:
         line = None if tenant is None else self.line_of(tenant)
         rules = [by_role[b[0]] for b in self.bindings
                  if b[0] in by_role and (line is None or b[3] in line) and self.holds(who, b)]
-        if not rules:
+        if rules:
+            rule = rules[0] if self.fault == "lowest" else min(rules)
+        elif self.broken(who[5]) and "admin" in by_role:
+            rule = 1006
+        else:
             return 0, 0
-        return 1, rules[0] if self.fault == "lowest" else min(rules)
+        return (1, rule) if self.is_there(who, verb) else (0, 1005)
+
+    def broken(self, presence):
+        kind, _, _, now, until = presence
+        if self.fault == "glass":
+            return False
+        return (kind == 2 or self.fault == "glass_token") and (now < until or (self.fault == "mended" and until))
+
+    def is_there(self, who, verb):
+        kind, level, shown, now, _ = who[5]
+        if kind == 0 or verb not in self.asks or self.fault == "absent":
+            return True
+        wanted, within = self.asks[verb][-1 if self.fault == "first" else 0]
+        if wanted == 0:
+            return True
+        if kind == 1:
+            return who[3] is not None or self.fault == "token"
+        return ((level >= wanted or (self.fault == "level" and level)) and (shown <= now or self.fault == "future")
+                and (now - shown <= within or self.fault == "age"))
 
     def visible(self, who, verb):
         if self.decide(who, verb, 0)[0]:
@@ -129,20 +167,23 @@ class Evaluator:
         elif f[0] == "p":
             if f[2] == "0" or self.fault == "removed":
                 self.present.add(int(f[1]))
+        elif f[0] == "s":
+            self.asks.setdefault(f[1], []).append((int(f[2]), int(f[3])))
         else:
-            self.bindings.append((f[1], int(f[2]), int(f[3]), int(f[4])))
+            self.bindings.append((f[1], int(f[2]), int(f[3]), int(f[4]), int(f[5])))
 
     def answer(self, f):
         """(what it is, what was said)"""
         who = (int(f[1]), f[2] == "1", set(map(int, f[3].split(","))) if f[3] else set(),
-               None if f[4] == "-" else set(f[4][1:].split()))
+               None if f[4] == "-" else set(f[4][1:].split()), set(map(int, f[5].split(","))) if f[5] else set(),
+               tuple(map(int, f[6].split(","))))
         if f[0] == "c":
-            return self.decide(who, f[5], int(f[6])), (int(f[7]), int(f[8]))
+            return self.decide(who, f[7], int(f[8])), (int(f[9]), int(f[10]))
         if f[0] == "a":
-            return self.decide(who, f[5], None), (int(f[6]), int(f[7]))
+            return self.decide(who, f[7], None), (int(f[8]), int(f[9]))
         if f[0] == "v":
-            return self.visible(who, f[5]), (int(f[6]), list(map(int, f[7].split(","))) if f[7] else [])
-        return self.not_held(who, f[5], int(f[6]), f[7]), f[8]
+            return self.visible(who, f[7]), (int(f[8]), list(map(int, f[9].split(","))) if f[9] else [])
+        return self.not_held(who, f[7], int(f[8]), f[9]), f[10]
 
 
 def main():
@@ -153,7 +194,7 @@ def main():
     with subprocess.Popen([program, str(count), seed], stdout=subprocess.PIPE, text=True) as child:
         for line in child.stdout:
             fields = line.rstrip("\n").split("\t")
-            if fields[0] in "wtpb":
+            if fields[0] in "wtpbs":
                 truth.take(fields)
                 for _, evaluator in wrong if asked < EVERY else []:
                     evaluator.take(fields)
@@ -169,7 +210,7 @@ def main():
                 rules[said[1]] += 1
             if asked <= EVERY:
                 noticed.update(sentence for sentence, evaluator in wrong if evaluator.answer(fields)[0] != said)
-    every_rule = {0, 1000, 1001, 1002} | {rule for roles in truth.by_verb.values() for rule in roles.values()}
+    every_rule = {0, 1000, 1001, 1002, 1005, 1006} | {rule for roles in truth.by_verb.values() for rule in roles.values()}
     good = [(f"{count} questions were asked", child.returncode == 0 and asked == count),
             ("both evaluators agree on every one", different == 0),
             ("every rule of the table decided one", every_rule <= set(rules))]

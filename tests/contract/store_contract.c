@@ -365,6 +365,47 @@ keeps_tokens(void **state)
     BH_CHECK_DONE();
 }
 
+static bool
+print_document(void *self, const struct bh_document_row *row)
+{
+    bh_buf_printf(self, "%u %s v%llu of %u %s;", (unsigned)row->kind, row->key,
+                  (unsigned long long)row->version, row->principal_id, row->value);
+    return true;
+}
+
+static void
+keeps_documents(void **state)
+{
+    struct fixture *f = *state;
+    const struct bh_document_row rows[] = {
+        { BH_DOCUMENT_SESSION, "s2", 1, 7, "{}" }, { BH_DOCUMENT_SESSION, "s1", 1, 8, "{\"a\":1}" },
+        { BH_DOCUMENT_ACCOUNT, "s1", 1, 7, "x" },  { BH_DOCUMENT_SESSION, "s1", 2, 8, "new" },
+        { BH_DOCUMENT_PASSKEY, "p", 1, 7, "gone" }, { BH_DOCUMENT_PASSKEY, "p", 2, 7, NULL },
+    };
+    struct bh_document_row row;
+    struct bh_err err;
+    char text[256];
+    struct bh_buf out;
+
+    begin(f);
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        MUST(f, put_document, &rows[i]);
+    commit(f);
+    bh_buf_init_fixed(&out, text, sizeof text);
+    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 },
+         print_document, &out);
+    BH_CHECK_STR("all", bh_buf_text(&out), "2 s1 v2 of 8 new;2 s2 v1 of 7 {};");
+    bh_buf_clear(&out);
+    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 7 },
+         print_document, &out);
+    BH_CHECK_STR("whose", bh_buf_text(&out), "2 s2 v1 of 7 {};");
+    MUST(f, get_document, &(struct bh_document_key){ BH_DOCUMENT_ACCOUNT, "s1" }, f->arena, &row);
+    BH_CHECK_STR("one", row.value, "x");
+    BH_CHECK_EQ("removed", f->store.ops->get_document(f->store.self,
+        &(struct bh_document_key){ BH_DOCUMENT_PASSKEY, "p" }, f->arena, &row, &err), BH_NOT_FOUND);
+    BH_CHECK_DONE();
+}
+
 static void
 keeps_checkpoints(void **state)
 {
@@ -509,6 +550,7 @@ main(int argc, char **argv)
         TEST(keeps_texts),
         TEST(keeps_names),
         TEST(keeps_tokens),
+        TEST(keeps_documents),
         TEST(keeps_checkpoints),
         TEST(keeps_replies),
         TEST(bh_contract_keeps_a_whole_job),

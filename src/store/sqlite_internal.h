@@ -45,7 +45,6 @@ enum bh_sql_statement {
     BH_SQL_GET_DOCUMENT,
     BH_SQL_LIST_DOCUMENTS,
     BH_SQL_LIST_CHECKPOINTS,
-    /* sqlite_keys.c */
     BH_SQL_PUT_KEY,
     BH_SQL_LIST_KEYS,
     BH_SQL_ERASE_TEXTS,
@@ -223,7 +222,6 @@ bh_rc bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_si
 bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
                           struct bh_arena *arena, struct bh_reply_row *ret_row,
                           struct bh_err *err);
-
 /* ---- sqlite_keys.c ---- */
 bh_rc bh_sqlite_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
 bh_rc bh_sqlite_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);

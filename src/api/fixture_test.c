@@ -321,6 +321,42 @@ bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t pr
     BH_ASSERT(rc == BH_OK);
 }
 
+struct renaming {
+    struct fixture *f;
+    const char *name;
+    struct bh_err err;
+    bh_rc rc;
+};
+
+static bool
+fixture_rename(void *self, const struct bh_job_row *found)
+{
+    struct renaming *renaming = self;
+    struct bh_job_row row = *found;
+
+    row.name = renaming->name;
+    renaming->rc = renaming->f->store.ops->put_job(renaming->f->store.self, &row,
+                                                   &renaming->err);
+    return false;
+}
+
+void
+bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant, const char *name)
+{
+    char memory[600];
+    struct renaming renaming = { .f = f };
+    struct bh_buf item;
+
+    bh_buf_init_fixed(&item, memory, sizeof memory);
+    bh_fixture_seal(f, tenant, name, &item);
+    renaming.name = bh_buf_text(&item);
+    BH_ASSERT(f->store.ops->begin(f->store.self, &renaming.err) == BH_OK);
+    BH_ASSERT(f->store.ops->get_job(f->store.self, job, fixture_rename, &renaming,
+                                    &renaming.err) == BH_OK);
+    BH_ASSERT(renaming.rc == BH_OK);
+    BH_ASSERT(f->store.ops->commit(f->store.self, &renaming.err) == BH_OK);
+}
+
 void
 bh_fixture_put_token(struct fixture *f, const struct bh_token_row *row)
 {

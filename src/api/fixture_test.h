@@ -75,6 +75,10 @@ void bh_fixture_seal(struct fixture *f, uint32_t tenant, const char *plain,
                      struct bh_buf *out);
 void bh_fixture_shred(struct fixture *f, uint64_t key);
 
+/* The job's row, of that tenant, gets a name as the daemon keeps it. */
+void bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant,
+                                const char *name);
+
 /* A fixture on the heap; close it. */
 struct fixture *bh_fixture_open(void);
 void bh_fixture_close(struct fixture *f);

@@ -243,7 +243,12 @@ an_erased_job_says_so(void **state)
 {
     SEND(BH_GET, "/v1/jobs/1", .uid = ALICE);
     BH_CHECK("opened", strstr(got.text, "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}"));
+    bh_fixture_put_sealed_name(f, 1, 2, "its \"name\"");
+    SEND(BH_GET, "/v1/jobs", .uid = ALICE);
+    BH_CHECK("name", strstr(got.text, "\"name\":\"its \\\"name\\\"\""));
     bh_fixture_shred(f, 2);
+    SEND(BH_GET, "/v1/jobs", .uid = ALICE);
+    BH_CHECK("its name, too", strstr(got.text, "\"name\":\"(erased)\""));
     SEND(BH_GET, "/v1/jobs/1", .uid = ALICE);
     BH_CHECK_EQ("answered", got.status, 200);
     BH_CHECK("erased", strstr(got.text, "\"erased\":true") && !strstr(got.text, "\"spec\""));

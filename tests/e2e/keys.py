@@ -41,10 +41,11 @@ def shred(site, who, *more, check=0):
 def sealed(site):
     "commands and environments stand in no record and no file of the store, and are read by those who may"
     job = told(site)
-    equal("opened", job["spec"]["env"], [f"A={CANARY}-env"])
+    equal("opened", (job["name"], job["spec"]["env"]), (f"{CANARY}-name", [f"A={CANARY}-env"]))
+    contains("in lists", site.cli("alice", "ps", "-A", check=0).stdout, f"{CANARY}-name")
     assert CANARY not in json.dumps(site.leaves()), "a canary in a leaf"
     data = files(site)
-    for what in ("command", "env"):
+    for what in ("command", "env", "name"):
         assert f"{CANARY}-{what}".encode() not in data, f"the {what} in the store's files"
     contains("keys are records", json.dumps(site.records()), "key.make")
     keys = json.loads(site.cli("erin", "key", "list", "-o", "json", check=0).stdout)["items"]

@@ -7,12 +7,18 @@
 
 static const uint64_t scrub_pause_ns = 5 * BH_NS_PER_S;
 
+struct found {
+    bool any, destroyed;
+};
+
 static bool
-see_any(void *self, const struct bh_key_row *row)
+see_key(void *self, const struct bh_key_row *row)
 {
-    (void)row;
-    *(bool *)self = true;
-    return false;
+    struct found *found = self;
+
+    found->any = true;
+    found->destroyed = found->destroyed || row->shredded_ns > 0;
+    return true;
 }
 
 static bh_rc
@@ -51,11 +57,12 @@ bh_keyring_open(struct bh_keyring *ring, const struct bh_daemon_config *config,
     struct bh_root_options options = { .crypto = crypto, .path = config->root_key,
                                        .credentials = config->credentials,
                                        .state_dir = config->state_dir };
-    bool any = false;
-    bh_rc rc = store.ops->list_keys(store.self, see_any, &any, err);
+    struct found found = { false, false };
+    bh_rc rc = store.ops->list_keys(store.self, see_key, &found, err);
 
-    *ring = (struct bh_keyring){ .store = store };
-    options.make = !any;
+    /* a crash may have come between the commit that destroyed a key and the scrubbing */
+    *ring = (struct bh_keyring){ .store = store, .scrub_due = found.destroyed };
+    options.make = !found.any;
     if (rc == BH_OK)
         rc = bh_root_load(&options, &ring->root, err);
     if (rc == BH_OK)

@@ -282,6 +282,16 @@ raise_files_limit(void)
         return; /* what there is serves a server */
 }
 
+/* Keys and texts of people would stand in a core file. */
+static void
+forbid_core_dumps(void)
+{
+    const struct rlimit none = { 0, 0 };
+
+    if (setrlimit(RLIMIT_CORE, &none) != 0)
+        return; /* the system's setting stays; keys are left out of dumps by themselves */
+}
+
 static void
 stop(struct program *program)
 {
@@ -330,6 +340,7 @@ main(int argc, char **argv)
         bh_err_hint(&err, "start it as a user of its own, as `bulkhead up` does");
         return fail(&err);
     }
+    forbid_core_dumps();
     if (args.rotate_root)
         return rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : fail(&err);
     signal_fd = block_signals();

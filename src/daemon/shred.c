@@ -81,11 +81,13 @@ read_month(const char *text, uint32_t *ret_month, struct bh_erasure *erasure)
     return true;
 }
 
-/* The identities' key hangs below the site's own: that one stays. */
+/* The identities' key hangs below the site's own: that one stays.  So does the site's of
+ * the present month, which seals the reason. */
 static bool
 is_meant(const struct shredding *s, const struct bh_key_row *row)
 {
-    if (row->tenant_id != s->tenant || row->shredded_ns > 0)
+    if (row->tenant_id != s->tenant || row->shredded_ns > 0
+        || (s->tenant == 0 && row->month == bh_keys_month_of(bh_core_now(s->core))))
         return false;
     if (row->kind == BH_KEY_KIND_TENANT)
         return s->month == 0 && s->tenant != 0;

@@ -52,9 +52,8 @@ struct bh_keys {
 
 /* ---- the calendar ---- */
 
-/* Year and month of a moment, UTC, as 202611. */
-static uint32_t
-month_of(uint64_t now_ns)
+uint32_t
+bh_keys_month_of(uint64_t now_ns)
 {
     time_t seconds = (time_t)(now_ns / BH_NS_PER_S);
     struct tm date = { .tm_year = 70 };
@@ -334,7 +333,7 @@ key_for(struct bh_keys *keys, const struct bh_key_use *use, struct opened *ret_o
                                  .created_ns = use->now_ns };
     struct bh_key_row key = { .kind = audit ? BH_KEY_KIND_AUDIT : BH_KEY_KIND_IDENTITY,
                               .tenant_id = tenant.tenant_id,
-                              .month = audit ? month_of(use->now_ns) : 0,
+                              .month = audit ? bh_keys_month_of(use->now_ns) : 0,
                               .created_ns = use->now_ns };
     bh_rc rc;
 

@@ -140,7 +140,7 @@ is_in_files(const struct fixture *f, const void *bytes, size_t length)
         snprintf(path, sizeof path, "%s/bulkhead.db%s", f->folder, endings[i]);
         bh_buf_init(&file, 64 << 20);
         found = bh_file_read(path, 64 << 20, &file, &err) == BH_OK
-                && memmem(file.bytes, file.length, bytes, length);
+                && file.length > 0 && memmem(file.bytes, file.length, bytes, length);
         bh_buf_fini(&file);
     }
     return found;

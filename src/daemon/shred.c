@@ -9,8 +9,10 @@
 #include "base/time.h"
 #include "daemon/command.h"
 
-enum { TOKEN_BYTES = 8, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, META_KEY = 32 };
+enum { TOKEN_BYTES = 8, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, META_KEY = 32,
+       TEXT_BYTES_MAX = 8 << 20 };
 
+static const uint64_t moment_ns = 60 * BH_NS_PER_S;
 static const uint64_t lifetime_ns = UINT64_C(24) * 3600 * BH_NS_PER_S;
 
 /* What is to be destroyed. */
@@ -105,6 +107,44 @@ take_key(void *self, const struct bh_key_row *row)
     return true;
 }
 
+struct readable {
+    const struct shredding *s;
+    struct bh_arena *arena;      /* of one text, and then of the next */
+    bool found;
+};
+
+static bool
+see_readable(void *self, const struct bh_job_row *row)
+{
+    struct readable *readable = self;
+    const struct shredding *s = readable->s;
+    struct bh_err ignored;
+    const char *text;
+
+    bh_arena_reset(readable->arena);
+    readable->found = row->submitted_ns >= s->erasure.from_ns
+                      && row->submitted_ns < s->erasure.before_ns
+                      && bh_keys_get_text(s->core->ring.keys, &row->spec, readable->arena, &text,
+                                          &ignored) == BH_OK;
+    return !readable->found;
+}
+
+/* Whether jobs of that time can be read although there is no key: they are from before
+ * texts were sealed. */
+static bool
+has_plain(const struct shredding *s)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(TEXT_BYTES_MAX);
+    const struct bh_job_filter filter = { .tenants = &s->tenant, .tenant_count = 1,
+                                          .limit = UINT32_MAX };
+    struct readable readable = { s, arena, false };
+    struct bh_err ignored;
+
+    return s->core->store.ops->list_jobs(s->core->store.self, &filter, see_readable, &readable,
+                                         &ignored) == BH_OK
+           && readable.found;
+}
+
 static bh_rc
 find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
 {
@@ -119,10 +159,10 @@ find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
     s->erasure.tenant_id = s->tenant;
     snprintf(s->meta, sizeof s->meta, "shred.%" PRIu32, s->tenant);
     bh_keys_each(s->core->ring.keys, take_key, s);
-    if (s->count == 0)
+    if (s->count == 0 && !has_plain(s))
         return bh_err_set(err, BH_NOT_FOUND, "%.80s has no key of %s to destroy",
                           request->tenant, s->month ? request->month : "any month");
-    s->ids = bh_arena_alloc(arena, s->count * sizeof *s->ids);
+    s->ids = bh_arena_alloc(arena, (s->count + 1) * sizeof *s->ids);
     if (!s->ids)
         return bh_err_set(err, BH_RANGE, "%" PRIu32 " keys are too many at once", s->count);
     s->count = 0;
@@ -173,7 +213,8 @@ bh_hold_check(const struct bh_core *core, const struct bh_site *fresh, struct bh
     return BH_OK;
 }
 
-/* A job that has not ended reads its specification when it starts again. */
+/* A job that has not ended reads its specification when it starts again.  It was sealed a
+ * moment before it was submitted, so one of just after the month may be of it. */
 static bh_rc
 check_jobs(const struct shredding *s, struct bh_err *err)
 {
@@ -183,7 +224,8 @@ check_jobs(const struct shredding *s, struct bh_err *err)
     while (bh_view_next_job(s->core->state.engine, &cursor, &view))
         count += view.tenant.v == s->tenant && view.state < BH_JOB_COMPLETED
                  && view.submitted_ns >= s->erasure.from_ns
-                 && view.submitted_ns < s->erasure.before_ns;
+                 && (view.submitted_ns < s->erasure.before_ns
+                     || view.submitted_ns - s->erasure.before_ns < moment_ns);
     if (count == 0)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT, "%" PRIu32 " jobs of that time have not ended", count);

@@ -232,6 +232,38 @@ a_removed_tenants_keys_are_destroyed_when_asked(void **state)
     BH_CHECK_DONE();
 }
 
+/* What was kept in plain by an earlier version has no key, and goes all the same. */
+static void
+texts_from_before_sealing_go_too(void **state)
+{
+    static const char old[] = "{\"args\":[\"canary-old\"],\"sku\":\"small\"}";
+    struct bh_job_row row = { .job = 900, .tenant_id = 3, .name = "canary-old-name",
+                              .tenant = "other", .principal = "alice", .sku = "small",
+                              .kind = "batch", .state = "completed", .contract = "", .reason = "",
+                              .node = "", .pieces = "", .grade = "",
+                              .submitted_ns = UINT64_C(1736500000000000000), .ended_ns = 1 };
+    struct bh_shred_request january = { "other", "2025-01", NULL, NULL };
+    struct fixture f;
+
+    setup(&f);
+    must(&f, apply(&f, one_admin));
+    f.core.crypto->sha256(old, strlen(old), "", 0, row.spec.bytes);
+    must(&f, bh_core_begin(&f.core, &f.err));
+    must(&f, f.core.store.ops->put_text(f.core.store.self, &row.spec, old, strlen(old), &f.err));
+    must(&f, f.core.store.ops->put_job(f.core.store.self, &row, &f.err));
+    must(&f, bh_core_commit(&f.core, &f.err));
+    BH_CHECK_STR("read as it is", spec_of(&f, 900), old);
+    BH_CHECK_EQ("another month", shred(&f, "carol",
+                (struct bh_shred_request){ "other", "2025-02", NULL, NULL }), BH_NOT_FOUND);
+    BH_CHECK_EQ("its month", shred(&f, "carol", january), BH_OK);
+    BH_CHECK_STR("gone", spec_of(&f, 900), "erased");
+    BH_CHECK_STR("its name", row_of(&f, 900).name, BH_ERASED);
+    BH_CHECK("from the files", !has_text(&f, "canary"));
+    BH_CHECK_EQ("not again", shred(&f, "carol", january), BH_NOT_FOUND);
+    teardown(&f);
+    BH_CHECK_DONE();
+}
+
 static void
 a_proposal_grows_old(void **state)
 {
@@ -337,6 +369,7 @@ main(void)
         cmocka_unit_test(nothing_stays_behind),
         cmocka_unit_test(a_legal_hold_keeps_keys),
         cmocka_unit_test(a_removed_tenants_keys_are_destroyed_when_asked),
+        cmocka_unit_test(texts_from_before_sealing_go_too),
         cmocka_unit_test(a_proposal_grows_old),
         cmocka_unit_test(the_sites_present_month_stays),
         cmocka_unit_test(a_failed_write_destroys_nothing),

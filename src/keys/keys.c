@@ -15,7 +15,7 @@
 
 enum {
     OPENED_MAX = 512,   /* keys that stand unwrapped at once; a power of two */
-    FOUND_MAX = 256,    /* remembered places of keys in use; a power of two */
+    FOUND_MAX = 1024,   /* remembered places of keys in use; a power of two */
     HASH_BYTES = 32,
 };
 
@@ -103,7 +103,7 @@ is_same_use(const struct bh_key_row *row, const struct bh_key_row *want)
 static struct bh_key_row *
 find_use(struct bh_keys *keys, const struct bh_key_row *want)
 {
-    size_t *hint = &keys->found[(want->tenant_id * 4 + want->kind) % FOUND_MAX];
+    size_t *hint = &keys->found[(want->tenant_id * 3 + want->kind) % FOUND_MAX];
 
     if (*hint < keys->count && is_same_use(&keys->rows[*hint], want))
         return &keys->rows[*hint];

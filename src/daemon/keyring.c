@@ -101,8 +101,13 @@ bh_keyring_rotate(struct bh_keyring *ring, const struct bh_crypto_ops *crypto,
                   const uint8_t *next, uint64_t *ret_count, struct bh_err *err)
 {
     uint8_t key[BH_KEY_BYTES];
-    bh_rc rc = stage(ring, crypto, next, key, err);
+    bh_rc rc;
 
+    if (ring->root.staged) { /* what stands there is the present root, in no other file */
+        bh_err_set(err, BH_CONFLICT, "the file of the root key could not be replaced yet");
+        return bh_err_hint(err, "see the daemon's log, then start it again: that finishes it");
+    }
+    rc = stage(ring, crypto, next, key, err);
     if (rc == BH_OK) {
         rc = bh_keys_rotate(ring->keys, key, ret_count, err);
         ring->rotating = rc != BH_CONFLICT;

@@ -37,7 +37,7 @@ bh_rotate_run(struct bh_core *core, const struct bh_command *command, struct bh_
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.obj = (struct bh_record_object){ .type = "site" };
     rc = rotate(core, &entry, NULL, &count, err);
-    if (rc == BH_CONFLICT)
+    if (rc == BH_CONFLICT && !core->ring.root.replaceable)
         return bh_err_hint(err, "stop the daemon, bulkheadd --rotate-root FILE, then replace "
                                 "the credential by FILE");
     if (rc == BH_OK)

@@ -89,6 +89,38 @@ a_crash_cuts_a_rotation_anywhere(void **state)
     BH_CHECK_DONE();
 }
 
+/* The new root then stands in the staged file alone, which the next start puts in place; until
+ * then nothing takes that place. */
+static void
+a_file_that_cannot_be_replaced_is_finished_later(void **state)
+{
+    uint8_t staged[32], after[32];
+    char path[160], away[160];
+    struct fixture f;
+    uint64_t job;
+
+    setup(&f);
+    must(&f, apply(&f, two_admins));
+    job = submit_canary(&f, "other");
+    snprintf(path, sizeof path, "%s/root.key", f.folder);
+    snprintf(away, sizeof away, "%s/away", f.folder);
+    assert_int_equal(rename(path, away), 0);
+    BH_CHECK_EQ("rotates", rotate(&f, "carol"), BH_OK);
+    assert_int_equal(rename(away, path), 0);
+    assert_true(read_root(&f, "root.key.next", staged));
+    BH_CHECK_EQ("not on top of that", rotate(&f, "carol"), BH_CONFLICT);
+    assert_true(read_root(&f, "root.key.next", after));
+    BH_CHECK("untouched", memcmp(staged, after, 32) == 0);
+    (void)submit_canary(&f, "acme/vision");
+    reopen(&f);
+    BH_CHECK("opens", strstr(spec_of(&f, job), command_canary));
+    assert_true(read_root(&f, "root.key", after));
+    BH_CHECK("in its place", memcmp(staged, after, 32) == 0);
+    BH_CHECK_EQ("and again", rotate(&f, "carol"), BH_OK);
+    teardown(&f);
+    BH_CHECK_DONE();
+}
+
 static void
 an_aborted_rotation_never_was(void **state)
 {
@@ -212,6 +244,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_root_is_replaced),
         cmocka_unit_test(a_crash_cuts_a_rotation_anywhere),
+        cmocka_unit_test(a_file_that_cannot_be_replaced_is_finished_later),
         cmocka_unit_test(an_aborted_rotation_never_was),
         cmocka_unit_test(a_credential_is_rotated_by_hand),
         cmocka_unit_test(a_lost_root_is_not_made_anew),

@@ -27,6 +27,7 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store);
+    bh_access_open(core);
     bh_state_init(&core->state);
     rc = bh_journal_open(&core->journal, core->config, err);
     if (rc == BH_OK)
@@ -42,6 +43,7 @@ void
 bh_core_close(struct bh_core *core)
 {
     bh_catalog_free(core->catalog);
+    bh_access_close(core);
     bh_state_fini(&core->state);
     bh_arena_free(core->arena);
     free(core->effects);
@@ -117,6 +119,19 @@ is_new_and_waiting(const struct bh_event *event, const struct bh_effect *effect)
            && bh_same(event->u.submit.job, effect->job);
 }
 
+/* An effect for the node into the batch; a start that may not have its datasets stays here. */
+static bh_rc
+take_order(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+{
+    bool allowed = true;
+    bh_rc rc = effect->kind == BH_FX_START ? bh_access_start(core, effect, &allowed, err) : BH_OK;
+
+    /* beyond the room there is, the node gets them when it next says hello */
+    if (rc == BH_OK && allowed && core->effect_count < BH_CORE_EFFECTS_MAX)
+        core->effects[core->effect_count++] = *effect;
+    return rc;
+}
+
 /* Rows of the jobs that changed, and the node's effects into the batch. */
 static bh_rc
 take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
@@ -136,9 +151,8 @@ take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh
             continue; /* its row says so already */
         if (effect->kind == BH_FX_JOB)
             rc = bh_rows_change(core, effect, event->now_ns, err);
-        else if (core->effect_count < BH_CORE_EFFECTS_MAX)
-            core->effects[core->effect_count++] = *effect;
-        /* beyond that the node gets them when it next says hello */
+        else
+            rc = take_order(core, effect, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -221,10 +235,10 @@ checkpoint_if_due(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_core_commit(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc;
+    bh_rc rc = bh_access_settle(core, err);
 
-    if (!core->open)
-        return BH_OK;
+    if (rc != BH_OK || !core->open)
+        return rc;
     rc = checkpoint_if_due(core, err);
     if (rc == BH_OK)
         rc = bh_snapshot_if_due(core, err);
@@ -238,6 +252,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     bh_snapshot_committed(core);
     if (core->catalog_changed)
         bh_catalog_publish(core->catalog);
+    bh_access_committed(core);
     core->catalog_changed = false;
     bh_hub_put(core->hub, core->changes, core->change_count);
     core->change_count = 0;
@@ -258,6 +273,7 @@ bh_core_abort(struct bh_core *core)
     core->effect_count = core->change_count = 0;
     bh_arena_reset(core->arena);
     core->replies = NULL;
+    bh_access_aborted(core);
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
     if (bh_replay(core, &err) != BH_OK) {

@@ -3,6 +3,7 @@
 
 #include "api/owner.h"
 #include "api/state.h"
+#include "daemon/access.h"
 #include "daemon/catalog.h"
 #include "daemon/config.h"
 #include "daemon/hub.h"
@@ -36,6 +37,7 @@ struct bh_core {
     struct bh_step step;             /* of the last event */
     struct bh_arena *arena;          /* reset at every commit */
     struct bh_kept_reply *replies;   /* of the open batch, in `arena` */
+    struct bh_access access;         /* of jobs to datasets */
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */
@@ -109,7 +111,8 @@ BH_MUST_USE bh_rc bh_core_note(struct bh_core *core, const struct bh_entry *entr
  * that come with a record. */
 BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
 
-/* Make the batch durable and tell the watchers.  Nothing to do when none is open. */
+/* Make the batch durable and tell the watchers.  Nothing to do when none is open and no job is
+ * to be ended for want of access. */
 BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);
 
 /* The facts of a GPU; all false when no node has spoken of it since the start. */

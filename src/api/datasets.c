@@ -147,28 +147,65 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
     return BH_OK;
 }
 
+/* Whether the job may have its datasets; BH_OK, or why not in the caller's words. */
+static bh_rc
+judge(const struct bh_call *call, const struct bh_job_spec *spec,
+      const struct bh_data_request *request, struct bh_err *err)
+{
+    const struct bh_dir_tenant *owner;
+    struct bh_data_denial denial;
+    bool hidden;
+
+    if (bh_datasets_allow(&call->dir->datasets, spec, request, &denial))
+        return BH_OK;
+    owner = denial.dataset ? bh_directory_tenant_named(call->dir, denial.dataset->text->tenant)
+                           : NULL;
+    hidden = !owner
+             || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view", owner->id).allow;
+    return bh_datasets_explain(spec, request, &denial, hidden, err);
+}
+
+bh_rc
+bh_datasets_admit(const struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
+{
+    const struct bh_data_request request = { .tenant = spec->tenant,
+                                             .principal = principal_of(call),
+                                             .labels = &spec->labels,
+                                             .now_ns = bh_call_now(call) };
+
+    return judge(call, spec, &request, err);
+}
+
 bool
 bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, const char *spec_json,
                 struct bh_err *ret_words)
 {
     struct bh_data_request request = { .tenant = row->tenant, .principal = row->principal,
+                                       .node = row->node[0] ? row->node : NULL,
                                        .now_ns = bh_call_now(call) };
-    struct bh_data_denial denial;
-    const struct bh_dir_tenant *owner;
     struct bh_job_spec spec;
-    bool hidden;
+    struct bh_err err;
 
     if (bh_json_decode(spec_json, strlen(spec_json), &bh_job_spec_fields, &spec, call->arena,
-                       ret_words) != BH_OK)
+                       &err) != BH_OK)
         return false;
     request.labels = &spec.labels;
-    request.node = row->node[0] ? row->node : NULL;
-    if (bh_datasets_allow(&call->dir->datasets, &spec, &request, &denial))
+    if (judge(call, &spec, &request, &err) == BH_OK)
         return false;
-    owner = denial.dataset ? bh_directory_tenant_named(call->dir, denial.dataset->text->tenant)
-                           : NULL;
-    hidden = !owner
-             || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view", owner->id).allow;
-    (void)bh_datasets_explain(&spec, &request, &denial, hidden, ret_words);
+    *ret_words = err;
     return true;
+}
+
+void
+bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path,
+                 struct bh_err *err)
+{
+    const struct bh_data_request request = { .tenant = tenant, .principal = principal_of(call) };
+    const struct bh_dataset *dataset = bh_datasets_at(&call->dir->datasets, path);
+
+    if (dataset && bh_datasets_names(&call->dir->datasets, dataset, &request))
+        (void)bh_err_hint(err, "mount it by its name: --mount dataset=%.63s",
+                          dataset->text->name);
+    else
+        (void)bh_err_hint(err, "an admin can add the folder under mounts in the site file");
 }

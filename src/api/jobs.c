@@ -589,7 +589,8 @@ check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id 
             continue;
         bh_err_set(err, BH_DENIED, "mounts[%" PRIu32 "]: %s may not mount %.80s%s", i,
                    spec->tenant, mount->source, mount->write ? " for writing" : "");
-        return bh_err_hint(err, "an admin can add the folder under mounts in the site file");
+        bh_datasets_hint(call, spec->tenant, mount->source, err);
+        return err->rc;
     }
     if (!spec->cwd || bh_directory_mount(call->dir, tenant, spec->cwd, false))
         return BH_OK;

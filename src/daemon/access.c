@@ -310,8 +310,11 @@ bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_
     if (!site_has_any(core) || !bh_view_lease(core->state.engine, effect->lease, &view))
         return BH_OK;
     rc = find_spec(core, view.spec, &spec, err);
-    if (rc != BH_OK)
-        return bh_err_set(err, BH_IO, "what job %" PRIu64 " mounts: %.160s", view.job.v, err->msg);
+    if (rc != BH_OK) { /* what it mounts cannot be known: a damaged text must not stop the site */
+        *ret_allowed = false;
+        return bh_command_fatal(rc) || !refuse(core, view.job, 0)
+                   ? bh_err_wrap(err, "what job %" PRIu64 " mounts", view.job.v) : BH_OK;
+    }
     j = judging_of(core, bh_catalog_get(core->catalog), &view, spec);
     *ret_allowed = bh_datasets_allow(&j.dir->datasets, spec, &j.request, &denial);
     if (*ret_allowed)

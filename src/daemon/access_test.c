@@ -342,6 +342,36 @@ an_order_that_is_said_again_is_judged_again(void **state)
     BH_CHECK_DONE();
 }
 
+/* A job whose specification the store has not: what it mounts cannot be known. */
+static void
+a_start_of_who_knows_what_is_refused(void **state)
+{
+    struct fixture f;
+
+    for (int datasets = 0; datasets < 2; datasets++) {
+        struct bh_caller caller;
+        struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
+                                  .verb = "test", .job_name = "lost" };
+        struct bh_event event = { .kind = BH_EV_SUBMIT };
+
+        open_site(&f, datasets ? SITE(READERS, "")
+                               : "tenants: [{name: acme}, {name: acme/vision}]\n"
+                                 "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
+                                 "principals: [{name: alice, uid: 2001}]\ngpus: [{uuid: all, managed: true}]\n");
+        caller = caller_named(&f, "alice");
+        entry.submitter = &caller;
+        event.u.submit = (struct bh_ev_submit){ .job = { 1 }, .tenant = { 2 }, .principal = { 1 }, .sku = { 1 },
+                                                .count = 1, .priority = BH_PRIORITY_NORMAL };
+        assert_int_equal(bh_core_step(&f.core, &entry, &event, &f.err), BH_OK);
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+        carve(&f);
+        BH_CHECK_EQ("only sites with datasets ask", order_of(&f, BH_FX_START) != NULL, !datasets);
+        BH_CHECK_EQ("it ends", count_records(&f, "\"cause\":\"dataset\"", "\"verb\":\"job.refuse\"", NULL, NULL), datasets);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
 /* ---- while it runs ---- */
 
 static void
@@ -409,6 +439,7 @@ main(void)
         cmocka_unit_test(a_dataset_that_is_gone_cannot_be_mounted),
         cmocka_unit_test(a_place_that_a_grant_leaves_out_is_refused),
         cmocka_unit_test(an_order_that_is_said_again_is_judged_again),
+        cmocka_unit_test(a_start_of_who_knows_what_is_refused),
         cmocka_unit_test(a_running_job_whose_grant_ends_is_recorded_once),
         cmocka_unit_test(running_jobs_are_looked_at_when_a_grant_ends),
     };

@@ -28,6 +28,7 @@ static const char site_yaml[] =
     "  - {tenant: other, label: team, may: [copy], to: {nodes: [n9], pools: [dev]}}\n" /* 4 */
     "  - {role: developer, may: [write], until: '1970-01-03T00:00:00Z'}\n"        /* 5 */
     "- {name: all, path: /data/all, tenant: other, grants: [{tenant: '*', may: [mount, read, write, copy]}]}\n"
+    "- {name: acmes, path: /data/acmes, tenant: acme, grants: [{tenant: acme, may: [mount]}]}\n"
     "- {name: ops, path: /data/ops, tenant: other, grants: [{role: operator, may: [mount]}, {role: auditor, may: [mount]}]}\n";
 
 struct world {
@@ -71,8 +72,8 @@ grants_decide(void **state)
         { "the tenant", "imagenet", "acme/vision", "carol", "", NULL, MOUNT | READ, 0, 3100, 0, NEVER },
         { "one below it", "imagenet", "acme/vision/train", "carol", "", NULL, MOUNT | READ, 0, 3100, 0, NEVER },
         { "not the one above", "imagenet", "acme", "carol", "", NULL, MOUNT, 0, 3002, MOUNT, 0 },
-        { "not one whose name begins so", "all", "acme2", "carol", "", NULL, MOUNT, 0, 3100, 0, NEVER },
-        { "nor here", "imagenet", "acme2", "carol", "", NULL, MOUNT, 0, 3002, MOUNT, 0 },
+        { "itself", "acmes", "acme", "carol", "", NULL, MOUNT, 0, 3100, 0, NEVER },
+        { "not one whose name begins so", "acmes", "acme2", "carol", "", NULL, MOUNT, 0, 3002, MOUNT, 0 },
         { "a right it does not give", "imagenet", "acme/vision", "carol", "", NULL, MOUNT | READ | WRITE | COPY, 0, 3004, WRITE | COPY, 0 },
         { "grants add up", "imagenet", "acme/vision", "alice", "", NULL, MOUNT | READ | WRITE, 0, 3105, 0, 48 },
         { "until the first ends", "imagenet", "acme/vision", "alice", "", NULL, MOUNT | READ | WRITE, 48, 3005, WRITE, 0 },

@@ -52,7 +52,18 @@ put_end(struct bh_json_writer *w, uint32_t may, uint64_t until_ns)
         bh_json_ns(w, "until_ns", until_ns);
 }
 
-/* A tenant by tenant; all of them together in the results. */
+static void
+put_tenant(struct list *list, const char *tenant, uint32_t may, uint64_t until_ns)
+{
+    bh_json_open(&list->w, NULL, '{');
+    bh_json_str(&list->w, "may", bh_data_rights_text(may));
+    bh_json_str(&list->w, "tenant", tenant);
+    put_end(&list->w, may, until_ns);
+    bh_json_close(&list->w, '}');
+}
+
+/* Tenant by tenant, but for whoever may submit to all of them: there may be thousands, and what is
+ * declared says the same.  All of them together in the results. */
 static uint32_t
 put_access(struct list *list, const struct bh_dataset *dataset, uint64_t *ret_until_ns)
 {
@@ -69,11 +80,8 @@ put_access(struct list *list, const struct bh_dataset *dataset, uint64_t *ret_un
         if (!request.tenant[0] || !bh_datasets_names(datasets, dataset, &request))
             continue;
         may = bh_datasets_may(datasets, dataset, &request, &until_ns);
-        bh_json_open(&list->w, NULL, '{');
-        bh_json_str(&list->w, "may", bh_data_rights_text(may));
-        bh_json_str(&list->w, "tenant", request.tenant);
-        put_end(&list->w, may, until_ns);
-        bh_json_close(&list->w, '}');
+        if (!list->submits.all)
+            put_tenant(list, request.tenant, may, until_ns);
         all |= may;
         if (until_ns > *ret_until_ns)
             *ret_until_ns = until_ns;

@@ -3,15 +3,19 @@
 import base64
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import pathlib
 import re
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import time
+import urllib.parse
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
@@ -194,6 +198,67 @@ def sessions(site):
     alice.run("whoami", "--token-file", str(site.dir / "bearer"), status=4)
     boss.run("account", "reset", "alice")
     alice.login("alice", ADA, codes[5], status=4)
+
+
+class Browser:
+    """A login that waits for a browser; the test does what the page does for who is signed in."""
+
+    def __init__(self, person):
+        self.process = subprocess.Popen([person.site.program("bulkhead"), "login", "--no-browser"], env=person.env, cwd="/",
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.process.stderr.readline()
+        self.address = urllib.parse.urlsplit(self.process.stderr.readline().strip())
+        self.query = dict(urllib.parse.parse_qsl(self.address.query))
+
+    def grant(self, signed_in):
+        """The code for the command line, of a session that said yes."""
+        body = json.dumps({"challenge": self.query["challenge"], "host": self.query["host"]})
+        context = ssl.create_default_context(cafile=signed_in.env["BULKHEAD_CA_FILE"])
+        context.check_hostname = False
+        server = http.client.HTTPSConnection("127.0.0.1", PORT, timeout=10, context=context)
+        server.request("POST", "/v1/sign-in/grant", body, {"Content-Type": "application/json",
+                                                           "Authorization": f"Bearer {signed_in.secret()}"})
+        answer = json.loads(server.getresponse().read())
+        server.close()
+        return answer["code"]
+
+    def come_back(self, code, status=0):
+        back = urllib.parse.urlencode({"code": code, "state": self.query["state"]})
+        urllib.request.urlopen(f"http://127.0.0.1:{self.query['port']}/?{back}", timeout=10).read()
+        said = self.process.communicate(timeout=20)[1]
+        equal(f"status of login ({said})", self.process.returncode, status)
+        return said
+
+
+PAGES = f"sign_in: {{address: 'https://127.0.0.1:{PORT}', step_up: [{{verb: account.any, level: code, within: 1s}}]}}\n"
+
+
+@tap.test(site=PAGES + ACCOUNTS, **CONF)
+def browser(site):
+    "a browser's session lets a command line in as the same person, by a code that is good once and for that one alone"
+    boss, _ = first_admin(site)
+    other = Person(site, "other")
+    first, second = Browser(other), Browser(other)
+    equal("page", (first.address.netloc, first.address.path), (f"127.0.0.1:{PORT}", "/sign-in/command-line"))
+    code = first.grant(boss)
+    contains("another's code", second.come_back(code, status=4), "the code is not good")
+    contains("used up", first.come_back(code, status=4), "the code is not good")
+    third = Browser(other)
+    contains("who", third.come_back(third.grant(boss)), "as boss until 20")
+    contains("who", other.run("whoami").stdout, "boss, known by session")
+    equal("hosts", {s["host"] for s in json.loads(other.run("session", "list", "-o", "json").stdout)["items"] if s["this"]},
+          {os.uname().nodename})
+
+
+@tap.test(site=PAGES + ACCOUNTS, **CONF)
+def no_fresher(site):
+    "a command line that a browser let in has shown its factor when the browser did, not just now"
+    boss, _ = first_admin(site)
+    time.sleep(1.2)
+    other = Person(site, "other")
+    waiting = Browser(other)
+    waiting.come_back(waiting.grant(boss))
+    contains("hint", other.run("account", "list", status=4).stderr, "bulkhead login --again")
 
 
 @tap.test(site=ACCOUNTS, **CONF)

@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
 import terminal
 from bulkhead import PEOPLE
+from provider import Provider
 from tap import contains, equal
 
 ONE = "1x H100-80GB"
@@ -259,6 +260,43 @@ def no_fresher(site):
     waiting = Browser(other)
     waiting.come_back(waiting.grant(boss))
     contains("hint", other.run("account", "list", status=4).stderr, "bulkhead login --again")
+
+
+def with_issuer(site, provider):
+    issuer = f"{{name: corp, url: '{provider.url}', client_id: {provider.client}, loopback: true}}"
+    site.apply(f"sign_in: {{address: 'https://127.0.0.1:{PORT}', issuers: [{issuer}]}}\n{tap.SITE}")
+
+
+@tap.test(**CONF)
+def device(site):
+    "--device signs in at an issuer, whatever it answers until somebody entered the code, and shows whom"
+    with Provider(site.dir) as provider:
+        with_issuer(site, provider)
+        provider.answers = ["authorization_pending", None, {"sub": "ada", "amr": ["pwd", "otp"]}]
+        person = Person(site, "ada")
+        said = person.run("login", "--device").stderr
+        contains("where", said, f"open {provider.url}/enter on any machine and enter the code WDJB-MJHT")
+        contains("who", said, "as corp:ada until 20")
+        equal("asked", (len(provider.asked), provider.asked[0]["device_code"]), (3, "DEVICE-CODE"))
+        contains("who", person.run("whoami").stdout, "corp:ada, known by session")
+        mine = json.loads(person.run("session", "list", "-o", "json").stdout)["items"][0]
+        equal("session", [mine[k] for k in ("issuer", "kind", "level", "host")], ["corp", "command-line", "code", os.uname().nodename])
+        person.run("logout")
+
+
+@tap.test(**CONF)
+def device_refused(site):
+    "who says no at the issuer, lets the code expire, or comes with a token of another is not signed in"
+    with Provider(site.dir) as provider:
+        with_issuer(site, provider)
+        person = Person(site, "ada")
+        for answer in ("access_denied", "expired_token", {"sub": "ada", "aud": "another"}, {"sub": "ada", "iss": "http://127.0.0.1:1"}):
+            provider.answers = [answer]
+            done = subprocess.run([site.program("bulkhead"), "login", "--device"], env=person.env, cwd="/", capture_output=True,
+                                  text=True, timeout=30, stdin=subprocess.DEVNULL)
+            assert done.returncode not in (0, 8), f"{answer}: {done}"
+            person.run("logout", status=5)
+        person.run("login", "--device", "--issuer", "other", status=5)
 
 
 @tap.test(site=ACCOUNTS, **CONF)

@@ -48,6 +48,16 @@ def totp(secret, ahead=0):
     return f"{(struct.unpack('>I', digest[at:at + 4])[0] & 0x7fffffff) % 10**6:06d}"
 
 
+def listens():
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", PORT)) == 0
+
+
+def await_https(site):
+    """The daemon listens there a little later than on its socket."""
+    site.until(listens, 20, what="the HTTPS listener")
+
+
 class Person:
     """Somebody at a machine of his own: a home, and the server's address."""
 
@@ -57,6 +67,7 @@ class Person:
         self.home.mkdir()
         if user:
             os.chown(self.home, PEOPLE[user], PEOPLE[user])
+        await_https(site)
         certificate = site.dir / "crt"
         certificate.write_bytes((site.dir / "state/tls.crt").read_bytes())
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(self.home)}
@@ -183,6 +194,7 @@ def sessions(site):
         other.login("alice", ADA, code)
     site.kill(site.daemon)
     site.start_daemon()
+    await_https(site)
     listed = json.loads(alice.run("session", "list", "-o", "json").stdout)["items"]
     equal("sessions", (len(listed), [s["this"] for s in listed].count(True), {s["kind"] for s in listed}), (3, 1, {"command-line"}))
     equal("host", {s["host"] for s in listed}, {os.uname().nodename})

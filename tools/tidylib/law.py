@@ -9,7 +9,7 @@ _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
 _ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto"}
-_MAIN = _CORE | _DECIDE | {"engine", "api", "people"} | _PORTS | _ADAPTERS
+_MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     **{adapter: _CORE | _DECIDE | _PORTS for adapter in _ADAPTERS},
     "people": _CORE | _DECIDE | {"engine", "api", "identity"} | _PORTS,
     "api": _CORE | _DECIDE | {"engine"} | _PORTS,
+    "web": _CORE | _DECIDE | _PORTS | {"api", "identity"},
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
     "shim": set(),
     "simdrv": _CORE,
@@ -45,7 +46,9 @@ LIBRARIES = [
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
     (r"openssl/.*", ["src/crypto/", "src/identity/signature", "src/identity/totp", "src/identity/secret",
-                     "src/identity/fixture_test"]),
+                     "src/identity/webauthn_key", "src/identity/fixture_test", "src/identity/authenticator_test"]),
+    (r"fido(/\w+)?\.h", ["src/identity/webauthn_key"]),
+    (r"qrencode\.h", ["src/web/qr"]),
     (r"argon2\.h", ["src/identity/password"]),
     (r"curl/.*", ["src/net/", "src/identity/", "src/cli/"]),
     (r"yaml\.h", ["src/base/yaml", "src/api/"]),

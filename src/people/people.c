@@ -7,7 +7,7 @@
 #include "api/call.h"
 #include "base/assert.h"
 #include "base/fd.h"
-#include "people/people_internal.h"
+#include "people/passkeys.h"
 
 bh_ns
 bh_people_now(const struct bh_people *people)
@@ -69,6 +69,20 @@ is_free(const struct bh_pending *pending, bh_ns now)
     return pending->kind == BH_PENDING_NONE || pending->expires <= now;
 }
 
+static struct bh_pending *
+oldest_challenge(struct bh_people *people)
+{
+    struct bh_pending *oldest = NULL;
+
+    for (uint32_t i = 0; i < BH_PENDING_MAX; i++) {
+        struct bh_pending *at = &people->pending[i];
+
+        if (at->kind == BH_PENDING_CHALLENGE && (!oldest || at->expires < oldest->expires))
+            oldest = at;
+    }
+    return oldest;
+}
+
 bh_rc
 bh_pending_put(struct bh_people *people, const struct bh_pending *draft, char ret_id[33],
                struct bh_err *err)
@@ -88,6 +102,8 @@ bh_pending_put(struct bh_people *people, const struct bh_pending *draft, char re
         if (!place && is_free(at, now))
             place = at;
     }
+    if (!place) /* challenges are anybody's: a flood of them ends only challenges */
+        place = oldest_challenge(people);
     if (place) {
         *place = *draft;
         memcpy(place->id, ret_id, sizeof place->id);
@@ -123,6 +139,7 @@ bh_pending_take(struct bh_people *people, enum bh_pending_kind kind, const char 
 static const bh_people_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_SIGN_IN_WAYS] = bh_serve_ways,
     [BH_OP_SIGN_IN] = bh_serve_sign_in,
+    [BH_OP_SIGN_IN_CHALLENGE] = bh_serve_challenge,
     [BH_OP_SIGN_IN_FIRST] = bh_serve_first,
     [BH_OP_SIGN_OUT] = bh_serve_sign_out,
     [BH_OP_PROVE] = bh_serve_prove,
@@ -135,6 +152,9 @@ static const bh_people_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_TOTP_CONFIRM] = bh_serve_totp_confirm,
     [BH_OP_TOTP_REMOVE] = bh_serve_totp_remove,
     [BH_OP_RECOVERY_MAKE] = bh_serve_recovery,
+    [BH_OP_PASSKEY_BEGIN] = bh_serve_passkey_begin,
+    [BH_OP_PASSKEY_ADD] = bh_serve_passkey_add,
+    [BH_OP_PASSKEY_REMOVE] = bh_serve_passkey_remove,
     [BH_OP_ACCOUNT_LIST] = bh_serve_accounts,
     [BH_OP_ACCOUNT_ENROL] = bh_serve_enrol,
     [BH_OP_ACCOUNT_RESET] = bh_serve_reset,

@@ -19,7 +19,8 @@ enum { BH_PENDING_MAX = 1024, BH_PENDING_TEXT = 256, BH_HASHES_AT_ONCE = 4,
        BH_FRESH_S = 600 /* how lately somebody who changes his account has signed in */ };
 
 /* Something begun that another request ends; in memory, for minutes. */
-enum bh_pending_kind { BH_PENDING_NONE, BH_PENDING_TOTP };
+enum bh_pending_kind { BH_PENDING_NONE, BH_PENDING_TOTP, BH_PENDING_PASSKEY,
+                       BH_PENDING_CHALLENGE /* anybody's */ };
 
 struct bh_pending {
     enum bh_pending_kind kind;
@@ -110,6 +111,16 @@ BH_MUST_USE bh_rc bh_password_new(struct bh_people *people, struct bh_call *call
  * used up in `account`, which must be written before anybody is let in. */
 bool bh_code_right(struct bh_people *people, struct bh_account *account, const char *code);
 bool bh_account_has_factor(const struct bh_account *account);
+bool bh_account_has_totp(const struct bh_account *account);
+/* The caller's account, empty when there is none yet, if he may change it now. */
+BH_MUST_USE bh_rc bh_own_account(struct bh_people *people, struct bh_call *call,
+                                 struct bh_account *ret_account, struct bh_err *err);
+/* Give an account new recovery codes, and write them under the name "recovery". */
+BH_MUST_USE bh_rc bh_recovery_new(struct bh_people *people, struct bh_call *call,
+                                  struct bh_account *account,
+                                  char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT],
+                                  struct bh_err *err);
+void bh_recovery_put(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT]);
 
 /* ---- session.c ---- */
 

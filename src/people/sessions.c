@@ -2,7 +2,7 @@
 
 #include "api/token.h"
 #include "base/log.h"
-#include "people/people_internal.h"
+#include "people/passkeys.h"
 
 /* The resources of sessions: showing, ending, showing again who one is, breaking the glass. */
 
@@ -166,32 +166,42 @@ write_proof(struct bh_people *people, struct bh_call *call, const struct bh_door
     return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
 }
 
+static bh_rc
+prove_by_code(struct bh_people *people, struct bh_call *call,
+              const struct bh_sign_in_request *request, struct bh_session *session,
+              struct bh_err *err)
+{
+    struct bh_account account;
+    struct bh_door door;
+    bh_rc rc = bh_account_read(&people->options.store, session->principal, call->arena,
+                               &account, err);
+
+    if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))
+        return bh_err_set(err, BH_CONFLICT, "this account has no second factor to show");
+    if (rc != BH_OK)
+        return rc;
+    door = bh_door_of(people, call, call->caller.name, request->device, session->principal);
+    rc = bh_attempt_begin(people, call, &door, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_code_right(people, &account, request->code))
+        return bh_attempt_failed(people, call, &door, err);
+    return write_proof(people, call, &door, &account, session, err);
+}
+
 bh_rc
 bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_request request = { 0 };
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
-    struct bh_account account;
-    struct bh_door door;
     bh_rc rc = bh_call_body(call, &bh_sign_in_request_fields, &request, err);
 
     if (rc == BH_OK)
         rc = own_session(people, call, &session, err);
     if (rc == BH_OK)
-        rc = bh_account_read(&people->options.store, session.principal, call->arena, &account,
-                             err);
-    if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))
-        return bh_err_set(err, BH_CONFLICT, "this account has no second factor to show");
-    if (rc != BH_OK)
-        return rc;
-    door = bh_door_of(people, call, call->caller.name, request.device, session.principal);
-    rc = bh_attempt_begin(people, call, &door, err);
-    if (rc != BH_OK)
-        return rc;
-    if (!bh_code_right(people, &account, request.code))
-        return bh_attempt_failed(people, call, &door, err);
-    rc = write_proof(people, call, &door, &account, &session, err);
+        rc = request.credential ? bh_passkey_prove(people, call, &request, &session, err)
+                                : prove_by_code(people, call, &request, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

@@ -6,7 +6,6 @@
 
 #include "api/api.h"
 #include "daemon/fixture_test.h"
-#include "identity/totp.h"
 #include "people/people.h"
 
 static const char people_site[] =
@@ -197,68 +196,6 @@ body_of(struct site *s, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     return bh_arena_strdup(s->f.arena, text);
-}
-
-/* The code that an app shows now for a secret in base 32. */
-static inline const char *
-code_of(struct site *s, const char *secret, bh_ns at)
-{
-    struct bh_totp totp = { BH_TOTP_SHA1, 6, 30, 1, { 0 }, 20 };
-    uint32_t bits = 0, count = 0, at_byte = 0;
-    char code[9];
-
-    for (; *secret; secret++) {
-        bits = bits << 5 | (uint32_t)(*secret >= 'A' ? *secret - 'A' : *secret - '2' + 26);
-        count += 5;
-        if (count >= 8) {
-            count -= 8;
-            totp.secret[at_byte++] = (uint8_t)(bits >> count);
-        }
-    }
-    bh_totp_code(&totp, at, code);
-    return bh_arena_strdup(s->f.arena, code);
-}
-
-#define PASSWORD "correct horse battery"
-
-/* An admin on the machine makes a one-time code, and its owner a password. */
-static inline void
-enrol(struct site *s, const char *name)
-{
-    SEND(s, BH_POST, "/v1/accounts", .uid = 2003, .body = body_of(s, "{\"principal\":\"%s\"}", name));
-    assert_int_equal(s->status, 200);
-    SEND(s, BH_PUT, "/v1/account/password",
-         .body = body_of(s, "{\"account\":\"%s\",\"enrol\":\"%s\",\"password\":\"" PASSWORD "\"}",
-                         name, said(s, "code")));
-    assert_int_equal(s->status, 200);
-}
-
-/* Sign in; the session's secret, or "" . */
-static inline const char *
-sign_in(struct site *s, const char *name, const char *password, const char *code)
-{
-    SEND(s, BH_POST, "/v1/sign-in",
-         .body = body_of(s, "{\"account\":\"%s\",\"code\":\"%s\",\"password\":\"%s\"}", name,
-                         code ? code : "", password));
-    return s->status == 201 ? said(s, "session") : "";
-}
-
-/* The same with an authenticator app set up: its secret. */
-static inline const char *
-enrol_with_app(struct site *s, const char *name)
-{
-    const char *session, *secret;
-
-    enrol(s, name);
-    session = sign_in(s, name, PASSWORD, NULL);
-    SEND(s, BH_POST, "/v1/account/totp", .bearer = session);
-    assert_int_equal(s->status, 200);
-    secret = said(s, "secret");
-    SEND(s, BH_PUT, "/v1/account/totp", .bearer = session,
-         .body = body_of(s, "{\"code\":\"%s\"}", code_of(s, secret, clock_ns)));
-    assert_int_equal(s->status, 200);
-    clock_ns += 30 * BH_NS_PER_S; /* the code is used up */
-    return secret;
 }
 
 #endif

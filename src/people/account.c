@@ -1,10 +1,15 @@
+#include "people/account.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "api/token.h"
 #include "identity/account.h"
 #include "identity/secret.h"
+#include "people/counts.h"
+#include "people/factor.h"
 #include "people/passkeys.h"
+#include "people/session.h"
 
 /* The resources of accounts: signing in with one, its password, and what an admin does. */
 
@@ -50,18 +55,15 @@ is_right(struct bh_people *people, struct bh_account *account,
 }
 
 static bh_rc
-admit(struct bh_people *people, struct bh_call *call, const struct bh_door *door,
-      const struct bh_account *account, struct bh_opening *opening, struct bh_err *err)
+admit(struct bh_people *people, struct bh_call *call, struct bh_puts *puts,
+      struct bh_opening *opening, struct bh_err *err)
 {
-    struct bh_document_put puts[BH_COUNT_PUTS + 1];
     struct bh_opened opened = { 0 };
-    bh_rc rc = bh_attempt_succeeded(people, call, door, puts, &opening->put_count, err);
+    bh_rc rc;
 
-    if (rc == BH_OK)
-        rc = bh_account_put(account, call->arena, &puts[opening->put_count++], err);
-    opening->puts = puts;
-    if (rc == BH_OK)
-        rc = bh_session_open(people, call, opening, &opened, err);
+    opening->puts = puts->items;
+    opening->put_count = puts->count;
+    rc = bh_session_open(people, call, opening, &opened, err);
     if (rc == BH_OK)
         bh_put_opened(call, &opened);
     bh_secret_wipe(opened.secret, sizeof opened.secret);
@@ -73,6 +75,7 @@ bh_serve_sign_in(struct bh_people *people, struct bh_call *call, struct bh_err *
 {
     struct bh_sign_in_request request = { 0 };
     struct bh_opening opening = { 0 };
+    struct bh_puts puts = { .count = 0 };
     const struct bh_dir_principal *principal;
     struct bh_account account;
     struct bh_door door;
@@ -95,7 +98,10 @@ bh_serve_sign_in(struct bh_people *people, struct bh_call *call, struct bh_err *
     opening.session.host = request.host;
     opening.principal = principal->id.v;
     opening.name = principal->name;
-    return admit(people, call, &door, &account, &opening, err);
+    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    if (rc == BH_OK)
+        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    return rc == BH_OK ? admit(people, call, &puts, &opening, err) : rc;
 }
 
 bh_rc
@@ -178,8 +184,8 @@ bh_serve_password(struct bh_people *people, struct bh_call *call, struct bh_err 
 {
     struct bh_password_request request = { 0 };
     const struct bh_dir_principal *principal;
-    struct bh_document_put puts[BH_COUNT_PUTS + 1];
-    struct bh_people_change change = { .verb = "account.password", .puts = puts };
+    struct bh_puts puts = { .count = 0 };
+    struct bh_people_change change = { .verb = "account.password", .puts = puts.items };
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     struct bh_answer answer;
@@ -201,9 +207,10 @@ bh_serve_password(struct bh_people *people, struct bh_call *call, struct bh_err 
     memset(account.enrol, 0, sizeof account.enrol);
     account.enrol_until_ns = 0;
     if (rc == BH_OK)
-        rc = bh_attempt_succeeded(people, call, &door, puts, &change.put_count, err);
+        rc = bh_attempt_succeeded(people, call, &door, &puts, err);
     if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &puts[change.put_count++], err);
+        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    change.put_count = puts.count;
     change.object = (struct bh_record_object){ "account", account.principal };
     if (rc == BH_OK)
         rc = bh_people_commit(people, call, &change, &answer, err);

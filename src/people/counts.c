@@ -1,3 +1,5 @@
+#include "people/counts.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -7,7 +9,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "identity/secret.h"
-#include "people/people_internal.h"
 
 /* Attempts are counted in one value in memory; what changed in it is written under the place
  * it stands at, so that a restart finds the same value. */
@@ -52,19 +53,18 @@ put_count(const struct bh_lockout_count *count, uint32_t at, struct bh_arena *ar
 
 /* What changed since it was last asked.  An attempt touches three places. */
 static bh_rc
-take_changes(struct bh_people *people, struct bh_arena *arena, struct bh_document_put *ret_puts,
-             uint32_t *ret_count, struct bh_err *err)
+take_changes(struct bh_people *people, struct bh_arena *arena, struct bh_puts *puts,
+             struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    *ret_count = 0;
-    for (uint32_t at = 0; at < PLACES && rc == BH_OK && *ret_count < BH_COUNT_PUTS; at++) {
+    for (uint32_t at = 0; at < PLACES && rc == BH_OK && puts->count < BH_PUTS_MAX; at++) {
         struct bh_lockout_count *is = place(&people->lockout, at);
         struct bh_lockout_count *was = place(&people->kept, at);
 
         if (memcmp(is, was, sizeof *is) == 0)
             continue;
-        rc = put_count(is, at, arena, &ret_puts[(*ret_count)++], err);
+        rc = put_count(is, at, arena, &puts->items[puts->count++], err);
         *was = *is;
     }
     return rc;
@@ -188,8 +188,8 @@ bh_attempt_begin(struct bh_people *people, struct bh_call *call, const struct bh
                  struct bh_err *err)
 {
     struct bh_attempt attempt = attempt_of(door);
-    struct bh_document_put puts[BH_COUNT_PUTS];
-    struct bh_people_change change = { .verb = "sign_in.attempt", .puts = puts,
+    struct bh_puts puts = { .count = 0 };
+    struct bh_people_change change = { .verb = "sign_in.attempt", .puts = puts.items,
                                        .object = { "account", door->principal } };
     struct bh_answer answer;
     enum bh_fault fault;
@@ -200,12 +200,13 @@ bh_attempt_begin(struct bh_people *people, struct bh_call *call, const struct bh
     pthread_mutex_lock(&people->mutex);
     fault = bh_lockout_begin(&people->lockout, &attempt, bh_people_now(people), &until, &alert);
     if (fault == BH_FAULT_NONE)
-        rc = take_changes(people, call->arena, puts, &change.put_count, err);
+        rc = take_changes(people, call->arena, &puts, err);
     pthread_mutex_unlock(&people->mutex);
     if (fault != BH_FAULT_NONE)
         return not_now(fault, until, err);
     if (alert)
         bh_log(ACCOUNT_ATTACKED, BH_U64("principal", door->principal));
+    change.put_count = puts.count;
     return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
 }
 
@@ -227,14 +228,14 @@ bh_attempt_failed(struct bh_people *people, struct bh_call *call, const struct b
 
 bh_rc
 bh_attempt_succeeded(struct bh_people *people, struct bh_call *call, const struct bh_door *door,
-                     struct bh_document_put *ret_puts, uint32_t *ret_count, struct bh_err *err)
+                     struct bh_puts *puts, struct bh_err *err)
 {
     struct bh_attempt attempt = attempt_of(door);
     bh_rc rc;
 
     pthread_mutex_lock(&people->mutex);
     bh_lockout_succeed(&people->lockout, &attempt);
-    rc = take_changes(people, call->arena, ret_puts, ret_count, err);
+    rc = take_changes(people, call->arena, puts, err);
     pthread_mutex_unlock(&people->mutex);
     return rc;
 }

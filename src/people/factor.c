@@ -1,9 +1,11 @@
+#include "people/factor.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "identity/secret.h"
-#include "people/people_internal.h"
+#include "people/session.h"
 
 enum { PASSWORD_LEAST = 12 };
 

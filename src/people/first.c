@@ -1,3 +1,5 @@
+#include "people/first.h"
+
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +12,9 @@
 #include "base/num.h"
 #include "identity/account.h"
 #include "identity/secret.h"
-#include "people/people_internal.h"
+#include "people/counts.h"
+#include "people/factor.h"
+#include "people/session.h"
 
 /* The first admin.  Where nobody can sign in as an admin of the site, a one-time code stands in
  * a file of the state folder, which only the daemon's user and root can read.  Whoever shows it
@@ -188,26 +192,24 @@ give_back(struct bh_people *people)
 }
 
 static bh_rc
-make_admin(struct bh_people *people, struct bh_call *call, const char *name, const char *password,
-           struct bh_err *err)
+make_admin(struct bh_people *people, struct bh_call *call, struct bh_puts *puts,
+           struct bh_account *account, struct bh_err *err)
 {
+    const char *name = call->caller.name;
     const struct bh_owner *owner = &people->options.owner;
-    struct bh_account account = { .created_ns = bh_people_now(people) };
     struct bh_opened opened = { 0 };
-    struct bh_document_put put;
-    struct bh_opening opening = { .puts = &put, .put_count = 1, .person = name, .name = name };
-    bh_rc rc = bh_password_new(people, call, password, &account, err);
+    struct bh_opening opening = { .puts = puts->items, .person = name, .name = name };
+    bh_rc rc = apply(people, call, name, err);
 
-    if (rc == BH_OK)
-        rc = apply(people, call, name, err);
     if (rc != BH_OK)
         return rc;
     owner->ops->directory_put(owner->self, call->dir);
     call->dir = owner->ops->directory_get(owner->self);
     opening.principal = bh_directory_principal_named(call->dir, name)->id.v;
-    account.principal = opening.principal;
-    rc = bh_account_put(&account, call->arena, &put, err);
-    put.blind = true;
+    account->principal = opening.principal;
+    rc = bh_account_put(account, call->arena, &puts->items[puts->count], err);
+    puts->items[puts->count++].blind = true;
+    opening.put_count = puts->count;
     if (rc == BH_OK)
         rc = bh_session_open(people, call, &opening, &opened, err);
     if (rc == BH_OK)
@@ -221,8 +223,8 @@ bh_serve_first(struct bh_people *people, struct bh_call *call, struct bh_err *er
 {
     struct bh_sign_in_first_request request = { 0 };
     char name[BH_ACCOUNT_MAX + 1], path[4096];
-    struct bh_document_put puts[BH_COUNT_PUTS];
-    uint32_t count;
+    struct bh_account account = { .created_ns = bh_people_now(people) };
+    struct bh_puts puts = { .count = 0 };
     struct bh_door door;
     bh_rc rc = bh_call_body(call, &bh_sign_in_first_request_fields, &request, err);
 
@@ -236,9 +238,12 @@ bh_serve_first(struct bh_people *people, struct bh_call *call, struct bh_err *er
         return rc;
     if (!take_code(people, request.code))
         return bh_attempt_failed(people, call, &door, err);
-    rc = bh_attempt_succeeded(people, call, &door, puts, &count, err);
+    call->caller.name = name;
+    rc = bh_password_new(people, call, request.password, &account, err);
     if (rc == BH_OK)
-        rc = make_admin(people, call, name, request.password, err);
+        rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    if (rc == BH_OK)
+        rc = make_admin(people, call, &puts, &account, err);
     if (rc != BH_OK) {
         give_back(people);
         return rc;

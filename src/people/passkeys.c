@@ -6,6 +6,8 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "people/factor.h"
+#include "people/session.h"
 
 /* ---- whom passkeys are made for ---- */
 
@@ -297,10 +299,9 @@ bh_rc
 bh_passkey_sign_in(struct bh_people *people, struct bh_call *call,
                    const struct bh_sign_in_request *request, struct bh_err *err)
 {
-    struct bh_document_put puts[BH_COUNT_PUTS + 1];
+    struct bh_puts puts = { .count = 0 };
     struct bh_opening opening = { .session = { .host = request->host,
-                                               .level = BH_LEVEL_PASSKEY },
-                                  .puts = puts };
+                                               .level = BH_LEVEL_PASSKEY } };
     struct bh_door door = bh_passkey_door(people, call);
     const struct bh_dir_principal *principal = NULL;
     struct bh_opened opened = { 0 };
@@ -313,8 +314,10 @@ bh_passkey_sign_in(struct bh_people *people, struct bh_call *call,
         principal = may_enter(call, shown.principal);
     if (!principal)
         return bh_attempt_failed(people, call, &door, err);
-    rc = bh_attempt_succeeded(people, call, &door, puts, &opening.put_count, err);
-    puts[opening.put_count++] = shown.put;
+    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    puts.items[puts.count++] = shown.put;
+    opening.puts = puts.items;
+    opening.put_count = puts.count;
     opening.principal = shown.principal;
     opening.name = principal->name;
     if (rc == BH_OK)
@@ -323,34 +326,6 @@ bh_passkey_sign_in(struct bh_people *people, struct bh_call *call,
         bh_put_opened(call, &opened);
     bh_secret_wipe(opened.secret, sizeof opened.secret);
     return rc;
-}
-
-bh_rc
-bh_passkey_prove(struct bh_people *people, struct bh_call *call,
-                 const struct bh_sign_in_request *request, struct bh_session *session,
-                 struct bh_err *err)
-{
-    struct bh_document_put puts[BH_COUNT_PUTS + 2];
-    struct bh_people_change change = { .verb = "session.prove",
-                                       .puts = puts,
-                                       .object = { "account", session->principal } };
-    struct bh_door door = bh_passkey_door(people, call);
-    struct bh_answer answer;
-    struct bh_shown shown;
-    bh_rc rc = bh_attempt_begin(people, call, &door, err);
-
-    if (rc != BH_OK)
-        return rc;
-    if (!bh_passkey_right(people, call, request, &shown) ||
-        shown.principal != session->principal)
-        return bh_attempt_failed(people, call, &door, err);
-    rc = bh_attempt_succeeded(people, call, &door, puts, &change.put_count, err);
-    puts[change.put_count++] = shown.put;
-    session->level = BH_LEVEL_PASSKEY;
-    session->shown_ns = bh_people_now(people);
-    if (rc == BH_OK)
-        rc = bh_session_put(session, call->arena, &puts[change.put_count++], err);
-    return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
 }
 
 /* ---- adding and removing ---- */

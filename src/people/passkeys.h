@@ -2,7 +2,7 @@
 #define BH_PEOPLE_PASSKEYS_H
 
 #include "identity/webauthn.h"
-#include "people/people_internal.h"
+#include "people/counts.h"
 
 /* Passkeys: as documents of the store, by their credential's id, and the ceremonies.
  *
@@ -38,12 +38,6 @@ BH_MUST_USE bh_rc bh_passkeys_put(const struct bh_people *people, struct bh_call
 BH_MUST_USE bh_rc bh_passkey_sign_in(struct bh_people *people, struct bh_call *call,
                                      const struct bh_sign_in_request *request,
                                      struct bh_err *err);
-
-/* Show with a passkey that it still is the person of the session: writes the session with
- * its new level. */
-BH_MUST_USE bh_rc bh_passkey_prove(struct bh_people *people, struct bh_call *call,
-                                   const struct bh_sign_in_request *request,
-                                   struct bh_session *session, struct bh_err *err);
 
 /* ---- resources: one operation each ---- */
 

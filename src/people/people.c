@@ -7,7 +7,14 @@
 #include "api/call.h"
 #include "base/assert.h"
 #include "base/fd.h"
+#include "people/account.h"
+#include "people/counts.h"
+#include "people/factor.h"
+#include "people/first.h"
 #include "people/passkeys.h"
+#include "people/people_internal.h"
+#include "people/session.h"
+#include "people/sessions.h"
 
 bh_ns
 bh_people_now(const struct bh_people *people)

@@ -1,9 +1,11 @@
+#include "people/session.h"
+
 #include <string.h>
 
 #include "api/token.h"
 #include "base/assert.h"
 #include "base/log.h"
-#include "people/people_internal.h"
+#include "people/counts.h"
 
 /* ---- opening ---- */
 

@@ -1,8 +1,13 @@
+#include "people/sessions.h"
+
 #include <string.h>
 
 #include "api/token.h"
 #include "base/log.h"
+#include "people/counts.h"
+#include "people/factor.h"
 #include "people/passkeys.h"
+#include "people/session.h"
 
 /* The resources of sessions: showing, ending, showing again who one is, breaking the glass. */
 
@@ -148,29 +153,27 @@ bh_serve_sign_out(struct bh_people *people, struct bh_call *call, struct bh_err 
 
 /* Write the session with its account and the counts: all or nothing. */
 static bh_rc
-write_proof(struct bh_people *people, struct bh_call *call, const struct bh_door *door,
-            const struct bh_account *account, struct bh_session *session, struct bh_err *err)
+write_proof(struct bh_people *people, struct bh_call *call, struct bh_puts *puts,
+            struct bh_session *session, struct bh_err *err)
 {
-    struct bh_document_put puts[BH_COUNT_PUTS + 2];
-    struct bh_people_change change = { .verb = "session.prove", .puts = puts,
+    struct bh_people_change change = { .verb = "session.prove", .puts = puts->items,
                                        .object = { "account", session->principal } };
     struct bh_answer answer;
-    bh_rc rc = bh_attempt_succeeded(people, call, door, puts, &change.put_count, err);
+    bh_rc rc;
 
-    if (rc == BH_OK)
-        rc = bh_account_put(account, call->arena, &puts[change.put_count++], err);
-    session->level = BH_LEVEL_CODE;
     session->shown_ns = bh_people_now(people);
-    if (rc == BH_OK)
-        rc = bh_session_put(session, call->arena, &puts[change.put_count++], err);
+    rc = bh_session_put(session, call->arena, &puts->items[puts->count++], err);
+    change.put_count = puts->count;
     return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
 }
 
+/* A code, with what must be written when it was right. */
 static bh_rc
 prove_by_code(struct bh_people *people, struct bh_call *call,
               const struct bh_sign_in_request *request, struct bh_session *session,
               struct bh_err *err)
 {
+    struct bh_puts puts = { .count = 0 };
     struct bh_account account;
     struct bh_door door;
     bh_rc rc = bh_account_read(&people->options.store, session->principal, call->arena,
@@ -186,7 +189,33 @@ prove_by_code(struct bh_people *people, struct bh_call *call,
         return rc;
     if (!bh_code_right(people, &account, request->code))
         return bh_attempt_failed(people, call, &door, err);
-    return write_proof(people, call, &door, &account, session, err);
+    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    if (rc == BH_OK)
+        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    session->level = BH_LEVEL_CODE;
+    return rc == BH_OK ? write_proof(people, call, &puts, session, err) : rc;
+}
+
+/* The same with a passkey. */
+static bh_rc
+prove_by_passkey(struct bh_people *people, struct bh_call *call,
+                 const struct bh_sign_in_request *request, struct bh_session *session,
+                 struct bh_err *err)
+{
+    struct bh_door door = bh_passkey_door(people, call);
+    struct bh_puts puts = { .count = 0 };
+    struct bh_shown shown;
+    bh_rc rc = bh_attempt_begin(people, call, &door, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_passkey_right(people, call, request, &shown) ||
+        shown.principal != session->principal)
+        return bh_attempt_failed(people, call, &door, err);
+    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    puts.items[puts.count++] = shown.put;
+    session->level = BH_LEVEL_PASSKEY;
+    return rc == BH_OK ? write_proof(people, call, &puts, session, err) : rc;
 }
 
 bh_rc
@@ -200,7 +229,7 @@ bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *er
     if (rc == BH_OK)
         rc = own_session(people, call, &session, err);
     if (rc == BH_OK)
-        rc = request.credential ? bh_passkey_prove(people, call, &request, &session, err)
+        rc = request.credential ? prove_by_passkey(people, call, &request, &session, err)
                                 : prove_by_code(people, call, &request, &session, err);
     if (rc != BH_OK)
         return rc;

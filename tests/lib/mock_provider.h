@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/time.h"
 #include "identity/fixture_test.h"
-#include "identity/https.h"
+#include "ports/https.h"
 
 /* An OpenID provider in memory, which lies where it is told to.  It answers the requests of
  * src/identity's state machines; the keys are src/identity/fixture_test.h's.  One client,

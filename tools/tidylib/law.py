@@ -8,7 +8,7 @@ import re
 _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
-_ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto"}
+_ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto", "fetch"}
 _MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS
 MAY_INCLUDE = {
     "base": set(),
@@ -46,11 +46,11 @@ LIBRARIES = [
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
     (r"openssl/.*", ["src/crypto/", "src/identity/signature", "src/identity/totp", "src/identity/secret",
-                     "src/identity/webauthn_key", "src/identity/fixture_test", "src/identity/authenticator_test"]),
+                     "src/identity/webauthn_key", "src/identity/assertion", "src/fetch/server_test", "src/identity/fixture_test", "src/identity/authenticator_test"]),
     (r"fido(/\w+)?\.h", ["src/identity/webauthn_key"]),
     (r"qrencode\.h", ["src/web/qr"]),
     (r"argon2\.h", ["src/identity/password"]),
-    (r"curl/.*", ["src/net/", "src/identity/", "src/cli/"]),
+    (r"curl/.*", ["src/fetch/", "src/cli/"]),
     (r"yaml\.h", ["src/base/yaml", "src/api/"]),
     (r"bulkhead/nvml_\w+\.h", ["src/device/", "src/simdrv/", "src/smi/", "include/bulkhead/"]),
     (r"cmocka\.h", ["src/base/test.h"]),

@@ -38,9 +38,10 @@ put_issuers(struct bh_html *html, const struct bh_signin_view *view)
 }
 
 static void
-put_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *next)
+put_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *action,
+                 const char *next)
 {
-    bh_frame_passkey_form(html, frame, "get", "/signin/passkey", "/signin/passkey/options");
+    bh_frame_passkey_form(html, frame, "get", action, "/signin/passkey/options");
     put_next(html, next);
     bh_frame_button(html, NULL, "Use a passkey");
     bh_html_close(html, "form");
@@ -95,7 +96,7 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
     view->frame.passkeys = view->passkey;
     html = bh_frame_begin(out, &view->frame);
     if (view->passkey)
-        put_passkey_form(&html, &view->frame, view->next);
+        put_passkey_form(&html, &view->frame, "/signin/passkey", view->next);
     put_issuers(&html, view);
     if (view->local)
         put_account_form(&html, view);
@@ -112,6 +113,17 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
     bh_frame_end(&html, &view->frame);
 }
 
+static void
+put_sign_in_link(struct bh_html *html, const char *text)
+{
+    bh_html_open(html, "p");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", "/signin");
+    bh_html_text(html, text);
+    bh_html_close(html, "a");
+    bh_html_close(html, "p");
+}
+
 void
 bh_again_page(struct bh_buf *out, struct bh_again_view *view)
 {
@@ -123,7 +135,7 @@ bh_again_page(struct bh_buf *out, struct bh_again_view *view)
     bh_html_element(&html, "p", NULL,
                     "What you are about to do asks for a second factor again.");
     if (view->passkey)
-        put_passkey_form(&html, &view->frame, view->next);
+        put_passkey_form(&html, &view->frame, "/again/passkey", view->next);
     if (view->code) {
         bh_frame_form(&html, &view->frame, "/again");
         put_next(&html, view->next);
@@ -139,8 +151,7 @@ bh_again_page(struct bh_buf *out, struct bh_again_view *view)
         bh_html_close(&html, "form");
     }
     if (!view->passkey && !view->code)
-        bh_html_element(&html, "p", NULL,
-                        "This account has none. Add one on the page of your account.");
+        put_sign_in_link(&html, "This account has none: sign in again instead");
     bh_frame_end(&html, &view->frame);
 }
 

@@ -394,6 +394,16 @@ bh_show_again(struct bh_visit *visit)
     put_again(visit, 200, BH_NOTICE_NONE);
 }
 
+static void
+finish_again(struct bh_visit *visit, const struct bh_said *said)
+{
+    if (bh_said_well(said))
+        bh_visit_go(visit, bh_next_path(bh_visit_field(visit, "next"), "/account"),
+                    BH_NOTICE_NONE);
+    else
+        put_again(visit, 403, bh_visit_notice(said, BH_NOTICE_REFUSED));
+}
+
 void
 bh_take_again(struct bh_visit *visit)
 {
@@ -402,9 +412,15 @@ bh_take_again(struct bh_visit *visit)
 
     said = bh_visit_ask_with(visit, BH_POST, "/v1/prove", "code",
                              bh_visit_field(visit, "code"));
-    if (bh_said_well(&said))
-        bh_visit_go(visit, bh_next_path(bh_visit_field(visit, "next"), "/account"),
-                    BH_NOTICE_NONE);
-    else
-        put_again(visit, 403, bh_visit_notice(&said, BH_NOTICE_REFUSED));
+    finish_again(visit, &said);
+}
+
+void
+bh_take_again_passkey(struct bh_visit *visit)
+{
+    BH_AUTO(bh_said_fini)
+    struct bh_said said = { 0 };
+
+    said = bh_visit_ask(visit, BH_POST, "/v1/prove", bh_visit_field(visit, "answer"));
+    finish_again(visit, &said);
 }

@@ -210,18 +210,6 @@ bh_take_passkey_options(struct bh_visit *visit)
 }
 
 void
-bh_take_passkey(struct bh_visit *visit)
-{
-    BH_AUTO(bh_said_fini)
-    struct bh_said said = { 0 };
-
-    said = bh_visit_ask(visit, BH_POST, "/v1/account/passkeys",
-                        bh_visit_field(visit, "answer"));
-    finish(visit, &said, BH_NOTICE_PASSKEY_ADDED,
-           said.status == 409 ? BH_NOTICE_PASSKEY_KNOWN : BH_NOTICE_REFUSED);
-}
-
-void
 bh_take_passkey_remove(struct bh_visit *visit)
 {
     remove_one(visit, "/v1/account/passkeys", BH_NOTICE_PASSKEY_REMOVED,
@@ -277,6 +265,19 @@ put_codes(struct bh_visit *visit, const struct bh_said *said)
 }
 
 void
+bh_take_passkey(struct bh_visit *visit)
+{
+    BH_AUTO(bh_said_fini)
+    struct bh_said said = { 0 };
+
+    said = bh_visit_ask(visit, BH_POST, "/v1/account/passkeys",
+                        bh_visit_field(visit, "answer"));
+    if (!bh_said_well(&said) || !put_codes(visit, &said))
+        finish(visit, &said, BH_NOTICE_PASSKEY_ADDED,
+               said.status == 409 ? BH_NOTICE_PASSKEY_KNOWN : BH_NOTICE_REFUSED);
+}
+
+void
 bh_take_totp(struct bh_visit *visit)
 {
     BH_AUTO(bh_said_fini)
@@ -284,7 +285,9 @@ bh_take_totp(struct bh_visit *visit)
 
     said = bh_visit_ask_with(visit, BH_PUT, "/v1/account/totp", "code",
                              bh_visit_field(visit, "code"));
-    if (!bh_said_well(&said) || !put_codes(visit, &said))
+    if (said.status == 400) /* it was not the app's code: the secret is void */
+        bh_visit_go(visit, "/account", BH_NOTICE_REFUSED);
+    else if (!bh_said_well(&said) || !put_codes(visit, &said))
         finish(visit, &said, BH_NOTICE_TOTP_ADDED, BH_NOTICE_REFUSED);
 }
 

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""The pages on the whole system, over HTTPS: with a plain client, and with passkeys in Chromium."""
+import base64
+import hashlib
+import hmac
+import http.client
+import html
+import json
+import pathlib
+import re
+import socket
+import ssl
+import struct
+import sys
+import time
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import chromium
+import tap
+from tap import contains, equal
+
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    PORT = probe.getsockname()[1]
+ORIGIN = f"https://localhost:{PORT}"
+CONF = {"daemon_conf": f"https_port = {PORT}", "site": tap.SITE + f"""
+sign_in: {{address: '{ORIGIN}'}}
+"""}
+PASSWORD = "correct horse battery"
+
+
+def code_of(secret, at=None):
+    """RFC 6238, from the secret as the page shows it."""
+    step = int((time.time() if at is None else at) // 30)
+    mac = hmac.new(base64.b32decode(secret + "=" * (-len(secret) % 8)), struct.pack(">Q", step), hashlib.sha1).digest()
+    at = mac[-1] & 15
+    return f"{(struct.unpack_from('>I', mac, at)[0] & 0x7fffffff) % 1000000:06}"
+
+
+def certificate(site):
+    """The daemon's certificate; it answers on its socket before it serves HTTPS."""
+    site.until(lambda: "ready" in (site.dir / "daemon.log").read_text(), 10, what="the pages")
+    return site.dir / "state/tls.crt"
+
+
+class Browser:
+    """As much of one as forms need: cookies, redirects, hidden fields."""
+
+    def __init__(self, site):
+        self.context = ssl.create_default_context(cafile=str(certificate(site)))
+        self.cookies, self.path, self.text, self.status = {}, "/", "", 0
+
+    def ask(self, method, path, body=None, **headers):
+        connection = http.client.HTTPSConnection("localhost", PORT, timeout=20, context=self.context)
+        cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        connection.request(method, path, body, {**({"Cookie": cookie} if cookie else {}), **headers})
+        reply = connection.getresponse()
+        self.text, self.status, self.headers = reply.read().decode(), reply.status, reply.headers
+        connection.close()
+        for line in reply.headers.get_all("Set-Cookie") or []:
+            name, value = line.split(";")[0].split("=", 1)
+            for rule in ("; Path=/", "; Secure", "; HttpOnly", "; SameSite=Lax"):
+                contains("cookie", line, rule)
+            if "Max-Age=0" in line:
+                self.cookies.pop(name, None)
+            else:
+                self.cookies[name] = value
+        if self.status == 303:
+            return self.go(reply.headers["Location"])
+        self.path = path
+        return self
+
+    def go(self, path):
+        return self.ask("GET", path)
+
+    def send(self, action, origin=ORIGIN, **fields):
+        """Fill in and send the page's form for that action."""
+        form = re.search(rf'<form method="post" action="{re.escape(action)}".*?</form>', self.text, re.S).group(0)
+        hidden = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
+        body = urllib.parse.urlencode({**{n: html.unescape(v) for n, v in hidden.items()}, **fields})
+        return self.ask("POST", action, body, Origin=origin, **{"Content-Type": "application/x-www-form-urlencoded"})
+
+    def says(self, part):
+        contains(self.path, html.unescape(self.text), part)
+        return self
+
+
+def add_account(site, name):
+    """An account in the site file; its one-time code."""
+    root = site.client()
+    people = re.sub(r"(?m)^principals:\n", f"principals:\n  - {{name: {name}, account: true}}\n", CONF["site"], count=1)
+    assert people != CONF["site"], "the site file names no principals"
+    site.apply(people)
+    return root.post("/v1/accounts", {"principal": name})["code"]
+
+
+def first_visit(site, browser, name):
+    code = add_account(site, name)
+    browser.go("/enrol").send("/enrol", account=name, code=code, password=PASSWORD, repeated=PASSWORD)
+    browser.says("The password was set.")
+    browser.send("/signin", account=name, password=PASSWORD, code="")
+    equal("where", browser.path, "/account")
+    return browser.says("Add a second factor to finish.")
+
+
+@tap.test(**CONF)
+def factors(site):
+    "a first visit, an authenticator app, recovery codes, and signing in with each"
+    browser = first_visit(site, Browser(site), "zoe")
+    browser.send("/account/totp/new").says("Let the app read this picture")
+    secret = re.search(r'class="secret">([A-Z2-7]+)<', browser.text).group(1)
+    browser.send("/account/totp", code="000000").says("That did not match.")
+    browser.send("/account/totp/new")
+    secret = re.search(r'class="secret">([A-Z2-7]+)<', browser.text).group(1)
+    browser.send("/account/totp", code=code_of(secret)).says("Recovery codes")
+    codes = re.findall(r"<li>([0-9A-Z-]{19})</li>", browser.text)
+    equal("codes", len(codes), 10)
+    browser.go("/account").says("Recovery codes left: 10.").says("An authenticator app is set up.")
+    browser.send("/signout").says("You are signed out of this site.")
+    browser.go("/account")
+    contains("sent to sign in", browser.path, "/signin?next=%2Faccount")
+    browser.send("/signin", account="zoe", password=PASSWORD, code="").says("That did not match.")
+    equal("status", browser.status, 403)
+    browser.send("/signin", account="zoe", password=PASSWORD, code=codes[3]).says("Recovery codes left: 9.")
+    browser.send("/signout")
+    browser.go("/signin").send("/signin", account="zoe", password=PASSWORD, code=codes[3]).says("That did not match.")
+
+
+@tap.test(**CONF)
+def sessions(site):
+    "sessions are shown and ended, forms from elsewhere change nothing, a changed password ends them all"
+    first = first_visit(site, Browser(site), "zoe")
+    second = Browser(site).go("/signin").send("/signin", account="zoe", password=PASSWORD, code="")
+    first.go("/account").says("(this one)")
+    first.send("/account/session/end", origin="https://evil.example")
+    equal("from elsewhere", first.status, 403)
+    equal("still there", second.go("/account").path, "/account")
+    first.go("/account").send("/account/session/end").says("The session was ended.")
+    contains("ended", second.go("/account").path, "/signin")
+    first.go("/account/password").send("/account/password", old=PASSWORD, password="another horse battery",
+                                       repeated="another horse battery").says("The password was set.")
+    contains("signed out", first.go("/account").path, "/signin")
+    first.send("/signin", account="zoe", password=PASSWORD, code="").says("That did not match.")
+    first.send("/signin", account="zoe", password="another horse battery", code="").says("Your account")
+
+
+@tap.test(**CONF)
+def headers(site):
+    "pages have a strict policy, the session's secret is in no page, the API answers beside them"
+    browser = first_visit(site, Browser(site), "zoe")
+    contains("policy", browser.headers["Content-Security-Policy"], "default-src 'none'")
+    contains("https for ever", browser.headers["Strict-Transport-Security"], "max-age")
+    secret = browser.cookies["__Host-bulkhead"]
+    equal("secret in the page", secret in browser.text, False)
+    equal("a browser is no API client", browser.go("/v1/account").status, 401)
+    equal("open to anybody", browser.go("/healthz").status, 200)
+    log = (site.dir / "daemon.log").read_text()
+    equal("secret in the log", secret in log or PASSWORD in log, False)
+    for path in (site.dir / "state").glob("bulkhead.db*"):
+        equal(f"secret in {path.name}", secret[16:].encode() in path.read_bytes() or PASSWORD.encode() in path.read_bytes(), False)
+
+
+@tap.test(**CONF)
+def passkey(site):
+    "in Chromium: a passkey is added, signs in, shows again who one is, and is removed"
+    if not chromium.program():
+        raise tap.Skip("chromium is not installed")
+    code = add_account(site, "zoe")
+    with chromium.Chromium(trust=[certificate(site).read_bytes()]) as browser:
+        page = browser.page()
+        page.authenticator()
+
+        def says(part):
+            page.until(f"document.body.innerText.includes({part!r})")
+
+        page.go(ORIGIN + "/enrol")
+        for field, text in (("account", "zoe"), ("code", code), ("password", PASSWORD), ("repeated", PASSWORD)):
+            page.type("#" + field, text)
+        page.press("form[action='/enrol'] button")
+        says("The password was set.")
+        page.type("#account", "zoe")
+        page.type("#password", PASSWORD)
+        page.press("form[action='/signin'] button")
+        says("Add a second factor to finish.")
+        page.type("#name", "key ring")
+        page.press("form[data-passkey] button")
+        says("they are not shown again")
+        page.press("main a")
+        says("Recovery codes left: 10.")
+        says("key ring")
+        page.press("footer button")
+        says("You are signed out of this site.")
+        page.go(ORIGIN + "/signin")
+        page.press("form[data-passkey] button")
+        says("signed in as zoe")
+        says("with a passkey")
+        page.press("form[action='/account/passkey/remove'] button")
+        says("Add another way first")
+        page.go(ORIGIN + "/again?next=/account/password")
+        page.press("form[data-passkey] button")
+        says("Set a password")
+        equal("trouble", page.trouble, [])
+    records = json.dumps(site.client().get("/v1/records?limit=1000"))
+    for verb in ("account.passkey", "session.open", "session.prove"):
+        contains("audited", records, f'"verb": "{verb}"')
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -33,6 +33,33 @@ static const struct bh_field device_rows[] = {
 const struct bh_fields bh_sign_in_device_request_fields =
     BH_FIELDS("sign_in_device_request", struct bh_sign_in_device_request, device_rows);
 
+static const struct bh_field issuer_rows[] = {
+    BH_F(struct bh_sign_in_issuer_request, again, BH_FIELD_BOOL,
+         .doc = "who is signed in shows once more that it is him"),
+    NEEDED(bh_sign_in_issuer_request, issuer, 63, "name of the issuer in the site file"),
+};
+const struct bh_fields bh_sign_in_issuer_request_fields =
+    BH_FIELDS("sign_in_issuer_request", struct bh_sign_in_issuer_request, issuer_rows);
+
+static const struct bh_field return_rows[] = {
+    NEEDED(bh_sign_in_return_request, query, BINARY_MAX, "what stands behind the address's ?"),
+};
+const struct bh_fields bh_sign_in_return_request_fields =
+    BH_FIELDS("sign_in_return_request", struct bh_sign_in_return_request, return_rows);
+
+static const struct bh_field logout_rows[] = {
+    NEEDED(bh_sign_in_logout_request, logout_token, 16384, "signed by the issuer"),
+};
+const struct bh_fields bh_sign_in_logout_request_fields =
+    BH_FIELDS("sign_in_logout_request", struct bh_sign_in_logout_request, logout_rows);
+
+static const struct bh_field grant_rows[] = {
+    NEEDED(bh_sign_in_grant_request, challenge, 64, "the command line's, S256"),
+    TEXT(bh_sign_in_grant_request, host, HOST_MAX, "where it runs, for people"),
+};
+const struct bh_fields bh_sign_in_grant_request_fields =
+    BH_FIELDS("sign_in_grant_request", struct bh_sign_in_grant_request, grant_rows);
+
 static const struct bh_field code_rows[] = {
     NEEDED(bh_sign_in_code_request, code, 128, "what the browser brought"),
     NEEDED(bh_sign_in_code_request, verifier, 128, "what its challenge was made from"),

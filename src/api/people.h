@@ -44,6 +44,25 @@ struct bh_sign_in_device_request {
     const char *issuer, *host;
 };
 
+struct bh_sign_in_issuer_request {
+    const char *issuer;
+    bool again;                  /* who is signed in shows once more that it is him */
+};
+
+/* The browser's query, whole, as the provider sent it back. */
+struct bh_sign_in_return_request {
+    const char *query;
+};
+
+struct bh_sign_in_logout_request {
+    const char *logout_token;
+};
+
+/* The command line's challenge (RFC 7636, S256) and where it runs. */
+struct bh_sign_in_grant_request {
+    const char *challenge, *host;
+};
+
 /* What a browser brought to the command line's door, with what proves whose door it is. */
 struct bh_sign_in_code_request {
     const char *code, *verifier;
@@ -78,6 +97,8 @@ struct bh_account_request {
 };
 
 extern const struct bh_fields bh_sign_in_request_fields, bh_sign_in_device_request_fields,
+    bh_sign_in_issuer_request_fields, bh_sign_in_return_request_fields,
+    bh_sign_in_logout_request_fields, bh_sign_in_grant_request_fields,
     bh_sign_in_code_request_fields, bh_sign_in_first_request_fields, bh_password_request_fields,
     bh_code_request_fields, bh_passkey_request_fields, bh_reason_request_fields,
     bh_account_request_fields;

@@ -19,6 +19,7 @@
 #include "daemon/defragger.h"
 #include "daemon/owner.h"
 #include "daemon/ticker.h"
+#include "fetch/fetch.h"
 #include "net/server.h"
 #include "people/people.h"
 #include "ports/crypto.h"
@@ -29,6 +30,9 @@
 
 static const char version[] = BULKHEAD_VERSION;
 static const char default_config[] = "/etc/bulkhead/bulkheadd.conf";
+
+/* Where bulkhead-fetch may be, seen from bulkheadd's own folder: installed, or built. */
+static const char *const program_folders[] = { ".", "../libexec/bulkhead", "../fetch" };
 
 static const uint64_t people_tend_ns = 30 * BH_NS_PER_S;
 
@@ -56,6 +60,7 @@ struct program {
     struct bh_owner port;
     struct bh_ticker *defragger, *tender;
     struct bh_people *people;
+    struct bh_fetch *fetch;
     struct bh_api *api;
     struct bh_web *web;
     struct bh_server *socket_server, *https_server;
@@ -204,14 +209,77 @@ serve_https(struct program *program, struct bh_err *err)
     return rc == BH_OK ? rc : bh_err_wrap(err, "https");
 }
 
+/* The blocks of addresses in a parameter, as a list. */
+static bool
+split(struct bh_arena *arena, const char *text, struct bh_texts *ret_texts)
+{
+    char *copy = bh_arena_strdup(arena, text), *at, *rest = NULL;
+
+    *ret_texts = (struct bh_texts){ bh_arena_alloc(arena, 32 * sizeof(const char *)), 0 };
+    if (!copy || !ret_texts->items)
+        return false;
+    for (at = strtok_r(copy, " ", &rest); at && ret_texts->count < 32;
+         at = strtok_r(NULL, " ", &rest))
+        ret_texts->items[ret_texts->count++] = at;
+    return true;
+}
+
+/* bulkhead-fetch stands with the other programs that are not for people. */
+static const char *
+fetch_program(struct program *program)
+{
+    const char *name = program->config.fetch_program;
+    char own[4096];
+    ssize_t length;
+
+    if (strchr(name, '/'))
+        return name;
+    length = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (length <= 0)
+        return name;
+    own[length] = '\0';
+    *strrchr(own, '/') = '\0';
+    for (size_t i = 0; i < BH_COUNT(program_folders); i++) {
+        const char *path = bh_arena_printf(program->arena, "%s/%s/%s", own, program_folders[i],
+                                           name);
+
+        if (path && access(path, X_OK) == 0)
+            return path;
+    }
+    return name;
+}
+
+static bh_rc
+start_fetch(struct program *program, struct bh_err *err)
+{
+    const struct bh_daemon_config *config = &program->config;
+    struct bh_fetch_options options = {
+        .program = fetch_program(program),
+        .ca = config->provider_ca[0] ? config->provider_ca : NULL,
+        .proxy = config->provider_proxy[0] ? config->provider_proxy : NULL,
+        .plain_loopback = true, /* the site file says for which issuer */
+    };
+
+    if (!split(program->arena, config->provider_networks, &options.allow))
+        return bh_err_set(err, BH_FULL, "provider_networks is too long");
+    return bh_fetch_start(&options, &program->fetch, err);
+}
+
 static bh_rc
 open_people(struct program *program, struct bh_err *err)
 {
     struct bh_people_options options = { .owner = program->port,
                                          .store = program->core.store,
                                          .crypto = &bh_crypto_openssl,
+                                         .secrets_dir = program->config.secrets_dir,
                                          .state_dir = program->config.state_dir };
+    struct bh_err none;
 
+    /* Without the process nobody signs in at an issuer; all else goes on. */
+    if (start_fetch(program, &none) == BH_OK)
+        options.https = bh_fetch_port(program->fetch);
+    else
+        bh_log(FETCH_MISSING, BH_ERRLOG(&none));
     return bh_people_open(&options, &program->people, err);
 }
 
@@ -305,6 +373,7 @@ stop(struct program *program)
     bh_web_free(program->web);
     bh_api_free(program->api);
     bh_people_close(program->people);
+    bh_fetch_stop(program->fetch);
     program->core.store.ops->close(program->core.store.self);
     bh_core_close(&program->core);
     bh_hub_free(program->core.hub);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "identity/login.h"
 
 const char *const bh_session_kind_names[BH_SESSION_KINDS] = { "command-line", "browser" };
 
@@ -31,8 +32,11 @@ static const struct bh_field session_rows[] = {
     BH_F(struct bh_session, identity, BH_FIELD_TEXT, .max = 400),
     BH_F_ENUM(struct bh_session, kind, bh_session_kind_names),
     BH_F_ENUM(struct bh_session, level, bh_level_names),
+    BH_F(struct bh_session, refresh, BH_FIELD_TEXT, .max = BH_TOKEN_TEXT_MAX),
+    BH_F(struct bh_session, refresh_ns, BH_FIELD_NS),
     BH_F(struct bh_session, secret, BH_FIELD_HEX),
     BH_F(struct bh_session, shown_ns, BH_FIELD_NS),
+    BH_F(struct bh_session, sid, BH_FIELD_TEXT, .max = 255),
     BH_F(struct bh_session, used_ns, BH_FIELD_NS),
 };
 static const struct bh_fields session_fields =

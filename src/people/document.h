@@ -33,6 +33,9 @@ struct bh_session {
     struct bh_texts groups;      /* of the provider: "corp/ml-admins" */
     const char *host;            /* what it is for, for people */
     const char *identity;        /* "corp/SUBJECT"; NULL: a local account's */
+    const char *refresh;         /* the provider's refresh token; NULL: it gave none */
+    uint64_t refresh_ns;         /* when the provider is asked again; 0: never */
+    const char *sid;             /* the provider's session; NULL: it names none */
     enum bh_session_kind kind;
     enum bh_level level;
     uint8_t secret[32];          /* SHA-256 */

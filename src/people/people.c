@@ -11,6 +11,8 @@
 #include "people/counts.h"
 #include "people/factor.h"
 #include "people/first.h"
+#include "people/grant.h"
+#include "people/oidc.h"
 #include "people/passkeys.h"
 #include "people/people_internal.h"
 #include "people/session.h"
@@ -76,15 +78,16 @@ is_free(const struct bh_pending *pending, bh_ns now)
     return pending->kind == BH_PENDING_NONE || pending->expires <= now;
 }
 
+/* What strangers begin takes no place from people who are signed in. */
 static struct bh_pending *
-oldest_challenge(struct bh_people *people)
+oldest_of_strangers(struct bh_people *people)
 {
     struct bh_pending *oldest = NULL;
 
     for (uint32_t i = 0; i < BH_PENDING_MAX; i++) {
         struct bh_pending *at = &people->pending[i];
 
-        if (at->kind == BH_PENDING_CHALLENGE && (!oldest || at->expires < oldest->expires))
+        if (at->principal == 0 && (!oldest || at->expires < oldest->expires))
             oldest = at;
     }
     return oldest;
@@ -109,8 +112,8 @@ bh_pending_put(struct bh_people *people, const struct bh_pending *draft, char re
         if (!place && is_free(at, now))
             place = at;
     }
-    if (!place) /* challenges are anybody's: a flood of them ends only challenges */
-        place = oldest_challenge(people);
+    if (!place)
+        place = oldest_of_strangers(people);
     if (place) {
         *place = *draft;
         memcpy(place->id, ret_id, sizeof place->id);
@@ -147,6 +150,13 @@ static const bh_people_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_SIGN_IN_WAYS] = bh_serve_ways,
     [BH_OP_SIGN_IN] = bh_serve_sign_in,
     [BH_OP_SIGN_IN_CHALLENGE] = bh_serve_challenge,
+    [BH_OP_SIGN_IN_ISSUER] = bh_serve_issuer,
+    [BH_OP_SIGN_IN_RETURN] = bh_serve_return,
+    [BH_OP_SIGN_IN_DEVICE] = bh_serve_device,
+    [BH_OP_SIGN_IN_POLL] = bh_serve_poll,
+    [BH_OP_SIGN_IN_LOGOUT] = bh_serve_logout,
+    [BH_OP_SIGN_IN_GRANT] = bh_serve_grant,
+    [BH_OP_SIGN_IN_CODE] = bh_serve_code,
     [BH_OP_SIGN_IN_FIRST] = bh_serve_first,
     [BH_OP_SIGN_OUT] = bh_serve_sign_out,
     [BH_OP_PROVE] = bh_serve_prove,

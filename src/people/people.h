@@ -5,6 +5,7 @@
 #include "api/people.h"
 #include "base/attr.h"
 #include "ports/crypto.h"
+#include "ports/https.h"
 #include "ports/store.h"
 
 /* Signing in, accounts and sessions, behind api/people.h.
@@ -20,6 +21,8 @@ struct bh_people_options {
     struct bh_owner owner;
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
+    struct bh_https https;       /* asks providers; without operations: there are none */
+    const char *secrets_dir;     /* files that issuers' client_secret names */
     const char *state_dir;       /* device.key, and first-admin.code while there is one */
     uint64_t (*now)(void);       /* NULL: the wall clock */
     uint32_t hash_kib;           /* memory of a password's hash; 0: identity's, tests take less */

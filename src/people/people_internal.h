@@ -7,9 +7,12 @@
 #include "base/time.h"
 #include "base/json.h"
 #include "identity/fault.h"
+#include "identity/device.h"
 #include "identity/lockout.h"
+#include "identity/logout.h"
 #include "identity/password.h"
 #include "people/document.h"
+#include "people/issuer.h"
 #include "people/people.h"
 #include "people/use.h"
 
@@ -19,15 +22,28 @@ enum { BH_PENDING_MAX = 1024, BH_PENDING_TEXT = 256, BH_HASHES_AT_ONCE = 4,
        BH_FRESH_S = 600 /* how lately somebody who changes his account has signed in */ };
 
 /* Something begun that another request ends; in memory, for minutes. */
-enum bh_pending_kind { BH_PENDING_NONE, BH_PENDING_TOTP, BH_PENDING_PASSKEY,
-                       BH_PENDING_CHALLENGE /* anybody's */ };
+enum bh_pending_kind {
+    BH_PENDING_NONE,
+    BH_PENDING_TOTP,   /* an app's secret, until it gave a code */
+    BH_PENDING_ISSUER, /* a browser is at the provider */
+    BH_PENDING_DEVICE, /* somebody types a code at the provider */
+    BH_PENDING_PASSKEY,   /* a browser makes one */
+    BH_PENDING_CHALLENGE, /* or uses one */
+    BH_PENDING_GRANT   /* a command line may come for its session */
+};
 
 struct bh_pending {
     enum bh_pending_kind kind;
     char id[33];
     uint32_t principal;
     bh_ns expires;
-    char secret[BH_PENDING_TEXT];
+    char issuer[64], host[128];  /* where it began; what the session is for */
+    char session[16];            /* the session that shows again who it is; "": none yet */
+    union {
+        char secret[BH_PENDING_TEXT]; /* TOTP: in hex; GRANT: the challenge */
+        struct bh_login login;
+        struct bh_device_login device;
+    };
 };
 
 struct bh_people {
@@ -38,6 +54,8 @@ struct bh_people {
     struct bh_lockout lockout, kept; /* counts, and as they are in the store */
     struct bh_pending pending[BH_PENDING_MAX];
     struct bh_uses uses;
+    struct bh_issuer issuers[BH_ISSUERS_MAX];
+    struct bh_logout_seen logouts;
     uint8_t first_code[32];          /* SHA-256 of the first admin's code */
     bool first_offered;
     pthread_cond_t hash_freed;

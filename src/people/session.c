@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "people/counts.h"
+#include "people/oidc_refresh.h"
 
 /* ---- opening ---- */
 
@@ -35,7 +36,9 @@ bh_session_open(struct bh_people *people, struct bh_call *call, const struct bh_
     if (rc != BH_OK)
         return rc;
     BH_ASSERT(change.put_count <= BH_COUNT(puts));
-    session.created_ns = session.used_ns = session.shown_ns = bh_people_now(people);
+    session.created_ns = session.used_ns = bh_people_now(people);
+    if (!session.shown_ns)
+        session.shown_ns = session.created_ns;
     session.expires_ns = session.created_ns + bh_sign_in_life_ns(call->dir->sign_in);
     session.id = token.id;
     session.principal = opening->principal;
@@ -133,7 +136,7 @@ restrict_session(struct bh_people *people, struct bh_call *call, const struct bh
                           : rule == BH_FACTOR_PASSKEY ? BH_LEVEL_PASSKEY
                                                       : BH_LEVEL_CODE;
 
-    if (!session->identity && session->level < least)
+    if (session->level < least)
         call->caller.subject.scopes = "account.own account.change session.own";
     return BH_OK;
 }
@@ -366,6 +369,8 @@ bh_people_tend(struct bh_people *people)
     rc = put_uses(people, &errand.call, &err);
     if (rc == BH_OK || rc == BH_CONFLICT)
         rc = sweep(people, &errand.call, &err);
+    if (people->options.https.ops)
+        bh_oidc_refresh(people, &errand.call);
     if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_UNAVAILABLE)
         bh_log(PEOPLE_NOT_TENDED, BH_ERRLOG(&err));
     errand_end(people, &errand);

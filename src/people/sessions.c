@@ -133,6 +133,31 @@ own_session(struct bh_people *people, struct bh_call *call, struct bh_session *r
                            err);
 }
 
+/* Where the browser can sign out of the provider as well; "" where it cannot. */
+static const char *
+logout_of(struct bh_people *people, struct bh_call *call, const struct bh_session *session)
+{
+    const char *slash = strchr(session->identity, '/');
+    struct bh_logout_wish wish = { .state = session->id };
+    struct bh_issuer_view *issuer;
+    const char *name, *text = NULL;
+    struct bh_buf url;
+    struct bh_err unused;
+
+    name = bh_arena_strndup(call->arena, session->identity, (size_t)(slash - session->identity));
+    if (!name || bh_issuer_ready(people, call, name, &issuer, &unused) != BH_OK)
+        return "";
+    wish.back = call->dir->sign_in->address
+                    ? bh_arena_printf(call->arena, "%s/signedout", call->dir->sign_in->address)
+                    : NULL;
+    bh_buf_init(&url, 8192);
+    if (bh_logout_url(&issuer->provider, &issuer->client, &wish, &url) == BH_OK
+        && bh_buf_text(&url))
+        text = bh_arena_strdup(call->arena, bh_buf_text(&url));
+    bh_buf_fini(&url);
+    return text ? text : "";
+}
+
 bh_rc
 bh_serve_sign_out(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 {
@@ -146,7 +171,7 @@ bh_serve_sign_out(struct bh_people *people, struct bh_call *call, struct bh_err 
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_bool(&w, "ended", true);
-    bh_json_str(&w, "logout", "");
+    bh_json_str(&w, "logout", session.identity ? logout_of(people, call, &session) : "");
     bh_json_close(&w, '}');
     return BH_OK;
 }

@@ -1,9 +1,11 @@
 #include "web/signin_pages.h"
 
+#include <stdio.h>
+
 #include "base/attr.h"
 #include "identity/form.h"
 
-enum { ACCOUNT_MAX = 64, PASSWORD_MAX = 1024, CODE_MAX = 32 };
+enum { ACCOUNT_MAX = 64, PASSWORD_MAX = 1024, CODE_MAX = 32, CODE_SHOWN = 8 };
 
 static void
 put_next(struct bh_html *html, const char *next)
@@ -156,63 +158,43 @@ bh_again_page(struct bh_buf *out, struct bh_again_view *view)
 }
 
 static void
-ask_code(struct bh_html *html, const struct bh_confirm_view *view)
-{
-    bh_frame_form(html, &view->frame, "/confirm/code");
-    bh_frame_input(html, &(struct bh_input) { .id = "code",
-                                              .label = "Code that your terminal shows",
-                                              .name = "code",
-                                              .autocomplete = "off",
-                                              .length_max = CODE_MAX,
-                                              .focus = true });
-    bh_frame_button(html, NULL, "Continue");
-    bh_html_close(html, "form");
-}
-
-static void
-put_answer(struct bh_html *html, const struct bh_confirm_view *view, const char *answer,
+put_answer(struct bh_html *html, const struct bh_door_view *view, const char *answer,
            const char *look, const char *label)
 {
-    bh_frame_form(html, &view->frame, "/confirm");
-    bh_frame_hidden(html, "code", view->code);
+    bh_frame_form(html, &view->frame, "/sign-in/command-line");
+    bh_frame_hidden(html, "challenge", view->challenge);
+    bh_frame_hidden(html, "state", view->state);
+    bh_frame_hidden(html, "port", view->port);
+    bh_frame_hidden(html, "host", view->host);
     bh_frame_hidden(html, "answer", answer);
     bh_frame_button(html, look, label);
     bh_html_close(html, "form");
 }
 
-static void
-ask_answer(struct bh_html *html, const struct bh_confirm_view *view)
-{
-    bh_html_open(html, "p");
-    bh_html_element(html, "code", NULL, "bulkhead login");
-    bh_html_text(html, " on ");
-    bh_html_element(html, "strong", NULL, view->host);
-    bh_html_text(html, " (from ");
-    bh_html_text(html, view->from);
-    bh_html_text(html, ") wants to sign in as you. Its terminal must show this code:");
-    bh_html_close(html, "p");
-    bh_html_element(html, "p", "code", view->code);
-    bh_html_element(html, "p", NULL,
-                    "If you did not start this yourself just now, refuse: whoever did "
-                    "would act in your name.");
-    bh_html_open(html, "div");
-    bh_html_attr(html, "class", "choices");
-    put_answer(html, view, "no", NULL, "No, refuse");
-    put_answer(html, view, "yes", "plain", "Yes, sign it in");
-    bh_html_close(html, "div");
-}
-
 void
-bh_confirm_page(struct bh_buf *out, struct bh_confirm_view *view)
+bh_door_page(struct bh_buf *out, struct bh_door_view *view)
 {
+    char shown[CODE_SHOWN + 1];
     struct bh_html html;
 
+    snprintf(shown, sizeof shown, "%.*s", (int)CODE_SHOWN, view->challenge);
     view->frame.title = "Sign in a terminal";
     html = bh_frame_begin(out, &view->frame);
-    if (view->code[0])
-        ask_answer(&html, view);
-    else
-        ask_code(&html, view);
+    bh_html_open(&html, "p");
+    bh_html_element(&html, "code", NULL, "bulkhead login");
+    bh_html_text(&html, " on ");
+    bh_html_element(&html, "strong", NULL, view->host);
+    bh_html_text(&html, " wants to sign in as you. Its terminal must show this code:");
+    bh_html_close(&html, "p");
+    bh_html_element(&html, "p", "code", shown);
+    bh_html_element(&html, "p", NULL,
+                    "If you did not start it yourself just now, refuse: whoever did would "
+                    "act in your name.");
+    bh_html_open(&html, "div");
+    bh_html_attr(&html, "class", "choices");
+    put_answer(&html, view, "no", NULL, "No, refuse");
+    put_answer(&html, view, "yes", "plain", "Yes, sign it in");
+    bh_html_close(&html, "div");
     bh_frame_end(&html, &view->frame);
 }
 
@@ -328,16 +310,5 @@ bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view)
     bh_html_text(&html, "Sign in again");
     bh_html_close(&html, "a");
     bh_html_close(&html, "p");
-    bh_frame_end(&html, &view->frame);
-}
-
-void
-bh_done_page(struct bh_buf *out, struct bh_done_view *view)
-{
-    struct bh_html html;
-
-    view->frame.title = "Sign in a terminal";
-    html = bh_frame_begin(out, &view->frame);
-    bh_html_element(&html, "p", NULL, "You can close this page.");
     bh_frame_end(&html, &view->frame);
 }

@@ -16,6 +16,32 @@ bh_visit_field(const struct bh_visit *visit, const char *name)
     return value ? value : "";
 }
 
+static void
+put_parameter(void *self, const char *name, const char *value)
+{
+    struct bh_buf *out = self;
+
+    if (out->length > 0)
+        bh_buf_putc(out, '&');
+    bh_form_put_encoded(out, name);
+    bh_buf_putc(out, '=');
+    bh_form_put_encoded(out, value ? value : "");
+}
+
+const char *
+bh_visit_query(const struct bh_visit *visit)
+{
+    const char *text = NULL;
+    struct bh_buf out;
+
+    bh_buf_init(&out, BH_FORM_BYTES_MAX);
+    visit->request->each_query(visit->request, put_parameter, &out);
+    if (bh_buf_text(&out))
+        text = bh_arena_strdup(visit->request->arena, bh_buf_text(&out));
+    bh_buf_fini(&out);
+    return text ? text : "";
+}
+
 struct bh_frame
 bh_visit_frame(const struct bh_visit *visit, const char *account)
 {

@@ -142,6 +142,93 @@ bh_take_signin_passkey(struct bh_visit *visit)
     take_session(visit, &said);
 }
 
+/* ---- at a provider ---- */
+
+/* Where to go on to stands behind the id, encoded: cookies have their own letters. */
+void
+bh_show_provider(struct bh_visit *visit)
+{
+    BH_AUTO(bh_said_fini)
+    struct bh_said said = { 0 };
+    const char *next = bh_next_path(bh_visit_field(visit, "next"), "/account"), *address;
+    char memory[BODY_MAX];
+    struct bh_json_writer w;
+    struct bh_buf body;
+
+    bh_buf_init_fixed(&body, memory, sizeof memory);
+    w = bh_json_begin(&body);
+    bh_json_open(&w, NULL, '{');
+    bh_json_bool(&w, "again", bh_visit_field(visit, "again")[0] != '\0');
+    bh_json_str(&w, "issuer", bh_visit_field(visit, "provider"));
+    bh_json_close(&w, '}');
+    if (bh_buf_text(&body))
+        said = bh_visit_ask(visit, BH_POST, "/v1/sign-in/issuer", memory);
+    address = bh_arena_strdup(visit->request->arena, bh_said_text(&said, "address"));
+    bh_buf_clear(&body);
+    bh_buf_puts(&body, bh_said_text(&said, "id"));
+    bh_buf_putc(&body, '.');
+    bh_form_put_encoded(&body, next);
+    if (!bh_said_well(&said) || !bh_buf_text(&body) || !address ||
+        strncmp(address, "http", 4) != 0) {
+        put_signin(visit, 503, BH_NOTICE_PROVIDER);
+        return;
+    }
+    bh_visit_keep_login(visit, memory);
+    bh_redirect(visit->reply, address);
+}
+
+/* The session, or for who was signed in that it is still him. */
+static void
+take_return(struct bh_visit *visit, const struct bh_said *said, const char *next)
+{
+    const char *session = bh_said_text(said, "session");
+
+    if (!session[0]) {
+        bh_visit_go(visit, next, BH_NOTICE_NONE);
+        return;
+    }
+    leave_session(visit);
+    bh_visit_sign_in(visit, session, bh_said_text(said, "device"));
+    bh_visit_go(visit, next, BH_NOTICE_NONE);
+}
+
+/* Where to go on to, from behind the id in the cookie. */
+static const char *
+kept_next(struct bh_visit *visit, const char *encoded)
+{
+    struct bh_form *form = bh_arena_alloc(visit->request->arena, sizeof *form);
+    const char *pair = bh_arena_printf(visit->request->arena, "next=%s", encoded);
+
+    if (!form || !pair || bh_form_parse(pair, strlen(pair), form) != BH_FAULT_NONE)
+        return "/account";
+    return bh_next_path(bh_form_get(form, "next"), "/account");
+}
+
+void
+bh_show_callback(struct bh_visit *visit)
+{
+    static const char hex[] = "0123456789abcdef";
+    BH_AUTO(bh_said_fini)
+    struct bh_said said = { .status = 400 };
+    char kept[BH_LOGIN_TEXT_MAX];
+    const char *path;
+    size_t id;
+
+    if (!bh_visit_login(visit, kept, sizeof kept)) {
+        put_signin(visit, 403, BH_NOTICE_STALE);
+        return;
+    }
+    bh_visit_keep_login(visit, NULL);
+    id = strspn(kept, hex);
+    path = bh_arena_printf(visit->request->arena, "/v1/sign-in/issuer/%.*s", (int)id, kept);
+    if (path && id > 0 && kept[id] == '.')
+        said = bh_visit_ask_with(visit, BH_POST, path, "query", bh_visit_query(visit));
+    if (bh_said_well(&said))
+        take_return(visit, &said, kept_next(visit, kept + id + 1));
+    else
+        put_signin(visit, 403, BH_NOTICE_PROVIDER_DENIED);
+}
+
 void
 bh_take_signout(struct bh_visit *visit)
 {

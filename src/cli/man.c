@@ -194,9 +194,13 @@ bh_man_bulkhead(struct bh_buf *out)
     put_section(out, "ENVIRONMENT");
     put_term(out, "BULKHEAD_SOCKET", "", "as --socket");
     put_term(out, "BULKHEAD_SERVER", "", "as --server");
-    put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS");
+    put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; wins over a kept session");
     put_term(out, "BULKHEAD_CA_FILE", "", "as --ca-file");
     put_term(out, "BULKHEAD_FINGERPRINT", "", "as --fingerprint");
+    put_section(out, "FILES");
+    put_term(out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
+             "the sessions that login keeps, an entry for each server; not used when others "
+             "could read it");
     put_statuses(out);
     put_see_also(out, "bulkheadd(8), bulkhead-node(8), bulkhead-site(5), bulkhead-job(5)");
 }

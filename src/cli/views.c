@@ -150,6 +150,41 @@ static const struct bh_column records_columns[] = {
 };
 VIEW(records);
 
+static const struct bh_column sessions_columns[] = {
+    { "SESSION", "id", BH_CELL_TEXT, false },
+    { "THIS", "this", BH_CELL_TEXT, false },
+    { "WHO", "principal", BH_CELL_TEXT, false },
+    { "KIND", "kind", BH_CELL_TEXT, false },
+    { "HOST", "host", BH_CELL_TEXT, false },
+    { "ISSUER", "issuer", BH_CELL_TEXT, true },
+    { "FACTOR", "level", BH_CELL_TEXT, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, true },
+    { "LAST USED", "last_used_ns", BH_CELL_TIME, false },
+    { "EXPIRES", "expires_ns", BH_CELL_TIME, false },
+    { "GLASS BROKEN UNTIL", "glass_until_ns", BH_CELL_TIME, true },
+};
+VIEW(sessions);
+
+static const struct bh_column accounts_columns[] = {
+    { "ACCOUNT", "name", BH_CELL_TEXT, false },
+    { "IDENTITY", "identity", BH_CELL_TEXT, false },
+    { "PASSWORD", "password", BH_CELL_TEXT, false },
+    { "APP", "totp", BH_CELL_TEXT, false },
+    { "PASSKEYS", "passkeys", BH_CELL_TEXT, false },
+    { "RECOVERY LEFT", "recovery_left", BH_CELL_TEXT, false },
+    { "SESSIONS", "sessions", BH_CELL_TEXT, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, true },
+};
+VIEW(accounts);
+
+static const struct bh_column passkeys_columns[] = {
+    { "PASSKEY", "id", BH_CELL_TEXT, false },
+    { "NAME", "name", BH_CELL_TEXT, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, false },
+    { "LAST USED", "last_used_ns", BH_CELL_TIME, false },
+};
+VIEW(passkeys);
+
 static const struct bh_column checkpoints_columns[] = {
     { "SIZE", "size", BH_CELL_TEXT, false },
     { "NOTE", "note", BH_CELL_TEXT, false },

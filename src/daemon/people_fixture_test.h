@@ -24,6 +24,7 @@ static const char people_site[] =
 
 struct site {
     struct fixture f;
+    struct bh_https https;       /* in the network's place */
     struct bh_owner owner;
     struct bh_people *people;
     struct bh_api *api;
@@ -81,6 +82,7 @@ open_people(struct site *s)
 {
     struct bh_people_options options = { .owner = s->owner, .store = s->f.core.store,
                                          .crypto = &bh_crypto_openssl, .now = clock_now,
+                                         .https = s->https, .secrets_dir = s->f.folder,
                                          .state_dir = s->f.folder, .hash_kib = 64 };
     struct bh_api_options api = { .owner = s->owner, .store = s->f.core.store, .now = clock_now,
                                   .crypto = &bh_crypto_openssl, .version = "test",
@@ -109,14 +111,21 @@ restart(struct site *s)
 }
 
 static inline void
-open_site(struct site *s, const char *yaml)
+open_site_with(struct site *s, const char *yaml, struct bh_https https)
 {
     memset(s, 0, sizeof *s);
+    s->https = https;
     setup(&s->f);
     s->owner = (struct bh_owner){ &owner_ops, s };
     if (yaml)
         assert_int_equal(apply(&s->f, yaml), BH_OK);
     open_people(s);
+}
+
+static inline void
+open_site(struct site *s, const char *yaml)
+{
+    open_site_with(s, yaml, (struct bh_https){ .ops = NULL });
 }
 
 static inline void
@@ -141,7 +150,7 @@ no_queries(const struct bh_request *request,
 
 struct sent {
     enum bh_method method;
-    const char *path, *body, *bearer, *address;
+    const char *path, *body, *bearer, *address, *type;
     uint32_t uid;                /* over the socket, where it is not 0 */
 };
 
@@ -153,7 +162,7 @@ send_sent(struct site *s, const struct sent *sent)
     struct bh_arena *arena = bh_arena_new(16 << 20);
     char header[120];
     struct bh_request request = {
-        .method = sent->method, .path = sent->path, .body = sent->body ? sent->body : "",
+        .method = sent->method, .path = sent->path, .content_type = sent->type, .body = sent->body ? sent->body : "",
         .body_length = sent->body ? strlen(sent->body) : 0, .transport = &peer, .arena = arena,
         .query = no_query, .each_query = no_queries,
     };

@@ -111,8 +111,8 @@ bh_arrival_level(const struct bh_arrival *arrival)
 /* ---- their tokens ---- */
 
 static enum bh_fault
-read_token(struct bh_people *people, struct bh_call *call, const struct bh_tokens *tokens,
-           const struct bh_token_wish *wish, struct bh_arrival *arrival)
+read_token(struct bh_people *people, struct bh_call *call, const struct bh_token_wish *wish,
+           struct bh_arrival *arrival)
 {
     const struct bh_issuer_view *issuer = arrival->issuer;
     const struct bh_jws_trust trust = { &issuer->jwks, issuer->algs };
@@ -122,36 +122,35 @@ read_token(struct bh_people *people, struct bh_call *call, const struct bh_token
         .when = { bh_people_now(people), SKEW_S, wish->subject ? 0 : LOGIN_WITHIN_S },
         .nonce = wish->nonce,
         .code = wish->code,
-        .access_token = tokens->access,
+        .access_token = arrival->tokens.access,
         .subject = wish->subject,
         .max_age = wish->fresh,
         .max_age_s = AGAIN_WITHIN_S,
         .groups = issuer->site->groups_claim ? issuer->site->groups_claim : "groups",
     };
 
-    return bh_id_token_read(tokens->id, &trust, &rules, call->arena, &arrival->token);
+    return bh_id_token_read(arrival->tokens.id, &trust, &rules, call->arena, &arrival->token);
 }
 
 bh_rc
-bh_arrival_check(struct bh_people *people, struct bh_call *call, const struct bh_tokens *tokens,
+bh_arrival_check(struct bh_people *people, struct bh_call *call,
                  const struct bh_token_wish *wish, struct bh_arrival *arrival,
                  struct bh_err *err)
 {
-    struct bh_issuer_view *issuer = (struct bh_issuer_view *)(uintptr_t)arrival->issuer;
+    struct bh_issuer_view *issuer = arrival->issuer;
     enum bh_fault fault;
     bh_rc rc = bh_issuer_keys(people, call, false, issuer, err);
 
     if (rc != BH_OK)
         return rc;
-    fault = read_token(people, call, tokens, wish, arrival);
+    fault = read_token(people, call, wish, arrival);
     if (fault == BH_FAULT_KEY_UNKNOWN) { /* the provider may have a new one */
         rc = bh_issuer_keys(people, call, true, issuer, err);
         if (rc == BH_OK)
-            fault = read_token(people, call, tokens, wish, arrival);
+            fault = read_token(people, call, wish, arrival);
     }
     if (rc == BH_OK && fault != BH_FAULT_NONE)
         rc = bh_issuer_refused(issuer, fault, err);
-    arrival->refresh = tokens->refresh;
     return rc;
 }
 
@@ -164,8 +163,8 @@ bh_arrival_admit(struct bh_people *people, struct bh_call *call,
     bh_ns now = bh_people_now(people);
     struct bh_opening opening = { .session = {
         .host = arrival->host, .kind = arrival->kind, .level = bh_arrival_level(arrival),
-        .identity = identity_of(call, arrival), .refresh = arrival->refresh,
-        .refresh_ns = arrival->refresh ? now + REFRESH_S * BH_NS_PER_S : 0,
+        .identity = identity_of(call, arrival), .refresh = arrival->tokens.refresh,
+        .refresh_ns = arrival->tokens.refresh ? now + REFRESH_S * BH_NS_PER_S : 0,
         .sid = arrival->token.session[0] ? arrival->token.session : NULL } };
     struct bh_opened opened = { 0 };
     bh_rc rc = bh_arrival_groups(call, arrival, &opening.session.groups, err);
@@ -271,9 +270,10 @@ bh_serve_issuer(struct bh_people *people, struct bh_call *call, struct bh_err *e
 
 /* Exchange the code that came back. */
 static bh_rc
-exchange(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *issuer,
-         const struct bh_login *login, struct bh_tokens *ret_tokens, struct bh_err *err)
+exchange(struct bh_people *people, struct bh_call *call, const struct bh_login *login,
+         struct bh_arrival *arrival, struct bh_err *err)
 {
+    struct bh_issuer_view *issuer = arrival->issuer;
     struct bh_https_request request;
     struct bh_https_answer answer;
     enum bh_fault fault;
@@ -285,7 +285,7 @@ exchange(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *
         rc = bh_issuer_ask(people, call, &request, &answer, err);
     if (rc != BH_OK)
         return rc;
-    fault = bh_tokens_take(&answer, true, call->arena, ret_tokens);
+    fault = bh_tokens_take(&answer, true, call->arena, &arrival->tokens);
     return fault == BH_FAULT_NONE ? BH_OK : bh_issuer_refused(issuer, fault, err);
 }
 
@@ -298,7 +298,6 @@ come_back(struct bh_people *people, struct bh_call *call, struct bh_pending *pen
     struct bh_token_wish wish = { .nonce = pending->login.nonce, .code = pending->login.code,
                                   .fresh = pending->session[0] != '\0' };
     struct bh_session session;
-    struct bh_tokens tokens;
     enum bh_fault fault;
     bh_rc rc = bh_issuer_ready(people, call, pending->issuer, &issuer, err);
 
@@ -315,9 +314,9 @@ come_back(struct bh_people *people, struct bh_call *call, struct bh_pending *pen
             return bh_err_set(err, BH_CONFLICT, "the session is over, or not of an issuer");
         wish.subject = strchr(session.identity, '/') + 1;
     }
-    rc = exchange(people, call, issuer, &pending->login, &tokens, err);
+    rc = exchange(people, call, &pending->login, &arrival, err);
     if (rc == BH_OK)
-        rc = bh_arrival_check(people, call, &tokens, &wish, &arrival, err);
+        rc = bh_arrival_check(people, call, &wish, &arrival, err);
     if (rc != BH_OK)
         return rc;
     return wish.fresh ? show_again(people, call, &arrival, &session, err)

@@ -11,9 +11,9 @@
 
 /* What came of a sign-in at a provider, still to be written. */
 struct bh_arrival {
-    const struct bh_issuer_view *issuer;
-    struct bh_id_token token;
-    const char *refresh;             /* NULL: none */
+    struct bh_issuer_view *issuer;
+    struct bh_tokens tokens;         /* as the provider gave them */
+    struct bh_id_token token;        /* what the ID token says, once it was checked */
     const char *host;
     enum bh_session_kind kind;
 };
@@ -25,9 +25,9 @@ struct bh_token_wish {
     bool fresh;                      /* a sign-in of the last minutes was asked for */
 };
 
-/* Verify the tokens, asking for the provider's keys where need be; texts in the call's arena. */
+/* Verify the arrival's tokens, asking for the provider's keys where need be, and fill its
+ * `token`; texts in the call's arena. */
 BH_MUST_USE bh_rc bh_arrival_check(struct bh_people *people, struct bh_call *call,
-                                   const struct bh_tokens *tokens,
                                    const struct bh_token_wish *wish,
                                    struct bh_arrival *arrival, struct bh_err *err);
 

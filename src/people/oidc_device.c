@@ -88,11 +88,12 @@ put_waiting(struct bh_call *call, const struct bh_device_login *login)
     bh_json_close(&w, '}');
 }
 
-/* Ask the provider once.  `ret_done`: it gave tokens. */
+/* Ask the provider once; when the login is done then, the arrival has its tokens. */
 static bh_rc
-poll_once(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *issuer,
-          struct bh_device_login *login, struct bh_tokens *ret_tokens, struct bh_err *err)
+poll_once(struct bh_people *people, struct bh_call *call, struct bh_device_login *login,
+          struct bh_arrival *arrival, struct bh_err *err)
 {
+    struct bh_issuer_view *issuer = arrival->issuer;
     struct bh_https_request request;
     struct bh_https_answer answer;
     enum bh_fault fault;
@@ -104,7 +105,8 @@ poll_once(struct bh_people *people, struct bh_call *call, struct bh_issuer_view 
         rc = bh_issuer_ask(people, call, &request, &answer, err);
     if (rc != BH_OK)
         return rc;
-    fault = bh_device_take(login, &answer, bh_people_now(people), call->arena, ret_tokens);
+    fault = bh_device_take(login, &answer, bh_people_now(people), call->arena,
+                           &arrival->tokens);
     return fault == BH_FAULT_NONE ? BH_OK : bh_issuer_refused(issuer, fault, err);
 }
 
@@ -113,13 +115,11 @@ go_on(struct bh_people *people, struct bh_call *call, struct bh_pending *pending
       struct bh_err *err)
 {
     struct bh_arrival arrival = { .kind = BH_SESSION_COMMAND_LINE };
-    struct bh_issuer_view *issuer;
     struct bh_token_wish wish = { 0 };
-    struct bh_tokens tokens;
-    bh_rc rc = bh_issuer_ready(people, call, pending->issuer, &issuer, err);
+    bh_rc rc = bh_issuer_ready(people, call, pending->issuer, &arrival.issuer, err);
 
     if (rc == BH_OK && bh_device_due(&pending->device, bh_people_now(people)))
-        rc = poll_once(people, call, issuer, &pending->device, &tokens, err);
+        rc = poll_once(people, call, &pending->device, &arrival, err);
     if (rc != BH_OK)
         return rc;
     if (pending->device.state == BH_DEVICE_WAITING) {
@@ -128,10 +128,9 @@ go_on(struct bh_people *people, struct bh_call *call, struct bh_pending *pending
         return BH_OK;
     }
     if (pending->device.state != BH_DEVICE_DONE)
-        return bh_issuer_refused(issuer, BH_FAULT_DEVICE_EXPIRED, err);
-    arrival.issuer = issuer;
+        return bh_issuer_refused(arrival.issuer, BH_FAULT_DEVICE_EXPIRED, err);
     arrival.host = bh_arena_strdup(call->arena, pending->host);
-    rc = bh_arrival_check(people, call, &tokens, &wish, &arrival, err);
+    rc = bh_arrival_check(people, call, &wish, &arrival, err);
     return rc == BH_OK ? bh_arrival_admit(people, call, &arrival, err) : rc;
 }
 

@@ -33,10 +33,18 @@ take_token(struct bh_call *call, const char **ret_token, struct bh_err *err)
     return BH_OK;
 }
 
+/* A posted token, and what it says once it was verified. */
+struct word {
+    struct bh_issuer_view *issuer;
+    const char *token;
+    struct bh_logout logout;
+};
+
 static bh_rc
-read_logout(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *issuer,
-            const char *token, struct bh_logout *ret_logout, struct bh_err *err)
+read_logout(struct bh_people *people, struct bh_call *call, struct word *word,
+            struct bh_err *err)
 {
+    struct bh_issuer_view *issuer = word->issuer;
     const struct bh_logout_rules rules = { issuer->site->url, issuer->site->client_id,
                                            { bh_people_now(people), 60, 600 } };
     enum bh_fault fault = BH_FAULT_NONE;
@@ -50,7 +58,7 @@ read_logout(struct bh_people *people, struct bh_call *call, struct bh_issuer_vie
             break;
         trust.algs = issuer->algs;
         pthread_mutex_lock(&people->mutex);
-        fault = bh_logout_read(token, &trust, &rules, &people->logouts, ret_logout);
+        fault = bh_logout_read(word->token, &trust, &rules, &people->logouts, &word->logout);
         pthread_mutex_unlock(&people->mutex);
         if (fault != BH_FAULT_KEY_UNKNOWN)
             break;
@@ -131,17 +139,15 @@ bh_rc
 bh_serve_logout(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
-    struct bh_issuer_view *issuer;
-    struct bh_logout logout;
-    const char *token;
-    bh_rc rc = take_token(call, &token, err);
+    struct word word;
+    bh_rc rc = take_token(call, &word.token, err);
 
     if (rc == BH_OK)
-        rc = bh_issuer_ready(people, call, call->id, &issuer, err);
+        rc = bh_issuer_ready(people, call, call->id, &word.issuer, err);
     if (rc == BH_OK)
-        rc = read_logout(people, call, issuer, token, &logout, err);
+        rc = read_logout(people, call, &word, err);
     if (rc == BH_OK)
-        rc = end_sessions(people, call, issuer, &logout, err);
+        rc = end_sessions(people, call, word.issuer, &word.logout, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

@@ -48,9 +48,10 @@ lost_one(const struct bh_texts *had, const struct bh_texts *has)
 enum outcome { STAYS, LATER, OUT };
 
 static enum outcome
-ask(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *issuer,
-    const struct bh_session *session, struct bh_tokens *ret_tokens)
+ask(struct bh_people *people, struct bh_call *call, const struct bh_session *session,
+    struct bh_arrival *arrival)
 {
+    struct bh_issuer_view *issuer = arrival->issuer;
     struct bh_https_request request;
     struct bh_https_answer answer;
     enum bh_fault fault;
@@ -61,7 +62,7 @@ ask(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *issue
                           &request) != BH_OK
         || bh_issuer_ask(people, call, &request, &answer, &err) != BH_OK)
         return LATER;
-    fault = bh_tokens_take(&answer, false, call->arena, ret_tokens);
+    fault = bh_tokens_take(&answer, false, call->arena, &arrival->tokens);
     if (fault == BH_FAULT_NONE)
         return STAYS;
     bh_issuer_refused(issuer, fault, &err);
@@ -70,23 +71,22 @@ ask(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *issue
 
 /* What the new tokens say of him. */
 static enum outcome
-judge(struct bh_people *people, struct bh_call *call, const struct bh_issuer_view *issuer,
-      const struct bh_tokens *tokens, struct bh_session *session)
+judge(struct bh_people *people, struct bh_call *call, struct bh_session *session,
+      struct bh_arrival *arrival)
 {
     struct bh_token_wish wish = { .subject = strchr(session->identity, '/') + 1 };
-    struct bh_arrival arrival = { .issuer = issuer };
     struct bh_texts groups;
     struct bh_err err;
     bh_rc rc;
 
-    if (tokens->refresh)
-        session->refresh = tokens->refresh;
-    if (!tokens->id)
+    if (arrival->tokens.refresh)
+        session->refresh = arrival->tokens.refresh;
+    if (!arrival->tokens.id)
         return STAYS;
-    rc = bh_arrival_check(people, call, tokens, &wish, &arrival, &err);
+    rc = bh_arrival_check(people, call, &wish, arrival, &err);
     if (rc == BH_UNAVAILABLE)
         return LATER;
-    if (rc != BH_OK || bh_arrival_groups(call, &arrival, &groups, &err) != BH_OK
+    if (rc != BH_OK || bh_arrival_groups(call, arrival, &groups, &err) != BH_OK
         || lost_one(&session->groups, &groups))
         return OUT;
     session->groups = groups;
@@ -100,19 +100,18 @@ refresh(struct bh_people *people, struct bh_call *call, struct bh_session *sessi
     const char *name = slash ? bh_arena_strndup(call->arena, session->identity,
                                                 (size_t)(slash - session->identity))
                              : NULL;
-    struct bh_issuer_view *issuer;
-    struct bh_tokens tokens;
+    struct bh_arrival arrival = { .host = NULL };
     struct bh_err err;
     enum outcome outcome;
     bh_rc rc;
 
     if (!name)
         return LATER;
-    rc = bh_issuer_ready(people, call, name, &issuer, &err);
+    rc = bh_issuer_ready(people, call, name, &arrival.issuer, &err);
     if (rc != BH_OK) /* the site file does not know the issuer any more: he is out */
         return rc == BH_NOT_FOUND ? OUT : LATER;
-    outcome = ask(people, call, issuer, session, &tokens);
-    return outcome == STAYS ? judge(people, call, issuer, &tokens, session) : outcome;
+    outcome = ask(people, call, session, &arrival);
+    return outcome == STAYS ? judge(people, call, session, &arrival) : outcome;
 }
 
 /* ---- what follows ---- */

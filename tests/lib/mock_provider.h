@@ -41,6 +41,7 @@ struct bh_mock {
     bool rotated; /* signs with, and shows, the key "rsa-other" alone */
     unsigned jwks_asked, refreshes;
     bool code_used, revoked;
+    const char *groups, *amr, *subject; /* JSON lists, and a name; NULL: ["ml"], none, "me" */
     char nonce[64], state[64], challenge[64];
     char body[16384]; /* of the last answer */
 };

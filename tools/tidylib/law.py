@@ -45,7 +45,7 @@ LIBRARIES = [
     (r"sqlite3\.h", ["src/store/", "src/daemon/core_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
-    (r"openssl/.*", ["src/crypto/", "src/identity/signature", "src/identity/totp", "src/identity/secret",
+    (r"openssl/.*", ["src/crypto/", "src/cli/pkce", "src/identity/signature", "src/identity/totp", "src/identity/secret",
                      "src/identity/webauthn_key", "src/identity/assertion", "src/fetch/server_test", "src/identity/fixture_test", "src/identity/authenticator_test"]),
     (r"fido(/\w+)?\.h", ["src/identity/webauthn_key"]),
     (r"qrencode\.h", ["src/web/qr"]),

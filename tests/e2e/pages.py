@@ -11,6 +11,7 @@ import re
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import time
 import urllib.parse
@@ -204,6 +205,49 @@ def passkey(site):
     records = json.dumps(site.client().get("/v1/records?limit=1000"))
     for verb in ("account.passkey", "session.open", "session.prove"):
         contains("audited", records, f'"verb": "{verb}"')
+
+
+def login(site):
+    """`bulkhead login` in a home of its own: the program, and the address that it asks to open."""
+    home = site.dir / "home"
+    home.mkdir(exist_ok=True)
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(home), "BULKHEAD_SERVER": ORIGIN,
+           "BULKHEAD_CA_FILE": str(certificate(site))}
+    command = [site.program("bulkhead"), "login", "--no-browser"]
+    program = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    said = [program.stderr.readline() for _ in range(3)]
+    return program, said[1].strip(), said[2].split()[-1], env
+
+
+@tap.test(**CONF)
+def terminal(site):
+    "in Chromium: a terminal is refused, and another let in after signing in on the way"
+    if not chromium.program():
+        raise tap.Skip("chromium is not installed")
+    first_visit(site, Browser(site), "zoe")
+    with chromium.Chromium(trust=[certificate(site).read_bytes()]) as browser:
+        page = browser.page()
+        program, address, shown, env = login(site)
+        page.call("Page.navigate", url=address)
+        page.until("!!document.querySelector('#account')")
+        page.type("#account", "zoe")
+        page.type("#password", PASSWORD)
+        page.press("form[action='/signin'] button")
+        page.until("!!document.querySelector('.code')")
+        equal("the code in both", page.run("document.querySelector('.code').innerText"), shown)
+        page.press(".choices form:first-child button")
+        page.until("location.hostname === '127.0.0.1'")
+        equal("refused", program.wait(timeout=20) != 0, True)
+        program, address, shown, env = login(site)
+        page.call("Page.navigate", url=address)
+        page.until(f"document.querySelector('.code')?.innerText === {shown!r}")
+        page.press(".choices form:last-child button")
+        page.until("location.hostname === '127.0.0.1'")
+        equal("let in", program.wait(timeout=20), 0)
+        equal("trouble", [t for t in page.trouble if "favicon" not in t and "404" not in t and "400" not in t], [])
+    who = subprocess.run([site.program("bulkhead"), "whoami"], env=env, capture_output=True, text=True, timeout=20)
+    contains("who", who.stdout + who.stderr, "zoe")
 
 
 if __name__ == "__main__":

@@ -52,13 +52,13 @@ signin_nobody(struct bh_buf *out)
 static void
 again(struct bh_buf *out)
 {
-    bh_again_page(out, &(struct bh_again_view) { ada, true, true, "/account" });
+    bh_again_page(out, &(struct bh_again_view) { ada, true, true, HOSTILE, "/account" });
 }
 
 static void
 again_nothing(struct bh_buf *out)
 {
-    bh_again_page(out, &(struct bh_again_view) { ada, false, false, "" });
+    bh_again_page(out, &(struct bh_again_view) { ada, false, false, "", "" });
 }
 
 static void
@@ -146,7 +146,8 @@ error_unknown(struct bh_buf *out)
 static void
 signed_out(struct bh_buf *out)
 {
-    bh_signed_out_page(out, &(struct bh_signed_out_view) { nobody, true });
+    bh_signed_out_page(
+        out, &(struct bh_signed_out_view) { nobody, "https://op.example/out?a=1&b=2" });
 }
 
 static const struct {

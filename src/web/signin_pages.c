@@ -14,29 +14,30 @@ put_next(struct bh_html *html, const char *next)
         bh_frame_hidden(html, "next", next);
 }
 
-/* Links, because content policy counts where a form is sent on to as its target, and the
+/* A link, because content policy counts where a form is sent on to as its target, and the
  * provider is elsewhere.  Following one begins a sign-in that only this browser can end. */
 static void
-put_issuers(struct bh_html *html, const struct bh_signin_view *view)
+put_issuer(struct bh_html *html, const struct bh_issuer_view *issuer, const char *next,
+           bool again)
 {
-    for (uint32_t i = 0; i < view->issuer_count; i++) {
-        char text[2048];
-        struct bh_buf address;
+    char text[4096];
+    struct bh_buf address;
 
-        bh_buf_init_fixed(&address, text, sizeof text);
-        bh_buf_puts(&address, "/signin/provider?");
-        bh_form_put(&address, "provider", view->issuers[i].id);
-        if (view->next[0])
-            bh_form_put(&address, "next", view->next);
-        bh_html_open(html, "p");
-        bh_html_open(html, "a");
-        bh_html_attr(html, "class", "button");
-        bh_html_attr(html, "href", bh_buf_text(&address) ? text : "/signin");
-        bh_html_text(html, "Sign in with ");
-        bh_html_text(html, view->issuers[i].name);
-        bh_html_close(html, "a");
-        bh_html_close(html, "p");
-    }
+    bh_buf_init_fixed(&address, text, sizeof text);
+    bh_buf_puts(&address, "/signin/provider?");
+    bh_form_put(&address, "provider", issuer->id);
+    if (again)
+        bh_form_put(&address, "again", "1");
+    if (next[0])
+        bh_form_put(&address, "next", next);
+    bh_html_open(html, "p");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "class", "button");
+    bh_html_attr(html, "href", bh_buf_text(&address) ? text : "/signin");
+    bh_html_text(html, again ? "Confirm with " : "Sign in with ");
+    bh_html_text(html, issuer->name);
+    bh_html_close(html, "a");
+    bh_html_close(html, "p");
 }
 
 static void
@@ -99,7 +100,8 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
     html = bh_frame_begin(out, &view->frame);
     if (view->passkey)
         put_passkey_form(&html, &view->frame, "/signin/passkey", view->next);
-    put_issuers(&html, view);
+    for (uint32_t i = 0; i < view->issuer_count; i++)
+        put_issuer(&html, &view->issuers[i], view->next, false);
     if (view->local)
         put_account_form(&html, view);
     if (!view->local && view->issuer_count == 0)
@@ -152,7 +154,10 @@ bh_again_page(struct bh_buf *out, struct bh_again_view *view)
         bh_frame_button(&html, "plain", "Use the code");
         bh_html_close(&html, "form");
     }
-    if (!view->passkey && !view->code)
+    if (view->issuer[0])
+        put_issuer(&html, &(struct bh_issuer_view) { view->issuer, view->issuer },
+                   view->next, true);
+    if (!view->passkey && !view->code && !view->issuer[0])
         put_sign_in_link(&html, "This account has none: sign in again instead");
     bh_frame_end(&html, &view->frame);
 }
@@ -300,10 +305,15 @@ bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view)
     view->frame.title = "Signed out";
     html = bh_frame_begin(out, &view->frame);
     bh_html_element(&html, "p", NULL, "You are signed out of this site.");
-    if (view->provider)
-        bh_html_element(&html, "p", NULL,
-                        "You may still be signed in at your organization: on a computer "
-                        "of somebody else, sign out there, too.");
+    if (view->provider[0]) {
+        bh_html_open(&html, "p");
+        bh_html_text(&html,
+                     "You may still be signed in at your organization. On a computer of "
+                     "somebody else, ");
+        bh_html_link_away(&html, view->provider, "sign out there, too");
+        bh_html_text(&html, ".");
+        bh_html_close(&html, "p");
+    }
     bh_html_open(&html, "p");
     bh_html_open(&html, "a");
     bh_html_attr(&html, "href", "/signin");

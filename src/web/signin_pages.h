@@ -29,7 +29,8 @@ void bh_signin_page(struct bh_buf *out, struct bh_signin_view *view);
 struct bh_again_view {
     struct bh_frame frame;
     bool passkey, code;
-    const char *next; /* "" */
+    const char *issuer; /* who vouched for this session; "" */
+    const char *next;   /* "" */
 };
 void bh_again_page(struct bh_buf *out, struct bh_again_view *view);
 
@@ -59,10 +60,10 @@ struct bh_error_view {
 };
 void bh_error_page(struct bh_buf *out, struct bh_error_view *view);
 
-/* Signed out; `provider`: the person may still be signed in at the identity provider. */
+/* Signed out; `provider` is where to sign out of the identity provider, too, or "". */
 struct bh_signed_out_view {
     struct bh_frame frame;
-    bool provider;
+    const char *provider;
 };
 void bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view);
 

@@ -370,11 +370,23 @@ bh_take_password(struct bh_visit *visit)
         put_password(visit, 403, bh_visit_notice(&said, BH_NOTICE_REFUSED));
 }
 
+/* Who vouched for this session; "" for an account of this site. */
+static const char *
+issuer_of(bh_json_value list)
+{
+    for (size_t i = 0; i < bh_json_count(list); i++)
+        if (bh_json_truth(bh_json_get(bh_json_at(list, i), "this")))
+            return text_of(bh_json_at(list, i), "issuer");
+    return "";
+}
+
 static void
 put_again(struct bh_visit *visit, uint32_t status, enum bh_notice notice)
 {
     BH_AUTO(bh_said_fini)
     struct bh_said account = { 0 };
+    BH_AUTO(bh_said_fini)
+    struct bh_said sessions = { 0 };
     struct bh_again_view view;
 
     account = bh_visit_ask(visit, BH_GET, "/v1/account", NULL);
@@ -386,6 +398,8 @@ put_again(struct bh_visit *visit, uint32_t status, enum bh_notice notice)
         .code = truth_of(&account, "totp") || bh_said_number(&account, "recovery_left") > 0,
         .next = bh_next_path(bh_visit_field(visit, "next"), ""),
     };
+    sessions = bh_visit_ask(visit, BH_GET, "/v1/sessions", NULL);
+    view.issuer = issuer_of(list_of(&sessions, "items"));
     view.frame.notice = notice;
     bh_page_headers(visit->reply, status, true);
     bh_again_page(&visit->reply->body, &view);

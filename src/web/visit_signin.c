@@ -229,21 +229,35 @@ bh_show_callback(struct bh_visit *visit)
         put_signin(visit, 403, BH_NOTICE_PROVIDER_DENIED);
 }
 
+static void
+put_signed_out(struct bh_visit *visit, const char *provider)
+{
+    struct bh_signed_out_view view = { bh_visit_frame(visit, NULL), provider };
+
+    bh_page_headers(visit->reply, 200, true);
+    bh_signed_out_page(&visit->reply->body, &view);
+}
+
+/* Where the provider has a place to sign out, the page says so at once: what the API says
+ * of it is for this moment. */
 void
 bh_take_signout(struct bh_visit *visit)
 {
-    leave_session(visit);
+    BH_AUTO(bh_said_fini)
+    struct bh_said said = { 0 };
+
+    said = bh_visit_ask(visit, BH_POST, "/v1/sign-out", NULL);
     bh_visit_sign_out(visit);
-    bh_redirect(visit->reply, "/signedout");
+    if (bh_said_text(&said, "logout")[0])
+        put_signed_out(visit, bh_said_text(&said, "logout"));
+    else
+        bh_redirect(visit->reply, "/signedout");
 }
 
 void
 bh_show_signed_out(struct bh_visit *visit)
 {
-    struct bh_signed_out_view view = { .frame = bh_visit_frame(visit, NULL) };
-
-    bh_page_headers(visit->reply, 200, true);
-    bh_signed_out_page(&visit->reply->body, &view);
+    put_signed_out(visit, "");
 }
 
 /* ---- a first visit ---- */

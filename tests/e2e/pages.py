@@ -14,11 +14,14 @@ import struct
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import chromium
 import tap
+from provider import Provider
 from tap import contains, equal
 
 with socket.socket() as probe:
@@ -45,6 +48,11 @@ def certificate(site):
     return site.dir / "state/tls.crt"
 
 
+class Stop(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
 class Browser:
     """As much of one as forms need: cookies, redirects, hidden fields."""
 
@@ -52,7 +60,7 @@ class Browser:
         self.context = ssl.create_default_context(cafile=str(certificate(site)))
         self.cookies, self.path, self.text, self.status = {}, "/", "", 0
 
-    def ask(self, method, path, body=None, **headers):
+    def ask(self, method, path, body=None, follow=True, **headers):
         connection = http.client.HTTPSConnection("localhost", PORT, timeout=20, context=self.context)
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         connection.request(method, path, body, {**({"Cookie": cookie} if cookie else {}), **headers})
@@ -67,7 +75,7 @@ class Browser:
                 self.cookies.pop(name, None)
             else:
                 self.cookies[name] = value
-        if self.status == 303:
+        if self.status == 303 and follow:
             return self.go(reply.headers["Location"])
         self.path = path
         return self
@@ -81,6 +89,16 @@ class Browser:
         hidden = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
         body = urllib.parse.urlencode({**{n: html.unescape(v) for n, v in hidden.items()}, **fields})
         return self.ask("POST", action, body, Origin=origin, **{"Content-Type": "application/x-www-form-urlencoded"})
+
+    def leave(self, link, state=None):
+        """Follow the link to the provider, which sends us back at once."""
+        path = html.unescape(re.search(rf'href="([^"]*)">{re.escape(link)}<', self.text).group(1))
+        self.ask("GET", path, follow=False)
+        try:
+            urllib.request.build_opener(Stop).open(self.headers["Location"])
+        except urllib.error.HTTPError as reply:
+            back = reply.headers["Location"].removeprefix(ORIGIN)
+        return self.go(re.sub("state=[^&]*", f"state={state}", back) if state else back)
 
     def says(self, part):
         contains(self.path, html.unescape(self.text), part)
@@ -248,6 +266,32 @@ def terminal(site):
         equal("trouble", [t for t in page.trouble if "favicon" not in t and "404" not in t and "400" not in t], [])
     who = subprocess.run([site.program("bulkhead"), "whoami"], env=env, capture_output=True, text=True, timeout=20)
     contains("who", who.stdout + who.stderr, "zoe")
+
+
+@tap.test(**CONF)
+def provider(site):
+    "at a provider: signed in on the way to a page, asked again, and refused with what is not one's own"
+    with Provider("bulkhead") as op:
+        site.apply(CONF["site"].replace(f"sign_in: {{address: '{ORIGIN}'}}", f"""sign_in:
+  address: '{ORIGIN}'
+  issuers: [{{name: corp, url: '{op.url}', client_id: bulkhead, loopback: true}}]
+"""))
+        browser = Browser(site).go("/account")
+        contains("sent to sign in", browser.path, "/signin?next=%2Faccount")
+        browser.leave("Sign in with corp")
+        equal("back, and on", browser.path, "/account")
+        browser.says("signed in as").says("corp, ")
+        contains("asked with PKCE", op.asked[0]["code_challenge_method"], "S256")
+        browser.go("/again?next=/account").leave("Confirm with corp")
+        equal("back again", browser.path, "/account")
+        equal("asked to sign in anew", op.asked[1]["prompt"], "login")
+        stranger = Browser(site).go("/signin")
+        stranger.go(op.authorize({**op.asked[0], "state": "of-another"}).removeprefix(ORIGIN))
+        stranger.says("This page was open for too long.")
+        equal("no session", "__Host-bulkhead" in stranger.cookies, False)
+        victim = Browser(site).go("/signin")
+        victim.leave("Sign in with corp", state="of-another").says("did not let you in")
+        equal("nor here", "__Host-bulkhead" in victim.cookies, False)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkheadd"),
             ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
             ("node", "bulkhead-init"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
-            ("simdrv", "libnvidia-ml.so.1")]
+            ("simdrv", "libnvidia-ml.so.1"), ("fetch", "bulkhead-fetch")]
 TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload")]
 
 

@@ -195,6 +195,16 @@ bh_visit_go(struct bh_visit *visit, const char *path, enum bh_notice notice)
     bh_redirect(visit->reply, where ? where : "/");
 }
 
+/* Too many attempts are a 401 as a wrong password is, and told apart by what is said. */
+static bool
+is_locked(const struct bh_said *said)
+{
+    static const char begin[] = "too many attempts";
+    const char *message = bh_json_text(bh_json_get(member(said, "error"), "message"), "");
+
+    return strncmp(message, begin, sizeof begin - 1) == 0;
+}
+
 enum bh_notice
 bh_visit_notice(const struct bh_said *said, enum bh_notice refused)
 {
@@ -202,6 +212,7 @@ bh_visit_notice(const struct bh_said *said, enum bh_notice refused)
     case 400:
         return BH_NOTICE_MALFORMED;
     case 401:
+        return is_locked(said) ? BH_NOTICE_LOCKED : refused;
     case 404:
     case 409:
         return refused;

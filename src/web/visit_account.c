@@ -68,7 +68,7 @@ read_tokens(bh_json_value list, const char *account, struct bh_token_view views[
         bh_json_value row = bh_json_at(list, i);
         const char *note = text_of(row, "note");
 
-        if (strcmp(text_of(row, "state"), "active") != 0 ||
+        if (strcmp(text_of(row, "state"), "valid") != 0 ||
             strcmp(text_of(row, "principal"), account) != 0)
             continue;
         views[count++] = (struct bh_token_view) {

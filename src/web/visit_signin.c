@@ -61,21 +61,29 @@ is_cookie(const char *text, size_t size)
     return text[strspn(text, plain)] == '\0' && strlen(text) < size;
 }
 
+/* Keep the session that the API has given; false when it gave none. */
+static bool
+keep_session(struct bh_visit *visit, const struct bh_said *said)
+{
+    const char *session = bh_said_text(said, "session");
+    const char *device = bh_said_text(said, "device");
+
+    if (!bh_said_well(said) || strncmp(session, "bs_", 3) != 0 ||
+        !is_cookie(session, BH_SESSION_TEXT_MAX))
+        return false;
+    bh_visit_sign_in(visit, session, is_cookie(device, BH_DEVICE_TEXT_MAX) ? device : "");
+    return true;
+}
+
 /* The API has said yes and given a session, or no. */
 static void
 take_session(struct bh_visit *visit, const struct bh_said *said)
 {
-    const char *session = bh_said_text(said, "session"),
-               *device = bh_said_text(said, "device");
-
-    if (!bh_said_well(said) || strncmp(session, "bs_", 3) != 0 ||
-        !is_cookie(session, BH_SESSION_TEXT_MAX)) {
+    if (keep_session(visit, said))
+        bh_visit_go(visit, bh_next_path(bh_visit_field(visit, "next"), "/account"),
+                    BH_NOTICE_NONE);
+    else
         put_signin(visit, 403, bh_visit_notice(said, BH_NOTICE_REFUSED));
-        return;
-    }
-    bh_visit_sign_in(visit, session, is_cookie(device, BH_DEVICE_TEXT_MAX) ? device : "");
-    bh_visit_go(visit, bh_next_path(bh_visit_field(visit, "next"), "/account"),
-                BH_NOTICE_NONE);
 }
 
 /* Whoever signs in anew leaves the session that this browser had. */
@@ -177,19 +185,14 @@ bh_show_provider(struct bh_visit *visit)
     bh_redirect(visit->reply, address);
 }
 
-/* The session, or for who was signed in that it is still him. */
-static void
-take_return(struct bh_visit *visit, const struct bh_said *said, const char *next)
+/* A session, or for who was signed in that it is still him. */
+static bool
+take_return(struct bh_visit *visit, const struct bh_said *said)
 {
-    const char *session = bh_said_text(said, "session");
-
-    if (!session[0]) {
-        bh_visit_go(visit, next, BH_NOTICE_NONE);
-        return;
-    }
+    if (!bh_said_text(said, "session")[0])
+        return bh_said_well(said);
     leave_session(visit);
-    bh_visit_sign_in(visit, session, bh_said_text(said, "device"));
-    bh_visit_go(visit, next, BH_NOTICE_NONE);
+    return keep_session(visit, said);
 }
 
 /* Where to go on to, from behind the id in the cookie. */
@@ -223,8 +226,8 @@ bh_show_callback(struct bh_visit *visit)
     path = bh_arena_printf(visit->request->arena, "/v1/sign-in/issuer/%.*s", (int)id, kept);
     if (path && id > 0 && kept[id] == '.')
         said = bh_visit_ask_with(visit, BH_POST, path, "query", bh_visit_query(visit));
-    if (bh_said_well(&said))
-        take_return(visit, &said, kept_next(visit, kept + id + 1));
+    if (take_return(visit, &said))
+        bh_visit_go(visit, kept_next(visit, kept + id + 1), BH_NOTICE_NONE);
     else
         put_signin(visit, 403, BH_NOTICE_PROVIDER_DENIED);
 }

@@ -281,6 +281,18 @@ static const struct row rows[] = {
           "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET /v1/sign-in;",
       .body = "no such account",
       .not_body = true },
+    { .name = "too often",
+      .method = BH_POST,
+      .path = "/signin",
+      .cookie = BEFORE,
+      .form = "&account=ada",
+      .api_status = 401,
+      .api_body = "{\"accounts\":true,\"error\":{\"message\":\"too many attempts with "
+                  "this name or from here\"}}",
+      .status = 403,
+      .asked = "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET "
+               "/v1/sign-in;",
+      .body = "Too many attempts." },
     { .name = "without the token",
       .method = BH_POST,
       .path = "/signin",
@@ -341,6 +353,29 @@ static const struct row rows[] = {
       .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
                ";GET /v1/sessions Bearer " SESSION ";",
       .body = "key ring" },
+    { .name = "tokens that work, and one's own",
+      .path = "/account",
+      .cookie = SIGNED_IN,
+      .api_status = 200,
+      .api_body = "{\"name\":\"ada\",\"items\":[{\"id\":\"t1\",\"note\":\"nightly\","
+                  "\"principal\":\"ada\",\"state\":\"valid\"},{\"id\":\"t2\",\"note\":"
+                  "\"weekly\",\"principal\":\"ada\",\"state\":\"revoked\"}]}",
+      .status = 200,
+      .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
+               ";GET /v1/sessions Bearer " SESSION ";",
+      .body = "<strong>nightly</strong>" },
+    { .name = "but no others",
+      .path = "/account",
+      .cookie = SIGNED_IN,
+      .api_status = 200,
+      .api_body = "{\"name\":\"ada\",\"items\":[{\"id\":\"t1\",\"note\":\"nightly\","
+                  "\"principal\":\"bob\",\"state\":\"valid\"},{\"id\":\"t2\",\"note\":"
+                  "\"nightly\",\"principal\":\"ada\",\"state\":\"revoked\"}]}",
+      .status = 200,
+      .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
+               ";GET /v1/sessions Bearer " SESSION ";",
+      .body = "nightly",
+      .not_body = true },
     { .name = "the account of a session that is over",
       .path = "/account",
       .cookie = SIGNED_IN,

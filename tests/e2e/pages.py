@@ -109,7 +109,7 @@ def add_account(site, name):
     """An account in the site file; its one-time code."""
     root = site.client()
     people = re.sub(r"(?m)^principals:\n", f"principals:\n  - {{name: {name}, account: true}}\n", CONF["site"], count=1)
-    assert people != CONF["site"], "the site file names no principals"
+    people = people.replace("bindings:\n", f"bindings:\n  - {{role: developer, principal: {name}, tenant: acme}}\n", 1)
     site.apply(people)
     return root.post("/v1/accounts", {"principal": name})["code"]
 
@@ -144,6 +144,37 @@ def factors(site):
     browser.send("/signin", account="zoe", password=PASSWORD, code=codes[3]).says("Recovery codes left: 9.")
     browser.send("/signout")
     browser.go("/signin").send("/signin", account="zoe", password=PASSWORD, code=codes[3]).says("That did not match.")
+
+
+@tap.test(**CONF)
+def guesses(site):
+    "who guesses is told so after some attempts, from other browsers too, and its owner's browser goes on"
+    owner = first_visit(site, Browser(site), "zoe")
+    owner.send("/signout")
+    for _ in range(6):
+        stranger = Browser(site).go("/signin").send("/signin", account="zoe", password="a guess, a guess", code="")
+    stranger.says("Too many attempts.")
+    owner.go("/signin").send("/signin", account="zoe", password=PASSWORD, code="").says("Your account")
+
+
+@tap.test(**CONF)
+def tokens(site):
+    "a token is shown with when it was used, and revoked"
+    browser = first_visit(site, Browser(site), "zoe")
+    browser.send("/account/totp/new")
+    secret = re.search(r'class="secret">([A-Z2-7]+)<', browser.text).group(1)
+    browser.send("/account/totp", code=code_of(secret))
+    code = re.search(r"<li>([0-9A-Z-]{19})</li>", browser.text).group(1)
+    browser.go("/account").send("/signout")
+    browser.go("/signin").send("/signin", account="zoe", password=PASSWORD, code=code).says("Your account")
+    browser.ask("POST", "/v1/tokens", json.dumps({"note": "nightly"}), **{
+        "Authorization": "Bearer " + browser.cookies["__Host-bulkhead"], "Content-Type": "application/json"})
+    token = json.loads(browser.text)["token"]
+    browser.go("/account").says("nightly").says("used never")
+    use = {"Authorization": f"Bearer {token}"}
+    equal("works", browser.ask("GET", "/v1/whoami", **use).status, 200)
+    browser.go("/account").send("/account/token/revoke").says("The token was revoked.")
+    equal("works no more", browser.ask("GET", "/v1/whoami", **use).status, 401)
 
 
 @tap.test(**CONF)

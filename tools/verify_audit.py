@@ -271,6 +271,17 @@ def parse_record(data):
     return value
 
 
+def check_sealed(items):
+    """The form of sealed texts; what is in them is for who has the keys."""
+    form = {"c": "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})",
+            "h": "[A-Za-z0-9+/]{43}=", "k": "0|[1-9][0-9]{0,15}", "n": "[A-Za-z0-9+/]{32}"}
+    if not isinstance(items, list) or not 1 <= len(items) <= 8:
+        raise ValueError("its sealed texts are no list of 1 to 8")
+    for item in items:
+        if set(item) != set(form) or not all(re.fullmatch(form[key], item[key]) for key in form):
+            raise ValueError("a sealed text does not have the form of one")
+
+
 def check_record(number, record, before):
     """Its place among the others; `before` is the record before it, or None."""
     if record.get("v") != 1 or record.get("seq") != number:
@@ -281,6 +292,8 @@ def check_record(number, record, before):
         raise ValueError("its time is before that of the record before it")
     if before and record.get("boot", 0) < before.get("boot", 0):
         raise ValueError("its boot is before that of the record before it")
+    if "sealed" in record:
+        check_sealed(record["sealed"])
     order = int(record.get("order", 0))
     if record["phase"] not in ("intent", "outcome", "event"):
         raise ValueError(f"its phase is {record['phase']}")

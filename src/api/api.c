@@ -9,6 +9,7 @@
 #include "api/error.h"
 #include "api/gpus.h"
 #include "api/jobs.h"
+#include "api/keys.h"
 #include "api/log.h"
 #include "api/log_tree.h"
 #include "api/nodes.h"
@@ -60,6 +61,9 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_DEFRAG_SHOW] = bh_defrag_show,
     [BH_OP_DEFRAG_APPLY] = bh_defrag_apply,
     [BH_OP_POLICY_TEST] = bh_policy_test,
+    [BH_OP_KEY_LIST] = bh_key_list,
+    [BH_OP_KEY_SHRED] = bh_key_shred,
+    [BH_OP_KEY_ROTATE] = bh_key_rotate,
     [BH_OP_WHOAMI] = bh_whoami_show,
     [BH_OP_SIGN_IN_WAYS] = bh_people_resource,
     [BH_OP_SIGN_IN] = bh_people_resource,

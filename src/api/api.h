@@ -3,6 +3,7 @@
 
 #include "api/owner.h"
 #include "api/people.h"
+#include "keys/keys.h"
 #include "ports/crypto.h"
 #include "ports/http.h"
 #include "ports/store.h"
@@ -16,6 +17,7 @@ struct bh_api_options {
     struct bh_owner owner;
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
+    struct bh_keys *keys;        /* opens what is sealed */
     const char *version;
     uint32_t job_uid_first;      /* Unix ids from here up belong to jobs: never anybody;
                                     0: no such range */

@@ -256,6 +256,38 @@ fixture_fill_engine(struct fixture *f)
 
 /* ---- the store ---- */
 
+static void
+fixture_open_keys(struct fixture *f)
+{
+    const struct bh_keys_options options = { f->store, &bh_crypto_openssl, { 1 } };
+    struct bh_err err;
+    bh_rc rc = bh_keys_open(&options, &f->keys, &err);
+
+    BH_ASSERT(rc == BH_OK);
+}
+
+void
+bh_fixture_seal(struct fixture *f, uint32_t tenant, const char *plain, struct bh_buf *out)
+{
+    const struct bh_key_use use = { BH_KEY_AUDIT, { tenant }, fixture_now() };
+    struct bh_err err;
+
+    BH_ASSERT(f->store.ops->begin(f->store.self, &err) == BH_OK);
+    BH_ASSERT(bh_keys_seal(f->keys, &use, (struct bh_slice){ plain, strlen(plain) }, out, &err)
+              == BH_OK);
+    BH_ASSERT(f->store.ops->commit(f->store.self, &err) == BH_OK);
+}
+
+void
+bh_fixture_shred(struct fixture *f, uint64_t key)
+{
+    struct bh_err err;
+
+    BH_ASSERT(f->store.ops->begin(f->store.self, &err) == BH_OK);
+    BH_ASSERT(bh_keys_shred(f->keys, key, fixture_now(), &err) == BH_OK);
+    BH_ASSERT(f->store.ops->commit(f->store.self, &err) == BH_OK);
+}
+
 void
 bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal,
                 const char *state)
@@ -271,17 +303,58 @@ bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t pr
         .exit_status = ended ? 3 : -1,
     };
     static const char spec[] = "{\"args\":[\"sh\"],\"sku\":\"small\"}";
+    char memory[400];
+    struct bh_buf item;
     struct bh_err err;
-    bh_rc rc = f->store.ops->begin(f->store.self, &err);
+    bh_rc rc;
 
-    bh_crypto_openssl.sha256(spec, sizeof spec - 1, "", 0, row.spec.bytes);
+    bh_buf_init_fixed(&item, memory, sizeof memory);
+    bh_fixture_seal(f, tenant, spec, &item);
+    bh_crypto_openssl.sha256(item.bytes, item.length, "", 0, row.spec.bytes);
+    rc = f->store.ops->begin(f->store.self, &err);
     if (rc == BH_OK)
-        rc = f->store.ops->put_text(f->store.self, &row.spec, spec, sizeof spec - 1, &err);
+        rc = f->store.ops->put_text(f->store.self, &row.spec, item.bytes, item.length, &err);
     if (rc == BH_OK)
         rc = f->store.ops->put_job(f->store.self, &row, &err);
     if (rc == BH_OK)
         rc = f->store.ops->commit(f->store.self, &err);
     BH_ASSERT(rc == BH_OK);
+}
+
+struct renaming {
+    struct fixture *f;
+    const char *name;
+    struct bh_err err;
+    bh_rc rc;
+};
+
+static bool
+fixture_rename(void *self, const struct bh_job_row *found)
+{
+    struct renaming *renaming = self;
+    struct bh_job_row row = *found;
+
+    row.name = renaming->name;
+    renaming->rc = renaming->f->store.ops->put_job(renaming->f->store.self, &row,
+                                                   &renaming->err);
+    return false;
+}
+
+void
+bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant, const char *name)
+{
+    char memory[600];
+    struct renaming renaming = { .f = f };
+    struct bh_buf item;
+
+    bh_buf_init_fixed(&item, memory, sizeof memory);
+    bh_fixture_seal(f, tenant, name, &item);
+    renaming.name = bh_buf_text(&item);
+    BH_ASSERT(f->store.ops->begin(f->store.self, &renaming.err) == BH_OK);
+    BH_ASSERT(f->store.ops->get_job(f->store.self, job, fixture_rename, &renaming,
+                                    &renaming.err) == BH_OK);
+    BH_ASSERT(renaming.rc == BH_OK);
+    BH_ASSERT(f->store.ops->commit(f->store.self, &renaming.err) == BH_OK);
 }
 
 void
@@ -343,8 +416,10 @@ bh_fixture_open(void)
     f->inventory = fixture_inventory;
     fixture_fill_engine(f);
     bh_store_memory_open(&bh_crypto_openssl, &f->store);
+    fixture_open_keys(f);
     f->api = bh_api_new(&(struct bh_api_options){
-        .owner = { &fixture_owner, f }, .store = f->store, .crypto = &bh_crypto_openssl,
+        .owner = { &fixture_owner, f }, .store = f->store, .keys = f->keys,
+        .crypto = &bh_crypto_openssl,
         .version = "test", .job_uid_first = 100000, .now = fixture_now, .silence_ns = 50 * BH_NS_PER_MS });
     return f;
 }
@@ -353,6 +428,7 @@ void
 bh_fixture_close(struct fixture *f)
 {
     bh_api_free(f->api);
+    bh_keys_close(f->keys);
     f->store.ops->close(f->store.self);
     free(f->engine);
     free(f->command_text);

@@ -10,7 +10,7 @@
 #include "api/visible.h"
 #include "base/num.h"
 
-enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000 };
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, NAME_ROOM = 512 };
 
 /* ---- reading rows ---- */
 
@@ -139,11 +139,33 @@ put_signal(struct bh_json_writer *w, uint32_t number)
         bh_json_str(w, "checkpoint_signal", name);
 }
 
+/* Free text of a person: sealed in the row, and opened for who sees the job. */
+static void
+put_name(const struct bh_call *call, struct bh_json_writer *w, const char *stored)
+{
+    const struct bh_slice item = { stored, strlen(stored) };
+    char memory[NAME_ROOM];
+    struct bh_buf name;
+    struct bh_err err;
+    bh_rc rc;
+
+    if (!bh_keys_is_sealed(item)) {
+        bh_json_str(w, "name", stored);
+        return;
+    }
+    bh_buf_init_fixed(&name, memory, sizeof memory);
+    rc = bh_keys_unseal(call->api->options.keys, item, &name, &err);
+    if (rc == BH_OK)
+        bh_json_strn(w, "name", name.bytes, name.length);
+    else
+        bh_json_str(w, "name", rc == BH_NOT_FOUND ? BH_ERASED : "(unreadable)");
+}
+
 /* The members of a job, in byte order of their names but for those that only GET one
  * adds. */
 static void
-put_members(struct bh_json_writer *w, const struct bh_job_row *row,
-            const struct awaited *awaited)
+put_members(const struct bh_call *call, struct bh_json_writer *w,
+            const struct bh_job_row *row, const struct awaited *awaited)
 {
     bool ended = bh_jobs_ended(row->state);
 
@@ -164,7 +186,7 @@ put_members(struct bh_json_writer *w, const struct bh_job_row *row,
     bh_json_str(w, "grade", row->grade);
     bh_json_u64(w, "id", row->job);
     bh_json_str(w, "kind", row->kind);
-    bh_json_str(w, "name", row->name);
+    put_name(call, w, row->name);
     bh_json_str(w, "node", row->node);
     bh_json_str(w, "pieces", row->pieces);
     bh_json_str(w, "priority", priority_name(row->priority));
@@ -216,7 +238,7 @@ put_row(void *self, const struct bh_job_row *row)
     page->room--;
     page->last = row->job;
     bh_json_open(page->w, NULL, '{');
-    put_members(page->w, row, &awaited);
+    put_members(page->call, page->w, row, &awaited);
     bh_json_close(page->w, '}');
     return !page->w->out->overflow;
 }
@@ -418,16 +440,19 @@ put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_
     return BH_OK;
 }
 
-static const char *
-spec_text(const struct bh_call *call, const struct bh_job_row *row)
+/* As submitted; what was erased is left out and said to be. */
+static bh_rc
+put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+         struct bh_err *err)
 {
-    const struct bh_store *store = &call->api->options.store;
-    struct bh_err unused;
     const char *text;
+    bh_rc rc = bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, err);
 
-    if (store->ops->get_text(store->self, &row->spec, call->arena, &text, &unused) != BH_OK)
-        return "null";
-    return text;
+    if (rc == BH_OK)
+        bh_json_raw(w, "spec", text);
+    else if (rc == BH_NOT_FOUND)
+        bh_json_bool(w, "erased", true);
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
 /* Whether room may be kept for it. */
@@ -451,12 +476,13 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     if (strcmp(row.state, "pending") == 0)
         bh_starts_refresh(call, (bh_job_id){ row.job });
-    put_members(&w, &row, &(struct awaited){ .estimated_ns = estimate(call, &row) });
+    put_members(call, &w, &row, &(struct awaited){ .estimated_ns = estimate(call, &row) });
     if (!bh_jobs_ended(row.state))
         rc = bh_members_put(call, &w, row.job, err);
     if (rc == BH_OK && waits(&row))
         rc = bh_kept_put(call, &w, row.job, err);
-    bh_json_raw(&w, "spec", spec_text(call, &row));
+    if (rc == BH_OK)
+        rc = put_spec(call, &w, &row, err);
     if (rc == BH_OK && strcmp(row.state, "pending") == 0) {
         bh_json_open(&w, "why", '{');
         rc = put_why(call, &w, row.job, err);

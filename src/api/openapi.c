@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/defrag.h"
+#include "api/keys.h"
 #include "api/openapi_replies.h"
 #include "api/people.h"
 #include "api/policy.h"
@@ -17,6 +18,7 @@
 #define BODY_bh_token_request_fields &bh_token_request_fields
 #define BODY_bh_whatif_request_fields &bh_whatif_request_fields
 #define BODY_bh_policy_test_request_fields &bh_policy_test_request_fields
+#define BODY_bh_shred_request_fields &bh_shred_request_fields
 #define BODY_bh_defrag_request_fields &bh_defrag_request_fields
 #define BODY_bh_sign_in_request_fields &bh_sign_in_request_fields
 #define BODY_bh_sign_in_device_request_fields &bh_sign_in_device_request_fields

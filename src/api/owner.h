@@ -62,6 +62,14 @@ struct bh_token_use {
     uint64_t at_ns;
 };
 
+/* Destroying what a tenant's texts are sealed with; the texts live with the command. */
+struct bh_shred_request {
+    const char *tenant;          /* path, also of one that was removed; "*" is the site */
+    const char *month;           /* "2026-11", or "all" */
+    const char *reason;
+    const char *token;           /* of what another asked for; NULL: ask */
+};
+
 struct bh_command {
     enum bh_operation op;
     struct bh_caller caller;
@@ -78,6 +86,7 @@ struct bh_command {
     const char *token_id;        /* TOKEN_REVOKE */
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
     const struct bh_people_change *people;
+    const struct bh_shred_request *shred; /* KEY_SHRED */
     bool system;                 /* the daemon itself asks for it, as the site file says */
 };
 
@@ -92,6 +101,9 @@ struct bh_answer {
     const char *changes;         /* SITE_APPLY: one line a change */
     const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
     uint32_t event_count;
+    uint32_t keys;               /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */
+    const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
+    uint64_t expires_ns;         /* until then */
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };

@@ -28,6 +28,7 @@ struct test {
     struct bh_arena *scratch;        /* of one job, and then of the next */
     struct bh_json_writer w;
     uint64_t room, tested, denied;   /* `room`: items that are still written out */
+    uint64_t erased;                 /* recorded, and destroyed since: not tested */
 };
 
 /* A submission, recorded or given. */
@@ -164,14 +165,17 @@ keep_row(void *self, const struct bh_job_row *row)
 static bh_rc
 take_recorded(struct test *test, const struct recorded *row, struct bh_err *err)
 {
-    const struct bh_store *store = &test->call->api->options.store;
     struct submission s = { .job = row->job, .at_ns = row->submitted_ns, .tenant = row->tenant,
                             .user = row->user };
     const char *text;
     bh_rc rc;
 
     bh_arena_reset(test->scratch);
-    rc = store->ops->get_text(store->self, &row->spec, test->scratch, &text, err);
+    rc = bh_keys_get_text(test->call->api->options.keys, &row->spec, test->scratch, &text, err);
+    if (rc == BH_NOT_FOUND) {
+        test->erased++;
+        return BH_OK;
+    }
     if (rc == BH_OK)
         rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, &s.spec, test->scratch, err);
     if (rc != BH_OK)
@@ -255,6 +259,8 @@ write_answer(struct test *test, const struct bh_policy_test_request *request, st
     bh_json_close(&test->w, ']');
     bh_json_u64(&test->w, "denied", test->denied);
     bh_json_u64(&test->w, "tested", test->tested);
+    if (test->erased > 0)
+        bh_json_u64(&test->w, "erased", test->erased);
     bh_json_close(&test->w, '}');
     return rc;
 }

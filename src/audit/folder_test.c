@@ -78,6 +78,9 @@ write_record(uint64_t seq, char leaf[512])
         record.phase = BH_PHASE_OUTCOME;
         record.order = (seq - 2) << 12;
     }
+    if (seq % 25 == 4)
+        record.sealed_json = "[{\"c\":\"QUI=\",\"h\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\","
+                             "\"k\":\"7\",\"n\":\"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB\"}]";
     bh_buf_init_fixed(&out, leaf, 512);
     bh_record_encode(&out, &record);
     assert_false(out.overflow);

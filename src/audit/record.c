@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "audit/canonical.h"
+#include "audit/sealed.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "base/slice.h"
@@ -149,6 +150,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     put_text(out, "phase", bh_phase_names[record->phase]);
     put_hex(out, "req", record->req, sizeof record->req);
     put_text(out, "res", record->res);
+    put_json(out, "sealed", record->sealed_json);
     put_seq(out, record->seq);
     put_number(out, "tenant", record->tenant);
     put_hex(out, "text", record->text, sizeof record->text);
@@ -318,6 +320,12 @@ take_result(struct reader *r, struct bh_slice value)
 }
 
 static bool
+take_sealed(struct reader *r, struct bh_slice value)
+{
+    return bh_sealed_is_list(value) && read_json(r, value, &r->record.sealed_json);
+}
+
+static bool
 take_seq(struct reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.seq);
@@ -363,9 +371,9 @@ static const struct member {
     { "actor", take_actor }, { "boot", take_boot },   { "dec", take_decision },
     { "do", take_do },       { "ev", take_event },    { "obj", take_object },
     { "order", take_order }, { "phase", take_phase }, { "req", take_request },
-    { "res", take_result },  { "seq", take_seq },     { "tenant", take_tenant },
-    { "text", take_digest }, { "ts", take_time },     { "v", take_version },
-    { "verb", take_verb },
+    { "res", take_result },  { "sealed", take_sealed }, { "seq", take_seq },
+    { "tenant", take_tenant }, { "text", take_digest }, { "ts", take_time },
+    { "v", take_version },   { "verb", take_verb },
 };
 
 /* Whether `"key":` stands at `at`; steps over it. */

@@ -11,7 +11,7 @@
 /* One journal record: the leaf of the audit log.
  *
  * Canonical JSON (RFC 8785 subset), at most BH_RECORD_BYTES_MAX, holding ids,
- * integers and digests only; texts stand in tables by their digest.  Field names
+ * integers and digests only; texts stand in tables by their digest, or are sealed.  Field names
  * are short because there are many records; facts/security.md 2.2 is the source. */
 
 enum { BH_RECORD_BYTES_MAX = 65535 };
@@ -56,6 +56,8 @@ struct bh_record {
     enum bh_phase phase;            /* "phase" */
     uint8_t req[16];                /* "req": request id */
     const char *res;                /* "res": bh_rc_name of the result */
+    const char *sealed_json;        /* "sealed": personal texts, an array of sealed items
+                                       as audit/sealed.h says, or NULL */
     uint64_t seq;                   /* "seq": number of the leaf */
     uint32_t tenant;                /* "tenant": whose business it is; 0 the site's */
     uint8_t text[32];               /* "text": digest of the command's text, zero none */

@@ -2,6 +2,10 @@
 
 #include "base/test.h"
 
+#define SEALED                                                                             \
+    "[{\"c\":\"QUJD\",\"h\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\",\"k\":\"7\"," \
+    "\"n\":\"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB\"}]"
+
 static const struct bh_record full = {
     .actor = { 3, BH_VIA_TOKEN, 1000, "t-abc" },
     .boot = 2,
@@ -13,6 +17,7 @@ static const struct bh_record full = {
     .phase = BH_PHASE_OUTCOME,
     .req = { 0xab, [15] = 1 },
     .res = "ok",
+    .sealed_json = SEALED,
     .seq = 9,
     .tenant = 4,
     .text = { 0xff, [31] = 2 },
@@ -25,7 +30,8 @@ static const struct bh_record full = {
     "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                \
     "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"obj\":{\"id\":7,\"type\":\"job\"},"     \
     "\"order\":\"1152921504606846977\",\"phase\":\"outcome\","                             \
-    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"seq\":9,\"tenant\":4,"  \
+    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"sealed\":" SEALED        \
+    ",\"seq\":9,\"tenant\":4,"                                                            \
     "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
     "\"ts\":\"1795170000000000001\",\"v\":1,\"verb\":\"job.submit\"}"
 #define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
@@ -68,6 +74,7 @@ reads_back(void **state)
     BH_CHECK_EQ("rule", record.dec.rule, 5);
     BH_CHECK_STR("do", record.do_json, full.do_json);
     BH_CHECK_STR("ev", record.ev_json, full.ev_json);
+    BH_CHECK_STR("sealed", record.sealed_json, full.sealed_json);
     BH_CHECK_STR("type", record.obj.type, "job");
     BH_CHECK_EQ("object", record.obj.id, 7);
     BH_CHECK("order", record.order == full.order);
@@ -126,6 +133,12 @@ refuses(void **state)
         { "upper case hex",
           "{\"phase\":\"intent\",\"req\":\"AB000000000000000000000000000001\","
           "\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "sealed without items",
+          "{\"phase\":\"intent\",\"sealed\":[],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "sealed in plain",
+          "{\"phase\":\"intent\",\"sealed\":[\"why\"],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+        { "sealed behind seq",
+          "{\"phase\":\"intent\",\"seq\":0,\"sealed\":" SEALED ",\"ts\":\"0\",\"v\":1}" },
         { "comma before end", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,}" },
         { "token too long",
           "{\"actor\":{\"token\":\"0123456789abcdef\",\"via\":\"token\"}," TAIL },

@@ -10,6 +10,7 @@
 #include "cli/get.h"
 #include "cli/help.h"
 #include "cli/jobs.h"
+#include "cli/key.h"
 #include "cli/login.h"
 #include "cli/output.h"
 #include "cli/policy.h"
@@ -55,6 +56,10 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_AUDIT_CHECK] = bh_cli_audit_check,
     [BH_CMD_AUDIT_CONSISTENCY] = bh_cli_audit_consistency,
     [BH_CMD_AUDIT_EXPORT] = bh_cli_audit_export,
+    [BH_CMD_KEY_LIST] = bh_cli_key_list,
+    [BH_CMD_KEY_SHRED] = bh_cli_key_shred,
+    [BH_CMD_KEY_ROTATE] = bh_cli_key_rotate,
+    [BH_CMD_KEYS] = bh_cli_key_list,
     [BH_CMD_TOKEN_CREATE] = bh_cli_token_create,
     [BH_CMD_TOKEN_LIST] = bh_cli_token_list,
     [BH_CMD_TOKEN_REVOKE] = bh_cli_token_revoke,

@@ -135,6 +135,17 @@ static const struct bh_column tokens_columns[] = {
 };
 VIEW(tokens);
 
+static const struct bh_column keys_columns[] = {
+    { "KEY", "id", BH_CELL_TEXT, false },
+    { "KIND", "kind", BH_CELL_TEXT, false },
+    { "TENANT", "tenant", BH_CELL_TEXT, false },
+    { "MONTH", "month", BH_CELL_TEXT, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, false },
+    { "DESTROYED", "shredded_ns", BH_CELL_TIME, true },
+    { "STATE", "state", BH_CELL_TEXT, false },
+};
+VIEW(keys);
+
 static const struct bh_column records_columns[] = {
     { "SEQ", "seq", BH_CELL_TEXT, false },
     { "TIME", "ts_ns", BH_CELL_TIME, false },
@@ -147,6 +158,7 @@ static const struct bh_column records_columns[] = {
     { "PHASE", "phase", BH_CELL_TEXT, true },
     { "RESULT", "result", BH_CELL_TEXT, false },
     { "DECISION", "decision", BH_CELL_TEXT, false },
+    { "NOTE", "note", BH_CELL_TEXT, false },
 };
 VIEW(records);
 

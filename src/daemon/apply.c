@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "daemon/command.h"
 #include "daemon/people.h"
+#include "daemon/shred.h"
 #include "daemon/tokens.h"
 
 /* A fleet of 4096 nodes with 8 GPUs may change in every GPU. */
@@ -600,7 +601,9 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     BH_ASSERT(plan);
     plan->arena = bh_arena_new(PLAN_TEXT_MAX);
     bh_buf_init(&plan->text, PLAN_TEXT_MAX);
-    rc = plan_scheduling(plan, core, site, err);
+    rc = bh_hold_check(core, site, err);
+    if (rc == BH_OK)
+        rc = plan_scheduling(plan, core, site, err);
     if (rc == BH_OK)
         rc = plan_skus(plan, core, site, err);
     if (rc == BH_OK)

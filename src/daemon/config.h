@@ -13,6 +13,8 @@ struct bh_daemon_config {
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
     uint64_t checkpoint_interval, forecast_slot, defrag_interval;
     bool log_json;
+    const char *root_key;
+    const char *credentials;         /* no parameter: systemd's folder, from the environment */
 };
 
 extern const struct bh_params bh_daemon_params;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/codec.h"
+#include "audit/sealed.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -30,6 +31,8 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     bh_state_init(&core->state);
     rc = bh_journal_open(&core->journal, core->config, err);
     if (rc == BH_OK)
+        rc = bh_keyring_open(&core->ring, core->config, core->store, core->crypto, err);
+    if (rc == BH_OK)
         rc = bh_replay(core, err);
     if (rc == BH_OK)
         rc = bh_journal_check_signed(&core->journal, err);
@@ -41,6 +44,7 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
 void
 bh_core_close(struct bh_core *core)
 {
+    bh_keyring_close(&core->ring);
     bh_catalog_free(core->catalog);
     bh_state_fini(&core->state);
     bh_arena_free(core->arena);
@@ -88,12 +92,46 @@ bh_core_begin(struct bh_core *core, struct bh_err *err)
     return rc;
 }
 
+bh_rc
+bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
+             struct bh_buf *out, struct bh_err *err)
+{
+    const struct bh_key_use use = { BH_KEY_AUDIT, tenant, bh_core_now(core) };
+    bh_rc rc = bh_core_begin(core, err);
+
+    return rc == BH_OK ? bh_keys_seal(core->ring.keys, &use, plain, out, err) : rc;
+}
+
+/* The note as the leaf's list of sealed texts. */
+static bh_rc
+seal_note(struct bh_core *core, const struct bh_entry *entry, struct bh_buf *list,
+          struct bh_err *err)
+{
+    const struct bh_slice note = { entry->note, strlen(entry->note) };
+    bh_rc rc;
+
+    if (note.length > BH_ENTRY_NOTE_MAX)
+        return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long for a record",
+                          note.length);
+    bh_buf_putc(list, '[');
+    rc = bh_core_seal(core, (bh_tenant_id){ entry->tenant }, note, list, err);
+    bh_buf_putc(list, ']');
+    return rc;
+}
+
 static bh_rc
 append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
        struct bh_err *err)
 {
+    char memory[BH_SEALED_ITEM_BYTES_MAX];
+    struct bh_buf sealed;
     bh_rc rc = bh_core_begin(core, err);
 
+    bh_buf_init_fixed(&sealed, memory, sizeof memory);
+    if (rc == BH_OK && entry->note && entry->note[0]) {
+        rc = seal_note(core, entry, &sealed, err);
+        record->sealed_json = bh_buf_text(&sealed);
+    }
     if (rc != BH_OK)
         return rc;
     record->actor = entry->actor;
@@ -218,14 +256,38 @@ checkpoint_if_due(struct bh_core *core, struct bh_err *err)
     return bh_journal_checkpoint(&core->journal, now, err);
 }
 
+/* Keys that were made since; the record stands beside the row. */
+static bh_rc
+record_made_keys(struct bh_core *core, struct bh_err *err)
+{
+    struct bh_key_row row;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_keys_made(core->ring.keys, &row)) {
+        struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                                  .dec = { .allow = true },
+                                  .phase = BH_PHASE_EVENT,
+                                  .tenant = row.tenant_id,
+                                  .verb = "key.make",
+                                  .obj = { "key", row.id } };
+
+        rc = bh_core_note(core, &entry, BH_OK, err);
+    }
+    return rc;
+}
+
 bh_rc
 bh_core_commit(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc;
 
-    if (!core->open)
+    if (!core->open) {
+        bh_keyring_rest(&core->ring);
         return BH_OK;
-    rc = checkpoint_if_due(core, err);
+    }
+    rc = record_made_keys(core, err);
+    if (rc == BH_OK)
+        rc = checkpoint_if_due(core, err);
     if (rc == BH_OK)
         rc = bh_snapshot_if_due(core, err);
     if (rc == BH_OK)
@@ -236,6 +298,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     core->commits++;
     bh_journal_committed(&core->journal);
     bh_snapshot_committed(core);
+    bh_keyring_committed(&core->ring);
     if (core->catalog_changed)
         bh_catalog_publish(core->catalog);
     core->catalog_changed = false;
@@ -264,7 +327,7 @@ bh_core_abort(struct bh_core *core)
     core->tokens_changed = false;
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
-    if (bh_replay(core, &err) != BH_OK) {
+    if (bh_keyring_aborted(&core->ring, &err) != BH_OK || bh_replay(core, &err) != BH_OK) {
         bh_log(FAILED, BH_ERRLOG(&err));
         return false;
     }

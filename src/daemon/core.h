@@ -7,6 +7,7 @@
 #include "daemon/config.h"
 #include "daemon/hub.h"
 #include "daemon/journal.h"
+#include "daemon/keyring.h"
 
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
  *
@@ -16,7 +17,8 @@
  * (bh_core_effects) and answers given.  When anything in a batch fails, bh_core_abort
  * throws the whole batch away and rebuilds the state from snapshot and journal. */
 
-enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192 };
+enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192,
+       BH_ENTRY_NOTE_MAX = 4096 /* bytes; longer is BH_RANGE */ };
 
 /* What a node last said of a GPU and the engine does not keep. */
 struct bh_gpu_facts {
@@ -30,6 +32,7 @@ struct bh_core {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     struct bh_journal journal;
+    struct bh_keyring ring;
     struct bh_state state;
     struct bh_catalog *catalog;
     struct bh_hub *hub;
@@ -88,6 +91,8 @@ struct bh_entry {
     const uint8_t *req;              /* 16 bytes, or NULL: made up */
     const uint8_t *text;             /* 32 bytes, or NULL */
     const char *verb;
+    const char *note;                /* personal text for the leaf, sealed there under the
+                                        tenant's key of the month; NULL: none */
     /* for a SUBMIT event's row */
     const struct bh_caller *submitter;
     const char *job_name;
@@ -116,6 +121,12 @@ BH_MUST_USE bh_rc bh_core_note(struct bh_core *core, const struct bh_entry *entr
 /* Begin the batch's transaction if it is not open yet: for changes of query tables
  * that come with a record. */
 BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
+
+/* Seal a personal text of the tenant under its key of this month and append the item to
+ * `out`.  The key may be made; bh_core_commit has that recorded.  Results of
+ * bh_keys_seal. */
+BH_MUST_USE bh_rc bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
+                               struct bh_buf *out, struct bh_err *err);
 
 /* Make the batch durable and tell the watchers.  Nothing to do when none is open. */
 BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);

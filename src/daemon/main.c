@@ -18,6 +18,7 @@
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
 #include "daemon/owner.h"
+#include "daemon/rotate.h"
 #include "daemon/ticker.h"
 #include "fetch/fetch.h"
 #include "net/server.h"
@@ -47,6 +48,9 @@ static const char usage[] =
     "\n"
     "  -c, --config FILE   configuration (default /etc/bulkhead/bulkheadd.conf)\n"
     "  -s, --set KEY=VALUE set one parameter, over the file's\n"
+    "      --rotate-root FILE\n"
+    "                      wrap the key tree by the root key in FILE, and leave: for sites\n"
+    "                      whose root key is a credential, which then is to be replaced\n"
     "      --allow-root    run as root nevertheless\n"
     "      --help-config   explain every parameter and leave\n"
     "  -h, --help          this text\n"
@@ -83,6 +87,7 @@ struct arguments {
     const char *sets[32];
     int set_count;
     bool allow_root, config_given;
+    const char *rotate_root;
 };
 
 /* The exit status, or -1 to go on. */
@@ -91,6 +96,7 @@ parse_arguments(int argc, char **argv, struct arguments *args)
 {
     static const struct option options[] = {
         { "config", required_argument, NULL, 'c' }, { "set", required_argument, NULL, 's' },
+        { "rotate-root", required_argument, NULL, 'R' },
         { "allow-root", no_argument, NULL, 'r' },   { "help-config", no_argument, NULL, 'p' },
         { "help", no_argument, NULL, 'h' },         { "version", no_argument, NULL, 'v' },
         { 0 },
@@ -108,6 +114,9 @@ parse_arguments(int argc, char **argv, struct arguments *args)
             if (args->set_count == (int)BH_COUNT(args->sets))
                 return 2;
             args->sets[args->set_count++] = optarg;
+            break;
+        case 'R':
+            args->rotate_root = optarg;
             break;
         case 'r':
             args->allow_root = true;
@@ -150,6 +159,7 @@ open_core(struct program *program, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, "%s/bulkhead.db", program->config.state_dir);
+    program->config.credentials = getenv("CREDENTIALS_DIRECTORY"); /* systemd's, and only a path */
     core->config = &program->config;
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
@@ -173,6 +183,22 @@ record_start(struct bh_core *core, struct bh_err *err)
         rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
     core->catalog_changed = true;
     return rc == BH_OK ? bh_core_commit(core, err) : rc;
+}
+
+/* Started to do this only. */
+static bh_rc
+rotate_root(struct program *program, const char *path, struct bh_err *err)
+{
+    uint64_t count = 0;
+    bh_rc rc = open_core(program, err);
+
+    if (rc == BH_OK)
+        rc = bh_rotate_to_file(&program->core, path, &count, err);
+    if (rc == BH_OK)
+        bh_log(ROOT_KEY_ROTATED, BH_U64("tenants", count));
+    if (program->core.store.ops)
+        program->core.store.ops->close(program->core.store.self);
+    return rc;
 }
 
 static bh_rc
@@ -305,6 +331,7 @@ start(struct program *program, struct bh_err *err)
         return rc;
     program->port = options.owner = bh_owner_port(program->owner);
     options.store = program->core.store;
+    options.keys = program->core.ring.keys;
     rc = open_people(program, err);
     if (rc != BH_OK)
         return rc;
@@ -357,6 +384,16 @@ raise_files_limit(void)
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         return; /* what there is serves a server */
+}
+
+/* Keys and texts of people would stand in a core file. */
+static void
+forbid_core_dumps(void)
+{
+    const struct rlimit none = { 0, 0 };
+
+    if (setrlimit(RLIMIT_CORE, &none) != 0)
+        return; /* the system's setting stays; keys are left out of dumps by themselves */
 }
 
 static void
@@ -412,6 +449,9 @@ main(int argc, char **argv)
         bh_err_hint(&err, "start it as a user of its own, as `bulkhead up` does");
         return fail(&err);
     }
+    forbid_core_dumps();
+    if (args.rotate_root)
+        return rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : fail(&err);
     signal_fd = block_signals();
     raise_files_limit();
     if (start(program, &err) != BH_OK)

@@ -101,7 +101,7 @@ read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_
     bh_rc rc;
 
     memcpy(digest.bytes, view->spec, sizeof digest.bytes);
-    rc = core->store.ops->get_text(core->store.self, &digest, arena, &text, err);
+    rc = bh_keys_get_text(core->ring.keys, &digest, arena, &text, err);
     if (rc == BH_OK)
         rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, ret_spec, arena, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "specification of job %" PRIu64, view->job.v);

@@ -193,6 +193,7 @@ bh_people_change(struct bh_core *core, const struct bh_command *command, struct 
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.verb = change->verb;
     entry.obj = change->object;
+    entry.note = change->note;
     if (change->person)
         entry.actor.id = person;
     if (change->res != BH_OK)

@@ -20,17 +20,26 @@ look_for(void *self, uint64_t seq, const char *leaf, size_t length)
 }
 
 static bool
-records_have(const char *verb)
+records_say(const char *text)
 {
     const struct bh_store *store = &s.f.core.store;
     struct walk walk = { .found = false };
     uint64_t last;
 
-    snprintf(walk.needle, sizeof walk.needle, "\"verb\":\"%s\"", verb);
+    snprintf(walk.needle, sizeof walk.needle, "%s", text);
     assert_int_equal(store->ops->last_record(store->self, &last, &s.f.err), BH_OK);
     assert_int_equal(store->ops->list_records(store->self, 0, last, look_for, &walk, &s.f.err),
                      BH_OK);
     return walk.found;
+}
+
+static bool
+records_have(const char *verb)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "\"verb\":\"%s\"", verb);
+    return records_say(text);
 }
 
 static void
@@ -319,6 +328,7 @@ broken_glass_lasts_an_hour(void **state)
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("after it", s.status, 403);
     BH_CHECK("recorded", records_have("glass.break"));
+    BH_CHECK("with the reason, sealed", !records_say("on fire") && records_say("\"sealed\":["));
     close_site(&s);
     BH_CHECK_DONE();
 }

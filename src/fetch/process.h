@@ -13,7 +13,8 @@ struct bh_fetch_command {
     char **argv; /* argv[0] is the program; ends with NULL */
 };
 
-/* BH_INVALID: no program, or a name or path that has a ':', or too many of something. */
+/* BH_INVALID: no program, a name or path that has a ':', a proxy with a password, or too
+ * many of something. */
 BH_MUST_USE bh_rc bh_fetch_command_make(const struct bh_fetch_options *options,
                                         struct bh_fetch_command *ret_command,
                                         struct bh_err *err);

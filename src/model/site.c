@@ -67,6 +67,8 @@ static const struct bh_field tenant_rows[] = {
     BH_F(struct bh_site_tenant, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "GPUs kept for it: \"1\", \"0.5\", \"3/7\"; none when absent"),
     BH_F_ENUM(struct bh_site_tenant, kind, kind_names, .doc = "by depth when absent"),
+    BH_F(struct bh_site_tenant, legal_hold, BH_FIELD_BOOL,
+         .doc = "keys of it and those below it are not destroyed, and it is not removed"),
     BH_F(struct bh_site_tenant, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
          .max = 32, .doc = "of the guarantee, GPUs that others may borrow while it is idle; "
                            "all when absent"),

@@ -43,6 +43,7 @@ struct bh_site_tenant {
     enum bh_site_kind kind;
     enum bh_boundary boundary;
     bool dedicated_nodes;
+    bool legal_hold;             /* nothing of it or below may be shredded, nor it removed */
     const char *limit, *guarantee; /* GPUs: "4", "0.5", "3/7"; NULL: unlimited, none */
     const char *lending_limit;   /* of the guarantee, what others may borrow; NULL: all */
     const char *user_limit;      /* GPUs of one principal; NULL: unlimited */

@@ -49,9 +49,9 @@ static const char *const matrix[BH_ROLES] = {
     [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
                       "token.create token.view token.revoke token.any record.view job.move "
-                      "account.any",
+                      "account.any key.view key.shred key.rotate",
     [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
-                        "usage.view",
+                        "usage.view key.view",
     [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
 };
 
@@ -59,7 +59,8 @@ static const char *const verbs[] = {
     "job.view",     "job.submit", "job.logs",      "job.cancel",   "job.cancel.any",
     "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
     "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
-    "token.revoke", "record.view", "job.move",      "account.any", "no.such.verb",
+    "token.revoke", "record.view", "job.move",      "account.any", "key.view",
+    "key.shred",    "key.rotate",  "no.such.verb",
 };
 
 static bool

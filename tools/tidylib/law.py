@@ -9,15 +9,17 @@ _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
 _ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto", "fetch"}
-_MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS
+_SEALS = {"keys"}                # stands on ports alone, so the API may use it
+_MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS | _SEALS
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
     **{pure: _CORE for pure in ("engine", "policy", "audit")},
     **{port: _CORE | _DECIDE for port in _PORTS},
     **{adapter: _CORE | _DECIDE | _PORTS for adapter in _ADAPTERS},
-    "people": _CORE | _DECIDE | {"engine", "api", "identity"} | _PORTS,
-    "api": _CORE | _DECIDE | {"engine"} | _PORTS,
+    "keys": _CORE | _DECIDE | _PORTS,
+    "people": _CORE | _DECIDE | {"engine", "api", "identity"} | _PORTS | _SEALS,
+    "api": _CORE | _DECIDE | {"engine"} | _PORTS | _SEALS,
     "web": _CORE | _DECIDE | _PORTS | {"api", "identity"},
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
     "shim": set(),

@@ -134,6 +134,9 @@ challenge_of(const struct bh_call *call)
         call->identified ? bh_directory_step_up(call->dir, call->op->verb) : NULL;
     const char *text;
 
+    if (!asked && call->identified && strcmp(call->op->verb, "account.change") == 0)
+        return "Bearer realm=\"bulkhead\", error=\"insufficient_user_authentication\", "
+               "max_age=\"600\""; /* src/people: whoever changes his account signed in lately */
     if (!asked)
         return plain;
     text = bh_arena_printf(call->arena,

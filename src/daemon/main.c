@@ -25,6 +25,7 @@
 #include "people/people.h"
 #include "ports/crypto.h"
 #include "store/sqlite.h"
+#include "web/web.h"
 
 /* bulkheadd: parse, wire up, run. */
 
@@ -65,6 +66,7 @@ struct program {
     struct bh_people *people;
     struct bh_fetch *fetch;
     struct bh_api *api;
+    struct bh_web *web;
     struct bh_server *socket_server, *https_server;
     uint64_t records;            /* when the owner thread took over */
 };
@@ -212,7 +214,7 @@ serve_socket(struct program *program, struct bh_err *err)
 static bh_rc
 serve_https(struct program *program, struct bh_err *err)
 {
-    struct bh_server_options options = { .handler = bh_api_handle, .self = program->api,
+    struct bh_server_options options = { .handler = bh_web_handle, .self = program->web,
                                          .connections_max = program->config.connections_max };
     struct bh_certificate *certificate;
     bh_rc rc;
@@ -335,6 +337,10 @@ start(struct program *program, struct bh_err *err)
         return rc;
     options.people = bh_people_port(program->people);
     program->api = bh_api_new(&options);
+    program->web = bh_web_new(&(struct bh_web_options){ .api = bh_api_handle,
+                                                        .api_self = program->api,
+                                                        .crypto = &bh_crypto_openssl,
+                                                        .site = "Bulkhead" });
     rc = bh_ticker_start(program->config.defrag_interval, bh_defragger_look, &program->port,
                          &program->defragger, err);
     if (rc == BH_OK)
@@ -401,6 +407,7 @@ stop(struct program *program)
     bh_ticker_stop(program->tender);
     bh_people_tend(program->people);
     bh_owner_stop(program->owner);
+    bh_web_free(program->web);
     bh_api_free(program->api);
     bh_people_close(program->people);
     bh_fetch_stop(program->fetch);

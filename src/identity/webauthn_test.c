@@ -594,6 +594,8 @@ extensions(void **state)
         { "a map of 2^32 items", "\xba\xff\xff\xff\xff", 5, true, false },
         { "a text of 2^64 - 1 bytes", "\xa1\x7b\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11,
           true, false },
+        { "a length of a form that is reserved", "\xbc\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 17,
+          true, false },
         { "a map without an end", "\xbf\x61x\x01\xff", 5, true, false },
         { "five deep", "\xa1\x61x\x81\x81\x81\x80", 7, true, false },
     };

@@ -8,6 +8,7 @@
 #include "identity/secret.h"
 #include "people/counts.h"
 #include "people/factor.h"
+#include "people/passkeys.h"
 #include "people/session.h"
 
 /* The resources of accounts: signing in with one, its password, and what an admin does. */
@@ -82,6 +83,8 @@ bh_serve_sign_in(struct bh_people *people, struct bh_call *call, struct bh_err *
 
     if (rc != BH_OK)
         return rc;
+    if (request.credential)
+        return bh_passkey_sign_in(people, call, &request, err);
     principal = find_account(call, request.account);
     door = bh_door_of(people, call, request.account, request.device,
                       principal ? principal->id.v : 0);
@@ -156,11 +159,10 @@ bh_serve_account(struct bh_people *people, struct bh_call *call, struct bh_err *
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_str(&w, "name", call->caller.name);
-    bh_json_open(&w, "passkeys", '[');
-    bh_json_close(&w, ']');
+    rc = bh_passkeys_put(people, call, &w, account.principal, err);
     put_account(&w, &account);
     bh_json_close(&w, '}');
-    return BH_OK;
+    return rc;
 }
 
 /* The one-time code, or the password that is to be replaced. */

@@ -13,6 +13,7 @@ static const struct bh_field account_rows[] = {
     BH_F(struct bh_account, created_ns, BH_FIELD_NS),
     BH_F(struct bh_account, enrol, BH_FIELD_HEX),
     BH_F(struct bh_account, enrol_until_ns, BH_FIELD_NS),
+    BH_F(struct bh_account, handle, BH_FIELD_HEX),
     BH_F(struct bh_account, identity, BH_FIELD_TEXT, .max = 400),
     BH_F(struct bh_account, password, BH_FIELD_TEXT, .max = 200),
     BH_F(struct bh_account, recovery, BH_FIELD_TEXTS, .max = BH_RECOVERY_CODES),

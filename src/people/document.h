@@ -14,6 +14,7 @@ struct bh_account {
     uint64_t created_ns;
     uint8_t enrol[32];           /* SHA-256 of a one-time code; zeros: none */
     uint64_t enrol_until_ns;
+    uint8_t handle[32];          /* what passkeys know the account by, random; zeros: none yet */
     const char *identity;        /* "corp/SUBJECT"; NULL: a local account */
     const char *password;        /* as identity/password.h keeps it; NULL: none */
     struct bh_texts recovery;    /* BH_RECOVERY_CODES hashes, "" where used; or none */

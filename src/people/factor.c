@@ -72,8 +72,8 @@ bh_password_new(struct bh_people *people, struct bh_call *call, const char *pass
 
 /* ---- codes ---- */
 
-static bool
-has_totp(const struct bh_account *account)
+bool
+bh_account_has_totp(const struct bh_account *account)
 {
     static const uint8_t none[sizeof account->totp];
 
@@ -83,7 +83,7 @@ has_totp(const struct bh_account *account)
 bool
 bh_account_has_factor(const struct bh_account *account)
 {
-    return has_totp(account) || account->passkeys > 0;
+    return bh_account_has_totp(account) || account->passkeys > 0;
 }
 
 static bool
@@ -92,7 +92,7 @@ totp_right(struct bh_people *people, struct bh_account *account, const char *cod
     struct bh_totp totp = { BH_TOTP_SHA1, 6, 30, 1, { 0 }, BH_TOTP_SECRET_BYTES };
     enum bh_fault fault;
 
-    if (!has_totp(account))
+    if (!bh_account_has_totp(account))
         return false;
     memcpy(totp.secret, account->totp, sizeof account->totp);
     fault = bh_totp_check(&totp, code, bh_people_now(people), &account->totp_step);
@@ -134,8 +134,8 @@ bh_code_right(struct bh_people *people, struct bh_account *account, const char *
 
 /* ---- the account's own changes ---- */
 
-static void
-put_recovery(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
+void
+bh_recovery_put(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT])
 {
     bh_json_open(w, "recovery", '[');
     for (uint32_t i = 0; i < BH_RECOVERY_CODES; i++)
@@ -143,8 +143,8 @@ put_recovery(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOVERY
     bh_json_close(w, ']');
 }
 
-static bh_rc
-make_recovery(struct bh_people *people, struct bh_call *call, struct bh_account *account,
+bh_rc
+bh_recovery_new(struct bh_people *people, struct bh_call *call, struct bh_account *account,
               char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT], struct bh_err *err)
 {
     uint8_t random[BH_RECOVERY_CODES][BH_RECOVERY_RANDOM];
@@ -168,9 +168,8 @@ make_recovery(struct bh_people *people, struct bh_call *call, struct bh_account 
     return BH_OK;
 }
 
-/* The caller's account, empty when there is none yet, if he may change it now. */
-static bh_rc
-own_account(struct bh_people *people, struct bh_call *call, struct bh_account *ret_account,
+bh_rc
+bh_own_account(struct bh_people *people, struct bh_call *call, struct bh_account *ret_account,
             struct bh_err *err)
 {
     bh_rc rc = bh_people_fresh(people, call, err);
@@ -209,7 +208,7 @@ bh_serve_totp_begin(struct bh_people *people, struct bh_call *call, struct bh_er
     struct bh_account account;
     struct bh_buf text;
     char id[33], address[512];
-    bh_rc rc = own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(people, call, &account, err);
 
     if (rc == BH_OK)
         rc = people->options.crypto->random(totp.secret, BH_TOTP_SECRET_BYTES, err);
@@ -264,20 +263,20 @@ bh_serve_totp_confirm(struct bh_people *people, struct bh_call *call, struct bh_
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     bool first;
-    bh_rc rc = own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(people, call, &account, err);
 
     if (rc == BH_OK)
         rc = take_totp(people, call, &account, err);
     first = account.recovery.count == 0;
     if (rc == BH_OK && first)
-        rc = make_recovery(people, call, &account, codes, err);
+        rc = bh_recovery_new(people, call, &account, codes, err);
     if (rc == BH_OK)
         rc = write_account(people, call, "account.totp", &account, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
     if (first)
-        put_recovery(&w, codes);
+        bh_recovery_put(&w, codes);
     bh_json_bool(&w, "totp", true);
     bh_json_close(&w, '}');
     bh_secret_wipe(codes, sizeof codes);
@@ -289,11 +288,11 @@ bh_serve_totp_remove(struct bh_people *people, struct bh_call *call, struct bh_e
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
-    bh_rc rc = own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(people, call, &account, err);
 
     if (rc != BH_OK)
         return rc;
-    if (!has_totp(&account))
+    if (!bh_account_has_totp(&account))
         return bh_err_set(err, BH_NOT_FOUND, "this account has no authenticator app");
     if (account.passkeys == 0) {
         bh_err_set(err, BH_CONFLICT, "it is the account's only second factor");
@@ -314,19 +313,19 @@ bh_serve_recovery(struct bh_people *people, struct bh_call *call, struct bh_err 
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
-    bh_rc rc = own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(people, call, &account, err);
 
     if (rc == BH_OK && !bh_account_has_factor(&account))
         rc = bh_err_set(err, BH_CONFLICT, "recovery codes stand in for a second factor: there is "
                                           "none yet");
     if (rc == BH_OK)
-        rc = make_recovery(people, call, &account, codes, err);
+        rc = bh_recovery_new(people, call, &account, codes, err);
     if (rc == BH_OK)
         rc = write_account(people, call, "account.recovery", &account, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
-    put_recovery(&w, codes);
+    bh_recovery_put(&w, codes);
     bh_json_close(&w, '}');
     bh_secret_wipe(codes, sizeof codes);
     return BH_OK;

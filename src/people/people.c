@@ -13,6 +13,7 @@
 #include "people/first.h"
 #include "people/grant.h"
 #include "people/oidc.h"
+#include "people/passkeys.h"
 #include "people/people_internal.h"
 #include "people/session.h"
 #include "people/sessions.h"
@@ -77,6 +78,21 @@ is_free(const struct bh_pending *pending, bh_ns now)
     return pending->kind == BH_PENDING_NONE || pending->expires <= now;
 }
 
+/* What strangers begin takes no place from people who are signed in. */
+static struct bh_pending *
+oldest_of_strangers(struct bh_people *people)
+{
+    struct bh_pending *oldest = NULL;
+
+    for (uint32_t i = 0; i < BH_PENDING_MAX; i++) {
+        struct bh_pending *at = &people->pending[i];
+
+        if (at->principal == 0 && (!oldest || at->expires < oldest->expires))
+            oldest = at;
+    }
+    return oldest;
+}
+
 bh_rc
 bh_pending_put(struct bh_people *people, const struct bh_pending *draft, char ret_id[33],
                struct bh_err *err)
@@ -96,6 +112,8 @@ bh_pending_put(struct bh_people *people, const struct bh_pending *draft, char re
         if (!place && is_free(at, now))
             place = at;
     }
+    if (!place)
+        place = oldest_of_strangers(people);
     if (place) {
         *place = *draft;
         memcpy(place->id, ret_id, sizeof place->id);
@@ -131,6 +149,7 @@ bh_pending_take(struct bh_people *people, enum bh_pending_kind kind, const char 
 static const bh_people_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_SIGN_IN_WAYS] = bh_serve_ways,
     [BH_OP_SIGN_IN] = bh_serve_sign_in,
+    [BH_OP_SIGN_IN_CHALLENGE] = bh_serve_challenge,
     [BH_OP_SIGN_IN_ISSUER] = bh_serve_issuer,
     [BH_OP_SIGN_IN_RETURN] = bh_serve_return,
     [BH_OP_SIGN_IN_DEVICE] = bh_serve_device,
@@ -150,6 +169,9 @@ static const bh_people_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_TOTP_CONFIRM] = bh_serve_totp_confirm,
     [BH_OP_TOTP_REMOVE] = bh_serve_totp_remove,
     [BH_OP_RECOVERY_MAKE] = bh_serve_recovery,
+    [BH_OP_PASSKEY_BEGIN] = bh_serve_passkey_begin,
+    [BH_OP_PASSKEY_ADD] = bh_serve_passkey_add,
+    [BH_OP_PASSKEY_REMOVE] = bh_serve_passkey_remove,
     [BH_OP_ACCOUNT_LIST] = bh_serve_accounts,
     [BH_OP_ACCOUNT_ENROL] = bh_serve_enrol,
     [BH_OP_ACCOUNT_RESET] = bh_serve_reset,

@@ -27,6 +27,8 @@ enum bh_pending_kind {
     BH_PENDING_TOTP,   /* an app's secret, until it gave a code */
     BH_PENDING_ISSUER, /* a browser is at the provider */
     BH_PENDING_DEVICE, /* somebody types a code at the provider */
+    BH_PENDING_PASSKEY,   /* a browser makes one */
+    BH_PENDING_CHALLENGE, /* or uses one */
     BH_PENDING_GRANT   /* a command line may come for its session */
 };
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "people/counts.h"
 #include "people/factor.h"
+#include "people/passkeys.h"
 #include "people/session.h"
 
 /* The resources of sessions: showing, ending, showing again who one is, breaking the glass. */
@@ -185,11 +186,61 @@ write_proof(struct bh_people *people, struct bh_call *call, struct bh_puts *puts
     struct bh_answer answer;
     bh_rc rc;
 
-    session->level = BH_LEVEL_CODE;
     session->shown_ns = bh_people_now(people);
     rc = bh_session_put(session, call->arena, &puts->items[puts->count++], err);
     change.put_count = puts->count;
     return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
+}
+
+/* A code, with what must be written when it was right. */
+static bh_rc
+prove_by_code(struct bh_people *people, struct bh_call *call,
+              const struct bh_sign_in_request *request, struct bh_session *session,
+              struct bh_err *err)
+{
+    struct bh_puts puts = { .count = 0 };
+    struct bh_account account;
+    struct bh_door door;
+    bh_rc rc = bh_account_read(&people->options.store, session->principal, call->arena,
+                               &account, err);
+
+    if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))
+        return bh_err_set(err, BH_CONFLICT, "this account has no second factor to show");
+    if (rc != BH_OK)
+        return rc;
+    door = bh_door_of(people, call, call->caller.name, request->device, session->principal);
+    rc = bh_attempt_begin(people, call, &door, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_code_right(people, &account, request->code))
+        return bh_attempt_failed(people, call, &door, err);
+    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    if (rc == BH_OK)
+        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    session->level = BH_LEVEL_CODE;
+    return rc == BH_OK ? write_proof(people, call, &puts, session, err) : rc;
+}
+
+/* The same with a passkey. */
+static bh_rc
+prove_by_passkey(struct bh_people *people, struct bh_call *call,
+                 const struct bh_sign_in_request *request, struct bh_session *session,
+                 struct bh_err *err)
+{
+    struct bh_door door = bh_passkey_door(people, call);
+    struct bh_puts puts = { .count = 0 };
+    struct bh_shown shown;
+    bh_rc rc = bh_attempt_begin(people, call, &door, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_passkey_right(people, call, request, &shown) ||
+        shown.principal != session->principal)
+        return bh_attempt_failed(people, call, &door, err);
+    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    puts.items[puts.count++] = shown.put;
+    session->level = BH_LEVEL_PASSKEY;
+    return rc == BH_OK ? write_proof(people, call, &puts, session, err) : rc;
 }
 
 bh_rc
@@ -197,32 +248,14 @@ bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *er
 {
     struct bh_sign_in_request request = { 0 };
     struct bh_json_writer w = bh_call_writer(call);
-    struct bh_puts puts = { .count = 0 };
     struct bh_session session;
-    struct bh_account account;
-    struct bh_door door;
     bh_rc rc = bh_call_body(call, &bh_sign_in_request_fields, &request, err);
 
     if (rc == BH_OK)
         rc = own_session(people, call, &session, err);
     if (rc == BH_OK)
-        rc = bh_account_read(&people->options.store, session.principal, call->arena, &account,
-                             err);
-    if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))
-        return bh_err_set(err, BH_CONFLICT, "this account has no second factor to show");
-    if (rc != BH_OK)
-        return rc;
-    door = bh_door_of(people, call, call->caller.name, request.device, session.principal);
-    rc = bh_attempt_begin(people, call, &door, err);
-    if (rc != BH_OK)
-        return rc;
-    if (!bh_code_right(people, &account, request.code))
-        return bh_attempt_failed(people, call, &door, err);
-    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
-    if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
-    if (rc == BH_OK)
-        rc = write_proof(people, call, &puts, &session, err);
+        rc = request.credential ? prove_by_passkey(people, call, &request, &session, err)
+                                : prove_by_code(people, call, &request, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

@@ -4,6 +4,8 @@
 
 #include "base/assert.h"
 
+enum { NEXT_MAX = 1024 };
+
 void
 bh_csrf_token(const char *secret, char ret_token[BH_SECRET_TEXT])
 {
@@ -75,10 +77,10 @@ const char *
 bh_next_path(const char *text, const char *fallback)
 {
     static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?=&";
+        "%?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/=&";
 
     if (!text || text[0] != '/' || text[1] == '/' || text[strspn(text, plain)] != '\0' ||
-        strlen(text) > 512)
+        text[strcspn(text, "%?")] == '%' || strlen(text) > NEXT_MAX)
         return fallback;
     return text;
 }

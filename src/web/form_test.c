@@ -129,6 +129,8 @@ next_paths(void **state)
         { "/a#b", false },
         { "/a\r\nSet-Cookie: s=1", false },
         { "/%2f", false },
+        { "/a?b=%2Fc", true },
+        { "/a%3f?b=c", false },
         { "/:80", false },
         { "/@evil.example", false },
     };
@@ -164,8 +166,8 @@ headers(void **state)
     BH_CHECK_EQ("status", page.status, 403);
     BH_CHECK_STR("policy", header_of(&page, "Content-Security-Policy"),
                  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' "
-                 "data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; "
-                 "connect-src 'self'");
+                 "data:; frame-ancestors 'none'; base-uri 'none'; connect-src 'self'; "
+                 "form-action 'self'");
     BH_CHECK_STR("https", header_of(&page, "Strict-Transport-Security"),
                  "max-age=63072000");
     BH_CHECK_STR("http", header_of(&plain, "Strict-Transport-Security"), "");

@@ -10,7 +10,12 @@
  * no other window's hold on it; and https for ever where it came so. */
 void bh_page_headers(struct bh_reply *reply, uint32_t status, bool https);
 
-/* Send the browser on to a path of this site, with GET. */
+/* The same for a page whose form may be sent on to a program on the browser's own machine,
+ * at that port of 127.0.0.1; the text lives in the arena. */
+void bh_page_headers_door(struct bh_reply *reply, struct bh_arena *arena, uint16_t port);
+
+/* Send the browser on to a path of this site, with GET; or elsewhere, where that is meant.
+ */
 void bh_redirect(struct bh_reply *reply, const char *path);
 
 /* Answer with an asset, which browsers may keep. */

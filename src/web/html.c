@@ -183,6 +183,22 @@ bh_html_element(struct bh_html *html, const char *element, const char *class,
 }
 
 void
+bh_html_link_away(struct bh_html *html, const char *url, const char *text)
+{
+    if (strncmp(url, "https://", 8) != 0) {
+        bh_html_text(html, text);
+        return;
+    }
+    bh_html_open(html, "a");
+    bh_html_attr(html, "rel", "noreferrer");
+    bh_buf_puts(html->out, " href=\"");
+    put_escaped(html->out, url);
+    bh_buf_putc(html->out, '"');
+    bh_html_text(html, text);
+    bh_html_close(html, "a");
+}
+
+void
 bh_html_end(struct bh_html *html)
 {
     BH_ASSERT(html->depth == 0 && !html->in_tag);

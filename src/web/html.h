@@ -48,6 +48,10 @@ void bh_html_close(struct bh_html *html, const char *element);
 void bh_html_element(struct bh_html *html, const char *element, const char *class,
                      const char *text);
 
+/* A link to another site, which is told nothing of ours; what is no https address becomes
+ * text alone. */
+void bh_html_link_away(struct bh_html *html, const char *url, const char *text);
+
 /* All elements are closed. */
 void bh_html_end(struct bh_html *html);
 

@@ -86,6 +86,35 @@ nested(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+away(void **state)
+{
+    static const struct {
+        const char *url, *html;
+    } rows[] = {
+        { "https://op.example/?a=1&b=\"2\"",
+          "<!doctype html>\n<p><a rel=\"noreferrer\" href=\"https://op.example/?a=1&amp;b="
+          "&quot;2&quot;\">out</a></p>\n" },
+        { "http://op.example/", "<!doctype html>\n<p>out</p>\n" },
+        { "javascript:alert(1)", "<!doctype html>\n<p>out</p>\n" },
+        { "", "<!doctype html>\n<p>out</p>\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_buf out;
+        struct bh_html html;
+
+        bh_buf_init_fixed(&out, text, sizeof text);
+        html = bh_html_begin(&out);
+        bh_html_open(&html, "p");
+        bh_html_link_away(&html, rows[i].url, "out");
+        bh_html_close(&html, "p");
+        BH_CHECK_STR(rows[i].url, bh_buf_text(&out), rows[i].html);
+    }
+    BH_CHECK_DONE();
+}
+
 /* Does writing this, in a child, fail an assertion? */
 static bool
 aborts(const char *element, const char *name, const char *value)
@@ -146,6 +175,7 @@ asserted(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(escaped),
     cmocka_unit_test(nested),
+    cmocka_unit_test(away),
     cmocka_unit_test(asserted),
 };
 

@@ -52,38 +52,20 @@ signin_nobody(struct bh_buf *out)
 static void
 again(struct bh_buf *out)
 {
-    bh_again_page(out, &(struct bh_again_view) { ada, true, true, "/account" });
+    bh_again_page(out, &(struct bh_again_view) { ada, true, true, HOSTILE, "/account" });
 }
 
 static void
 again_nothing(struct bh_buf *out)
 {
-    bh_again_page(out, &(struct bh_again_view) { ada, false, false, "" });
+    bh_again_page(out, &(struct bh_again_view) { ada, false, false, "", "" });
 }
 
 static void
-confirm(struct bh_buf *out)
+door(struct bh_buf *out)
 {
-    bh_confirm_page(out,
-                    &(struct bh_confirm_view) { ada, "ABCD-EFGH", HOSTILE, "192.0.2.7" });
-}
-
-static void
-confirm_code(struct bh_buf *out)
-{
-    struct bh_confirm_view view = { ada, "", "", "" };
-
-    view.frame.notice = BH_NOTICE_CODE_UNKNOWN;
-    bh_confirm_page(out, &view);
-}
-
-static void
-confirm_done(struct bh_buf *out)
-{
-    struct bh_done_view view = { ada };
-
-    view.frame.notice = BH_NOTICE_CONFIRMED;
-    bh_done_page(out, &view);
+    bh_door_page(out, &(struct bh_door_view) { ada, "abcDEF-_0123456789", "STATE", "4711",
+                                               HOSTILE });
 }
 
 static void
@@ -164,7 +146,8 @@ error_unknown(struct bh_buf *out)
 static void
 signed_out(struct bh_buf *out)
 {
-    bh_signed_out_page(out, &(struct bh_signed_out_view) { nobody, true });
+    bh_signed_out_page(
+        out, &(struct bh_signed_out_view) { nobody, "https://op.example/out?a=1&b=2" });
 }
 
 static const struct {
@@ -176,9 +159,7 @@ static const struct {
     { "signin_nobody", signin_nobody },
     { "again", again },
     { "again_nothing", again_nothing },
-    { "confirm", confirm },
-    { "confirm_code", confirm_code },
-    { "confirm_done", confirm_done },
+    { "door", door },
     { "enrol", enrol },
     { "password", password },
     { "account", account },

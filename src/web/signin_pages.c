@@ -1,9 +1,11 @@
 #include "web/signin_pages.h"
 
+#include <stdio.h>
+
 #include "base/attr.h"
 #include "identity/form.h"
 
-enum { ACCOUNT_MAX = 64, PASSWORD_MAX = 1024, CODE_MAX = 32 };
+enum { ACCOUNT_MAX = 64, PASSWORD_MAX = 1024, CODE_MAX = 32, CODE_SHOWN = 8 };
 
 static void
 put_next(struct bh_html *html, const char *next)
@@ -12,35 +14,37 @@ put_next(struct bh_html *html, const char *next)
         bh_frame_hidden(html, "next", next);
 }
 
-/* Links, because content policy counts where a form is sent on to as its target, and the
+/* A link, because content policy counts where a form is sent on to as its target, and the
  * provider is elsewhere.  Following one begins a sign-in that only this browser can end. */
 static void
-put_issuers(struct bh_html *html, const struct bh_signin_view *view)
+put_issuer(struct bh_html *html, const struct bh_issuer_view *issuer, const char *next,
+           bool again)
 {
-    for (uint32_t i = 0; i < view->issuer_count; i++) {
-        char text[2048];
-        struct bh_buf address;
+    char text[4096];
+    struct bh_buf address;
 
-        bh_buf_init_fixed(&address, text, sizeof text);
-        bh_buf_puts(&address, "/signin/provider?");
-        bh_form_put(&address, "provider", view->issuers[i].id);
-        if (view->next[0])
-            bh_form_put(&address, "next", view->next);
-        bh_html_open(html, "p");
-        bh_html_open(html, "a");
-        bh_html_attr(html, "class", "button");
-        bh_html_attr(html, "href", bh_buf_text(&address) ? text : "/signin");
-        bh_html_text(html, "Sign in with ");
-        bh_html_text(html, view->issuers[i].name);
-        bh_html_close(html, "a");
-        bh_html_close(html, "p");
-    }
+    bh_buf_init_fixed(&address, text, sizeof text);
+    bh_buf_puts(&address, "/signin/provider?");
+    bh_form_put(&address, "provider", issuer->id);
+    if (again)
+        bh_form_put(&address, "again", "1");
+    if (next[0])
+        bh_form_put(&address, "next", next);
+    bh_html_open(html, "p");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "class", "button");
+    bh_html_attr(html, "href", bh_buf_text(&address) ? text : "/signin");
+    bh_html_text(html, again ? "Confirm with " : "Sign in with ");
+    bh_html_text(html, issuer->name);
+    bh_html_close(html, "a");
+    bh_html_close(html, "p");
 }
 
 static void
-put_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *next)
+put_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *action,
+                 const char *next)
 {
-    bh_frame_passkey_form(html, frame, "get", "/signin/passkey", "/signin/passkey/options");
+    bh_frame_passkey_form(html, frame, "get", action, "/signin/passkey/options");
     put_next(html, next);
     bh_frame_button(html, NULL, "Use a passkey");
     bh_html_close(html, "form");
@@ -95,8 +99,9 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
     view->frame.passkeys = view->passkey;
     html = bh_frame_begin(out, &view->frame);
     if (view->passkey)
-        put_passkey_form(&html, &view->frame, view->next);
-    put_issuers(&html, view);
+        put_passkey_form(&html, &view->frame, "/signin/passkey", view->next);
+    for (uint32_t i = 0; i < view->issuer_count; i++)
+        put_issuer(&html, &view->issuers[i], view->next, false);
     if (view->local)
         put_account_form(&html, view);
     if (!view->local && view->issuer_count == 0)
@@ -112,6 +117,17 @@ bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
     bh_frame_end(&html, &view->frame);
 }
 
+static void
+put_sign_in_link(struct bh_html *html, const char *text)
+{
+    bh_html_open(html, "p");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", "/signin");
+    bh_html_text(html, text);
+    bh_html_close(html, "a");
+    bh_html_close(html, "p");
+}
+
 void
 bh_again_page(struct bh_buf *out, struct bh_again_view *view)
 {
@@ -123,7 +139,7 @@ bh_again_page(struct bh_buf *out, struct bh_again_view *view)
     bh_html_element(&html, "p", NULL,
                     "What you are about to do asks for a second factor again.");
     if (view->passkey)
-        put_passkey_form(&html, &view->frame, view->next);
+        put_passkey_form(&html, &view->frame, "/again/passkey", view->next);
     if (view->code) {
         bh_frame_form(&html, &view->frame, "/again");
         put_next(&html, view->next);
@@ -138,70 +154,52 @@ bh_again_page(struct bh_buf *out, struct bh_again_view *view)
         bh_frame_button(&html, "plain", "Use the code");
         bh_html_close(&html, "form");
     }
-    if (!view->passkey && !view->code)
-        bh_html_element(&html, "p", NULL,
-                        "This account has none. Add one on the page of your account.");
+    if (view->issuer[0])
+        put_issuer(&html, &(struct bh_issuer_view) { view->issuer, view->issuer },
+                   view->next, true);
+    if (!view->passkey && !view->code && !view->issuer[0])
+        put_sign_in_link(&html, "This account has none: sign in again instead");
     bh_frame_end(&html, &view->frame);
 }
 
 static void
-ask_code(struct bh_html *html, const struct bh_confirm_view *view)
-{
-    bh_frame_form(html, &view->frame, "/confirm/code");
-    bh_frame_input(html, &(struct bh_input) { .id = "code",
-                                              .label = "Code that your terminal shows",
-                                              .name = "code",
-                                              .autocomplete = "off",
-                                              .length_max = CODE_MAX,
-                                              .focus = true });
-    bh_frame_button(html, NULL, "Continue");
-    bh_html_close(html, "form");
-}
-
-static void
-put_answer(struct bh_html *html, const struct bh_confirm_view *view, const char *answer,
+put_answer(struct bh_html *html, const struct bh_door_view *view, const char *answer,
            const char *look, const char *label)
 {
-    bh_frame_form(html, &view->frame, "/confirm");
-    bh_frame_hidden(html, "code", view->code);
+    bh_frame_form(html, &view->frame, "/sign-in/command-line");
+    bh_frame_hidden(html, "challenge", view->challenge);
+    bh_frame_hidden(html, "state", view->state);
+    bh_frame_hidden(html, "port", view->port);
+    bh_frame_hidden(html, "host", view->host);
     bh_frame_hidden(html, "answer", answer);
     bh_frame_button(html, look, label);
     bh_html_close(html, "form");
 }
 
-static void
-ask_answer(struct bh_html *html, const struct bh_confirm_view *view)
-{
-    bh_html_open(html, "p");
-    bh_html_element(html, "code", NULL, "bulkhead login");
-    bh_html_text(html, " on ");
-    bh_html_element(html, "strong", NULL, view->host);
-    bh_html_text(html, " (from ");
-    bh_html_text(html, view->from);
-    bh_html_text(html, ") wants to sign in as you. Its terminal must show this code:");
-    bh_html_close(html, "p");
-    bh_html_element(html, "p", "code", view->code);
-    bh_html_element(html, "p", NULL,
-                    "If you did not start this yourself just now, refuse: whoever did "
-                    "would act in your name.");
-    bh_html_open(html, "div");
-    bh_html_attr(html, "class", "choices");
-    put_answer(html, view, "no", NULL, "No, refuse");
-    put_answer(html, view, "yes", "plain", "Yes, sign it in");
-    bh_html_close(html, "div");
-}
-
 void
-bh_confirm_page(struct bh_buf *out, struct bh_confirm_view *view)
+bh_door_page(struct bh_buf *out, struct bh_door_view *view)
 {
+    char shown[CODE_SHOWN + 1];
     struct bh_html html;
 
+    snprintf(shown, sizeof shown, "%.*s", (int)CODE_SHOWN, view->challenge);
     view->frame.title = "Sign in a terminal";
     html = bh_frame_begin(out, &view->frame);
-    if (view->code[0])
-        ask_answer(&html, view);
-    else
-        ask_code(&html, view);
+    bh_html_open(&html, "p");
+    bh_html_element(&html, "code", NULL, "bulkhead login");
+    bh_html_text(&html, " on ");
+    bh_html_element(&html, "strong", NULL, view->host);
+    bh_html_text(&html, " wants to sign in as you. Its terminal must show this code:");
+    bh_html_close(&html, "p");
+    bh_html_element(&html, "p", "code", shown);
+    bh_html_element(&html, "p", NULL,
+                    "If you did not start it yourself just now, refuse: whoever did would "
+                    "act in your name.");
+    bh_html_open(&html, "div");
+    bh_html_attr(&html, "class", "choices");
+    put_answer(&html, view, "no", NULL, "No, refuse");
+    put_answer(&html, view, "yes", "plain", "Yes, sign it in");
+    bh_html_close(&html, "div");
     bh_frame_end(&html, &view->frame);
 }
 
@@ -307,26 +305,20 @@ bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view)
     view->frame.title = "Signed out";
     html = bh_frame_begin(out, &view->frame);
     bh_html_element(&html, "p", NULL, "You are signed out of this site.");
-    if (view->provider)
-        bh_html_element(&html, "p", NULL,
-                        "You may still be signed in at your organization: on a computer "
-                        "of somebody else, sign out there, too.");
+    if (view->provider[0]) {
+        bh_html_open(&html, "p");
+        bh_html_text(&html,
+                     "You may still be signed in at your organization. On a computer of "
+                     "somebody else, ");
+        bh_html_link_away(&html, view->provider, "sign out there, too");
+        bh_html_text(&html, ".");
+        bh_html_close(&html, "p");
+    }
     bh_html_open(&html, "p");
     bh_html_open(&html, "a");
     bh_html_attr(&html, "href", "/signin");
     bh_html_text(&html, "Sign in again");
     bh_html_close(&html, "a");
     bh_html_close(&html, "p");
-    bh_frame_end(&html, &view->frame);
-}
-
-void
-bh_done_page(struct bh_buf *out, struct bh_done_view *view)
-{
-    struct bh_html html;
-
-    view->frame.title = "Sign in a terminal";
-    html = bh_frame_begin(out, &view->frame);
-    bh_html_element(&html, "p", NULL, "You can close this page.");
     bh_frame_end(&html, &view->frame);
 }

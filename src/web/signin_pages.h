@@ -29,18 +29,19 @@ void bh_signin_page(struct bh_buf *out, struct bh_signin_view *view);
 struct bh_again_view {
     struct bh_frame frame;
     bool passkey, code;
-    const char *next; /* "" */
+    const char *issuer; /* who vouched for this session; "" */
+    const char *next;   /* "" */
 };
 void bh_again_page(struct bh_buf *out, struct bh_again_view *view);
 
-/* Somebody wants to be let in elsewhere; with `code` "" the code is asked for. */
-struct bh_confirm_view {
+/* A command line wants a session: `bulkhead login` has sent its user here. */
+struct bh_door_view {
     struct bh_frame frame;
-    const char *code; /* "ABCD-EFGH" */
-    const char *host; /* where `bulkhead login` runs, as it says */
-    const char *from; /* the address that it came from, as we saw it */
+    const char *challenge; /* its first letters stand in the terminal, too */
+    const char *state, *port;
+    const char *host; /* where it runs, as it says */
 };
-void bh_confirm_page(struct bh_buf *out, struct bh_confirm_view *view);
+void bh_door_page(struct bh_buf *out, struct bh_door_view *view);
 
 /* A first visit with a one-time code, or a new password: what is asked for depends on how
  * the person got here. */
@@ -59,17 +60,11 @@ struct bh_error_view {
 };
 void bh_error_page(struct bh_buf *out, struct bh_error_view *view);
 
-/* Signed out; `provider`: the person may still be signed in at the identity provider. */
+/* Signed out; `provider` is where to sign out of the identity provider, too, or "". */
 struct bh_signed_out_view {
     struct bh_frame frame;
-    bool provider;
+    const char *provider;
 };
 void bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view);
-
-/* Nothing to do any more but read the notice: a device was confirmed or refused. */
-struct bh_done_view {
-    struct bh_frame frame;
-};
-void bh_done_page(struct bh_buf *out, struct bh_done_view *view);
 
 #endif

@@ -16,6 +16,32 @@ bh_visit_field(const struct bh_visit *visit, const char *name)
     return value ? value : "";
 }
 
+static void
+put_parameter(void *self, const char *name, const char *value)
+{
+    struct bh_buf *out = self;
+
+    if (out->length > 0)
+        bh_buf_putc(out, '&');
+    bh_form_put_encoded(out, name);
+    bh_buf_putc(out, '=');
+    bh_form_put_encoded(out, value ? value : "");
+}
+
+const char *
+bh_visit_query(const struct bh_visit *visit)
+{
+    const char *text = NULL;
+    struct bh_buf out;
+
+    bh_buf_init(&out, BH_FORM_BYTES_MAX);
+    visit->request->each_query(visit->request, put_parameter, &out);
+    if (bh_buf_text(&out))
+        text = bh_arena_strdup(visit->request->arena, bh_buf_text(&out));
+    bh_buf_fini(&out);
+    return text ? text : "";
+}
+
 struct bh_frame
 bh_visit_frame(const struct bh_visit *visit, const char *account)
 {
@@ -169,6 +195,16 @@ bh_visit_go(struct bh_visit *visit, const char *path, enum bh_notice notice)
     bh_redirect(visit->reply, where ? where : "/");
 }
 
+/* Too many attempts are a 401 as a wrong password is, and told apart by what is said. */
+static bool
+is_locked(const struct bh_said *said)
+{
+    static const char begin[] = "too many attempts";
+    const char *message = bh_json_text(bh_json_get(member(said, "error"), "message"), "");
+
+    return strncmp(message, begin, sizeof begin - 1) == 0;
+}
+
 enum bh_notice
 bh_visit_notice(const struct bh_said *said, enum bh_notice refused)
 {
@@ -176,6 +212,7 @@ bh_visit_notice(const struct bh_said *said, enum bh_notice refused)
     case 400:
         return BH_NOTICE_MALFORMED;
     case 401:
+        return is_locked(said) ? BH_NOTICE_LOCKED : refused;
     case 404:
     case 409:
         return refused;

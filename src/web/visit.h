@@ -12,7 +12,7 @@ struct bh_web {
     struct bh_web_options options;
 };
 
-enum { BH_SESSION_TEXT_MAX = 128, BH_DEVICE_TEXT_MAX = 256 };
+enum { BH_SESSION_TEXT_MAX = 128, BH_DEVICE_TEXT_MAX = 256, BH_LOGIN_TEXT_MAX = 3500 };
 
 struct bh_visit {
     const struct bh_web *web;
@@ -33,6 +33,9 @@ typedef void (*bh_page)(struct bh_visit *visit);
 
 /* A field of the form or, with GET, a parameter of the query; "" when there is none. */
 const char *bh_visit_field(const struct bh_visit *visit, const char *name);
+
+/* The query again, encoded; in the arena, "" without room. */
+const char *bh_visit_query(const struct bh_visit *visit);
 
 /* What all pages of this visit have in common, with the notice that the query names.
  * `account` as in struct bh_frame. */
@@ -86,6 +89,16 @@ enum bh_notice bh_visit_notice(const struct bh_said *said, enum bh_notice refuse
  * browsers keep; "": nothing new. */
 void bh_visit_sign_in(struct bh_visit *visit, const char *session, const char *device);
 void bh_visit_sign_out(struct bh_visit *visit);
+
+/* Send the browser to sign in, and back to this page afterwards. */
+void bh_visit_ask_to_sign_in(struct bh_visit *visit);
+
+/* What the browser keeps while it is at a provider: the sign-in's id and where to go on to.
+ * `text` NULL: nothing any more. */
+void bh_visit_keep_login(struct bh_visit *visit, const char *text);
+
+/* That text in `ret_text`; false when there is none. */
+bool bh_visit_login(const struct bh_visit *visit, char *ret_text, size_t size);
 
 /* Answer with the error page for that status. */
 void bh_visit_error(struct bh_visit *visit, uint32_t status);

@@ -68,7 +68,7 @@ read_tokens(bh_json_value list, const char *account, struct bh_token_view views[
         bh_json_value row = bh_json_at(list, i);
         const char *note = text_of(row, "note");
 
-        if (strcmp(text_of(row, "state"), "active") != 0 ||
+        if (strcmp(text_of(row, "state"), "valid") != 0 ||
             strcmp(text_of(row, "principal"), account) != 0)
             continue;
         views[count++] = (struct bh_token_view) {
@@ -210,18 +210,6 @@ bh_take_passkey_options(struct bh_visit *visit)
 }
 
 void
-bh_take_passkey(struct bh_visit *visit)
-{
-    BH_AUTO(bh_said_fini)
-    struct bh_said said = { 0 };
-
-    said = bh_visit_ask(visit, BH_POST, "/v1/account/passkeys",
-                        bh_visit_field(visit, "answer"));
-    finish(visit, &said, BH_NOTICE_PASSKEY_ADDED,
-           said.status == 409 ? BH_NOTICE_PASSKEY_KNOWN : BH_NOTICE_REFUSED);
-}
-
-void
 bh_take_passkey_remove(struct bh_visit *visit)
 {
     remove_one(visit, "/v1/account/passkeys", BH_NOTICE_PASSKEY_REMOVED,
@@ -277,6 +265,19 @@ put_codes(struct bh_visit *visit, const struct bh_said *said)
 }
 
 void
+bh_take_passkey(struct bh_visit *visit)
+{
+    BH_AUTO(bh_said_fini)
+    struct bh_said said = { 0 };
+
+    said = bh_visit_ask(visit, BH_POST, "/v1/account/passkeys",
+                        bh_visit_field(visit, "answer"));
+    if (!bh_said_well(&said) || !put_codes(visit, &said))
+        finish(visit, &said, BH_NOTICE_PASSKEY_ADDED,
+               said.status == 409 ? BH_NOTICE_PASSKEY_KNOWN : BH_NOTICE_REFUSED);
+}
+
+void
 bh_take_totp(struct bh_visit *visit)
 {
     BH_AUTO(bh_said_fini)
@@ -284,7 +285,9 @@ bh_take_totp(struct bh_visit *visit)
 
     said = bh_visit_ask_with(visit, BH_PUT, "/v1/account/totp", "code",
                              bh_visit_field(visit, "code"));
-    if (!bh_said_well(&said) || !put_codes(visit, &said))
+    if (said.status == 400) /* it was not the app's code: the secret is void */
+        bh_visit_go(visit, "/account", BH_NOTICE_REFUSED);
+    else if (!bh_said_well(&said) || !put_codes(visit, &said))
         finish(visit, &said, BH_NOTICE_TOTP_ADDED, BH_NOTICE_REFUSED);
 }
 
@@ -367,11 +370,23 @@ bh_take_password(struct bh_visit *visit)
         put_password(visit, 403, bh_visit_notice(&said, BH_NOTICE_REFUSED));
 }
 
+/* Who vouched for this session; "" for an account of this site. */
+static const char *
+issuer_of(bh_json_value list)
+{
+    for (size_t i = 0; i < bh_json_count(list); i++)
+        if (bh_json_truth(bh_json_get(bh_json_at(list, i), "this")))
+            return text_of(bh_json_at(list, i), "issuer");
+    return "";
+}
+
 static void
 put_again(struct bh_visit *visit, uint32_t status, enum bh_notice notice)
 {
     BH_AUTO(bh_said_fini)
     struct bh_said account = { 0 };
+    BH_AUTO(bh_said_fini)
+    struct bh_said sessions = { 0 };
     struct bh_again_view view;
 
     account = bh_visit_ask(visit, BH_GET, "/v1/account", NULL);
@@ -383,6 +398,8 @@ put_again(struct bh_visit *visit, uint32_t status, enum bh_notice notice)
         .code = truth_of(&account, "totp") || bh_said_number(&account, "recovery_left") > 0,
         .next = bh_next_path(bh_visit_field(visit, "next"), ""),
     };
+    sessions = bh_visit_ask(visit, BH_GET, "/v1/sessions", NULL);
+    view.issuer = issuer_of(list_of(&sessions, "items"));
     view.frame.notice = notice;
     bh_page_headers(visit->reply, status, true);
     bh_again_page(&visit->reply->body, &view);
@@ -394,6 +411,16 @@ bh_show_again(struct bh_visit *visit)
     put_again(visit, 200, BH_NOTICE_NONE);
 }
 
+static void
+finish_again(struct bh_visit *visit, const struct bh_said *said)
+{
+    if (bh_said_well(said))
+        bh_visit_go(visit, bh_next_path(bh_visit_field(visit, "next"), "/account"),
+                    BH_NOTICE_NONE);
+    else
+        put_again(visit, 403, bh_visit_notice(said, BH_NOTICE_REFUSED));
+}
+
 void
 bh_take_again(struct bh_visit *visit)
 {
@@ -402,9 +429,15 @@ bh_take_again(struct bh_visit *visit)
 
     said = bh_visit_ask_with(visit, BH_POST, "/v1/prove", "code",
                              bh_visit_field(visit, "code"));
-    if (bh_said_well(&said))
-        bh_visit_go(visit, bh_next_path(bh_visit_field(visit, "next"), "/account"),
-                    BH_NOTICE_NONE);
-    else
-        put_again(visit, 403, bh_visit_notice(&said, BH_NOTICE_REFUSED));
+    finish_again(visit, &said);
+}
+
+void
+bh_take_again_passkey(struct bh_visit *visit)
+{
+    BH_AUTO(bh_said_fini)
+    struct bh_said said = { 0 };
+
+    said = bh_visit_ask(visit, BH_POST, "/v1/prove", bh_visit_field(visit, "answer"));
+    finish_again(visit, &said);
 }

@@ -11,6 +11,7 @@
 #define SESSION_COOKIE "__Host-bulkhead"
 #define FORM_COOKIE "__Host-bulkhead-form"
 #define DEVICE_COOKIE "__Host-bulkhead-device"
+#define LOGIN_COOKIE "__Host-bulkhead-login"
 #define COOKIE_RULES "; Path=/; Secure; HttpOnly; SameSite=Lax"
 
 enum access { ACCESS_OPEN, ACCESS_PERSON };
@@ -69,6 +70,19 @@ bh_visit_sign_out(struct bh_visit *visit)
     set_cookie(visit, SESSION_COOKIE, "", "; Max-Age=0");
 }
 
+void
+bh_visit_keep_login(struct bh_visit *visit, const char *text)
+{
+    set_cookie(visit, LOGIN_COOKIE, text ? text : "",
+               text ? "; Max-Age=600" : "; Max-Age=0");
+}
+
+bool
+bh_visit_login(const struct bh_visit *visit, char *ret_text, size_t size)
+{
+    return bh_cookie_find(visit->request, LOGIN_COOKIE, ret_text, size);
+}
+
 /* Forms before signing in are bound to the browser by a cookie of their own.  False: there
  * is no randomness to make one of. */
 static bool
@@ -119,18 +133,21 @@ receive(struct bh_visit *visit)
 
 /* Somebody who is not signed in is sent to do so, and comes back to the page he asked for.
  */
-static void
-ask_to_sign_in(struct bh_visit *visit)
+void
+bh_visit_ask_to_sign_in(struct bh_visit *visit)
 {
-    const char *path;
+    const char *query = bh_visit_query(visit), *path = NULL;
     struct bh_buf where;
-    char text[1024];
 
-    bh_buf_init_fixed(&where, text, sizeof text);
-    bh_buf_puts(&where, "/signin?");
-    if (visit->request->method == BH_GET)
-        bh_form_put(&where, "next", visit->request->path);
-    path = bh_buf_text(&where) ? bh_arena_strdup(visit->request->arena, text) : NULL;
+    bh_buf_init(&where, BH_FORM_BYTES_MAX);
+    bh_buf_puts(&where, "/signin?next=");
+    bh_form_put_encoded(&where, visit->request->path);
+    if (query[0])
+        bh_form_put_encoded(&where, "?");
+    bh_form_put_encoded(&where, query);
+    if (visit->request->method == BH_GET && bh_buf_text(&where))
+        path = bh_arena_strdup(visit->request->arena, bh_buf_text(&where));
+    bh_buf_fini(&where);
     bh_redirect(visit->reply, path ? path : "/signin");
 }
 
@@ -146,7 +163,7 @@ serve_page(struct bh_visit *visit, const struct page *page)
     if (!bind_forms(visit))
         bh_visit_error(visit, 503);
     else if (page->access == ACCESS_PERSON && !visit->session[0])
-        ask_to_sign_in(visit);
+        bh_visit_ask_to_sign_in(visit);
     else if (page->method == BH_GET || receive(visit))
         page->function(visit);
     bh_secret_wipe(visit->session, sizeof visit->session);

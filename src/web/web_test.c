@@ -9,6 +9,8 @@
 #define SIGNED_IN "a=1; __Host-bulkhead=" SESSION
 #define BEFORE "__Host-bulkhead-form=0123456789012345678901234567890123456789012"
 #define STEP_UP "Bearer realm=\"bulkhead\", error=\"insufficient_user_authentication\""
+#define CHALLENGE "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
+#define DOOR "challenge=" CHALLENGE "&state=S-_1&host=ws%201&port=4711"
 #define ACCOUNT                                                                            \
     "{\"name\":\"ada\",\"password\":true,\"recovery_left\":3,\"totp\":true,\"passkeys\":[" \
     "{\"created_ns\":\"1790000000000000000\",\"id\":\"aaaa\",\"name\":\"key ring\"}]}"
@@ -49,12 +51,25 @@ zeros(void *ret_bytes, size_t length, struct bh_err *err)
 static const char *
 query(const struct bh_request *request, const char *name)
 {
-    size_t length = strlen(name);
+    static struct bh_form form;
 
     (void)request;
-    if (!parameters || strncmp(parameters, name, length) != 0 || parameters[length] != '=')
+    if (!parameters ||
+        bh_form_parse(parameters, strlen(parameters), &form) != BH_FAULT_NONE)
         return NULL;
-    return parameters + length + 1;
+    return bh_form_get(&form, name);
+}
+
+static void
+each_query(const struct bh_request *request,
+           void (*sink)(void *self, const char *name, const char *value), void *self)
+{
+    static struct bh_form form;
+
+    (void)request;
+    if (parameters && bh_form_parse(parameters, strlen(parameters), &form) == BH_FAULT_NONE)
+        for (uint32_t i = 0; i < form.count; i++)
+            sink(self, form.pairs[i].name, form.pairs[i].value);
 }
 
 struct row {
@@ -91,7 +106,8 @@ check(struct bh_web *web, const struct row *row)
                                   .origin = "https://gpu.example",
                                   .content_type = "application/x-www-form-urlencoded",
                                   .arena = arena,
-                                  .query = query };
+                                  .query = query,
+                                  .each_query = each_query };
     struct bh_reply reply = { 0 };
     struct bh_buf headers;
     const char *body;
@@ -265,6 +281,18 @@ static const struct row rows[] = {
           "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET /v1/sign-in;",
       .body = "no such account",
       .not_body = true },
+    { .name = "too often",
+      .method = BH_POST,
+      .path = "/signin",
+      .cookie = BEFORE,
+      .form = "&account=ada",
+      .api_status = 401,
+      .api_body = "{\"accounts\":true,\"error\":{\"message\":\"too many attempts with "
+                  "this name or from here\"}}",
+      .status = 403,
+      .asked = "POST /v1/sign-in {\"account\":\"ada\",\"host\":\"browser\"};GET "
+               "/v1/sign-in;",
+      .body = "Too many attempts." },
     { .name = "without the token",
       .method = BH_POST,
       .path = "/signin",
@@ -325,6 +353,29 @@ static const struct row rows[] = {
       .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
                ";GET /v1/sessions Bearer " SESSION ";",
       .body = "key ring" },
+    { .name = "tokens that work, and one's own",
+      .path = "/account",
+      .cookie = SIGNED_IN,
+      .api_status = 200,
+      .api_body = "{\"name\":\"ada\",\"items\":[{\"id\":\"t1\",\"note\":\"nightly\","
+                  "\"principal\":\"ada\",\"state\":\"valid\"},{\"id\":\"t2\",\"note\":"
+                  "\"weekly\",\"principal\":\"ada\",\"state\":\"revoked\"}]}",
+      .status = 200,
+      .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
+               ";GET /v1/sessions Bearer " SESSION ";",
+      .body = "<strong>nightly</strong>" },
+    { .name = "but no others",
+      .path = "/account",
+      .cookie = SIGNED_IN,
+      .api_status = 200,
+      .api_body = "{\"name\":\"ada\",\"items\":[{\"id\":\"t1\",\"note\":\"nightly\","
+                  "\"principal\":\"bob\",\"state\":\"valid\"},{\"id\":\"t2\",\"note\":"
+                  "\"nightly\",\"principal\":\"ada\",\"state\":\"revoked\"}]}",
+      .status = 200,
+      .asked = "GET /v1/account Bearer " SESSION ";GET /v1/tokens Bearer " SESSION
+               ";GET /v1/sessions Bearer " SESSION ";",
+      .body = "nightly",
+      .not_body = true },
     { .name = "the account of a session that is over",
       .path = "/account",
       .cookie = SIGNED_IN,
@@ -386,8 +437,16 @@ static const struct row rows[] = {
       .api_status = 200,
       .api_body = ACCOUNT,
       .status = 200,
-      .asked = "GET /v1/account Bearer " SESSION ";",
+      .asked = "GET /v1/account Bearer " SESSION ";GET /v1/sessions Bearer " SESSION ";",
       .body = "Use the code" },
+    { .name = "the page that asks for it, of a provider's session",
+      .path = "/again",
+      .cookie = SIGNED_IN,
+      .api_status = 200,
+      .api_body = "{\"items\":[{\"issuer\":\"corp\",\"this\":true}]}",
+      .status = 200,
+      .asked = "GET /v1/account Bearer " SESSION ";GET /v1/sessions Bearer " SESSION ";",
+      .body = "href=\"/signin/provider?provider=corp&amp;again=1\"" },
     { .name = "showing it",
       .method = BH_POST,
       .path = "/again",
@@ -396,6 +455,15 @@ static const struct row rows[] = {
       .api_status = 200,
       .status = 303,
       .asked = "POST /v1/prove {\"code\":\"123456\"} Bearer " SESSION ";",
+      .header = "Location: /account\n" },
+    { .name = "showing it with a passkey",
+      .method = BH_POST,
+      .path = "/again/passkey",
+      .cookie = SIGNED_IN,
+      .form = "&answer=%7B%7D&next=%2Faccount",
+      .api_status = 200,
+      .status = 303,
+      .asked = "POST /v1/prove {} Bearer " SESSION ";",
       .header = "Location: /account\n" },
     { .name = "recovery codes",
       .method = BH_POST,
@@ -426,6 +494,34 @@ static const struct row rows[] = {
       .status = 303,
       .asked = "PUT /v1/account/totp {\"code\":\"123456\"} Bearer " SESSION ";",
       .header = "Location: /account?notice=totp_added\n" },
+    { .name = "a first code that is not the app's",
+      .method = BH_POST,
+      .path = "/account/totp",
+      .cookie = SIGNED_IN,
+      .form = "&code=123456",
+      .api_status = 400,
+      .status = 303,
+      .asked = "PUT /v1/account/totp {\"code\":\"123456\"} Bearer " SESSION ";",
+      .header = "Location: /account?notice=refused\n" },
+    { .name = "a first passkey, with its recovery codes",
+      .method = BH_POST,
+      .path = "/account/passkey",
+      .cookie = SIGNED_IN,
+      .form = "&answer=%7B%7D",
+      .api_status = 201,
+      .api_body = "{\"recovery\":[\"ABCD-EFGH\"]}",
+      .status = 200,
+      .asked = "POST /v1/account/passkeys {} Bearer " SESSION ";",
+      .body = "<li>ABCD-EFGH</li>" },
+    { .name = "a passkey more",
+      .method = BH_POST,
+      .path = "/account/passkey",
+      .cookie = SIGNED_IN,
+      .form = "&answer=%7B%7D",
+      .api_status = 201,
+      .status = 303,
+      .asked = "POST /v1/account/passkeys {} Bearer " SESSION ";",
+      .header = "Location: /account?notice=passkey_added\n" },
     { .name = "a new password, mistyped",
       .method = BH_POST,
       .path = "/account/password",
@@ -467,6 +563,130 @@ static const struct row rows[] = {
       .asked = "GET /v1/sign-in;POST /v1/sign-in/first {\"account\":\"ada\",\"code\":"
                "\"C\",\"password\":\"bbbbbbbbbbbb\"};",
       .header = session_cookie },
+    { .name = "a command line at the door",
+      .path = "/sign-in/command-line",
+      .query = DOOR,
+      .cookie = SIGNED_IN,
+      .api_status = 200,
+      .api_body = ACCOUNT,
+      .status = 200,
+      .asked = "GET /v1/account Bearer " SESSION ";",
+      .header = "form-action 'self' http://127.0.0.1:4711\n",
+      .body = "<p class=\"code\">abcdefgh</p>" },
+    { .name = "of somebody who is not signed in",
+      .path = "/sign-in/command-line",
+      .query = DOOR,
+      .status = 303,
+      .header = "Location: /signin?next=%2Fsign-in%2Fcommand-line%3Fchallenge%3D" CHALLENGE
+                "%26state%3DS-_1%26host%3Dws%25201%26port%3D4711\n" },
+    { .name = "on the way there",
+      .path = "/signin",
+      .query = "next=%2Fsign-in%2Fcommand-line%3Fhost%3Dws%25201",
+      .api_status = 200,
+      .status = 200,
+      .api_body = "{\"accounts\":true}",
+      .asked = "GET /v1/sign-in;",
+      .body = "name=\"next\" value=\"/sign-in/command-line?host=ws%201\"" },
+    { .name = "a door without a port",
+      .path = "/sign-in/command-line",
+      .query = "challenge=" CHALLENGE "&state=S&host=h&port=0",
+      .cookie = SIGNED_IN,
+      .status = 400 },
+    { .name = "a door elsewhere",
+      .path = "/sign-in/command-line",
+      .query = "challenge=" CHALLENGE "&state=S&host=h&port=80%40evil.example",
+      .cookie = SIGNED_IN,
+      .status = 400 },
+    { .name = "a challenge that is none",
+      .path = "/sign-in/command-line",
+      .query = "challenge=short&state=S&host=h&port=80",
+      .cookie = SIGNED_IN,
+      .status = 400 },
+    { .name = "a state that would add a parameter",
+      .path = "/sign-in/command-line",
+      .query = "challenge=" CHALLENGE "&state=S%26code%3Dx&host=h&port=80",
+      .cookie = SIGNED_IN,
+      .status = 400 },
+    { .name = "yes to a command line",
+      .method = BH_POST,
+      .path = "/sign-in/command-line",
+      .cookie = SIGNED_IN,
+      .form = "&answer=yes&" DOOR,
+      .api_status = 200,
+      .api_body = "{\"code\":\"0123\"}",
+      .status = 303,
+      .asked = "POST /v1/sign-in/grant {\"challenge\":\"" CHALLENGE
+               "\",\"host\":\"ws 1\"} Bearer " SESSION ";",
+      .header = "Location: http://127.0.0.1:4711/?code=0123&state=S-_1\n" },
+    { .name = "no to a command line",
+      .method = BH_POST,
+      .path = "/sign-in/command-line",
+      .cookie = SIGNED_IN,
+      .form = "&answer=no&" DOOR,
+      .status = 303,
+      .header = "Location: http://127.0.0.1:4711/?error=access_denied&state=S-_1\n" },
+    { .name = "yes from elsewhere",
+      .method = BH_POST,
+      .path = "/sign-in/command-line",
+      .cookie = SIGNED_IN,
+      .status = 403 },
+    { .name = "to a provider",
+      .path = "/signin/provider",
+      .query = "provider=corp&next=%2Fagain%3Fnext%3D%2Faccount",
+      .api_status = 200,
+      .api_body = "{\"address\":\"https://op.example/?x=1\",\"id\":\"00ff\"}",
+      .status = 303,
+      .asked = "POST /v1/sign-in/issuer {\"again\":false,\"issuer\":\"corp\"};",
+      .header = "Set-Cookie: __Host-bulkhead-login=00ff.%2Fagain%3Fnext%3D%2Faccount; "
+                "Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=600\n"
+                "Location: https://op.example/?x=1\n" },
+    { .name = "a provider that is silent",
+      .path = "/signin/provider",
+      .query = "provider=corp",
+      .api_status = 503,
+      .status = 503,
+      .asked = "POST /v1/sign-in/issuer {\"again\":false,\"issuer\":\"corp\"};"
+               "GET /v1/sign-in;" },
+    { .name = "back from a provider",
+      .path = "/signin/callback",
+      .query = "code=C%2F1&state=S",
+      .cookie = "__Host-bulkhead-login=00ff.%2Fagain%3Fnext%3D%2Faccount",
+      .api_status = 201,
+      .api_body = "{\"session\":\"" SESSION "\"}",
+      .status = 303,
+      .asked = "POST /v1/sign-in/issuer/00ff {\"query\":\"code=C%2F1&state=S\"};",
+      .header = session_cookie },
+    { .name = "and on to where it began",
+      .path = "/signin/callback",
+      .query = "code=C",
+      .cookie = "__Host-bulkhead-login=00ff.%2Fagain%3Fnext%3D%2Faccount",
+      .api_status = 201,
+      .api_body = "{\"session\":\"" SESSION "\"}",
+      .status = 303,
+      .asked = "POST /v1/sign-in/issuer/00ff {\"query\":\"code=C\"};",
+      .header = "Location: /again?next=/account\n" },
+    { .name = "back, having shown again who one is",
+      .path = "/signin/callback",
+      .query = "code=C",
+      .cookie = SIGNED_IN "; __Host-bulkhead-login=00ff.%2Faccount",
+      .api_status = 200,
+      .api_body = "{\"level\":\"code\"}",
+      .status = 303,
+      .asked = "POST /v1/sign-in/issuer/00ff {\"query\":\"code=C\"} Bearer " SESSION ";",
+      .header = "Location: /account\n" },
+    { .name = "back without having gone",
+      .path = "/signin/callback",
+      .query = "code=C",
+      .api_status = 200,
+      .status = 403,
+      .asked = "GET /v1/sign-in;" },
+    { .name = "back with an id that leads elsewhere",
+      .path = "/signin/callback",
+      .query = "code=C",
+      .cookie = "__Host-bulkhead-login=../x.%2F",
+      .api_status = 200,
+      .status = 403,
+      .asked = "GET /v1/sign-in;" },
     { .name = "signing out",
       .method = BH_POST,
       .path = "/signout",
@@ -476,6 +696,17 @@ static const struct row rows[] = {
       .status = 303,
       .asked = "POST /v1/sign-out Bearer " SESSION ";",
       .header = no_cookie },
+    { .name = "signing out of a provider's session",
+      .method = BH_POST,
+      .path = "/signout",
+      .cookie = SIGNED_IN,
+      .form = "",
+      .api_status = 200,
+      .api_body = "{\"logout\":\"https://op.example/out\"}",
+      .status = 200,
+      .asked = "POST /v1/sign-out Bearer " SESSION ";",
+      .header = no_cookie,
+      .body = "href=\"https://op.example/out\"" },
     { .name = "what is no page",
       .path = "/v1/jobs",
       .cookie = SIGNED_IN,

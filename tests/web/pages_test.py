@@ -103,7 +103,8 @@ def policy(page):
         for name, value in element.items():
             if name.startswith("on") or name == "style":
                 yield f"<{element['tag']} {name}>"
-            if name in ("href", "src") and not value.startswith(("/assets/", "/", "data:image/svg+xml;base64,")):
+            away = element["tag"] == "a" and value and value.startswith("https://") and element.get("rel") == "noreferrer"
+            if name in ("href", "src") and not away and not value.startswith(("/", "data:image/svg+xml;base64,")):
                 yield f"{name}={value}"
     for script in page.all("script"):
         if script["text"] or not script.get("src", "").startswith("/assets/"):

@@ -112,7 +112,7 @@ def answered_once(site):
     site.go("/signin")
     site.page.run("""(() => { HTMLFormElement.prototype.submit = function () { window.kept = this; }; })()""")
     site.page.press("form[data-passkey] button")
-    site.page.until("window.kept")
+    site.page.until("!!window.kept")
     replies = site.page.run("""(async () => { const texts = [];
         for (let i = 0; i < 2; i++) {
           await fetch(kept.action, { method: 'POST', body: new URLSearchParams(new FormData(kept)) });

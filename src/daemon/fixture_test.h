@@ -110,8 +110,8 @@ run(struct fixture *f, struct bh_command *command)
     return rc;
 }
 
-static inline bh_rc
-apply(struct fixture *f, const char *yaml)
+static inline struct bh_command
+apply_command(struct fixture *f, const char *yaml)
 {
     struct bh_site *site = bh_arena_alloc(f->arena, sizeof *site);
     struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = caller_named(f, "root"),
@@ -127,6 +127,14 @@ apply(struct fixture *f, const char *yaml)
     command.text = bh_arena_strdup(f->arena, bh_buf_text(&json));
     command.text_length = strlen(command.text);
     bh_buf_fini(&json);
+    return command;
+}
+
+static inline bh_rc
+apply(struct fixture *f, const char *yaml)
+{
+    struct bh_command command = apply_command(f, yaml);
+
     return run(f, &command);
 }
 
@@ -136,15 +144,16 @@ struct submission {
     uint32_t count;
 };
 
-static inline bh_rc
-submit(struct fixture *f, struct submission s)
+static inline struct bh_command
+submit_command(struct fixture *f, struct submission s)
 {
-    const char *args[] = { "true" };
+    const char **args = bh_arena_alloc(f->arena, sizeof *args);
     struct bh_job_spec *spec = bh_arena_alloc(f->arena, sizeof *spec);
     struct bh_command command = { .op = BH_OP_JOB_SUBMIT, .caller = caller_named(f, s.who),
                                   .spec = spec };
     struct bh_buf text;
 
+    args[0] = "true";
     *spec = (struct bh_job_spec){ .args = { args, 1 }, .tenant = s.tenant, .sku = s.sku,
                                   .priority = s.priority, .count = s.count };
     assert_int_equal(bh_spec_check(spec, &command.numbers, &f->err), BH_OK);
@@ -154,6 +163,14 @@ submit(struct fixture *f, struct submission s)
     command.text_length = strlen(command.text);
     command.caller.idempotency_key = s.key;
     bh_buf_fini(&text);
+    return command;
+}
+
+static inline bh_rc
+submit(struct fixture *f, struct submission s)
+{
+    struct bh_command command = submit_command(f, s);
+
     return run(f, &command);
 }
 

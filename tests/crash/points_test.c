@@ -9,13 +9,11 @@
  *
  *   points_test [points [seed]] */
 
-#include "daemon/fixture_test.h"
+#include "tests/crash/left.h"
 
 #include <inttypes.h>
 
-#include "audit/verify.h"
 #include "base/log.h"
-#include "store/audit.h"
 #include "tests/crash/disk.h"
 
 enum { POINTS_PER_RUN = 4000, RECORDS_MAX = 8192, SNAPSHOT_EVERY = 73 };
@@ -147,40 +145,11 @@ keep_leaf(void *self, uint64_t seq, const char *bytes, size_t length)
     return true;
 }
 
-static void
-make_folder(char folder[64])
-{
-    snprintf(folder, 64, "/dev/shm/bh-crash-XXXXXX");
-    if (mkdtemp(folder))
-        return;
-    snprintf(folder, 64, "/tmp/bh-crash-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-}
-
-static void
-empty_folder(const char *path)
-{
-    DIR *folder = opendir(path);
-    struct dirent *entry;
-
-    assert_non_null(folder);
-    while ((entry = readdir(folder)))
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    closedir(folder);
-}
-
-static void
-remove_folder(const char *path)
-{
-    empty_folder(path);
-    assert_int_equal(rmdir(path), 0);
-}
-
 /* From the first start on, restarted `restarts` times. */
 static void
 record_run(uint32_t restarts, uint32_t batches)
 {
-    make_folder(f.folder);
+    left_make_folder(f.folder);
     boundary_count = 0;
     tokens_made = 0;
     bh_disk_record(f.folder);
@@ -199,7 +168,7 @@ record_run(uint32_t restarts, uint32_t batches)
                                               &f.err),
                      BH_OK);
     close_core(&f);
-    remove_folder(f.folder);
+    left_remove(f.folder);
 }
 
 static void
@@ -291,15 +260,6 @@ as_at_a_boundary(uint64_t *ret_records)
 }
 
 static bool
-verifies(void)
-{
-    static struct bh_audit_verifier verifier;
-
-    bh_audit_verifier_init(&verifier, f.core.crypto, &f.core.journal.key);
-    return bh_store_audit(&f.core.store, &verifier, &f.err) == BH_OK;
-}
-
-static bool
 goes_on(void)
 {
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
@@ -328,23 +288,8 @@ judge_core(size_t point, uint64_t seed, const struct promised *promised)
         find(SIGNED_MORE, point, seed, "");
     if (!goes_on())
         find(STUCK, point, seed, f.err.msg);
-    if (!verifies())
+    if (!left_verifies(&f))
         find(BROKEN, point, seed, f.err.msg);
-}
-
-static bh_rc
-open_what_is_left(void)
-{
-    char path[128];
-    bh_rc rc;
-
-    f.core = (struct bh_core){ .config = &f.config, .crypto = &bh_crypto_openssl };
-    snprintf(path, sizeof path, "%s/bulkhead.db", f.folder);
-    rc = bh_store_sqlite_open(path, BH_STORE_WRITE, f.core.crypto, &f.core.store, &f.err);
-    if (rc != BH_OK)
-        return rc;
-    f.core.hub = bh_hub_new();
-    return bh_core_open(&f.core, &f.err);
 }
 
 static void
@@ -355,14 +300,13 @@ crash_at(size_t point, uint64_t seed, bool early)
 
     bh_disk_marks(point, take_promise, &promised);
     bh_disk_crash(point, seed, f.folder);
-    rc = open_what_is_left();
+    rc = left_open(&f);
     if (rc != BH_OK)
         find(REFUSED, point, seed, f.err.msg);
     else
         judge_core(point, seed, &promised);
-    if (f.core.store.ops)
-        close_core(&f);
-    empty_folder(f.folder);
+    left_close(&f);
+    left_empty(f.folder);
 }
 
 /* `count` crashes, all along the run. */
@@ -372,11 +316,11 @@ crash_along(uint64_t count, uint64_t seed, bool early)
     size_t length = bh_disk_length();
 
     memset(found, 0, sizeof found);
-    make_folder(f.folder);
+    left_make_folder(f.folder);
     bh_disk_rewind();
     for (uint64_t i = 0; i < count; i++)
         crash_at(count > 1 ? i * length / (count - 1) : 0, seed * POINTS_PER_RUN + i, early);
-    remove_folder(f.folder);
+    left_remove(f.folder);
 }
 
 static uint64_t

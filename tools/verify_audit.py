@@ -7,7 +7,7 @@ usage: verify_audit.py DIR [--vkey FILE] [--kept FILE]...
 DIR is what `bulkhead audit export` wrote: a log in C2SP's tlog-tiles layout.  Every record
 is hashed again, every tile compared, the root compared with the signed checkpoint; records
 must be numbered without gaps, their times must not go back, and an outcome must answer an
-order that an earlier record gave.  --kept names checkpoints of the same log that were kept
+order that an earlier record gave and none answered before.  --kept names checkpoints of the same log that were kept
 elsewhere: only they show that a log was cut and signed again.  Without --vkey the key in
 DIR is taken, which proves only that DIR agrees with itself.
 
@@ -25,6 +25,7 @@ import re
 import sys
 
 TILE = 256
+ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed"}
 ORDER_BITS = 12  # an order is the number of the record that gave it, and a place below 4096
 SAFE = 2**53 - 1
 
@@ -273,8 +274,10 @@ def parse_record(data):
 
 def check_record(number, record, before):
     """Its place among the others; `before` is the record before it, or None."""
-    if record.get("v") != 1 or record.get("seq") != number:
-        raise ValueError(f"it says it is record {record.get('seq')}")
+    if record.get("v") not in (1, 2) or record.get("seq") != number:
+        raise ValueError(f"it says it is record {record.get('seq')}, of version {record.get('v')}")
+    if before and record["v"] < before["v"] or record["v"] == 1 and "orders" in record:
+        raise ValueError("it is not of the version of its time")
     if not re.fullmatch("0|[1-9][0-9]{0,19}", record["ts"]):
         raise ValueError("it has no time")
     if before and int(record["ts"]) < int(before["ts"]):
@@ -290,21 +293,54 @@ def check_record(number, record, before):
         raise ValueError(f"it answers an order of the later record {order >> ORDER_BITS}")
 
 
+class Orders:
+    """What was ordered and is not answered; records of version 1 do not say what they order."""
+
+    def __init__(self):
+        self.open, self.unknown, self.exact_from = {}, set(), None
+
+    def take(self, number, record):
+        if self.exact_from is None and record["v"] > 1:
+            self.exact_from = number
+        order = int(record.get("order", 0))
+        if record["phase"] == "outcome" and self.exact_from is not None and order >> ORDER_BITS >= self.exact_from:
+            self.answer(order, record.get("verb"))
+        letters = record.get("orders", "")
+        if len(letters) > 1 << ORDER_BITS or set(letters) - set("t-") - set(ANSWERS):
+            raise ValueError("its orders are malformed")
+        self.open.update({number << ORDER_BITS | place: letter for place, letter in enumerate(letters) if letter in ANSWERS})
+
+    def answer(self, order, verb):
+        if not order or order not in self.open:
+            raise ValueError(f"it answers order {order % (1 << ORDER_BITS)} of record {order >> ORDER_BITS}, "
+                             "which was not given or was answered before")
+        if verb == "order.unknown":
+            self.unknown.add(order)
+        elif verb != ANSWERS[self.open[order]]:
+            raise ValueError(f"{verb!r} does not answer what record {order >> ORDER_BITS} ordered")
+        else:
+            del self.open[order]
+            self.unknown.discard(order)
+
+
 def check_records(records):
-    before = None
+    """The orders that stay open."""
+    before, orders = None, Orders()
     for number, data in enumerate(records):
         try:
             record = parse_record(data)
             check_record(number, record, before)
+            orders.take(number, record)
         except (ValueError, KeyError, TypeError, RecursionError) as wrong:
             raise Bad(f"record {number}: {wrong}") from wrong
         before = record
+    return orders
 
 
 # ---- the two things to verify ----
 
 def verify_log(read, vkey, kept=()):
-    """How many records the log has; Bad or Missing when it is not whole.
+    """How many records the log has, and the orders that are open in it; Bad or Missing when it is not whole.
 
     `read` gives a file's bytes by its path; `kept` are checkpoints, as bytes."""
     size, root = open_checkpoint(read("checkpoint"), vkey)
@@ -317,8 +353,7 @@ def verify_log(read, vkey, kept=()):
     for head_size, head_root in [(size, root)] + heads:
         if root_of(hashes[:head_size]) != head_root:
             raise Bad(f"the first {head_size} records are not those that a checkpoint was signed over")
-    check_records(records)
-    return size
+    return size, check_records(records)
 
 
 def verify_proof(data, record, vkey):
@@ -388,8 +423,11 @@ def main():
     try:
         vkey = parse_vkey(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
         if folder:
-            size = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
+            size, orders = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
             print(f"whole: {size} records, signed by {vkey[0]}" + ("" if options["--vkey"] else ", by the key in the folder"))
+            if orders.open:
+                print(f"orders without an outcome: {len(orders.open)}, the oldest of record {min(orders.open) >> ORDER_BITS}; "
+                      f"unknown after a start: {len(orders.unknown)}")
         else:
             record = file_of(options["--record"]).rstrip(b"\n") if options["--record"] else None
             index, size, record = verify_proof(file_of(options["--proof"]), record, vkey)

@@ -114,7 +114,7 @@ def test_records():
     rows = [("spaces", good.replace(b",", b", ")), ("order of keys", b'{"seq":0,"phase":"event","ts":"5","v":1}'),
             ("a key twice", b'{"phase":"event","seq":0,"seq":0,"ts":"5","v":1}'), ("a fraction", good.replace(b"0", b"0.0")),
             ("another number", good.replace(b"0", b"1")), ("no time", b'{"phase":"event","seq":0,"v":1}'),
-            ("a version", good.replace(b'"v":1', b'"v":2')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
+            ("a version", good.replace(b'"v":1', b'"v":3')), ("orders of version 1", good.replace(b'{', b'{"orders":"-c",')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
             ("an order in an event", b'{"order":1,"phase":"event","seq":0,"ts":"5","v":1}'), ("not UTF-8", b"\xff"), ("deep", b"[" * 100000)]
     v.check_records([good])
     for name, record in rows:
@@ -123,6 +123,31 @@ def test_records():
             check(f"a record with {name} is refused", False)
         except v.Bad:
             check(f"a record with {name} is refused", True)
+
+
+def test_orders():
+    """Rows of (phase, order as record and place, orders, verb), and the number of the row that is bad."""
+    given = ("intent", None, "-cs", "job.submit")
+    carved, started = ("outcome", (0, 1), "", "node.carved"), ("outcome", (0, 2), "", "node.started")
+    unknown = ("outcome", (0, 1), "", "order.unknown")
+    rows = [("both answered", [given, started, carved], None), ("one open", [given, started], None),
+            ("answered after all", [given, unknown, unknown, carved], None), ("answered twice", [given, carved, carved], 2),
+            ("unknown after the answer", [given, carved, unknown], 2), ("no order at that place", [given, ("outcome", (0, 0), "", "node.carved")], 1),
+            ("no order in that record", [given, given, ("outcome", (1, 3), "", "node.carved")], 2),
+            ("another's answer", [given, ("outcome", (0, 1), "", "node.started")], 1), ("a letter", [("intent", None, "-x", "job.submit")], 0),
+            ("a stop", [("intent", None, "-t", "job.cancel"), ("outcome", (0, 1), "", "node.stopping")], 1)]
+    for name, records, bad in rows:
+        leaves = []
+        for number, (phase, order, orders, verb) in enumerate(records):
+            value = {"phase": phase, "seq": number, "ts": "5", "v": 2, "verb": verb}
+            value.update({"order": order[0] << 12 | order[1]} if order else {}, **({"orders": orders} if orders else {}))
+            leaves.append(v.json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
+        try:
+            found = None
+            open_ones = len(v.check_records(leaves).open)
+        except v.Bad as wrong:
+            found = int(str(wrong).split(":")[0].split()[1])
+        check(f"orders: {name}", found == bad and (name != "one open" or open_ones == 1), found)
 
 
 def main():
@@ -140,6 +165,7 @@ def main():
         check(f"{path}: bits flipped are found", not bits, bits[:20])
     test_tail_cuts(files)
     test_records()
+    test_orders()
     print(f"1..{count}")
 
 

@@ -50,6 +50,7 @@ put_whole(struct bh_verdict_text *verdict, const struct bh_audit_verifier *recor
     if (kept)
         bh_buf_printf(&verdict->sentence, "; it continues %" PRIu32 " kept checkpoint%s", kept,
                       kept == 1 ? "" : "s");
+    bh_verify_put_orders(verdict, &records->orders);
     bh_buf_printf(&verdict->members, ",\"kept\":%" PRIu32 ",\"records\":%" PRIu64, kept,
                   records->frontier.size);
 }

@@ -107,6 +107,18 @@ verify_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_err *err)
     return rc == BH_OK ? bh_audit_verifier_end(verifier, 0, err) : rc;
 }
 
+void
+bh_verify_put_orders(struct bh_verdict_text *verdict, const struct bh_audit_orders *orders)
+{
+    if (orders->open)
+        bh_buf_printf(&verdict->sentence,
+                      "\norders without an outcome: %" PRIu32 ", the oldest of record %" PRIu64
+                      "; unknown after a start: %" PRIu32,
+                      orders->open, orders->oldest_open, orders->unknown);
+    bh_buf_printf(&verdict->members, ",\"orders_open\":%" PRIu32 ",\"orders_unknown\":%" PRIu32,
+                  orders->open, orders->unknown);
+}
+
 static void
 put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *verifier)
 {
@@ -118,6 +130,7 @@ put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *verifi
     if (open)
         bh_buf_printf(&verdict->sentence,
                       "\nno checkpoint covers the newest of them yet: %" PRIu64, open);
+    bh_verify_put_orders(verdict, &verifier->orders);
     bh_buf_printf(&verdict->members,
                   ",\"checkpoints\":%" PRIu64 ",\"records\":%" PRIu64 ",\"unsigned\":%" PRIu64,
                   verifier->checkpoints, size, open);

@@ -157,12 +157,36 @@ sample_invariants(struct bh_core *core)
         bh_log(INVARIANT_BROKEN, BH_STR("which", broken));
 }
 
+/* What the step orders, as records have it; the engine numbers its orders by place. */
+static const char *
+order_letters(const struct bh_core *core, char ret_letters[BH_EFFECTS_MAX + 1])
+{
+    static const char letters[BH_EFFECT_KINDS] = {
+        [BH_FX_CARVE] = 'c',  [BH_FX_DESTROY] = 'd', [BH_FX_START] = 's', [BH_FX_SUSPEND] = 'p',
+        [BH_FX_RESUME] = 'r', [BH_FX_STOP] = 't',    [BH_FX_JOB] = '-',
+    };
+    uint32_t length = 0;
+
+    for (uint32_t i = 0; i < core->step.effect_count; i++) {
+        char letter = letters[core->step.effects[i].kind];
+
+        BH_ASSERT(letter);
+        ret_letters[i] = letter;
+        if (letter != '-')
+            length = i + 1;
+    }
+    ret_letters[length] = '\0';
+    return length ? ret_letters : NULL;
+}
+
 static bh_rc
 record_step(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
             struct bh_err *err)
 {
     char event_memory[EVENT_JSON_MAX / 16], decision_memory[EVENT_JSON_MAX];
-    struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK) };
+    char letters[BH_EFFECTS_MAX + 1];
+    struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK),
+                                .orders = order_letters(core, letters) };
     struct bh_buf event_json, decision_json;
 
     bh_buf_init_fixed(&event_json, event_memory, sizeof event_memory);

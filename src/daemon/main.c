@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
+#include "daemon/orders.h"
 #include "daemon/owner.h"
 #include "net/server.h"
 #include "ports/crypto.h"
@@ -155,6 +156,8 @@ record_start(struct bh_core *core, struct bh_err *err)
     uint32_t root;
     bh_rc rc = bh_core_note(core, &entry, BH_OK, err);
 
+    if (rc == BH_OK)
+        rc = bh_orders_unknown(core, err);
     if (rc == BH_OK)
         rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
     core->catalog_changed = true;

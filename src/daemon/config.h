@@ -8,7 +8,7 @@
 
 /* bulkheadd.conf; every parameter is explained in tables/daemon_params.tbl. */
 struct bh_daemon_config {
-    const char *site_name, *state_dir, *log_dir, *socket, *node_socket, *https_address;
+    const char *site_name, *state_dir, *log_dir, *socket, *node_socket, *https_address, *signer, *signer_socket;
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
     uint64_t checkpoint_interval, forecast_slot, defrag_interval;
     bool log_json;

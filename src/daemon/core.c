@@ -49,7 +49,6 @@ bh_core_close(struct bh_core *core)
     free(core->shown);
     free(core->gpu_facts);
     free(core->changes);
-    explicit_bzero(core->journal.private_key, sizeof core->journal.private_key);
 }
 
 uint64_t
@@ -82,6 +81,7 @@ bh_core_begin(struct bh_core *core, struct bh_err *err)
 
     if (core->open)
         return BH_OK;
+    bh_journal_ask(&core->journal, bh_core_now(core), core->config->checkpoint_interval);
     rc = core->store.ops->begin(core->store.self, err);
     if (rc == BH_OK)
         core->open = true;
@@ -232,24 +232,15 @@ bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res, stru
     return append(core, entry, &record, err);
 }
 
-static bh_rc
-checkpoint_if_due(struct bh_core *core, struct bh_err *err)
-{
-    uint64_t now = bh_core_now(core);
-
-    if (now < core->journal.signed_at_ns + core->config->checkpoint_interval)
-        return BH_OK;
-    return bh_journal_checkpoint(&core->journal, now, err);
-}
-
 bh_rc
 bh_core_commit(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc;
+    bh_rc rc = BH_OK;
 
     if (!core->open)
         return BH_OK;
-    rc = checkpoint_if_due(core, err);
+    if (bh_journal_signed(&core->journal))
+        rc = bh_journal_checkpoint(&core->journal, err);
     if (rc == BH_OK)
         rc = bh_snapshot_if_due(core, err);
     if (rc == BH_OK)
@@ -258,6 +249,10 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
         return rc;
     core->open = false;
     core->commits++;
+    if (core->journal.signing_size != core->journal.signed_size) {
+        core->signed_records = core->journal.signing_size;
+        core->signed_ns = bh_core_now(core);
+    }
     bh_journal_committed(&core->journal);
     bh_snapshot_committed(core);
     if (core->catalog_changed)

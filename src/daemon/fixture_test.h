@@ -14,6 +14,7 @@
 #include "base/yaml.h"
 #include "daemon/command.h"
 #include "daemon/core.h"
+#include "signer/signer.h"
 #include "store/sqlite.h"
 
 __attribute__((unused)) static const char site_yaml[] =
@@ -33,18 +34,80 @@ struct fixture {
     char folder[64];
     struct bh_daemon_config config;
     struct bh_core core;
+    struct bh_signer signer;     /* in this process: it answers at once */
+    struct bh_signer_answer signed_answer;
+    bool signer_answers, signer_gone;
     struct bh_arena *arena;
     struct bh_answer answer;
     struct bh_err err;
 };
 
+static bool
+local_connected(void *self)
+{
+    struct fixture *f = self;
+
+    return !f->signer_gone;
+}
+
+static bool
+local_ask(void *self, const struct bh_signer_question *question)
+{
+    struct fixture *f = self;
+
+    if (f->signer_gone)
+        return false;
+    bh_signer_answer(&f->signer, question, &f->signed_answer);
+    f->signer_answers = true;
+    return true;
+}
+
+static bh_rc
+local_take(void *self, uint64_t wait_ns, struct bh_signer_answer *ret_answer, struct bh_err *err)
+{
+    struct fixture *f = self;
+
+    if (f->signer_gone || !f->signer_answers)
+        return bh_err_set(err, f->signer_gone ? BH_UNAVAILABLE : BH_NOT_FOUND, "no answer");
+    f->signer_answers = false;
+    *ret_answer = f->signed_answer;
+    return BH_OK;
+}
+
+static void
+local_drop(void *self)
+{
+    struct fixture *f = self;
+
+    f->signer_answers = false;
+}
+
+static int
+local_fd(const void *self)
+{
+    return -1;
+}
+
+/* A core without anything in it, and a signer for it in the same folder. */
+static inline bh_rc
+prepare_core(struct fixture *f)
+{
+    static const struct bh_signing_ops local = { local_connected, local_ask, local_take,
+                                                 local_drop, local_fd };
+
+    f->core = (struct bh_core){ .config = &f->config, .crypto = &bh_crypto_openssl };
+    f->core.journal.checkpoints.signing = (struct bh_signing){ &local, f };
+    f->signer_answers = false;
+    return bh_signer_open(&f->signer, f->core.crypto, f->folder, &f->err);
+}
+
 static inline bh_rc
 open_core(struct fixture *f)
 {
     char path[128];
-    bh_rc rc;
+    bh_rc rc = prepare_core(f);
 
-    f->core = (struct bh_core){ .config = &f->config, .crypto = &bh_crypto_openssl };
+    assert_int_equal(rc, BH_OK);
     f->core.hub = bh_hub_new();
     snprintf(path, sizeof path, "%s/bulkhead.db", f->folder);
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, f->core.crypto, &f->core.store, &f->err);

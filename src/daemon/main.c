@@ -47,6 +47,7 @@ struct program {
     struct bh_arena *arena;
     struct bh_daemon_config config;
     struct bh_core core;
+    struct bh_signing_process *signing;
     struct bh_owner_thread *owner;
     struct bh_defragger *defragger;
     struct bh_api *api;
@@ -140,6 +141,8 @@ open_core(struct program *program, struct bh_err *err)
     core->config = &program->config;
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
+    program->signing = bh_signing_process_new(&program->config);
+    core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, core->crypto, &core->store, err);
     return rc == BH_OK ? bh_core_open(core, err) : rc;
 }
@@ -270,6 +273,7 @@ stop(struct program *program)
     bh_api_free(program->api);
     program->core.store.ops->close(program->core.store.self);
     bh_core_close(&program->core);
+    bh_signing_process_free(program->signing);
     bh_hub_free(program->core.hub);
     unlink(program->config.socket);
 }

@@ -168,7 +168,7 @@ set_up(size_t command)
     assert_int_equal(issue_token(), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     f.config.snapshot_every = command == 0 ? 1 : UINT32_MAX; /* large: once is enough */
-    f.core.journal.signed_at_ns = 0;
+    f.core.journal.asked_ns = 0;
 }
 
 static void

@@ -43,9 +43,10 @@ static inline bh_rc
 left_open(struct fixture *f)
 {
     char path[128];
-    bh_rc rc;
+    bh_rc rc = prepare_core(f);
 
-    f->core = (struct bh_core){ .config = &f->config, .crypto = &bh_crypto_openssl };
+    if (rc != BH_OK)
+        return rc;
     snprintf(path, sizeof path, "%s/bulkhead.db", f->folder);
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, f->core.crypto, &f->core.store, &f->err);
     if (rc != BH_OK)

@@ -96,7 +96,7 @@ start_core(void)
     f.core.store.ops = &marking_store;
     marking_crypto = bh_crypto_openssl;
     marking_crypto.sign = sign_with_mark;
-    f.core.journal.crypto = &marking_crypto;
+    f.signer.crypto = &marking_crypto;
 }
 
 static void
@@ -119,7 +119,7 @@ run_batch(void)
     uint32_t count = 1 + draw(5);
 
     if (draw(4) == 0)
-        f.core.journal.signed_at_ns = 0; /* a checkpoint is due */
+        f.core.journal.asked_ns = 0; /* a checkpoint is due */
     for (uint32_t i = 0; i < count; i++) {
         entry.obj = (struct bh_record_object){ "test", draw(1 << 20) };
         assert_int_equal(bh_core_note(&f.core, &entry, BH_OK, &f.err), BH_OK);
@@ -266,8 +266,8 @@ goes_on(void)
                                     .phase = BH_PHASE_EVENT, .verb = "daemon.start" };
     uint64_t records = f.core.journal.next_seq;
 
-    for (int i = 0; i < 2; i++) { /* what the first one writes, the second one signs */
-        f.core.journal.signed_at_ns = 0;
+    for (int i = 0; i < 2; i++) { /* what the first one writes is signed with the second */
+        f.core.journal.asked_ns = 0;
         if (bh_core_note(&f.core, &entry, BH_OK, &f.err) != BH_OK
             || bh_core_commit(&f.core, &f.err) != BH_OK)
             return false;
@@ -284,7 +284,7 @@ judge_core(size_t point, uint64_t seed, const struct promised *promised)
         find(TORN, point, seed, "");
     if (records < promised->acknowledged)
         find(LOST, point, seed, "");
-    if (records < promised->signed_size || f.core.journal.mark.size < promised->signed_size)
+    if (records < promised->signed_size || f.core.journal.checkpoints.mark_size < promised->signed_size)
         find(SIGNED_MORE, point, seed, "");
     if (!goes_on())
         find(STUCK, point, seed, f.err.msg);

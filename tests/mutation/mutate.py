@@ -24,7 +24,7 @@ SECONDS = 30
 ALSO = {"crash/points": ["tests/crash/disk.c"],
         "evidence/optimum": ["tests/evidence/optimum.c"],
         "evidence/snapshot": ["tests/evidence/play.c"]}
-ARGUMENTS = {"crash/points": ["500", "1"],
+ARGUMENTS = {"crash/points": ["150", "1"],
              "engine/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
              "evidence/snapshot": ["1500", "1"]}
 # scenario/NAME is played by bulkhead-replay, which is linked for the purpose.

@@ -79,7 +79,7 @@ publish_key(const struct bh_up *up, struct bh_err *err)
     return bh_file_replace(to, text, (size_t)length, 0644, err);
 }
 
-/* Say that both serve, and how to go on. */
+/* Say that all serve, and how to go on. */
 static bh_rc
 announce(const struct bh_up *up, struct bh_err *err)
 {

@@ -180,7 +180,7 @@ start_signer(struct fixture *f, uint32_t uid)
     char number[16];
     char *const argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t)"--dir", f->folder,
                            (char *)(uintptr_t)"--socket", f->socket,
-                           (char *)(uintptr_t)"--peer-uid", number, NULL };
+                           (char *)(uintptr_t)"--peer", number, NULL };
     char *const environment[] = { NULL };
     pid_t pid;
 

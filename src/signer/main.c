@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +22,11 @@
 
 static const char usage[] =
     "usage: bulkhead-signer --dir DIR                        answer on descriptor 3\n"
-    "       bulkhead-signer --dir DIR --socket PATH --peer-uid UID\n"
+    "       bulkhead-signer --dir DIR --socket PATH --peer USER\n"
     "\n"
     "Holds the audit log's signing key (DIR/audit.key, made when it is missing) and the\n"
     "largest tree that was signed (DIR/audit.signed).  bulkheadd starts the first form by\n"
-    "itself; the second runs as a user of its own and answers processes of user UID.\n";
+    "itself; the second runs as a user of its own and answers processes of USER (name or id).\n";
 
 enum { CHANNEL = 3, SOCKET_MODE = 0666 };
 
@@ -35,17 +36,33 @@ struct arguments {
     bool has_peer;
 };
 
+/* A user's id, by number or by name. */
+static bool
+find_user(const char *text, struct arguments *ret)
+{
+    const struct passwd *entry;
+    struct bh_err err;
+    uint64_t uid;
+
+    ret->has_peer = true;
+    if (bh_parse_u64(text, &uid, &err) == BH_OK) {
+        ret->peer_uid = (uint32_t)uid;
+        return uid <= UINT32_MAX;
+    }
+    entry = getpwnam(text);
+    ret->peer_uid = entry ? entry->pw_uid : UINT32_MAX;
+    return entry != NULL;
+}
+
 /* The exit status, or -1 to go on. */
 static int
 parse(int argc, char **argv, struct arguments *ret)
 {
     static const struct option options[] = {
         { "dir", required_argument, NULL, 'd' },  { "socket", required_argument, NULL, 's' },
-        { "peer-uid", required_argument, NULL, 'u' }, { "help", no_argument, NULL, 'h' },
+        { "peer", required_argument, NULL, 'u' }, { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'v' },    { 0 },
     };
-    struct bh_err err;
-    uint64_t uid = 0;
     int option;
 
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -57,11 +74,9 @@ parse(int argc, char **argv, struct arguments *ret)
             ret->folder = optarg;
         else if (option == 's')
             ret->socket = optarg;
-        else if (option != 'u' || bh_parse_u64(optarg, &uid, &err) != BH_OK || uid > UINT32_MAX)
+        else if (option != 'u' || !find_user(optarg, ret))
             return 2;
-        ret->has_peer = ret->has_peer || option == 'u';
     }
-    ret->peer_uid = (uint32_t)uid;
     return optind == argc && ret->folder && !ret->socket == !ret->has_peer ? -1 : 2;
 }
 

@@ -3,12 +3,15 @@
 import base64
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
@@ -132,6 +135,63 @@ def rolled_back(site):
     contains("says why", (site.dir / "daemon.log").read_text().splitlines()[-1], "were signed")
     (state / "audit.signed").write_text("0\n")
     site.start_daemon()
+
+
+def in_memory(pid, what):
+    """How often the bytes stand in the process's memory."""
+    count = 0
+    with open(f"/proc/{pid}/mem", "rb") as memory, open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        for line in maps:
+            start, end, mode = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+)", line).groups()
+            if mode.startswith("r") and "[v" not in line:
+                memory.seek(int(start, 16))
+                count += memory.read(int(end, 16) - int(start, 16)).count(what)
+    return count
+
+
+@tap.test()
+def apart(site):
+    "the signing key is in the signer's memory and nowhere in bulkheadd's; nobody else may look there"
+    busy(site)
+    key = (site.dir / "state/audit.key").read_bytes()
+    signer, = site.processes("bulkhead-signer")
+    equal("bulkheadd", in_memory(site.daemon.pid, key), 0)
+    assert in_memory(signer, key) > 0, "the search finds nothing"
+    limits = pathlib.Path(f"/proc/{signer}/limits").read_text()
+    equal("core dumps", re.search(r"Max core file size +(\S+) +(\S+)", limits).groups(), ("0", "0"))
+    equal("not for its own user", pathlib.Path(f"/proc/{signer}/mem").stat().st_uid, 0)
+    contains("filter", pathlib.Path(f"/proc/{signer}/status").read_text(), "Seccomp:\t2")
+
+
+@tap.test()
+def signer_dies(site):
+    "records go on while the signer is gone, the log and the status say so, and it comes back by itself"
+    busy(site)
+    signer, = site.processes("bulkhead-signer")
+    program = site.bin / "bulkhead-signer"
+    program.rename(site.bin / "away")
+    os.kill(signer, signal.SIGKILL)
+    try:
+        before = site.client().get("/v1/status")["checkpoint"]
+        site.run("true")
+        site.until(lambda: "records go on" in (site.dir / "daemon.log").read_text(), what="the alert")
+        time.sleep(1.2)
+        now = site.client().get("/v1/status")
+        equal("not signed", now["checkpoint"]["records"], before["records"])
+        assert now["records"] > before["records"] and int(now["checkpoint"]["age_ns"]) > 10**9, now
+    finally:
+        (site.bin / "away").rename(program)
+    site.until(lambda: site.client().get("/v1/status")["checkpoint"]["records"] >= now["records"], 30, what="a checkpoint")
+    equal("whole", verify(site, copy_of(site)).returncode, 0)
+    equal("one signer", len(site.processes("bulkhead-signer")), 1)
+
+
+@tap.test()
+def answered(site):
+    "every order of a quiet site has its outcome, and the verifiers say how many have none"
+    busy(site)
+    done = json.loads(verify(site, copy_of(site), "-o", "json").stdout)
+    equal("orders", (done["orders_open"], done["orders_unknown"]), (0, 0))
 
 
 def key_of(site):

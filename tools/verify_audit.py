@@ -138,9 +138,17 @@ def parse_vkey(text):
     return name, data[1:], bytes.fromhex(number)
 
 
-def open_checkpoint(data, vkey):
-    """(size, root) of a checkpoint that `vkey` signed."""
-    name, key, number = vkey
+def parse_vkeys(text):
+    """(name, keys by their ids): keys of one name that followed each other, one a line."""
+    keys = [parse_vkey(line) for line in text.split("\n") if line]
+    if not keys or len({name for name, _, _ in keys}) != 1:
+        raise Bad("no public key, or keys of several names")
+    return keys[0][0], {number: key for _, key, number in keys}
+
+
+def open_checkpoint(data, vkeys):
+    """(size, root) of a checkpoint that one of `vkeys` signed, and none of them badly."""
+    name, keys = vkeys
     try:
         text = data.decode()
     except UnicodeDecodeError as wrong:
@@ -157,9 +165,9 @@ def open_checkpoint(data, vkey):
         if match[1] != name:
             continue
         signature = unbase64(match[2])
-        if signature[:4] != number:
+        if signature[:4] not in keys:
             continue
-        if len(signature) != 68 or not verify_signature(key, body.encode(), signature[4:]):
+        if len(signature) != 68 or not verify_signature(keys[signature[:4]], body.encode(), signature[4:]):
             raise Bad("checkpoint: bad signature")
         signed = True
     if not signed:
@@ -421,7 +429,7 @@ def parse_arguments(words):
 def main():
     options, folder = parse_arguments(sys.argv[1:])
     try:
-        vkey = parse_vkey(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
+        vkey = parse_vkeys(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
         if folder:
             size, orders = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
             print(f"whole: {size} records, signed by {vkey[0]}" + ("" if options["--vkey"] else ", by the key in the folder"))

@@ -62,7 +62,7 @@ def sign(name, secret, size, root):
     signature = first + ((number + h * scalar) % v.Q).to_bytes(32, "little")
     key_id = v.sha256(name.encode() + b"\n\1" + key)[:4]
     line = f"\n\u2014 {name} {base64.b64encode(key_id + signature).decode()}\n"
-    return body + line.encode(), (name, key, key_id)
+    return body + line.encode(), (name, {key_id: key})
 
 
 def pack(p):
@@ -85,7 +85,7 @@ def test_signatures():
     note = ("bulkhead.example/audit/site-a\n700\njqh3X003bnRTTFxbz0d18+9X44I5tZxIawN8b61/FQQ=\n\n"
             "\u2014 bulkhead.example/audit/site-a AuGlXkS9Tm80d3/9aNg1hgbM5l5zbFP0VhjHxOjcLArGIqdrPHgKNLd4c9T2C+wtietU54NkZoRomZIUKvwF2CUqYA0=\n"
             "\u2014 witness.example/w1 lB4D5QAAAABqsT484r93eIaAgX9WvGGZ1niUwSMLgap3qDLB4+23KOO/FW+vlOBBL0Q1hcsDxMRFQQceFJrfU3AkGeW5RXvE1nMjDg==\n")
-    key = v.parse_vkey("bulkhead.example/audit/site-a+02e1a55e+AVIz9TUv/m0mO3ff/vBSuQ0D4SN/NVG8/OYHWMYxHe3+")
+    key = v.parse_vkeys("bulkhead.example/audit/site-a+02e1a55e+AVIz9TUv/m0mO3ff/vBSuQ0D4SN/NVG8/OYHWMYxHe3+")
     check("a checkpoint with a witness that is not known", v.open_checkpoint(note.encode(), key)[0] == 700)
 
 
@@ -152,7 +152,7 @@ def test_orders():
 
 def main():
     lines = subprocess.run([sys.argv[1], "print"], check=True, capture_output=True, text=True).stdout.splitlines()
-    vkey = v.parse_vkey(lines[0])
+    vkey = v.parse_vkeys(lines[0])
     files = {path: base64.b64decode(data) for path, data in (line.split(" ") for line in lines[1:])}
     every = "all" in sys.argv
     test_signatures()

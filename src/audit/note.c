@@ -101,30 +101,67 @@ bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
 }
 
 bh_rc
-bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
-             const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
+bh_note_keys_parse(const struct bh_crypto_ops *crypto, const char *vkeys,
+                   struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX], struct bh_err *err)
+{
+    uint32_t count = 0;
+    bh_rc rc = BH_OK;
+
+    for (const char *at = vkeys; rc == BH_OK && *at;) {
+        char line[BH_NOTE_VKEY_MAX + 1] = "";
+        size_t length = strcspn(at, "\r\n");
+
+        if (count == BH_NOTE_KEYS_MAX || length >= sizeof line)
+            return bh_err_set(err, BH_INVALID, "too many verifier keys, or too long ones");
+        memcpy(line, at, length);
+        at += length + strspn(at + length, "\r\n");
+        rc = bh_note_key_parse(crypto, line, &ret_keys[count], err);
+        if (rc == BH_OK && strcmp(ret_keys[count].name, ret_keys[0].name) != 0)
+            rc = bh_err_set(err, BH_INVALID, "verifier keys of %s and %s",
+                            ret_keys[0].name, ret_keys[count].name);
+        if (rc == BH_OK && count > 0)
+            ret_keys[count - 1].older = &ret_keys[count];
+        count++;
+    }
+    return rc == BH_OK && count == 0 ? bh_err_set(err, BH_INVALID, "no verifier key") : rc;
+}
+
+struct signer {
+    const char *name;
+    const uint8_t *private_key;
+};
+
+/* Append the signature line of the first `length` bytes. */
+static bh_rc
+put_signature(const struct bh_crypto_ops *crypto, struct signer signer, size_t length,
+              struct bh_buf *note, struct bh_err *err)
 {
     uint8_t public_key[32], signature[SIGNATURE_BYTES];
     struct bh_note_key key;
-    bh_rc rc;
+    bh_rc rc = crypto->public_of(signer.private_key, public_key, err);
 
-    if (note->length == 0 || note->bytes[note->length - 1] != '\n')
-        return bh_err_set(err, BH_INVALID, "the text of a note ends with a newline");
-    rc = crypto->public_of(private_key, public_key, err);
     if (rc == BH_OK)
-        rc = bh_note_key_make(crypto, name, public_key, &key, err);
+        rc = bh_note_key_make(crypto, signer.name, public_key, &key, err);
     if (rc == BH_OK)
-        rc =
-            crypto->sign(private_key, note->bytes, note->length, signature + ID_BYTES, err);
+        rc = crypto->sign(signer.private_key, note->bytes, length, signature + ID_BYTES, err);
     if (rc != BH_OK)
         return rc;
     memcpy(signature, key.id, ID_BYTES);
-    bh_buf_puts(note, "\n" EM_DASH);
-    bh_buf_puts(note, name);
+    bh_buf_puts(note, length == note->length ? "\n" EM_DASH : EM_DASH);
+    bh_buf_puts(note, signer.name);
     bh_buf_putc(note, ' ');
     bh_base64_encode(note, signature, sizeof signature);
     bh_buf_putc(note, '\n');
     return BH_OK;
+}
+
+bh_rc
+bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
+             const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
+{
+    if (note->length == 0 || note->bytes[note->length - 1] != '\n')
+        return bh_err_set(err, BH_INVALID, "the text of a note ends with a newline");
+    return put_signature(crypto, (struct signer){ name, private_key }, note->length, note, err);
 }
 
 /* Valid UTF-8 without control characters but newlines, ending with one. */
@@ -151,6 +188,18 @@ find_signatures(const char *note, size_t length)
     return NULL;
 }
 
+bh_rc
+bh_note_sign_too(const struct bh_crypto_ops *crypto, const char *name,
+                 const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
+{
+    const char *lines = find_signatures(note->bytes, note->length);
+
+    if (!lines || lines == note->bytes + note->length)
+        return bh_err_set(err, BH_INVALID, "the note has no signature yet");
+    return put_signature(crypto, (struct signer){ name, private_key },
+                         (size_t)(lines - note->bytes) - 1, note, err);
+}
+
 struct signature_line {
     const char *name, *code;
     size_t name_length, code_length;
@@ -173,15 +222,18 @@ split_line(const char **at, struct signature_line *ret)
     return true;
 }
 
-/* Whether the line is by `key`, judged by name and id; its signature if so. */
-static bool
-is_by(const struct signature_line *line, const struct bh_note_key *key,
-      uint8_t ret_signature[SIGNATURE_BYTES])
+/* Which key the line is by, judged by name and id, and its signature; NULL: none of them. */
+static const struct bh_note_key *
+signer_of(const struct signature_line *line, const struct bh_note_key *key,
+          uint8_t ret_signature[SIGNATURE_BYTES])
 {
-    return line->name_length == strlen(key->name)
-           && memcmp(line->name, key->name, line->name_length) == 0
-           && decode_exactly(line->code, line->code_length, ret_signature, SIGNATURE_BYTES)
-           && memcmp(ret_signature, key->id, ID_BYTES) == 0;
+    if (line->name_length != strlen(key->name)
+        || memcmp(line->name, key->name, line->name_length) != 0
+        || !decode_exactly(line->code, line->code_length, ret_signature, SIGNATURE_BYTES))
+        return NULL;
+    while (key && memcmp(ret_signature, key->id, ID_BYTES) != 0)
+        key = key->older;
+    return key;
 }
 
 static bh_rc
@@ -193,15 +245,17 @@ check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *k
 
     for (unsigned count = 0; *lines; count++) {
         uint8_t signature[SIGNATURE_BYTES];
+        const struct bh_note_key *signer;
         struct signature_line line;
         bh_rc rc;
 
         if (count == BH_NOTE_SIGNATURES_MAX || !split_line(&lines, &line))
             return bh_err_set(err, BH_INVALID,
                               "note has a malformed signature line, or too many");
-        if (!is_by(&line, key, signature))
+        signer = signer_of(&line, key, signature);
+        if (!signer)
             continue;
-        rc = crypto->verify(key->public_key, note, text_length, signature + ID_BYTES, err);
+        rc = crypto->verify(signer->public_key, note, text_length, signature + ID_BYTES, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "note signed by %s", key->name);
         verified = true;

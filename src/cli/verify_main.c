@@ -44,7 +44,7 @@ bh_verify_read(const char *path, size_t max, struct bh_buf *out, struct bh_err *
 }
 
 static bh_rc
-read_key(const char *path, struct bh_note_key *ret_key, struct bh_err *err)
+read_keys(const char *path, struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX], struct bh_err *err)
 {
     char memory[KEY_FILE_MAX];
     struct bh_buf text;
@@ -55,8 +55,7 @@ read_key(const char *path, struct bh_note_key *ret_key, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_buf_putc(&text, '\0');
-    memory[strcspn(memory, "\r\n")] = '\0';
-    rc = bh_note_key_parse(&bh_crypto_openssl, memory, ret_key, err);
+    rc = bh_note_keys_parse(&bh_crypto_openssl, memory, ret_keys, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", path);
 }
 
@@ -231,7 +230,7 @@ main(int argc, char **argv)
 {
     struct bh_verify_args args = { 0 };
     struct bh_verdict_text verdict;
-    struct bh_note_key key;
+    struct bh_note_key keys[BH_NOTE_KEYS_MAX]; /* the newest leads to the others */
     struct bh_err err = { .rc = BH_OK };
     int status;
     bh_rc rc;
@@ -242,12 +241,12 @@ main(int argc, char **argv)
     }
     bh_buf_init(&verdict.sentence, 1 << 20);
     bh_buf_init(&verdict.members, 1 << 20);
-    rc = read_key(args.key, &key, &err);
+    rc = read_keys(args.key, keys, &err);
     if (rc == BH_OK)
-        rc = args.folder ? bh_verify_export(&args, &key, &verdict, &err)
-             : args.proof ? bh_verify_proof(&args, &key, &verdict, &err)
-             : args.old   ? bh_verify_consistency(&args, &key, &verdict, &err)
-                          : verify_log(&args, &key, &verdict, &err);
+        rc = args.folder ? bh_verify_export(&args, keys, &verdict, &err)
+             : args.proof ? bh_verify_proof(&args, keys, &verdict, &err)
+             : args.old   ? bh_verify_consistency(&args, keys, &verdict, &err)
+                          : verify_log(&args, keys, &verdict, &err);
     err.rc = rc;
     status = say(&args, &verdict, &err);
     bh_buf_fini(&verdict.sentence);

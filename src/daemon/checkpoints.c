@@ -255,7 +255,7 @@ bh_checkpoints_open(struct bh_checkpoints *c, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     keep_mark(c);
-    snprintf(c->vkey, sizeof c->vkey, "%s", c->answer.vkey);
+    memcpy(c->vkeys, c->answer.vkeys, sizeof c->vkeys);
     return BH_OK;
 }
 

@@ -17,7 +17,7 @@ struct bh_checkpoints {
     const struct bh_crypto_ops *crypto;
     const char *name;            /* the log's origin */
     /* what the signer said */
-    char vkey[BH_SIGNER_VKEYS_MAX];
+    char vkeys[BH_SIGNER_VKEYS_MAX]; /* one a line, the newest first */
     uint64_t mark_size;          /* records of the largest tree that was ever signed */
     bool marked;                 /* there is a file that says so */
     /* what it must be told */
@@ -35,7 +35,7 @@ struct bh_checkpoints {
     struct bh_signer_answer answer;
 };
 
-/* Ask the signer who it is, waiting for it: vkey, mark_size and marked are known then.
+/* Ask the signer who it is, waiting for it: vkeys, mark_size and marked are known then.
  * BH_UNAVAILABLE: it does not answer; or why it refuses. */
 BH_MUST_USE bh_rc bh_checkpoints_open(struct bh_checkpoints *checkpoints, struct bh_err *err);
 

@@ -12,17 +12,53 @@
 
 static const char public_key_file[] = "audit.vkey";
 
-/* What outsiders verify with stands beside the private key, readable by all. */
-static bh_rc
-publish_key(const struct bh_journal *journal, const char *folder, struct bh_err *err)
+enum { KEYS_BYTES_MAX = 4096 };
+
+/* Append the lines of `known` that are not there yet, as far as there is room. */
+static void
+add_older(struct bh_buf *text, const char *known)
 {
-    char path[4096], memory[BH_NOTE_VKEY_MAX + 1];
-    struct bh_buf text;
+    uint32_t count = 0;
+
+    for (const char *at = bh_buf_text(text); (at = strchr(at, '\n')); at++)
+        count++;
+    for (size_t length; *known && count < BH_NOTE_KEYS_MAX; known += length) {
+        char line[BH_NOTE_VKEY_MAX + 2] = "";
+
+        length = strcspn(known, "\n");
+        length += known[length] == '\n';
+        if (length >= sizeof line || known[length - 1] != '\n')
+            return;
+        memcpy(line, known, length);
+        if (strstr(bh_buf_text(text), line))
+            continue;
+        bh_buf_puts(text, line);
+        count++;
+    }
+}
+
+/* What outsiders verify with, readable by all: the present keys and all before, since older
+ * checkpoints were signed by those. */
+static bh_rc
+publish_keys(struct bh_journal *journal, const char *folder, struct bh_err *err)
+{
+    char path[4096], memory[KEYS_BYTES_MAX], known_memory[KEYS_BYTES_MAX];
+    struct bh_buf text, known;
+    bh_rc rc;
 
     snprintf(path, sizeof path, "%s/%s", folder, public_key_file);
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    bh_note_key_format(&text, &journal->key);
-    bh_buf_putc(&text, '\n');
+    bh_buf_init_fixed(&known, known_memory, sizeof known_memory);
+    bh_buf_puts(&text, journal->checkpoints.vkeys);
+    rc = bh_file_read(path, sizeof known_memory - 1, &known, err);
+    if (rc == BH_OK && bh_buf_text(&known))
+        add_older(&text, bh_buf_text(&known));
+    if (!bh_buf_text(&text))
+        return bh_err_set(err, BH_BUG, "the public keys are too long");
+    rc = bh_note_keys_parse(journal->crypto, bh_buf_text(&text), journal->keys, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "%s", path);
+    journal->key = journal->keys[0];
     return bh_file_replace(path, text.bytes, text.length, 0644, err);
 }
 
@@ -39,9 +75,7 @@ bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *confi
     checkpoints->name = journal->origin;
     rc = bh_checkpoints_open(checkpoints, err);
     if (rc == BH_OK)
-        rc = bh_note_key_parse(journal->crypto, checkpoints->vkey, &journal->key, err);
-    if (rc == BH_OK)
-        rc = publish_key(journal, config->state_dir, err);
+        rc = publish_keys(journal, config->state_dir, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }
 

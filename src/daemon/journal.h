@@ -17,7 +17,8 @@ struct bh_journal {
     const struct bh_crypto_ops *crypto;
     const char *origin;              /* the site's name, also the key's */
     const char *state_dir;
-    struct bh_note_key key;
+    struct bh_note_key key;          /* and, behind it, those before */
+    struct bh_note_key keys[BH_NOTE_KEYS_MAX];
     struct bh_merkle_frontier frontier;
     uint64_t next_seq;
     uint32_t boot;

@@ -229,7 +229,7 @@ receive(struct bh_signing_process *process)
 static void
 end_texts(struct bh_signer_answer *answer)
 {
-    answer->vkey[sizeof answer->vkey - 1] = '\0';
+    answer->vkeys[sizeof answer->vkeys - 1] = '\0';
     answer->note[sizeof answer->note - 1] = '\0';
     answer->why[sizeof answer->why - 1] = '\0';
     answer->hint[sizeof answer->hint - 1] = '\0';

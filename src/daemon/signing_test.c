@@ -114,8 +114,8 @@ a_child_that_dies_is_started_again(void **state)
     BH_CHECK("asked", ask(&f));
     BH_CHECK_EQ("answered", take(&f), BH_OK);
     BH_CHECK_EQ("number", f.answer.number, 9);
-    BH_CHECK("key", strncmp(f.answer.vkey, "log.example/a+", 14) == 0);
-    memcpy(vkey, f.answer.vkey, sizeof vkey);
+    BH_CHECK("key", strncmp(f.answer.vkeys, "log.example/a+", 14) == 0);
+    memcpy(vkey, f.answer.vkeys, sizeof vkey);
     for (int deaths = 0; deaths < 3; deaths++) {
         assert_true(child_of_mine() > 0);
         kill(child_of_mine(), SIGKILL);
@@ -125,7 +125,7 @@ a_child_that_dies_is_started_again(void **state)
         BH_CHECK("again", connects(&f));
         BH_CHECK("asked again", ask(&f));
         BH_CHECK_EQ("answered again", take(&f), BH_OK);
-        BH_CHECK_STR("the same key", f.answer.vkey, vkey);
+        BH_CHECK_STR("the same key", f.answer.vkeys, vkey);
     }
     BH_CHECK_DONE();
     teardown(&f);

@@ -23,17 +23,20 @@
 static const char usage[] =
     "usage: bulkhead-signer --dir DIR                        answer on descriptor 3\n"
     "       bulkhead-signer --dir DIR --socket PATH --peer USER\n"
+    "       bulkhead-signer --dir DIR --rotate|--retire\n"
     "\n"
     "Holds the audit log's signing key (DIR/audit.key, made when it is missing) and the\n"
     "largest tree that was signed (DIR/audit.signed).  bulkheadd starts the first form by\n"
-    "itself; the second runs as a user of its own and answers processes of USER (name or id).\n";
+    "itself; the second runs as a user of its own and answers processes of USER (name or id).\n"
+    "--rotate makes another key, and the present one signs beside it until --retire; for\n"
+    "either the signer must be stopped, and started again.\n";
 
 enum { CHANNEL = 3, SOCKET_MODE = 0666 };
 
 struct arguments {
     const char *folder, *socket;
     uint32_t peer_uid;
-    bool has_peer;
+    bool has_peer, rotate, retire;
 };
 
 /* A user's id, by number or by name. */
@@ -61,6 +64,7 @@ parse(int argc, char **argv, struct arguments *ret)
     static const struct option options[] = {
         { "dir", required_argument, NULL, 'd' },  { "socket", required_argument, NULL, 's' },
         { "peer", required_argument, NULL, 'u' }, { "help", no_argument, NULL, 'h' },
+        { "rotate", no_argument, NULL, 'o' }, { "retire", no_argument, NULL, 'e' },
         { "version", no_argument, NULL, 'v' },    { 0 },
     };
     int option;
@@ -74,9 +78,15 @@ parse(int argc, char **argv, struct arguments *ret)
             ret->folder = optarg;
         else if (option == 's')
             ret->socket = optarg;
+        else if (option == 'o')
+            ret->rotate = true;
+        else if (option == 'e')
+            ret->retire = true;
         else if (option != 'u' || !find_user(optarg, ret))
             return 2;
     }
+    if (ret->rotate + ret->retire + (ret->socket != NULL) > 1)
+        return 2;
     return optind == argc && ret->folder && !ret->socket == !ret->has_peer ? -1 : 2;
 }
 
@@ -135,12 +145,14 @@ serve_socket(struct bh_signer *signer, int listener, uint32_t peer_uid, struct b
 /* One signer for one key: the one of a daemon that died ends when it has answered, and is
  * waited for.  Held until the end. */
 static bh_rc
-lock(const char *folder, struct bh_err *err)
+lock(const char *folder, bool wait, struct bh_err *err)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    while (fd >= 0 && flock(fd, LOCK_EX) != 0)
-        if (errno != EINTR)
+    while (fd >= 0 && flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) != 0)
+        if (errno == EWOULDBLOCK)
+            return bh_err_set(err, BH_CONFLICT, "a signer has %s open: stop it first", folder);
+        else if (errno != EINTR)
             return bh_err_errno(err, "lock %s", folder);
     return fd >= 0 ? BH_OK : bh_err_errno(err, "%s", folder);
 }
@@ -161,7 +173,7 @@ prepare(const struct arguments *args, struct bh_signer *signer, int *ret_listene
     bh_rc rc = bh_signer_drop(err);
 
     if (rc == BH_OK)
-        rc = lock(args->folder, err);
+        rc = lock(args->folder, !args->rotate && !args->retire, err);
     if (rc == BH_OK)
         rc = bh_signer_open(signer, &bh_crypto_openssl, args->folder, err);
     if (rc == BH_OK)
@@ -209,13 +221,17 @@ main(int argc, char **argv)
     rc = prepare(&args, &signer, &listener, &err);
     if (rc == BH_OK && signer.made)
         bh_log(KEY_MADE, BH_STR("folder", signer.folder));
-    if (rc == BH_OK && args.socket)
+    if (rc == BH_OK && args.rotate)
+        rc = bh_signer_rotate(&signer, &err);
+    else if (rc == BH_OK && args.retire)
+        rc = bh_signer_retire(&signer, &err);
+    else if (rc == BH_OK && args.socket)
         rc = serve_socket(&signer, listener, args.peer_uid, &err);
     else if (rc == BH_OK)
         serve(&signer, CHANNEL);
     if (rc != BH_OK)
         bh_log(FAILED, BH_ERRLOG(&err), BH_STR("next", err.hint));
-    if (rc != BH_OK && !args.socket)
+    if (rc != BH_OK && !args.socket && !args.rotate && !args.retire)
         complain(&err);
     bh_signer_close(&signer);
     return bh_rc_exit(rc);

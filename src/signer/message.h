@@ -38,7 +38,7 @@ struct bh_signer_answer {
     uint64_t number;
     uint64_t size;              /* leaves of the largest tree that was signed */
     uint32_t marked;            /* 0: there is no file that would say so */
-    char vkey[BH_SIGNER_VKEYS_MAX]; /* HELLO: the public key */
+    char vkeys[BH_SIGNER_VKEYS_MAX]; /* HELLO: the public keys, one a line, the newest first */
     char note[BH_SIGNER_NOTE_MAX];  /* SIGN: the checkpoint */
     char why[240], hint[160];   /* in words, when rc is not BH_OK */
 };

@@ -3,26 +3,55 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "audit/checkpoint.h"
+#include "base/fd.h"
 #include "crypto/openssl.h"
 #include "signer/mark.h"
+
+enum { PATH_BYTES = sizeof ((struct bh_signer *)0)->folder + 16 };
+
+static void
+path_of(const struct bh_signer *signer, const char *name, char ret_path[PATH_BYTES])
+{
+    snprintf(ret_path, PATH_BYTES, "%s/%s", signer->folder, name);
+}
+
+/* The key before the present one, which may be the same after a crash in the middle. */
+static bh_rc
+load_old(struct bh_signer *signer, struct bh_err *err)
+{
+    char path[PATH_BYTES];
+    bh_rc rc;
+
+    path_of(signer, "audit.key.old", path);
+    if (access(path, F_OK) != 0)
+        return BH_OK;
+    rc = bh_crypto_key_load_or_make(signer->crypto, path, signer->old_private_key, NULL, err);
+    if (rc == BH_OK)
+        rc = signer->crypto->public_of(signer->old_private_key, signer->old_public_key, err);
+    signer->has_old = rc == BH_OK && memcmp(signer->public_key, signer->old_public_key, 32) != 0;
+    return rc;
+}
 
 bh_rc
 bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
                struct bh_err *err)
 {
-    char path[sizeof signer->folder + 16];
+    char path[PATH_BYTES];
     bh_rc rc;
 
     *signer = (struct bh_signer){ .crypto = crypto };
     if ((size_t)snprintf(signer->folder, sizeof signer->folder, "%s", folder)
         >= sizeof signer->folder)
         return bh_err_set(err, BH_INVALID, "the folder's name is too long: %.100s", folder);
-    snprintf(path, sizeof path, "%s/audit.key", folder);
+    path_of(signer, "audit.key", path);
     rc = bh_crypto_key_load_or_make(crypto, path, signer->private_key, &signer->made, err);
     if (rc == BH_OK)
         rc = crypto->public_of(signer->private_key, signer->public_key, err);
+    if (rc == BH_OK)
+        rc = load_old(signer, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "audit key");
 }
 
@@ -30,20 +59,72 @@ void
 bh_signer_close(struct bh_signer *signer)
 {
     explicit_bzero(signer->private_key, sizeof signer->private_key);
+    explicit_bzero(signer->old_private_key, sizeof signer->old_private_key);
+}
+
+/* The copy first: there is a key at every moment. */
+bh_rc
+bh_signer_rotate(struct bh_signer *signer, struct bh_err *err)
+{
+    char path[PATH_BYTES];
+    bh_rc rc;
+
+    if (signer->has_old)
+        return bh_err_set(err, BH_CONFLICT, "the key before was not retired yet");
+    path_of(signer, "audit.key.old", path);
+    rc = bh_file_replace(path, signer->private_key, sizeof signer->private_key, 0600, err);
+    if (rc != BH_OK)
+        return rc;
+    memcpy(signer->old_private_key, signer->private_key, sizeof signer->private_key);
+    memcpy(signer->old_public_key, signer->public_key, sizeof signer->public_key);
+    rc = signer->crypto->make_key(signer->private_key, signer->public_key, err);
+    path_of(signer, "audit.key", path);
+    if (rc == BH_OK)
+        rc = bh_file_replace(path, signer->private_key, sizeof signer->private_key, 0600, err);
+    signer->has_old = rc == BH_OK;
+    return rc;
+}
+
+bh_rc
+bh_signer_retire(struct bh_signer *signer, struct bh_err *err)
+{
+    char path[PATH_BYTES];
+
+    path_of(signer, "audit.key.old", path);
+    if (unlink(path) != 0)
+        return bh_err_errno(err, "%s", path);
+    explicit_bzero(signer->old_private_key, sizeof signer->old_private_key);
+    signer->has_old = false;
+    return BH_OK;
 }
 
 static bh_rc
-put_key(const struct bh_signer *signer, const char *name, struct bh_signer_answer *answer,
-        struct bh_err *err)
+put_key(const struct bh_signer *signer, const char *name, const uint8_t public_key[32],
+        struct bh_buf *text, struct bh_err *err)
 {
     struct bh_note_key key;
-    struct bh_buf text;
-    bh_rc rc = bh_note_key_make(signer->crypto, name, signer->public_key, &key, err);
+    bh_rc rc = bh_note_key_make(signer->crypto, name, public_key, &key, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_buf_init_fixed(&text, answer->vkey, sizeof answer->vkey);
-    bh_note_key_format(&text, &key);
+    bh_note_key_format(text, &key);
+    bh_buf_putc(text, '\n');
+    return BH_OK;
+}
+
+static bh_rc
+put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_answer *answer,
+         struct bh_err *err)
+{
+    struct bh_buf text;
+    bh_rc rc;
+
+    bh_buf_init_fixed(&text, answer->vkeys, sizeof answer->vkeys);
+    rc = put_key(signer, name, signer->public_key, &text, err);
+    if (rc == BH_OK && signer->has_old)
+        rc = put_key(signer, name, signer->old_public_key, &text, err);
+    if (rc != BH_OK)
+        return rc;
     return bh_buf_text(&text) ? BH_OK : bh_err_set(err, BH_BUG, "the public key is too long");
 }
 
@@ -90,6 +171,8 @@ sign(const struct bh_signer *signer, const struct bh_signer_question *question,
     answer->size = tree->size;
     answer->marked = true;
     rc = bh_checkpoint_sign(signer->crypto, &checkpoint, signer->private_key, &note, err);
+    if (rc == BH_OK && signer->has_old)
+        rc = bh_note_sign_too(signer->crypto, question->name, signer->old_private_key, &note, err);
     if (rc == BH_OK && !bh_buf_text(&note))
         rc = bh_err_set(err, BH_BUG, "the checkpoint is too long");
     return rc;
@@ -119,7 +202,7 @@ answer_well_formed(const struct bh_signer *signer, const struct bh_signer_questi
     answer->size = tree.size;
     answer->marked = marked;
     if (question->verb == BH_SIGNER_HELLO)
-        return put_key(signer, question->name, answer, err);
+        return put_keys(signer, question->name, answer, err);
     rc = extend(signer, question, &tree, err);
     if (rc == BH_OK && question->verb == BH_SIGNER_SIGN)
         rc = sign(signer, question, &tree, answer, err);

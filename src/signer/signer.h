@@ -19,13 +19,25 @@ struct bh_signer {
     uint8_t private_key[32];
     uint8_t public_key[32];
     bool made;                   /* the key was made just now */
+    bool has_old;                /* the key before signs, too: audit.key.old */
+    uint8_t old_private_key[32];
+    uint8_t old_public_key[32];
 };
 
-/* Load the key from `folder`, or make it.  As bh_crypto_key_load_or_make; BH_INVALID also
+/* Load the key from `folder`, or make it, and the one before, if that still signs.  As bh_crypto_key_load_or_make; BH_INVALID also
  * when the folder's name is too long. */
 BH_MUST_USE bh_rc bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto,
                                  const char *folder, struct bh_err *err);
 void bh_signer_close(struct bh_signer *signer); /* wipes the key */
+
+/* Have another key from now on; the present one signs beside it until it is retired.  Who
+ * trusts the old key sees the new one vouched for by each checkpoint of that time.  No other
+ * signer may have the folder open.
+ *   BH_CONFLICT  an older key was not retired yet; failures of files */
+BH_MUST_USE bh_rc bh_signer_rotate(struct bh_signer *signer, struct bh_err *err);
+
+/* The key before does not sign any more: its file is removed.  BH_NOT_FOUND: there is none. */
+BH_MUST_USE bh_rc bh_signer_retire(struct bh_signer *signer, struct bh_err *err);
 
 /* Answer one question.  Everything in it is checked. */
 void bh_signer_answer(struct bh_signer *signer, const struct bh_signer_question *question,

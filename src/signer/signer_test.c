@@ -108,7 +108,7 @@ signs_what_continues(void **state)
 {
     struct fixture f;
     struct bh_checkpoint checkpoint;
-    struct bh_note_key key;
+    struct bh_note_key keys[BH_NOTE_KEYS_MAX];
     struct bh_signer_question hello = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_HELLO };
 
     (void)state;
@@ -117,12 +117,12 @@ signs_what_continues(void **state)
     assert_int_equal(ask(&f, &hello), BH_OK);
     BH_CHECK_EQ("marked", f.answer.marked, 1);
     BH_CHECK_EQ("size", f.answer.size, SIGNED);
-    assert_int_equal(bh_note_key_parse(crypto, f.answer.vkey, &key, &f.err), BH_OK);
+    assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, keys, &f.err), BH_OK);
     for (uint64_t size = SIGNED; size < SIGNED + 40; size += size % 7) {
         f.question = question_of(f.answer.size, size, UINT64_MAX);
         BH_CHECK_EQ("signs", ask(&f, &f.question), BH_OK);
         BH_CHECK_EQ("opens",
-                    bh_checkpoint_open(crypto, &key, f.answer.note, &checkpoint, &f.err), BH_OK);
+                    bh_checkpoint_open(crypto, keys, f.answer.note, &checkpoint, &f.err), BH_OK);
         BH_CHECK_EQ("size", checkpoint.size, size);
         BH_CHECK("root", memcmp(checkpoint.root, f.question.root, 32) == 0);
     }
@@ -190,6 +190,51 @@ checking_signs_nothing(void **state)
     teardown(&f);
 }
 
+/* Both sign until the old one is retired; who knows only one of them can verify. */
+static void
+another_key(void **state)
+{
+    static const char *const when[] = { "before", "both", "both, started again", "after" };
+    struct bh_signer_question hello = { .version = BH_SIGNER_VERSION };
+    struct bh_note_key old[BH_NOTE_KEYS_MAX], both[BH_NOTE_KEYS_MAX];
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    memcpy(hello.name, name, sizeof name);
+    assert_int_equal(ask(&f, &hello), BH_OK);
+    assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, old, &f.err), BH_OK);
+    BH_CHECK_EQ("nothing to retire", bh_signer_retire(&f.signer, &f.err), BH_NOT_FOUND);
+    for (uint64_t i = 0; i < BH_COUNT(when); i++) {
+        struct bh_note_key fresh;
+        struct bh_checkpoint checkpoint;
+
+        if (i == 1)
+            assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
+        if (i == 2) {
+            BH_CHECK_EQ("not twice", bh_signer_rotate(&f.signer, &f.err), BH_CONFLICT);
+            bh_signer_close(&f.signer);
+            open_signer(&f);
+        }
+        assert_int_equal(ask(&f, &hello), BH_OK);
+        if (i < 3)
+            assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, both, &f.err), BH_OK);
+        if (i == 3)
+            assert_int_equal(bh_signer_retire(&f.signer, &f.err), BH_OK);
+        fresh = both[0];
+        fresh.older = NULL;
+        f.question = question_of(SIGNED + i, SIGNED + i + 1, UINT64_MAX);
+        assert_int_equal(ask(&f, &f.question), BH_OK);
+        BH_CHECK_EQ(when[i], bh_checkpoint_open(crypto, old, f.answer.note, &checkpoint, &f.err),
+                    i < 3 ? BH_OK : BH_DENIED);
+        BH_CHECK_EQ(when[i],
+                    bh_checkpoint_open(crypto, &fresh, f.answer.note, &checkpoint, &f.err), BH_OK);
+        BH_CHECK_EQ(when[i], memcmp(old[0].id, fresh.id, 4) == 0, i == 0);
+    }
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 static void
 a_missing_or_damaged_mark(void **state)
 {
@@ -241,6 +286,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(signs_what_continues),
     cmocka_unit_test(refuses),
     cmocka_unit_test(checking_signs_nothing),
+    cmocka_unit_test(another_key),
     cmocka_unit_test(a_missing_or_damaged_mark),
     cmocka_unit_test(malformed_questions),
 };

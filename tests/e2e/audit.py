@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import ROOT
+from bulkhead import DAEMON_UID, ROOT
 from tap import contains, equal
 
 
@@ -186,6 +186,37 @@ def signer_dies(site):
     equal("one signer", len(site.processes("bulkhead-signer")), 1)
 
 
+def turn_key(site, how):
+    """The daemon is stopped, its signer's key changed, and it goes on."""
+    site.stop(site.daemon)
+    subprocess.run([site.program("bulkhead-signer"), "--dir", str(site.dir / "state"), how], check=True,
+                   user=DAEMON_UID, group=DAEMON_UID, extra_groups=[], stdout=site.daemon_log, stderr=site.daemon_log)
+    site.start_daemon()
+    busy(site)
+
+
+@tap.test()
+def another_key(site):
+    "another key signs beside the old one until that is retired; all of the log verifies by the keys' file"
+    busy(site)
+    running = subprocess.run([site.program("bulkhead-signer"), "--dir", str(site.dir / "state"), "--rotate"], capture_output=True, text=True)
+    equal("not under a running daemon", (running.returncode, "stop it first" in running.stderr), (3, True))
+    old = site.dir / "old.vkey"
+    shutil.copy(key_of(site), old)
+    for how, by_old in (("--rotate", 0), ("--retire", 1)):
+        turn_key(site, how)
+        keys = (site.dir / "state/audit.vkey").read_text().splitlines()
+        equal("keys", (len(keys), keys[1]), (2, old.read_text().strip()))
+        store = copy_of(site)
+        equal("by all keys", verify(site, store).returncode, 0)
+        done = site.cli(None, "audit", "verify", "--store", str(store), "--vkey", str(old))
+        equal("by the old one", done.returncode, by_old)
+    place = open_folder(site)
+    site.cli("dave", "audit", "export", str(place / "keys"), "--vkey", key_of(site), check=0)
+    done = subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), str(place / "keys"), "--vkey", key_of(site)], capture_output=True, text=True)
+    equal("by the second verifier", (done.returncode, done.stderr), (0, ""))
+
+
 @tap.test()
 def answered(site):
     "every order of a quiet site has its outcome, and the verifiers say how many have none"
@@ -201,7 +232,7 @@ def key_of(site):
 def open_folder(site):
     """Where every person of the tests may write."""
     place = site.dir / "open"
-    place.mkdir(mode=0o777)
+    place.mkdir(mode=0o777, exist_ok=True)
     place.chmod(0o777)
     return place
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Verify an exported audit log of Bulkhead, or a proof from it, with nothing of Bulkhead.
 
-usage: verify_audit.py DIR [--vkey FILE] [--kept FILE]...
+usage: verify_audit.py DIR [--vkey FILE] [--kept FILE]... [--witness FILE [--quorum N]]
        verify_audit.py --proof FILE [--record FILE] --vkey FILE
 
 DIR is what `bulkhead audit export` wrote: a log in C2SP's tlog-tiles layout.  Every record
 is hashed again, every tile compared, the root compared with the signed checkpoint; records
 must be numbered without gaps, their times must not go back, and an outcome must answer an
 order that an earlier record gave and none answered before.  --kept names checkpoints of the same log that were kept
-elsewhere: only they show that a log was cut and signed again.  Without --vkey the key in
+elsewhere: only they show that a log was cut and signed again; with --witness, a file of
+witnesses' keys, N of those (or all) must have cosigned each, or else DIR's.  Without --vkey the key in
 DIR is taken, which proves only that DIR agrees with itself.
 
 Status: 0 good, 1 bad, 2 usage, 5 something is missing.  Needs Python 3.9 and nothing
@@ -126,16 +127,38 @@ def verify_signature(key, message, signature):
 
 # ---- signed notes and checkpoints (C2SP) ----
 
-def parse_vkey(text):
-    """(name, key id, public key)"""
+def parse_vkey(text, kind=1):
+    """(name, public key, key id); of kind 4 are witnesses."""
     try:
         name, number, key = text.strip().split("+", 2)
     except ValueError as wrong:
         raise Bad("the public key is not name+id+key") from wrong
     data = unbase64(key, 33)
-    if data[0] != 1 or sha256(name.encode() + b"\n" + data)[:4].hex() != number:
+    if data[0] != kind or sha256(name.encode() + b"\n" + data)[:4].hex() != number:
         raise Bad("the public key is not Ed25519, or does not have its id")
     return name, data[1:], bytes.fromhex(number)
+
+
+def cosigned(data, witness):
+    """Whether the witness cosigned the checkpoint (C2SP tlog-cosignature); Bad when badly."""
+    name, key, number = witness
+    body, _, lines = data.decode().rpartition("\n\n")
+    for line in lines.split("\n"):
+        match = re.fullmatch("\u2014 ([^ ]+) (.+)", line)
+        signature = unbase64(match[2]) if match and match[1] == name else b""
+        if signature[:4] != number or len(signature) != 76:
+            continue
+        message = f"cosignature/v1\ntime {int.from_bytes(signature[4:12], 'big')}\n{body}\n".encode()
+        if not verify_signature(key, message, signature[12:]):
+            raise Bad(f"checkpoint: bad cosignature of {name}")
+        return True
+    return False
+
+
+def check_quorum(data, witnesses, quorum):
+    found = sum(cosigned(data, witness) for witness in witnesses)
+    if found < quorum:
+        raise Bad(f"checkpoint: cosigned by {found} of {quorum} witnesses that it needs")
 
 
 def parse_vkeys(text):
@@ -408,7 +431,7 @@ def file_of(path):
 
 
 def parse_arguments(words):
-    options = {"--vkey": None, "--proof": None, "--record": None, "--kept": []}
+    options = {"--vkey": None, "--proof": None, "--record": None, "--witness": None, "--quorum": None, "--kept": []}
     folders = []
     while words:
         word = words.pop(0)
@@ -426,11 +449,24 @@ def parse_arguments(words):
     return options, folders[0] if folders else None
 
 
+def check_witnesses(options, folder):
+    if not options["--witness"]:
+        return
+    lines = file_of(options["--witness"]).decode(errors="replace").split("\n")
+    witnesses = [parse_vkey(line, 4) for line in lines if line]
+    quorum = int(options["--quorum"] or len(witnesses))
+    if not 1 <= quorum <= len({key for _, key, _ in witnesses}):
+        raise Bad("the witnesses and the quorum do not fit")
+    for path in options["--kept"] or [f"{folder}/checkpoint"]:
+        check_quorum(file_of(path), witnesses, quorum)
+
+
 def main():
     options, folder = parse_arguments(sys.argv[1:])
     try:
         vkey = parse_vkeys(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
         if folder:
+            check_witnesses(options, folder)
             size, orders = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
             print(f"whole: {size} records, signed by {vkey[0]}" + ("" if options["--vkey"] else ", by the key in the folder"))
             if orders.open:

@@ -71,6 +71,14 @@ def pack(p):
     return (y | (x & 1) << 255).to_bytes(32, "little")
 
 
+def bad_witness(note, witness):
+    try:
+        v.cosigned(note.encode(), witness)
+        return False
+    except v.Bad:
+        return True
+
+
 def test_signatures():
     """RFC 8032, 7.1: tests 1 to 3."""
     rows = [("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "",
@@ -87,6 +95,10 @@ def test_signatures():
             "\u2014 witness.example/w1 lB4D5QAAAABqsT484r93eIaAgX9WvGGZ1niUwSMLgap3qDLB4+23KOO/FW+vlOBBL0Q1hcsDxMRFQQceFJrfU3AkGeW5RXvE1nMjDg==\n")
     key = v.parse_vkeys("bulkhead.example/audit/site-a+02e1a55e+AVIz9TUv/m0mO3ff/vBSuQ0D4SN/NVG8/OYHWMYxHe3+")
     check("a checkpoint with a witness that is not known", v.open_checkpoint(note.encode(), key)[0] == 700)
+    witness = v.parse_vkey("witness.example/w1+941e03e5+BAuxA1jIvE6LukWP6Vs0LSyxETVVqqjXQKIyzfqHFjQ+", 4)
+    check("a witness", v.cosigned(note.encode(), witness) and not v.cosigned(note.rpartition("\u2014")[0].encode(), witness))
+    rows = [note.replace("700", "701"), note.replace("AAABqs", "AABBqs")]
+    check("another size, another time: not what the witness cosigned", all(bad_witness(row, witness) for row in rows))
 
 
 def test_tail_cuts(files):

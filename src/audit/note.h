@@ -53,6 +53,18 @@ BH_MUST_USE bh_rc bh_note_keys_parse(const struct bh_crypto_ops *crypto, const c
                                      struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX],
                                      struct bh_err *err);
 
+/* Read the vkey of a witness (C2SP's tlog-cosignature, Ed25519).  BH_INVALID as above. */
+BH_MUST_USE bh_rc bh_note_witness_parse(const struct bh_crypto_ops *crypto, const char *vkey,
+                                        struct bh_note_key *ret_witness, struct bh_err *err);
+
+/* Whether the witness cosigned the note, which was opened before, and when (seconds since
+ * the epoch, as it says).
+ *   BH_NOT_FOUND  it did not
+ *   BH_DENIED     its cosignature is bad */
+BH_MUST_USE bh_rc bh_note_cosigned(const struct bh_crypto_ops *crypto,
+                                   const struct bh_note_key *witness, const char *note,
+                                   uint64_t *ret_time_s, struct bh_err *err);
+
 /* Sign the text that `note` holds (it ends with a newline): append the blank line and
  * the signature line.  Check note->overflow.
  * BH_INVALID: bad name or text; failures of the crypto port. */

@@ -14,6 +14,8 @@ enum { BH_VERIFY_KEPT_MAX = 64 };
 /* Its command line. */
 struct bh_verify_args {
     const char *key, *store, *folder, *proof, *record; /* files; NULL: not given */
+    const char *witness;                               /* file of witnesses' keys */
+    const char *quorum_text;                           /* NULL: all of them */
     const char *old, *new;                             /* checkpoints */
     const char *kept[BH_VERIFY_KEPT_MAX];
     uint32_t kept_count;

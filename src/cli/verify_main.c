@@ -20,8 +20,9 @@ enum { STATUS_BAD = 1, STATUS_USAGE = 2, KEY_FILE_MAX = 4096 };
 static const char usage[] =
     "usage: bulkhead-audit --vkey FILE [--json] [WHAT]\n"
     "  --store FILE             verify a store\n"
-    "  --export DIR [--kept FILE]...\n"
-    "                           verify an exported log, and that it continues checkpoints\n"
+    "  --export DIR [--kept FILE]... [--witness FILE [--quorum N]]\n"
+    "                           verify an exported log, that it continues checkpoints, and\n"
+    "                           that witnesses cosigned those, or else its own\n"
     "  --check PROOF [--record FILE]\n"
     "                           check a proof that a record is in the log\n"
     "  --consistency OLD NEW    check that one checkpoint continues another, by the hashes\n"
@@ -163,7 +164,8 @@ place_of(struct bh_verify_args *args, const char *option)
     } options[] = {
         { "--vkey", &args->key },    { "--store", &args->store }, { "--export", &args->folder },
         { "--check", &args->proof }, { "--record", &args->record },
-        { "--consistency", &args->old },
+        { "--consistency", &args->old }, { "--witness", &args->witness },
+        { "--quorum", &args->quorum_text },
     };
 
     for (size_t i = 0; i < BH_COUNT(options); i++)

@@ -330,7 +330,7 @@ no_effect_without_its_record(void **state)
         BH_CHECK(commands[t.command].name, t.fault.number > 8);
     }
     BH_CHECK_DONE();
-    print_message("%" PRIu32 " trials: %" PRIu32 " refused, %" PRIu32 " kept all the same, "
+    print_message("# %" PRIu32 " trials: %" PRIu32 " refused, %" PRIu32 " kept all the same, "
                   "%" PRIu32 " uncertain\n", trials, refused, kept, uncertain);
 }
 

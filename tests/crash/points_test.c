@@ -330,7 +330,7 @@ tell_found(void)
 
     for (int i = 0; i < FINDINGS; i++) {
         if (found[i])
-            print_message("%" PRIu64 " %s, first at %s\n", found[i], finding_names[i],
+            print_message("# %" PRIu64 " %s, first at %s\n", found[i], finding_names[i],
                           first_found[i]);
         total += found[i];
     }
@@ -374,7 +374,7 @@ nothing_acknowledged_is_lost(void **state)
         assert_int_equal(tell_found(), 0);
         left -= count;
     }
-    print_message("%" PRIu64 " crash points in %" PRIu64 " runs of %" PRIu64
+    print_message("# %" PRIu64 " crash points in %" PRIu64 " runs of %" PRIu64
                   " calls and remarks: nothing lost\n",
                   points_wanted, runs, calls);
 }

@@ -13,8 +13,10 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "lib"), str(pathlib.Path(__file__).resolve().parents[2] / "tools")]
 import tap
+import verify_audit as v
+from verify_audit_test import pack
 from bulkhead import DAEMON_UID, ROOT
 from tap import contains, equal
 
@@ -215,6 +217,44 @@ def another_key(site):
     site.cli("dave", "audit", "export", str(place / "keys"), "--vkey", key_of(site), check=0)
     done = subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), str(place / "keys"), "--vkey", key_of(site)], capture_output=True, text=True)
     equal("by the second verifier", (done.returncode, done.stderr), (0, ""))
+
+
+def cosign(note, name, secret):
+    """A C2SP cosignature line over a checkpoint, and the witness's key."""
+    digest = hashlib.sha512(secret).digest()
+    scalar = (int.from_bytes(digest[:32], "little") & (1 << 254) - 8) | 1 << 254
+    key = pack(v.times(scalar, v.BASE))
+    time_s = int(time.time())
+    message = f"cosignature/v1\ntime {time_s}\n{note.rpartition(chr(10) * 2)[0]}\n".encode()
+    nonce = int.from_bytes(hashlib.sha512(digest[32:] + message).digest(), "little") % v.Q
+    first = pack(v.times(nonce, v.BASE))
+    h = int.from_bytes(hashlib.sha512(first + key + message).digest(), "little")
+    signature = first + ((nonce + h * scalar) % v.Q).to_bytes(32, "little")
+    number = hashlib.sha256(name.encode() + b"\n\4" + key).digest()[:4]
+    line = base64.b64encode(number + time_s.to_bytes(8, "big") + signature).decode()
+    return f"\u2014 {name} {line}\n", f"{name}+{number.hex()}+{base64.b64encode(bytes([4]) + key).decode()}\n"
+
+
+@tap.test()
+def witnessed(site):
+    "an export verifies by a quorum of witnesses' cosignatures on a kept checkpoint, in both verifiers"
+    busy(site)
+    place = open_folder(site)
+    note = (site.dir / "state/audit.checkpoint").read_text()
+    pairs = [cosign(note, f"witness.example/w{n}", bytes([n]) * 32) for n in range(3)]
+    (place / "w.vkeys").write_text("".join(key for _, key in pairs))
+    (place / "kept").write_text(note + pairs[0][0] + pairs[2][0])
+    (place / "forged").write_text(note + pairs[0][0] + pairs[2][0].replace("w2 ", "w1 "))
+    site.cli("dave", "audit", "export", str(place / "log"), "--vkey", key_of(site), check=0)
+    rows = [("kept", ["--quorum", "2"], 0), ("kept", ["--quorum", "1"], 0), ("kept", [], 1), ("kept", ["--quorum", "3"], 1),
+            ("forged", ["--quorum", "2"], 1), (None, ["--quorum", "1"], 1)]
+    for kept, quorum, status in rows:
+        words = ["--vkey", key_of(site), "--witness", str(place / "w.vkeys"), *quorum] + (["--kept", str(place / kept)] if kept else [])
+        done = site.cli(None, "audit", "verify", "--export", str(place / "log"), *words)
+        equal(f"{kept} {quorum}", (done.returncode, done.stderr), (status, ""))
+        second = subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), str(place / "log"), *words], capture_output=True, text=True)
+        equal(f"{kept} {quorum}, the second verifier", (second.returncode, second.stderr), (status, ""))
+    site.cli(None, "audit", "verify", "--export", str(place / "log"), "--vkey", key_of(site), "--witness", str(place / "w.vkeys"), "--quorum", "4", check=3)
 
 
 @tap.test()

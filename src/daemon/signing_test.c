@@ -167,7 +167,8 @@ no_program(void **state)
     bh_signing_process_free(f.process);
     f.process = bh_signing_process_new(&f.config);
     f.port = bh_signing_process_port(f.process);
-    BH_CHECK("not connected", !connected(&f) && !ask(&f));
+    if (connected(&f)) /* as some tools' posix_spawn has it, which then ends at once */
+        ask(&f);
     BH_CHECK_EQ("gone", take(&f), BH_UNAVAILABLE);
     BH_CHECK_DONE();
     teardown(&f);

@@ -275,14 +275,15 @@ fail_call(struct trial *t)
     return t->failed > 0;
 }
 
+static struct bh_arena *config_arena;
+
 static int
 prepare(void **state)
 {
-    struct bh_arena *arena = bh_arena_new(8 << 20);
-
     (void)state;
+    config_arena = bh_arena_new(1 << 20);
     bh_log_setup("calls_test", false, BH_LOG_ERROR);
-    assert_int_equal(bh_params_parse(&bh_daemon_params, "", &f.config, arena, &f.err), BH_OK);
+    assert_int_equal(bh_params_parse(&bh_daemon_params, "", &f.config, config_arena, &f.err), BH_OK);
     f.config.checkpoint_interval = UINT64_C(3600) * 1000000000;
     left.config = f.config;
     f.config.state_dir = f.folder;
@@ -297,6 +298,8 @@ clean(void **state)
 {
     (void)state;
     left_remove(left.folder);
+    bh_arena_free(f.arena);
+    bh_arena_free(config_arena);
     return 0;
 }
 

@@ -628,7 +628,8 @@ write_file(const char *folder, const char *name, const struct content *content)
     snprintf(path, sizeof path, "%s/%s", folder, name);
     file = fopen(path, "wb");
     BH_ASSERT(file);
-    BH_ASSERT(fwrite(content->bytes, 1, content->length, file) == content->length);
+    if (content->length > 0)
+        BH_ASSERT(fwrite(content->bytes, 1, content->length, file) == content->length);
     BH_ASSERT(fchmod(fileno(file), 0600) == 0);
     BH_ASSERT(fclose(file) == 0);
 }

@@ -339,17 +339,28 @@ tell_found(void)
 
 /* ---- the tests ---- */
 
+static struct bh_arena *config_arena;
+
 static int
 prepare(void **state)
 {
     (void)state;
     bh_log_setup("points_test", false, BH_LOG_ERROR);
-    f.arena = bh_arena_new(8 << 20);
-    assert_int_equal(bh_params_parse(&bh_daemon_params, "", &f.config, f.arena, &f.err), BH_OK);
+    config_arena = bh_arena_new(1 << 20);
+    assert_int_equal(bh_params_parse(&bh_daemon_params, "", &f.config, config_arena, &f.err), BH_OK);
     f.config.state_dir = f.folder;
     f.config.checkpoint_interval = UINT64_C(3600) * 1000000000; /* when a test says so */
     f.config.snapshot_every = SNAPSHOT_EVERY;
-    f.arena = bh_arena_new(8 << 20); /* reset now and then; the first one stays */
+    f.arena = bh_arena_new(8 << 20); /* reset now and then */
+    return 0;
+}
+
+static int
+clean(void **state)
+{
+    (void)state;
+    bh_arena_free(f.arena);
+    bh_arena_free(config_arena);
     return 0;
 }
 
@@ -422,5 +433,5 @@ main(int argc, char **argv)
     if (argc > 2)
         seed_wanted = strtoull(argv[2], NULL, 10);
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, prepare, NULL);
+    return cmocka_run_group_tests(tests, prepare, clean);
 }

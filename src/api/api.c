@@ -5,6 +5,7 @@
 
 #include "api/auth.h"
 #include "api/checkpoints.h"
+#include "api/datasets.h"
 #include "api/defrag.h"
 #include "api/error.h"
 #include "api/gpus.h"
@@ -43,6 +44,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_NODE_LIST] = bh_nodes_list,
     [BH_OP_TENANT_LIST] = bh_tenants_list,
     [BH_OP_SKU_LIST] = bh_skus_list,
+    [BH_OP_DATASET_LIST] = bh_datasets_list,
     [BH_OP_USAGE] = bh_usage_show,
     [BH_OP_FORECAST] = bh_outlook_show,
     [BH_OP_SITE_GET] = bh_site_get,

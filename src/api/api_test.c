@@ -74,6 +74,12 @@ static const struct {
       "\"limit\":\"1.5\",\"limit_parts\":6300" },
     { BH_OP_SKU_LIST, { BH_GET, "/v1/skus", .uid = ALICE }, 200,
       "\"model\":\"H100-80GB\",\"profile\":\"1g.10gb\"" },
+    { BH_OP_DATASET_LIST, { BH_GET, "/v1/datasets", .uid = ALICE }, 200,
+      "{\"items\":[{\"access\":[{\"may\":\"mount, read\",\"tenant\":\"acme/vision\",\"until_ns\":"
+      "\"1893456000000000000\"}],\"declared\":{\"grants\":[{\"may\":[\"mount\",\"read\"],\"tenant\":"
+      "\"acme/vision\",\"until\":\"2030-01-01T00:00:00Z\"}],\"name\":\"imagenet\",\"path\":\"/data/vision\","
+      "\"tenant\":\"acme/vision\"},\"id\":1,\"kind\":\"dataset\",\"may\":\"mount, read\",\"name\":"
+      "\"imagenet\",\"owner\":\"acme/vision\",\"until_ns\":\"1893456000000000000\"}]}" },
     { BH_OP_USAGE, { BH_GET, "/v1/usage", .uid = CAROL }, 200, "\"physical\"" },
     { BH_OP_FORECAST, { BH_GET, "/v1/forecast", .uid = CAROL }, 200,
       "\"lending\":\"all\",\"nodes\":[]" },

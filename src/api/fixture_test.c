@@ -30,6 +30,15 @@ static const struct bh_dir_binding fixture_bindings[] = {
     { BH_ROLE_VIEWER, { 4 }, 0, { 1 } },
 };
 static const struct bh_dir_gpu fixture_gpus[] = { { { 1 }, "GPU-a" }, { { 2 }, "GPU-b" } };
+static const char *fixture_may[] = { "mount", "read" };
+static struct bh_site_dataset_grant fixture_grants[] = {
+    { .tenant = "acme/vision", .may = { fixture_may, 2 }, .until = "2030-01-01T00:00:00Z" },
+};
+static struct bh_site_dataset fixture_site_datasets[] = {
+    { .name = "imagenet", .path = "/data/vision", .tenant = "acme/vision", .grants = { fixture_grants, 1 } },
+};
+static const struct bh_site fixture_site = { .datasets = { fixture_site_datasets, 1 } };
+static const struct bh_dir_dataset fixture_dataset_names[] = { { { 1 }, "imagenet", false } };
 static const struct bh_dir_mount fixture_mounts[] = { { "/work/data", { 2 }, false } };
 
 static const char fixture_inventory[] =
@@ -402,6 +411,7 @@ struct fixture *
 bh_fixture_open(void)
 {
     struct fixture *f = calloc(1, sizeof *f);
+    struct bh_err err;
 
     BH_ASSERT(f);
     f->dir = (struct bh_directory){
@@ -412,7 +422,10 @@ bh_fixture_open(void)
         .gpus = fixture_gpus, .gpu_count = BH_COUNT(fixture_gpus),
         .mounts = fixture_mounts, .mount_count = BH_COUNT(fixture_mounts),
         .sign_in = &fixture_sign_in,
+        .dataset_names = fixture_dataset_names, .dataset_count = 1,
+        .datasets = { &fixture_site, f->datasets, 1 },
     };
+    BH_ASSERT(bh_dataset_read(fixture_site_datasets, f->datasets, &err) == BH_OK);
     f->inventory = fixture_inventory;
     fixture_fill_engine(f);
     bh_store_memory_open(&bh_crypto_openssl, &f->store);

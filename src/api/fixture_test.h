@@ -20,6 +20,7 @@ struct fixture {
     uint64_t seq;
     uint32_t slots;              /* that forecasts look back on */
     struct bh_directory dir;
+    struct bh_dataset datasets[1];
     const char *inventory, *inventory_of_second; /* of the connected nodes, or NULL */
     char logs[64];               /* folder of the jobs' logs, "" none */
     /* what the owner was asked last, and what it shall answer */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/datasets.h"
 #include "api/error.h"
 #include "api/forecast.h"
 #include "api/kept.h"
@@ -412,18 +413,35 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     return BH_OK;
 }
 
+static const char *
+spec_text(const struct bh_call *call, const struct bh_job_row *row)
+{
+    struct bh_err unused;
+    const char *text;
+
+    if (bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, &unused)
+        != BH_OK)
+        return "null";
+    return text;
+}
+
 /* The engine forgets ended jobs: their row says how they ended. */
 static void
-put_ending(struct bh_json_writer *w, const struct bh_job_row *row)
+put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
 {
-    char sentence[200];
+    char sentence[512];
+    struct bh_err why = { .hint = "`bulkhead logs` shows what it wrote" };
     struct bh_buf text;
 
     bh_buf_init_fixed(&text, sentence, sizeof sentence);
     bh_buf_printf(&text, "it has ended: %s (%s)", row->state, row->reason);
     if (row->exit_status >= 0)
         bh_buf_printf(&text, ", exit status %" PRId32, row->exit_status);
-    bh_json_str(w, "next", "`bulkhead logs` shows what it wrote");
+    if (strcmp(row->reason, bh_end_cause_names[BH_END_DATASET]) == 0)
+        bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, spec_text(call, row), &why)
+                                         ? why.msg
+                                         : "it might not have a dataset that it mounts");
+    bh_json_str(w, "next", why.hint);
     bh_json_open(w, "operands", '{');
     bh_json_close(w, '}');
     bh_json_str(w, "reason", "none");
@@ -436,7 +454,7 @@ put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_
 {
     if (!bh_jobs_ended(row->state))
         return put_why(call, w, row->job, err);
-    put_ending(w, row);
+    put_ending(call, w, row);
     return BH_OK;
 }
 
@@ -597,7 +615,7 @@ check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *e
     return bh_err_hint(err, "`bulkhead get skus` lists them");
 }
 
-/* Only folders that the site file gives to the job's tenant. */
+/* Only folders that the site file gives to the job's tenant; datasets are the owner's to judge. */
 static bh_rc
 check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id tenant,
              struct bh_err *err)
@@ -605,11 +623,12 @@ check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id 
     const struct bh_mount_spec *mount = spec->mounts.items;
 
     for (uint32_t i = 0; i < spec->mounts.count; i++, mount++) {
-        if (bh_directory_mount(call->dir, tenant, mount->source, mount->write))
+        if (mount->dataset || bh_directory_mount(call->dir, tenant, mount->source, mount->write))
             continue;
         bh_err_set(err, BH_DENIED, "mounts[%" PRIu32 "]: %s may not mount %.80s%s", i,
                    spec->tenant, mount->source, mount->write ? " for writing" : "");
-        return bh_err_hint(err, "an admin can add the folder under mounts in the site file");
+        bh_datasets_hint(call, spec->tenant, mount->source, err);
+        return err->rc;
     }
     if (!spec->cwd || bh_directory_mount(call->dir, tenant, spec->cwd, false))
         return BH_OK;

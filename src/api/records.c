@@ -134,6 +134,8 @@ put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenan
     put_part(&r->w, leaf, "dec", "decision");
     put_note(r, leaf);
     put_part(&r->w, leaf, "obj", "object");
+    if (number_in(leaf, "order"))
+        bh_json_u64(&r->w, "order", number_in(leaf, "order"));
     copy_text(&r->w, leaf, "phase", "phase");
     copy_text(&r->w, leaf, "res", "result");
     bh_json_u64(&r->w, "seq", seq);

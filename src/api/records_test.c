@@ -196,6 +196,33 @@ searches_know_times_and_ids(void **state)
     BH_CHECK_DONE();
 }
 
+#define MOUNTED                                                                          \
+    "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":3100},\"obj\":{\"id\":1,\"type\":"  \
+    "\"dataset\"},\"order\":8193,\"phase\":\"event\",\"res\":\"ok\",\"seq\":4,\"tenant\":2,"      \
+    "\"ts\":\"2000\",\"v\":1,\"verb\":\"dataset.read\"}"
+
+static void
+searches_know_datasets_by_name(void **state)
+{
+    static const struct {
+        const char *query;
+        uint32_t uid, count;
+    } rows[] = {
+        { "object=dataset/imagenet", CAROL, 1 }, { "object=dataset/1", CAROL, 1 },
+        { "object=dataset/imagenet", ALICE, 1 }, { "object=dataset/imagenet", BOB, 0 },
+        { "object=dataset/nothing", CAROL, 0 },  { "object=dataset/nothing", BOB, 0 },
+    };
+
+    bh_fixture_put_record(f, 4, MOUNTED);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, "/v1/records", .query = rows[i].query, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].query, got.status, 200); /* also of one that there is not */
+        BH_CHECK_EQ(rows[i].query, count_in(got.text, "\"seq\":"), rows[i].count);
+        BH_CHECK_EQ(rows[i].query, count_in(got.text, "\"order\":8193,"), rows[i].count);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -205,7 +232,8 @@ main(void)
                                         TEST(raw_gives_leaves_or_their_hash),
                                         TEST(sealed_texts_are_opened),
                                         TEST(searches_find_what_they_ask_for),
-                                        TEST(searches_know_times_and_ids) };
+                                        TEST(searches_know_times_and_ids),
+                                        TEST(searches_know_datasets_by_name) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

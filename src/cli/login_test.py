@@ -411,12 +411,14 @@ def refused_file(place):
 
 @test
 def token_wins(place):
-    "a token file wins over the kept session"
+    "a token file wins over the kept session, and is not shown at the door"
     place.sign_in()
     (place.dir / "token").write_text("bh_token\n")
     place.server.routes["GET /v1/whoami"] = {"name": "bot", "via": "token", "roles": []}
     place.run("whoami", "--token-file", str(place.dir / "token"))
     equal("bearer", place.server.requests[-1][2], "bh_token")
+    place.run("login", "--account", "ada", "--password-stdin", "--token-file", str(place.dir / "token"), stdin="x\ny\n")
+    equal("who signs in is nobody yet", place.server.asked("POST /v1/sign-in")[-1][2], "")
 
 
 @test
@@ -527,10 +529,11 @@ def step_up_fails(place):
     equal("kept", len(place.sessions()), 1)
     contains("hint", place.run("account", "list", status=4).stderr, "bulkhead login --again")
     equal("asked", len(place.server.asked("POST /v1/prove")), 1)
-    guarded(place, "passkey")
-    contains("hint", place.talk(["account", "list"], status=4), "use one in the browser")
     (place.dir / "token").write_text("bh_token\n")
     place.talk(["account", "list", "--token-file", str(place.dir / "token")], status=4)
+    equal("asked", len(place.server.asked("POST /v1/prove")), 1)
+    guarded(place, "passkey")
+    contains("hint", place.talk(["account", "list"], status=4), "use one in the browser")
     equal("asked", len(place.server.asked("POST /v1/prove")), 1)
 
 

@@ -38,14 +38,13 @@ struct visitors {
 static void
 put_request(struct bh_buf *out, const char *text, uint16_t port)
 {
-    const char *host = strstr(text, "HOST");
+    const char *host;
 
-    if (!host) {
-        bh_buf_puts(out, text);
-        return;
+    for (; (host = strstr(text, "HOST")); text = host + 4) {
+        bh_buf_put(out, text, (size_t)(host - text));
+        bh_buf_printf(out, "127.0.0.1:%u", port);
     }
-    bh_buf_put(out, text, (size_t)(host - text));
-    bh_buf_printf(out, "127.0.0.1:%u%s", port, host + 4);
+    bh_buf_puts(out, text);
 }
 
 static void *
@@ -118,6 +117,7 @@ static const struct {
     { "another host", "GET /?code=abc&state=" STATE " HTTP/1.1\r\nHost: evil.example\r\n\r\n", "400" },
     { "a host that begins so", "GET /?code=abc&state=" STATE " HTTP/1.1\r\nHost: HOST.evil.example\r\n\r\n", "400" },
     { "two hosts", "GET /?code=abc&state=" STATE " HTTP/1.1\r\nHost: HOST\r\nHost: x\r\n\r\n", "400" },
+    { "the same host twice", "GET /?code=abc&state=" STATE " HTTP/1.1\r\nHost: HOST\r\nhost: HOST\r\n\r\n", "400" },
     { "no host", "GET /?code=abc&state=" STATE " HTTP/1.1\r\n\r\n", "400" },
     { "slow", "GET /?code=abc", "408" },
 };

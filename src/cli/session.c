@@ -51,8 +51,8 @@ bh_session_say(const struct bh_cli *cli, const char *format, ...)
 void
 bh_session_host(char ret_host[BH_SESSION_HOST_MAX])
 {
-    if (gethostname(ret_host, BH_SESSION_HOST_MAX) != 0)
-        ret_host[0] = '\0';
+    if (gethostname(ret_host, BH_SESSION_HOST_MAX) != 0 || !*ret_host)
+        snprintf(ret_host, BH_SESSION_HOST_MAX, "unnamed");
     ret_host[BH_SESSION_HOST_MAX - 1] = '\0';
     bh_utf8_scrub(ret_host);
 }
@@ -229,13 +229,24 @@ step_up(struct bh_cli *cli, struct bh_err *err)
     return rc;
 }
 
+/* A 401 that asks for nothing again. */
+static bh_rc
+not_signed_in(struct bh_cli *cli, struct bh_err *err)
+{
+    if (cli->session)
+        return check_ended(cli, err);
+    if (!cli->client.token && cli->client.server)
+        bh_err_hint(err, "bulkhead login signs in; --token-file and BULKHEAD_TOKEN give a token");
+    return err->rc;
+}
+
 static bh_rc
 refused(void *self, const char *challenge, struct bh_err *err)
 {
     struct bh_cli *cli = self;
 
     if (!strstr(challenge, "error=\"insufficient_user_authentication\""))
-        return cli->session ? check_ended(cli, err) : err->rc;
+        return not_signed_in(cli, err);
     if (!cli->client.token || strncmp(cli->client.token, "bs_", 3) != 0)
         return err->rc; /* a token shows nothing again; the server says what to do */
     if (strstr(challenge, "acr_values=\"passkey\"")) {

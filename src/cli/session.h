@@ -48,7 +48,7 @@ BH_MUST_USE bh_rc bh_session_ask(const struct bh_cli *cli, const char *question,
 BH_MUST_USE bh_rc bh_session_ask_new(const struct bh_cli *cli, char ret_text[BH_PROMPT_MAX],
                                      struct bh_err *err);
 
-/* What this machine calls itself, for the list of sessions. */
+/* What this machine calls itself, for the list of sessions; never empty. */
 enum { BH_SESSION_HOST_MAX = 121 };
 void bh_session_host(char ret_host[BH_SESSION_HOST_MAX]);
 

@@ -114,6 +114,17 @@ static const struct bh_column skus_columns[] = {
 };
 VIEW(skus);
 
+static const struct bh_column datasets_columns[] = {
+    { "DATASET", "name", BH_CELL_TEXT, false },
+    { "ID", "id", BH_CELL_TEXT, true },
+    { "KIND", "kind", BH_CELL_TEXT, false },
+    { "MAY", "may", BH_CELL_TEXT, false },
+    { "UNTIL", "until_ns", BH_CELL_TIME, false },
+    { "OWNER", "owner", BH_CELL_TEXT, false },
+    { "PATH", "declared.path", BH_CELL_TEXT, true },
+};
+VIEW(datasets);
+
 static const struct bh_column usage_columns[] = {
     { "TENANT", "tenant", BH_CELL_TEXT, false },
     { "COMPUTE GPU-HOURS", "compute_part_ns", BH_CELL_GPU_TIME, false },

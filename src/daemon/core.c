@@ -28,6 +28,7 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store);
+    bh_access_open(core);
     bh_state_init(&core->state);
     rc = bh_journal_open(&core->journal, core->config, err);
     if (rc == BH_OK)
@@ -46,6 +47,7 @@ bh_core_close(struct bh_core *core)
 {
     bh_keyring_close(&core->ring);
     bh_catalog_free(core->catalog);
+    bh_access_close(core);
     bh_state_fini(&core->state);
     bh_arena_free(core->arena);
     free(core->effects);
@@ -155,6 +157,19 @@ is_new_and_waiting(const struct bh_event *event, const struct bh_effect *effect)
            && bh_same(event->u.submit.job, effect->job);
 }
 
+/* An effect for the node into the batch; a start that may not have its datasets stays here. */
+static bh_rc
+take_order(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+{
+    bool allowed = true;
+    bh_rc rc = effect->kind == BH_FX_START ? bh_access_start(core, effect, &allowed, err) : BH_OK;
+
+    /* beyond the room there is, the node gets them when it next says hello */
+    if (rc == BH_OK && allowed && core->effect_count < BH_CORE_EFFECTS_MAX)
+        core->effects[core->effect_count++] = *effect;
+    return rc;
+}
+
 /* Rows of the jobs that changed, and the node's effects into the batch. */
 static bh_rc
 take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
@@ -174,9 +189,8 @@ take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh
             continue; /* its row says so already */
         if (effect->kind == BH_FX_JOB)
             rc = bh_rows_change(core, effect, event->now_ns, err);
-        else if (core->effect_count < BH_CORE_EFFECTS_MAX)
-            core->effects[core->effect_count++] = *effect;
-        /* beyond that the node gets them when it next says hello */
+        else
+            rc = take_order(core, effect, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -279,8 +293,10 @@ record_made_keys(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_core_commit(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc;
+    bh_rc rc = bh_access_settle(core, err);
 
+    if (rc != BH_OK)
+        return rc;
     if (!core->open) {
         bh_keyring_rest(&core->ring);
         return BH_OK;
@@ -301,6 +317,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     bh_keyring_committed(&core->ring);
     if (core->catalog_changed)
         bh_catalog_publish(core->catalog);
+    bh_access_committed(core);
     core->catalog_changed = false;
     bh_hub_put(core->hub, core->changes, core->change_count);
     core->change_count = 0;
@@ -325,6 +342,7 @@ bh_core_abort(struct bh_core *core)
     core->replies = NULL;
     core->documents = NULL;
     core->tokens_changed = false;
+    bh_access_aborted(core);
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
     if (bh_keyring_aborted(&core->ring, &err) != BH_OK || bh_replay(core, &err) != BH_OK) {

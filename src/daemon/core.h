@@ -3,6 +3,7 @@
 
 #include "api/owner.h"
 #include "api/state.h"
+#include "daemon/access.h"
 #include "daemon/catalog.h"
 #include "daemon/config.h"
 #include "daemon/hub.h"
@@ -41,6 +42,7 @@ struct bh_core {
     struct bh_kept_reply *replies;   /* of the open batch, in `arena` */
     struct bh_kept_document *documents; /* the same */
     bool tokens_changed;             /* in the open batch */
+    struct bh_access access;         /* of jobs to datasets */
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */
@@ -128,7 +130,8 @@ BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
 BH_MUST_USE bh_rc bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
                                struct bh_buf *out, struct bh_err *err);
 
-/* Make the batch durable and tell the watchers.  Nothing to do when none is open. */
+/* Make the batch durable and tell the watchers.  Nothing to do when none is open and no job is
+ * to be ended for want of access. */
 BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);
 
 /* The facts of a GPU; all false when no node has spoken of it since the start. */

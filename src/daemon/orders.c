@@ -77,18 +77,27 @@ fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
     snprintf(start->sku, sizeof start->sku, "%s", sku ? sku->name : "");
 }
 
+/* Folders by their paths, datasets by the paths that they have now; they are all there. */
 static void
-fill_mounts(struct bh_msg_start *start, const struct bh_job_spec *spec, struct bh_arena *arena)
+fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir,
+            const struct bh_job_spec *spec, struct bh_arena *arena)
 {
     const struct bh_mount_spec *from = spec->mounts.items;
     struct bh_msg_mount *to = bh_arena_alloc(arena, spec->mounts.count * sizeof *to + 1);
 
     BH_ASSERT(to);
-    for (uint32_t i = 0; i < spec->mounts.count; i++)
+    for (uint32_t i = 0; i < spec->mounts.count; i++) {
+        const struct bh_dataset *dataset =
+            from[i].dataset ? bh_datasets_find(&dir->datasets, from[i].dataset) : NULL;
+        char *memory = bh_arena_alloc(arena, BH_MOUNT_TARGET_MAX);
+
+        BH_ASSERT(memory && (dataset || from[i].source));
         to[i] = (struct bh_msg_mount){
-            from[i].source, from[i].target && from[i].target[0] ? from[i].target : from[i].source,
-            from[i].write
+            dataset ? bh_arena_strdup(arena, dataset->text->path) : from[i].source,
+            bh_mount_target(&from[i], memory), from[i].write
         };
+        BH_ASSERT(to[i].source);
+    }
     start->mounts = (struct bh_list){ to, spec->mounts.count };
 }
 
@@ -123,6 +132,8 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     rc = read_spec(core, &view, arena, &spec, err);
     if (rc == BH_OK)
         rc = bh_spec_check(&spec, &numbers, err);
+    if (rc == BH_OK)
+        rc = bh_access_again(core, effect, &view, &spec, err);
     if (rc != BH_OK)
         return rc;
     dir = bh_catalog_get(core->catalog);
@@ -139,7 +150,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->piece_count = view.piece_count;
     for (uint32_t i = 0; i < view.piece_count; i++)
         start->pieces[i].partition = view.pieces[i].partition.v;
-    fill_mounts(start, &spec, arena);
+    fill_mounts(start, dir, &spec, arena);
     fill_identity(start, dir, &view);
     start->cpu_milli = view.cpu_milli;
     start->memory_bytes = (uint64_t)view.memory_mib << 20;

@@ -13,7 +13,8 @@ struct bh_order_message {
 };
 
 /* The message that carries `effect`, in `arena`.  START reads the job's specification
- * from the store.  BH_NOT_FOUND: what it names is gone. */
+ * from the store.  BH_NOT_FOUND: what it names is gone; BH_DENIED: a dataset of the job, whose end
+ * then follows. */
 BH_MUST_USE bh_rc bh_orders_message(struct bh_core *core, const struct bh_effect *effect,
                                     struct bh_arena *arena, struct bh_order_message *ret_order,
                                     struct bh_err *err);

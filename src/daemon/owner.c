@@ -411,6 +411,8 @@ change_all(struct bh_owner_thread *owner, struct wish *wishes, uint32_t refusals
     if (rc == BH_OK)
         rc = run_ticks(owner, err);
     if (rc == BH_OK)
+        rc = bh_access_look(owner->core, err);
+    if (rc == BH_OK)
         rc = bh_core_commit(owner->core, err);
     return rc;
 }

@@ -85,8 +85,9 @@ record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf 
               struct bh_entry *entry, struct bh_err *err)
 {
     struct bh_digest digest;
-    bh_rc rc = bh_core_step(core, entry, event, err);
+    bh_rc rc;
 
+    rc = bh_core_step(core, entry, event, err);
     if (rc == BH_QUOTA || rc == BH_NOT_FOUND || rc == BH_RANGE || rc == BH_CONFLICT)
         return bh_command_refusal(core, entry, rc, &core->step.verdict, err);
     if (rc != BH_OK)
@@ -105,8 +106,10 @@ seal_and_record(struct bh_core *core, const struct bh_command *command, struct b
 
     bh_buf_init(&item, 2 * (size_t)BH_SEALED_PLAIN_MAX);
     rc = seal_spec(core, command, &event->u.submit, &item, err);
-    if (rc == BH_OK)
+    if (rc == BH_OK) {
+        bh_access_expect(core, event->u.submit.spec, command->spec);
         rc = record_submit(core, event, &item, entry, err);
+    }
     bh_buf_fini(&item);
     return rc;
 }
@@ -192,6 +195,8 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     if (!permitted(core, command, event.u.submit.tenant, &check))
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
     rc = admit(core, command, &event.u.submit, err);
+    if (rc == BH_OK)
+        rc = bh_access_submit(core, command, event.u.submit.tenant, err);
     if (rc != BH_OK)
         return rc;
     entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,

@@ -234,6 +234,8 @@ static const struct bh_fields scheduling_fields =
 static const struct bh_field site_rows[] = {
     BH_F(struct bh_site, bindings, BH_FIELD_LIST, .of = &binding_fields,
          .doc = "who holds which role where"),
+    BH_F(struct bh_site, datasets, BH_FIELD_LIST, .of = &bh_site_dataset_fields,
+         .doc = "data and models that jobs mount by name, and who may"),
     BH_F(struct bh_site, gpus, BH_FIELD_LIST, .of = &gpu_fields,
          .doc = "GPUs that Bulkhead may use"),
     BH_F(struct bh_site, mounts, BH_FIELD_LIST, .of = &site_mount_fields,
@@ -254,6 +256,28 @@ static const struct bh_field site_rows[] = {
          .doc = "the tree of tenants"),
 };
 const struct bh_fields bh_site_fields = BH_FIELDS("site", struct bh_site, site_rows);
+
+const struct bh_site_tenant *
+bh_site_tenant_named(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+
+    for (uint32_t i = 0; i < site->tenants.count; i++)
+        if (strcmp(tenants[i].name, name) == 0)
+            return &tenants[i];
+    return NULL;
+}
+
+const struct bh_site_principal *
+bh_site_principal_named(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_principal *principals = site->principals.items;
+
+    for (uint32_t i = 0; i < site->principals.count; i++)
+        if (strcmp(principals[i].name, name) == 0)
+            return &principals[i];
+    return NULL;
+}
 
 uint64_t
 bh_site_sku_models(const struct bh_site_sku *sku)

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/fields.h"
 #include "model/boundary.h"
+#include "model/dataset.h"
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/period.h"
@@ -123,7 +124,9 @@ struct bh_site_scheduling {
 };
 
 struct bh_site {
-    struct bh_list bindings, gpus, mounts;
+    struct bh_list bindings;
+    struct bh_list datasets;     /* struct bh_site_dataset */
+    struct bh_list gpus, mounts;
     struct bh_site_policy policy; /* of all that is submitted */
     struct bh_list pools, principals;
     struct bh_site_scheduling scheduling;
@@ -134,6 +137,11 @@ struct bh_site {
 extern const struct bh_fields bh_site_fields;
 
 enum { BH_SITE_TENANT_QUOTAS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
+
+/* The tenant or the principal of that name; NULL: there is none. */
+const struct bh_site_tenant *bh_site_tenant_named(const struct bh_site *site, const char *name);
+const struct bh_site_principal *bh_site_principal_named(const struct bh_site *site,
+                                                        const char *name);
 
 /* The GPU models that keep the SKU's promise: a bit for each, by enum bh_gpu_model. */
 uint64_t bh_site_sku_models(const struct bh_site_sku *sku);
@@ -154,7 +162,7 @@ enum bh_tenant_kind bh_site_tenant_kind(const struct bh_site_tenant *tenant);
 /* Whether the file is right in itself: names valid and unique, parents declared
  * before children, SKUs and roles and principals that are named exist, amounts
  * exact, models and profiles known, guarantees of children within the parent's, their
- * policies no wider.
+ * policies no wider, datasets reached by their names alone.
  * The message names the entry: `tenants[2] acme/vision: ...`. */
 BH_MUST_USE bh_rc bh_site_check(const struct bh_site *site, struct bh_err *err);
 

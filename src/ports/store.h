@@ -63,6 +63,7 @@ enum bh_name_kind {
     BH_NAME_NODE,
     BH_NAME_GPU,                 /* the name is the UUID */
     BH_NAME_GROUP,               /* of a provider: "corp/ml-admins" */
+    BH_NAME_DATASET,
     BH_NAME_KINDS
 };
 

@@ -3,20 +3,25 @@
 import base64
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import pathlib
 import re
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import time
+import urllib.parse
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
 import terminal
 from bulkhead import PEOPLE
+from provider import Provider
 from tap import contains, equal
 
 ONE = "1x H100-80GB"
@@ -43,6 +48,16 @@ def totp(secret, ahead=0):
     return f"{(struct.unpack('>I', digest[at:at + 4])[0] & 0x7fffffff) % 10**6:06d}"
 
 
+def listens():
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", PORT)) == 0
+
+
+def await_https(site):
+    """The daemon listens there a little later than on its socket."""
+    site.until(listens, 20, what="the HTTPS listener")
+
+
 class Person:
     """Somebody at a machine of his own: a home, and the server's address."""
 
@@ -52,6 +67,7 @@ class Person:
         self.home.mkdir()
         if user:
             os.chown(self.home, PEOPLE[user], PEOPLE[user])
+        await_https(site)
         certificate = site.dir / "crt"
         certificate.write_bytes((site.dir / "state/tls.crt").read_bytes())
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(self.home)}
@@ -118,6 +134,7 @@ def first(site):
     for hidden in (code, BOSS):
         assert hidden not in seen, "what was typed was shown"
     equal("file", (site.dir / "state/first-admin.code").exists(), False)
+    contains("hint", Person(site, "nobody").run("gpu", status=4).stderr, "bulkhead login signs in")
     boss.run("gpu", status=4)
     secret, codes = boss.add_app()
     boss.run("gpu", status=4)
@@ -178,6 +195,7 @@ def sessions(site):
         other.login("alice", ADA, code)
     site.kill(site.daemon)
     site.start_daemon()
+    await_https(site)
     listed = json.loads(alice.run("session", "list", "-o", "json").stdout)["items"]
     equal("sessions", (len(listed), [s["this"] for s in listed].count(True), {s["kind"] for s in listed}), (3, 1, {"command-line"}))
     equal("host", {s["host"] for s in listed}, {os.uname().nodename})
@@ -194,6 +212,104 @@ def sessions(site):
     alice.run("whoami", "--token-file", str(site.dir / "bearer"), status=4)
     boss.run("account", "reset", "alice")
     alice.login("alice", ADA, codes[5], status=4)
+
+
+class Browser:
+    """A login that waits for a browser; the test does what the page does for who is signed in."""
+
+    def __init__(self, person):
+        self.process = subprocess.Popen([person.site.program("bulkhead"), "login", "--no-browser"], env=person.env, cwd="/",
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.process.stderr.readline()
+        self.address = urllib.parse.urlsplit(self.process.stderr.readline().strip())
+        self.query = dict(urllib.parse.parse_qsl(self.address.query))
+
+    def grant(self, signed_in):
+        """The code for the command line, of a session that said yes."""
+        body = json.dumps({"challenge": self.query["challenge"], "host": self.query["host"]})
+        context = ssl.create_default_context(cafile=signed_in.env["BULKHEAD_CA_FILE"])
+        context.check_hostname = False
+        server = http.client.HTTPSConnection("127.0.0.1", PORT, timeout=10, context=context)
+        server.request("POST", "/v1/sign-in/grant", body, {"Content-Type": "application/json",
+                                                           "Authorization": f"Bearer {signed_in.secret()}"})
+        answer = json.loads(server.getresponse().read())
+        server.close()
+        return answer["code"]
+
+    def come_back(self, code, status=0):
+        back = urllib.parse.urlencode({"code": code, "state": self.query["state"]})
+        urllib.request.urlopen(f"http://127.0.0.1:{self.query['port']}/?{back}", timeout=10).read()
+        said = self.process.communicate(timeout=20)[1]
+        equal(f"status of login ({said})", self.process.returncode, status)
+        return said
+
+
+PAGES = f"sign_in: {{address: 'https://127.0.0.1:{PORT}', step_up: [{{verb: account.any, level: code, within: 1s}}]}}\n"
+
+
+@tap.test(site=PAGES + ACCOUNTS, **CONF)
+def browser(site):
+    "a browser's session lets a command line in as the same person, by a code that is good once and for that one alone"
+    boss, _ = first_admin(site)
+    other = Person(site, "other")
+    first, second = Browser(other), Browser(other)
+    equal("page", (first.address.netloc, first.address.path), (f"127.0.0.1:{PORT}", "/sign-in/command-line"))
+    code = first.grant(boss)
+    contains("another's code", second.come_back(code, status=4), "the code is not good")
+    contains("used up", first.come_back(code, status=4), "the code is not good")
+    third = Browser(other)
+    contains("who", third.come_back(third.grant(boss)), "as boss until 20")
+    contains("who", other.run("whoami").stdout, "boss, known by session")
+    equal("hosts", {s["host"] for s in json.loads(other.run("session", "list", "-o", "json").stdout)["items"] if s["this"]},
+          {os.uname().nodename})
+
+
+@tap.test(site=PAGES + ACCOUNTS, **CONF)
+def no_fresher(site):
+    "a command line that a browser let in has shown its factor when the browser did, not just now"
+    boss, _ = first_admin(site)
+    time.sleep(1.2)
+    other = Person(site, "other")
+    waiting = Browser(other)
+    waiting.come_back(waiting.grant(boss))
+    contains("hint", other.run("account", "list", status=4).stderr, "bulkhead login --again")
+
+
+def with_issuer(site, provider):
+    issuer = f"{{name: corp, url: '{provider.url}', client_id: {provider.client}, loopback: true}}"
+    site.apply(f"sign_in: {{address: 'https://127.0.0.1:{PORT}', issuers: [{issuer}]}}\n{tap.SITE}")
+
+
+@tap.test(**CONF)
+def device(site):
+    "--device signs in at an issuer, whatever it answers until somebody entered the code, and shows whom"
+    with Provider(site.dir) as provider:
+        with_issuer(site, provider)
+        provider.answers = ["authorization_pending", None, {"sub": "ada", "amr": ["pwd", "otp"]}]
+        person = Person(site, "ada")
+        said = person.run("login", "--device").stderr
+        contains("where", said, f"open {provider.url}/enter on any machine and enter the code WDJB-MJHT")
+        contains("who", said, "as corp:ada until 20")
+        equal("asked", (len(provider.asked), provider.asked[0]["device_code"]), (3, "DEVICE-CODE"))
+        contains("who", person.run("whoami").stdout, "corp:ada, known by session")
+        mine = json.loads(person.run("session", "list", "-o", "json").stdout)["items"][0]
+        equal("session", [mine[k] for k in ("issuer", "kind", "level", "host")], ["corp", "command-line", "code", os.uname().nodename])
+        person.run("logout")
+
+
+@tap.test(**CONF)
+def device_refused(site):
+    "who says no at the issuer, lets the code expire, or comes with a token of another is not signed in"
+    with Provider(site.dir) as provider:
+        with_issuer(site, provider)
+        person = Person(site, "ada")
+        for answer in ("access_denied", "expired_token", {"sub": "ada", "aud": "another"}, {"sub": "ada", "iss": "http://127.0.0.1:1"}):
+            provider.answers = [answer]
+            done = subprocess.run([site.program("bulkhead"), "login", "--device"], env=person.env, cwd="/", capture_output=True,
+                                  text=True, timeout=30, stdin=subprocess.DEVNULL)
+            assert done.returncode not in (0, 8), f"{answer}: {done}"
+            person.run("logout", status=5)
+        person.run("login", "--device", "--issuer", "other", status=5)
 
 
 @tap.test(site=ACCOUNTS, **CONF)

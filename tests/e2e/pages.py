@@ -21,7 +21,7 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import chromium
 import tap
-from provider import Provider
+from code_provider import Provider
 from tap import contains, equal
 
 with socket.socket() as probe:

@@ -1,99 +1,93 @@
-"""A small OpenID provider on 127.0.0.1: signs in whoever it is told to, without asking.
-
-    with Provider("bulkhead") as provider: ... provider.url
-
-RS256 by the program openssl; authorization code with PKCE, and nothing else."""
+"""An OpenID provider on 127.0.0.1, for sign-ins of a whole system: discovery, keys, and the
+device flow (RFC 8628), whose answers a test chooses one by one."""
 import base64
-import hashlib
 import http.server
 import json
 import subprocess
-import tempfile
 import threading
 import time
 import urllib.parse
 
 
-def encode(value):
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+def b64(data):
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def openssl(*arguments, text=None):
-    return subprocess.run(["openssl", *arguments], input=text, capture_output=True, check=True, timeout=30).stdout
+class Provider(http.server.ThreadingHTTPServer):
+    daemon_threads = True
 
-
-class Provider:
-    def __init__(self, client, person="ada"):
-        self.client, self.person, self.codes, self.asked = client, person, {}, []
-        self.key = openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048")
-        modulus = openssl("rsa", "-noout", "-modulus", text=self.key).decode().strip().partition("=")[2]
-        self.jwks = {"keys": [{"kty": "RSA", "kid": "k", "use": "sig", "alg": "RS256", "e": "AQAB",
-                               "n": encode(bytes.fromhex(modulus))}]}
+    def __init__(self, folder, client="bulkhead"):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url, self.client = f"http://127.0.0.1:{self.server_port}", client
+        self.key = str(folder / "provider.key")
+        self.asked = []    # forms of the token endpoint
+        self.answers = []  # what it answers next: an error's name, a status, claims, or None to hang up
+        subprocess.run(["openssl", "genrsa", "-out", self.key, "2048"], check=True, capture_output=True)
+        modulus = subprocess.run(["openssl", "rsa", "-in", self.key, "-noout", "-modulus"], check=True,
+                                 capture_output=True, text=True).stdout.strip().split("=")[1]
+        self.jwk = {"kty": "RSA", "kid": "k1", "alg": "RS256", "use": "sig", "e": "AQAB", "n": b64(bytes.fromhex(modulus))}
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def __enter__(self):
-        provider = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def log_message(self, *_):
-                pass
-
-            def do_GET(self):
-                provider.answer(self, None)
-
-            def do_POST(self):
-                provider.answer(self, self.rfile.read(int(self.headers["Content-Length"])).decode())
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
         return self
 
     def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+        self.shutdown()
+        self.server_close()
 
-    def answer(self, request, body):
-        path, _, query = request.path.partition("?")
-        fields = dict(urllib.parse.parse_qsl(query if body is None else body))
-        known = {"/.well-known/openid-configuration": self.configuration, "/jwks": lambda _: self.jwks, "/token": self.token}
-        if path == "/authorize":
-            request.send_response(303)
-            request.send_header("Location", self.authorize(fields))
-            request.send_header("Content-Length", "0")
-            request.end_headers()
-            return
-        reply = json.dumps(known[path](fields)).encode() if path in known else b"{}"
-        request.send_response(200 if path in known else 404)
-        request.send_header("Content-Type", "application/json")
-        request.send_header("Content-Length", str(len(reply)))
-        request.end_headers()
-        request.wfile.write(reply)
-
-    def configuration(self, _):
-        return {"issuer": self.url, "authorization_endpoint": self.url + "/authorize", "token_endpoint": self.url + "/token",
-                "jwks_uri": self.url + "/jwks", "response_types_supported": ["code"], "subject_types_supported": ["public"],
-                "id_token_signing_alg_values_supported": ["RS256"], "code_challenge_methods_supported": ["S256"],
-                "token_endpoint_auth_methods_supported": ["none"], "grant_types_supported": ["authorization_code"]}
-
-    def authorize(self, fields):
-        """Where the browser is sent: back, with a code for whoever is signed in here."""
-        self.asked.append(fields)
-        code = encode(hashlib.sha256(repr((time.time(), fields)).encode()).digest())
-        self.codes[code] = fields
-        return fields["redirect_uri"] + "?" + urllib.parse.urlencode({"code": code, "state": fields["state"]})
-
-    def token(self, fields):
-        asked = self.codes.pop(fields["code"])
-        assert encode(hashlib.sha256(fields["code_verifier"].encode()).digest()) == asked["code_challenge"]
+    def sign(self, claims):
         now = int(time.time())
-        claims = {"iss": self.url, "sub": self.person, "aud": self.client, "iat": now, "exp": now + 300, "auth_time": now,
-                  "nonce": asked["nonce"], "preferred_username": self.person, "amr": ["pwd", "otp"]}
-        signed = ".".join(encode(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "k"}, claims))
-        signature = self.sign(signed)
-        return {"access_token": "a", "token_type": "Bearer", "expires_in": 300, "id_token": f"{signed}.{signature}"}
+        claims = {"iss": self.url, "aud": self.client, "iat": now, "exp": now + 300, **claims}
+        text = ".".join(b64(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "k1"}, claims))
+        signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", self.key], input=text.encode(),
+                                   check=True, capture_output=True).stdout
+        return f"{text}.{b64(signature)}"
 
-    def sign(self, text):
-        with tempfile.NamedTemporaryFile() as key:
-            key.write(self.key)
-            key.flush()
-            return encode(openssl("dgst", "-sha256", "-sign", key.name, text=text.encode()))
+    def get(self, path):
+        return {"/.well-known/openid-configuration": {
+                    "issuer": self.url, "authorization_endpoint": f"{self.url}/authorize",
+                    "token_endpoint": f"{self.url}/token", "jwks_uri": f"{self.url}/jwks",
+                    "device_authorization_endpoint": f"{self.url}/device",
+                    "response_types_supported": ["code"], "subject_types_supported": ["public"],
+                    "code_challenge_methods_supported": ["S256"],
+                    "id_token_signing_alg_values_supported": ["RS256"]},
+                "/jwks": {"keys": [self.jwk]}}.get(path)
+
+    def post(self, path, form):
+        """(status, answer)"""
+        if path == "/device":
+            return 200, {"device_code": "DEVICE-CODE", "user_code": "WDJB-MJHT", "verification_uri": f"{self.url}/enter",
+                         "verification_uri_complete": f"{self.url}/enter?c=WDJB-MJHT", "expires_in": 120, "interval": 1}
+        self.asked.append(form)
+        answer = self.answers.pop(0) if self.answers else "authorization_pending"
+        if answer is None:
+            raise ConnectionAbortedError
+        if isinstance(answer, int):
+            return answer, {}
+        if isinstance(answer, str):
+            return 400, {"error": answer}
+        return 200, {"access_token": "access", "token_type": "Bearer", "expires_in": 300, "id_token": self.sign(answer)}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, value):
+        text = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def do_GET(self):
+        value = self.server.get(self.path)
+        self.answer(200 if value else 404, value or {})
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        try:
+            self.answer(*self.server.post(self.path, dict(urllib.parse.parse_qsl(body))))
+        except ConnectionAbortedError:
+            self.close_connection = True

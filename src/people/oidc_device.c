@@ -120,8 +120,11 @@ go_on(struct bh_people *people, struct bh_call *call, struct bh_pending *pending
 
     if (rc == BH_OK && bh_device_due(&pending->device, bh_people_now(people)))
         rc = poll_once(people, call, &pending->device, &arrival, err);
-    if (rc != BH_OK)
+    if (rc != BH_OK) {
+        if (pending->device.state == BH_DEVICE_WAITING) /* it may answer the next time */
+            put_back(people, pending);
         return rc;
+    }
     if (pending->device.state == BH_DEVICE_WAITING) {
         put_waiting(call, &pending->device);
         put_back(people, pending);

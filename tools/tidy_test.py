@@ -81,7 +81,7 @@ CASES = [
     ("microhttpd elsewhere", include("api", "<microhttpd.h>"), ["include microhttpd.h"]),
     ("gnutls elsewhere", include("crypto", "<gnutls/gnutls.h>"), ["include gnutls/gnutls.h"]),
     ("openssl elsewhere", include("net", "<openssl/evp.h>"), ["include openssl/evp.h"]),
-    ("curl in identity", include("identity", "<curl/curl.h>"), []),
+    ("curl in fetch", include("fetch", "<curl/curl.h>"), []),
     ("curl elsewhere", include("store", "<curl/curl.h>"), ["include curl/curl.h"]),
     ("yaml elsewhere", include("daemon", "<yaml.h>"), ["include yaml.h"]),
     ("nvml in device", include("device", '"bulkhead/nvml_abi.h"'), []),

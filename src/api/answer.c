@@ -56,6 +56,22 @@ put_moved(struct bh_json_writer *w, const struct bh_command *command)
     bh_json_close(w, ']');
 }
 
+static void
+put_shredded(struct bh_json_writer *w, const struct bh_command *command,
+             const struct bh_answer *answer)
+{
+    bool asked = answer->shred_token && answer->shred_token[0];
+
+    if (asked)
+        bh_json_ns(w, "expires_ns", answer->expires_ns);
+    bh_json_u64(w, "keys", answer->keys);
+    bh_json_str(w, "month", command->shred->month);
+    bh_json_str(w, "state", asked ? "asked" : "destroyed");
+    bh_json_str(w, "tenant", command->shred->tenant);
+    if (asked)
+        bh_json_str(w, "token", answer->shred_token);
+}
+
 void
 bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
                  const struct bh_answer *answer, bool keep)
@@ -67,6 +83,10 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
         put_changes(&w, command, answer);
     else if (command->op == BH_OP_DEFRAG_APPLY)
         put_moved(&w, command);
+    else if (command->op == BH_OP_KEY_SHRED)
+        put_shredded(&w, command, answer);
+    else if (command->op == BH_OP_KEY_ROTATE)
+        bh_json_u64(&w, "keys", answer->keys);
     else if (command->op == BH_OP_TOKEN_CREATE || command->op == BH_OP_TOKEN_REVOKE)
         put_token(&w, command, answer, keep);
     else

@@ -5,15 +5,18 @@
 
 #include "api/auth.h"
 #include "api/checkpoints.h"
+#include "api/datasets.h"
 #include "api/defrag.h"
 #include "api/error.h"
 #include "api/gpus.h"
 #include "api/jobs.h"
+#include "api/keys.h"
 #include "api/log.h"
 #include "api/log_tree.h"
 #include "api/nodes.h"
 #include "api/openapi.h"
 #include "api/outlook.h"
+#include "api/people.h"
 #include "api/policy.h"
 #include "api/records.h"
 #include "api/site.h"
@@ -41,6 +44,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_NODE_LIST] = bh_nodes_list,
     [BH_OP_TENANT_LIST] = bh_tenants_list,
     [BH_OP_SKU_LIST] = bh_skus_list,
+    [BH_OP_DATASET_LIST] = bh_datasets_list,
     [BH_OP_USAGE] = bh_usage_show,
     [BH_OP_FORECAST] = bh_outlook_show,
     [BH_OP_SITE_GET] = bh_site_get,
@@ -59,7 +63,38 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_DEFRAG_SHOW] = bh_defrag_show,
     [BH_OP_DEFRAG_APPLY] = bh_defrag_apply,
     [BH_OP_POLICY_TEST] = bh_policy_test,
+    [BH_OP_KEY_LIST] = bh_key_list,
+    [BH_OP_KEY_SHRED] = bh_key_shred,
+    [BH_OP_KEY_ROTATE] = bh_key_rotate,
     [BH_OP_WHOAMI] = bh_whoami_show,
+    [BH_OP_SIGN_IN_WAYS] = bh_people_resource,
+    [BH_OP_SIGN_IN] = bh_people_resource,
+    [BH_OP_SIGN_IN_CHALLENGE] = bh_people_resource,
+    [BH_OP_SIGN_IN_ISSUER] = bh_people_resource,
+    [BH_OP_SIGN_IN_RETURN] = bh_people_resource,
+    [BH_OP_SIGN_IN_LOGOUT] = bh_people_resource,
+    [BH_OP_SIGN_IN_GRANT] = bh_people_resource,
+    [BH_OP_SIGN_IN_DEVICE] = bh_people_resource,
+    [BH_OP_SIGN_IN_POLL] = bh_people_resource,
+    [BH_OP_SIGN_IN_CODE] = bh_people_resource,
+    [BH_OP_SIGN_IN_FIRST] = bh_people_resource,
+    [BH_OP_SIGN_OUT] = bh_people_resource,
+    [BH_OP_PROVE] = bh_people_resource,
+    [BH_OP_BREAK_GLASS] = bh_people_resource,
+    [BH_OP_SESSION_LIST] = bh_people_resource,
+    [BH_OP_SESSION_END] = bh_people_resource,
+    [BH_OP_ACCOUNT_GET] = bh_people_resource,
+    [BH_OP_ACCOUNT_PASSWORD] = bh_people_resource,
+    [BH_OP_TOTP_BEGIN] = bh_people_resource,
+    [BH_OP_TOTP_CONFIRM] = bh_people_resource,
+    [BH_OP_TOTP_REMOVE] = bh_people_resource,
+    [BH_OP_RECOVERY_MAKE] = bh_people_resource,
+    [BH_OP_PASSKEY_BEGIN] = bh_people_resource,
+    [BH_OP_PASSKEY_ADD] = bh_people_resource,
+    [BH_OP_PASSKEY_REMOVE] = bh_people_resource,
+    [BH_OP_ACCOUNT_LIST] = bh_people_resource,
+    [BH_OP_ACCOUNT_ENROL] = bh_people_resource,
+    [BH_OP_ACCOUNT_RESET] = bh_people_resource,
     [BH_OP_STATUS] = bh_status_show,
     [BH_OP_HEALTH] = bh_status_health,
     [BH_OP_OPENAPI] = bh_openapi_show,
@@ -72,7 +107,9 @@ bh_api_new(const struct bh_api_options *options)
 
     BH_ASSERT(api);
     for (int op = 0; op < BH_OPERATIONS; op++)
-        BH_ASSERT(resources[op]);
+        BH_ASSERT(resources[op]
+                  && (resources[op] == bh_people_resource)
+                         == bh_operation_of_people((enum bh_operation)op));
     api->options = *options;
     api->starts = bh_starts_new();
     api->gate = bh_whatif_gate_new();
@@ -227,7 +264,7 @@ check_key(struct bh_call *call, struct bh_err *err)
 {
     const char *key = call->request->idempotency_key;
 
-    if (!key || call->op->kind != BH_OPERATION_MUTATE)
+    if (!key || call->op->kind != BH_OPERATION_MUTATE || call->op->scope == BH_SCOPE_NOBODY)
         return BH_OK;
     if (key[0] == '\0' || strlen(key) > 128 || !plain_text(key)) {
         bh_err_set(err, BH_INVALID, "Idempotency-Key: not 1 to 128 printable characters");
@@ -270,6 +307,9 @@ authorise(struct bh_call *call, struct bh_err *err)
     case BH_SCOPE_VISIBLE:
         call->verdict = bh_authz_check_anywhere(call->dir, subject, verb);
         break;
+    case BH_SCOPE_OWN:
+        call->verdict = bh_authz_own(call->dir, subject, verb);
+        break;
     case BH_SCOPE_SITE:
         call->verdict = bh_authz_check(call->dir, subject, verb, (bh_tenant_id){ 0 });
         break;
@@ -294,6 +334,7 @@ identify(struct bh_call *call, struct bh_err *err)
     if (call->op->scope == BH_SCOPE_NOBODY)
         return BH_OK;
     rc = bh_auth_identify(call, err);
+    call->identified = rc == BH_OK;
     return rc == BH_OK ? bh_auth_number(call, err) : rc;
 }
 

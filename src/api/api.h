@@ -2,6 +2,8 @@
 #define BH_API_API_H
 
 #include "api/owner.h"
+#include "api/people.h"
+#include "keys/keys.h"
 #include "ports/crypto.h"
 #include "ports/http.h"
 #include "ports/store.h"
@@ -15,10 +17,12 @@ struct bh_api_options {
     struct bh_owner owner;
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
+    struct bh_keys *keys;        /* opens what is sealed */
     const char *version;
     uint32_t job_uid_first;      /* Unix ids from here up belong to jobs: never anybody;
                                     0: no such range */
     uint64_t (*now)(void);       /* nanoseconds since the epoch; NULL: the wall clock */
+    struct bh_people_port people;
     uint64_t silence_ns;         /* streams: a comment after this long; 0: two seconds */
 };
 

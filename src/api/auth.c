@@ -51,7 +51,7 @@ find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
     struct token_search search = { .wanted = &token, .arena = call->arena };
     bh_rc rc;
 
-    if (!bh_token_parse(options->crypto, text, &token))
+    if (!bh_token_parse(options->crypto, text, &token) || token.kind != BH_TOKEN_API)
         return bad_token(err);
     rc = options->store.ops->list_tokens(options->store.self, match_token, &search, err);
     if (rc != BH_OK)
@@ -66,6 +66,7 @@ find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
 static bh_rc
 identify_token(struct bh_call *call, const char *text, struct bh_err *err)
 {
+    const struct bh_people_port *people = &call->api->options.people;
     const struct bh_dir_principal *principal;
     struct bh_token_row row;
     bh_rc rc = find_token(call, text, &row, err);
@@ -91,7 +92,10 @@ identify_token(struct bh_call *call, const char *text, struct bh_err *err)
         .principal = principal->id,
         .uid = UINT32_MAX,
         .scopes = row.scopes[0] ? row.scopes : NULL,
+        .presence = { .kind = BH_PRESENCE_TOKEN, .now_ns = bh_call_now(call) },
     };
+    if (people->ops)
+        people->ops->token_used(people->self, row.id, bh_call_now(call));
     return BH_OK;
 }
 
@@ -167,6 +171,9 @@ bh_auth_identify(struct bh_call *call, struct bh_err *err)
         rc = read_bearer(call->request->authorization, &token, err);
     if (rc != BH_OK)
         return rc;
+    if (token && strncmp(token, "bs_", 3) == 0 && call->api->options.people.ops)
+        return call->api->options.people.ops->identify(call->api->options.people.self, token, call,
+                                                       err);
     if (token)
         return identify_token(call, token, err);
     if (call->request->transport->unix_socket)

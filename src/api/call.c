@@ -162,6 +162,8 @@ bh_call_deny(struct bh_call *call, const char *verb, bh_tenant_id tenant,
     const struct bh_dir_tenant *where = bh_directory_tenant(call->dir, tenant);
 
     call->verdict = verdict;
+    if (verdict.rule == BH_RULE_STEP_UP)
+        return bh_authz_ask_again(verb, err);
     bh_err_set(err, BH_DENIED, "%s may not %s on %s", call->caller.name, verb,
                where ? where->path : "the site");
     if (verdict.rule == BH_RULE_TOKEN_SCOPE)

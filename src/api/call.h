@@ -31,6 +31,7 @@ struct bh_call {
     uint32_t status;                 /* of a reply that is no error; 0: 200 */
     bool recorded;                   /* the owner has seen it: it is in the journal */
     bool probed;                     /* it asked for what it may not see */
+    bool identified;                 /* it is known who calls */
 };
 
 /* An operation's body: writes the reply's JSON, or fails and the dispatcher writes the

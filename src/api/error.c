@@ -1,8 +1,10 @@
 #include "api/error.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/visible.h"
+#include "base/time.h"
 
 static const char default_next[] = "correct the request; /openapi.json describes it";
 
@@ -123,12 +125,34 @@ write_shape(struct bh_call *call, const char *code, const char *message, const c
     bh_json_close(&w, '}');
 }
 
+/* Who is known and is to show again that it is him, is told so as RFC 9470 has it. */
+static const char *
+challenge_of(const struct bh_call *call)
+{
+    static const char plain[] = "Bearer realm=\"bulkhead\"";
+    const struct bh_dir_step_up *asked =
+        call->identified ? bh_directory_step_up(call->dir, call->op->verb) : NULL;
+    const char *text;
+
+    if (!asked && call->identified && strcmp(call->op->verb, "account.change") == 0)
+        return "Bearer realm=\"bulkhead\", error=\"insufficient_user_authentication\", "
+               "max_age=\"600\""; /* src/people: whoever changes his account signed in lately */
+    if (!asked)
+        return plain;
+    text = bh_arena_printf(call->arena,
+                           "%s, error=\"insufficient_user_authentication\", "
+                           "acr_values=\"%s\", max_age=\"%" PRIu64 "\"",
+                           plain, bh_level_names[asked->level],
+                           asked->within_ns / BH_NS_PER_S);
+    return text ? text : plain;
+}
+
 void
 bh_error_write(struct bh_call *call, const struct bh_err *err)
 {
     call->reply->status = (uint32_t)bh_rc_http(err->rc);
     if (err->rc == BH_UNAUTHENTICATED)
-        bh_reply_header(call->reply, "WWW-Authenticate", "Bearer realm=\"bulkhead\"");
+        bh_reply_header(call->reply, "WWW-Authenticate", challenge_of(call));
     write_shape(call, bh_rc_name(err->rc), err->msg, next_of(err));
 }
 

@@ -30,6 +30,15 @@ static const struct bh_dir_binding fixture_bindings[] = {
     { BH_ROLE_VIEWER, { 4 }, 0, { 1 } },
 };
 static const struct bh_dir_gpu fixture_gpus[] = { { { 1 }, "GPU-a" }, { { 2 }, "GPU-b" } };
+static const char *fixture_may[] = { "mount", "read" };
+static struct bh_site_dataset_grant fixture_grants[] = {
+    { .tenant = "acme/vision", .may = { fixture_may, 2 }, .until = "2030-01-01T00:00:00Z" },
+};
+static struct bh_site_dataset fixture_site_datasets[] = {
+    { .name = "imagenet", .path = "/data/vision", .tenant = "acme/vision", .grants = { fixture_grants, 1 } },
+};
+static const struct bh_site fixture_site = { .datasets = { fixture_site_datasets, 1 } };
+static const struct bh_dir_dataset fixture_dataset_names[] = { { { 1 }, "imagenet", false } };
 static const struct bh_dir_mount fixture_mounts[] = { { "/work/data", { 2 }, false } };
 
 static const char fixture_inventory[] =
@@ -156,6 +165,12 @@ fixture_commits(void *self)
     return 1;
 }
 
+static struct bh_signed
+fixture_last_signed(void *self)
+{
+    return (struct bh_signed){ 0 };
+}
+
 static const char *
 fixture_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
@@ -176,6 +191,7 @@ static const struct bh_owner_ops fixture_owner = {
     .changes = fixture_changes,
     .inventory = fixture_inventory_get,
     .commits = fixture_commits,
+    .last_signed = fixture_last_signed,
     .log_path = fixture_log_path,
 };
 
@@ -256,6 +272,38 @@ fixture_fill_engine(struct fixture *f)
 
 /* ---- the store ---- */
 
+static void
+fixture_open_keys(struct fixture *f)
+{
+    const struct bh_keys_options options = { f->store, &bh_crypto_openssl, { 1 } };
+    struct bh_err err;
+    bh_rc rc = bh_keys_open(&options, &f->keys, &err);
+
+    BH_ASSERT(rc == BH_OK);
+}
+
+void
+bh_fixture_seal(struct fixture *f, uint32_t tenant, const char *plain, struct bh_buf *out)
+{
+    const struct bh_key_use use = { BH_KEY_AUDIT, { tenant }, fixture_now() };
+    struct bh_err err;
+
+    BH_ASSERT(f->store.ops->begin(f->store.self, &err) == BH_OK);
+    BH_ASSERT(bh_keys_seal(f->keys, &use, (struct bh_slice){ plain, strlen(plain) }, out, &err)
+              == BH_OK);
+    BH_ASSERT(f->store.ops->commit(f->store.self, &err) == BH_OK);
+}
+
+void
+bh_fixture_shred(struct fixture *f, uint64_t key)
+{
+    struct bh_err err;
+
+    BH_ASSERT(f->store.ops->begin(f->store.self, &err) == BH_OK);
+    BH_ASSERT(bh_keys_shred(f->keys, key, fixture_now(), &err) == BH_OK);
+    BH_ASSERT(f->store.ops->commit(f->store.self, &err) == BH_OK);
+}
+
 void
 bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t principal,
                 const char *state)
@@ -271,17 +319,58 @@ bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t pr
         .exit_status = ended ? 3 : -1,
     };
     static const char spec[] = "{\"args\":[\"sh\"],\"sku\":\"small\"}";
+    char memory[400];
+    struct bh_buf item;
     struct bh_err err;
-    bh_rc rc = f->store.ops->begin(f->store.self, &err);
+    bh_rc rc;
 
-    bh_crypto_openssl.sha256(spec, sizeof spec - 1, "", 0, row.spec.bytes);
+    bh_buf_init_fixed(&item, memory, sizeof memory);
+    bh_fixture_seal(f, tenant, spec, &item);
+    bh_crypto_openssl.sha256(item.bytes, item.length, "", 0, row.spec.bytes);
+    rc = f->store.ops->begin(f->store.self, &err);
     if (rc == BH_OK)
-        rc = f->store.ops->put_text(f->store.self, &row.spec, spec, sizeof spec - 1, &err);
+        rc = f->store.ops->put_text(f->store.self, &row.spec, item.bytes, item.length, &err);
     if (rc == BH_OK)
         rc = f->store.ops->put_job(f->store.self, &row, &err);
     if (rc == BH_OK)
         rc = f->store.ops->commit(f->store.self, &err);
     BH_ASSERT(rc == BH_OK);
+}
+
+struct renaming {
+    struct fixture *f;
+    const char *name;
+    struct bh_err err;
+    bh_rc rc;
+};
+
+static bool
+fixture_rename(void *self, const struct bh_job_row *found)
+{
+    struct renaming *renaming = self;
+    struct bh_job_row row = *found;
+
+    row.name = renaming->name;
+    renaming->rc = renaming->f->store.ops->put_job(renaming->f->store.self, &row,
+                                                   &renaming->err);
+    return false;
+}
+
+void
+bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant, const char *name)
+{
+    char memory[600];
+    struct renaming renaming = { .f = f };
+    struct bh_buf item;
+
+    bh_buf_init_fixed(&item, memory, sizeof memory);
+    bh_fixture_seal(f, tenant, name, &item);
+    renaming.name = bh_buf_text(&item);
+    BH_ASSERT(f->store.ops->begin(f->store.self, &renaming.err) == BH_OK);
+    BH_ASSERT(f->store.ops->get_job(f->store.self, job, fixture_rename, &renaming,
+                                    &renaming.err) == BH_OK);
+    BH_ASSERT(renaming.rc == BH_OK);
+    BH_ASSERT(f->store.ops->commit(f->store.self, &renaming.err) == BH_OK);
 }
 
 void
@@ -329,6 +418,7 @@ struct fixture *
 bh_fixture_open(void)
 {
     struct fixture *f = calloc(1, sizeof *f);
+    struct bh_err err;
 
     BH_ASSERT(f);
     f->dir = (struct bh_directory){
@@ -339,12 +429,17 @@ bh_fixture_open(void)
         .gpus = fixture_gpus, .gpu_count = BH_COUNT(fixture_gpus),
         .mounts = fixture_mounts, .mount_count = BH_COUNT(fixture_mounts),
         .sign_in = &fixture_sign_in,
+        .dataset_names = fixture_dataset_names, .dataset_count = 1,
+        .datasets = { &fixture_site, f->datasets, 1 },
     };
+    BH_ASSERT(bh_dataset_read(fixture_site_datasets, f->datasets, &err) == BH_OK);
     f->inventory = fixture_inventory;
     fixture_fill_engine(f);
     bh_store_memory_open(&bh_crypto_openssl, &f->store);
+    fixture_open_keys(f);
     f->api = bh_api_new(&(struct bh_api_options){
-        .owner = { &fixture_owner, f }, .store = f->store, .crypto = &bh_crypto_openssl,
+        .owner = { &fixture_owner, f }, .store = f->store, .keys = f->keys,
+        .crypto = &bh_crypto_openssl,
         .version = "test", .job_uid_first = 100000, .now = fixture_now, .silence_ns = 50 * BH_NS_PER_MS });
     return f;
 }
@@ -353,6 +448,7 @@ void
 bh_fixture_close(struct fixture *f)
 {
     bh_api_free(f->api);
+    bh_keys_close(f->keys);
     f->store.ops->close(f->store.self);
     free(f->engine);
     free(f->command_text);

@@ -15,10 +15,12 @@ enum { ALICE = 1001, BOB = 1002, CAROL = 1003, DAVE = 1004, STRANGER = 4242, NOW
 struct fixture {
     struct bh_api *api;
     struct bh_store store;
+    struct bh_keys *keys;
     struct bh_engine *engine;
     uint64_t seq;
     uint32_t slots;              /* that forecasts look back on */
     struct bh_directory dir;
+    struct bh_dataset datasets[1];
     const char *inventory, *inventory_of_second; /* of the connected nodes, or NULL */
     char logs[64];               /* folder of the jobs' logs, "" none */
     /* what the owner was asked last, and what it shall answer */
@@ -59,7 +61,7 @@ void bh_fixture_step(struct fixture *f, struct bh_event event);
 void bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant,
                        uint32_t principal, uint32_t sku);
 
-/* The store has such a row; an ended one left with status 3. */
+/* The store has such a row, and its specification sealed; an ended one left with status 3. */
 void bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant,
                         uint32_t principal, const char *state);
 
@@ -67,6 +69,16 @@ void bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant,
 void bh_fixture_put_token(struct fixture *f, const struct bh_token_row *row);
 void bh_fixture_put_meta(struct fixture *f, const char *key, const char *value);
 void bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf);
+
+/* Seal a tenant's text and append the item to `out`; the first sealing makes key 1, which is
+ * the tenant's, and key 2 below it.  Or destroy a key. */
+void bh_fixture_seal(struct fixture *f, uint32_t tenant, const char *plain,
+                     struct bh_buf *out);
+void bh_fixture_shred(struct fixture *f, uint64_t key);
+
+/* The job's row, of that tenant, gets a name as the daemon keeps it. */
+void bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant,
+                                const char *name);
 
 /* A fixture on the heap; close it. */
 struct fixture *bh_fixture_open(void);

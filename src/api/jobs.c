@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/datasets.h"
 #include "api/error.h"
 #include "api/forecast.h"
 #include "api/kept.h"
@@ -10,7 +11,7 @@
 #include "api/visible.h"
 #include "base/num.h"
 
-enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000 };
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, NAME_ROOM = 512 };
 
 /* ---- reading rows ---- */
 
@@ -139,11 +140,33 @@ put_signal(struct bh_json_writer *w, uint32_t number)
         bh_json_str(w, "checkpoint_signal", name);
 }
 
+/* Free text of a person: sealed in the row, and opened for who sees the job. */
+static void
+put_name(const struct bh_call *call, struct bh_json_writer *w, const char *stored)
+{
+    const struct bh_slice item = { stored, strlen(stored) };
+    char memory[NAME_ROOM];
+    struct bh_buf name;
+    struct bh_err err;
+    bh_rc rc;
+
+    if (!bh_keys_is_sealed(item)) {
+        bh_json_str(w, "name", stored);
+        return;
+    }
+    bh_buf_init_fixed(&name, memory, sizeof memory);
+    rc = bh_keys_unseal(call->api->options.keys, item, &name, &err);
+    if (rc == BH_OK)
+        bh_json_strn(w, "name", name.bytes, name.length);
+    else
+        bh_json_str(w, "name", rc == BH_NOT_FOUND ? BH_ERASED : "(unreadable)");
+}
+
 /* The members of a job, in byte order of their names but for those that only GET one
  * adds. */
 static void
-put_members(struct bh_json_writer *w, const struct bh_job_row *row,
-            const struct awaited *awaited)
+put_members(const struct bh_call *call, struct bh_json_writer *w,
+            const struct bh_job_row *row, const struct awaited *awaited)
 {
     bool ended = bh_jobs_ended(row->state);
 
@@ -164,7 +187,7 @@ put_members(struct bh_json_writer *w, const struct bh_job_row *row,
     bh_json_str(w, "grade", row->grade);
     bh_json_u64(w, "id", row->job);
     bh_json_str(w, "kind", row->kind);
-    bh_json_str(w, "name", row->name);
+    put_name(call, w, row->name);
     bh_json_str(w, "node", row->node);
     bh_json_str(w, "pieces", row->pieces);
     bh_json_str(w, "priority", priority_name(row->priority));
@@ -216,7 +239,7 @@ put_row(void *self, const struct bh_job_row *row)
     page->room--;
     page->last = row->job;
     bh_json_open(page->w, NULL, '{');
-    put_members(page->w, row, &awaited);
+    put_members(page->call, page->w, row, &awaited);
     bh_json_close(page->w, '}');
     return !page->w->out->overflow;
 }
@@ -390,18 +413,35 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     return BH_OK;
 }
 
+static const char *
+spec_text(const struct bh_call *call, const struct bh_job_row *row)
+{
+    struct bh_err unused;
+    const char *text;
+
+    if (bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, &unused)
+        != BH_OK)
+        return "null";
+    return text;
+}
+
 /* The engine forgets ended jobs: their row says how they ended. */
 static void
-put_ending(struct bh_json_writer *w, const struct bh_job_row *row)
+put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
 {
-    char sentence[200];
+    char sentence[512];
+    struct bh_err why = { .hint = "`bulkhead logs` shows what it wrote" };
     struct bh_buf text;
 
     bh_buf_init_fixed(&text, sentence, sizeof sentence);
     bh_buf_printf(&text, "it has ended: %s (%s)", row->state, row->reason);
     if (row->exit_status >= 0)
         bh_buf_printf(&text, ", exit status %" PRId32, row->exit_status);
-    bh_json_str(w, "next", "`bulkhead logs` shows what it wrote");
+    if (strcmp(row->reason, bh_end_cause_names[BH_END_DATASET]) == 0)
+        bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, spec_text(call, row), &why)
+                                         ? why.msg
+                                         : "it might not have a dataset that it mounts");
+    bh_json_str(w, "next", why.hint);
     bh_json_open(w, "operands", '{');
     bh_json_close(w, '}');
     bh_json_str(w, "reason", "none");
@@ -414,20 +454,23 @@ put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_
 {
     if (!bh_jobs_ended(row->state))
         return put_why(call, w, row->job, err);
-    put_ending(w, row);
+    put_ending(call, w, row);
     return BH_OK;
 }
 
-static const char *
-spec_text(const struct bh_call *call, const struct bh_job_row *row)
+/* As submitted; what was erased is left out and said to be. */
+static bh_rc
+put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+         struct bh_err *err)
 {
-    const struct bh_store *store = &call->api->options.store;
-    struct bh_err unused;
     const char *text;
+    bh_rc rc = bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, err);
 
-    if (store->ops->get_text(store->self, &row->spec, call->arena, &text, &unused) != BH_OK)
-        return "null";
-    return text;
+    if (rc == BH_OK)
+        bh_json_raw(w, "spec", text);
+    else if (rc == BH_NOT_FOUND)
+        bh_json_bool(w, "erased", true);
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
 /* Whether room may be kept for it. */
@@ -451,12 +494,13 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     if (strcmp(row.state, "pending") == 0)
         bh_starts_refresh(call, (bh_job_id){ row.job });
-    put_members(&w, &row, &(struct awaited){ .estimated_ns = estimate(call, &row) });
+    put_members(call, &w, &row, &(struct awaited){ .estimated_ns = estimate(call, &row) });
     if (!bh_jobs_ended(row.state))
         rc = bh_members_put(call, &w, row.job, err);
     if (rc == BH_OK && waits(&row))
         rc = bh_kept_put(call, &w, row.job, err);
-    bh_json_raw(&w, "spec", spec_text(call, &row));
+    if (rc == BH_OK)
+        rc = put_spec(call, &w, &row, err);
     if (rc == BH_OK && strcmp(row.state, "pending") == 0) {
         bh_json_open(&w, "why", '{');
         rc = put_why(call, &w, row.job, err);
@@ -571,7 +615,7 @@ check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *e
     return bh_err_hint(err, "`bulkhead get skus` lists them");
 }
 
-/* Only folders that the site file gives to the job's tenant. */
+/* Only folders that the site file gives to the job's tenant; datasets are the owner's to judge. */
 static bh_rc
 check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id tenant,
              struct bh_err *err)
@@ -579,11 +623,12 @@ check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id 
     const struct bh_mount_spec *mount = spec->mounts.items;
 
     for (uint32_t i = 0; i < spec->mounts.count; i++, mount++) {
-        if (bh_directory_mount(call->dir, tenant, mount->source, mount->write))
+        if (mount->dataset || bh_directory_mount(call->dir, tenant, mount->source, mount->write))
             continue;
         bh_err_set(err, BH_DENIED, "mounts[%" PRIu32 "]: %s may not mount %.80s%s", i,
                    spec->tenant, mount->source, mount->write ? " for writing" : "");
-        return bh_err_hint(err, "an admin can add the folder under mounts in the site file");
+        bh_datasets_hint(call, spec->tenant, mount->source, err);
+        return err->rc;
     }
     if (!spec->cwd || bh_directory_mount(call->dir, tenant, spec->cwd, false))
         return BH_OK;

@@ -237,6 +237,24 @@ replies_are_as_the_api_describes_them(void **state)
     BH_CHECK_DONE();
 }
 
+/* What was destroyed is left out, and said to be. */
+static void
+an_erased_job_says_so(void **state)
+{
+    SEND(BH_GET, "/v1/jobs/1", .uid = ALICE);
+    BH_CHECK("opened", strstr(got.text, "\"spec\":{\"args\":[\"sh\"],\"sku\":\"small\"}"));
+    bh_fixture_put_sealed_name(f, 1, 2, "its \"name\"");
+    SEND(BH_GET, "/v1/jobs", .uid = ALICE);
+    BH_CHECK("name", strstr(got.text, "\"name\":\"its \\\"name\\\"\""));
+    bh_fixture_shred(f, 2);
+    SEND(BH_GET, "/v1/jobs", .uid = ALICE);
+    BH_CHECK("its name, too", strstr(got.text, "\"name\":\"(erased)\""));
+    SEND(BH_GET, "/v1/jobs/1", .uid = ALICE);
+    BH_CHECK_EQ("answered", got.status, 200);
+    BH_CHECK("erased", strstr(got.text, "\"erased\":true") && !strstr(got.text, "\"spec\""));
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -245,6 +263,7 @@ main(void)
                                         TEST(totals_count_what_may_be_seen),
                                         TEST(a_job_has_all_its_members),
                                         TEST(a_job_shows_its_members),
+                                        TEST(an_erased_job_says_so),
                                         TEST(why_says_what_holds_it_back),
                                         TEST(one_that_waits_shows_the_room_kept_for_it),
                                         TEST(replies_are_as_the_api_describes_them) };

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "api/defrag.h"
+#include "api/keys.h"
 #include "api/openapi_replies.h"
+#include "api/people.h"
 #include "api/policy.h"
 #include "api/tokens.h"
 #include "api/whatif.h"
@@ -16,7 +18,21 @@
 #define BODY_bh_token_request_fields &bh_token_request_fields
 #define BODY_bh_whatif_request_fields &bh_whatif_request_fields
 #define BODY_bh_policy_test_request_fields &bh_policy_test_request_fields
+#define BODY_bh_shred_request_fields &bh_shred_request_fields
 #define BODY_bh_defrag_request_fields &bh_defrag_request_fields
+#define BODY_bh_sign_in_request_fields &bh_sign_in_request_fields
+#define BODY_bh_sign_in_device_request_fields &bh_sign_in_device_request_fields
+#define BODY_bh_sign_in_issuer_request_fields &bh_sign_in_issuer_request_fields
+#define BODY_bh_sign_in_return_request_fields &bh_sign_in_return_request_fields
+#define BODY_bh_sign_in_logout_request_fields &bh_sign_in_logout_request_fields
+#define BODY_bh_sign_in_grant_request_fields &bh_sign_in_grant_request_fields
+#define BODY_bh_sign_in_code_request_fields &bh_sign_in_code_request_fields
+#define BODY_bh_sign_in_first_request_fields &bh_sign_in_first_request_fields
+#define BODY_bh_password_request_fields &bh_password_request_fields
+#define BODY_bh_code_request_fields &bh_code_request_fields
+#define BODY_bh_passkey_request_fields &bh_passkey_request_fields
+#define BODY_bh_reason_request_fields &bh_reason_request_fields
+#define BODY_bh_account_request_fields &bh_account_request_fields
 
 static const struct bh_fields *const bodies[BH_OPERATIONS] = {
 #define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary)       \
@@ -66,7 +82,7 @@ find_parameter(const char *name, size_t length)
 /* ---- schemas ---- */
 
 /* Descriptions that others refer to, collected as they are met. */
-enum { SCHEMAS_MAX = 32 };
+enum { SCHEMAS_MAX = 64 };
 
 struct schemas {
     const struct bh_fields *items[SCHEMAS_MAX];
@@ -457,6 +473,7 @@ put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
     static const char *const scopes[BH_SCOPES] = {
         [BH_SCOPE_NOBODY] = "open to anybody",
         [BH_SCOPE_SELF] = "held anywhere",
+        [BH_SCOPE_OWN] = "held by everybody on what is his own",
         [BH_SCOPE_SITE] = "on the whole site",
         [BH_SCOPE_TENANT] = "on the tenant named in the request",
         [BH_SCOPE_JOB] = "on the job's tenant",

@@ -20,6 +20,7 @@ static const struct member job_members[] = {
     { "count", "integer", "pieces of each member", true },
     { "deadline_ns", "ns", "it must have ended by then; 0: none", true },
     { "ended_ns", "ns", "0: it has not ended", true },
+    { "erased", "boolean", "what was submitted was destroyed for good", false },
     { "estimated_start_ns", "ns", "when it will begin, as far as can be told", false },
     { "exit_status", "exit_status", "null while it has none", true },
     { "gang", "integer", "members, which start and end together", true },
@@ -146,7 +147,7 @@ put_integer_or_null(struct bh_json_writer *w)
 static bool
 is_plain(const char *type)
 {
-    static const char *const plain[] = { "array", "integer", "object", "string" };
+    static const char *const plain[] = { "array", "boolean", "integer", "object", "string" };
 
     for (size_t i = 0; i < BH_COUNT(plain); i++)
         if (strcmp(type, plain[i]) == 0)

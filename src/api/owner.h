@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "audit/record.h"
 #include "engine/view.h"
 #include "model/site.h"
 #include "model/spec.h"
@@ -33,6 +34,42 @@ struct bh_token_request {
     const char *principal;       /* for whom; NULL: oneself; others need token.any */
 };
 
+/* A document to write, if it is as it was when that was decided. */
+struct bh_document_put {
+    struct bh_document_row row;  /* `version` is the one it must have: 0, there is none yet */
+    bool blind;                  /* whichever it has */
+};
+
+/* A change of what is known about people, prepared by a worker (src/people): the owner asks
+ * whether the caller may, and whether what it was decided on still is so, writes the record
+ * and the documents. */
+struct bh_people_change {
+    const char *verb;            /* of the record: "session.open" */
+    struct bh_record_object object;
+    bh_rc res;                   /* of the record: what came of an attempt */
+    const char *person;          /* a principal's name to make or find: the owner of the puts
+                                    that have no principal, and of the record */
+    const char *note;            /* a text of a person's for the record, sealed; NULL: none */
+    const struct bh_document_put *puts;
+    uint32_t put_count;
+    const struct bh_token_use *uses;
+    uint32_t use_count;
+};
+
+/* When a token was last used. */
+struct bh_token_use {
+    char id[16];
+    uint64_t at_ns;
+};
+
+/* Destroying what a tenant's texts are sealed with; the texts live with the command. */
+struct bh_shred_request {
+    const char *tenant;          /* path, also of one that was removed; "*" is the site */
+    const char *month;           /* "2026-11", or "all" */
+    const char *reason;
+    const char *token;           /* of what another asked for; NULL: ask */
+};
+
 struct bh_command {
     enum bh_operation op;
     struct bh_caller caller;
@@ -48,6 +85,8 @@ struct bh_command {
     const struct bh_token_request *token;
     const char *token_id;        /* TOKEN_REVOKE */
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
+    const struct bh_people_change *people;
+    const struct bh_shred_request *shred; /* KEY_SHRED */
     bool system;                 /* the daemon itself asks for it, as the site file says */
 };
 
@@ -58,9 +97,13 @@ struct bh_answer {
     struct bh_reason reason;     /* why it waits, or why it was refused */
     const char *secret;          /* TOKEN_CREATE: shown once */
     const char *token_id;
+    uint32_t principal;          /* a change about people: whose it is */
     const char *changes;         /* SITE_APPLY: one line a change */
     const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
     uint32_t event_count;
+    uint32_t keys;               /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */
+    const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
+    uint64_t expires_ns;         /* until then */
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };
@@ -80,6 +123,12 @@ struct bh_change {
     uint32_t tenant_id, principal_id;
     char state[16], reason[24];
     uint64_t at_ns;
+};
+
+/* The newest checkpoint of the audit log that was signed since the daemon started. */
+struct bh_signed {
+    uint64_t records;            /* that it covers */
+    uint64_t at_ns;              /* 0: none was */
 };
 
 struct bh_owner_ops {
@@ -110,6 +159,7 @@ struct bh_owner_ops {
     bool (*inventory)(void *self, uint32_t *cursor, struct bh_buf *ret_json);
     /* Durable transactions since the daemon started. */
     uint64_t (*commits)(void *self);
+    struct bh_signed (*last_signed)(void *self);
     /* Path of the log file of a job's member, in the arena; the file may not exist (yet). */
     const char *(*log_path)(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena);
 };

@@ -25,9 +25,11 @@ struct test {
     struct bh_call *call;
     const struct bh_site *site;
     struct bh_admission admission;
+    struct bh_datasets datasets;
     struct bh_arena *scratch;        /* of one job, and then of the next */
     struct bh_json_writer w;
     uint64_t room, tested, denied;   /* `room`: items that are still written out */
+    uint64_t erased;                 /* recorded, and destroyed since: not tested */
 };
 
 /* A submission, recorded or given. */
@@ -50,15 +52,20 @@ find_sku(const struct bh_site *site, const char *name)
     return NULL;
 }
 
-static bool
-has_tenant(const struct bh_site *site, const char *path)
+/* What the grants of the datasets that it mounts say; `ret_rule` is the denial's number.  Jobs of
+ * a file are nobody's: only grants that name no principal and no role are for them. */
+static bh_rc
+judge_datasets(const struct test *test, const struct submission *s, uint32_t *ret_rule,
+               struct bh_err *err)
 {
-    const struct bh_site_tenant *tenants = site->tenants.items;
+    const struct bh_data_request request = { .tenant = s->tenant, .principal = s->user,
+                                             .labels = &s->spec.labels, .now_ns = s->at_ns };
+    struct bh_data_denial denial;
 
-    for (uint32_t i = 0; i < site->tenants.count; i++)
-        if (strcmp(tenants[i].name, path) == 0)
-            return true;
-    return false;
+    if (bh_datasets_allow(&test->datasets, &s->spec, &request, &denial))
+        return BH_OK;
+    *ret_rule = bh_data_rule_number(&denial.verdict);
+    return bh_datasets_explain(&s->spec, &request, &denial, false, err);
 }
 
 /* BH_OK, or why it would be denied; `ret_denial` has no rule where no policy is the reason. */
@@ -79,7 +86,7 @@ judge(const struct test *test, const struct submission *s, struct bh_admit_denia
     sku = find_sku(test->site, s->spec.sku);
     if (!sku)
         return bh_err_set(err, BH_NOT_FOUND, "the site file has no SKU \"%.60s\"", s->spec.sku);
-    if (!s->tenant || !has_tenant(test->site, s->tenant))
+    if (!s->tenant || !bh_site_tenant_named(test->site, s->tenant))
         return bh_err_set(err, BH_NOT_FOUND, "the site file has no tenant \"%.119s\"",
                           s->tenant ? s->tenant : "");
     defaults = (struct bh_dir_sku){ .name = sku->name, .cpu = sku->cpu, .memory = sku->memory };
@@ -91,18 +98,20 @@ judge(const struct test *test, const struct submission *s, struct bh_admit_denia
 
 static void
 put_denial(struct test *test, const struct submission *s, const struct bh_admit_denial *denial,
-           const struct bh_err *err)
+           uint32_t data_rule, const struct bh_err *err)
 {
     struct bh_json_writer *w = &test->w;
     bool policy = denial->rule != BH_ADMISSION_NONE;
 
     bh_json_open(w, NULL, '{');
-    bh_json_str(w, "entry", policy ? bh_admission_entry(denial->rule) : "");
+    bh_json_str(w, "entry", policy      ? bh_admission_entry(denial->rule)
+                            : data_rule ? "datasets"
+                                        : "");
     bh_json_u64(w, "job", s->job);
     bh_json_str(w, "name", s->spec.name ? s->spec.name : "");
     bh_json_str(w, "next", err->hint);
     bh_json_str(w, "policy", policy && *denial->owner ? denial->owner : policy ? "*" : "");
-    bh_json_u64(w, "rule", policy ? bh_admission_number(denial->rule) : 0);
+    bh_json_u64(w, "rule", policy ? bh_admission_number(denial->rule) : data_rule);
     bh_json_str(w, "sentence", err->msg);
     bh_json_ns(w, "submitted_ns", s->at_ns);
     bh_json_str(w, "tenant", s->tenant ? s->tenant : "");
@@ -115,15 +124,17 @@ take(struct test *test, const struct submission *s)
 {
     struct bh_admit_denial denial = { .rule = BH_ADMISSION_NONE };
     struct bh_err err = { .hint = "" };
+    uint32_t data_rule = 0;
 
     test->tested++;
-    if (judge(test, s, &denial, &err) == BH_OK)
+    if (judge(test, s, &denial, &err) == BH_OK
+        && judge_datasets(test, s, &data_rule, &err) == BH_OK)
         return;
     test->denied++;
     if (test->room == 0)
         return;
     test->room--;
-    put_denial(test, s, &denial, &err);
+    put_denial(test, s, &denial, data_rule, &err);
 }
 
 /* ---- those recorded ---- */
@@ -164,14 +175,17 @@ keep_row(void *self, const struct bh_job_row *row)
 static bh_rc
 take_recorded(struct test *test, const struct recorded *row, struct bh_err *err)
 {
-    const struct bh_store *store = &test->call->api->options.store;
     struct submission s = { .job = row->job, .at_ns = row->submitted_ns, .tenant = row->tenant,
                             .user = row->user };
     const char *text;
     bh_rc rc;
 
     bh_arena_reset(test->scratch);
-    rc = store->ops->get_text(store->self, &row->spec, test->scratch, &text, err);
+    rc = bh_keys_get_text(test->call->api->options.keys, &row->spec, test->scratch, &text, err);
+    if (rc == BH_NOT_FOUND) {
+        test->erased++;
+        return BH_OK;
+    }
     if (rc == BH_OK)
         rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, &s.spec, test->scratch, err);
     if (rc != BH_OK)
@@ -255,6 +269,8 @@ write_answer(struct test *test, const struct bh_policy_test_request *request, st
     bh_json_close(&test->w, ']');
     bh_json_u64(&test->w, "denied", test->denied);
     bh_json_u64(&test->w, "tested", test->tested);
+    if (test->erased > 0)
+        bh_json_u64(&test->w, "erased", test->erased);
     bh_json_close(&test->w, '}');
     return rc;
 }
@@ -276,5 +292,7 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
         rc = bh_site_check(&request.site, err);
     if (rc == BH_OK)
         rc = bh_admission_compile(&request.site, call->arena, &test.admission, err);
+    if (rc == BH_OK)
+        rc = bh_datasets_compile(&request.site, call->arena, &test.datasets, err);
     return rc == BH_OK ? write_answer(&test, &request, err) : rc;
 }

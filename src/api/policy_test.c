@@ -36,6 +36,10 @@ recorded_submissions_are_tested(void **state)
                                          "\"user\":\"alice\"}"));
     ask(f, "{" SITE("\"skus\":[\"small\"]") "}");
     BH_CHECK_STR("none is denied", got.text, "{\"items\":[],\"denied\":0,\"tested\":450}");
+    bh_fixture_shred(f, 2); /* acme/vision's of the month */
+    ask(f, "{" SITE("\"skus\":[\"small\"]") "}");
+    BH_CHECK_STR("what was erased is counted", got.text,
+                 "{\"items\":[],\"denied\":0,\"tested\":150,\"erased\":300}");
     bh_fixture_close(f);
     BH_CHECK_DONE();
 }

@@ -42,6 +42,23 @@ read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct b
     return bh_err_set(err, BH_NOT_FOUND, "actor: no principal %.60s", text);
 }
 
+/* A number, or a dataset's name.  A name that is no dataset's finds nothing, as that of one that
+ * the caller may not know of does. */
+static bool
+read_id(const struct bh_call *call, const char *type, const char *text, uint64_t *ret_id)
+{
+    const struct bh_dir_dataset *dataset;
+    struct bh_err unused;
+
+    if (bh_parse_u64(text, ret_id, &unused) == BH_OK)
+        return true;
+    if (strcmp(type, "dataset") != 0)
+        return false;
+    dataset = bh_directory_dataset_named(call->dir, text);
+    *ret_id = dataset ? dataset->id.v : UINT64_MAX;
+    return true;
+}
+
 /* "job", or "job/7". */
 static bh_rc
 read_object(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
@@ -50,7 +67,9 @@ read_object(const struct bh_call *call, struct bh_record_filter *filter, struct 
 
     filter->object_type = slash ? bh_arena_strndup(call->arena, text, (size_t)(slash - text)) : text;
     filter->has_object = slash;
-    if (!slash || bh_parse_u64(slash + 1, &filter->object, err) == BH_OK)
+    if (slash && !filter->object_type)
+        return bh_err_set(err, BH_FULL, "the answer is too large");
+    if (!slash || read_id(call, filter->object_type, slash + 1, &filter->object))
         return BH_OK;
     return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number",
                       text);

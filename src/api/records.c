@@ -1,5 +1,7 @@
 #include "api/records.h"
 
+#include <string.h>
+
 #include "api/record_filter.h"
 #include "api/visible.h"
 #include "base/num.h"
@@ -74,6 +76,53 @@ put_part(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const 
         bh_json_raw(w, as, bh_buf_text(&copy));
 }
 
+/* ---- what was sealed ---- */
+
+enum { NOTE_BYTES = 8192 };
+
+static void
+put_opened(struct records *r, struct bh_slice item, struct bh_buf *out)
+{
+    struct bh_err err = { .rc = BH_OK };
+    bh_rc rc = bh_keys_unseal(r->call->api->options.keys, item, out, &err);
+
+    if (rc == BH_NOT_FOUND)
+        bh_buf_puts(out, BH_ERASED);
+    else if (rc != BH_OK)
+        bh_buf_puts(out, "(unreadable)");
+}
+
+/* A record's decisions may be about other tenants' jobs: who does not see everything
+ * gets such a leaf by its hash only. */
+static bool
+speaks_of_others(struct bh_slice leaf)
+{
+    struct bh_slice decisions;
+
+    return bh_slice_get(leaf, "do", &decisions);
+}
+
+/* For who may see the record whole. */
+static void
+put_note(struct records *r, struct bh_slice leaf)
+{
+    struct bh_slice list, item;
+    char memory[NOTE_BYTES];
+    struct bh_buf note;
+    size_t cursor = 0;
+
+    if (!bh_slice_get(leaf, "sealed", &list) || (!r->visible.all && speaks_of_others(leaf)))
+        return;
+    bh_buf_init_fixed(&note, memory, sizeof memory);
+    while (bh_slice_next_item(list, &cursor, &item)) {
+        if (note.length > 0)
+            bh_buf_puts(&note, "; ");
+        put_opened(r, item, &note);
+    }
+    bh_json_strn(&r->w, "note", note.bytes, note.length);
+    explicit_bzero(memory, sizeof memory);
+}
+
 static void
 put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenant_id)
 {
@@ -83,7 +132,10 @@ put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenan
     bh_json_open(&r->w, NULL, '{');
     put_actor(r, leaf);
     put_part(&r->w, leaf, "dec", "decision");
+    put_note(r, leaf);
     put_part(&r->w, leaf, "obj", "object");
+    if (number_in(leaf, "order"))
+        bh_json_u64(&r->w, "order", number_in(leaf, "order"));
     copy_text(&r->w, leaf, "phase", "phase");
     copy_text(&r->w, leaf, "res", "result");
     bh_json_u64(&r->w, "seq", seq);
@@ -108,16 +160,6 @@ put_hash(struct records *r, const char *leaf, size_t length)
     bh_buf_init_fixed(&hex, text, sizeof text);
     bh_buf_put_hex(&hex, digest, sizeof digest);
     bh_json_str(&r->w, "hash", bh_buf_text(&hex));
-}
-
-/* A record's decisions may be about other tenants' jobs: who does not see everything
- * gets such a leaf by its hash only. */
-static bool
-speaks_of_others(struct bh_slice leaf)
-{
-    struct bh_slice decisions;
-
-    return bh_slice_get(leaf, "do", &decisions);
 }
 
 static void

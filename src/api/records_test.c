@@ -89,6 +89,36 @@ raw_gives_leaves_or_their_hash(void **state)
     BH_CHECK_DONE();
 }
 
+/* Who sees a record whole sees what is sealed in it, while the key is there. */
+static void
+sealed_texts_are_opened(void **state)
+{
+    char leaf[900], memory[400];
+    struct bh_buf item;
+
+    bh_buf_init_fixed(&item, memory, sizeof memory);
+    bh_fixture_seal(f, 2, "why \"I\" did it", &item);
+    for (uint64_t seq = 4; seq < 6; seq++) {
+        snprintf(leaf, sizeof leaf,
+                 "{\"actor\":{\"id\":1,\"via\":\"peer\"},%s\"phase\":\"intent\",\"sealed\":[%s],"
+                 "\"seq\":%d,\"tenant\":2,\"ts\":\"1000\",\"v\":1,\"verb\":\"x\"}",
+                 seq == 5 ? "\"do\":[]," : "", bh_buf_text(&item), (int)seq);
+        bh_fixture_put_record(f, seq, leaf);
+    }
+    SEND(BH_GET, "/v1/records", .uid = CAROL);
+    BH_CHECK_EQ("all of them", count_in(got.text, "\"note\":\"why \\\"I\\\" did it\""), 2);
+    SEND(BH_GET, "/v1/records", .uid = ALICE);
+    BH_CHECK_EQ("whole ones", count_in(got.text, "\"note\":"), 1);
+    SEND(BH_GET, "/v1/records", .uid = BOB);
+    BH_CHECK("not another's", !strstr(got.text, "\"note\":"));
+    SEND(BH_GET, "/v1/records", .query = "raw=true", .uid = CAROL);
+    BH_CHECK("sealed in the leaf", !strstr(got.text, "did it") && strstr(got.text, "\\\"k\\\":"));
+    bh_fixture_shred(f, 2);
+    SEND(BH_GET, "/v1/records", .uid = CAROL);
+    BH_CHECK_EQ("erased", count_in(got.text, "\"note\":\"(erased)\""), 2);
+    BH_CHECK_DONE();
+}
+
 /* A search finds what it asks for among what the caller may see. */
 static void
 searches_find_what_they_ask_for(void **state)
@@ -166,6 +196,33 @@ searches_know_times_and_ids(void **state)
     BH_CHECK_DONE();
 }
 
+#define MOUNTED                                                                          \
+    "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":3100},\"obj\":{\"id\":1,\"type\":"  \
+    "\"dataset\"},\"order\":8193,\"phase\":\"event\",\"res\":\"ok\",\"seq\":4,\"tenant\":2,"      \
+    "\"ts\":\"2000\",\"v\":1,\"verb\":\"dataset.read\"}"
+
+static void
+searches_know_datasets_by_name(void **state)
+{
+    static const struct {
+        const char *query;
+        uint32_t uid, count;
+    } rows[] = {
+        { "object=dataset/imagenet", CAROL, 1 }, { "object=dataset/1", CAROL, 1 },
+        { "object=dataset/imagenet", ALICE, 1 }, { "object=dataset/imagenet", BOB, 0 },
+        { "object=dataset/nothing", CAROL, 0 },  { "object=dataset/nothing", BOB, 0 },
+    };
+
+    bh_fixture_put_record(f, 4, MOUNTED);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        SEND(BH_GET, "/v1/records", .query = rows[i].query, .uid = rows[i].uid);
+        BH_CHECK_EQ(rows[i].query, got.status, 200); /* also of one that there is not */
+        BH_CHECK_EQ(rows[i].query, count_in(got.text, "\"seq\":"), rows[i].count);
+        BH_CHECK_EQ(rows[i].query, count_in(got.text, "\"order\":8193,"), rows[i].count);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -173,8 +230,10 @@ main(void)
     const struct CMUnitTest tests[] = { TEST(records_are_cut_down_to_what_may_be_seen),
                                         TEST(pages_follow_each_other),
                                         TEST(raw_gives_leaves_or_their_hash),
+                                        TEST(sealed_texts_are_opened),
                                         TEST(searches_find_what_they_ask_for),
-                                        TEST(searches_know_times_and_ids) };
+                                        TEST(searches_know_times_and_ids),
+                                        TEST(searches_know_datasets_by_name) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,8 @@ static const char secret_letters[] =
 enum { ID_AT = 3, SECRET_AT = ID_AT + BH_TOKEN_ID_LENGTH + 1,
        CHECK_AT = SECRET_AT + BH_TOKEN_SECRET_LENGTH + 1 };
 
+static const char *const prefixes[] = { [BH_TOKEN_API] = "bh_", [BH_TOKEN_SESSION] = "bs_" };
+
 /* CRC-32 as in zip and gzip. */
 static uint32_t
 crc32(const char *bytes, size_t length)
@@ -47,12 +49,15 @@ draw(const struct bh_crypto_ops *crypto, const char *letters, char *ret_text, si
 }
 
 bh_rc
-bh_token_make(const struct bh_crypto_ops *crypto, struct bh_token *ret_token,
+bh_token_make(const struct bh_crypto_ops *crypto, struct bh_token *token,
               char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err)
 {
-    char text[BH_TOKEN_LENGTH + 1] = "bh_";
+    char text[BH_TOKEN_LENGTH + 1] = "";
     bool fits;
-    bh_rc rc = draw(crypto, id_letters, text + ID_AT, BH_TOKEN_ID_LENGTH, err);
+    bh_rc rc;
+
+    memcpy(text, prefixes[token->kind], ID_AT);
+    rc = draw(crypto, id_letters, text + ID_AT, BH_TOKEN_ID_LENGTH, err);
 
     if (rc == BH_OK)
         rc = draw(crypto, secret_letters, text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, err);
@@ -60,7 +65,7 @@ bh_token_make(const struct bh_crypto_ops *crypto, struct bh_token *ret_token,
         return rc;
     text[SECRET_AT - 1] = text[CHECK_AT - 1] = '_';
     snprintf(text + CHECK_AT, sizeof text - CHECK_AT, "%08x", crc32(text, CHECK_AT - 1));
-    fits = bh_token_parse(crypto, text, ret_token);
+    fits = bh_token_parse(crypto, text, token);
     BH_ASSERT(fits);
     memcpy(ret_text, text, sizeof text);
     return BH_OK;
@@ -86,7 +91,10 @@ bh_token_parse(const struct bh_crypto_ops *crypto, const char *text, struct bh_t
 {
     char check[9];
 
-    if (strlen(text) != BH_TOKEN_LENGTH || strncmp(text, "bh_", ID_AT) != 0
+    bool session = strncmp(text, prefixes[BH_TOKEN_SESSION], ID_AT) == 0;
+
+    if (strlen(text) != BH_TOKEN_LENGTH
+        || (!session && strncmp(text, prefixes[BH_TOKEN_API], ID_AT) != 0)
         || text[SECRET_AT - 1] != '_' || text[CHECK_AT - 1] != '_'
         || !all_of(text + ID_AT, BH_TOKEN_ID_LENGTH, id_letters)
         || !all_of(text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, secret_letters))
@@ -94,6 +102,7 @@ bh_token_parse(const struct bh_crypto_ops *crypto, const char *text, struct bh_t
     snprintf(check, sizeof check, "%08x", crc32(text, CHECK_AT - 1));
     if (strcmp(check, text + CHECK_AT) != 0)
         return false;
+    ret_token->kind = session ? BH_TOKEN_SESSION : BH_TOKEN_API;
     memcpy(ret_token->id, text + ID_AT, BH_TOKEN_ID_LENGTH);
     ret_token->id[BH_TOKEN_ID_LENGTH] = '\0';
     crypto->sha256(text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, "", 0, ret_token->secret);

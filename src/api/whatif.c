@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "api/admit.h"
+#include "api/datasets.h"
 #include "api/facts.h"
 #include "api/forecast.h"
 #include "api/jobs.h"
@@ -167,7 +168,8 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
     q->submit.principal = call->caller.subject.principal;
     bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku),
                        bh_call_now(call), &q->submit);
-    return admit(call, q, err);
+    rc = admit(call, q, err);
+    return rc == BH_OK ? bh_datasets_admit(call, spec, err) : rc;
 }
 
 /* One's own with job.cancel, others' with job.cancel.any. */

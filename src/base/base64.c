@@ -10,6 +10,8 @@ struct flavour {
 
 static const struct flavour standard = { '+', '/', true }, url = { '-', '_', false };
 
+enum { CHUNK_GROUPS = 64 }; /* written at once */
+
 static char
 digit_of(const struct flavour *flavour, uint32_t value)
 {
@@ -21,33 +23,60 @@ digit_of(const struct flavour *flavour, uint32_t value)
     return value == 62 ? flavour->digit62 : flavour->digit63;
 }
 
+/* Whole groups of three bytes, at most CHUNK_GROUPS. */
+static void
+encode_chunk(const struct flavour *flavour, struct bh_buf *out, const unsigned char *byte,
+             size_t groups)
+{
+    char text[4 * CHUNK_GROUPS];
+
+    for (size_t i = 0; i < groups; i++, byte += 3) {
+        uint32_t group = (uint32_t)byte[0] << 16 | (uint32_t)byte[1] << 8 | byte[2];
+
+        for (size_t k = 0; k < 4; k++)
+            text[4 * i + k] = digit_of(flavour, group >> (18 - 6 * k) & 63);
+    }
+    bh_buf_put(out, text, 4 * groups);
+}
+
 static void
 encode(const struct flavour *flavour, struct bh_buf *out, const void *bytes, size_t length)
 {
     const unsigned char *byte = bytes;
+    size_t whole = length / 3, rest = length % 3;
 
-    for (size_t i = 0; i < length; i += 3) {
-        size_t count = length - i < 3 ? length - i : 3;
-        uint32_t group = 0;
+    for (size_t done = 0; done < whole; done += CHUNK_GROUPS)
+        encode_chunk(flavour, out, byte + 3 * done,
+                     whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS);
+    if (rest > 0) {
+        uint32_t group = (uint32_t)byte[3 * whole] << 16
+                         | (rest == 2 ? (uint32_t)byte[3 * whole + 1] << 8 : 0);
         char text[4];
 
-        for (size_t k = 0; k < 3; k++)
-            group = group << 8 | (k < count ? byte[i + k] : 0u);
         for (size_t k = 0; k < 4; k++)
-            text[k] = k <= count ? digit_of(flavour, group >> (18 - 6 * k) & 63) : '=';
-        bh_buf_put(out, text, flavour->padded ? sizeof text : count + 1);
+            text[k] = k <= rest ? digit_of(flavour, group >> (18 - 6 * k) & 63) : '=';
+        bh_buf_put(out, text, flavour->padded ? sizeof text : rest + 1);
     }
 }
 
 static int
 digit_value(const struct flavour *flavour, char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
+    static const uint8_t values[256] = { /* one more than the value; 0: none */
+    ['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7, ['H'] = 8,
+    ['I'] = 9, ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15,
+    ['P'] = 16, ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22,
+    ['W'] = 23, ['X'] = 24, ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29,
+    ['d'] = 30, ['e'] = 31, ['f'] = 32, ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36,
+    ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40, ['o'] = 41, ['p'] = 42, ['q'] = 43,
+    ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48, ['w'] = 49, ['x'] = 50,
+    ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56, ['4'] = 57,
+    ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62,
+    };
+    int value = values[(unsigned char)c];
+
+    if (value > 0)
+        return value - 1;
     if (c == flavour->digit62)
         return 62;
     return c == flavour->digit63 ? 63 : -1;
@@ -76,6 +105,32 @@ decode_group(const struct flavour *flavour, struct bh_buf *out, const char *text
     return !out->overflow;
 }
 
+/* Whole groups of four digits, at most CHUNK_GROUPS. */
+static bool
+decode_chunk(const struct flavour *flavour, struct bh_buf *out, const char *text,
+             size_t groups)
+{
+    unsigned char bytes[3 * CHUNK_GROUPS];
+    int wrong = 0;
+
+    for (size_t i = 0; i < groups; i++, text += 4) {
+        int group = 0;
+
+        for (size_t k = 0; k < 4; k++) {
+            int value = digit_value(flavour, text[k]);
+
+            wrong |= value; /* negative when any is */
+            group = group << 6 | (value & 63);
+        }
+        for (size_t k = 0; k < 3; k++)
+            bytes[3 * i + k] = (unsigned char)(group >> (16 - 8 * k));
+    }
+    if (wrong < 0)
+        return false;
+    bh_buf_put(out, bytes, 3 * groups);
+    return !out->overflow;
+}
+
 /* How many characters of the last group stand for something. */
 static size_t
 last_digits(const struct flavour *flavour, const char *text, size_t length)
@@ -88,21 +143,29 @@ last_digits(const struct flavour *flavour, const char *text, size_t length)
 }
 
 static bool
+decode_all(const struct flavour *flavour, struct bh_buf *out, const char *text, size_t length)
+{
+    size_t whole = length > 0 ? (length - 1) / 4 : 0; /* the last group may be shorter */
+
+    for (size_t done = 0; done < whole; done += CHUNK_GROUPS)
+        if (!decode_chunk(flavour, out, text + 4 * done,
+                          whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS))
+            return false;
+    return length == 0
+           || decode_group(flavour, out, text + 4 * whole, last_digits(flavour, text, length));
+}
+
+static bool
 decode(const struct flavour *flavour, struct bh_buf *out, const char *text, size_t length)
 {
     size_t start = out->length;
 
     if (flavour->padded ? length % 4 != 0 : length % 4 == 1)
         return false;
-    for (size_t i = 0; i < length; i += 4) {
-        size_t digits = length - i > 4 ? 4 : last_digits(flavour, text, length);
-
-        if (!decode_group(flavour, out, text + i, digits)) {
-            out->length = start;
-            return false;
-        }
-    }
-    return true;
+    if (decode_all(flavour, out, text, length))
+        return true;
+    out->length = start;
+    return false;
 }
 
 void

@@ -83,7 +83,43 @@ test_no_room(void **state)
     BH_CHECK_DONE();
 }
 
+/* Longer than what is written at once: there and back, and a bad digit anywhere is seen. */
+static void
+test_long(void **state)
+{
+    unsigned char bytes[400];
+    char text[600], back[400];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 256);
+    for (size_t length = 0; length <= sizeof bytes; length++) {
+        struct bh_buf out, in;
+
+        bh_buf_init_fixed(&out, text, sizeof text);
+        bh_base64_encode(&out, bytes, length);
+        BH_CHECK_EQ("length", out.length, (length + 2) / 3 * 4);
+        bh_buf_init_fixed(&in, back, length);
+        BH_CHECK("decoded", bh_base64_decode(&in, text, out.length));
+        BH_CHECK("same", in.length == length && memcmp(back, bytes, length) == 0);
+    }
+    /* by Python's base64: from the middle of all 400 bytes */
+    BH_CHECK("as others write it",
+             memcmp(text + 240, "7PP6AQgPFh0kKzI5QEdOVVxjanF4f4aNlJuiqbC3", 40) == 0);
+    for (size_t at = 0; at < 534; at++) {
+        struct bh_buf in;
+        char kept = text[at];
+
+        bh_buf_init_fixed(&in, back, sizeof back);
+        text[at] = '*';
+        BH_CHECK("refused", !bh_base64_decode(&in, text, 536) && in.length == 0);
+        text[at] = kept;
+    }
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = { cmocka_unit_test(test_pairs),
+                                           cmocka_unit_test(test_long),
                                            cmocka_unit_test(test_refused),
                                            cmocka_unit_test(test_no_room) };
 

@@ -4,10 +4,13 @@
 #include "cli/client.h"
 #include "cli/view.h"
 
+struct bh_kept;
+
 /* What every command gets, and the steps that many of them share. */
 struct bh_cli {
     const struct bh_args *args;
     struct bh_client client;
+    const struct bh_kept *session; /* whose secret client.token is; NULL: none kept is used */
     struct bh_arena *arena;   /* lives as long as the command */
     int status;               /* exit status when the command returns BH_OK */
 };

@@ -198,14 +198,16 @@ send_https(const struct bh_client *client, const struct bh_http_request *request
         .server = client->server, .ca_file = client->ca_file, .pin = client->pin,
         .sink = receive, .self = r, .idle = r->exchange->idle, .idle_self = r->exchange->self,
         .ret_status = &r->parser.status, .ret_stopped = &r->exchange->stopped,
+        .ret_challenge = r->parser.challenge,
     };
 
     return bh_https_send(&https, request, err);
 }
 
-bh_rc
-bh_client_send(const struct bh_client *client, const struct bh_http_request *request,
-               struct bh_exchange *exchange, struct bh_err *err)
+static bh_rc
+send_once(const struct bh_client *client, const struct bh_http_request *request,
+          struct bh_exchange *exchange, char ret_challenge[BH_HTTP_CHALLENGE_MAX],
+          struct bh_err *err)
 {
     struct bh_http_request with_token = *request;
     struct receiver r = { .exchange = exchange };
@@ -219,8 +221,22 @@ bh_client_send(const struct bh_client *client, const struct bh_http_request *req
     if (rc == BH_OK && !exchange->stopped && r.parser.status / 100 != 2)
         rc = bh_client_error(r.parser.status, r.error.bytes ? r.error.bytes : "", r.error.length,
                              err);
+    memcpy(ret_challenge, r.parser.challenge, BH_HTTP_CHALLENGE_MAX);
     bh_buf_fini(&r.error);
     return rc;
+}
+
+bh_rc
+bh_client_send(const struct bh_client *client, const struct bh_http_request *request,
+               struct bh_exchange *exchange, struct bh_err *err)
+{
+    char challenge[BH_HTTP_CHALLENGE_MAX];
+    bh_rc rc = send_once(client, request, exchange, challenge, err);
+
+    if (rc != BH_UNAUTHENTICATED || !client->refused)
+        return rc;
+    rc = client->refused(client->refused_self, challenge, err);
+    return rc == BH_OK ? send_once(client, request, exchange, challenge, err) : rc;
 }
 
 static bool

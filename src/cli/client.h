@@ -11,6 +11,11 @@ struct bh_client {
     const char *socket;                    /* used when `server` is NULL */
     const char *server, *ca_file, *pin;    /* pin: base 64, SHA-256 of the public key */
     const char *token;                     /* NULL: none */
+    /* Asked after a 401: BH_OK sends the request once more, with `token` as it is then; an
+     * error is the outcome.  `challenge` is the WWW-Authenticate header, `err` what the
+     * server said.  NULL: never asked. */
+    bh_rc (*refused)(void *self, const char *challenge, struct bh_err *err);
+    void *refused_self;
 };
 
 /* Where the body of a good reply goes, and who is asked whether to go on. */
@@ -26,7 +31,7 @@ struct bh_exchange {
 BH_MUST_USE bh_rc bh_client_init(struct bh_client *client, const struct bh_args *args,
                                  struct bh_arena *arena, struct bh_err *err);
 
-/* Send the request.  A status other than 2xx becomes an error with the server's own
+/* Send the request; again when client->refused says so.  A status other than 2xx becomes an error with the server's own
  * code, message and next step.
  *   BH_UNAVAILABLE  nobody listens
  *   BH_UNCERTAIN    the connection broke before the answer was complete

@@ -179,6 +179,9 @@ static const struct {
 } jobs[] = {
     { "a program", "bulkhead run -t acme -s small -n 2 -- ls -l", NULL, BH_OK,
       "{\"args\":[\"ls\",\"-l\"],\"tenant\":\"acme\",\"sku\":\"small\",\"count\":2}" },
+    { "datasets", "bulkhead run -s small --mount dataset=imagenet --mount dataset=out:/o:rw true", NULL, BH_OK,
+      "{\"args\":[\"true\"],\"sku\":\"small\",\"mounts\":[{\"dataset\":\"imagenet\"},"
+      "{\"dataset\":\"out\",\"target\":\"/o\",\"write\":true}]}" },
     { "lists and flags", "bulkhead run -s small -e A=1 -e B=2 --hold --mount /data:/d:rw --mount /x true", NULL, BH_OK,
       "{\"args\":[\"true\"],\"sku\":\"small\",\"env\":[\"A=1\",\"B=2\"],"
       "\"mounts\":[{\"source\":\"/data\",\"target\":\"/d\",\"write\":true},{\"source\":\"/x\"}],\"hold\":true}" },

@@ -20,6 +20,7 @@ static const struct kind {
 } kinds[] = {
     { "tenants", "tenant", "/v1/tenants", &bh_view_tenants, "name", "name", false },
     { "skus", "sku", "/v1/skus", &bh_view_skus, "name", "name", false },
+    { "datasets", "dataset", "/v1/datasets", &bh_view_datasets, "name", "id", false },
     { "gpus", "gpu", "/v1/gpus", &bh_view_gpus, "uuid", "index", false },
     { "nodes", "node", "/v1/nodes", &bh_view_nodes, "name", "name", false },
     { "jobs", "job", "/v1/jobs", &bh_view_jobs, NULL, NULL, true },
@@ -139,8 +140,8 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
     if (!kind) {
         bh_err_set(err, BH_INVALID, "%s: \"%.60s\" is nothing that can be shown",
                    bh_cli_commands[cli->args->command].name, what);
-        return bh_err_hint(err, "site, tenants, skus, gpus, nodes, jobs, tokens, records, "
-                                "checkpoints");
+        return bh_err_hint(err, "site, tenants, skus, datasets, gpus, nodes, jobs, tokens, "
+                                "records, checkpoints");
     }
     if (!name)
         return get_list(cli, kind, err);

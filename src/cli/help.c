@@ -163,6 +163,23 @@ put_second_words(struct bh_buf *out)
     }
 }
 
+/* Words of a command's arguments that are typed as they stand: small letters alone. */
+static void
+put_argument_words(struct bh_buf *out, const char *arguments)
+{
+    static const char small[] = "abcdefghijklmnopqrstuvwxyz", between[] = " []|.";
+
+    while (*(arguments += strspn(arguments, between))) {
+        size_t length = strcspn(arguments, between);
+
+        if (strspn(arguments, small) == length) {
+            bh_buf_putc(out, ' ');
+            bh_buf_put(out, arguments, length);
+        }
+        arguments += length;
+    }
+}
+
 static void
 put_choices(struct bh_buf *out)
 {
@@ -204,13 +221,14 @@ bh_help_completion(struct bh_buf *out)
     bh_buf_puts(out, "\" ;;\n");
     put_second_words(out);
     bh_buf_puts(out, "    get) words=\"site tenants skus gpus nodes jobs tokens records checkpoints\" ;;\n"
-                     "    completion) words=bash ;;\n    esac\n"
+                     "    esac\n"
                      "    case $first\\ $second in\n");
     for (uint32_t i = 0; i < BH_COMMANDS; i++) {
         const char *name = bh_cli_commands[i].name, *blank = strchr(name, ' ');
 
         bh_buf_printf(out, "    %.*s\\ %s%s) words+=\"", (int)strcspn(name, " "), name,
                       blank ? blank + 1 : "", blank ? "" : "*");
+        put_argument_words(out, bh_cli_commands[i].arguments);
         put_option_words(out, bh_cli_commands[i].options);
         bh_buf_puts(out, "\" ;;\n");
     }

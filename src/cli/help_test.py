@@ -67,7 +67,8 @@ def main():
     check("completion is a bash script", parsed.returncode == 0, parsed.stderr)
     for typed, wanted in (("bulkhead ", "ps"), ("bulkhead audit ", "verify"), ("bulkhead ps --al", "--all"),
                           ("bulkhead -o ", "json"), ("bulkhead run --pri", "--priority"),
-                          ("bulkhead get ", "tenants"), ("bulkhead token create --n", "--note")):
+                          ("bulkhead get ", "tenants"), ("bulkhead completion ", "bash"),
+                          ("bulkhead account ", "passkey"), ("bulkhead account passkey re", "remove"), ("bulkhead token create --n", "--note")):
         words = typed.split(" ")
         ask = f'COMP_WORDS=({" ".join(w or chr(39) * 2 for w in words)}); COMP_CWORD={len(words) - 1}; ' \
               '_bulkhead; printf "%s\\n" "${COMPREPLY[@]}"'

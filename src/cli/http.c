@@ -67,6 +67,15 @@ take_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
     return BH_OK;
 }
 
+/* What to show to be let in.  One that is too long says nothing to us. */
+static bh_rc
+take_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
+{
+    if (strlen(value) < sizeof p->challenge)
+        memcpy(p->challenge, value, strlen(value) + 1);
+    return BH_OK;
+}
+
 /* Headers that mean something to us; all others are passed over. */
 static const struct {
     const char *name;
@@ -75,6 +84,7 @@ static const struct {
     { "content-length", take_length },
     { "transfer-encoding", take_encoding },
     { "content-type", take_type },
+    { "www-authenticate", take_challenge },
 };
 
 /* The empty line after the headers: how the body comes. */

@@ -12,7 +12,7 @@
  * connection is closed.  Strict and bounded; docs/adr/0004-cli-http.md says why it is
  * our own. */
 
-enum { BH_HTTP_HEADERS_MAX = 32 << 10, BH_HTTP_BODY_MAX = 64 << 20 };
+enum { BH_HTTP_HEADERS_MAX = 32 << 10, BH_HTTP_BODY_MAX = 64 << 20, BH_HTTP_CHALLENGE_MAX = 256 };
 
 struct bh_http_request {
     const char *method, *path;      /* the path with its query, encoded */
@@ -36,6 +36,7 @@ struct bh_http_parser {
     uint64_t left;                  /* of the body or of the chunk */
     uint64_t body_bytes, header_bytes;
     char content_type[64];
+    char challenge[BH_HTTP_CHALLENGE_MAX]; /* WWW-Authenticate; "" when absent or longer */
     size_t line_length;
     char line[4096];
     bh_http_sink sink;

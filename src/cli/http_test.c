@@ -76,6 +76,38 @@ parse(const char *reply, size_t step, struct bh_http_parser *parser, struct take
     return rc == BH_OK ? bh_http_parser_end(parser, &err) : rc;
 }
 
+static const struct {
+    const char *name, *header, *challenge;
+} challenges[] = {
+    { "none", "", "" },
+    { "as it is", "WWW-Authenticate: Bearer realm=\"bulkhead\"\r\n", "Bearer realm=\"bulkhead\"" },
+    { "in any case", "www-authenticate:  x \r\n", "x" },
+    { "another header", "X-WWW-Authenticate: x\r\n", "" },
+    { "too long", "WWW-Authenticate: "
+      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+      "\r\n", "" },
+};
+
+/* What the server wants to be shown. */
+static void
+test_challenges(void **state)
+{
+    static struct taken taken;
+
+    for (size_t i = 0; i < BH_COUNT(challenges); i++) {
+        struct bh_http_parser parser;
+        char reply[1024];
+
+        snprintf(reply, sizeof reply, "HTTP/1.1 401 X\r\n%sContent-Length: 0\r\n\r\n",
+                 challenges[i].header);
+        BH_CHECK_EQ(challenges[i].name, parse(reply, 7, &parser, &taken), BH_OK);
+        BH_CHECK_STR(challenges[i].name, parser.challenge, challenges[i].challenge);
+    }
+    BH_CHECK_DONE();
+}
+
 /* However the bytes are cut, the outcome is the same. */
 static void
 test_replies(void **state)
@@ -172,7 +204,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replies),      cmocka_unit_test(test_endless_headers),
+        cmocka_unit_test(test_replies), cmocka_unit_test(test_challenges),      cmocka_unit_test(test_endless_headers),
         cmocka_unit_test(test_one_long_line), cmocka_unit_test(test_sink_stops),
         cmocka_unit_test(test_format),
     };

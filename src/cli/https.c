@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <curl/curl.h>
 
@@ -57,6 +58,27 @@ take_body(char *bytes, size_t size, size_t count, void *self)
         return size * count;
     *t->https->ret_stopped = true;
     return 0;
+}
+
+/* A header line, with its end. */
+static size_t
+take_header(char *bytes, size_t size, size_t count, void *self)
+{
+    static const char name[] = "www-authenticate:";
+    struct transfer *t = self;
+    size_t length = size * count, from = sizeof name - 1;
+
+    if (length < from || strncasecmp(bytes, name, from) != 0)
+        return length;
+    while (from < length && strchr(" \t", bytes[from]))
+        from++;
+    while (length > from && strchr(" \t\r\n", bytes[length - 1]))
+        length--;
+    if (length - from < BH_HTTP_CHALLENGE_MAX && !memchr(bytes, '\0', length)) {
+        memcpy(t->https->ret_challenge, bytes + from, length - from);
+        t->https->ret_challenge[length - from] = '\0';
+    }
+    return size * count;
 }
 
 static int
@@ -124,6 +146,8 @@ set_request(struct transfer *t, const struct bh_http_request *request, const cha
     curl.curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT, 20L);
     curl.curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, take_body);
     curl.curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
+    curl.curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl.curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
     curl.curl_easy_setopt(t->easy, CURLOPT_NOPROGRESS, 0L);
     curl.curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, ask_idle);
     curl.curl_easy_setopt(t->easy, CURLOPT_XFERINFODATA, t);

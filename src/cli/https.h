@@ -14,6 +14,7 @@ struct bh_https {
     void *idle_self;
     uint32_t *ret_status;            /* set before the sink is called */
     bool *ret_stopped;               /* the sink or `idle` ended it */
+    char *ret_challenge;             /* WWW-Authenticate; BH_HTTP_CHALLENGE_MAX bytes */
 };
 
 /* Send the request and pass the reply's body on.

@@ -52,12 +52,13 @@ put_env(const struct writing *w, const char *text)
     return BH_OK;
 }
 
-/* "source", "source:target", "source:target:rw" */
+/* "source", "source:target", "source:target:rw"; "dataset=name" in place of a source */
 static bh_rc
 put_mount(const struct writing *w, const char *text)
 {
     char *source = bh_arena_strdup(w->arena, text), *target, *mode = NULL;
     const char *absolute;
+    bool named = strncmp(text, "dataset=", 8) == 0;
     bh_rc rc;
 
     if (!source)
@@ -71,11 +72,11 @@ put_mount(const struct writing *w, const char *text)
         *mode++ = '\0';
     if (mode && strcmp(mode, "rw") != 0 && strcmp(mode, "ro") != 0)
         return bh_err_set(w->err, BH_INVALID, "--mount: \"%.40s\" is neither rw nor ro", mode);
-    rc = make_absolute(w, source, &absolute);
+    rc = make_absolute(w, named ? "/" : source, &absolute);
     if (rc != BH_OK)
         return rc;
     bh_json_open(w->json, NULL, '{');
-    bh_json_str(w->json, "source", absolute);
+    bh_json_str(w->json, named ? "dataset" : "source", named ? source + 8 : absolute);
     if (target && *target)
         bh_json_str(w->json, "target", target);
     if (mode && strcmp(mode, "rw") == 0)

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "cli/account.h"
 #include "cli/audit.h"
 #include "cli/cli.h"
 #include "cli/defrag.h"
@@ -9,8 +10,12 @@
 #include "cli/get.h"
 #include "cli/help.h"
 #include "cli/jobs.h"
+#include "cli/key.h"
+#include "cli/login.h"
 #include "cli/output.h"
 #include "cli/policy.h"
+#include "cli/session.h"
+#include "cli/sessions.h"
 #include "cli/whatif.h"
 
 #define ARENA_MAX (16u << 20)
@@ -51,10 +56,27 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_AUDIT_CHECK] = bh_cli_audit_check,
     [BH_CMD_AUDIT_CONSISTENCY] = bh_cli_audit_consistency,
     [BH_CMD_AUDIT_EXPORT] = bh_cli_audit_export,
+    [BH_CMD_KEY_LIST] = bh_cli_key_list,
+    [BH_CMD_KEY_SHRED] = bh_cli_key_shred,
+    [BH_CMD_KEY_ROTATE] = bh_cli_key_rotate,
+    [BH_CMD_KEYS] = bh_cli_key_list,
     [BH_CMD_TOKEN_CREATE] = bh_cli_token_create,
     [BH_CMD_TOKEN_LIST] = bh_cli_token_list,
     [BH_CMD_TOKEN_REVOKE] = bh_cli_token_revoke,
     [BH_CMD_TOKENS] = bh_cli_token_list,
+    [BH_CMD_LOGIN] = bh_cli_login,
+    [BH_CMD_LOGOUT] = bh_cli_logout,
+    [BH_CMD_SESSION_LIST] = bh_cli_session_list,
+    [BH_CMD_SESSION_END] = bh_cli_session_end,
+    [BH_CMD_BREAK_GLASS] = bh_cli_break_glass,
+    [BH_CMD_ACCOUNT_SHOW] = bh_cli_account_show,
+    [BH_CMD_ACCOUNT_PASSWORD] = bh_cli_account_password,
+    [BH_CMD_ACCOUNT_TOTP] = bh_cli_account_totp,
+    [BH_CMD_ACCOUNT_RECOVERY] = bh_cli_account_recovery,
+    [BH_CMD_ACCOUNT_PASSKEY] = bh_cli_account_passkey,
+    [BH_CMD_ACCOUNT_LIST] = bh_cli_account_list,
+    [BH_CMD_ACCOUNT_ENROL] = bh_cli_account_enrol,
+    [BH_CMD_ACCOUNT_RESET] = bh_cli_account_reset,
     [BH_CMD_WHOAMI] = bh_cli_whoami,
     [BH_CMD_STATUS] = bh_cli_status,
     [BH_CMD_DOCTOR] = bh_cli_doctor,
@@ -120,11 +142,30 @@ bh_cli_version(struct bh_cli *cli, struct bh_err *err)
     return BH_OK;
 }
 
+/* Commands that ask nothing of a server, or see to their session themselves. */
+static bool
+goes_without_session(const struct bh_args *args)
+{
+    static const enum bh_command_id without[] = {
+        BH_CMD_UP,         BH_CMD_LOGIN,   BH_CMD_LOGOUT, BH_CMD_AUDIT_CHECK,
+        BH_CMD_COMPLETION, BH_CMD_VERSION, BH_CMD_HELP,
+    };
+
+    for (size_t i = 0; i < BH_COUNT(without); i++)
+        if (args->command == without[i])
+            return true;
+    return args->command == BH_CMD_ACCOUNT_PASSWORD && args->options[BH_OPT_ENROL].given;
+}
+
 static bh_rc
 perform(struct bh_cli *cli, struct bh_err *err)
 {
     bh_rc rc = bh_client_init(&cli->client, cli->args, cli->arena, err);
 
+    if (rc == BH_OK && !goes_without_session(cli->args))
+        rc = bh_session_use(cli, err);
+    if (cli->args->command == BH_CMD_DOCTOR)
+        rc = BH_OK; /* it says itself what it cannot reach */
     if (rc == BH_OK)
         rc = commands[cli->args->command](cli, err);
     if (rc == BH_OK && fflush(stdout) != 0)

@@ -194,9 +194,13 @@ bh_man_bulkhead(struct bh_buf *out)
     put_section(out, "ENVIRONMENT");
     put_term(out, "BULKHEAD_SOCKET", "", "as --socket");
     put_term(out, "BULKHEAD_SERVER", "", "as --server");
-    put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS");
+    put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; wins over a kept session");
     put_term(out, "BULKHEAD_CA_FILE", "", "as --ca-file");
     put_term(out, "BULKHEAD_FINGERPRINT", "", "as --fingerprint");
+    put_section(out, "FILES");
+    put_term(out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
+             "the sessions that login keeps, an entry for each server; not used when others "
+             "could read it");
     put_statuses(out);
     put_see_also(out, "bulkheadd(8), bulkhead-node(8), bulkhead-site(5), bulkhead-job(5)");
 }
@@ -208,13 +212,16 @@ bh_man_bulkheadd(struct bh_buf *out)
 {
     put_title(out, "bulkheadd", "8", "the Bulkhead control daemon");
     put_section(out, "SYNOPSIS");
-    put_line(out, "bulkheadd [--config FILE] [--set KEY=VALUE]... [--allow-root]");
+    put_line(out, "bulkheadd [--config FILE] [--set KEY=VALUE]... [--rotate-root FILE] [--allow-root]");
     put_section(out, "DESCRIPTION");
     put_line(out, "Serves the API on a unix socket and on HTTPS, decides who gets which piece "
                   "of which GPU and when, and journals every decision. Runs in the foreground "
                   "as a user of its own, never as root.");
     put_section(out, "OPTIONS");
     put_term(out, "--config", "FILE", "configuration, /etc/bulkhead/bulkheadd.conf unless said");
+    put_term(out, "--rotate-root", "FILE", "wrap the key tree by the root key in FILE, 32 bytes, and leave; "
+             "the daemon must not run.  For sites whose root key is a credential of systemd's, "
+             "which then is to be replaced by FILE");
     put_term(out, "--set", "KEY=VALUE", "set one parameter, over the file's");
     put_term(out, "--allow-root", "", "run as root nevertheless");
     put_term(out, "--help-config", "", "explain every parameter and leave");

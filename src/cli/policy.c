@@ -45,6 +45,8 @@ bh_policy_put(struct bh_buf *out, bh_json_value answer)
                   number(answer, "denied"), number(answer, "tested"));
     if (number(answer, "denied") > bh_json_count(items))
         bh_buf_printf(out, "; the first %zu are shown", bh_json_count(items));
+    if (number(answer, "erased") > 0)
+        bh_buf_printf(out, "; %" PRIu64 " more were erased", number(answer, "erased"));
     bh_buf_putc(out, '\n');
 }
 

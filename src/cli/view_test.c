@@ -149,7 +149,7 @@ test_views_fit(void **state)
 {
     static const struct bh_view *const views[] = {
         &bh_view_jobs,  &bh_view_gpus,   &bh_view_nodes,   &bh_view_tenants,     &bh_view_quota,
-        &bh_view_skus,  &bh_view_usage,  &bh_view_tokens,  &bh_view_records,
+        &bh_view_skus,  &bh_view_datasets, &bh_view_usage,  &bh_view_tokens,  &bh_view_records,
         &bh_view_checkpoints, &bh_view_checks, &bh_view_outlook_tenants,
         &bh_view_outlook_pools, &bh_view_outlook_pieces, &bh_view_outlook_nodes,
     };

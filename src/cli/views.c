@@ -114,6 +114,17 @@ static const struct bh_column skus_columns[] = {
 };
 VIEW(skus);
 
+static const struct bh_column datasets_columns[] = {
+    { "DATASET", "name", BH_CELL_TEXT, false },
+    { "ID", "id", BH_CELL_TEXT, true },
+    { "KIND", "kind", BH_CELL_TEXT, false },
+    { "MAY", "may", BH_CELL_TEXT, false },
+    { "UNTIL", "until_ns", BH_CELL_TIME, false },
+    { "OWNER", "owner", BH_CELL_TEXT, false },
+    { "PATH", "declared.path", BH_CELL_TEXT, true },
+};
+VIEW(datasets);
+
 static const struct bh_column usage_columns[] = {
     { "TENANT", "tenant", BH_CELL_TEXT, false },
     { "COMPUTE GPU-HOURS", "compute_part_ns", BH_CELL_GPU_TIME, false },
@@ -135,6 +146,17 @@ static const struct bh_column tokens_columns[] = {
 };
 VIEW(tokens);
 
+static const struct bh_column keys_columns[] = {
+    { "KEY", "id", BH_CELL_TEXT, false },
+    { "KIND", "kind", BH_CELL_TEXT, false },
+    { "TENANT", "tenant", BH_CELL_TEXT, false },
+    { "MONTH", "month", BH_CELL_TEXT, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, false },
+    { "DESTROYED", "shredded_ns", BH_CELL_TIME, true },
+    { "STATE", "state", BH_CELL_TEXT, false },
+};
+VIEW(keys);
+
 static const struct bh_column records_columns[] = {
     { "SEQ", "seq", BH_CELL_TEXT, false },
     { "TIME", "ts_ns", BH_CELL_TIME, false },
@@ -147,8 +169,44 @@ static const struct bh_column records_columns[] = {
     { "PHASE", "phase", BH_CELL_TEXT, true },
     { "RESULT", "result", BH_CELL_TEXT, false },
     { "DECISION", "decision", BH_CELL_TEXT, false },
+    { "NOTE", "note", BH_CELL_TEXT, false },
 };
 VIEW(records);
+
+static const struct bh_column sessions_columns[] = {
+    { "SESSION", "id", BH_CELL_TEXT, false },
+    { "THIS", "this", BH_CELL_TEXT, false },
+    { "WHO", "principal", BH_CELL_TEXT, false },
+    { "KIND", "kind", BH_CELL_TEXT, false },
+    { "HOST", "host", BH_CELL_TEXT, false },
+    { "ISSUER", "issuer", BH_CELL_TEXT, true },
+    { "FACTOR", "level", BH_CELL_TEXT, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, true },
+    { "LAST USED", "last_used_ns", BH_CELL_TIME, false },
+    { "EXPIRES", "expires_ns", BH_CELL_TIME, false },
+    { "GLASS BROKEN UNTIL", "glass_until_ns", BH_CELL_TIME, true },
+};
+VIEW(sessions);
+
+static const struct bh_column accounts_columns[] = {
+    { "ACCOUNT", "name", BH_CELL_TEXT, false },
+    { "IDENTITY", "identity", BH_CELL_TEXT, false },
+    { "PASSWORD", "password", BH_CELL_TEXT, false },
+    { "APP", "totp", BH_CELL_TEXT, false },
+    { "PASSKEYS", "passkeys", BH_CELL_TEXT, false },
+    { "RECOVERY LEFT", "recovery_left", BH_CELL_TEXT, false },
+    { "SESSIONS", "sessions", BH_CELL_TEXT, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, true },
+};
+VIEW(accounts);
+
+static const struct bh_column passkeys_columns[] = {
+    { "PASSKEY", "id", BH_CELL_TEXT, false },
+    { "NAME", "name", BH_CELL_TEXT, false },
+    { "CREATED", "created_ns", BH_CELL_TIME, false },
+    { "LAST USED", "last_used_ns", BH_CELL_TIME, false },
+};
+VIEW(passkeys);
 
 static const struct bh_column checkpoints_columns[] = {
     { "SIZE", "size", BH_CELL_TEXT, false },

@@ -150,6 +150,9 @@ const struct bh_crypto_ops bh_crypto_openssl = {
     .verify = verify,
     .make_key = make_key,
     .public_of = public_of,
+    .hmac = bh_openssl_hmac,
+    .seal = bh_openssl_seal,
+    .open = bh_openssl_open,
     .random = random_bytes,
     .make_certificate = bh_openssl_make_certificate,
 };

@@ -26,6 +26,85 @@ hex(const uint8_t *bytes, size_t length)
 }
 
 static void
+hmac_vectors(void **state)
+{
+    static const char key[] = "\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b\x0b"
+                              "\x0b\x0b\x0b";
+    char long_key[131];
+    uint8_t digest[32];
+
+    (void)state;
+    /* RFC 4231, cases 1, 2 and 6 */
+    crypto->hmac(key, 20, "Hi There", 8, digest);
+    BH_CHECK_STR("case 1", hex(digest, 32),
+                 "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+    crypto->hmac("Jefe", 4, "what do ya want for nothing?", 28, digest);
+    BH_CHECK_STR("case 2", hex(digest, 32),
+                 "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    memset(long_key, 0xaa, sizeof long_key);
+    crypto->hmac(long_key, sizeof long_key,
+                 "Test Using Larger Than Block-Size Key - Hash Key First", 54, digest);
+    BH_CHECK_STR("case 6", hex(digest, 32),
+                 "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+/* The two vectors of c2sp.org/XAES-256-GCM, which take both ways through the doubling. */
+static void
+xaes_vectors(void **state)
+{
+    static const struct {
+        uint8_t key;
+        const char *bound, *sealed;
+    } rows[] = {
+        { 1, "", "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271" },
+        { 3, "c2sp.org/XAES-256-GCM", "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d" },
+    };
+    static const char nonce[] = "ABCDEFGHIJKLMNOPQRSTUVWX", plain[] = "XAES-256-GCM";
+    uint8_t key[32], sealed[12 + BH_AEAD_TAG_BYTES], opened[12];
+    struct bh_err err;
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        const struct bh_aead aead = { key, (const uint8_t *)nonce, rows[i].bound,
+                                      strlen(rows[i].bound) };
+
+        memset(key, rows[i].key, sizeof key);
+        BH_CHECK_EQ("seal", crypto->seal(&aead, plain, 12, sealed, &err), BH_OK);
+        BH_CHECK_STR("sealed", hex(sealed, sizeof sealed), rows[i].sealed);
+        BH_CHECK_EQ("open", crypto->open(&aead, sealed, sizeof sealed, opened, &err), BH_OK);
+        BH_CHECK("opened", memcmp(opened, plain, 12) == 0);
+    }
+}
+
+/* Whatever is changed is noticed, and nothing of the plaintext comes out. */
+static void
+sealed_is_bound(void **state)
+{
+    uint8_t key[32] = { 7 }, nonce[24] = { 9 }, sealed[5 + BH_AEAD_TAG_BYTES], opened[5];
+    const uint8_t nothing[5] = { 0 };
+    const struct bh_aead aead = { key, nonce, "row 1", 5 };
+    struct bh_aead other = { key, nonce, "row 2", 5 };
+    struct bh_err err;
+
+    (void)state;
+    assert_int_equal(crypto->seal(&aead, "plain", 5, sealed, &err), BH_OK);
+    for (size_t bit = 0; bit < sizeof sealed * 8; bit++) {
+        sealed[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        BH_CHECK_EQ("flipped bit", crypto->open(&aead, sealed, sizeof sealed, opened, &err),
+                    BH_INVALID);
+        BH_CHECK("nothing", memcmp(opened, nothing, sizeof opened) == 0);
+        sealed[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    BH_CHECK_EQ("bound", crypto->open(&other, sealed, sizeof sealed, opened, &err), BH_INVALID);
+    BH_CHECK_EQ("short", crypto->open(&aead, sealed, 15, opened, &err), BH_INVALID);
+    other = aead;
+    key[31] ^= 1;
+    BH_CHECK_EQ("key", crypto->open(&other, sealed, sizeof sealed, opened, &err), BH_INVALID);
+    key[31] ^= 1;
+    BH_CHECK_EQ("again", crypto->open(&other, sealed, sizeof sealed, opened, &err), BH_OK);
+}
+
+static void
 sha256_vectors(void **state)
 {
     static const struct {
@@ -243,7 +322,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sha256_vectors),      cmocka_unit_test(ed25519_vectors),
+        cmocka_unit_test(sha256_vectors),
+        cmocka_unit_test(hmac_vectors),
+        cmocka_unit_test(xaes_vectors),
+        cmocka_unit_test(sealed_is_bound),      cmocka_unit_test(ed25519_vectors),
         cmocka_unit_test(keys_and_randomness), cmocka_unit_test(certificate),
         cmocka_unit_test(key_files),
     };

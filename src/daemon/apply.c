@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "daemon/command.h"
+#include "daemon/people.h"
+#include "daemon/shred.h"
 #include "daemon/tokens.h"
 
 /* A fleet of 4096 nodes with 8 GPUs may change in every GPU. */
@@ -85,7 +88,7 @@ static struct change *
 add_change(struct bh_plan *plan, enum bh_name_kind kind, const char *name, const char *what)
 {
     static const char *const nouns[BH_NAME_KINDS] = { "tenant", "sku", "principal", "node",
-                                                      "gpu", "group" };
+                                                      "gpu", "group", "dataset" };
     struct change *change;
 
     if (plan->count == PLAN_MAX)
@@ -380,6 +383,60 @@ plan_principals(struct bh_plan *plan, const struct bh_core *core, const struct b
     return BH_OK;
 }
 
+/* What it says, as one text. */
+static const char *
+dataset_text(struct bh_arena *arena, const struct bh_site_dataset *dataset)
+{
+    struct bh_buf text;
+    const char *copy;
+
+    bh_buf_init(&text, PLAN_TEXT_MAX);
+    bh_json_encode(&text, &bh_site_dataset_fields, dataset);
+    copy = bh_buf_text(&text) ? bh_arena_strdup(arena, bh_buf_text(&text)) : NULL;
+    bh_buf_fini(&text);
+    return copy ? copy : "";
+}
+
+static const struct bh_site_dataset *
+dataset_named(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_dataset *datasets = site->datasets.items;
+
+    for (uint32_t i = 0; i < site->datasets.count; i++)
+        if (strcmp(datasets[i].name, name) == 0)
+            return &datasets[i];
+    return NULL;
+}
+
+static bool
+site_names_dataset(const struct bh_site *site, const char *name)
+{
+    return dataset_named(site, name);
+}
+
+/* Datasets have no engine event either: their grants are read where they are asked about. */
+static bh_rc
+plan_datasets(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+              struct bh_err *err)
+{
+    const struct bh_site_dataset *datasets = site->datasets.items, *present;
+
+    for (uint32_t i = 0; i < site->datasets.count; i++) {
+        struct change *change;
+
+        present = dataset_named(bh_catalog_site(core->catalog), datasets[i].name);
+        if (present && strcmp(dataset_text(plan->arena, present),
+                              dataset_text(plan->arena, &datasets[i])) == 0)
+            continue;
+        change = add_change(plan, BH_NAME_DATASET, datasets[i].name,
+                            present ? "changed" : "created");
+        if (!change)
+            return plan_full(err);
+        change->is_new = !present;
+    }
+    return BH_OK;
+}
+
 static bool
 planned(const struct bh_plan *plan, enum bh_name_kind kind, const char *name)
 {
@@ -599,7 +656,9 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     BH_ASSERT(plan);
     plan->arena = bh_arena_new(PLAN_TEXT_MAX);
     bh_buf_init(&plan->text, PLAN_TEXT_MAX);
-    rc = plan_scheduling(plan, core, site, err);
+    rc = bh_hold_check(core, site, err);
+    if (rc == BH_OK)
+        rc = plan_scheduling(plan, core, site, err);
     if (rc == BH_OK)
         rc = plan_skus(plan, core, site, err);
     if (rc == BH_OK)
@@ -609,11 +668,14 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     if (rc == BH_OK)
         rc = plan_groups(plan, core, site, err);
     if (rc == BH_OK)
+        rc = plan_datasets(plan, core, site, err);
+    if (rc == BH_OK)
         rc = plan_gpus(plan, core, site, err);
     if (rc == BH_OK
         && (plan_removals(plan, core, BH_NAME_TENANT, site_names_tenant, site) != BH_OK
             || plan_removals(plan, core, BH_NAME_PRINCIPAL, site_names_principal, site) != BH_OK
             || plan_removals(plan, core, BH_NAME_GROUP, site_names_group, site) != BH_OK
+            || plan_removals(plan, core, BH_NAME_DATASET, site_names_dataset, site) != BH_OK
             || plan_removals(plan, core, BH_NAME_SKU, site_names_sku, site) != BH_OK))
         rc = plan_full(err);
     if (rc == BH_OK)
@@ -650,6 +712,9 @@ run_change(const struct change *change, struct bh_core *core, const struct bh_en
     if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
         rc = bh_tokens_revoke_all(
             core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
+    if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
+        rc = bh_people_forget(
+            core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
     if (rc == BH_OK && change->drop)
         rc = bh_catalog_drop(core->catalog, change->kind,
                              bh_catalog_find(core->catalog, change->kind, change->name), err);
@@ -672,7 +737,7 @@ bh_plan_run(struct bh_plan *plan, struct bh_core *core, const struct bh_entry *e
         rc = bh_core_note(core, &summary, BH_OK, err);
     if (rc == BH_OK)
         rc = bh_catalog_set_site(core->catalog, text, &digest, err);
-    core->catalog_changed = true;
+    core->catalog_changed = core->access.site_changed = true;
     if (rc != BH_OK && !bh_command_fatal(rc)) /* some of it is in the batch: all must go */
         return bh_err_set(err, BH_IO, "the site file could not be applied whole: %.160s",
                           err->msg);

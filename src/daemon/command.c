@@ -8,6 +8,9 @@
 #include "base/assert.h"
 #include "daemon/apply.h"
 #include "daemon/grants.h"
+#include "daemon/people.h"
+#include "daemon/rotate.h"
+#include "daemon/shred.h"
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
 #include "policy/explain.h"
@@ -52,6 +55,8 @@ bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenan
     if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
         return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
                           ignored.msg);
+    if (denial.verdict.rule == BH_RULE_STEP_UP)
+        return bh_authz_ask_again(denial.verb, err);
     bh_err_set(err, BH_DENIED, "%s may not use %s on %s",
                command->caller.name ? command->caller.name : "the caller", denial.verb,
                path ? path : "the site");
@@ -223,6 +228,7 @@ static const struct {
     { BH_OP_JOB_SUBMIT, bh_submit_run },     { BH_OP_JOB_CANCEL, change_job },
     { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
     { BH_OP_DEFRAG_APPLY, move_jobs },
+    { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
     { BH_OP_TOKEN_CREATE, bh_token_create }, { BH_OP_TOKEN_REVOKE, bh_token_revoke },
 };
 
@@ -230,6 +236,8 @@ static bh_rc
 run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
     struct bh_answer *ret_answer, struct bh_err *err)
 {
+    if (command->people)
+        return bh_people_change(core, command, arena, ret_answer, err);
     for (size_t i = 0; i < BH_COUNT(commands); i++)
         if (commands[i].op == command->op)
             return commands[i].run(core, command, arena, ret_answer, err);

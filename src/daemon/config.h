@@ -9,9 +9,13 @@
 /* bulkheadd.conf; every parameter is explained in tables/daemon_params.tbl. */
 struct bh_daemon_config {
     const char *site_name, *state_dir, *log_dir, *socket, *node_socket, *https_address;
+    const char *secrets_dir, *provider_ca, *provider_networks, *provider_proxy, *fetch_program;
+    const char *signer, *signer_socket;
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
     uint64_t checkpoint_interval, forecast_slot, defrag_interval;
     bool log_json;
+    const char *root_key;
+    const char *credentials;         /* no parameter: systemd's folder, from the environment */
 };
 
 extern const struct bh_params bh_daemon_params;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/codec.h"
+#include "audit/sealed.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -27,8 +28,11 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store);
+    bh_access_open(core);
     bh_state_init(&core->state);
     rc = bh_journal_open(&core->journal, core->config, err);
+    if (rc == BH_OK)
+        rc = bh_keyring_open(&core->ring, core->config, core->store, core->crypto, err);
     if (rc == BH_OK)
         rc = bh_replay(core, err);
     if (rc == BH_OK)
@@ -41,7 +45,9 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
 void
 bh_core_close(struct bh_core *core)
 {
+    bh_keyring_close(&core->ring);
     bh_catalog_free(core->catalog);
+    bh_access_close(core);
     bh_state_fini(&core->state);
     bh_arena_free(core->arena);
     free(core->effects);
@@ -49,7 +55,6 @@ bh_core_close(struct bh_core *core)
     free(core->shown);
     free(core->gpu_facts);
     free(core->changes);
-    explicit_bzero(core->journal.private_key, sizeof core->journal.private_key);
 }
 
 uint64_t
@@ -82,9 +87,37 @@ bh_core_begin(struct bh_core *core, struct bh_err *err)
 
     if (core->open)
         return BH_OK;
+    bh_journal_ask(&core->journal, bh_core_now(core), core->config->checkpoint_interval);
     rc = core->store.ops->begin(core->store.self, err);
     if (rc == BH_OK)
         core->open = true;
+    return rc;
+}
+
+bh_rc
+bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
+             struct bh_buf *out, struct bh_err *err)
+{
+    const struct bh_key_use use = { BH_KEY_AUDIT, tenant, bh_core_now(core) };
+    bh_rc rc = bh_core_begin(core, err);
+
+    return rc == BH_OK ? bh_keys_seal(core->ring.keys, &use, plain, out, err) : rc;
+}
+
+/* The note as the leaf's list of sealed texts. */
+static bh_rc
+seal_note(struct bh_core *core, const struct bh_entry *entry, struct bh_buf *list,
+          struct bh_err *err)
+{
+    const struct bh_slice note = { entry->note, strlen(entry->note) };
+    bh_rc rc;
+
+    if (note.length > BH_ENTRY_NOTE_MAX)
+        return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long for a record",
+                          note.length);
+    bh_buf_putc(list, '[');
+    rc = bh_core_seal(core, (bh_tenant_id){ entry->tenant }, note, list, err);
+    bh_buf_putc(list, ']');
     return rc;
 }
 
@@ -92,8 +125,15 @@ static bh_rc
 append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
        struct bh_err *err)
 {
+    char memory[BH_SEALED_ITEM_BYTES_MAX];
+    struct bh_buf sealed;
     bh_rc rc = bh_core_begin(core, err);
 
+    bh_buf_init_fixed(&sealed, memory, sizeof memory);
+    if (rc == BH_OK && entry->note && entry->note[0]) {
+        rc = seal_note(core, entry, &sealed, err);
+        record->sealed_json = bh_buf_text(&sealed);
+    }
     if (rc != BH_OK)
         return rc;
     record->actor = entry->actor;
@@ -117,6 +157,19 @@ is_new_and_waiting(const struct bh_event *event, const struct bh_effect *effect)
            && bh_same(event->u.submit.job, effect->job);
 }
 
+/* An effect for the node into the batch; a start that may not have its datasets stays here. */
+static bh_rc
+take_order(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+{
+    bool allowed = true;
+    bh_rc rc = effect->kind == BH_FX_START ? bh_access_start(core, effect, &allowed, err) : BH_OK;
+
+    /* beyond the room there is, the node gets them when it next says hello */
+    if (rc == BH_OK && allowed && core->effect_count < BH_CORE_EFFECTS_MAX)
+        core->effects[core->effect_count++] = *effect;
+    return rc;
+}
+
 /* Rows of the jobs that changed, and the node's effects into the batch. */
 static bh_rc
 take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
@@ -136,9 +189,8 @@ take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh
             continue; /* its row says so already */
         if (effect->kind == BH_FX_JOB)
             rc = bh_rows_change(core, effect, event->now_ns, err);
-        else if (core->effect_count < BH_CORE_EFFECTS_MAX)
-            core->effects[core->effect_count++] = *effect;
-        /* beyond that the node gets them when it next says hello */
+        else
+            rc = take_order(core, effect, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -157,12 +209,36 @@ sample_invariants(struct bh_core *core)
         bh_log(INVARIANT_BROKEN, BH_STR("which", broken));
 }
 
+/* What the step orders, as records have it; the engine numbers its orders by place. */
+static const char *
+order_letters(const struct bh_core *core, char ret_letters[BH_EFFECTS_MAX + 1])
+{
+    static const char letters[BH_EFFECT_KINDS] = {
+        [BH_FX_CARVE] = 'c',  [BH_FX_DESTROY] = 'd', [BH_FX_START] = 's', [BH_FX_SUSPEND] = 'p',
+        [BH_FX_RESUME] = 'r', [BH_FX_STOP] = 't',    [BH_FX_JOB] = '-',
+    };
+    uint32_t length = 0;
+
+    for (uint32_t i = 0; i < core->step.effect_count; i++) {
+        char letter = letters[core->step.effects[i].kind];
+
+        BH_ASSERT(letter);
+        ret_letters[i] = letter;
+        if (letter != '-')
+            length = i + 1;
+    }
+    ret_letters[length] = '\0';
+    return length ? ret_letters : NULL;
+}
+
 static bh_rc
 record_step(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
             struct bh_err *err)
 {
     char event_memory[EVENT_JSON_MAX / 16], decision_memory[EVENT_JSON_MAX];
-    struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK) };
+    char letters[BH_EFFECTS_MAX + 1];
+    struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK),
+                                .orders = order_letters(core, letters) };
     struct bh_buf event_json, decision_json;
 
     bh_buf_init_fixed(&event_json, event_memory, sizeof event_memory);
@@ -208,24 +284,40 @@ bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res, stru
     return append(core, entry, &record, err);
 }
 
+/* Keys that were made since; the record stands beside the row. */
 static bh_rc
-checkpoint_if_due(struct bh_core *core, struct bh_err *err)
+record_made_keys(struct bh_core *core, struct bh_err *err)
 {
-    uint64_t now = bh_core_now(core);
+    struct bh_key_row row;
+    bh_rc rc = BH_OK;
 
-    if (now < core->journal.signed_at_ns + core->config->checkpoint_interval)
-        return BH_OK;
-    return bh_journal_checkpoint(&core->journal, now, err);
+    while (rc == BH_OK && bh_keys_made(core->ring.keys, &row)) {
+        struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                                  .dec = { .allow = true },
+                                  .phase = BH_PHASE_EVENT,
+                                  .tenant = row.tenant_id,
+                                  .verb = "key.make",
+                                  .obj = { "key", row.id } };
+
+        rc = bh_core_note(core, &entry, BH_OK, err);
+    }
+    return rc;
 }
 
 bh_rc
 bh_core_commit(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc;
+    bh_rc rc = bh_access_settle(core, err);
 
-    if (!core->open)
+    if (rc != BH_OK)
+        return rc;
+    if (!core->open) {
+        bh_keyring_rest(&core->ring);
         return BH_OK;
-    rc = checkpoint_if_due(core, err);
+    }
+    rc = record_made_keys(core, err);
+    if (rc == BH_OK && bh_journal_signed(&core->journal))
+        rc = bh_journal_checkpoint(&core->journal, err);
     if (rc == BH_OK)
         rc = bh_snapshot_if_due(core, err);
     if (rc == BH_OK)
@@ -234,15 +326,23 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
         return rc;
     core->open = false;
     core->commits++;
+    if (core->journal.signing_size != core->journal.signed_size) {
+        core->signed_records = core->journal.signing_size;
+        core->signed_ns = bh_core_now(core);
+    }
     bh_journal_committed(&core->journal);
     bh_snapshot_committed(core);
+    bh_keyring_committed(&core->ring);
     if (core->catalog_changed)
         bh_catalog_publish(core->catalog);
+    bh_access_committed(core);
     core->catalog_changed = false;
     bh_hub_put(core->hub, core->changes, core->change_count);
     core->change_count = 0;
     bh_arena_reset(core->arena);
     core->replies = NULL;
+    core->documents = NULL;
+    core->tokens_changed = false;
     return BH_OK;
 }
 
@@ -258,9 +358,12 @@ bh_core_abort(struct bh_core *core)
     core->effect_count = core->change_count = 0;
     bh_arena_reset(core->arena);
     core->replies = NULL;
+    core->documents = NULL;
+    core->tokens_changed = false;
+    bh_access_aborted(core);
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
-    if (bh_replay(core, &err) != BH_OK) {
+    if (bh_keyring_aborted(&core->ring, &err) != BH_OK || bh_replay(core, &err) != BH_OK) {
         bh_log(FAILED, BH_ERRLOG(&err));
         return false;
     }

@@ -3,10 +3,12 @@
 
 #include "api/owner.h"
 #include "api/state.h"
+#include "daemon/access.h"
 #include "daemon/catalog.h"
 #include "daemon/config.h"
 #include "daemon/hub.h"
 #include "daemon/journal.h"
+#include "daemon/keyring.h"
 
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
  *
@@ -16,7 +18,8 @@
  * (bh_core_effects) and answers given.  When anything in a batch fails, bh_core_abort
  * throws the whole batch away and rebuilds the state from snapshot and journal. */
 
-enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192 };
+enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192,
+       BH_ENTRY_NOTE_MAX = 4096 /* bytes; longer is BH_RANGE */ };
 
 /* What a node last said of a GPU and the engine does not keep. */
 struct bh_gpu_facts {
@@ -30,12 +33,16 @@ struct bh_core {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     struct bh_journal journal;
+    struct bh_keyring ring;
     struct bh_state state;
     struct bh_catalog *catalog;
     struct bh_hub *hub;
     struct bh_step step;             /* of the last event */
     struct bh_arena *arena;          /* reset at every commit */
     struct bh_kept_reply *replies;   /* of the open batch, in `arena` */
+    struct bh_kept_document *documents; /* the same */
+    bool tokens_changed;             /* in the open batch */
+    struct bh_access access;         /* of jobs to datasets */
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */
@@ -43,6 +50,7 @@ struct bh_core {
     uint64_t next_job;               /* number of the next job */
     uint64_t steps;                  /* for sampling the invariants */
     _Atomic uint64_t commits;        /* since the start; read by any thread */
+    _Atomic uint64_t signed_records, signed_ns; /* the newest checkpoint's; likewise */
     struct bh_effect *effects;       /* of the batch, for the node, in order */
     uint32_t effect_count;
     struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */
@@ -69,6 +77,12 @@ struct bh_kept_reply {
     struct bh_reply_row row;
 };
 
+/* A document put in the open batch, the same way. */
+struct bh_kept_document {
+    struct bh_kept_document *next;
+    struct bh_document_row row;
+};
+
 /* What the journal says about a change besides the event itself. */
 struct bh_entry {
     struct bh_record_actor actor;
@@ -80,13 +94,15 @@ struct bh_entry {
     const uint8_t *req;              /* 16 bytes, or NULL: made up */
     const uint8_t *text;             /* 32 bytes, or NULL */
     const char *verb;
+    const char *note;                /* personal text for the leaf, sealed there under the
+                                        tenant's key of the month; NULL: none */
     /* for a SUBMIT event's row */
     const struct bh_caller *submitter;
     const char *job_name;
 };
 
-/* Open store, keys and catalog and rebuild the state; the fields config, store,
- * crypto and hub are set by the caller.
+/* Open store, signer and catalog and rebuild the state; the fields config, store,
+ * crypto, hub and journal.checkpoints.signing are set by the caller.
  *   BH_CONFLICT  the log is shorter than, or differs from, what was signed, or replay
  *                does not lead to the recorded digest */
 BH_MUST_USE bh_rc bh_core_open(struct bh_core *core, struct bh_err *err);
@@ -109,7 +125,14 @@ BH_MUST_USE bh_rc bh_core_note(struct bh_core *core, const struct bh_entry *entr
  * that come with a record. */
 BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
 
-/* Make the batch durable and tell the watchers.  Nothing to do when none is open. */
+/* Seal a personal text of the tenant under its key of this month and append the item to
+ * `out`.  The key may be made; bh_core_commit has that recorded.  Results of
+ * bh_keys_seal. */
+BH_MUST_USE bh_rc bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
+                               struct bh_buf *out, struct bh_err *err);
+
+/* Make the batch durable and tell the watchers.  Nothing to do when none is open and no job is
+ * to be ended for want of access. */
 BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);
 
 /* The facts of a GPU; all false when no node has spoken of it since the start. */

@@ -185,6 +185,7 @@ add_principals(struct bh_published *p, const struct bh_catalog *catalog)
             .gone = !known && strcmp(name, "root") != 0
                     && !bh_principal_is_issuers(bh_catalog_site(catalog), name),
             .account = known && known->account,
+            .break_glass = known && known->break_glass,
             .identity = known ? copy(p->arena, known->identity) : NULL,
         };
     }
@@ -240,6 +241,22 @@ add_mounts(struct bh_published *p, const struct bh_catalog *catalog)
 }
 
 static void
+add_dataset_names(struct bh_published *p, const struct bh_catalog *catalog)
+{
+    uint32_t count = count_names(catalog, BH_NAME_DATASET);
+    struct bh_dir_dataset *rows = alloc(p->arena, count, sizeof *rows);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = bh_catalog_name_of(catalog, BH_NAME_DATASET, i + 1);
+
+        rows[i] = (struct bh_dir_dataset){ { i + 1 }, copy(p->arena, name),
+                                           !bh_catalog_find(catalog, BH_NAME_DATASET, name) };
+    }
+    p->directory.dataset_names = rows;
+    p->directory.dataset_count = count;
+}
+
+static void
 add_groups(struct bh_published *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_GROUP), id = 0, cursor = 0;
@@ -278,8 +295,8 @@ add_step_ups(struct bh_published *p, const struct bh_site *site)
     p->directory.step_up_count = count + BH_COUNT(standard_step_ups);
 }
 
-/* Policies and what sign-in says point into the site they were read from: a copy of it that
- * lives as long. */
+/* Policies, datasets and what sign-in says point into the site they were read from: a copy of
+ * it that lives as long. */
 static void
 add_site(struct bh_published *p, const struct bh_catalog *catalog)
 {
@@ -294,6 +311,8 @@ add_site(struct bh_published *p, const struct bh_catalog *catalog)
         rc = bh_json_decode(text, strlen(text), &bh_site_fields, site, p->arena, &err);
     if (rc == BH_OK && bh_policies_next(site, NULL, &cursor, &owner))
         rc = bh_admission_compile(site, p->arena, &p->directory.admission, &err);
+    if (rc == BH_OK)
+        rc = bh_datasets_compile(site, p->arena, &p->directory.datasets, &err);
     BH_ASSERT(rc == BH_OK); /* it was read and found right before it came into force */
     p->directory.sign_in = &site->sign_in;
     add_step_ups(p, site);
@@ -314,6 +333,7 @@ bh_published_new(const struct bh_catalog *catalog)
     add_gpus(p, catalog);
     add_mounts(p, catalog);
     add_groups(p, catalog);
+    add_dataset_names(p, catalog);
     add_site(p, catalog);
     return p;
 }

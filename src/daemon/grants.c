@@ -97,6 +97,43 @@ deny(struct bh_core *core, const struct bh_command *command, const char *verb,
     return bh_command_deny(core, command, tenant, denial, err);
 }
 
+/* Whoever may break the glass may be an admin of the site: the first who may only now. */
+static const char *
+new_glass(const struct bh_site *before, const struct bh_site *after)
+{
+    const struct bh_site_principal *principals = after->principals.items;
+
+    for (uint32_t i = 0; i < after->principals.count; i++) {
+        const struct bh_site_principal *was = principal_of(before, principals[i].name);
+
+        if (principals[i].break_glass
+            && (!was || !was->break_glass || !same_person(before, after, principals[i].name)))
+            return principals[i].name;
+    }
+    return NULL;
+}
+
+static bh_rc
+check_glass(struct bh_core *core, const struct bh_command *command, const char *who,
+            struct bh_err *err)
+{
+    const struct bh_directory *dir = bh_catalog_get(core->catalog);
+    const char *lacks = bh_authz_not_held(dir, &command->caller.subject, BH_ROLE_ADMIN, NULL,
+                                          (bh_tenant_id){ 0 });
+    bh_rc rc;
+
+    bh_catalog_put(core->catalog, dir);
+    if (!lacks)
+        return BH_OK;
+    rc = deny(core, command, lacks, (bh_tenant_id){ 0 }, err);
+    if (rc != BH_DENIED)
+        return rc;
+    bh_err_set(err, BH_DENIED, "principals %.63s: you cannot let him break the glass, as you do not "
+               "hold %s", who, lacks);
+    return bh_err_hint(err, "nobody grants what he does not hold; an admin of the site can apply "
+                            "this");
+}
+
 bh_rc
 bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
                      struct bh_err *err)
@@ -104,7 +141,7 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
     const struct bh_site *before = bh_catalog_site(core->catalog), *after = command->site;
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
     const struct bh_site_binding *binding = after->bindings.items;
-    const char *lacks = NULL;
+    const char *lacks = NULL, *glass = new_glass(before, after);
     bh_tenant_id tenant = { 0 };
     uint32_t at;
     bh_rc rc;
@@ -119,7 +156,7 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
     }
     bh_catalog_put(core->catalog, dir);
     if (!lacks)
-        return BH_OK;
+        return glass ? check_glass(core, command, glass, err) : BH_OK;
     rc = deny(core, command, lacks, tenant, err);
     if (rc != BH_DENIED)
         return rc;

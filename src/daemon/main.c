@@ -14,17 +14,29 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
+#include "daemon/orders.h"
 #include "daemon/owner.h"
+#include "daemon/rotate.h"
+#include "daemon/ticker.h"
+#include "fetch/fetch.h"
 #include "net/server.h"
+#include "people/people.h"
 #include "ports/crypto.h"
 #include "store/sqlite.h"
+#include "web/web.h"
 
 /* bulkheadd: parse, wire up, run. */
 
 static const char version[] = BULKHEAD_VERSION;
 static const char default_config[] = "/etc/bulkhead/bulkheadd.conf";
+
+/* Where bulkhead-fetch may be, seen from bulkheadd's own folder: installed, or built. */
+static const char *const program_folders[] = { ".", "../libexec/bulkhead", "../fetch" };
+
+static const uint64_t people_tend_ns = 30 * BH_NS_PER_S;
 
 enum { CONFIG_ARENA_MAX = 1 << 20, SOCKET_MODE = 0666 };
 
@@ -37,6 +49,9 @@ static const char usage[] =
     "\n"
     "  -c, --config FILE   configuration (default /etc/bulkhead/bulkheadd.conf)\n"
     "  -s, --set KEY=VALUE set one parameter, over the file's\n"
+    "      --rotate-root FILE\n"
+    "                      wrap the key tree by the root key in FILE, and leave: for sites\n"
+    "                      whose root key is a credential, which then is to be replaced\n"
     "      --allow-root    run as root nevertheless\n"
     "      --help-config   explain every parameter and leave\n"
     "  -h, --help          this text\n"
@@ -46,9 +61,14 @@ struct program {
     struct bh_arena *arena;
     struct bh_daemon_config config;
     struct bh_core core;
+    struct bh_signing_process *signing;
     struct bh_owner_thread *owner;
-    struct bh_defragger *defragger;
+    struct bh_owner port;
+    struct bh_ticker *defragger, *tender;
+    struct bh_people *people;
+    struct bh_fetch *fetch;
     struct bh_api *api;
+    struct bh_web *web;
     struct bh_server *socket_server, *https_server;
     uint64_t records;            /* when the owner thread took over */
 };
@@ -69,6 +89,7 @@ struct arguments {
     const char *sets[32];
     int set_count;
     bool allow_root, config_given;
+    const char *rotate_root;
 };
 
 /* The exit status, or -1 to go on. */
@@ -77,6 +98,7 @@ parse_arguments(int argc, char **argv, struct arguments *args)
 {
     static const struct option options[] = {
         { "config", required_argument, NULL, 'c' }, { "set", required_argument, NULL, 's' },
+        { "rotate-root", required_argument, NULL, 'R' },
         { "allow-root", no_argument, NULL, 'r' },   { "help-config", no_argument, NULL, 'p' },
         { "help", no_argument, NULL, 'h' },         { "version", no_argument, NULL, 'v' },
         { 0 },
@@ -94,6 +116,9 @@ parse_arguments(int argc, char **argv, struct arguments *args)
             if (args->set_count == (int)BH_COUNT(args->sets))
                 return 2;
             args->sets[args->set_count++] = optarg;
+            break;
+        case 'R':
+            args->rotate_root = optarg;
             break;
         case 'r':
             args->allow_root = true;
@@ -136,9 +161,12 @@ open_core(struct program *program, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, "%s/bulkhead.db", program->config.state_dir);
+    program->config.credentials = getenv("CREDENTIALS_DIRECTORY"); /* systemd's, and only a path */
     core->config = &program->config;
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
+    program->signing = bh_signing_process_new(&program->config);
+    core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, core->crypto, &core->store, err);
     return rc == BH_OK ? bh_core_open(core, err) : rc;
 }
@@ -156,9 +184,27 @@ record_start(struct bh_core *core, struct bh_err *err)
     bh_rc rc = bh_core_note(core, &entry, BH_OK, err);
 
     if (rc == BH_OK)
+        rc = bh_orders_unknown(core, err);
+    if (rc == BH_OK)
         rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
     core->catalog_changed = true;
     return rc == BH_OK ? bh_core_commit(core, err) : rc;
+}
+
+/* Started to do this only. */
+static bh_rc
+rotate_root(struct program *program, const char *path, struct bh_err *err)
+{
+    uint64_t count = 0;
+    bh_rc rc = open_core(program, err);
+
+    if (rc == BH_OK)
+        rc = bh_rotate_to_file(&program->core, path, &count, err);
+    if (rc == BH_OK)
+        bh_log(ROOT_KEY_ROTATED, BH_U64("tenants", count));
+    if (program->core.store.ops)
+        program->core.store.ops->close(program->core.store.self);
+    return rc;
 }
 
 static bh_rc
@@ -174,7 +220,7 @@ serve_socket(struct program *program, struct bh_err *err)
 static bh_rc
 serve_https(struct program *program, struct bh_err *err)
 {
-    struct bh_server_options options = { .handler = bh_api_handle, .self = program->api,
+    struct bh_server_options options = { .handler = bh_web_handle, .self = program->web,
                                          .connections_max = program->config.connections_max };
     struct bh_certificate *certificate;
     bh_rc rc;
@@ -195,6 +241,86 @@ serve_https(struct program *program, struct bh_err *err)
     return rc == BH_OK ? rc : bh_err_wrap(err, "https");
 }
 
+/* The blocks of addresses in a parameter, as a list. */
+static bool
+split(struct bh_arena *arena, const char *text, struct bh_texts *ret_texts)
+{
+    char *copy = bh_arena_strdup(arena, text), *at, *rest = NULL;
+
+    *ret_texts = (struct bh_texts){ bh_arena_alloc(arena, 32 * sizeof(const char *)), 0 };
+    if (!copy || !ret_texts->items)
+        return false;
+    for (at = strtok_r(copy, " ", &rest); at && ret_texts->count < 32;
+         at = strtok_r(NULL, " ", &rest))
+        ret_texts->items[ret_texts->count++] = at;
+    return true;
+}
+
+/* bulkhead-fetch stands with the other programs that are not for people. */
+static const char *
+fetch_program(struct program *program)
+{
+    const char *name = program->config.fetch_program;
+    char own[4096];
+    ssize_t length;
+
+    if (strchr(name, '/'))
+        return name;
+    length = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (length <= 0)
+        return name;
+    own[length] = '\0';
+    *strrchr(own, '/') = '\0';
+    for (size_t i = 0; i < BH_COUNT(program_folders); i++) {
+        const char *path = bh_arena_printf(program->arena, "%s/%s/%s", own, program_folders[i],
+                                           name);
+
+        if (path && access(path, X_OK) == 0)
+            return path;
+    }
+    return name;
+}
+
+static bh_rc
+start_fetch(struct program *program, struct bh_err *err)
+{
+    const struct bh_daemon_config *config = &program->config;
+    struct bh_fetch_options options = {
+        .program = fetch_program(program),
+        .ca = config->provider_ca[0] ? config->provider_ca : NULL,
+        .proxy = config->provider_proxy[0] ? config->provider_proxy : NULL,
+        .plain_loopback = true, /* the site file says for which issuer */
+    };
+
+    if (!split(program->arena, config->provider_networks, &options.allow))
+        return bh_err_set(err, BH_FULL, "provider_networks is too long");
+    return bh_fetch_start(&options, &program->fetch, err);
+}
+
+static bh_rc
+open_people(struct program *program, struct bh_err *err)
+{
+    struct bh_people_options options = { .owner = program->port,
+                                         .store = program->core.store,
+                                         .crypto = &bh_crypto_openssl,
+                                         .secrets_dir = program->config.secrets_dir,
+                                         .state_dir = program->config.state_dir };
+    struct bh_err none;
+
+    /* Without the process nobody signs in at an issuer; all else goes on. */
+    if (start_fetch(program, &none) == BH_OK)
+        options.https = bh_fetch_port(program->fetch);
+    else
+        bh_log(FETCH_MISSING, BH_ERRLOG(&none));
+    return bh_people_open(&options, &program->people, err);
+}
+
+static void
+tend_people(void *self)
+{
+    bh_people_tend(self);
+}
+
 static bh_rc
 start(struct program *program, struct bh_err *err)
 {
@@ -209,11 +335,22 @@ start(struct program *program, struct bh_err *err)
         rc = bh_owner_start(&program->core, &program->owner, err);
     if (rc != BH_OK)
         return rc;
-    options.owner = bh_owner_port(program->owner);
+    program->port = options.owner = bh_owner_port(program->owner);
     options.store = program->core.store;
+    options.keys = program->core.ring.keys;
+    rc = open_people(program, err);
+    if (rc != BH_OK)
+        return rc;
+    options.people = bh_people_port(program->people);
     program->api = bh_api_new(&options);
-    rc = bh_defragger_start(&options.owner, program->config.defrag_interval,
-                            &program->defragger, err);
+    program->web = bh_web_new(&(struct bh_web_options){ .api = bh_api_handle,
+                                                        .api_self = program->api,
+                                                        .crypto = &bh_crypto_openssl,
+                                                        .site = "Bulkhead" });
+    rc = bh_ticker_start(program->config.defrag_interval, bh_defragger_look, &program->port,
+                         &program->defragger, err);
+    if (rc == BH_OK)
+        rc = bh_ticker_start(people_tend_ns, tend_people, program->people, &program->tender, err);
     if (rc == BH_OK)
         rc = serve_socket(program, err);
     return rc == BH_OK ? serve_https(program, err) : rc;
@@ -255,6 +392,16 @@ raise_files_limit(void)
         return; /* what there is serves a server */
 }
 
+/* Keys and texts of people would stand in a core file. */
+static void
+forbid_core_dumps(void)
+{
+    const struct rlimit none = { 0, 0 };
+
+    if (setrlimit(RLIMIT_CORE, &none) != 0)
+        return; /* the system's setting stays; keys are left out of dumps by themselves */
+}
+
 static void
 stop(struct program *program)
 {
@@ -262,11 +409,17 @@ stop(struct program *program)
     bh_owner_halt(program->owner);
     bh_server_stop(program->https_server);
     bh_server_stop(program->socket_server);
-    bh_defragger_stop(program->defragger);
+    bh_ticker_stop(program->defragger);
+    bh_ticker_stop(program->tender);
+    bh_people_tend(program->people);
     bh_owner_stop(program->owner);
+    bh_web_free(program->web);
     bh_api_free(program->api);
+    bh_people_close(program->people);
+    bh_fetch_stop(program->fetch);
     program->core.store.ops->close(program->core.store.self);
     bh_core_close(&program->core);
+    bh_signing_process_free(program->signing);
     bh_hub_free(program->core.hub);
     unlink(program->config.socket);
 }
@@ -303,6 +456,9 @@ main(int argc, char **argv)
         bh_err_hint(&err, "start it as a user of its own, as `bulkhead up` does");
         return fail(&err);
     }
+    forbid_core_dumps();
+    if (args.rotate_root)
+        return rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : fail(&err);
     signal_fd = block_signals();
     raise_files_limit();
     if (start(program, &err) != BH_OK)

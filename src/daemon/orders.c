@@ -77,18 +77,27 @@ fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
     snprintf(start->sku, sizeof start->sku, "%s", sku ? sku->name : "");
 }
 
+/* Folders by their paths, datasets by the paths that they have now; they are all there. */
 static void
-fill_mounts(struct bh_msg_start *start, const struct bh_job_spec *spec, struct bh_arena *arena)
+fill_mounts(struct bh_msg_start *start, const struct bh_directory *dir,
+            const struct bh_job_spec *spec, struct bh_arena *arena)
 {
     const struct bh_mount_spec *from = spec->mounts.items;
     struct bh_msg_mount *to = bh_arena_alloc(arena, spec->mounts.count * sizeof *to + 1);
 
     BH_ASSERT(to);
-    for (uint32_t i = 0; i < spec->mounts.count; i++)
+    for (uint32_t i = 0; i < spec->mounts.count; i++) {
+        const struct bh_dataset *dataset =
+            from[i].dataset ? bh_datasets_find(&dir->datasets, from[i].dataset) : NULL;
+        char *memory = bh_arena_alloc(arena, BH_MOUNT_TARGET_MAX);
+
+        BH_ASSERT(memory && (dataset || from[i].source));
         to[i] = (struct bh_msg_mount){
-            from[i].source, from[i].target && from[i].target[0] ? from[i].target : from[i].source,
-            from[i].write
+            dataset ? bh_arena_strdup(arena, dataset->text->path) : from[i].source,
+            bh_mount_target(&from[i], memory), from[i].write
         };
+        BH_ASSERT(to[i].source);
+    }
     start->mounts = (struct bh_list){ to, spec->mounts.count };
 }
 
@@ -101,7 +110,7 @@ read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_
     bh_rc rc;
 
     memcpy(digest.bytes, view->spec, sizeof digest.bytes);
-    rc = core->store.ops->get_text(core->store.self, &digest, arena, &text, err);
+    rc = bh_keys_get_text(core->ring.keys, &digest, arena, &text, err);
     if (rc == BH_OK)
         rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, ret_spec, arena, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "specification of job %" PRIu64, view->job.v);
@@ -123,6 +132,8 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     rc = read_spec(core, &view, arena, &spec, err);
     if (rc == BH_OK)
         rc = bh_spec_check(&spec, &numbers, err);
+    if (rc == BH_OK)
+        rc = bh_access_again(core, effect, &view, &spec, err);
     if (rc != BH_OK)
         return rc;
     dir = bh_catalog_get(core->catalog);
@@ -139,7 +150,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->piece_count = view.piece_count;
     for (uint32_t i = 0; i < view.piece_count; i++)
         start->pieces[i].partition = view.pieces[i].partition.v;
-    fill_mounts(start, &spec, arena);
+    fill_mounts(start, dir, &spec, arena);
     fill_identity(start, dir, &view);
     start->cpu_milli = view.cpu_milli;
     start->memory_bytes = (uint64_t)view.memory_mib << 20;
@@ -266,8 +277,15 @@ stop_failed(struct bh_core *core, const struct bh_effect *effect,
     return bh_orders_ended(core, &ended, err);
 }
 
-/* An answer that no longer fits the engine's state is an answer to an older question;
- * it is dropped, as a repeat is. */
+static struct bh_record_object
+object_of(const struct bh_effect *effect)
+{
+    if (answers[effect->kind].piece)
+        return (struct bh_record_object){ "piece", effect->piece.partition.v };
+    return (struct bh_record_object){ "lease", effect->lease.v };
+}
+
+/* A report that no longer fits the engine's state is dropped, as a repeat is. */
 static bh_rc
 step_leniently(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event,
                struct bh_err *err)
@@ -285,18 +303,50 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                               .dec = { .allow = true },
                               .phase = BH_PHASE_OUTCOME,
                               .order = outcome->order };
+    bool awaited = bh_engine_awaits(core->state.engine, effect);
     struct bh_event event;
+    bh_rc rc = BH_CONFLICT;
 
-    if (!bh_engine_awaits(core->state.engine, effect))
-        return BH_OK;
     if (answers[effect->kind].silent)
-        return stop_failed(core, effect, outcome, err);
+        return awaited ? stop_failed(core, effect, outcome, err) : BH_OK;
     entry.verb = answers[effect->kind].verb;
-    entry.obj = answers[effect->kind].piece
-                    ? (struct bh_record_object){ "piece", effect->piece.partition.v }
-                    : (struct bh_record_object){ "lease", effect->lease.v };
+    entry.obj = object_of(effect);
     event = answer_event(effect, outcome);
-    return step_leniently(core, &entry, &event, err);
+    if (awaited)
+        rc = bh_core_step(core, &entry, &event, err);
+    if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
+        return rc;
+    /* The answer to an older question: no event any more, but what was ordered was done. */
+    return bh_core_note(core, &entry, (bh_rc)outcome->rc, err);
+}
+
+static bh_rc
+note_unknown(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+{
+    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                                    .dec = { .allow = true },
+                                    .phase = BH_PHASE_OUTCOME,
+                                    .obj = object_of(effect),
+                                    .order = effect->order,
+                                    .verb = BH_RECORD_ORDER_UNKNOWN };
+
+    return answers[effect->kind].silent ? BH_OK : bh_core_note(core, &entry, BH_UNCERTAIN, err);
+}
+
+bh_rc
+bh_orders_unknown(struct bh_core *core, struct bh_err *err)
+{
+    uint32_t cursor = 0, id;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id)) {
+        uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ id },
+                                               core->scratch, BH_CORE_EFFECTS_MAX);
+
+        for (uint32_t i = 0; i < count && rc == BH_OK; i++)
+            rc = note_unknown(core, &core->scratch[i], err);
+    }
+    return rc;
 }
 
 bh_rc

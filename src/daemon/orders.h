@@ -13,7 +13,8 @@ struct bh_order_message {
 };
 
 /* The message that carries `effect`, in `arena`.  START reads the job's specification
- * from the store.  BH_NOT_FOUND: what it names is gone. */
+ * from the store.  BH_NOT_FOUND: what it names is gone; BH_DENIED: a dataset of the job, whose end
+ * then follows. */
 BH_MUST_USE bh_rc bh_orders_message(struct bh_core *core, const struct bh_effect *effect,
                                     struct bh_arena *arena, struct bh_order_message *ret_order,
                                     struct bh_err *err);
@@ -31,5 +32,9 @@ BH_MUST_USE bh_rc bh_orders_outcome(struct bh_core *core, const struct bh_effect
 /* Step the engine with a lease's end; one that is known already is ignored. */
 BH_MUST_USE bh_rc bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended,
                                   struct bh_err *err);
+
+/* After a start: a record for each order that is not answered, that nobody knows what has
+ * become of it.  They are sent again when the node says hello, and their outcomes follow. */
+BH_MUST_USE bh_rc bh_orders_unknown(struct bh_core *core, struct bh_err *err);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-enum { REFRESH_AT_ONCE = 256 };
+enum { REFRESH_AT_ONCE = 256, SEALED_NAME_MAX = 1024 };
 
 static const char *
 name_or_none(const char *name)
@@ -36,6 +36,23 @@ signal_of(const struct bh_ev_submit *submit)
     if (submit->contract != BH_CONTRACT_CHECKPOINT)
         return 0;
     return submit->checkpoint_signal ? submit->checkpoint_signal : BH_CHECKPOINT_SIGNAL;
+}
+
+/* The name is free text of a person: sealed, as the specification is. */
+static bh_rc
+put_named(struct bh_core *core, struct bh_job_row *row, struct bh_err *err)
+{
+    char memory[SEALED_NAME_MAX];
+    struct bh_buf sealed;
+    bh_rc rc = BH_OK;
+
+    bh_buf_init_fixed(&sealed, memory, sizeof memory);
+    if (row->name[0]) {
+        rc = bh_core_seal(core, (bh_tenant_id){ row->tenant_id },
+                          (struct bh_slice){ row->name, strlen(row->name) }, &sealed, err);
+        row->name = bh_buf_text(&sealed);
+    }
+    return rc == BH_OK ? core->store.ops->put_job(core->store.self, row, err) : rc;
 }
 
 bh_rc
@@ -75,7 +92,7 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
     note_change(core, &(struct bh_job_change){ .job = row.job, .state = row.state,
                                                .reason = row.reason },
                 row.tenant_id, row.principal_id, event->now_ns);
-    return core->store.ops->put_job(core->store.self, &row, err);
+    return put_named(core, &row, err);
 }
 
 /* "GPU-3f2a.. 1g.10gb@2, ..." as people read it; at most the buffer's size. */

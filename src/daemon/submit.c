@@ -53,7 +53,20 @@ sign(const struct bh_core *core, const struct bh_command *command,
 {
     submit->job.v = core->next_job;
     submit->principal = command->caller.subject.principal;
-    core->crypto->sha256(command->text, command->text_length, "", 0, submit->spec);
+}
+
+/* What people wrote is sealed before anything names it: the digest of the item is what
+ * stands in the log for ever. */
+static bh_rc
+seal_spec(struct bh_core *core, const struct bh_command *command, struct bh_ev_submit *submit,
+          struct bh_buf *item, struct bh_err *err)
+{
+    const struct bh_slice plain = { command->text, command->text_length };
+    bh_rc rc = bh_core_seal(core, submit->tenant, plain, item, err);
+
+    if (rc == BH_OK)
+        core->crypto->sha256(item->bytes, item->length, "", 0, submit->spec);
+    return rc;
 }
 
 static void
@@ -68,20 +81,37 @@ answer_from_view(struct bh_core *core, bh_job_id job, struct bh_answer *ret_answ
 }
 
 static bh_rc
-record_submit(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
+record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf *item,
               struct bh_entry *entry, struct bh_err *err)
 {
     struct bh_digest digest;
-    bh_rc rc = bh_core_step(core, entry, event, err);
+    bh_rc rc;
 
+    rc = bh_core_step(core, entry, event, err);
     if (rc == BH_QUOTA || rc == BH_NOT_FOUND || rc == BH_RANGE || rc == BH_CONFLICT)
         return bh_command_refusal(core, entry, rc, &core->step.verdict, err);
     if (rc != BH_OK)
         return rc;
     memcpy(digest.bytes, event->u.submit.spec, sizeof digest.bytes);
     core->next_job++;
-    return core->store.ops->put_text(core->store.self, &digest, command->text,
-                                     command->text_length, err);
+    return core->store.ops->put_text(core->store.self, &digest, item->bytes, item->length, err);
+}
+
+static bh_rc
+seal_and_record(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
+                struct bh_entry *entry, struct bh_err *err)
+{
+    struct bh_buf item;
+    bh_rc rc;
+
+    bh_buf_init(&item, 2 * (size_t)BH_SEALED_PLAIN_MAX);
+    rc = seal_spec(core, command, &event->u.submit, &item, err);
+    if (rc == BH_OK) {
+        bh_access_expect(core, event->u.submit.spec, command->spec);
+        rc = record_submit(core, event, &item, entry, err);
+    }
+    bh_buf_fini(&item);
+    return rc;
 }
 
 /* What would happen, on a copy: nothing is recorded. */
@@ -165,6 +195,8 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     if (!permitted(core, command, event.u.submit.tenant, &check))
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
     rc = admit(core, command, &event.u.submit, err);
+    if (rc == BH_OK)
+        rc = bh_access_submit(core, command, event.u.submit.tenant, err);
     if (rc != BH_OK)
         return rc;
     entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,
@@ -174,7 +206,7 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     entry.job_name = command->spec->name;
     if (command->dry_run)
         return rehearse(core, &event, ret_answer, err);
-    rc = record_submit(core, command, &event, &entry, err);
+    rc = seal_and_record(core, command, &event, &entry, err);
     if (rc != BH_OK)
         return rc;
     answer_from_view(core, event.u.submit.job, ret_answer);

@@ -107,7 +107,7 @@ static bh_rc
 make_row(struct bh_core *core, const struct bh_command *command, struct bh_token_row *ret_row,
          char ret_text[BH_TOKEN_LENGTH + 1], struct bh_err *err)
 {
-    struct bh_token token;
+    struct bh_token token = { .kind = BH_TOKEN_API };
     uint64_t lifetime;
     bh_rc rc = find_owner(core, command, &ret_row->principal_id, err);
 
@@ -146,6 +146,7 @@ put_row(struct bh_core *core, const struct bh_entry *entry, const struct bh_toke
     struct bh_entry with_object = *entry;
     bh_rc rc;
 
+    core->tokens_changed = true;
     with_object.obj = (struct bh_record_object){ .type = "token", .id = object_id(row) };
     rc = bh_core_note(core, &with_object, BH_OK, err);
     return rc == BH_OK ? core->store.ops->put_token(core->store.self, row, err) : rc;

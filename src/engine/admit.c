@@ -381,8 +381,11 @@ admit_cancel(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 {
     uint32_t slot = job_find(engine, event->u.job.job.v);
     const struct job *job = job_at(engine, slot);
+    enum bh_end_cause cause = event->u.job.cause;
 
     ret_why->job = event->u.job.job;
+    if (cause != BH_END_NONE && cause != BH_END_CANCELLED && cause != BH_END_DATASET)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!slot)
         return refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
     if (job->state >= BH_JOB_COMPLETED)

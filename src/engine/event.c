@@ -190,6 +190,7 @@ static const struct bh_field outlook_rows[] = {
 };
 
 static const struct bh_field job_rows[] = {
+    BH_F_ENUM(struct bh_ev_job, cause, bh_end_cause_names),
     ID64(struct bh_ev_job, job),
 };
 

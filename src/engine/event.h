@@ -88,6 +88,7 @@ struct bh_ev_submit {
 
 struct bh_ev_job {
     bh_job_id job;
+    enum bh_end_cause cause;     /* CANCEL: CANCELLED, which NONE stands for, or DATASET */
 };
 
 enum bh_event_kind {

@@ -72,7 +72,8 @@ outrank(struct job *job, const struct lease_news *news)
 
     if (!outranked[job->verdict] || news->event != LEASE_STOP)
         return;
-    if (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED)
+    if (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED
+        || news->cause == BH_END_DATASET)
         job->verdict = (uint8_t)news->cause;
 }
 

@@ -296,6 +296,7 @@ cancel_some(struct history *history)
         return;
     event.kind = chance(history, 50) ? BH_EV_RELEASE : BH_EV_CANCEL;
     event.u.job.job = job.job;
+    event.u.job.cause = chance(history, 20) ? BH_END_DATASET : BH_END_NONE;
     play(history, &event);
 }
 

@@ -59,7 +59,36 @@ a_job_goes_back_to_its_old_place(void **state)
     bh_story_close(story);
 }
 
+/* A job that may not have what it mounts is ended as a cancelled one is, but has failed. */
+static void
+a_job_without_its_dataset_fails(void **state)
+{
+    enum { WAITS, STARTS, RUNS, CANCELLED, PHASES };
+
+    for (int phase = WAITS; phase < PHASES; phase++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_ev_submit submit = bh_story_wants(21, 1, 1);
+        struct bh_event end = { .kind = BH_EV_CANCEL, .u.job.cause = BH_END_DATASET };
+        uint64_t job;
+
+        submit.hold = phase == WAITS;
+        job = phase <= STARTS ? bh_story_submit(story, submit) : bh_story_run(story, submit);
+        if (phase == CANCELLED)
+            assert_int_equal(bh_story_cancel(story, job), BH_OK);
+        end.u.job.job.v = job;
+        bh_story_must(story, &end);
+        while (bh_story_state(story, job) < BH_JOB_COMPLETED)
+            assert_true(bh_story_next(story, BH_OUTCOME_OK));
+        assert_int_equal(bh_story_state(story, job),
+                         phase == CANCELLED ? BH_JOB_CANCELLED : BH_JOB_FAILED);
+        assert_int_equal(bh_story_job(story, job).cause,
+                         phase == CANCELLED ? BH_END_CANCELLED : BH_END_DATASET);
+        bh_story_close(story);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_job_without_its_dataset_fails),
     cmocka_unit_test(a_held_job_waits_for_its_release),
     cmocka_unit_test(an_ended_job_is_seen_until_the_next_event),
     cmocka_unit_test(a_job_goes_back_to_its_old_place),

@@ -428,7 +428,9 @@ replace_cause(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     struct lease *lease = lease_at(work->engine, slot);
 
-    if (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED)
+    if (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED
+        || (news->cause == BH_END_DATASET && lease->stop_cause != BH_END_CANCELLED
+            && lease->stop_cause != BH_END_TENANT_REMOVED))
         lease->stop_cause = (uint8_t)news->cause;
 }
 
@@ -538,6 +540,7 @@ ended_first(const struct lease *lease, const struct lease_news *news)
         [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
         [BH_END_TIME_LIMIT] = true, [BH_END_CANCELLED] = true,
         [BH_END_DEADLINE] = true,   [BH_END_MOVED] = true,
+        [BH_END_DATASET] = true,
     };
 
     return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];

@@ -47,6 +47,29 @@ a_limit_of_a_sku_counts_pieces(void **state)
     bh_story_close(story);
 }
 
+/* Two limits hold a job back, one after another: while somebody leaves, what others take decides
+ * which is the first that is met, and so whether leaving helps. */
+static void
+a_second_limit_is_news_while_somebody_leaves(void **state)
+{
+    struct bh_story *story = bh_story_site(3);
+    struct bh_ev_submit whole = bh_story_wants(21, 3, 1), small = bh_story_wants(21, 1, 1),
+                        medium = bh_story_wants(21, 2, 1);
+    uint64_t leaving, waiting;
+
+    limit_department_2(story, (struct bh_ev_tenant){ .limit = 7000, .quota_count = 1,
+                                                     .quotas = { { BH_QUOTA_SKU, 1, .limit = 1 } } });
+    whole.contract = small.contract = medium.contract = BH_CONTRACT_NEVER; /* nobody makes way */
+    leaving = bh_story_run(story, whole);
+    bh_story_run(story, small);
+    assert_int_equal(bh_story_cancel(story, leaving), BH_OK);
+    waiting = bh_story_submit(story, small);
+    assert_int_equal(bh_story_why(story, waiting).code, BH_REASON_QUOTA_SKU);
+    bh_story_submit(story, medium); /* the story checks what is passed over */
+    assert_int_equal(bh_story_why(story, waiting).code, BH_REASON_QUOTA_GPU);
+    bh_story_close(story);
+}
+
 static void
 what_no_limit_would_ever_allow_is_refused(void **state)
 {
@@ -117,6 +140,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_limit_of_a_sku_counts_pieces),
     cmocka_unit_test(a_limit_of_a_model_counts_parts),
     cmocka_unit_test(a_limit_of_a_user_counts_all_below),
+    cmocka_unit_test(a_second_limit_is_news_while_somebody_leaves),
     cmocka_unit_test(what_no_limit_would_ever_allow_is_refused),
 };
 BH_TEST_MAIN(tests)

@@ -48,11 +48,12 @@ bh_quota_counted(const struct bh_engine *engine, const struct quota *quota,
 
 /* ---- what is used ---- */
 
-/* Whether what others take could show who may be made to leave. */
+/* Whether what others take could show who may be made to leave, or make another limit the first
+ * that is met while somebody leaves anyway. */
 static bool
 anybody_makes_way(const struct bh_engine *engine)
 {
-    uint32_t jobs = 0;
+    uint32_t jobs = engine->core.leaving != 0;
 
     for (uint32_t i = 0; i <= BH_PRIORITIES; i++)
         jobs += engine->core.preemptable[i];

@@ -293,12 +293,14 @@ static void
 on_cancel(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = job_find(work->engine, event->u.job.job.v);
-    struct lease_news news = { .event = LEASE_STOP, .cause = BH_END_CANCELLED };
+    bool dataset = event->u.job.cause == BH_END_DATASET;
+    struct lease_news news = { .event = LEASE_STOP,
+                               .cause = dataset ? BH_END_DATASET : BH_END_CANCELLED };
 
     if (job_at(work->engine, slot)->lease)
         bh_gang_tell(work, slot, &news);
     else
-        bh_job_end(work, slot, BH_JOB_CANCELLED, BH_END_CANCELLED, 0);
+        bh_job_end(work, slot, dataset ? BH_JOB_FAILED : BH_JOB_CANCELLED, news.cause, 0);
     work->engine->hints.settled = false; /* its tenant may have no job any more: engine/shape.h */
 }
 

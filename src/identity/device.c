@@ -13,11 +13,12 @@ bh_device_ask(const struct bh_provider *provider, const struct bh_client *client
     struct bh_buf form;
     bh_rc rc;
 
-    if (!provider->device[0])
+    if (!bh_provider_device_url(provider, client)[0])
         return BH_UNAVAILABLE;
     bh_buf_init(&form, BH_FORM_BYTES_MAX);
     bh_form_put(&form, "scope", client->scope);
-    rc = bh_provider_post(provider->device, client, &form, arena, ret_request);
+    rc = bh_provider_post(bh_provider_device_url(provider, client), client, &form, arena,
+                          ret_request);
     bh_buf_fini(&form);
     return rc;
 }
@@ -102,7 +103,8 @@ bh_device_poll(const struct bh_device_login *login, const struct bh_provider *pr
     bh_buf_init(&form, BH_FORM_BYTES_MAX);
     bh_form_put(&form, "grant_type", "urn:ietf:params:oauth:grant-type:device_code");
     bh_form_put(&form, "device_code", login->device_code);
-    rc = bh_provider_post(provider->token, client, &form, arena, ret_request);
+    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena,
+                          ret_request);
     bh_buf_fini(&form);
     return rc;
 }

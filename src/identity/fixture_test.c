@@ -18,7 +18,7 @@
 static EVP_PKEY *keys[BH_TEST_KEYS];
 static struct bh_jwks set;
 static int pss_salt = RSA_PSS_SALTLEN_DIGEST;
-static char jwk_text[2048], token[1 << 21];
+static char jwk_text[2048], pem_text[4096], token[1 << 21];
 
 static void
 put_number(struct bh_buf *out, enum bh_test_key key, const char *name, int width)
@@ -79,6 +79,20 @@ bh_test_jwk(enum bh_test_key key, const char *extra)
         put_rsa(&out, key);
     bh_buf_printf(&out, "\"%s}", extra);
     return bh_buf_text(&out);
+}
+
+const char *
+bh_test_pem(enum bh_test_key key)
+{
+    BIO *bio = BIO_new(BIO_s_mem());
+    int length;
+
+    BH_ASSERT(PEM_write_bio_PrivateKey(bio, keys[key], NULL, NULL, 0, NULL, NULL) == 1);
+    length = BIO_read(bio, pem_text, sizeof pem_text - 1);
+    BH_ASSERT(length > 0);
+    pem_text[length] = '\0';
+    BIO_free(bio);
+    return pem_text;
 }
 
 int

@@ -26,6 +26,9 @@ int bh_test_keys_fini(void **state);
 /* The public key as JSON, with `extra` (",\"kid\":\"a\"" or "") before the brace. */
 const char *bh_test_jwk(enum bh_test_key key, const char *extra);
 
+/* The private key as PEM. */
+const char *bh_test_pem(enum bh_test_key key);
+
 /* The fixed set of all good keys, with the kids "rsa", "rsa-other", "p256", "p384" and
  * "ed". */
 const struct bh_jwks *bh_test_jwks(void);

@@ -2,8 +2,8 @@
 #define BH_IDENTITY_JWKS_CACHE_H
 
 #include "base/time.h"
-#include "identity/https.h"
 #include "identity/jwk.h"
+#include "ports/https.h"
 
 /* A provider's keys, kept for a while.
  *

@@ -113,12 +113,13 @@ bh_login_ask(const struct bh_login *login, const struct bh_provider *provider,
     bh_rc rc;
 
     BH_ASSERT(login->code[0]);
-    bh_buf_init(&form, BH_FORM_BYTES_MAX);
+    bh_buf_init(&form, 2 * BH_FORM_BYTES_MAX);
     bh_form_put(&form, "grant_type", "authorization_code");
     bh_form_put(&form, "code", login->code);
     bh_form_put(&form, "redirect_uri", client->redirect);
     bh_form_put(&form, "code_verifier", login->verifier);
-    rc = bh_provider_post(provider->token, client, &form, arena, ret_request);
+    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena,
+                          ret_request);
     bh_buf_fini(&form);
     return rc;
 }
@@ -134,7 +135,8 @@ bh_refresh_ask(const struct bh_provider *provider, const struct bh_client *clien
     bh_buf_init(&form, 4 * BH_TOKEN_TEXT_MAX);
     bh_form_put(&form, "grant_type", "refresh_token");
     bh_form_put(&form, "refresh_token", refresh);
-    rc = bh_provider_post(provider->token, client, &form, arena, ret_request);
+    rc = bh_provider_post(bh_provider_token_url(provider, client), client, &form, arena,
+                          ret_request);
     bh_buf_fini(&form);
     return rc;
 }

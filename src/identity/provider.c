@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/base64.h"
 #include "base/json.h"
 #include "identity/form.h"
@@ -99,17 +100,21 @@ static enum bh_fault
 read_document(bh_json_value json, const char *issuer, bool loopback, struct bh_provider *p)
 {
     bh_json_value methods = bh_json_get(json, "code_challenge_methods_supported");
+    bh_json_value aliases = bh_json_get(json, "mtls_endpoint_aliases");
     const struct {
+        bh_json_value from;
         const char *name;
         char *url;
         bool required;
     } rows[] = {
-        { "authorization_endpoint", p->authorization, true },
-        { "token_endpoint", p->token, true },
-        { "jwks_uri", p->jwks, true },
-        { "device_authorization_endpoint", p->device, false },
-        { "end_session_endpoint", p->end_session, false },
-        { "userinfo_endpoint", p->userinfo, false },
+        { json, "authorization_endpoint", p->authorization, true },
+        { json, "token_endpoint", p->token, true },
+        { json, "jwks_uri", p->jwks, true },
+        { json, "device_authorization_endpoint", p->device, false },
+        { json, "end_session_endpoint", p->end_session, false },
+        { json, "userinfo_endpoint", p->userinfo, false },
+        { aliases, "token_endpoint", p->token_mtls, false },
+        { aliases, "device_authorization_endpoint", p->device_mtls, false },
     };
 
     if (bh_json_kind(json) != BH_JSON_OBJECT)
@@ -117,7 +122,7 @@ read_document(bh_json_value json, const char *issuer, bool loopback, struct bh_p
     if (strcmp(bh_json_text(bh_json_get(json, "issuer"), ""), issuer) != 0)
         return BH_FAULT_DISCOVERY_ISSUER;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        if (!read_url(json, rows[i].name, loopback, rows[i].url) ||
+        if (!read_url(rows[i].from, rows[i].name, loopback, rows[i].url) ||
             (rows[i].required && !rows[i].url[0]))
             return BH_FAULT_DISCOVERY_ENDPOINT;
     p->algs = read_algs(json);
@@ -179,20 +184,49 @@ basic(const struct bh_client *client, struct bh_arena *arena)
     return copy;
 }
 
+const char *
+bh_provider_token_url(const struct bh_provider *provider, const struct bh_client *client)
+{
+    return client->certificate && provider->token_mtls[0] ? provider->token_mtls
+                                                          : provider->token;
+}
+
+const char *
+bh_provider_device_url(const struct bh_provider *provider, const struct bh_client *client)
+{
+    return client->certificate && provider->device_mtls[0] ? provider->device_mtls
+                                                           : provider->device;
+}
+
+static void
+put_client(struct bh_buf *form, const struct bh_client *client)
+{
+    bh_form_put(form, "client_id", client->id);
+    if (!client->assertion)
+        return;
+    bh_form_put(form, "client_assertion_type",
+                "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+    bh_form_put(form, "client_assertion", client->assertion);
+}
+
 bh_rc
 bh_provider_post(const char *url, const struct bh_client *client, struct bh_buf *form,
                  struct bh_arena *arena, struct bh_https_request *ret_request)
 {
     struct bh_https_request request = { .post = true };
 
+    BH_ASSERT(!client->secret || !client->assertion);
     if (!client->secret)
-        bh_form_put(form, "client_id", client->id);
+        put_client(form, client);
     else
         request.authorization = basic(client, arena);
+    if (client->certificate)
+        request.certificate = bh_arena_strdup(arena, client->certificate);
     request.url = bh_arena_strdup(arena, url);
     request.body = bh_buf_text(form) ? bh_arena_strdup(arena, bh_buf_text(form)) : NULL;
     bh_secret_wipe(form->bytes, form->length);
-    if (!request.url || !request.body || (client->secret && !request.authorization))
+    if (!request.url || !request.body || (client->secret && !request.authorization) ||
+        (client->certificate && !request.certificate))
         return BH_FULL;
     *ret_request = request;
     return BH_OK;

@@ -41,6 +41,11 @@ documents(void **state)
         { "PKCE",
           ISS ENDS ALG CODE ",\"code_challenge_methods_supported\":[\"plain\",\"S256\"]",
           0 },
+        { "an alias without TLS",
+          ISS ENDS ALG CODE
+          ",\"mtls_endpoint_aliases\":{\"token_endpoint\":\"http://op.example/t\"}",
+          BH_FAULT_DISCOVERY_ENDPOINT },
+        { "aliases that are none", ISS ENDS ALG CODE ",\"mtls_endpoint_aliases\":7", 0 },
         { "issuer twice", ISS "," ISS ENDS ALG CODE, BH_FAULT_DISCOVERY_JSON },
     };
     struct bh_provider provider = { .issuer = "last good" };
@@ -148,7 +153,56 @@ asking(void **state)
     BH_CHECK_DONE();
 }
 
+static const char *
+posted(const struct bh_provider *provider, const struct bh_client *client,
+       struct bh_arena *arena, struct bh_https_request *request)
+{
+    struct bh_buf form;
+    char memory[1000];
+
+    bh_buf_init_fixed(&form, memory, sizeof memory);
+    bh_form_put(&form, "a", "b");
+    assert_int_equal(bh_provider_post(bh_provider_token_url(provider, client), client,
+                                      &form, arena, request),
+                     BH_OK);
+    return request->body;
+}
+
+/* A provider with other addresses for clients that show a certificate. */
+static void
+proofs(void **state)
+{
+    static const char document[] =
+        "{" ISS ENDS ALG CODE ",\"device_authorization_endpoint\":\"https://op.example/d\","
+        "\"mtls_endpoint_aliases\":{\"token_endpoint\":\"https://mtls.op.example/token\"}}";
+    struct bh_https_answer answer = { 200, document, sizeof document - 1, 0 };
+    struct bh_arena *arena = bh_arena_new(1 << 16);
+    struct bh_client client = { .id = "bh", .assertion = "h.p.s" };
+    struct bh_https_request request;
+    struct bh_provider provider;
+
+    (void)state;
+    BH_CHECK_EQ("read", bh_provider_take(&answer, "https://op.example", false, &provider),
+                0);
+    BH_CHECK_STR("key", posted(&provider, &client, arena, &request),
+                 "a=b&client_id=bh&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3A"
+                 "client-assertion-type%3Ajwt-bearer&client_assertion=h.p.s");
+    BH_CHECK_STR("key", request.url, "https://op.example/token");
+    BH_CHECK("key", !request.authorization && !request.certificate);
+    client = (struct bh_client) { .id = "bh", .certificate = "mine" };
+    BH_CHECK_STR("certificate", posted(&provider, &client, arena, &request),
+                 "a=b&client_id=bh");
+    BH_CHECK_STR("certificate", request.url, "https://mtls.op.example/token");
+    BH_CHECK_STR("certificate", request.certificate, "mine");
+    BH_CHECK("certificate", !request.authorization);
+    BH_CHECK_STR("no alias", bh_provider_device_url(&provider, &client),
+                 "https://op.example/d");
+    bh_arena_free(arena);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(proofs),
     cmocka_unit_test(documents),
     cmocka_unit_test(addresses),
     cmocka_unit_test(asking),

@@ -4,6 +4,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "base/assert.h"
 #include "base/base64.h"
@@ -48,4 +49,16 @@ bh_secret_challenge(const char *text, char ret_challenge[BH_SECRET_TEXT])
 
     BH_ASSERT(EVP_Digest(text, strlen(text), digest, &length, EVP_sha256(), NULL) == 1);
     bh_secret_text(digest, ret_challenge);
+}
+
+void
+bh_secret_mac(const char *key, const char *text, char ret_mac[BH_SECRET_TEXT])
+{
+    uint8_t mac[BH_SECRET_BYTES];
+    unsigned length = 0;
+
+    BH_ASSERT(HMAC(EVP_sha256(), key, (int)strlen(key), (const uint8_t *)text, strlen(text),
+                   mac, &length));
+    BH_ASSERT(length == sizeof mac);
+    bh_secret_text(mac, ret_mac);
 }

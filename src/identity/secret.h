@@ -25,4 +25,8 @@ void bh_secret_text(const uint8_t bytes[BH_SECRET_BYTES], char ret_text[BH_SECRE
 /* SHA-256 of a text as base64url: a PKCE challenge. */
 void bh_secret_challenge(const char *text, char ret_challenge[BH_SECRET_TEXT]);
 
+/* HMAC-SHA-256 of `text` under the text `key`, as base64url: what only the holder of `key`
+ * can make, and does not show it. */
+void bh_secret_mac(const char *key, const char *text, char ret_mac[BH_SECRET_TEXT]);
+
 #endif

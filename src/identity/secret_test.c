@@ -28,6 +28,9 @@ texts(void **state)
     /* RFC 7636, appendix B */
     bh_secret_challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", text);
     BH_CHECK_STR("S256", text, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+    /* RFC 4231, case 2 */
+    bh_secret_mac("Jefe", "what do ya want for nothing?", text);
+    BH_CHECK_STR("HMAC", text, "W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM");
     bh_secret_wipe(text, sizeof text);
     BH_CHECK_EQ("wiped", text[0], 0);
     BH_CHECK_DONE();

@@ -89,6 +89,12 @@ put_base32(struct bh_buf *out, const uint8_t *bytes, size_t length)
 }
 
 void
+bh_totp_put_secret(struct bh_buf *out, const struct bh_totp *totp)
+{
+    put_base32(out, totp->secret, totp->secret_bytes);
+}
+
+void
 bh_totp_put_address(struct bh_buf *out, const struct bh_totp *totp, const char *site,
                     const char *account)
 {
@@ -99,7 +105,7 @@ bh_totp_put_address(struct bh_buf *out, const struct bh_totp *totp, const char *
     bh_buf_putc(out, ':');
     bh_form_put_encoded(out, account);
     bh_buf_puts(out, "?secret=");
-    put_base32(out, totp->secret, totp->secret_bytes);
+    bh_totp_put_secret(out, totp);
     bh_buf_puts(out, "&issuer=");
     bh_form_put_encoded(out, site);
     bh_buf_printf(out, "&algorithm=%s&digits=%u&period=%u", names[totp->hash], totp->digits,

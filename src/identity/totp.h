@@ -41,6 +41,9 @@ void bh_totp_code(const struct bh_totp *totp, bh_ns at, char ret_code[9]);
 BH_MUST_USE enum bh_fault bh_totp_check(const struct bh_totp *totp, const char *code,
                                         bh_ns now, uint64_t *last_step);
 
+/* The secret in base 32, for typing it into an app. */
+void bh_totp_put_secret(struct bh_buf *out, const struct bh_totp *totp);
+
 /* The address that authenticator apps read from a picture; shown once.  `account` and
  * `site` are texts for people. */
 void bh_totp_put_address(struct bh_buf *out, const struct bh_totp *totp, const char *site,

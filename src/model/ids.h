@@ -12,6 +12,7 @@ typedef struct bh_principal_id { uint32_t v; } bh_principal_id;
 typedef struct bh_sku_id { uint32_t v; } bh_sku_id;
 typedef struct bh_node_id { uint32_t v; } bh_node_id;
 typedef struct bh_gpu_id { uint32_t v; } bh_gpu_id;
+typedef struct bh_dataset_id { uint32_t v; } bh_dataset_id;
 typedef struct bh_job_id { uint64_t v; } bh_job_id;
 typedef struct bh_lease_id { uint64_t v; } bh_lease_id;
 typedef struct bh_partition_id { uint64_t v; } bh_partition_id;

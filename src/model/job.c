@@ -69,6 +69,7 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_RESUME_FAILED] = "resume_failed",
     [BH_END_TENANT_REMOVED] = "tenant_removed",
     [BH_END_DEADLINE] = "deadline",
+    [BH_END_DATASET] = "dataset",
 };
 
 /* What a job may be told to write a checkpoint with. */

@@ -59,6 +59,7 @@ enum bh_end_cause {
     BH_END_TENANT_REMOVED,
     BH_END_DEADLINE,     /* it could not end by its deadline, or had not */
     BH_END_MOVED,        /* to start again on other GPUs, where room is kept for it */
+    BH_END_DATASET,      /* it may not have a dataset that it mounts (any more) */
     BH_END_CAUSES
 };
 

@@ -47,6 +47,28 @@ has_sku(const struct bh_site *site, const char *name)
     return false;
 }
 
+static bool
+has_dataset(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_dataset *datasets = site->datasets.items;
+
+    for (uint32_t i = 0; i < site->datasets.count; i++)
+        if (strcmp(datasets[i].name, name) == 0)
+            return true;
+    return strcmp(name, "none") == 0;
+}
+
+static bh_rc
+check_datasets(const struct bh_site *site, const struct bh_texts *names, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        if (!has_dataset(site, names->items[i]))
+            return bh_err_set(err, BH_INVALID,
+                              "datasets[%" PRIu32 "]: no dataset \"%.63s\" in this file", i,
+                              names->items[i]);
+    return BH_OK;
+}
+
 static bh_rc
 check_skus(const struct bh_site *site, const struct bh_site_policy *policy, struct bh_err *err)
 {
@@ -97,6 +119,8 @@ bh_policies_check(const struct bh_site *site, struct bh_err *err)
 
         if (rc == BH_OK)
             rc = check_skus(site, policy, err);
+        if (rc == BH_OK)
+            rc = check_datasets(site, &policy->datasets, err);
         if (rc == BH_OK)
             rc = check_above(site, &rules, owner, err);
         if (rc != BH_OK)

@@ -83,6 +83,9 @@ a_site_file_with_a_policy_that_widens_is_refused(void **state)
           "policy: skus[1]: no SKU \"huge\" in this file" },
         { "nor there", SKUS "tenants: [{name: a, policy: {max_sku_pieces: [{sku: huge, pieces: 1}]}}]\n",
           BH_INVALID, "tenants a policy: max_sku_pieces[0]: no SKU \"huge\" in this file" },
+        { "a dataset that is not there", "datasets: [{name: d, path: /d, tenant: a}]\ntenants: [{name: a, policy: "
+          "{datasets: [d, e]}}]\n", BH_INVALID, "tenants a policy: datasets[1]: no dataset \"e\" in this file" },
+        { "no dataset at all", "tenants: [{name: a, policy: {datasets: [none]}}]\n", BH_OK, "" },
         { "an empty list is not all", SKUS "tenants: [{name: a, policy: {skus: []}}]\n", BH_INVALID,
           "tenants a policy: skus: an empty list" },
     };

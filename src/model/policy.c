@@ -27,6 +27,7 @@ static const struct bh_fields pieces_fields =
 
 static const struct bh_field policy_rows[] = {
     WORDS(contracts, "what on_preempt may be: requeue, suspend, never, checkpoint"),
+    WORDS(datasets, "names of datasets and models; \"none\""),
     WORDS(hours, "when jobs may be submitted: \"mon-fri 08:00-18:00 +01:00\"; UTC without a zone"),
     WORDS(kinds, "batch, service, interactive"),
     WORDS(labels, "labels that a job must have: \"team\", \"env=dev|prod\""),
@@ -424,7 +425,7 @@ static const struct {
     bool (*valid)(const char *entry);
 } lists[] = {
 #define LIST(member, valid) { #member, offsetof(struct bh_site_policy, member), valid }
-    LIST(contracts, is_any), LIST(hours, is_any),      LIST(kinds, is_any),
+    LIST(contracts, is_any), LIST(datasets, is_any),   LIST(hours, is_any), LIST(kinds, is_any),
     LIST(labels, is_label),  LIST(models, is_any),     LIST(mounts, is_mount),
     LIST(priorities, is_any), LIST(rootfs, is_rootfs), LIST(skus, is_any),
 #undef LIST
@@ -450,8 +451,8 @@ check_lists(const struct bh_site_policy *policy, struct bh_err *err)
 
         if (list->items && list->count == 0) {
             bh_err_set(err, BH_INVALID, "%s: an empty list", lists[l].entry);
-            return bh_err_hint(err, "name what is allowed, or leave it out to allow all; mounts "
-                                    "take \"none\"");
+            return bh_err_hint(err, "name what is allowed, or leave it out to allow all; "
+                                    "mounts and datasets take \"none\"");
         }
         for (uint32_t i = 0; i < list->count; i++)
             if (!lists[l].valid(list->items[i]))
@@ -498,6 +499,12 @@ same(const char *above, const char *below)
 }
 
 static bool
+same_or_none(const char *above, const char *below)
+{
+    return same(above, below) || strcmp(below, "none") == 0;
+}
+
+static bool
 mount_covers(const char *above, const char *below)
 {
     bool write;
@@ -513,7 +520,8 @@ static const struct {
     bool (*covers)(const char *above, const char *below);
 } covered[] = {
 #define COVER(member, covers) { #member, offsetof(struct bh_site_policy, member), covers }
-    COVER(mounts, mount_covers), COVER(rootfs, bh_policy_rootfs_allows), COVER(skus, same),
+    COVER(datasets, same_or_none), COVER(mounts, mount_covers),
+    COVER(rootfs, bh_policy_rootfs_allows), COVER(skus, same),
 #undef COVER
 };
 

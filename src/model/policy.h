@@ -14,7 +14,7 @@ struct bh_site_policy_pieces {
 };
 
 struct bh_site_policy {
-    struct bh_texts contracts, hours, kinds, labels;
+    struct bh_texts contracts, datasets, hours, kinds, labels;
     const char *max_count, *max_cpu, *max_gang, *max_jobs, *max_memory, *max_pending, *max_pieces;
     struct bh_list max_sku_pieces;   /* struct bh_site_policy_pieces */
     const char *max_time_limit;

@@ -24,7 +24,6 @@ static const char *const auth_names[BH_CLIENT_AUTHS] = {
     [BH_CLIENT_NONE] = "none",
     [BH_CLIENT_BASIC] = "client_secret_basic",
     [BH_CLIENT_KEY] = "private_key_jwt",
-    [BH_CLIENT_CERTIFICATE] = "tls_client_auth",
 };
 
 static const struct bh_field issuer_rows[] = {
@@ -41,8 +40,6 @@ static const struct bh_field issuer_rows[] = {
          .doc = "http on this machine will do, for trying things out"),
     BH_F(struct bh_site_issuer, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_NAME_MAX, .doc = "\"corp\"; people's and groups' names begin with it"),
-    BH_F(struct bh_site_issuer, name_claim, BH_FIELD_TEXT, .max = 255,
-         .doc = "claim with a person's name; \"preferred_username\" when absent"),
     BH_F(struct bh_site_issuer, scope, BH_FIELD_TEXT, .max = 255,
          .doc = "what is asked for; \"openid profile\" when absent"),
     BH_F(struct bh_site_issuer, second_factor, BH_FIELD_BOOL,
@@ -146,6 +143,7 @@ is_verb(const char *verb)
 #define BH_GRANT(rule, role, verb) verb,
 #include "tables/roles.tbl"
 #undef BH_GRANT
+        "account.change", "account.own", "glass.break", "session.own", /* of operations.tbl */
     };
 
     for (size_t i = 0; i < BH_COUNT(verbs); i++)
@@ -185,8 +183,7 @@ static bh_rc
 check_client(const struct bh_site_issuer *issuer, struct bh_err *err)
 {
     bool with_secret = issuer->client_auth == BH_CLIENT_BASIC
-                       || issuer->client_auth == BH_CLIENT_KEY
-                       || issuer->client_auth == BH_CLIENT_CERTIFICATE;
+                       || issuer->client_auth == BH_CLIENT_KEY;
 
     if (!issuer->client_secret && with_secret)
         return bh_err_set(err, BH_INVALID, "client_auth: needs client_secret, the name of a file");

@@ -25,7 +25,7 @@ enum bh_factor_rule { BH_FACTOR_DEFAULT, BH_FACTOR_OPTIONAL, BH_FACTOR_CODE, BH_
 
 /* How a client proves itself to a provider. */
 enum bh_client_auth { BH_CLIENT_DEFAULT, BH_CLIENT_NONE, BH_CLIENT_BASIC, BH_CLIENT_KEY,
-                      BH_CLIENT_CERTIFICATE, BH_CLIENT_AUTHS };
+                      BH_CLIENT_AUTHS };
 
 /* An OpenID provider.  Secrets are not in the site file: `client_secret` names a file in the
  * daemon's folder of secrets. */
@@ -36,7 +36,7 @@ struct bh_site_issuer {
     enum bh_client_auth client_auth; /* basic with a secret, else none */
     const char *client_secret;   /* a file's name, or NULL */
     const char *scope;           /* NULL: "openid profile" */
-    const char *groups_claim, *name_claim; /* NULL: "groups", "preferred_username" */
+    const char *groups_claim;    /* NULL: "groups" */
     bool second_factor;          /* it asks for one at every sign-in: taken for a code's */
     bool loopback;               /* http://127.0.0.1 will do: for trying things out */
 };

@@ -67,6 +67,8 @@ static const struct bh_field tenant_rows[] = {
     BH_F(struct bh_site_tenant, guarantee, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "GPUs kept for it: \"1\", \"0.5\", \"3/7\"; none when absent"),
     BH_F_ENUM(struct bh_site_tenant, kind, kind_names, .doc = "by depth when absent"),
+    BH_F(struct bh_site_tenant, legal_hold, BH_FIELD_BOOL,
+         .doc = "keys of it and those below it are not destroyed, and it is not removed"),
     BH_F(struct bh_site_tenant, lending_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
          .max = 32, .doc = "of the guarantee, GPUs that others may borrow while it is idle; "
                            "all when absent"),
@@ -119,6 +121,8 @@ static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_site_sku, 
 static const struct bh_field principal_rows[] = {
     BH_F(struct bh_site_principal, account, BH_FIELD_BOOL,
          .doc = "may have a password and a second factor here"),
+    BH_F(struct bh_site_principal, break_glass, BH_FIELD_BOOL,
+         .doc = "may be an admin of the site for an hour, when need be; everybody is told"),
     BH_F(struct bh_site_principal, identity, BH_FIELD_TEXT, .max = BH_NAME_MAX + 1 + BH_GROUP_MAX,
          .doc = "who it is at an issuer: \"corp/SUBJECT\""),
     BH_F(struct bh_site_principal, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
@@ -230,6 +234,8 @@ static const struct bh_fields scheduling_fields =
 static const struct bh_field site_rows[] = {
     BH_F(struct bh_site, bindings, BH_FIELD_LIST, .of = &binding_fields,
          .doc = "who holds which role where"),
+    BH_F(struct bh_site, datasets, BH_FIELD_LIST, .of = &bh_site_dataset_fields,
+         .doc = "data and models that jobs mount by name, and who may"),
     BH_F(struct bh_site, gpus, BH_FIELD_LIST, .of = &gpu_fields,
          .doc = "GPUs that Bulkhead may use"),
     BH_F(struct bh_site, mounts, BH_FIELD_LIST, .of = &site_mount_fields,
@@ -250,6 +256,28 @@ static const struct bh_field site_rows[] = {
          .doc = "the tree of tenants"),
 };
 const struct bh_fields bh_site_fields = BH_FIELDS("site", struct bh_site, site_rows);
+
+const struct bh_site_tenant *
+bh_site_tenant_named(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_tenant *tenants = site->tenants.items;
+
+    for (uint32_t i = 0; i < site->tenants.count; i++)
+        if (strcmp(tenants[i].name, name) == 0)
+            return &tenants[i];
+    return NULL;
+}
+
+const struct bh_site_principal *
+bh_site_principal_named(const struct bh_site *site, const char *name)
+{
+    const struct bh_site_principal *principals = site->principals.items;
+
+    for (uint32_t i = 0; i < site->principals.count; i++)
+        if (strcmp(principals[i].name, name) == 0)
+            return &principals[i];
+    return NULL;
+}
 
 uint64_t
 bh_site_sku_models(const struct bh_site_sku *sku)

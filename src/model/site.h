@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/fields.h"
 #include "model/boundary.h"
+#include "model/dataset.h"
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/period.h"
@@ -43,6 +44,7 @@ struct bh_site_tenant {
     enum bh_site_kind kind;
     enum bh_boundary boundary;
     bool dedicated_nodes;
+    bool legal_hold;             /* nothing of it or below may be shredded, nor it removed */
     const char *limit, *guarantee; /* GPUs: "4", "0.5", "3/7"; NULL: unlimited, none */
     const char *lending_limit;   /* of the guarantee, what others may borrow; NULL: all */
     const char *user_limit;      /* GPUs of one principal; NULL: unlimited */
@@ -72,6 +74,7 @@ struct bh_site_principal {
                                     0: none (root needs no principal) */
     bool service;
     bool account;                /* may have a password here */
+    bool break_glass;            /* may make himself admin of the site for an hour */
     const char *identity;        /* who it is at a provider: "corp/SUBJECT"; NULL: nobody */
 };
 
@@ -121,7 +124,9 @@ struct bh_site_scheduling {
 };
 
 struct bh_site {
-    struct bh_list bindings, gpus, mounts;
+    struct bh_list bindings;
+    struct bh_list datasets;     /* struct bh_site_dataset */
+    struct bh_list gpus, mounts;
     struct bh_site_policy policy; /* of all that is submitted */
     struct bh_list pools, principals;
     struct bh_site_scheduling scheduling;
@@ -132,6 +137,11 @@ struct bh_site {
 extern const struct bh_fields bh_site_fields;
 
 enum { BH_SITE_TENANT_QUOTAS_MAX = 8, BH_SITE_SKU_MODELS_MAX = 16 };
+
+/* The tenant or the principal of that name; NULL: there is none. */
+const struct bh_site_tenant *bh_site_tenant_named(const struct bh_site *site, const char *name);
+const struct bh_site_principal *bh_site_principal_named(const struct bh_site *site,
+                                                        const char *name);
 
 /* The GPU models that keep the SKU's promise: a bit for each, by enum bh_gpu_model. */
 uint64_t bh_site_sku_models(const struct bh_site_sku *sku);
@@ -152,7 +162,7 @@ enum bh_tenant_kind bh_site_tenant_kind(const struct bh_site_tenant *tenant);
 /* Whether the file is right in itself: names valid and unique, parents declared
  * before children, SKUs and roles and principals that are named exist, amounts
  * exact, models and profiles known, guarantees of children within the parent's, their
- * policies no wider.
+ * policies no wider, datasets reached by their names alone.
  * The message names the entry: `tenants[2] acme/vision: ...`. */
 BH_MUST_USE bh_rc bh_site_check(const struct bh_site *site, struct bh_err *err);
 

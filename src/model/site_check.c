@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "model/datasets.h"
 #include "model/geometry.h"
 #include "model/path.h"
 #include "model/policies.h"
@@ -488,6 +489,7 @@ static const struct section {
     SECTION(gpus, struct bh_site_gpu, uuid, check_gpu),
     SECTION(mounts, struct bh_site_mount, path, check_mount),
     SECTION(pools, struct bh_site_pool, name, check_pool),
+    SECTION(datasets, struct bh_site_dataset, name, bh_dataset_check),
 #undef SECTION
 };
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/num.h"
 #include "base/time.h"
 #include "model/path.h"
@@ -15,10 +16,12 @@ enum { NAME_BYTES_MAX = 120, MOUNTS_MAX = 64, ARGS_MAX = 1024, ENV_MAX = 512, LA
        PIDS_MAX = 4194304 };
 
 static const struct bh_field mount_fields[] = {
-    BH_F(struct bh_mount_spec, source, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_FILE_PATH_MAX, .doc = "absolute path on the node"),
+    BH_F(struct bh_mount_spec, dataset, BH_FIELD_TEXT, .max = BH_NAME_MAX,
+         .doc = "a dataset's or a model's name; or"),
+    BH_F(struct bh_mount_spec, source, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
+         .doc = "absolute path on the node"),
     BH_F(struct bh_mount_spec, target, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
-         .doc = "absolute path inside the job; the source's when absent"),
+         .doc = "absolute path inside the job; when absent the source's, or /datasets/NAME"),
     BH_F(struct bh_mount_spec, write, BH_FIELD_BOOL, .doc = "writable; read-only otherwise"),
 };
 const struct bh_fields bh_mount_spec_fields =
@@ -52,7 +55,7 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "main memory: \"8Gi\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &bh_mount_spec_fields,
-         .max = MOUNTS_MAX, .doc = "folders of the node, where the site file allows them"),
+         .max = MOUNTS_MAX, .doc = "folders of the node and datasets, where the site file allows them"),
     BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX,
          .doc = "free text for people"),
     BH_F_ENUM(struct bh_job_spec, on_preempt, bh_contract_names,
@@ -183,13 +186,41 @@ check_labels(const struct bh_texts *labels, struct bh_err *err)
 }
 
 static bh_rc
+check_source(const struct bh_mount_spec *mount, struct bh_err *err)
+{
+    if (!mount->source && !mount->dataset)
+        return bh_err_set(err, BH_INVALID, "neither a source nor a dataset");
+    if (mount->source && mount->dataset)
+        return bh_err_set(err, BH_INVALID, "both a source and a dataset");
+    if (mount->source)
+        return check_path("source", mount->source, err);
+    return bh_name_valid(mount->dataset)
+               ? BH_OK
+               : bh_err_set(err, BH_INVALID, "dataset: \"%.70s\" is not a dataset's name",
+                            mount->dataset);
+}
+
+const char *
+bh_mount_target(const struct bh_mount_spec *mount, char memory[BH_MOUNT_TARGET_MAX])
+{
+    struct bh_buf text;
+
+    if (mount->target && mount->target[0])
+        return mount->target;
+    if (mount->source)
+        return mount->source;
+    bh_buf_init_fixed(&text, memory, BH_MOUNT_TARGET_MAX);
+    bh_buf_printf(&text, "%s/%s", BH_DATASETS_FOLDER, mount->dataset);
+    return bh_buf_text(&text) ? memory : "";
+}
+
+static bh_rc
 check_mounts(const struct bh_list *mounts, struct bh_err *err)
 {
     const struct bh_mount_spec *mount = mounts->items;
 
     for (uint32_t i = 0; i < mounts->count; i++, mount++) {
-        bh_rc rc = mount->source ? check_path("source", mount->source, err)
-                                 : bh_err_set(err, BH_INVALID, "source is missing");
+        bh_rc rc = check_source(mount, err);
 
         if (rc == BH_OK && mount->target && mount->target[0])
             rc = check_path("target", mount->target, err);

@@ -9,8 +9,10 @@
 /* A job as its submitter writes it: the body of POST /v1/jobs and of job files.
  * Texts are as written; bh_spec_check makes numbers of them. */
 
+/* A folder, or a dataset by its name. */
 struct bh_mount_spec {
-    const char *source, *target; /* absolute paths; target "" is source */
+    const char *dataset;         /* NULL: a folder */
+    const char *source, *target; /* absolute paths; bh_mount_target where target is absent */
     bool write;
 };
 
@@ -18,7 +20,7 @@ struct bh_job_spec {
     struct bh_texts args;        /* required, args[0] is the program */
     struct bh_texts env;         /* "NAME=value" */
     struct bh_texts labels;      /* "NAME=value", each name once; policy may ask for some */
-    struct bh_list mounts;       /* struct bh_mount_spec; policy decides */
+    struct bh_list mounts;       /* struct bh_mount_spec; policy and grants decide */
     const char *name;            /* free text for people, at most 120 bytes */
     const char *tenant;          /* path, "acme/vision"; NULL: the only one there is */
     const char *sku;             /* required */
@@ -54,10 +56,17 @@ struct bh_job_numbers {
 
 /* Check all that can be checked without knowing the site, and read the numbers.
  *   BH_INVALID  no command, an env entry or a label without '=', a relative path, ".." in a
- *               path, an unknown rootfs form, an amount that is malformed
+ *               path, a mount of neither or of both, an unknown rootfs form, an amount that is
+ *               malformed
  *   BH_RANGE    a count over BH_JOB_COUNT_MAX, a gang over BH_JOB_GANG_MAX or over
  *               BH_JOB_PIECES_MAX pieces, zero memory, over a year's limit */
 BH_MUST_USE bh_rc bh_spec_check(const struct bh_job_spec *spec,
                                 struct bh_job_numbers *ret_numbers, struct bh_err *err);
+
+/* Where the job finds it: the target, else the source's own place, else BH_DATASETS_FOLDER/name,
+ * which is written to `memory`. */
+#define BH_DATASETS_FOLDER "/datasets"
+enum { BH_MOUNT_TARGET_MAX = sizeof BH_DATASETS_FOLDER + 1 + BH_NAME_MAX };
+const char *bh_mount_target(const struct bh_mount_spec *mount, char memory[BH_MOUNT_TARGET_MAX]);
 
 #endif

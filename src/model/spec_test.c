@@ -62,6 +62,14 @@ static const struct {
     { "target that escapes",
       JOB(",\"mounts\":[{\"source\":\"/work\",\"target\":\"/..\"}]"), BH_INVALID,
       "mounts[0]: target: \"/..\" leads upward with \"..\"" },
+    { "dataset", JOB(",\"mounts\":[{\"dataset\":\"imagenet\",\"write\":true}]"), BH_OK, NULL },
+    { "dataset at", JOB(",\"mounts\":[{\"dataset\":\"imagenet\",\"target\":\"/d\"}]"), BH_OK, NULL },
+    { "odd dataset", JOB(",\"mounts\":[{\"dataset\":\"../x\"}]"), BH_INVALID,
+      "mounts[0]: dataset: \"../x\" is not a dataset's name" },
+    { "empty mount", JOB(",\"mounts\":[{\"write\":true}]"), BH_INVALID,
+      "mounts[0]: neither a source nor a dataset" },
+    { "mount of both", JOB(",\"mounts\":[{\"dataset\":\"a\",\"source\":\"/a\"}]"), BH_INVALID,
+      "mounts[0]: both a source and a dataset" },
     { "relative cwd", JOB(",\"cwd\":\"work\""), BH_INVALID, "cwd: \"work\" is not absolute" },
     { "unknown rootfs", JOB(",\"rootfs\":\"oci:x\""), BH_INVALID,
       "rootfs: \"oci:x\" is not known" },
@@ -131,6 +139,29 @@ numbers_are_read(void **state)
 }
 
 static void
+a_mount_has_its_place(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_mount_spec mount;
+        const char *target;
+    } cases[] = {
+        { "said", { .source = "/a", .target = "/b" }, "/b" },
+        { "where it is", { .source = "/a" }, "/a" },
+        { "empty", { .source = "/a", .target = "" }, "/a" },
+        { "a dataset's", { .dataset = "imagenet" }, "/datasets/imagenet" },
+        { "a dataset's, said", { .dataset = "imagenet", .target = "/d" }, "/d" },
+        { "the longest", { .dataset = "a23456789012345678901234567890123456789012345678901234567890123" },
+          "/datasets/a23456789012345678901234567890123456789012345678901234567890123" },
+    };
+    char memory[BH_MOUNT_TARGET_MAX];
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        BH_CHECK_STR(cases[i].name, bh_mount_target(&cases[i].mount, memory), cases[i].target);
+    BH_CHECK_DONE();
+}
+
+static void
 descriptions_are_in_order(void **state)
 {
     assert_true(bh_fields_ordered(&bh_job_spec_fields));
@@ -141,6 +172,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
                                         cmocka_unit_test(numbers_are_read),
+                                        cmocka_unit_test(a_mount_has_its_place),
                                         cmocka_unit_test(descriptions_are_in_order) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

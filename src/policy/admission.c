@@ -221,8 +221,22 @@ check_mounts(const struct asking *a)
     if (a->text->mounts.count == 0)
         return BH_OK;
     for (uint32_t i = 0; i < a->spec->mounts.count && rc == BH_OK; i++)
-        rc = check_mount(a, mount[i].source, mount[i].write);
+        if (mount[i].source)
+            rc = check_mount(a, mount[i].source, mount[i].write);
     return rc == BH_OK && a->spec->cwd ? check_mount(a, a->spec->cwd, false) : rc;
+}
+
+/* Which there may be at all; docs/data.md has what may be done with them. */
+static bh_rc
+check_datasets(const struct asking *a)
+{
+    const struct bh_mount_spec *mount = a->spec->mounts.items;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < a->spec->mounts.count && a->text->datasets.count && rc == BH_OK; i++)
+        if (mount[i].dataset && !bh_policy_names(&a->text->datasets, mount[i].dataset))
+            rc = deny_word(a, mount[i].dataset, &a->text->datasets);
+    return rc;
 }
 
 static bh_rc
@@ -385,6 +399,7 @@ bh_admission_check(const struct bh_admission_policy *policy,
         [BH_ADMISSION_JOBS] = check_jobs,
         [BH_ADMISSION_PENDING] = check_pending,
         [BH_ADMISSION_SKU_PIECES] = check_sku_pieces,
+        [BH_ADMISSION_DATASETS] = check_datasets,
     };
     struct asking a = { .policy = policy, .rules = &policy->rules, .text = policy->rules.text,
                         .request = request, .spec = request->spec, .counts = counts, .err = err };

@@ -9,7 +9,8 @@
 #define SITE                                                                             \
     "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}, "   \
     "{name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}]\n"           \
-    "tenants: [{name: acme}, {name: acme/vision, policy: {%s}}, {name: other}]\n"
+    "tenants: [{name: acme}, {name: acme/vision, policy: {%s}}, {name: other}]\n"          \
+    "datasets: [{name: imagenet, path: /imagenet, tenant: acme}]\n"
 
 static struct bh_arena *arena;
 
@@ -121,6 +122,11 @@ each_entry_admits_and_denies(void **state)
           BH_ADMISSION_MOUNTS, "policy.mounts of acme/vision: /etc is not allowed, only /data" },
         { "mounts: [/data]", "cwd: /data", "mounts: [{source: /data, write: true}]", BH_ADMISSION_MOUNTS,
           "policy.mounts of acme/vision: /data is not allowed for writing" },
+        { "mounts: [none]", "mounts: [{dataset: imagenet}]", NULL, 0, "" },
+        { "datasets: [imagenet]", "mounts: [{dataset: imagenet}, {source: /x}]", "mounts: [{dataset: llama}]",
+          BH_ADMISSION_DATASETS, "policy.datasets of acme/vision: llama is not allowed, only imagenet" },
+        { "datasets: [none]", "mounts: [{source: /x}]", "mounts: [{dataset: imagenet}]", BH_ADMISSION_DATASETS,
+          "policy.datasets of acme/vision: imagenet is not allowed, only none" },
         { "mounts: [none]", "", "cwd: /home/alice", BH_ADMISSION_MOUNTS, "policy.mounts of acme/vision: /home/alice is not allowed, only none" },
         { "labels: [team, env=dev|prod]", "labels: [env=dev, team=a]", "labels: [env=test, team=a]", BH_ADMISSION_LABELS,
           "policy.labels of acme/vision: a job must have the label env=dev|prod" },

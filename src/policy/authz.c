@@ -227,6 +227,19 @@ bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject 
     return finish(&search, dir, verb);
 }
 
+struct bh_verdict
+bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb)
+{
+    struct bh_verdict own = { true, BH_RULE_OWN_OBJECT };
+
+    if (subject->scopes ? !bh_words_contain(subject->scopes, verb)
+                        : subject->presence.kind == BH_PRESENCE_TOKEN)
+        return (struct bh_verdict){ false, BH_RULE_TOKEN_SCOPE };
+    if (!is_known(dir, subject))
+        return (struct bh_verdict){ false, BH_RULE_DEFAULT_DENY };
+    return unless_absent(dir, subject, verb, own);
+}
+
 const char *
 bh_authz_not_held(const struct bh_directory *dir, const struct bh_subject *subject,
                   enum bh_role role, const char *scopes, bh_tenant_id tenant)
@@ -273,4 +286,12 @@ bh_authz_role_for(const char *verb)
         if (rule_of((enum bh_role)role, verb) != 0)
             return bh_role_names[role];
     return "root";
+}
+
+bh_rc
+bh_authz_ask_again(const char *verb, struct bh_err *err)
+{
+    bh_err_set(err, BH_UNAUTHENTICATED, "%s asks you to show again that it is you", verb);
+    return bh_err_hint(err, "`bulkhead login --again`, or on the account page; a token needs %s "
+                            "among its scopes", verb);
 }

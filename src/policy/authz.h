@@ -1,6 +1,7 @@
 #ifndef BH_POLICY_AUTHZ_H
 #define BH_POLICY_AUTHZ_H
 
+#include "base/err.h"
 #include "policy/directory.h"
 
 /* By what the caller showed who he is, as far as it decides what he may do. */
@@ -64,6 +65,12 @@ struct bh_verdict bh_authz_check(const struct bh_directory *dir,
 struct bh_verdict bh_authz_check_anywhere(const struct bh_directory *dir,
                                           const struct bh_subject *subject, const char *verb);
 
+/* As bh_authz_check for what is the subject's own, his account and his sessions: who is known
+ * holds it without a role, by BH_RULE_OWN_OBJECT.  A token does so only when its scopes name
+ * the verb. */
+struct bh_verdict bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject,
+                               const char *verb);
+
 /* Nobody grants what he does not hold: the first verb of `role` (of those in `scopes`, when
  * that is not NULL) that `subject` does not hold on `tenant` (0: the site), or NULL when it
  * holds all and may give the role. */
@@ -79,6 +86,9 @@ uint32_t bh_authz_visible(const struct bh_directory *dir, const struct bh_subjec
 const struct bh_dir_binding *bh_authz_next_binding(const struct bh_directory *dir,
                                                    const struct bh_subject *subject,
                                                    uint32_t *cursor);
+
+/* Fill `err` for a denial by BH_RULE_STEP_UP; returns BH_UNAUTHENTICATED. */
+bh_rc bh_authz_ask_again(const char *verb, struct bh_err *err);
 
 /* The lowest role that would grant the verb, for the denial's hint: "operator". */
 const char *bh_authz_role_for(const char *verb);

@@ -97,6 +97,12 @@ bh_directory_gpu_uuid(const struct bh_directory *dir, const char *uuid)
     return FIND(dir->gpus, dir->gpu_count, strcmp(row->uuid, uuid) == 0);
 }
 
+const struct bh_dir_dataset *
+bh_directory_dataset_named(const struct bh_directory *dir, const char *name)
+{
+    return FIND(dir->dataset_names, dir->dataset_count, strcmp(row->name, name) == 0);
+}
+
 const struct bh_dir_mount *
 bh_directory_mount(const struct bh_directory *dir, bh_tenant_id tenant, const char *path,
                    bool write)

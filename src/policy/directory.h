@@ -10,6 +10,7 @@
 #include "model/role.h"
 #include "model/sign_in.h"
 #include "policy/admission.h"
+#include "policy/datasets.h"
 
 /* Who and what is known by which name: an immutable picture of the site, made anew
  * by the owner when the site changes and read by every worker.  Plain arrays; the
@@ -36,6 +37,7 @@ struct bh_dir_principal {
     uint32_t uid;                /* UINT32_MAX: none */
     bool service, gone;
     bool account;                /* may have a password here */
+    bool break_glass;
     const char *identity;        /* "corp/SUBJECT"; NULL: not known by one in the site file */
 };
 
@@ -70,6 +72,13 @@ struct bh_dir_mount {
     bool write;
 };
 
+/* What is said of it stands in `datasets`, while it is not gone. */
+struct bh_dir_dataset {
+    bh_dataset_id id;
+    const char *name;
+    bool gone;
+};
+
 struct bh_directory {
     const struct bh_dir_tenant *tenants;
     const struct bh_dir_sku *skus;
@@ -83,6 +92,9 @@ struct bh_directory {
     uint32_t group_count, step_up_count;
     const struct bh_site_sign_in *sign_in; /* never NULL in a published one */
     struct bh_admission admission; /* what may be submitted */
+    const struct bh_dir_dataset *dataset_names;
+    uint32_t dataset_count;
+    struct bh_datasets datasets; /* who may do what with them */
 };
 
 /* Lookups; NULL when there is none.  Those by name find only what is not gone; those
@@ -109,6 +121,10 @@ const struct bh_dir_step_up *bh_directory_step_up(const struct bh_directory *dir
 const struct bh_dir_gpu *bh_directory_gpu(const struct bh_directory *dir, bh_gpu_id id);
 const struct bh_dir_gpu *bh_directory_gpu_uuid(const struct bh_directory *dir,
                                                const char *uuid);
+
+/* The dataset that has the name, else the one that had it last. */
+const struct bh_dir_dataset *bh_directory_dataset_named(const struct bh_directory *dir,
+                                                        const char *name);
 
 /* What lets `tenant` mount `path`, for writing when `write`; NULL: nothing does. */
 const struct bh_dir_mount *bh_directory_mount(const struct bh_directory *dir,

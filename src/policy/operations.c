@@ -57,6 +57,12 @@ bh_words_contain(const char *words, const char *word)
 }
 
 bool
+bh_operation_of_people(enum bh_operation op)
+{
+    return op >= BH_OP_SIGN_IN_WAYS && op <= BH_OP_ACCOUNT_RESET;
+}
+
+bool
 bh_operation_takes(const struct bh_operation_row *op, const char *parameter)
 {
     return bh_words_contain(op->query, parameter);

@@ -21,6 +21,7 @@ enum bh_operation {
 enum bh_operation_scope {
     BH_SCOPE_NOBODY,  /* open to anybody */
     BH_SCOPE_SELF,    /* any known principal that holds the verb anywhere */
+    BH_SCOPE_OWN,     /* any known principal, about what is his own: bh_authz_own */
     BH_SCOPE_SITE,
     BH_SCOPE_TENANT,  /* named in the request */
     BH_SCOPE_JOB,     /* the job's */
@@ -45,6 +46,9 @@ struct bh_operation_row {
 
 /* The operation's row of the table. */
 const struct bh_operation_row *bh_operation_get(enum bh_operation op);
+
+/* Whether it is one about people: signing in, sessions, accounts (src/people). */
+bool bh_operation_of_people(enum bh_operation op);
 
 /* Whether the operation takes a query parameter of that name. */
 bool bh_operation_takes(const struct bh_operation_row *op, const char *parameter);

@@ -14,8 +14,10 @@ every_operation_is_whole(void **state)
         BH_CHECK(row->name, row->path[0] == '/');
         BH_CHECK(row->name, row->summary[0]);
         /* none can lack a permission but those that say so */
-        if (row->scope != BH_SCOPE_NOBODY && op != BH_OP_WHOAMI)
+        if (row->scope != BH_SCOPE_NOBODY && row->scope != BH_SCOPE_OWN && op != BH_OP_WHOAMI)
             BH_CHECK(row->name, strcmp(bh_authz_role_for(row->verb), "root") != 0);
+        BH_CHECK(row->name, row->scope != BH_SCOPE_OWN || row->verb[0]);
+        BH_CHECK(row->name, row->scope != BH_SCOPE_OWN || bh_operation_of_people(row->id));
         /* what has a body but changes nothing is POSTed too */
         BH_CHECK_EQ(row->name, row->kind == BH_OPERATION_MUTATE,
                     row->method != BH_GET && op != BH_OP_WHATIF

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "ports/key_row.h"
 
 /* The embedded store: the journal (the truth) and the query tables made from it,
  * changed together in one transaction by the owner thread.
@@ -62,6 +63,7 @@ enum bh_name_kind {
     BH_NAME_NODE,
     BH_NAME_GPU,                 /* the name is the UUID */
     BH_NAME_GROUP,               /* of a provider: "corp/ml-admins" */
+    BH_NAME_DATASET,
     BH_NAME_KINDS
 };
 
@@ -132,6 +134,7 @@ typedef bool (*bh_record_sink)(void *self, uint64_t seq, const char *leaf, size_
 typedef bool (*bh_hash_sink)(void *self, uint64_t seq, const struct bh_digest *hash);
 typedef bool (*bh_name_sink)(void *self, const struct bh_name_row *row);
 typedef bool (*bh_token_sink)(void *self, const struct bh_token_row *row);
+typedef bool (*bh_key_sink)(void *self, const struct bh_key_row *row);
 typedef bool (*bh_document_sink)(void *self, const struct bh_document_row *row);
 typedef bool (*bh_checkpoint_sink)(void *self, const struct bh_checkpoint_row *row);
 
@@ -161,6 +164,15 @@ struct bh_store_ops {
                             struct bh_err *err);
     /* Those a day older than this one may be forgotten. */
     bh_rc (*put_reply)(void *self, const struct bh_reply_row *row, struct bh_err *err);
+    /* A key, or its present form in place of the old one, whose bytes are overwritten. */
+    bh_rc (*put_key)(void *self, const struct bh_key_row *row, struct bh_err *err);
+    /* Overwrite what is kept in plain of a tenant's jobs: their names, which become
+     * BH_ERASED, those of their texts that are not sealed and no other job has, and all
+     * remembered replies. */
+    bh_rc (*erase_jobs)(void *self, const struct bh_erasure *which, struct bh_err *err);
+    /* Outside of a transaction: see to it that nothing that was overwritten or deleted
+     * stays in the store's files.  BH_UNAVAILABLE: readers still look at it; come again. */
+    bh_rc (*scrub)(void *self, struct bh_err *err);
     /* Small named values: "site", "snapshot", "boot", ... */
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
 
@@ -190,6 +202,8 @@ struct bh_store_ops {
     bh_rc (*list_names)(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
     bh_rc (*list_tokens)(void *self, bh_token_sink sink, void *sink_self,
                          struct bh_err *err);
+    /* All there ever were, ascending by id. */
+    bh_rc (*list_keys)(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
     /* BH_NOT_FOUND; BH_FULL: the arena has no room. */
     bh_rc (*get_document)(void *self, const struct bh_document_key *key, struct bh_arena *arena,
                           struct bh_document_row *ret_row, struct bh_err *err);

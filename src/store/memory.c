@@ -8,22 +8,12 @@
 #include "base/assert.h"
 #include "store/memory_internal.h"
 
-struct memory {
-    const struct bh_crypto_ops *crypto;
-    /* owner thread */
-    struct bh_memory_rows put[BH_MEMORY_KINDS];
-    bool begun, failed;
-    /* shared, under mutex */
-    pthread_mutex_t mutex;
-    struct bh_memory_rows kept[BH_MEMORY_KINDS];
-};
-
 /* ---- writing ---- */
 
 static bh_rc
 memory_begin(void *self, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
 
     (void)err;
     BH_ASSERT(!memory->begun);
@@ -34,7 +24,7 @@ memory_begin(void *self, struct bh_err *err)
 static void
 memory_rollback(void *self)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
 
     for (int kind = 0; kind < BH_MEMORY_KINDS; kind++)
         bh_memory_clear(&memory->put[kind]);
@@ -44,7 +34,7 @@ memory_rollback(void *self)
 static bh_rc
 memory_commit(void *self, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     bool failed = memory->failed;
 
     BH_ASSERT(memory->begun);
@@ -64,7 +54,7 @@ memory_commit(void *self, struct bh_err *err)
 }
 
 static bh_rc
-check_open(const struct memory *memory, struct bh_err *err)
+check_open(const struct bh_memory *memory, struct bh_err *err)
 {
     BH_ASSERT(memory->begun);
     if (memory->failed)
@@ -72,8 +62,8 @@ check_open(const struct memory *memory, struct bh_err *err)
     return BH_OK;
 }
 
-static bh_rc
-put_row(struct memory *memory, enum bh_memory_kind kind, const void *row, struct bh_err *err)
+bh_rc
+bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row, struct bh_err *err)
 {
     bh_rc rc = check_open(memory, err);
 
@@ -98,7 +88,7 @@ static bh_rc
 memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
                   struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     struct bh_memory_record *row;
     char *bytes;
     bh_rc rc = check_open(memory, err);
@@ -125,7 +115,7 @@ static bh_rc
 memory_put_text(void *self, const struct bh_digest *digest, const char *text, size_t length,
                 struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     struct bh_memory_text *row;
     char *bytes;
     bh_rc rc = check_open(memory, err);
@@ -142,13 +132,13 @@ memory_put_text(void *self, const struct bh_digest *digest, const char *text, si
 static bh_rc
 memory_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
 {
-    return put_row(self, BH_MEMORY_JOBS, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_JOBS, row, err);
 }
 
 static bh_rc
 memory_change_job(void *self, const struct bh_job_change *change, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     struct bh_job_row key = { .job = change->job }, row;
     const struct bh_job_row *found = bh_memory_find(&memory->put[BH_MEMORY_JOBS], BH_MEMORY_JOBS, &key);
 
@@ -170,37 +160,37 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
         row.grade = change->grade;
         row.started_ns = change->started_ns;
     }
-    return put_row(self, BH_MEMORY_JOBS, &row, err);
+    return bh_memory_put_row(self, BH_MEMORY_JOBS, &row, err);
 }
 
 static bh_rc
 memory_put_name(void *self, const struct bh_name_row *row, struct bh_err *err)
 {
-    return put_row(self, BH_MEMORY_NAMES, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_NAMES, row, err);
 }
 
 static bh_rc
 memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
 {
-    return put_row(self, BH_MEMORY_TOKENS, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_TOKENS, row, err);
 }
 
 static bh_rc
 memory_put_document(void *self, const struct bh_document_row *row, struct bh_err *err)
 {
-    return put_row(self, BH_MEMORY_DOCUMENTS, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_DOCUMENTS, row, err);
 }
 
 static bh_rc
 memory_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err)
 {
-    return put_row(self, BH_MEMORY_CHECKPOINTS, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_CHECKPOINTS, row, err);
 }
 
 static bh_rc
 memory_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err)
 {
-    return put_row(self, BH_MEMORY_REPLIES, row, err);
+    return bh_memory_put_row(self, BH_MEMORY_REPLIES, row, err);
 }
 
 static bh_rc
@@ -208,14 +198,13 @@ memory_put_meta(void *self, const char *key, const char *value, struct bh_err *e
 {
     const struct bh_memory_meta row = { key, value };
 
-    return put_row(self, BH_MEMORY_METAS, &row, err);
+    return bh_memory_put_row(self, BH_MEMORY_METAS, &row, err);
 }
 
 /* ---- reading ---- */
 
-/* Calls `emit` for each kept row of a kind from the first not before `from` on. */
-static void
-each_row(struct memory *memory, enum bh_memory_kind kind, const void *from,
+void
+bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
          bool (*emit)(const void *row, void *context), void *context)
 {
     struct bh_memory_rows *rows = &memory->kept[kind];
@@ -243,7 +232,7 @@ static bh_rc
 memory_get_meta(void *self, const char *key, struct bh_arena *arena, const char **ret_value,
                 struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     const struct bh_memory_meta wanted = { key, NULL }, *row;
     bh_rc rc;
 
@@ -259,14 +248,14 @@ static bh_rc
 memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *arena,
                 const char **ret_text, struct bh_err *err)
 {
-    struct memory *memory = self;
-    const struct bh_memory_text wanted = { *digest, NULL }, *row;
+    struct bh_memory *memory = self;
+    const struct bh_memory_text wanted = { .digest = *digest }, *row;
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &wanted);
-    rc = row ? copy_text(row->text, arena, ret_text, err)
-             : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
+    rc = row && !row->gone ? copy_text(row->text, arena, ret_text, err)
+                           : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
     pthread_mutex_unlock(&memory->mutex);
     return rc;
 }
@@ -289,14 +278,14 @@ static bh_rc
 memory_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_arena *arena,
                  struct bh_reply_row *ret_row, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     const struct bh_reply_row wanted = { .principal_id = principal_id, .key = key }, *row;
     bh_rc rc;
 
     pthread_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_REPLIES], BH_MEMORY_REPLIES, &wanted);
-    rc = row ? copy_reply(row, arena, ret_row, err)
-             : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
+    rc = row && row->status ? copy_reply(row, arena, ret_row, err)
+                            : bh_err_set(err, BH_NOT_FOUND, "the store has no such reply");
     pthread_mutex_unlock(&memory->mutex);
     return rc;
 }
@@ -341,7 +330,7 @@ memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sin
     const struct bh_job_row from = { .job = filter->after };
 
     (void)err;
-    each_row(self, BH_MEMORY_JOBS, &from, emit_job, &walk);
+    bh_memory_each_row(self, BH_MEMORY_JOBS, &from, emit_job, &walk);
     return BH_OK;
 }
 
@@ -352,7 +341,7 @@ memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_
     struct job_walk walk = { filter, NULL, NULL, 100000, 0 };
 
     (void)err;
-    each_row(self, BH_MEMORY_JOBS, NULL, emit_job, &walk);
+    bh_memory_each_row(self, BH_MEMORY_JOBS, NULL, emit_job, &walk);
     *ret_count = walk.count;
     return BH_OK;
 }
@@ -361,7 +350,7 @@ static bh_rc
 memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
                struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     const struct bh_job_row wanted = { .job = job }, *row;
 
     pthread_mutex_lock(&memory->mutex);
@@ -402,7 +391,7 @@ memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink si
     const struct bh_memory_record from = { .seq = first };
 
     (void)err;
-    each_row(self, BH_MEMORY_RECORDS, &from, emit_record, &walk);
+    bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, emit_record, &walk);
     return BH_OK;
 }
 
@@ -414,14 +403,14 @@ memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_sel
     const struct bh_memory_record from = { .seq = first };
 
     (void)err;
-    each_row(self, BH_MEMORY_RECORDS, &from, emit_record, &walk);
+    bh_memory_each_row(self, BH_MEMORY_RECORDS, &from, emit_record, &walk);
     return BH_OK;
 }
 
 static bh_rc
 memory_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     const struct bh_memory_rows *rows = &memory->kept[BH_MEMORY_RECORDS];
     const struct bh_memory_record *row = NULL;
 
@@ -453,7 +442,7 @@ memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err 
     struct name_walk walk = { sink, sink_self };
 
     (void)err;
-    each_row(self, BH_MEMORY_NAMES, NULL, emit_name, &walk);
+    bh_memory_each_row(self, BH_MEMORY_NAMES, NULL, emit_name, &walk);
     return BH_OK;
 }
 
@@ -476,7 +465,7 @@ memory_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_er
     struct token_walk walk = { sink, sink_self };
 
     (void)err;
-    each_row(self, BH_MEMORY_TOKENS, NULL, emit_token, &walk);
+    bh_memory_each_row(self, BH_MEMORY_TOKENS, NULL, emit_token, &walk);
     return BH_OK;
 }
 
@@ -484,7 +473,7 @@ static bh_rc
 memory_get_document(void *self, const struct bh_document_key *key, struct bh_arena *arena,
                     struct bh_document_row *ret_row, struct bh_err *err)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
     const struct bh_document_row wanted = { .kind = key->kind, .key = key->key }, *row;
     bool found;
 
@@ -528,7 +517,7 @@ memory_list_documents(void *self, const struct bh_document_filter *filter,
     struct document_walk walk = { filter, sink, sink_self };
 
     (void)err;
-    each_row(self, BH_MEMORY_DOCUMENTS, NULL, emit_document, &walk);
+    bh_memory_each_row(self, BH_MEMORY_DOCUMENTS, NULL, emit_document, &walk);
     return BH_OK;
 }
 
@@ -553,7 +542,7 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
     const struct bh_checkpoint_row from = { .size = min_size };
 
     (void)err;
-    each_row(self, BH_MEMORY_CHECKPOINTS, &from, emit_checkpoint, &walk);
+    bh_memory_each_row(self, BH_MEMORY_CHECKPOINTS, &from, emit_checkpoint, &walk);
     return BH_OK;
 }
 
@@ -562,7 +551,7 @@ memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
 static void
 memory_close(void *self)
 {
-    struct memory *memory = self;
+    struct bh_memory *memory = self;
 
     memory_rollback(memory);
     for (int kind = 0; kind < BH_MEMORY_KINDS; kind++) {
@@ -589,6 +578,9 @@ static const struct bh_store_ops memory_ops = {
     .put_checkpoint = memory_put_checkpoint,
     .put_reply = memory_put_reply,
     .put_meta = memory_put_meta,
+    .put_key = bh_memory_put_key,
+    .erase_jobs = bh_memory_erase_jobs,
+    .scrub = bh_memory_scrub,
     .get_meta = memory_get_meta,
     .get_text = memory_get_text,
     .get_job = memory_get_job,
@@ -601,6 +593,7 @@ static const struct bh_store_ops memory_ops = {
     .list_tokens = memory_list_tokens,
     .get_document = memory_get_document,
     .list_documents = memory_list_documents,
+    .list_keys = bh_memory_list_keys,
     .list_checkpoints = memory_list_checkpoints,
     .get_reply = memory_get_reply,
     .close = memory_close,
@@ -609,7 +602,7 @@ static const struct bh_store_ops memory_ops = {
 void
 bh_store_memory_open(const struct bh_crypto_ops *crypto, struct bh_store *ret_store)
 {
-    struct memory *memory = calloc(1, sizeof *memory);
+    struct bh_memory *memory = calloc(1, sizeof *memory);
 
     BH_ASSERT(memory);
     memory->crypto = crypto;

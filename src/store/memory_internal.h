@@ -1,6 +1,11 @@
 #ifndef BH_STORE_MEMORY_INTERNAL_H
 #define BH_STORE_MEMORY_INTERNAL_H
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ports/crypto.h"
 #include "ports/store.h"
 
 /* Each kind of row has one sorted array of committed rows and one of rows put since
@@ -16,6 +21,7 @@ struct bh_memory_record {
 struct bh_memory_text {
     struct bh_digest digest;
     const char *text;
+    bool gone;                   /* erased */
 };
 
 struct bh_memory_meta {
@@ -32,6 +38,7 @@ enum bh_memory_kind {
     BH_MEMORY_CHECKPOINTS,
     BH_MEMORY_REPLIES,
     BH_MEMORY_METAS,
+    BH_MEMORY_KEYS,
     BH_MEMORY_KINDS
 };
 
@@ -39,6 +46,32 @@ struct bh_memory_rows {
     void **at;
     size_t count, room;
 };
+
+struct bh_memory {
+    const struct bh_crypto_ops *crypto;
+    /* owner thread */
+    struct bh_memory_rows put[BH_MEMORY_KINDS];
+    bool begun, failed;
+    /* shared, under mutex */
+    pthread_mutex_t mutex;
+    struct bh_memory_rows kept[BH_MEMORY_KINDS];
+};
+
+/* Put a copy of the row into the open transaction. */
+bh_rc bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row,
+                        struct bh_err *err);
+
+/* Calls `emit` for each kept row of a kind from the first not before `from` on, under the
+ * mutex. */
+void bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
+                        bool (*emit)(const void *row, void *context), void *context);
+
+/* ---- memory_keys.c ---- */
+bh_rc bh_memory_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
+bh_rc bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
+bh_rc bh_memory_scrub(void *self, struct bh_err *err);
+bh_rc bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self,
+                          struct bh_err *err);
 
 /* Position of the first row that is not before `row`. */
 size_t bh_memory_lower_bound(const struct bh_memory_rows *rows, enum bh_memory_kind kind,

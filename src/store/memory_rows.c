@@ -82,6 +82,14 @@ compare_metas(const void *a, const void *b)
     return strcmp(left->key, right->key);
 }
 
+static int
+compare_keys(const void *a, const void *b)
+{
+    const struct bh_key_row *left = a, *right = b;
+
+    return COMPARE(left->id, right->id);
+}
+
 enum { TEXTS_MAX = 11 };
 
 static const struct {
@@ -128,6 +136,7 @@ static const struct {
                 sizeof(struct bh_memory_meta),
                 { offsetof(struct bh_memory_meta, key), offsetof(struct bh_memory_meta, value) },
                 2 },
+    [BH_MEMORY_KEYS] = { compare_keys, sizeof(struct bh_key_row), { 0 }, 0 },
 };
 
 size_t

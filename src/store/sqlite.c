@@ -104,7 +104,7 @@ open_writer(struct bh_sqlite *store, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_sql_exec(store->writer,
                          "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-                         "PRAGMA journal_size_limit = 67108864",
+                         "PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON",
                          err);
     if (rc == BH_OK)
         rc = bh_sqlite_migrate(store->writer, err);
@@ -166,6 +166,9 @@ static const struct bh_store_ops sqlite_ops = {
     .put_checkpoint = bh_sqlite_put_checkpoint,
     .put_reply = bh_sqlite_put_reply,
     .put_meta = bh_sqlite_put_meta,
+    .put_key = bh_sqlite_put_key,
+    .erase_jobs = bh_sqlite_erase_jobs,
+    .scrub = bh_sqlite_scrub,
     .get_meta = bh_sqlite_get_meta,
     .get_text = bh_sqlite_get_text,
     .get_job = bh_sqlite_get_job,
@@ -178,6 +181,7 @@ static const struct bh_store_ops sqlite_ops = {
     .list_tokens = bh_sqlite_list_tokens,
     .get_document = bh_sqlite_get_document,
     .list_documents = bh_sqlite_list_documents,
+    .list_keys = bh_sqlite_list_keys,
     .list_checkpoints = bh_sqlite_list_checkpoints,
     .get_reply = bh_sqlite_get_reply,
     .close = store_close,

@@ -18,6 +18,7 @@ enum { BUSY_MS = 1000 };
 #define ALL "job > ?1"
 #define STATE "ended = ?2 AND state = ?3 AND job > ?1"
 #define TENANT "tenant_id = ?4 AND " STATE
+#define ERASED "tenant_id = ?1 AND submitted_ns >= ?2 AND submitted_ns < ?3"
 #define PRINCIPAL "principal_id = ?4 AND " STATE
 
 static const char *const texts[BH_SQL_STATEMENTS] = {
@@ -72,6 +73,17 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
                               "WHERE kind = ?1 AND (?2 = 0 OR principal_id = ?2) ORDER BY key",
     [BH_SQL_LIST_CHECKPOINTS] =
         "SELECT size, note FROM checkpoints WHERE size >= ? ORDER BY size",
+    [BH_SQL_PUT_KEY] =
+        "INSERT OR REPLACE INTO keys (id, kind, tenant_id, month, parent, created_ns, "
+        "shredded_ns, wrapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    [BH_SQL_LIST_KEYS] = "SELECT id, kind, tenant_id, month, parent, created_ns, "
+                         "shredded_ns, wrapped FROM keys ORDER BY id",
+    [BH_SQL_ERASE_TEXTS] =
+        "DELETE FROM texts WHERE digest IN (SELECT spec FROM jobs WHERE " ERASED ") "
+        "AND substr(text, 1, 6) <> '{\"c\":\"' "
+        "AND digest NOT IN (SELECT spec FROM jobs WHERE NOT (" ERASED "))",
+    [BH_SQL_ERASE_NAMES] = "UPDATE jobs SET name = '" BH_ERASED "' WHERE name <> '' AND " ERASED,
+    [BH_SQL_ERASE_REPLIES] = "DELETE FROM replies",
     [BH_SQL_NEXT_STATE] = "SELECT state FROM jobs WHERE ended = ? AND state > ? "
                           "ORDER BY state LIMIT 1",
     [BH_SQL_IDS_ALL] = IDS(ALL),

@@ -45,6 +45,11 @@ enum bh_sql_statement {
     BH_SQL_GET_DOCUMENT,
     BH_SQL_LIST_DOCUMENTS,
     BH_SQL_LIST_CHECKPOINTS,
+    BH_SQL_PUT_KEY,
+    BH_SQL_LIST_KEYS,
+    BH_SQL_ERASE_TEXTS,
+    BH_SQL_ERASE_NAMES,
+    BH_SQL_ERASE_REPLIES,
     /* sqlite_jobs.c */
     BH_SQL_NEXT_STATE,
     BH_SQL_IDS_ALL,
@@ -217,6 +222,11 @@ bh_rc bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_si
 bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
                           struct bh_arena *arena, struct bh_reply_row *ret_row,
                           struct bh_err *err);
+/* ---- sqlite_keys.c ---- */
+bh_rc bh_sqlite_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
+bh_rc bh_sqlite_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
+bh_rc bh_sqlite_scrub(void *self, struct bh_err *err);
 
 /* ---- sqlite_jobs.c ---- */
 

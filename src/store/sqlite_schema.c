@@ -66,6 +66,12 @@ static const char *const migrations[] = {
     "  principal_id INTEGER NOT NULL, value TEXT NOT NULL,"
     "  PRIMARY KEY (kind, key)"
     ") STRICT, WITHOUT ROWID;",
+    "CREATE TABLE keys ("
+    "  id INTEGER PRIMARY KEY,"
+    "  kind INTEGER NOT NULL, tenant_id INTEGER NOT NULL, month INTEGER NOT NULL,"
+    "  parent INTEGER NOT NULL, created_ns INTEGER NOT NULL, shredded_ns INTEGER NOT NULL,"
+    "  wrapped BLOB NOT NULL"
+    ") STRICT;",
 };
 
 enum { VERSION = BH_COUNT(migrations) };

@@ -236,7 +236,7 @@ an_older_store_is_brought_up_to_date(void **state)
     close_store(f);
     run_sql(f, "ALTER TABLE jobs DROP COLUMN deadline_ns;"
                "ALTER TABLE jobs DROP COLUMN checkpoint_signal;"
-               "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE documents;"
+               "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE documents; DROP TABLE keys;"
                "PRAGMA user_version = 1");
     assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
                      BH_CONFLICT);
@@ -528,11 +528,67 @@ audits_beside_the_writer(void **state)
     BH_CHECK_DONE();
 }
 
+static bool
+file_holds(const struct fixture *f, const char *ending, const char *text)
+{
+    char path[96];
+    struct bh_buf bytes;
+    struct bh_err err;
+    bool holds;
+
+    snprintf(path, sizeof path, "%s%s", f->path, ending);
+    bh_buf_init(&bytes, 16 << 20);
+    holds = bh_file_read(path, 16 << 20, &bytes, &err) == BH_OK
+            && memmem(bytes.bytes, bytes.length, text, strlen(text));
+    bh_buf_fini(&bytes);
+    return holds;
+}
+
+/* Not in the database, not in its log: neither a name or text that was erased, nor the
+ * bytes of a key. */
+static void
+erased_bytes_are_nowhere(void **state)
+{
+    static const char name[] = "canary-name", text[] = "{\"plain\":\"canary-text\"}";
+    struct fixture *f = *state;
+    struct bh_key_row key = { .id = 1, .wrapped = "canary-key" };
+    const struct bh_job_row job = { .job = 1, .tenant_id = 1, .name = name, .tenant = "t",
+                                    .principal = "p", .sku = "s", .kind = "k", .state = "s",
+                                    .submitted_ns = 5, .spec = { { 1 } } };
+
+    open_store(f, BH_STORE_WRITE);
+    for (uint8_t pass = 0; pass < 2; pass++) { /* erased from the log and from the database */
+        must(f, f->store.ops->begin(f->store.self, &f->err));
+        must(f, f->store.ops->put_job(f->store.self, &job, &f->err));
+        must(f, f->store.ops->put_text(f->store.self, &job.spec, text, strlen(text), &f->err));
+        memcpy(key.wrapped, "canary-key", 10);
+        must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
+        must(f, f->store.ops->commit(f->store.self, &f->err));
+        if (pass == 1)
+            must(f, f->store.ops->scrub(f->store.self, &f->err));
+        BH_CHECK("there", file_holds(f, pass ? "" : "-wal", "canary-name")
+                              && file_holds(f, pass ? "" : "-wal", "canary-text")
+                              && file_holds(f, pass ? "" : "-wal", "canary-key"));
+        must(f, f->store.ops->begin(f->store.self, &f->err));
+        memset(key.wrapped, 0, sizeof key.wrapped);
+        must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
+        must(f, f->store.ops->erase_jobs(f->store.self,
+                                         &(struct bh_erasure){ 1, 0, UINT64_MAX }, &f->err));
+        must(f, f->store.ops->commit(f->store.self, &f->err));
+        must(f, f->store.ops->scrub(f->store.self, &f->err));
+        BH_CHECK("database", !file_holds(f, "", "canary"));
+        BH_CHECK("log", !file_holds(f, "-wal", "canary"));
+    }
+    f->store.ops->close(f->store.self);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(erased_bytes_are_nowhere),
         TEST(outlives_the_program),
         TEST(one_program_writes),
         TEST(refuses_what_it_does_not_know),

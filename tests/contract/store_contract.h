@@ -46,4 +46,8 @@ void bh_contract_changes_a_job(void **state);
 void bh_contract_lists_jobs(void **state);
 void bh_contract_pages_of_100_unless_told(void **state);
 
+/* The tests about keys. */
+void bh_contract_keeps_keys(void **state);
+void bh_contract_erases_jobs(void **state);
+
 #endif

@@ -336,6 +336,8 @@ cancel_some(struct bh_play *play, struct bh_event *event)
         return;
     event->kind = play->jobs[at].hold ? BH_EV_RELEASE : BH_EV_CANCEL;
     event->u.job.job.v = play->jobs[at].job;
+    if (event->kind == BH_EV_CANCEL && draw(play, 4) == 0)
+        event->u.job.cause = BH_END_DATASET;
 }
 
 static void

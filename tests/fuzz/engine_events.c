@@ -277,9 +277,11 @@ submit_timed(struct fuzz *fuzz)
 static void
 command_job(struct fuzz *fuzz)
 {
-    struct bh_event event = { .kind = pick(&fuzz->tape, 3) ? BH_EV_CANCEL : BH_EV_RELEASE };
+    uint64_t what = pick(&fuzz->tape, 3);
+    struct bh_event event = { .kind = what ? BH_EV_CANCEL : BH_EV_RELEASE };
     uint64_t back = pick(&fuzz->tape, 32);
 
+    event.u.job.cause = what == 2 ? BH_END_DATASET : BH_END_NONE;
     event.u.job.job.v = fuzz->next_job > back ? fuzz->next_job - back : 0;
     send(fuzz, &event);
 }

@@ -117,7 +117,8 @@ id_token(const struct bh_mock *mock, const char *access, bool refresh)
                   evil_issuer ? "https://evil.example" : BH_MOCK_ISSUER, hash,
                   (unsigned long long)now_s + 300);
     if (mock->wrong != BH_MOCK_SUB_MISSING)
-        bh_buf_printf(&out, ",\"sub\":\"%s\"", other ? "you" : "me");
+        bh_buf_printf(&out, ",\"sub\":\"%s\"",
+                      other ? "you" : mock->subject ? mock->subject : "me");
     if (mock->wrong != BH_MOCK_AUD_MISSING)
         bh_buf_printf(&out, ",\"aud\":\"%s\"",
                       mock->wrong == BH_MOCK_AUD ? "other" : "bulkhead");
@@ -126,7 +127,10 @@ id_token(const struct bh_mock *mock, const char *access, bool refresh)
     if (!refresh)
         bh_buf_printf(&out, ",\"nonce\":\"%s\"",
                       mock->wrong == BH_MOCK_NONCE ? "another" : mock->nonce);
-    bh_buf_puts(&out, ",\"groups\":[\"ml\"]}");
+    if (mock->amr)
+        bh_buf_printf(&out, ",\"amr\":%s", mock->amr);
+    bh_buf_printf(&out, ",\"auth_time\":%llu,\"sid\":\"s1\"", (unsigned long long)now_s);
+    bh_buf_printf(&out, ",\"groups\":%s}", mock->groups ? mock->groups : "[\"ml\"]");
     return sign(mock, bh_buf_text(&out));
 }
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/time.h"
 #include "identity/fixture_test.h"
-#include "identity/https.h"
+#include "ports/https.h"
 
 /* An OpenID provider in memory, which lies where it is told to.  It answers the requests of
  * src/identity's state machines; the keys are src/identity/fixture_test.h's.  One client,
@@ -41,6 +41,7 @@ struct bh_mock {
     bool rotated; /* signs with, and shows, the key "rsa-other" alone */
     unsigned jwks_asked, refreshes;
     bool code_used, revoked;
+    const char *groups, *amr, *subject; /* JSON lists, and a name; NULL: ["ml"], none, "me" */
     char nonce[64], state[64], challenge[64];
     char body[16384]; /* of the last answer */
 };

@@ -1,0 +1,219 @@
+#include "api/datasets.h"
+
+#include <string.h>
+
+#include "api/visible.h"
+
+struct list {
+    struct bh_call *call;
+    struct bh_json_writer w;
+    struct bh_visible submits, views; /* where the caller may submit jobs, and see datasets */
+    const char *principal;
+};
+
+static bool
+sees_all_of(const struct list *list, const struct bh_dataset *dataset)
+{
+    const struct bh_dir_tenant *owner =
+        bh_directory_tenant_named(list->call->dir, dataset->text->tenant);
+
+    return list->views.all || (owner && bh_visible_has(&list->views, owner->id.v));
+}
+
+/* The caller's jobs in a tenant, with any label, on any node. */
+static struct bh_data_request
+request_of(const struct list *list, uint32_t tenant)
+{
+    const struct bh_dir_tenant *row =
+        bh_directory_tenant(list->call->dir, (bh_tenant_id){ tenant });
+
+    return (struct bh_data_request){ .tenant = row && !row->gone ? row->path : "",
+                                     .principal = list->principal,
+                                     .now_ns = bh_call_now(list->call) };
+}
+
+static bool
+is_named(const struct list *list, const struct bh_dataset *dataset)
+{
+    for (uint32_t i = 0; i < list->submits.count; i++) {
+        struct bh_data_request request = request_of(list, list->submits.ids[i]);
+
+        if (request.tenant[0]
+            && bh_datasets_names(&list->call->dir->datasets, dataset, &request))
+            return true;
+    }
+    return false;
+}
+
+static void
+put_end(struct bh_json_writer *w, uint32_t may, uint64_t until_ns)
+{
+    if (may && until_ns != UINT64_MAX)
+        bh_json_ns(w, "until_ns", until_ns);
+}
+
+static void
+put_tenant(struct list *list, const char *tenant, uint32_t may, uint64_t until_ns)
+{
+    bh_json_open(&list->w, NULL, '{');
+    bh_json_str(&list->w, "may", bh_data_rights_text(may));
+    bh_json_str(&list->w, "tenant", tenant);
+    put_end(&list->w, may, until_ns);
+    bh_json_close(&list->w, '}');
+}
+
+/* Tenant by tenant, but for whoever may submit to all of them: there may be thousands, and what is
+ * declared says the same.  All of them together in the results. */
+static uint32_t
+put_access(struct list *list, const struct bh_dataset *dataset, uint64_t *ret_until_ns)
+{
+    const struct bh_datasets *datasets = &list->call->dir->datasets;
+    uint32_t all = 0;
+
+    *ret_until_ns = 0;
+    bh_json_open(&list->w, "access", '[');
+    for (uint32_t i = 0; i < list->submits.count; i++) {
+        struct bh_data_request request = request_of(list, list->submits.ids[i]);
+        uint64_t until_ns;
+        uint32_t may;
+
+        if (!request.tenant[0] || !bh_datasets_names(datasets, dataset, &request))
+            continue;
+        may = bh_datasets_may(datasets, dataset, &request, &until_ns);
+        if (!list->submits.all)
+            put_tenant(list, request.tenant, may, until_ns);
+        all |= may;
+        if (until_ns > *ret_until_ns)
+            *ret_until_ns = until_ns;
+    }
+    bh_json_close(&list->w, ']');
+    return all;
+}
+
+static void
+put_declared(struct list *list, const struct bh_dataset *dataset)
+{
+    struct bh_buf text;
+
+    bh_buf_init(&text, BH_JSON_BYTES_MAX);
+    bh_json_encode(&text, &bh_site_dataset_fields, dataset->text);
+    if (bh_buf_text(&text))
+        bh_json_raw(&list->w, "declared", bh_buf_text(&text));
+    bh_buf_fini(&text);
+}
+
+static void
+put_dataset(struct list *list, const struct bh_dataset *dataset)
+{
+    const struct bh_site_dataset *text = dataset->text;
+    const struct bh_dir_dataset *named = bh_directory_dataset_named(list->call->dir, text->name);
+    uint64_t until_ns;
+    uint32_t may;
+
+    bh_json_open(&list->w, NULL, '{');
+    may = put_access(list, dataset, &until_ns);
+    if (sees_all_of(list, dataset))
+        put_declared(list, dataset);
+    bh_json_u64(&list->w, "id", named ? named->id.v : 0);
+    bh_json_str(&list->w, "kind", bh_dataset_kind_names[text->kind]);
+    bh_json_str(&list->w, "may", bh_data_rights_text(may));
+    bh_json_str(&list->w, "name", text->name);
+    if (sees_all_of(list, dataset))
+        bh_json_str(&list->w, "owner", text->tenant);
+    put_end(&list->w, may, until_ns);
+    bh_json_close(&list->w, '}');
+}
+
+static const char *
+principal_of(const struct bh_call *call)
+{
+    const struct bh_dir_principal *principal =
+        bh_directory_principal(call->dir, call->caller.subject.principal);
+
+    return principal ? principal->name : "";
+}
+
+bh_rc
+bh_datasets_list(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_datasets *datasets = &call->dir->datasets;
+    struct list list = { .call = call, .w = bh_call_writer(call),
+                         .principal = principal_of(call) };
+    bh_rc rc = bh_visible_find(call, "job.submit", &list.submits, err);
+
+    if (rc == BH_OK)
+        rc = bh_visible_find(call, "dataset.view", &list.views, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&list.w, NULL, '{');
+    bh_json_open(&list.w, "items", '[');
+    for (uint32_t i = 0; i < datasets->count; i++)
+        if (sees_all_of(&list, &datasets->items[i]) || is_named(&list, &datasets->items[i]))
+            put_dataset(&list, &datasets->items[i]);
+    bh_json_close(&list.w, ']');
+    bh_json_close(&list.w, '}');
+    return BH_OK;
+}
+
+/* Whether the job may have its datasets; BH_OK, or why not in the caller's words. */
+static bh_rc
+judge(const struct bh_call *call, const struct bh_job_spec *spec,
+      const struct bh_data_request *request, struct bh_err *err)
+{
+    const struct bh_dir_tenant *owner;
+    struct bh_data_denial denial;
+    bool hidden;
+
+    if (bh_datasets_allow(&call->dir->datasets, spec, request, &denial))
+        return BH_OK;
+    owner = denial.dataset ? bh_directory_tenant_named(call->dir, denial.dataset->text->tenant)
+                           : NULL;
+    hidden = !owner
+             || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view", owner->id).allow;
+    return bh_datasets_explain(spec, request, &denial, hidden, err);
+}
+
+bh_rc
+bh_datasets_admit(const struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
+{
+    const struct bh_data_request request = { .tenant = spec->tenant,
+                                             .principal = principal_of(call),
+                                             .labels = &spec->labels,
+                                             .now_ns = bh_call_now(call) };
+
+    return judge(call, spec, &request, err);
+}
+
+bool
+bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, const char *spec_json,
+                struct bh_err *ret_words)
+{
+    struct bh_data_request request = { .tenant = row->tenant, .principal = row->principal,
+                                       .node = row->node[0] ? row->node : NULL,
+                                       .now_ns = bh_call_now(call) };
+    struct bh_job_spec spec;
+    struct bh_err err;
+
+    if (bh_json_decode(spec_json, strlen(spec_json), &bh_job_spec_fields, &spec, call->arena,
+                       &err) != BH_OK)
+        return false;
+    request.labels = &spec.labels;
+    if (judge(call, &spec, &request, &err) == BH_OK)
+        return false;
+    *ret_words = err;
+    return true;
+}
+
+void
+bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path,
+                 struct bh_err *err)
+{
+    const struct bh_data_request request = { .tenant = tenant, .principal = principal_of(call) };
+    const struct bh_dataset *dataset = bh_datasets_at(&call->dir->datasets, path);
+
+    if (dataset && bh_datasets_names(&call->dir->datasets, dataset, &request))
+        (void)bh_err_hint(err, "mount it by its name: --mount dataset=%.63s",
+                          dataset->text->name);
+    else
+        (void)bh_err_hint(err, "an admin can add the folder under mounts in the site file");
+}

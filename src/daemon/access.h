@@ -1,0 +1,66 @@
+#ifndef BH_DAEMON_ACCESS_H
+#define BH_DAEMON_ACCESS_H
+
+#include "base/arena.h"
+#include "engine/view.h"
+#include "model/spec.h"
+#include "ports/store.h"
+
+struct bh_core;
+struct bh_command;
+struct bh_order_message;
+
+/* Datasets at the owner: jobs are held against their grants (policy/datasets.h) when they are
+ * submitted, at every start and, while they run, when grants end or the site file changes.  Each
+ * of these is a record about the dataset, in its tenant's business: dataset.read or dataset.write,
+ * with the number of the START where there is one and the digest of the job's specification.
+ *
+ * A site that never had a dataset pays nothing for it. */
+struct bh_access {
+    struct bh_arena *scratch;        /* of one specification, and then of the next */
+    struct bh_fresh_spec *fresh;     /* submitted in the open batch, in the core's arena */
+    struct bh_refused_job *refused;  /* to be ended at the next commit, in the core's arena */
+    uint64_t look_ns;                /* when running jobs are next looked at; 0: now */
+    bool site_changed;               /* the open batch puts another site file in force */
+    uint64_t *told;                  /* running jobs whose lost access is on record */
+    uint32_t told_count, told_room;
+};
+
+void bh_access_open(struct bh_core *core);
+void bh_access_close(struct bh_core *core);
+
+/* A submission: BH_OK, or as bh_datasets_explain has it, recorded as a denial of the dataset and of
+ * job.submit. */
+BH_MUST_USE bh_rc bh_access_submit(struct bh_core *core, const struct bh_command *command,
+                                   bh_tenant_id tenant, struct bh_err *err);
+
+/* The specification of a job that this batch submits, before the engine is told: readers of the
+ * store do not see it yet.  It lives until the commit. */
+void bh_access_expect(struct bh_core *core, const uint8_t digest[32],
+                      const struct bh_job_spec *spec);
+
+/* A START that the engine orders, before it is released: each mount is recorded.
+ * `ret_allowed` false: the denial is recorded, the order must not go out, and the job ends at the
+ * next commit with the cause BH_END_DATASET. */
+BH_MUST_USE bh_rc bh_access_start(struct bh_core *core, const struct bh_effect *effect,
+                                  bool *ret_allowed, struct bh_err *err);
+
+/* The same start said again to a node, some time after: BH_DENIED when it may not have its
+ * datasets any more; the job ends at the next commit. */
+BH_MUST_USE bh_rc bh_access_again(struct bh_core *core, const struct bh_effect *effect,
+                                  const struct bh_job_view *view, const struct bh_job_spec *spec,
+                                  struct bh_err *err);
+
+/* Look at running jobs if it is time to: who has lost access is recorded once, and stopped where
+ * the dataset's on_expiry says so. */
+BH_MUST_USE bh_rc bh_access_look(struct bh_core *core, struct bh_err *err);
+
+/* Part of every commit, before it: end the jobs that were refused. */
+BH_MUST_USE bh_rc bh_access_settle(struct bh_core *core, struct bh_err *err);
+
+/* Part of every commit, after it: what was of the batch is forgotten.  And of every abort: so are
+ * records that it took back. */
+void bh_access_committed(struct bh_core *core);
+void bh_access_aborted(struct bh_core *core);
+
+#endif

@@ -1,0 +1,409 @@
+/* Passkeys on a core, with an authenticator in software: kept, shown, removed. */
+
+#include "base/base64.h"
+#include "daemon/people_steps_test.h"
+#include "identity/authenticator_test.h"
+
+static struct site s;
+static struct bh_test_response response;
+
+static const char passkey_site[] =
+    "tenants:\n"
+    "  - {name: acme}\n"
+    "skus:\n"
+    "  - {name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}\n"
+    "principals:\n"
+    "  - {name: ada, account: true}\n"
+    "  - {name: bob, account: true}\n"
+    "  - {name: carol, uid: 2003}\n"
+    "bindings:\n"
+    "  - {role: admin, principal: ada, tenant: '*'}\n"
+    "  - {role: admin, principal: carol, tenant: '*'}\n"
+    "sign_in: {address: 'https://gpu.example'}\n";
+
+/* ---- a browser: asks for options, has the device answer, sends what it says ---- */
+
+struct asked {
+    const char *id, *challenge;
+    struct bh_webauthn_user user; /* of a creation */
+};
+
+static struct asked
+ask(const char *path, const char *session)
+{
+    struct asked asked = { 0 };
+    bh_json_value options;
+    struct bh_buf handle;
+
+    SEND(&s, BH_POST, path, .bearer = session);
+    if (s.status != 200)
+        return asked;
+    options = bh_json_get(bh_json_root(s.json), "options");
+    asked.id = said(&s, "challenge");
+    asked.challenge =
+        bh_arena_strdup(s.f.arena, bh_json_text(bh_json_get(options, "challenge"), ""));
+    bh_buf_init_fixed(&handle, asked.user.handle, sizeof asked.user.handle);
+    options = bh_json_get(bh_json_get(options, "user"), "id");
+    if (options && bh_base64url_decode(&handle, bh_json_text(options, ""),
+                                       strlen(bh_json_text(options, ""))))
+        asked.user.handle_bytes = (uint32_t)handle.length;
+    return asked;
+}
+
+/* The device's answer as the API takes it; `more` are members in front: "\"a\":1," or "". */
+static const char *
+answer_to(const struct asked *asked, const char *more)
+{
+    char memory[16384];
+    struct bh_buf out;
+
+    bh_buf_init_fixed(&out, memory, sizeof memory);
+    bh_buf_printf(&out, "{%s\"challenge\":\"%s\",", more, asked->id);
+    bh_test_answer_json(&response, &out);
+    assert_non_null(bh_buf_text(&out));
+    *strchr(memory + 1, '{') = ' ';
+    return bh_arena_strdup(s.f.arena, memory);
+}
+
+static struct bh_webauthn_user
+add(const char *session, struct bh_test_authenticator *device)
+{
+    struct asked asked = ask("/v1/account/passkeys/challenge", session);
+
+    assert_int_equal(s.status, 200);
+    bh_test_create(device, asked.challenge, &response);
+    SEND(&s, BH_POST, "/v1/account/passkeys", .bearer = session,
+         .body = answer_to(&asked, "\"name\":\"key ring\","));
+    return asked.user;
+}
+
+/* Sign in with the device; the session's secret, or "". */
+static const char *
+enter(struct bh_test_authenticator *device, const struct bh_webauthn_user *user)
+{
+    struct asked asked = ask("/v1/sign-in/challenge", NULL);
+
+    assert_int_equal(s.status, 200);
+    bh_test_get(device, asked.challenge, user, &response);
+    SEND(&s, BH_POST, "/v1/sign-in", .body = answer_to(&asked, ""));
+    return s.status == 201 ? said(&s, "session") : "";
+}
+
+static uint32_t
+count_passkeys(const char *session)
+{
+    SEND(&s, BH_GET, "/v1/account", .bearer = session);
+    return (uint32_t)bh_json_count(bh_json_get(bh_json_root(s.json), "passkeys"));
+}
+
+/* ---- the tests ---- */
+
+/* A site where ada has a password and a passkey; her session. */
+static const char *
+open_with(struct bh_test_authenticator *device, enum bh_passkey_alg alg,
+          struct bh_webauthn_user *ret_user)
+{
+    const char *session;
+
+    open_site(&s, passkey_site);
+    enrol(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, NULL);
+    bh_test_authenticator_init(device, alg);
+    *ret_user = add(session, device);
+    assert_int_equal(s.status, 201);
+    return session;
+}
+
+static void
+close_with(struct bh_test_authenticator *device)
+{
+    bh_test_authenticator_fini(device);
+    close_site(&s);
+}
+
+static void
+a_passkey_is_two_factors_by_itself(void **state)
+{
+    struct bh_test_authenticator device;
+    struct bh_webauthn_user user;
+    const char *session;
+
+    for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
+        const char *name = bh_passkey_alg_name(alg);
+
+        session = open_with(&device, alg, &user);
+        BH_CHECK_EQ(name, bh_json_count(bh_json_get(bh_json_root(s.json), "recovery")), 10);
+        BH_CHECK_EQ(name, count_passkeys(session), 1);
+        SEND(&s, BH_GET, "/v1/site", .bearer = session);
+        BH_CHECK_EQ("a password alone", s.status, 403);
+        session = enter(&device, &user);
+        BH_CHECK_EQ(name, s.status, 201);
+        BH_CHECK_STR(name, said(&s, "level"), "passkey");
+        BH_CHECK_STR(name, said(&s, "name"), "ada");
+        SEND(&s, BH_GET, "/v1/site", .bearer = session);
+        BH_CHECK_EQ("a passkey alone", s.status, 200);
+        restart(&s);
+        enter(&device, &user);
+        BH_CHECK_EQ("after a restart", s.status, 201);
+        sign_in(&s, "ada", PASSWORD, NULL);
+        BH_CHECK_EQ("now there is a second factor to show", s.status, 401);
+        close_with(&device);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Whatever is wrong, the answer is one. */
+static void
+one_answer_for_every_wrong_passkey(void **state)
+{
+    static const struct row {
+        const char *name, *site, *origin;
+        uint32_t wait_s;
+        uint8_t flags;
+        bool other_user, back;
+        uint32_t status;
+    } rows[] = {
+        { .name = "as it should be", .status = 201 },
+        { .name = "the last moment", .wait_s = 299, .status = 201 },
+        { .name = "too late", .wait_s = 300, .status = 401 },
+        { .name = "another origin", .origin = "https://gpu.example.evil", .status = 401 },
+        { .name = "another site", .site = "evil.example", .status = 401 },
+        { .name = "not verified", .flags = BH_PASSKEY_PRESENT, .status = 401 },
+        { .name = "another's handle", .other_user = true, .status = 401 },
+        { .name = "a counter that stands still", .back = true, .status = 401 },
+    };
+    struct bh_test_authenticator device;
+    struct bh_webauthn_user user, other;
+
+    open_with(&device, BH_PASSKEY_EDDSA, &user);
+    other = user;
+    other.handle[0] ^= 1;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        const struct row *row = &rows[i];
+        struct bh_test_authenticator changed = device;
+        struct asked asked = ask("/v1/sign-in/challenge", NULL);
+        const char *body;
+
+        changed.site = row->site ? row->site : device.site;
+        changed.origin = row->origin ? row->origin : device.origin;
+        changed.flags = row->flags ? row->flags : device.flags;
+        changed.counter = row->back ? 7 : device.counter; /* as it was registered with */
+        bh_test_get(&changed, asked.challenge, row->other_user ? &other : &user, &response);
+        body = answer_to(&asked, "");
+        clock_ns += row->wait_s * BH_NS_PER_S;
+        SEND(&s, BH_POST, "/v1/sign-in", .body = body,
+             .address = body_of(&s, "192.0.2.%zu", i));
+        BH_CHECK_EQ(row->name, s.status, row->status);
+        SEND(&s, BH_POST, "/v1/sign-in", .body = body,
+             .address = body_of(&s, "198.51.100.%zu", i));
+        BH_CHECK_EQ("sent again", s.status, 401);
+        if (!row->back)
+            device.counter = changed.counter;
+    }
+    SEND(&s, BH_POST, "/v1/sign-in",
+         .body = "{\"credential\":\"AAAA\",\"challenge\":\"00\",\"signature\":\"AA\"}");
+    BH_CHECK_EQ("nothing of ours", s.status, 401);
+    close_with(&device);
+    BH_CHECK_DONE();
+}
+
+static void
+adding_asks_who_it_is(void **state)
+{
+    struct bh_test_authenticator device, twin;
+    struct bh_webauthn_user user;
+    struct asked asked;
+    const char *session = open_with(&device, BH_PASSKEY_ES256, &user), *bobs;
+
+    add(session, &device);
+    BH_CHECK_EQ("the same again", s.status, 409);
+    enrol(&s, "bob");
+    bobs = sign_in(&s, "bob", PASSWORD, NULL);
+    add(bobs, &device);
+    BH_CHECK_EQ("the same for somebody else", s.status, 409);
+    bh_test_authenticator_init(&twin, BH_PASSKEY_ES256);
+    twin.id[0]++;
+    asked = ask("/v1/account/passkeys/challenge", session);
+    bh_test_create(&twin, asked.challenge, &response);
+    SEND(&s, BH_POST, "/v1/account/passkeys", .bearer = bobs, .body = answer_to(&asked, ""));
+    BH_CHECK_EQ("somebody else's challenge", s.status, 504);
+    SEND(&s, BH_POST, "/v1/account/passkeys", .bearer = session, .body = answer_to(&asked, ""));
+    BH_CHECK_EQ("one's own", s.status, 201);
+    SEND(&s, BH_POST, "/v1/account/passkeys", .bearer = session, .body = answer_to(&asked, ""));
+    BH_CHECK_EQ("once", s.status, 504);
+    clock_ns += 601 * BH_NS_PER_S;
+    ask("/v1/account/passkeys/challenge", session);
+    BH_CHECK_EQ("after ten minutes", s.status, 401);
+    BH_CHECK("asked again", strstr(s.challenge, "insufficient_user_authentication"));
+    SEND(&s, BH_POST, "/v1/account/passkeys/challenge");
+    BH_CHECK_EQ("nobody", s.status, 401);
+    bh_test_authenticator_fini(&twin);
+    close_with(&device);
+    BH_CHECK_DONE();
+}
+
+static void
+the_last_factor_stays(void **state)
+{
+    struct bh_test_authenticator device, second;
+    struct bh_webauthn_user user;
+    const char *session = open_with(&device, BH_PASSKEY_EDDSA, &user), *path, *bobs;
+
+    path = body_of(&s, "/v1/account/passkeys/%s", said(&s, "id"));
+    SEND(&s, BH_DELETE, path, .bearer = session);
+    BH_CHECK_EQ("the only one", s.status, 409);
+    enrol(&s, "bob");
+    bobs = sign_in(&s, "bob", PASSWORD, NULL);
+    SEND(&s, BH_DELETE, path, .bearer = bobs);
+    BH_CHECK_EQ("somebody else's", s.status, 404);
+    bh_test_authenticator_init(&second, BH_PASSKEY_EDDSA);
+    second.id[0]++;
+    add(session, &second);
+    BH_CHECK("no new recovery codes", !bh_json_get(bh_json_root(s.json), "recovery"));
+    SEND(&s, BH_DELETE, path, .bearer = session);
+    BH_CHECK_EQ("one of two", s.status, 200);
+    enter(&device, &user);
+    BH_CHECK_EQ("does not sign in any more", s.status, 401);
+    enter(&second, &user);
+    BH_CHECK_EQ("the other does", s.status, 201);
+    BH_CHECK_EQ("one is left", count_passkeys(session), 1);
+    bh_test_authenticator_fini(&second);
+    close_with(&device);
+    BH_CHECK_DONE();
+}
+
+static void
+a_passkey_shows_again_who_it_is(void **state)
+{
+    struct bh_test_authenticator device, other;
+    struct bh_webauthn_user user, bobs_user;
+    const char *session = open_with(&device, BH_PASSKEY_EDDSA, &user), *bobs;
+    struct asked asked;
+
+    enrol(&s, "bob");
+    bobs = sign_in(&s, "bob", PASSWORD, NULL);
+    bh_test_authenticator_init(&other, BH_PASSKEY_EDDSA);
+    other.id[0]++;
+    bobs_user = add(bobs, &other);
+    session = enter(&device, &user);
+    clock_ns += 700 * BH_NS_PER_S;
+    ask("/v1/account/passkeys/challenge", session);
+    BH_CHECK_EQ("long ago", s.status, 401);
+    asked = ask("/v1/sign-in/challenge", NULL);
+    bh_test_get(&other, asked.challenge, &bobs_user, &response);
+    SEND(&s, BH_POST, "/v1/prove", .bearer = session, .body = answer_to(&asked, ""));
+    BH_CHECK_EQ("somebody else's", s.status, 401);
+    asked = ask("/v1/sign-in/challenge", NULL);
+    bh_test_get(&device, asked.challenge, &user, &response);
+    SEND(&s, BH_POST, "/v1/prove", .bearer = session, .body = answer_to(&asked, ""));
+    BH_CHECK_EQ("one's own", s.status, 200);
+    BH_CHECK_STR("level", said(&s, "level"), "passkey");
+    ask("/v1/account/passkeys/challenge", session);
+    BH_CHECK_EQ("shown", s.status, 200);
+    bh_test_authenticator_fini(&other);
+    close_with(&device);
+    BH_CHECK_DONE();
+}
+
+/* Who has no account here gets in only where he always does. */
+static void
+a_passkey_alone_is_for_local_accounts(void **state)
+{
+    struct bh_test_authenticator device;
+    struct bh_webauthn_user user;
+    struct asked asked = { 0 };
+    bh_json_value options;
+
+    open_site(&s, passkey_site);
+    bh_test_authenticator_init(&device, BH_PASSKEY_EDDSA);
+    SEND(&s, BH_POST, "/v1/account/passkeys/challenge", .uid = 2003);
+    assert_int_equal(s.status, 200);
+    options = bh_json_get(bh_json_root(s.json), "options");
+    asked.id = said(&s, "challenge");
+    asked.challenge =
+        bh_arena_strdup(s.f.arena, bh_json_text(bh_json_get(options, "challenge"), ""));
+    bh_test_create(&device, asked.challenge, &response);
+    SEND(&s, BH_POST, "/v1/account/passkeys", .uid = 2003, .body = answer_to(&asked, ""));
+    BH_CHECK_EQ("kept", s.status, 201);
+    user = (struct bh_webauthn_user) { .handle_bytes = 0 };
+    enter(&device, &user);
+    BH_CHECK_EQ("but no way in", s.status, 401);
+    close_with(&device);
+    BH_CHECK_DONE();
+}
+
+/* A stranger who tries passkeys locks himself out, and nobody else. */
+static void
+strangers_lock_nobody_out(void **state)
+{
+    struct bh_test_authenticator device, thief;
+    struct bh_webauthn_user user;
+
+    open_with(&device, BH_PASSKEY_EDDSA, &user);
+    bh_test_authenticator_init(&thief, BH_PASSKEY_EDDSA); /* has the id, but not the key */
+    for (int i = 0; i < 8; i++) {
+        struct asked asked = ask("/v1/sign-in/challenge", NULL);
+
+        bh_test_get(&thief, asked.challenge, &user, &response);
+        SEND(&s, BH_POST, "/v1/sign-in", .body = answer_to(&asked, ""),
+             .address = "203.0.113.9");
+        BH_CHECK_EQ("refused", s.status, 401);
+    }
+    BH_CHECK("locked", strstr(s.text, "too many"));
+    device.counter = 100;
+    enter(&device, &user);
+    BH_CHECK_EQ("its owner", s.status, 201);
+    bh_test_authenticator_fini(&thief);
+    close_with(&device);
+    BH_CHECK_DONE();
+}
+
+/* Challenges are anybody's for the asking; what people have begun stays begun. */
+static void
+a_flood_of_challenges_ends_only_challenges(void **state)
+{
+    const char *session, *secret;
+
+    open_site(&s, passkey_site);
+    enrol(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, NULL);
+    SEND(&s, BH_POST, "/v1/account/totp", .bearer = session);
+    secret = said(&s, "secret");
+    for (int i = 0; i < 1100; i++)
+        ask("/v1/sign-in/challenge", NULL);
+    BH_CHECK_EQ("still answered", s.status, 200);
+    SEND(&s, BH_PUT, "/v1/account/totp", .bearer = session,
+         .body = body_of(&s, "{\"code\":\"%s\"}", code_of(&s, secret, clock_ns)));
+    BH_CHECK_EQ("the app", s.status, 200);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+passkeys_need_an_address(void **state)
+{
+    open_site(&s, people_site);
+    ask("/v1/sign-in/challenge", NULL);
+    BH_CHECK_EQ("none", s.status, 503);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_passkey_is_two_factors_by_itself),
+        cmocka_unit_test(one_answer_for_every_wrong_passkey),
+        cmocka_unit_test(adding_asks_who_it_is),
+        cmocka_unit_test(the_last_factor_stays),
+        cmocka_unit_test(a_passkey_shows_again_who_it_is),
+        cmocka_unit_test(a_passkey_alone_is_for_local_accounts),
+        cmocka_unit_test(strangers_lock_nobody_out),
+        cmocka_unit_test(a_flood_of_challenges_ends_only_challenges),
+        cmocka_unit_test(passkeys_need_an_address),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,411 @@
+/* Accounts, factors and sessions on a core: what signs in, what ends it, what is asked again,
+ * and what a restart remembers.  Read as the specification of docs/sign-in.md. */
+
+#include "daemon/people_steps_test.h"
+
+static struct site s;
+
+struct walk {
+    char needle[64];
+    bool found;
+};
+
+static bool
+look_for(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct walk *walk = self;
+
+    walk->found = memmem(leaf, length, walk->needle, strlen(walk->needle)) != NULL;
+    return !walk->found;
+}
+
+static bool
+records_say(const char *text)
+{
+    const struct bh_store *store = &s.f.core.store;
+    struct walk walk = { .found = false };
+    uint64_t last;
+
+    snprintf(walk.needle, sizeof walk.needle, "%s", text);
+    assert_int_equal(store->ops->last_record(store->self, &last, &s.f.err), BH_OK);
+    assert_int_equal(store->ops->list_records(store->self, 0, last, look_for, &walk, &s.f.err),
+                     BH_OK);
+    return walk.found;
+}
+
+static bool
+records_have(const char *verb)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "\"verb\":\"%s\"", verb);
+    return records_say(text);
+}
+
+static void
+an_account_begins_with_a_one_time_code(void **state)
+{
+    const char *code, *session;
+
+    open_site(&s, people_site);
+    SEND(&s, BH_POST, "/v1/accounts", .uid = 2003, .body = "{\"principal\":\"ada\"}");
+    code = said(&s, "code");
+    BH_CHECK_EQ("made", s.status, 200);
+    SEND(&s, BH_PUT, "/v1/account/password", .body = body_of(&s, "{\"account\":\"ada\",\"enrol\":\"%s\","
+         "\"password\":\"short\"}", code));
+    BH_CHECK_EQ("too short", s.status, 400);
+    SEND(&s, BH_PUT, "/v1/account/password", .body = "{\"account\":\"ada\",\"enrol\":\"0\","
+         "\"password\":\"" PASSWORD "\"}");
+    BH_CHECK_EQ("another code", s.status, 401);
+    SEND(&s, BH_PUT, "/v1/account/password", .body = body_of(&s, "{\"account\":\"ada\",\"enrol\":\"%s\","
+         "\"password\":\"" PASSWORD "\"}", code));
+    BH_CHECK_EQ("set", s.status, 200);
+    SEND(&s, BH_PUT, "/v1/account/password", .body = body_of(&s, "{\"account\":\"ada\",\"enrol\":\"%s\","
+         "\"password\":\"" PASSWORD "\"}", code));
+    BH_CHECK_EQ("once", s.status, 401);
+    session = sign_in(&s, "ada", PASSWORD, NULL);
+    BH_CHECK_EQ("in", s.status, 201);
+    SEND(&s, BH_GET, "/v1/site", .bearer = session);
+    BH_CHECK_EQ("not before there is a second factor", s.status, 403);
+    SEND(&s, BH_GET, "/v1/account", .bearer = session);
+    BH_CHECK_EQ("but one's own account", s.status, 200);
+    BH_CHECK("recorded", records_have("account.enrol") && records_have("account.password")
+                             && records_have("session.open") && records_have("sign_in.refused"));
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+a_second_factor_opens_what_the_role_allows(void **state)
+{
+    const char *secret, *session;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    sign_in(&s, "ada", PASSWORD, NULL);
+    BH_CHECK_EQ("no code", s.status, 401);
+    sign_in(&s, "ada", PASSWORD, "000000");
+    BH_CHECK_EQ("wrong code", s.status, 401);
+    sign_in(&s, "ada", "another password", code_of(&s, secret, clock_ns));
+    BH_CHECK_EQ("wrong password", s.status, 401);
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK_EQ("in", s.status, 201);
+    BH_CHECK_STR("by a code", said(&s, "level"), "code");
+    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK_EQ("no code twice", s.status, 401);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
+    BH_CHECK_STR("who", said(&s, "name"), "ada");
+    BH_CHECK_STR("how", said(&s, "via"), "session");
+    SEND(&s, BH_GET, "/v1/site", .bearer = session);
+    BH_CHECK_EQ("reads what admins read", s.status, 200);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+/* Whoever asks is told the same, whether the name, the password or the code is wrong, or there
+ * is no such account. */
+static void
+one_answer_for_every_way_to_fail(void **state)
+{
+    static const char *const bodies[] = {
+        "{\"account\":\"ada\",\"password\":\"wrong wrong wrong\"}",
+        "{\"account\":\"nobody\",\"password\":\"wrong wrong wrong\"}",
+        "{\"account\":\"carol\",\"password\":\"wrong wrong wrong\"}", /* has no account */
+        "{\"account\":\"ADA \",\"password\":\"" PASSWORD "\"}",       /* no code */
+        "{\"account\":\"\\u0000\"}", "{\"password\":\"x\"}", "{}",
+    };
+    const char *first = NULL;
+
+    open_site(&s, people_site);
+    enrol_with_app(&s, "ada");
+    for (size_t i = 0; i < BH_COUNT(bodies); i++) {
+        SEND(&s, BH_POST, "/v1/sign-in", .body = bodies[i],
+             .address = body_of(&s, "192.0.2.%zu", i));
+        if (s.status == 400) /* no JSON of ours */
+            continue;
+        BH_CHECK_EQ(bodies[i], s.status, 401);
+        if (!first)
+            first = bh_arena_strdup(s.f.arena, s.text);
+        BH_CHECK_STR(bodies[i], s.text, first);
+    }
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+attempts_are_counted_over_restarts_and_names(void **state)
+{
+    static const char *const names[] = { "ada", "Ada", " ada", "ADA", "ada " };
+    const char *secret, *device;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    device = said(&s, "device");
+    clock_ns += 60 * BH_NS_PER_S;
+    for (size_t i = 0; i < BH_COUNT(names); i++) {
+        if (i == 3)
+            restart(&s);
+        sign_in(&s, names[i], "wrong wrong wrong", NULL);
+        BH_CHECK_EQ(names[i], s.status, 401);
+        BH_CHECK(names[i], strstr(s.text, "is wrong"));
+    }
+    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK_EQ("locked", s.status, 401);
+    BH_CHECK("says so", strstr(s.text, "too many attempts"));
+    restart(&s);
+    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK("after a restart, too", strstr(s.text, "too many attempts"));
+    SEND(&s, BH_POST, "/v1/sign-in", .address = "198.51.100.7", .body = body_of(&s,
+         "{\"account\":\"ada\",\"code\":\"%s\",\"device\":\"%s\",\"password\":\"" PASSWORD "\"}",
+         code_of(&s, secret, clock_ns), device));
+    BH_CHECK_EQ("the way back: a device that signed in before", s.status, 201);
+    SEND(&s, BH_POST, "/v1/sign-in", .body = body_of(&s,
+         "{\"account\":\"bob\",\"device\":\"%s\",\"password\":\"x\"}", device));
+    BH_CHECK("and of that account alone", s.status == 401);
+    clock_ns += 901 * BH_NS_PER_S;
+    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK_EQ("a quarter of an hour later", s.status, 201);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+sessions_end(void **state)
+{
+    const char *secret, *one, *two, *id;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    one = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    id = said(&s, "id");
+    clock_ns += 30 * BH_NS_PER_S;
+    two = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_GET, "/v1/sessions", .bearer = two);
+    BH_CHECK("both are listed", strstr(s.text, id));
+    SEND(&s, BH_DELETE, body_of(&s, "/v1/sessions/%s", id), .bearer = two);
+    BH_CHECK_EQ("ended", s.status, 200);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = one);
+    BH_CHECK_EQ("at once", s.status, 401);
+    restart(&s);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
+    BH_CHECK_EQ("a restart ends none", s.status, 200);
+    clock_ns += 1790 * BH_NS_PER_S;
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
+    BH_CHECK_EQ("used within half an hour", s.status, 200);
+    clock_ns += 1790 * BH_NS_PER_S;
+    bh_people_tend(s.people);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
+    BH_CHECK_EQ("and again", s.status, 200);
+    clock_ns += 1801 * BH_NS_PER_S;
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
+    BH_CHECK_EQ("idle", s.status, 401);
+    bh_people_tend(s.people);
+    BH_CHECK("swept", records_have("session.over"));
+    two = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    for (int i = 0; i < 25; i++) {
+        clock_ns += 1740 * BH_NS_PER_S;
+        SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
+    }
+    BH_CHECK_EQ("twelve hours are over", s.status, 401);
+    two = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_POST, "/v1/sign-out", .bearer = two);
+    BH_CHECK_EQ("out", s.status, 200);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
+    BH_CHECK_EQ("out", s.status, 401);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+/* A verb of tables/step_up.tbl takes somebody who has shown a factor in the last five minutes:
+ * RFC 9470's answer says what and how lately. */
+static void
+verbs_ask_again(void **state)
+{
+    const char *secret, *session;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
+    BH_CHECK_EQ("just shown", s.status, 200);
+    clock_ns += 301 * BH_NS_PER_S;
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
+    BH_CHECK_EQ("too long ago", s.status, 401);
+    BH_CHECK("RFC 9470", strstr(s.challenge, "error=\"insufficient_user_authentication\", "
+                                "acr_values=\"code\", max_age=\"300\""));
+    SEND(&s, BH_POST, "/v1/prove", .bearer = session, .body = "{\"code\":\"123456\"}");
+    BH_CHECK_EQ("a wrong code", s.status, 401);
+    SEND(&s, BH_POST, "/v1/prove", .bearer = session,
+         .body = body_of(&s, "{\"code\":\"%s\"}", code_of(&s, secret, clock_ns)));
+    BH_CHECK_EQ("shown again", s.status, 200);
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
+    BH_CHECK_EQ("and now", s.status, 200);
+    clock_ns -= 3600 * BH_NS_PER_S;
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
+    BH_CHECK_EQ("a clock set back shows nothing", s.status, 401);
+    clock_ns += 3600 * BH_NS_PER_S;
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+recovery_codes_are_good_once(void **state)
+{
+    const char *session, *secret, *code;
+    bh_json_value codes;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_POST, "/v1/account/recovery", .bearer = session);
+    codes = bh_json_get(bh_json_root(s.json), "recovery");
+    BH_CHECK_EQ("ten", bh_json_count(codes), 10);
+    code = bh_arena_strdup(s.f.arena, bh_json_text(bh_json_at(codes, 3), ""));
+    sign_in(&s, "ada", PASSWORD, code);
+    BH_CHECK_EQ("instead of the app's", s.status, 201);
+    sign_in(&s, "ada", PASSWORD, code);
+    BH_CHECK_EQ("once", s.status, 401);
+    SEND(&s, BH_GET, "/v1/account", .bearer = session);
+    BH_CHECK("nine are left", strstr(s.text, "\"recovery_left\":9"));
+    SEND(&s, BH_DELETE, "/v1/account/totp", .bearer = session);
+    BH_CHECK_EQ("the only factor stays", s.status, 409);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+an_admin_resets_and_others_do_not(void **state)
+{
+    const char *secret, *bobs, *adas;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "bob");
+    bobs = sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_DELETE, "/v1/accounts/ada", .bearer = bobs);
+    BH_CHECK_EQ("not bob", s.status, 403);
+    secret = enrol_with_app(&s, "ada");
+    adas = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_DELETE, body_of(&s, "/v1/sessions/%s", said(&s, "id")), .bearer = bobs);
+    BH_CHECK_EQ("nor another's session", s.status, 404);
+    SEND(&s, BH_DELETE, "/v1/accounts/bob", .bearer = adas);
+    BH_CHECK_EQ("an admin", s.status, 200);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = bobs);
+    BH_CHECK_EQ("his sessions are over", s.status, 401);
+    sign_in(&s, "bob", PASSWORD, NULL);
+    BH_CHECK_EQ("and his password is gone", s.status, 401);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+broken_glass_lasts_an_hour(void **state)
+{
+    static const char reason[] = "{\"reason\":\"the cluster is on fire\"}";
+    const char *secret, *session;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_POST, "/v1/break-glass", .bearer = session, .body = reason);
+    BH_CHECK_EQ("not for everybody", s.status, 403);
+    secret = enrol_with_app(&s, "bob");
+    session = sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_GET, "/v1/site", .bearer = session);
+    BH_CHECK_EQ("a developer", s.status, 403);
+    SEND(&s, BH_POST, "/v1/break-glass", .bearer = session, .body = "{\"reason\":\"\"}");
+    BH_CHECK_EQ("with a reason", s.status, 400);
+    SEND(&s, BH_POST, "/v1/break-glass", .bearer = session, .body = reason);
+    BH_CHECK_EQ("broken", s.status, 200);
+    SEND(&s, BH_GET, "/v1/site", .bearer = session);
+    BH_CHECK_EQ("an admin", s.status, 200);
+    clock_ns += 1700 * BH_NS_PER_S;
+    SEND(&s, BH_GET, "/v1/site", .bearer = session);
+    clock_ns += 1700 * BH_NS_PER_S;
+    SEND(&s, BH_GET, "/v1/site", .bearer = session);
+    BH_CHECK_EQ("within the hour", s.status, 200);
+    clock_ns += 201 * BH_NS_PER_S;
+    SEND(&s, BH_GET, "/v1/site", .bearer = session);
+    BH_CHECK_EQ("after it", s.status, 403);
+    BH_CHECK("recorded", records_have("glass.break"));
+    BH_CHECK("with the reason, sealed", !records_say("on fire") && records_say("\"sealed\":["));
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+the_first_admin_comes_with_a_code_from_a_file(void **state)
+{
+    char path[128], code[64] = "";
+    const char *session;
+    struct bh_buf text;
+
+    open_site(&s, NULL);
+    snprintf(path, sizeof path, "%s/first-admin.code", s.f.folder);
+    bh_buf_init_fixed(&text, code, sizeof code);
+    assert_int_equal(bh_file_read(path, 60, &text, &s.f.err), BH_OK);
+    code[32] = '\0';
+    SEND(&s, BH_POST, "/v1/sign-in/first", .body = "{\"account\":\"eve\",\"code\":\"0\","
+         "\"password\":\"" PASSWORD "\"}");
+    BH_CHECK_EQ("a guess", s.status, 401);
+    SEND(&s, BH_POST, "/v1/sign-in/first", .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\","
+         "\"password\":\"short\"}", code));
+    BH_CHECK_EQ("a bad password", s.status, 400);
+    SEND(&s, BH_POST, "/v1/sign-in/first", .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\","
+         "\"password\":\"" PASSWORD "\"}", code));
+    BH_CHECK_EQ("in", s.status, 201);
+    session = said(&s, "session");
+    SEND(&s, BH_POST, "/v1/account/totp", .bearer = session);
+    BH_CHECK_EQ("goes on to a second factor", s.status, 200);
+    BH_CHECK("the file is gone", access(path, F_OK) != 0);
+    SEND(&s, BH_POST, "/v1/sign-in/first", .body = body_of(&s, "{\"account\":\"eve\",\"code\":\"%s\","
+         "\"password\":\"" PASSWORD "\"}", code));
+    BH_CHECK_EQ("once", s.status, 401);
+    restart(&s);
+    BH_CHECK("and no other after a restart", access(path, F_OK) != 0);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+/* What is somebody's goes with him: the site file that names him no more ends all. */
+static void
+who_leaves_takes_his_account_along(void **state)
+{
+    static const char without_ada[] = "principals: [{name: carol, uid: 2003}]\n"
+                                      "bindings: [{role: admin, principal: carol, tenant: '*'}]\n";
+    const char *secret, *session;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    assert_int_equal(apply(&s.f, without_ada), BH_OK);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
+    BH_CHECK_EQ("out at once", s.status, 401);
+    assert_int_equal(apply(&s.f, people_site), BH_OK);
+    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns + 30 * BH_NS_PER_S));
+    BH_CHECK_EQ("and does not find it again", s.status, 401);
+    BH_CHECK("recorded", records_have("account.forget"));
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_account_begins_with_a_one_time_code),
+        cmocka_unit_test(a_second_factor_opens_what_the_role_allows),
+        cmocka_unit_test(one_answer_for_every_way_to_fail),
+        cmocka_unit_test(attempts_are_counted_over_restarts_and_names),
+        cmocka_unit_test(sessions_end),
+        cmocka_unit_test(verbs_ask_again),
+        cmocka_unit_test(recovery_codes_are_good_once),
+        cmocka_unit_test(an_admin_resets_and_others_do_not),
+        cmocka_unit_test(broken_glass_lasts_an_hour),
+        cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),
+        cmocka_unit_test(who_leaves_takes_his_account_along),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+#include "fetch/child.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/assert.h"
+#include "fetch/question.h"
+#include "wire/frame_io.h"
+
+enum { ARENA_MAX = 1 << 20, TURN_MS = 1000 };
+
+struct child {
+    const struct bh_fetch_settings *settings;
+    struct bh_link *link;
+    CURLM *multi;
+    struct bh_question *questions[BH_FETCH_QUESTIONS_MAX];
+};
+
+static struct bh_question **
+place_of(struct child *child, const struct bh_question *question)
+{
+    for (size_t i = 0; i < BH_COUNT(child->questions); i++)
+        if (child->questions[i] == question)
+            return &child->questions[i];
+    return NULL;
+}
+
+static bh_rc
+put_answer(struct child *child, const struct bh_fetch_answer *answer, struct bh_err *err)
+{
+    return bh_link_put(child->link, BH_FETCH_MSG_ANSWER,
+                       bh_fetch_message_fields(BH_FETCH_MSG_ANSWER), answer, err);
+}
+
+/* ---- from the daemon ---- */
+
+static bh_rc
+begin(struct child *child, const struct bh_fetch_ask *ask, struct bh_err *err)
+{
+    struct bh_fetch_answer refusal = { .call = ask->call, .cause = BH_HTTPS_BUSY };
+    struct bh_question **place = place_of(child, NULL);
+
+    if (place)
+        *place = bh_question_new(child->settings, ask, &refusal.cause);
+    if (!place || !*place)
+        return put_answer(child, &refusal, err);
+    BH_ASSERT(curl_multi_add_handle(child->multi, bh_question_easy(*place)) == CURLM_OK);
+    return BH_OK;
+}
+
+static bh_rc
+take_frame(struct child *child, const struct bh_frame *frame, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free)
+    struct bh_arena *arena = bh_arena_new(ARENA_MAX);
+    struct bh_fetch_ask ask;
+    bh_rc rc;
+
+    if (frame->number != BH_FETCH_MSG_ASK)
+        return bh_err_set(err, BH_INVALID, "message %u is no question", frame->number);
+    rc = bh_frame_decode(frame, bh_fetch_message_fields(frame->number), &ask, arena, err);
+    return rc == BH_OK ? begin(child, &ask, err) : rc;
+}
+
+static bh_rc
+take_frames(struct child *child, struct bh_err *err)
+{
+    struct bh_frame frame;
+    bh_rc rc = bh_link_readable(child->link, err);
+
+    while (rc == BH_OK && (rc = bh_link_next(child->link, &frame, err)) == BH_OK)
+        rc = take_frame(child, &frame, err);
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+/* ---- from the network ---- */
+
+static void
+end(struct child *child, struct bh_question **place)
+{
+    BH_ASSERT(curl_multi_remove_handle(child->multi, bh_question_easy(*place)) == CURLM_OK);
+    bh_question_free(*place);
+    *place = NULL;
+}
+
+static bh_rc
+take_result(struct child *child, const CURLMsg *message, struct bh_err *err)
+{
+    struct bh_fetch_answer answer;
+    struct bh_question *question = NULL;
+    CURLcode result = message->data.result;
+    bh_rc rc;
+
+    BH_ASSERT(curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
+                                (char **)&question) == CURLE_OK);
+    bh_question_finish(question, result, &answer);
+    rc = put_answer(child, &answer, err);
+    end(child, place_of(child, question));
+    return rc;
+}
+
+static bh_rc
+take_results(struct child *child, struct bh_err *err)
+{
+    const CURLMsg *message;
+    bh_rc rc = BH_OK;
+    int left;
+
+    while (rc == BH_OK && (message = curl_multi_info_read(child->multi, &left)))
+        rc = message->msg == CURLMSG_DONE ? take_result(child, message, err) : BH_OK;
+    return rc == BH_OK ? bh_link_flush(child->link, err) : rc;
+}
+
+/* ---- the loop ---- */
+
+static bh_rc
+turn(struct child *child, struct bh_err *err)
+{
+    short interest = bh_link_interest(child->link);
+    struct curl_waitfd socket = {
+        .fd = bh_link_fd(child->link),
+        .events = (short)(CURL_WAIT_POLLIN | (interest & POLLOUT ? CURL_WAIT_POLLOUT : 0)),
+    };
+    int running;
+    bh_rc rc = BH_OK;
+
+    if (curl_multi_poll(child->multi, &socket, 1, TURN_MS, NULL) != CURLM_OK ||
+        curl_multi_perform(child->multi, &running) != CURLM_OK)
+        return bh_err_set(err, BH_IO, "libcurl gave up");
+    if (socket.revents & CURL_WAIT_POLLIN)
+        rc = take_frames(child, err);
+    return rc == BH_OK ? take_results(child, err) : rc;
+}
+
+static bh_rc
+run(struct child *child, struct bh_err *err)
+{
+    static const struct bh_fetch_ready ready = { "" };
+    bh_rc rc = bh_link_send(child->link, BH_FETCH_MSG_READY,
+                            bh_fetch_message_fields(BH_FETCH_MSG_READY), &ready, err);
+
+    while (rc == BH_OK)
+        rc = turn(child, err);
+    for (size_t i = 0; i < BH_COUNT(child->questions); i++)
+        if (child->questions[i])
+            end(child, &child->questions[i]);
+    return rc == BH_UNAVAILABLE ? BH_OK : rc;
+}
+
+void
+bh_fetch_child_complain(int fd, const struct bh_err *why)
+{
+    struct bh_link *link = bh_link_new(fd);
+    struct bh_fetch_ready ready = { "" };
+    struct bh_err err;
+
+    memcpy(ready.fault, why->msg, sizeof ready.fault);
+    /* Nobody is left to hear that this could not be said either. */
+    (void)!bh_link_send(link, BH_FETCH_MSG_READY,
+                        bh_fetch_message_fields(BH_FETCH_MSG_READY), &ready, &err);
+    bh_link_free(link);
+}
+
+bh_rc
+bh_fetch_child_answer(int fd, const struct bh_fetch_settings *settings, struct bh_err *err)
+{
+    struct child child = { .settings = settings, .link = bh_link_new(fd) };
+    bh_rc rc;
+
+    child.multi = curl_multi_init();
+    BH_ASSERT(child.multi);
+    rc = run(&child, err);
+    curl_multi_cleanup(child.multi);
+    bh_link_free(child.link);
+    return rc;
+}

@@ -1,0 +1,503 @@
+#include "fetch/fetch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "fetch/message.h"
+#include "fetch/process.h"
+
+enum { ARENA_MAX = 1 << 20 };
+#define READY_WITHIN (5 * BH_NS_PER_S)
+
+/* A question of a caller, who waits until it is DONE and frees the place. */
+enum place_state { PLACE_FREE, PLACE_QUEUED, PLACE_SENT, PLACE_DONE };
+
+struct place {
+    enum place_state state;
+    uint64_t call;
+    const struct bh_https_request *request;
+    struct bh_arena *arena;
+    struct bh_https_answer answer;
+    bh_rc rc;
+    bh_ns deadline; /* an answer must be there */
+};
+
+enum beginning { BEGINNING, BEGUN, FAILED };
+
+struct bh_fetch {
+    struct bh_fetch_command command;
+    bh_ns span; /* from sending a question to the deadline */
+    int wake;   /* an eventfd: there is something to do */
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+
+    /* shared, under mutex */
+    struct place places[BH_FETCH_PENDING_MAX];
+    uint64_t calls;
+    bool stopping;
+    enum beginning beginning;
+    struct bh_err fault; /* why it FAILED */
+
+    /* the thread's, under mutex except while it polls */
+    struct bh_fetch_process process;
+    bool ready, answered; /* this process */
+    bh_ns ready_by, pause, paused_until;
+};
+
+/* ---- questions ---- */
+
+static void
+finish(struct bh_fetch *fetch, struct place *place, enum bh_https_cause cause)
+{
+    place->answer = (struct bh_https_answer) { .body = "", .cause = cause };
+    place->rc = BH_OK;
+    place->state = PLACE_DONE;
+    pthread_cond_broadcast(&fetch->changed);
+}
+
+static void
+finish_all(struct bh_fetch *fetch, enum place_state state, enum bh_https_cause cause)
+{
+    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
+        if (fetch->places[i].state == state)
+            finish(fetch, &fetch->places[i], cause);
+}
+
+static struct place *
+find_place(struct bh_fetch *fetch, enum place_state state)
+{
+    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
+        if (fetch->places[i].state == state)
+            return &fetch->places[i];
+    return NULL;
+}
+
+static struct place *
+find_call(struct bh_fetch *fetch, uint64_t call)
+{
+    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
+        if (fetch->places[i].state == PLACE_SENT && fetch->places[i].call == call)
+            return &fetch->places[i];
+    return NULL;
+}
+
+/* ---- the process ---- */
+
+/* The process is of no more use. */
+static void
+lose(struct bh_fetch *fetch, bh_rc rc, const struct bh_err *why)
+{
+    bh_fetch_process_end(&fetch->process);
+    finish_all(fetch, PLACE_SENT, BH_HTTPS_PROCESS);
+    if (fetch->beginning == BEGINNING) {
+        fetch->beginning = FAILED;
+        fetch->fault = *why;
+        fetch->fault.rc = rc;
+        pthread_cond_broadcast(&fetch->changed);
+    }
+    fetch->pause = fetch->answered     ? 0
+                   : fetch->pause == 0 ? BH_FETCH_PAUSE_MIN
+                                       : 2 * fetch->pause;
+    if (fetch->pause > BH_FETCH_PAUSE_MAX)
+        fetch->pause = BH_FETCH_PAUSE_MAX;
+    fetch->paused_until = bh_time_monotonic() + fetch->pause;
+}
+
+static void
+begin(struct bh_fetch *fetch)
+{
+    struct bh_err err;
+
+    fetch->ready = fetch->answered = false;
+    fetch->ready_by = bh_time_monotonic() + READY_WITHIN;
+    if (bh_fetch_process_start(&fetch->command, &fetch->process, &err) != BH_OK)
+        lose(fetch, BH_UNAVAILABLE, &err);
+}
+
+/* See to it that a process is there for what is queued. */
+static void
+supply(struct bh_fetch *fetch)
+{
+    if (!find_place(fetch, PLACE_QUEUED))
+        return;
+    if (fetch->process.pid && fetch->ready && !find_place(fetch, PLACE_SENT) &&
+        bh_fetch_process_stale(&fetch->process))
+        bh_fetch_process_end(&fetch->process);
+    if (!fetch->process.pid && bh_time_monotonic() >= fetch->paused_until)
+        begin(fetch);
+    if (!fetch->process.pid)
+        finish_all(fetch, PLACE_QUEUED, BH_HTTPS_PROCESS);
+}
+
+/* A process that hangs is one that has gone. */
+static void
+expire(struct bh_fetch *fetch)
+{
+    bh_ns now = bh_time_monotonic();
+    bool late = fetch->process.pid && !fetch->ready && now >= fetch->ready_by;
+    struct bh_err err;
+
+    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
+        late |= fetch->places[i].state == PLACE_SENT && now >= fetch->places[i].deadline;
+    if (!late)
+        return;
+    bh_err_set(&err, BH_UNAVAILABLE, "the process that asks the network hangs");
+    lose(fetch, BH_UNAVAILABLE, &err);
+}
+
+/* ---- frames ---- */
+
+static const char *
+text_or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static bh_rc
+send_place(struct bh_fetch *fetch, struct place *place, struct bh_err *err)
+{
+    const struct bh_https_request *request = place->request;
+    const struct bh_fetch_ask ask = {
+        .call = place->call,
+        .post = request->post,
+        .url = request->url,
+        .authorization = text_or_empty(request->authorization),
+        .body = text_or_empty(request->body),
+        .certificate = text_or_empty(request->certificate),
+    };
+
+    place->state = PLACE_SENT;
+    place->deadline = bh_time_monotonic() + fetch->span;
+    return bh_link_send(fetch->process.link, BH_FETCH_MSG_ASK,
+                        bh_fetch_message_fields(BH_FETCH_MSG_ASK), &ask, err);
+}
+
+static void
+send_queued(struct bh_fetch *fetch)
+{
+    struct place *place;
+    struct bh_err err;
+
+    while (fetch->process.pid && fetch->ready && (place = find_place(fetch, PLACE_QUEUED)))
+        if (send_place(fetch, place, &err) != BH_OK)
+            lose(fetch, BH_UNAVAILABLE, &err);
+}
+
+static bh_rc
+take_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, struct bh_err *err)
+{
+    if (ready->fault[0])
+        return bh_err_set(err, BH_INVALID, "%s", ready->fault);
+    fetch->ready = true;
+    if (fetch->beginning == BEGINNING)
+        fetch->beginning = BEGUN;
+    pthread_cond_broadcast(&fetch->changed);
+    return BH_OK;
+}
+
+/* The caller waits, so its arena may be used. */
+static bh_rc
+take_answer(struct bh_fetch *fetch, const struct bh_fetch_answer *answer,
+            struct bh_err *err)
+{
+    struct place *place = find_call(fetch, answer->call);
+    const char *body;
+
+    if (!place)
+        return bh_err_set(err, BH_INVALID, "an answer to no question");
+    fetch->answered = true;
+    fetch->pause = 0;
+    body = bh_arena_strdup(place->arena, answer->body);
+    finish(fetch, place, answer->cause);
+    if (!body)
+        place->rc = BH_FULL;
+    if (!body || answer->status == 0)
+        return BH_OK;
+    place->answer = (struct bh_https_answer) { .status = answer->status,
+                                               .body = body,
+                                               .length = strlen(body),
+                                               .max_age_s = answer->max_age_s };
+    return BH_OK;
+}
+
+static bh_rc
+take_frame(struct bh_fetch *fetch, const struct bh_frame *frame, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free)
+    struct bh_arena *arena = bh_arena_new(ARENA_MAX);
+    const struct bh_fields *fields = bh_fetch_message_fields(frame->number);
+    union {
+        struct bh_fetch_ready ready;
+        struct bh_fetch_answer answer;
+    } message;
+    bh_rc rc;
+
+    if (frame->number != BH_FETCH_MSG_READY && frame->number != BH_FETCH_MSG_ANSWER)
+        return bh_err_set(err, BH_INVALID, "message %u is no answer", frame->number);
+    rc = bh_frame_decode(frame, fields, &message, arena, err);
+    if (rc != BH_OK)
+        return rc;
+    return frame->number == BH_FETCH_MSG_READY ? take_ready(fetch, &message.ready, err)
+                                               : take_answer(fetch, &message.answer, err);
+}
+
+static void
+take_frames(struct bh_fetch *fetch)
+{
+    struct bh_link *link = fetch->process.link;
+    struct bh_frame frame;
+    struct bh_err err;
+    bh_rc rc = bh_link_flush(link, &err);
+
+    if (rc == BH_OK)
+        rc = bh_link_readable(link, &err);
+    while (rc == BH_OK && (rc = bh_link_next(link, &frame, &err)) == BH_OK)
+        rc = take_frame(fetch, &frame, &err);
+    if (rc != BH_OK && rc != BH_NOT_FOUND)
+        lose(fetch, rc == BH_INVALID ? rc : BH_UNAVAILABLE, &err);
+}
+
+/* ---- the thread ---- */
+
+static int
+ms_until_next(const struct bh_fetch *fetch)
+{
+    bh_ns next = fetch->process.pid && !fetch->ready ? fetch->ready_by : UINT64_MAX;
+    bh_ns now = bh_time_monotonic();
+
+    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
+        if (fetch->places[i].state == PLACE_SENT && fetch->places[i].deadline < next)
+            next = fetch->places[i].deadline;
+    if (next == UINT64_MAX)
+        return -1;
+    return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS + 1);
+}
+
+/* Wait without the mutex until there is something to do. */
+static void
+await(struct bh_fetch *fetch)
+{
+    struct pollfd ready[2] = { { .fd = fetch->wake, .events = POLLIN }, { .fd = -1 } };
+    int ms = ms_until_next(fetch);
+    uint64_t wakes;
+
+    if (fetch->process.pid) {
+        ready[1].fd = bh_link_fd(fetch->process.link);
+        ready[1].events = bh_link_interest(fetch->process.link);
+    }
+    pthread_mutex_unlock(&fetch->mutex);
+    poll(ready, BH_COUNT(ready), ms);
+    pthread_mutex_lock(&fetch->mutex);
+    if (ready[0].revents)
+        (void)!read(fetch->wake, &wakes, sizeof wakes); /* only its readiness counts */
+    if (ready[1].revents)
+        take_frames(fetch);
+}
+
+static void *
+run(void *self)
+{
+    struct bh_fetch *fetch = self;
+
+    pthread_mutex_lock(&fetch->mutex);
+    begin(fetch);
+    while (!fetch->stopping) {
+        expire(fetch);
+        supply(fetch);
+        send_queued(fetch);
+        await(fetch);
+    }
+    bh_fetch_process_end(&fetch->process);
+    finish_all(fetch, PLACE_SENT, BH_HTTPS_PROCESS);
+    finish_all(fetch, PLACE_QUEUED, BH_HTTPS_PROCESS);
+    pthread_mutex_unlock(&fetch->mutex);
+    return NULL;
+}
+
+static void
+wake(struct bh_fetch *fetch)
+{
+    static const uint64_t one = 1;
+
+    BH_ASSERT(write(fetch->wake, &one, sizeof one) == sizeof one);
+}
+
+/* ---- the port ---- */
+
+static bool
+is_within(const char *text, size_t max)
+{
+    return !text || strnlen(text, max + 1) <= max;
+}
+
+static bh_rc
+check(const struct bh_https_request *request, struct bh_err *err)
+{
+    if (!request->url || !request->url[0] || !is_within(request->url, BH_HTTPS_URL_MAX) ||
+        !is_within(request->authorization, BH_HTTPS_HEADER_MAX) ||
+        !is_within(request->body, BH_HTTPS_BODY_MAX) ||
+        !is_within(request->certificate, BH_HTTPS_NAME_MAX))
+        return bh_err_set(err, BH_INVALID, "a question without address, or too long");
+    for (const char *c = text_or_empty(request->authorization); *c; c++)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+            return bh_err_set(err, BH_INVALID, "a header with a control character");
+    return BH_OK;
+}
+
+/* The mutex is held. */
+static void
+await_answer(struct bh_fetch *fetch, struct place *place)
+{
+    wake(fetch);
+    while (place->state != PLACE_DONE)
+        pthread_cond_wait(&fetch->changed, &fetch->mutex);
+    place->state = PLACE_FREE;
+    pthread_cond_broadcast(&fetch->changed);
+}
+
+static bh_rc
+fetch_ask(void *self, const struct bh_https_request *request, struct bh_arena *arena,
+          struct bh_https_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_fetch *fetch = self;
+    bh_rc rc = check(request, err);
+    struct place *place;
+
+    if (rc != BH_OK)
+        return rc;
+    pthread_mutex_lock(&fetch->mutex);
+    place = find_place(fetch, PLACE_FREE);
+    *ret_answer = (struct bh_https_answer) { .body = "",
+                                             .cause = fetch->stopping ? BH_HTTPS_PROCESS
+                                                                      : BH_HTTPS_BUSY };
+    if (place && !fetch->stopping) {
+        *place = (struct place) { .state = PLACE_QUEUED,
+                                  .call = ++fetch->calls,
+                                  .request = request,
+                                  .arena = arena };
+        await_answer(fetch, place);
+        *ret_answer = place->answer;
+        rc = place->rc;
+    }
+    pthread_mutex_unlock(&fetch->mutex);
+    return rc == BH_FULL ? bh_err_set(err, rc, "no room for an answer") : rc;
+}
+
+struct bh_https
+bh_fetch_port(struct bh_fetch *fetch)
+{
+    static const struct bh_https_ops ops = { .ask = fetch_ask };
+
+    return (struct bh_https) { &ops, fetch };
+}
+
+/* ---- life ---- */
+
+static struct bh_fetch *
+make(const struct bh_fetch_options *options)
+{
+    struct bh_fetch *fetch = calloc(1, sizeof *fetch);
+    uint64_t timeout_ms =
+        options->timeout_ms ? options->timeout_ms : BH_HTTPS_SECONDS * 1000;
+
+    BH_ASSERT(fetch);
+    fetch->span = timeout_ms * BH_NS_PER_MS + BH_FETCH_PATIENCE;
+    fetch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    BH_ASSERT(fetch->wake >= 0);
+    pthread_mutex_init(&fetch->mutex, NULL);
+    pthread_cond_init(&fetch->changed, NULL);
+    return fetch;
+}
+
+/* The thread takes no signals: they are for the program's others. */
+static void
+start_thread(struct bh_fetch *fetch)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    BH_ASSERT(pthread_create(&fetch->thread, NULL, run, fetch) == 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+bh_rc
+bh_fetch_start(const struct bh_fetch_options *options, struct bh_fetch **ret_fetch,
+               struct bh_err *err)
+{
+    struct bh_fetch_command command;
+    struct bh_fetch *fetch;
+    bh_rc rc = bh_fetch_command_make(options, &command, err);
+
+    if (rc != BH_OK)
+        return rc;
+    fetch = make(options);
+    fetch->command = command;
+    start_thread(fetch);
+    pthread_mutex_lock(&fetch->mutex);
+    while (fetch->beginning == BEGINNING)
+        pthread_cond_wait(&fetch->changed, &fetch->mutex);
+    if (fetch->beginning == FAILED) {
+        *err = fetch->fault;
+        rc = bh_err_wrap(err, "start %s", options->program);
+    }
+    pthread_mutex_unlock(&fetch->mutex);
+    if (rc == BH_OK)
+        *ret_fetch = fetch;
+    else
+        bh_fetch_stop(fetch);
+    return rc;
+}
+
+void
+bh_fetch_stop(struct bh_fetch *fetch)
+{
+    if (!fetch)
+        return;
+    pthread_mutex_lock(&fetch->mutex);
+    fetch->stopping = true;
+    wake(fetch);
+    pthread_mutex_unlock(&fetch->mutex);
+    pthread_join(fetch->thread, NULL);
+    pthread_mutex_lock(&fetch->mutex);
+    while (find_place(fetch, PLACE_DONE))
+        pthread_cond_wait(&fetch->changed, &fetch->mutex);
+    pthread_mutex_unlock(&fetch->mutex);
+    pthread_cond_destroy(&fetch->changed);
+    pthread_mutex_destroy(&fetch->mutex);
+    bh_fd_close(fetch->wake);
+    bh_fetch_command_free(&fetch->command);
+    free(fetch);
+}
+
+pid_t
+bh_fetch_process(struct bh_fetch *fetch)
+{
+    pid_t pid;
+
+    pthread_mutex_lock(&fetch->mutex);
+    pid = fetch->process.pid;
+    pthread_mutex_unlock(&fetch->mutex);
+    return pid;
+}
+
+const char *
+bh_https_cause_text(enum bh_https_cause cause)
+{
+    static const char *const texts[] = {
+#define BH_HTTPS_CAUSE(id, text) [BH_HTTPS_##id] = text,
+#include "tables/https_causes.tbl"
+#undef BH_HTTPS_CAUSE
+    };
+
+    return (size_t)cause < BH_COUNT(texts) ? texts[cause] : "unknown cause";
+}

@@ -1,0 +1,192 @@
+#include "fetch/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "fetch/resolver_files.h"
+
+enum { ARGUMENTS_MAX = 2 * (32 + 8) + 16 };
+
+/* ---- the command ---- */
+
+static void BH_PRINTF(2, 3) add(struct bh_fetch_command *command, const char *format, ...)
+{
+    size_t count = 0;
+    va_list args;
+
+    while (command->argv[count])
+        count++;
+    BH_ASSERT(count + 1 < ARGUMENTS_MAX);
+    va_start(args, format);
+    BH_ASSERT(vasprintf(&command->argv[count], format, args) >= 0);
+    va_end(args);
+}
+
+static void
+add_pair(struct bh_fetch_command *command, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    add(command, "%s", name);
+    add(command, "%s", value);
+}
+
+static bh_rc
+check(const struct bh_fetch_options *options, struct bh_err *err)
+{
+    if (!options->program)
+        return bh_err_set(err, BH_INVALID, "no program that asks the network");
+    if (options->certificate_count > 8 || options->allow.count > 32)
+        return bh_err_set(err, BH_INVALID,
+                          "too many client certificates or address blocks");
+    if (options->proxy && strchr(options->proxy, '@'))
+        return bh_err_set(err, BH_INVALID,
+                          "a proxy with a password, which anybody could "
+                          "read in the list of processes");
+    for (uint32_t i = 0; i < options->certificate_count; i++) {
+        const struct bh_fetch_certificate *c = &options->certificates[i];
+
+        if (strchr(c->name, ':') || strchr(c->certificate, ':') || strchr(c->key, ':'))
+            return bh_err_set(err, BH_INVALID,
+                              "client certificate %s has a ':' in its names", c->name);
+    }
+    return BH_OK;
+}
+
+bh_rc
+bh_fetch_command_make(const struct bh_fetch_options *options,
+                      struct bh_fetch_command *ret_command, struct bh_err *err)
+{
+    struct bh_fetch_command command = { 0 };
+    bh_rc rc = check(options, err);
+
+    if (rc != BH_OK)
+        return rc;
+    command.argv = calloc(ARGUMENTS_MAX, sizeof *command.argv);
+    BH_ASSERT(command.argv);
+    add(&command, "%s", options->program);
+    add_pair(&command, "--ca", options->ca);
+    add_pair(&command, "--proxy", options->proxy);
+    for (uint32_t i = 0; i < options->allow.count; i++)
+        add_pair(&command, "--allow", options->allow.items[i]);
+    if (options->plain_loopback)
+        add(&command, "--plain-loopback");
+    if (options->timeout_ms)
+        add(&command, "--timeout-ms=%u", options->timeout_ms);
+    for (uint32_t i = 0; i < options->certificate_count; i++) {
+        const struct bh_fetch_certificate *c = &options->certificates[i];
+
+        add(&command, "--certificate=%s:%s:%s", c->name, c->certificate, c->key);
+    }
+    *ret_command = command;
+    return BH_OK;
+}
+
+void
+bh_fetch_command_free(struct bh_fetch_command *command)
+{
+    for (size_t i = 0; command->argv && command->argv[i]; i++)
+        free(command->argv[i]);
+    free(command->argv);
+    command->argv = NULL;
+}
+
+/* ---- the process ---- */
+
+/* Which files are there: their numbers change when they are replaced. */
+static uint64_t
+files_now(void)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; bh_fetch_resolver_files[i]; i++) {
+        struct stat now = { 0 };
+
+        if (stat(bh_fetch_resolver_files[i], &now) == 0)
+            sum += (now.st_ino * UINT64_C(0x9e3779b97f4a7c15) ^ now.st_dev) + i;
+        sum = sum << 7 | sum >> 57;
+    }
+    return sum;
+}
+
+/* Only the socket, as descriptor 3, and standard error reach it; its environment tells the
+ * resolver to give up early, and nothing else. */
+static int
+spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid)
+{
+    static char resolver[] = "RES_OPTIONS=timeout:2 attempts:2";
+    static char *const environment[] = { resolver, NULL };
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    int error;
+
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, socket, 3);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", 0, 0);
+    posix_spawn_file_actions_adddup2(&files, 2, 1);
+    posix_spawn_file_actions_addclosefrom_np(&files, 4);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    error = posix_spawn(ret_pid, command->argv[0], &files, &attributes, command->argv,
+                        environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return error;
+}
+
+bh_rc
+bh_fetch_process_start(const struct bh_fetch_command *command,
+                       struct bh_fetch_process *ret_process, struct bh_err *err)
+{
+    struct bh_fetch_process process = { .files = files_now() };
+    int pair[2], error;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, errno,
+                          "cannot make a socket pair: %s", strerror(errno));
+    error = spawn(command, pair[1], &process.pid);
+    bh_fd_close(pair[1]);
+    if (error) {
+        bh_fd_close(pair[0]);
+        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, error, "cannot start %s: %s",
+                          command->argv[0], strerror(error));
+    }
+    process.link = bh_link_new(pair[0]);
+    *ret_process = process;
+    return BH_OK;
+}
+
+void
+bh_fetch_process_end(struct bh_fetch_process *process)
+{
+    if (process->pid == 0)
+        return;
+    bh_link_free(bh_steal(&process->link));
+    kill(process->pid, SIGKILL);
+    while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    process->pid = 0;
+}
+
+bool
+bh_fetch_process_stale(const struct bh_fetch_process *process)
+{
+    return files_now() != process->files;
+}

@@ -1,0 +1,672 @@
+#include "keys/keys.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "audit/sealed.h"
+#include "base/assert.h"
+#include "base/base64.h"
+#include "base/time.h"
+#include "keys/wrap.h"
+
+enum {
+    OPENED_MAX = 512,   /* keys that stand unwrapped at once; a power of two */
+    FOUND_MAX = 1024,   /* remembered places of keys in use; a power of two */
+    HASH_BYTES = 32,
+};
+
+/* A key in use: what wraps others, or what seals and what commits. */
+struct opened {
+    uint64_t id;        /* 0: nothing here */
+    uint8_t first[BH_KEY_BYTES], second[BH_KEY_BYTES];
+};
+
+struct root {
+    uint64_t name;      /* 0: none */
+    uint8_t wrapping[BH_KEY_BYTES];
+};
+
+/* On pages of its own: not swapped, not in a core dump, as far as the system lets us. */
+struct secrets {
+    struct root root, former; /* `former` while a rotation is not committed */
+    struct opened opened[OPENED_MAX];
+};
+
+struct bh_keys {
+    struct bh_store store;
+    const struct bh_crypto_ops *crypto;
+    /* shared, under mutex */
+    pthread_mutex_t mutex;
+    struct secrets *secrets;
+    struct bh_key_row *rows;     /* ascending by id */
+    size_t count, room;
+    bool broken;                 /* the tree could not be read again */
+    /* owner thread */
+    size_t told;                 /* rows that have a record, or need none */
+    size_t found[FOUND_MAX];     /* places in rows, hints only */
+};
+
+/* ---- the calendar ---- */
+
+uint32_t
+bh_keys_month_of(uint64_t now_ns)
+{
+    time_t seconds = (time_t)(now_ns / BH_NS_PER_S);
+    struct tm date = { .tm_year = 70 };
+
+    (void)!gmtime_r(&seconds, &date);
+    return (uint32_t)((date.tm_year + 1900) * 100 + date.tm_mon + 1);
+}
+
+/* ---- rows ---- */
+
+static struct bh_key_row *
+find_row(const struct bh_keys *keys, uint64_t id)
+{
+    size_t low = 0, high = keys->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (keys->rows[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < keys->count && keys->rows[low].id == id ? &keys->rows[low] : NULL;
+}
+
+static void
+add_row(struct bh_keys *keys, const struct bh_key_row *row)
+{
+    if (keys->count == keys->room) {
+        keys->room = keys->room ? 2 * keys->room : 64;
+        keys->rows = realloc(keys->rows, keys->room * sizeof *keys->rows);
+        BH_ASSERT(keys->rows);
+    }
+    keys->rows[keys->count++] = *row;
+}
+
+/* Kind, tenant, month and living parent of a key that is looked for. */
+static bool
+is_same_use(const struct bh_key_row *row, const struct bh_key_row *want)
+{
+    return row->kind == want->kind && row->tenant_id == want->tenant_id
+           && row->month == want->month && row->parent == want->parent
+           && row->shredded_ns == 0;
+}
+
+static struct bh_key_row *
+find_use(struct bh_keys *keys, const struct bh_key_row *want)
+{
+    size_t *hint = &keys->found[(want->tenant_id * 3 + want->kind) % FOUND_MAX];
+
+    if (*hint < keys->count && is_same_use(&keys->rows[*hint], want))
+        return &keys->rows[*hint];
+    for (size_t i = keys->count; i-- > 0;)
+        if (is_same_use(&keys->rows[i], want)) {
+            *hint = i;
+            return &keys->rows[i];
+        }
+    return NULL;
+}
+
+static bool
+see_row(void *self, const struct bh_key_row *row)
+{
+    add_row(self, row);
+    return true;
+}
+
+static bh_rc
+check_row(const struct bh_keys *keys, const struct bh_key_row *row, struct bh_err *err)
+{
+    const struct bh_key_row *parent = find_row(keys, row->parent);
+
+    if (row->id == 0 || row->kind >= BH_KEY_KINDS)
+        return bh_err_set(err, BH_INVALID, "key %" PRIu64 " in the store is damaged", row->id);
+    if (row->kind == BH_KEY_KIND_TENANT) {
+        if (row->shredded_ns > 0 || row->parent == keys->secrets->root.name)
+            return BH_OK;
+        return bh_err_set(err, BH_CONFLICT,
+                          "the keys in the store are wrapped by another root key");
+    }
+    if (!parent || parent->kind != BH_KEY_KIND_TENANT || parent->tenant_id != row->tenant_id)
+        return bh_err_set(err, BH_INVALID, "key %" PRIu64 " in the store has no parent",
+                          row->id);
+    return BH_OK;
+}
+
+static bh_rc
+load(struct bh_keys *keys, struct bh_err *err)
+{
+    bh_rc rc;
+
+    keys->count = 0;
+    memset(keys->found, 0, sizeof keys->found);
+    explicit_bzero(keys->secrets->opened, sizeof keys->secrets->opened);
+    rc = keys->store.ops->list_keys(keys->store.self, see_row, keys, err);
+    for (size_t i = 0; rc == BH_OK && i < keys->count; i++)
+        rc = check_row(keys, &keys->rows[i], err);
+    keys->told = keys->count;
+    keys->broken = rc != BH_OK;
+    return rc;
+}
+
+/* ---- opening and closing ---- */
+
+static struct root
+make_root(const struct bh_crypto_ops *crypto, const uint8_t key[BH_KEY_BYTES])
+{
+    struct root root;
+    uint8_t name[BH_KEY_BYTES];
+
+    bh_key_derive(crypto, key, "root wraps", root.wrapping);
+    bh_key_derive(crypto, key, "root is called", name);
+    memcpy(&root.name, name, sizeof root.name);
+    root.name >>= 11; /* fits a JSON integer */
+    root.name |= UINT64_C(1) << 52; /* and is the number of no key */
+    return root;
+}
+
+bh_rc
+bh_keys_open(const struct bh_keys_options *options, struct bh_keys **ret_keys,
+             struct bh_err *err)
+{
+    BH_AUTO(bh_keys_close) struct bh_keys *keys = calloc(1, sizeof *keys);
+    void *pages = mmap(NULL, sizeof *keys->secrets, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bh_rc rc;
+
+    BH_ASSERT(keys && pages != MAP_FAILED);
+    pthread_mutex_init(&keys->mutex, NULL);
+    keys->store = options->store;
+    keys->crypto = options->crypto;
+    keys->secrets = pages;
+    (void)!mlock(pages, sizeof *keys->secrets); /* where the limit allows it */
+    (void)!madvise(pages, sizeof *keys->secrets, MADV_DONTDUMP);
+    keys->secrets->root = make_root(keys->crypto, options->root);
+    rc = load(keys, err);
+    if (rc == BH_OK)
+        *ret_keys = bh_steal(&keys);
+    return rc;
+}
+
+void
+bh_keys_close(struct bh_keys *keys)
+{
+    if (!keys)
+        return;
+    explicit_bzero(keys->secrets, sizeof *keys->secrets);
+    munmap(keys->secrets, sizeof *keys->secrets);
+    pthread_mutex_destroy(&keys->mutex);
+    free(keys->rows);
+    free(keys);
+}
+
+bh_rc
+bh_keys_reload(struct bh_keys *keys, struct bh_err *err)
+{
+    bh_rc rc;
+
+    pthread_mutex_lock(&keys->mutex);
+    if (keys->secrets->former.name) {
+        keys->secrets->root = keys->secrets->former;
+        explicit_bzero(&keys->secrets->former, sizeof keys->secrets->former);
+    }
+    rc = load(keys, err);
+    pthread_mutex_unlock(&keys->mutex);
+    return rc;
+}
+
+/* ---- the tree; the mutex is held ---- */
+
+static bh_rc open_key(struct bh_keys *keys, const struct bh_key_row *row,
+                      struct opened *ret_opened, struct bh_err *err);
+
+/* What wraps this key. */
+static bh_rc
+wrapping_of(struct bh_keys *keys, const struct bh_key_row *row,
+            uint8_t ret_wrapping[BH_KEY_BYTES], struct bh_err *err)
+{
+    const struct bh_key_row *parent;
+    struct opened opened;
+    bh_rc rc;
+
+    if (row->kind == BH_KEY_KIND_TENANT) {
+        memcpy(ret_wrapping, keys->secrets->root.wrapping, BH_KEY_BYTES);
+        return BH_OK;
+    }
+    parent = find_row(keys, row->parent);
+    BH_ASSERT(parent && parent->kind == BH_KEY_KIND_TENANT);
+    rc = open_key(keys, parent, &opened, err);
+    if (rc == BH_OK)
+        memcpy(ret_wrapping, opened.first, BH_KEY_BYTES);
+    explicit_bzero(&opened, sizeof opened);
+    return rc;
+}
+
+static struct opened
+prepare(const struct bh_keys *keys, const struct bh_key_row *row,
+        const uint8_t plain[BH_KEY_BYTES])
+{
+    bool wraps = row->kind == BH_KEY_KIND_TENANT;
+    struct opened opened = { .id = row->id };
+
+    bh_key_derive(keys->crypto, plain, wraps ? "wraps" : "seals", opened.first);
+    bh_key_derive(keys->crypto, plain, "commits", opened.second);
+    return opened;
+}
+
+static bh_rc
+open_key(struct bh_keys *keys, const struct bh_key_row *row, struct opened *ret_opened,
+         struct bh_err *err)
+{
+    struct opened *slot = &keys->secrets->opened[row->id % OPENED_MAX];
+    uint8_t wrapping[BH_KEY_BYTES], plain[BH_KEY_BYTES];
+    bh_rc rc;
+
+    if (row->shredded_ns > 0)
+        return bh_err_set(err, BH_NOT_FOUND, "erased");
+    if (slot->id == row->id) {
+        *ret_opened = *slot;
+        return BH_OK;
+    }
+    rc = wrapping_of(keys, row, wrapping, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = bh_key_unwrap(keys->crypto, wrapping, row, plain, err);
+    explicit_bzero(wrapping, sizeof wrapping);
+    if (rc != BH_OK)
+        return rc;
+    *slot = *ret_opened = prepare(keys, row, plain);
+    explicit_bzero(plain, sizeof plain);
+    return BH_OK;
+}
+
+/* Make the key of `row`, whose parent there is, and put it. */
+static bh_rc
+make_key(struct bh_keys *keys, struct bh_key_row *row, struct bh_err *err)
+{
+    uint8_t plain[BH_KEY_BYTES], wrapping[BH_KEY_BYTES];
+    bh_rc rc;
+
+    row->id = keys->count > 0 ? keys->rows[keys->count - 1].id + 1 : 1;
+    rc = wrapping_of(keys, row, wrapping, err);
+    if (rc == BH_OK)
+        rc = keys->crypto->random(plain, sizeof plain, err);
+    if (rc == BH_OK)
+        rc = bh_key_wrap(keys->crypto, wrapping, plain, row, err);
+    if (rc == BH_OK)
+        rc = keys->store.ops->put_key(keys->store.self, row, err);
+    explicit_bzero(plain, sizeof plain);
+    explicit_bzero(wrapping, sizeof wrapping);
+    if (rc == BH_OK)
+        add_row(keys, row);
+    return rc;
+}
+
+static bh_rc
+need_key(struct bh_keys *keys, struct bh_key_row *want, struct bh_err *err)
+{
+    struct bh_key_row *found = find_use(keys, want);
+
+    if (!found)
+        return make_key(keys, want, err);
+    *want = *found;
+    return BH_OK;
+}
+
+/* The key that seals for `use`, opened; made when there is none. */
+static bh_rc
+key_for(struct bh_keys *keys, const struct bh_key_use *use, struct opened *ret_opened,
+        struct bh_err *err)
+{
+    bool audit = use->purpose == BH_KEY_AUDIT;
+    struct bh_key_row tenant = { .kind = BH_KEY_KIND_TENANT,
+                                 .tenant_id = audit ? use->tenant.v : 0,
+                                 .parent = keys->secrets->root.name,
+                                 .created_ns = use->now_ns };
+    struct bh_key_row key = { .kind = audit ? BH_KEY_KIND_AUDIT : BH_KEY_KIND_IDENTITY,
+                              .tenant_id = tenant.tenant_id,
+                              .month = audit ? bh_keys_month_of(use->now_ns) : 0,
+                              .created_ns = use->now_ns };
+    bh_rc rc;
+
+    if (keys->broken)
+        return bh_err_set(err, BH_UNAVAILABLE, "the keys could not be read");
+    rc = need_key(keys, &tenant, err);
+    key.parent = tenant.id;
+    if (rc == BH_OK)
+        rc = need_key(keys, &key, err);
+    return rc == BH_OK ? open_key(keys, &key, ret_opened, err) : rc;
+}
+
+/* ---- sealing ---- */
+
+static void
+put_item(struct bh_buf *out, uint64_t key, struct bh_slice cipher,
+         const uint8_t commitment[HASH_BYTES], const uint8_t nonce[BH_AEAD_NONCE_BYTES])
+{
+    bh_buf_puts(out, "{\"c\":\"");
+    bh_base64_encode(out, cipher.text, cipher.length);
+    bh_buf_puts(out, "\",\"h\":\"");
+    bh_base64_encode(out, commitment, HASH_BYTES);
+    bh_buf_puts(out, "\",\"k\":\"");
+    bh_buf_put_u64(out, key);
+    bh_buf_puts(out, "\",\"n\":\"");
+    bh_base64_encode(out, nonce, BH_AEAD_NONCE_BYTES);
+    bh_buf_puts(out, "\"}");
+}
+
+static const char bound[] = "bulkhead sealed v1";
+
+static struct bh_aead
+aead_of(const struct opened *key, const uint8_t nonce[BH_AEAD_NONCE_BYTES])
+{
+    return (struct bh_aead){ key->first, nonce, bound, sizeof bound - 1 };
+}
+
+static bh_rc
+seal_with(const struct bh_crypto_ops *crypto, const struct opened *key, struct bh_slice plain,
+          struct bh_buf *out, struct bh_err *err)
+{
+    uint8_t nonce[BH_AEAD_NONCE_BYTES], commitment[HASH_BYTES];
+    const struct bh_aead aead = aead_of(key, nonce);
+    size_t length = plain.length + BH_AEAD_TAG_BYTES;
+    char *cipher = malloc(length);
+    bh_rc rc;
+
+    BH_ASSERT(cipher);
+    rc = crypto->random(nonce, sizeof nonce, err);
+    if (rc == BH_OK)
+        rc = crypto->seal(&aead, plain.text, plain.length, cipher, err);
+    if (rc == BH_OK) {
+        crypto->hmac(key->second, sizeof key->second, plain.text, plain.length, commitment);
+        put_item(out, key->id, (struct bh_slice){ cipher, length }, commitment, nonce);
+        if (out->overflow)
+            rc = bh_err_set(err, BH_FULL, "no room for a sealed text of %zu bytes",
+                            plain.length);
+    }
+    free(cipher);
+    return rc;
+}
+
+bh_rc
+bh_keys_seal(struct bh_keys *keys, const struct bh_key_use *use, struct bh_slice plain,
+             struct bh_buf *out, struct bh_err *err)
+{
+    struct opened key = { 0 };
+    bh_rc rc;
+
+    if (plain.length > BH_SEALED_PLAIN_MAX)
+        return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long to be sealed",
+                          plain.length);
+    pthread_mutex_lock(&keys->mutex);
+    rc = key_for(keys, use, &key, err);
+    pthread_mutex_unlock(&keys->mutex);
+    if (rc == BH_OK)
+        rc = seal_with(keys->crypto, &key, plain, out, err);
+    explicit_bzero(&key, sizeof key);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+bool
+bh_keys_is_sealed(struct bh_slice text)
+{
+    struct bh_sealed sealed;
+
+    return bh_sealed_read(text, &sealed);
+}
+
+static bool
+decode_exactly(struct bh_slice text, void *ret_bytes, size_t length)
+{
+    struct bh_buf out;
+
+    bh_buf_init_fixed(&out, ret_bytes, length);
+    return bh_base64_decode(&out, text.text, text.length) && out.length == length;
+}
+
+/* Every byte is looked at, wherever the first difference is. */
+static bool
+is_equal(const uint8_t *a, const uint8_t *b, size_t length)
+{
+    uint8_t differs = 0;
+
+    for (size_t i = 0; i < length; i++)
+        differs |= a[i] ^ b[i];
+    return differs == 0;
+}
+
+static bh_rc
+refuse_damaged(uint64_t key, struct bh_err *err)
+{
+    return bh_err_set(err, BH_INVALID, "a text sealed under key %" PRIu64 " is damaged", key);
+}
+
+/* `cipher` is room for the decoded ciphertext and is where the plaintext comes out. */
+static bh_rc
+open_with(const struct bh_crypto_ops *crypto, const struct opened *key,
+          const struct bh_sealed *sealed, struct bh_buf *cipher, struct bh_err *err)
+{
+    uint8_t nonce[BH_AEAD_NONCE_BYTES], want[HASH_BYTES], have[HASH_BYTES];
+    const struct bh_aead aead = aead_of(key, nonce);
+    size_t length;
+
+    if (!decode_exactly(sealed->nonce, nonce, sizeof nonce)
+        || !decode_exactly(sealed->commitment, want, sizeof want)
+        || !bh_base64_decode(cipher, sealed->cipher.text, sealed->cipher.length)
+        || cipher->length < BH_AEAD_TAG_BYTES
+        || crypto->open(&aead, cipher->bytes, cipher->length, cipher->bytes, err) != BH_OK)
+        return refuse_damaged(key->id, err);
+    length = cipher->length - BH_AEAD_TAG_BYTES;
+    crypto->hmac(key->second, sizeof key->second, cipher->bytes, length, have);
+    if (!is_equal(want, have, sizeof want))
+        return refuse_damaged(key->id, err);
+    cipher->length = length;
+    return BH_OK;
+}
+
+static bh_rc
+find_key(struct bh_keys *keys, uint64_t id, struct opened *ret_opened, struct bh_err *err)
+{
+    const struct bh_key_row *row = find_row(keys, id);
+
+    if (keys->broken)
+        return bh_err_set(err, BH_UNAVAILABLE, "the keys could not be read");
+    if (!row || row->kind == BH_KEY_KIND_TENANT)
+        return bh_err_set(err, BH_INVALID, "there is no key %" PRIu64 " that seals", id);
+    return open_key(keys, row, ret_opened, err);
+}
+
+bh_rc
+bh_keys_unseal(struct bh_keys *keys, struct bh_slice item, struct bh_buf *ret_plain,
+               struct bh_err *err)
+{
+    struct bh_sealed sealed;
+    struct opened key = { 0 };
+    struct bh_buf cipher;
+    bh_rc rc;
+
+    if (!bh_sealed_read(item, &sealed))
+        return bh_err_set(err, BH_INVALID, "a sealed text is malformed");
+    pthread_mutex_lock(&keys->mutex);
+    rc = find_key(keys, sealed.key, &key, err);
+    pthread_mutex_unlock(&keys->mutex);
+    if (rc != BH_OK)
+        return rc;
+    bh_buf_init(&cipher, BH_SEALED_PLAIN_MAX + 64);
+    rc = open_with(keys->crypto, &key, &sealed, &cipher, err);
+    explicit_bzero(&key, sizeof key);
+    if (rc == BH_OK) {
+        bh_buf_put(ret_plain, cipher.bytes, cipher.length);
+        if (ret_plain->overflow)
+            rc = bh_err_set(err, BH_FULL, "no room for a sealed text");
+    }
+    if (cipher.bytes)
+        explicit_bzero(cipher.bytes, cipher.size);
+    bh_buf_fini(&cipher);
+    return rc;
+}
+
+/* ---- texts ---- */
+
+static bh_rc
+unseal_into(struct bh_keys *keys, struct bh_slice item, struct bh_arena *arena,
+            const char **ret_text, struct bh_err *err)
+{
+    struct bh_buf plain;
+    bh_rc rc;
+
+    bh_buf_init(&plain, BH_SEALED_PLAIN_MAX + 1);
+    rc = bh_keys_unseal(keys, item, &plain, err);
+    if (rc == BH_OK) {
+        const char *text = bh_arena_strdup(arena, bh_buf_text(&plain));
+
+        if (text)
+            *ret_text = text;
+        else
+            rc = bh_err_set(err, BH_FULL, "no room for a text of %zu bytes", plain.length);
+        explicit_bzero(plain.bytes, plain.size);
+    }
+    bh_buf_fini(&plain);
+    return rc;
+}
+
+bh_rc
+bh_keys_get_text(struct bh_keys *keys, const struct bh_digest *digest,
+                 struct bh_arena *arena, const char **ret_text, struct bh_err *err)
+{
+    const char *text;
+    bh_rc rc = keys->store.ops->get_text(keys->store.self, digest, arena, &text, err);
+    struct bh_slice item;
+
+    if (rc == BH_NOT_FOUND)
+        return bh_err_set(err, BH_NOT_FOUND, "erased");
+    if (rc != BH_OK)
+        return rc;
+    item = (struct bh_slice){ text, strlen(text) };
+    if (bh_keys_is_sealed(item))
+        return unseal_into(keys, item, arena, ret_text, err);
+    *ret_text = text; /* of a time before texts were sealed */
+    return BH_OK;
+}
+
+/* ---- changes of the tree ---- */
+
+bool
+bh_keys_made(struct bh_keys *keys, struct bh_key_row *ret_row)
+{
+    if (keys->told == keys->count)
+        return false;
+    *ret_row = keys->rows[keys->told++];
+    return true;
+}
+
+void
+bh_keys_each(struct bh_keys *keys, bh_key_sink sink, void *sink_self)
+{
+    struct bh_key_row *rows;
+    size_t count;
+
+    pthread_mutex_lock(&keys->mutex);
+    count = keys->count;
+    rows = calloc(count + 1, sizeof *rows);
+    BH_ASSERT(rows);
+    if (count > 0)
+        memcpy(rows, keys->rows, count * sizeof *rows);
+    pthread_mutex_unlock(&keys->mutex);
+    for (size_t i = 0; i < count; i++)
+        if (!sink(sink_self, &rows[i]))
+            break;
+    free(rows);
+}
+
+static bh_rc
+shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err *err)
+{
+    struct bh_key_row *row = find_row(keys, id);
+    struct opened *slot = &keys->secrets->opened[id % OPENED_MAX];
+
+    if (!row || row->shredded_ns > 0)
+        return bh_err_set(err, BH_NOT_FOUND, "there is no key %" PRIu64 " to destroy", id);
+    explicit_bzero(row->wrapped, sizeof row->wrapped);
+    row->shredded_ns = now_ns;
+    if (slot->id == id)
+        explicit_bzero(slot, sizeof *slot);
+    return keys->store.ops->put_key(keys->store.self, row, err);
+}
+
+bh_rc
+bh_keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err *err)
+{
+    bh_rc rc;
+
+    pthread_mutex_lock(&keys->mutex);
+    rc = shred(keys, id, now_ns, err);
+    pthread_mutex_unlock(&keys->mutex);
+    return rc;
+}
+
+static bh_rc
+rewrap(struct bh_keys *keys, const struct root *fresh, struct bh_key_row *row,
+       struct bh_err *err)
+{
+    uint8_t plain[BH_KEY_BYTES];
+    bh_rc rc = bh_key_unwrap(keys->crypto, keys->secrets->root.wrapping, row, plain, err);
+
+    if (rc != BH_OK)
+        return rc;
+    row->parent = fresh->name;
+    rc = bh_key_wrap(keys->crypto, fresh->wrapping, plain, row, err);
+    explicit_bzero(plain, sizeof plain);
+    return rc == BH_OK ? keys->store.ops->put_key(keys->store.self, row, err) : rc;
+}
+
+static bh_rc
+rotate(struct bh_keys *keys, const struct root *fresh, uint64_t *ret_count, struct bh_err *err)
+{
+    uint64_t count = 0;
+    bh_rc rc = BH_OK;
+
+    if (fresh->name == keys->secrets->root.name)
+        return bh_err_set(err, BH_CONFLICT, "that is the present root key");
+    for (size_t i = 0; rc == BH_OK && i < keys->count; i++)
+        if (keys->rows[i].kind == BH_KEY_KIND_TENANT && keys->rows[i].shredded_ns == 0) {
+            rc = rewrap(keys, fresh, &keys->rows[i], err);
+            count++;
+        }
+    keys->secrets->former = keys->secrets->root;
+    keys->secrets->root = *fresh;
+    *ret_count = count;
+    return rc;
+}
+
+bh_rc
+bh_keys_rotate(struct bh_keys *keys, const uint8_t root[BH_KEY_BYTES], uint64_t *ret_count,
+               struct bh_err *err)
+{
+    struct root fresh = make_root(keys->crypto, root);
+    bh_rc rc;
+
+    pthread_mutex_lock(&keys->mutex);
+    rc = rotate(keys, &fresh, ret_count, err);
+    pthread_mutex_unlock(&keys->mutex);
+    explicit_bzero(&fresh, sizeof fresh);
+    return rc;
+}
+
+void
+bh_keys_rotated(struct bh_keys *keys)
+{
+    pthread_mutex_lock(&keys->mutex);
+    explicit_bzero(&keys->secrets->former, sizeof keys->secrets->former);
+    pthread_mutex_unlock(&keys->mutex);
+}

@@ -1,0 +1,101 @@
+#include "model/datasets.h"
+
+#include "base/json.h"
+#include "base/test.h"
+#include "base/yaml.h"
+
+#define SITE                                                                             \
+    "tenants: [{name: acme}, {name: acme/vision}]\n"                                     \
+    "principals: [{name: alice, uid: 2001}]\n"                                           \
+    "pools: [{name: dev, nodes: [n1], layout: development}]\n"
+
+static const struct {
+    const char *name, *yaml;
+    bh_rc rc;
+    const char *says;
+} cases[] = {
+    { "right",
+      "mounts: [{path: /work, tenant: acme}]\n"
+      "datasets:\n"
+      "- name: imagenet\n"
+      "  kind: dataset\n"
+      "  path: /data/imagenet\n"
+      "  tenant: acme\n"
+      "  on_expiry: stop\n"
+      "  grants: [{tenant: acme/vision, role: developer, label: team=a, may: [mount, read],\n"
+      "    to: {nodes: [n1], pools: [dev]}, until: '2027-01-01T00:00:00Z'},\n"
+      "    {principal: alice, may: [mount, read, write, copy]}]\n"
+      "- {name: llama, kind: model, path: /data/imagenet2, tenant: acme/vision}\n", BH_OK, NULL },
+    { "twice", "datasets: [{name: a, path: /a, tenant: acme}, {name: a, path: /b, tenant: acme}]\n",
+      BH_INVALID, "datasets[1] a: declared twice" },
+    { "in another", "datasets: [{name: a, path: /a, tenant: acme}, {name: b, path: /a/b, tenant: acme}]\n",
+      BH_INVALID, "datasets[1] b: its path and that of a lie in one another" },
+    { "above another", "datasets: [{name: a, path: /a/b, tenant: acme}, {name: b, path: /a/, tenant: acme}]\n",
+      BH_INVALID, "datasets[1] b: its path and that of a lie in one another" },
+    { "a mount above it", "mounts: [{path: /, tenant: '*'}]\ndatasets: [{name: a, path: /a, tenant: acme}]\n",
+      BH_INVALID, "datasets[0] a: its path and mounts[0] / lie in one another" },
+    { "a mount within it",
+      "mounts: [{path: /b, tenant: '*'}, {path: /a/b, tenant: acme}]\ndatasets: [{name: a, path: /a, tenant: acme}]\n",
+      BH_INVALID, "datasets[0] a: its path and mounts[1] /a/b lie in one another" },
+    { "nobody's", "datasets: [{name: a, path: /a, tenant: other}]\n", BH_INVALID,
+      "datasets[0] a: no tenant other in this file" },
+    { "everybody's", "datasets: [{name: a, path: /a, tenant: '*'}]\n", BH_INVALID,
+      "datasets[0] a: no tenant * in this file" },
+    { "to a tenant there is not", "datasets: [{name: a, path: /a, tenant: acme, grants: [{tenant: acme/x, may: [mount]}]}]\n",
+      BH_INVALID, "datasets[0] a: grants[0]: no tenant acme/x in this file" },
+    { "to a principal there is not",
+      "datasets: [{name: a, path: /a, tenant: acme, grants: [{tenant: '*', may: [mount]}, {principal: bob, may: [mount]}]}]\n",
+      BH_INVALID, "datasets[0] a: grants[1]: no principal bob in this file" },
+    { "in a pool there is not",
+      "datasets: [{name: a, path: /a, tenant: acme, grants: [{tenant: '*', may: [mount], to: {pools: [x]}}]}]\n",
+      BH_INVALID, "datasets[0] a: grants[0]: to: no pool x in this file" },
+    { "as is read", "datasets: [{name: a, path: a, tenant: acme}]\n", BH_INVALID,
+      "datasets[0] a: path is not absolute" },
+    { "role there is not", "datasets: [{name: a, path: /a, tenant: acme, grants: [{role: boss, may: [mount]}]}]\n",
+      BH_INVALID, NULL },
+};
+
+static bh_rc
+check(const char *yaml, struct bh_err *err)
+{
+    struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct bh_site site;
+    struct bh_buf json;
+    bh_rc rc;
+
+    bh_buf_init(&json, BH_JSON_BYTES_MAX);
+    rc = bh_yaml_to_json(yaml, strlen(yaml), &json, err);
+    if (rc == BH_OK)
+        rc = bh_json_decode(json.bytes, json.length, &bh_site_fields, &site, arena, err);
+    if (rc == BH_OK)
+        rc = bh_site_check(&site, err);
+    bh_buf_fini(&json);
+    bh_arena_free(arena);
+    return rc;
+}
+
+static void
+datasets_stand_beside_the_rest_of_the_site(void **state)
+{
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_err err = { .msg = "" };
+        char yaml[2000];
+
+        snprintf(yaml, sizeof yaml, "%s%s", SITE, cases[i].yaml);
+        BH_CHECK_EQ(cases[i].name, check(yaml, &err), cases[i].rc);
+        if (cases[i].says)
+            BH_CHECK_STR(cases[i].name, err.msg, cases[i].says);
+        else if (cases[i].rc == BH_OK)
+            BH_CHECK_STR(cases[i].name, err.msg, "");
+    }
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(datasets_stand_beside_the_rest_of_the_site) };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+#include "people/grant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "people/session.h"
+
+enum { GRANT_S = 120, CHALLENGE_LENGTH = 43, VERIFIER_MIN = 43 };
+
+bh_rc
+bh_serve_grant(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+{
+    struct bh_sign_in_grant_request request = { 0 };
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_pending draft = { .kind = BH_PENDING_GRANT };
+    char id[33];
+    bh_rc rc = bh_call_body(call, &bh_sign_in_grant_request_fields, &request, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (call->caller.via != BH_VIA_SESSION)
+        return bh_err_set(err, BH_CONFLICT, "only a session can let a command line in");
+    if (strlen(request.challenge) != CHALLENGE_LENGTH)
+        return bh_err_set(err, BH_INVALID, "challenge: is no SHA-256 in base64url");
+    snprintf(draft.secret, sizeof draft.secret, "%s", request.challenge);
+    snprintf(draft.host, sizeof draft.host, "%s", request.host ? request.host : "");
+    snprintf(draft.session, sizeof draft.session, "%s", call->caller.token);
+    draft.expires = bh_people_now(people) + GRANT_S * BH_NS_PER_S;
+    rc = bh_pending_put(people, &draft, id, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "code", id);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+/* A session like that of the browser it came from; what the provider gave that one to ask
+ * again with is good once, and stays there. */
+static bh_rc
+open_alike(struct bh_people *people, struct bh_call *call, const struct bh_pending *pending,
+           struct bh_err *err)
+{
+    struct bh_opening opening = { .puts = NULL };
+    const struct bh_dir_principal *principal;
+    struct bh_opened opened = { 0 };
+    bh_rc rc = bh_session_read(&people->options.store, pending->session, call->arena,
+                               &opening.session, err);
+
+    if (rc != BH_OK)
+        return rc;
+    opening.principal = opening.session.principal;
+    principal = bh_directory_principal(call->dir, (bh_principal_id){ opening.principal });
+    if (!principal || principal->gone)
+        return bh_err_set(err, BH_NOT_FOUND, "the session is over");
+    opening.name = principal->name;
+    opening.session.refresh = NULL;
+    opening.session.refresh_ns = opening.session.glass_until_ns = 0;
+    opening.session.kind = BH_SESSION_COMMAND_LINE;
+    opening.session.version = 0;
+    opening.session.host = bh_arena_strdup(call->arena, pending->host);
+    rc = bh_session_open(people, call, &opening, &opened, err);
+    if (rc == BH_OK)
+        bh_put_opened(call, &opened);
+    bh_secret_wipe(opened.secret, sizeof opened.secret);
+    return rc;
+}
+
+bh_rc
+bh_serve_code(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+{
+    struct bh_sign_in_code_request request = { 0 };
+    char challenge[BH_SECRET_TEXT];
+    struct bh_pending pending;
+    bh_rc rc = bh_call_body(call, &bh_sign_in_code_request_fields, &request, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_secret_challenge(request.verifier, challenge);
+    if (!bh_pending_take(people, BH_PENDING_GRANT, request.code, 0, &pending)
+        || strlen(request.verifier) < VERIFIER_MIN
+        || !bh_secret_equal(challenge, pending.secret)) {
+        bh_err_set(err, BH_UNAUTHENTICATED, "the code is not good any more");
+        return bh_err_hint(err, "begin again: `bulkhead login`");
+    }
+    rc = open_alike(people, call, &pending, err);
+    if (rc == BH_NOT_FOUND)
+        rc = bh_err_set(err, BH_UNAUTHENTICATED, "the browser's session is over");
+    return rc;
+}

@@ -1,0 +1,51 @@
+#ifndef BH_PEOPLE_PASSKEYS_H
+#define BH_PEOPLE_PASSKEYS_H
+
+#include "identity/webauthn.h"
+#include "people/counts.h"
+
+/* Passkeys: as documents of the store, by their credential's id, and the ceremonies.
+ *
+ * Registering needs somebody who has shown lately who he is.  A passkey that verified its
+ * user is two factors by itself, so it signs a local account in alone, without its name;
+ * whoever comes from a provider uses his to show again that it is him, but gets in only
+ * through the provider, or leaving it would not end his way in.
+ *
+ * Attempts with passkeys are counted on where they come from and not on the account: nobody
+ * guesses a signature, and a stranger who saw a credential's id must not lock anybody out. */
+
+/* What a passkey has shown, and what must be written with what it leads to. */
+struct bh_shown {
+    uint32_t principal;
+    struct bh_document_put put;
+};
+
+/* Whether the request holds a good answer to a challenge of ours, by a passkey that is kept
+ * here.  The challenge is used up.  False also when it may have been copied: then it is
+ * logged. */
+bool bh_passkey_right(struct bh_people *people, struct bh_call *call,
+                      const struct bh_sign_in_request *request, struct bh_shown *ret_shown);
+
+/* What attempts with passkeys are counted on. */
+struct bh_door bh_passkey_door(const struct bh_people *people, struct bh_call *call);
+
+/* Write the list of somebody's passkeys under the name "passkeys".  Failures of the store. */
+BH_MUST_USE bh_rc bh_passkeys_put(const struct bh_people *people, struct bh_call *call,
+                                  struct bh_json_writer *w, uint32_t principal,
+                                  struct bh_err *err);
+
+/* Sign in with what a request shows of a passkey. */
+BH_MUST_USE bh_rc bh_passkey_sign_in(struct bh_people *people, struct bh_call *call,
+                                     const struct bh_sign_in_request *request,
+                                     struct bh_err *err);
+
+/* ---- resources: one operation each ---- */
+
+bh_rc bh_serve_challenge(struct bh_people *people, struct bh_call *call, struct bh_err *err);
+bh_rc bh_serve_passkey_begin(struct bh_people *people, struct bh_call *call,
+                             struct bh_err *err);
+bh_rc bh_serve_passkey_add(struct bh_people *people, struct bh_call *call, struct bh_err *err);
+bh_rc bh_serve_passkey_remove(struct bh_people *people, struct bh_call *call,
+                              struct bh_err *err);
+
+#endif

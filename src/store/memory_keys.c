@@ -1,0 +1,125 @@
+#include "store/memory.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "store/memory_internal.h"
+
+/* Keys, and making texts disappear: erased rows stay as empty ones. */
+
+bh_rc
+bh_memory_put_key(void *self, const struct bh_key_row *row, struct bh_err *err)
+{
+    return bh_memory_put_row(self, BH_MEMORY_KEYS, row, err);
+}
+
+struct key_walk {
+    bh_key_sink sink;
+    void *self;
+};
+
+static bool
+emit_key(const void *row, void *context)
+{
+    const struct key_walk *walk = context;
+
+    return walk->sink(walk->self, row);
+}
+
+bh_rc
+bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err)
+{
+    struct key_walk walk = { sink, sink_self };
+
+    (void)err;
+    bh_memory_each_row(self, BH_MEMORY_KEYS, NULL, emit_key, &walk);
+    return BH_OK;
+}
+
+static bool
+is_meant(const struct bh_erasure *which, const struct bh_job_row *job)
+{
+    return job->tenant_id == which->tenant_id && job->submitted_ns >= which->from_ns
+           && job->submitted_ns < which->before_ns;
+}
+
+/* Whether a job that is not meant has this text. */
+static bool
+is_needed(const struct bh_memory_rows *jobs, const struct bh_erasure *which,
+          const struct bh_digest *digest)
+{
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct bh_job_row *job = jobs->at[i];
+
+        if (memcmp(&job->spec, digest, sizeof *digest) == 0 && !is_meant(which, job))
+            return true;
+    }
+    return false;
+}
+
+static bh_rc
+erase_text(struct bh_memory *memory, const struct bh_erasure *which,
+           const struct bh_digest *digest, struct bh_err *err)
+{
+    static const char sealed[] = "{\"c\":\"";
+    struct bh_memory_text row = { .digest = *digest, .text = "", .gone = true };
+    const struct bh_memory_text *found = bh_memory_find(&memory->put[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &row);
+
+    if (!found)
+        found = bh_memory_find(&memory->kept[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &row);
+    if (!found || found->gone || strncmp(found->text, sealed, sizeof sealed - 1) == 0
+        || is_needed(&memory->kept[BH_MEMORY_JOBS], which, digest)
+        || is_needed(&memory->put[BH_MEMORY_JOBS], which, digest))
+        return BH_OK;
+    return bh_memory_put_row(memory, BH_MEMORY_TEXTS, &row, err);
+}
+
+static bh_rc
+erase_job(struct bh_memory *memory, const struct bh_erasure *which,
+          const struct bh_job_row *job, struct bh_err *err)
+{
+    struct bh_job_row blank = *job;
+    bh_rc rc;
+
+    if (!is_meant(which, job))
+        return BH_OK;
+    rc = erase_text(memory, which, &job->spec, err);
+    blank.name = BH_ERASED;
+    if (rc == BH_OK && job->name[0])
+        rc = bh_memory_put_row(memory, BH_MEMORY_JOBS, &blank, err);
+    return rc;
+}
+
+bh_rc
+bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err)
+{
+    struct bh_memory *memory = self;
+    const struct bh_memory_rows *put = &memory->put[BH_MEMORY_JOBS], *kept = &memory->kept[BH_MEMORY_JOBS];
+    const struct bh_memory_rows *replies = &memory->kept[BH_MEMORY_REPLIES];
+    bh_rc rc = BH_OK;
+
+    /* a put row is replaced in its place, so the positions stand */
+    for (size_t i = 0; rc == BH_OK && i < put->count; i++)
+        rc = erase_job(memory, which, put->at[i], err);
+    for (size_t i = 0; rc == BH_OK && i < kept->count; i++)
+        if (!bh_memory_find(put, BH_MEMORY_JOBS, kept->at[i]))
+            rc = erase_job(memory, which, kept->at[i], err);
+    for (size_t i = 0; rc == BH_OK && i < replies->count; i++) {
+        struct bh_reply_row row = *(const struct bh_reply_row *)replies->at[i];
+
+        row.status = 0;
+        row.body = "";
+        rc = bh_memory_put_row(memory, BH_MEMORY_REPLIES, &row, err);
+    }
+    return rc;
+}
+
+bh_rc
+bh_memory_scrub(void *self, struct bh_err *err)
+{
+    const struct bh_memory *memory = self;
+
+    (void)err;
+    BH_ASSERT(!memory->begun);
+    return BH_OK;
+}

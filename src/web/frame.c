@@ -1,0 +1,230 @@
+#include "web/frame.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/attr.h"
+#include "web/assets.h"
+
+static const struct {
+    const char *name, *tone, *sentence;
+} notices[BH_NOTICES] = {
+#define BH_NOTICE(code, name, tone, sentence) { name, tone, sentence },
+#include "tables/notices.tbl"
+#undef BH_NOTICE
+};
+
+const char *
+bh_notice_name(enum bh_notice notice)
+{
+    BH_ASSERT(notice < BH_NOTICES);
+    return notices[notice].name;
+}
+
+enum bh_notice
+bh_notice_find(const char *name)
+{
+    for (enum bh_notice notice = 0; notice < BH_NOTICES; notice++)
+        if (strcmp(notices[notice].name, name) == 0)
+            return notice;
+    return BH_NOTICE_NONE;
+}
+
+static void
+put_meta(struct bh_html *html, const char *name, const char *content)
+{
+    bh_html_open(html, "meta");
+    bh_html_attr(html, "name", name);
+    bh_html_attr(html, "content", content);
+}
+
+static void
+put_head(struct bh_html *html, const struct bh_frame *frame)
+{
+    bh_html_open(html, "head");
+    bh_html_open(html, "meta");
+    bh_html_attr(html, "charset", "utf-8");
+    put_meta(html, "viewport", "width=device-width, initial-scale=1");
+    put_meta(html, "color-scheme", "light dark");
+    bh_html_open(html, "title");
+    bh_html_text(html, frame->title);
+    bh_html_text(html, " - ");
+    bh_html_text(html, frame->site);
+    bh_html_close(html, "title");
+    bh_html_open(html, "link");
+    bh_html_attr(html, "rel", "stylesheet");
+    bh_html_attr(html, "href", bh_asset_path("style.css"));
+    bh_html_open(html, "link");
+    bh_html_attr(html, "rel", "icon");
+    bh_html_attr(html, "href", bh_asset_path("icon.svg"));
+    if (frame->passkeys) {
+        bh_html_open(html, "script");
+        bh_html_attr(html, "src", bh_asset_path("passkey.js"));
+        bh_html_flag(html, "defer");
+        bh_html_close(html, "script");
+    }
+    bh_html_close(html, "head");
+}
+
+static void
+put_header(struct bh_html *html, const struct bh_frame *frame)
+{
+    bh_html_open(html, "header");
+    bh_html_element(html, "span", NULL, frame->site);
+    if (frame->account) {
+        bh_html_open(html, "span");
+        bh_html_text(html, "signed in as ");
+        bh_html_element(html, "strong", NULL, frame->account);
+        bh_html_close(html, "span");
+    }
+    bh_html_close(html, "header");
+}
+
+static void
+put_notice(struct bh_html *html, enum bh_notice notice)
+{
+    const char *tone = notices[notice].tone;
+
+    BH_ASSERT(notice < BH_NOTICES);
+    if (notice == BH_NOTICE_NONE)
+        return;
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class",
+                 strcmp(tone, "bad") == 0    ? "notice bad"
+                 : strcmp(tone, "good") == 0 ? "notice good"
+                                             : "notice");
+    bh_html_attr(html, "role", strcmp(tone, "bad") == 0 ? "alert" : "status");
+    bh_html_text(html, notices[notice].sentence);
+    bh_html_close(html, "p");
+}
+
+struct bh_html
+bh_frame_begin(struct bh_buf *out, const struct bh_frame *frame)
+{
+    struct bh_html html = bh_html_begin(out);
+
+    bh_html_open(&html, "html");
+    bh_html_attr(&html, "lang", "en");
+    put_head(&html, frame);
+    bh_html_open(&html, "body");
+    put_header(&html, frame);
+    bh_html_open(&html, "main");
+    bh_html_element(&html, "h1", NULL, frame->title);
+    put_notice(&html, frame->notice);
+    return html;
+}
+
+void
+bh_frame_end(struct bh_html *html, const struct bh_frame *frame)
+{
+    bh_html_close(html, "main");
+    if (frame->account && frame->csrf) {
+        bh_html_open(html, "footer");
+        bh_frame_form(html, frame, "/signout");
+        bh_frame_button(html, "plain", "Sign out");
+        bh_html_close(html, "form");
+        bh_html_close(html, "footer");
+    }
+    bh_html_close(html, "body");
+    bh_html_close(html, "html");
+    bh_html_end(html);
+}
+
+void
+bh_frame_hidden(struct bh_html *html, const char *name, const char *value)
+{
+    bh_html_open(html, "input");
+    bh_html_attr(html, "type", "hidden");
+    bh_html_attr(html, "name", name);
+    bh_html_attr(html, "value", value);
+}
+
+void
+bh_frame_form(struct bh_html *html, const struct bh_frame *frame, const char *action)
+{
+    bh_html_open(html, "form");
+    bh_html_attr(html, "method", "post");
+    bh_html_attr(html, "action", action);
+    if (frame->csrf)
+        bh_frame_hidden(html, "csrf", frame->csrf);
+}
+
+void
+bh_frame_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *kind,
+                      const char *action, const char *options)
+{
+    BH_ASSERT(frame->passkeys && frame->csrf);
+    bh_html_open(html, "form");
+    bh_html_attr(html, "method", "post");
+    bh_html_attr(html, "action", action);
+    bh_html_attr(html, "data-passkey", kind);
+    bh_html_attr(html, "data-options", options);
+    bh_html_flag(html, "hidden");
+    bh_frame_hidden(html, "csrf", frame->csrf);
+    bh_frame_hidden(html, "answer", "");
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_attr(html, "role", "status");
+    bh_html_close(html, "p");
+}
+
+void
+bh_frame_input(struct bh_html *html, const struct bh_input *input)
+{
+    const struct {
+        const char *name, *value;
+    } attributes[] = {
+        { "id", input->id },
+        { "name", input->name },
+        { "type", input->type ? input->type : "text" },
+        { "autocomplete", input->autocomplete },
+        { "inputmode", input->inputmode },
+        { "value", input->value },
+        { "aria-describedby", input->hint },
+    };
+    char digits[24];
+    struct bh_buf number;
+
+    bh_html_open(html, "label");
+    bh_html_attr(html, "for", input->id);
+    bh_html_text(html, input->label);
+    bh_html_close(html, "label");
+    bh_html_open(html, "input");
+    for (size_t i = 0; i < BH_COUNT(attributes); i++)
+        if (attributes[i].value)
+            bh_html_attr(html, attributes[i].name, attributes[i].value);
+    bh_buf_init_fixed(&number, digits, sizeof digits);
+    bh_buf_put_u64(&number, input->length_max);
+    if (input->length_max > 0)
+        bh_html_attr(html, "maxlength", bh_buf_text(&number));
+    if (!input->optional)
+        bh_html_flag(html, "required");
+    if (input->focus)
+        bh_html_flag(html, "autofocus");
+}
+
+void
+bh_frame_button(struct bh_html *html, const char *look, const char *label)
+{
+    bh_html_open(html, "button");
+    bh_html_attr(html, "type", "submit");
+    if (look)
+        bh_html_attr(html, "class", look);
+    bh_html_text(html, label);
+    bh_html_close(html, "button");
+}
+
+void
+bh_frame_deed(struct bh_html *html, const struct bh_frame *frame,
+              const struct bh_deed *deed)
+{
+    bh_frame_form(html, frame, deed->action);
+    bh_frame_hidden(html, deed->name, deed->value);
+    bh_html_open(html, "button");
+    bh_html_attr(html, "type", "submit");
+    bh_html_attr(html, "class", "grave");
+    bh_html_attr(html, "aria-label", deed->about);
+    bh_html_text(html, deed->label);
+    bh_html_close(html, "button");
+    bh_html_close(html, "form");
+}

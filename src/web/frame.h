@@ -1,0 +1,70 @@
+#ifndef BH_WEB_FRAME_H
+#define BH_WEB_FRAME_H
+
+#include "web/html.h"
+
+/* What all pages have in common, and the parts that forms are made of. */
+
+enum bh_notice {
+#define BH_NOTICE(code, name, tone, sentence) BH_NOTICE_##code,
+#include "tables/notices.tbl"
+#undef BH_NOTICE
+    BH_NOTICES
+};
+
+/* "refused"; never NULL.  The notice of that name, BH_NOTICE_NONE when there is none:
+ * names may come in a query, sentences never do. */
+const char *bh_notice_name(enum bh_notice notice);
+enum bh_notice bh_notice_find(const char *name);
+
+/* Texts are shown as they are, escaped. */
+struct bh_frame {
+    const char *title;
+    const char *site;    /* the site's name, in the header */
+    const char *account; /* who is signed in; NULL: nobody yet */
+    const char *csrf;    /* token for every form of the page; NULL where there is none */
+    enum bh_notice notice;
+    bool passkeys; /* the page needs passkey.js */
+};
+
+/* Write everything up to the page's own part, which lies within <main>, and what follows
+ * it. */
+struct bh_html bh_frame_begin(struct bh_buf *out, const struct bh_frame *frame);
+void bh_frame_end(struct bh_html *html, const struct bh_frame *frame);
+
+/* Open a form that is posted to `action`, with the token in it; close it with
+ * bh_html_close. */
+void bh_frame_form(struct bh_html *html, const struct bh_frame *frame, const char *action);
+
+/* The same for passkey.js: hidden until the script shows it, with the line where it says
+ * how it goes, and the field for the answer.  `kind` is "create" or "get". */
+void bh_frame_passkey_form(struct bh_html *html, const struct bh_frame *frame,
+                           const char *kind, const char *action, const char *options);
+
+void bh_frame_hidden(struct bh_html *html, const char *name, const char *value);
+
+/* An input under its label.  NULL and false leave an attribute out. */
+struct bh_input {
+    const char *id, *label, *name;
+    const char *type;         /* "text", "password" */
+    const char *autocomplete; /* WHATWG's autofill names: "username", "one-time-code" */
+    const char *inputmode;    /* "numeric" */
+    const char *value;
+    const char *hint; /* id of an element that says more */
+    uint32_t length_max;
+    bool focus, optional;
+};
+void bh_frame_input(struct bh_html *html, const struct bh_input *input);
+
+/* A button that sends the form; `look` is NULL, "plain" or "grave". */
+void bh_frame_button(struct bh_html *html, const char *look, const char *label);
+
+/* A form of one button that posts one value: revoke, remove, end.  `about` says to screen
+ * readers what the button is for, as there are several of a kind. */
+struct bh_deed {
+    const char *action, *name, *value, *label, *about;
+};
+void bh_frame_deed(struct bh_html *html, const struct bh_frame *frame,
+                   const struct bh_deed *deed);
+
+#endif

@@ -1,0 +1,273 @@
+/* Every page as it was last looked at: golden/NAME.html.  Where one differs, what came out
+ * is left in the build folder; look at it, then copy it over. */
+#include <stdio.h>
+
+#include "base/test.h"
+#include "web/account_pages.h"
+#include "web/assets.h"
+#include "web/signin_pages.h"
+
+#define HOSTILE "</p><script>alert('1')</script>\"&"
+
+static const char *golden_folder, *build_folder;
+
+static const struct bh_frame nobody = { .site = "Example's GPUs", .csrf = "TOKEN" };
+static const struct bh_frame ada = { .site = "Example's GPUs",
+                                     .account = "ada",
+                                     .csrf = "TOKEN" };
+static const struct bh_issuer_view issuers[] = { { "uni", "Example University" },
+                                                 { "a&b", HOSTILE } };
+static const bh_ns day = 86400 * BH_NS_PER_S, then = 1790000000 * BH_NS_PER_S;
+
+static void
+signin(struct bh_buf *out)
+{
+    bh_signin_page(out, &(struct bh_signin_view) { .frame = nobody,
+                                                   .issuers = issuers,
+                                                   .issuer_count = 2,
+                                                   .passkey = true,
+                                                   .local = true,
+                                                   .account = "",
+                                                   .next = "/confirm?code=A" });
+}
+
+static void
+signin_refused(struct bh_buf *out)
+{
+    struct bh_signin_view view = {
+        .frame = nobody, .local = true, .account = HOSTILE, .next = ""
+    };
+
+    view.frame.notice = BH_NOTICE_REFUSED;
+    bh_signin_page(out, &view);
+}
+
+static void
+signin_nobody(struct bh_buf *out)
+{
+    bh_signin_page(out,
+                   &(struct bh_signin_view) { .frame = nobody, .account = "", .next = "" });
+}
+
+static void
+again(struct bh_buf *out)
+{
+    bh_again_page(out, &(struct bh_again_view) { ada, true, true, HOSTILE, "/account" });
+}
+
+static void
+again_nothing(struct bh_buf *out)
+{
+    bh_again_page(out, &(struct bh_again_view) { ada, false, false, "", "" });
+}
+
+static void
+door(struct bh_buf *out)
+{
+    bh_door_page(out, &(struct bh_door_view) { ada, "abcDEF-_0123456789", "STATE", "4711",
+                                               HOSTILE });
+}
+
+static void
+enrol(struct bh_buf *out)
+{
+    bh_enrol_page(out, &(struct bh_enrol_view) { nobody, "ada", true, false });
+}
+
+static void
+password(struct bh_buf *out)
+{
+    bh_enrol_page(out, &(struct bh_enrol_view) { ada, "", false, true });
+}
+
+static void
+account(struct bh_buf *out)
+{
+    const struct bh_passkey_view passkeys[] = {
+        { "aaaa", HOSTILE, then, then + day, true },
+        { "bbbb", "key ring", then + day, 0, false },
+    };
+    const struct bh_token_view tokens[] = {
+        { "7", "nightly", then, 0, then + 90 * day },
+    };
+    const struct bh_session_view sessions[] = {
+        { "1", "password and passkey", "192.0.2.7", then, then + day, true },
+        { "2", HOSTILE, "2001:db8::1", then, then, false },
+    };
+
+    bh_account_page(out, &(struct bh_account_view) { .frame = ada,
+                                                     .passkeys = passkeys,
+                                                     .passkey_count = 2,
+                                                     .tokens = tokens,
+                                                     .token_count = 1,
+                                                     .sessions = sessions,
+                                                     .session_count = 2,
+                                                     .recovery_left = 9,
+                                                     .totp = true,
+                                                     .local = true });
+}
+
+static void
+account_new(struct bh_buf *out)
+{
+    struct bh_account_view view = { .frame = ada };
+
+    view.frame.notice = BH_NOTICE_ENROL_FIRST;
+    bh_account_page(out, &view);
+}
+
+static void
+totp(struct bh_buf *out)
+{
+    bh_totp_page(out, &(struct bh_totp_view) {
+                          ada, "otpauth://totp/Example:ada?secret=ABCDEFGH", "ABCDEFGH" });
+}
+
+static void
+codes(struct bh_buf *out)
+{
+    static const char *const texts[] = { "ABCD-EFGH-JKMN-PQRS", "0123-4567-89AB-CDEF" };
+
+    bh_codes_page(out, &(struct bh_codes_view) { ada, texts, 2 });
+}
+
+static void
+error(struct bh_buf *out)
+{
+    bh_error_page(out, &(struct bh_error_view) { nobody, 404 });
+}
+
+static void
+error_unknown(struct bh_buf *out)
+{
+    bh_error_page(out, &(struct bh_error_view) { ada, 418 });
+}
+
+static void
+signed_out(struct bh_buf *out)
+{
+    bh_signed_out_page(
+        out, &(struct bh_signed_out_view) { nobody, "https://op.example/out?a=1&b=2" });
+}
+
+static const struct {
+    const char *name;
+    void (*render)(struct bh_buf *out);
+} pages[] = {
+    { "signin", signin },
+    { "signin_refused", signin_refused },
+    { "signin_nobody", signin_nobody },
+    { "again", again },
+    { "again_nothing", again_nothing },
+    { "door", door },
+    { "enrol", enrol },
+    { "password", password },
+    { "account", account },
+    { "account_new", account_new },
+    { "totp", totp },
+    { "codes", codes },
+    { "error", error },
+    { "error_unknown", error_unknown },
+    { "signed_out", signed_out },
+};
+
+/* Assets' addresses change with every change of their files; goldens have their names. */
+static void
+name_assets(const char *text, struct bh_buf *out)
+{
+    while (*text) {
+        const struct bh_asset *asset = bh_assets;
+
+        while (asset->name && strncmp(text, asset->path, strlen(asset->path)) != 0)
+            asset++;
+        if (asset->name) {
+            bh_buf_printf(out, "/assets/%s", asset->name);
+            text += strlen(asset->path);
+        } else {
+            bh_buf_putc(out, *text++);
+        }
+    }
+}
+
+static void
+read_file(const char *path, struct bh_buf *out)
+{
+    char bytes[4096];
+    size_t length;
+    FILE *file = fopen(path, "r");
+
+    while (file && (length = fread(bytes, 1, sizeof bytes, file)) > 0)
+        bh_buf_put(out, bytes, length);
+    if (file)
+        fclose(file);
+}
+
+static void
+keep(const char *name, const struct bh_buf *page)
+{
+    char path[1024];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s.html", build_folder, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(page->bytes, 1, page->length, file), page->length);
+    fclose(file);
+    fprintf(stderr, "%s differs: see %s\n", name, path);
+}
+
+static void
+golden(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(pages); i++) {
+        struct bh_buf page, named, want;
+        char path[1024];
+        bool same;
+
+        bh_buf_init(&page, 1 << 20);
+        bh_buf_init(&named, 1 << 20);
+        bh_buf_init(&want, 1 << 20);
+        pages[i].render(&page);
+        name_assets(bh_buf_text(&page), &named);
+        snprintf(path, sizeof path, "%s/%s.html", golden_folder, pages[i].name);
+        read_file(path, &want);
+        same = named.length == want.length &&
+               memcmp(named.bytes, want.bytes, want.length) == 0;
+        if (!same)
+            keep(pages[i].name, &named);
+        BH_CHECK(pages[i].name, same);
+        bh_buf_fini(&page);
+        bh_buf_fini(&named);
+        bh_buf_fini(&want);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+notices(void **state)
+{
+    (void)state;
+    for (enum bh_notice notice = 0; notice < BH_NOTICES; notice++)
+        BH_CHECK_EQ(bh_notice_name(notice), bh_notice_find(bh_notice_name(notice)), notice);
+    BH_CHECK_EQ("what is none", bh_notice_find("<script>"), BH_NOTICE_NONE);
+    BH_CHECK_DONE();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(golden),
+    cmocka_unit_test(notices),
+};
+
+int
+main(int argc, char **argv)
+{
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s GOLDEN-FOLDER BUILD-FOLDER\n", argv[0]);
+        return 2;
+    }
+    golden_folder = argv[1];
+    build_folder = argv[2];
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+#include "web/signin_pages.h"
+
+#include <stdio.h>
+
+#include "base/attr.h"
+#include "identity/form.h"
+
+enum { ACCOUNT_MAX = 64, PASSWORD_MAX = 1024, CODE_MAX = 32, CODE_SHOWN = 8 };
+
+static void
+put_next(struct bh_html *html, const char *next)
+{
+    if (next[0])
+        bh_frame_hidden(html, "next", next);
+}
+
+/* A link, because content policy counts where a form is sent on to as its target, and the
+ * provider is elsewhere.  Following one begins a sign-in that only this browser can end. */
+static void
+put_issuer(struct bh_html *html, const struct bh_issuer_view *issuer, const char *next,
+           bool again)
+{
+    char text[4096];
+    struct bh_buf address;
+
+    bh_buf_init_fixed(&address, text, sizeof text);
+    bh_buf_puts(&address, "/signin/provider?");
+    bh_form_put(&address, "provider", issuer->id);
+    if (again)
+        bh_form_put(&address, "again", "1");
+    if (next[0])
+        bh_form_put(&address, "next", next);
+    bh_html_open(html, "p");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "class", "button");
+    bh_html_attr(html, "href", bh_buf_text(&address) ? text : "/signin");
+    bh_html_text(html, again ? "Confirm with " : "Sign in with ");
+    bh_html_text(html, issuer->name);
+    bh_html_close(html, "a");
+    bh_html_close(html, "p");
+}
+
+static void
+put_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *action,
+                 const char *next)
+{
+    bh_frame_passkey_form(html, frame, "get", action, "/signin/passkey/options");
+    put_next(html, next);
+    bh_frame_button(html, NULL, "Use a passkey");
+    bh_html_close(html, "form");
+    bh_html_open(html, "noscript");
+    bh_html_element(html, "p", "note", "Passkeys need JavaScript.");
+    bh_html_close(html, "noscript");
+}
+
+static void
+put_account_form(struct bh_html *html, const struct bh_signin_view *view)
+{
+    bool again = view->account[0] != '\0';
+
+    bh_html_element(html, "h2", NULL, "With an account of this site");
+    bh_frame_form(html, &view->frame, "/signin");
+    put_next(html, view->next);
+    bh_frame_input(html, &(struct bh_input) { .id = "account",
+                                              .label = "Account",
+                                              .name = "account",
+                                              .autocomplete = "username",
+                                              .value = view->account,
+                                              .length_max = ACCOUNT_MAX });
+    bh_frame_input(html, &(struct bh_input) { .id = "password",
+                                              .label = "Password",
+                                              .name = "password",
+                                              .type = "password",
+                                              .autocomplete = "current-password",
+                                              .length_max = PASSWORD_MAX,
+                                              .focus = again });
+    bh_frame_input(html, &(struct bh_input) { .id = "code",
+                                              .label = "Code",
+                                              .name = "code",
+                                              .autocomplete = "one-time-code",
+                                              .hint = "code-hint",
+                                              .length_max = CODE_MAX,
+                                              .optional = true });
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_attr(html, "id", "code-hint");
+    bh_html_text(html, "Of your authenticator app, or a recovery code.");
+    bh_html_close(html, "p");
+    bh_frame_button(html, "plain", "Sign in");
+    bh_html_close(html, "form");
+}
+
+void
+bh_signin_page(struct bh_buf *out, struct bh_signin_view *view)
+{
+    struct bh_html html;
+
+    view->frame.title = "Sign in";
+    view->frame.passkeys = view->passkey;
+    html = bh_frame_begin(out, &view->frame);
+    if (view->passkey)
+        put_passkey_form(&html, &view->frame, "/signin/passkey", view->next);
+    for (uint32_t i = 0; i < view->issuer_count; i++)
+        put_issuer(&html, &view->issuers[i], view->next, false);
+    if (view->local)
+        put_account_form(&html, view);
+    if (!view->local && view->issuer_count == 0)
+        bh_html_element(&html, "p", NULL,
+                        "Nobody can sign in here yet: the site file names no identity "
+                        "provider and no account.");
+    bh_html_open(&html, "p");
+    bh_html_open(&html, "a");
+    bh_html_attr(&html, "href", "/enrol");
+    bh_html_text(&html, "First visit, with a one-time code");
+    bh_html_close(&html, "a");
+    bh_html_close(&html, "p");
+    bh_frame_end(&html, &view->frame);
+}
+
+static void
+put_sign_in_link(struct bh_html *html, const char *text)
+{
+    bh_html_open(html, "p");
+    bh_html_open(html, "a");
+    bh_html_attr(html, "href", "/signin");
+    bh_html_text(html, text);
+    bh_html_close(html, "a");
+    bh_html_close(html, "p");
+}
+
+void
+bh_again_page(struct bh_buf *out, struct bh_again_view *view)
+{
+    struct bh_html html;
+
+    view->frame.title = "Confirm that it is you";
+    view->frame.passkeys = view->passkey;
+    html = bh_frame_begin(out, &view->frame);
+    bh_html_element(&html, "p", NULL,
+                    "What you are about to do asks for a second factor again.");
+    if (view->passkey)
+        put_passkey_form(&html, &view->frame, "/again/passkey", view->next);
+    if (view->code) {
+        bh_frame_form(&html, &view->frame, "/again");
+        put_next(&html, view->next);
+        bh_frame_input(&html,
+                       &(struct bh_input) { .id = "code",
+                                            .label = "Code of your authenticator app, "
+                                                     "or a recovery code",
+                                            .name = "code",
+                                            .autocomplete = "one-time-code",
+                                            .length_max = CODE_MAX,
+                                            .focus = !view->passkey });
+        bh_frame_button(&html, "plain", "Use the code");
+        bh_html_close(&html, "form");
+    }
+    if (view->issuer[0])
+        put_issuer(&html, &(struct bh_issuer_view) { view->issuer, view->issuer },
+                   view->next, true);
+    if (!view->passkey && !view->code && !view->issuer[0])
+        put_sign_in_link(&html, "This account has none: sign in again instead");
+    bh_frame_end(&html, &view->frame);
+}
+
+static void
+put_answer(struct bh_html *html, const struct bh_door_view *view, const char *answer,
+           const char *look, const char *label)
+{
+    bh_frame_form(html, &view->frame, "/sign-in/command-line");
+    bh_frame_hidden(html, "challenge", view->challenge);
+    bh_frame_hidden(html, "state", view->state);
+    bh_frame_hidden(html, "port", view->port);
+    bh_frame_hidden(html, "host", view->host);
+    bh_frame_hidden(html, "answer", answer);
+    bh_frame_button(html, look, label);
+    bh_html_close(html, "form");
+}
+
+void
+bh_door_page(struct bh_buf *out, struct bh_door_view *view)
+{
+    char shown[CODE_SHOWN + 1];
+    struct bh_html html;
+
+    snprintf(shown, sizeof shown, "%.*s", (int)CODE_SHOWN, view->challenge);
+    view->frame.title = "Sign in a terminal";
+    html = bh_frame_begin(out, &view->frame);
+    bh_html_open(&html, "p");
+    bh_html_element(&html, "code", NULL, "bulkhead login");
+    bh_html_text(&html, " on ");
+    bh_html_element(&html, "strong", NULL, view->host);
+    bh_html_text(&html, " wants to sign in as you. Its terminal must show this code:");
+    bh_html_close(&html, "p");
+    bh_html_element(&html, "p", "code", shown);
+    bh_html_element(&html, "p", NULL,
+                    "If you did not start it yourself just now, refuse: whoever did would "
+                    "act in your name.");
+    bh_html_open(&html, "div");
+    bh_html_attr(&html, "class", "choices");
+    put_answer(&html, view, "no", NULL, "No, refuse");
+    put_answer(&html, view, "yes", "plain", "Yes, sign it in");
+    bh_html_close(&html, "div");
+    bh_frame_end(&html, &view->frame);
+}
+
+static void
+put_new_password(struct bh_html *html)
+{
+    bh_frame_input(html, &(struct bh_input) { .id = "password",
+                                              .label = "New password",
+                                              .name = "password",
+                                              .type = "password",
+                                              .autocomplete = "new-password",
+                                              .hint = "advice",
+                                              .length_max = PASSWORD_MAX });
+    bh_html_open(html, "p");
+    bh_html_attr(html, "class", "note");
+    bh_html_attr(html, "id", "advice");
+    bh_html_text(html, "12 characters at least. Several words are fine.");
+    bh_html_close(html, "p");
+    bh_frame_input(html, &(struct bh_input) { .id = "repeated",
+                                              .label = "The same again",
+                                              .name = "repeated",
+                                              .type = "password",
+                                              .autocomplete = "new-password",
+                                              .length_max = PASSWORD_MAX });
+}
+
+void
+bh_enrol_page(struct bh_buf *out, struct bh_enrol_view *view)
+{
+    struct bh_html html;
+
+    view->frame.title = view->code ? "First visit" : "Set a password";
+    html = bh_frame_begin(out, &view->frame);
+    bh_frame_form(&html, &view->frame, view->code ? "/enrol" : "/account/password");
+    if (view->code) {
+        bh_frame_input(&html, &(struct bh_input) { .id = "account",
+                                                   .label = "Account",
+                                                   .name = "account",
+                                                   .autocomplete = "username",
+                                                   .value = view->account,
+                                                   .length_max = ACCOUNT_MAX });
+        bh_frame_input(&html, &(struct bh_input) { .id = "code",
+                                                   .label = "One-time code you were given",
+                                                   .name = "code",
+                                                   .autocomplete = "off",
+                                                   .length_max = 128 });
+    }
+    if (view->old)
+        bh_frame_input(&html, &(struct bh_input) { .id = "old",
+                                                   .label = "Present password",
+                                                   .name = "old",
+                                                   .type = "password",
+                                                   .autocomplete = "current-password",
+                                                   .length_max = PASSWORD_MAX });
+    put_new_password(&html);
+    bh_frame_button(&html, NULL, view->code ? "Continue" : "Set the password");
+    bh_html_close(&html, "form");
+    bh_frame_end(&html, &view->frame);
+}
+
+static const struct {
+    uint32_t status;
+    const char *title, *sentence;
+} errors[] = {
+    { 400, "That was not understood",
+      "The browser sent something that this page cannot read. Go back and try again." },
+    { 401, "Sign in first", "This page is for people who are signed in." },
+    { 403, "Not allowed", "You may not do this, or the page was open for too long." },
+    { 404, "Nothing here", "There is no such page." },
+    { 405, "Not that way", "This page cannot be asked for in that way." },
+    { 409, "Changed meanwhile", "Somebody changed this at the same time. Look again." },
+    { 429, "Too many attempts", "Wait a quarter of an hour, or ask an admin." },
+    { 503, "Not now", "The service cannot answer now. Try again in a moment." },
+    { 500, "Our mistake",
+      "Something went wrong here, not with you. The log of the daemon says what." },
+};
+
+void
+bh_error_page(struct bh_buf *out, struct bh_error_view *view)
+{
+    struct bh_html html;
+    size_t i = 0;
+
+    while (i < BH_COUNT(errors) - 1 && errors[i].status != view->status)
+        i++;
+    view->frame.title = errors[i].title;
+    html = bh_frame_begin(out, &view->frame);
+    bh_html_element(&html, "p", NULL, errors[i].sentence);
+    bh_html_open(&html, "p");
+    bh_html_open(&html, "a");
+    bh_html_attr(&html, "href", view->frame.account ? "/account" : "/signin");
+    bh_html_text(&html, view->frame.account ? "Your account" : "Sign in");
+    bh_html_close(&html, "a");
+    bh_html_close(&html, "p");
+    bh_frame_end(&html, &view->frame);
+}
+
+void
+bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view)
+{
+    struct bh_html html;
+
+    view->frame.title = "Signed out";
+    html = bh_frame_begin(out, &view->frame);
+    bh_html_element(&html, "p", NULL, "You are signed out of this site.");
+    if (view->provider[0]) {
+        bh_html_open(&html, "p");
+        bh_html_text(&html,
+                     "You may still be signed in at your organization. On a computer of "
+                     "somebody else, ");
+        bh_html_link_away(&html, view->provider, "sign out there, too");
+        bh_html_text(&html, ".");
+        bh_html_close(&html, "p");
+    }
+    bh_html_open(&html, "p");
+    bh_html_open(&html, "a");
+    bh_html_attr(&html, "href", "/signin");
+    bh_html_text(&html, "Sign in again");
+    bh_html_close(&html, "a");
+    bh_html_close(&html, "p");
+    bh_frame_end(&html, &view->frame);
+}

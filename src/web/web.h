@@ -1,0 +1,29 @@
+#ifndef BH_WEB_WEB_H
+#define BH_WEB_WEB_H
+
+#include "ports/crypto.h"
+#include "ports/http.h"
+
+/* The pages, served: tables/pages.tbl says which.
+ *
+ * They are a client of the API like any other.  What a page needs it asks the API for in
+ * this process, with the session of the browser's cookie as the bearer, so that nothing is
+ * decided, limited or recorded twice or differently.  A browser's session stands in a
+ * cookie that scripts cannot read and that goes to this host over TLS alone. */
+struct bh_web;
+
+struct bh_web_options {
+    bh_http_handler api; /* answers what is no page, and the pages' own questions */
+    void *api_self;
+    const struct bh_crypto_ops *crypto;
+    const char *site; /* its name, in the header of every page */
+};
+
+/* The options are copied; what they point to outlives the pages.  Owned by the caller. */
+BH_MUST_USE struct bh_web *bh_web_new(const struct bh_web_options *options);
+void bh_web_free(struct bh_web *web);
+
+/* A bh_http_handler for HTTPS; `self` is the bh_web.  Thread-safe. */
+void bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *reply);
+
+#endif

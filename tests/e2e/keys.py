@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Sealed texts, destroying their keys, and new root keys, on a running site."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from bulkhead import ENDED, ROOT
+from tap import contains, equal
+
+ONE = "1x H100-80GB"
+CANARY = "canary-7f3a"
+SECOND = '  - {role: admin, principal: dave, tenant: "*"}\n'
+TWO_ADMINS = tap.SITE.replace('  - {role: admin, principal: erin', SECOND + '  - {role: admin, principal: erin')
+
+
+def month():
+    return time.strftime("%Y-%m", time.gmtime())
+
+
+def told(site):
+    """A job with canaries in its command, environment and name, run to its end."""
+    number = site.submit("sh", "-c", f"true # {CANARY}-command", name=f"{CANARY}-name", env=[f"A={CANARY}-env"])
+    return site.await_state(number, *ENDED)
+
+
+def files(site):
+    return b"".join(p.read_bytes() for p in sorted((site.dir / "state").glob("bulkhead.db*")))
+
+
+def shred(site, who, *more, check=0):
+    return site.cli(who, "key", "shred", "acme/vision/batch", "--month", month(), "--reason", f"{CANARY}-reason",
+                    *more, check=check)
+
+
+@tap.test(topology=ONE)
+def sealed(site):
+    "commands and environments stand in no record and no file of the store, and are read by those who may"
+    job = told(site)
+    equal("opened", (job["name"], job["spec"]["env"]), (f"{CANARY}-name", [f"A={CANARY}-env"]))
+    contains("in lists", site.cli("alice", "ps", "-A", check=0).stdout, f"{CANARY}-name")
+    assert CANARY not in json.dumps(site.leaves()), "a canary in a leaf"
+    data = files(site)
+    for what in ("command", "env", "name"):
+        assert f"{CANARY}-{what}".encode() not in data, f"the {what} in the store's files"
+    contains("keys are records", json.dumps(site.records()), "key.make")
+    keys = json.loads(site.cli("erin", "key", "list", "-o", "json", check=0).stdout)["items"]
+    equal("keys", [(k["id"], k["kind"], k["tenant"], k["month"], k["state"]) for k in keys],
+          [(1, "tenant", "acme/vision/batch", "", "in force"), (2, "audit", "acme/vision/batch", month(), "in force")])
+    site.cli("alice", "key", "list", check=4)
+    root = (site.dir / "state/root.key").read_bytes()
+    equal("root key", (len(root), os.stat(site.dir / "state/root.key").st_mode & 0o777), (32, 0o600))
+    for log in ("daemon.log", "node.log"):
+        text = (site.dir / log).read_bytes()
+        assert root not in text and root.hex().encode() not in text, f"the root key in {log}"
+
+
+@tap.test(topology=ONE, site=TWO_ADMINS)
+def erased(site):
+    "two administrators erase a month: nobody reads it, no file holds it, and the log verifies as before"
+    job = told(site)
+    told(site)
+    contains("a developer", shred(site, "alice", check=4).stderr, "key.shred")
+    token = shred(site, "erin").stdout.strip()
+    contains("not oneself", shred(site, "erin", "--confirm", token, check=4).stderr, "who asked does not confirm")
+    equal("still there", site.job(job["id"])["spec"]["env"], [f"A={CANARY}-env"])
+    contains("done", shred(site, "dave", "--confirm", token).stdout, "1 keys of acme/vision/batch")
+    shown = site.job(job["id"])
+    equal("erased", (shown["erased"], "spec" in shown, shown["name"]), (True, False, "(erased)"))
+    site.until(lambda: CANARY.encode() not in files(site), what="the last canary to leave the files")
+    found = site.cli("erin", "audit", "search", "--verb", "key.shred", "-o", "json", check=0).stdout
+    contains("the reason, to who may see it", found, f"{CANARY}-reason")
+    assert f"{CANARY}-reason" not in json.dumps(site.leaves()), "the reason in a leaf"
+    equal("policy test", site.cli("erin", "policy", "test", check=0).stdout,
+          "0 of 0 submissions would be denied; 2 more were erased\n")
+    place = site.dir / "out"
+    place.mkdir()
+    os.chmod(place, 0o777)
+    vkey = str(site.dir / "state/audit.vkey")
+    site.cli("erin", "audit", "verify", "--vkey", vkey, check=0)
+    site.cli("erin", "audit", "export", str(place / "export"), "--vkey", vkey, check=0)
+    done = subprocess.run([sys.executable, ROOT / "tools/verify_audit.py", place / "export", "--vkey", vkey],
+                          capture_output=True, text=True)
+    equal("the second verifier", (done.returncode, done.stderr), (0, ""))
+    site.kill(site.daemon)
+    site.start_daemon()
+    equal("for ever", site.job(job["id"])["erased"], True)
+    equal("new jobs go on", told(site)["spec"]["env"], [f"A={CANARY}-env"])
+
+
+@tap.test(topology=ONE)
+def held(site):
+    "a legal hold and jobs that have not ended keep keys; one administrator alone is enough where there is one"
+    told(site)
+    number = site.submit("sleep", "600")
+    site.await_state(number, "running")
+    contains("running", shred(site, "erin", check=3).stderr, "1 jobs of that time have not ended")
+    site.cli("erin", "cancel", str(number), check=0)
+    site.await_state(number, *ENDED)
+    site.apply(tap.SITE.replace("{name: acme/vision, ", "{name: acme/vision, legal_hold: true, "))
+    contains("held", shred(site, "erin", check=3).stderr, "acme/vision is under a legal hold")
+    site.apply(tap.SITE)
+    contains("lifted", shred(site, "erin").stdout, "are destroyed")
+
+
+@tap.test(topology=ONE)
+def rotated(site):
+    "a new root key, made by the running daemon or handed to a stopped one, opens what was sealed before"
+    job, path = told(site), site.dir / "state/root.key"
+    first = path.read_bytes()
+    site.cli("alice", "key", "rotate", check=4)
+    contains("said", site.cli("erin", "key", "rotate", check=0).stdout, "1 tenants' keys")
+    assert path.read_bytes() != first, "the same root key"
+    site.kill(site.daemon)
+    site.start_daemon()
+    equal("opens", site.job(job["id"])["spec"]["env"], [f"A={CANARY}-env"])
+    site.stop(site.daemon)
+    handed = site.dir / "handed.key"
+    handed.write_bytes(bytes(range(32)))
+    handed.chmod(0o600)
+    ids = (site.dir / "state").stat().st_uid
+    os.chown(handed, ids, ids)
+    command = [site.program("bulkheadd"), "--config", str(site.dir / "bulkheadd.conf"), "--rotate-root", str(handed)]
+    subprocess.run(command, check=True, capture_output=True, user=ids, group=ids, extra_groups=[])
+    equal("in its place", path.read_bytes(), bytes(range(32)))
+    site.start_daemon()
+    equal("opens", site.job(job["id"])["spec"]["env"], [f"A={CANARY}-env"])
+    site.stop(site.daemon)
+    path.write_bytes(first)
+    site.start_daemon(wait=False)
+    site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
+    contains("an old root key is refused", (site.dir / "daemon.log").read_text().splitlines()[-1], "another root key")
+    path.write_bytes(bytes(range(32)))
+    site.start_daemon()
+
+
+tap.main()

@@ -48,6 +48,7 @@ struct bh_pending {
 
 struct bh_people {
     struct bh_people_options options;
+    struct bh_documents documents;
     struct bh_password_cost cost;
     uint8_t device_key[32];
     pthread_mutex_t mutex;           /* over all that follows */

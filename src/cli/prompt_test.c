@@ -51,7 +51,7 @@ answer(void *self)
 {
     struct terminal *t = self;
     struct bh_err unread;
-    size_t held = see(t, 0, 5000);
+    size_t held = see(t, 0, 25000); /* what is typed before the question is thrown away */
 
     t->echoed = echoes(t->ours);
     if (bh_fd_write_all(t->ours, t->typed, strlen(t->typed), &unread) == BH_OK)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Verify an exported audit log of Bulkhead, or a proof from it, with nothing of Bulkhead.
 
-usage: verify_audit.py DIR [--vkey FILE] [--kept FILE]...
+usage: verify_audit.py DIR [--vkey FILE] [--kept FILE]... [--witness FILE [--quorum N]]
        verify_audit.py --proof FILE [--record FILE] --vkey FILE
 
 DIR is what `bulkhead audit export` wrote: a log in C2SP's tlog-tiles layout.  Every record
 is hashed again, every tile compared, the root compared with the signed checkpoint; records
 must be numbered without gaps, their times must not go back, and an outcome must answer an
-order that an earlier record gave.  --kept names checkpoints of the same log that were kept
-elsewhere: only they show that a log was cut and signed again.  Without --vkey the key in
+order that an earlier record gave and none answered before.  --kept names checkpoints of the same log that were kept
+elsewhere: only they show that a log was cut and signed again; with --witness, a file of
+witnesses' keys, N of those (or all) must have cosigned each, or else DIR's.  Without --vkey the key in
 DIR is taken, which proves only that DIR agrees with itself.
 
 Status: 0 good, 1 bad, 2 usage, 5 something is missing.  Needs Python 3.9 and nothing
@@ -25,6 +26,7 @@ import re
 import sys
 
 TILE = 256
+ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed"}
 ORDER_BITS = 12  # an order is the number of the record that gave it, and a place below 4096
 SAFE = 2**53 - 1
 
@@ -125,21 +127,51 @@ def verify_signature(key, message, signature):
 
 # ---- signed notes and checkpoints (C2SP) ----
 
-def parse_vkey(text):
-    """(name, key id, public key)"""
+def parse_vkey(text, kind=1):
+    """(name, public key, key id); of kind 4 are witnesses."""
     try:
         name, number, key = text.strip().split("+", 2)
     except ValueError as wrong:
         raise Bad("the public key is not name+id+key") from wrong
     data = unbase64(key, 33)
-    if data[0] != 1 or sha256(name.encode() + b"\n" + data)[:4].hex() != number:
+    if data[0] != kind or sha256(name.encode() + b"\n" + data)[:4].hex() != number:
         raise Bad("the public key is not Ed25519, or does not have its id")
     return name, data[1:], bytes.fromhex(number)
 
 
-def open_checkpoint(data, vkey):
-    """(size, root) of a checkpoint that `vkey` signed."""
-    name, key, number = vkey
+def cosigned(data, witness):
+    """Whether the witness cosigned the checkpoint (C2SP tlog-cosignature); Bad when badly."""
+    name, key, number = witness
+    body, _, lines = data.decode().rpartition("\n\n")
+    for line in lines.split("\n"):
+        match = re.fullmatch("\u2014 ([^ ]+) (.+)", line)
+        signature = unbase64(match[2]) if match and match[1] == name else b""
+        if signature[:4] != number or len(signature) != 76:
+            continue
+        message = f"cosignature/v1\ntime {int.from_bytes(signature[4:12], 'big')}\n{body}\n".encode()
+        if not verify_signature(key, message, signature[12:]):
+            raise Bad(f"checkpoint: bad cosignature of {name}")
+        return True
+    return False
+
+
+def check_quorum(data, witnesses, quorum):
+    found = sum(cosigned(data, witness) for witness in witnesses)
+    if found < quorum:
+        raise Bad(f"checkpoint: cosigned by {found} of {quorum} witnesses that it needs")
+
+
+def parse_vkeys(text):
+    """(name, keys by their ids): keys of one name that followed each other, one a line."""
+    keys = [parse_vkey(line) for line in text.split("\n") if line]
+    if not keys or len({name for name, _, _ in keys}) != 1:
+        raise Bad("no public key, or keys of several names")
+    return keys[0][0], {number: key for _, key, number in keys}
+
+
+def open_checkpoint(data, vkeys):
+    """(size, root) of a checkpoint that one of `vkeys` signed, and none of them badly."""
+    name, keys = vkeys
     try:
         text = data.decode()
     except UnicodeDecodeError as wrong:
@@ -156,9 +188,9 @@ def open_checkpoint(data, vkey):
         if match[1] != name:
             continue
         signature = unbase64(match[2])
-        if signature[:4] != number:
+        if signature[:4] not in keys:
             continue
-        if len(signature) != 68 or not verify_signature(key, body.encode(), signature[4:]):
+        if len(signature) != 68 or not verify_signature(keys[signature[:4]], body.encode(), signature[4:]):
             raise Bad("checkpoint: bad signature")
         signed = True
     if not signed:
@@ -284,8 +316,10 @@ def check_sealed(items):
 
 def check_record(number, record, before):
     """Its place among the others; `before` is the record before it, or None."""
-    if record.get("v") != 1 or record.get("seq") != number:
-        raise ValueError(f"it says it is record {record.get('seq')}")
+    if record.get("v") not in (1, 2) or record.get("seq") != number:
+        raise ValueError(f"it says it is record {record.get('seq')}, of version {record.get('v')}")
+    if before and record["v"] < before["v"] or record["v"] == 1 and "orders" in record:
+        raise ValueError("it is not of the version of its time")
     if not re.fullmatch("0|[1-9][0-9]{0,19}", record["ts"]):
         raise ValueError("it has no time")
     if before and int(record["ts"]) < int(before["ts"]):
@@ -303,21 +337,54 @@ def check_record(number, record, before):
         raise ValueError(f"it answers an order of the later record {order >> ORDER_BITS}")
 
 
+class Orders:
+    """What was ordered and is not answered; records of version 1 do not say what they order."""
+
+    def __init__(self):
+        self.open, self.unknown, self.exact_from = {}, set(), None
+
+    def take(self, number, record):
+        if self.exact_from is None and record["v"] > 1:
+            self.exact_from = number
+        order = int(record.get("order", 0))
+        if record["phase"] == "outcome" and self.exact_from is not None and order >> ORDER_BITS >= self.exact_from:
+            self.answer(order, record.get("verb"))
+        letters = record.get("orders", "")
+        if len(letters) > 1 << ORDER_BITS or set(letters) - set("t-") - set(ANSWERS):
+            raise ValueError("its orders are malformed")
+        self.open.update({number << ORDER_BITS | place: letter for place, letter in enumerate(letters) if letter in ANSWERS})
+
+    def answer(self, order, verb):
+        if not order or order not in self.open:
+            raise ValueError(f"it answers order {order % (1 << ORDER_BITS)} of record {order >> ORDER_BITS}, "
+                             "which was not given or was answered before")
+        if verb == "order.unknown":
+            self.unknown.add(order)
+        elif verb != ANSWERS[self.open[order]]:
+            raise ValueError(f"{verb!r} does not answer what record {order >> ORDER_BITS} ordered")
+        else:
+            del self.open[order]
+            self.unknown.discard(order)
+
+
 def check_records(records):
-    before = None
+    """The orders that stay open."""
+    before, orders = None, Orders()
     for number, data in enumerate(records):
         try:
             record = parse_record(data)
             check_record(number, record, before)
+            orders.take(number, record)
         except (ValueError, KeyError, TypeError, RecursionError) as wrong:
             raise Bad(f"record {number}: {wrong}") from wrong
         before = record
+    return orders
 
 
 # ---- the two things to verify ----
 
 def verify_log(read, vkey, kept=()):
-    """How many records the log has; Bad or Missing when it is not whole.
+    """How many records the log has, and the orders that are open in it; Bad or Missing when it is not whole.
 
     `read` gives a file's bytes by its path; `kept` are checkpoints, as bytes."""
     size, root = open_checkpoint(read("checkpoint"), vkey)
@@ -330,8 +397,7 @@ def verify_log(read, vkey, kept=()):
     for head_size, head_root in [(size, root)] + heads:
         if root_of(hashes[:head_size]) != head_root:
             raise Bad(f"the first {head_size} records are not those that a checkpoint was signed over")
-    check_records(records)
-    return size
+    return size, check_records(records)
 
 
 def verify_proof(data, record, vkey):
@@ -378,7 +444,7 @@ def file_of(path):
 
 
 def parse_arguments(words):
-    options = {"--vkey": None, "--proof": None, "--record": None, "--kept": []}
+    options = {"--vkey": None, "--proof": None, "--record": None, "--witness": None, "--quorum": None, "--kept": []}
     folders = []
     while words:
         word = words.pop(0)
@@ -396,13 +462,29 @@ def parse_arguments(words):
     return options, folders[0] if folders else None
 
 
+def check_witnesses(options, folder):
+    if not options["--witness"]:
+        return
+    lines = file_of(options["--witness"]).decode(errors="replace").split("\n")
+    witnesses = [parse_vkey(line, 4) for line in lines if line]
+    quorum = int(options["--quorum"] or len(witnesses))
+    if not 1 <= quorum <= len({key for _, key, _ in witnesses}):
+        raise Bad("the witnesses and the quorum do not fit")
+    for path in options["--kept"] or [f"{folder}/checkpoint"]:
+        check_quorum(file_of(path), witnesses, quorum)
+
+
 def main():
     options, folder = parse_arguments(sys.argv[1:])
     try:
-        vkey = parse_vkey(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
+        vkey = parse_vkeys(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
         if folder:
-            size = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
+            check_witnesses(options, folder)
+            size, orders = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
             print(f"whole: {size} records, signed by {vkey[0]}" + ("" if options["--vkey"] else ", by the key in the folder"))
+            if orders.open:
+                print(f"orders without an outcome: {len(orders.open)}, the oldest of record {min(orders.open) >> ORDER_BITS}; "
+                      f"unknown after a start: {len(orders.unknown)}")
         else:
             record = file_of(options["--record"]).rstrip(b"\n") if options["--record"] else None
             index, size, record = verify_proof(file_of(options["--proof"]), record, vkey)

@@ -62,13 +62,21 @@ def sign(name, secret, size, root):
     signature = first + ((number + h * scalar) % v.Q).to_bytes(32, "little")
     key_id = v.sha256(name.encode() + b"\n\1" + key)[:4]
     line = f"\n\u2014 {name} {base64.b64encode(key_id + signature).decode()}\n"
-    return body + line.encode(), (name, key, key_id)
+    return body + line.encode(), (name, {key_id: key})
 
 
 def pack(p):
     inverse = pow(p[2], v.P - 2, v.P)
     x, y = p[0] * inverse % v.P, p[1] * inverse % v.P
     return (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+def bad_witness(note, witness):
+    try:
+        v.cosigned(note.encode(), witness)
+        return False
+    except v.Bad:
+        return True
 
 
 def test_signatures():
@@ -85,8 +93,12 @@ def test_signatures():
     note = ("bulkhead.example/audit/site-a\n700\njqh3X003bnRTTFxbz0d18+9X44I5tZxIawN8b61/FQQ=\n\n"
             "\u2014 bulkhead.example/audit/site-a AuGlXkS9Tm80d3/9aNg1hgbM5l5zbFP0VhjHxOjcLArGIqdrPHgKNLd4c9T2C+wtietU54NkZoRomZIUKvwF2CUqYA0=\n"
             "\u2014 witness.example/w1 lB4D5QAAAABqsT484r93eIaAgX9WvGGZ1niUwSMLgap3qDLB4+23KOO/FW+vlOBBL0Q1hcsDxMRFQQceFJrfU3AkGeW5RXvE1nMjDg==\n")
-    key = v.parse_vkey("bulkhead.example/audit/site-a+02e1a55e+AVIz9TUv/m0mO3ff/vBSuQ0D4SN/NVG8/OYHWMYxHe3+")
+    key = v.parse_vkeys("bulkhead.example/audit/site-a+02e1a55e+AVIz9TUv/m0mO3ff/vBSuQ0D4SN/NVG8/OYHWMYxHe3+")
     check("a checkpoint with a witness that is not known", v.open_checkpoint(note.encode(), key)[0] == 700)
+    witness = v.parse_vkey("witness.example/w1+941e03e5+BAuxA1jIvE6LukWP6Vs0LSyxETVVqqjXQKIyzfqHFjQ+", 4)
+    check("a witness", v.cosigned(note.encode(), witness) and not v.cosigned(note.rpartition("\u2014")[0].encode(), witness))
+    rows = [note.replace("700", "701"), note.replace("AAABqs", "AABBqs")]
+    check("another size, another time: not what the witness cosigned", all(bad_witness(row, witness) for row in rows))
 
 
 def test_tail_cuts(files):
@@ -114,7 +126,7 @@ def test_records():
     rows = [("spaces", good.replace(b",", b", ")), ("order of keys", b'{"seq":0,"phase":"event","ts":"5","v":1}'),
             ("a key twice", b'{"phase":"event","seq":0,"seq":0,"ts":"5","v":1}'), ("a fraction", good.replace(b"0", b"0.0")),
             ("another number", good.replace(b"0", b"1")), ("no time", b'{"phase":"event","seq":0,"v":1}'),
-            ("a version", good.replace(b'"v":1', b'"v":2')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
+            ("a version", good.replace(b'"v":1', b'"v":3')), ("orders of version 1", good.replace(b'{', b'{"orders":"-c",')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
             ("an order in an event", b'{"order":1,"phase":"event","seq":0,"ts":"5","v":1}'), ("not UTF-8", b"\xff"), ("deep", b"[" * 100000)]
     v.check_records([good])
     for name, record in rows:
@@ -125,9 +137,34 @@ def test_records():
             check(f"a record with {name} is refused", True)
 
 
+def test_orders():
+    """Rows of (phase, order as record and place, orders, verb), and the number of the row that is bad."""
+    given = ("intent", None, "-cs", "job.submit")
+    carved, started = ("outcome", (0, 1), "", "node.carved"), ("outcome", (0, 2), "", "node.started")
+    unknown = ("outcome", (0, 1), "", "order.unknown")
+    rows = [("both answered", [given, started, carved], None), ("one open", [given, started], None),
+            ("answered after all", [given, unknown, unknown, carved], None), ("answered twice", [given, carved, carved], 2),
+            ("unknown after the answer", [given, carved, unknown], 2), ("no order at that place", [given, ("outcome", (0, 0), "", "node.carved")], 1),
+            ("no order in that record", [given, given, ("outcome", (1, 3), "", "node.carved")], 2),
+            ("another's answer", [given, ("outcome", (0, 1), "", "node.started")], 1), ("a letter", [("intent", None, "-x", "job.submit")], 0),
+            ("a stop", [("intent", None, "-t", "job.cancel"), ("outcome", (0, 1), "", "node.stopping")], 1)]
+    for name, records, bad in rows:
+        leaves = []
+        for number, (phase, order, orders, verb) in enumerate(records):
+            value = {"phase": phase, "seq": number, "ts": "5", "v": 2, "verb": verb}
+            value.update({"order": order[0] << 12 | order[1]} if order else {}, **({"orders": orders} if orders else {}))
+            leaves.append(v.json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
+        try:
+            found = None
+            open_ones = len(v.check_records(leaves).open)
+        except v.Bad as wrong:
+            found = int(str(wrong).split(":")[0].split()[1])
+        check(f"orders: {name}", found == bad and (name != "one open" or open_ones == 1), found)
+
+
 def main():
     lines = subprocess.run([sys.argv[1], "print"], check=True, capture_output=True, text=True).stdout.splitlines()
-    vkey = v.parse_vkey(lines[0])
+    vkey = v.parse_vkeys(lines[0])
     files = {path: base64.b64decode(data) for path, data in (line.split(" ") for line in lines[1:])}
     every = "all" in sys.argv
     test_signatures()
@@ -140,6 +177,7 @@ def main():
         check(f"{path}: bits flipped are found", not bits, bits[:20])
     test_tail_cuts(files)
     test_records()
+    test_orders()
     print(f"1..{count}")
 
 

@@ -165,6 +165,12 @@ fixture_commits(void *self)
     return 1;
 }
 
+static struct bh_signed
+fixture_last_signed(void *self)
+{
+    return (struct bh_signed){ 0 };
+}
+
 static const char *
 fixture_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
@@ -185,6 +191,7 @@ static const struct bh_owner_ops fixture_owner = {
     .changes = fixture_changes,
     .inventory = fixture_inventory_get,
     .commits = fixture_commits,
+    .last_signed = fixture_last_signed,
     .log_path = fixture_log_path,
 };
 

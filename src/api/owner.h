@@ -125,6 +125,12 @@ struct bh_change {
     uint64_t at_ns;
 };
 
+/* The newest checkpoint of the audit log that was signed since the daemon started. */
+struct bh_signed {
+    uint64_t records;            /* that it covers */
+    uint64_t at_ns;              /* 0: none was */
+};
+
 struct bh_owner_ops {
     /* Authorise, step, journal, commit, answer.  Any bh_rc; `err` says why, with a
      * hint.  A denial is recorded too. */
@@ -153,6 +159,7 @@ struct bh_owner_ops {
     bool (*inventory)(void *self, uint32_t *cursor, struct bh_buf *ret_json);
     /* Durable transactions since the daemon started. */
     uint64_t (*commits)(void *self);
+    struct bh_signed (*last_signed)(void *self);
     /* Path of the log file of a job's member, in the arena; the file may not exist (yet). */
     const char *(*log_path)(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena);
 };

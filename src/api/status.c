@@ -108,6 +108,20 @@ put_nodes(struct bh_json_writer *w, const struct bh_owner *owner)
     bh_json_u64(w, "nodes", count);
 }
 
+/* While the signer is away checkpoints wait: their age tells. */
+static void
+put_checkpoint(struct bh_json_writer *w, const struct bh_owner *owner, uint64_t now_ns)
+{
+    struct bh_signed last = owner->ops->last_signed(owner->self);
+
+    bh_json_open(w, "checkpoint", '{');
+    if (last.at_ns)
+        bh_json_ns(w, "age_ns", now_ns > last.at_ns ? now_ns - last.at_ns : 0);
+    bh_json_ns(w, "at_ns", last.at_ns);
+    bh_json_u64(w, "records", last.records);
+    bh_json_close(w, '}');
+}
+
 bh_rc
 bh_status_show(struct bh_call *call, struct bh_err *err)
 {
@@ -125,6 +139,7 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     put_asked(call, &w, &q);
     bh_json_ns(&w, "at_ns", q.now_ns);
+    put_checkpoint(&w, &options->owner, q.now_ns);
     bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
     put_counts(&w, &q);
     put_nodes(&w, &options->owner);

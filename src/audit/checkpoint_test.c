@@ -40,6 +40,40 @@ opens_the_sample(void **state)
                         "bulkhead.example/audit/site-a\n700\n" SITE_ROOT "\n");
 }
 
+#define WITNESS_VKEY                                                                       \
+    "witness.example/w1+941e03e5+BAuxA1jIvE6LukWP6Vs0LSyxETVVqqjXQKIyzfqHFjQ+"
+
+/* The sample's witness, and notes that it did not cosign as they stand. */
+static void
+witnesses(void **state)
+{
+    struct bh_note_key witness;
+    char note[] = SITE_NOTE;
+    uint64_t time_s = 0;
+    struct bh_err err;
+
+    (void)state;
+    BH_CHECK_EQ("no witness", bh_note_witness_parse(crypto, SITE_VKEY, &witness, &err), BH_INVALID);
+    BH_CHECK_EQ("no log", bh_note_key_parse(crypto, WITNESS_VKEY, &witness, &err), BH_INVALID);
+    assert_int_equal(bh_note_witness_parse(crypto, WITNESS_VKEY, &witness, &err), BH_OK);
+    BH_CHECK_EQ("cosigned", bh_note_cosigned(crypto, &witness, SITE_NOTE, &time_s, &err), BH_OK);
+    BH_CHECK_EQ("when", time_s, 0x6ab13e3c);
+    BH_CHECK_EQ("by the log alone",
+                bh_note_cosigned(crypto, &witness,
+                                 "bulkhead.example/audit/site-a\n700\n" SITE_ROOT "\n\n" SITE_LINE,
+                                 &time_s, &err),
+                BH_NOT_FOUND);
+    *strstr(note, "700") = '8';
+    BH_CHECK_EQ("another size", bh_note_cosigned(crypto, &witness, note, &time_s, &err), BH_DENIED);
+    memcpy(note, SITE_NOTE, sizeof note);
+    *strstr(note, "AAABqs") = 'B'; /* the time */
+    BH_CHECK_EQ("another time", bh_note_cosigned(crypto, &witness, note, &time_s, &err), BH_DENIED);
+    witness.id[0] ^= 1;
+    BH_CHECK_EQ("another key", bh_note_cosigned(crypto, &witness, SITE_NOTE, &time_s, &err),
+                BH_NOT_FOUND);
+    BH_CHECK_DONE();
+}
+
 /* A log's own key, with checkpoints that it signed but should not have. */
 static void
 signs_and_refuses(void **state)
@@ -115,6 +149,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opens_the_sample),
+        cmocka_unit_test(witnesses),
         cmocka_unit_test(signs_and_refuses),
         cmocka_unit_test(round_trip),
     };

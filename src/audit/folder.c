@@ -171,5 +171,6 @@ bh_folder_verify(const struct bh_folder *folder, const struct bh_kept *kept,
     }
     if (rc == BH_OK)
         rc = bh_tiler_end(&verifier->tiler, &sink, err);
+    bh_audit_orders_close(&verifier->records.orders);
     return rc == BH_OK ? bh_audit_verifier_checkpoint(&verifier->records, note, err) : rc;
 }

@@ -74,9 +74,12 @@ write_record(uint64_t seq, char leaf[512])
                                 .verb = "job.submit" };
     struct bh_buf out;
 
+    if (seq % 3 == 0)
+        record.orders = "-c";
     if (seq % 3 == 2) {
         record.phase = BH_PHASE_OUTCOME;
-        record.order = (seq - 2) << 12;
+        record.order = (seq - 2) << 12 | 1;
+        record.verb = "node.carved";
     }
     if (seq % 25 == 4)
         record.sealed_json = "[{\"c\":\"QUI=\",\"h\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\","

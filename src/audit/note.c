@@ -4,10 +4,19 @@
 
 #include "base/base64.h"
 #include "base/num.h"
+#include "base/slice.h"
 #include "base/utf8.h"
 #include "ports/crypto.h"
 
-enum { KEY_ED25519 = 1, KEY_BYTES = 1 + 32, ID_BYTES = 4, SIGNATURE_BYTES = ID_BYTES + 64 };
+enum {
+    KEY_ED25519 = 1,
+    KEY_COSIGNATURE = 4, /* of a witness, with Ed25519 */
+    KEY_BYTES = 1 + 32,  /* its type and the key */
+    ID_BYTES = 4,
+    TIME_BYTES = 8,
+    SIGNATURE_BYTES = ID_BYTES + 64,
+    COSIGNATURE_BYTES = ID_BYTES + TIME_BYTES + 64,
+};
 
 #define EM_DASH "\xe2\x80\x94 "
 
@@ -24,13 +33,13 @@ bh_note_name_valid(const char *name)
     return true;
 }
 
-bh_rc
-bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
-                 const uint8_t public_key[32], struct bh_note_key *ret_key,
-                 struct bh_err *err)
+/* From a key with its type before it. */
+static bh_rc
+make_key(const struct bh_crypto_ops *crypto, const char *name, const uint8_t typed[KEY_BYTES],
+         struct bh_note_key *ret_key, struct bh_err *err)
 {
     struct bh_note_key key = { .name = "" };
-    char head[BH_NOTE_NAME_MAX + 2];
+    char head[BH_NOTE_NAME_MAX + 1];
     size_t length = strlen(name);
     uint8_t digest[32];
 
@@ -38,14 +47,24 @@ bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
         return bh_err_set(err, BH_INVALID,
                           "key name \"%.60s\" is empty, too long or has blanks or +", name);
     memcpy(key.name, name, length + 1);
-    memcpy(key.public_key, public_key, sizeof key.public_key);
+    memcpy(key.public_key, typed + 1, sizeof key.public_key);
     memcpy(head, name, length);
     head[length] = '\n';
-    head[length + 1] = KEY_ED25519;
-    crypto->sha256(head, length + 2, public_key, 32, digest);
+    crypto->sha256(head, length + 1, typed, KEY_BYTES, digest);
     memcpy(key.id, digest, sizeof key.id);
     *ret_key = key;
     return BH_OK;
+}
+
+bh_rc
+bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
+                 const uint8_t public_key[32], struct bh_note_key *ret_key,
+                 struct bh_err *err)
+{
+    uint8_t typed[KEY_BYTES] = { KEY_ED25519 };
+
+    memcpy(typed + 1, public_key, 32);
+    return make_key(crypto, name, typed, ret_key, err);
 }
 
 void
@@ -71,9 +90,9 @@ decode_exactly(const char *text, size_t length, void *ret_bytes, size_t size)
     return bh_base64_decode(&out, text, length) && out.length == size;
 }
 
-bh_rc
-bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
-                  struct bh_note_key *ret_key, struct bh_err *err)
+static bh_rc
+parse_key(const struct bh_crypto_ops *crypto, const char *vkey, uint8_t type,
+          struct bh_note_key *ret_key, struct bh_err *err)
 {
     const char *plus = strchr(vkey, '+'), *code = plus ? plus + 1 + 2 * ID_BYTES : NULL;
     char name[BH_NOTE_NAME_MAX + 1] = "", hex[2 * ID_BYTES + 1] = "";
@@ -88,9 +107,10 @@ bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
     memcpy(hex, plus + 1, 2 * ID_BYTES);
     if (!bh_parse_hex(hex, id, sizeof id)
         || !decode_exactly(code + 1, strlen(code + 1), bytes, sizeof bytes)
-        || bytes[0] != KEY_ED25519)
-        return bh_err_set(err, BH_INVALID, "verifier key of %s is no Ed25519 key", name);
-    rc = bh_note_key_make(crypto, name, bytes + 1, &key, err);
+        || bytes[0] != type)
+        return bh_err_set(err, BH_INVALID, "verifier key of %s is no Ed25519 key%s", name,
+                          type == KEY_COSIGNATURE ? " of a witness" : "");
+    rc = make_key(crypto, name, bytes, &key, err);
     if (rc != BH_OK)
         return rc;
     if (memcmp(key.id, id, sizeof id) != 0)
@@ -101,30 +121,81 @@ bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
 }
 
 bh_rc
-bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
-             const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
+bh_note_key_parse(const struct bh_crypto_ops *crypto, const char *vkey,
+                  struct bh_note_key *ret_key, struct bh_err *err)
+{
+    return parse_key(crypto, vkey, KEY_ED25519, ret_key, err);
+}
+
+bh_rc
+bh_note_witness_parse(const struct bh_crypto_ops *crypto, const char *vkey,
+                      struct bh_note_key *ret_witness, struct bh_err *err)
+{
+    return parse_key(crypto, vkey, KEY_COSIGNATURE, ret_witness, err);
+}
+
+bh_rc
+bh_note_keys_parse(const struct bh_crypto_ops *crypto, const char *vkeys,
+                   struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX], struct bh_err *err)
+{
+    uint32_t count = 0;
+    bh_rc rc = BH_OK;
+
+    for (const char *at = vkeys; rc == BH_OK && *at;) {
+        char line[BH_NOTE_VKEY_MAX + 1] = "";
+        size_t length = strcspn(at, "\r\n");
+
+        if (count == BH_NOTE_KEYS_MAX || length >= sizeof line)
+            return bh_err_set(err, BH_INVALID, "too many verifier keys, or too long ones");
+        memcpy(line, at, length);
+        at += length + strspn(at + length, "\r\n");
+        rc = bh_note_key_parse(crypto, line, &ret_keys[count], err);
+        if (rc == BH_OK && strcmp(ret_keys[count].name, ret_keys[0].name) != 0)
+            rc = bh_err_set(err, BH_INVALID, "verifier keys of %s and %s",
+                            ret_keys[0].name, ret_keys[count].name);
+        if (rc == BH_OK && count > 0)
+            ret_keys[count - 1].older = &ret_keys[count];
+        count++;
+    }
+    return rc == BH_OK && count == 0 ? bh_err_set(err, BH_INVALID, "no verifier key") : rc;
+}
+
+struct signer {
+    const char *name;
+    const uint8_t *private_key;
+};
+
+/* Append the signature line of the first `length` bytes. */
+static bh_rc
+put_signature(const struct bh_crypto_ops *crypto, struct signer signer, size_t length,
+              struct bh_buf *note, struct bh_err *err)
 {
     uint8_t public_key[32], signature[SIGNATURE_BYTES];
     struct bh_note_key key;
-    bh_rc rc;
+    bh_rc rc = crypto->public_of(signer.private_key, public_key, err);
 
-    if (note->length == 0 || note->bytes[note->length - 1] != '\n')
-        return bh_err_set(err, BH_INVALID, "the text of a note ends with a newline");
-    rc = crypto->public_of(private_key, public_key, err);
     if (rc == BH_OK)
-        rc = bh_note_key_make(crypto, name, public_key, &key, err);
+        rc = bh_note_key_make(crypto, signer.name, public_key, &key, err);
     if (rc == BH_OK)
-        rc =
-            crypto->sign(private_key, note->bytes, note->length, signature + ID_BYTES, err);
+        rc = crypto->sign(signer.private_key, note->bytes, length, signature + ID_BYTES, err);
     if (rc != BH_OK)
         return rc;
     memcpy(signature, key.id, ID_BYTES);
-    bh_buf_puts(note, "\n" EM_DASH);
-    bh_buf_puts(note, name);
+    bh_buf_puts(note, length == note->length ? "\n" EM_DASH : EM_DASH);
+    bh_buf_puts(note, signer.name);
     bh_buf_putc(note, ' ');
     bh_base64_encode(note, signature, sizeof signature);
     bh_buf_putc(note, '\n');
     return BH_OK;
+}
+
+bh_rc
+bh_note_sign(const struct bh_crypto_ops *crypto, const char *name,
+             const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
+{
+    if (note->length == 0 || note->bytes[note->length - 1] != '\n')
+        return bh_err_set(err, BH_INVALID, "the text of a note ends with a newline");
+    return put_signature(crypto, (struct signer){ name, private_key }, note->length, note, err);
 }
 
 /* Valid UTF-8 without control characters but newlines, ending with one. */
@@ -151,6 +222,18 @@ find_signatures(const char *note, size_t length)
     return NULL;
 }
 
+bh_rc
+bh_note_sign_too(const struct bh_crypto_ops *crypto, const char *name,
+                 const uint8_t private_key[32], struct bh_buf *note, struct bh_err *err)
+{
+    const char *lines = find_signatures(note->bytes, note->length);
+
+    if (!lines || lines == note->bytes + note->length)
+        return bh_err_set(err, BH_INVALID, "the note has no signature yet");
+    return put_signature(crypto, (struct signer){ name, private_key },
+                         (size_t)(lines - note->bytes) - 1, note, err);
+}
+
 struct signature_line {
     const char *name, *code;
     size_t name_length, code_length;
@@ -173,15 +256,18 @@ split_line(const char **at, struct signature_line *ret)
     return true;
 }
 
-/* Whether the line is by `key`, judged by name and id; its signature if so. */
-static bool
-is_by(const struct signature_line *line, const struct bh_note_key *key,
-      uint8_t ret_signature[SIGNATURE_BYTES])
+/* Which key the line is by, judged by name and id, and its signature; NULL: none of them. */
+static const struct bh_note_key *
+signer_of(const struct signature_line *line, const struct bh_note_key *key,
+          uint8_t ret_signature[SIGNATURE_BYTES])
 {
-    return line->name_length == strlen(key->name)
-           && memcmp(line->name, key->name, line->name_length) == 0
-           && decode_exactly(line->code, line->code_length, ret_signature, SIGNATURE_BYTES)
-           && memcmp(ret_signature, key->id, ID_BYTES) == 0;
+    if (line->name_length != strlen(key->name)
+        || memcmp(line->name, key->name, line->name_length) != 0
+        || !decode_exactly(line->code, line->code_length, ret_signature, SIGNATURE_BYTES))
+        return NULL;
+    while (key && memcmp(ret_signature, key->id, ID_BYTES) != 0)
+        key = key->older;
+    return key;
 }
 
 static bh_rc
@@ -193,15 +279,17 @@ check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *k
 
     for (unsigned count = 0; *lines; count++) {
         uint8_t signature[SIGNATURE_BYTES];
+        const struct bh_note_key *signer;
         struct signature_line line;
         bh_rc rc;
 
         if (count == BH_NOTE_SIGNATURES_MAX || !split_line(&lines, &line))
             return bh_err_set(err, BH_INVALID,
                               "note has a malformed signature line, or too many");
-        if (!is_by(&line, key, signature))
+        signer = signer_of(&line, key, signature);
+        if (!signer)
             continue;
-        rc = crypto->verify(key->public_key, note, text_length, signature + ID_BYTES, err);
+        rc = crypto->verify(signer->public_key, note, text_length, signature + ID_BYTES, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "note signed by %s", key->name);
         verified = true;
@@ -231,4 +319,53 @@ bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
     if (rc == BH_OK)
         *ret_text_length = (size_t)(lines - note) - 1;
     return rc;
+}
+
+/* A cosignature says when it was made, and signs that with the note's text. */
+static bh_rc
+check_cosignature(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness,
+                  struct bh_slice text, const uint8_t cosignature[COSIGNATURE_BYTES],
+                  struct bh_err *err)
+{
+    char message[BH_NOTE_BYTES_MAX + 64];
+    uint64_t time_s = 0;
+    struct bh_buf out;
+
+    for (int i = 0; i < TIME_BYTES; i++)
+        time_s = time_s << 8 | cosignature[ID_BYTES + i];
+    bh_buf_init_fixed(&out, message, sizeof message);
+    bh_buf_puts(&out, "cosignature/v1\ntime ");
+    bh_buf_put_u64(&out, time_s);
+    bh_buf_putc(&out, '\n');
+    bh_buf_put(&out, text.text, text.length);
+    return crypto->verify(witness->public_key, message, out.length,
+                          cosignature + ID_BYTES + TIME_BYTES, err);
+}
+
+bh_rc
+bh_note_cosigned(const struct bh_crypto_ops *crypto, const struct bh_note_key *witness,
+                 const char *note, uint64_t *ret_time_s, struct bh_err *err)
+{
+    const char *lines = find_signatures(note, strlen(note));
+    struct bh_slice text = { note, lines ? (size_t)(lines - note) - 1 : 0 };
+    uint8_t bytes[COSIGNATURE_BYTES];
+    struct signature_line line;
+
+    while (lines && *lines && split_line(&lines, &line)) {
+        bh_rc rc;
+
+        if (line.name_length != strlen(witness->name)
+            || memcmp(line.name, witness->name, line.name_length) != 0
+            || !decode_exactly(line.code, line.code_length, bytes, sizeof bytes)
+            || memcmp(bytes, witness->id, ID_BYTES) != 0)
+            continue;
+        rc = check_cosignature(crypto, witness, text, bytes, err);
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "cosignature of %s", witness->name);
+        *ret_time_s = 0;
+        for (int i = 0; i < TIME_BYTES; i++)
+            *ret_time_s = *ret_time_s << 8 | bytes[ID_BYTES + i];
+        return BH_OK;
+    }
+    return bh_err_set(err, BH_NOT_FOUND, "not cosigned by %s", witness->name);
 }

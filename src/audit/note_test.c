@@ -151,6 +151,63 @@ every_bit(void **state)
     }
 }
 
+static void
+make_key(uint8_t seed, uint8_t ret_private[32], struct bh_note_key *ret_key)
+{
+    uint8_t public_key[32];
+    struct bh_err err;
+
+    memset(ret_private, seed, 32);
+    assert_int_equal(crypto->public_of(ret_private, public_key, &err), BH_OK);
+    assert_int_equal(bh_note_key_make(crypto, "log.example/a", public_key, ret_key, &err), BH_OK);
+}
+
+/* A key follows another: notes of either are good to who knows both, one by both to all. */
+static void
+keys_that_follow_each_other(void **state)
+{
+    uint8_t secrets[3][32];
+    struct bh_note_key alone[3], chain[BH_NOTE_KEYS_MAX];
+    char vkeys[3 * BH_NOTE_VKEY_MAX], note[1024];
+    struct bh_buf out;
+    struct bh_err err;
+    size_t length;
+
+    (void)state;
+    bh_buf_init_fixed(&out, vkeys, sizeof vkeys);
+    for (uint8_t i = 0; i < 3; i++) {
+        make_key(i + 1, secrets[i], &alone[i]);
+        if (i == 2) /* chain knows the first two */
+            break;
+        bh_note_key_format(&out, &alone[i]);
+        bh_buf_puts(&out, "\n");
+    }
+    assert_int_equal(bh_note_keys_parse(crypto, bh_buf_text(&out), chain, &err), BH_OK);
+    BH_CHECK("linked", chain[0].older == &chain[1] && !chain[1].older);
+    bh_buf_init_fixed(&out, note, sizeof note);
+    for (int i = 0; i < 3; i++) {
+        bh_buf_clear(&out);
+        bh_buf_puts(&out, "text\n");
+        assert_int_equal(bh_note_sign(crypto, "log.example/a", secrets[i], &out, &err), BH_OK);
+        BH_CHECK_EQ("by one of them", bh_note_open(crypto, chain, bh_buf_text(&out), &length, &err),
+                    i < 2 ? BH_OK : BH_DENIED);
+    }
+    BH_CHECK_EQ("two", bh_note_sign_too(crypto, "log.example/a", secrets[1], &out, &err), BH_OK);
+    for (int i = 0; i < 3; i++)
+        BH_CHECK_EQ("by the others", bh_note_open(crypto, &alone[i], bh_buf_text(&out), &length, &err),
+                    i > 0 ? BH_OK : BH_DENIED);
+    BH_CHECK_EQ("length", length, 5);
+    note[0] = 'T';
+    BH_CHECK_EQ("changed", bh_note_open(crypto, chain, note, &length, &err), BH_DENIED);
+    bh_buf_clear(&out);
+    bh_buf_puts(&out, "text\n");
+    BH_CHECK_EQ("no first one", bh_note_sign_too(crypto, "log.example/a", secrets[1], &out, &err),
+                BH_INVALID);
+    BH_CHECK_EQ("none", bh_note_keys_parse(crypto, "", chain, &err), BH_INVALID);
+    BH_CHECK_EQ("junk", bh_note_keys_parse(crypto, "a\nb\n", chain, &err), BH_INVALID);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -158,6 +215,7 @@ main(void)
         cmocka_unit_test(keys),
         cmocka_unit_test(notes),
         cmocka_unit_test(signs_as_go_does),
+        cmocka_unit_test(keys_that_follow_each_other),
         cmocka_unit_test(every_bit),
     };
 

@@ -8,8 +8,6 @@
 #include "base/num.h"
 #include "base/slice.h"
 
-#define RECORD_VERSION 1
-
 const char *const bh_phase_names[BH_PHASES] = {
     [BH_PHASE_INTENT] = "intent",
     [BH_PHASE_OUTCOME] = "outcome",
@@ -129,11 +127,12 @@ put_seq(struct bh_buf *out, uint64_t seq)
 }
 
 static void
-put_time(struct bh_buf *out, uint64_t ts_ns)
+put_time(struct bh_buf *out, uint64_t ts_ns, uint32_t version)
 {
     bh_buf_puts(out, ",\"ts\":\"");
     bh_buf_put_u64(out, ts_ns);
-    bh_buf_puts(out, "\",\"v\":1");
+    bh_buf_puts(out, "\",\"v\":");
+    bh_buf_put_u64(out, version ? version : BH_RECORD_VERSION);
 }
 
 void
@@ -147,6 +146,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     put_json(out, "ev", record->ev_json);
     put_object(out, &record->obj);
     put_number(out, "order", record->order);
+    put_text(out, "orders", record->orders);
     put_text(out, "phase", bh_phase_names[record->phase]);
     put_hex(out, "req", record->req, sizeof record->req);
     put_text(out, "res", record->res);
@@ -154,7 +154,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     put_seq(out, record->seq);
     put_number(out, "tenant", record->tenant);
     put_hex(out, "text", record->text, sizeof record->text);
-    put_time(out, record->ts_ns);
+    put_time(out, record->ts_ns, record->version);
     put_text(out, "verb", record->verb);
     bh_buf_putc(out, '}');
 }
@@ -297,6 +297,12 @@ take_order(struct reader *r, struct bh_slice value)
 }
 
 static bool
+take_orders(struct reader *r, struct bh_slice value)
+{
+    return read_text(r, value, &r->record.orders);
+}
+
+static bool
 take_phase(struct reader *r, struct bh_slice value)
 {
     unsigned phase;
@@ -352,10 +358,10 @@ take_time(struct reader *r, struct bh_slice value)
 static bool
 take_version(struct reader *r, struct bh_slice value)
 {
-    uint64_t version;
+    uint32_t *version = &r->record.version;
 
-    (void)r;
-    return bh_slice_u64(value, &version) && version == RECORD_VERSION;
+    return read_u32(value, version) && *version >= 1 && *version <= BH_RECORD_VERSION
+           && (*version > 1 || !r->record.orders);
 }
 
 static bool
@@ -370,10 +376,10 @@ static const struct member {
 } members[] = {
     { "actor", take_actor }, { "boot", take_boot },   { "dec", take_decision },
     { "do", take_do },       { "ev", take_event },    { "obj", take_object },
-    { "order", take_order }, { "phase", take_phase }, { "req", take_request },
-    { "res", take_result },  { "sealed", take_sealed }, { "seq", take_seq },
-    { "tenant", take_tenant }, { "text", take_digest }, { "ts", take_time },
-    { "v", take_version },   { "verb", take_verb },
+    { "order", take_order }, { "orders", take_orders }, { "phase", take_phase },
+    { "req", take_request }, { "res", take_result },  { "sealed", take_sealed },
+    { "seq", take_seq },     { "tenant", take_tenant }, { "text", take_digest },
+    { "ts", take_time },     { "v", take_version },   { "verb", take_verb },
 };
 
 /* Whether `"key":` stands at `at`; steps over it. */

@@ -14,7 +14,11 @@
  * integers and digests only; texts stand in tables by their digest, or are sealed.  Field names
  * are short because there are many records; facts/security.md 2.2 is the source. */
 
-enum { BH_RECORD_BYTES_MAX = 65535 };
+enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 2 };
+
+/* The verb of an outcome that says: after a start, nobody knows (yet) what has become of
+ * this order. */
+#define BH_RECORD_ORDER_UNKNOWN "order.unknown"
 
 enum bh_phase {
     BH_PHASE_INTENT,   /* a command, durable before its effects */
@@ -53,6 +57,9 @@ struct bh_record {
     const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or NULL */
     struct bh_record_object obj;    /* "obj" */
     uint64_t order;                 /* "order": the effect an outcome answers; 0 none */
+    const char *orders;             /* "orders": what this record orders, a letter for each
+                                       place: c carve, d destroy, s start, p suspend,
+                                       r resume, t stop, - nothing; NULL for none */
     enum bh_phase phase;            /* "phase" */
     uint8_t req[16];                /* "req": request id */
     const char *res;                /* "res": bh_rc_name of the result */
@@ -62,10 +69,12 @@ struct bh_record {
     uint32_t tenant;                /* "tenant": whose business it is; 0 the site's */
     uint8_t text[32];               /* "text": digest of the command's text, zero none */
     uint64_t ts_ns;                 /* "ts" */
+    uint32_t version;               /* "v": 2, or 1 of a record without "orders"; 0 is
+                                       written as the present one */
     const char *verb;               /* "verb": operation or event name */
 };
 
-/* Append the leaf to `out` (check out->overflow).  Versioned by its "v" member. */
+/* Append the leaf to `out` (check out->overflow). */
 void bh_record_encode(struct bh_buf *out, const struct bh_record *record);
 
 /* Read a leaf back.  Pointers in `ret_record` point into `scratch`, which holds at

@@ -14,6 +14,7 @@ static const struct bh_record full = {
     .ev_json = "{\"submit\":{\"count\":1,\"job\":7}}",
     .obj = { "job", 7 },
     .order = (UINT64_C(1) << 60) + 1,
+    .orders = "-c-s",
     .phase = BH_PHASE_OUTCOME,
     .req = { 0xab, [15] = 1 },
     .res = "ok",
@@ -29,12 +30,13 @@ static const struct bh_record full = {
     "{\"actor\":{\"id\":3,\"token\":\"t-abc\",\"uid\":1000,\"via\":\"token\"},\"boot\":2," \
     "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                \
     "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"obj\":{\"id\":7,\"type\":\"job\"},"     \
-    "\"order\":\"1152921504606846977\",\"phase\":\"outcome\","                             \
+    "\"order\":\"1152921504606846977\",\"orders\":\"-c-s\",\"phase\":\"outcome\","       \
     "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"sealed\":" SEALED        \
     ",\"seq\":9,\"tenant\":4,"                                                            \
     "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
-    "\"ts\":\"1795170000000000001\",\"v\":1,\"verb\":\"job.submit\"}"
-#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
+    "\"ts\":\"1795170000000000001\",\"v\":2,\"verb\":\"job.submit\"}"
+#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}"
+#define OLD "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
 
 static void
 writes(void **state)
@@ -78,6 +80,8 @@ reads_back(void **state)
     BH_CHECK_STR("type", record.obj.type, "job");
     BH_CHECK_EQ("object", record.obj.id, 7);
     BH_CHECK("order", record.order == full.order);
+    BH_CHECK_STR("orders", record.orders, "-c-s");
+    BH_CHECK_EQ("version", record.version, 2);
     BH_CHECK_EQ("phase", record.phase, BH_PHASE_OUTCOME);
     BH_CHECK("req", memcmp(record.req, full.req, sizeof full.req) == 0);
     BH_CHECK_STR("res", record.res, "ok");
@@ -88,6 +92,9 @@ reads_back(void **state)
     BH_CHECK_STR("verb", record.verb, "job.submit");
     assert_int_equal(bh_record_decode(EMPTY, strlen(EMPTY), scratch, &record, &err), BH_OK);
     BH_CHECK("nothing", !record.do_json && !record.ev_json && !record.res && !record.verb);
+    BH_CHECK("no orders", !record.orders);
+    assert_int_equal(bh_record_decode(OLD, strlen(OLD), scratch, &record, &err), BH_OK);
+    BH_CHECK_EQ("older", record.version, 1);
     BH_CHECK_DONE();
 }
 
@@ -120,7 +127,9 @@ refuses(void **state)
         { "small number quoted", "{\"order\":\"5\"," TAIL },
         { "large number bare", "{\"order\":1152921504606846977," TAIL },
         { "time bare", "{\"phase\":\"intent\",\"seq\":0,\"ts\":0,\"v\":1}" },
-        { "version 2", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+        { "version 0", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":0}" },
+        { "version 3", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+        { "orders of version 1", "{\"orders\":\"-c\"," TAIL },
         { "no version", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\"}" },
         { "unknown phase", "{\"phase\":\"guess\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
         { "boot too large", "{\"boot\":4294967296," TAIL },

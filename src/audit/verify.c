@@ -4,15 +4,12 @@
 
 #include "base/num.h"
 
-/* An effect's order number is the number of the record that ordered it and a position
- * below 4096. */
-#define ORDER_RECORD(order) ((order) >> 12)
-
 void
 bh_audit_verifier_init(struct bh_audit_verifier *verifier,
                        const struct bh_crypto_ops *crypto, const struct bh_note_key *key)
 {
     memset(verifier, 0, sizeof *verifier);
+    bh_audit_orders_init(&verifier->orders);
     verifier->crypto = crypto;
     verifier->key = *key;
 }
@@ -38,21 +35,9 @@ check_hash(const struct bh_audit_verifier *verifier, const uint8_t hash[32],
     return BH_OK;
 }
 
-static bh_rc
-check_order(const struct bh_record *record, struct bh_err *err)
-{
-    if (record->phase != BH_PHASE_OUTCOME && record->order)
-        return bh_err_set(err, BH_CONFLICT, "it answers an order but is no outcome");
-    if (record->phase == BH_PHASE_OUTCOME && ORDER_RECORD(record->order) >= record->seq)
-        return bh_err_set(err, BH_CONFLICT,
-                          "it answers an order of the later record %" PRIu64,
-                          ORDER_RECORD(record->order));
-    return BH_OK;
-}
-
 /* What a record must have in common with those before it. */
 static bh_rc
-check_place(const struct bh_audit_verifier *verifier, const struct bh_record *record,
+check_place(struct bh_audit_verifier *verifier, const struct bh_record *record,
             struct bh_err *err)
 {
     if (record->seq != verifier->frontier.size)
@@ -64,7 +49,7 @@ check_place(const struct bh_audit_verifier *verifier, const struct bh_record *re
         return bh_err_set(err, BH_CONFLICT,
                           "its boot %" PRIu32 " comes after boot %" PRIu32, record->boot,
                           verifier->last_boot);
-    return check_order(record, err);
+    return bh_audit_orders_take(&verifier->orders, record, err);
 }
 
 static bh_rc
@@ -149,6 +134,7 @@ bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
 
     if (verifier->faulty)
         return refuse_after_fault(verifier, err);
+    bh_audit_orders_close(&verifier->orders);
     if (size >= expected)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT,

@@ -7,6 +7,7 @@
 
 #include "audit/checkpoint.h"
 #include "audit/merkle.h"
+#include "audit/orders.h"
 #include "audit/record.h"
 #include "base/attr.h"
 #include "base/err.h"
@@ -15,8 +16,8 @@
  * checkpoint, that finds the first thing wrong with it.
  *
  * Checked are: records are numbered from 0 without gaps; each is canonical; times
- * and boots never go back; outcomes, and nothing else, answer an order, and one that
- * an earlier record gave; each record has the hash stored beside it; each signed
+ * and boots never go back; outcomes, and nothing else, answer an order, one that an
+ * earlier record gave and nobody answered before (audit/orders.h); each record has the hash stored beside it; each signed
  * checkpoint has the root of the records before it. */
 struct bh_audit_verifier {
     const struct bh_crypto_ops *crypto;
@@ -28,6 +29,7 @@ struct bh_audit_verifier {
     uint32_t last_boot;
     bool faulty;                  /* a fault was found; nothing more is accepted */
     uint64_t bad_first, bad_last; /* faulty: the record, or the range it lies in */
+    struct bh_audit_orders orders; /* what is open, when the walk is over */
     char scratch[BH_RECORD_BYTES_MAX + 64];
 };
 

@@ -75,8 +75,11 @@ journal_new(void)
         record->ts_ns = 1000 + i / 2;
         record->boot = 1 + i / 20;
         record->verb = "test.record";
+        if (i % 4 == 0)
+            record->orders = "-s";
         if (i % 4 == 3) {
             record->phase = BH_PHASE_OUTCOME;
+            record->verb = "node.started";
             record->order = (i - 3) << 12 | 1;
         }
         write_leaf(journal, i);
@@ -182,6 +185,13 @@ order_without_outcome(struct journal *journal)
 }
 
 static void
+order_twice(struct journal *journal)
+{
+    journal->records[11].order = journal->records[7].order;
+    write_leaf(journal, 11);
+}
+
+static void
 forge_note(struct journal *journal)
 {
     *strchr(journal->notes[2], '3') = '4';
@@ -211,6 +221,7 @@ finds_each_fault(void **state)
         { "boot", boot_back, 30, 30, "record 30: its boot" },
         { "order ahead", order_ahead, 7, 7,
           "record 7: it answers an order of the later record 9" },
+        { "order twice", order_twice, 11, 11, "record 11: it answers order 1 of record 4, which" },
         { "order alone", order_without_outcome, 7, 7, "record 7: it answers an order but" },
         { "forged note", forge_note, 20, 29, "checkpoint of 30 records: " },
         { "old note", swap_note, 30, 39, "checkpoint of 40 records: it covers 30 records" },

@@ -221,15 +221,21 @@ read_source(const struct bh_cli *cli, char place[PATH_MAX], const char **ret_opt
         return bh_err_set(err, BH_INVALID, "audit verify: --store, --records or --export, only one");
     if (options[BH_OPT_KEPT].given && !options[BH_OPT_EXPORT].given)
         return bh_err_set(err, BH_INVALID, "audit verify: --kept goes with --export");
+    if (options[BH_OPT_WITNESS].given && !options[BH_OPT_EXPORT].given)
+        return bh_err_set(err, BH_INVALID, "audit verify: --witness goes with --export");
+    if (options[BH_OPT_QUORUM].given && !options[BH_OPT_WITNESS].given)
+        return bh_err_set(err, BH_INVALID, "audit verify: --quorum goes with --witness");
     if (store && stat(store, &status) == 0 && S_ISDIR(status.st_mode))
         snprintf(place, PATH_MAX, "%s/bulkhead.db", store);
     return BH_OK;
 }
 
+enum { ARGUMENTS_MAX = 12 + 2 * BH_OPTION_TEXTS_MAX };
+
 /* The arguments: the key, what to verify, and what was kept. */
 static void
-put_arguments(const struct bh_cli *cli, const char *place, const char *key,
-              const char *ret_arguments[8 + 2 * BH_OPTION_TEXTS_MAX])
+put_arguments(struct bh_cli *cli, const char *place, const char *key,
+              const char *ret_arguments[ARGUMENTS_MAX])
 {
     const struct bh_option_value *options = cli->args->options;
     const struct bh_option_value *kept = &options[BH_OPT_KEPT];
@@ -249,13 +255,22 @@ put_arguments(const struct bh_cli *cli, const char *place, const char *key,
         ret_arguments[count++] = "--kept";
         ret_arguments[count++] = kept->texts[i];
     }
+    if (options[BH_OPT_WITNESS].given) {
+        ret_arguments[count++] = "--witness";
+        ret_arguments[count++] = options[BH_OPT_WITNESS].text;
+    }
+    if (options[BH_OPT_QUORUM].given) {
+        ret_arguments[count++] = "--quorum";
+        ret_arguments[count++] =
+            bh_arena_printf(cli->arena, "%" PRIu64, (uint64_t)options[BH_OPT_QUORUM].number);
+    }
     ret_arguments[count] = NULL;
 }
 
 bh_rc
 bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
 {
-    const char *arguments[8 + 2 * BH_OPTION_TEXTS_MAX], *option;
+    const char *arguments[ARGUMENTS_MAX], *option;
     char place[PATH_MAX], key[PATH_MAX];
     struct bh_verifier verifier;
     bh_rc rc = read_source(cli, place, &option, err);

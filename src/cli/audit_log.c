@@ -245,7 +245,7 @@ fetch_log(const struct bh_cli *cli, struct bh_err *err)
 static bh_rc
 copy_key(const char *from, const char *folder, struct bh_err *err)
 {
-    char memory[BH_NOTE_VKEY_MAX + 16], path[PATH_MAX];
+    char memory[(BH_NOTE_KEYS_MAX + 1) * BH_NOTE_VKEY_MAX], path[PATH_MAX];
     struct bh_buf text;
     bh_rc rc;
 

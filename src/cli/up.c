@@ -15,7 +15,7 @@
 
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
-enum { KEY_BYTES_MAX = 1024, REPORT_BYTES_MAX = 300 };
+enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 300 };
 
 /* The write end that a detached supervisor says "ready" on, or -1. */
 static int parent_fd = -1;
@@ -45,15 +45,28 @@ apply_site(const struct bh_up *up, struct bh_err *err)
     return rc;
 }
 
-/* "name+0a1b2c3d+base64", one line */
+/* "name+0a1b2c3d+base64" */
 static bool
-is_public_key(const char *text)
+is_public_key(const char *line, size_t length)
 {
-    const char *first = strchr(text, '+'), *second = first ? strchr(first + 1, '+') : NULL;
-    size_t length = strcspn(text, "\n");
+    const char *first = memchr(line, '+', length);
+    const char *second = first ? memchr(first + 1, '+', length - (size_t)(first + 1 - line)) : NULL;
 
-    return second && second - first == 9 && strspn(first + 1, "0123456789abcdef") == 8
-        && length < KEY_BYTES_MAX / 2 && !text[length + (text[length] == '\n')];
+    return second && second - first == 9 && strspn(first + 1, "0123456789abcdef") == 8;
+}
+
+/* One a line, and nothing else. */
+static bool
+are_public_keys(const char *text)
+{
+    size_t length;
+
+    for (const char *at = text; *at; at += length + 1) {
+        length = strcspn(at, "\n");
+        if (at[length] != '\n' || !is_public_key(at, length))
+            return false;
+    }
+    return *text != '\0';
 }
 
 /* The daemon's folder is its own; the audit log's public key is for everybody.  The
@@ -74,12 +87,12 @@ publish_key(const struct bh_up *up, struct bh_err *err)
     length = read(fd, text, sizeof text - 1);
     bh_fd_close(fd);
     text[length > 0 ? length : 0] = '\0';
-    if (!is_public_key(text))
+    if (!are_public_keys(text))
         return bh_err_set(err, BH_INVALID, "%s holds no public key", from);
     return bh_file_replace(to, text, (size_t)length, 0644, err);
 }
 
-/* Say that both serve, and how to go on. */
+/* Say that all serve, and how to go on. */
 static bh_rc
 announce(const struct bh_up *up, struct bh_err *err)
 {

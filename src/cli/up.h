@@ -6,18 +6,18 @@
 
 #include "cli/cli.h"
 
-/* `bulkhead up`: both programs on this machine, started, watched and ended together. */
+/* `bulkhead up`: the programs on this machine, started, watched and ended together. */
 
-enum bh_up_program { BH_UP_NODE, BH_UP_DAEMON, BH_UP_PROGRAMS };
+enum bh_up_program { BH_UP_NODE, BH_UP_SIGNER, BH_UP_DAEMON, BH_UP_PROGRAMS };
 
 /* Where everything lies and how it was asked for. */
 struct bh_up {
     struct bh_cli *cli;
     bool real_driver;
-    uint32_t daemon_uid, https_port;
+    uint32_t daemon_uid, signer_uid, https_port;
     const char *gpus;                        /* topology of the simulated driver */
     char state[PATH_MAX], run[PATH_MAX], conf[PATH_MAX]; /* folders */
-    char socket[PATH_MAX], node_socket[PATH_MAX];
+    char socket[PATH_MAX], node_socket[PATH_MAX], signer_socket[PATH_MAX];
     char sim[PATH_MAX];                      /* state of the simulated driver */
     char program[BH_UP_PROGRAMS][PATH_MAX];
     char library_dir[PATH_MAX], tools_dir[PATH_MAX], libexec_dir[PATH_MAX];
@@ -31,7 +31,8 @@ struct bh_up {
 BH_MUST_USE bh_rc bh_up_locate(struct bh_up *up, struct bh_err *err);
 
 /* Make folders and, where they are missing, node.conf, bulkheadd.conf and the simulated
- * driver's state.  BH_DENIED: the daemon's user could not reach a folder. */
+ * driver's state.  The audit key of a site that had no signer of its own moves to the
+ * signer's folder.  BH_DENIED: the daemon's user could not reach a folder. */
 BH_MUST_USE bh_rc bh_up_prepare(const struct bh_up *up, struct bh_err *err);
 
 /* ---- up_programs.c: processes ---- */
@@ -39,8 +40,8 @@ BH_MUST_USE bh_rc bh_up_prepare(const struct bh_up *up, struct bh_err *err);
 /* Run a program to its end, as root with our own output; BH_IO: it failed. */
 BH_MUST_USE bh_rc bh_up_call(const char *const argv[], struct bh_err *err);
 
-/* Start both, wait until they are ready, then call `ready`; restart what dies, until
- * SIGINT, SIGTERM or SIGHUP; end both.  Their output goes to standard output, each line
+/* Start all, wait until they are ready, then call `ready`; restart what dies, until
+ * SIGINT, SIGTERM or SIGHUP; end all.  Their output goes to standard output, each line
  * with its program's name.
  * BH_UNAVAILABLE: a program keeps dying, or they are not ready within 60 s. */
 BH_MUST_USE bh_rc bh_up_supervise(const struct bh_up *up,

@@ -9,13 +9,14 @@
 #include "base/fd.h"
 #include "cli/up.h"
 
-enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10 };
+enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10, KEPT_BYTES_MAX = 8192 };
 
 /* Where a program may lie, seen from the folder of this one: an installed or staged
  * tree, then a build folder. */
 static const char *const program_places[BH_UP_PROGRAMS][4] = {
     [BH_UP_NODE] = { "../sbin/bulkhead-node", "../libexec/bulkhead/bulkhead-node",
                      "../node/bulkhead-node" },
+    [BH_UP_SIGNER] = { "../libexec/bulkhead/bulkhead-signer", "../signer/bulkhead-signer" },
     [BH_UP_DAEMON] = { "../libexec/bulkhead/bulkheadd", "../sbin/bulkheadd",
                        "../daemon/bulkheadd" },
 };
@@ -144,8 +145,10 @@ locate_folders(struct bh_up *up, struct bh_err *err)
     if (rc == BH_OK)
         rc = put_path(up->node_socket, err, "%s/node/node.sock", up->run);
     if (rc == BH_OK)
+        rc = put_path(up->signer_socket, err, "%s/signer/signer.sock", up->run);
+    if (rc == BH_OK)
         rc = put_path(up->sim, err, "%s/sim", up->state);
-    if (rc == BH_OK && strlen(up->node_socket) > 100) {
+    if (rc == BH_OK && strlen(up->signer_socket) > 104) {
         bh_err_set(err, BH_RANGE, "--dir: %s is too long for a socket's path", up->run);
         rc = bh_err_hint(err, "choose a DIR of at most 80 characters");
     }
@@ -169,6 +172,7 @@ bh_up_locate(struct bh_up *up, struct bh_err *err)
         return bh_err_set(err, BH_RANGE, "--https-port: must be at most 65535");
     up->real_driver = gpu && strcmp(gpu, "real") == 0;
     up->daemon_uid = (uint32_t)uid;
+    up->signer_uid = (uint32_t)uid + 1;
     up->https_port = (uint32_t)options[BH_OPT_HTTPS_PORT].number;
     up->gpus = options[BH_OPT_SIM].text ? options[BH_OPT_SIM].text : "8x H100-80GB";
     rc = locate_programs(up, err);
@@ -233,6 +237,8 @@ make_folders(const struct bh_up *up, struct bh_err *err)
         /* Sticky: the daemon makes its socket there and can replace nothing of root's. */
         { up->run, "", 0, up->daemon_uid, 01775 },
         { up->run, "/node", 0, 0, 0711 },
+        { up->run, "/signer", up->signer_uid, up->signer_uid, 0711 },
+        { up->state, "/signer", up->signer_uid, up->signer_uid, 0700 },
         { up->state, "/daemon", up->daemon_uid, up->daemon_uid, 0700 },
         { up->state, "/node", 0, 0, 0700 },
         { up->state, "/logs", 0, 0, 0711 },
@@ -242,6 +248,79 @@ make_folders(const struct bh_up *up, struct bh_err *err)
     for (size_t i = 0; rc == BH_OK && i < BH_COUNT(folders); i++)
         rc = make_folder(&folders[i], err);
     return rc;
+}
+
+/* ---- the audit key of a site that had no signer of its own ---- */
+
+/* The bytes of the daemon's file, which it may have put anything in place of: nothing that
+ * is a link, a device or long is read.  BH_NOT_FOUND. */
+static bh_rc
+read_kept(const char *path, struct bh_buf *out, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char bytes[KEPT_BYTES_MAX];
+    struct stat status;
+    ssize_t length;
+
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return bh_err_errno(err, "%s", path);
+    length = S_ISREG(status.st_mode) ? read(fd, bytes, sizeof bytes) : -1;
+    if (length < 0 || (size_t)length == sizeof bytes)
+        return bh_err_set(err, BH_INVALID, "%s is no key and no mark", path);
+    bh_buf_put(out, bytes, (size_t)length);
+    explicit_bzero(bytes, sizeof bytes);
+    return BH_OK;
+}
+
+/* Copy one file to the signer's folder.  BH_NOT_FOUND: the daemon has none. */
+static bh_rc
+copy_kept(const struct bh_up *up, const char *name, struct bh_err *err)
+{
+    char from[PATH_MAX + 48], to[PATH_MAX + 48], memory[KEPT_BYTES_MAX];
+    struct bh_buf bytes;
+    bh_rc rc;
+
+    snprintf(from, sizeof from, "%s/daemon/%s", up->state, name);
+    snprintf(to, sizeof to, "%s/signer/%s", up->state, name);
+    bh_buf_init_fixed(&bytes, memory, sizeof memory);
+    rc = read_kept(from, &bytes, err);
+    if (rc == BH_OK)
+        rc = bh_file_replace(to, bytes.bytes, bytes.length, 0600, err);
+    if (rc == BH_OK && lchown(to, up->signer_uid, up->signer_uid) != 0)
+        rc = bh_err_errno(err, "%s", to);
+    explicit_bzero(memory, sizeof memory);
+    return rc;
+}
+
+static void
+remove_kept(const struct bh_up *up, const char *name)
+{
+    char path[PATH_MAX + 48];
+
+    snprintf(path, sizeof path, "%s/daemon/%s", up->state, name);
+    unlink(path); /* often there is none */
+}
+
+/* The mark first: a signer that has a key without its mark could sign again from nothing. */
+static bh_rc
+move_key(const struct bh_up *up, struct bh_err *err)
+{
+    char key[PATH_MAX + 48];
+    bh_rc rc = BH_OK;
+
+    snprintf(key, sizeof key, "%s/signer/audit.key", up->state);
+    if (access(key, F_OK) != 0) {
+        rc = copy_kept(up, "audit.signed", err);
+        if (rc == BH_OK || rc == BH_NOT_FOUND)
+            rc = copy_kept(up, "audit.key", err);
+    }
+    if (rc == BH_NOT_FOUND) /* a new site: the signer makes its key */
+        return BH_OK;
+    if (rc != BH_OK)
+        return rc;
+    remove_kept(up, "audit.key");
+    remove_kept(up, "audit.signed");
+    return BH_OK;
 }
 
 /* ---- configuration ---- */
@@ -321,6 +400,8 @@ bh_up_prepare(const struct bh_up *up, struct bh_err *err)
 
     umask(022);
     rc = make_folders(up, err);
+    if (rc == BH_OK)
+        rc = move_key(up, err);
     if (rc == BH_OK)
         rc = check_reachable(up->program[BH_UP_DAEMON], err);
     if (rc == BH_OK)

@@ -3,6 +3,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,9 @@
 
 enum { LINE_BYTES_MAX = 4096, RESTARTS_MAX = 10, POLL_MS = 50, STATUS_EXEC_FAILED = 127 };
 
-static const char *const names[BH_UP_PROGRAMS] = { "node", "daemon" };
-static const char *const conf_files[BH_UP_PROGRAMS] = { "node.conf", "bulkheadd.conf" };
+static const char *const names[BH_UP_PROGRAMS] = { "node", "signer", "daemon" };
 
-/* One of the two programs. */
+/* One of the programs. */
 struct child {
     pid_t pid;           /* 0: not running */
     int output;          /* its standard output and error, -1 */
@@ -43,40 +43,74 @@ struct supervisor {
 
 /* ---- starting ---- */
 
-/* In the child: become the daemon's user, with no group but its own. */
+/* In the child: become the program's user, with no group but its own. */
 static void
 drop_rights(uint32_t uid)
 {
     if (setgroups(0, NULL) == 0 && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0)
         return;
-    perror("bulkhead: cannot become the daemon's user");
+    perror("bulkhead: cannot become the program's user");
     _exit(STATUS_EXEC_FAILED);
+}
+
+enum { ARGUMENTS_MAX = 8 };
+
+struct command {
+    char *argv[ARGUMENTS_MAX + 1];
+    int count;
+};
+
+static void BH_PRINTF(2, 3)
+add_argument(struct command *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (command->count < ARGUMENTS_MAX && vasprintf(&command->argv[command->count], format, args) > 0)
+        command->count++;
+    va_end(args);
+}
+
+/* The signer's place holds over what a person may have written for the daemon: there is one
+ * key. */
+static void
+make_command(const struct bh_up *up, enum bh_up_program which, struct command *command)
+{
+    add_argument(command, "%s", up->program[which]);
+    if (which == BH_UP_SIGNER) {
+        add_argument(command, "--dir=%s/signer", up->state);
+        add_argument(command, "--socket=%s", up->signer_socket);
+        add_argument(command, "--peer=%u", up->daemon_uid);
+        return;
+    }
+    add_argument(command, "--config=%s/%s", up->conf,
+                 which == BH_UP_NODE ? "node.conf" : "bulkheadd.conf");
+    if (which == BH_UP_DAEMON)
+        add_argument(command, "--set=signer_socket=%s", up->signer_socket);
 }
 
 static void
 run_child(const struct bh_up *up, enum bh_up_program which, int output)
 {
-    char conf[PATH_MAX + 32];
-    char *argv[] = { (char *)(uintptr_t)up->program[which], (char *)(uintptr_t)"--config", conf,
-                     NULL };
+    struct command command = { .count = 0 };
     sigset_t none;
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-    snprintf(conf, sizeof conf, "%s/%s", up->conf, conf_files[which]);
+    make_command(up, which, &command);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    /* A group of its own: Ctrl-C reaches us, and we end the two in order. */
+    /* A group of its own: Ctrl-C reaches us, and we end them in order. */
     setpgid(0, 0);
     dup2(nothing, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
-    if (which == BH_UP_DAEMON)
-        drop_rights(up->daemon_uid);
+    if (which != BH_UP_NODE)
+        drop_rights(which == BH_UP_DAEMON ? up->daemon_uid : up->signer_uid);
     signal(SIGPIPE, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (chdir("/") == 0)
-        execv(argv[0], argv);
-    perror(argv[0]);
+        execv(command.argv[0], command.argv);
+    perror(command.argv[0]);
     _exit(STATUS_EXEC_FAILED);
 }
 
@@ -157,7 +191,7 @@ relay(struct child *child, const char *name)
 
 /* ---- watching ---- */
 
-/* Take the ends of children; true when one of the two programs ended. */
+/* Take the ends of children; true when one of the programs ended. */
 static bool
 reap(struct supervisor *s)
 {
@@ -228,7 +262,7 @@ turn(struct supervisor *s)
     return asked;
 }
 
-/* Both serve: the daemon answers, and says that the node is connected. */
+/* All serve: the daemon answers, and says that the node is connected. */
 static bool
 is_ready(const struct bh_up *up)
 {
@@ -299,6 +333,7 @@ end_all(struct supervisor *s)
 {
     s->stopping = true;
     end_child(s, BH_UP_DAEMON);
+    end_child(s, BH_UP_SIGNER);
     end_child(s, BH_UP_NODE);
     for (int i = 0; i < BH_UP_PROGRAMS; i++)
         if (s->children[i].output >= 0)

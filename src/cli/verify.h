@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "audit/note.h"
+#include "audit/orders.h"
 #include "base/buf.h"
 
 /* The parts of bulkhead-audit, the program that verifies audit logs. */
@@ -13,6 +14,8 @@ enum { BH_VERIFY_KEPT_MAX = 64 };
 /* Its command line. */
 struct bh_verify_args {
     const char *key, *store, *folder, *proof, *record; /* files; NULL: not given */
+    const char *witness;                               /* file of witnesses' keys */
+    const char *quorum_text;                           /* NULL: all of them */
     const char *old, *new;                             /* checkpoints */
     const char *kept[BH_VERIFY_KEPT_MAX];
     uint32_t kept_count;
@@ -23,6 +26,10 @@ struct bh_verify_args {
 struct bh_verdict_text {
     struct bh_buf sentence, members; /* members: ",\"records\":12" */
 };
+
+/* Which orders are open at the end of a walk. */
+void bh_verify_put_orders(struct bh_verdict_text *verdict,
+                          const struct bh_audit_orders *orders);
 
 /* An exported log, with the checkpoints kept elsewhere.  BH_CONFLICT: it is not what was
  * signed; BH_NOT_FOUND: a file is missing; failures of reading. */

@@ -20,8 +20,9 @@ enum { STATUS_BAD = 1, STATUS_USAGE = 2, KEY_FILE_MAX = 4096 };
 static const char usage[] =
     "usage: bulkhead-audit --vkey FILE [--json] [WHAT]\n"
     "  --store FILE             verify a store\n"
-    "  --export DIR [--kept FILE]...\n"
-    "                           verify an exported log, and that it continues checkpoints\n"
+    "  --export DIR [--kept FILE]... [--witness FILE [--quorum N]]\n"
+    "                           verify an exported log, that it continues checkpoints, and\n"
+    "                           that witnesses cosigned those, or else its own\n"
     "  --check PROOF [--record FILE]\n"
     "                           check a proof that a record is in the log\n"
     "  --consistency OLD NEW    check that one checkpoint continues another, by the hashes\n"
@@ -44,7 +45,7 @@ bh_verify_read(const char *path, size_t max, struct bh_buf *out, struct bh_err *
 }
 
 static bh_rc
-read_key(const char *path, struct bh_note_key *ret_key, struct bh_err *err)
+read_keys(const char *path, struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX], struct bh_err *err)
 {
     char memory[KEY_FILE_MAX];
     struct bh_buf text;
@@ -55,8 +56,7 @@ read_key(const char *path, struct bh_note_key *ret_key, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_buf_putc(&text, '\0');
-    memory[strcspn(memory, "\r\n")] = '\0';
-    rc = bh_note_key_parse(&bh_crypto_openssl, memory, ret_key, err);
+    rc = bh_note_keys_parse(&bh_crypto_openssl, memory, ret_keys, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", path);
 }
 
@@ -107,6 +107,18 @@ verify_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_err *err)
     return rc == BH_OK ? bh_audit_verifier_end(verifier, 0, err) : rc;
 }
 
+void
+bh_verify_put_orders(struct bh_verdict_text *verdict, const struct bh_audit_orders *orders)
+{
+    if (orders->open)
+        bh_buf_printf(&verdict->sentence,
+                      "\norders without an outcome: %" PRIu32 ", the oldest of record %" PRIu64
+                      "; unknown after a start: %" PRIu32,
+                      orders->open, orders->oldest_open, orders->unknown);
+    bh_buf_printf(&verdict->members, ",\"orders_open\":%" PRIu32 ",\"orders_unknown\":%" PRIu32,
+                  orders->open, orders->unknown);
+}
+
 static void
 put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *verifier)
 {
@@ -118,6 +130,7 @@ put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *verifi
     if (open)
         bh_buf_printf(&verdict->sentence,
                       "\nno checkpoint covers the newest of them yet: %" PRIu64, open);
+    bh_verify_put_orders(verdict, &verifier->orders);
     bh_buf_printf(&verdict->members,
                   ",\"checkpoints\":%" PRIu64 ",\"records\":%" PRIu64 ",\"unsigned\":%" PRIu64,
                   verifier->checkpoints, size, open);
@@ -151,7 +164,8 @@ place_of(struct bh_verify_args *args, const char *option)
     } options[] = {
         { "--vkey", &args->key },    { "--store", &args->store }, { "--export", &args->folder },
         { "--check", &args->proof }, { "--record", &args->record },
-        { "--consistency", &args->old },
+        { "--consistency", &args->old }, { "--witness", &args->witness },
+        { "--quorum", &args->quorum_text },
     };
 
     for (size_t i = 0; i < BH_COUNT(options); i++)
@@ -218,7 +232,7 @@ main(int argc, char **argv)
 {
     struct bh_verify_args args = { 0 };
     struct bh_verdict_text verdict;
-    struct bh_note_key key;
+    struct bh_note_key keys[BH_NOTE_KEYS_MAX]; /* the newest leads to the others */
     struct bh_err err = { .rc = BH_OK };
     int status;
     bh_rc rc;
@@ -229,12 +243,12 @@ main(int argc, char **argv)
     }
     bh_buf_init(&verdict.sentence, 1 << 20);
     bh_buf_init(&verdict.members, 1 << 20);
-    rc = read_key(args.key, &key, &err);
+    rc = read_keys(args.key, keys, &err);
     if (rc == BH_OK)
-        rc = args.folder ? bh_verify_export(&args, &key, &verdict, &err)
-             : args.proof ? bh_verify_proof(&args, &key, &verdict, &err)
-             : args.old   ? bh_verify_consistency(&args, &key, &verdict, &err)
-                          : verify_log(&args, &key, &verdict, &err);
+        rc = args.folder ? bh_verify_export(&args, keys, &verdict, &err)
+             : args.proof ? bh_verify_proof(&args, keys, &verdict, &err)
+             : args.old   ? bh_verify_consistency(&args, keys, &verdict, &err)
+                          : verify_log(&args, keys, &verdict, &err);
     err.rc = rc;
     status = say(&args, &verdict, &err);
     bh_buf_fini(&verdict.sentence);

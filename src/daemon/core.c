@@ -55,7 +55,6 @@ bh_core_close(struct bh_core *core)
     free(core->shown);
     free(core->gpu_facts);
     free(core->changes);
-    explicit_bzero(core->journal.private_key, sizeof core->journal.private_key);
 }
 
 uint64_t
@@ -88,6 +87,7 @@ bh_core_begin(struct bh_core *core, struct bh_err *err)
 
     if (core->open)
         return BH_OK;
+    bh_journal_ask(&core->journal, bh_core_now(core), core->config->checkpoint_interval);
     rc = core->store.ops->begin(core->store.self, err);
     if (rc == BH_OK)
         core->open = true;
@@ -209,12 +209,36 @@ sample_invariants(struct bh_core *core)
         bh_log(INVARIANT_BROKEN, BH_STR("which", broken));
 }
 
+/* What the step orders, as records have it; the engine numbers its orders by place. */
+static const char *
+order_letters(const struct bh_core *core, char ret_letters[BH_EFFECTS_MAX + 1])
+{
+    static const char letters[BH_EFFECT_KINDS] = {
+        [BH_FX_CARVE] = 'c',  [BH_FX_DESTROY] = 'd', [BH_FX_START] = 's', [BH_FX_SUSPEND] = 'p',
+        [BH_FX_RESUME] = 'r', [BH_FX_STOP] = 't',    [BH_FX_JOB] = '-',
+    };
+    uint32_t length = 0;
+
+    for (uint32_t i = 0; i < core->step.effect_count; i++) {
+        char letter = letters[core->step.effects[i].kind];
+
+        BH_ASSERT(letter);
+        ret_letters[i] = letter;
+        if (letter != '-')
+            length = i + 1;
+    }
+    ret_letters[length] = '\0';
+    return length ? ret_letters : NULL;
+}
+
 static bh_rc
 record_step(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
             struct bh_err *err)
 {
     char event_memory[EVENT_JSON_MAX / 16], decision_memory[EVENT_JSON_MAX];
-    struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK) };
+    char letters[BH_EFFECTS_MAX + 1];
+    struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK),
+                                .orders = order_letters(core, letters) };
     struct bh_buf event_json, decision_json;
 
     bh_buf_init_fixed(&event_json, event_memory, sizeof event_memory);
@@ -260,16 +284,6 @@ bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res, stru
     return append(core, entry, &record, err);
 }
 
-static bh_rc
-checkpoint_if_due(struct bh_core *core, struct bh_err *err)
-{
-    uint64_t now = bh_core_now(core);
-
-    if (now < core->journal.signed_at_ns + core->config->checkpoint_interval)
-        return BH_OK;
-    return bh_journal_checkpoint(&core->journal, now, err);
-}
-
 /* Keys that were made since; the record stands beside the row. */
 static bh_rc
 record_made_keys(struct bh_core *core, struct bh_err *err)
@@ -302,8 +316,8 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
         return BH_OK;
     }
     rc = record_made_keys(core, err);
-    if (rc == BH_OK)
-        rc = checkpoint_if_due(core, err);
+    if (rc == BH_OK && bh_journal_signed(&core->journal))
+        rc = bh_journal_checkpoint(&core->journal, err);
     if (rc == BH_OK)
         rc = bh_snapshot_if_due(core, err);
     if (rc == BH_OK)
@@ -312,6 +326,10 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
         return rc;
     core->open = false;
     core->commits++;
+    if (core->journal.signing_size != core->journal.signed_size) {
+        core->signed_records = core->journal.signing_size;
+        core->signed_ns = bh_core_now(core);
+    }
     bh_journal_committed(&core->journal);
     bh_snapshot_committed(core);
     bh_keyring_committed(&core->ring);

@@ -50,6 +50,7 @@ struct bh_core {
     uint64_t next_job;               /* number of the next job */
     uint64_t steps;                  /* for sampling the invariants */
     _Atomic uint64_t commits;        /* since the start; read by any thread */
+    _Atomic uint64_t signed_records, signed_ns; /* the newest checkpoint's; likewise */
     struct bh_effect *effects;       /* of the batch, for the node, in order */
     uint32_t effect_count;
     struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */
@@ -100,8 +101,8 @@ struct bh_entry {
     const char *job_name;
 };
 
-/* Open store, keys and catalog and rebuild the state; the fields config, store,
- * crypto and hub are set by the caller.
+/* Open store, signer and catalog and rebuild the state; the fields config, store,
+ * crypto, hub and journal.checkpoints.signing are set by the caller.
  *   BH_CONFLICT  the log is shorter than, or differs from, what was signed, or replay
  *                does not lead to the recorded digest */
 BH_MUST_USE bh_rc bh_core_open(struct bh_core *core, struct bh_err *err);

@@ -328,6 +328,16 @@ drop_last_record(const struct fixture *f)
     sqlite3_close(db);
 }
 
+/* ---- the watermark: what was signed stands outside the store, too ---- */
+
+static void
+sign(struct fixture *f)
+{
+    f->core.journal.asked_ns = 0;
+    assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
+    assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
+}
+
 static void
 test_a_log_shorter_than_signed_is_refused(void **unused)
 {
@@ -335,24 +345,12 @@ test_a_log_shorter_than_signed_is_refused(void **unused)
 
     setup(&f);
     assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(bh_core_begin(&f.core, &f.err), BH_OK);
-    assert_int_equal(bh_journal_checkpoint(&f.core.journal, bh_core_now(&f.core), &f.err), BH_OK);
-    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    sign(&f);
     close_core(&f);
     drop_last_record(&f);
     BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
     BH_CHECK_DONE();
     teardown(&f);
-}
-
-/* ---- the watermark: what was signed stands outside the store, too ---- */
-
-static void
-sign(struct fixture *f)
-{
-    assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
-    f->core.journal.signed_at_ns = 0;
-    assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 
 /* Change the closed store by a statement. */
@@ -456,17 +454,109 @@ test_a_failed_commit_was_never_signed(void **unused)
     setup(&f);
     assert_int_equal(apply(&f, site_yaml), BH_OK);
     committed = f.core.journal.next_seq;
-    f.core.journal.signed_at_ns = 0;
+    f.core.journal.asked_ns = 0;
     assert_int_equal(bh_core_begin(&f.core, &f.err), BH_OK);
     assert_int_equal(bh_core_note(&f.core, &(struct bh_entry){ .verb = "test" }, BH_OK, &f.err), BH_OK);
-    assert_int_equal(bh_journal_checkpoint(&f.core.journal, bh_core_now(&f.core), &f.err), BH_OK);
-    BH_CHECK_EQ("signed", f.core.journal.mark.size, committed);
+    BH_CHECK("signed", bh_journal_signed(&f.core.journal));
+    assert_int_equal(bh_journal_checkpoint(&f.core.journal, &f.err), BH_OK);
+    BH_CHECK_EQ("signed", f.core.journal.checkpoints.mark_size, committed);
     assert_true(bh_core_abort(&f.core));
     assert_int_equal(submit(&f, alice_small), BH_OK);
     sign(&f);
-    BH_CHECK("goes on", f.core.journal.mark.size > committed);
+    BH_CHECK("goes on", f.core.journal.checkpoints.mark_size > committed);
     close_core(&f);
     BH_CHECK_EQ("open", open_core(&f), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* ---- the signer may die ---- */
+
+static void
+test_records_go_on_without_a_signer(void **unused)
+{
+    struct fixture f;
+    uint64_t before;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    sign(&f);
+    before = f.core.journal.signed_size;
+    f.signer_gone = true;
+    for (int i = 0; i < 3; i++) {
+        BH_CHECK_EQ("recorded", submit(&f, alice_small), BH_OK);
+        sign(&f);
+    }
+    BH_CHECK_EQ("not signed", f.core.journal.signed_size, before);
+    f.signer_gone = false;
+    for (int i = 0; i < 3; i++) /* it is found, says how far it is, and signs */
+        sign(&f);
+    BH_CHECK_EQ("signed", f.core.journal.signed_size, f.core.journal.next_seq);
+    close_core(&f);
+    BH_CHECK_EQ("starts", open_core(&f), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* It signed, and died before it could say so. */
+static void
+test_a_signature_that_was_not_heard_of(void **unused)
+{
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    sign(&f);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    f.core.journal.asked_ns = 0;
+    bh_journal_ask(&f.core.journal, bh_core_now(&f.core), 1);
+    BH_CHECK("signed", f.signer_answers);
+    f.signer_answers = false;
+    f.signer_gone = true;
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    BH_CHECK("not heard of", f.core.journal.signed_size < f.core.journal.checkpoints.since.to);
+    f.signer_gone = false;
+    for (int i = 0; i < 3; i++)
+        sign(&f);
+    BH_CHECK_EQ("goes on", f.core.journal.signed_size, f.core.journal.next_seq);
+    close_core(&f);
+    BH_CHECK_EQ("starts", open_core(&f), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* Its disk failed, after the mark was replaced. */
+static void
+test_a_signature_that_failed_half_way(void **unused)
+{
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    sign(&f);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    f.core.journal.asked_ns = 0;
+    bh_journal_ask(&f.core.journal, bh_core_now(&f.core), 1);
+    f.signed_answer.rc = BH_IO;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(submit(&f, alice_small), BH_OK);
+        sign(&f);
+    }
+    BH_CHECK_EQ("goes on", f.core.journal.signed_size, f.core.journal.next_seq);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+static void
+test_no_start_without_a_signer(void **unused)
+{
+    struct fixture f;
+
+    setup(&f);
+    close_core(&f);
+    f.signer_gone = true;
+    BH_CHECK_EQ("open", open_core(&f), BH_UNAVAILABLE);
+    BH_CHECK("says so", strstr(f.err.msg, "signer"));
     BH_CHECK_DONE();
     teardown(&f);
 }
@@ -512,6 +602,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_another_log_of_the_same_length_is_refused),
     cmocka_unit_test(test_a_missing_or_damaged_watermark_is_refused),
     cmocka_unit_test(test_a_failed_commit_was_never_signed),
+    cmocka_unit_test(test_records_go_on_without_a_signer),
+    cmocka_unit_test(test_a_signature_that_was_not_heard_of),
+    cmocka_unit_test(test_a_signature_that_failed_half_way),
+    cmocka_unit_test(test_no_start_without_a_signer),
     cmocka_unit_test(test_a_site_file_is_applied_wholly_or_not_at_all),
 };
 

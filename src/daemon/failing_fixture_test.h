@@ -61,7 +61,7 @@ open_failing(struct fixture *f)
     char path[128];
 
     close_core(f);
-    f->core = (struct bh_core){ .config = &f->config, .crypto = &bh_crypto_openssl };
+    must(f, prepare_core(f));
     f->core.hub = bh_hub_new();
     snprintf(path, sizeof path, "%s/bulkhead.db", f->folder);
     must(f, bh_store_sqlite_open(path, BH_STORE_WRITE, f->core.crypto, &f->core.store, &f->err));

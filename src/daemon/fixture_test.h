@@ -14,6 +14,7 @@
 #include "base/yaml.h"
 #include "daemon/command.h"
 #include "daemon/core.h"
+#include "signer/signer.h"
 #include "store/sqlite.h"
 
 __attribute__((unused)) static const char site_yaml[] =
@@ -33,18 +34,80 @@ struct fixture {
     char folder[64];
     struct bh_daemon_config config;
     struct bh_core core;
+    struct bh_signer signer;     /* in this process: it answers at once */
+    struct bh_signer_answer signed_answer;
+    bool signer_answers, signer_gone;
     struct bh_arena *arena;
     struct bh_answer answer;
     struct bh_err err;
 };
 
+static bool
+local_connected(void *self)
+{
+    struct fixture *f = self;
+
+    return !f->signer_gone;
+}
+
+static bool
+local_ask(void *self, const struct bh_signer_question *question)
+{
+    struct fixture *f = self;
+
+    if (f->signer_gone)
+        return false;
+    bh_signer_answer(&f->signer, question, &f->signed_answer);
+    f->signer_answers = true;
+    return true;
+}
+
+static bh_rc
+local_take(void *self, uint64_t wait_ns, struct bh_signer_answer *ret_answer, struct bh_err *err)
+{
+    struct fixture *f = self;
+
+    if (f->signer_gone || !f->signer_answers)
+        return bh_err_set(err, f->signer_gone ? BH_UNAVAILABLE : BH_NOT_FOUND, "no answer");
+    f->signer_answers = false;
+    *ret_answer = f->signed_answer;
+    return BH_OK;
+}
+
+static void
+local_drop(void *self)
+{
+    struct fixture *f = self;
+
+    f->signer_answers = false;
+}
+
+static int
+local_fd(const void *self)
+{
+    return -1;
+}
+
+/* A core without anything in it, and a signer for it in the same folder. */
+static inline bh_rc
+prepare_core(struct fixture *f)
+{
+    static const struct bh_signing_ops local = { local_connected, local_ask, local_take,
+                                                 local_drop, local_fd };
+
+    f->core = (struct bh_core){ .config = &f->config, .crypto = &bh_crypto_openssl };
+    f->core.journal.checkpoints.signing = (struct bh_signing){ &local, f };
+    f->signer_answers = false;
+    return bh_signer_open(&f->signer, f->core.crypto, f->folder, &f->err);
+}
+
 static inline bh_rc
 open_core(struct fixture *f)
 {
     char path[128];
-    bh_rc rc;
+    bh_rc rc = prepare_core(f);
 
-    f->core = (struct bh_core){ .config = &f->config, .crypto = &bh_crypto_openssl };
+    assert_int_equal(rc, BH_OK);
     f->core.hub = bh_hub_new();
     snprintf(path, sizeof path, "%s/bulkhead.db", f->folder);
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, f->core.crypto, &f->core.store, &f->err);
@@ -110,8 +173,8 @@ run(struct fixture *f, struct bh_command *command)
     return rc;
 }
 
-static inline bh_rc
-apply(struct fixture *f, const char *yaml)
+static inline struct bh_command
+apply_command(struct fixture *f, const char *yaml)
 {
     struct bh_site *site = bh_arena_alloc(f->arena, sizeof *site);
     struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = caller_named(f, "root"),
@@ -127,6 +190,14 @@ apply(struct fixture *f, const char *yaml)
     command.text = bh_arena_strdup(f->arena, bh_buf_text(&json));
     command.text_length = strlen(command.text);
     bh_buf_fini(&json);
+    return command;
+}
+
+static inline bh_rc
+apply(struct fixture *f, const char *yaml)
+{
+    struct bh_command command = apply_command(f, yaml);
+
     return run(f, &command);
 }
 
@@ -136,15 +207,16 @@ struct submission {
     uint32_t count;
 };
 
-static inline bh_rc
-submit(struct fixture *f, struct submission s)
+static inline struct bh_command
+submit_command(struct fixture *f, struct submission s)
 {
-    const char *args[] = { "true" };
+    const char **args = bh_arena_alloc(f->arena, sizeof *args);
     struct bh_job_spec *spec = bh_arena_alloc(f->arena, sizeof *spec);
     struct bh_command command = { .op = BH_OP_JOB_SUBMIT, .caller = caller_named(f, s.who),
                                   .spec = spec };
     struct bh_buf text;
 
+    args[0] = "true";
     *spec = (struct bh_job_spec){ .args = { args, 1 }, .tenant = s.tenant, .sku = s.sku,
                                   .priority = s.priority, .count = s.count };
     assert_int_equal(bh_spec_check(spec, &command.numbers, &f->err), BH_OK);
@@ -154,6 +226,14 @@ submit(struct fixture *f, struct submission s)
     command.text_length = strlen(command.text);
     command.caller.idempotency_key = s.key;
     bh_buf_fini(&text);
+    return command;
+}
+
+static inline bh_rc
+submit(struct fixture *f, struct submission s)
+{
+    struct bh_command command = submit_command(f, s);
+
     return run(f, &command);
 }
 

@@ -9,22 +9,56 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "crypto/openssl.h"
-#include "daemon/watermark.h"
 
 static const char public_key_file[] = "audit.vkey";
 
-/* What outsiders verify with stands beside the private key, readable by all. */
-static bh_rc
-publish_key(const struct bh_journal *journal, const char *folder, struct bh_err *err)
+enum { KEYS_BYTES_MAX = 4096 };
+
+/* Append the lines of `known` that are not there yet, as far as there is room. */
+static void
+add_older(struct bh_buf *text, const char *known)
 {
-    char path[4096], memory[BH_NOTE_VKEY_MAX + 1];
-    struct bh_buf text;
+    uint32_t count = 0;
+
+    for (const char *at = bh_buf_text(text); (at = strchr(at, '\n')); at++)
+        count++;
+    for (size_t length; *known && count < BH_NOTE_KEYS_MAX; known += length) {
+        char line[BH_NOTE_VKEY_MAX + 2] = "";
+
+        length = strcspn(known, "\n");
+        length += known[length] == '\n';
+        if (length >= sizeof line || known[length - 1] != '\n')
+            return;
+        memcpy(line, known, length);
+        if (strstr(bh_buf_text(text), line))
+            continue;
+        bh_buf_puts(text, line);
+        count++;
+    }
+}
+
+/* What outsiders verify with, readable by all: the present keys and all before, since older
+ * checkpoints were signed by those. */
+static bh_rc
+publish_keys(struct bh_journal *journal, const char *folder, struct bh_err *err)
+{
+    char path[4096], memory[KEYS_BYTES_MAX], known_memory[KEYS_BYTES_MAX];
+    struct bh_buf text, known;
+    bh_rc rc;
 
     snprintf(path, sizeof path, "%s/%s", folder, public_key_file);
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    bh_note_key_format(&text, &journal->key);
-    bh_buf_putc(&text, '\n');
+    bh_buf_init_fixed(&known, known_memory, sizeof known_memory);
+    bh_buf_puts(&text, journal->checkpoints.vkeys);
+    rc = bh_file_read(path, sizeof known_memory - 1, &known, err);
+    if (rc == BH_OK && bh_buf_text(&known))
+        add_older(&text, bh_buf_text(&known));
+    if (!bh_buf_text(&text))
+        return bh_err_set(err, BH_BUG, "the public keys are too long");
+    rc = bh_note_keys_parse(journal->crypto, bh_buf_text(&text), journal->keys, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "%s", path);
+    journal->key = journal->keys[0];
     return bh_file_replace(path, text.bytes, text.length, 0644, err);
 }
 
@@ -32,26 +66,17 @@ bh_rc
 bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *config,
                 struct bh_err *err)
 {
-    char path[4096];
-    uint8_t public_key[32];
-    bool made;
+    struct bh_checkpoints *checkpoints = &journal->checkpoints;
     bh_rc rc;
 
     journal->origin = config->site_name;
     journal->state_dir = config->state_dir;
-    snprintf(path, sizeof path, "%s/audit.key", config->state_dir);
-    rc = bh_crypto_key_load_or_make(journal->crypto, path, journal->private_key, &made, err);
+    checkpoints->crypto = journal->crypto;
+    checkpoints->name = journal->origin;
+    rc = bh_checkpoints_open(checkpoints, err);
     if (rc == BH_OK)
-        rc = journal->crypto->public_of(journal->private_key, public_key, err);
-    if (rc == BH_OK)
-        rc = bh_note_key_make(journal->crypto, journal->origin, public_key, &journal->key, err);
-    if (rc == BH_OK)
-        rc = publish_key(journal, config->state_dir, err);
-    if (rc != BH_OK)
-        return bh_err_wrap(err, "audit key");
-    if (made)
-        bh_log(KEY_MADE, BH_STR("path", path));
-    return BH_OK;
+        rc = publish_keys(journal, config->state_dir, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }
 
 bh_rc
@@ -74,6 +99,7 @@ bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct b
         return rc;
     bh_merkle_leaf(journal->crypto, leaf.bytes, leaf.length, hash);
     bh_merkle_frontier_add(&journal->frontier, journal->crypto, hash);
+    bh_checkpoints_add(&journal->checkpoints, hash);
     journal->next_seq++;
     journal->last_ts_ns = record->ts_ns;
     return BH_OK;
@@ -94,53 +120,33 @@ bh_journal_replayed(struct bh_journal *journal, const char *leaf, size_t length,
         journal->boot = record->boot;
 }
 
-/* Nothing smaller than before is signed, nor anything else of that size. */
-static bh_rc
-raise_mark(struct bh_journal *journal, const uint8_t root[32], struct bh_err *err)
+void
+bh_journal_ask(struct bh_journal *journal, uint64_t now_ns, uint64_t interval_ns)
 {
-    uint8_t marked[32];
-    bh_rc rc;
+    BH_ASSERT(journal->frontier.size == journal->durable.size);
+    if (now_ns >= journal->asked_ns + interval_ns
+        && bh_checkpoints_ask(&journal->checkpoints, &journal->durable))
+        journal->asked_ns = now_ns;
+}
 
-    bh_merkle_frontier_root(&journal->mark, journal->crypto, marked);
-    if (journal->durable.size < journal->mark.size
-        || (journal->durable.size == journal->mark.size && memcmp(root, marked, 32) != 0))
-        return bh_err_set(err, BH_CONFLICT,
-                          "a checkpoint of %" PRIu64 " records was signed already; refusing to "
-                          "sign another of %" PRIu64,
-                          journal->mark.size, journal->durable.size);
-    if (journal->durable.size == journal->mark.size)
-        return BH_OK;
-    rc = bh_watermark_save(journal->state_dir, &journal->durable, err);
-    if (rc == BH_OK)
-        journal->mark = journal->durable;
-    return rc;
+bool
+bh_journal_signed(struct bh_journal *journal)
+{
+    bh_checkpoints_turn(&journal->checkpoints, &journal->store);
+    return journal->checkpoints.note_size > journal->signed_size;
 }
 
 bh_rc
-bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns, struct bh_err *err)
+bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err)
 {
-    struct bh_checkpoint checkpoint = { .size = journal->durable.size };
-    struct bh_checkpoint_row row = { .size = journal->durable.size };
-    struct bh_buf note;
-    bh_rc rc;
+    const struct bh_checkpoints *checkpoints = &journal->checkpoints;
+    const struct bh_checkpoint_row row = { .size = checkpoints->note_size,
+                                           .note = checkpoints->note };
+    bh_rc rc = journal->store.ops->put_checkpoint(journal->store.self, &row, err);
 
-    if (checkpoint.size == journal->signed_size)
-        return BH_OK;
-    snprintf(checkpoint.origin, sizeof checkpoint.origin, "%s", journal->origin);
-    bh_merkle_frontier_root(&journal->durable, journal->crypto, checkpoint.root);
-    bh_buf_init_fixed(&note, journal->note, sizeof journal->note);
-    rc = raise_mark(journal, checkpoint.root, err);
     if (rc == BH_OK)
-        rc = bh_checkpoint_sign(journal->crypto, &checkpoint, journal->private_key, &note, err);
-    if (rc != BH_OK)
-        return rc;
-    row.note = bh_buf_text(&note);
-    rc = journal->store.ops->put_checkpoint(journal->store.self, &row, err);
-    if (rc != BH_OK)
-        return rc;
-    journal->signing_size = checkpoint.size;
-    journal->signed_at_ns = now_ns;
-    return BH_OK;
+        journal->signing_size = row.size;
+    return rc;
 }
 
 /* A convenience, not the truth: the store has the checkpoint already.  So nobody waits for
@@ -157,7 +163,7 @@ publish_checkpoint(const struct bh_journal *journal, struct bh_err *err)
     fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return bh_err_errno(err, "%s", fresh);
-    rc = bh_fd_write_all(fd, journal->note, strlen(journal->note), err);
+    rc = bh_fd_write_all(fd, journal->checkpoints.note, strlen(journal->checkpoints.note), err);
     if (rc == BH_OK && rename(fresh, path) != 0)
         return bh_err_errno(err, "%s", path);
     return rc;
@@ -169,6 +175,7 @@ bh_journal_committed(struct bh_journal *journal)
     struct bh_err err;
 
     journal->durable = journal->frontier;
+    bh_checkpoints_committed(&journal->checkpoints);
     if (journal->signed_size == journal->signing_size)
         return;
     journal->signed_size = journal->signing_size;
@@ -181,6 +188,7 @@ bh_journal_aborted(struct bh_journal *journal)
 {
     journal->durable = journal->frontier;
     journal->signing_size = journal->signed_size;
+    bh_checkpoints_aborted(&journal->checkpoints);
 }
 
 struct last_signed {
@@ -230,22 +238,15 @@ check_end(const struct bh_journal *journal, struct bh_err *err)
                       journal->next_seq);
 }
 
-/* The largest tree that was ever signed, by the file outside the store. */
+/* The largest tree that was ever signed, as the signer knows it. */
 static bh_rc
 check_mark(struct bh_journal *journal, uint64_t signed_size, struct bh_err *err)
 {
-    bool found;
-    bh_rc rc = bh_watermark_load(journal->state_dir, &journal->mark, &found, err);
-
-    if (rc != BH_OK)
-        return rc;
-    if (found)
-        return bh_watermark_check(&journal->mark, &journal->frontier, &journal->store,
-                                  journal->crypto, err);
-    if (signed_size == 0)
-        return BH_OK;
+    if (journal->checkpoints.marked || signed_size == 0)
+        return bh_checkpoints_check(&journal->checkpoints, &journal->store, &journal->frontier,
+                                    err);
     bh_err_set(err, BH_CONFLICT,
-               "%s/audit.signed is missing although checkpoints were signed", journal->state_dir);
+               "the signer's file audit.signed is missing although checkpoints were signed");
     return bh_err_hint(err, "compare the log with a checkpoint kept elsewhere; then write 0 into it");
 }
 

@@ -4,34 +4,35 @@
 #include "audit/merkle.h"
 #include "audit/note.h"
 #include "audit/record.h"
+#include "daemon/checkpoints.h"
 #include "daemon/config.h"
 #include "ports/crypto.h"
 #include "ports/store.h"
 
 /* The journal's writing end: numbers the records, encodes them, puts them into the
- * open transaction, carries the Merkle frontier and signs checkpoints.  Owner thread
+ * open transaction, carries the Merkle frontier and has checkpoints signed.  Owner thread
  * only.  After a failed commit its position is rebuilt with the rest of the state. */
 struct bh_journal {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     const char *origin;              /* the site's name, also the key's */
     const char *state_dir;
-    uint8_t private_key[32];
-    struct bh_note_key key;
+    struct bh_note_key key;          /* and, behind it, those before */
+    struct bh_note_key keys[BH_NOTE_KEYS_MAX];
     struct bh_merkle_frontier frontier;
     uint64_t next_seq;
     uint32_t boot;
     uint64_t last_ts_ns;             /* no record is older than the one before */
     struct bh_merkle_frontier durable; /* of the records that are committed */
-    struct bh_merkle_frontier mark;  /* the largest tree ever signed; daemon/watermark.h */
+    struct bh_checkpoints checkpoints; /* its member `signing` is set before bh_journal_open */
     uint64_t signing_size;           /* records that the open transaction's checkpoint covers */
-    char note[BH_NOTE_BYTES_MAX];    /* that checkpoint */
     uint64_t signed_size;            /* records that the last committed one covers */
-    uint64_t signed_at_ns;
+    uint64_t asked_ns;               /* when the signer was asked last */
     char leaf[BH_RECORD_BYTES_MAX + 1];
 };
 
-/* Load or make the signing key in the state folder; nothing is read from the log. */
+/* Ask the signer for its key, and publish that in the state folder; nothing is read from the
+ * log.  As bh_checkpoints_open. */
 BH_MUST_USE bh_rc bh_journal_open(struct bh_journal *journal,
                                   const struct bh_daemon_config *config, struct bh_err *err);
 
@@ -43,11 +44,17 @@ BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, struct bh_record
 void bh_journal_replayed(struct bh_journal *journal, const char *leaf, size_t length,
                          const struct bh_record *record);
 
-/* Sign the tree of the committed records into the open transaction, unless nothing is new:
- * what a failed commit takes back was never signed.  The watermark is written first.
- * BH_CONFLICT: a larger or another tree was signed before. */
-BH_MUST_USE bh_rc bh_journal_checkpoint(struct bh_journal *journal, uint64_t now_ns,
-                                        struct bh_err *err);
+/* Ask for a checkpoint over the committed records, unless nothing is new, the last one was
+ * asked for less than `interval_ns` ago or is still on its way.  Before the first record of a
+ * transaction: what a failed commit takes back was never signed. */
+void bh_journal_ask(struct bh_journal *journal, uint64_t now_ns, uint64_t interval_ns);
+
+/* Take the checkpoint that was signed meanwhile, if there is one; whether one waits to be
+ * put into a transaction. */
+bool bh_journal_signed(struct bh_journal *journal);
+
+/* Put it into the open transaction. */
+BH_MUST_USE bh_rc bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err);
 
 /* The transaction was committed: its checkpoint is published as audit.checkpoint in the state
  * folder, for whoever keeps copies elsewhere.  Or it was rolled back and the records
@@ -57,8 +64,8 @@ void bh_journal_aborted(struct bh_journal *journal);
 
 /* The log that is in the store must cover what was signed before: BH_CONFLICT when
  * the last checkpoint is larger than the log, or has another root at its size, when it does
- * not begin with the tree of the watermark, or when that is missing although something was
- * signed. */
+ * not begin with what the signer signed, or when the signer has no mark although something
+ * was signed. */
 BH_MUST_USE bh_rc bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err);
 
 #endif

@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 
 #include "base/time.h"
+#include "audit/verify.h"
 #include "daemon/links.h"
+#include "daemon/orders.h"
+#include "store/audit.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
@@ -32,6 +35,8 @@ struct peer {
     int listener;
     struct bh_link *io;
     bool mute;
+    bool slow;                   /* does not say that it started a job */
+    uint64_t start_order;
     uint64_t piece, lease;       /* what it has */
     uint32_t hellos, carves, starts, keeps;
     uint64_t order;              /* of the last CARVE */
@@ -137,7 +142,9 @@ hear(struct peer *peer, uint32_t number, const void *message)
     if (number == BH_MSG_START) {
         peer->starts++;
         peer->lease = start->lease;
-        say_done(peer, start->order);
+        peer->start_order = start->order;
+        if (!peer->slow)
+            say_done(peer, start->order);
     }
 }
 
@@ -437,6 +444,80 @@ test_a_reset_loses_nothing(void **unused)
     close_scene(&s);
 }
 
+/* The log verifies, and so many of its orders are without an outcome, or unknown. */
+static void
+check_orders(struct scene *s, const char *name, uint32_t open, uint32_t unknown)
+{
+    struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
+
+    assert_non_null(verifier);
+    bh_audit_verifier_init(verifier, s->f.core.crypto, &s->f.core.journal.key);
+    if (bh_store_audit(&s->f.core.store, verifier, &s->f.err) != BH_OK)
+        fail_msg("%s: %s", name, s->f.err.msg);
+    BH_CHECK_EQ(name, verifier->orders.open, open);
+    BH_CHECK_EQ(name, verifier->orders.unknown, unknown);
+    free(verifier);
+}
+
+static void
+test_what_became_of_an_order_is_unknown_after_a_start_and_then_told(void **unused)
+{
+    struct scene s;
+
+    open_scene(&s, 1);
+    s.peers[0].mute = true;
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    turn(&s);
+    check_orders(&s, "ordered", 1, 0);
+    for (int start = 0; start < 2; start++) {
+        bh_node_links_free(s.links);
+        close_core(&s.f);
+        assert_int_equal(open_core(&s.f), BH_OK);
+        assert_int_equal(bh_orders_unknown(&s.f.core, &s.f.err), BH_OK);
+        assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
+        check_orders(&s, "started again", 1, 1);
+        s.links = bh_node_links_new(&s.f.core);
+    }
+    s.peers[0].mute = false;
+    turns_until(&s, 1);
+    BH_CHECK_EQ("runs", state_of(&s, 1), BH_JOB_RUNNING);
+    check_orders(&s, "told", 0, 0);
+    assert_int_equal(bh_orders_unknown(&s.f.core, &s.f.err), BH_OK);
+    BH_CHECK("nothing to say", !s.f.core.open);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+/* A job is cancelled while it starts: that it did start is in the log all the same. */
+static void
+test_an_answer_that_comes_too_late_is_recorded(void **unused)
+{
+    struct bh_command cancel = { .op = BH_OP_JOB_CANCEL, .job = { 1 } };
+    struct scene s;
+
+    open_scene(&s, 1);
+    s.peers[0].slow = true;
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    for (int n = 0; n < TURNS; n++)
+        turn(&s);
+    BH_CHECK_EQ("ordered", s.peers[0].starts, 1);
+    cancel.caller = caller_named(&s.f, "root");
+    assert_int_equal(run(&s.f, &cancel), BH_OK);
+    bh_node_links_release(s.links);
+    turn(&s);
+    check_orders(&s, "not answered", 1, 0);
+    for (int twice = 0; twice < 2; twice++) {
+        say_done(&s.peers[0], s.peers[0].start_order);
+        turn(&s);
+        turn(&s);
+        check_orders(&s, "answered once", 0, 0);
+    }
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
 /* node_socket names one socket, which may come later than the daemon. */
 static void
 test_a_file_is_one_node(void **unused)
@@ -470,6 +551,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_name_belongs_to_one_socket),
     cmocka_unit_test(test_the_daemon_restarts_with_both),
     cmocka_unit_test(test_a_reset_loses_nothing),
+    cmocka_unit_test(test_what_became_of_an_order_is_unknown_after_a_start_and_then_told),
+    cmocka_unit_test(test_an_answer_that_comes_too_late_is_recorded),
     cmocka_unit_test(test_a_file_is_one_node),
 };
 

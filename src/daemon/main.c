@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
+#include "daemon/orders.h"
 #include "daemon/owner.h"
 #include "daemon/rotate.h"
 #include "daemon/ticker.h"
@@ -60,6 +61,7 @@ struct program {
     struct bh_arena *arena;
     struct bh_daemon_config config;
     struct bh_core core;
+    struct bh_signing_process *signing;
     struct bh_owner_thread *owner;
     struct bh_owner port;
     struct bh_ticker *defragger, *tender;
@@ -163,6 +165,8 @@ open_core(struct program *program, struct bh_err *err)
     core->config = &program->config;
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
+    program->signing = bh_signing_process_new(&program->config);
+    core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, core->crypto, &core->store, err);
     return rc == BH_OK ? bh_core_open(core, err) : rc;
 }
@@ -179,6 +183,8 @@ record_start(struct bh_core *core, struct bh_err *err)
     uint32_t root;
     bh_rc rc = bh_core_note(core, &entry, BH_OK, err);
 
+    if (rc == BH_OK)
+        rc = bh_orders_unknown(core, err);
     if (rc == BH_OK)
         rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
     core->catalog_changed = true;
@@ -413,6 +419,7 @@ stop(struct program *program)
     bh_fetch_stop(program->fetch);
     program->core.store.ops->close(program->core.store.self);
     bh_core_close(&program->core);
+    bh_signing_process_free(program->signing);
     bh_hub_free(program->core.hub);
     unlink(program->config.socket);
 }

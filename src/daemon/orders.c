@@ -277,8 +277,15 @@ stop_failed(struct bh_core *core, const struct bh_effect *effect,
     return bh_orders_ended(core, &ended, err);
 }
 
-/* An answer that no longer fits the engine's state is an answer to an older question;
- * it is dropped, as a repeat is. */
+static struct bh_record_object
+object_of(const struct bh_effect *effect)
+{
+    if (answers[effect->kind].piece)
+        return (struct bh_record_object){ "piece", effect->piece.partition.v };
+    return (struct bh_record_object){ "lease", effect->lease.v };
+}
+
+/* A report that no longer fits the engine's state is dropped, as a repeat is. */
 static bh_rc
 step_leniently(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event,
                struct bh_err *err)
@@ -296,18 +303,50 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                               .dec = { .allow = true },
                               .phase = BH_PHASE_OUTCOME,
                               .order = outcome->order };
+    bool awaited = bh_engine_awaits(core->state.engine, effect);
     struct bh_event event;
+    bh_rc rc = BH_CONFLICT;
 
-    if (!bh_engine_awaits(core->state.engine, effect))
-        return BH_OK;
     if (answers[effect->kind].silent)
-        return stop_failed(core, effect, outcome, err);
+        return awaited ? stop_failed(core, effect, outcome, err) : BH_OK;
     entry.verb = answers[effect->kind].verb;
-    entry.obj = answers[effect->kind].piece
-                    ? (struct bh_record_object){ "piece", effect->piece.partition.v }
-                    : (struct bh_record_object){ "lease", effect->lease.v };
+    entry.obj = object_of(effect);
     event = answer_event(effect, outcome);
-    return step_leniently(core, &entry, &event, err);
+    if (awaited)
+        rc = bh_core_step(core, &entry, &event, err);
+    if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
+        return rc;
+    /* The answer to an older question: no event any more, but what was ordered was done. */
+    return bh_core_note(core, &entry, (bh_rc)outcome->rc, err);
+}
+
+static bh_rc
+note_unknown(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+{
+    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                                    .dec = { .allow = true },
+                                    .phase = BH_PHASE_OUTCOME,
+                                    .obj = object_of(effect),
+                                    .order = effect->order,
+                                    .verb = BH_RECORD_ORDER_UNKNOWN };
+
+    return answers[effect->kind].silent ? BH_OK : bh_core_note(core, &entry, BH_UNCERTAIN, err);
+}
+
+bh_rc
+bh_orders_unknown(struct bh_core *core, struct bh_err *err)
+{
+    uint32_t cursor = 0, id;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id)) {
+        uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ id },
+                                               core->scratch, BH_CORE_EFFECTS_MAX);
+
+        for (uint32_t i = 0; i < count && rc == BH_OK; i++)
+            rc = note_unknown(core, &core->scratch[i], err);
+    }
+    return rc;
 }
 
 bh_rc

@@ -33,4 +33,8 @@ BH_MUST_USE bh_rc bh_orders_outcome(struct bh_core *core, const struct bh_effect
 BH_MUST_USE bh_rc bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended,
                                   struct bh_err *err);
 
+/* After a start: a record for each order that is not answered, that nobody knows what has
+ * become of it.  They are sent again when the node says hello, and their outcomes follow. */
+BH_MUST_USE bh_rc bh_orders_unknown(struct bh_core *core, struct bh_err *err);
+
 #endif

@@ -222,6 +222,15 @@ port_commits(void *self)
     return atomic_load(&owner->core->commits);
 }
 
+static struct bh_signed
+port_last_signed(void *self)
+{
+    struct bh_owner_thread *owner = self;
+
+    return (struct bh_signed){ atomic_load(&owner->core->signed_records),
+                               atomic_load(&owner->core->signed_ns) };
+}
+
 static const char *
 port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
@@ -244,6 +253,7 @@ static const struct bh_owner_ops port_ops = {
     .changes = port_changes,
     .inventory = port_inventory,
     .commits = port_commits,
+    .last_signed = port_last_signed,
     .log_path = port_log_path,
 };
 
@@ -491,16 +501,18 @@ refresh_when_idle(struct bh_owner_thread *owner)
         fail_batch(owner, NULL, &err);
 }
 
-/* What was written since the last checkpoint is signed when things get quiet. */
+/* What was written since the last checkpoint is signed when things get quiet, and what was
+ * signed is stored. */
 static void
 sign_when_idle(struct bh_owner_thread *owner)
 {
-    struct bh_journal *journal = &owner->core->journal;
+    struct bh_core *core = owner->core;
     struct bh_err err;
 
-    if (journal->signed_size == journal->next_seq || owner->core->open || paused(owner)
-        || bh_core_now(owner->core)
-               < journal->signed_at_ns + owner->core->config->checkpoint_interval)
+    if (core->open || paused(owner))
+        return;
+    bh_journal_ask(&core->journal, bh_core_now(core), core->config->checkpoint_interval);
+    if (!bh_journal_signed(&core->journal))
         return;
     if (bh_core_begin(owner->core, &err) != BH_OK || bh_core_commit(owner->core, &err) != BH_OK)
         fail_batch(owner, NULL, &err);
@@ -528,13 +540,15 @@ run_thread(void *self)
     bool more = true;
 
     while (more) {
-        struct pollfd fds[2] = {
+        const struct bh_signing *signing = &owner->core->journal.checkpoints.signing;
+        struct pollfd fds[3] = {
             { .fd = owner->wake_fd, .events = POLLIN },
             { .fd = paused(owner) ? -1 : bh_node_links_fd(owner->links), .events = POLLIN },
+            { .fd = paused(owner) ? -1 : signing->ops->fd(signing->self), .events = POLLIN },
         };
         uint64_t count;
 
-        if (poll(fds, 2, sleep_ms(owner)) < 0 && errno != EINTR)
+        if (poll(fds, BH_COUNT(fds), sleep_ms(owner)) < 0 && errno != EINTR)
             break;
         if (fds[0].revents && read(owner->wake_fd, &count, sizeof count) < 0)
             continue;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills bulkheadd, bulkhead-node, the gpu child and keepers at random moments under load,
+"""Kills bulkheadd, its signer, bulkhead-node, the gpu child and keepers at random moments under load,
 and counts what was lost, done twice or left behind.  All of it must be nothing.
 
     crash.py BUILD [--seed N] [--kills N] [--trials N]
@@ -102,7 +102,7 @@ class Load:
 
 
 class Killer:
-    TARGETS = [(40, "daemon"), (25, "node"), (15, "gpu"), (15, "keeper"), (5, "both")]
+    TARGETS = [(35, "daemon"), (25, "node"), (15, "gpu"), (15, "keeper"), (5, "both"), (5, "signer")]
 
     def __init__(self, site, chance):
         self.site, self.chance = site, chance
@@ -134,6 +134,9 @@ class Killer:
 
     def keeper(self):
         self.any_of("bulkhead-keeper")
+
+    def signer(self):
+        self.any_of("bulkhead-signer")
 
     def any_of(self, name):
         pids = self.site.processes(name)
@@ -202,7 +205,7 @@ def check_job(site, job, preempted, found):
 
 def leftovers(site):
     own = (site.daemon.pid, site.node.pid)
-    return [(p, command(p)) for p in site.processes() if p not in own and "bulkhead-gpu" not in command(p)]
+    return [(p, command(p)) for p in site.processes() if p not in own and "bulkhead-gpu" not in command(p) and "bulkhead-signer" not in command(p)]
 
 
 def parent(pid):

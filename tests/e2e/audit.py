@@ -3,16 +3,21 @@
 import base64
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "lib"), str(pathlib.Path(__file__).resolve().parents[2] / "tools")]
 import tap
-from bulkhead import ROOT
+import verify_audit as v
+from verify_audit_test import pack
+from bulkhead import DAEMON_UID, ROOT
 from tap import contains, equal
 
 
@@ -134,6 +139,132 @@ def rolled_back(site):
     site.start_daemon()
 
 
+def in_memory(pid, what):
+    """How often the bytes stand in the process's memory."""
+    count = 0
+    with open(f"/proc/{pid}/mem", "rb") as memory, open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        for line in maps:
+            start, end, mode = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+)", line).groups()
+            if mode.startswith("r") and "[v" not in line:
+                memory.seek(int(start, 16))
+                count += memory.read(int(end, 16) - int(start, 16)).count(what)
+    return count
+
+
+@tap.test()
+def apart(site):
+    "the signing key is in the signer's memory and nowhere in bulkheadd's; nobody else may look there"
+    busy(site)
+    key = (site.dir / "state/audit.key").read_bytes()
+    signer, = site.processes("bulkhead-signer")
+    equal("bulkheadd", in_memory(site.daemon.pid, key), 0)
+    assert in_memory(signer, key) > 0, "the search finds nothing"
+    limits = pathlib.Path(f"/proc/{signer}/limits").read_text()
+    equal("core dumps", re.search(r"Max core file size +(\S+) +(\S+)", limits).groups(), ("0", "0"))
+    equal("not for its own user", pathlib.Path(f"/proc/{signer}/mem").stat().st_uid, 0)
+    contains("filter", pathlib.Path(f"/proc/{signer}/status").read_text(), "Seccomp:\t2")
+
+
+@tap.test()
+def signer_dies(site):
+    "records go on while the signer is gone, the log and the status say so, and it comes back by itself"
+    busy(site)
+    signer, = site.processes("bulkhead-signer")
+    program = site.bin / "bulkhead-signer"
+    program.rename(site.bin / "away")
+    os.kill(signer, signal.SIGKILL)
+    try:
+        before = site.client().get("/v1/status")["checkpoint"]
+        site.run("true")
+        site.until(lambda: "records go on" in (site.dir / "daemon.log").read_text(), what="the alert")
+        time.sleep(1.2)
+        now = site.client().get("/v1/status")
+        equal("not signed", now["checkpoint"]["records"], before["records"])
+        assert now["records"] > before["records"] and int(now["checkpoint"]["age_ns"]) > 10**9, now
+    finally:
+        (site.bin / "away").rename(program)
+    site.until(lambda: site.client().get("/v1/status")["checkpoint"]["records"] >= now["records"], 30, what="a checkpoint")
+    equal("whole", verify(site, copy_of(site)).returncode, 0)
+    equal("one signer", len(site.processes("bulkhead-signer")), 1)
+
+
+def turn_key(site, how):
+    """The daemon is stopped, its signer's key changed, and it goes on."""
+    site.stop(site.daemon)
+    subprocess.run([site.program("bulkhead-signer"), "--dir", str(site.dir / "state"), how], check=True,
+                   user=DAEMON_UID, group=DAEMON_UID, extra_groups=[], stdout=site.daemon_log, stderr=site.daemon_log)
+    site.start_daemon()
+    busy(site)
+
+
+@tap.test()
+def another_key(site):
+    "another key signs beside the old one until that is retired; all of the log verifies by the keys' file"
+    busy(site)
+    running = subprocess.run([site.program("bulkhead-signer"), "--dir", str(site.dir / "state"), "--rotate"], capture_output=True, text=True)
+    equal("not under a running daemon", (running.returncode, "stop it first" in running.stderr), (3, True))
+    old = site.dir / "old.vkey"
+    shutil.copy(key_of(site), old)
+    for how, by_old in (("--rotate", 0), ("--retire", 1)):
+        turn_key(site, how)
+        keys = (site.dir / "state/audit.vkey").read_text().splitlines()
+        equal("keys", (len(keys), keys[1]), (2, old.read_text().strip()))
+        store = copy_of(site)
+        equal("by all keys", verify(site, store).returncode, 0)
+        done = site.cli(None, "audit", "verify", "--store", str(store), "--vkey", str(old))
+        equal("by the old one", done.returncode, by_old)
+    place = open_folder(site)
+    site.cli("dave", "audit", "export", str(place / "keys"), "--vkey", key_of(site), check=0)
+    done = subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), str(place / "keys"), "--vkey", key_of(site)], capture_output=True, text=True)
+    equal("by the second verifier", (done.returncode, done.stderr), (0, ""))
+
+
+def cosign(note, name, secret):
+    """A C2SP cosignature line over a checkpoint, and the witness's key."""
+    digest = hashlib.sha512(secret).digest()
+    scalar = (int.from_bytes(digest[:32], "little") & (1 << 254) - 8) | 1 << 254
+    key = pack(v.times(scalar, v.BASE))
+    time_s = int(time.time())
+    message = f"cosignature/v1\ntime {time_s}\n{note.rpartition(chr(10) * 2)[0]}\n".encode()
+    nonce = int.from_bytes(hashlib.sha512(digest[32:] + message).digest(), "little") % v.Q
+    first = pack(v.times(nonce, v.BASE))
+    h = int.from_bytes(hashlib.sha512(first + key + message).digest(), "little")
+    signature = first + ((nonce + h * scalar) % v.Q).to_bytes(32, "little")
+    number = hashlib.sha256(name.encode() + b"\n\4" + key).digest()[:4]
+    line = base64.b64encode(number + time_s.to_bytes(8, "big") + signature).decode()
+    return f"\u2014 {name} {line}\n", f"{name}+{number.hex()}+{base64.b64encode(bytes([4]) + key).decode()}\n"
+
+
+@tap.test()
+def witnessed(site):
+    "an export verifies by a quorum of witnesses' cosignatures on a kept checkpoint, in both verifiers"
+    busy(site)
+    place = open_folder(site)
+    note = (site.dir / "state/audit.checkpoint").read_text()
+    pairs = [cosign(note, f"witness.example/w{n}", bytes([n]) * 32) for n in range(3)]
+    (place / "w.vkeys").write_text("".join(key for _, key in pairs))
+    (place / "kept").write_text(note + pairs[0][0] + pairs[2][0])
+    (place / "forged").write_text(note + pairs[0][0] + pairs[2][0].replace("w2 ", "w1 "))
+    site.cli("dave", "audit", "export", str(place / "log"), "--vkey", key_of(site), check=0)
+    rows = [("kept", ["--quorum", "2"], 0), ("kept", ["--quorum", "1"], 0), ("kept", [], 1), ("kept", ["--quorum", "3"], 1),
+            ("forged", ["--quorum", "2"], 1), (None, ["--quorum", "1"], 1)]
+    for kept, quorum, status in rows:
+        words = ["--vkey", key_of(site), "--witness", str(place / "w.vkeys"), *quorum] + (["--kept", str(place / kept)] if kept else [])
+        done = site.cli(None, "audit", "verify", "--export", str(place / "log"), *words)
+        equal(f"{kept} {quorum}", (done.returncode, done.stderr), (status, ""))
+        second = subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), str(place / "log"), *words], capture_output=True, text=True)
+        equal(f"{kept} {quorum}, the second verifier", (second.returncode, second.stderr), (status, ""))
+    site.cli(None, "audit", "verify", "--export", str(place / "log"), "--vkey", key_of(site), "--witness", str(place / "w.vkeys"), "--quorum", "4", check=3)
+
+
+@tap.test()
+def answered(site):
+    "every order of a quiet site has its outcome, and the verifiers say how many have none"
+    busy(site)
+    done = json.loads(verify(site, copy_of(site), "-o", "json").stdout)
+    equal("orders", (done["orders_open"], done["orders_unknown"]), (0, 0))
+
+
 def key_of(site):
     return str(site.dir / "state/audit.vkey")
 
@@ -141,7 +272,7 @@ def key_of(site):
 def open_folder(site):
     """Where every person of the tests may write."""
     place = site.dir / "open"
-    place.mkdir(mode=0o777)
+    place.mkdir(mode=0o777, exist_ok=True)
     place.chmod(0o777)
     return place
 

@@ -110,7 +110,8 @@ def nothing_left(site):
     for job in jobs:
         site.await_state(job, "completed", "failed")
     site.until(lambda: not [p for p in site.processes() if p not in (site.daemon.pid, site.node.pid)
-                            and "bulkhead-gpu" not in pathlib.Path(f"/proc/{p}/cmdline").read_text()], what="no process")
+                            and not any(name in pathlib.Path(f"/proc/{p}/cmdline").read_text() for name in ("bulkhead-gpu", "bulkhead-signer"))],
+               what="no process")
     site.until(lambda: not site.groups(), what="no control group")
     mounts = [m for m in open("/proc/mounts") if "/boxes/" in m and site.dir.name in m]
     equal("mounts", mounts, [])

@@ -26,6 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Where a build tree (first) or an installed one has what; the copies stand in one folder.
 PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkheadd"),
             ("fetch", "bulkhead-fetch"),
+            ("signer", "bulkhead-signer"),
             ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
             ("node", "bulkhead-init"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
             ("simdrv", "libnvidia-ml.so.1"), ("fetch", "bulkhead-fetch")]

@@ -21,9 +21,11 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g0", "-w", "-fno-strict-aliasin
 LIBRARIES = ["-lcmocka", "-lsqlite3", "-lcrypto", "-ljansson", "-lyaml", "-lz", "-lm", "-pthread"]
 SECONDS = 30
 # Beside its own source; arguments that keep it short.
-ALSO = {"evidence/optimum": ["tests/evidence/optimum.c"],
+ALSO = {"crash/points": ["tests/crash/disk.c"],
+        "evidence/optimum": ["tests/evidence/optimum.c"],
         "evidence/snapshot": ["tests/evidence/play.c"]}
-ARGUMENTS = {"engine/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
+ARGUMENTS = {"crash/points": ["150", "1"],
+             "engine/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
              "evidence/snapshot": ["1500", "1"]}
 # scenario/NAME is played by bulkhead-replay, which is linked for the purpose.
 REPLAY = "src/replay/main.c"

@@ -8,7 +8,7 @@ import re
 _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
-_ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto", "fetch"}
+_ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto", "fetch", "signer"}
 _SEALS = {"keys"}                # stands on ports alone, so the API may use it
 _MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS | _SEALS
 MAY_INCLUDE = {
@@ -33,6 +33,7 @@ UNIT_TESTED = {"base"} | PURE
 ALSO = {
     "audit": {"ports/crypto.h"},     # hashes and signatures come in through the port
     "policy": {"engine/reason.h"},   # what it explains; values only
+    "signer": {"crypto/openssl.h"},  # the key's file
     "shim": {"base/num.h", "base/assert.h", "cuda.h"},
 }
 # Quoted names that are no layer: generated and installed headers, X-macro tables.

@@ -1,0 +1,202 @@
+#include "audit/orders.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+#define ORDER_BITS 12
+#define ORDER_RECORD(order) ((order) >> ORDER_BITS)
+
+enum { PLACES = 1 << ORDER_BITS };
+
+/* What answers an order; a stop is answered by the end of its job. */
+static const struct {
+    char letter;
+    const char *verb; /* NULL: nothing does */
+} kinds[] = {
+    { 'c', "node.carved" },    { 'd', "node.destroyed" }, { 's', "node.started" },
+    { 'p', "node.suspended" }, { 'r', "node.resumed" },   { 't', NULL },
+    { '-', NULL },
+};
+
+static bool
+verb_of(char letter, const char **ret_verb)
+{
+    for (size_t i = 0; i < BH_COUNT(kinds); i++)
+        if (kinds[i].letter == letter) {
+            *ret_verb = kinds[i].verb;
+            return true;
+        }
+    return false;
+}
+
+void
+bh_audit_orders_init(struct bh_audit_orders *orders)
+{
+    memset(orders, 0, sizeof *orders);
+    orders->oldest_open = UINT64_MAX;
+}
+
+/* ---- a set by open addressing: who finds his place taken takes the next ---- */
+
+static uint32_t
+home_of(uint64_t number)
+{
+    return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 49);
+}
+
+static uint32_t
+next_slot(uint32_t slot)
+{
+    return (slot + 1) % BH_ORDERS_SLOTS;
+}
+
+/* Where the order stands, or would stand. */
+static struct bh_audit_order *
+place_of(struct bh_audit_orders *orders, uint64_t number)
+{
+    uint32_t slot = home_of(number);
+
+    while (orders->slots[slot].number != 0 && orders->slots[slot].number != number)
+        slot = next_slot(slot);
+    return &orders->slots[slot];
+}
+
+/* Close the gap, so that whoever had stepped over it is found again. */
+static void
+remove_order(struct bh_audit_orders *orders, struct bh_audit_order *order)
+{
+    uint32_t gap = (uint32_t)(order - orders->slots), slot = gap;
+
+    orders->open--;
+    orders->unknown -= order->unknown;
+    for (;;) {
+        uint32_t home;
+
+        slot = next_slot(slot);
+        if (orders->slots[slot].number == 0)
+            break;
+        home = home_of(orders->slots[slot].number);
+        if ((slot - home) % BH_ORDERS_SLOTS < (slot - gap) % BH_ORDERS_SLOTS)
+            continue;
+        orders->slots[gap] = orders->slots[slot];
+        gap = slot;
+    }
+    orders->slots[gap] = (struct bh_audit_order){ 0 };
+}
+
+static uint64_t
+oldest_of(const struct bh_audit_orders *orders)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < BH_ORDERS_SLOTS; i++)
+        if (orders->slots[i].number && ORDER_RECORD(orders->slots[i].number) < oldest)
+            oldest = ORDER_RECORD(orders->slots[i].number);
+    return oldest;
+}
+
+/* Too many are open: those of the older half of the records are forgotten. */
+static void
+forget_old(struct bh_audit_orders *orders, uint64_t now)
+{
+    uint64_t oldest = oldest_of(orders);
+
+    orders->exact_from = oldest + (now - oldest) / 2 + 1;
+    for (uint32_t i = 0; i < BH_ORDERS_SLOTS;) {
+        struct bh_audit_order *order = &orders->slots[i];
+
+        if (order->number && ORDER_RECORD(order->number) < orders->exact_from)
+            remove_order(orders, order); /* another may stand here now */
+        else
+            i++;
+    }
+}
+
+/* ---- taking records ---- */
+
+static bh_rc
+check_number(const struct bh_record *record, struct bh_err *err)
+{
+    if (record->phase != BH_PHASE_OUTCOME && record->order)
+        return bh_err_set(err, BH_CONFLICT, "it answers an order but is no outcome");
+    if (record->phase == BH_PHASE_OUTCOME && ORDER_RECORD(record->order) >= record->seq)
+        return bh_err_set(err, BH_CONFLICT,
+                          "it answers an order of the later record %" PRIu64,
+                          ORDER_RECORD(record->order));
+    return BH_OK;
+}
+
+static bh_rc
+answer(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
+{
+    struct bh_audit_order *order = place_of(orders, record->order);
+    const char *word = record->verb ? record->verb : "", *verb = NULL;
+
+    if (order->number == 0 || record->order == 0)
+        return bh_err_set(err, BH_CONFLICT,
+                          "it answers order %" PRIu64 " of record %" PRIu64
+                          ", which was not given or was answered before",
+                          record->order % PLACES, ORDER_RECORD(record->order));
+    if (strcmp(word, BH_RECORD_ORDER_UNKNOWN) == 0) {
+        orders->unknown += !order->unknown;
+        order->unknown = true;
+        return BH_OK;
+    }
+    if (!verb_of(order->letter, &verb) || !verb || strcmp(verb, word) != 0)
+        return bh_err_set(err, BH_CONFLICT, "\"%s\" does not answer what record %" PRIu64
+                          " ordered", word, ORDER_RECORD(record->order));
+    remove_order(orders, order);
+    return BH_OK;
+}
+
+static bh_rc
+add_all(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
+{
+    size_t count = strlen(record->orders);
+
+    if (count > PLACES)
+        return bh_err_set(err, BH_CONFLICT, "it gives more than %d orders", PLACES);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number = record->seq << ORDER_BITS | i;
+        const char *verb;
+
+        if (!verb_of(record->orders[i], &verb))
+            return bh_err_set(err, BH_CONFLICT, "its orders are malformed");
+        if (!verb)
+            continue;
+        if (number == 0)
+            return bh_err_set(err, BH_CONFLICT, "the first record gives an order");
+        *place_of(orders, number) = (struct bh_audit_order){ number, record->orders[i], false };
+        if (++orders->open > BH_ORDERS_KEPT_MAX)
+            forget_old(orders, record->seq);
+    }
+    return BH_OK;
+}
+
+bh_rc
+bh_audit_orders_take(struct bh_audit_orders *orders, const struct bh_record *record,
+                     struct bh_err *err)
+{
+    bh_rc rc = check_number(record, err);
+
+    if (rc == BH_OK && orders->begun && record->version < 2)
+        rc = bh_err_set(err, BH_CONFLICT, "it is of an older version than those before it");
+    if (rc != BH_OK)
+        return rc;
+    if (!orders->begun && record->version >= 2) {
+        orders->begun = true;
+        orders->exact_from = record->seq;
+    }
+    if (record->phase == BH_PHASE_OUTCOME && orders->begun
+        && ORDER_RECORD(record->order) >= orders->exact_from)
+        rc = answer(orders, record, err);
+    return rc == BH_OK && record->orders ? add_all(orders, record, err) : rc;
+}
+
+void
+bh_audit_orders_close(struct bh_audit_orders *orders)
+{
+    orders->oldest_open = oldest_of(orders);
+}

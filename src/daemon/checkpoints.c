@@ -1,0 +1,279 @@
+#include "daemon/checkpoints.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/time.h"
+
+static const bh_ns refused_pause_ns = 1 * BH_NS_PER_S;
+static const bh_ns answer_max_ns = 10 * BH_NS_PER_S;
+
+/* ---- what was appended ---- */
+
+struct appended {
+    struct bh_range *range;
+    const struct bh_crypto_ops *crypto;
+};
+
+static bool
+append_record(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct appended *appended = self;
+    uint8_t hash[32];
+
+    if (seq != appended->range->to)
+        return false;
+    bh_merkle_leaf(appended->crypto, leaf, length, hash);
+    bh_range_add(appended->range, appended->crypto, hash);
+    return true;
+}
+
+/* The range from `from` to the end of the store, of committed records. */
+static bh_rc
+read_range(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
+           struct bh_err *err)
+{
+    struct appended appended = { &c->since_durable, c->crypto };
+    bh_rc rc;
+
+    bh_range_begin(&c->since_durable, from);
+    rc = store->ops->list_records(store->self, from, INT64_MAX, append_record, &appended, err);
+    c->since = c->since_durable;
+    return rc;
+}
+
+void
+bh_checkpoints_add(struct bh_checkpoints *c, const uint8_t leaf_hash[32])
+{
+    bh_range_add(&c->since, c->crypto, leaf_hash);
+    if (c->state == BH_SIGNER_BUSY)
+        bh_range_add(&c->after, c->crypto, leaf_hash);
+}
+
+void
+bh_checkpoints_committed(struct bh_checkpoints *c)
+{
+    c->since_durable = c->since;
+    c->after_durable = c->after;
+}
+
+void
+bh_checkpoints_aborted(struct bh_checkpoints *c)
+{
+    c->since = c->since_durable;
+    c->after = c->after_durable;
+}
+
+/* ---- asking ---- */
+
+static void
+lost(struct bh_checkpoints *c, const struct bh_err *why)
+{
+    c->state = BH_SIGNER_AWAY;
+    if (!c->said_lost)
+        bh_log(SIGNER_LOST, BH_ERRLOG(why));
+    c->said_lost = true;
+}
+
+static bool
+send_question(struct bh_checkpoints *c, enum bh_signer_verb verb)
+{
+    const struct bh_err gone = { .rc = BH_UNAVAILABLE, .msg = "it takes no question" };
+
+    c->question.version = BH_SIGNER_VERSION;
+    c->question.verb = (uint32_t)verb;
+    c->question.number = ++c->number;
+    c->sent_ns = bh_time_monotonic();
+    snprintf(c->question.name, sizeof c->question.name, "%s", c->name);
+    if (c->signing.ops->ask(c->signing.self, &c->question))
+        return true;
+    lost(c, &gone);
+    return false;
+}
+
+static void
+ask_about(struct bh_checkpoints *c, const struct bh_merkle_frontier *tree)
+{
+    c->question.range = c->since_durable;
+    bh_merkle_frontier_root(tree, c->crypto, c->question.root);
+}
+
+bool
+bh_checkpoints_ask(struct bh_checkpoints *c, const struct bh_merkle_frontier *tree)
+{
+    if (c->state != BH_SIGNER_IDLE || tree->size <= c->mark_size)
+        return false;
+    BH_ASSERT(c->since.to == tree->size);
+    ask_about(c, tree);
+    if (!send_question(c, BH_SIGNER_SIGN))
+        return false;
+    c->state = BH_SIGNER_BUSY;
+    bh_range_begin(&c->after, tree->size);
+    c->after_durable = c->after;
+    return true;
+}
+
+/* ---- answers ---- */
+
+static void
+keep_mark(struct bh_checkpoints *c)
+{
+    c->mark_size = c->answer.size;
+    c->marked = c->answer.marked;
+}
+
+static bh_rc
+reason(const struct bh_signer_answer *answer, struct bh_err *err)
+{
+    bh_rc rc = answer->rc > BH_OK && answer->rc <= BH_BUG ? (bh_rc)answer->rc : BH_BUG;
+
+    bh_err_set(err, rc, "%s", answer->why);
+    if (answer->hint[0])
+        bh_err_hint(err, "%s", answer->hint);
+    return rc;
+}
+
+/* It may have moved its mark all the same: it is asked how far it is before the next. */
+static void
+refused(struct bh_checkpoints *c)
+{
+    struct bh_err why = { 0 };
+
+    c->state = BH_SIGNER_AWAY;
+    if (!c->said_refused && reason(&c->answer, &why) != BH_OK)
+        bh_log(SIGNER_REFUSED, BH_ERRLOG(&why), BH_STR("next", why.hint));
+    c->said_refused = true;
+}
+
+/* It came back: another signature may have been made than we heard of. */
+static void
+take_hello(struct bh_checkpoints *c, const struct bh_store *store)
+{
+    struct bh_err err;
+
+    if (c->answer.rc != BH_OK) {
+        refused(c);
+        c->greet_ns = bh_time_monotonic() + refused_pause_ns;
+        return;
+    }
+    c->state = BH_SIGNER_IDLE;
+    keep_mark(c);
+    if (c->since.from != c->mark_size && read_range(c, store, c->mark_size, &err) != BH_OK) {
+        lost(c, &err);
+        return;
+    }
+    if (c->said_lost)
+        bh_log(SIGNER_BACK);
+    c->said_lost = false;
+}
+
+static void
+take_signature(struct bh_checkpoints *c)
+{
+    if (c->answer.rc != BH_OK) {
+        refused(c);
+        return;
+    }
+    c->state = BH_SIGNER_IDLE;
+    keep_mark(c);
+    c->since = c->after;
+    c->since_durable = c->after_durable;
+    c->note_size = c->answer.size;
+    memcpy(c->note, c->answer.note, sizeof c->note);
+    c->said_refused = false;
+}
+
+static void
+greet(struct bh_checkpoints *c)
+{
+    if (bh_time_monotonic() >= c->greet_ns && c->signing.ops->connected(c->signing.self)
+        && send_question(c, BH_SIGNER_HELLO))
+        c->state = BH_SIGNER_GREETED;
+}
+
+/* A signer that is stopped, or hangs on its disk, is as good as dead. */
+static void
+give_up(struct bh_checkpoints *c)
+{
+    const struct bh_err why = { .rc = BH_TIMEOUT, .msg = "it does not answer" };
+
+    c->signing.ops->drop(c->signing.self);
+    lost(c, &why);
+}
+
+void
+bh_checkpoints_turn(struct bh_checkpoints *c, const struct bh_store *store)
+{
+    struct bh_err err;
+    bh_rc rc;
+
+    if (c->state == BH_SIGNER_AWAY)
+        greet(c);
+    if (c->state == BH_SIGNER_AWAY)
+        return;
+    rc = c->signing.ops->take(c->signing.self, 0, &c->answer, &err);
+    if (rc == BH_UNAVAILABLE)
+        lost(c, &err);
+    if (rc == BH_NOT_FOUND && c->state != BH_SIGNER_IDLE
+        && bh_time_monotonic() > c->sent_ns + answer_max_ns)
+        give_up(c);
+    if (rc != BH_OK || c->answer.number != c->number)
+        return;
+    if (c->state == BH_SIGNER_GREETED)
+        take_hello(c, store);
+    else if (c->state == BH_SIGNER_BUSY)
+        take_signature(c);
+}
+
+/* ---- the start: nothing goes on without the signer ---- */
+
+static bh_rc
+ask_and_wait(struct bh_checkpoints *c, enum bh_signer_verb verb, struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (!c->signing.ops->connected(c->signing.self) || !send_question(c, verb))
+        return bh_err_set(err, BH_UNAVAILABLE, "the signer cannot be reached");
+    do
+        rc = c->signing.ops->take(c->signing.self, answer_max_ns, &c->answer, err);
+    while (rc == BH_OK && c->answer.number != c->number);
+    if (rc == BH_NOT_FOUND)
+        return err->rc = BH_UNAVAILABLE;
+    if (rc != BH_OK)
+        return rc;
+    return c->answer.rc == BH_OK ? BH_OK : reason(&c->answer, err);
+}
+
+bh_rc
+bh_checkpoints_open(struct bh_checkpoints *c, struct bh_err *err)
+{
+    bh_rc rc = ask_and_wait(c, BH_SIGNER_HELLO, err);
+
+    if (rc != BH_OK)
+        return rc;
+    keep_mark(c);
+    memcpy(c->vkeys, c->answer.vkeys, sizeof c->vkeys);
+    return BH_OK;
+}
+
+bh_rc
+bh_checkpoints_check(struct bh_checkpoints *c, const struct bh_store *store,
+                     const struct bh_merkle_frontier *tree, struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (c->mark_size > tree->size)
+        return bh_err_set(err, BH_CONFLICT,
+                          "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
+                          tree->size, c->mark_size);
+    rc = read_range(c, store, c->mark_size, err);
+    if (rc != BH_OK)
+        return rc;
+    ask_about(c, tree);
+    rc = ask_and_wait(c, BH_SIGNER_CHECK, err);
+    c->state = BH_SIGNER_IDLE;
+    return rc;
+}

@@ -1,0 +1,294 @@
+/* What is signed, and what never: each row is a question after another log of 100 records
+ * was signed. */
+#include "signer/signer.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "audit/checkpoint.h"
+#include "base/fd.h"
+#include "base/test.h"
+#include "ports/crypto.h"
+
+static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
+static const char name[] = "log.example/a";
+
+enum { SIGNED = 100 };
+
+struct fixture {
+    char folder[32];
+    struct bh_signer signer;
+    struct bh_signer_question question;
+    struct bh_signer_answer answer;
+    struct bh_err err;
+};
+
+static void
+hash_of(uint64_t leaf, uint8_t ret_hash[32])
+{
+    bh_merkle_leaf(crypto, &leaf, sizeof leaf, ret_hash);
+}
+
+/* Leaves from `from` to `to` behind those before; `other` is the first that is not as it was. */
+static struct bh_signer_question
+question_of(uint64_t from, uint64_t to, uint64_t other)
+{
+    struct bh_signer_question q = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_SIGN,
+                                    .number = 7 };
+    struct bh_merkle_frontier tree = { 0 };
+    uint8_t hash[32];
+
+    memcpy(q.name, name, sizeof name);
+    bh_range_begin(&q.range, from);
+    for (uint64_t i = 0; i < to; i++) {
+        hash_of(i >= other ? ~i : i, hash);
+        bh_merkle_frontier_add(&tree, crypto, hash);
+        if (i >= from)
+            bh_range_add(&q.range, crypto, hash);
+    }
+    bh_merkle_frontier_root(&tree, crypto, q.root);
+    return q;
+}
+
+static bh_rc
+ask(struct fixture *f, const struct bh_signer_question *question)
+{
+    bh_signer_answer(&f->signer, question, &f->answer);
+    assert_int_equal(f->answer.version, BH_SIGNER_VERSION);
+    assert_int_equal(f->answer.number, question->number);
+    return (bh_rc)f->answer.rc;
+}
+
+static void
+open_signer(struct fixture *f)
+{
+    assert_int_equal(bh_signer_open(&f->signer, crypto, f->folder, &f->err), BH_OK);
+}
+
+static void
+setup(struct fixture *f)
+{
+    *f = (struct fixture){ .folder = "/tmp/bh-signer-XXXXXX" };
+    assert_non_null(mkdtemp(f->folder));
+    open_signer(f);
+    f->question = question_of(0, SIGNED, UINT64_MAX);
+    assert_int_equal(ask(f, &f->question), BH_OK);
+    assert_int_equal(f->answer.size, SIGNED);
+}
+
+static void
+teardown(struct fixture *f)
+{
+    DIR *folder = opendir(f->folder);
+    struct dirent *entry;
+
+    bh_signer_close(&f->signer);
+    assert_non_null(folder);
+    while ((entry = readdir(folder)))
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+    assert_int_equal(rmdir(f->folder), 0);
+}
+
+static void
+put_file(const struct fixture *f, const char *text)
+{
+    char path[64];
+    struct bh_err err;
+
+    snprintf(path, sizeof path, "%s/audit.signed", f->folder);
+    unlink(path);
+    if (text)
+        assert_int_equal(bh_file_replace(path, text, strlen(text), 0600, &err), BH_OK);
+}
+
+static void
+signs_what_continues(void **state)
+{
+    struct fixture f;
+    struct bh_checkpoint checkpoint;
+    struct bh_note_key keys[BH_NOTE_KEYS_MAX];
+    struct bh_signer_question hello = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_HELLO };
+
+    (void)state;
+    setup(&f);
+    memcpy(hello.name, name, sizeof name);
+    assert_int_equal(ask(&f, &hello), BH_OK);
+    BH_CHECK_EQ("marked", f.answer.marked, 1);
+    BH_CHECK_EQ("size", f.answer.size, SIGNED);
+    assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, keys, &f.err), BH_OK);
+    for (uint64_t size = SIGNED; size < SIGNED + 40; size += size % 7) {
+        f.question = question_of(f.answer.size, size, UINT64_MAX);
+        BH_CHECK_EQ("signs", ask(&f, &f.question), BH_OK);
+        BH_CHECK_EQ("opens",
+                    bh_checkpoint_open(crypto, keys, f.answer.note, &checkpoint, &f.err), BH_OK);
+        BH_CHECK_EQ("size", checkpoint.size, size);
+        BH_CHECK("root", memcmp(checkpoint.root, f.question.root, 32) == 0);
+    }
+    BH_CHECK_EQ("no question", ask(&f, &(struct bh_signer_question){ 0 }), BH_INVALID);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* Each refusal leaves the mark as it was, also for a signer that starts again. */
+static void
+refuses(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t from, to, other;
+        bh_rc rc;
+    } rows[] = {
+        { "shorter", SIGNED, SIGNED - 1, UINT64_MAX, BH_CONFLICT },
+        { "empty", 0, 0, UINT64_MAX, BH_CONFLICT },
+        { "the last record changed", SIGNED, SIGNED, SIGNED - 1, BH_CONFLICT },
+        { "the first record changed", SIGNED, SIGNED + 1, 0, BH_CONFLICT },
+        { "rewritten in the middle", SIGNED, SIGNED + 500, 50, BH_CONFLICT },
+        { "another log from its beginning", 0, SIGNED + 5, 0, BH_INVALID },
+        { "a gap", SIGNED + 1, SIGNED + 9, UINT64_MAX, BH_INVALID },
+    };
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    for (size_t i = 0; i < 2 * BH_COUNT(rows); i++) {
+        size_t n = i % BH_COUNT(rows);
+
+        if (i == BH_COUNT(rows)) {
+            bh_signer_close(&f.signer);
+            open_signer(&f);
+        }
+        f.question = question_of(rows[n].from, rows[n].to, rows[n].other);
+        BH_CHECK_EQ(rows[n].name, ask(&f, &f.question), rows[n].rc);
+        BH_CHECK_EQ(rows[n].name, f.answer.size, SIGNED);
+        BH_CHECK_STR(rows[n].name, f.answer.note, "");
+        BH_CHECK(rows[n].name, f.answer.why[0]);
+        f.question.verb = BH_SIGNER_CHECK;
+        BH_CHECK_EQ(rows[n].name, ask(&f, &f.question), rows[n].rc);
+    }
+    f.question = question_of(SIGNED, SIGNED + 1, UINT64_MAX);
+    BH_CHECK_EQ("goes on", ask(&f, &f.question), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* To check is not to sign. */
+static void
+checking_signs_nothing(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    f.question = question_of(SIGNED, SIGNED + 3, UINT64_MAX);
+    f.question.verb = BH_SIGNER_CHECK;
+    BH_CHECK_EQ("good", ask(&f, &f.question), BH_OK);
+    BH_CHECK_EQ("size", f.answer.size, SIGNED);
+    BH_CHECK_STR("note", f.answer.note, "");
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* Both sign until the old one is retired; who knows only one of them can verify. */
+static void
+another_key(void **state)
+{
+    static const char *const when[] = { "before", "both", "both, started again", "after" };
+    struct bh_signer_question hello = { .version = BH_SIGNER_VERSION };
+    struct bh_note_key old[BH_NOTE_KEYS_MAX], both[BH_NOTE_KEYS_MAX];
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    memcpy(hello.name, name, sizeof name);
+    assert_int_equal(ask(&f, &hello), BH_OK);
+    assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, old, &f.err), BH_OK);
+    BH_CHECK_EQ("nothing to retire", bh_signer_retire(&f.signer, &f.err), BH_NOT_FOUND);
+    for (uint64_t i = 0; i < BH_COUNT(when); i++) {
+        struct bh_note_key fresh;
+        struct bh_checkpoint checkpoint;
+
+        if (i == 1)
+            assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
+        if (i == 2) {
+            BH_CHECK_EQ("not twice", bh_signer_rotate(&f.signer, &f.err), BH_CONFLICT);
+            bh_signer_close(&f.signer);
+            open_signer(&f);
+        }
+        assert_int_equal(ask(&f, &hello), BH_OK);
+        if (i < 3)
+            assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, both, &f.err), BH_OK);
+        if (i == 3)
+            assert_int_equal(bh_signer_retire(&f.signer, &f.err), BH_OK);
+        fresh = both[0];
+        fresh.older = NULL;
+        f.question = question_of(SIGNED + i, SIGNED + i + 1, UINT64_MAX);
+        assert_int_equal(ask(&f, &f.question), BH_OK);
+        BH_CHECK_EQ(when[i], bh_checkpoint_open(crypto, old, f.answer.note, &checkpoint, &f.err),
+                    i < 3 ? BH_OK : BH_DENIED);
+        BH_CHECK_EQ(when[i],
+                    bh_checkpoint_open(crypto, &fresh, f.answer.note, &checkpoint, &f.err), BH_OK);
+        BH_CHECK_EQ(when[i], memcmp(old[0].id, fresh.id, 4) == 0, i == 0);
+    }
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+static void
+a_missing_or_damaged_mark(void **state)
+{
+    struct bh_signer_question hello = { .version = BH_SIGNER_VERSION };
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    memcpy(hello.name, name, sizeof name);
+    put_file(&f, "7 abc\n");
+    BH_CHECK_EQ("damaged", ask(&f, &hello), BH_INVALID);
+    BH_CHECK_EQ("damaged", ask(&f, &f.question), BH_INVALID);
+    put_file(&f, NULL);
+    BH_CHECK_EQ("missing", ask(&f, &hello), BH_OK);
+    BH_CHECK_EQ("missing", f.answer.marked, 0);
+    put_file(&f, "0\n");
+    BH_CHECK_EQ("as an administrator may decide", ask(&f, &f.question), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* Whatever comes over the socket: an answer, and no signature. */
+static void
+malformed_questions(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    for (uint32_t seed = 1; seed <= 3000; seed++) {
+        struct bh_signer_question question = question_of(SIGNED, SIGNED + 3, UINT64_MAX);
+        uint8_t *bytes = (uint8_t *)&question;
+        uint64_t random = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+        uint32_t spoilt = 1 + seed % 9;
+
+        for (uint32_t i = 0; i < spoilt; i++) {
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+            bytes[(random >> 33) % sizeof question] = (uint8_t)(random >> 25);
+        }
+        question.root[seed % 32] ^= 1; /* so that it is wrong in any case */
+        bh_signer_answer(&f.signer, &question, &f.answer);
+        if (f.answer.note[0] || f.answer.size > SIGNED)
+            fail_msg("seed %u", (unsigned)seed);
+    }
+    teardown(&f);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(signs_what_continues),
+    cmocka_unit_test(refuses),
+    cmocka_unit_test(checking_signs_nothing),
+    cmocka_unit_test(another_key),
+    cmocka_unit_test(a_missing_or_damaged_mark),
+    cmocka_unit_test(malformed_questions),
+};
+
+BH_TEST_MAIN(tests)

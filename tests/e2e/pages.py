@@ -21,7 +21,7 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import chromium
 import tap
-from code_provider import Provider
+from code_provider import CodeProvider
 from tap import contains, equal
 
 with socket.socket() as probe:
@@ -302,7 +302,7 @@ def terminal(site):
 @tap.test(**CONF)
 def provider(site):
     "at a provider: signed in on the way to a page, asked again, and refused with what is not one's own"
-    with Provider("bulkhead") as op:
+    with CodeProvider(site.dir) as op:
         site.apply(CONF["site"].replace(f"sign_in: {{address: '{ORIGIN}'}}", f"""sign_in:
   address: '{ORIGIN}'
   issuers: [{{name: corp, url: '{op.url}', client_id: bulkhead, loopback: true}}]
@@ -312,12 +312,12 @@ def provider(site):
         browser.leave("Sign in with corp")
         equal("back, and on", browser.path, "/account")
         browser.says("signed in as").says("corp, ")
-        contains("asked with PKCE", op.asked[0]["code_challenge_method"], "S256")
+        contains("asked with PKCE", op.visits[0]["code_challenge_method"], "S256")
         browser.go("/again?next=/account").leave("Confirm with corp")
         equal("back again", browser.path, "/account")
-        equal("asked to sign in anew", op.asked[1]["prompt"], "login")
+        equal("asked to sign in anew", op.visits[1]["prompt"], "login")
         stranger = Browser(site).go("/signin")
-        stranger.go(op.authorize({**op.asked[0], "state": "of-another"}).removeprefix(ORIGIN))
+        stranger.go(op.authorize({**op.visits[0], "state": "of-another"}).removeprefix(ORIGIN))
         stranger.says("This page was open for too long.")
         equal("no session", "__Host-bulkhead" in stranger.cookies, False)
         victim = Browser(site).go("/signin")

@@ -83,7 +83,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         value = self.server.get(self.path)
-        self.answer(200 if value else 404, value or {})
+        if isinstance(value, str):  # somewhere else
+            self.send_response(303)
+            self.send_header("Location", value)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self.answer(200 if value else 404, value or {})
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()

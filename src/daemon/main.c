@@ -303,6 +303,7 @@ open_people(struct program *program, struct bh_err *err)
     struct bh_people_options options = { .owner = program->port,
                                          .store = program->core.store,
                                          .crypto = &bh_crypto_openssl,
+                                         .keys = program->core.ring.keys,
                                          .secrets_dir = program->config.secrets_dir,
                                          .state_dir = program->config.state_dir };
     struct bh_err none;

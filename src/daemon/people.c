@@ -50,6 +50,30 @@ check_versions(struct bh_core *core, const struct bh_people_change *change, stru
     return BH_OK;
 }
 
+/* Accounts and sessions hold what signs in: the store sees them sealed. */
+static bh_rc
+seal(struct bh_core *core, const struct bh_document_put *put, const char **ret_value,
+     struct bh_err *err)
+{
+    const struct bh_key_use use = { .purpose = BH_KEY_IDENTITY, .now_ns = bh_core_now(core) };
+    bool secret = put->row.kind == BH_DOCUMENT_ACCOUNT || put->row.kind == BH_DOCUMENT_SESSION;
+    struct bh_buf item;
+    bh_rc rc;
+
+    *ret_value = put->row.value;
+    if (!secret || !put->row.value)
+        return BH_OK;
+    bh_buf_init(&item, 2 * BH_DOCUMENT_VALUE_MAX);
+    rc = bh_keys_seal(core->ring.keys, &use,
+                      (struct bh_slice){ put->row.value, strlen(put->row.value) }, &item, err);
+    *ret_value = rc == BH_OK && bh_buf_text(&item)
+                     ? bh_arena_strdup(core->arena, bh_buf_text(&item)) : NULL;
+    bh_buf_fini(&item);
+    if (rc == BH_OK && !*ret_value)
+        rc = bh_err_set(err, BH_BUG, "no room for a document");
+    return rc;
+}
+
 static bh_rc
 put_document(struct bh_core *core, const struct bh_document_put *put, uint32_t person,
              struct bh_err *err)
@@ -57,8 +81,11 @@ put_document(struct bh_core *core, const struct bh_document_put *put, uint32_t p
     struct bh_kept_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     struct bh_document_key key = { put->row.kind, put->row.key };
     uint64_t version = put->row.version;
+    const char *value = NULL;
     bh_rc rc = put->blind ? version_of(core, &key, &version, err) : BH_OK;
 
+    if (rc == BH_OK)
+        rc = seal(core, put, &value, err);
     if (rc != BH_OK)
         return rc;
     if (!kept)
@@ -68,7 +95,7 @@ put_document(struct bh_core *core, const struct bh_document_put *put, uint32_t p
     if (!kept->row.principal_id)
         kept->row.principal_id = person;
     kept->row.key = bh_arena_strdup(core->arena, put->row.key);
-    kept->row.value = put->row.value ? bh_arena_strdup(core->arena, put->row.value) : NULL;
+    kept->row.value = value ? bh_arena_strdup(core->arena, value) : NULL;
     if (!kept->row.key || (put->row.value && !kept->row.value))
         return bh_err_set(err, BH_BUG, "no room for a document");
     core->documents = kept;

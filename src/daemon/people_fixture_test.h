@@ -82,6 +82,7 @@ open_people(struct site *s)
 {
     struct bh_people_options options = { .owner = s->owner, .store = s->f.core.store,
                                          .crypto = &bh_crypto_openssl, .now = clock_now,
+                                         .keys = s->f.core.ring.keys,
                                          .https = s->https, .secrets_dir = s->f.folder,
                                          .state_dir = s->f.folder, .hash_kib = 64 };
     struct bh_api_options api = { .owner = s->owner, .store = s->f.core.store, .now = clock_now,

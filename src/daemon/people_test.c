@@ -77,6 +77,45 @@ an_account_begins_with_a_one_time_code(void **state)
     BH_CHECK_DONE();
 }
 
+static bool
+look_for_plain(void *self, const struct bh_document_row *row)
+{
+    struct walk *walk = self;
+
+    walk->found = walk->found || strstr(row->value, walk->needle);
+    return true;
+}
+
+/* Who has the store's file has not what signs in. */
+static void
+accounts_and_sessions_are_sealed_in_the_store(void **state)
+{
+    static const char *const words[] = { "argon2", "totp", "secret", "level" };
+
+    const char *app;
+
+    open_site(&s, people_site);
+    app = enrol_with_app(&s, "ada");
+    sign_in(&s, "ada", PASSWORD, code_of(&s, app, clock_ns));
+    BH_CHECK_EQ("in", s.status, 201);
+    for (size_t i = 0; i < BH_COUNT(words); i++)
+        for (int kind = BH_DOCUMENT_ACCOUNT; kind <= BH_DOCUMENT_SESSION; kind++) {
+            const struct bh_store *store = &s.f.core.store;
+            struct walk walk = { .found = false };
+
+            snprintf(walk.needle, sizeof walk.needle, "%s", words[i]);
+            assert_int_equal(store->ops->list_documents(
+                store->self, &(struct bh_document_filter){ (enum bh_document_kind)kind, 0 },
+                look_for_plain, &walk, &s.f.err), BH_OK);
+            BH_CHECK(words[i], !walk.found);
+        }
+    restart(&s);
+    SEND(&s, BH_GET, "/v1/sign-in");
+    BH_CHECK_EQ("opens again", s.status, 200);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
 static void
 a_second_factor_opens_what_the_role_allows(void **state)
 {
@@ -436,6 +475,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_account_begins_with_a_one_time_code),
+        cmocka_unit_test(accounts_and_sessions_are_sealed_in_the_store),
         cmocka_unit_test(a_second_factor_opens_what_the_role_allows),
         cmocka_unit_test(one_answer_for_every_way_to_fail),
         cmocka_unit_test(attempts_are_counted_over_restarts_and_names),

@@ -33,7 +33,7 @@ read_for(struct bh_people *people, struct bh_call *call,
          const struct bh_dir_principal *principal, struct bh_account *ret_account,
          struct bh_err *err)
 {
-    bh_rc rc = bh_account_read(&people->options.store, principal ? principal->id.v : UINT32_MAX,
+    bh_rc rc = bh_account_read(&people->documents, principal ? principal->id.v : UINT32_MAX,
                                call->arena, ret_account, err);
 
     return rc == BH_NOT_FOUND ? BH_OK : rc;
@@ -152,7 +152,7 @@ bh_serve_account(struct bh_people *people, struct bh_call *call, struct bh_err *
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
-    bh_rc rc = bh_account_read(&people->options.store, call->caller.subject.principal.v,
+    bh_rc rc = bh_account_read(&people->documents, call->caller.subject.principal.v,
                                call->arena, &account, err);
 
     if (rc != BH_OK && rc != BH_NOT_FOUND)
@@ -260,7 +260,7 @@ list_account(void *self, const struct bh_document_row *row)
     struct bh_account account;
     struct bh_err err;
 
-    if (!principal || bh_account_of(row, list->call->arena, &account, &err) != BH_OK)
+    if (!principal || bh_account_of(&list->people->documents, row, list->call->arena, &account, &err) != BH_OK)
         return true;
     bh_json_open(&list->w, NULL, '{');
     bh_json_str(&list->w, "name", principal->name);
@@ -376,7 +376,7 @@ bh_serve_reset(struct bh_people *people, struct bh_call *call, struct bh_err *er
 
     if (!principal)
         return bh_err_set(err, BH_NOT_FOUND, "there is no principal \"%.60s\"", call->id);
-    rc = bh_account_read(store, principal->id.v, call->arena, &account, err);
+    rc = bh_account_read(&people->documents, principal->id.v, call->arena, &account, err);
     if (rc == BH_NOT_FOUND)
         return bh_err_set(err, BH_NOT_FOUND, "\"%.60s\" has no account", call->id);
     if (rc == BH_OK)

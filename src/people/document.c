@@ -50,12 +50,37 @@ damaged(const char *what, struct bh_err *err)
     return rc;
 }
 
-bh_rc
-bh_account_of(const struct bh_document_row *row, struct bh_arena *arena,
-              struct bh_account *ret_account, struct bh_err *err)
+struct decoding {
+    const struct bh_fields *fields;
+    void *ret_struct;
+    struct bh_arena *arena;
+};
+
+static bh_rc
+open_value(const struct bh_documents *documents, const struct bh_document_row *row,
+           const struct decoding *decoding, struct bh_err *err)
 {
-    bh_rc rc = bh_json_decode(row->value, strlen(row->value), &account_fields, ret_account, arena,
-                              err);
+    const struct bh_slice item = { row->value, strlen(row->value) };
+    struct bh_buf plain;
+    bh_rc rc;
+
+    bh_buf_init(&plain, BH_DOCUMENT_VALUE_MAX + 1);
+    rc = bh_keys_unseal(documents->keys, item, &plain, err);
+    if (rc == BH_OK)
+        rc = bh_json_decode(plain.bytes, plain.length, decoding->fields, decoding->ret_struct,
+                            decoding->arena, err);
+    if (plain.bytes)
+        explicit_bzero(plain.bytes, plain.length);
+    bh_buf_fini(&plain);
+    return rc;
+}
+
+bh_rc
+bh_account_of(const struct bh_documents *documents, const struct bh_document_row *row,
+              struct bh_arena *arena, struct bh_account *ret_account, struct bh_err *err)
+{
+    struct decoding decoding = { &account_fields, ret_account, arena };
+    bh_rc rc = open_value(documents, row, &decoding, err);
 
     if (rc != BH_OK)
         return damaged("account", err);
@@ -73,9 +98,10 @@ count_passkey(void *self, const struct bh_document_row *row)
 }
 
 bh_rc
-bh_account_read(const struct bh_store *store, uint32_t principal, struct bh_arena *arena,
+bh_account_read(const struct bh_documents *documents, uint32_t principal, struct bh_arena *arena,
                 struct bh_account *ret_account, struct bh_err *err)
 {
+    const struct bh_store *store = &documents->store;
     struct bh_document_filter filter = { BH_DOCUMENT_PASSKEY, principal };
     struct bh_document_row row;
     uint32_t passkeys = 0;
@@ -90,17 +116,17 @@ bh_account_read(const struct bh_store *store, uint32_t principal, struct bh_aren
                                       arena, &row, err);
     if (rc != BH_OK)
         return rc;
-    rc = bh_account_of(&row, arena, ret_account, err);
+    rc = bh_account_of(documents, &row, arena, ret_account, err);
     ret_account->passkeys = passkeys;
     return rc;
 }
 
 bh_rc
-bh_session_of(const struct bh_document_row *row, struct bh_arena *arena,
-              struct bh_session *ret_session, struct bh_err *err)
+bh_session_of(const struct bh_documents *documents, const struct bh_document_row *row,
+              struct bh_arena *arena, struct bh_session *ret_session, struct bh_err *err)
 {
-    bh_rc rc = bh_json_decode(row->value, strlen(row->value), &session_fields, ret_session, arena,
-                              err);
+    struct decoding decoding = { &session_fields, ret_session, arena };
+    bh_rc rc = open_value(documents, row, &decoding, err);
 
     if (rc != BH_OK)
         return damaged("session", err);
@@ -111,14 +137,15 @@ bh_session_of(const struct bh_document_row *row, struct bh_arena *arena,
 }
 
 bh_rc
-bh_session_read(const struct bh_store *store, const char *id, struct bh_arena *arena,
+bh_session_read(const struct bh_documents *documents, const char *id, struct bh_arena *arena,
                 struct bh_session *ret_session, struct bh_err *err)
 {
+    const struct bh_store *store = &documents->store;
     struct bh_document_row row;
     bh_rc rc = store->ops->get_document(
         store->self, &(struct bh_document_key){ BH_DOCUMENT_SESSION, id }, arena, &row, err);
 
-    return rc == BH_OK ? bh_session_of(&row, arena, ret_session, err) : rc;
+    return rc == BH_OK ? bh_session_of(documents, &row, arena, ret_session, err) : rc;
 }
 
 static bh_rc

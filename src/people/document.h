@@ -4,6 +4,7 @@
 #include "api/owner.h"
 #include "base/fields.h"
 #include "identity/totp.h"
+#include "keys/keys.h"
 #include "model/sign_in.h"
 #include "ports/store.h"
 
@@ -47,17 +48,26 @@ struct bh_session {
     uint64_t version;
 };
 
+/* Where documents are read: accounts and sessions are sealed there by the owner thread
+ * (daemon/people.h), as they hold what signs in elsewhere. */
+struct bh_documents {
+    struct bh_store store;
+    struct bh_keys *keys;
+};
+
 /* Read one.  BH_NOT_FOUND: there is none; an account is then empty, of that principal. */
-BH_MUST_USE bh_rc bh_account_read(const struct bh_store *store, uint32_t principal,
+BH_MUST_USE bh_rc bh_account_read(const struct bh_documents *documents, uint32_t principal,
                                   struct bh_arena *arena, struct bh_account *ret_account,
                                   struct bh_err *err);
-BH_MUST_USE bh_rc bh_session_read(const struct bh_store *store, const char *id,
+BH_MUST_USE bh_rc bh_session_read(const struct bh_documents *documents, const char *id,
                                   struct bh_arena *arena, struct bh_session *ret_session,
                                   struct bh_err *err);
 /* From a row of list_documents. */
-BH_MUST_USE bh_rc bh_account_of(const struct bh_document_row *row, struct bh_arena *arena,
+BH_MUST_USE bh_rc bh_account_of(const struct bh_documents *documents,
+                                const struct bh_document_row *row, struct bh_arena *arena,
                                 struct bh_account *ret_account, struct bh_err *err);
-BH_MUST_USE bh_rc bh_session_of(const struct bh_document_row *row, struct bh_arena *arena,
+BH_MUST_USE bh_rc bh_session_of(const struct bh_documents *documents,
+                                const struct bh_document_row *row, struct bh_arena *arena,
                                 struct bh_session *ret_session, struct bh_err *err);
 
 /* What writes it, if it is still the version that was read.  BH_FULL: no room in the arena. */

@@ -178,7 +178,7 @@ bh_own_account(struct bh_people *people, struct bh_call *call, struct bh_account
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_account_read(&people->options.store, call->caller.subject.principal.v, call->arena,
+    rc = bh_account_read(&people->documents, call->caller.subject.principal.v, call->arena,
                          ret_account, err);
     if (rc == BH_OK && bh_account_has_factor(ret_account)
         && presence->kind == BH_PRESENCE_SESSION && presence->level == BH_LEVEL_NONE)

@@ -44,7 +44,7 @@ open_alike(struct bh_people *people, struct bh_call *call, const struct bh_pendi
     struct bh_opening opening = { .puts = NULL };
     const struct bh_dir_principal *principal;
     struct bh_opened opened = { 0 };
-    bh_rc rc = bh_session_read(&people->options.store, pending->session, call->arena,
+    bh_rc rc = bh_session_read(&people->documents, pending->session, call->arena,
                                &opening.session, err);
 
     if (rc != BH_OK)

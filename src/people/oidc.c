@@ -308,7 +308,7 @@ come_back(struct bh_people *people, struct bh_call *call, struct bh_pending *pen
         return bh_issuer_refused(issuer, fault, err);
     arrival.issuer = issuer;
     if (wish.fresh) {
-        rc = bh_session_read(&people->options.store, pending->session, call->arena, &session,
+        rc = bh_session_read(&people->documents, pending->session, call->arena, &session,
                              err);
         if (rc != BH_OK || !session.identity)
             return bh_err_set(err, BH_CONFLICT, "the session is over, or not of an issuer");

@@ -70,6 +70,7 @@ read_logout(struct bh_people *people, struct bh_call *call, struct word *word,
 }
 
 struct leaving {
+    const struct bh_documents *documents;
     struct bh_call *call;
     const char *issuer;              /* "corp/" */
     const char *subject, *sid;       /* "" and NULL: whichever */
@@ -95,7 +96,7 @@ take_session(void *self, const struct bh_document_row *row)
 
     if (leaving->count == BH_COUNT(leaving->puts))
         return false;
-    if (bh_session_of(row, leaving->call->arena, &session, &err) != BH_OK || !session.identity
+    if (bh_session_of(leaving->documents, row, leaving->call->arena, &session, &err) != BH_OK || !session.identity
         || !is_theirs(leaving, &session)
         || (leaving->sid && (!session.sid || strcmp(session.sid, leaving->sid) != 0)))
         return true;
@@ -117,7 +118,7 @@ end_sessions(struct bh_people *people, struct bh_call *call, const struct bh_iss
 
     if (rc != BH_OK)
         return rc;
-    *leaving = (struct leaving){ .call = call, .subject = logout->subject,
+    *leaving = (struct leaving){ .documents = &people->documents, .call = call, .subject = logout->subject,
                                  .sid = logout->session[0] ? logout->session : NULL };
     leaving->issuer = bh_arena_printf(call->arena, "%s/", issuer->site->name);
     if (!leaving->issuer)

@@ -22,7 +22,7 @@ take_due(void *self, const struct bh_document_row *row)
     struct bh_session *session = &due->sessions[due->count];
     struct bh_err err;
 
-    if (bh_session_of(row, due->arena, session, &err) == BH_OK && session->refresh
+    if (bh_session_of(&due->people->documents, row, due->arena, session, &err) == BH_OK && session->refresh
         && session->identity && session->refresh_ns && session->refresh_ns <= due->now)
         due->count++;
     return due->count < REFRESHED_AT_ONCE_MAX;
@@ -117,6 +117,7 @@ refresh(struct bh_people *people, struct bh_call *call, struct bh_session *sessi
 /* ---- what follows ---- */
 
 struct theirs {
+    const struct bh_documents *documents;
     struct bh_arena *arena;
     const char *identity;
     struct bh_document_put puts[64];
@@ -132,7 +133,7 @@ take_theirs(void *self, const struct bh_document_row *row)
 
     if (theirs->count == BH_COUNT(theirs->puts))
         return false;
-    if (bh_session_of(row, theirs->arena, &session, &err) != BH_OK || !session.identity
+    if (bh_session_of(theirs->documents, row, theirs->arena, &session, &err) != BH_OK || !session.identity
         || strcmp(session.identity, theirs->identity) != 0)
         return true;
     if (bh_session_drop(&session, theirs->arena, &theirs->puts[theirs->count], &err) == BH_OK)
@@ -145,7 +146,7 @@ end_all(struct bh_people *people, struct bh_call *call, const struct bh_session 
         struct bh_err *err)
 {
     const struct bh_store *store = &people->options.store;
-    struct theirs theirs = { .arena = call->arena, .identity = session->identity };
+    struct theirs theirs = { .documents = &people->documents, .arena = call->arena, .identity = session->identity };
     struct bh_people_change change = { .verb = "session.lost", .puts = theirs.puts,
                                        .object = { "account", session->principal } };
     struct bh_answer answer;

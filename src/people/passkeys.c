@@ -262,7 +262,7 @@ read_owner(const struct bh_people *people, struct bh_call *call, const char *cre
     principal =
         bh_directory_principal(call->dir, (bh_principal_id) { ret_row->principal_id });
     return principal && !principal->gone &&
-           bh_account_read(store, ret_row->principal_id, call->arena, ret_account, &err) ==
+           bh_account_read(&people->documents, ret_row->principal_id, call->arena, ret_account, &err) ==
                BH_OK;
 }
 

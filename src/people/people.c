@@ -244,6 +244,7 @@ bh_people_open(const struct bh_people_options *options, struct bh_people **ret_p
 
     BH_ASSERT(people);
     people->options = *options;
+    people->documents = (struct bh_documents){ options->store, options->keys };
     people->cost = bh_password_cost;
     if (options->hash_kib)
         people->cost = (struct bh_password_cost){ options->hash_kib, 1, 1 };

@@ -4,6 +4,7 @@
 #include "api/owner.h"
 #include "api/people.h"
 #include "base/attr.h"
+#include "keys/keys.h"
 #include "ports/crypto.h"
 #include "ports/https.h"
 #include "ports/store.h"
@@ -20,6 +21,7 @@ struct bh_people;
 struct bh_people_options {
     struct bh_owner owner;
     struct bh_store store;
+    struct bh_keys *keys;        /* that accounts and sessions are sealed with */
     const struct bh_crypto_ops *crypto;
     struct bh_https https;       /* asks providers; without operations: there are none */
     const char *secrets_dir;     /* files that issuers' client_secret names */

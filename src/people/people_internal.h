@@ -55,6 +55,7 @@ struct bh_answered {
 
 struct bh_people {
     struct bh_people_options options;
+    struct bh_documents documents;
     struct bh_password_cost cost;
     uint8_t device_key[32];
     char challenge_key[BH_SECRET_TEXT]; /* of this process alone */

@@ -179,7 +179,7 @@ bh_session_identify(struct bh_people *people, const char *secret, struct bh_call
 
     if (!bh_token_parse(people->options.crypto, secret, &token) || token.kind != BH_TOKEN_SESSION)
         return no_session(err);
-    rc = bh_session_read(&people->options.store, token.id, call->arena, &session, err);
+    rc = bh_session_read(&people->documents, token.id, call->arena, &session, err);
     if (rc == BH_NOT_FOUND)
         return no_session(err);
     if (rc != BH_OK)
@@ -216,6 +216,7 @@ bh_people_fresh(const struct bh_people *people, const struct bh_call *call, stru
 enum { ENDED_AT_ONCE_MAX = 200 };
 
 struct ending {
+    const struct bh_documents *documents;
     struct bh_arena *arena;
     const char *spare;
     struct bh_document_put puts[ENDED_AT_ONCE_MAX];
@@ -234,7 +235,7 @@ take_session(void *self, const struct bh_document_row *row)
     if (ending->count == ENDED_AT_ONCE_MAX)
         return false;
     if ((ending->spare && strcmp(row->key, ending->spare) == 0)
-        || bh_session_of(row, ending->arena, &session, &err) != BH_OK
+        || bh_session_of(ending->documents, row, ending->arena, &session, &err) != BH_OK
         || (ending->people && !is_over(ending->people, ending->sign_in, &session)))
         return true;
     if (bh_session_drop(&session, ending->arena, &ending->puts[ending->count], &err) == BH_OK)
@@ -256,7 +257,7 @@ bh_sessions_end(struct bh_people *people, struct bh_call *call, uint32_t princip
 
     if (!ending)
         return bh_err_set(err, BH_FULL, "no room to end sessions");
-    *ending = (struct ending){ .arena = call->arena, .spare = spare };
+    *ending = (struct ending){ .documents = &people->documents, .arena = call->arena, .spare = spare };
     do {
         ending->count = 0;
         rc = store->ops->list_documents(store->self, &filter, take_session, ending, err);
@@ -325,7 +326,7 @@ put_uses(struct bh_people *people, struct bh_call *call, struct bh_err *err)
             memcpy(tokens[change.use_count++].id, noted[i].id, sizeof noted[i].id);
             continue;
         }
-        if (bh_session_read(&people->options.store, noted[i].id, call->arena, &session, err)
+        if (bh_session_read(&people->documents, noted[i].id, call->arena, &session, err)
             != BH_OK)
             continue;
         session.used_ns = noted[i].at_ns;
@@ -349,7 +350,7 @@ sweep(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 
     if (!ending)
         return BH_OK;
-    *ending = (struct ending){ .arena = call->arena, .people = people,
+    *ending = (struct ending){ .documents = &people->documents, .arena = call->arena, .people = people,
                                .sign_in = call->dir->sign_in };
     rc = store->ops->list_documents(store->self, &filter, take_session, ending, err);
     if (rc != BH_OK || ending->count == 0)

@@ -55,7 +55,7 @@ list_session(void *self, const struct bh_document_row *row)
     struct bh_session session;
     struct bh_err err;
 
-    if (bh_session_of(row, list->call->arena, &session, &err) == BH_OK)
+    if (bh_session_of(&list->people->documents, row, list->call->arena, &session, &err) == BH_OK)
         put_session(list, &session);
     return !list->w.out->overflow;
 }
@@ -100,7 +100,7 @@ bh_serve_session_end(struct bh_people *people, struct bh_call *call, struct bh_e
     bh_rc rc = BH_NOT_FOUND;
 
     if (bh_token_id_valid(call->id))
-        rc = bh_session_read(&people->options.store, call->id, call->arena, &session, err);
+        rc = bh_session_read(&people->documents, call->id, call->arena, &session, err);
     if (rc == BH_OK && session.principal != call->caller.subject.principal.v
         && !bh_authz_check(call->dir, &call->caller.subject, "account.any",
                            (bh_tenant_id){ 0 }).allow)
@@ -129,7 +129,7 @@ own_session(struct bh_people *people, struct bh_call *call, struct bh_session *r
         bh_err_set(err, BH_CONFLICT, "this is no session");
         return bh_err_hint(err, "sign in first: `bulkhead login`");
     }
-    return bh_session_read(&people->options.store, call->caller.token, call->arena, ret_session,
+    return bh_session_read(&people->documents, call->caller.token, call->arena, ret_session,
                            err);
 }
 
@@ -219,7 +219,7 @@ prove_by_code(struct bh_people *people, struct bh_call *call,
     struct bh_puts puts = { .count = 0 };
     struct bh_account account;
     struct bh_door door;
-    bh_rc rc = bh_account_read(&people->options.store, session->principal, call->arena,
+    bh_rc rc = bh_account_read(&people->documents, session->principal, call->arena,
                                &account, err);
 
     if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))

@@ -154,8 +154,7 @@ confirm_totp(const struct bh_cli *cli, struct bh_err *err)
         bh_err_wrap(err, "the app is not added");
         return bh_err_hint(err, "bulkhead account totp begins anew");
     }
-    bh_session_say(cli, "the authenticator app is added; with its next code, bulkhead login --again "
-                        "gives this session what takes a second factor");
+    bh_session_say(cli, "the authenticator app is added, and this session has shown it");
     print_recovery(cli, bh_json_get(bh_json_root(json), "recovery"));
     return BH_OK;
 }

@@ -3,6 +3,8 @@
 
 #include "daemon/people_steps_test.h"
 
+#include "identity/secret.h"
+
 static struct site s;
 
 struct walk {
@@ -288,6 +290,46 @@ verbs_ask_again(void **state)
     BH_CHECK_DONE();
 }
 
+static const char verifier[] = "vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv";
+
+/* The command line's session by the browser's. */
+static const char *
+grant(const char *browsers)
+{
+    char challenge[BH_SECRET_TEXT];
+
+    bh_secret_challenge(verifier, challenge);
+    SEND(&s, BH_POST, "/v1/sign-in/grant", .bearer = browsers,
+         .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
+    assert_int_equal(s.status, 200);
+    SEND(&s, BH_POST, "/v1/sign-in/code",
+         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", said(&s, "code"), verifier));
+    assert_int_equal(s.status, 201);
+    return said(&s, "session");
+}
+
+/* A session that lets a command line in gives it neither a moment nor an hour that it has not
+ * itself: else whoever holds one could step up, and stay, for ever. */
+static void
+a_granted_session_is_no_more_than_its_browsers(void **state)
+{
+    const char *secret, *session, *ends;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    ends = said(&s, "expires_ns");
+    clock_ns += 301 * BH_NS_PER_S;
+    session = grant(session);
+    BH_CHECK_STR("ends with it", said(&s, "expires_ns"), ends);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
+    BH_CHECK_STR("the same person", said(&s, "name"), "ada");
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
+    BH_CHECK_EQ("who showed a code as long ago", s.status, 401);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
 static void
 recovery_codes_are_good_once(void **state)
 {
@@ -439,6 +481,7 @@ main(void)
         cmocka_unit_test(attempts_are_counted_over_restarts_and_names),
         cmocka_unit_test(sessions_end),
         cmocka_unit_test(verbs_ask_again),
+        cmocka_unit_test(a_granted_session_is_no_more_than_its_browsers),
         cmocka_unit_test(recovery_codes_are_good_once),
         cmocka_unit_test(an_admin_resets_and_others_do_not),
         cmocka_unit_test(broken_glass_lasts_an_hour),

@@ -125,7 +125,7 @@ bh_serve_ways(struct bh_people *people, struct bh_call *call, struct bh_err *err
         bh_json_close(&w, '}');
     }
     bh_json_close(&w, ']');
-    bh_json_bool(&w, "passkeys", sign_in->address != NULL);
+    bh_json_bool(&w, "passkeys", bh_passkeys_offered(call));
     bh_json_close(&w, '}');
     return BH_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "identity/secret.h"
 #include "people/session.h"
+#include "people/sessions.h"
 
 enum { PASSWORD_LEAST = 12 };
 
@@ -170,14 +171,18 @@ bh_recovery_new(struct bh_people *people, struct bh_call *call, struct bh_accoun
 
 bh_rc
 bh_own_account(struct bh_people *people, struct bh_call *call, struct bh_account *ret_account,
-            struct bh_err *err)
+               struct bh_err *err)
 {
+    const struct bh_presence *presence = &call->caller.subject.presence;
     bh_rc rc = bh_people_fresh(people, call, err);
 
     if (rc != BH_OK)
         return rc;
     rc = bh_account_read(&people->documents, call->caller.subject.principal.v, call->arena,
                          ret_account, err);
+    if (rc == BH_OK && bh_account_has_factor(ret_account)
+        && presence->kind == BH_PRESENCE_SESSION && presence->level == BH_LEVEL_NONE)
+        return bh_authz_ask_again(call->op->verb, err); /* of before there was a factor */
     if (rc != BH_NOT_FOUND)
         return rc;
     ret_account->created_ns = bh_people_now(people);
@@ -261,7 +266,10 @@ bh_serve_totp_confirm(struct bh_people *people, struct bh_call *call, struct bh_
 {
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
     struct bh_json_writer w = bh_call_writer(call);
+    struct bh_puts puts = { .count = 1 };
+    struct bh_people_change change = { .verb = "account.totp", .puts = puts.items };
     struct bh_account account;
+    struct bh_answer answer;
     bool first;
     bh_rc rc = bh_own_account(people, call, &account, err);
 
@@ -271,7 +279,13 @@ bh_serve_totp_confirm(struct bh_people *people, struct bh_call *call, struct bh_
     if (rc == BH_OK && first)
         rc = bh_recovery_new(people, call, &account, codes, err);
     if (rc == BH_OK)
-        rc = write_account(people, call, "account.totp", &account, err);
+        rc = bh_account_put(&account, call->arena, &puts.items[0], err);
+    if (rc == BH_OK)
+        rc = bh_session_raise(people, call, BH_LEVEL_CODE, &puts, err);
+    change.put_count = puts.count;
+    change.object = (struct bh_record_object){ "account", account.principal };
+    if (rc == BH_OK)
+        rc = bh_people_commit(people, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

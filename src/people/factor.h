@@ -19,7 +19,8 @@ bool bh_code_right(struct bh_people *people, struct bh_account *account, const c
 bool bh_account_has_factor(const struct bh_account *account);
 bool bh_account_has_totp(const struct bh_account *account);
 
-/* The caller's account, empty when there is none yet, if he may change it now. */
+/* The caller's account, empty when there is none yet, if he may change it now: results of
+ * bh_people_fresh, which a session of before there was a factor does not pass. */
 BH_MUST_USE bh_rc bh_own_account(struct bh_people *people, struct bh_call *call,
                                  struct bh_account *ret_account, struct bh_err *err);
 

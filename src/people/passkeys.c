@@ -6,8 +6,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "people/challenge.h"
 #include "people/factor.h"
 #include "people/session.h"
+#include "people/sessions.h"
 
 /* ---- whom passkeys are made for ---- */
 
@@ -17,51 +19,69 @@ struct party {
     struct bh_webauthn_site site;
 };
 
-/* BH_UNAVAILABLE: the site file does not say at which address browsers come. */
+static bool
+is_number(const char *host)
+{
+    return host[0] == '[' || host[strspn(host, "0123456789.")] == '\0';
+}
+
+/* BH_UNAVAILABLE: the site file does not say at which address browsers come, or it names no
+ * host: browsers make no passkeys for numbers.  A port that browsers leave out is left out. */
 static bh_rc
 party_of(const struct bh_call *call, struct party *ret_party, struct bh_err *err)
 {
-    static const char scheme[] = "https://";
+    static const char scheme[] = "https://", port[] = ":443";
     const char *address = call->dir->sign_in->address;
     size_t length = address ? strcspn(address + sizeof scheme - 1, ":") : 0;
 
-    if (length == 0 || length >= sizeof ret_party->id) {
+    ret_party->id[0] = '\0';
+    if (length < sizeof ret_party->id)
+        snprintf(ret_party->id, sizeof ret_party->id, "%.*s", (int)length,
+                 address ? address + sizeof scheme - 1 : "");
+    if (is_number(ret_party->id)) {
         bh_err_set(err, BH_UNAVAILABLE, "passkeys are made for an address, and there is none");
         return bh_err_hint(err, "in the site file: sign_in: {address: https://HOST}");
     }
-    memcpy(ret_party->id, address + sizeof scheme - 1, length);
-    ret_party->id[length] = '\0';
-    ret_party->origin = address;
+    length += sizeof scheme - 1;
+    ret_party->origin = strcmp(address + length, port) == 0
+                            ? bh_arena_strndup(call->arena, address, length) : address;
     ret_party->site = (struct bh_webauthn_site) { ret_party->id, "Bulkhead",
                                                   { &ret_party->origin, 1 } };
-    return BH_OK;
+    return ret_party->origin ? BH_OK : bh_err_set(err, BH_FULL, "no room for an address");
 }
 
-/* ---- what was asked: a challenge, and the handle of an account that has none yet ---- */
+bool
+bh_passkeys_offered(const struct bh_call *call)
+{
+    struct party party;
+    struct bh_err err;
+
+    return party_of(call, &party, &err) == BH_OK;
+}
+
+/* ---- what is asked for a new one: a challenge, and the handle of an account without ---- */
 
 static bh_rc
-begin(struct bh_people *people, enum bh_pending_kind kind, const struct bh_webauthn_user *user,
-      struct bh_pending *draft, struct bh_err *err)
+begin(struct bh_people *people, const struct bh_webauthn_user *user, struct bh_pending *draft,
+      struct bh_err *err)
 {
+    struct bh_buf text;
     bh_rc rc;
 
-    draft->kind = kind;
+    draft->kind = BH_PENDING_PASSKEY;
     draft->expires = bh_people_now(people) + BH_WEBAUTHN_SECONDS * BH_NS_PER_S;
     rc = bh_people_random_hex(people, BH_SECRET_BYTES, draft->secret, err);
-    if (rc == BH_OK && user) {
-        struct bh_buf text;
-
-        bh_buf_init_fixed(&text, draft->secret + 2 * BH_SECRET_BYTES,
-                          sizeof draft->secret - 2 * BH_SECRET_BYTES);
-        bh_buf_put_hex(&text, user->handle, user->handle_bytes);
-        rc = bh_buf_text(&text) ? BH_OK : bh_err_set(err, BH_FULL, "no room for a challenge");
-    }
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_buf_init_fixed(&text, draft->secret + 2 * BH_SECRET_BYTES,
+                      sizeof draft->secret - 2 * BH_SECRET_BYTES);
+    bh_buf_put_hex(&text, user->handle, user->handle_bytes);
+    return bh_buf_text(&text) ? BH_OK : bh_err_set(err, BH_FULL, "no room for a challenge");
 }
 
 /* The ceremony that was begun with it. */
 static struct bh_webauthn
-ceremony_of(const struct bh_pending *pending, enum bh_webauthn_kind kind)
+ceremony_of(const struct bh_pending *pending)
 {
     uint8_t challenge[BH_SECRET_BYTES];
     char hex[2 * BH_SECRET_BYTES + 1];
@@ -71,7 +91,7 @@ ceremony_of(const struct bh_pending *pending, enum bh_webauthn_kind kind)
     snprintf(hex, sizeof hex, "%.*s", 2 * BH_SECRET_BYTES, pending->secret);
     good = bh_parse_hex(hex, challenge, sizeof challenge);
     BH_ASSERT(good);
-    bh_webauthn_begin(&ceremony, kind, challenge,
+    bh_webauthn_begin(&ceremony, BH_WEBAUTHN_CREATE, challenge,
                       pending->expires - BH_WEBAUTHN_SECONDS * BH_NS_PER_S);
     return ceremony;
 }
@@ -172,28 +192,45 @@ bh_passkeys_put(const struct bh_people *people, struct bh_call *call, struct bh_
 
 /* ---- showing one ---- */
 
+/* Who is signed in and shows a passkey again is asked for one of his own, as some authenticators
+ * need to be told.  This operation asks for no session: it is read from the header. */
+static uint32_t
+present_principal(struct bh_people *people, struct bh_call *call)
+{
+    static const char scheme[] = "Bearer ";
+    const char *header = call->request->authorization;
+    struct bh_call probe = *call;
+    struct bh_err unused;
+
+    if (!header || strncmp(header, scheme, sizeof scheme - 1) != 0 ||
+        bh_session_identify(people, header + sizeof scheme - 1, &probe, &unused) != BH_OK)
+        return 0;
+    return probe.caller.subject.principal.v;
+}
+
 bh_rc
 bh_serve_challenge(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 {
-    struct bh_pending draft = { 0 };
-    struct bh_passkeys none = { 0 };
-    struct bh_webauthn ceremony;
+    uint32_t principal = present_principal(people, call);
+    struct passkey_list list = { .count = 0 };
+    struct bh_challenge challenge;
     struct party party;
-    char options[2048], id[33];
     struct bh_buf text;
     bh_rc rc = party_of(call, &party, err);
 
+    if (rc == BH_OK && principal)
+        rc = read_passkeys(people, call, principal, &list, err);
     if (rc == BH_OK)
-        rc = begin(people, BH_PENDING_CHALLENGE, NULL, &draft, err);
-    if (rc == BH_OK)
-        rc = bh_pending_put(people, &draft, id, err);
+        rc = bh_challenge_make(people, &challenge, err);
     if (rc != BH_OK)
         return rc;
-    ceremony = ceremony_of(&draft, BH_WEBAUTHN_GET);
-    bh_buf_init_fixed(&text, options, sizeof options);
-    bh_webauthn_put_request(&text, &party.site, &none, &ceremony);
+    bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
+    bh_webauthn_put_request(&text, &party.site,
+                            &(struct bh_passkeys) { list.items, list.count },
+                            &challenge.ceremony);
     BH_ASSERT(bh_buf_text(&text));
-    put_challenge(call, id, options);
+    put_challenge(call, challenge.id, bh_buf_text(&text));
+    bh_buf_fini(&text);
     return BH_OK;
 }
 
@@ -250,33 +287,53 @@ user_of(const struct bh_account *account, const char *name)
     return user;
 }
 
+/* Why not is told to the log alone. */
+static enum bh_fault
+assert_passkey(struct bh_people *people, struct bh_call *call,
+               const struct bh_sign_in_request *request, struct bh_document_row *ret_row,
+               struct bh_webauthn_proof *ret_proof)
+{
+    struct bh_webauthn_answer answer = answer_of(request);
+    struct bh_challenge challenge;
+    struct bh_webauthn_user user;
+    struct bh_account account;
+    struct bh_passkey passkey;
+    enum bh_fault fault;
+    struct party party;
+    struct bh_err err;
+
+    *ret_row = (struct bh_document_row) { .kind = BH_DOCUMENT_PASSKEY };
+    if (party_of(call, &party, &err) != BH_OK ||
+        !bh_challenge_find(people, request->challenge, &challenge))
+        return BH_FAULT_WEBAUTHN_CHALLENGE;
+    if (!read_owner(people, call, request->credential, ret_row, &account))
+        return BH_FAULT_WEBAUTHN_UNKNOWN;
+    fault = bh_passkey_decode(ret_row->value, strlen(ret_row->value), call->arena, &passkey);
+    if (fault != BH_FAULT_NONE)
+        return fault;
+    user = user_of(&account, "");
+    fault = bh_webauthn_assert(
+        &(struct bh_webauthn_owner) { &party.site, &user, { &passkey, 1 } },
+        &challenge.ceremony, &answer, bh_people_now(people), ret_proof);
+    if (fault == BH_FAULT_NONE && !bh_challenge_take(people, &challenge))
+        fault = BH_FAULT_WEBAUTHN_USED;
+    return fault;
+}
+
 bool
 bh_passkey_right(struct bh_people *people, struct bh_call *call,
                  const struct bh_sign_in_request *request, struct bh_shown *ret_shown)
 {
-    struct bh_webauthn_answer answer = answer_of(request);
-    struct bh_webauthn ceremony;
     struct bh_webauthn_proof proof;
-    struct bh_webauthn_user user;
     struct bh_document_row row;
-    struct bh_pending pending;
-    struct bh_account account;
-    struct bh_passkey passkey;
-    struct party party;
     struct bh_err err;
+    enum bh_fault fault = assert_passkey(people, call, request, &row, &proof);
 
-    if (!request->challenge || party_of(call, &party, &err) != BH_OK ||
-        !bh_pending_take(people, BH_PENDING_CHALLENGE, request->challenge, 0, &pending) ||
-        !read_owner(people, call, request->credential, &row, &account) ||
-        bh_passkey_decode(row.value, strlen(row.value), call->arena, &passkey) !=
-            BH_FAULT_NONE)
+    if (fault != BH_FAULT_NONE) {
+        bh_log(PASSKEY_REFUSED, BH_U64("principal", row.principal_id),
+               BH_STR("fault", bh_fault_name(fault)));
         return false;
-    ceremony = ceremony_of(&pending, BH_WEBAUTHN_GET);
-    user = user_of(&account, "");
-    if (bh_webauthn_assert(
-            &(struct bh_webauthn_owner) { &party.site, &user, { &passkey, 1 } }, &ceremony,
-            &answer, bh_people_now(people), &proof) != BH_FAULT_NONE)
-        return false;
+    }
     if (proof.cloned) {
         bh_log(PASSKEY_CLONED, BH_U64("principal", row.principal_id));
         return false;
@@ -362,12 +419,12 @@ bh_serve_passkey_begin(struct bh_people *people, struct bh_call *call, struct bh
     if (rc != BH_OK)
         return rc;
     user = user_of(&account, call->caller.name);
-    rc = begin(people, BH_PENDING_PASSKEY, &user, &draft, err);
+    rc = begin(people, &user, &draft, err);
     if (rc == BH_OK)
         rc = bh_pending_put(people, &draft, id, err);
     if (rc != BH_OK)
         return rc;
-    ceremony = ceremony_of(&draft, BH_WEBAUTHN_CREATE);
+    ceremony = ceremony_of(&draft);
     bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
     bh_webauthn_put_creation(&text, &party.site, &user,
                              &(struct bh_passkeys) { list.items, list.count }, &ceremony);
@@ -400,7 +457,7 @@ take_creation(struct bh_people *people, struct bh_call *call, struct bh_account 
     good = bh_parse_hex(pending.secret + 2 * BH_SECRET_BYTES, account->handle,
                         sizeof account->handle);
     BH_ASSERT(good);
-    ceremony = ceremony_of(&pending, BH_WEBAUTHN_CREATE);
+    ceremony = ceremony_of(&pending);
     answer = (struct bh_webauthn_answer) { .authenticator_data = request.authenticator_data,
                                            .client_data = request.client_data,
                                            .credential = request.credential,
@@ -445,8 +502,8 @@ check_new(const struct bh_people *people, struct bh_call *call, const char *id,
 bh_rc
 bh_serve_passkey_add(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 {
-    struct bh_document_put puts[2];
-    struct bh_people_change change = { .verb = "account.passkey", .puts = puts, .put_count = 2 };
+    struct bh_puts puts = { .count = 2 };
+    struct bh_people_change change = { .verb = "account.passkey", .puts = puts.items };
     struct bh_document_row none = { .principal_id = call->caller.subject.principal.v };
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
     struct bh_account account;
@@ -465,11 +522,14 @@ bh_serve_passkey_add(struct bh_people *people, struct bh_call *call, struct bh_e
     if (first)
         rc = bh_recovery_new(people, call, &account, codes, err);
     if (rc == BH_OK)
-        rc = put_passkey(&passkey, &none, call->arena, &puts[0], err);
+        rc = put_passkey(&passkey, &none, call->arena, &puts.items[0], err);
     if (rc == BH_OK)
-        rc = bh_account_put(&account, call->arena, &puts[1], err);
+        rc = bh_account_put(&account, call->arena, &puts.items[1], err);
+    if (rc == BH_OK)
+        rc = bh_session_raise(people, call, BH_LEVEL_PASSKEY, &puts, err);
     if (rc != BH_OK)
         return rc;
+    change.put_count = puts.count;
     change.object = (struct bh_record_object) { "account", account.principal };
     rc = bh_people_commit(people, call, &change, &answer, err);
     if (rc == BH_OK)

@@ -21,10 +21,13 @@ struct bh_shown {
 };
 
 /* Whether the request holds a good answer to a challenge of ours, by a passkey that is kept
- * here.  The challenge is used up.  False also when it may have been copied: then it is
+ * here.  The challenge is then used up.  False also when it may have been copied: then it is
  * logged. */
 bool bh_passkey_right(struct bh_people *people, struct bh_call *call,
                       const struct bh_sign_in_request *request, struct bh_shown *ret_shown);
+
+/* Whether browsers can have passkeys here: the site's address names a host, not a number. */
+bool bh_passkeys_offered(const struct bh_call *call);
 
 /* What attempts with passkeys are counted on. */
 struct bh_door bh_passkey_door(const struct bh_people *people, struct bh_call *call);

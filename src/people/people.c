@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "people/account.h"
+#include "people/challenge.h"
 #include "people/counts.h"
 #include "people/factor.h"
 #include "people/first.h"
@@ -250,6 +251,8 @@ bh_people_open(const struct bh_people_options *options, struct bh_people **ret_p
     pthread_mutex_init(&people->mutex, NULL);
     pthread_cond_init(&people->hash_freed, NULL);
     rc = load_device_key(people, err);
+    if (rc == BH_OK)
+        rc = bh_challenges_open(people, err);
     if (rc == BH_OK)
         rc = bh_counts_load(people, err);
     if (rc == BH_OK)

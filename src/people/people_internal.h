@@ -11,6 +11,7 @@
 #include "identity/lockout.h"
 #include "identity/logout.h"
 #include "identity/password.h"
+#include "identity/secret.h"
 #include "people/document.h"
 #include "people/issuer.h"
 #include "people/people.h"
@@ -27,8 +28,7 @@ enum bh_pending_kind {
     BH_PENDING_TOTP,   /* an app's secret, until it gave a code */
     BH_PENDING_ISSUER, /* a browser is at the provider */
     BH_PENDING_DEVICE, /* somebody types a code at the provider */
-    BH_PENDING_PASSKEY,   /* a browser makes one */
-    BH_PENDING_CHALLENGE, /* or uses one */
+    BH_PENDING_PASSKEY, /* a browser makes one */
     BH_PENDING_GRANT   /* a command line may come for its session */
 };
 
@@ -46,15 +46,24 @@ struct bh_pending {
     };
 };
 
+/* A passkey's challenge that was answered well (people/challenge.h). */
+enum { BH_ANSWERED_MAX = 4096 };
+struct bh_answered {
+    char id[33];                 /* "": free */
+    bh_ns until;                 /* when nobody can answer it any more */
+};
+
 struct bh_people {
     struct bh_people_options options;
     struct bh_documents documents;
     struct bh_password_cost cost;
     uint8_t device_key[32];
+    char challenge_key[BH_SECRET_TEXT]; /* of this process alone */
     pthread_mutex_t mutex;           /* over all that follows */
     struct bh_lockout lockout, kept; /* counts, and as they are in the store */
     struct bh_pending pending[BH_PENDING_MAX];
     struct bh_uses uses;
+    struct bh_answered answered[BH_ANSWERED_MAX];
     struct bh_issuer issuers[BH_ISSUERS_MAX];
     struct bh_logout_seen logouts;
     uint8_t first_code[32];          /* SHA-256 of the first admin's code */

@@ -39,7 +39,8 @@ bh_session_open(struct bh_people *people, struct bh_call *call, const struct bh_
     session.created_ns = session.used_ns = bh_people_now(people);
     if (!session.shown_ns)
         session.shown_ns = session.created_ns;
-    session.expires_ns = session.created_ns + bh_sign_in_life_ns(call->dir->sign_in);
+    if (!session.expires_ns)
+        session.expires_ns = session.created_ns + bh_sign_in_life_ns(call->dir->sign_in);
     session.id = token.id;
     session.principal = opening->principal;
     memcpy(session.secret, token.secret, sizeof session.secret);

@@ -14,7 +14,8 @@ struct bh_opened {
 };
 
 /* Open a session from a draft (level, kind, host, groups, ...) with what must be written
- * besides; draws its secret.  Results of bh_people_commit. */
+ * besides; draws its secret.  A draft without the moment when its level was shown, or its end,
+ * gets them from now.  Results of bh_people_commit. */
 struct bh_opening {
     struct bh_session session;
     uint32_t principal;

@@ -159,6 +159,24 @@ logout_of(struct bh_people *people, struct bh_call *call, const struct bh_sessio
 }
 
 bh_rc
+bh_session_raise(struct bh_people *people, struct bh_call *call, enum bh_level level,
+                 struct bh_puts *puts, struct bh_err *err)
+{
+    const struct bh_presence *presence = &call->caller.subject.presence;
+    struct bh_session session;
+    bh_rc rc;
+
+    if (presence->kind != BH_PRESENCE_SESSION || presence->level > level)
+        return BH_OK;
+    rc = own_session(people, call, &session, err);
+    if (rc != BH_OK)
+        return rc;
+    session.level = level;
+    session.shown_ns = bh_people_now(people);
+    return bh_session_put(&session, call->arena, &puts->items[puts->count++], err);
+}
+
+bh_rc
 bh_serve_sign_out(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);

@@ -356,6 +356,26 @@ recovery_codes_are_good_once(void **state)
 }
 
 static void
+a_password_alone_sets_no_other(void **state)
+{
+    static const char change[] = "{\"account\":\"ada\",\"old\":\"" PASSWORD "\","
+                                 "\"password\":\"quite another one\"}";
+    const char *secret, *session;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    SEND(&s, BH_PUT, "/v1/account/password", .body = change);
+    BH_CHECK_EQ("without the second factor", s.status, 401);
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_PUT, "/v1/account/password", .bearer = session, .body = change);
+    BH_CHECK_EQ("signed in with it", s.status, 200);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
+    BH_CHECK_EQ("which ends all sessions", s.status, 401);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
 an_admin_resets_and_others_do_not(void **state)
 {
     const char *secret, *bobs, *adas;
@@ -483,6 +503,7 @@ main(void)
         cmocka_unit_test(verbs_ask_again),
         cmocka_unit_test(a_granted_session_is_no_more_than_its_browsers),
         cmocka_unit_test(recovery_codes_are_good_once),
+        cmocka_unit_test(a_password_alone_sets_no_other),
         cmocka_unit_test(an_admin_resets_and_others_do_not),
         cmocka_unit_test(broken_glass_lasts_an_hour),
         cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),

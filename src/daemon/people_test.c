@@ -331,6 +331,33 @@ a_granted_session_is_no_more_than_its_browsers(void **state)
 }
 
 static void
+tokens_name_what_asks_for_a_person(void **state)
+{
+    static const char all[] = "{\"note\":\"ci\"}", one[] = "{\"scopes\":\"account.any\"}";
+    const char *secret, *session, *token;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = all);
+    token = said(&s, "token");
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = token);
+    BH_CHECK_EQ("a token of all", s.status, 401);
+    SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = one);
+    BH_CHECK_EQ("made by somebody who is there", s.status, 201);
+    token = said(&s, "token");
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = token);
+    BH_CHECK_EQ("it names the verb", s.status, 200);
+    clock_ns += 301 * BH_NS_PER_S;
+    SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = one);
+    BH_CHECK_EQ("some time after", s.status, 401);
+    SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = all);
+    BH_CHECK_EQ("but others", s.status, 201);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
 recovery_codes_are_good_once(void **state)
 {
     const char *session, *secret, *code;
@@ -502,6 +529,7 @@ main(void)
         cmocka_unit_test(sessions_end),
         cmocka_unit_test(verbs_ask_again),
         cmocka_unit_test(a_granted_session_is_no_more_than_its_browsers),
+        cmocka_unit_test(tokens_name_what_asks_for_a_person),
         cmocka_unit_test(recovery_codes_are_good_once),
         cmocka_unit_test(a_password_alone_sets_no_other),
         cmocka_unit_test(an_admin_resets_and_others_do_not),

@@ -357,6 +357,33 @@ tokens_name_what_asks_for_a_person(void **state)
     BH_CHECK_DONE();
 }
 
+/* Written down now and then, and never over a token that was revoked meanwhile. */
+static void
+tokens_say_when_they_were_used(void **state)
+{
+    const char *token, *other;
+
+    open_site(&s, people_site);
+    SEND(&s, BH_POST, "/v1/tokens", .uid = 2003);
+    token = said(&s, "token");
+    SEND(&s, BH_POST, "/v1/tokens", .uid = 2003);
+    other = said(&s, "token");
+    SEND(&s, BH_GET, "/v1/tokens", .uid = 2003);
+    BH_CHECK("not yet", !strstr(s.text, "\"last_used_ns\":\"1"));
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = token);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = other);
+    SEND(&s, BH_DELETE, body_of(&s, "/v1/tokens/%.12s", other + 3), .uid = 2003);
+    bh_people_tend(s.people);
+    SEND(&s, BH_GET, "/v1/tokens", .uid = 2003);
+    BH_CHECK("when", strstr(s.text, body_of(&s, "\"last_used_ns\":\"%llu\"",
+                                            (unsigned long long)clock_ns)));
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = other);
+    BH_CHECK_EQ("revoked stays revoked", s.status, 401);
+    BH_CHECK("recorded", records_have("use.note"));
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
 static void
 recovery_codes_are_good_once(void **state)
 {
@@ -530,6 +557,7 @@ main(void)
         cmocka_unit_test(verbs_ask_again),
         cmocka_unit_test(a_granted_session_is_no_more_than_its_browsers),
         cmocka_unit_test(tokens_name_what_asks_for_a_person),
+        cmocka_unit_test(tokens_say_when_they_were_used),
         cmocka_unit_test(recovery_codes_are_good_once),
         cmocka_unit_test(a_password_alone_sets_no_other),
         cmocka_unit_test(an_admin_resets_and_others_do_not),

@@ -69,6 +69,7 @@ an_account_begins_with_a_one_time_code(void **state)
     BH_CHECK_EQ("in", s.status, 201);
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("not before there is a second factor", s.status, 403);
+    BH_CHECK("says what to do", strstr(s.text, "bulkhead account totp"));
     SEND(&s, BH_GET, "/v1/account", .bearer = session);
     BH_CHECK_EQ("but one's own account", s.status, 200);
     BH_CHECK("recorded", records_have("account.enrol") && records_have("account.password")

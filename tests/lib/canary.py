@@ -31,9 +31,6 @@ class Canaries:
         self.kept[secret if isinstance(secret, bytes) else secret.encode()] = kind
         return secret
 
-    def kind_of(self, text):
-        return self.made[int(text[-5:])]
-
     def found(self, haystack):
         found = {}
         for number in set(re.findall(re.escape(self.prefix.encode()) + rb"(\d{5})", haystack)):

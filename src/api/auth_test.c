@@ -109,7 +109,7 @@ scopes_cut_down(void **state)
     BH_CHECK_EQ("in scope", got.status, 200);
     SEND(BH_GET, "/v1/jobs/1/logs", .token = token_text, .tcp = true);
     BH_CHECK_EQ("out of scope", got.status, 403);
-    BH_CHECK("says so", strstr(got.text, "the token's scopes do not include job.logs"));
+    BH_CHECK("says so", strstr(got.text, "the token's scopes do not include it"));
     BH_CHECK_DONE();
 }
 

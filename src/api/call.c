@@ -167,7 +167,7 @@ bh_call_deny(struct bh_call *call, const char *verb, bh_tenant_id tenant,
     bh_err_set(err, BH_DENIED, "%s may not %s on %s", call->caller.name, verb,
                where ? where->path : "the site");
     if (verdict.rule == BH_RULE_TOKEN_SCOPE)
-        return bh_err_hint(err, "the token's scopes do not include %s; make one that does", verb);
+        return bh_err_hint(err, "%s", bh_authz_scope_hint(&call->caller.subject));
     return bh_err_hint(err, "the role %s allows it; an admin can bind it in the site file",
                        bh_authz_role_for(verb));
 }

@@ -61,8 +61,7 @@ bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenan
                command->caller.name ? command->caller.name : "the caller", denial.verb,
                path ? path : "the site");
     if (denial.verdict.rule == BH_RULE_TOKEN_SCOPE)
-        return bh_err_hint(err, "the token's scopes do not include %s; make one that does",
-                           denial.verb);
+        return bh_err_hint(err, "%s", bh_authz_scope_hint(&command->caller.subject));
     return bh_err_hint(err, "it takes the role %s there, bound in the site file",
                        role ? role : "admin");
 }

@@ -69,6 +69,7 @@ an_account_begins_with_a_one_time_code(void **state)
     BH_CHECK_EQ("in", s.status, 201);
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("not before there is a second factor", s.status, 403);
+    BH_CHECK("says what to do", strstr(s.text, "bulkhead account totp"));
     SEND(&s, BH_GET, "/v1/account", .bearer = session);
     BH_CHECK_EQ("but one's own account", s.status, 200);
     BH_CHECK("recorded", records_have("account.enrol") && records_have("account.password")
@@ -331,6 +332,60 @@ a_granted_session_is_no_more_than_its_browsers(void **state)
 }
 
 static void
+tokens_name_what_asks_for_a_person(void **state)
+{
+    static const char all[] = "{\"note\":\"ci\"}", one[] = "{\"scopes\":\"account.any\"}";
+    const char *secret, *session, *token;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = all);
+    token = said(&s, "token");
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = token);
+    BH_CHECK_EQ("a token of all", s.status, 401);
+    SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = one);
+    BH_CHECK_EQ("made by somebody who is there", s.status, 201);
+    token = said(&s, "token");
+    SEND(&s, BH_GET, "/v1/accounts", .bearer = token);
+    BH_CHECK_EQ("it names the verb", s.status, 200);
+    clock_ns += 301 * BH_NS_PER_S;
+    SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = one);
+    BH_CHECK_EQ("some time after", s.status, 401);
+    SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = all);
+    BH_CHECK_EQ("but others", s.status, 201);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+/* Written down now and then, and never over a token that was revoked meanwhile. */
+static void
+tokens_say_when_they_were_used(void **state)
+{
+    const char *token, *other;
+
+    open_site(&s, people_site);
+    SEND(&s, BH_POST, "/v1/tokens", .uid = 2003);
+    token = said(&s, "token");
+    SEND(&s, BH_POST, "/v1/tokens", .uid = 2003);
+    other = said(&s, "token");
+    SEND(&s, BH_GET, "/v1/tokens", .uid = 2003);
+    BH_CHECK("not yet", !strstr(s.text, "\"last_used_ns\":\"1"));
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = token);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = other);
+    SEND(&s, BH_DELETE, body_of(&s, "/v1/tokens/%.12s", other + 3), .uid = 2003);
+    bh_people_tend(s.people);
+    SEND(&s, BH_GET, "/v1/tokens", .uid = 2003);
+    BH_CHECK("when", strstr(s.text, body_of(&s, "\"last_used_ns\":\"%llu\"",
+                                            (unsigned long long)clock_ns)));
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = other);
+    BH_CHECK_EQ("revoked stays revoked", s.status, 401);
+    BH_CHECK("recorded", records_have("use.note"));
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
 recovery_codes_are_good_once(void **state)
 {
     const char *session, *secret, *code;
@@ -351,6 +406,26 @@ recovery_codes_are_good_once(void **state)
     BH_CHECK("nine are left", strstr(s.text, "\"recovery_left\":9"));
     SEND(&s, BH_DELETE, "/v1/account/totp", .bearer = session);
     BH_CHECK_EQ("the only factor stays", s.status, 409);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+a_password_alone_sets_no_other(void **state)
+{
+    static const char change[] = "{\"account\":\"ada\",\"old\":\"" PASSWORD "\","
+                                 "\"password\":\"quite another one\"}";
+    const char *secret, *session;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    SEND(&s, BH_PUT, "/v1/account/password", .body = change);
+    BH_CHECK_EQ("without the second factor", s.status, 401);
+    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_PUT, "/v1/account/password", .bearer = session, .body = change);
+    BH_CHECK_EQ("signed in with it", s.status, 200);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
+    BH_CHECK_EQ("which ends all sessions", s.status, 401);
     close_site(&s);
     BH_CHECK_DONE();
 }
@@ -482,7 +557,10 @@ main(void)
         cmocka_unit_test(sessions_end),
         cmocka_unit_test(verbs_ask_again),
         cmocka_unit_test(a_granted_session_is_no_more_than_its_browsers),
+        cmocka_unit_test(tokens_name_what_asks_for_a_person),
+        cmocka_unit_test(tokens_say_when_they_were_used),
         cmocka_unit_test(recovery_codes_are_good_once),
+        cmocka_unit_test(a_password_alone_sets_no_other),
         cmocka_unit_test(an_admin_resets_and_others_do_not),
         cmocka_unit_test(broken_glass_lasts_an_hour),
         cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),

@@ -75,6 +75,24 @@ check_scopes(const struct bh_command *command, struct bh_err *err)
     return BH_OK;
 }
 
+/* A token that names a verb which asks for somebody who is there is made by somebody who is. */
+static bh_rc
+check_presence(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
+{
+    const char *scopes = command->token->scopes;
+    char word[40];
+    int used;
+
+    for (; scopes && sscanf(scopes, "%39s%n", word, &used) == 1; scopes += used) {
+        struct bh_verdict verdict = holds(core, command, word);
+
+        if (verdict.rule == BH_RULE_STEP_UP)
+            return bh_command_deny(core, command, (bh_tenant_id){ 0 },
+                                   (struct bh_denial){ word, verdict }, err);
+    }
+    return BH_OK;
+}
+
 /* A token made with a token does not outlive it. */
 static bool
 find_parent(void *self, const struct bh_token_row *row)
@@ -115,6 +133,8 @@ make_row(struct bh_core *core, const struct bh_command *command, struct bh_token
         rc = find_lifetime(command->token, &lifetime, err);
     if (rc == BH_OK)
         rc = check_scopes(command, err);
+    if (rc == BH_OK)
+        rc = check_presence(core, command, err);
     if (rc == BH_OK)
         rc = bh_token_make(core->crypto, &token, ret_text, err);
     if (rc != BH_OK)

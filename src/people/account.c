@@ -165,15 +165,30 @@ bh_serve_account(struct bh_people *people, struct bh_call *call, struct bh_err *
     return rc;
 }
 
+/* Whether who asks has shown the account's second factor, where it has one: whoever learned the
+ * password alone must not set another. */
+static bool
+has_shown(struct bh_people *people, struct bh_call *call, const struct bh_account *account)
+{
+    struct bh_caller caller = { .token = NULL };
+
+    if (!bh_account_has_factor(account))
+        return true;
+    bh_session_of_request(people, call, &caller);
+    return caller.token && caller.subject.principal.v == account->principal
+           && caller.subject.presence.level > BH_LEVEL_NONE;
+}
+
 /* The one-time code, or the password that is to be replaced. */
 static bool
-may_set(struct bh_people *people, struct bh_account *account,
+may_set(struct bh_people *people, struct bh_call *call, struct bh_account *account,
         const struct bh_password_request *request)
 {
     uint8_t digest[32];
 
     if (!request->enrol)
-        return bh_password_right(people, account->password ? account : NULL, request->old);
+        return bh_password_right(people, account->password ? account : NULL, request->old)
+               && has_shown(people, call, account);
     people->options.crypto->sha256(request->enrol, strlen(request->enrol), "", 0, digest);
     return account->enrol_until_ns > bh_people_now(people)
            && bh_token_same(digest, account->enrol);
@@ -201,7 +216,7 @@ bh_serve_password(struct bh_people *people, struct bh_call *call, struct bh_err 
         rc = read_for(people, call, principal, &account, err);
     if (rc != BH_OK)
         return rc;
-    if (!may_set(people, &account, &request) || !principal)
+    if (!may_set(people, call, &account, &request) || !principal)
         return bh_attempt_failed(people, call, &door, err);
     rc = bh_password_new(people, call, request.password, &account, err);
     memset(account.enrol, 0, sizeof account.enrol);

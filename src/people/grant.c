@@ -12,7 +12,8 @@ bh_serve_grant(struct bh_people *people, struct bh_call *call, struct bh_err *er
 {
     struct bh_sign_in_grant_request request = { 0 };
     struct bh_json_writer w = bh_call_writer(call);
-    struct bh_pending draft = { .kind = BH_PENDING_GRANT };
+    struct bh_pending draft = { .kind = BH_PENDING_GRANT, /* somebody's: no flood puts it out */
+                                .principal = call->caller.subject.principal.v };
     char id[33];
     bh_rc rc = bh_call_body(call, &bh_sign_in_grant_request_fields, &request, err);
 
@@ -77,7 +78,7 @@ bh_serve_code(struct bh_people *people, struct bh_call *call, struct bh_err *err
     if (rc != BH_OK)
         return rc;
     bh_secret_challenge(request.verifier, challenge);
-    if (!bh_pending_take(people, BH_PENDING_GRANT, request.code, 0, &pending)
+    if (!bh_pending_take(people, BH_PENDING_GRANT, request.code, BH_ANYBODY, &pending)
         || strlen(request.verifier) < VERIFIER_MIN
         || !bh_secret_equal(challenge, pending.secret)) {
         bh_err_set(err, BH_UNAUTHENTICATED, "the code is not good any more");

@@ -211,21 +211,6 @@ show_again(struct bh_people *people, struct bh_call *call, const struct bh_arriv
 
 /* ---- with a browser ---- */
 
-/* The session of a request to an operation that is open to anybody; `ret_id` is "" without. */
-static void
-find_session(struct bh_people *people, struct bh_call *call, char ret_id[16])
-{
-    static const char scheme[] = "Bearer ";
-    const char *header = call->request->authorization;
-    struct bh_call probe = *call;
-    struct bh_err unused;
-
-    ret_id[0] = '\0';
-    if (header && strncmp(header, scheme, sizeof scheme - 1) == 0
-        && bh_session_identify(people, header + sizeof scheme - 1, &probe, &unused) == BH_OK)
-        snprintf(ret_id, 16, "%s", probe.caller.token);
-}
-
 bh_rc
 bh_serve_issuer(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 {
@@ -235,6 +220,7 @@ bh_serve_issuer(struct bh_people *people, struct bh_call *call, struct bh_err *e
     struct bh_login_wish wish = { 0 };
     uint8_t random[BH_LOGIN_RANDOM];
     struct bh_issuer_view *issuer;
+    struct bh_caller caller = { .token = NULL };
     char memory[ADDRESS_MAX], id[33];
     struct bh_buf url;
     bh_rc rc = bh_call_body(call, &bh_sign_in_issuer_request_fields, &request, err);
@@ -246,7 +232,8 @@ bh_serve_issuer(struct bh_people *people, struct bh_call *call, struct bh_err *e
     if (rc != BH_OK)
         return rc;
     if (request.again)
-        find_session(people, call, draft.session);
+        bh_session_of_request(people, call, &caller);
+    snprintf(draft.session, sizeof draft.session, "%s", caller.token ? caller.token : "");
     wish.fresh = draft.session[0] != '\0';
     wish.max_age_s = wish.fresh ? AGAIN_WITHIN_S : 0;
     snprintf(draft.issuer, sizeof draft.issuer, "%s", issuer->site->name);

@@ -134,7 +134,8 @@ bh_pending_take(struct bh_people *people, enum bh_pending_kind kind, const char 
     for (uint32_t i = 0; i < BH_PENDING_MAX && !found; i++) {
         struct bh_pending *at = &people->pending[i];
 
-        if (at->kind != kind || at->expires <= now || at->principal != principal
+        if (at->kind != kind || at->expires <= now
+            || (principal != BH_ANYBODY && at->principal != principal)
             || (id && strcmp(at->id, id) != 0))
             continue;
         *ret_pending = *at;

@@ -19,6 +19,8 @@
 
 /* What the files of this folder share. */
 
+#define BH_ANYBODY UINT32_MAX
+
 enum { BH_PENDING_MAX = 1024, BH_PENDING_TEXT = 256, BH_HASHES_AT_ONCE = 4,
        BH_FRESH_S = 600 /* how lately somebody who changes his account has signed in */ };
 
@@ -99,7 +101,7 @@ BH_MUST_USE bh_rc bh_people_random_hex(const struct bh_people *people, size_t by
  * way. */
 BH_MUST_USE bh_rc bh_pending_put(struct bh_people *people, const struct bh_pending *draft,
                                  char ret_id[33], struct bh_err *err);
-/* Take it out: true once.  By its id, or NULL and its principal. */
+/* Take it out: true once.  By its id, NULL is any, and its principal. */
 bool bh_pending_take(struct bh_people *people, enum bh_pending_kind kind, const char *id,
                      uint32_t principal, struct bh_pending *ret_pending);
 

@@ -196,6 +196,20 @@ bh_session_identify(struct bh_people *people, const char *secret, struct bh_call
     return BH_OK;
 }
 
+void
+bh_session_of_request(struct bh_people *people, struct bh_call *call,
+                      struct bh_caller *ret_caller)
+{
+    static const char scheme[] = "Bearer ";
+    const char *header = call->request->authorization;
+    struct bh_call probe = *call;
+    struct bh_err unused;
+
+    if (header && strncmp(header, scheme, sizeof scheme - 1) == 0
+        && bh_session_identify(people, header + sizeof scheme - 1, &probe, &unused) == BH_OK)
+        *ret_caller = probe.caller;
+}
+
 bh_rc
 bh_people_fresh(const struct bh_people *people, const struct bh_call *call, struct bh_err *err)
 {

@@ -29,6 +29,9 @@ BH_MUST_USE bh_rc bh_session_open(struct bh_people *people, struct bh_call *call
                                   struct bh_err *err);
 BH_MUST_USE bh_rc bh_session_identify(struct bh_people *people, const char *secret,
                                       struct bh_call *call, struct bh_err *err);
+/* Who shows a session at an operation that is open to anybody; untouched when nobody does. */
+void bh_session_of_request(struct bh_people *people, struct bh_call *call,
+                           struct bh_caller *ret_caller);
 /* End sessions of a principal: all, but the one with the id `spare` (NULL: none). */
 BH_MUST_USE bh_rc bh_sessions_end(struct bh_people *people, struct bh_call *call,
                                   uint32_t principal, const char *spare, struct bh_err *err);

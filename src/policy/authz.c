@@ -295,3 +295,12 @@ bh_authz_ask_again(const char *verb, struct bh_err *err)
     return bh_err_hint(err, "`bulkhead login --again`, or on the account page; a token needs %s "
                             "among its scopes", verb);
 }
+
+const char *
+bh_authz_scope_hint(const struct bh_subject *subject)
+{
+    if (subject->presence.kind == BH_PRESENCE_SESSION)
+        return "this session has shown no second factor yet: add one with `bulkhead account totp` "
+               "or on the account page, or show it with `bulkhead login --again`";
+    return "the token's scopes do not include it; make one that does";
+}

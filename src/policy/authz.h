@@ -90,6 +90,10 @@ const struct bh_dir_binding *bh_authz_next_binding(const struct bh_directory *di
 /* Fill `err` for a denial by BH_RULE_STEP_UP; returns BH_UNAUTHENTICATED. */
 bh_rc bh_authz_ask_again(const char *verb, struct bh_err *err);
 
+/* The hint of a denial by BH_RULE_TOKEN_SCOPE: a token names too little, a session has shown too
+ * little. */
+const char *bh_authz_scope_hint(const struct bh_subject *subject);
+
 /* The lowest role that would grant the verb, for the denial's hint: "operator". */
 const char *bh_authz_role_for(const char *verb);
 

@@ -539,7 +539,7 @@ file_holds(const struct fixture *f, const char *ending, const char *text)
     snprintf(path, sizeof path, "%s%s", f->path, ending);
     bh_buf_init(&bytes, 16 << 20);
     holds = bh_file_read(path, 16 << 20, &bytes, &err) == BH_OK
-            && memmem(bytes.bytes, bytes.length, text, strlen(text));
+            && bytes.length > 0 && memmem(bytes.bytes, bytes.length, text, strlen(text));
     bh_buf_fini(&bytes);
     return holds;
 }

@@ -218,11 +218,16 @@ test_no_core_dump(void **state)
 int
 main(void)
 {
+    static const int ignored[] = { SIGINT, SIGQUIT, SIGHUP }; /* by shells, of what they start
+                                                              behind */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asked),        cmocka_unit_test(test_signal),
         cmocka_unit_test(test_lines),        cmocka_unit_test(test_longest_line),
         cmocka_unit_test(test_no_core_dump), /* after the questions */
     };
+
+    for (size_t i = 0; i < BH_COUNT(ignored); i++)
+        signal(ignored[i], SIG_DFL);
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

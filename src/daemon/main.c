@@ -440,7 +440,8 @@ int
 main(int argc, char **argv)
 {
     struct arguments args = { 0 };
-    struct program *program = calloc(1, sizeof *program);
+    static struct program whole; /* what a refused start leaves goes with the process */
+    struct program *program = &whole;
     struct bh_err err;
     int status = parse_arguments(argc, argv, &args), signal_fd;
 
@@ -449,7 +450,6 @@ main(int argc, char **argv)
             fputs(usage, stderr);
         return status;
     }
-    BH_ASSERT(program);
     umask(0077);
     program->arena = bh_arena_new(CONFIG_ARENA_MAX);
     bh_log_setup("bulkheadd", false, BH_LOG_INFO);
@@ -475,6 +475,5 @@ main(int argc, char **argv)
     status = bh_owner_failed(program->owner) ? 8 : 0;
     stop(program);
     bh_arena_free(program->arena);
-    free(program);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <termios.h>
 #include <unistd.h>
@@ -45,6 +46,7 @@ forbid_core_dumps(void)
     struct rlimit none = { 0, 0 };
 
     setrlimit(RLIMIT_CORE, &none); /* it may only fall: this cannot fail */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* nor this; core_pattern's programs heed no limit */
 }
 
 static bh_rc

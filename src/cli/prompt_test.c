@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -211,6 +212,7 @@ test_no_core_dump(void **state)
     assert_int_equal(getrlimit(RLIMIT_CORE, &limit), 0);
     assert_int_equal(limit.rlim_cur, 0);
     assert_int_equal(limit.rlim_max, 0);
+    assert_int_equal(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
 }
 
 int

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -393,14 +394,17 @@ raise_files_limit(void)
         return; /* what there is serves a server */
 }
 
-/* Keys and texts of people would stand in a core file. */
-static void
-forbid_core_dumps(void)
+/* Keys and texts of people would stand in a core file.  A limit of 0 does not keep the kernel
+ * from handing a dump to a program (core(5), "Piping core dumps"); a process that is not
+ * dumpable has none at all, and its own user may not look into its memory. */
+static bh_rc
+forbid_core_dumps(struct bh_err *err)
 {
     const struct rlimit none = { 0, 0 };
 
-    if (setrlimit(RLIMIT_CORE, &none) != 0)
-        return; /* the system's setting stays; keys are left out of dumps by themselves */
+    if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        return bh_err_errno(err, "forbid core dumps");
+    return BH_OK;
 }
 
 static void
@@ -457,7 +461,8 @@ main(int argc, char **argv)
         bh_err_hint(&err, "start it as a user of its own, as `bulkhead up` does");
         return fail(&err);
     }
-    forbid_core_dumps();
+    if (forbid_core_dumps(&err) != BH_OK)
+        return fail(&err);
     if (args.rotate_root)
         return rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : fail(&err);
     signal_fd = block_signals();

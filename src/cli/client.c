@@ -59,6 +59,8 @@ bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_a
         .server = setting(args, BH_OPT_SERVER, "BULKHEAD_SERVER"),
         .ca_file = setting(args, BH_OPT_CA_FILE, "BULKHEAD_CA_FILE"),
         .pin = setting(args, BH_OPT_FINGERPRINT, "BULKHEAD_FINGERPRINT"),
+        .cert = setting(args, BH_OPT_CLIENT_CERT, "BULKHEAD_CLIENT_CERT"),
+        .key = setting(args, BH_OPT_CLIENT_KEY, "BULKHEAD_CLIENT_KEY"),
         .token = getenv("BULKHEAD_TOKEN"),
     };
     if (args->options[BH_OPT_SOCKET].given && !args->options[BH_OPT_SERVER].given)
@@ -70,6 +72,8 @@ bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_a
                    client->server);
         return BH_INVALID;
     }
+    if (!client->cert != !client->key)
+        return bh_err_set(err, BH_INVALID, "--client-cert and --client-key go together");
     if (!client->server)
         client->token = NULL; /* the socket knows who we are */
     return file ? read_token(file, arena, &client->token, err) : BH_OK;
@@ -196,6 +200,7 @@ send_https(const struct bh_client *client, const struct bh_http_request *request
 {
     struct bh_https https = {
         .server = client->server, .ca_file = client->ca_file, .pin = client->pin,
+        .cert = client->cert, .key = client->key,
         .sink = receive, .self = r, .idle = r->exchange->idle, .idle_self = r->exchange->self,
         .ret_status = &r->parser.status, .ret_stopped = &r->exchange->stopped,
         .ret_challenge = r->parser.challenge,

@@ -10,6 +10,7 @@
 struct bh_client {
     const char *socket;                    /* used when `server` is NULL */
     const char *server, *ca_file, *pin;    /* pin: base 64, SHA-256 of the public key */
+    const char *cert, *key;                /* files of the client certificate; NULL: none */
     const char *token;                     /* NULL: none */
     /* Asked after a 401: BH_OK sends the request once more, with `token` as it is then; an
      * error is the outcome.  `challenge` is the WWW-Authenticate header, `err` what the
@@ -27,7 +28,8 @@ struct bh_exchange {
 };
 
 /* Settings from options and environment; texts in `arena`.  Failures of reading the
- * token's file; BH_INVALID: an URL that is not https. */
+ * token's file; BH_INVALID: an URL that is not https, a certificate without
+ * its key. */
 BH_MUST_USE bh_rc bh_client_init(struct bh_client *client, const struct bh_args *args,
                                  struct bh_arena *arena, struct bh_err *err);
 

@@ -135,6 +135,10 @@ set_trust(const struct transfer *t, const char *pin)
         curl.curl_easy_setopt(t->easy, CURLOPT_PINNEDPUBLICKEY, pin);
     if (t->https->ca_file)
         curl.curl_easy_setopt(t->easy, CURLOPT_CAINFO, t->https->ca_file);
+    if (t->https->cert) {
+        curl.curl_easy_setopt(t->easy, CURLOPT_SSLCERT, t->https->cert);
+        curl.curl_easy_setopt(t->easy, CURLOPT_SSLKEY, t->https->key);
+    }
 }
 
 static void
@@ -171,6 +175,7 @@ explain(const struct bh_https *https, CURLcode code, struct bh_err *err)
         { CURLE_PEER_FAILED_VERIFICATION, BH_DENIED },
         { CURLE_SSL_PINNEDPUBKEYNOTMATCH, BH_DENIED },
         { CURLE_SSL_CACERT_BADFILE, BH_NOT_FOUND },
+        { CURLE_SSL_CERTPROBLEM, BH_INVALID },
         { CURLE_URL_MALFORMAT, BH_INVALID },
         { CURLE_SSL_CONNECT_ERROR, BH_UNAVAILABLE },
     };

@@ -8,6 +8,7 @@
 struct bh_https {
     const char *server;              /* "https://host:port" */
     const char *ca_file, *pin;       /* NULL: the system's authorities, no pin */
+    const char *cert, *key;          /* files that show who we are; NULL: none */
     bh_http_sink sink;
     void *self;
     bool (*idle)(void *self);        /* NULL: never asked */
@@ -20,6 +21,7 @@ struct bh_https {
 /* Send the request and pass the reply's body on.
  *   BH_UNAVAILABLE  no libcurl, or nobody listens
  *   BH_DENIED       the server's certificate is not the one that was asked for
+ *   BH_INVALID      our certificate or key cannot be used
  *   BH_UNCERTAIN    the connection broke after the request was sent
  *   BH_IO */
 BH_MUST_USE bh_rc bh_https_send(const struct bh_https *https,

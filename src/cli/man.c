@@ -197,6 +197,8 @@ bh_man_bulkhead(struct bh_buf *out)
     put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; wins over a kept session");
     put_term(out, "BULKHEAD_CA_FILE", "", "as --ca-file");
     put_term(out, "BULKHEAD_FINGERPRINT", "", "as --fingerprint");
+    put_term(out, "BULKHEAD_CLIENT_CERT", "", "as --client-cert");
+    put_term(out, "BULKHEAD_CLIENT_KEY", "", "as --client-key");
     put_section(out, "FILES");
     put_term(out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
              "the sessions that login keeps, an entry for each server; not used when others "

@@ -13,7 +13,7 @@
 enum { PEM_MAX = 16 << 10 };
 
 struct bh_certificate {
-    struct bh_buf pem, key;
+    struct bh_buf pem, key, clients;
 };
 
 void
@@ -24,6 +24,7 @@ bh_certificate_free(struct bh_certificate *certificate)
     if (certificate->key.bytes)
         explicit_bzero(certificate->key.bytes, certificate->key.length);
     bh_buf_fini(&certificate->pem);
+    bh_buf_fini(&certificate->clients);
     bh_buf_fini(&certificate->key);
     free(certificate);
 }
@@ -68,6 +69,7 @@ bh_certificate_load_or_make(const struct bh_crypto_ops *crypto, const char *fold
     BH_ASSERT(certificate);
     bh_buf_init(&certificate->pem, 2 * PEM_MAX);
     bh_buf_init(&certificate->key, 2 * PEM_MAX);
+    bh_buf_init(&certificate->clients, 2 * PEM_MAX);
     snprintf(pem_path, sizeof pem_path, "%s/tls.crt", folder);
     snprintf(key_path, sizeof key_path, "%s/tls.key", folder);
     rc = load(certificate, pem_path, key_path, err);
@@ -82,6 +84,15 @@ bh_certificate_load_or_make(const struct bh_crypto_ops *crypto, const char *fold
     return rc;
 }
 
+bh_rc
+bh_certificate_read_clients(struct bh_certificate *certificate, const char *path,
+                            struct bh_err *err)
+{
+    bh_rc rc = *path ? bh_file_read(path, PEM_MAX, &certificate->clients, err) : BH_OK;
+
+    return rc == BH_OK ? rc : bh_err_wrap(err, "client_ca");
+}
+
 const char *
 bh_certificate_pem(const struct bh_certificate *certificate)
 {
@@ -92,4 +103,12 @@ const char *
 bh_certificate_key(const struct bh_certificate *certificate)
 {
     return bh_buf_text((struct bh_buf *)(uintptr_t)&certificate->key);
+}
+
+const char *
+bh_certificate_clients(const struct bh_certificate *certificate)
+{
+    if (certificate->clients.length == 0)
+        return NULL;
+    return bh_buf_text((struct bh_buf *)(uintptr_t)&certificate->clients);
 }

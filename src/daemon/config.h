@@ -10,7 +10,7 @@
 struct bh_daemon_config {
     const char *site_name, *state_dir, *log_dir, *socket, *node_socket, *https_address;
     const char *secrets_dir, *provider_ca, *provider_networks, *provider_proxy, *fetch_program;
-    const char *signer, *signer_socket;
+    const char *signer, *signer_socket, *client_ca;
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
     uint64_t checkpoint_interval, forecast_slot, defrag_interval;
     bool log_json;

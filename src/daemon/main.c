@@ -232,10 +232,13 @@ serve_https(struct program *program, struct bh_err *err)
                                      &certificate, err);
     if (rc != BH_OK)
         return rc;
+    rc = bh_certificate_read_clients(certificate, program->config.client_ca, err);
     options.certificate = bh_certificate_pem(certificate);
     options.key = bh_certificate_key(certificate);
-    rc = bh_tcp_listen(program->config.https_address, (uint16_t)program->config.https_port,
-                       &options.fd, err);
+    options.client_ca = bh_certificate_clients(certificate);
+    if (rc == BH_OK)
+        rc = bh_tcp_listen(program->config.https_address, (uint16_t)program->config.https_port,
+                           &options.fd, err);
     if (rc == BH_OK)
         rc = bh_server_start(&options, &program->https_server, err);
     bh_certificate_free(certificate);

@@ -153,6 +153,7 @@ struct sent {
     enum bh_method method;
     const char *path, *body, *bearer, *address, *type;
     uint32_t uid;                /* over the socket, where it is not 0 */
+    uint8_t certificate;         /* shown: a thumbprint of this byte */
 };
 
 static inline void
@@ -169,6 +170,7 @@ send_sent(struct site *s, const struct sent *sent)
     };
     struct bh_reply reply = { 0 };
 
+    memset(peer.certificate, sent->certificate, sizeof peer.certificate);
     snprintf(peer.address, sizeof peer.address, "%s", sent->address ? sent->address : "192.0.2.1");
     snprintf(header, sizeof header, "Bearer %s", sent->bearer ? sent->bearer : "");
     if (sent->bearer)

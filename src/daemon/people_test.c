@@ -331,6 +331,86 @@ a_granted_session_is_no_more_than_its_browsers(void **state)
     BH_CHECK_DONE();
 }
 
+/* The same, with the certificate (0: none) of who comes with the code. */
+static uint32_t
+exchange_as(const char *browsers, uint8_t browser_shows, uint8_t shows)
+{
+    char challenge[BH_SECRET_TEXT];
+
+    bh_secret_challenge(verifier, challenge);
+    SEND(&s, BH_POST, "/v1/sign-in/grant", .bearer = browsers, .certificate = browser_shows,
+         .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
+    assert_int_equal(s.status, 200);
+    SEND(&s, BH_POST, "/v1/sign-in/code", .certificate = shows,
+         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", said(&s, "code"), verifier));
+    return s.status;
+}
+
+static uint32_t
+use(const char *session, uint8_t shows)
+{
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = session, .certificate = shows);
+    return s.status;
+}
+
+static void
+a_bound_session_wants_its_certificate(void **state)
+{
+    static const char print[] = "0707070707070707070707070707070707070707070707070707070707070707";
+    const char *secret, *session, *plain;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    plain = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    clock_ns += 30 * BH_NS_PER_S;
+    SEND(&s, BH_POST, "/v1/sign-in", .certificate = 7,
+         .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\",\"password\":\"" PASSWORD "\"}",
+                         code_of(&s, secret, clock_ns)));
+    session = said(&s, "session");
+    BH_CHECK_EQ("with it", use(session, 7), 200);
+    BH_CHECK_EQ("with another", use(session, 8), 401);
+    BH_CHECK("as one that is over", strstr(s.text, "the session is over"));
+    BH_CHECK_EQ("without", use(session, 0), 401);
+    SEND(&s, BH_GET, "/v1/whoami", .bearer = session, .uid = 2003);
+    BH_CHECK_EQ("on the socket", s.status, 401);
+    SEND(&s, BH_GET, "/v1/sessions", .bearer = session, .certificate = 7);
+    BH_CHECK("listed with it", strstr(s.text, print) && strstr(s.text, "\"certificate\":\"\""));
+    BH_CHECK_EQ("shown beside one that is not bound", use(plain, 7), 200);
+    BH_CHECK_EQ("which does not bind it", use(plain, 0), 200);
+    restart(&s);
+    BH_CHECK_EQ("bound after a restart", use(session, 0), 401);
+    BH_CHECK_EQ("and known", use(session, 7), 200);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
+static void
+a_granted_session_has_the_certificate_it_came_with(void **state)
+{
+    const char *secret, *bound, *granted;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "ada");
+    SEND(&s, BH_POST, "/v1/sign-in", .certificate = 7,
+         .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\",\"password\":\"" PASSWORD "\"}",
+                         code_of(&s, secret, clock_ns)));
+    bound = said(&s, "session");
+    BH_CHECK_EQ("bound lets in none that is not", exchange_as(bound, 7, 0), 401);
+    BH_CHECK_EQ("with another", exchange_as(bound, 7, 8), 201);
+    granted = said(&s, "session");
+    BH_CHECK_EQ("good with the other", use(granted, 8), 200);
+    BH_CHECK_EQ("not with the browser's", use(granted, 7), 401);
+    BH_CHECK_EQ("from a bound one again", exchange_as(granted, 8, 8), 201);
+    clock_ns += 30 * BH_NS_PER_S;
+    bound = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK_EQ("from one that is not", exchange_as(bound, 0, 8), 201);
+    granted = said(&s, "session");
+    BH_CHECK_EQ("is bound", use(granted, 0), 401);
+    BH_CHECK_EQ("to what it came with", use(granted, 8), 200);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
 static void
 tokens_name_what_asks_for_a_person(void **state)
 {
@@ -559,6 +639,8 @@ main(void)
         cmocka_unit_test(a_granted_session_is_no_more_than_its_browsers),
         cmocka_unit_test(tokens_name_what_asks_for_a_person),
         cmocka_unit_test(tokens_say_when_they_were_used),
+        cmocka_unit_test(a_bound_session_wants_its_certificate),
+        cmocka_unit_test(a_granted_session_has_the_certificate_it_came_with),
         cmocka_unit_test(recovery_codes_are_good_once),
         cmocka_unit_test(a_password_alone_sets_no_other),
         cmocka_unit_test(an_admin_resets_and_others_do_not),

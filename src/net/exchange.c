@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/num.h"
+#include "net/certificate.h"
 #include "net/server.h"
 
 /* A body beyond the limit is read and forgotten up to here, so that its sender gets
@@ -35,6 +36,10 @@ static const char too_large[] =
 static const char bad_method[] =
     REFUSAL("invalid", "this method is not used here",
             "use GET, POST, PUT or DELETE; /openapi.json lists the operations");
+
+static const char bad_certificate[] =
+    REFUSAL("denied", "the client certificate is not accepted here",
+            "show one of this site's authority that is valid now and meant for clients, or none");
 
 static bh_mhd_result
 refuse(struct MHD_Connection *mhd, unsigned status, const char *text)
@@ -120,17 +125,25 @@ announces_too_much(struct MHD_Connection *mhd)
                     || length > BH_SERVER_BODY_MAX);
 }
 
-static struct exchange *
-exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const char *url)
+static struct bh_connection *
+connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *context =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    BH_ASSERT(context && context->socket_context);
+    return context->socket_context;
+}
+
+static struct exchange *
+exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const char *url)
+{
     struct exchange *x = calloc(1, sizeof *x);
 
-    BH_ASSERT(x && context && context->socket_context);
+    BH_ASSERT(x);
     x->owner = owner;
     x->mhd = mhd;
-    x->connection = context->socket_context;
+    x->connection = connection_of(mhd);
     x->request = (struct bh_request){
         .path = url,
         .content_type = header(mhd, MHD_HTTP_HEADER_CONTENT_TYPE),
@@ -249,6 +262,8 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
         return refuse(mhd, MHD_HTTP_METHOD_NOT_ALLOWED, bad_method);
     if (announces_too_much(mhd))
         return refuse(mhd, STATUS_TOO_LARGE, too_large);
+    if (!bh_certificate_check(mhd, connection_of(mhd)->transport.certificate))
+        return refuse(mhd, MHD_HTTP_FORBIDDEN, bad_certificate);
     x = exchange_new(self, mhd, url);
     x->request.method = known;
     *context = x;

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "net/certificate.h"
 #include "net/exchange.h"
 #include "net/peers.h"
 
@@ -171,6 +172,8 @@ add_tls(struct option_list *list, const struct bh_server_options *options)
 
     add(list, MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->certificate);
     add(list, MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->key);
+    if (options->client_ca)
+        add(list, MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)options->client_ca);
     add(list, MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)priorities);
 }
 
@@ -211,6 +214,8 @@ check_options(const struct bh_server_options *options, struct bh_err *err)
     }
     if (options->certificate && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return bh_err_set(err, BH_UNAVAILABLE, "this libmicrohttpd was built without TLS");
+    if (options->client_ca && !bh_certificate_authorities(options->client_ca))
+        return bh_err_set(err, BH_INVALID, "there is no usable authority of client certificates");
     return BH_OK;
 }
 

@@ -25,13 +25,16 @@ struct bh_server_options {
     int fd;                      /* listening unix or TCP socket; taken over, and closed when
                                     the server cannot start */
     const char *certificate, *key; /* PEM, copied: TLS 1.3 only.  NULL for unix */
+    const char *client_ca;       /* PEM, copied: authorities of clients' certificates.  Clients
+                                    are asked for one and may show none; one that is not good
+                                    is answered 403.  NULL: they are not asked */
     uint32_t connections_max;    /* 0: 512 */
     uint32_t idle_s;             /* 0: 60 */
 };
 
 /* Starts to serve.
- *   BH_INVALID      a TCP socket without certificate, or a certificate or key that
- *                   cannot be used
+ *   BH_INVALID      a TCP socket without certificate, or a certificate, key or
+ *                   authority that cannot be used
  *   BH_UNAVAILABLE  this libmicrohttpd has no TLS, or it cannot start */
 BH_MUST_USE bh_rc bh_server_start(const struct bh_server_options *options,
                                   struct bh_server **ret_server, struct bh_err *err);

@@ -94,6 +94,8 @@ toy(void *self, const struct bh_request *request, struct bh_reply *reply)
                   request->transport->uid, request->transport->gid_count,
                   request->transport->unix_socket, request->transport->address);
     request->each_query(request, put_parameter, &reply->body);
+    bh_buf_puts(&reply->body, " certificate=");
+    bh_buf_put_hex(&reply->body, request->transport->certificate, 32);
     bh_buf_printf(&reply->body, " auth=%s key=%s cookie=%s origin=%s site=%s host=%s",
                   or_dash(request->authorization), or_dash(request->idempotency_key),
                   or_dash(request->cookie), or_dash(request->origin),
@@ -531,6 +533,136 @@ tls_is_1_3_only(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- clients' certificates ---- */
+
+/* A shell's script, run in the test's folder. */
+static bool
+shell(const char *script)
+{
+    pid_t child = fork();
+    int status = -1;
+
+    if (child == 0) {
+        if (chdir(folder) == 0)
+            execl("/bin/sh", "sh", "-c", script, (char *)NULL);
+        _exit(127);
+    }
+    return waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* Two authorities, and certificates of theirs: NAME.crt and NAME.key in the folder. */
+static bool
+make_certificates(void)
+{
+    static const char *const made[] = {
+        "authority good clientAuth '-days 2'", "authority second clientAuth '-days 2'",
+        "stranger other clientAuth '-days 2'", "authority server serverAuth '-days 2'",
+        "authority expired clientAuth '-days -1'",
+    };
+    static const char setup[] =
+        "for a in authority stranger; do openssl req -x509 -newkey ec -pkeyopt "
+        "ec_paramgen_curve:P-256 -nodes -subj /CN=$a -keyout $a.key -out $a.crt -days 2 || exit 1; "
+        "done 2>/dev/null; cat >sign <<'END'\n"
+        "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=$2 -keyout "
+        "$2.key -out $2.csr 2>/dev/null && echo extendedKeyUsage=$3 >$2.ext && "
+        "openssl x509 -req -in $2.csr -CA $1.crt -CAkey $1.key -set_serial 7 -extfile $2.ext "
+        "-out $2.crt $4 2>/dev/null\nEND\n";
+    char command[300];
+    bool good = shell(setup);
+
+    for (size_t i = 0; i < BH_COUNT(made) && good; i++) {
+        snprintf(command, sizeof command, "sh ./sign %s", made[i]);
+        good = shell(command);
+    }
+    return good;
+}
+
+/* The thumbprint of a certificate as the openssl program counts it. */
+static const char *
+thumbprint(const char *name)
+{
+    static char text[65];
+    char path[200];
+    FILE *file;
+
+    snprintf(path, sizeof path, "openssl x509 -in %s.crt -outform DER | sha256sum >print", name);
+    assert_true(shell(path));
+    snprintf(path, sizeof path, "%s/print", folder);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, 64, file), 64);
+    fclose(file);
+    return text;
+}
+
+static const char *
+ask_as(uint16_t port, const char *name)
+{
+    char options[300];
+
+    snprintf(options, sizeof options, "-tls1_3 -cert %s/%s.crt -key %s/%s.key", folder, name, folder,
+             name);
+    return ask_openssl(port, options);
+}
+
+static struct bh_server *
+serve_with_authority(const char *authority, uint16_t *ret_port)
+{
+    struct bh_server_options options = { .handler = toy, .fd = -1, .client_ca = authority };
+    static char certificate[4096], key[4096];
+    struct bh_server *tls = NULL;
+    struct bh_err err;
+
+    assert_int_equal(bh_crypto_openssl.make_certificate("localhost", certificate,
+                                                        sizeof certificate, key, sizeof key,
+                                                        &err), BH_OK);
+    options.certificate = certificate;
+    options.key = key;
+    assert_int_equal(bh_tcp_listen("127.0.0.1", 0, &options.fd, &err), BH_OK);
+    *ret_port = bh_tcp_port(options.fd);
+    return bh_server_start(&options, &tls, &err) == BH_OK ? tls : NULL;
+}
+
+#define NO_PRINT "certificate=0000000000000000000000000000000000000000000000000000000000000000"
+
+static void
+client_certificates_are_verified(void **state)
+{
+    static const char *const bad[] = { "other", "expired", "server", "stranger" };
+    BH_AUTO(bh_server_stop) struct bh_server *tls = NULL;
+    static char authority[8192];
+    char path[100];
+    struct bh_buf pem;
+    struct bh_err err;
+    uint16_t port;
+
+    if (access("/usr/bin/openssl", X_OK) != 0) {
+        fprintf(stderr, "client_certificates_are_verified: left out, there is no openssl program\n");
+        return;
+    }
+    assert_true(make_certificates());
+    snprintf(path, sizeof path, "%s/authority.crt", folder);
+    bh_buf_init_fixed(&pem, authority, sizeof authority);
+    assert_int_equal(bh_file_read(path, sizeof authority - 1, &pem, &err), BH_OK);
+    bh_buf_text(&pem);
+    BH_CHECK("no authority", !serve_with_authority("nonsense", &port));
+    tls = serve_with_authority(authority, &port);
+    assert_non_null(tls);
+    BH_CHECK("good", strstr(ask_as(port, "good"), thumbprint("good")));
+    BH_CHECK("another good one", strstr(ask_as(port, "second"), thumbprint("second")));
+    BH_CHECK("none", strstr(ask_openssl(port, "-tls1_3"), NO_PRINT));
+    for (size_t i = 0; i < BH_COUNT(bad); i++) {
+        const char *text = ask_as(port, bad[i]);
+
+        BH_CHECK(bad[i], strstr(text, " 403 ") && strstr(text, "\"code\":\"denied\"")
+                             && !strstr(text, "GET /tls"));
+    }
+    bh_server_stop(tls);
+    tls = serve_with_authority(NULL, &port);
+    BH_CHECK("not asked", strstr(ask_as(port, "other"), NO_PRINT));
+    BH_CHECK_DONE();
+}
+
 static int
 start(void **state)
 {
@@ -552,7 +684,7 @@ stop(void **state)
 {
     bh_server_stop(server);
     unlink(socket_path);
-    return rmdir(folder);
+    return shell("rm -r \"$PWD\"") ? 0 : -1;
 }
 
 int
@@ -572,6 +704,7 @@ main(void)
         cmocka_unit_test(nobody_takes_all_connections),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(tls_is_1_3_only),
+        cmocka_unit_test(client_certificates_are_verified),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -24,6 +24,7 @@ static const struct bh_fields account_fields =
     BH_FIELDS("account", struct bh_account, account_rows);
 
 static const struct bh_field session_rows[] = {
+    BH_F(struct bh_session, certificate, BH_FIELD_HEX),
     BH_F(struct bh_session, created_ns, BH_FIELD_NS),
     BH_F(struct bh_session, expires_ns, BH_FIELD_NS),
     BH_F(struct bh_session, glass_until_ns, BH_FIELD_NS),

@@ -30,6 +30,7 @@ struct bh_account {
 enum bh_session_kind { BH_SESSION_COMMAND_LINE, BH_SESSION_BROWSER, BH_SESSION_KINDS };
 
 struct bh_session {
+    uint8_t certificate[32];     /* SHA-256 of the client's, which each use must show; zeros: none */
     uint64_t created_ns, expires_ns, glass_until_ns;
     struct bh_texts groups;      /* of the provider: "corp/ml-admins" */
     const char *host;            /* what it is for, for people */

@@ -36,6 +36,16 @@ bh_serve_grant(struct bh_people *people, struct bh_call *call, struct bh_err *er
     return BH_OK;
 }
 
+/* A session that is bound lets none in that is not. */
+static bool
+loses_certificate(const struct bh_call *call, const struct bh_session *browsers)
+{
+    static const uint8_t none[sizeof browsers->certificate];
+
+    return memcmp(browsers->certificate, none, sizeof none) != 0
+           && memcmp(call->request->transport->certificate, none, sizeof none) == 0;
+}
+
 /* A session like that of the browser it came from; what the provider gave that one to ask
  * again with is good once, and stays there. */
 static bh_rc
@@ -50,6 +60,10 @@ open_alike(struct bh_people *people, struct bh_call *call, const struct bh_pendi
 
     if (rc != BH_OK)
         return rc;
+    if (loses_certificate(call, &opening.session)) {
+        bh_err_set(err, BH_UNAUTHENTICATED, "the browser showed a client certificate");
+        return bh_err_hint(err, "show one too: `bulkhead login --client-cert FILE --client-key FILE`");
+    }
     opening.principal = opening.session.principal;
     principal = bh_directory_principal(call->dir, (bh_principal_id){ opening.principal });
     if (!principal || principal->gone)

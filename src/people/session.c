@@ -36,6 +36,8 @@ bh_session_open(struct bh_people *people, struct bh_call *call, const struct bh_
     if (rc != BH_OK)
         return rc;
     BH_ASSERT(change.put_count <= BH_COUNT(puts));
+    memcpy(session.certificate, call->request->transport->certificate,
+           sizeof session.certificate);
     session.created_ns = session.used_ns = bh_people_now(people);
     if (!session.shown_ns)
         session.shown_ns = session.created_ns;
@@ -169,6 +171,29 @@ fill_caller(struct bh_people *people, struct bh_call *call, const struct bh_sess
     return restrict_session(people, call, session, err);
 }
 
+/* A session is of no use without the certificate that it was opened with, so that whoever gets
+ * hold of its secret needs the key as well. */
+static bool
+is_bound_elsewhere(const struct bh_call *call, const struct bh_session *session)
+{
+    static const uint8_t none[sizeof session->certificate];
+    const uint8_t *shown = call->request->transport->certificate;
+
+    return memcmp(session->certificate, none, sizeof none) != 0
+           && memcmp(session->certificate, shown, sizeof none) != 0;
+}
+
+/* The right secret, shown without its certificate: whose it was goes into the record. */
+static bh_rc
+refuse_elsewhere(struct bh_call *call, const struct bh_session *session, struct bh_err *err)
+{
+    call->caller.via = BH_VIA_SESSION;
+    call->caller.token = session->id;
+    call->caller.subject = (struct bh_subject){ .principal = { session->principal },
+                                                .uid = UINT32_MAX };
+    return no_session(err);
+}
+
 bh_rc
 bh_session_identify(struct bh_people *people, const char *secret, struct bh_call *call,
                     struct bh_err *err)
@@ -187,6 +212,8 @@ bh_session_identify(struct bh_people *people, const char *secret, struct bh_call
     if (!bh_token_same(session.secret, token.secret)
         || is_over(people, call->dir->sign_in, &session))
         return no_session(err);
+    if (is_bound_elsewhere(call, &session))
+        return refuse_elsewhere(call, &session, err);
     rc = fill_caller(people, call, &session, err);
     if (rc != BH_OK)
         return rc;

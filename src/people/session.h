@@ -13,7 +13,10 @@ struct bh_opened {
     uint64_t expires_ns;
 };
 
-/* Open a session from a draft (level, kind, host, groups, ...) with what must be written
+/* A session is bound to the certificate of the connection that it is opened over, if there is
+ * one, and never to another.
+ *
+ * Open a session from a draft (level, kind, host, groups, ...) with what must be written
  * besides; draws its secret.  A draft without the moment when its level was shown, or its end,
  * gets them from now.  Results of bh_people_commit. */
 struct bh_opening {
@@ -27,6 +30,8 @@ struct bh_opening {
 BH_MUST_USE bh_rc bh_session_open(struct bh_people *people, struct bh_call *call,
                                   const struct bh_opening *opening, struct bh_opened *ret_opened,
                                   struct bh_err *err);
+/* Whom a session's secret belongs to.  BH_UNAUTHENTICATED: it is over, or it is bound and this
+ * connection shows another certificate or none. */
 BH_MUST_USE bh_rc bh_session_identify(struct bh_people *people, const char *secret,
                                       struct bh_call *call, struct bh_err *err);
 /* Who shows a session at an operation that is open to anybody; untouched when nobody does. */

@@ -19,6 +19,19 @@ struct session_list {
     struct bh_json_writer w;
 };
 
+/* A thumbprint in hex, "" where there is none. */
+static void
+put_certificate(struct bh_json_writer *w, const uint8_t certificate[32])
+{
+    static const uint8_t none[32];
+    char text[65];
+    struct bh_buf hex;
+
+    bh_buf_init_fixed(&hex, text, sizeof text);
+    bh_buf_put_hex(&hex, certificate, 32);
+    bh_json_strn(w, "certificate", text, memcmp(certificate, none, 32) == 0 ? 0 : 64);
+}
+
 static void
 put_session(struct session_list *list, const struct bh_session *session)
 {
@@ -33,6 +46,7 @@ put_session(struct session_list *list, const struct bh_session *session)
     pthread_mutex_unlock(&list->people->mutex);
     slash = session->identity ? strchr(session->identity, '/') : NULL;
     bh_json_open(w, NULL, '{');
+    put_certificate(w, session->certificate);
     bh_json_ns(w, "created_ns", session->created_ns);
     bh_json_ns(w, "expires_ns", session->expires_ns);
     bh_json_ns(w, "glass_until_ns", session->glass_until_ns);

@@ -21,6 +21,8 @@ struct bh_transport {
     uint32_t gids[64];           /* and supplementary groups, primary one included */
     uint32_t gid_count;
     char address[48];            /* HTTPS: "127.0.0.1"; never trusted for anything */
+    uint8_t certificate[32];     /* HTTPS: SHA-256 of the client's certificate (DER), which was
+                                    verified; zeros: it showed none */
 };
 
 struct bh_request {

@@ -381,5 +381,59 @@ def secrets(site):
     site.start_daemon()
 
 
+MAKE = """
+ask() { openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$1" -keyout "$1.key" "${@:2}"; }
+ask authority -x509 -days 2 -out authority.crt
+ask stranger -x509 -days 2 -out stranger.crt
+echo extendedKeyUsage=clientAuth >purpose
+for name in ada bob; do
+  ask $name -out $name.csr
+  openssl x509 -req -in $name.csr -CA authority.crt -CAkey authority.key -set_serial 7 -extfile purpose -days 2 -out $name.crt
+done
+"""
+
+
+def make_certificates(site):
+    folder = site.dir / "certificates"
+    folder.mkdir()
+    subprocess.run(["bash", "-ec", MAKE], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def showing(folder, name):
+    return ["--client-cert", str(folder / f"{name}.crt"), "--client-key", str(folder / f"{name}.key")]
+
+
+@tap.test(site=ACCOUNTS, **CONF)
+def client_certificate(site):
+    "a session opened with a certificate is refused without it and with another; a stranger's is refused at once"
+    folder = make_certificates(site)
+    boss, _ = first_admin(site)
+    alice, codes = enrolled(site, boss, "alice", ADA)
+    site.kill(site.daemon)
+    conf = site.dir / "bulkheadd.conf"
+    conf.write_text(conf.read_text() + f"\nclient_ca = {folder}/authority.crt\n")
+    site.start_daemon()
+    await_https(site)
+    alice.run("whoami")
+    alice.run("logout")
+    with_ada = showing(folder, "ada")
+    alice.run("login", "--account", "alice", "--password-stdin", *with_ada, stdin=f"{ADA}\n{codes[0]}\n")
+    contains("who", alice.run("whoami", *with_ada).stdout, "alice, known by session")
+    mine = json.loads(alice.run("session", "list", "-o", "json", *with_ada).stdout)["items"]
+    print_of = subprocess.run("openssl x509 -in ada.crt -outform DER | sha256sum", shell=True, cwd=folder, check=True,
+                              capture_output=True, text=True).stdout[:64]
+    equal("thumbprint", [s["certificate"] for s in mine if s["this"]], [print_of])
+    kept = alice.home / ".local/state/bulkhead/sessions"
+    text = kept.read_text()
+    for others in ([], showing(folder, "bob")):
+        contains("refused", alice.run("whoami", *others, status=4).stderr, "your session as alice has ended")
+        kept.write_text(text)
+    contains("stranger", alice.run("whoami", *showing(folder, "stranger"), status=4).stderr, "client certificate is not accepted")
+    kept.write_text(text)
+    alice.env |= {"BULKHEAD_CLIENT_CERT": with_ada[1], "BULKHEAD_CLIENT_KEY": with_ada[3]}
+    contains("by the environment", alice.run("whoami").stdout, "alice, known by session")
+
+
 if __name__ == "__main__":
     tap.main()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Secrets never reach a log: every operation of tables/operations.tbl is asked rightly and
 wrongly with canaries for secrets, and all that the programs wrote is searched for them."""
+import contextlib
 import base64
 import fnmatch
 import http.client
@@ -353,7 +354,8 @@ def ours(site):
     found = list(dict.fromkeys([site.daemon.pid, site.node.pid, *site.processes()]))
     for pid in found:
         for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-            found += [child for child in map(int, (task / "children").read_text().split()) if child not in found]
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+                found += [child for child in map(int, (task / "children").read_text().split()) if child not in found]
     return [pid for pid in found if program(pid).startswith("bulkhead")]
 
 

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <grp.h>
+#include <libgen.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -95,6 +96,24 @@ make_folder(const char *name, uid_t owner)
     BH_ASSERT(mkdir(path, 0755) == 0 && chown(path, owner, owner) == 0);
 }
 
+/* The daemon starts it by its path, so a copy stands where the daemon's user can see it. */
+static void
+copy_signer(void)
+{
+    char own[2048], path[4096], copy[128];
+    struct bh_buf program;
+    struct bh_err err;
+
+    snprintf(own, sizeof own, "%s", bench.bulkheadd);
+    snprintf(path, sizeof path, "%s/../signer/bulkhead-signer", dirname(own));
+    snprintf(copy, sizeof copy, "%s/bulkhead-signer", bench.dir);
+    bh_buf_init(&program, 64 << 20);
+    if (bh_file_read(path, 64 << 20, &program, &err) != BH_OK
+        || bh_file_replace(copy, program.bytes, program.length, 0755, &err) != BH_OK)
+        die(err.msg);
+    bh_buf_fini(&program);
+}
+
 static void
 prepare(void)
 {
@@ -108,9 +127,10 @@ prepare(void)
     make_folder("nodes", 0);
     snprintf(text, sizeof text,
              "site_name = bench.example/audit/fleet\nstate_dir = %s/state\nlog_dir = %s\n"
-             "socket = %s\nnode_socket = %s/nodes\nhttps_port = 0\n",
-             bench.dir, bench.dir, bench.socket, bench.dir);
+             "socket = %s\nnode_socket = %s/nodes\nhttps_port = 0\nsigner = %s/bulkhead-signer\n",
+             bench.dir, bench.dir, bench.socket, bench.dir, bench.dir);
     write_file("bulkheadd.conf", text);
+    copy_signer();
 }
 
 /* The program is opened first: the daemon's user need not see the build tree. */

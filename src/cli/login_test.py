@@ -673,6 +673,12 @@ def ways(place):
 
 
 def main():
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError:
+        print("1..0 # SKIP this machine has no pseudo-terminals")
+        return
     word = sys.argv[2] if len(sys.argv) > 2 else ""
     chosen, failed = [t for t in tests if word in t.__name__], 0
     print(f"1..{len(chosen)}", flush=True)

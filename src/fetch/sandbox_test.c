@@ -265,17 +265,26 @@ result_of(int (*action)(void))
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+static bool
+needs_hosts(int (*action)(void))
+{
+    return action == read_hosts || action == resolve;
+}
+
 static void
 behind_it(void **state)
 {
     bool landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
+    bool hosts = access("/etc/hosts", R_OK) == 0;
 
     (void)state;
+    if (!hosts)
+        fputs("# this machine has no /etc/hosts: what reads it is left out\n", stderr);
     if (!landlock)
         fputs("# this kernel has no Landlock: files are bounded by the filter alone\n",
               stderr);
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        if (landlock || !rows[i].landlock)
+        if ((landlock || !rows[i].landlock) && (hosts || !needs_hosts(rows[i].attempt)))
             BH_CHECK_EQ(rows[i].name, result_of(rows[i].attempt), rows[i].result);
     BH_CHECK_DONE();
 }

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "model/image.h"
 #include "model/path.h"
 
 #define TIME_LIMIT_MAX_NS (366 * UINT64_C(86400) * BH_NS_PER_S)
@@ -49,6 +50,9 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, grace, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "time between SIGTERM and SIGKILL; \"10s\" when absent"),
     BH_F(struct bh_job_spec, hold, BH_FIELD_BOOL, .doc = "do not start before it is released"),
+    BH_F(struct bh_job_spec, image, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
+         .doc = "\"host\", \"dir:PATH\", \"oci:PATH:TAG\" or \"oci:PATH@sha256:HEX\"; host when "
+                "absent"),
     BH_F_ENUM(struct bh_job_spec, kind, bh_job_kind_names, .doc = "batch when absent"),
     BH_F(struct bh_job_spec, labels, BH_FIELD_TEXTS, .max = LABELS_MAX,
          .doc = "\"NAME=value\", for people and for the site's policy; each name once"),
@@ -64,8 +68,6 @@ static const struct bh_field job_fields[] = {
          .doc = "most processes; the node's default when absent"),
     BH_F_ENUM(struct bh_job_spec, priority, bh_priority_names,
               .doc = "normal when absent; high and urgent need priority.high on the tenant"),
-    BH_F(struct bh_job_spec, rootfs, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
-         .doc = "\"host\" or \"dir:PATH\"; host when absent"),
     BH_F(struct bh_job_spec, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_NAME_MAX, .doc = "the size: a SKU's name"),
     BH_F(struct bh_job_spec, tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
@@ -231,18 +233,29 @@ check_mounts(const struct bh_list *mounts, struct bh_err *err)
 }
 
 static bh_rc
+check_image(const char *text, struct bh_err *err)
+{
+    struct bh_image image;
+    const char *fault = bh_image_parse(text, &image);
+
+    if (!fault)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", text, fault);
+    if (strncmp(text, "docker://", 9) == 0)
+        return bh_err_hint(err, "nodes have no network: skopeo copy %.60s oci:/srv/images/NAME:TAG, "
+                                "and write oci:/srv/images/NAME:TAG", text);
+    return bh_err_hint(err, "write host, dir:/path/to/a/root, oci:/path/to/a/layout:TAG or "
+                            "oci:/path/to/a/layout@sha256:DIGEST");
+}
+
+static bh_rc
 check_places(const struct bh_job_spec *spec, struct bh_err *err)
 {
     bh_rc rc = check_mounts(&spec->mounts, err);
 
     if (rc == BH_OK && spec->cwd)
         rc = check_path("cwd", spec->cwd, err);
-    if (rc != BH_OK || !spec->rootfs || strcmp(spec->rootfs, "host") == 0)
-        return rc;
-    if (strncmp(spec->rootfs, "dir:", 4) == 0)
-        return check_path("rootfs", spec->rootfs + 4, err);
-    bh_err_set(err, BH_INVALID, "rootfs: \"%.60s\" is not known", spec->rootfs);
-    return bh_err_hint(err, "write \"host\" or \"dir:/path/to/a/root\"");
+    return rc == BH_OK && spec->image ? check_image(spec->image, err) : rc;
 }
 
 /* A span within its limits; an absent one leaves *ret_ns as it is. */

@@ -24,7 +24,7 @@ struct bh_job_spec {
     const char *name;            /* free text for people, at most 120 bytes */
     const char *tenant;          /* path, "acme/vision"; NULL: the only one there is */
     const char *sku;             /* required */
-    const char *rootfs;          /* "host" (default) or "dir:PATH" */
+    const char *image;           /* model/image.h; NULL: "host" */
     const char *cwd;             /* working directory of the submitter; NULL: /tmp */
     const char *cpu;             /* "2", "0.5": cores; NULL takes the SKU's share */
     const char *memory;          /* "8Gi"; NULL takes the SKU's share */
@@ -56,7 +56,7 @@ struct bh_job_numbers {
 
 /* Check all that can be checked without knowing the site, and read the numbers.
  *   BH_INVALID  no command, an env entry or a label without '=', a relative path, ".." in a
- *               path, a mount of neither or of both, an unknown rootfs form, an amount that is
+ *               path, a mount of neither or of both, an image that is none, an amount that is
  *               malformed
  *   BH_RANGE    a count over BH_JOB_COUNT_MAX, a gang over BH_JOB_GANG_MAX or over
  *               BH_JOB_PIECES_MAX pieces, zero memory, over a year's limit */

@@ -266,15 +266,15 @@ put_image_root(struct box *box, const char *image, struct bh_err *err)
 static bh_rc
 put_root(struct box *box, struct bh_err *err)
 {
-    const char *rootfs = box->start->rootfs;
+    const char *image = box->start->image;
     bh_rc rc;
 
-    if (!rootfs || !*rootfs || strcmp(rootfs, "host") == 0)
+    if (!image || !*image || strcmp(image, "host") == 0)
         return put_host_root(box, err);
-    if (strncmp(rootfs, "dir:", 4) != 0)
-        return bh_err_set(err, BH_INVALID, "rootfs %.60s: expected host or dir:PATH", rootfs);
-    rc = put_image_root(box, rootfs + 4, err);
-    return rc == BH_OK ? rc : bh_err_wrap(err, "rootfs");
+    if (strncmp(image, "dir:", 4) != 0)
+        return bh_err_set(err, BH_INVALID, "image %.60s: expected host or dir:PATH", image);
+    rc = put_image_root(box, image + 4, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "image");
 }
 
 /* ---- devices and what comes with them ---- */
@@ -595,7 +595,7 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
     const struct bh_msg_start *start = request->start;
     struct box box = { .node = request->node, .start = start, .job = request->job,
                        .arena = request->arena, .sandbox = ret_sandbox, .note = ret_note };
-    bool image = start->rootfs && strncmp(start->rootfs, "dir:", 4) == 0;
+    bool image = start->image && strncmp(start->image, "dir:", 4) == 0;
     bh_rc rc;
 
     memset(ret_sandbox, 0, sizeof *ret_sandbox);

@@ -253,7 +253,7 @@ struct bh_msg_start
 bh_test_start_message(const struct test_job *job, const char **args, struct bh_msg_mount *mounts)
 {
     struct bh_msg_start start = {
-        .lease = job->lease, .job = job->lease + 1000, .rootfs = job->rootfs ? job->rootfs : "host",
+        .lease = job->lease, .job = job->lease + 1000, .image = job->image ? job->image : "host",
         .cwd = job->cwd ? job->cwd : "", .memory_bytes = job->memory_bytes, .pids = job->pids,
         .submitter_uid = job->uid, .submitter_gid = job->uid,
         .tenant = "org/dep", .user = "ada", .sku = "small",

@@ -188,9 +188,9 @@ static void
 test_image(void **state)
 {
     char image[TEST_PATH], path[TEST_PATH * 2], name[TEST_PATH * 2];
-    struct test_job job = { .lease = 6, .partition = 9, .rootfs = name,
+    struct test_job job = { .lease = 6, .partition = 9, .image = name,
                        .script = "cat /hello; ls /usr/local/bulkhead/libexec; touch /x || echo no" };
-    struct test_job bad = { .lease = 7, .rootfs = name, .script = "true" };
+    struct test_job bad = { .lease = 7, .image = name, .script = "true" };
     struct bh_msg_outcome outcome;
 
     assert_int_equal(bh_test_carve(9, 1, "whole", 0).outcome, 0);

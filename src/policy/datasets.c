@@ -302,7 +302,7 @@ allow_mount(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
 static const char *
 image_of(const struct bh_job_spec *spec)
 {
-    return spec->rootfs && strncmp(spec->rootfs, "dir:", 4) == 0 ? spec->rootfs + 4 : NULL;
+    return spec->image && strncmp(spec->image, "dir:", 4) == 0 ? spec->image + 4 : NULL;
 }
 
 bool
@@ -321,7 +321,7 @@ bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *
         allowed = keeps_off(datasets, spec->cwd, &denial);
     }
     if (allowed) {
-        denial = (struct bh_data_denial){ .where = BH_DATA_IN_ROOTFS };
+        denial = (struct bh_data_denial){ .where = BH_DATA_IN_IMAGE };
         allowed = keeps_off(datasets, image_of(spec), &denial);
     }
     if (allowed)
@@ -396,7 +396,7 @@ explain_door(const struct bh_job_spec *spec, const struct bh_data_denial *denial
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
     const char *path = denial->where == BH_DATA_IN_CWD      ? spec->cwd
-                       : denial->where == BH_DATA_IN_ROOTFS ? image_of(spec)
+                       : denial->where == BH_DATA_IN_IMAGE ? image_of(spec)
                                                             : mounts[denial->mount].source;
 
     err->hint[0] = '\0';
@@ -429,5 +429,5 @@ bh_datasets_explain(const struct bh_job_spec *spec, const struct bh_data_request
     }
     if (denial->where == BH_DATA_IN_MOUNT)
         return bh_err_wrap(err, "mounts[%" PRIu32 "]", denial->mount);
-    return bh_err_wrap(err, "%s", denial->where == BH_DATA_IN_CWD ? "cwd" : "rootfs");
+    return bh_err_wrap(err, "%s", denial->where == BH_DATA_IN_CWD ? "cwd" : "image");
 }

@@ -29,8 +29,8 @@ const struct bh_fields bh_mount_spec_fields =
     BH_FIELDS("mount", struct bh_mount_spec, mount_fields);
 
 static const struct bh_field job_fields[] = {
-    BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .flags = BH_FIELD_REQUIRED,
-         .max = ARGS_MAX, .doc = "the program and its arguments"),
+    BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .max = ARGS_MAX,
+         .doc = "the program and its arguments; an oci: image's own when absent"),
     BH_F(struct bh_job_spec, checkpoint_signal, BH_FIELD_TEXT, .max = 8,
          .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
                 "USR2 and TERM are others"),
@@ -116,7 +116,9 @@ check_names(const struct bh_job_spec *spec, struct bh_err *err)
 static bh_rc
 check_command(const struct bh_job_spec *spec, struct bh_err *err)
 {
-    if (spec->args.count > 0 && spec->args.items[0][0])
+    bool own = spec->image && strncmp(spec->image, "oci:", 4) == 0; /* the image may have one */
+
+    if (spec->args.count > 0 ? spec->args.items[0][0] != '\0' : own)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "args: no command");
     return bh_err_hint(err, "args[0] is the program: [\"python\", \"train.py\"]");

@@ -17,7 +17,7 @@ struct bh_mount_spec {
 };
 
 struct bh_job_spec {
-    struct bh_texts args;        /* required, args[0] is the program */
+    struct bh_texts args;        /* args[0] is the program; none: an oci: image's own */
     struct bh_texts env;         /* "NAME=value" */
     struct bh_texts labels;      /* "NAME=value", each name once; policy may ask for some */
     struct bh_list mounts;       /* struct bh_mount_spec; policy and grants decide */

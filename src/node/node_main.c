@@ -25,6 +25,7 @@
 #include "node/piece.h"
 #include "node/report.h"
 #include "node/session.h"
+#include "node/store.h"
 #include "runtime/crun.h"
 
 enum { FIXED_POLLS = 4, EXIT_USAGE = 2 };
@@ -126,6 +127,8 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = bh_rootfs_open(&node->conf, node->boxes, node->libexec, &node->rootfs, err);
     if (rc == BH_OK)
         rc = bh_state_open(&node->state, node->conf.state_dir, err);
+    if (rc == BH_OK)
+        rc = bh_store_sweep(node, err);
     if (rc == BH_OK)
         rc = open_gpus(node, err);
     if (rc == BH_OK)

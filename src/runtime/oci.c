@@ -52,8 +52,8 @@ put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
     bh_json_open(w, "process", '{');
     bh_json_bool(w, "terminal", false);
     bh_json_open(w, "user", '{');
-    bh_json_u64(w, "uid", BH_OCI_JOB_UID);
-    bh_json_u64(w, "gid", BH_OCI_JOB_GID);
+    bh_json_u64(w, "uid", sandbox->uid ? sandbox->uid : BH_OCI_JOB_UID);
+    bh_json_u64(w, "gid", sandbox->gid ? sandbox->gid : BH_OCI_JOB_GID);
     bh_json_close(w, '}');
     put_texts(w, "args", &sandbox->args);
     put_texts(w, "env", &sandbox->env);

@@ -182,7 +182,8 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
     if (strspn(unpack->order.told->manifest.digest, "0123456789abcdef") != BH_IMAGE_HEX - 1)
         return bh_err_set(err, BH_BUG, "a digest that is none");
     if (is_present(unpack))
-        return BH_OK;
+        return unlinkat(unpack->store, unpack->folder, AT_REMOVEDIR) == 0
+                   ? BH_OK : bh_err_errno(err, "remove %s", unpack->folder);
     rc = run_step(unpack, bh_unpack_stage, true, err);
     if (rc == BH_OK)
         rc = run_tool(unpack, err);

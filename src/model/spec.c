@@ -10,6 +10,8 @@
 
 #define TIME_LIMIT_MAX_NS (366 * UINT64_C(86400) * BH_NS_PER_S)
 #define GRACE_MAX_NS (UINT64_C(3600) * BH_NS_PER_S)
+#define SCRATCH_MIN (UINT64_C(16) << 20)
+#define SCRATCH_MAX (UINT64_C(16) << 40)
 #define GRACE_DEFAULT_NS (10 * BH_NS_PER_S)
 
 enum { NAME_BYTES_MAX = 120, MOUNTS_MAX = 64, ARGS_MAX = 1024, ENV_MAX = 512, LABELS_MAX = 32,
@@ -68,6 +70,8 @@ static const struct bh_field job_fields[] = {
          .doc = "most processes; the node's default when absent"),
     BH_F_ENUM(struct bh_job_spec, priority, bh_priority_names,
               .doc = "normal when absent; high and urgent need priority.high on the tenant"),
+    BH_F(struct bh_job_spec, scratch, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "disk of each member's own at /scratch, removed with it: \"20Gi\"; none when absent"),
     BH_F(struct bh_job_spec, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_NAME_MAX, .doc = "the size: a SKU's name"),
     BH_F(struct bh_job_spec, tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
@@ -353,6 +357,20 @@ read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
 }
 
 static bh_rc
+read_scratch(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+{
+    bh_rc rc = spec->scratch ? bh_parse_bytes(spec->scratch, &numbers->scratch_bytes, err) : BH_OK;
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "scratch");
+    if (spec->scratch
+        && (numbers->scratch_bytes < SCRATCH_MIN || numbers->scratch_bytes > SCRATCH_MAX))
+        return bh_err_set(err, BH_RANGE, "scratch: \"%.32s\" is not within 16Mi and 16Ti",
+                          spec->scratch);
+    return BH_OK;
+}
+
+static bh_rc
 read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     if (spec->count > BH_JOB_COUNT_MAX)
@@ -382,7 +400,8 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
     };
     static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
                                   struct bh_err *) = { read_times, read_deadline, read_signal,
-                                                       read_amounts, read_counts };
+                                                       read_amounts, read_scratch,
+                                                       read_counts };
     struct bh_job_numbers numbers = { 0 };
     bh_rc rc = check_env(&spec->env, err);
 

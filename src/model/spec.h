@@ -28,6 +28,7 @@ struct bh_job_spec {
     const char *cwd;             /* working directory of the submitter; NULL: /tmp */
     const char *cpu;             /* "2", "0.5": cores; NULL takes the SKU's share */
     const char *memory;          /* "8Gi"; NULL takes the SKU's share */
+    const char *scratch;         /* "20Gi"; NULL: none */
     const char *time_limit;      /* "2h", "1-00:00:00" */
     const char *deadline;        /* "+2h" after it is submitted, or "2026-11-20T09:27:00Z" */
     const char *checkpoint_signal; /* "USR1"; with on_preempt: checkpoint only */
@@ -46,7 +47,7 @@ extern const struct bh_fields bh_mount_spec_fields;
 
 /* The numbers in a specification. */
 struct bh_job_numbers {
-    uint64_t time_limit_ns, memory_bytes; /* 0: not said */
+    uint64_t time_limit_ns, memory_bytes, scratch_bytes; /* 0: not said */
     uint64_t grace_ns;                    /* 10 s when not said; 0 kills at once */
     uint64_t deadline_ns;                 /* 0: none */
     bool deadline_after;                  /* it counts from the submission */

@@ -71,6 +71,8 @@ static const struct {
     { "mount of both", JOB(",\"mounts\":[{\"dataset\":\"a\",\"source\":\"/a\"}]"), BH_INVALID,
       "mounts[0]: both a source and a dataset" },
     { "relative cwd", JOB(",\"cwd\":\"work\""), BH_INVALID, "cwd: \"work\" is not absolute" },
+    { "scratch", JOB(",\"scratch\":\"20Gi\""), BH_OK, NULL },
+    { "little scratch", JOB(",\"scratch\":\"1Mi\""), BH_RANGE, "scratch: \"1Mi\" is not within 16Mi and 16Ti" },
     { "unknown image", JOB(",\"image\":\"docker://x\""), BH_INVALID,
       "image: \"docker://x\" is not known" },
     { "image without a tag", JOB(",\"image\":\"oci:/x\""), BH_INVALID, "image: \"oci:/x\" has no tag" },

@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "node/image_note.h"
 #include "node/path.h"
+#include "node/scratch.h"
 #include "node/store.h"
 #include "node/unpack.h"
 #include "runtime/oci.h"
@@ -296,7 +297,7 @@ read_image(struct box *box, struct bh_err *err)
 
     box->sandbox->uid = BH_OCI_JOB_UID;
     box->sandbox->gid = BH_OCI_JOB_GID;
-    if (!bh_unpack_wanted(box->start))
+    if (!bh_unpack_has_image(box->start))
         return BH_OK;
     rc = bh_store_folder(box->node, box->job->note.lease, folder, err);
     if (rc != BH_OK)
@@ -360,6 +361,25 @@ put_root(struct box *box, struct bh_err *err)
                           image);
     rc = put_image_root(box, image, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "image");
+}
+
+/* ---- scratch ---- */
+
+static bh_rc
+put_scratch(struct box *box, struct bh_err *err)
+{
+    uint32_t owner = box->sandbox->uid_base + box->sandbox->uid;
+    char *place = NULL;
+    bh_rc rc;
+
+    if (box->start->scratch_bytes == 0)
+        return BH_OK;
+    rc = make_place(box, &place, err);
+    if (rc == BH_OK)
+        rc = bh_scratch_mount(box->node, box->start->lease, place, owner, err);
+    if (rc == BH_OK)
+        rc = add_mount(box, place, BH_SCRATCH_TARGET, true, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "scratch");
 }
 
 /* ---- devices and what comes with them ---- */
@@ -527,6 +547,8 @@ put_env(struct box *box, struct bh_err *err)
 
     for (size_t i = 0; i < BH_COUNT(usual) && rc == BH_OK; i++)
         rc = add_env(box, usual[i], err);
+    if (rc == BH_OK && start->scratch_bytes > 0)
+        rc = add_env(box, "TMPDIR=" BH_SCRATCH_TARGET, err);
     for (uint32_t i = 0; i < box->image.env.count && rc == BH_OK; i++)
         rc = add_image_env(box, box->image.env.items[i], err);
     for (uint32_t i = 0; i < start->env.count && rc == BH_OK; i++) {
@@ -718,6 +740,8 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
     if (rc == BH_OK)
         rc = put_pieces(&box, err);
     if (rc == BH_OK)
+        rc = put_scratch(&box, err);
+    if (rc == BH_OK)
         rc = put_asked_mounts(&box, err);
     if (rc == BH_OK)
         rc = put_cwd(&box, err);
@@ -750,4 +774,5 @@ bh_box_remove(const struct bh_node *node, uint64_t lease)
     bh_path_format(path, sizeof path, "%s/root", bundle);
     umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
     bh_path_remove_tree(bundle);
+    bh_scratch_remove(node, lease);
 }

@@ -24,6 +24,7 @@
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/report.h"
+#include "node/scratch.h"
 #include "node/session.h"
 #include "node/store.h"
 #include "runtime/crun.h"
@@ -298,6 +299,7 @@ run(struct bh_node *node, struct bh_err *err)
 
     bh_orders_repair(orders);
     bh_job_adopt_all(node);
+    bh_scratch_sweep(node);
     rc = open_listener(node, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
     loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);

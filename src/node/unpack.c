@@ -21,6 +21,7 @@
 #include "node/job.h"
 #include "node/order.h"
 #include "node/path.h"
+#include "node/scratch.h"
 #include "node/store.h"
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
@@ -42,9 +43,15 @@ bh_unpack_ids(const struct bh_conf *conf)
 }
 
 bool
-bh_unpack_wanted(const struct bh_msg_start *start)
+bh_unpack_has_image(const struct bh_msg_start *start)
 {
     return start->image && strncmp(start->image, "oci:", 4) == 0;
+}
+
+bool
+bh_unpack_wanted(const struct bh_msg_start *start)
+{
+    return bh_unpack_has_image(start) || start->scratch_bytes > 0;
 }
 
 bool
@@ -124,34 +131,70 @@ add_owner(struct bh_helper *helper, const struct bh_msg_start *start)
 }
 
 static bh_rc
-start_program(struct bh_node *node, const struct bh_msg_start *start, const struct bh_image *image,
-              struct bh_unpack *unpack, struct bh_err *err)
+add_image(struct bh_helper *helper, const struct bh_node *node, const struct bh_msg_start *start,
+          int *ret_layout, struct bh_err *err)
 {
-    char store[BH_NODE_PATH_MAX], tool[BH_NODE_PATH_MAX], group[200];
+    char store[BH_NODE_PATH_MAX], tool[BH_NODE_PATH_MAX];
+    struct bh_image image;
+    const char *fault = bh_image_parse(start->image, &image);
+    bh_rc rc;
+
+    if (fault)
+        return bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", start->image, fault);
+    rc = find_program(node->conf.umoci, tool, err);
+    if (rc == BH_OK)
+        rc = open_layout(node, start, image.path, ret_layout, err);
+    if (rc == BH_OK)
+        rc = bh_store_open(node, start->tenant, store, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "image %.100s", start->image);
+    bh_helper_word(helper, "--store=%s", store);
+    bh_helper_word(helper, "--umoci=%s", tool);
+    bh_helper_word(helper, "--tag=%s", image.tag);
+    bh_helper_word(helper, "--digest=%s", image.digest);
+    bh_helper_word(helper, "--base=%u", bh_unpack_ids(&node->conf));
+    bh_helper_word(helper, "--lease=%" PRIu64, start->lease);
+    bh_helper_word(helper, "--bytes-max=%" PRIu64, (uint64_t)node->conf.images_cap_mib << 20);
+    add_owner(helper, start);
+    return BH_OK;
+}
+
+static bh_rc
+add_scratch(struct bh_helper *helper, const struct bh_node *node,
+            const struct bh_msg_start *start, struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX];
+    bh_rc rc = bh_scratch_check(node, start->scratch_bytes, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "scratch");
+    bh_scratch_path(node, start->lease, path);
+    bh_helper_word(helper, "--scratch=%s", path);
+    bh_helper_word(helper, "--scratch-bytes=%" PRIu64, start->scratch_bytes);
+    return BH_OK;
+}
+
+static bh_rc
+start_program(struct bh_node *node, const struct bh_msg_start *start, struct bh_unpack *unpack,
+              struct bh_err *err)
+{
     BH_AUTO(bh_fd_close) int layout = -1;
     struct bh_helper helper = { .count = 0 };
     int report[2] = { -1, -1 };
-    bh_rc rc = find_program(node->conf.umoci, tool, err);
+    char group[200];
+    bh_rc rc = BH_OK;
 
-    if (rc == BH_OK)
-        rc = open_layout(node, start, image->path, &layout, err);
-    if (rc == BH_OK)
-        rc = bh_store_open(node, start->tenant, store, err);
+    bh_helper_word(&helper, "%s/bulkhead-unpack", node->libexec);
+    if (bh_unpack_has_image(start))
+        rc = add_image(&helper, node, start, &layout, err);
+    if (rc == BH_OK && start->scratch_bytes > 0)
+        rc = add_scratch(&helper, node, start, err);
     if (rc == BH_OK)
         rc = make_group(node, start, group, sizeof group, err);
     if (rc != BH_OK)
         return rc;
-    bh_helper_word(&helper, "%s/bulkhead-unpack", node->libexec);
-    bh_helper_word(&helper, "--store=%s", store);
-    bh_helper_word(&helper, "--umoci=%s", tool);
-    bh_helper_word(&helper, "--tag=%s", image->tag);
-    bh_helper_word(&helper, "--digest=%s", image->digest);
     bh_helper_word(&helper, "--cgroup-mount=%s", node->conf.cgroup_mount);
     bh_helper_word(&helper, "--cgroup=%s", group);
-    bh_helper_word(&helper, "--base=%u", bh_unpack_ids(&node->conf));
-    bh_helper_word(&helper, "--lease=%" PRIu64, start->lease);
-    bh_helper_word(&helper, "--bytes-max=%" PRIu64, (uint64_t)node->conf.images_cap_mib << 20);
-    add_owner(&helper, start);
     if (pipe2(report, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
     rc = bh_helper_start(&helper, report[1], layout, &unpack->pid, err);
@@ -165,22 +208,21 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
 {
     struct bh_job *job = bh_state_job(&node->state, start->lease);
     BH_AUTO(unpack_free) struct bh_unpack *unpack = calloc(1, sizeof *unpack);
-    struct bh_image image;
-    const char *fault = bh_image_parse(start->image, &image);
     bh_rc rc;
 
     BH_ASSERT(job && unpack);
     unpack->report_fd = -1;
     bh_buf_init(&unpack->frame, ORDER_BYTES_MAX);
     bh_frame_encode(&unpack->frame, BH_MSG_START, bh_message_fields(BH_MSG_START), start);
-    if (fault || unpack->frame.overflow)
-        return bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", start->image,
-                          fault ? fault : "is too long");
-    rc = start_program(node, start, &image, unpack, err);
+    if (unpack->frame.overflow)
+        return bh_err_set(err, BH_FULL, "the order is too long");
+    rc = start_program(node, start, unpack, err);
     if (rc != BH_OK)
-        return bh_err_wrap(err, "image %.100s", start->image);
-    bh_job_say(node, start, "unpacking image %.200s", start->image);
-    bh_log(IMAGE_WANTED, BH_U64("lease", start->lease), BH_STR("image", start->image));
+        return rc;
+    if (bh_unpack_has_image(start)) {
+        bh_job_say(node, start, "unpacking image %.200s", start->image);
+        bh_log(IMAGE_WANTED, BH_U64("lease", start->lease), BH_STR("image", start->image));
+    }
     unpack->give_up_at = bh_time_monotonic() + node->conf.image_timeout_s * BH_NS_PER_S;
     job->pidfd = (int)syscall(SYS_pidfd_open, unpack->pid, 0);
     job->look_at = unpack->give_up_at;
@@ -206,7 +248,8 @@ end_program(struct bh_node *node, struct bh_job *job, const char *tenant)
     bh_fd_close(job->pidfd);
     job->pidfd = -1;
     job->look_at = 0;
-    bh_store_clear(node, tenant, job->note.lease);
+    if (tenant)
+        bh_store_clear(node, tenant, job->note.lease);
 }
 
 /* "!RC\nmessage\nhint\n" */
@@ -238,6 +281,8 @@ read_report(struct bh_unpack *unpack, struct bh_err *err)
     if (text[0] == '!')
         return read_failure(text + 1, err);
     text[strcspn(text, "\n")] = '\0';
+    if (strcmp(text, "none") == 0)
+        return BH_OK;
     if (!bh_image_is_digest(text))
         return bh_err_set(err, BH_IO, "unpacking it ended with no digest");
     memcpy(unpack->digest, text, sizeof unpack->digest);
@@ -268,14 +313,18 @@ conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
 
     if (read_order(unpack, arena, &start, &broken) != BH_OK)
         BH_ASSERT(!"an order of our own is readable");
-    end_program(node, job, start.tenant);
-    if (rc != BH_OK)
+    end_program(node, job, bh_unpack_has_image(&start) ? start.tenant : NULL);
+    if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
         bh_err_wrap(err, "image %.100s", start.image);
-    if (rc == BH_OK)
-        rc = bh_store_use(node, job->note.lease, start.tenant, unpack->digest, err);
+    if (rc == BH_OK && bh_unpack_has_image(&start))
+        rc = *unpack->digest ? bh_store_use(node, job->note.lease, start.tenant, unpack->digest, err)
+                             : bh_err_set(err, BH_BUG, "an image without a digest");
     job->unpack = NULL;
+    if (rc != BH_OK)
+        bh_scratch_remove(node, start.lease);
     bh_orders_start_now(node, &start, rc, err);
-    bh_store_trim(node, start.tenant);
+    if (bh_unpack_has_image(&start))
+        bh_store_trim(node, start.tenant);
 }
 
 void

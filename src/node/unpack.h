@@ -6,11 +6,14 @@
 /* Images of jobs: unpacked by bulkhead-unpack beside the node's loop, kept for each tenant in
  * <state_dir>/images/TENANT/DIGEST, never shared between two (docs/images.md).
  *
- * A START whose image is a layout is answered when its job has been started, which is after the
+ * A START whose image is a layout, or that has scratch (scratch.h), is answered when its job has been started, which is after the
  * image is there.  Until then the job has no keeper, and job->unpack. */
 struct bh_unpack;
 
 /* Whether the order's image is one that must be unpacked. */
+bool bh_unpack_has_image(const struct bh_msg_start *start);
+
+/* Whether something must be made before the job can start: an image, scratch. */
 bool bh_unpack_wanted(const struct bh_msg_start *start);
 
 /* Begin: the order is answered later.

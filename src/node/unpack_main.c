@@ -13,6 +13,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,8 @@
 enum { FILES_MAX = 1024, PATH_SIZE = 1024, EXIT_USAGE = 2, NICENESS = 10 };
 
 struct options {
-    const char *tag, *digest, *store, *tool, *cgroup_mount, *cgroup, *remove;
-    uint64_t base, uid, gid, lease, bytes_max;
+    const char *tag, *digest, *store, *tool, *cgroup_mount, *cgroup, *remove, *scratch;
+    uint64_t scratch_bytes, base, uid, gid, lease, bytes_max;
 };
 
 struct unpack {
@@ -192,6 +193,49 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
     return rc == BH_OK ? put_in_place(unpack, err) : rc;
 }
 
+/* ---- scratch ---- */
+
+/* All of it is taken at once: a disk that fills later does not fail the job in the middle of a
+ * write that it has room for. */
+static bh_rc
+reserve(const struct options *options, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close) int fd
+        = open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    off_t bytes = (off_t)options->scratch_bytes;
+
+    if (fd < 0)
+        return bh_err_errno(err, "scratch: create %s", options->scratch);
+    if (fallocate(fd, 0, 0, bytes) == 0 || (errno == EOPNOTSUPP && ftruncate(fd, bytes) == 0))
+        return BH_OK;
+    bh_err_errno(err, "scratch: take %" PRIu64 " MiB of the node's disk",
+                 options->scratch_bytes >> 20);
+    return bh_err_hint(err, "ask for less, or have the administrator make room at scratch_dir");
+}
+
+/* Without a journal: nothing of it outlives the job. */
+static bh_rc
+make_scratch(const struct options *options, struct bh_err *err)
+{
+    char *const argv[] = { (char *)(uintptr_t) "mkfs.ext4", (char *)(uintptr_t) "-q",
+                           (char *)(uintptr_t) "-F",        (char *)(uintptr_t) "-m0",
+                           (char *)(uintptr_t) "-O",        (char *)(uintptr_t) "^has_journal",
+                           (char *)(uintptr_t) "-E",
+                           (char *)(uintptr_t) "nodiscard,lazy_itable_init=1,root_owner=0:0",
+                           (char *)(uintptr_t)options->scratch, NULL };
+    char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *const env[] = { path, NULL };
+    int status = -1;
+    pid_t pid;
+    bh_rc rc = reserve(options, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (posix_spawn(&pid, "/usr/sbin/mkfs.ext4", NULL, NULL, argv, env) == 0)
+        waitpid(pid, &status, 0);
+    return status == 0 ? BH_OK : bh_err_set(err, BH_IO, "scratch: mkfs.ext4 failed on %s",
+                                            options->scratch);
+}
+
 /* ---- the command line ---- */
 
 static bool
@@ -211,6 +255,8 @@ read_options(int argc, char **argv, struct options *options)
         { "cgroup-mount", required_argument, NULL, 'G' }, { "cgroup", required_argument, NULL, 'g' },
         { "base", required_argument, NULL, 'b' },    { "uid", required_argument, NULL, 'u' },
         { "gid", required_argument, NULL, 'i' },     { "lease", required_argument, NULL, 'l' },
+        { "scratch", required_argument, NULL, 'c' },
+        { "scratch-bytes", required_argument, NULL, 'z' },
         { "bytes-max", required_argument, NULL, 'x' }, { "remove", required_argument, NULL, 'r' },
         { 0 },
     };
@@ -225,6 +271,8 @@ read_options(int argc, char **argv, struct options *options)
         case 'm': options->tool = optarg; break;
         case 'G': options->cgroup_mount = optarg; break;
         case 'g': options->cgroup = optarg; break;
+        case 'c': options->scratch = optarg; break;
+        case 'z': good = read_number(optarg, &options->scratch_bytes); break;
         case 'r': options->remove = optarg; break;
         case 'b': good = read_number(optarg, &options->base); break;
         case 'u': good = read_number(optarg, &options->uid); break;
@@ -237,8 +285,9 @@ read_options(int argc, char **argv, struct options *options)
             return false;
     }
     return optind == argc
-           && (options->remove || (options->store && options->tool && options->cgroup_mount
-                                   && options->cgroup && options->base));
+           && (options->remove
+               || (options->cgroup_mount && options->cgroup && (options->store || options->scratch)
+                   && (!options->store || (options->tool && options->base))));
 }
 
 /* The caller does not wait for it. */
@@ -278,12 +327,14 @@ main(int argc, char **argv)
     };
     rc = unpack.order.told == MAP_FAILED ? bh_err_errno(&err, "map memory")
                                          : confine(&options, &err);
-    if (rc == BH_OK)
+    if (rc == BH_OK && options.scratch)
+        rc = make_scratch(&options, &err);
+    if (rc == BH_OK && options.store)
         rc = open_store(&unpack, &err);
-    if (rc == BH_OK)
+    if (rc == BH_OK && options.store)
         rc = unpack_image(&unpack, &err);
     if (rc == BH_OK)
-        printf("%s\n", unpack.order.told->manifest.digest);
+        printf("%s\n", options.store ? unpack.order.told->manifest.digest : "none");
     else
         printf("!%d\n%s\n%s\n", (int)rc, err.msg, err.hint);
     return fflush(stdout) == 0 ? 0 : EXIT_FAILURE;

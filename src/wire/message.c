@@ -69,6 +69,7 @@ static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, order, BH_FIELD_U64),
     BH_F(struct bh_msg_start, pids, BH_FIELD_U32),
     BH_F_ARRAY(struct bh_msg_start, pieces, piece_count, piece_ref, BH_WIRE_PIECES_MAX),
+    BH_F(struct bh_msg_start, scratch_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_start, sku, BH_FIELD_STR),
     BH_F(struct bh_msg_start, submitter_gid, BH_FIELD_U32),
     BH_F(struct bh_msg_start, submitter_uid, BH_FIELD_U32),

@@ -67,7 +67,7 @@ struct bh_msg_start {
     uint32_t submitter_uid, submitter_gid;
     uint32_t cpu_milli, pids;
     uint32_t gang, member;     /* of so many members, which; gang 0 is 1 */
-    uint64_t memory_bytes;
+    uint64_t memory_bytes, scratch_bytes;
     char tenant[120], user[64], sku[64]; /* for the job's environment */
 };
 

@@ -38,7 +38,7 @@ def runs(site):
     said = run(site, f"oci:{layout.path}:good").stdout
     contains("says what it does", said, "bulkhead: unpacking image oci:")
     contains("what it ran", said, "1234\n2345\nhello\nof the app\n")
-    said = run(site, f"oci:{layout.path}@sha256:{digest}", "env; touch /x || echo read-only; ls -ld /app /dev/null; cat /etc/shadow").stdout
+    said = run(site, f"oci:{layout.path}@sha256:{digest}", "env; echo x > /x || echo read-only; ls -ld /app /dev/null; cat /etc/shadow; true").stdout
     contains("root", said, "read-only")
     contains("tools come first", said, "PATH=/usr/local/bulkhead/bin:/bin")
     assert "BULKHEAD_JOB=7" not in said and "root:" not in said, said
@@ -101,6 +101,27 @@ def stopped(site):
     site.cli("alice", "cancel", str(job["id"]))
     site.until(lambda: site.client("alice").request("GET", f"/v1/jobs/{job['id']}")["state"] == "cancelled")
     site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")) and not list(site.dir.glob("**/images/*/gone-*")))
+
+
+@tap.test(topology="1x H100-80GB", node_conf="scratch_max_mib = 64")
+def scratch(site):
+    "scratch is a job's own, holds what was asked for and no more, and goes with the job"
+    said = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "32Mi", "--", "sh", "-c",
+                    "echo $TMPDIR; stat -c %a /scratch; head -c 20M /dev/zero > /scratch/a && echo room; "
+                    "head -c 20M /dev/zero 2>/dev/null > /scratch/b || echo full; mknod /scratch/n c 1 3 2>&1 || echo no node", check=0).stdout
+    contains("where", said, "/scratch\n755\nroom\n")
+    contains("how much", said, "full\nmknod: /scratch/n: Operation not permitted\nno node\n")
+    site.until(lambda: not list(site.dir.glob("**/scratch/*.img")))
+    refused = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "1Gi", "--", "true").stdout
+    contains("too much", refused, "scratch: 1024 MiB are more than 64; the administrator can raise scratch_max_mib")
+    job = site.submit("sleep", "60", client=site.client("alice"), tenant=BATCH, sku="small", scratch="16Mi")
+    site.await_state(job, "running")
+    equal("files", len(list(site.dir.glob("**/scratch/*.img"))), 1)
+    site.node.kill()
+    site.node.wait()
+    site.start_node()
+    site.cli("alice", "cancel", str(job))
+    site.until(lambda: not list(site.dir.glob("**/scratch/*.img")))
 
 
 tap.main()

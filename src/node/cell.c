@@ -137,7 +137,7 @@ load_filter(void)
     static struct sock_filter program[BH_SECCOMP_PROGRAM_MAX];
     struct sock_fprog filter = { .filter = program };
 
-    filter.len = (unsigned short)bh_seccomp_program(program);
+    filter.len = (unsigned short)bh_seccomp_program(BH_SECCOMP_STRICT, program);
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
            && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }

@@ -65,8 +65,10 @@ static bh_rc
 open_runtime(struct bh_node *node, struct bh_err *err)
 {
     char state[BH_NODE_PATH_MAX];
-    struct bh_crun_options options = { node->conf.runtime, state, node->conf.cgroup_mount,
-                                       node->conf.cgroup_parent };
+    struct bh_crun_options options = { .program = node->conf.runtime, .state = state,
+                                       .cgroup_mount = node->conf.cgroup_mount,
+                                       .cgroup_parent = node->conf.cgroup_parent,
+                                       .strict = node->conf.seccomp_strict };
     bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version,
                                sizeof node->runtime_version, err);
 

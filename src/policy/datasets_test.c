@@ -267,6 +267,8 @@ paths_are_no_way_in(void **state)
           "cwd: /data/all/x and the folder of dataset all lie in one another" },
         { "an image", { .source = "/work" }, NULL, "dir:/data", false,
           "image: /data and the folder of dataset closed lie in one another" },
+        { "a layout", { .source = "/work" }, NULL, "oci:/data/all:x", false,
+          "image: /data/all and the folder of dataset all lie in one another" },
         { "its own /tmp", { .source = "/work" }, "/tmp", NULL, true, "" },
     };
     struct world w;

@@ -10,8 +10,8 @@ enum { LIST_MAX = 1024, TEXT_MAX = 65536 };
 #define BLOB_BYTES_MAX (UINT64_C(1) << 40)
 #define REF_NAME "org.opencontainers.image.ref.name"
 
-/* What may be read, in the words of OCI and of Docker; only index, manifest and configuration
- * that OCI defines, and layers that are in the layout. */
+/* What may be read, in the words of OCI and of Docker; only index, manifest and
+ * configuration that OCI defines, and layers that are in the layout. */
 static const struct {
     const char *name;
     enum bh_image_media media;
@@ -43,8 +43,10 @@ static bh_rc
 read_digest(const char *text, char ret_hex[BH_IMAGE_HEX], struct bh_err *err)
 {
     if (strncmp(text, "sha256:", 7) != 0 || !bh_image_is_digest(text + 7))
-        return bh_err_set(err, BH_INVALID, "digest \"%.80s\" is not sha256: and 64 hexadecimal "
-                                           "digits", text);
+        return bh_err_set(err, BH_INVALID,
+                          "digest \"%.80s\" is not sha256: and 64 hexadecimal "
+                          "digits",
+                          text);
     memcpy(ret_hex, text + 7, BH_IMAGE_HEX);
     return BH_OK;
 }
@@ -52,9 +54,10 @@ read_digest(const char *text, char ret_hex[BH_IMAGE_HEX], struct bh_err *err)
 static bh_rc
 read_blob(bh_json_value value, struct bh_image_blob *ret_blob, struct bh_err *err)
 {
-    struct bh_image_blob blob = { .media = media_of(bh_json_text(bh_json_get(value, "mediaType"),
-                                                                 "")) };
-    bh_rc rc = read_digest(bh_json_text(bh_json_get(value, "digest"), ""), blob.digest, err);
+    struct bh_image_blob blob = { .media = media_of(
+                                      bh_json_text(bh_json_get(value, "mediaType"), "")) };
+    bh_rc rc =
+        read_digest(bh_json_text(bh_json_get(value, "digest"), ""), blob.digest, err);
 
     if (rc != BH_OK)
         return rc;
@@ -73,7 +76,8 @@ open_document(const struct bh_buf *text, const char *what, struct bh_json **ret_
 
     if (rc == BH_OK && bh_json_kind(bh_json_root(*ret_json)) != BH_JSON_OBJECT)
         rc = bh_err_set(err, BH_INVALID, "is no object");
-    if (rc == BH_OK && bh_json_number(bh_json_get(bh_json_root(*ret_json), "schemaVersion"), 2) != 2)
+    if (rc == BH_OK &&
+        bh_json_number(bh_json_get(bh_json_root(*ret_json), "schemaVersion"), 2) != 2)
         rc = bh_err_set(err, BH_INVALID, "schemaVersion is not 2");
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", what);
 }
@@ -95,7 +99,8 @@ is_wanted(bh_json_value descriptor, const char *tag, const char *digest)
 }
 
 static bh_rc
-say_missing(bh_json_value manifests, const char *tag, const char *digest, struct bh_err *err)
+say_missing(bh_json_value manifests, const char *tag, const char *digest,
+            struct bh_err *err)
 {
     char list[120] = "";
     struct bh_buf out;
@@ -104,8 +109,8 @@ say_missing(bh_json_value manifests, const char *tag, const char *digest, struct
     for (size_t i = 0; i < bh_json_count(manifests) && i < LIST_MAX && !out.overflow; i++)
         bh_buf_printf(&out, "%s%.40s", i ? ", " : "", ref_name(bh_json_at(manifests, i)));
     (void)bh_buf_text(&out);
-    bh_err_set(err, BH_NOT_FOUND, "the layout has no image %s%.70s", digest[0] ? "sha256:" : "",
-               digest[0] ? digest : tag);
+    bh_err_set(err, BH_NOT_FOUND, "the layout has no image %s%.70s",
+               digest[0] ? "sha256:" : "", digest[0] ? digest : tag);
     return bh_err_hint(err, list[0] ? "its tags: %s" : "it has no tags%s", list);
 }
 
@@ -113,7 +118,8 @@ bh_rc
 bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
               struct bh_image_blob *ret_blob, struct bh_err *err)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = NULL;
     struct bh_image_blob blob = { .media = BH_MEDIA_OTHER };
     bh_json_value manifests;
     size_t found = 0;
@@ -136,7 +142,8 @@ bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
     if (found == 0)
         return say_missing(manifests, tag, digest, err);
     if (blob.media != BH_MEDIA_INDEX && blob.media != BH_MEDIA_MANIFEST)
-        return bh_err_set(err, BH_INVALID, "index.json: what it lists is no image manifest");
+        return bh_err_set(err, BH_INVALID,
+                          "index.json: what it lists is no image manifest");
     *ret_blob = blob;
     return BH_OK;
 }
@@ -157,7 +164,8 @@ bh_rc
 bh_image_find_platform(const struct bh_buf *index, struct bh_image_blob *ret_blob,
                        struct bh_err *err)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = NULL;
     bh_rc rc = open_document(index, "index", &json, err);
     bh_json_value manifests;
 
@@ -167,15 +175,16 @@ bh_image_find_platform(const struct bh_buf *index, struct bh_image_blob *ret_blo
     for (size_t i = 0; i < bh_json_count(manifests); i++) {
         bh_json_value platform = bh_json_get(bh_json_at(manifests, i), "platform");
 
-        if (strcmp(bh_json_text(bh_json_get(platform, "os"), ""), "linux") != 0
-            || strcmp(bh_json_text(bh_json_get(platform, "architecture"), ""), machine()) != 0)
+        if (strcmp(bh_json_text(bh_json_get(platform, "os"), ""), "linux") != 0 ||
+            strcmp(bh_json_text(bh_json_get(platform, "architecture"), ""), machine()) != 0)
             continue;
         rc = read_blob(bh_json_at(manifests, i), ret_blob, err);
         if (rc == BH_OK && ret_blob->media != BH_MEDIA_MANIFEST)
             rc = bh_err_set(err, BH_INVALID, "what it lists is no image manifest");
         return rc == BH_OK ? rc : bh_err_wrap(err, "index");
     }
-    return bh_err_set(err, BH_NOT_FOUND, "the image has no version for linux on %s", machine());
+    return bh_err_set(err, BH_NOT_FOUND, "the image has no version for linux on %s",
+                      machine());
 }
 
 /* ---- the manifest ---- */
@@ -188,18 +197,21 @@ read_layer(bh_json_value value, struct bh_image_blob *ret_layer, struct bh_err *
 
     if (rc == BH_OK && bh_json_get(value, "urls"))
         rc = bh_err_set(err, BH_INVALID, "is to be fetched from elsewhere (urls)");
-    if (rc != BH_OK || ret_layer->media == BH_MEDIA_TAR || ret_layer->media == BH_MEDIA_TAR_GZIP)
+    if (rc != BH_OK || ret_layer->media == BH_MEDIA_TAR ||
+        ret_layer->media == BH_MEDIA_TAR_GZIP)
         return rc;
     bh_err_set(err, BH_INVALID, "\"%.70s\" is no layer that can be unpacked",
                bh_json_text(bh_json_get(value, "mediaType"), ""));
-    return bh_err_hint(err, "write it again: skopeo copy --dest-compress-format gzip SOURCE oci:PATH:TAG");
+    return bh_err_hint(
+        err, "write it again: skopeo copy --dest-compress-format gzip SOURCE oci:PATH:TAG");
 }
 
 bh_rc
 bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_manifest,
                        struct bh_err *err)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = NULL;
     struct bh_image_manifest manifest = { .layer_count = 0 };
     bh_json_value layers;
     bh_rc rc = open_document(text, "manifest", &json, err);
@@ -216,7 +228,8 @@ bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_
         return bh_err_set(err, BH_RANGE, "manifest: %zu layers, 1 to %d may be",
                           bh_json_count(layers), BH_IMAGE_LAYERS_MAX);
     for (size_t i = 0; i < bh_json_count(layers) && rc == BH_OK; i++) {
-        rc = read_layer(bh_json_at(layers, i), &manifest.layers[manifest.layer_count++], err);
+        rc = read_layer(bh_json_at(layers, i), &manifest.layers[manifest.layer_count++],
+                        err);
         if (rc != BH_OK)
             bh_err_wrap(err, "manifest: layers[%zu]", i);
     }
@@ -228,8 +241,8 @@ bh_image_read_manifest(const struct bh_buf *text, struct bh_image_manifest *ret_
 /* ---- the configuration ---- */
 
 static bh_rc
-read_texts(bh_json_value list, const char *key, struct bh_arena *arena, struct bh_texts *ret_texts,
-           struct bh_err *err)
+read_texts(bh_json_value list, const char *key, struct bh_arena *arena,
+           struct bh_texts *ret_texts, struct bh_err *err)
 {
     size_t count = bh_json_count(list);
     struct bh_texts texts = { 0 };
@@ -276,7 +289,8 @@ bh_rc
 bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
                      struct bh_image_config *ret_config, struct bh_err *err)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = NULL;
     bh_json_value config, root;
     bh_rc rc = open_document(text, "configuration", &json, err);
 
@@ -285,7 +299,8 @@ bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
     memset(ret_config, 0, sizeof *ret_config);
     root = bh_json_root(json);
     config = bh_json_get(root, "config");
-    rc = read_diff_ids(bh_json_get(bh_json_get(root, "rootfs"), "diff_ids"), ret_config, err);
+    rc = read_diff_ids(bh_json_get(bh_json_get(root, "rootfs"), "diff_ids"), ret_config,
+                       err);
     if (rc == BH_OK)
         rc = read_texts(bh_json_get(config, "Entrypoint"), "Entrypoint", arena,
                         &ret_config->entrypoint, err);
@@ -366,7 +381,8 @@ bh_image_put_manifest(struct bh_buf *out, const struct bh_image_manifest *manife
 }
 
 void
-bh_image_put_index(struct bh_buf *out, const struct bh_image_blob *manifest, const char *tag)
+bh_image_put_index(struct bh_buf *out, const struct bh_image_blob *manifest,
+                   const char *tag)
 {
     struct bh_json_writer w = bh_json_begin(out);
 

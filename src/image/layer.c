@@ -17,7 +17,7 @@ struct layer {
     struct bh_tar tar;
     z_stream zip;
     uint64_t packed_bytes, plain_bytes;
-    bool zipped, member_ended;   /* between two members of a gzip file */
+    bool zipped, member_ended; /* between two members of a gzip file */
     uint8_t in[CHUNK], out[CHUNK];
 };
 
@@ -74,8 +74,8 @@ take_packed(struct layer *layer, size_t length, struct bh_err *err)
     layer->zip.avail_in = (uInt)length;
     do
         rc = inflate_more(layer, err);
-    while (rc == BH_OK
-           && (layer->zip.avail_in > 0 || (!layer->member_ended && layer->zip.avail_out == 0)));
+    while (rc == BH_OK && (layer->zip.avail_in > 0 ||
+                           (!layer->member_ended && layer->zip.avail_out == 0)));
     return rc;
 }
 
@@ -117,17 +117,22 @@ check_digests(struct layer *layer, bh_rc rc, struct bh_err *err)
         return rc;
     put_hex(packed, hex);
     if (strcmp(hex, layer->request->blob->digest) != 0)
-        return bh_err_set(err, BH_INVALID, "its digest is sha256:%.19s..., the manifest says "
-                                           "another", hex);
+        return bh_err_set(err, BH_INVALID,
+                          "its digest is sha256:%.19s..., the manifest says "
+                          "another",
+                          hex);
     put_hex(plain, hex);
     if (strcmp(hex, layer->request->diff_id) != 0)
-        return bh_err_set(err, BH_INVALID, "unpacked its digest is sha256:%.19s..., the "
-                                           "configuration says another", hex);
+        return bh_err_set(err, BH_INVALID,
+                          "unpacked its digest is sha256:%.19s..., the "
+                          "configuration says another",
+                          hex);
     return BH_OK;
 }
 
 bh_rc
-bh_layer_unpack(const struct bh_layer_request *request, uint64_t *ret_bytes, struct bh_err *err)
+bh_layer_unpack(const struct bh_layer_request *request, uint64_t *ret_bytes,
+                struct bh_err *err)
 {
     struct layer *layer = calloc(1, sizeof *layer);
     bh_rc rc = BH_OK;

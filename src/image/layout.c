@@ -13,19 +13,20 @@
 
 #include "base/fd.h"
 
-/* The file system identity decides what may be opened; in a user namespace where this process is
- * root it may take any that is mapped there. */
+/* The file system identity decides what may be opened; in a user namespace where this
+ * process is root it may take any that is mapped there. */
 static int
 open_as(const struct bh_layout *layout, const char *path)
 {
     struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS
-                                       | RESOLVE_NO_MAGICLINKS };
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+                                       RESOLVE_NO_MAGICLINKS };
     int fd = -1, failed = EPERM;
 
     setfsgid(layout->gid);
     setfsuid(layout->uid);
-    if ((uid_t)setfsuid((uid_t)-1) == layout->uid && (gid_t)setfsgid((gid_t)-1) == layout->gid) {
+    if ((uid_t)setfsuid((uid_t)-1) == layout->uid &&
+        (gid_t)setfsgid((gid_t)-1) == layout->gid) {
         fd = (int)syscall(SYS_openat2, layout->fd, path, &how, sizeof how);
         failed = errno;
     }
@@ -36,10 +37,11 @@ open_as(const struct bh_layout *layout, const char *path)
 }
 
 static bh_rc
-open_file(const struct bh_layout *layout, const char *path, uint64_t *ret_bytes, int *ret_fd,
-          struct bh_err *err)
+open_file(const struct bh_layout *layout, const char *path, uint64_t *ret_bytes,
+          int *ret_fd, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = open_as(layout, path);
+    BH_AUTO(bh_fd_close)
+    int fd = open_as(layout, path);
     struct stat st;
 
     if (fd < 0 && (errno == ELOOP || errno == EXDEV))
@@ -75,7 +77,8 @@ read_all(int fd, const char *path, struct bh_buf *ret_text, struct bh_err *err)
 bh_rc
 bh_layout_index(const struct bh_layout *layout, struct bh_buf *ret_text, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = -1;
+    BH_AUTO(bh_fd_close)
+    int fd = -1;
     uint64_t bytes;
     bh_rc rc = open_file(layout, "index.json", &bytes, &fd, err);
 
@@ -87,10 +90,11 @@ bh_layout_index(const struct bh_layout *layout, struct bh_buf *ret_text, struct 
 }
 
 bh_rc
-bh_layout_open(const struct bh_layout *layout, const struct bh_image_blob *blob, int *ret_fd,
-               struct bh_err *err)
+bh_layout_open(const struct bh_layout *layout, const struct bh_image_blob *blob,
+               int *ret_fd, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = -1;
+    BH_AUTO(bh_fd_close)
+    int fd = -1;
     char path[100];
     uint64_t bytes;
     bh_rc rc;
@@ -98,12 +102,15 @@ bh_layout_open(const struct bh_layout *layout, const struct bh_image_blob *blob,
     snprintf(path, sizeof path, "blobs/sha256/%s", blob->digest);
     rc = open_file(layout, path, &bytes, &fd, err);
     if (rc == BH_NOT_FOUND) {
-        bh_err_set(err, BH_NOT_FOUND, "blob sha256:%.19s... is not in the layout", blob->digest);
-        return bh_err_hint(err, "copy the whole image again: skopeo copy SOURCE oci:PATH:TAG");
+        bh_err_set(err, BH_NOT_FOUND, "blob sha256:%.19s... is not in the layout",
+                   blob->digest);
+        return bh_err_hint(err,
+                           "copy the whole image again: skopeo copy SOURCE oci:PATH:TAG");
     }
     if (rc == BH_OK && bytes != blob->bytes)
-        rc = bh_err_set(err, BH_INVALID, "blob sha256:%.19s... has %" PRIu64 " bytes and not %"
-                        PRIu64, blob->digest, bytes, blob->bytes);
+        rc = bh_err_set(err, BH_INVALID,
+                        "blob sha256:%.19s... has %" PRIu64 " bytes and not %" PRIu64,
+                        blob->digest, bytes, blob->bytes);
     if (rc == BH_OK)
         *ret_fd = bh_fd_steal(&fd);
     return rc;
@@ -113,7 +120,8 @@ bh_rc
 bh_layout_document(const struct bh_layout *layout, const struct bh_image_blob *blob,
                    struct bh_buf *ret_text, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = -1;
+    BH_AUTO(bh_fd_close)
+    int fd = -1;
     uint8_t digest[32];
     char hex[BH_IMAGE_HEX];
     bh_rc rc = bh_layout_open(layout, blob, &fd, err);
@@ -126,6 +134,7 @@ bh_layout_document(const struct bh_layout *layout, const struct bh_image_blob *b
     for (int i = 0; i < 32; i++)
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     if (strcmp(hex, blob->digest) != 0)
-        return bh_err_set(err, BH_INVALID, "blob sha256:%.19s... has another digest", blob->digest);
+        return bh_err_set(err, BH_INVALID, "blob sha256:%.19s... has another digest",
+                          blob->digest);
     return BH_OK;
 }

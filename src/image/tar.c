@@ -10,8 +10,17 @@
 #define ENTRY_BYTES_MAX (UINT64_C(1) << 40)
 
 /* Offsets in a header (POSIX.1-2001, ustar). */
-enum { NAME = 0, UID = 108, GID = 116, SIZE = 124, SUM = 148, TYPE = 156, LINK = 157, MAGIC = 257,
-       PREFIX = 345 };
+enum {
+    NAME = 0,
+    UID = 108,
+    GID = 116,
+    SIZE = 124,
+    SUM = 148,
+    TYPE = 156,
+    LINK = 157,
+    MAGIC = 257,
+    PREFIX = 345
+};
 
 void
 bh_tar_init(struct bh_tar *tar, struct bh_tar_budget *budget)
@@ -95,7 +104,8 @@ check_name(const char *name, struct bh_err *err)
         if (length == 2 && at[0] == '.' && at[1] == '.')
             return bh_err_set(err, BH_DENIED, "\"%.80s\" leads upward", name);
         if (length > 255)
-            return bh_err_set(err, BH_DENIED, "\"%.80s\" has a part of over 255 bytes", name);
+            return bh_err_set(err, BH_DENIED, "\"%.80s\" has a part of over 255 bytes",
+                              name);
         depth += length > 0;
         at += length + (at[length] == '/');
     }
@@ -120,7 +130,8 @@ check_type(char type, const char *name, struct bh_err *err)
     case '3':
     case '4':
         bh_err_set(err, BH_DENIED, "\"%.80s\" is a device", name);
-        return bh_err_hint(err, "build the image without device nodes; a job gets its own /dev");
+        return bh_err_hint(err,
+                           "build the image without device nodes; a job gets its own /dev");
     default:
         return bh_err_set(err, BH_DENIED, "\"%.80s\" is of a kind that no image has ('%c')",
                           name, type >= ' ' && type < 0x7f ? type : '?');
@@ -217,8 +228,8 @@ read_records(struct bh_tar *tar,
 
         for (; at < end && *at >= '0' && *at <= '9' && length <= BH_TAR_EXTENDED_MAX; at++)
             length = length * 10 + (size_t)(*at - '0');
-        if (at == end || *at++ != ' ' || length > (size_t)(end - start)
-            || length <= (size_t)(at - start) || start[length - 1] != '\n')
+        if (at == end || *at++ != ' ' || length > (size_t)(end - start) ||
+            length <= (size_t)(at - start) || start[length - 1] != '\n')
             return damaged(err);
         equals = memchr(at, '=', (size_t)(start + length - at));
         if (!equals || !keep(tar, at, (size_t)(equals - at), equals + 1,
@@ -239,8 +250,9 @@ end_extended(struct bh_tar *tar, struct bh_err *err)
     tar->kind = 0;
     if (kind == 'x' || kind == 'g')
         return read_records(tar, kind == 'x' ? keep_record : keep_comment, err);
-    return keep_name(kind == 'L' ? tar->name : tar->link, tar->extended, length) ? BH_OK
-                                                                                : damaged(err);
+    return keep_name(kind == 'L' ? tar->name : tar->link, tar->extended, length)
+               ? BH_OK
+               : damaged(err);
 }
 
 /* ---- headers ---- */

@@ -20,13 +20,14 @@ read_file(int root_fd, const char *path, char *memory)
 {
     struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
                             .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-    BH_AUTO(bh_fd_close) int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+    BH_AUTO(bh_fd_close)
+    int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
     struct stat st;
     size_t used = 0;
 
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
         return false;
-    for (ssize_t n = 1; n > 0 && used < FILE_MAX; used += n > 0 ? (size_t)n : 0)
+    for (ssize_t n = 1; n > 0 && used<FILE_MAX; used += n> 0 ? (size_t)n : 0)
         n = read(fd, memory + used, FILE_MAX - used);
     memory[used] = '\0';
     return true;
@@ -38,13 +39,15 @@ read_id(const char *text, uint32_t *ret_id, struct bh_err *err)
     uint64_t id;
 
     if (bh_parse_u64(text, &id, err) != BH_OK)
-        return bh_err_set(err, BH_INVALID, "user \"%.40s\" is neither a number nor a name", text);
+        return bh_err_set(err, BH_INVALID, "user \"%.40s\" is neither a number nor a name",
+                          text);
     if (id <= BH_USERS_ID_MAX) {
         *ret_id = (uint32_t)id;
         return BH_OK;
     }
     bh_err_set(err, BH_DENIED, "user %" PRIu64 " is not within a job's range", id);
-    return bh_err_hint(err, "a job has the ids 0 to %d: USER 1000 in the image", BH_USERS_ID_MAX);
+    return bh_err_hint(err, "a job has the ids 0 to %d: USER 1000 in the image",
+                       BH_USERS_ID_MAX);
 }
 
 /* The columns of a line "name:x:uid:gid:..."; how many there are. */
@@ -78,14 +81,16 @@ find_line(int root_fd, const char *path, const char *name, char *columns[COLUMNS
                 return BH_OK;
         }
     }
-    bh_err_set(err, BH_NOT_FOUND, "its user \"%.40s\" is not in the image's /%s", name, path);
+    bh_err_set(err, BH_NOT_FOUND, "its user \"%.40s\" is not in the image's /%s", name,
+               path);
     return bh_err_hint(err, "write the number: USER 1000 in the image");
 }
 
 static bool
 is_name(const char *text)
 {
-    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+    size_t length =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
     return length > 0 && text[length] == '\0' && length <= NAME_MAX_BYTES;
 }
@@ -136,8 +141,10 @@ bh_user_find(int root_fd, const char *text, struct bh_user *ret_user, struct bh_
     group = strchr(name, ':');
     if (group)
         *group++ = '\0';
-    if (*text && (strlen(text) >= sizeof name || !is_name(name) || (group && !is_name(group))))
-        return bh_err_set(err, BH_INVALID, "user \"%.60s\" is neither a number nor a name", text);
+    if (*text &&
+        (strlen(text) >= sizeof name || !is_name(name) || (group && !is_name(group))))
+        return bh_err_set(err, BH_INVALID, "user \"%.60s\" is neither a number nor a name",
+                          text);
     if (*text && strcmp(name, "root") != 0) {
         rc = find_user(root_fd, name, &user, err);
         if (rc == BH_OK && group)

@@ -8,7 +8,8 @@
 static bool
 is_word(char c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           c == '_';
 }
 
 static bool
@@ -25,8 +26,8 @@ is_tag(const char *text)
 bool
 bh_image_is_digest(const char *text)
 {
-    return strlen(text) == BH_IMAGE_DIGEST_CHARS
-           && strspn(text, "0123456789abcdef") == BH_IMAGE_DIGEST_CHARS;
+    return strlen(text) == BH_IMAGE_DIGEST_CHARS &&
+           strspn(text, "0123456789abcdef") == BH_IMAGE_DIGEST_CHARS;
 }
 
 /* What stands behind the path: ":TAG", "@sha256:HEX", "@sha256", or nothing. */
@@ -77,8 +78,9 @@ bh_image_parse_entry(const char *text, struct bh_image *ret_entry)
         if (!fault)
             fault = read_version(text + 4 + path, &entry);
     } else if (strncmp(text, "sha256:", 7) == 0) {
-        entry = (struct bh_image){ .kind = BH_IMAGE_OCI, .pinned = true };
-        fault = bh_image_is_digest(text + 7) ? NULL : "is not sha256: and 64 hexadecimal digits";
+        entry = (struct bh_image) { .kind = BH_IMAGE_OCI, .pinned = true };
+        fault = bh_image_is_digest(text + 7) ? NULL
+                                             : "is not sha256: and 64 hexadecimal digits";
         if (!fault)
             memcpy(entry.digest, text + 7, sizeof entry.digest);
     } else {
@@ -110,7 +112,8 @@ bh_image_allows(const struct bh_image *entry, const struct bh_image *image)
 {
     if (entry->kind != image->kind)
         return false;
-    if (entry->path[0] && (!image->path[0] || !bh_file_path_within(entry->path, image->path)))
+    if (entry->path[0] &&
+        (!image->path[0] || !bh_file_path_within(entry->path, image->path)))
         return false;
     if (entry->tag[0] && strcmp(entry->tag, image->tag) != 0)
         return false;

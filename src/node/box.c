@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "node/disk.h"
 #include "node/image_note.h"
 #include "node/path.h"
 #include "node/scratch.h"
@@ -642,6 +643,21 @@ check_limits(const struct box *box, struct bh_err *err)
     return rc;
 }
 
+static bh_rc
+limit_io(struct box *box, struct bh_err *err)
+{
+    const struct bh_conf *conf = &box->node->conf;
+    struct bh_sandbox *sandbox = box->sandbox;
+    const char *folder = *conf->scratch_dir ? conf->scratch_dir : conf->state_dir;
+    bh_rc rc;
+
+    if (conf->io_mib_s == 0)
+        return BH_OK;
+    sandbox->io_bytes = (uint64_t)conf->io_mib_s << 20;
+    rc = bh_disk_of("/sys/dev/block", folder, &sandbox->io_major, &sandbox->io_minor, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "io_mib_s of node.conf");
+}
+
 static void
 put_limits(struct box *box)
 {
@@ -733,6 +749,8 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
     rc = check_limits(&box, err);
     if (rc == BH_OK)
         rc = put_names(&box, err);
+    if (rc == BH_OK)
+        rc = limit_io(&box, err);
     if (rc == BH_OK)
         rc = read_image(&box, err);
     if (rc == BH_OK && !image)

@@ -33,8 +33,9 @@ static int machine_proc = -1; /* /proc as it was: the cell has none */
 static bh_rc
 put_tree(const char *source, const char *target, unsigned long flags, struct bh_err *err)
 {
-    if (mount(source, target, NULL, MS_BIND, NULL) != 0
-        || mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags, NULL) != 0)
+    if (mount(source, target, NULL, MS_BIND, NULL) != 0 ||
+        mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags,
+              NULL) != 0)
         return bh_err_errno(err, "show %s in the cell", source);
     return BH_OK;
 }
@@ -86,26 +87,30 @@ put_parts(int folder, int tool, struct bh_err *err)
 bh_rc
 bh_cell_enter(const char *folder, const char *tool, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int folder_fd = -1;
-    BH_AUTO(bh_fd_close) int tool_fd = -1;
+    BH_AUTO(bh_fd_close)
+    int folder_fd = -1;
+    BH_AUTO(bh_fd_close)
+    int tool_fd = -1;
     bh_rc rc;
 
-    if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0
-        || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+    if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return bh_err_errno(err, "make namespaces");
     folder_fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     tool_fd = open(tool, O_PATH | O_CLOEXEC);
     machine_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder_fd < 0 || tool_fd < 0 || machine_proc < 0)
         return bh_err_errno(err, "open %s", tool_fd < 0 ? tool : folder);
-    if (mount("bulkhead-cell", ROOM, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=65536") != 0)
+    if (mount("bulkhead-cell", ROOM, "tmpfs", MS_NOSUID | MS_NODEV,
+              "mode=755,size=65536") != 0)
         return bh_err_errno(err, "mount the cell");
     rc = put_parts(folder_fd, tool_fd, err);
     if (rc != BH_OK)
         return rc;
-    if (syscall(SYS_pivot_root, ROOM, ROOM "/old") != 0 || chdir("/") != 0
-        || umount2("/old", MNT_DETACH) != 0
-        || mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) != 0)
+    if (syscall(SYS_pivot_root, ROOM, ROOM "/old") != 0 || chdir("/") != 0 ||
+        umount2("/old", MNT_DETACH) != 0 ||
+        mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
+              NULL) != 0)
         return bh_err_errno(err, "enter the cell");
     return BH_OK;
 }
@@ -116,8 +121,8 @@ bh_cell_enter(const char *folder, const char *tool, struct bh_err *err)
 static bool
 drop_capabilities(void)
 {
-    static const int kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID,
-                                CAP_SETGID };
+    static const int kept[] = { CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,
+                                CAP_FSETID, CAP_SETUID,       CAP_SETGID };
     bool good = true;
 
     for (int cap = 0; cap <= CAP_LAST_CAP; cap++) {
@@ -138,8 +143,8 @@ load_filter(void)
     struct sock_fprog filter = { .filter = program };
 
     filter.len = (unsigned short)bh_seccomp_program(BH_SECCOMP_STRICT, program);
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-           && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }
 
 static int
@@ -151,9 +156,9 @@ be_child(const struct bh_cell_child *child, int gate)
 
     close_range(0, 2, 0); /* the parent's report is not the child's to write */
     close_range(FIRST_OF_OTHERS, ~0u, 0);
-    if (!told || setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0
-        || setresuid(0, 0, 0) != 0 || !drop_capabilities()
-        || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || !load_filter())
+    if (!told || setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 ||
+        setresuid(0, 0, 0) != 0 || !drop_capabilities() ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || !load_filter())
         return EXIT_NOT_CONFINED;
     return child->run(child->self);
 }
@@ -162,12 +167,13 @@ static bh_rc
 write_map(pid_t pid, const char *file, uint32_t base, uint32_t guest, struct bh_err *err)
 {
     char path[64], text[128];
-    BH_AUTO(bh_fd_close) int fd = -1;
+    BH_AUTO(bh_fd_close)
+    int fd = -1;
     int length = snprintf(text, sizeof text, "0 %u %d\n", base, BH_CELL_IDS);
 
     if (guest != UINT32_MAX)
-        length += snprintf(text + length, sizeof text - (size_t)length, "%d %u 1\n", BH_CELL_GUEST,
-                           guest);
+        length += snprintf(text + length, sizeof text - (size_t)length, "%d %u 1\n",
+                           BH_CELL_GUEST, guest);
     bh_path_format(path, sizeof path, "%d/%s", (int)pid, file);
     fd = openat(machine_proc, path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, text, (size_t)length) != length)
@@ -184,7 +190,8 @@ bh_cell_run(const struct bh_cell_child *child, int *ret_status, struct bh_err *e
 
     if (pipe2(gate, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
-    pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+    pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, NULL, NULL,
+                         NULL, NULL);
     if (pid == 0) {
         close(gate[1]);
         _exit(be_child(child, gate[0]));
@@ -199,7 +206,8 @@ bh_cell_run(const struct bh_cell_child *child, int *ret_status, struct bh_err *e
     close(gate[1]);
     while (pid > 0 && waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
         ;
-    if (rc == BH_OK && WIFEXITED(*ret_status) && WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
+    if (rc == BH_OK && WIFEXITED(*ret_status) &&
+        WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
         return bh_err_set(err, BH_IO, "the cell's child could not be confined");
     return rc;
 }

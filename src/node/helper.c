@@ -29,11 +29,13 @@ bh_helper_word(struct bh_helper *helper, const char *format, ...)
 
 /* The descriptor is made from a copy above it, so that it is not closed on the way. */
 bh_rc
-bh_helper_start(struct bh_helper *helper, int output, int fd, pid_t *ret_pid, struct bh_err *err)
+bh_helper_start(struct bh_helper *helper, int output, int fd, pid_t *ret_pid,
+                struct bh_err *err)
 {
     char path[] = ("PATH=" BH_HELPER_PATH);
     char *env[] = { path, NULL };
-    BH_AUTO(bh_fd_close) int copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 10) : -1;
+    BH_AUTO(bh_fd_close)
+    int copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 10) : -1;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;

@@ -23,8 +23,8 @@ static bh_rc
 check(const struct bh_image_note *note, struct bh_err *err)
 {
     if (note->uid == 0 || note->uid > ID_MAX || note->gid == 0 || note->gid > ID_MAX)
-        return bh_err_set(err, BH_RANGE, "its user %u:%u is not within a job's range", note->uid,
-                          note->gid);
+        return bh_err_set(err, BH_RANGE, "its user %u:%u is not within a job's range",
+                          note->uid, note->gid);
     for (uint32_t i = 0; i < note->env.count; i++)
         if (strcspn(note->env.items[i], "=") == 0 || !strchr(note->env.items[i], '='))
             return bh_err_set(err, BH_INVALID, "env[%u] is not NAME=value", i);
@@ -45,8 +45,8 @@ bh_image_note_read(const char *path, struct bh_arena *arena, struct bh_image_not
     bh_buf_init(&text, BH_JSON_BYTES_MAX);
     rc = bh_file_read(path, BH_JSON_BYTES_MAX - 1, &text, err);
     if (rc == BH_OK)
-        rc = bh_json_decode((const char *)text.bytes, text.length, &bh_image_note_fields, &note,
-                            arena, err);
+        rc = bh_json_decode((const char *)text.bytes, text.length, &bh_image_note_fields,
+                            &note, arena, err);
     bh_buf_fini(&text);
     if (rc == BH_OK)
         rc = check(&note, err);

@@ -5,14 +5,15 @@
 #include "base/err.h"
 #include "base/fields.h"
 
-/* image.json beside an unpacked image: what is taken from its configuration.  It was written
- * by a process that had read what a stranger wrote, so it is checked again when it is read. */
+/* image.json beside an unpacked image: what is taken from its configuration.  It was
+ * written by a process that had read what a stranger wrote, so it is checked again when it
+ * is read. */
 struct bh_image_note {
-    struct bh_texts command;     /* Entrypoint and Cmd; may be empty */
-    struct bh_texts env;         /* "NAME=value" each */
-    const char *cwd;             /* a folder of the image, or NULL */
-    uint32_t uid, gid;           /* 1 to 65535 */
-    uint64_t bytes;              /* about what it takes on disk */
+    struct bh_texts command; /* Entrypoint and Cmd; may be empty */
+    struct bh_texts env;     /* "NAME=value" each */
+    const char *cwd;         /* a folder of the image, or NULL */
+    uint32_t uid, gid;       /* 1 to 65535 */
+    uint64_t bytes;          /* about what it takes on disk */
 };
 
 extern const struct bh_fields bh_image_note_fields;

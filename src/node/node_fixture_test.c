@@ -312,7 +312,7 @@ test_remove_groups(const struct test_node *node)
 {
     char name[TEST_PATH];
     const char *const hierarchies[] = { "",        "/memory", "/cpu",    "/cpuacct",
-                                        "/pids",   "/freezer", "/devices" };
+                                        "/pids",   "/freezer", "/devices", "/blkio" };
 
     for (size_t i = 0; i < BH_COUNT(hierarchies); i++) {
         bh_path_format(name, sizeof name, "/sys/fs/cgroup%s%s", hierarchies[i], node->cgroup);

@@ -56,14 +56,15 @@ bh_scratch_check(const struct bh_node *node, uint64_t bytes, struct bh_err *err)
 
 /* ---- mounting ---- */
 
-/* A loop device that lets go of the file when nobody uses it any more.  Others take free ones
- * at the same time. */
+/* A loop device that lets go of the file when nobody uses it any more.  Others take free
+ * ones at the same time. */
 static bh_rc
 attach(int file, int *ret_device, char ret_path[32], struct bh_err *err)
 {
     struct loop_config config = { .fd = (uint32_t)file,
-                                  .info.lo_flags = LO_FLAGS_AUTOCLEAR };
-    BH_AUTO(bh_fd_close) int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+                                  .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO };
+    BH_AUTO(bh_fd_close)
+    int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 
     if (control < 0) {
         bh_err_errno(err, "open /dev/loop-control");
@@ -88,11 +89,13 @@ attach(int file, int *ret_device, char ret_path[32], struct bh_err *err)
 }
 
 bh_rc
-bh_scratch_mount(const struct bh_node *node, uint64_t lease, const char *place, uint32_t owner,
-                 struct bh_err *err)
+bh_scratch_mount(const struct bh_node *node, uint64_t lease, const char *place,
+                 uint32_t owner, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int file = -1;
-    BH_AUTO(bh_fd_close) int device = -1;
+    BH_AUTO(bh_fd_close)
+    int file = -1;
+    BH_AUTO(bh_fd_close)
+    int device = -1;
     char path[BH_NODE_PATH_MAX], name[32];
     bh_rc rc;
 

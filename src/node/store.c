@@ -31,8 +31,8 @@ images_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
 
 /* '%' is in no tenant's name. */
 static bh_rc
-tenant_folder(const struct bh_node *node, const char *tenant, char ret_path[BH_NODE_PATH_MAX],
-              struct bh_err *err)
+tenant_folder(const struct bh_node *node, const char *tenant,
+              char ret_path[BH_NODE_PATH_MAX], struct bh_err *err)
 {
     char name[NAME_BYTES];
 
@@ -47,8 +47,8 @@ tenant_folder(const struct bh_node *node, const char *tenant, char ret_path[BH_N
 }
 
 bh_rc
-bh_store_open(const struct bh_node *node, const char *tenant, char ret_path[BH_NODE_PATH_MAX],
-              struct bh_err *err)
+bh_store_open(const struct bh_node *node, const char *tenant,
+              char ret_path[BH_NODE_PATH_MAX], struct bh_err *err)
 {
     bh_rc rc = tenant_folder(node, tenant, ret_path, err);
 
@@ -198,7 +198,8 @@ by_use(const void *a, const void *b)
 static bool
 read_kept(const char *folder, const char *digest, struct kept *ret_kept)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(8 << 20);
+    BH_AUTO(bh_arena_free)
+    struct bh_arena *arena = bh_arena_new(8 << 20);
     char path[BH_NODE_PATH_MAX + 100];
     struct bh_image_note note;
     struct bh_err ignored;
@@ -207,7 +208,7 @@ read_kept(const char *folder, const char *digest, struct kept *ret_kept)
     bh_path_format(path, sizeof path, "%s/%s/image.json", folder, digest);
     if (stat(path, &st) != 0 || bh_image_note_read(path, arena, &note, &ignored) != BH_OK)
         return false;
-    *ret_kept = (struct kept){ .used = st.st_mtim, .bytes = note.bytes };
+    *ret_kept = (struct kept) { .used = st.st_mtim, .bytes = note.bytes };
     memcpy(ret_kept->digest, digest, sizeof ret_kept->digest);
     return true;
 }
@@ -235,9 +236,10 @@ is_used(const struct bh_node *node, const char *folder, const char *digest)
 
     bh_path_format(wanted, sizeof wanted, "%s/%s", folder, digest);
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (!node->state.jobs[i].ended
-            && bh_store_folder(node, node->state.jobs[i].note.lease, path, &ignored) == BH_OK
-            && strcmp(path, wanted) == 0)
+        if (!node->state.jobs[i].ended &&
+            bh_store_folder(node, node->state.jobs[i].note.lease, path, &ignored) ==
+                BH_OK &&
+            strcmp(path, wanted) == 0)
             return true;
     return false;
 }

@@ -3,9 +3,10 @@
 
 #include "node/node.h"
 
-/* Unpacked images: <state_dir>/images/TENANT/DIGEST/{rootfs,image.json}, slashes of the tenant's
- * path written as '%'.  The time of image.json is that of the last use.  What a job uses stands
- * in its own folder, as <state_dir>/jobs/LEASE/image, and is never removed while it lives. */
+/* Unpacked images: <state_dir>/images/TENANT/DIGEST/{rootfs,image.json}, slashes of the
+ * tenant's path written as '%'.  The time of image.json is that of the last use.  What a
+ * job uses stands in its own folder, as <state_dir>/jobs/LEASE/image, and is never removed
+ * while it lives. */
 
 /* After a start of the node: the folder, less what was half made or half removed. */
 BH_MUST_USE bh_rc bh_store_sweep(struct bh_node *node, struct bh_err *err);
@@ -24,8 +25,8 @@ BH_MUST_USE bh_rc bh_store_use(struct bh_node *node, uint64_t lease, const char 
 BH_MUST_USE bh_rc bh_store_folder(const struct bh_node *node, uint64_t lease,
                                   char ret_path[BH_NODE_PATH_MAX], struct bh_err *err);
 
-/* Remove images of the tenant that no job uses, those used longest ago first, until the rest is
- * within images_cap_mib. */
+/* Remove images of the tenant that no job uses, those used longest ago first, until the
+ * rest is within images_cap_mib. */
 void bh_store_trim(struct bh_node *node, const char *tenant);
 
 #endif

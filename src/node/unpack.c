@@ -26,13 +26,18 @@
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
 
-enum { REPORT_MAX = 1024, ORDER_BYTES_MAX = 16 << 20, UNPACK_PIDS = 256, UNPACK_CPU_MILLI = 2000 };
+enum {
+    REPORT_MAX = 1024,
+    ORDER_BYTES_MAX = 16 << 20,
+    UNPACK_PIDS = 256,
+    UNPACK_CPU_MILLI = 2000
+};
 
 struct bh_unpack {
     pid_t pid;
     int report_fd;
-    bh_ns give_up_at;            /* monotonic */
-    struct bh_buf frame;         /* the START, to be read again */
+    bh_ns give_up_at;    /* monotonic */
+    struct bh_buf frame; /* the START, to be read again */
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
 };
 
@@ -96,19 +101,25 @@ static bh_rc
 open_layout(const struct bh_node *node, const struct bh_msg_start *start, const char *path,
             int *ret_fd, struct bh_err *err)
 {
-    struct bh_path_request request = { path, "image_roots", &node->conf.image_roots,
-                                       start->submitter_uid, start->submitter_gid, false };
+    struct bh_path_request request = { path,
+                                       "image_roots",
+                                       &node->conf.image_roots,
+                                       start->submitter_uid,
+                                       start->submitter_gid,
+                                       false };
 
     return bh_path_open(&request, ret_fd, err);
 }
 
 /* Limits of its own: it is not the job that unpacks. */
 static bh_rc
-make_group(const struct bh_node *node, const struct bh_msg_start *start, char *group, size_t size,
-           struct bh_err *err)
+make_group(const struct bh_node *node, const struct bh_msg_start *start, char *group,
+           size_t size, struct bh_err *err)
 {
-    struct bh_sandbox limits = { .pids = UNPACK_PIDS, .cpu_milli = UNPACK_CPU_MILLI,
-                                 .memory_bytes = (uint64_t)node->conf.image_memory_mib << 20 };
+    struct bh_sandbox limits = { .pids = UNPACK_PIDS,
+                                 .cpu_milli = UNPACK_CPU_MILLI,
+                                 .memory_bytes = (uint64_t)node->conf.image_memory_mib
+                                                 << 20 };
     struct bh_cgroup_host host;
     char id[32];
     bh_rc rc = bh_cgroup_probe(node->conf.cgroup_mount, &host, err);
@@ -131,8 +142,8 @@ add_owner(struct bh_helper *helper, const struct bh_msg_start *start)
 }
 
 static bh_rc
-add_image(struct bh_helper *helper, const struct bh_node *node, const struct bh_msg_start *start,
-          int *ret_layout, struct bh_err *err)
+add_image(struct bh_helper *helper, const struct bh_node *node,
+          const struct bh_msg_start *start, int *ret_layout, struct bh_err *err)
 {
     char store[BH_NODE_PATH_MAX], tool[BH_NODE_PATH_MAX];
     struct bh_image image;
@@ -154,7 +165,8 @@ add_image(struct bh_helper *helper, const struct bh_node *node, const struct bh_
     bh_helper_word(helper, "--digest=%s", image.digest);
     bh_helper_word(helper, "--base=%u", bh_unpack_ids(&node->conf));
     bh_helper_word(helper, "--lease=%" PRIu64, start->lease);
-    bh_helper_word(helper, "--bytes-max=%" PRIu64, (uint64_t)node->conf.images_cap_mib << 20);
+    bh_helper_word(helper, "--bytes-max=%" PRIu64,
+                   (uint64_t)node->conf.images_cap_mib << 20);
     add_owner(helper, start);
     return BH_OK;
 }
@@ -175,10 +187,11 @@ add_scratch(struct bh_helper *helper, const struct bh_node *node,
 }
 
 static bh_rc
-start_program(struct bh_node *node, const struct bh_msg_start *start, struct bh_unpack *unpack,
-              struct bh_err *err)
+start_program(struct bh_node *node, const struct bh_msg_start *start,
+              struct bh_unpack *unpack, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int layout = -1;
+    BH_AUTO(bh_fd_close)
+    int layout = -1;
     struct bh_helper helper = { .count = 0 };
     int report[2] = { -1, -1 };
     char group[200];
@@ -207,7 +220,8 @@ bh_rc
 bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err)
 {
     struct bh_job *job = bh_state_job(&node->state, start->lease);
-    BH_AUTO(unpack_free) struct bh_unpack *unpack = calloc(1, sizeof *unpack);
+    BH_AUTO(unpack_free)
+    struct bh_unpack *unpack = calloc(1, sizeof *unpack);
     bh_rc rc;
 
     BH_ASSERT(job && unpack);
@@ -290,15 +304,15 @@ read_report(struct bh_unpack *unpack, struct bh_err *err)
 }
 
 static bh_rc
-read_order(const struct bh_unpack *unpack, struct bh_arena *arena, struct bh_msg_start *ret_start,
-           struct bh_err *err)
+read_order(const struct bh_unpack *unpack, struct bh_arena *arena,
+           struct bh_msg_start *ret_start, struct bh_err *err)
 {
     struct bh_frame frame;
     size_t used;
     bh_rc rc = bh_frame_next(unpack->frame.bytes, unpack->frame.length, &frame, &used, err);
 
-    return rc == BH_OK ? bh_frame_decode(&frame, bh_message_fields(BH_MSG_START), ret_start, arena,
-                                         err)
+    return rc == BH_OK ? bh_frame_decode(&frame, bh_message_fields(BH_MSG_START), ret_start,
+                                         arena, err)
                        : rc;
 }
 
@@ -306,9 +320,11 @@ read_order(const struct bh_unpack *unpack, struct bh_arena *arena, struct bh_msg
 static void
 conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ORDER_BYTES_MAX);
+    BH_AUTO(bh_arena_free)
+    struct bh_arena *arena = bh_arena_new(ORDER_BYTES_MAX);
     struct bh_msg_start start = { .lease = job->note.lease };
-    BH_AUTO(unpack_free) struct bh_unpack *unpack = job->unpack;
+    BH_AUTO(unpack_free)
+    struct bh_unpack *unpack = job->unpack;
     struct bh_err broken;
 
     if (read_order(unpack, arena, &start, &broken) != BH_OK)
@@ -317,8 +333,9 @@ conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
     if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
         bh_err_wrap(err, "image %.100s", start.image);
     if (rc == BH_OK && bh_unpack_has_image(&start))
-        rc = *unpack->digest ? bh_store_use(node, job->note.lease, start.tenant, unpack->digest, err)
-                             : bh_err_set(err, BH_BUG, "an image without a digest");
+        rc = *unpack->digest
+                 ? bh_store_use(node, job->note.lease, start.tenant, unpack->digest, err)
+                 : bh_err_set(err, BH_BUG, "an image without a digest");
     job->unpack = NULL;
     if (rc != BH_OK)
         bh_scratch_remove(node, start.lease);
@@ -335,8 +352,8 @@ bh_unpack_look(struct bh_node *node, struct bh_job *job)
     struct bh_err err = { 0 };
     bh_rc rc;
 
-    if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0
-        && ended.si_pid == 0) {
+    if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        ended.si_pid == 0) {
         if (bh_time_monotonic() < unpack->give_up_at)
             return;
         rc = bh_err_set(&err, BH_TIMEOUT, "it was not unpacked within %u seconds",
@@ -353,6 +370,7 @@ bh_unpack_cancel(struct bh_node *node, struct bh_job *job)
 {
     struct bh_err err = { 0 };
 
-    conclude(node, job, bh_err_set(&err, BH_CONFLICT, "the job was stopped before it was unpacked"),
+    conclude(node, job,
+             bh_err_set(&err, BH_CONFLICT, "the job was stopped before it was unpacked"),
              &err);
 }

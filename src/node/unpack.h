@@ -3,11 +3,12 @@
 
 #include "node/node.h"
 
-/* Images of jobs: unpacked by bulkhead-unpack beside the node's loop, kept for each tenant in
- * <state_dir>/images/TENANT/DIGEST, never shared between two (docs/images.md).
+/* Images of jobs: unpacked by bulkhead-unpack beside the node's loop, kept for each tenant
+ * in <state_dir>/images/TENANT/DIGEST, never shared between two (docs/images.md).
  *
- * A START whose image is a layout, or that has scratch (scratch.h), is answered when its job has been started, which is after the
- * image is there.  Until then the job has no keeper, and job->unpack. */
+ * A START whose image is a layout, or that has scratch (scratch.h), is answered when its
+ * job has been started, which is after the image is there.  Until then the job has no
+ * keeper, and job->unpack. */
 struct bh_unpack;
 
 /* Whether the order's image is one that must be unpacked. */
@@ -26,14 +27,15 @@ BH_MUST_USE bh_rc bh_unpack_begin(struct bh_node *node, const struct bh_msg_star
 /* Whether that order waits for its image. */
 bool bh_unpack_waits(const struct bh_node *node, uint64_t lease);
 
-/* Its process ended, or its time is over: start the job, or answer that it cannot be.  The job
- * may be forgotten then. */
+/* Its process ended, or its time is over: start the job, or answer that it cannot be.  The
+ * job may be forgotten then. */
 void bh_unpack_look(struct bh_node *node, struct bh_job *job);
 
 /* Give up: the order is answered, and its lease forgotten. */
 void bh_unpack_cancel(struct bh_node *node, struct bh_job *job);
 
-/* First of the 65536 user ids that files in the store belong to: behind those of all jobs. */
+/* First of the 65536 user ids that files in the store belong to: behind those of all jobs.
+ */
 uint32_t bh_unpack_ids(const struct bh_conf *conf);
 
 #endif

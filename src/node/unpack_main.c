@@ -1,10 +1,11 @@
-/* bulkhead-unpack: one for each start of a job with an image.  It unpacks the image of a layout
- * into the store of the job's tenant, unless it is there.
+/* bulkhead-unpack: one for each start of a job with an image.  It unpacks the image of a
+ * layout into the store of the job's tenant, unless it is there.
  *
- * This process is root and reads nothing that a stranger wrote: it makes a cell (cell.h) and runs
- * one step after the other in it, in children that are nobody.  Steps that read the submitter's
- * layout do so with his rights; umoci gets only what the steps before it checked and wrote anew.
- * What is whole is put in its place by one rename.  Whoever ends it ends all of it.
+ * This process is root and reads nothing that a stranger wrote: it makes a cell (cell.h)
+ * and runs one step after the other in it, in children that are nobody.  Steps that read
+ * the submitter's layout do so with his rights; umoci gets only what the steps before it
+ * checked and wrote anew. What is whole is put in its place by one rename.  Whoever ends it
+ * ends all of it.
  *
  * Standard output is the report: "DIGEST\n", or "!RC\nmessage\nhint\n". */
 
@@ -43,7 +44,7 @@ struct unpack {
     const struct options *options;
     struct bh_unpack_order order;
     int store;
-    char folder[32];             /* of the stage, in the store */
+    char folder[32]; /* of the stage, in the store */
 };
 
 /* ---- this process ---- */
@@ -60,8 +61,8 @@ confine(const struct options *options, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     umask(022);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() == 1
-        || setrlimit(RLIMIT_CORE, &none) != 0 || setrlimit(RLIMIT_NOFILE, &few) != 0)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() == 1 ||
+        setrlimit(RLIMIT_CORE, &none) != 0 || setrlimit(RLIMIT_NOFILE, &few) != 0)
         return bh_err_errno(err, "set limits");
     errno = 0;
     (void)!nice(NICENESS);
@@ -84,8 +85,8 @@ open_store(struct unpack *unpack, struct bh_err *err)
     bh_path_format(unpack->folder, sizeof unpack->folder, "tmp-%" PRIu64, options->lease);
     bh_path_format(path, sizeof path, "%s/%s", options->store, unpack->folder);
     bh_path_remove_tree(path);
-    if (mkdir(path, 0700) != 0
-        || lchown(path, (uid_t)options->base, (gid_t)options->base) != 0)
+    if (mkdir(path, 0700) != 0 ||
+        lchown(path, (uid_t)options->base, (gid_t)options->base) != 0)
         return bh_err_errno(err, "make folder %s", path);
     return bh_cell_enter(path, options->tool, err);
 }
@@ -110,9 +111,12 @@ run_step(struct unpack *unpack, int (*step)(void *self), bool as_guest, struct b
 {
     const struct options *options = unpack->options;
     struct bh_cell_child child = { .base = (uint32_t)options->base,
-                                   .guest_uid = as_guest ? (uint32_t)options->uid : UINT32_MAX,
-                                   .guest_gid = as_guest ? (uint32_t)options->gid : UINT32_MAX,
-                                   .run = step, .self = &unpack->order };
+                                   .guest_uid =
+                                       as_guest ? (uint32_t)options->uid : UINT32_MAX,
+                                   .guest_gid =
+                                       as_guest ? (uint32_t)options->gid : UINT32_MAX,
+                                   .run = step,
+                                   .self = &unpack->order };
     int status = 0;
     bh_rc rc;
 
@@ -122,8 +126,9 @@ run_step(struct unpack *unpack, int (*step)(void *self), bool as_guest, struct b
         return rc;
     if (!WIFEXITED(status)) {
         bh_err_set(err, BH_FULL, "unpacking was killed, most likely for want of memory");
-        return bh_err_hint(err, "the image may be damaged, or image_memory_mib of node.conf too "
-                                "little for it");
+        return bh_err_hint(err,
+                           "the image may be damaged, or image_memory_mib of node.conf too "
+                           "little for it");
     }
     return take_told(unpack->order.told, err);
 }
@@ -142,7 +147,8 @@ run_tool(struct unpack *unpack, struct bh_err *err)
 static bh_rc
 put_in_place(struct unpack *unpack, struct bh_err *err)
 {
-    static const char *const leftovers[] = { "in", "tmp" }, *const files[] = { "config", "log" };
+    static const char *const leftovers[] = { "in", "tmp" }, *const files[] = { "config",
+                                                                               "log" };
     char path[64];
 
     for (size_t i = 0; i < BH_COUNT(leftovers); i++) {
@@ -155,11 +161,12 @@ put_in_place(struct unpack *unpack, struct bh_err *err)
     }
     if (syncfs(unpack->store) != 0)
         return bh_err_errno(err, "write the image to the disk");
-    if (lchown(BH_CELL_STAGE, 0, 0) != 0
-        || renameat(unpack->store, unpack->folder, unpack->store,
-                    unpack->order.told->manifest.digest) != 0)
+    if (lchown(BH_CELL_STAGE, 0, 0) != 0 ||
+        renameat(unpack->store, unpack->folder, unpack->store,
+                 unpack->order.told->manifest.digest) != 0)
         return bh_err_errno(err, "put the image in its place");
-    return fsync(unpack->store) == 0 ? BH_OK : bh_err_errno(err, "put the image in its place");
+    return fsync(unpack->store) == 0 ? BH_OK
+                                     : bh_err_errno(err, "put the image in its place");
 }
 
 /* Whether it is there; then this is its last use. */
@@ -184,7 +191,8 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
         return bh_err_set(err, BH_BUG, "a digest that is none");
     if (is_present(unpack))
         return unlinkat(unpack->store, unpack->folder, AT_REMOVEDIR) == 0
-                   ? BH_OK : bh_err_errno(err, "remove %s", unpack->folder);
+                   ? BH_OK
+                   : bh_err_errno(err, "remove %s", unpack->folder);
     rc = run_step(unpack, bh_unpack_stage, true, err);
     if (rc == BH_OK)
         rc = run_tool(unpack, err);
@@ -195,34 +203,43 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
 
 /* ---- scratch ---- */
 
-/* All of it is taken at once: a disk that fills later does not fail the job in the middle of a
- * write that it has room for. */
+/* All of it is taken at once: a disk that fills later does not fail the job in the middle
+ * of a write that it has room for. */
 static bh_rc
 reserve(const struct options *options, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd
-        = open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    BH_AUTO(bh_fd_close)
+    int fd =
+        open(options->scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     off_t bytes = (off_t)options->scratch_bytes;
 
     if (fd < 0)
         return bh_err_errno(err, "scratch: create %s", options->scratch);
-    if (fallocate(fd, 0, 0, bytes) == 0 || (errno == EOPNOTSUPP && ftruncate(fd, bytes) == 0))
+    if (fallocate(fd, 0, 0, bytes) == 0 ||
+        (errno == EOPNOTSUPP && ftruncate(fd, bytes) == 0))
         return BH_OK;
     bh_err_errno(err, "scratch: take %" PRIu64 " MiB of the node's disk",
                  options->scratch_bytes >> 20);
-    return bh_err_hint(err, "ask for less, or have the administrator make room at scratch_dir");
+    return bh_err_hint(err,
+                       "ask for less, or have the administrator make room at scratch_dir");
 }
 
 /* Without a journal: nothing of it outlives the job. */
 static bh_rc
 make_scratch(const struct options *options, struct bh_err *err)
 {
-    char *const argv[] = { (char *)(uintptr_t) "mkfs.ext4", (char *)(uintptr_t) "-q",
-                           (char *)(uintptr_t) "-F",        (char *)(uintptr_t) "-m0",
-                           (char *)(uintptr_t) "-O",        (char *)(uintptr_t) "^has_journal",
-                           (char *)(uintptr_t) "-E",
-                           (char *)(uintptr_t) "nodiscard,lazy_itable_init=1,root_owner=0:0",
-                           (char *)(uintptr_t)options->scratch, NULL };
+    char *const argv[] = {
+        (char *)(uintptr_t) "mkfs.ext4",
+        (char *)(uintptr_t) "-q",
+        (char *)(uintptr_t) "-F",
+        (char *)(uintptr_t) "-m0",
+        (char *)(uintptr_t) "-O",
+        (char *)(uintptr_t) "^has_journal",
+        (char *)(uintptr_t) "-E",
+        (char *)(uintptr_t) "nodiscard,lazy_itable_init=1,root_owner=0:0",
+        (char *)(uintptr_t)options->scratch,
+        NULL
+    };
     char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *const env[] = { path, NULL };
     int status = -1;
     pid_t pid;
@@ -232,8 +249,9 @@ make_scratch(const struct options *options, struct bh_err *err)
         return rc;
     if (posix_spawn(&pid, "/usr/sbin/mkfs.ext4", NULL, NULL, argv, env) == 0)
         waitpid(pid, &status, 0);
-    return status == 0 ? BH_OK : bh_err_set(err, BH_IO, "scratch: mkfs.ext4 failed on %s",
-                                            options->scratch);
+    return status == 0 ? BH_OK
+                       : bh_err_set(err, BH_IO, "scratch: mkfs.ext4 failed on %s",
+                                    options->scratch);
 }
 
 /* ---- the command line ---- */
@@ -250,14 +268,20 @@ static bool
 read_options(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        { "tag", required_argument, NULL, 't' },     { "digest", required_argument, NULL, 'd' },
-        { "store", required_argument, NULL, 's' },   { "umoci", required_argument, NULL, 'm' },
-        { "cgroup-mount", required_argument, NULL, 'G' }, { "cgroup", required_argument, NULL, 'g' },
-        { "base", required_argument, NULL, 'b' },    { "uid", required_argument, NULL, 'u' },
-        { "gid", required_argument, NULL, 'i' },     { "lease", required_argument, NULL, 'l' },
+        { "tag", required_argument, NULL, 't' },
+        { "digest", required_argument, NULL, 'd' },
+        { "store", required_argument, NULL, 's' },
+        { "umoci", required_argument, NULL, 'm' },
+        { "cgroup-mount", required_argument, NULL, 'G' },
+        { "cgroup", required_argument, NULL, 'g' },
+        { "base", required_argument, NULL, 'b' },
+        { "uid", required_argument, NULL, 'u' },
+        { "gid", required_argument, NULL, 'i' },
+        { "lease", required_argument, NULL, 'l' },
         { "scratch", required_argument, NULL, 'c' },
         { "scratch-bytes", required_argument, NULL, 'z' },
-        { "bytes-max", required_argument, NULL, 'x' }, { "remove", required_argument, NULL, 'r' },
+        { "bytes-max", required_argument, NULL, 'x' },
+        { "remove", required_argument, NULL, 'r' },
         { 0 },
     };
 
@@ -265,29 +289,58 @@ read_options(int argc, char **argv, struct options *options)
         bool good = true;
 
         switch (option) {
-        case 't': options->tag = optarg; break;
-        case 'd': options->digest = optarg; break;
-        case 's': options->store = optarg; break;
-        case 'm': options->tool = optarg; break;
-        case 'G': options->cgroup_mount = optarg; break;
-        case 'g': options->cgroup = optarg; break;
-        case 'c': options->scratch = optarg; break;
-        case 'z': good = read_number(optarg, &options->scratch_bytes); break;
-        case 'r': options->remove = optarg; break;
-        case 'b': good = read_number(optarg, &options->base); break;
-        case 'u': good = read_number(optarg, &options->uid); break;
-        case 'i': good = read_number(optarg, &options->gid); break;
-        case 'l': good = read_number(optarg, &options->lease); break;
-        case 'x': good = read_number(optarg, &options->bytes_max); break;
-        default: return false;
+        case 't':
+            options->tag = optarg;
+            break;
+        case 'd':
+            options->digest = optarg;
+            break;
+        case 's':
+            options->store = optarg;
+            break;
+        case 'm':
+            options->tool = optarg;
+            break;
+        case 'G':
+            options->cgroup_mount = optarg;
+            break;
+        case 'g':
+            options->cgroup = optarg;
+            break;
+        case 'c':
+            options->scratch = optarg;
+            break;
+        case 'z':
+            good = read_number(optarg, &options->scratch_bytes);
+            break;
+        case 'r':
+            options->remove = optarg;
+            break;
+        case 'b':
+            good = read_number(optarg, &options->base);
+            break;
+        case 'u':
+            good = read_number(optarg, &options->uid);
+            break;
+        case 'i':
+            good = read_number(optarg, &options->gid);
+            break;
+        case 'l':
+            good = read_number(optarg, &options->lease);
+            break;
+        case 'x':
+            good = read_number(optarg, &options->bytes_max);
+            break;
+        default:
+            return false;
         }
         if (!good)
             return false;
     }
-    return optind == argc
-           && (options->remove
-               || (options->cgroup_mount && options->cgroup && (options->store || options->scratch)
-                   && (!options->store || (options->tool && options->base))));
+    return optind == argc &&
+           (options->remove || (options->cgroup_mount && options->cgroup &&
+                                (options->store || options->scratch) &&
+                                (!options->store || (options->tool && options->base))));
 }
 
 /* The caller does not wait for it. */
@@ -319,8 +372,10 @@ main(int argc, char **argv)
     }
     if (options.remove)
         return remove_later(options.remove);
-    unpack.order = (struct bh_unpack_order){
-        .tag = options.tag, .digest = options.digest, .bytes_max = options.bytes_max,
+    unpack.order = (struct bh_unpack_order) {
+        .tag = options.tag,
+        .digest = options.digest,
+        .bytes_max = options.bytes_max,
         .layout = { &bh_crypto_openssl, BH_CELL_FD, BH_CELL_GUEST, BH_CELL_GUEST },
         .told = mmap(NULL, sizeof *unpack.order.told, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0),

@@ -85,7 +85,8 @@ read_documents(struct staging *staging, struct bh_buf *text, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_image_read_config(text, staging->arena, &staging->config, err);
     if (rc == BH_OK && staging->config.diff_id_count != staging->manifest.layer_count)
-        rc = bh_err_set(err, BH_INVALID, "its configuration has %u layers and its manifest %u",
+        rc = bh_err_set(err, BH_INVALID,
+                        "its configuration has %u layers and its manifest %u",
                         staging->config.diff_id_count, staging->manifest.layer_count);
     return rc;
 }
@@ -93,7 +94,8 @@ read_documents(struct staging *staging, struct bh_buf *text, struct bh_err *err)
 static bh_rc
 write_file(const char *path, const void *bytes, size_t length, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    BH_AUTO(bh_fd_close)
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
     return fd < 0 ? bh_err_errno(err, "create %s", path)
                   : bh_fd_write_all(fd, bytes, length, err);
@@ -101,8 +103,8 @@ write_file(const char *path, const void *bytes, size_t length, struct bh_err *er
 
 /* A document of ours as a blob. */
 static bh_rc
-write_blob(const struct staging *staging, const struct bh_buf *text, struct bh_image_blob *ret_blob,
-           struct bh_err *err)
+write_blob(const struct staging *staging, const struct bh_buf *text,
+           struct bh_image_blob *ret_blob, struct bh_err *err)
 {
     uint8_t digest[32];
     char path[128];
@@ -147,10 +149,14 @@ stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
 {
     struct bh_image_blob *layer = &staging->manifest.layers[at];
     const char *diff_id = staging->config.diff_ids[at];
-    struct bh_layer_request request = { .crypto = staging->order->layout.crypto, .blob = layer,
-                                        .diff_id = diff_id, .budget = &staging->budget };
-    BH_AUTO(bh_fd_close) int from = -1;
-    BH_AUTO(bh_fd_close) int to = -1;
+    struct bh_layer_request request = { .crypto = staging->order->layout.crypto,
+                                        .blob = layer,
+                                        .diff_id = diff_id,
+                                        .budget = &staging->budget };
+    BH_AUTO(bh_fd_close)
+    int from = -1;
+    BH_AUTO(bh_fd_close)
+    int to = -1;
     uint64_t bytes = 0;
     char path[128];
     bh_rc rc = bh_layout_open(&staging->order->layout, layer, &from, err);
@@ -166,7 +172,7 @@ stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
         rc = bh_layer_unpack(&request, &bytes, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "layer %u", at + 1);
-    *layer = (struct bh_image_blob){ .media = BH_MEDIA_TAR, .bytes = bytes };
+    *layer = (struct bh_image_blob) { .media = BH_MEDIA_TAR, .bytes = bytes };
     memcpy(layer->digest, diff_id, sizeof layer->digest);
     return BH_OK;
 }
@@ -202,7 +208,7 @@ bh_unpack_stage(void *self)
 
     staging.order = order;
     staging.arena = bh_arena_new(4 << 20);
-    staging.budget = (struct bh_tar_budget){ order->bytes_max, FILES_MOST };
+    staging.budget = (struct bh_tar_budget) { order->bytes_max, FILES_MOST };
     rc = stage_all(&staging, &order->told->err);
     order->told->bytes = order->bytes_max - staging.budget.bytes;
     bh_arena_free(staging.arena);
@@ -214,17 +220,20 @@ bh_unpack_stage(void *self)
 int
 bh_unpack_tool(void *self)
 {
-    static char *const argv[] = { (char *)(uintptr_t) "umoci", (char *)(uintptr_t) "raw",
-                                  (char *)(uintptr_t) "unpack", (char *)(uintptr_t) "--image",
+    static char *const argv[] = { (char *)(uintptr_t) "umoci",
+                                  (char *)(uintptr_t) "raw",
+                                  (char *)(uintptr_t) "unpack",
+                                  (char *)(uintptr_t) "--image",
                                   (char *)(uintptr_t)(LAYOUT ":" TAG),
-                                  (char *)(uintptr_t)(STAGE "/rootfs"), NULL };
+                                  (char *)(uintptr_t)(STAGE "/rootfs"),
+                                  NULL };
     static char *const env[] = { (char *)(uintptr_t) "PATH=/usr/bin:/bin",
                                  (char *)(uintptr_t)("HOME=" STAGE "/tmp"),
                                  (char *)(uintptr_t)("TMPDIR=" STAGE "/tmp"), NULL };
     int log = open(STAGE "/log", O_RDWR | O_CREAT | O_TRUNC, 0600);
 
-    if (log < 0 || dup2(log, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0
-        || dup2(log, STDERR_FILENO) < 0 || close_range(3, ~0u, 0) != 0)
+    if (log < 0 || dup2(log, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
+        dup2(log, STDERR_FILENO) < 0 || close_range(3, ~0u, 0) != 0)
         return EXIT_FAILURE;
     execve(BH_CELL_TOOL, argv, env);
     return EXIT_FAILURE;
@@ -235,10 +244,12 @@ int
 bh_unpack_explain(void *self)
 {
     struct bh_unpack_order *order = self;
-    BH_AUTO(bh_fd_close) int fd = open(STAGE "/log", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    BH_AUTO(bh_fd_close)
+    int fd = open(STAGE "/log", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     char tail[LOG_TAIL + 1], *line;
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
-    ssize_t n = size > 0 ? pread(fd, tail, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0) : 0;
+    ssize_t n =
+        size > 0 ? pread(fd, tail, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0) : 0;
 
     while (n > 0 && (tail[n - 1] == '\n' || tail[n - 1] == ' '))
         n--;
@@ -248,7 +259,8 @@ bh_unpack_explain(void *self)
     while (*line && ((unsigned char)*line >= 0x80 || *line == ' '))
         line++;
     if (strstr(line, "no space left"))
-        return tell(order, bh_err_set(&order->told->err, BH_FULL, "no space left on the disk"));
+        return tell(order,
+                    bh_err_set(&order->told->err, BH_FULL, "no space left on the disk"));
     return tell(order, bh_err_set(&order->told->err, BH_INVALID, "umoci: %.150s",
                                   *line ? line : "it does not run"));
 }
@@ -260,7 +272,8 @@ is_folder(int root, const char *path)
 {
     struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
                             .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-    BH_AUTO(bh_fd_close) int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+    BH_AUTO(bh_fd_close)
+    int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 
     return fd >= 0;
 }
@@ -269,7 +282,8 @@ static bh_rc
 join(struct bh_arena *arena, const struct bh_texts *first, const struct bh_texts *second,
      struct bh_texts *ret_texts, struct bh_err *err)
 {
-    const char **items = bh_arena_alloc(arena, (first->count + second->count + 1) * sizeof *items);
+    const char **items =
+        bh_arena_alloc(arena, (first->count + second->count + 1) * sizeof *items);
     uint32_t count = 0;
 
     if (!items)
@@ -278,7 +292,7 @@ join(struct bh_arena *arena, const struct bh_texts *first, const struct bh_texts
         items[count++] = first->items[i];
     for (uint32_t i = 0; i < second->count; i++)
         items[count++] = second->items[i];
-    *ret_texts = (struct bh_texts){ items, count };
+    *ret_texts = (struct bh_texts) { items, count };
     return BH_OK;
 }
 
@@ -301,8 +315,8 @@ static bh_rc
 write_note(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_buf *text,
            struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int root
-        = open(STAGE "/rootfs", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    BH_AUTO(bh_fd_close)
+    int root = open(STAGE "/rootfs", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct bh_image_note note = { .bytes = order->told->bytes };
     struct bh_image_config *config = bh_arena_alloc(arena, sizeof *config);
     struct bh_user user;
@@ -322,8 +336,8 @@ write_note(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_buf 
     keep_env(&note.env);
     note.uid = user.uid;
     note.gid = user.gid;
-    if (config->working_dir[0] && !bh_file_path_fault(config->working_dir)
-        && is_folder(root, config->working_dir))
+    if (config->working_dir[0] && !bh_file_path_fault(config->working_dir) &&
+        is_folder(root, config->working_dir))
         note.cwd = config->working_dir;
     bh_buf_clear(text);
     bh_json_encode(text, &bh_image_note_fields, &note);

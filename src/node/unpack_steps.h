@@ -4,20 +4,20 @@
 #include "image/document.h"
 #include "image/layout.h"
 
-/* The steps of unpacking an image, each in a child of its own within the cell (cell.h).  What
- * they tell stands in memory that they share with their parent, who believes none of it but the
- * amounts, and holds texts within bounds. */
+/* The steps of unpacking an image, each in a child of its own within the cell (cell.h).
+ * What they tell stands in memory that they share with their parent, who believes none of
+ * it but the amounts, and holds texts within bounds. */
 
 struct bh_unpack_told {
     bh_rc rc;
     struct bh_err err;
-    struct bh_image_blob manifest;   /* by bh_unpack_resolve */
-    uint64_t bytes;                  /* of the layers' archives, by bh_unpack_stage */
+    struct bh_image_blob manifest; /* by bh_unpack_resolve */
+    uint64_t bytes;                /* of the layers' archives, by bh_unpack_stage */
 };
 
 struct bh_unpack_order {
-    const char *tag, *digest;        /* "": not said */
-    uint64_t bytes_max;              /* of the layers' archives */
+    const char *tag, *digest; /* "": not said */
+    uint64_t bytes_max;       /* of the layers' archives */
     struct bh_layout layout;
     struct bh_unpack_told *told;
 };

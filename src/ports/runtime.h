@@ -36,6 +36,8 @@ struct bh_sandbox {
     uint32_t uid, gid;          /* who it is within; 0: 1000 */
     uint32_t cpu_milli, pids;
     uint64_t memory_bytes, tmp_bytes;
+    uint64_t io_bytes;          /* a second, read and written each, of that disk; 0: no limit */
+    uint32_t io_major, io_minor;
 };
 
 struct bh_sandbox_usage {

@@ -124,4 +124,14 @@ def scratch(site):
     site.until(lambda: not list(site.dir.glob("**/scratch/*.img")))
 
 
+@tap.test(topology="1x H100-80GB", node_conf="scratch_max_mib = 64\nio_mib_s = 4")
+def io_limit(site):
+    "a job reads and writes no faster than io_mib_s"
+    said = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "32Mi", "--", "python3", "-c",
+                    "import os, mmap, time; b = mmap.mmap(-1, 1 << 20); f = os.open('/scratch/x', os.O_CREAT | os.O_WRONLY | os.O_DIRECT); "
+                    "t = time.monotonic(); [os.write(f, b) for i in range(6)]; print('took', time.monotonic() - t)", check=0).stdout
+    seconds = float(said.split("took")[1])
+    assert seconds > 0.8, said
+
+
 tap.main()

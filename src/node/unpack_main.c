@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
@@ -264,83 +263,64 @@ read_number(const char *text, uint64_t *ret_number)
     return bh_parse_u64(text, ret_number, &ignored) == BH_OK;
 }
 
+static const struct word {
+    const char *name;
+    size_t offset;
+    bool number;
+} words[] = {
+#define WORD(name, member, number)                                                         \
+    {                                                                                      \
+        name, offsetof(struct options, member), number                                     \
+    }
+    WORD("tag", tag, false),
+    WORD("digest", digest, false),
+    WORD("store", store, false),
+    WORD("umoci", tool, false),
+    WORD("cgroup-mount", cgroup_mount, false),
+    WORD("cgroup", cgroup, false),
+    WORD("scratch", scratch, false),
+    WORD("remove", remove, false),
+    WORD("scratch-bytes", scratch_bytes, true),
+    WORD("base", base, true),
+    WORD("uid", uid, true),
+    WORD("gid", gid, true),
+    WORD("lease", lease, true),
+    WORD("bytes-max", bytes_max, true),
+#undef WORD
+};
+
+/* "--name=value" */
+static bool
+read_word(const char *text, struct options *options)
+{
+    for (size_t i = 0; i < BH_COUNT(words); i++) {
+        size_t length = strlen(words[i].name);
+        char *place = (char *)options + words[i].offset;
+        const char *value = text + 2 + length + 1;
+
+        if (strncmp(text, "--", 2) != 0 || strncmp(text + 2, words[i].name, length) != 0 ||
+            text[2 + length] != '=')
+            continue;
+        if (words[i].number)
+            return read_number(value, (uint64_t *)(void *)place);
+        memcpy(place, &value, sizeof value);
+        return true;
+    }
+    return false;
+}
+
 static bool
 read_options(int argc, char **argv, struct options *options)
 {
-    static const struct option names[] = {
-        { "tag", required_argument, NULL, 't' },
-        { "digest", required_argument, NULL, 'd' },
-        { "store", required_argument, NULL, 's' },
-        { "umoci", required_argument, NULL, 'm' },
-        { "cgroup-mount", required_argument, NULL, 'G' },
-        { "cgroup", required_argument, NULL, 'g' },
-        { "base", required_argument, NULL, 'b' },
-        { "uid", required_argument, NULL, 'u' },
-        { "gid", required_argument, NULL, 'i' },
-        { "lease", required_argument, NULL, 'l' },
-        { "scratch", required_argument, NULL, 'c' },
-        { "scratch-bytes", required_argument, NULL, 'z' },
-        { "bytes-max", required_argument, NULL, 'x' },
-        { "remove", required_argument, NULL, 'r' },
-        { 0 },
-    };
-
-    for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        bool good = true;
-
-        switch (option) {
-        case 't':
-            options->tag = optarg;
-            break;
-        case 'd':
-            options->digest = optarg;
-            break;
-        case 's':
-            options->store = optarg;
-            break;
-        case 'm':
-            options->tool = optarg;
-            break;
-        case 'G':
-            options->cgroup_mount = optarg;
-            break;
-        case 'g':
-            options->cgroup = optarg;
-            break;
-        case 'c':
-            options->scratch = optarg;
-            break;
-        case 'z':
-            good = read_number(optarg, &options->scratch_bytes);
-            break;
-        case 'r':
-            options->remove = optarg;
-            break;
-        case 'b':
-            good = read_number(optarg, &options->base);
-            break;
-        case 'u':
-            good = read_number(optarg, &options->uid);
-            break;
-        case 'i':
-            good = read_number(optarg, &options->gid);
-            break;
-        case 'l':
-            good = read_number(optarg, &options->lease);
-            break;
-        case 'x':
-            good = read_number(optarg, &options->bytes_max);
-            break;
-        default:
+    for (int i = 1; i < argc; i++)
+        if (!read_word(argv[i], options))
             return false;
-        }
-        if (!good)
-            return false;
-    }
-    return optind == argc &&
-           (options->remove || (options->cgroup_mount && options->cgroup &&
-                                (options->store || options->scratch) &&
-                                (!options->store || (options->tool && options->base))));
+    if (options->remove)
+        return true;
+    if (!options->cgroup_mount || !options->cgroup ||
+        (!options->store && !options->scratch))
+        return false;
+    return !options->store || (options->tool && options->base);
 }
 
 /* The caller does not wait for it. */

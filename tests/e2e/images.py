@@ -95,11 +95,25 @@ def without_umoci(site):
 def stopped(site):
     "a job that is cancelled while its image is unpacked ends, and nothing of it stays"
     layout, digest = images(site)
-    layout.add("slow", oci.layer(*[oci.entry(f"f{i}", b"x" * 2000) for i in range(12000)]))
+    layout.add("slow", oci.layer(*[oci.entry(f"f{i}", b"x" * 2000) for i in range(6000)]))
     job = site.client("alice").request("POST", "/v1/jobs", {"args": ["true"], "sku": "small", "tenant": BATCH, "image": f"oci:{layout.path}:slow"})
     site.until(lambda: list(site.dir.glob("**/images/*/tmp-*")))
     site.cli("alice", "cancel", str(job["id"]))
     site.until(lambda: site.client("alice").request("GET", f"/v1/jobs/{job['id']}")["state"] == "cancelled")
+    site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")) and not list(site.dir.glob("**/images/*/gone-*")))
+
+
+@tap.test(**NODE)
+def killed(site):
+    "kill -9 of the node while it unpacks: the next one clears what was half made, and the job runs"
+    layout, digest = images(site)
+    layout.add("slow", oci.layer(*oci.programs("sh"), *[oci.entry(f"f{i}", b"x" * 2000) for i in range(6000)]))
+    job = site.submit("sh", "-c", "echo well", client=site.client("alice"), image=f"oci:{layout.path}:slow")
+    site.until(lambda: list(site.dir.glob("**/images/*/tmp-*/rootfs/f1")))
+    site.kill(site.node)
+    site.start_node()
+    site.await_state(job, "completed", seconds=60)
+    contains("it ran", site.log(job), "well")
     site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")) and not list(site.dir.glob("**/images/*/gone-*")))
 
 

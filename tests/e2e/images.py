@@ -2,6 +2,7 @@
 """OCI images on a running site, as a user has them."""
 import os
 import pathlib
+import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -14,8 +15,10 @@ TRAIN, BATCH, ASR = "acme/vision/train", "acme/vision/batch", "acme/speech/asr"
 NODE = {"topology": "1x H100-80GB", "node_conf": "image_roots = /tmp\nimages_cap_mib = 64"}
 
 
-def images(site, owner=20001):
+def images(site, owner=20001, needs=True):
     """A layout of alice's with one image, `good`; its digest."""
+    if needs and not shutil.which("umoci"):
+        raise tap.Skip("umoci is not installed")
     made = oci.Layout(site.dir / "layout", owner=owner)
     base = oci.layer(*oci.programs("sh", "cat", "ls", "id", "env", "sleep"), oci.folder("etc"), oci.folder("app"),
                      oci.entry("etc/passwd", "root:x:0:0::/:/bin/sh\napp:x:1234:2345::/:/bin/sh\n", mode=0o644),
@@ -24,6 +27,11 @@ def images(site, owner=20001):
                                             "Cmd": ["/bin/sh", "-c", "id -u; id -g; echo $GREETING; cat mine"], "WorkingDir": "/app",
                                             "Labels": {"run.oci.hooks": "touch /tmp/x"}})
     return made, digest
+
+
+def needs_loop():
+    if not os.path.exists("/dev/loop-control"):
+        raise tap.Skip("there are no loop devices")
 
 
 def run(site, image, *script, person="alice", tenant=BATCH, check=0):
@@ -86,7 +94,7 @@ def refused(site):
 @tap.test(topology="1x H100-80GB", node_conf="image_roots = /tmp\numoci = /nonexistent/umoci")
 def without_umoci(site):
     "without umoci the job says so, and what to install"
-    layout, digest = images(site)
+    layout, digest = images(site, needs=False)
     contains("said", run(site, f"oci:{layout.path}:good", "true", check=None).stdout,
              "/nonexistent/umoci is not on this node, and images need it; install umoci")
 
@@ -120,6 +128,7 @@ def killed(site):
 @tap.test(topology="1x H100-80GB", node_conf="scratch_max_mib = 64")
 def scratch(site):
     "scratch is a job's own, holds what was asked for and no more, and goes with the job"
+    needs_loop()
     said = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "32Mi", "--", "sh", "-c",
                     "echo $TMPDIR; stat -c %a /scratch; head -c 20M /dev/zero > /scratch/a && echo room; "
                     "head -c 20M /dev/zero 2>/dev/null > /scratch/b || echo full; mknod /scratch/n c 1 3 2>&1 || echo no node", check=0).stdout
@@ -141,6 +150,7 @@ def scratch(site):
 @tap.test(topology="1x H100-80GB", node_conf="scratch_max_mib = 64\nio_mib_s = 4")
 def io_limit(site):
     "a job reads and writes no faster than io_mib_s"
+    needs_loop()
     said = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "32Mi", "--", "python3", "-c",
                     "import os, mmap, time; b = mmap.mmap(-1, 1 << 20); f = os.open('/scratch/x', os.O_CREAT | os.O_WRONLY | os.O_DIRECT); "
                     "t = time.monotonic(); [os.write(f, b) for i in range(6)]; print('took', time.monotonic() - t)", check=0).stdout

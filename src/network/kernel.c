@@ -82,11 +82,20 @@ check_uplink(const struct kernel *kernel, const char *uplink, bool *ret_off, str
                             "in node.conf", uplink);
 }
 
+static bh_rc
+check_way_out(const struct kernel *kernel, struct bh_err *err)
+{
+    if (kernel->options.uplink_count > 0)
+        return BH_OK;
+    bh_err_set(err, BH_UNAVAILABLE, "this node has no way out");
+    return bh_err_hint(err, "name the interfaces in network_uplinks of node.conf");
+}
+
 /* Noted before it is done: whoever comes after a crash can take it back. */
 static bh_rc
 note_forwarding(struct kernel *kernel, struct bh_err *err)
 {
-    bh_rc rc = BH_OK;
+    bh_rc rc = check_way_out(kernel, err);
 
     for (uint32_t i = 0; i < kernel->options.uplink_count && rc == BH_OK; i++) {
         bool off;
@@ -345,7 +354,11 @@ make_all(struct attaching *a, struct bh_err *err)
         rc = end_rules(a, err);
     if (rc == BH_OK && a->job->mode == BH_NETWORK_EGRESS)
         rc = forward(a->kernel, err);
-    return rc == BH_OK ? set_up_here(a, err) : rc;
+    if (rc == BH_OK)
+        rc = set_up_here(a, err);
+    if (rc == BH_OK)
+        rc = bh_link_await(a->inside, JOBS_INTERFACE, err);
+    return rc == BH_OK ? bh_link_await(a->kernel->links, a->name, err) : rc;
 }
 
 static bh_rc kernel_detach(void *self, uint32_t slot, struct bh_err *err);
@@ -513,10 +526,8 @@ kernel_check(void *self, enum bh_network_mode mode, struct bh_err *err)
     bh_rc rc = bh_filter_check(kernel->options.nft, err);
     bool off;
 
-    if (rc == BH_OK && mode == BH_NETWORK_EGRESS && kernel->options.uplink_count == 0) {
-        bh_err_set(err, BH_UNAVAILABLE, "this node has no way out");
-        return bh_err_hint(err, "name the interfaces in network_uplinks of node.conf");
-    }
+    if (rc == BH_OK && mode == BH_NETWORK_EGRESS)
+        rc = check_way_out(kernel, err);
     for (uint32_t i = 0; i < kernel->options.uplink_count && rc == BH_OK; i++)
         if (mode == BH_NETWORK_EGRESS)
             rc = check_uplink(kernel, kernel->options.uplinks[i], &off, err);

@@ -1,18 +1,19 @@
 #include "network/link.h"
 
 #include <arpa/inet.h>
+#include <linux/if.h>
 #include <linux/if_link.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
-#include <net/if.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "network/netlink.h"
 
 /* The queue before the cap, and how much may leave at once. */
 enum { QUEUE_MS = 50, BURST_MS = 10, BURST_MIN_BYTES = 64 << 10, QUEUE_MIN_BYTES = 128 << 10,
-       HOST_BITS = 32 };
+       HOST_BITS = 32, GLANCES = 500 };
 
 static bh_rc
 told(bh_rc rc, const char *what, struct bh_err *err)
@@ -62,6 +63,7 @@ bh_link_remove(int fd, const char *name, struct bh_err *err)
 
 struct found {
     uint32_t index;
+    uint8_t state;
     struct bh_network_counters *counters;
 };
 
@@ -76,6 +78,9 @@ take_link(const struct nlmsghdr *message, void *self)
     if (message->nlmsg_type != RTM_NEWLINK)
         return;
     found->index = (uint32_t)link->ifi_index;
+    stats = bh_netlink_find(IFLA_RTA(link), IFLA_PAYLOAD(message), IFLA_OPERSTATE);
+    if (stats)
+        found->state = *(const uint8_t *)RTA_DATA(stats);
     stats = bh_netlink_find(IFLA_RTA(link), IFLA_PAYLOAD(message), IFLA_STATS64);
     if (!found->counters || !stats || RTA_PAYLOAD(stats) < sizeof numbers)
         return;
@@ -159,6 +164,22 @@ bh_link_set_up(int fd, uint32_t index, bool arp, struct bh_err *err)
 
     bh_netlink_begin(&request, RTM_NEWLINK, 0, &link, sizeof link);
     return told(bh_netlink_ask(fd, &request, err), "set an interface up", err);
+}
+
+bh_rc
+bh_link_await(int fd, const char *name, struct bh_err *err)
+{
+    for (int glance = 0; glance < GLANCES; glance++) {
+        struct found found = { 0 };
+        bh_rc rc = look(fd, name, &found, err);
+
+        if (rc != BH_OK)
+            return told(rc, "look at an interface", err);
+        if (found.state == IF_OPER_UP)
+            return BH_OK;
+        bh_time_sleep(BH_NS_PER_MS);
+    }
+    return bh_err_set(err, BH_TIMEOUT, "interface %s does not come up", name);
 }
 
 /* ---- where packets go ---- */

@@ -30,6 +30,10 @@ uint32_t bh_link_find(int fd, const char *name);
 /* Up; `arp`: it asks for hardware addresses and answers. */
 BH_MUST_USE bh_rc bh_link_set_up(int fd, uint32_t index, bool arp, struct bh_err *err);
 
+/* Both ends of a pair are up when this is called: wait until this one really sends, which the
+ * kernel sees to a moment later.  BH_TIMEOUT. */
+BH_MUST_USE bh_rc bh_link_await(int fd, const char *name, struct bh_err *err);
+
 /* Addresses in host order. */
 BH_MUST_USE bh_rc bh_link_add_address(int fd, uint32_t index, uint32_t address,
                                       struct bh_err *err);

@@ -13,6 +13,7 @@
 struct bh_box_request {
     struct bh_node *node;
     const struct bh_msg_start *start;
+    const struct bh_msg_network *network; /* NULL: loopback only */
     const struct bh_job *job;
     struct bh_arena *arena;
 };

@@ -23,6 +23,7 @@
 #include "node/box.h"
 #include "node/exit_record.h"
 #include "node/keeper.h"
+#include "node/network.h"
 #include "node/path.h"
 #include "runtime/cgroup.h"
 
@@ -115,6 +116,7 @@ finish(struct bh_node *node, struct bh_job *job)
     if (job->end.cause >= BH_END_CAUSES)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
+    bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     report_end(node, job);
     if (job->unwanted)
@@ -210,7 +212,8 @@ launch(struct bh_node *node, struct bh_job *job, const struct launch *what, stru
 }
 
 bh_rc
-bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err)
+bh_job_start(struct bh_node *node, const struct bh_msg_start *start,
+             const struct bh_msg_network *network, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(8 << 20);
     struct bh_job *job = bh_state_job(&node->state, start->lease);
@@ -230,7 +233,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return bh_err_errno(err, "make folder %s", folder);
     rc = bh_exit_record_reserve(folder, err);
     if (rc == BH_OK)
-        rc = bh_box_build(&(struct bh_box_request){ node, start, job, arena }, &sandbox, note, err);
+        rc = bh_box_build(&(struct bh_box_request){ node, start, network, job, arena }, &sandbox, note, err);
     if (rc == BH_OK)
         rc = launch(node, job, &(struct launch){ start, &sandbox, note }, err);
     if (rc == BH_OK) {
@@ -240,6 +243,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return BH_OK;
     }
     (void)!node->runtime.ops->destroy(node->runtime.self, id, &ignored);
+    bh_networks_detach(node, start->lease);
     bh_box_remove(node, start->lease);
     bh_path_remove_tree(folder);
     return rc;

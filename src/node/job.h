@@ -9,9 +9,10 @@
  * after a crash: a job runs when its keeper holds the lock of its folder, and has ended
  * when its exit record stands there. */
 
-/* Start the job of a lease that was noted.  On failure nothing of it is left. */
+/* Start the job of a lease that was noted; `network` NULL: it has none.  On failure nothing of
+ * it is left. */
 BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *start,
-                               struct bh_err *err);
+                               const struct bh_msg_network *network, struct bh_err *err);
 
 /* Freeze the job unless it keeps the GPU: `ret_held` and a thawed job then. */
 BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held,

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "node/host.h"
 #include "node/job.h"
+#include "node/network.h"
 #include "node/order.h"
 #include "node/path.h"
 #include "node/piece.h"
@@ -123,6 +124,8 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = open_runtime(node, err);
     if (rc == BH_OK)
+        rc = bh_networks_open(node, err);
+    if (rc == BH_OK)
         rc = bh_rootfs_open(&node->conf, node->boxes, node->libexec, &node->rootfs, err);
     if (rc == BH_OK)
         rc = bh_state_open(&node->state, node->conf.state_dir, err);
@@ -156,6 +159,7 @@ close_all(struct bh_node *node)
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
     bh_rootfs_close(node->rootfs);
+    bh_networks_close(node->networks);
     if (node->scan_arena)
         bh_arena_free(node->scan_arena);
     bh_state_close(&node->state);
@@ -295,6 +299,7 @@ run(struct bh_node *node, struct bh_err *err)
 
     bh_orders_repair(orders);
     bh_job_adopt_all(node);
+    bh_networks_restore(node);
     rc = open_listener(node, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
     loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);

@@ -180,16 +180,22 @@ perform_destroy(struct bh_node *node, const void *message, bool *ret_held, struc
 
 /* A job that could not be started holds nothing. */
 static bh_rc
-perform_start(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+start_job(struct bh_node *node, const struct bh_msg_start *start,
+          const struct bh_msg_network *network, struct bh_err *err)
 {
-    const struct bh_msg_start *start = message;
     struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = start->lease };
     struct bh_err ignored;
-    bh_rc rc = bh_job_start(node, start, err);
+    bh_rc rc = bh_job_start(node, start, network, err);
 
     if (rc != BH_OK && bh_state_note(&node->state, &forget, &ignored) != BH_OK)
         bh_state_job(&node->state, start->lease)->look_at = bh_time_monotonic(); /* ends it */
     return rc;
+}
+
+static bh_rc
+perform_start(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+{
+    return start_job(node, message, NULL, err);
 }
 
 static bh_rc
@@ -210,6 +216,17 @@ perform_stop(struct bh_node *node, const void *message, bool *ret_held, struct b
     return bh_job_stop(node, message, err);
 }
 
+_Static_assert(offsetof(struct bh_msg_start_networked, start) == 0, "a start comes first");
+
+static bh_rc
+perform_start_networked(struct bh_node *node, const void *message, bool *ret_held,
+                        struct bh_err *err)
+{
+    const struct bh_msg_start_networked *networked = message;
+
+    return start_job(node, &networked->start, &networked->network, err);
+}
+
 static const struct {
     note_fn note;
     perform_fn perform;
@@ -220,6 +237,7 @@ static const struct {
     [BH_MSG_SUSPEND] = { note_lease, perform_suspend },
     [BH_MSG_RESUME] = { note_lease, perform_resume },
     [BH_MSG_STOP] = { note_stop, perform_stop },
+    [BH_MSG_START_NETWORKED] = { note_start, perform_start_networked },
 };
 
 /* ---- taking ---- */
@@ -277,7 +295,8 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
         rc = bh_state_note(&node->state, &note, err);
     if (rc != BH_OK)
         return rc;
-    if (pending->refused == BH_OK && number == BH_MSG_START)
+    if (pending->refused == BH_OK
+        && (number == BH_MSG_START || number == BH_MSG_START_NETWORKED))
         pending->refused = note_new_lease(node, message, &pending->err);
     orders->count++;
     return BH_OK;
@@ -443,6 +462,7 @@ settle(struct bh_node *node, const struct bh_note *order)
         [BH_MSG_START] = settle_start,
         [BH_MSG_SUSPEND] = settle_suspend,
         [BH_MSG_STOP] = settle_stop,
+        [BH_MSG_START_NETWORKED] = settle_start,
     };
     struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER, .order = order->order };
     struct pending pending = { .order = order->order };

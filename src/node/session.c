@@ -151,6 +151,7 @@ static const struct {
     [BH_MSG_STOP] = { GREETED, true, NULL },
     [BH_MSG_ACK] = { GREETED, false, acknowledge },
     [BH_MSG_KEEP] = { GREETED, false, keep },
+    [BH_MSG_START_NETWORKED] = { GREETED, true, NULL },
 };
 
 static bh_rc

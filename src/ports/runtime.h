@@ -33,6 +33,8 @@ struct bh_sandbox {
     const struct bh_sandbox_device *devices;
     uint32_t device_count;
     uid_t uid_base;             /* first host id of the job's own range of 65536 */
+    const char *network;        /* file of the network namespace to be in; NULL: a new one */
+    const char *sys;            /* folder shown as /sys, with `network`; NULL: a new one */
     uint32_t cpu_milli, pids;
     uint64_t memory_bytes, tmp_bytes;
 };

@@ -76,6 +76,24 @@ static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, user, BH_FIELD_STR),
 };
 
+static const struct bh_fields start = BH_FIELDS("start", struct bh_msg_start, start_fields);
+
+static const struct bh_field network_fields[] = {
+    BH_F(struct bh_msg_network, allow, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
+    BH_F(struct bh_msg_network, bandwidth_bps, BH_FIELD_U64),
+    BH_F(struct bh_msg_network, deny, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
+    BH_F_ENUM(struct bh_msg_network, mode, bh_network_mode_names),
+    BH_F(struct bh_msg_network, name, BH_FIELD_TEXT),
+    BH_F(struct bh_msg_network, resolvers, BH_FIELD_TEXTS, .max = BH_NET_RESOLVERS_MAX),
+};
+static const struct bh_fields network =
+    BH_FIELDS("network", struct bh_msg_network, network_fields);
+
+static const struct bh_field start_networked_fields[] = {
+    BH_F(struct bh_msg_start_networked, network, BH_FIELD_STRUCT, .of = &network),
+    BH_F(struct bh_msg_start_networked, start, BH_FIELD_STRUCT, .of = &start),
+};
+
 static const struct bh_field lease_fields[] = {
     BH_F(struct bh_msg_lease, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_lease, order, BH_FIELD_U64),
@@ -198,6 +216,25 @@ static const struct bh_field samples_fields[] = {
          .max = BH_WIRE_KEEP_MAX),
 };
 
+static const struct bh_field traffic_item_fields[] = {
+    BH_F(struct bh_msg_traffic_item, denied_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, denied_packets, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, final, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_traffic_item, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, rx_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, rx_packets, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, tx_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, tx_packets, BH_FIELD_U64),
+};
+static const struct bh_fields traffic_item =
+    BH_FIELDS("traffic_item", struct bh_msg_traffic_item, traffic_item_fields);
+
+static const struct bh_field traffic_fields[] = {
+    BH_F(struct bh_msg_traffic, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_traffic, items, BH_FIELD_LIST, .of = &traffic_item,
+         .max = BH_WIRE_KEEP_MAX),
+};
+
 static const struct bh_field health_fields[] = {
     BH_F_ENUM(struct bh_msg_health, fault, fault_names),
     BH_F(struct bh_msg_health, gi, BH_FIELD_U32),
@@ -221,11 +258,13 @@ static const struct bh_fields messages[] = {
     [BH_MSG_STOP] = ROW("stop", stop),
     [BH_MSG_ACK] = ROW("ack", ack),
     [BH_MSG_KEEP] = ROW("keep", keep),
+    [BH_MSG_START_NETWORKED] = ROW("start_networked", start_networked),
     [BH_MSG_INVENTORY] = ROW("inventory", inventory),
     [BH_MSG_OUTCOME] = ROW("outcome", outcome),
     [BH_MSG_ENDED] = ROW("ended", ended),
     [BH_MSG_SAMPLES] = ROW("samples", samples),
     [BH_MSG_HEALTH] = ROW("health", health),
+    [BH_MSG_TRAFFIC] = ROW("traffic", traffic),
 };
 
 /* A row for every message of the table, with the struct that the table names. */

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "model/spec.h"
+#include "policy/egress.h"
 
 /* ---- effects to messages ---- */
 
@@ -116,11 +117,31 @@ read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_
     return rc == BH_OK ? rc : bh_err_wrap(err, "specification of job %" PRIu64, view->job.v);
 }
 
+/* What it reaches is what the policies say now. */
+static bh_rc
+fill_network(struct bh_msg_start_networked *networked, const struct bh_directory *dir,
+             const struct bh_job_spec *spec, struct bh_arena *arena, struct bh_err *err)
+{
+    struct bh_msg_network *network = &networked->network;
+    struct bh_egress egress = { .allow = { NULL, 0 } };
+    bh_rc rc = BH_OK;
+
+    if (spec->network == BH_NETWORK_EGRESS)
+        rc = bh_egress_of(&dir->admission, networked->start.tenant, arena, &egress, err);
+    network->mode = spec->network;
+    network->name = spec->name ? spec->name : "";
+    network->allow = egress.allow;
+    network->deny = egress.deny;
+    network->resolvers = egress.resolvers;
+    return rc;
+}
+
 static bh_rc
 start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena,
-              const void **ret_message, struct bh_err *err)
+              struct bh_order_message *ret_order, struct bh_err *err)
 {
-    struct bh_msg_start *start = new_message(arena, BH_MSG_START);
+    struct bh_msg_start_networked *networked = new_message(arena, BH_MSG_START_NETWORKED);
+    struct bh_msg_start *start = &networked->start;
     const struct bh_directory *dir;
     struct bh_job_numbers numbers;
     struct bh_job_view view;
@@ -154,9 +175,14 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     fill_identity(start, dir, &view);
     start->cpu_milli = view.cpu_milli;
     start->memory_bytes = (uint64_t)view.memory_mib << 20;
+    networked->network.bandwidth_bps = numbers.bandwidth_bps;
+    if (spec.network != BH_NETWORK_NONE) {
+        rc = fill_network(networked, dir, &spec, arena, err);
+        ret_order->number = BH_MSG_START_NETWORKED;
+    }
     bh_catalog_put(core->catalog, dir);
-    *ret_message = start;
-    return BH_OK;
+    ret_order->message = networked;
+    return rc;
 }
 
 static const void *
@@ -207,7 +233,7 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
         ret_order->message = destroy_message(effect, arena);
         return BH_OK;
     case BH_MSG_START:
-        return start_message(core, effect, arena, &ret_order->message, err);
+        return start_message(core, effect, arena, ret_order, err);
     case BH_MSG_STOP:
         ret_order->message = stop_message(effect, arena);
         return BH_OK;

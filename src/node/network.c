@@ -394,7 +394,7 @@ item_of(const struct attached *attached, bool final)
     const struct bh_network_counters *counters = &attached->counters;
 
     return (struct bh_msg_traffic_item){
-        .lease = attached->lease, .final = final,
+        .lease = attached->lease, .job = attached->record.job, .final = final,
         .rx_bytes = counters->rx_bytes, .rx_packets = counters->rx_packets,
         .tx_bytes = counters->tx_bytes, .tx_packets = counters->tx_packets,
         .denied_bytes = counters->denied_bytes, .denied_packets = counters->denied_packets,

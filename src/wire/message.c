@@ -220,6 +220,7 @@ static const struct bh_field traffic_item_fields[] = {
     BH_F(struct bh_msg_traffic_item, denied_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_traffic_item, denied_packets, BH_FIELD_U64),
     BH_F(struct bh_msg_traffic_item, final, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_traffic_item, job, BH_FIELD_U64),
     BH_F(struct bh_msg_traffic_item, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_traffic_item, rx_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_traffic_item, rx_packets, BH_FIELD_U64),

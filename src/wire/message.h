@@ -186,7 +186,7 @@ struct bh_msg_samples {
 
 /* What a job sent and received, as it sees it, since it was started. */
 struct bh_msg_traffic_item {
-    uint64_t lease, rx_bytes, rx_packets, tx_bytes, tx_packets;
+    uint64_t lease, job, rx_bytes, rx_packets, tx_bytes, tx_packets;
     uint64_t denied_bytes, denied_packets; /* from it or to it, and not let through */
     bool final;                    /* it has ended */
 };

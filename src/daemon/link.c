@@ -15,6 +15,7 @@
 #include "daemon/command.h"
 #include "daemon/inventory.h"
 #include "daemon/orders.h"
+#include "daemon/traffic.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 

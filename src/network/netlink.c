@@ -102,12 +102,16 @@ refused(int number, struct bh_err *err)
     return bh_err_sys(err, rc, BH_SYS_ERRNO, number, "%s", strerror(number));
 }
 
+struct taker {
+    bh_netlink_take take;
+    void *self;
+};
+
 /* One datagram of answers.  `ret_done`: it was the last. */
 static bh_rc
-take_answers(const char *bytes, size_t length, bh_netlink_take take, void *self, bool *ret_done,
-             struct bh_err *err)
+take_answers(const struct nlmsghdr *message, size_t length, const struct taker *taker,
+             bool *ret_done, struct bh_err *err)
 {
-    const struct nlmsghdr *message = (const void *)bytes;
 
     for (; NLMSG_OK(message, length); message = NLMSG_NEXT(message, length)) {
         if (message->nlmsg_type == NLMSG_ERROR) {
@@ -119,8 +123,8 @@ take_answers(const char *bytes, size_t length, bh_netlink_take take, void *self,
         *ret_done = message->nlmsg_type == NLMSG_DONE;
         if (*ret_done)
             return BH_OK;
-        if (take)
-            take(message, self);
+        if (taker->take)
+            taker->take(message, taker->self);
     }
     return BH_OK;
 }
@@ -131,6 +135,7 @@ bh_netlink_list(int fd, struct bh_netlink_request *request, bh_netlink_take take
 {
     static _Alignas(struct nlmsghdr) char answer[ANSWER_BYTES]; /* one thread asks */
     static uint32_t sequence;
+    const struct taker taker = { take, self };
     bool done = false;
     bh_rc rc = BH_OK;
 
@@ -146,7 +151,7 @@ bh_netlink_list(int fd, struct bh_netlink_request *request, bh_netlink_take take
             return bh_err_errno(err, "hear from the kernel");
         if (((const struct nlmsghdr *)(const void *)answer)->nlmsg_seq != sequence)
             continue; /* what an earlier one left */
-        rc = take_answers(answer, (size_t)n, take, self, &done, err);
+        rc = take_answers((const void *)answer, (size_t)n, &taker, &done, err);
     }
     return rc;
 }

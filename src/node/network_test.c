@@ -12,7 +12,7 @@
 #include "network/link.h"
 #include "network/netlink.h"
 #include "network/rules.h"
-#include "network_world.h"
+#include "network/world_test.h"
 #include "node/node_fixture_test.h"
 
 #define OFFERS                                                                           \
@@ -22,7 +22,7 @@
     "exec perl -e 'use IO::Socket::INET; $| = 1; $s = IO::Socket::INET->new(Listen => 1, " \
     "LocalPort => 7000) or die $!; print \"listening\\n\"; $c = $s->accept; print <$c>;'"
 
-static struct world world;
+static struct bh_world world;
 
 static void
 use_conf(const char *more)
@@ -150,13 +150,13 @@ test_egress(void **state)
     static const char *resolver = "203.0.113.1";
     const struct bh_msg_network network = { .mode = BH_NETWORK_EGRESS, .allow = { allow, 2 },
                                             .resolvers = { &resolver, 1 } };
-    pid_t server = world_listen(world.outside, (struct world_talk){ .to = WORLD_OUTSIDE,
+    pid_t server = bh_world_listen(world.outside, (struct bh_world_talk){ .to = WORLD_OUTSIDE,
                                                                     .port = 80 });
 
     use_conf(OFFERS);
     BH_CHECK_EQ("allowed", run(1, "org/dep", "bash -c 'echo hello > /dev/tcp/203.0.113.1/80'",
                                network), 0);
-    BH_CHECK_EQ("it heard", world_end(server), 0);
+    BH_CHECK_EQ("it heard", bh_world_end(server), 0);
     BH_CHECK("not allowed", run(2, "org/dep", "bash -c ': > /dev/tcp/203.0.113.1/81'",
                                 network) != 0);
     BH_CHECK_EQ("resolver", run(3, "org/dep", "cat /etc/resolv.conf /etc/nsswitch.conf", network),
@@ -304,12 +304,12 @@ main(int argc, char **argv)
     };
     int status;
 
-    if (world_obstacle()) {
-        printf("1..0 # SKIP %s\n", world_obstacle());
+    if (bh_world_obstacle()) {
+        printf("1..0 # SKIP %s\n", bh_world_obstacle());
         return 0;
     }
-    world_enter(&world);
+    bh_world_enter(&world);
     status = bh_test_main(argc, argv, tests, BH_COUNT(tests));
-    world_leave(&world);
+    bh_world_leave(&world);
     return status;
 }

@@ -8,11 +8,11 @@
 #include "network/fake.h"
 #include "network/kernel.h"
 #include "network/space.h"
-#include "network_world.h"
+#include "network/world_test.h"
 
 static struct {
     struct bh_network network;
-    struct world world;
+    struct bh_world world;
     bool kernel;
     char marker[96];
 } it;
@@ -22,7 +22,7 @@ static const char *const uplinks[] = { "up0" };
 static struct bh_network_place
 place(uint32_t slot)
 {
-    return it.kernel ? world_place(&it.world, slot) : (struct bh_network_place){ "", "" };
+    return it.kernel ? bh_world_place(&it.world, slot) : (struct bh_network_place){ "", "" };
 }
 
 static bh_rc
@@ -149,7 +149,7 @@ set_up(void **state)
 
     if (!it.kernel)
         return bh_fake_network_open(&it.network, &err) != BH_OK;
-    world_enter(&it.world);
+    bh_world_enter(&it.world);
     snprintf(it.marker, sizeof it.marker, "%s/forwarding", it.world.folder);
     return bh_kernel_network_open(&options, &it.network, &err) != BH_OK;
 }
@@ -159,7 +159,7 @@ tear_down(void **state)
 {
     it.network.ops->close(it.network.self);
     if (it.kernel)
-        world_leave(&it.world);
+        bh_world_leave(&it.world);
     return 0;
 }
 
@@ -173,8 +173,8 @@ main(int argc, char **argv)
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     it.kernel = argc > 1 && strcmp(argv[1], "kernel") == 0;
-    if (it.kernel && world_obstacle()) {
-        printf("1..0 # SKIP %s\n", world_obstacle());
+    if (it.kernel && bh_world_obstacle()) {
+        printf("1..0 # SKIP %s\n", bh_world_obstacle());
         return 0;
     }
     return cmocka_run_group_tests(tests, set_up, tear_down);

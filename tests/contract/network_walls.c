@@ -32,12 +32,12 @@
 #include "network/netlink.h"
 #include "network/rules.h"
 #include "network/space.h"
-#include "network_world.h"
+#include "network/world_test.h"
 
 enum { SLOTS = 8, PORT = 7000 };
 
 static struct {
-    struct world world;
+    struct bh_world world;
     struct bh_network network;
     struct bh_kernel_options options;
     char marker[96];
@@ -54,11 +54,11 @@ static const struct bh_cidr management[] = { { 0xcb007180, 25 } }; /* WORLD_OTHE
 static bh_rc
 try_attach(const struct bh_network_job *job, struct bh_err *err)
 {
-    struct bh_network_place place = world_place(&it.world, job->slot);
+    struct bh_network_place place = bh_world_place(&it.world, job->slot);
     bh_rc rc = it.network.ops->attach(it.network.self, job, &place, err);
 
     if (rc == BH_OK)
-        it.spaces[job->slot] = world_space(&place);
+        it.spaces[job->slot] = bh_world_space(&place);
     return rc;
 }
 
@@ -91,7 +91,7 @@ attach_egress(uint32_t slot, const char *rule)
 static void
 detach(uint32_t slot)
 {
-    struct bh_network_place place = world_place(&it.world, slot);
+    struct bh_network_place place = bh_world_place(&it.world, slot);
     struct bh_err err = { 0 };
 
     if (it.network.ops->detach(it.network.self, slot, &err) != BH_OK)
@@ -120,14 +120,14 @@ address(uint32_t slot)
 
 /* What became of a connection from a job to a server in another namespace. */
 static int
-reach(uint32_t slot, int space, struct world_talk talk)
+reach(uint32_t slot, int space, struct bh_world_talk talk)
 {
-    pid_t server = world_listen(space, talk);
+    pid_t server = bh_world_listen(space, talk);
     int answer;
 
     if (talk.bytes == 0)
         talk.bytes = 1;
-    answer = world_run(it.spaces[slot], world_send, &talk);
+    answer = bh_world_run(it.spaces[slot], bh_world_send, &talk);
     if (talk.udp && answer == 0) { /* that it was sent says nothing */
         bh_time_sleep(100 * BH_NS_PER_MS);
         answer = waitpid(server, NULL, WNOHANG) == server ? 0 : ETIMEDOUT;
@@ -135,7 +135,7 @@ reach(uint32_t slot, int space, struct world_talk talk)
             return 0;
     }
     kill(server, SIGKILL);
-    world_end(server);
+    bh_world_end(server);
     return answer;
 }
 
@@ -167,7 +167,7 @@ test_tenants(void **state)
     attach_egress(3, "0.0.0.0/0");
     attach_egress(4, "0.0.0.0/0");
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct world_talk talk = { .to = address(cases[i].to), .port = PORT,
+        struct bh_world_talk talk = { .to = address(cases[i].to), .port = PORT,
                                    .udp = cases[i].udp };
 
         BH_CHECK_EQ(cases[i].name, reach(cases[i].from, it.spaces[cases[i].to], talk),
@@ -203,7 +203,7 @@ test_egress(void **state)
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         int space = cases[i].to == WORLD_HERE ? it.world.home : it.world.outside;
-        struct world_talk talk = { .to = cases[i].to, .port = cases[i].port,
+        struct bh_world_talk talk = { .to = cases[i].to, .port = cases[i].port,
                                    .udp = cases[i].udp };
 
         attach_egress(0, cases[i].rule);
@@ -217,7 +217,7 @@ test_egress(void **state)
 static void
 test_inward(void **state)
 {
-    struct world_talk talk = { .to = address(0), .port = PORT, .bytes = 1 };
+    struct bh_world_talk talk = { .to = address(0), .port = PORT, .bytes = 1 };
     struct bh_err err;
     int beyond = -1;
     pid_t server;
@@ -229,12 +229,12 @@ test_inward(void **state)
     assert_int_equal(bh_link_add_route(beyond, bh_link_find(beyond, "out0"), pool, WORLD_HERE,
                                        &err), BH_OK);
     close(beyond);
-    server = world_listen(it.spaces[0], talk);
-    BH_CHECK_EQ("from outside", world_run(it.world.outside, world_send, &talk), ETIMEDOUT);
+    server = bh_world_listen(it.spaces[0], talk);
+    BH_CHECK_EQ("from outside", bh_world_run(it.world.outside, bh_world_send, &talk), ETIMEDOUT);
     BH_CHECK("counted", counters(0).denied_packets > 0);
-    BH_CHECK("from here", world_run(it.world.home, world_send, &talk) != 0);
+    BH_CHECK("from here", bh_world_run(it.world.home, bh_world_send, &talk) != 0);
     kill(server, SIGKILL);
-    world_end(server);
+    bh_world_end(server);
     detach(0);
     BH_CHECK_DONE();
 }
@@ -306,18 +306,18 @@ test_forgeries(void **state)
     attach_tenant(2, 2);
     attach_tenant(3, 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct world_talk talk = { .to = address(1), .port = PORT, .udp = true };
-        pid_t server = world_listen(it.spaces[1], talk);
+        struct bh_world_talk talk = { .to = address(1), .port = PORT, .udp = true };
+        pid_t server = bh_world_listen(it.spaces[1], talk);
         uint64_t before = counters(0).denied_packets;
         bool came;
 
-        BH_CHECK_EQ(cases[i].name, world_run(it.spaces[0], send_frame, &cases[i]), 0);
+        BH_CHECK_EQ(cases[i].name, bh_world_run(it.spaces[0], send_frame, &cases[i]), 0);
         bh_time_sleep(50 * BH_NS_PER_MS);
         came = waitpid(server, NULL, WNOHANG) == server;
         BH_CHECK_EQ(cases[i].name, came, cases[i].passes);
         if (!came) {
             kill(server, SIGKILL);
-            world_end(server);
+            bh_world_end(server);
             /* what the kernel does not take for IP is counted by nobody */
             BH_CHECK_EQ("counted", counters(0).denied_packets, before + !cases[i].ipv6);
         }
@@ -350,11 +350,11 @@ test_inside(void **state)
     struct stat st;
 
     attach_tenant(0, 1);
-    BH_CHECK_EQ("ARP", world_run(it.spaces[0], has_arp, NULL), 0);
-    BH_CHECK_EQ("IPv6", world_run(it.spaces[0], has_ipv6, NULL), 0);
-    snprintf(path, sizeof path, "%s/class/net/eth0", world_place(&it.world, 0).sys);
+    BH_CHECK_EQ("ARP", bh_world_run(it.spaces[0], has_arp, NULL), 0);
+    BH_CHECK_EQ("IPv6", bh_world_run(it.spaces[0], has_ipv6, NULL), 0);
+    snprintf(path, sizeof path, "%s/class/net/eth0", bh_world_place(&it.world, 0).sys);
     BH_CHECK("/sys shows its own", stat(path, &st) == 0);
-    snprintf(path, sizeof path, "%s/class/net/up0", world_place(&it.world, 0).sys);
+    snprintf(path, sizeof path, "%s/class/net/up0", bh_world_place(&it.world, 0).sys);
     BH_CHECK("and not this machine's", stat(path, &st) != 0);
     detach(0);
     BH_CHECK_DONE();
@@ -365,7 +365,7 @@ test_inside(void **state)
 static void
 test_counters(void **state)
 {
-    struct world_talk talk = { .to = address(1), .port = PORT, .bytes = 1 << 20 };
+    struct bh_world_talk talk = { .to = address(1), .port = PORT, .bytes = 1 << 20 };
     struct bh_network_counters from, to;
 
     attach_tenant(0, 1);
@@ -397,7 +397,7 @@ test_cap(void **state)
                                      .bandwidth_bps = bps });
     attach_tenant(1, 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct world_talk talk = { .to = address(cases[i].to), .port = PORT, .bytes = bytes };
+        struct bh_world_talk talk = { .to = address(cases[i].to), .port = PORT, .bytes = bytes };
         bh_ns began = bh_time_monotonic();
         uint64_t ms, wanted = bytes * 8000 / bps;
 
@@ -507,7 +507,7 @@ attach_many(const void *self)
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         struct bh_network_job job = { .slot = slot, .group = 1,
                                       .mode = slot % 2 ? BH_NETWORK_TENANT : BH_NETWORK_EGRESS };
-        struct bh_network_place place = world_place(&it.world, slot);
+        struct bh_network_place place = bh_world_place(&it.world, slot);
 
         (void)!network.ops->attach(network.self, &job, &place, &err);
     }
@@ -521,14 +521,14 @@ test_killed(void **state)
     struct bh_err err = { 0 };
 
     for (uint32_t round = 0; round < it.times; round++) {
-        pid_t pid = world_begin(it.world.home, attach_many, NULL);
+        pid_t pid = bh_world_begin(it.world.home, attach_many, NULL);
 
         bh_time_sleep((3 + 84 * round / it.times) * BH_NS_PER_MS);
         kill(pid, SIGKILL);
-        world_end(pid);
+        bh_world_end(pid);
         BH_CHECK_EQ("restore", it.network.ops->restore(it.network.self, NULL, 0, &err), BH_OK);
         for (uint32_t slot = 0; slot < SLOTS; slot++) {
-            struct bh_network_place place = world_place(&it.world, slot);
+            struct bh_network_place place = bh_world_place(&it.world, slot);
 
             bh_space_unmount(&place);
         }
@@ -552,7 +552,7 @@ flush(void)
 static void
 test_flushed(void **state)
 {
-    struct world_talk talk = { .to = address(2), .port = PORT };
+    struct bh_world_talk talk = { .to = address(2), .port = PORT };
     struct bh_err err;
     bool made = false;
 
@@ -592,7 +592,7 @@ test_refused(void **state)
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         const struct bh_network_job job = { .slot = 0, .mode = BH_NETWORK_EGRESS };
-        struct bh_network_place place = world_place(&it.world, 0);
+        struct bh_network_place place = bh_world_place(&it.world, 0);
         struct bh_kernel_options options = it.options;
         struct bh_network network;
         struct bh_err err = { 0 };
@@ -620,7 +620,7 @@ set_up(void **state)
 {
     struct bh_err err;
 
-    world_enter(&it.world);
+    bh_world_enter(&it.world);
     for (int i = 0; i < SLOTS; i++)
         it.spaces[i] = -1;
     snprintf(it.marker, sizeof it.marker, "%s/forwarding", it.world.folder);
@@ -635,7 +635,7 @@ static int
 tear_down(void **state)
 {
     it.network.ops->close(it.network.self);
-    world_leave(&it.world);
+    bh_world_leave(&it.world);
     return 0;
 }
 
@@ -658,8 +658,8 @@ main(int argc, char **argv)
     it.times = 6;
     if (argc > 1 && bh_parse_u32(argv[1], 1, 100000, &it.times, &err) != BH_OK)
         return 2;
-    if (world_obstacle()) {
-        printf("1..0 # SKIP %s\n", world_obstacle());
+    if (bh_world_obstacle()) {
+        printf("1..0 # SKIP %s\n", bh_world_obstacle());
         return 0;
     }
     return cmocka_run_group_tests(tests, set_up, tear_down);

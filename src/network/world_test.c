@@ -1,4 +1,4 @@
-#include "network_world.h"
+#include "network/world_test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 enum { SLOTS = 64, PATIENCE_MS = 400 };
 
 const char *
-world_obstacle(void)
+bh_world_obstacle(void)
 {
     struct bh_err err;
 
@@ -51,7 +51,7 @@ set_up_end(int links, const char *name, const uint32_t *addresses, size_t count)
 }
 
 static void
-make_outside(struct world *world)
+make_outside(struct bh_world *world)
 {
     static const uint32_t outside[] = { WORLD_OUTSIDE, WORLD_OTHER, WORLD_METADATA };
     static const uint32_t here[] = { WORLD_HERE };
@@ -77,7 +77,7 @@ make_outside(struct world *world)
 }
 
 void
-world_enter(struct world *world)
+bh_world_enter(struct bh_world *world)
 {
     assert_int_equal(unshare(CLONE_NEWNET | CLONE_NEWNS), 0);
     assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
@@ -89,7 +89,7 @@ world_enter(struct world *world)
 }
 
 void
-world_leave(struct world *world)
+bh_world_leave(struct bh_world *world)
 {
     umount2(world->folder, MNT_DETACH);
     rmdir(world->folder);
@@ -98,7 +98,7 @@ world_leave(struct world *world)
 }
 
 struct bh_network_place
-world_place(const struct world *world, uint32_t slot)
+bh_world_place(const struct bh_world *world, uint32_t slot)
 {
     static char texts[SLOTS][2][96];
     char (*place)[96] = texts[slot % SLOTS];
@@ -113,13 +113,13 @@ world_place(const struct world *world, uint32_t slot)
 /* ---- being in it ---- */
 
 int
-world_space(const struct bh_network_place *place)
+bh_world_space(const struct bh_network_place *place)
 {
     return open(place->space, O_RDONLY | O_CLOEXEC);
 }
 
 pid_t
-world_begin(int space, int (*what)(const void *self), const void *self)
+bh_world_begin(int space, int (*what)(const void *self), const void *self)
 {
     pid_t pid = fork();
 
@@ -130,7 +130,7 @@ world_begin(int space, int (*what)(const void *self), const void *self)
 }
 
 int
-world_end(pid_t pid)
+bh_world_end(pid_t pid)
 {
     int status = 0;
 
@@ -139,9 +139,9 @@ world_end(pid_t pid)
 }
 
 int
-world_run(int space, int (*what)(const void *self), const void *self)
+bh_world_run(int space, int (*what)(const void *self), const void *self)
 {
-    return world_end(world_begin(space, what, self));
+    return bh_world_end(bh_world_begin(space, what, self));
 }
 
 static struct sockaddr_in
@@ -152,7 +152,7 @@ place_of(uint32_t address, uint16_t port)
 }
 
 static int
-open_socket(const struct world_talk *talk)
+open_socket(const struct bh_world_talk *talk)
 {
     const struct timeval patience = { .tv_usec = PATIENCE_MS * 1000 };
     int fd = socket(AF_INET, (talk->udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
@@ -165,9 +165,9 @@ open_socket(const struct world_talk *talk)
 }
 
 int
-world_send(const void *self)
+bh_world_send(const void *self)
 {
-    const struct world_talk *talk = self;
+    const struct bh_world_talk *talk = self;
     struct sockaddr_in to = place_of(talk->to, talk->port), from = place_of(talk->from, 0);
     static char bytes[64 << 10];
     uint64_t left = talk->bytes;
@@ -203,9 +203,9 @@ read_all(int fd, bool udp)
 }
 
 int
-world_serve(const void *self)
+bh_world_serve(const void *self)
 {
-    const struct world_talk *talk = self;
+    const struct bh_world_talk *talk = self;
     struct sockaddr_in at = place_of(talk->to, talk->port);
     int fd = open_socket(talk);
 
@@ -219,7 +219,7 @@ world_serve(const void *self)
 }
 
 pid_t
-world_listen(int space, struct world_talk talk)
+bh_world_listen(int space, struct bh_world_talk talk)
 {
     int pipes[2];
     char ready;
@@ -227,7 +227,7 @@ world_listen(int space, struct world_talk talk)
 
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
     talk.ready = pipes[1];
-    pid = world_begin(space, world_serve, &talk);
+    pid = bh_world_begin(space, bh_world_serve, &talk);
     close(pipes[1]);
     assert_int_equal(read(pipes[0], &ready, 1), 1);
     close(pipes[0]);

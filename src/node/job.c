@@ -211,6 +211,19 @@ launch(struct bh_node *node, struct bh_job *job, const struct launch *what, stru
     return rc == BH_OK ? bh_keeper_start(&request, &job->pidfd, err) : rc;
 }
 
+/* Its log is where its submitter looks for why it did not start. */
+static void
+tell_submitter(const struct bh_node *node, const struct bh_msg_start *start,
+               const struct bh_err *why)
+{
+    BH_AUTO(bh_fd_close) int log_fd = -1;
+    struct bh_err ignored;
+
+    if (open_log(node, start, &log_fd, &ignored) == BH_OK && log_room(node, log_fd) > 0)
+        dprintf(log_fd, "bulkhead: not started: %s%s%s\n", why->msg, *why->hint ? "; " : "",
+                why->hint);
+}
+
 bh_rc
 bh_job_start(struct bh_node *node, const struct bh_msg_start *start,
              const struct bh_msg_network *network, struct bh_err *err)
@@ -242,6 +255,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start,
         bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
         return BH_OK;
     }
+    tell_submitter(node, start, err);
     (void)!node->runtime.ops->destroy(node->runtime.self, id, &ignored);
     bh_networks_detach(node, start->lease);
     bh_box_remove(node, start->lease);

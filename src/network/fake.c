@@ -53,6 +53,12 @@ fake_restore(void *self, const struct bh_network_job *jobs, uint32_t count, stru
     return BH_OK;
 }
 
+static int
+fake_watch(void *self)
+{
+    return -1;
+}
+
 static bh_rc
 fake_repair(void *self, bool *ret_made, struct bh_err *err)
 {
@@ -74,7 +80,7 @@ fake_counters(void *self, uint32_t slot, struct bh_network_counters *ret_counter
 
 static const struct bh_network_ops fake_ops = {
     .name = "fake", .check = fake_check, .attach = fake_attach, .detach = fake_detach,
-    .restore = fake_restore, .repair = fake_repair, .counters = fake_counters, .close = free,
+    .restore = fake_restore, .watch = fake_watch, .repair = fake_repair, .counters = fake_counters, .close = free,
 };
 
 bh_rc

@@ -12,6 +12,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,6 +181,35 @@ bh_filter_counter(int fd, const char *table, const char *name)
     bh_netlink_put_u32(&request, NFTA_OBJ_TYPE, htonl(NFT_OBJECT_COUNTER));
     (void)!bh_netlink_list(fd, &request, take_counter, &count, &ignored);
     return count;
+}
+
+bh_rc
+bh_filter_watch(int *ret_fd, struct bh_err *err)
+{
+    /* bound: the kernel says nothing to a socket without an address */
+    const struct sockaddr_nl own = { .nl_family = AF_NETLINK };
+    const int group = NFNLGRP_NFTABLES;
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = bh_netlink_open(NETLINK_NETFILTER, &fd, err);
+
+    if (rc == BH_OK && bind(fd, (const struct sockaddr *)&own, sizeof own) != 0)
+        return bh_err_errno(err, "bind a netlink socket");
+    if (rc == BH_OK
+        && setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0)
+        return bh_err_errno(err, "watch the packet filter");
+    if (rc == BH_OK)
+        *ret_fd = bh_fd_steal(&fd);
+    return rc;
+}
+
+/* What does not fit is lost, and its loss is readable once, too. */
+void
+bh_filter_drain(int fd)
+{
+    char bytes[4096];
+
+    while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+        ;
 }
 
 /* ---- connections ---- */

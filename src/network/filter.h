@@ -37,6 +37,11 @@ struct bh_filter_count {
 };
 struct bh_filter_count bh_filter_counter(int fd, const char *table, const char *name);
 
+/* A descriptor of the current network namespace that is readable after somebody changed rules;
+ * take all that is there off it, without waiting. */
+BH_MUST_USE bh_rc bh_filter_watch(int *ret_fd, struct bh_err *err);
+void bh_filter_drain(int fd);
+
 /* Forget what connections from and to that address there were (host order). */
 BH_MUST_USE bh_rc bh_filter_forget(int fd, uint32_t address, struct bh_err *err);
 

@@ -22,6 +22,7 @@ enum { RULES_BYTES_MAX = 64 << 20, JOBS_MAX = 4096, MARKER_MAX = 4096 };
 struct kernel {
     struct bh_kernel_options options;
     int home, links, filters;
+    int changes;                     /* somebody's of the packet filter */
     struct bh_network_job *jobs;     /* attached */
     uint32_t count;
     uint64_t table;                  /* as we made it; 0: none */
@@ -508,11 +509,20 @@ kernel_restore(void *self, const struct bh_network_job *jobs, uint32_t count, st
     return rc;
 }
 
+static int
+kernel_watch(void *self)
+{
+    const struct kernel *kernel = self;
+
+    return kernel->changes;
+}
+
 static bh_rc
 kernel_repair(void *self, bool *ret_made, struct bh_err *err)
 {
     struct kernel *kernel = self;
 
+    bh_filter_drain(kernel->changes);
     *ret_made = kernel->count > 0 && !stands(kernel);
     return *ret_made ? rebuild(kernel, err) : BH_OK;
 }
@@ -567,13 +577,15 @@ kernel_close(void *self)
     bh_fd_close(kernel->home);
     bh_fd_close(kernel->links);
     bh_fd_close(kernel->filters);
+    bh_fd_close(kernel->changes);
     free(kernel->jobs);
     free(kernel);
 }
 
 static const struct bh_network_ops kernel_ops = {
     .name = "kernel", .check = kernel_check, .attach = kernel_attach, .detach = kernel_detach,
-    .restore = kernel_restore, .repair = kernel_repair, .counters = kernel_counters,
+    .restore = kernel_restore, .watch = kernel_watch, .repair = kernel_repair,
+    .counters = kernel_counters,
     .close = kernel_close,
 };
 
@@ -588,13 +600,15 @@ bh_kernel_network_open(const struct bh_kernel_options *options, struct bh_networ
     kernel->options = *options;
     kernel->jobs = calloc(JOBS_MAX, sizeof *kernel->jobs);
     BH_ASSERT(kernel->jobs);
-    kernel->links = kernel->filters = -1;
+    kernel->links = kernel->filters = kernel->changes = -1;
     kernel->home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     rc = kernel->home < 0 ? bh_err_errno(err, "open /proc/self/ns/net") : BH_OK;
     if (rc == BH_OK)
         rc = bh_netlink_open(NETLINK_ROUTE, &kernel->links, err);
     if (rc == BH_OK)
         rc = bh_netlink_open(NETLINK_NETFILTER, &kernel->filters, err);
+    if (rc == BH_OK)
+        rc = bh_filter_watch(&kernel->changes, err);
     if (rc != BH_OK) {
         kernel_close(kernel);
         return rc;

@@ -411,21 +411,37 @@ count(const struct bh_networks *networks, struct attached *attached)
                                            &attached->counters, &ignored);
 }
 
+int
+bh_networks_watch(const struct bh_node *node)
+{
+    const struct bh_network *network = &node->networks->network;
+
+    return network->ops ? network->ops->watch(network->self) : -1;
+}
+
+void
+bh_networks_repair(struct bh_node *node)
+{
+    const struct bh_network *network = &node->networks->network;
+    bool made = false;
+    struct bh_err err;
+
+    if (network->ops->repair(network->self, &made, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "packet filter"), BH_ERRLOG(&err));
+    else if (made)
+        bh_log(NETWORK_REPAIRED);
+}
+
 void
 bh_networks_report(struct bh_node *node)
 {
     struct bh_networks *networks = node->networks;
     struct bh_msg_traffic traffic = { .at_ns = bh_time_now() };
     struct bh_msg_traffic_item *items;
-    bool made = false;
-    struct bh_err err;
 
     if (networks->count == 0)
         return;
-    if (networks->network.ops->repair(networks->network.self, &made, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_STR("what", "packet filter"), BH_ERRLOG(&err));
-    else if (made)
-        bh_log(NETWORK_REPAIRED);
+    bh_networks_repair(node); /* what could not be done before is tried again */
     items = calloc(networks->count, sizeof *items);
     BH_ASSERT(items);
     for (uint32_t i = 0; i < networks->count; i++) {

@@ -43,8 +43,12 @@ void bh_networks_unmount(const char *bundle);
 /* Empty files in the folder `root` where those of bh_networks_files go. */
 BH_MUST_USE bh_rc bh_networks_make_places(const char *root, struct bh_err *err);
 
-/* With the samples: make the packet filter again if somebody removed it, and tell what all jobs
- * sent and received. */
+/* With the samples: tell what all jobs sent and received. */
 void bh_networks_report(struct bh_node *node);
+
+/* Readable when somebody may have changed the packet filter (-1: never): it is made again then
+ * if it is gone. */
+int bh_networks_watch(const struct bh_node *node);
+void bh_networks_repair(struct bh_node *node);
 
 #endif

@@ -267,6 +267,28 @@ test_node_killed(void **state)
     BH_CHECK_DONE();
 }
 
+/* Somebody reloads the machine's firewall. */
+static void
+test_flushed(void **state)
+{
+    struct bh_filter_change change;
+    struct bh_err err;
+
+    use_conf(OFFERS "sample_interval_ms = 3600000\n");
+    start_well(1, "org/dep", LISTEN, tenant_network);
+    assert_true(bh_test_wait_for_log(1, "listening"));
+    assert_int_equal(bh_filter_begin("/usr/sbin/nft", "flush ruleset\n", 14, &change, &err), BH_OK);
+    assert_int_equal(bh_filter_end(&change, &err), BH_OK);
+    for (int tries = 0; tries < 500 && !strstr(bh_test_read("node.log"), "made again"); tries++)
+        bh_time_sleep(10 * BH_NS_PER_MS);
+    BH_CHECK("made again", strstr(bh_test_read("node.log"), "made again") != NULL);
+    BH_CHECK("another tenant", run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
+                                   tenant_network) != 0);
+    stop(1);
+    check_nothing_left();
+    BH_CHECK_DONE();
+}
+
 /* Wherever in a start it is killed, the next one leaves nothing of what did not come to life. */
 static void
 test_killed_anywhere(void **state)
@@ -301,6 +323,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_egress),      BH_NODE_TEST(test_inside),
         BH_NODE_TEST(test_refused),     BH_NODE_TEST(test_traffic),
         BH_NODE_TEST(test_node_killed), BH_NODE_TEST(test_killed_anywhere),
+        BH_NODE_TEST(test_flushed),
     };
     int status;
 

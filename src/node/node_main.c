@@ -28,7 +28,7 @@
 #include "node/session.h"
 #include "runtime/crun.h"
 
-enum { FIXED_POLLS = 4, EXIT_USAGE = 2 };
+enum { FIXED_POLLS = 5, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
 /* ---- the pieces of the program ---- */
@@ -189,6 +189,7 @@ list_polls(struct loop *loop)
                                           .events = bh_link_interest(node->link) };
     loop->polls[3] = (struct pollfd){ .fd = bh_gpu_client_event_fd(node->gpus),
                                       .events = POLLIN };
+    loop->polls[4] = (struct pollfd){ .fd = bh_networks_watch(node), .events = POLLIN };
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -265,6 +266,8 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
     look_at_keepers(loop);
     if (loop->polls[3].revents)
         bh_report_health(node);
+    if (loop->polls[4].revents)
+        bh_networks_repair(node);
     if (loop->polls[2].revents & POLLOUT)
         write_link(node);
     if (node->link && loop->polls[2].revents & (POLLIN | POLLHUP | POLLERR))

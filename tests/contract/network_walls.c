@@ -561,6 +561,8 @@ test_flushed(void **state)
     attach_tenant(2, 2);
     BH_CHECK_EQ("denied", reach(0, it.spaces[2], talk), ECONNREFUSED);
     flush();
+    BH_CHECK_EQ("seen", poll(&(struct pollfd){ it.network.ops->watch(it.network.self), POLLIN, 0 },
+                             1, 5000), 1);
     BH_CHECK_EQ("repair", it.network.ops->repair(it.network.self, &made, &err), BH_OK);
     BH_CHECK("made", made);
     BH_CHECK_EQ("denied again", reach(0, it.spaces[2], talk), ECONNREFUSED);

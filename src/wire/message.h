@@ -55,6 +55,14 @@ struct bh_msg_piece_ref {
     uint64_t partition;
 };
 
+/* What a job's standard streams are, apart from the log that has all its output. */
+enum bh_stdio {
+    BH_STDIO_NONE,             /* an empty input */
+    BH_STDIO_PIPE,             /* input from who is attached */
+    BH_STDIO_TERMINAL,         /* a terminal: input and output from and to who is attached */
+    BH_STDIOS
+};
+
 /* Run a job on pieces that were carved.  All is resolved; the node still checks it
  * against its own node.conf and refuses what that does not allow (BH_DENIED). */
 struct bh_msg_start {
@@ -69,6 +77,7 @@ struct bh_msg_start {
     uint32_t gang, member;     /* of so many members, which; gang 0 is 1 */
     uint64_t memory_bytes;
     char tenant[120], user[64], sku[64]; /* for the job's environment */
+    uint32_t stdio;            /* enum bh_stdio */
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a
@@ -96,6 +105,22 @@ struct bh_msg_keep_item {
 };
 struct bh_msg_keep {
     struct bh_list leases, pieces; /* struct bh_msg_keep_item */
+};
+
+/* ---- bulkheadd to bulkhead-node, on a stream's own connection ---- */
+
+enum bh_stream_what { BH_STREAM_EXEC, BH_STREAM_ATTACH, BH_STREAM_FORWARD, BH_STREAM_WATCH,
+                      BH_STREAM_WHATS };
+
+/* The one message on a connection to `<socket>.streams`; what follows in both directions are
+ * the frames of wire/stream.h.  WATCH carries nothing and ends with the job. */
+struct bh_msg_stream {
+    uint64_t lease;
+    uint32_t what;             /* enum bh_stream_what */
+    bool tty, input;
+    uint32_t rows, columns;    /* of the terminal at first; 0: not known */
+    uint32_t port;             /* FORWARD: of the job's loopback */
+    struct bh_texts args;      /* EXEC */
 };
 
 /* ---- bulkhead-node to bulkheadd ---- */

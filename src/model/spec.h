@@ -39,6 +39,8 @@ struct bh_job_spec {
     enum bh_priority priority;   /* 0: normal */
     enum bh_contract on_preempt;
     bool hold;
+    bool input;                  /* its standard input comes from who is attached */
+    bool tty;                    /* it runs in a terminal, and that is its input and output */
 };
 
 extern const struct bh_fields bh_job_spec_fields;

@@ -199,7 +199,9 @@ bh_pump_begin(struct bh_pump *pump, const struct bh_msg_stream *message, struct 
     }
     pump->tty = pump->attached ? reply.value & BH_INIT_IS_TTY : message->tty;
     take_descriptor(pump, fd);
-    pump->writer = pump->input >= 0;
+    if (pump->what == BH_STREAM_EXEC && !message->input && !pump->tty)
+        close_one(&pump->input); /* its input is at its end */
+    pump->writer = pump->input >= 0 && (message->input || pump->what == BH_STREAM_FORWARD);
     resize(pump, message->rows, message->columns);
     say_ready(pump);
     return BH_OK;

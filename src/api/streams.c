@@ -220,7 +220,9 @@ bh_rc
 bh_streams_open(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_streams_port *streams = NULL;
-    struct bh_stream_permit permit = { permit_still, permit_end, NULL };
+    struct bh_stream_claim claim = { .ticket = call->id,
+                                     .principal = call->caller.subject.principal,
+                                     .permit = { permit_still, permit_end, NULL } };
     const char *wants = call->request->upgrade;
     uint64_t port = 0;
     bh_rc rc = bh_call_number(call, "port", PORT_MAX, &port, err);
@@ -233,11 +235,11 @@ bh_streams_open(struct bh_call *call, struct bh_err *err)
         rc = find_streams(call, &streams, err);
     if (rc != BH_OK)
         return rc;
-    permit.self = permit_new(call);
-    rc = streams->ops->open(streams->self, call->id, call->caller.subject.principal,
-                            (uint32_t)port, &permit, &call->reply->upgrade, err);
+    claim.port = (uint32_t)port;
+    claim.permit.self = permit_new(call);
+    rc = streams->ops->open(streams->self, &claim, &call->reply->upgrade, err);
     if (rc != BH_OK)
-        permit.end(permit.self);
+        permit_end(claim.permit.self);
     call->reply->upgrade.protocol = PROTOCOL;
     return rc;
 }

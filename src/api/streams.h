@@ -39,6 +39,14 @@ struct bh_stream_permit {
     void *self;
 };
 
+/* Who wants to open what. */
+struct bh_stream_claim {
+    const char *ticket;
+    bh_principal_id principal;
+    uint32_t port;               /* 0: not for a connection */
+    struct bh_stream_permit permit;
+};
+
 /* Who carries streams; any worker. */
 struct bh_streams_ops {
     /* Whether one more would be too many, of that job, of that principal or of all: BH_QUOTA. */
@@ -46,14 +54,12 @@ struct bh_streams_ops {
     /* Take in what was recorded; from now on its end will be, too. */
     bh_rc (*admit)(void *self, const struct bh_stream_opening *opening,
                    char ret_ticket[BH_STREAM_TICKET_TEXT + 1], struct bh_err *err);
-    /* Reach the job by a ticket; `port` 0: not for a connection.  The permit is taken over when
-     * this succeeds.
+    /* Reach the job by a ticket.  The permit is taken over when this succeeds.
      *   BH_NOT_FOUND    no such ticket of this principal, or used, or too old
      *   BH_QUOTA        too many connections
      *   BH_UNAVAILABLE  its node is not there */
-    bh_rc (*open)(void *self, const char *ticket, bh_principal_id principal, uint32_t port,
-                  const struct bh_stream_permit *permit, struct bh_upgrade *ret_upgrade,
-                  struct bh_err *err);
+    bh_rc (*open)(void *self, const struct bh_stream_claim *claim,
+                  struct bh_upgrade *ret_upgrade, struct bh_err *err);
 };
 
 struct bh_streams_port {

@@ -21,14 +21,14 @@ enum { BODY_MAX = 256 << 10, STATUS_INTERRUPTED = 130 };
 /* ---- asking ---- */
 
 bh_rc
-bh_stream_ask(const struct bh_cli *cli, const char *job, const char *rest, const char *body,
+bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_wish *wish,
               const char **ret_ticket, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_http_request request = { .method = "POST", .body = body,
-                                       .body_length = strlen(body) };
+    struct bh_http_request request = { .method = "POST", .body = wish->body,
+                                       .body_length = strlen(wish->body) };
     char path[160];
-    bh_rc rc = bh_cli_job_path(job, rest, path, sizeof path, err);
+    bh_rc rc = bh_cli_job_path(wish->job, wish->rest, path, sizeof path, err);
 
     request.path = path;
     if (rc == BH_OK)
@@ -56,14 +56,18 @@ put_size(struct bh_json_writer *w, bool columns)
         bh_json_u64(w, columns ? "columns" : "rows", size[columns]);
 }
 
-/* Ask, and open what was let in. */
+/* Ask, and open what was let in; the body is the wish's and goes. */
 static bh_rc
-open_stream(const struct bh_cli *cli, const char *job, const char *rest, struct bh_buf *body,
+open_stream(const struct bh_cli *cli, struct bh_stream_wish wish, struct bh_buf *body,
             struct bh_duplex **ret_duplex, struct bh_err *err)
 {
-    const char *text = bh_buf_text(body), *ticket;
-    bh_rc rc = text ? bh_stream_ask(cli, job, rest, text, &ticket, err)
-                    : bh_err_set(err, BH_RANGE, "the command is too long");
+    const char *ticket;
+    bh_rc rc;
+
+    wish.body = bh_buf_text(body);
+    rc = wish.body ? bh_stream_ask(cli, &wish, &ticket, err)
+                   : bh_err_set(err, BH_RANGE, "the command is too long");
+    bh_buf_fini(body);
 
     return rc == BH_OK ? bh_duplex_open(&cli->client, ticket, 0, ret_duplex, err) : rc;
 }
@@ -93,8 +97,7 @@ bh_cli_exec(struct bh_cli *cli, struct bh_err *err)
     put_size(&w, false);
     bh_json_bool(&w, "tty", bh_cli_flag(cli, BH_OPT_TTY));
     bh_json_close(&w, '}');
-    rc = open_stream(cli, words[0], "/exec", &body, &duplex, err);
-    bh_buf_fini(&body);
+    rc = open_stream(cli, (struct bh_stream_wish){ words[0], "/exec", NULL }, &body, &duplex, err);
     if (rc != BH_OK)
         return rc;
     interact.duplex = duplex;
@@ -122,8 +125,7 @@ attach_once(struct bh_cli *cli, const char *job, struct bh_interact *interact,
     put_member(cli, &w);
     put_size(&w, false);
     bh_json_close(&w, '}');
-    rc = open_stream(cli, job, "/attach", &body, &duplex, err);
-    bh_buf_fini(&body);
+    rc = open_stream(cli, (struct bh_stream_wish){ job, "/attach", NULL }, &body, &duplex, err);
     if (rc != BH_OK)
         return rc;
     interact->duplex = duplex;

@@ -6,7 +6,6 @@
 /* Commands that go into a running job; docs/interactive.md. */
 bh_rc bh_cli_exec(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_attach(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_port_forward(struct bh_cli *cli, struct bh_err *err);
 
 /* What becomes of an attachment. */
 enum bh_attach_end {
@@ -20,9 +19,14 @@ enum bh_attach_end {
 BH_MUST_USE bh_rc bh_attach(struct bh_cli *cli, const char *job, bool input,
                             enum bh_attach_end *ret_end, struct bh_err *err);
 
-/* Ask for a stream: POST /v1/jobs/JOB + `rest` with `body`; the ticket in the arena. */
-BH_MUST_USE bh_rc bh_stream_ask(const struct bh_cli *cli, const char *job, const char *rest,
-                                const char *body, const char **ret_ticket, struct bh_err *err);
+/* A stream to ask for: POST /v1/jobs/JOB + `rest` with `body`. */
+struct bh_stream_wish {
+    const char *job, *rest, *body;
+};
+
+/* Ask; the ticket in the arena. */
+BH_MUST_USE bh_rc bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_wish *wish,
+                                const char **ret_ticket, struct bh_err *err);
 
 /* Wait, at most half a minute, until the job's end is known, and make its status ours. */
 BH_MUST_USE bh_rc bh_attach_conclude(struct bh_cli *cli, const char *job, struct bh_err *err);

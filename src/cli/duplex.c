@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "cli/https.h"
 
-enum { HEAD_MAX = 32 << 10, BODY_MAX = 64 << 10, PATIENCE_MS = 30000, STATUS_SWITCHING = 101 };
+enum { HEAD_MAX = 32 << 10, BODY_MAX = 64 << 10, PATIENCE_MS = 30000 };
 
 struct bh_duplex {
     int fd;
@@ -227,10 +227,11 @@ bh_duplex_next(struct bh_duplex *duplex, struct bh_stream_frame *ret_frame, stru
     memmove(duplex->bytes, duplex->bytes + duplex->used, duplex->length);
     duplex->used = 0;
     for (;;) {
-        bh_rc rc = bh_stream_next(duplex->bytes, duplex->length, BH_STREAM_NODE, ret_frame,
-                                  &duplex->used, err);
+        bh_rc rc = bh_stream_next(duplex->bytes, duplex->length, BH_STREAM_NODE, ret_frame, err);
         ssize_t got;
 
+        if (rc == BH_OK)
+            duplex->used = ret_frame->size;
         if (rc != BH_NOT_FOUND)
             return rc;
         got = receive(duplex, duplex->bytes + duplex->length,

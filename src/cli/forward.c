@@ -1,4 +1,4 @@
-#include "cli/attach.h"
+#include "cli/forward.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "cli/attach.h"
 #include "cli/duplex.h"
 #include "cli/terminal.h"
 
@@ -276,11 +277,11 @@ ask(struct forward *forward, struct bh_err *err)
 {
     const struct bh_option_value *member = &forward->cli->args->options[BH_OPT_MEMBER];
     char body[64] = "{}";
+    struct bh_stream_wish wish = { forward->cli->args->arguments[0], "/forward", body };
 
     if (member->given)
         snprintf(body, sizeof body, "{\"member\":%" PRIu64 "}", member->number);
-    return bh_stream_ask(forward->cli, forward->cli->args->arguments[0], "/forward", body,
-                         &forward->ticket, err);
+    return bh_stream_ask(forward->cli, &wish, &forward->ticket, err);
 }
 
 bh_rc

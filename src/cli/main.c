@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/defrag.h"
 #include "cli/forecast.h"
+#include "cli/forward.h"
 #include "cli/get.h"
 #include "cli/help.h"
 #include "cli/jobs.h"

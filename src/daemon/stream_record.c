@@ -9,6 +9,10 @@
 #include "base/slice.h"
 #include "daemon/command.h"
 
+/* The record of an end; its object is the stream, whose number is that of the record that it
+ * began with.  It is no outcome: those answer orders of the engine. */
+#define END "stream.end"
+
 enum { KEY_ROOM = 24, VALUE_ROOM = 160, LOST_AT_ONCE_MAX = 512, COMMAND_BYTES_MAX = 256 << 10 };
 
 static const char *
@@ -156,7 +160,7 @@ record_end(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct
                                     .principal_id = entry->actor.id };
     bh_rc rc = bh_core_begin(core, err);
 
-    snprintf(key, sizeof key, "%" PRIu64, entry->order);
+    snprintf(key, sizeof key, "%" PRIu64, entry->obj.id);
     if (rc == BH_OK)
         rc = bh_core_note(core, entry, res, err);
     return rc == BH_OK ? core->store.ops->put_document(core->store.self, &gone, err) : rc;
@@ -168,9 +172,9 @@ end(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
     const struct bh_stream_end *what = command->stream_end;
     char note[160];
     struct bh_entry entry = {
-        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_OUTCOME,
-        .obj = { .type = "job", .id = what->job.v }, .tenant = what->tenant_id,
-        .order = what->seq, .verb = verb_of(command->op), .note = note,
+        .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true }, .phase = BH_PHASE_EVENT,
+        .obj = { .type = "stream", .id = what->seq }, .tenant = what->tenant_id,
+        .verb = END, .note = note,
     };
 
     snprintf(note, sizeof note, "exit %" PRId32 ", %" PRIu64 " bytes in, %" PRIu64
@@ -196,7 +200,6 @@ struct lost {
     struct one {
         uint64_t seq, job;
         uint32_t tenant;
-        char verb[16];
     } items[LOST_AT_ONCE_MAX];
     uint32_t count;
 };
@@ -208,8 +211,8 @@ take_lost(void *self, const struct bh_document_row *row)
     struct one *one = &lost->items[lost->count];
     
 
-    if (sscanf(row->value, "{\"job\":%" SCNu64 ",\"tenant\":%" SCNu32 ",\"verb\":\"%15[a-z.]\"}",
-               &one->job, &one->tenant, one->verb) == 3)
+    if (sscanf(row->value, "{\"job\":%" SCNu64 ",\"tenant\":%" SCNu32 "",
+               &one->job, &one->tenant) == 2)
         lost->count++;
     one->seq = strtoull(row->key, NULL, 10);
     return lost->count < LOST_AT_ONCE_MAX;
@@ -229,8 +232,8 @@ bh_stream_record_lost(struct bh_core *core, struct bh_err *err)
         const struct one *one = &lost->items[i];
         struct bh_entry entry = {
             .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-            .phase = BH_PHASE_OUTCOME, .obj = { .type = "job", .id = one->job },
-            .tenant = one->tenant, .order = one->seq, .verb = one->verb,
+            .phase = BH_PHASE_EVENT, .obj = { .type = "stream", .id = one->seq },
+            .tenant = one->tenant, .verb = END,
         };
 
         rc = record_end(core, &entry, BH_UNCERTAIN, err);

@@ -14,7 +14,7 @@
 #include "wire/frame.h"
 #include "wire/message.h"
 
-enum { MESSAGE_MAX = 96 << 10, PERMIT_EVERY_S = 5, STOP_S = 5 };
+enum { MESSAGE_MAX = 96 << 10, PERMIT_EVERY_S = 2, STOP_S = 5 };
 
 enum slot_state { FREE, WAITING, OPEN, CLOSING };
 
@@ -317,7 +317,7 @@ find_slot(struct bh_streams *streams, const char *ticket, bh_principal_id princi
 
 /* Under the mutex: take the slot's own stream, or one connection more. */
 static bh_rc
-claim(struct bh_streams *streams, struct slot *slot, bool connection, struct bh_err *err)
+take_place(struct bh_streams *streams, struct slot *slot, bool connection, struct bh_err *err)
 {
     if (streams->stopping)
         return bh_err_set(err, BH_UNAVAILABLE, "bulkheadd is ending");
@@ -422,8 +422,7 @@ reach(const struct slot *slot, uint32_t port, int *ret_fd, struct bh_err *err)
 }
 
 static bh_rc
-port_open(void *self, const char *ticket, bh_principal_id principal, uint32_t port,
-          const struct bh_stream_permit *permit, struct bh_upgrade *ret_upgrade,
+port_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *ret_upgrade,
           struct bh_err *err)
 {
     struct bh_streams *streams = self;
@@ -431,18 +430,18 @@ port_open(void *self, const char *ticket, bh_principal_id principal, uint32_t po
     bh_rc rc;
 
     BH_ASSERT(one);
-    *one = (struct carried){ .streams = streams, .node = -1, .connection = port != 0,
+    *one = (struct carried){ .streams = streams, .node = -1, .connection = claim->port != 0,
                              .asked = bh_time_monotonic() };
     lock(streams);
-    one->slot = find_slot(streams, ticket, principal);
-    rc = claim(streams, one->slot, one->connection, err);
+    one->slot = find_slot(streams, claim->ticket, claim->principal);
+    rc = take_place(streams, one->slot, one->connection, err);
     unlock(streams);
     if (rc != BH_OK) {
         free(one);
         return rc;
     }
-    one->permit = *permit;
-    rc = reach(one->slot, port, &one->node, err);
+    one->permit = claim->permit;
+    rc = reach(one->slot, claim->port, &one->node, err);
     if (rc != BH_OK) { /* the permit stays the caller's */
         one->permit.end = free;
         one->permit.self = NULL;

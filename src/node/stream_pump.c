@@ -266,9 +266,8 @@ take_frames(struct bh_pump *pump, struct bh_err *err)
 
     for (;;) {
         struct bh_stream_frame frame;
-        size_t used;
         bh_rc rc = bh_stream_next(pump->received + at, pump->received_length - at,
-                                  BH_STREAM_CLIENT, &frame, &used, err);
+                                  BH_STREAM_CLIENT, &frame, err);
 
         if (rc == BH_OK)
             rc = take_frame(pump, &frame, err);
@@ -276,7 +275,7 @@ take_frames(struct bh_pump *pump, struct bh_err *err)
             break;
         if (rc != BH_OK)
             return rc;
-        at += used;
+        at += frame.size;
     }
     memmove(pump->received, pump->received + at, pump->received_length - at);
     pump->received_length -= at;
@@ -440,7 +439,8 @@ turn(struct bh_pump *pump, struct bh_err *err)
             read_source(pump, i);
     if (rc == BH_OK && polls[ANSWERS].revents)
         rc = pump->attached ? hear_keeper(pump, err) : hear_init(pump, err);
-    pay_credit(pump);
+    write_pending(pump);
+    pay_credit(pump); /* behind it: a credit that found no room has nothing else to wake it */
     write_pending(pump);
     return rc;
 }

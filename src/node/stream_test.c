@@ -115,7 +115,6 @@ read_frames(struct client *client)
     struct pollfd polled = { .fd = client->fd, .events = POLLIN };
     struct bh_stream_frame frame;
     struct bh_err err;
-    size_t used;
     ssize_t got;
 
     if (poll(&polled, 1, 50) <= 0)
@@ -126,10 +125,11 @@ read_frames(struct client *client)
         return false;
     client->received_length += (size_t)got;
     while (bh_stream_next(client->received, client->received_length, BH_STREAM_NODE, &frame,
-                          &used, &err) == BH_OK) {
+                          &err) == BH_OK) {
         take(client, &frame);
-        memmove(client->received, client->received + used, client->received_length - used);
-        client->received_length -= used;
+        memmove(client->received, client->received + frame.size,
+                client->received_length - frame.size);
+        client->received_length -= frame.size;
     }
     return true;
 }

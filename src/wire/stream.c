@@ -142,7 +142,7 @@ get_payload(const char *bytes, size_t length, struct bh_stream_frame *frame)
 
 bh_rc
 bh_stream_next(const char *bytes, size_t length, enum bh_stream_from from,
-               struct bh_stream_frame *ret_frame, size_t *ret_used, struct bh_err *err)
+               struct bh_stream_frame *ret_frame, struct bh_err *err)
 {
     struct bh_stream_frame frame = { 0 };
     size_t payload;
@@ -163,7 +163,7 @@ bh_stream_next(const char *bytes, size_t length, enum bh_stream_from from,
     frame.kind = (enum bh_stream_kind)kind;
     if (!get_payload(bytes + BH_STREAM_HEADER, payload, &frame))
         return bh_err_set(err, BH_INVALID, "a stream frame of kind %u has a wrong value", kind);
+    frame.size = BH_STREAM_HEADER + payload;
     *ret_frame = frame;
-    *ret_used = BH_STREAM_HEADER + payload;
     return BH_OK;
 }

@@ -52,18 +52,18 @@ struct bh_stream_frame {
     uint32_t number;             /* SIGNAL, READY and CREDIT_MORE, EXIT, ERROR's rc */
     uint16_t rows, columns;      /* RESIZE */
     uint8_t flags;               /* READY */
+    size_t size;                 /* of the whole frame, as bh_stream_next found it */
 };
 
 /* Write one frame to `out`, which holds BH_STREAM_FRAME_MAX bytes; returns its size.  The
  * frame is one that bh_stream_next would take: anything else is our bug. */
 size_t bh_stream_put(char *out, const struct bh_stream_frame *frame);
 
-/* The first whole frame in `bytes`; its bytes point there.  BH_OK with `ret_used` bytes to
- * drop; BH_NOT_FOUND when more are needed; BH_INVALID: no frame that this end sends: unknown
+/* The first whole frame in `bytes`; its bytes point there.  BH_OK with its size, to be
+ * dropped; BH_NOT_FOUND when more are needed; BH_INVALID: no frame that this end sends: unknown
  * or the other end's kind, a payload of the wrong length, a number out of its range, a text
  * that is not UTF-8.  Nothing is taken from a peer after that. */
 BH_MUST_USE bh_rc bh_stream_next(const char *bytes, size_t length, enum bh_stream_from from,
-                                 struct bh_stream_frame *ret_frame, size_t *ret_used,
-                                 struct bh_err *err);
+                                 struct bh_stream_frame *ret_frame, struct bh_err *err);
 
 #endif

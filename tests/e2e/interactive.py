@@ -29,6 +29,16 @@ SERVER = ("perl", "-MIO::Socket::INET", "-e", """
     while ($c = $s->accept) { if (!fork) { $n = 0; $n += length while <$c>; print $c "got $n\\n"; exit } close $c }""")
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+PORT = free_port()
+CONF = {"daemon_conf": f"https_port = {PORT}"}
+
+
 def started(site, *command, person="alice", **spec):
     job = site.submit(*(command or SLEEP), client=site.client(person), **spec)
     site.await_state(job, "running")
@@ -88,8 +98,14 @@ class Terminal:
         return status
 
 
-def outcomes(site, verb):
-    return [r for r in site.leaves() if r["verb"] == verb]
+def begun(site, verb):
+    return [r for r in site.leaves() if r["verb"] == verb and r["res"] == "ok"]
+
+
+def ends(site, verb):
+    """What is recorded of the ends of streams that began so."""
+    numbers = [r["seq"] for r in begun(site, verb)]
+    return [r for r in site.leaves() if r["verb"] == "stream.end" and r["obj"]["id"] in numbers]
 
 
 @tap.test()
@@ -105,12 +121,11 @@ def exec_command(site):
     equal("no such program", done.returncode, 127)
     big = site.cli("alice", "exec", job, "--", "head", "-c", "20000000", "/dev/zero")
     equal("much", len(big.stdout), 20000000)
-    site.until(lambda: sum(r["phase"] == "outcome" for r in outcomes(site, "job.exec")) == 5, what="outcomes")
-    records = outcomes(site, "job.exec")
-    begun = [r for r in records if r["phase"] == "intent"]
-    equal("who and what", {(r["obj"]["type"], r["obj"]["id"], r["dec"]["allow"]) for r in begun}, {("job", int(job), True)})
-    assert all(r.get("text") for r in begun), "the command's digest"
-    equal("each has its end", sorted(r["order"] for r in records if r["phase"] == "outcome"), sorted(r["seq"] for r in begun))
+    site.until(lambda: len(ends(site, "job.exec")) == 5, what="their ends")
+    equal("who and what", {(r["obj"]["type"], r["obj"]["id"], r["dec"]["allow"]) for r in begun(site, "job.exec")}, {("job", int(job), True)})
+    assert all(r.get("text") for r in begun(site, "job.exec")), "the command's digest"
+    equal("each has its end", sorted(r["obj"]["id"] for r in ends(site, "job.exec")), sorted(r["seq"] for r in begun(site, "job.exec")))
+    site.cli("dave", "audit", "verify", "--vkey", str(site.dir / "state/audit.vkey"), check=0)
     times = []
     for _ in range(15):
         at = time.monotonic()
@@ -193,7 +208,7 @@ def deaths(site):
         terminal.forget().type("echo again$((1+1))\n").expect("again2", 30)
         terminal.type("exit 3\n")
         equal("status", terminal.end(), 3)
-    lost = [r for r in site.leaves() if r["verb"] in ("job.exec", "job.attach") and r["phase"] == "outcome" and r["res"] == "uncertain"]
+    lost = [r for r in ends(site, "job.exec") + ends(site, "job.attach") if r["res"] == "uncertain"]
     equal("what the daemon did not see end", len(lost), 2)
 
 
@@ -224,8 +239,8 @@ def forward(site):
               [f"0100007F:{port:04X}"])
         site.client("alice").post(f"/v1/jobs/{job}/cancel")
         equal("ends with the job", process.wait(20), 0)
-    site.until(lambda: [r for r in outcomes(site, "job.forward") if r["phase"] == "outcome"], what="its outcome")
-    equal("one record each", [r["phase"] for r in outcomes(site, "job.forward") if r["res"] == "ok" and r["obj"].get("id") == int(job)], ["intent", "outcome"])
+    site.until(lambda: len(ends(site, "job.forward")) == 1, what="its end")
+    equal("one record", len(begun(site, "job.forward")), 1)
 
 
 @tap.test()
@@ -247,6 +262,45 @@ def others(site):
         assert got in status, (client, path, got)
     refused = [r for r in site.leaves() if r["verb"] in ("job.exec", "job.exec.any") and r["res"] != "ok"]
     assert len(refused) >= 9, refused
+
+
+@tap.test(**CONF)
+def https(site):
+    "the same over HTTPS with a token: status, much of it both ways, and the end when the token is revoked"
+    job = str(started(site))
+    token = site.client("alice").post("/v1/tokens", {})
+    (site.dir / "token").write_text(token["token"])
+    where = ["--server", f"https://127.0.0.1:{PORT}", "--ca-file", str(site.dir / "state/tls.crt"), "--token-file", str(site.dir / "token")]
+    done = site.cli(None, "exec", *where, "-i", job, "--", "sh", "-c", "cat; echo err >&2; exit 3", input="x" * 5000000)
+    equal("exec", (len(done.stdout), done.stderr, done.returncode), (5000000, "err\n", 3))
+    equal("refused", site.cli(None, "exec", *where, "999999", "true").returncode, 5)
+    command = subprocess.Popen([site.program("bulkhead"), "exec", *where, job, "sleep", "601"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    site.until(lambda: site.processes("sleep\x00601"), what="the command")
+    site.client("alice").request("DELETE", f"/v1/tokens/{token['id']}")
+    equal("a revoked token's stream", command.wait(20), 4)
+    site.until(lambda: not site.processes("sleep\x00601"), what="its end inside")
+
+
+@tap.test()
+def reader_stops(site):
+    "output without end and a reader that stops: no program's memory grows, and the job is not held up"
+    job = str(started(site, "sh", "-c", "echo ready; exec sleep 600"))
+    reader = subprocess.Popen([site.program("bulkhead"), "exec", job, "--", "cat", "/dev/zero"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              env={"BULKHEAD_SOCKET": site.socket, "HOME": "/"})
+    at, got = time.monotonic(), 0
+    while time.monotonic() - at < 1.5:
+        got += len(os.read(reader.stdout.fileno(), 1 << 20))
+    print(f"# a stream carries {got / (time.monotonic() - at) / 1e6:.0f} MB/s")
+    resident = lambda: {pid: int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
+                        for pid in [site.daemon.pid, site.node.pid, reader.pid, *site.processes("bulkhead-keeper"), *site.processes("bulkhead-stream")]}
+    before = resident()
+    time.sleep(1)
+    grown = {pid: kib - before[pid] for pid, kib in resident().items() if kib - before[pid] > 512}
+    equal("grown by KiB", grown, {})
+    reader.kill()
+    reader.wait()
+    site.until(lambda: not site.processes("bulkhead-stream"), what="the stream's end")
+    reader.stdout.close()
 
 
 if __name__ == "__main__":

@@ -12,14 +12,13 @@ read_all(const char *bytes, size_t size, enum bh_stream_from from)
     static char again[BH_STREAM_FRAME_MAX];
     struct bh_stream_frame frame;
     struct bh_err err;
-    size_t used;
 
-    while (bh_stream_next(bytes, size, from, &frame, &used, &err) == BH_OK) {
-        if (used < BH_STREAM_HEADER || used > size || bh_stream_put(again, &frame) != used
-            || memcmp(again, bytes, used) != 0)
+    while (bh_stream_next(bytes, size, from, &frame, &err) == BH_OK) {
+        if (frame.size < BH_STREAM_HEADER || frame.size > size || bh_stream_put(again, &frame) != frame.size
+            || memcmp(again, bytes, frame.size) != 0)
             abort();
-        bytes += used;
-        size -= used;
+        bytes += frame.size;
+        size -= frame.size;
     }
 }
 

@@ -113,6 +113,7 @@ struct bh_command {
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
     const struct bh_people_change *people;
     const struct bh_shred_request *shred; /* KEY_SHRED */
+    const char *checkpoint;      /* AUDIT_PRUNE: of the export that the caller has */
     const struct bh_stream_request *stream; /* JOB_EXEC, JOB_ATTACH, JOB_FORWARD; or, by the */
     const struct bh_stream_end *stream_end; /* system, its end */
     bool system;                 /* the daemon itself asks for it, as the site file says */
@@ -132,6 +133,8 @@ struct bh_answer {
     uint32_t keys;               /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */
     const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
     uint64_t expires_ns;         /* until then */
+    uint64_t minimum, pruned;    /* AUDIT_PRUNE: records below `minimum` are pruned, now so many */
+    bool more;                   /* and more could be */
     struct bh_stream_grant stream;
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;

@@ -72,6 +72,15 @@ open_stream(const struct bh_cli *cli, struct bh_stream_wish wish, struct bh_buf 
     return rc == BH_OK ? bh_duplex_open(&cli->client, ticket, 0, ret_duplex, err) : rc;
 }
 
+bh_rc
+bh_attach_check(const struct bh_cli *cli, struct bh_err *err)
+{
+    if (!bh_cli_flag(cli, BH_OPT_STDIN) || !bh_cli_flag(cli, BH_OPT_TTY) || isatty(STDIN_FILENO))
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "-it: standard input is no terminal");
+    return bh_err_hint(err, "-i alone passes on what is not typed");
+}
+
 /* ---- exec ---- */
 
 bh_rc
@@ -82,8 +91,10 @@ bh_cli_exec(struct bh_cli *cli, struct bh_err *err)
     const char *const *words = cli->args->arguments;
     struct bh_json_writer w;
     struct bh_buf body;
-    bh_rc rc;
+    bh_rc rc = bh_attach_check(cli, err);
 
+    if (rc != BH_OK)
+        return rc;
     bh_buf_init(&body, BODY_MAX);
     w = bh_json_begin(&body);
     bh_json_open(&w, NULL, '{');

@@ -7,6 +7,9 @@
 bh_rc bh_cli_exec(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_attach(struct bh_cli *cli, struct bh_err *err);
 
+/* -it asks for a terminal on this side, too: BH_INVALID without. */
+BH_MUST_USE bh_rc bh_attach_check(const struct bh_cli *cli, struct bh_err *err);
+
 /* What becomes of an attachment. */
 enum bh_attach_end {
     BH_ATTACH_JOB_ENDED,         /* or its stream did: its state says the rest */

@@ -51,7 +51,7 @@ struct connection {
 static bool
 take(struct connection *c, const struct bh_stream_frame *frame)
 {
-    struct bh_err ignored;
+    struct bh_err ignored, why;
 
     switch ((int)frame->kind) {
     case BH_STREAM_READY:
@@ -63,8 +63,8 @@ take(struct connection *c, const struct bh_stream_frame *frame)
             return shutdown(c->fd, SHUT_WR) == 0;
         return bh_fd_write_all(c->fd, frame->bytes, frame->length, &ignored) == BH_OK;
     case BH_STREAM_ERROR:
-        fprintf(stderr, "bulkhead: port %u: %.*s\n", c->remote, (int)frame->length,
-                frame->bytes);
+        bh_err_set(&why, BH_IO, "%.*s", (int)frame->length, frame->bytes); /* without controls */
+        fprintf(stderr, "bulkhead: port %u: %s\n", c->remote, why.msg);
         return false;
     default:
         return frame->kind != BH_STREAM_EXIT;

@@ -208,8 +208,10 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct attended job = { .cli = cli, .submitted = bh_time_monotonic() };
     struct bh_follow follow = { .cli = cli, .job = job.id, .idle = attend, .idle_self = &job };
-    bh_rc rc = bh_cli_send_job(cli, NULL, &json, err);
+    bh_rc rc = bh_attach_check(cli, err);
 
+    if (rc == BH_OK)
+        rc = bh_cli_send_job(cli, NULL, &json, err);
     if (rc != BH_OK)
         return rc;
     snprintf(job.id, sizeof job.id, "%" PRIu64,

@@ -119,6 +119,7 @@ def exec_command(site):
     equal("no input", site.cli("alice", "exec", job, "cat").stdout, "")
     done = site.cli("alice", "exec", job, "--", "/no/such")
     equal("no such program", done.returncode, 127)
+    equal("-it without a terminal", site.cli("alice", "exec", "-it", job, "sh", input="").returncode, 3)
     big = site.cli("alice", "exec", job, "--", "head", "-c", "20000000", "/dev/zero")
     equal("much", len(big.stdout), 20000000)
     site.until(lambda: len(ends(site, "job.exec")) == 5, what="their ends")
@@ -271,8 +272,8 @@ def https(site):
     token = site.client("alice").post("/v1/tokens", {})
     (site.dir / "token").write_text(token["token"])
     where = ["--server", f"https://127.0.0.1:{PORT}", "--ca-file", str(site.dir / "state/tls.crt"), "--token-file", str(site.dir / "token")]
-    done = site.cli(None, "exec", *where, "-i", job, "--", "sh", "-c", "cat; echo err >&2; exit 3", input="x" * 5000000)
-    equal("exec", (len(done.stdout), done.stderr, done.returncode), (5000000, "err\n", 3))
+    done = site.cli(None, "exec", *where, "-i", job, "--", "sh", "-c", "cat; echo err >&2; exit 3", input="x" * 1000000)
+    equal("exec", (len(done.stdout), done.stderr, done.returncode), (1000000, "err\n", 3))
     equal("refused", site.cli(None, "exec", *where, "999999", "true").returncode, 5)
     command = subprocess.Popen([site.program("bulkhead"), "exec", *where, job, "sleep", "601"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     site.until(lambda: site.processes("sleep\x00601"), what="the command")
@@ -288,13 +289,13 @@ def reader_stops(site):
     reader = subprocess.Popen([site.program("bulkhead"), "exec", job, "--", "cat", "/dev/zero"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
                               env={"BULKHEAD_SOCKET": site.socket, "HOME": "/"})
     at, got = time.monotonic(), 0
-    while time.monotonic() - at < 1.5:
+    while time.monotonic() - at < 0.7:
         got += len(os.read(reader.stdout.fileno(), 1 << 20))
     print(f"# a stream carries {got / (time.monotonic() - at) / 1e6:.0f} MB/s")
     resident = lambda: {pid: int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
                         for pid in [site.daemon.pid, site.node.pid, reader.pid, *site.processes("bulkhead-keeper"), *site.processes("bulkhead-stream")]}
     before = resident()
-    time.sleep(1)
+    time.sleep(0.6)
     grown = {pid: kib - before[pid] for pid, kib in resident().items() if kib - before[pid] > 512}
     equal("grown by KiB", grown, {})
     reader.kill()

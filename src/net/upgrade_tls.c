@@ -8,8 +8,9 @@
 #include <sys/socket.h>
 
 #include "base/assert.h"
+#include "base/time.h"
 
-enum { PART = 16 << 10 };
+enum { PART = 16 << 10, LINGER_MS = 2000 };
 
 struct carry {
     gnutls_session_t session;
@@ -110,6 +111,22 @@ turn(struct carry *c)
     return !c->broken && !c->up_over && !(c->down_over && !has_down(c));
 }
 
+/* What the client sent and nobody read would make the kernel throw away what it has yet to
+ * receive: let it read its last frame and close first. */
+static void
+linger(struct carry *c)
+{
+    struct pollfd polled = { .fd = c->tcp, .events = POLLIN };
+    bh_ns until = bh_time_monotonic() + LINGER_MS * BH_NS_PER_MS;
+    ssize_t got;
+
+    (void)!gnutls_bye(c->session, GNUTLS_SHUT_WR);
+    do
+        got = gnutls_record_recv(c->session, c->up, sizeof c->up);
+    while (bh_time_monotonic() < until
+           && (got > 0 || (try_again(got) && poll(&polled, 1, LINGER_MS) > 0)));
+}
+
 void
 bh_upgrade_tls_carry(struct MHD_Connection *mhd, int tcp, int plain)
 {
@@ -124,5 +141,7 @@ bh_upgrade_tls_carry(struct MHD_Connection *mhd, int tcp, int plain)
     while (turn(c))
         ;
     shutdown(plain, SHUT_RDWR);
+    if (c->down_over && !c->broken)
+        linger(c);
     free(c);
 }

@@ -434,9 +434,18 @@ cut_late_ones(struct bh_keeper_streams *streams)
     return wait;
 }
 
+/* A job with a terminal runs before its terminal is there: who comes so early waits for it, or
+ * would be told that there is no input. */
+static bool
+is_early(const struct bh_keeper_streams *streams)
+{
+    return streams->stdio == BH_STDIO_TERMINAL && streams->terminal < 0;
+}
+
 size_t
 bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls, int *ret_wait_ms)
 {
+    bool early = is_early(streams);
     size_t count = 0;
 
     *ret_wait_ms = cut_late_ones(streams);
@@ -449,7 +458,8 @@ bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls, 
             .fd = reader->fd,
             .events = (short)(POLLIN | (is_behind(streams, reader) ? POLLOUT : 0))
         };
-        polls[count++] = (struct pollfd){ .fd = streams->asking[i], .events = POLLIN };
+        polls[count++] = (struct pollfd){ .fd = early ? -1 : streams->asking[i],
+                                           .events = POLLIN };
     }
     return count;
 }

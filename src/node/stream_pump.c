@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "node/init_message.h"
 
-enum { PATIENCE_MS = 10000, LAST_WORD_MS = 5000 };
+enum { PATIENCE_MS = 30000, LAST_WORD_MS = 5000 };
 
 void
 bh_pump_init(struct bh_pump *pump, int client)

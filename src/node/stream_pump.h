@@ -36,7 +36,7 @@ void bh_pump_init(struct bh_pump *pump, int client);
 /* Hear whether what was asked for was begun, and say READY.
  *   BH_CONFLICT     the job has ended, or refuses the connection
  *   BH_QUOTA        the job has too many streams, or too many processes
- *   BH_TIMEOUT      it does not answer within ten seconds */
+ *   BH_TIMEOUT      it does not answer within half a minute */
 BH_MUST_USE bh_rc bh_pump_begin(struct bh_pump *pump, const struct bh_msg_stream *message,
                                 struct bh_err *err);
 

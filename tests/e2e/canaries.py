@@ -373,7 +373,10 @@ def ours(site):
 
 
 def program(pid):
-    return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except FileNotFoundError:
+        return ""  # it has ended
 
 
 def leaks(canaries, where):

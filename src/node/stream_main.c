@@ -21,12 +21,14 @@
 #include "base/arena.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/time.h"
 #include "node/init_message.h"
 #include "node/stream_pump.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 
-enum { CLIENT_FD = 3, MESSAGE_FD = 4, MESSAGE_MAX = 128 << 10, NOBODY = 65534 };
+enum { CLIENT_FD = 3, MESSAGE_FD = 4, MESSAGE_MAX = 128 << 10, NOBODY = 65534,
+       KEEPER_MS = 3000 };
 
 static bh_rc
 read_message(struct bh_arena *arena, struct bh_msg_stream *ret_message, struct bh_err *err)
@@ -47,6 +49,20 @@ read_message(struct bh_arena *arena, struct bh_msg_stream *ret_message, struct b
 
 /* ---- asking the keeper ---- */
 
+/* A keeper that was only just started listens in a moment. */
+static bool
+connect_in_time(int fd, const struct sockaddr_un *address)
+{
+    bh_ns until = bh_time_monotonic() + KEEPER_MS * BH_NS_PER_MS;
+
+    while (connect(fd, (const struct sockaddr *)address, sizeof *address) != 0) {
+        if ((errno != ENOENT && errno != ECONNREFUSED) || bh_time_monotonic() > until)
+            return false;
+        bh_time_sleep(10 * BH_NS_PER_MS);
+    }
+    return true;
+}
+
 static bh_rc
 reach_keeper(const char *folder, int *ret_fd, struct bh_err *err)
 {
@@ -57,7 +73,7 @@ reach_keeper(const char *folder, int *ret_fd, struct bh_err *err)
     if (place < 0 || fd < 0)
         return bh_err_set(err, BH_CONFLICT, "the job has ended");
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/control", place);
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+    if (!connect_in_time(fd, &address))
         return bh_err_set(err, BH_CONFLICT, errno == ENOENT
                           ? "the job was started by a version without streams"
                           : "the job's keeper takes no streams");

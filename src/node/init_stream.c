@@ -211,12 +211,16 @@ static void
 run_command(struct session *session, struct request *request)
 {
     int master = -1, slave = -1;
+    struct winsize size = { .ws_row = request->head.rows, .ws_col = request->head.columns };
     bool tty = request->head.tty;
     pid_t pid = -1;
 
     if (request->head.count > 0 && request->fd_count == (tty ? 1 : 4)
-        && (!tty || bh_init_terminal(&master, &slave)))
+        && (!tty || bh_init_terminal(&master, &slave))) {
+        if (tty && size.ws_row && size.ws_col)
+            ioctl(master, TIOCSWINSZ, &size);
         pid = fork();
+    }
     if (pid == 0) {
         if (tty)
             bh_init_terminal_enter(slave);

@@ -93,6 +93,7 @@ write_request(const struct bh_msg_stream *message, struct bh_buf *out, struct bh
     };
     struct bh_init_request head = {
         .ask = asks[message->what], .tty = message->tty, .input = message->input,
+        .rows = (uint16_t)message->rows, .columns = (uint16_t)message->columns,
         .port = (uint16_t)message->port, .count = (uint16_t)message->args.count,
     };
 

@@ -534,7 +534,7 @@ test_reader_stops(void **state)
     uint64_t before;
     pid_t keeper = 0;
 
-    start_job(12, BH_STDIO_NONE, "echo begun; yes & while :; do sleep 0.1; done");
+    start_job(12, BH_STDIO_NONE, "echo begun; sleep 0.3; yes & while :; do sleep 0.1; done");
     bh_path_format(folder, sizeof folder, "%s/state/jobs/12", the_node.folder);
     assert_true(bh_keeper_alive(folder, &keeper));
     before = resident_kib(keeper);

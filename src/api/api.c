@@ -24,6 +24,7 @@
 #include "api/starts.h"
 #include "api/status.h"
 #include "api/stream.h"
+#include "api/streams.h"
 #include "api/tenants.h"
 #include "api/tokens.h"
 #include "api/usage.h"
@@ -40,6 +41,10 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_JOB_CANCEL] = bh_jobs_cancel,
     [BH_OP_JOB_RELEASE] = bh_jobs_release,
     [BH_OP_JOB_WATCH] = bh_stream_watch,
+    [BH_OP_JOB_EXEC] = bh_streams_ask,
+    [BH_OP_JOB_ATTACH] = bh_streams_ask,
+    [BH_OP_JOB_FORWARD] = bh_streams_ask,
+    [BH_OP_STREAM_OPEN] = bh_streams_open,
     [BH_OP_GPU_LIST] = bh_gpus_list,
     [BH_OP_NODE_LIST] = bh_nodes_list,
     [BH_OP_TENANT_LIST] = bh_tenants_list,

@@ -3,6 +3,7 @@
 
 #include "api/owner.h"
 #include "api/people.h"
+#include "api/streams.h"
 #include "keys/keys.h"
 #include "ports/crypto.h"
 #include "ports/http.h"
@@ -23,6 +24,7 @@ struct bh_api_options {
                                     0: no such range */
     uint64_t (*now)(void);       /* nanoseconds since the epoch; NULL: the wall clock */
     struct bh_people_port people;
+    struct bh_streams_port streams; /* ops NULL: there are none */
     uint64_t silence_ns;         /* streams: a comment after this long; 0: two seconds */
 };
 

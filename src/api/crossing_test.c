@@ -34,6 +34,10 @@ static const struct reach {
     [BH_OP_JOB_CANCEL] = { HIDDEN, "/v1/jobs/1/cancel", NULL, NULL },
     [BH_OP_JOB_RELEASE] = { HIDDEN, "/v1/jobs/1/release", NULL, NULL },
     [BH_OP_JOB_WATCH] = { CUT, "/v1/watch", NULL, NULL },
+    [BH_OP_JOB_EXEC] = { HIDDEN, "/v1/jobs/1/exec", NULL, "{\"args\":[\"true\"]}" },
+    [BH_OP_JOB_ATTACH] = { HIDDEN, "/v1/jobs/1/attach", NULL, NULL },
+    [BH_OP_JOB_FORWARD] = { HIDDEN, "/v1/jobs/1/forward", NULL, NULL },
+    [BH_OP_STREAM_OPEN] = { HIDDEN, "/v1/streams/" TICKET, NULL, NULL },
     [BH_OP_GPU_LIST] = { CUT, "/v1/gpus", NULL, NULL },
     [BH_OP_NODE_LIST] = { CUT, "/v1/nodes", NULL, NULL },
     [BH_OP_TENANT_LIST] = { CUT, "/v1/tenants", NULL, NULL },
@@ -143,7 +147,7 @@ try(enum bh_operation op, const struct reach *reach, uint32_t uid)
 
     bh_fixture_send(f, &(struct sent){ .method = row->method, .path = reach->path,
                                        .query = reach->query, .body = reach->body,
-                                       .uid = uid }, &got);
+                                       .upgrade = "bulkhead-stream", .uid = uid }, &got);
     switch (reach->fate) {
     case HIDDEN:
         BH_CHECK_EQ(row->name, got.status == 404, mine);

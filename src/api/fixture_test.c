@@ -414,6 +414,35 @@ bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf)
 
 static const struct bh_site_sign_in fixture_sign_in;
 
+/* ---- streams: everybody's but bob's ---- */
+
+static bh_rc
+fixture_room(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
+{
+    return BH_OK;
+}
+
+static bh_rc
+fixture_admit(void *self, const struct bh_stream_opening *opening,
+              char ret_ticket[BH_STREAM_TICKET_TEXT + 1], struct bh_err *err)
+{
+    memcpy(ret_ticket, TICKET, sizeof TICKET);
+    return BH_OK;
+}
+
+static bh_rc
+fixture_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *ret_upgrade,
+             struct bh_err *err)
+{
+    if (claim->principal.v == 2 || strcmp(claim->ticket, TICKET) != 0)
+        return bh_err_set(err, BH_NOT_FOUND, "no such ticket");
+    *ret_upgrade = (struct bh_upgrade){ .run = (void (*)(void *, int))(uintptr_t)1,
+                                        .drop = claim->permit.end, .self = claim->permit.self };
+    return BH_OK;
+}
+
+static const struct bh_streams_ops fixture_streams = { fixture_room, fixture_admit, fixture_open };
+
 struct fixture *
 bh_fixture_open(void)
 {
@@ -438,7 +467,7 @@ bh_fixture_open(void)
     bh_store_memory_open(&bh_crypto_openssl, &f->store);
     fixture_open_keys(f);
     f->api = bh_api_new(&(struct bh_api_options){
-        .owner = { &fixture_owner, f }, .store = f->store, .keys = f->keys,
+        .owner = { &fixture_owner, f }, .streams = { &fixture_streams, f }, .store = f->store, .keys = f->keys,
         .crypto = &bh_crypto_openssl,
         .version = "test", .job_uid_first = 100000, .now = fixture_now, .silence_ns = 50 * BH_NS_PER_MS });
     return f;
@@ -537,7 +566,7 @@ bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret
     struct bh_request request = {
         .method = sent->method, .path = sent->path, .body = sent->body ? sent->body : "",
         .body_length = sent->body ? strlen(sent->body) : 0, .content_type = sent->type,
-        .idempotency_key = sent->key, .transport = &transport, .arena = arena,
+        .idempotency_key = sent->key, .upgrade = sent->upgrade, .transport = &transport, .arena = arena,
         .query = fixture_query_find, .each_query = fixture_query_each, .server = &query,
     };
     struct bh_reply reply = { 0 };
@@ -553,6 +582,10 @@ bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret
     ret->status = reply.status;
     snprintf(ret->content_type, sizeof ret->content_type, "%s", reply.content_type);
     snprintf(ret->header, sizeof ret->header, "%s", reply.header_count ? reply.headers[0].value : "");
+    if (reply.upgrade.run) {
+        ret->status = 101;
+        reply.upgrade.drop(reply.upgrade.self);
+    }
     if (reply.stream.read)
         fixture_drain(&reply, ret, 4);
     else

@@ -42,7 +42,7 @@ struct fixture {
 /* What a client sends; `query` as in "a=1&b=2", not escaped. */
 struct sent {
     enum bh_method method;
-    const char *path, *query, *body, *type, *token, *key;
+    const char *path, *query, *body, *type, *token, *key, *upgrade;
     uint32_t uid;
     bool tcp;
 };
@@ -53,6 +53,9 @@ struct received {
     char content_type[48];
     char header[200];
 };
+
+/* The ticket that every stream gets; bob has none. */
+#define TICKET "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 /* Give the engine an event, which it must take. */
 void bh_fixture_step(struct fixture *f, struct bh_event event);

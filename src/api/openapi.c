@@ -16,6 +16,9 @@
 #define BODY_NONE NULL
 #define BODY_bh_job_spec_fields &bh_job_spec_fields
 #define BODY_bh_site_fields &bh_site_fields
+#define BODY_bh_exec_request_fields &bh_exec_request_fields
+#define BODY_bh_attach_request_fields &bh_attach_request_fields
+#define BODY_bh_forward_request_fields &bh_forward_request_fields
 #define BODY_bh_token_request_fields &bh_token_request_fields
 #define BODY_bh_whatif_request_fields &bh_whatif_request_fields
 #define BODY_bh_policy_test_request_fields &bh_policy_test_request_fields
@@ -60,6 +63,7 @@ static const struct parameter {
     { "new", "integer", "records of the later checkpoint" },
     { "object", "string", "only about this object: a type, as job, or with its number, as job/7" },
     { "offset", "integer", "begin at this byte" },
+    { "port", "integer", "of a forward: a connection to this port of the job's loopback" },
     { "old", "integer", "records of the earlier checkpoint" },
     { "raw", "boolean", "leaves as they are hashed; a hash where the caller may not see them" },
     { "since", "string", "not before this moment, as 2026-11-20T09:27:00Z, or a span ago, as 2h" },
@@ -430,10 +434,15 @@ type_of(const struct bh_operation_row *op)
 static void
 put_responses(struct bh_json_writer *w, const struct bh_operation_row *op)
 {
-    bool makes = op->id == BH_OP_JOB_SUBMIT || op->id == BH_OP_TOKEN_CREATE;
+    bool makes = op->id == BH_OP_JOB_SUBMIT || op->id == BH_OP_TOKEN_CREATE
+                 || op->id == BH_OP_JOB_EXEC || op->id == BH_OP_JOB_ATTACH
+                 || op->id == BH_OP_JOB_FORWARD;
 
     bh_json_open(w, "responses", '{');
-    put_response(w, makes ? "201" : "200", op->summary,
+    if (op->id == BH_OP_STREAM_OPEN)
+        put_response(w, "101", op->summary, "application/octet-stream", NULL);
+    else
+        put_response(w, makes ? "201" : "200", op->summary,
                  type_of(op), bh_openapi_reply_of(op->id));
     put_response(w, "default", "an error", "application/json", "error");
     bh_json_close(w, '}');
@@ -491,6 +500,8 @@ put_permission(struct bh_json_writer *w, const struct bh_operation_row *op)
         bh_buf_puts(&doc, " Priority high and urgent need priority.high there too.");
     if (op->id == BH_OP_JOB_CANCEL)
         bh_buf_puts(&doc, " Jobs of others need job.cancel.any.");
+    if (op->id == BH_OP_JOB_EXEC || op->id == BH_OP_JOB_ATTACH || op->id == BH_OP_JOB_FORWARD)
+        bh_buf_puts(&doc, " Jobs of others need job.exec.any.");
     if (op->id == BH_OP_WHATIF)
         bh_buf_puts(&doc, " What is asked about needs what doing it would: job.submit, "
                           "job.cancel, site.view for drain, site.apply for quota and site.");

@@ -100,6 +100,13 @@ static const struct member traffic_members[] = {
     { "tx_packets", "integer", "the same in packets", true },
 };
 
+static const struct member ticket_members[] = {
+    { "expires_ns", "ns", "until when it may be opened", true },
+    { "job", "integer", "its number", true },
+    { "record", "integer", "the audit record that it was let in by", true },
+    { "ticket", "string", "for GET /v1/streams/{id}: good once, for who asked", true },
+};
+
 static const struct schema {
     const char *name;
     const struct member *members;
@@ -112,6 +119,7 @@ static const struct schema {
     { "kept_place", place_members, BH_COUNT(place_members) },
     { "reason", reason_members, BH_COUNT(reason_members) },
     { "traffic", traffic_members, BH_COUNT(traffic_members) },
+    { "stream_ticket", ticket_members, BH_COUNT(ticket_members) },
 };
 
 const char *
@@ -121,6 +129,9 @@ bh_openapi_reply_of(enum bh_operation op)
         [BH_OP_JOB_LIST] = "job_list",
         [BH_OP_JOB_GET] = "job_shown",
         [BH_OP_JOB_WHY] = "job_why",
+        [BH_OP_JOB_EXEC] = "stream_ticket",
+        [BH_OP_JOB_ATTACH] = "stream_ticket",
+        [BH_OP_JOB_FORWARD] = "stream_ticket",
     };
 
     return replies[op];

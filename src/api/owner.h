@@ -70,6 +70,32 @@ struct bh_shred_request {
     const char *token;           /* of what another asked for; NULL: ask */
 };
 
+/* What an interactive stream is to be (api/streams.h); the texts live with the command. */
+struct bh_stream_request {
+    struct bh_texts args;        /* JOB_EXEC: the command */
+    uint32_t member, rows, columns;
+    bool tty, input;
+};
+
+/* How one ended. */
+struct bh_stream_end {
+    uint64_t seq;                /* record that it began with */
+    bh_job_id job;
+    uint32_t tenant_id, principal_id;
+    bh_rc res;                   /* BH_OK: by itself */
+    int32_t status;              /* of the command; -1: none is known */
+    uint64_t in_bytes, out_bytes, connections;
+};
+
+/* What one that was recorded may reach. */
+struct bh_stream_grant {
+    uint64_t seq;
+    uint64_t lease;
+    bh_tenant_id tenant;
+    const char *verb;            /* the permission it was let in by */
+    const char *socket;          /* of its node, in the caller's arena */
+};
+
 struct bh_command {
     enum bh_operation op;
     struct bh_caller caller;
@@ -88,6 +114,8 @@ struct bh_command {
     const struct bh_people_change *people;
     const struct bh_shred_request *shred; /* KEY_SHRED */
     const char *checkpoint;      /* AUDIT_PRUNE: of the export that the caller has */
+    const struct bh_stream_request *stream; /* JOB_EXEC, JOB_ATTACH, JOB_FORWARD; or, by the */
+    const struct bh_stream_end *stream_end; /* system, its end */
     bool system;                 /* the daemon itself asks for it, as the site file says */
 };
 
@@ -107,6 +135,7 @@ struct bh_answer {
     uint64_t expires_ns;         /* until then */
     uint64_t minimum, pruned;    /* AUDIT_PRUNE: records below `minimum` are pruned, now so many */
     bool more;                   /* and more could be */
+    struct bh_stream_grant stream;
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };

@@ -11,7 +11,8 @@
 #define CURL_CALLS(CALL)                                                                 \
     CALL(curl_easy_init) CALL(curl_easy_setopt) CALL(curl_easy_perform)                  \
     CALL(curl_easy_getinfo) CALL(curl_easy_cleanup) CALL(curl_easy_strerror)             \
-    CALL(curl_slist_append) CALL(curl_slist_free_all)
+    CALL(curl_slist_append) CALL(curl_slist_free_all) CALL(curl_easy_recv)               \
+    CALL(curl_easy_send)
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
@@ -190,6 +191,14 @@ explain(const struct bh_https *https, CURLcode code, struct bh_err *err)
     return rc;
 }
 
+static void
+write_pin(const struct bh_https *https, char *pin, size_t size)
+{
+    if (https->pin)
+        snprintf(pin, size, "%s%s", strncmp(https->pin, "sha256//", 8) == 0 ? "" : "sha256//",
+                 https->pin);
+}
+
 bh_rc
 bh_https_send(const struct bh_https *https, const struct bh_http_request *request,
               struct bh_err *err)
@@ -207,9 +216,7 @@ bh_https_send(const struct bh_https *https, const struct bh_http_request *reques
         return rc;
     if ((size_t)snprintf(url, sizeof url, "%s%s", https->server, request->path) >= sizeof url)
         return bh_err_set(err, BH_INVALID, "the request's path is too long");
-    if (https->pin)
-        snprintf(pin, sizeof pin, "%s%s",
-                 strncmp(https->pin, "sha256//", 8) == 0 ? "" : "sha256//", https->pin);
+    write_pin(https, pin, sizeof pin);
     t.easy = curl.curl_easy_init();
     if (!t.easy)
         return bh_err_set(err, BH_UNAVAILABLE, "libcurl does not start");
@@ -225,4 +232,73 @@ bh_https_send(const struct bh_https *https, const struct bh_http_request *reques
     curl.curl_slist_free_all(headers);
     curl.curl_easy_cleanup(t.easy);
     return rc;
+}
+
+/* ---- connections that carry bytes ---- */
+
+struct bh_https_connection {
+    CURL *easy;
+};
+
+bh_rc
+bh_https_connect(const struct bh_https *https, struct bh_https_connection **ret_connection,
+                 int *ret_fd, struct bh_err *err)
+{
+    struct transfer t = { .https = https };
+    struct bh_https_connection *connection;
+    curl_socket_t fd = -1;
+    char pin[128] = "";
+    bh_rc rc = load_curl(err);
+    CURLcode code;
+
+    if (rc != BH_OK)
+        return rc;
+    write_pin(https, pin, sizeof pin);
+    t.easy = curl.curl_easy_init();
+    connection = malloc(sizeof *connection);
+    if (!t.easy || !connection)
+        return bh_err_set(err, BH_UNAVAILABLE, "libcurl does not start");
+    connection->easy = t.easy;
+    curl.curl_easy_setopt(t.easy, CURLOPT_URL, https->server);
+    curl.curl_easy_setopt(t.easy, CURLOPT_CONNECT_ONLY, 1L);
+    curl.curl_easy_setopt(t.easy, CURLOPT_NOSIGNAL, 1L);
+    curl.curl_easy_setopt(t.easy, CURLOPT_CONNECTTIMEOUT, 20L);
+    curl.curl_easy_setopt(t.easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    set_trust(&t, https->pin ? pin : NULL);
+    code = curl.curl_easy_perform(t.easy);
+    if (code == CURLE_OK)
+        code = curl.curl_easy_getinfo(t.easy, CURLINFO_ACTIVESOCKET, &fd);
+    if (code != CURLE_OK || fd < 0) {
+        rc = explain(https, code, err);
+        bh_https_disconnect(connection);
+        return rc;
+    }
+    *ret_connection = connection;
+    *ret_fd = fd;
+    return BH_OK;
+}
+
+void
+bh_https_disconnect(struct bh_https_connection *connection)
+{
+    curl.curl_easy_cleanup(connection->easy);
+    free(connection);
+}
+
+ssize_t
+bh_https_receive(struct bh_https_connection *connection, char *bytes, size_t size)
+{
+    size_t moved = 0;
+    CURLcode code = curl.curl_easy_recv(connection->easy, bytes, size, &moved);
+
+    return code == CURLE_OK ? (ssize_t)moved : code == CURLE_AGAIN ? -1 : 0;
+}
+
+ssize_t
+bh_https_transmit(struct bh_https_connection *connection, const char *bytes, size_t size)
+{
+    size_t moved = 0;
+    CURLcode code = curl.curl_easy_send(connection->easy, bytes, size, &moved);
+
+    return code == CURLE_OK ? (ssize_t)moved : code == CURLE_AGAIN ? -1 : 0;
 }

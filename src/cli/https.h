@@ -1,6 +1,8 @@
 #ifndef BH_CLI_HTTPS_H
 #define BH_CLI_HTTPS_H
 
+#include <sys/types.h>
+
 #include "cli/http.h"
 
 /* HTTPS by libcurl, which is loaded only here: at program start it would cost more
@@ -26,5 +28,17 @@ struct bh_https {
  *   BH_IO */
 BH_MUST_USE bh_rc bh_https_send(const struct bh_https *https,
                                 const struct bh_http_request *request, struct bh_err *err);
+
+/* A connection that carries bytes instead of a request; of `https` only who is trusted and who
+ * we are counts.  Results as above. */
+struct bh_https_connection;
+BH_MUST_USE bh_rc bh_https_connect(const struct bh_https *https,
+                                   struct bh_https_connection **ret_connection, int *ret_fd,
+                                   struct bh_err *err);
+void bh_https_disconnect(struct bh_https_connection *connection);
+
+/* How many bytes were moved; -1: none now, wait for the socket; 0: it broke or was closed. */
+ssize_t bh_https_receive(struct bh_https_connection *connection, char *bytes, size_t size);
+ssize_t bh_https_transmit(struct bh_https_connection *connection, const char *bytes, size_t size);
 
 #endif

@@ -190,8 +190,11 @@ put_rest(const struct writing *w, const struct bh_args *args, const struct bh_bu
 static bh_rc
 put_options(const struct writing *w, const struct bh_args *args)
 {
+    bool interactive = args->command == BH_CMD_RUN && args->options[BH_OPT_TTY].given;
     bh_rc rc = BH_OK;
 
+    if (interactive && !args->options[BH_OPT_KIND].given)
+        bh_json_str(w->json, bh_cli_options[BH_OPT_KIND].key, "interactive");
     for (uint32_t i = 0; rc == BH_OK && i < BH_OPTIONS; i++)
         if (args->options[i].given && *bh_cli_options[i].key)
             rc = put_option(w, (enum bh_option_id)i, &args->options[i]);

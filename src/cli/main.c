@@ -3,10 +3,12 @@
 #include <stdio.h>
 
 #include "cli/account.h"
+#include "cli/attach.h"
 #include "cli/audit.h"
 #include "cli/cli.h"
 #include "cli/defrag.h"
 #include "cli/forecast.h"
+#include "cli/forward.h"
 #include "cli/get.h"
 #include "cli/help.h"
 #include "cli/jobs.h"
@@ -37,6 +39,9 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_POLICY_TEST] = bh_cli_policy_test,
     [BH_CMD_DEFRAG] = bh_cli_defrag,
     [BH_CMD_LOGS] = bh_cli_logs,
+    [BH_CMD_EXEC] = bh_cli_exec,
+    [BH_CMD_ATTACH] = bh_cli_attach,
+    [BH_CMD_PORT_FORWARD] = bh_cli_port_forward,
     [BH_CMD_CANCEL] = bh_cli_cancel,
     [BH_CMD_RELEASE] = bh_cli_release,
     [BH_CMD_WAIT_FOR] = bh_cli_wait_for,

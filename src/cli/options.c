@@ -239,10 +239,22 @@ take_long(struct reader *r, const char *word)
     return *equals ? put_value(r->args, id, equals + 1, r->err) : take_next(r, id);
 }
 
+/* "-it" is what fingers know, wherever -t is something else alone. */
+static bool
+is_both(const struct reader *r, const char *word)
+{
+    return (strcmp(word, "-it") == 0 || strcmp(word, "-ti") == 0)
+        && bh_command_takes(r->args->command, BH_OPT_TTY);
+}
+
 /* "-A", "-Aw", "-ojson", "-o json" */
 static bh_rc
 take_letters(struct reader *r, const char *word)
 {
+    if (is_both(r, word)) {
+        r->args->options[BH_OPT_STDIN].given = r->args->options[BH_OPT_TTY].given = true;
+        return BH_OK;
+    }
     for (const char *letter = word + 1; *letter; letter++) {
         enum bh_option_id id = find_option(r->args->command, letter, 1, true);
 
@@ -268,13 +280,6 @@ take_rest(struct reader *r)
         take_argument(r, r->argv[r->at++]);
 }
 
-static bool
-begins_program(const struct bh_args *args)
-{
-    return args->command < BH_COMMANDS
-        && bh_cli_commands[args->command].most == BH_ARGUMENTS_PROGRAM;
-}
-
 static bh_rc
 take_word(struct reader *r)
 {
@@ -293,8 +298,9 @@ take_word(struct reader *r)
     if (!known)
         return take_command(r, word);
     take_argument(r, word);
-    /* `run --sku small python -u x.py`: -u is python's. */
-    if (begins_program(r->args) && strcmp(bh_cli_commands[r->args->command].name, "run") == 0)
+    /* `run --sku small python -u x.py`: -u is python's; exec has a job before it. */
+    if ((r->args->command == BH_CMD_RUN && r->args->count == 1)
+        || (r->args->command == BH_CMD_EXEC && r->args->count == 2))
         take_rest(r);
     return BH_OK;
 }

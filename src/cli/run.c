@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "cli/attach.h"
 #include "cli/follow.h"
 #include "cli/jobs.h"
 
 #define WHY_EVERY_NS BH_NS_PER_S
+#define START_POLL_NS (30 * BH_NS_PER_MS)
 
 enum { STATUS_INTERRUPTED = 130, SENTENCE_MAX = 512 };
 
@@ -157,14 +159,59 @@ catch_interrupts(void)
     sigaction(SIGHUP, &action, NULL);
 }
 
+/* Wait until it runs, or has ended. */
+static bh_rc
+await_start(struct attended *job, bool *ret_runs, struct bh_err *err)
+{
+    for (;;) {
+        BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+        char path[64];
+        const char *state;
+        bh_rc rc;
+
+        snprintf(path, sizeof path, "/v1/jobs/%s", job->id);
+        rc = bh_cli_fetch(job->cli, path, &json, err);
+        if (rc != BH_OK)
+            return rc;
+        state = bh_json_text(bh_json_get(bh_json_root(json), "state"), "");
+        *ret_runs = strcmp(state, "running") == 0;
+        if (*ret_runs || bh_job_has_ended(state) || !attend(job))
+            return BH_OK;
+        bh_time_sleep(START_POLL_NS);
+    }
+}
+
+/* A job with our input, or in a terminal: attached to as soon as it runs.  What a short one wrote
+ * before is in its log. */
+static bh_rc
+run_attached(struct attended *job, struct bh_follow *follow, struct bh_err *err)
+{
+    enum bh_attach_end end = BH_ATTACH_NEVER;
+    bool runs = false;
+    bh_rc rc = await_start(job, &runs, err);
+
+    if (rc == BH_OK && runs)
+        rc = bh_attach(job->cli, job->id, true, &end, err);
+    if (rc != BH_OK || end == BH_ATTACH_JOB_ENDED)
+        return rc == BH_OK ? bh_attach_conclude(job->cli, job->id, err) : rc;
+    if (end == BH_ATTACH_LEFT) {
+        say(job, "runs on; bulkhead attach goes back to it");
+        return BH_OK;
+    }
+    rc = bh_follow_output(follow, err);
+    return rc == BH_OK && !follow->left ? conclude(job, err) : rc;
+}
+
 bh_rc
 bh_cli_run(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct attended job = { .cli = cli, .submitted = bh_time_monotonic() };
     struct bh_follow follow = { .cli = cli, .job = job.id, .idle = attend, .idle_self = &job };
-    bh_rc rc = bh_cli_send_job(cli, NULL, &json, err);
+    bh_rc rc = bh_attach_check(cli, err);
 
+    if (rc == BH_OK)
+        rc = bh_cli_send_job(cli, NULL, &json, err);
     if (rc != BH_OK)
         return rc;
     snprintf(job.id, sizeof job.id, "%" PRIu64,
@@ -173,6 +220,8 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
     catch_interrupts();
     /* A job that starts at once need not be explained. */
     job.asked = bh_time_monotonic() - WHY_EVERY_NS + BH_NS_PER_S / 4;
+    if (bh_cli_flag(cli, BH_OPT_STDIN) || bh_cli_flag(cli, BH_OPT_TTY))
+        return run_attached(&job, &follow, err);
     rc = bh_follow_output(&follow, err);
     if (rc != BH_OK)
         return rc;

@@ -12,6 +12,7 @@
 #include "daemon/retention.h"
 #include "daemon/rotate.h"
 #include "daemon/shred.h"
+#include "daemon/stream_record.h"
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
 #include "policy/explain.h"
@@ -230,6 +231,8 @@ static const struct {
     { BH_OP_DEFRAG_APPLY, move_jobs },
     { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
     { BH_OP_AUDIT_PRUNE, bh_retention_run },
+    { BH_OP_JOB_EXEC, bh_stream_record },    { BH_OP_JOB_ATTACH, bh_stream_record },
+    { BH_OP_JOB_FORWARD, bh_stream_record },
     { BH_OP_TOKEN_CREATE, bh_token_create }, { BH_OP_TOKEN_REVOKE, bh_token_revoke },
 };
 

@@ -60,6 +60,9 @@ struct bh_core {
     struct bh_reason added_reason;   /* why the job submitted last waits, or not */
     uint32_t refresh_cursor;         /* where the sweep over waiting jobs stands */
     bool reasons_stale;              /* something happened that may change reasons */
+    /* The socket of the node, in the arena, while it is connected; NULL: there are no nodes. */
+    const char *(*node_socket)(void *self, bh_node_id node, struct bh_arena *arena);
+    void *node_socket_self;
     struct bh_change *changes;       /* of the batch, for watchers */
     uint32_t change_count;
 };

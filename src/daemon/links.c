@@ -259,6 +259,14 @@ link_of(const struct bh_node_links *links, bh_node_id node)
     return node.v < links->shared.of_node_count ? links->shared.of_node[node.v] : NULL;
 }
 
+const char *
+bh_node_links_socket(const struct bh_node_links *links, bh_node_id node, struct bh_arena *arena)
+{
+    const struct bh_node_link *link = link_of(links, node);
+
+    return link ? bh_arena_strdup(arena, bh_node_link_path(link)) : NULL;
+}
+
 void
 bh_node_links_release(struct bh_node_links *links)
 {

@@ -40,6 +40,10 @@ void bh_node_links_release(struct bh_node_links *links);
 /* The batch was aborted: every connection is dropped, so that the nodes repeat. */
 void bh_node_links_reset(struct bh_node_links *links);
 
+/* The path of a connected node's socket, in the arena, or NULL. */
+const char *bh_node_links_socket(const struct bh_node_links *links, bh_node_id node,
+                                 struct bh_arena *arena);
+
 /* Any thread: append the next connected node's last inventory, with samples, as one JSON
  * object; false at the end.  Start with *cursor = 0.  Nodes that come or go meanwhile may
  * be missed. */

@@ -21,6 +21,8 @@
 #include "daemon/orders.h"
 #include "daemon/owner.h"
 #include "daemon/rotate.h"
+#include "daemon/stream_record.h"
+#include "daemon/streams.h"
 #include "daemon/ticker.h"
 #include "fetch/fetch.h"
 #include "net/server.h"
@@ -38,6 +40,8 @@ static const char default_config[] = "/etc/bulkhead/bulkheadd.conf";
 static const char *const program_folders[] = { ".", "../libexec/bulkhead", "../fetch" };
 
 static const uint64_t people_tend_ns = 30 * BH_NS_PER_S;
+
+static const uint64_t streams_tend_ns = 5 * BH_NS_PER_S;
 
 enum { CONFIG_ARENA_MAX = 1 << 20, SOCKET_MODE = 0666 };
 
@@ -65,9 +69,10 @@ struct program {
     struct bh_signing_process *signing;
     struct bh_owner_thread *owner;
     struct bh_owner port;
-    struct bh_ticker *defragger, *tender;
+    struct bh_ticker *defragger, *tender, *usher;
     struct bh_people *people;
     struct bh_fetch *fetch;
+    struct bh_streams *streams;
     struct bh_api *api;
     struct bh_web *web;
     struct bh_server *socket_server, *https_server;
@@ -186,6 +191,8 @@ record_start(struct bh_core *core, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = bh_orders_unknown(core, err);
+    if (rc == BH_OK)
+        rc = bh_stream_record_lost(core, err);
     if (rc == BH_OK)
         rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
     core->catalog_changed = true;
@@ -326,6 +333,12 @@ tend_people(void *self)
     bh_people_tend(self);
 }
 
+static void
+tend_streams(void *self)
+{
+    bh_streams_tend(self);
+}
+
 static bh_rc
 start(struct program *program, struct bh_err *err)
 {
@@ -347,6 +360,8 @@ start(struct program *program, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     options.people = bh_people_port(program->people);
+    program->streams = bh_streams_new(program->port, &bh_crypto_openssl);
+    options.streams = bh_streams_port(program->streams);
     program->api = bh_api_new(&options);
     program->web = bh_web_new(&(struct bh_web_options){ .api = bh_api_handle,
                                                         .api_self = program->api,
@@ -356,6 +371,9 @@ start(struct program *program, struct bh_err *err)
                          &program->defragger, err);
     if (rc == BH_OK)
         rc = bh_ticker_start(people_tend_ns, tend_people, program->people, &program->tender, err);
+    if (rc == BH_OK)
+        rc = bh_ticker_start(streams_tend_ns, tend_streams, program->streams, &program->usher,
+                             err);
     if (rc == BH_OK)
         rc = serve_socket(program, err);
     return rc == BH_OK ? serve_https(program, err) : rc;
@@ -414,6 +432,8 @@ static void
 stop(struct program *program)
 {
     bh_log(STOPPING);
+    bh_ticker_stop(program->usher);
+    bh_streams_stop(program->streams); /* while their ends can be recorded */
     bh_owner_halt(program->owner);
     bh_server_stop(program->https_server);
     bh_server_stop(program->socket_server);
@@ -423,6 +443,7 @@ stop(struct program *program)
     bh_owner_stop(program->owner);
     bh_web_free(program->web);
     bh_api_free(program->api);
+    bh_streams_free(program->streams);
     bh_people_close(program->people);
     bh_fetch_stop(program->fetch);
     program->core.store.ops->close(program->core.store.self);

@@ -166,6 +166,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->cwd = spec.cwd ? spec.cwd : "";
     start->pids = numbers.pids;
     start->scratch_bytes = numbers.scratch_bytes;
+    start->stdio = spec.tty ? BH_STDIO_TERMINAL : spec.input ? BH_STDIO_PIPE : BH_STDIO_NONE;
     start->gang = view.gang;
     start->member = view.member;
     start->piece_count = view.piece_count;

@@ -562,6 +562,14 @@ run_thread(void *self)
     return NULL;
 }
 
+static const char *
+find_socket(void *self, bh_node_id node, struct bh_arena *arena)
+{
+    const struct bh_owner_thread *owner = self;
+
+    return bh_node_links_socket(owner->links, node, arena);
+}
+
 bh_rc
 bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct bh_err *err)
 {
@@ -570,6 +578,8 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     BH_ASSERT(owner);
     owner->core = core;
     owner->links = bh_node_links_new(core);
+    core->node_socket = find_socket;
+    core->node_socket_self = owner;
     owner->observer = bh_observer_open(core);
     owner->last = &owner->first;
     owner->refusals = calloc(REFUSALS_MAX, sizeof *owner->refusals);

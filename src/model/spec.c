@@ -57,6 +57,8 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, image, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
          .doc = "\"host\", \"dir:PATH\", \"oci:PATH:TAG\" or \"oci:PATH@sha256:HEX\"; host when "
                 "absent"),
+    BH_F(struct bh_job_spec, input, BH_FIELD_BOOL,
+         .doc = "its standard input comes from who is attached; empty otherwise"),
     BH_F_ENUM(struct bh_job_spec, kind, bh_job_kind_names, .doc = "batch when absent"),
     BH_F(struct bh_job_spec, labels, BH_FIELD_TEXTS, .max = LABELS_MAX,
          .doc = "\"NAME=value\", for people and for the site's policy; each name once"),
@@ -83,6 +85,8 @@ static const struct bh_field job_fields[] = {
          .doc = "\"acme/vision\"; may be absent when the caller can submit to one only"),
     BH_F(struct bh_job_spec, time_limit, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "\"2h\", \"1-00:00:00\"; no limit when absent"),
+    BH_F(struct bh_job_spec, tty, BH_FIELD_BOOL,
+         .doc = "it runs in a terminal, which is its input and output for who is attached"),
 };
 const struct bh_fields bh_job_spec_fields = BH_FIELDS("job", struct bh_job_spec, job_fields);
 

@@ -43,6 +43,8 @@ struct bh_job_spec {
     enum bh_contract on_preempt;
     enum bh_network_mode network;
     bool hold;
+    bool input;                  /* its standard input comes from who is attached */
+    bool tty;                    /* it runs in a terminal, and that is its input and output */
 };
 
 extern const struct bh_fields bh_job_spec_fields;

@@ -24,6 +24,8 @@ struct exchange {
     struct bh_reply reply;
     struct bh_buf body;
     uint64_t received;
+    bool upgraded;               /* the connection is another's from now on, */
+    struct bh_upgrade_waiting *waiting; /* once it was handed over to this one */
 };
 
 /* What the API's error shape says about requests that never reach it. */
@@ -154,6 +156,7 @@ exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const 
         .host = header(mhd, MHD_HTTP_HEADER_HOST),
         .origin = header(mhd, MHD_HTTP_HEADER_ORIGIN),
         .fetch_site = header(mhd, "Sec-Fetch-Site"),
+        .upgrade = header(mhd, MHD_HTTP_HEADER_UPGRADE),
         .transport = &x->connection->transport,
         .arena = x->connection->arena,
         .query = find_query,
@@ -201,6 +204,22 @@ says(const struct bh_reply *reply, const char *name)
     return false;
 }
 
+/* A 101, and the connection with it. */
+static bh_mhd_result
+hand_over(struct exchange *x)
+{
+    struct MHD_Response *response =
+        bh_upgrade_response(x->owner->upgrades, &x->reply, x->connection, &x->waiting);
+    bh_mhd_result queued;
+
+    if (!response)
+        return MHD_NO;
+    x->upgraded = true;
+    queued = MHD_queue_response(x->mhd, MHD_HTTP_SWITCHING_PROTOCOLS, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
 static bh_mhd_result
 send_reply(struct exchange *x)
 {
@@ -234,7 +253,7 @@ answer(struct exchange *x)
     x->request.body_length = x->body.length;
     BH_ASSERT(x->request.body);
     x->owner->handler(x->owner->self, &x->request, &x->reply);
-    return send_reply(x);
+    return x->reply.upgrade.run ? hand_over(x) : send_reply(x);
 }
 
 static bh_mhd_result
@@ -280,10 +299,14 @@ bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
         return;
     if (x->reply.stream.read && x->reply.stream.close)
         x->reply.stream.close(x->reply.stream.self);
+    if (x->reply.upgrade.run)
+        x->reply.upgrade.drop(x->reply.upgrade.self);
+    bh_upgrade_drop(x->waiting);
     bh_buf_fini(&x->body);
     bh_buf_fini(&x->reply.body);
     bh_arena_reset(x->connection->arena);
-    bh_peers_waiting(x->connection);
+    if (!x->upgraded) /* whoever took it over watches over it */
+        bh_peers_waiting(x->connection);
     free(x);
     *context = NULL;
 }

@@ -4,6 +4,7 @@
 #include <microhttpd.h>
 
 #include "net/peers.h"
+#include "net/upgrade.h"
 #include "ports/http.h"
 
 /* One request and its reply inside libmicrohttpd's callbacks. */
@@ -13,6 +14,7 @@ struct bh_exchange_owner {
     bh_http_handler handler;
     void *self;
     bool stopping;               /* read and written atomically */
+    struct bh_upgrades *upgrades;
 };
 
 #if MHD_VERSION >= 0x00097002

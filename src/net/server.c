@@ -181,7 +181,7 @@ static struct MHD_Daemon *
 start_daemon(struct bh_server *server, const struct bh_server_options *options)
 {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION
-                     | MHD_USE_POLL | MHD_USE_ITC;
+                     | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE;
     struct option_list list = { .count = 0 };
 
     add(&list, MHD_OPTION_LISTEN_SOCKET, options->fd, NULL);
@@ -226,7 +226,8 @@ server_new(const struct bh_server_options *options)
     uint32_t each = options->connections_max / SHARE_OF_ONE;
 
     BH_ASSERT(server);
-    server->owner = (struct bh_exchange_owner){ options->handler, options->self, false };
+    server->owner = (struct bh_exchange_owner){ options->handler, options->self, false,
+                                                 bh_upgrades_new() };
     server->peers = bh_peers_new(each ? each : 1, DEADLINE_IDLES * options->idle_s * BH_NS_PER_S);
     return server;
 }
@@ -235,6 +236,7 @@ static void
 server_free(struct bh_server *server)
 {
     bh_peers_free(server->peers);
+    bh_upgrades_free(server->owner.upgrades);
     free(server);
 }
 
@@ -272,6 +274,7 @@ bh_server_stop(struct bh_server *server)
     if (!server)
         return;
     __atomic_store_n(&server->owner.stopping, true, __ATOMIC_RELAXED);
+    bh_upgrades_stop(server->owner.upgrades);
     MHD_stop_daemon(server->daemon);
     server_free(server);
 }

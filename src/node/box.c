@@ -599,10 +599,13 @@ put_args(struct box *box, struct bh_err *err)
         bh_err_set(err, BH_INVALID, "args: no command to run");
         return bh_err_hint(err, "the image has neither Entrypoint nor Cmd: say what to run");
     }
-    args->items = bh_arena_alloc(box->arena, (wanted->count + 1) * sizeof *args->items);
+    args->items = bh_arena_alloc(box->arena, (wanted->count + 3) * sizeof *args->items);
     if (!args->items)
         return out_of_room(err);
     args->items[args->count++] = BH_ROOTFS_LIBEXEC "/init";
+    if (box->start->stdio == BH_STDIO_TERMINAL)
+        args->items[args->count++] = "--tty";
+    args->items[args->count++] = "--";
     for (uint32_t i = 0; i < wanted->count; i++)
         args->items[args->count++] = wanted->items[i];
     return BH_OK;

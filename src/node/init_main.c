@@ -1,54 +1,77 @@
 /* bulkhead-init: process 1 of every job.  The kernel spares process 1 the default action
  * of signals and makes it the parent of every orphan; so that a job's own command is an
  * ordinary process, this one starts it, reaps, and ends as it ended.  It passes no signals
- * on: the node sends them to every process of a job itself. */
+ * on: the node sends them to every process of a job itself.
+ *
+ * What is added to a running job (exec, port-forward) is its child, too: it stands behind the
+ * same walls because it never was outside of them (node/init_stream.h).
+ *
+ *   init [--tty] -- COMMAND [ARGUMENT...] */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "node/init_stream.h"
+
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
 
-static void
-write_text(const char *text)
+static pid_t
+start(char **command, int slave)
 {
-    (void)!write(STDERR_FILENO, text, strlen(text));
+    pid_t child = fork();
+
+    if (child != 0)
+        return child;
+    if (slave >= 0)
+        bh_init_terminal_enter(slave);
+    else
+        setpgid(0, 0);
+    bh_init_become(command);
 }
 
-static _Noreturn void
-become(char **command)
+/* Reap all that have ended; true, with its status, when the job's command is among them. */
+static bool
+reap(pid_t child, int *ret_status)
 {
-    int failed;
+    for (;;) {
+        int status;
+        pid_t ended = waitpid(-1, &status, WNOHANG);
 
-    setpgid(0, 0);
-    execvp(command[0], command);
-    failed = errno;
-    write_text("bulkhead: cannot run ");
-    write_text(command[0]);
-    write_text(": ");
-    write_text(strerror(failed));
-    write_text("\n");
-    _exit(failed == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+        if (ended == child) {
+            *ret_status = bh_init_status(status);
+            return true;
+        }
+        if (ended < 0 && errno != EINTR) {
+            *ret_status = EXIT_NOT_EXECUTABLE;
+            return true;
+        }
+        if (ended == 0)
+            return false;
+        if (ended > 0)
+            bh_init_streams_reaped(ended, status);
+    }
 }
 
 int
 main(int argc, char **argv)
 {
-    int status;
+    bool tty = argc > 1 && strcmp(argv[1], "--tty") == 0;
+    char **command = argv + 1 + tty;
+    int master = -1, slave = -1, status;
     pid_t child;
 
-    if (argc < 2)
+    if (!*command || strcmp(*command++, "--") != 0 || !*command)
         return EXIT_NOT_FOUND;
-    child = fork();
-    if (child == 0)
-        become(argv + 1);
-    for (;;) {
-        pid_t ended = wait(&status);
-
-        if (ended == child)
-            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        if (ended < 0 && errno != EINTR)
-            return EXIT_NOT_EXECUTABLE;
-    }
+    bh_init_streams_open();
+    if (tty && !bh_init_terminal(&master, &slave))
+        return EXIT_NOT_EXECUTABLE;
+    if (tty)
+        bh_init_streams_give(master);
+    child = start(command, slave); /* `slave` stays open: the terminal lives as long as the job */
+    while (!reap(child, &status))
+        bh_init_streams_wait();
+    return status;
 }

@@ -229,6 +229,7 @@ launch(struct bh_node *node, struct bh_job *job, const struct launch *what, stru
     if (rc == BH_OK && *what->note)
         dprintf(log_fd, "bulkhead: %s\n", what->note);
     request.log_fd = log_fd;
+    request.stdio = what->start->stdio;
     request.log_cap_bytes = log_fd >= 0 ? log_room(node, log_fd) : 0;
     return rc == BH_OK ? bh_keeper_start(&request, &job->pidfd, err) : rc;
 }

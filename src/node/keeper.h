@@ -17,6 +17,7 @@ struct bh_keeper_request {
     const char *cgroup_mount;
     const struct bh_sandbox *sandbox;
     uint64_t lease, log_cap_bytes;
+    uint32_t stdio;            /* enum bh_stdio */
     int log_fd;
     const char *command[16];   /* the runtime's, ends with NULL */
 };

@@ -1,5 +1,5 @@
-/* bulkhead-keeper: one for each job.  It owns the job's output, runs the sandbox in the
- * foreground, waits for it and writes down durably how it ended.  It is small, needs
+/* bulkhead-keeper: one for each job.  It owns the job's input and output, runs the sandbox in
+ * the foreground, waits for it and writes down durably how it ended.  It is small, needs
  * nothing from the node while it works, and outlives it. */
 
 #include <errno.h>
@@ -21,6 +21,8 @@
 #include "base/utf8.h"
 #include "model/job.h"
 #include "node/exit_record.h"
+#include "node/init_message.h"
+#include "node/keeper_stream.h"
 #include "runtime/cgroup.h"
 
 enum { OUTPUT_CHUNK = 65536, RUNTIME_LOG_MAX = 65536, EXIT_CANNOT_RUN = 127 };
@@ -32,7 +34,9 @@ struct keeper {
     char **command;
     struct bh_cgroup_host cgroups;
     pid_t child;
-    int child_fd, output_fd;
+    int child_fd, output_fd;   /* output_fd: -1 once the job has closed it */
+    uint32_t stdio;            /* enum bh_stdio */
+    struct bh_keeper_streams *streams;
     struct bh_msg_ended end;
 };
 
@@ -69,37 +73,39 @@ keep_output(struct keeper *keeper, const char *bytes, size_t length)
     }
 }
 
-/* What is in the pipe now; false at its end. */
-static bool
-drain(struct keeper *keeper)
+/* Read once, keep it and show it.  How many bytes; 0 at the end, -1 for nothing now. */
+static ssize_t
+take_output(struct keeper *keeper, int fd)
 {
     static char chunk[OUTPUT_CHUNK];
+    ssize_t n = read(fd, chunk, sizeof chunk);
 
-    for (;;) {
-        ssize_t n = read(keeper->output_fd, chunk, sizeof chunk);
-
-        if (n > 0)
-            keep_output(keeper, chunk, (size_t)n);
-        else if (n == 0)
-            return false;
-        else if (errno != EINTR)
-            return true;
+    if (n > 0) {
+        keep_output(keeper, chunk, (size_t)n);
+        bh_keeper_streams_show(keeper->streams, chunk, (size_t)n);
     }
+    return n < 0 && errno == EIO ? 0 : n; /* a terminal that nobody has open */
 }
 
 /* ---- the sandbox ---- */
 
+/* What the sandbox gets of us. */
+struct ends {
+    int input, output, init;
+};
+
 static _Noreturn void
-become_sandbox(const struct keeper *keeper, int input, int output)
+become_sandbox(const struct keeper *keeper, const struct ends *ends)
 {
     struct bh_err err = { 0 };
     sigset_t none;
 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    dup2(input, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
+    dup2(ends->input, STDIN_FILENO);
+    dup2(ends->output, STDOUT_FILENO);
+    dup2(ends->output, STDERR_FILENO);
+    dup2(ends->init, BH_INIT_FD); /* the lock's number, which only we need */
     if (bh_cgroup_enter(&keeper->cgroups, keeper->cgroup, &err) == BH_OK) {
         execvp(keeper->command[0], keeper->command);
         (void)!bh_err_errno(&err, "run %s", keeper->command[0]);
@@ -108,46 +114,107 @@ become_sandbox(const struct keeper *keeper, int input, int output)
     _exit(EXIT_CANNOT_RUN);
 }
 
-/* Standard input is an empty pipe and not /dev/null: crun gives the standard streams to
- * the job's user, and the machine's null device must not be given away. */
+/* Standard input is a pipe and not /dev/null: crun gives the standard streams to the job's
+ * user, and the machine's null device must not be given away.  It is empty, unless somebody
+ * attached may write to it. */
 static bh_rc
 start(struct keeper *keeper, struct bh_err *err)
 {
-    int input[2], output[2];
+    int input[2], output[2], init;
 
-    if (pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
+    keeper->streams = bh_keeper_streams_open(keeper->folder, keeper->stdio, &init);
+    if (init < 0 || pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
     keeper->child = fork();
     if (keeper->child < 0)
         return bh_err_errno(err, "fork");
     if (keeper->child == 0)
-        become_sandbox(keeper, input[0], output[1]);
+        become_sandbox(keeper, &(struct ends){ input[0], output[1], init });
+    close(init);
     close(input[0]);
-    close(input[1]);
     close(output[1]);
+    if (keeper->stdio == BH_STDIO_PIPE) {
+        fcntl(input[1], F_SETFL, O_NONBLOCK);
+        bh_keeper_streams_input(keeper->streams, input[1]);
+    } else {
+        close(input[1]);
+    }
     keeper->output_fd = output[0];
     fcntl(output[0], F_SETFL, O_NONBLOCK);
     keeper->child_fd = (int)syscall(SYS_pidfd_open, keeper->child, 0);
     return keeper->child_fd < 0 ? bh_err_errno(err, "watch the sandbox") : BH_OK;
 }
 
+/* Where output comes from: the pipe, and the job's terminal. */
+enum { CHILD, PIPE, TERMINAL, FIXED_POLLS };
+
+static void
+take_what_is_there(struct keeper *keeper, const struct pollfd *polls)
+{
+    if (polls[PIPE].revents && take_output(keeper, keeper->output_fd) == 0) {
+        close(keeper->output_fd); /* closed by the job; wait for its end alone */
+        keeper->output_fd = -1;
+    }
+    if (polls[TERMINAL].revents && !bh_keeper_streams_busy(keeper->streams))
+        (void)!take_output(keeper, polls[TERMINAL].fd);
+}
+
+/* One turn of the loop; true once the sandbox has ended. */
+static bool
+turn(struct keeper *keeper, int wait_ms)
+{
+    struct pollfd polls[FIXED_POLLS + BH_KEEPER_POLLS_MAX];
+    bool busy = bh_keeper_streams_busy(keeper->streams);
+    int wait = -1;
+    size_t count = bh_keeper_streams_poll(keeper->streams, polls + FIXED_POLLS, &wait);
+
+    polls[CHILD] = (struct pollfd){ .fd = keeper->child_fd, .events = POLLIN };
+    polls[PIPE] = (struct pollfd){ .fd = busy ? -1 : keeper->output_fd, .events = POLLIN };
+    polls[TERMINAL] = (struct pollfd){
+        .fd = busy ? -1 : bh_keeper_streams_terminal(keeper->streams), .events = POLLIN
+    };
+    if (poll(polls, FIXED_POLLS + count, wait_ms >= 0 ? wait_ms : wait) < 0)
+        return errno != EINTR;
+    take_what_is_there(keeper, polls);
+    bh_keeper_streams_turn(keeper->streams, polls + FIXED_POLLS);
+    return polls[CHILD].revents & POLLIN;
+}
+
+/* Let those who are attached take the last chunk, or be cut off. */
+static void
+wait_for_readers(struct keeper *keeper)
+{
+    int no_child = keeper->child_fd, no_output = keeper->output_fd;
+
+    keeper->child_fd = keeper->output_fd = -1;
+    while (bh_keeper_streams_busy(keeper->streams))
+        turn(keeper, 100);
+    keeper->child_fd = no_child;
+    keeper->output_fd = no_output;
+}
+
+/* All that the job has written before its end, and no more: what it left running has ended,
+ * too. */
+static void
+take_the_rest(struct keeper *keeper, int fd)
+{
+    do
+        wait_for_readers(keeper);
+    while (fd >= 0 && take_output(keeper, fd) > 0);
+}
+
 static int
 wait_for_end(struct keeper *keeper)
 {
-    struct pollfd polled[2] = { { .fd = keeper->child_fd, .events = POLLIN },
-                                { .fd = keeper->output_fd, .events = POLLIN } };
     int status = 0;
 
-    while (!(polled[0].revents & POLLIN)) {
-        if (poll(polled, 2, -1) < 0 && errno != EINTR)
-            break;
-        if (polled[1].revents && !drain(keeper))
-            polled[1].fd = -1; /* closed by the job; wait for its end alone */
-    }
+    while (!turn(keeper, -1))
+        ;
     while (waitpid(keeper->child, &status, 0) < 0 && errno == EINTR)
         ;
-    if (polled[1].fd >= 0)
-        drain(keeper);
+    take_the_rest(keeper, keeper->output_fd);
+    take_the_rest(keeper, bh_keeper_streams_terminal(keeper->streams));
+    bh_keeper_streams_close(keeper->streams);
     return status;
 }
 
@@ -220,9 +287,11 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
         { "cgroup", required_argument, NULL, 'g' },
         { "log-cap", required_argument, NULL, 'c' },
         { "runtime-log", required_argument, NULL, 'r' },
+        { "stdio", required_argument, NULL, 's' },
         { 0 },
     };
     const char *texts[128] = { 0 };
+    uint64_t stdio;
     bh_rc rc;
 
     for (int option; (option = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
@@ -242,7 +311,13 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
     keeper->runtime_log = texts['r'];
     keeper->command = argv + optind;
     rc = bh_parse_u64(texts['l'], &keeper->lease, err);
-    return rc == BH_OK ? bh_parse_u64(texts['c'], &keeper->log_room, err) : rc;
+    if (rc == BH_OK)
+        rc = bh_parse_u64(texts['c'], &keeper->log_room, err);
+    if (rc == BH_OK)
+        rc = bh_parse_u64(texts['s'], &stdio, err);
+    if (rc == BH_OK)
+        keeper->stdio = stdio < BH_STDIOS ? (uint32_t)stdio : BH_STDIO_NONE;
+    return rc;
 }
 
 static void

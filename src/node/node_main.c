@@ -28,9 +28,10 @@
 #include "node/scratch.h"
 #include "node/session.h"
 #include "node/store.h"
+#include "node/stream.h"
 #include "runtime/crun.h"
 
-enum { FIXED_POLLS = 5, EXIT_USAGE = 2 };
+enum { FIXED_POLLS = 6, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
 /* ---- the pieces of the program ---- */
@@ -176,6 +177,7 @@ close_all(struct bh_node *node)
 struct loop {
     struct bh_node *node;
     struct bh_orders *orders;
+    struct bh_node_streams *streams;
     int signals;
     struct pollfd *polls;
     uint64_t *leases;          /* polls[FIXED_POLLS + i] is the keeper of leases[i] */
@@ -196,6 +198,8 @@ list_polls(struct loop *loop)
     loop->polls[3] = (struct pollfd){ .fd = bh_gpu_client_event_fd(node->gpus),
                                       .events = POLLIN };
     loop->polls[4] = (struct pollfd){ .fd = bh_networks_watch(node), .events = POLLIN };
+    loop->polls[5] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
+                                      .events = POLLIN };
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -280,6 +284,8 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_read(node, loop->orders);
     if (loop->polls[1].revents)
         bh_session_accept(node);
+    if (loop->polls[5].revents)
+        bh_node_streams_turn(loop->streams);
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
     return BH_OK;
@@ -311,6 +317,8 @@ run(struct bh_node *node, struct bh_err *err)
     bh_scratch_sweep(node);
     bh_networks_restore(node);
     rc = open_listener(node, err);
+    if (rc == BH_OK)
+        rc = bh_node_streams_open(node, &loop.streams, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
     loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);
     if (rc == BH_OK)
@@ -319,6 +327,7 @@ run(struct bh_node *node, struct bh_err *err)
         rc = turn(&loop, &stop, err);
     if (stop)
         bh_log(STOPPING, BH_STR("jobs", "run on under their keepers"));
+    bh_node_streams_close(loop.streams);
     free(loop.polls);
     free(loop.leases);
     bh_fd_close(loop.signals);

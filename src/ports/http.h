@@ -33,6 +33,7 @@ struct bh_request {
     const char *content_type, *authorization, *idempotency_key, *accept; /* NULL: absent */
     const char *cookie, *host;   /* the same; `cookie` is the header's whole text */
     const char *origin, *fetch_site; /* Origin and Sec-Fetch-Site: which page sent it */
+    const char *upgrade;         /* Upgrade: what the client wants to speak instead */
     const struct bh_transport *transport;
     struct bh_arena *arena;      /* lives as long as the request */
     /* The query parameter of that name, or NULL; decoded. */
@@ -53,6 +54,17 @@ struct bh_stream {
     void *self;
 };
 
+/* What takes the connection over after a 101.  Exactly one of the two is called, once, and both
+ * end what `self` holds: `run` in a thread of its own, with a connected stream socket that stays
+ * the server's (it is non-blocking, and shut down when the server ends); `drop` when the
+ * connection never came. */
+struct bh_upgrade {
+    void (*run)(void *self, int fd);
+    void (*drop)(void *self);
+    void *self;
+    const char *protocol;
+};
+
 enum { BH_REPLY_HEADERS_MAX = 12 };
 
 struct bh_header {
@@ -67,6 +79,7 @@ struct bh_reply {
     uint32_t header_count;
     struct bh_buf body;          /* grows up to 64 MiB; released by the server */
     struct bh_stream stream;     /* used instead of `body` when read is not NULL */
+    struct bh_upgrade upgrade;   /* used instead of either when run is not NULL: a 101 */
 };
 
 /* Add a header. */

@@ -91,6 +91,8 @@ enum bh_document_kind {
     BH_DOCUMENT_PASSKEY,         /* by credential id */
     BH_DOCUMENT_SESSION,         /* by session id */
     BH_DOCUMENT_LOCKOUT,         /* by what attempts are counted under */
+    BH_DOCUMENT_STREAM,          /* by the record that an interactive stream began with: ids,
+                                    as long as its end is not recorded */
     BH_DOCUMENT_KINDS
 };
 

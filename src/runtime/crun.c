@@ -132,8 +132,8 @@ crun_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[
 {
     struct crun *crun = self;
     const char *words[] = { crun->program, "--root", crun->state, "--cgroup-manager=disabled",
-                            "--log-format=json", crun->log, "run", "--bundle", crun->bundle,
-                            crun->id, NULL };
+                            "--log-format=json", crun->log, "run", "--preserve-fds=1",
+                            "--bundle", crun->bundle, crun->id, NULL };
 
     if (snprintf(crun->log, sizeof crun->log, "--log=%s/runtime.log", sandbox->bundle)
         >= (int)sizeof crun->log)

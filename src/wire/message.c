@@ -20,6 +20,9 @@ static const char *const rc_names[] = {
 #undef BH_ERROR
 };
 
+static const char *const stdio_names[BH_STDIOS] = { "none", "pipe", "terminal" };
+static const char *const stream_names[BH_STREAM_WHATS] = { "exec", "attach", "forward", "watch" };
+
 /* ---- bulkheadd to bulkhead-node ---- */
 
 static const struct bh_field hello_fields[] = {
@@ -83,6 +86,7 @@ static const struct bh_field start_fields[] = {
     BH_F_ARRAY(struct bh_msg_start, pieces, piece_count, piece_ref, BH_WIRE_PIECES_MAX),
     BH_F(struct bh_msg_start, scratch_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_start, sku, BH_FIELD_STR),
+    BH_F_ENUM(struct bh_msg_start, stdio, stdio_names),
     BH_F(struct bh_msg_start, submitter_gid, BH_FIELD_U32),
     BH_F(struct bh_msg_start, submitter_uid, BH_FIELD_U32),
     BH_F(struct bh_msg_start, tenant, BH_FIELD_STR),
@@ -115,6 +119,17 @@ static const struct bh_fields keep_item =
 static const struct bh_field keep_fields[] = {
     BH_F(struct bh_msg_keep, leases, BH_FIELD_LIST, .of = &keep_item, .max = BH_WIRE_KEEP_MAX),
     BH_F(struct bh_msg_keep, pieces, BH_FIELD_LIST, .of = &keep_item, .max = BH_WIRE_KEEP_MAX),
+};
+
+static const struct bh_field stream_fields[] = {
+    BH_F(struct bh_msg_stream, args, BH_FIELD_TEXTS),
+    BH_F(struct bh_msg_stream, columns, BH_FIELD_U32),
+    BH_F(struct bh_msg_stream, input, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_stream, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_stream, port, BH_FIELD_U32),
+    BH_F(struct bh_msg_stream, rows, BH_FIELD_U32),
+    BH_F(struct bh_msg_stream, tty, BH_FIELD_BOOL),
+    BH_F_ENUM(struct bh_msg_stream, what, stream_names),
 };
 
 /* ---- bulkhead-node to bulkheadd ---- */
@@ -254,6 +269,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_STOP] = ROW("stop", stop),
     [BH_MSG_ACK] = ROW("ack", ack),
     [BH_MSG_KEEP] = ROW("keep", keep),
+    [BH_MSG_STREAM] = ROW("stream", stream),
     [BH_MSG_INVENTORY] = ROW("inventory", inventory),
     [BH_MSG_OUTCOME] = ROW("outcome", outcome),
     [BH_MSG_ENDED] = ROW("ended", ended),

@@ -11,7 +11,7 @@
  * number; BH_WIRE_VERSION changes when an old one would be misread. */
 
 enum {
-    BH_WIRE_VERSION = 1,
+    BH_WIRE_VERSION = 2,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,
@@ -66,6 +66,14 @@ struct bh_msg_network {
     struct bh_texts resolvers; /* addresses of DNS servers */
 };
 
+/* What a job's standard streams are, apart from the log that has all its output. */
+enum bh_stdio {
+    BH_STDIO_NONE,             /* an empty input */
+    BH_STDIO_PIPE,             /* input from who is attached */
+    BH_STDIO_TERMINAL,         /* a terminal: input and output from and to who is attached */
+    BH_STDIOS
+};
+
 /* Run a job on pieces that were carved.  All is resolved; the node still checks it
  * against its own node.conf and refuses what that does not allow (BH_DENIED). */
 struct bh_msg_start {
@@ -81,6 +89,7 @@ struct bh_msg_start {
     uint64_t memory_bytes, scratch_bytes;
     char tenant[120], user[64], sku[64]; /* for the job's environment */
     struct bh_msg_network network;
+    uint32_t stdio;            /* enum bh_stdio */
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a
@@ -108,6 +117,22 @@ struct bh_msg_keep_item {
 };
 struct bh_msg_keep {
     struct bh_list leases, pieces; /* struct bh_msg_keep_item */
+};
+
+/* ---- bulkheadd to bulkhead-node, on a stream's own connection ---- */
+
+enum bh_stream_what { BH_STREAM_EXEC, BH_STREAM_ATTACH, BH_STREAM_FORWARD, BH_STREAM_WATCH,
+                      BH_STREAM_WHATS };
+
+/* The one message on a connection to `<socket>.streams`; what follows in both directions are
+ * the frames of wire/stream.h.  WATCH carries nothing and ends with the job. */
+struct bh_msg_stream {
+    uint64_t lease;
+    uint32_t what;             /* enum bh_stream_what */
+    bool tty, input;
+    uint32_t rows, columns;    /* of the terminal at first; 0: not known */
+    uint32_t port;             /* FORWARD: of the job's loopback */
+    struct bh_texts args;      /* EXEC */
 };
 
 /* ---- bulkhead-node to bulkheadd ---- */

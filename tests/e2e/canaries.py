@@ -72,6 +72,7 @@ MAY_BE = [
     ("recovery code", "reply/TOTP_CONFIRM", "shown once"),
     ("recovery code", "reply/RECOVERY_MAKE", "shown once"),
     ("device", "reply/SIGN_IN*", "for the browser to keep"),
+    ("ticket", "reply/JOB_*", "shown once, to who asked"),
     ("grant", "reply/SIGN_IN_GRANT", "for the command line, good once"),
     ("idempotency key", "state/bulkhead.db*", "kept to know the caller's own request again; it opens nothing"),
     ("path", "wrong/*", "no place for a secret: named to who asked, and to nobody else"),
@@ -227,8 +228,19 @@ class Walk:
         self.site.await_state(self.job, "running")
         for name in ("JOB_GET", "JOB_WHY", "JOB_LOGS"):
             self.ask(name, at=self.job, by="alice")
+        self.streams()
         self.ask("WHATIF", {"submit": spec}, by="alice")
         self.ask("POLICY_TEST", {"jobs": [spec]}, by="erin")
+
+    def streams(self):
+        for name, body in (("JOB_EXEC", {"args": ["true", self.canaries.make("command")]}), ("JOB_ATTACH", {}), ("JOB_FORWARD", {})):
+            job = self.job
+            if name == "JOB_FORWARD":
+                job = self.ask("JOB_SUBMIT", {"tenant": "acme/vision/batch", "sku": "small", "args": ["sleep", "60"], "kind": "service"}, by="alice")["id"]
+                self.site.await_state(job, "running")
+            ticket = self.ask(name, body, at=job, by="alice")["ticket"]
+            self.canaries.keep("ticket", ticket)
+            self.ask("STREAM_OPEN", at=ticket, by="alice", Connection="Upgrade", Upgrade="bulkhead-stream")
 
     def reads(self):
         for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "USAGE", "FORECAST",
@@ -361,7 +373,10 @@ def ours(site):
 
 
 def program(pid):
-    return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except FileNotFoundError:
+        return ""  # it has ended
 
 
 def leaks(canaries, where):

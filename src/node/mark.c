@@ -142,10 +142,10 @@ bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piec
 
         for (uint32_t i = 0; i < receipt->from_count && !known; i++)
             known = receipt->from[i].tenant == unit->tenant &&
-                    receipt->from[i].lease == unit->lease;
+                    receipt->from[i].job == unit->job;
         if (!known)
             receipt->from[receipt->from_count++] =
-                (struct bh_msg_receipt_from){ unit->tenant, unit->lease };
+                (struct bh_msg_receipt_from){ unit->tenant, unit->job };
     }
 }
 
@@ -159,7 +159,7 @@ bh_mark_alike(const struct bh_marks *marks, uint32_t first)
         const struct bh_mark_unit *unit = &marks->unit[u];
 
         if (unit->clean == as->clean && unit->failed == as->failed &&
-            unit->tenant == as->tenant && unit->lease == as->lease)
+            unit->tenant == as->tenant && unit->job == as->job)
             units |= 1u << u;
     }
     return units;

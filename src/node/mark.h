@@ -19,7 +19,7 @@ enum { BH_MARK_UNITS = 16, BH_MARKS_MAX = 256 };
 struct bh_mark_unit {
     bool clean, failed; /* failed: the last scrub of it did not come out well */
     uint32_t tenant;    /* when not clean, or BH_MARK_UNKNOWN */
-    uint64_t lease;
+    uint64_t job;
 };
 
 struct bh_marks {

@@ -61,7 +61,7 @@ tell(struct bh_mark_table *table, const char *story)
             units = (uint32_t)(at[1] - '0');
             bh_mark_set(
                 table, gpu, units,
-                &(struct bh_mark_unit){ .tenant = at[2] == 'A' ? A : B, .lease = 1 });
+                &(struct bh_mark_unit){ .tenant = at[2] == 'A' ? A : B, .job = 1 });
             end = (char *)(uintptr_t)&at[3];
         } else {
             bh_mark_receipt(table, units, &receipt);

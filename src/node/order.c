@@ -84,7 +84,7 @@ note_carve(struct bh_node *node, const void *message, struct bh_note *note, stru
     note->piece.partition = carve->partition;
     note->piece.start = carve->start;
     note->tenant = carve->tenant;
-    note->lease = carve->lease;
+    note->job = carve->job;
     snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", carve->gpu);
     snprintf(note->piece.profile, sizeof note->piece.profile, "%s", carve->profile);
     /* the rest is checked when its turn comes: an order before it may make the room */
@@ -170,7 +170,7 @@ wish_of(const struct bh_note *order)
     return (struct bh_scrub_wish) { .order = order->order,
                                     .partition = order->piece.partition,
                                     .tenant = order->tenant,
-                                    .lease = order->lease };
+                                    .job = order->job };
 }
 
 /* Carved by the same order, before the node died in the scrub that follows. */

@@ -14,7 +14,7 @@ struct bh_scrub_wish {
     uint64_t order; /* that it is done for: the receipt's number */
     uint64_t partition;
     uint32_t tenant; /* 0: nobody's yet */
-    uint64_t lease;
+    uint64_t job;
 };
 
 /* Whether the piece needs a scrub before the tenant may have it. */

@@ -74,7 +74,7 @@ piece(uint64_t partition, const char *profile, uint32_t start)
 {
     struct bh_msg_carve carve = { .partition = partition,
                                   .start = start,
-                                  .lease = partition };
+                                  .job = partition };
 
     snprintf(carve.profile, sizeof carve.profile, "%s", profile);
     return carve;
@@ -104,12 +104,12 @@ static struct bh_msg_receipt
 receipt_now(void)
 {
     struct test_message message = { 0 };
-    struct bh_msg_receipt_ack ack;
+    struct bh_msg_ack ack = { 0 };
 
     if (!bh_test_take_within(BH_MSG_RECEIPT, 0, 0, &message))
         return (struct bh_msg_receipt){ 0 };
-    ack.order = message.receipt.order;
-    bh_test_send(BH_MSG_RECEIPT_ACK, &ack);
+    ack.receipt = message.receipt.order;
+    bh_test_send(BH_MSG_ACK, &ack);
     return message.receipt;
 }
 
@@ -150,7 +150,7 @@ passes_clean(const char *profile)
     BH_CHECK_EQ("clean", receipt.result, BH_SCRUB_CLEAN);
     BH_CHECK_EQ("what A left was found", receipt.residue, 8);
     BH_CHECK_EQ("whose it was", receipt.from[0].tenant, A);
-    BH_CHECK_EQ("by which lease", receipt.from[0].lease, 2);
+    BH_CHECK_EQ("by which job", receipt.from[0].job, 1002);
     BH_CHECK_EQ("only A's", receipt.from_count, 1);
     BH_CHECK_EQ("whose it is", receipt.tenant, B);
     BH_CHECK("nearly all of it", receipt.bytes > receipt.memory_bytes / 100 * 95);

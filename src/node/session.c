@@ -78,14 +78,8 @@ acknowledge(struct bh_node *node, struct bh_orders *orders, const void *message,
         bh_orders_acknowledge(orders, ack->order);
     if (ack->lease)
         bh_job_forget(node, ack->lease);
-    return BH_OK;
-}
-
-static bh_rc
-acknowledge_receipt(struct bh_node *node, struct bh_orders *orders, const void *message,
-                    struct bh_err *err)
-{
-    bh_scrub_acknowledge(node, ((const struct bh_msg_receipt_ack *)message)->order);
+    if (ack->receipt)
+        bh_scrub_acknowledge(node, ack->receipt);
     return BH_OK;
 }
 
@@ -161,7 +155,6 @@ static const struct {
     [BH_MSG_STOP] = { GREETED, true, NULL },
     [BH_MSG_ACK] = { GREETED, false, acknowledge },
     [BH_MSG_KEEP] = { GREETED, false, keep },
-    [BH_MSG_RECEIPT_ACK] = { GREETED, false, acknowledge_receipt },
 };
 
 static bh_rc

@@ -173,7 +173,7 @@ apply_lease(struct bh_state *state, const struct bh_note *note)
 static void
 apply_mark(struct bh_state *state, const struct bh_note *note)
 {
-    const struct bh_mark_unit as = { note->clean, note->failed, note->tenant, note->lease };
+    const struct bh_mark_unit as = { note->clean, note->failed, note->tenant, note->job };
 
     bh_mark_set(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
 }
@@ -276,7 +276,7 @@ bh_state_hold(struct bh_state *state, const struct bh_note *lease, struct bh_err
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
         struct bh_note mark = { .kind = BH_NOTE_MARK,
                                 .tenant = lease->tenant,
-                                .lease = lease->lease };
+                                .job = lease->job };
 
         memcpy(mark.piece.gpu, lease->lent[i].gpu, sizeof mark.piece.gpu);
         mark.piece.units = bh_mark_units(&lease->lent[i]);
@@ -388,7 +388,7 @@ put_marks(struct bh_state *state, const struct bh_marks *marks, struct bh_err *e
                                 .clean = unit->clean,
                                 .failed = unit->failed,
                                 .tenant = unit->tenant,
-                                .lease = unit->lease };
+                                .job = unit->job };
 
         if (written >> u & 1)
             continue;

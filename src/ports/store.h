@@ -85,12 +85,13 @@ struct bh_token_row {
     bool revoked;
 };
 
-/* Small JSON objects about people, described where they are read and written. */
+/* Small JSON objects, most of them about people, described where they are read and written. */
 enum bh_document_kind {
     BH_DOCUMENT_ACCOUNT,         /* by principal's id: password, codes, who it is elsewhere */
     BH_DOCUMENT_PASSKEY,         /* by credential id */
     BH_DOCUMENT_SESSION,         /* by session id */
     BH_DOCUMENT_LOCKOUT,         /* by what attempts are counted under */
+    BH_DOCUMENT_RECEIPT,         /* of a scrub, by its order's number in 20 digits */
     BH_DOCUMENT_KINDS
 };
 

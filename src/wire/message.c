@@ -46,7 +46,7 @@ static const struct bh_field hello_fields[] = {
 
 static const struct bh_field carve_fields[] = {
     BH_F(struct bh_msg_carve, gpu, BH_FIELD_STR),
-    BH_F(struct bh_msg_carve, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_carve, job, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, order, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, partition, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, profile, BH_FIELD_STR),
@@ -110,10 +110,7 @@ static const struct bh_field stop_fields[] = {
 static const struct bh_field ack_fields[] = {
     BH_F(struct bh_msg_ack, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_ack, order, BH_FIELD_U64),
-};
-
-static const struct bh_field receipt_ack_fields[] = {
-    BH_F(struct bh_msg_receipt_ack, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_ack, receipt, BH_FIELD_U64),
 };
 
 static const struct bh_field keep_item_fields[] = {
@@ -223,7 +220,7 @@ static const struct bh_field samples_fields[] = {
 };
 
 static const struct bh_field receipt_from_fields[] = {
-    BH_F(struct bh_msg_receipt_from, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt_from, job, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt_from, tenant, BH_FIELD_U32),
 };
 static const struct bh_fields receipt_from =
@@ -237,7 +234,7 @@ static const struct bh_field receipt_fields[] = {
     BH_F(struct bh_msg_receipt, ended_ns, BH_FIELD_NS),
     BH_F_ARRAY(struct bh_msg_receipt, from, from_count, receipt_from, BH_RECEIPT_FROM_MAX),
     BH_F(struct bh_msg_receipt, gpu, BH_FIELD_STR),
-    BH_F(struct bh_msg_receipt, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt, job, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, memory_bytes, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_receipt, method, bh_scrub_method_names,
               .flags = BH_FIELD_ALWAYS),
@@ -281,7 +278,6 @@ static const struct bh_fields messages[] = {
     [BH_MSG_STOP] = ROW("stop", stop),
     [BH_MSG_ACK] = ROW("ack", ack),
     [BH_MSG_KEEP] = ROW("keep", keep),
-    [BH_MSG_RECEIPT_ACK] = ROW("receipt_ack", receipt_ack),
     [BH_MSG_INVENTORY] = ROW("inventory", inventory),
     [BH_MSG_OUTCOME] = ROW("outcome", outcome),
     [BH_MSG_ENDED] = ROW("ended", ended),

@@ -41,7 +41,7 @@ struct bh_msg_carve {
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start;
     uint32_t tenant; /* whose it is going to be; 0: nobody's yet */
-    uint64_t lease;  /* 0: none yet */
+    uint64_t job;    /* 0: none yet */
 };
 
 struct bh_msg_destroy {
@@ -86,15 +86,10 @@ struct bh_msg_stop {
     uint32_t signal;           /* instead of SIGTERM; 0: SIGTERM */
 };
 
-/* The daemon has the outcomes of `order` and the end of `lease` on disk (either may
- * be 0): the node may forget them. */
+/* The daemon has the outcomes of `order`, the end of `lease` and the receipt made for the
+ * order `receipt` on disk (each may be 0): the node may forget them. */
 struct bh_msg_ack {
-    uint64_t order, lease;
-};
-
-/* The receipt of `order` is on disk: the node may forget it. */
-struct bh_msg_receipt_ack {
-    uint64_t order;
+    uint64_t order, lease, receipt;
 };
 
 /* Pieces and leases that exist as far as the daemon knows: the node ends and
@@ -201,7 +196,7 @@ enum bh_scrub_result {
 /* Who had memory of the piece since it was last clean. */
 struct bh_msg_receipt_from {
     uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
-    uint64_t lease;  /* its last one there; 0 none */
+    uint64_t job;    /* its last one there; 0 none */
 };
 enum { BH_RECEIPT_FROM_MAX = 8 };
 
@@ -213,7 +208,7 @@ struct bh_msg_receipt {
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start;
     uint32_t tenant; /* whose it is going to be; 0 nobody's yet */
-    uint64_t lease;
+    uint64_t job;
     struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
     uint32_t from_count;
     uint64_t begun_ns, ended_ns;

@@ -19,6 +19,7 @@ struct receipts {
     const char *gpu;             /* only of it; NULL: all */
     uint64_t after, room, last;
     bool of_one_job;             /* the caller sees the job, whatever else it sees */
+    bool opened;                 /* the list is, when its first row comes */
 };
 
 /* ---- which ---- */
@@ -168,6 +169,9 @@ take(void *self, const struct bh_document_row *document)
         return true;
     if (r->room == 0)
         return false;
+    if (!r->opened)
+        bh_json_open(r->w, "receipts", '[');
+    r->opened = true;
     r->room--;
     r->last = row.receipt.order;
     put_row(r, &row);
@@ -197,9 +201,9 @@ bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t j
 
     if (rc != BH_OK)
         return rc;
-    bh_json_open(w, "receipts", '[');
     rc = put_all(&r, err);
-    bh_json_close(w, ']');
+    if (r.opened)
+        bh_json_close(w, ']');
     return rc;
 }
 
@@ -219,7 +223,7 @@ bh_rc
 bh_receipts_list(struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
-    struct receipts r = { .call = call, .w = &w, .room = LIMIT_DEFAULT,
+    struct receipts r = { .call = call, .w = &w, .room = LIMIT_DEFAULT, .opened = true,
                           .gpu = bh_call_query(call, "gpu") };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
 

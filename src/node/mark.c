@@ -121,6 +121,24 @@ bh_mark_allows(const struct bh_mark_table *table, const struct bh_note_piece *pi
 }
 
 bool
+bh_mark_is_unknown(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+                   uint32_t tenant)
+{
+    bool nobodys = false;
+
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+        const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
+
+        if ((bh_mark_units(piece) >> u & 1) == 0 || unit->clean)
+            continue;
+        if (unit->failed || (unit->tenant != tenant && unit->tenant != BH_MARK_UNKNOWN))
+            return false;
+        nobodys = nobodys || unit->tenant == BH_MARK_UNKNOWN;
+    }
+    return nobodys;
+}
+
+bool
 bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piece *piece)
 {
     for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {

@@ -51,6 +51,11 @@ void bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
 bool bh_mark_allows(const struct bh_mark_table *table, const struct bh_note_piece *piece,
                     uint32_t tenant);
 
+/* Whether what is in the way of that is only that nobody knows whose units were: pieces of a
+ * node that kept no marks when it carved them. */
+bool bh_mark_is_unknown(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+                        uint32_t tenant);
+
 /* Whether the last scrub of any of its units failed. */
 bool bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piece *piece);
 

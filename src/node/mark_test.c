@@ -19,30 +19,30 @@ piece_at(uint32_t units)
 }
 
 /* What happens to a GPU of four units, and who may have its pieces then.
- *   "+U T" tenant T is lent the units, "*U" they are scrubbed, "!U" their scrub fails */
+ *   "+UT" tenant T is lent the units U, "*U" they are scrubbed, "!U" their scrub fails */
 static const struct {
     const char *name, *story;
     uint32_t units, tenant;
-    bool allowed, failed;
+    bool allowed, failed, unknown;
 } cases[] = {
-    { "never scrubbed", "", 0x1, A, false, false },
-    { "scrubbed", "*1", 0x1, A, true, false },
-    { "scrubbed, half of it", "*1", 0x3, A, false, false },
-    { "its own", "*1 +1A", 0x1, A, true, false },
-    { "another's", "*1 +1A", 0x1, B, false, false },
-    { "another's beside it", "*3 +1A", 0x2, B, true, false },
-    { "another's in part", "*3 +1A", 0x3, B, false, false },
-    { "its own and clean", "*3 +1A", 0x3, A, true, false },
-    { "scrubbed after another", "*1 +1A *1", 0x1, B, true, false },
-    { "a scrub of more than it", "*3 +3A *f", 0x3, B, true, false },
-    { "a scrub of less than it", "*3 +3A *1", 0x3, B, false, false },
-    { "a scrub that failed", "*1 +1A !1", 0x1, B, false, true },
-    { "a scrub that failed: its own", "*1 +1A !1", 0x1, A, false, true },
-    { "failed, then not", "*1 +1A !1 *1", 0x1, B, true, false },
-    { "failed beside it", "*3 !2", 0x1, A, true, false },
-    { "nobody's, clean", "*1", 0x1, 0, true, false },
-    { "nobody's, another's", "*1 +1A", 0x1, 0, false, false },
-    { "all units where not noted", "*f +1A", 0x0, B, false, false },
+    { "never scrubbed",               "",              0x1, A, false, false, true },
+    { "scrubbed",                     "*1",            0x1, A, true,  false, false },
+    { "scrubbed, half of it",         "*1",            0x3, A, false, false, true },
+    { "its own",                      "*1 +1A",        0x1, A, true,  false, false },
+    { "another's",                    "*1 +1A",        0x1, B, false, false, false },
+    { "another's beside it",          "*3 +1A",        0x2, B, true,  false, false },
+    { "another's in part",            "*3 +1A",        0x3, B, false, false, false },
+    { "its own and clean",            "*3 +1A",        0x3, A, true,  false, false },
+    { "scrubbed after another",       "*1 +1A *1",     0x1, B, true,  false, false },
+    { "a scrub of more than it",      "*3 +3A *f",     0x3, B, true,  false, false },
+    { "a scrub of less than it",      "*3 +3A *1",     0x3, B, false, false, false },
+    { "a scrub that failed",          "*1 +1A !1",     0x1, B, false, true,  false },
+    { "a scrub that failed: its own", "*1 +1A !1",     0x1, A, false, true,  false },
+    { "failed, then not",             "*1 +1A !1 *1",  0x1, B, true,  false, false },
+    { "failed beside it",             "*3 !2",         0x1, A, true,  false, false },
+    { "nobody's, clean",              "*1",            0x1, 0, true,  false, false },
+    { "nobody's, another's",          "*1 +1A",        0x1, 0, false, false, false },
+    { "all units where not noted",    "*f +1A",        0x0, B, false, false, false },
 };
 
 static void
@@ -83,6 +83,8 @@ test_stories(void **state)
         BH_CHECK_EQ(cases[i].name, bh_mark_allows(&table, &piece, cases[i].tenant),
                     cases[i].allowed);
         BH_CHECK_EQ(cases[i].name, bh_mark_failed(&table, &piece), cases[i].failed);
+        BH_CHECK_EQ(cases[i].name, bh_mark_is_unknown(&table, &piece, cases[i].tenant),
+                    cases[i].unknown);
         bh_mark_free(&table);
     }
     BH_CHECK_DONE();

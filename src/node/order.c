@@ -137,7 +137,7 @@ note_new_lease(struct bh_node *node, const struct bh_msg_start *start, struct bh
     if (rc == BH_OK)
         rc = bh_job_check_places(node, &lease, err);
     if (rc == BH_OK)
-        rc = bh_scrub_check(node, &lease, err);
+        rc = bh_scrub_settle(node, &lease, start->order, err);
     if (rc != BH_OK)
         return rc;
     lease.slot = bh_state_free_slot(&node->state, node->conf.uid_ranges);

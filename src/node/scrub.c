@@ -157,7 +157,7 @@ fill(struct bh_node *node, const struct bh_note_piece *piece,
             return accept_unsampled(node, receipt, report.why, err);
         if (rc == BH_OK)
             rc = judge(piece, &report, receipt, err);
-        if (rc == BH_OK || receipt->tries == TRIES_MAX)
+        if (rc == BH_OK || rc == BH_TIMEOUT || receipt->tries == TRIES_MAX)
             break;
     }
     receipt->method = BH_SCRUB_FILL;
@@ -229,6 +229,22 @@ bh_rc
 bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish, struct bh_err *err)
 {
     return bh_scrub_is_due(node, wish) ? scrub(node, wish, err) : BH_OK;
+}
+
+bh_rc
+bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t order,
+                struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
+        struct bh_scrub_wish wish = { order, lease->lent[i].partition, lease->tenant,
+                                      lease->job };
+
+        if (bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant))
+            rc = bh_scrub_before(node, &wish, err);
+    }
+    return rc == BH_OK ? bh_scrub_check(node, lease, err) : rc;
 }
 
 bh_rc

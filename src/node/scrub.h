@@ -31,7 +31,12 @@ BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_wi
 BH_MUST_USE bh_rc bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish,
                                  bool *ret_unclean, struct bh_err *err);
 
-/* BH_CONFLICT: memory of a piece that the lease was lent is another's. */
+/* Before the lease's tenant uses its pieces: what nobody knows whose it was is scrubbed, for
+ * `order`.  BH_CONFLICT: it is another's; else as bh_scrub_before. */
+BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *lease,
+                                  uint64_t order, struct bh_err *err);
+
+/* BH_CONFLICT: memory of a piece that the lease was lent is another's, or unknown. */
 BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_note *lease,
                                  struct bh_err *err);
 

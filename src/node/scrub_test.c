@@ -398,8 +398,78 @@ test_killed_anywhere(void **state)
     BH_CHECK_DONE();
 }
 
-/* What the helper may not: it is a guest in a sandbox, killed when it is killed, and what
- * it prints is not believed when it is about another piece. */
+/* Helpers that say something else than what is, or die. */
+static const struct {
+    const char *name, *script, *why;
+} liars[] = {
+    { "silent", "true", "the helper died" },
+    { "killed", "kill -9 $$", "the helper died" },
+    { "cut short", "printf 'bulkhead-scrub: {\"end\":\"clean\"}'", "the helper died" },
+    { "no JSON", "echo 'bulkhead-scrub: clean'", "the helper's answer" },
+    { "more than is known", "echo 'bulkhead-scrub: {\"end\":\"clean\",\"x\":1}'",
+      "the helper's answer" },
+    { "another piece",
+      "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"
+      "\"uuid\":\"MIG-1\"}'",
+      "the helper filled MIG-1" },
+    { "a part of it",
+      "echo 'bulkhead-scrub: {\"bytes\":4096,\"end\":\"clean\",\"samples\":1,"
+      "\"uuid\":\"'$2'\"}'",
+      "4096 bytes only" },
+    { "no sample",
+      "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"uuid\":\"'$2'\"}'",
+      "bytes only" },
+    { "clean and not",
+      "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"
+      "\"unfilled\":1,\"uuid\":\"'$2'\"}'",
+      "do not read back" },
+};
+
+/* A folder of the node's programs with that helper. */
+static void
+put_helper(const char *script)
+{
+    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init" };
+    char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
+
+    bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);
+    mkdir(folder, 0755);
+    for (size_t i = 0; i < BH_COUNT(others); i++) {
+        char program[TEST_PATH];
+
+        snprintf(program, sizeof program, "%s", the_node.program);
+        bh_path_format(from, sizeof from, "%s/%s", dirname(program), others[i]);
+        bh_path_format(to, sizeof to, "%s/%s", folder, others[i]);
+        (void)!symlink(from, to);
+    }
+    bh_path_format(to, sizeof to, "%s/bulkhead-scrub", folder);
+    snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
+    bh_test_write(to, text);
+    chmod(to, 0755);
+}
+
+static void
+test_liars(void **state)
+{
+    char more[TEST_PATH * 2];
+
+    bh_path_format(more, sizeof more, "libexec_dir = %s/libexec\n", the_node.folder);
+    for (size_t i = 0; i < BH_COUNT(liars); i++) {
+        struct bh_msg_carve cut = piece(i + 1, "1g.10gb", (uint32_t)i % 7);
+        struct bh_msg_receipt receipt;
+
+        put_helper(liars[i].script);
+        start_with(more);
+        BH_CHECK_EQ(liars[i].name, bh_test_carve_for(A, &cut, (uint32_t)i / 7).outcome,
+                    UNCLEAN);
+        receipt = receipt_now();
+        BH_CHECK_EQ(liars[i].name, receipt.result, BH_SCRUB_FAILED);
+        BH_CHECK(receipt.why, strstr(receipt.why, liars[i].why) != NULL);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Of a scrub nothing stays behind. */
 static void
 test_nothing_left(void **state)
 {
@@ -450,7 +520,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_stuck),        BH_NODE_TEST(test_driver_refuses),
         BH_NODE_TEST(test_hangs),        BH_NODE_TEST(test_without_library),
         BH_NODE_TEST(test_driver_off),   BH_NODE_TEST(test_killed_anywhere),
-        BH_NODE_TEST(test_nothing_left), BH_NODE_TEST(test_repeated),
+        BH_NODE_TEST(test_liars), BH_NODE_TEST(test_nothing_left), BH_NODE_TEST(test_repeated),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

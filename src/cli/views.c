@@ -73,6 +73,7 @@ static const struct bh_column nodes_columns[] = {
     { "OFFERED", "offered_memory_mib", BH_CELL_MIB, true },
     { "HELD", "used_memory_mib", BH_CELL_MIB, true },
     { "DRIVER", "driver", BH_CELL_TEXT, false },
+    { "CLEARS", "driver_scrub", BH_CELL_TEXT, true },
     { "RUNTIME", "runtime", BH_CELL_TEXT, false },
 };
 VIEW(nodes);

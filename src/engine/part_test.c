@@ -128,6 +128,13 @@ an_unclean_piece_is_kept_from_everybody(void **state)
     bh_story_tick(story, 100 * pause);
     assert_int_equal(story->effect_count, 0); /* given up */
     assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    for (uint32_t cordoned = 2; cordoned-- > 0;) /* until an operator asks for it */
+        bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
+                                                .model = BH_GPU_H100_80GB, .managed = true,
+                                                .mig_capable = true, .cordoned = cordoned });
+    assert_int_equal(bh_story_effects(story, BH_FX_DESTROY), 1);
+    bh_story_settle(story);
+    assert_int_equal(pieces_in(story, BH_PIECE_QUARANTINED), 0);
     bh_story_close(story);
 }
 

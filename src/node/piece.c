@@ -210,6 +210,8 @@ units_of(const struct bh_device_gpu *gpu, const struct bh_note_piece *wanted)
     const struct bh_profile *profile =
         model ? bh_profile_find(model, wanted->profile) : NULL;
 
+    if (is_whole(wanted) && model)
+        return (1u << bh_model_facts(model)->memory_units) - 1;
     if (is_whole(wanted) || !profile ||
         wanted->start + profile->memory_units > BH_MARK_UNITS)
         return BH_MARK_ALL;

@@ -371,7 +371,7 @@ test_driver_off(void **state)
 static void
 test_killed_anywhere(void **state)
 {
-    enum { ROUNDS = 8 };
+    enum { ROUNDS = 6 };
 
     start_with("");
     simctl("inject", "gpu=0", "leak");
@@ -387,7 +387,7 @@ test_killed_anywhere(void **state)
         cut.tenant = tenant;
         snprintf(cut.gpu, sizeof cut.gpu, "%s", the_node.gpus[0]);
         bh_test_send(BH_MSG_CARVE, &cut);
-        bh_time_sleep((10 + round * 14) * BH_NS_PER_MS);
+        bh_time_sleep((10 + round * 18) * BH_NS_PER_MS);
         bh_test_node_end(&the_node, SIGKILL);
         bh_test_node_start(&the_node);
         bh_test_greet(&the_node);

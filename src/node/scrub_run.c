@@ -95,7 +95,6 @@ build(struct run *run, struct bh_sandbox *ret_sandbox, struct bh_err *err)
     struct bh_msg_start start = {
         .lease = run->job.note.lease,
         .job = run->job.note.lease,
-        .rootfs = "host",
         .cwd = "",
         .pids = PIDS < run->node->conf.pids_max ? PIDS : run->node->conf.pids_max,
         .submitter_uid = BH_PATH_NOBODY,

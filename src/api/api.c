@@ -18,6 +18,7 @@
 #include "api/outlook.h"
 #include "api/people.h"
 #include "api/policy.h"
+#include "api/receipts.h"
 #include "api/records.h"
 #include "api/site.h"
 #include "api/skus.h"
@@ -50,6 +51,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_TENANT_LIST] = bh_tenants_list,
     [BH_OP_SKU_LIST] = bh_skus_list,
     [BH_OP_DATASET_LIST] = bh_datasets_list,
+    [BH_OP_RECEIPT_LIST] = bh_receipts_list,
     [BH_OP_USAGE] = bh_usage_show,
     [BH_OP_FORECAST] = bh_outlook_show,
     [BH_OP_SITE_GET] = bh_site_get,

@@ -119,6 +119,7 @@ static const struct {
     { BH_OP_POLICY_TEST,
       { BH_POST, "/v1/policy/test", .body = "{\"jobs\":[" JOB "]}", .uid = CAROL },
       200, "\"denied\":1,\"tested\":1}" },
+    { BH_OP_RECEIPT_LIST, { BH_GET, "/v1/receipts", .uid = ALICE }, 200, "{\"items\":[]}" },
     { BH_OP_KEY_LIST, { BH_GET, "/v1/keys", .uid = CAROL }, 200, "\"kind\":\"audit\",\"month\":\"1970-01\"" },
     { BH_OP_KEY_SHRED,
       { BH_POST, "/v1/keys/shred", .uid = CAROL,

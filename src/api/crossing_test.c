@@ -43,6 +43,7 @@ static const struct reach {
     [BH_OP_TENANT_LIST] = { CUT, "/v1/tenants", NULL, NULL },
     [BH_OP_SKU_LIST] = { CUT, "/v1/skus", NULL, NULL },
     [BH_OP_DATASET_LIST] = { CUT, "/v1/datasets", NULL, NULL },
+    [BH_OP_RECEIPT_LIST] = { CUT, "/v1/receipts", NULL, NULL },
     [BH_OP_USAGE] = { CUT, "/v1/usage", NULL, NULL },
     [BH_OP_FORECAST] = { CUT, "/v1/forecast", NULL, NULL },
     [BH_OP_SITE_GET] = { DENIED, "/v1/site", NULL, NULL },

@@ -7,6 +7,7 @@
 #include "api/forecast.h"
 #include "api/kept.h"
 #include "api/members.h"
+#include "api/receipts.h"
 #include "api/starts.h"
 #include "api/traffic.h"
 #include "api/visible.h"
@@ -500,6 +501,8 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
         rc = bh_members_put(call, &w, row.job, err);
     if (rc == BH_OK && waits(&row))
         rc = bh_kept_put(call, &w, row.job, err);
+    if (rc == BH_OK)
+        rc = bh_receipts_put(call, &w, row.job, err);
     if (rc == BH_OK)
         rc = put_spec(call, &w, &row, err);
     bh_traffic_put_job(call, &w, row.job);

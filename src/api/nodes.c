@@ -60,6 +60,8 @@ put_node(struct node_list *list, const char *name, uint32_t id)
     if (from) {
         bh_json_u64(w, "cpus", bh_json_number(bh_json_get(from, "cpus"), 0));
         bh_json_str(w, "driver", bh_json_text(bh_json_get(from, "driver"), ""));
+        bh_json_str(w, "driver_scrub",
+                    bh_json_text(bh_json_get(from, "driver_scrub"), "unknown"));
         bh_json_u64(w, "gpus", bh_json_count(bh_json_get(from, "gpus")));
         bh_json_u64(w, "memory_mib", bh_json_number(bh_json_get(from, "memory_mib"), 0));
     }

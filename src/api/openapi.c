@@ -57,6 +57,8 @@ static const struct parameter {
     { "dry_run", "boolean", "decide and answer, change nothing" },
     { "follow", "boolean", "go on with server-sent events until the job has ended" },
     { "job", "integer", "only this job" },
+    { "gpu", "string", "only of the GPU with this UUID" },
+    { "job", "integer", "only what this job had, or left" },
     { "limit", "integer", "most items on a page: 100 when absent, at most 10000" },
     { "member", "integer", "of a gang that member's, counted from 0; the first when absent" },
     { "mine", "boolean", "only the caller's own" },

@@ -33,6 +33,7 @@ static const struct member job_members[] = {
     { "pieces", "string", "of its first member, for people", true },
     { "priority", "string", "its class", true },
     { "reason", "string", "why it waits", true },
+    { "receipts", "[receipt]", "of scrubs before it began and of what it left, in GET of one job", false },
     { "reserved_ns", "ns", "from when on room is kept for it; lists say it with start=true",
       false },
     { "reserved_on", "[kept_place]", "that room, in GET of one job", false },
@@ -107,6 +108,36 @@ static const struct member ticket_members[] = {
     { "ticket", "string", "for GET /v1/streams/{id}: good once, for who asked", true },
 };
 
+static const struct member receipt_members[] = {
+    { "begun_ns", "ns", "when the scrub began", true },
+    { "bytes", "integer", "filled", true },
+    { "digest", "string", "SHA-256 of the receipt, which the record has as its text", true },
+    { "driver_scrub", "string", "whether the driver itself clears what is freed: on, off, unknown", true },
+    { "ended_ns", "ns", "when it ended", true },
+    { "from", "array", "whose memory it was since it was last clean", true },
+    { "gpu", "string", "its UUID", true },
+    { "id", "integer", "its number", true },
+    { "job", "integer", "that got the piece", false },
+    { "method", "string", "fill, recreate or none", true },
+    { "piece", "integer", "its number", true },
+    { "profile", "string", "of the GPU instance, or whole", true },
+    { "receipt", "object", "as its digest was taken, for who may see the whole site", false },
+    { "record", "integer", "of the audit log, that has its digest", true },
+    { "residue", "integer", "samples that held something before", true },
+    { "result", "string", "clean, unsampled or failed", true },
+    { "samples", "integer", "pages read back, each time", true },
+    { "start", "integer", "the first memory slice", true },
+    { "tenant", "string", "whose it was going to be", true },
+    { "tries", "integer", "how often it was tried", true },
+    { "unfilled", "integer", "samples that did not read back as they were filled", true },
+    { "why", "string", "of one that failed or was not sampled", false },
+};
+
+static const struct member receipts_members[] = {
+    { "items", "[receipt]", "oldest first", true },
+    { "next", "string", "what `after` takes for the next page, where there may be one", false },
+};
+
 static const struct schema {
     const char *name;
     const struct member *members;
@@ -120,6 +151,8 @@ static const struct schema {
     { "reason", reason_members, BH_COUNT(reason_members) },
     { "traffic", traffic_members, BH_COUNT(traffic_members) },
     { "stream_ticket", ticket_members, BH_COUNT(ticket_members) },
+    { "receipt", receipt_members, BH_COUNT(receipt_members) },
+    { "receipt_list", receipts_members, BH_COUNT(receipts_members) },
 };
 
 const char *
@@ -132,6 +165,7 @@ bh_openapi_reply_of(enum bh_operation op)
         [BH_OP_JOB_EXEC] = "stream_ticket",
         [BH_OP_JOB_ATTACH] = "stream_ticket",
         [BH_OP_JOB_FORWARD] = "stream_ticket",
+        [BH_OP_RECEIPT_LIST] = "receipt_list",
     };
 
     return replies[op];

@@ -340,13 +340,15 @@ put_node_conf(struct bh_buf *out, const struct bh_up *up)
         bh_buf_printf(out, "tools_dir = %s\n", up->tools_dir);
     if (up->real_driver)
         return;
+
     bh_buf_printf(out,
                   "# the simulated driver, and the cores and memory of a server that would have it\n"
                   "offer_cpu_milli = 256000\noffer_memory_mib = 2097152\n"
                   "nvml_library = %s/libnvidia-ml.so.1\ndriver_lib_dir = %s\n"
                   "driver_env = BULKHEAD_SIM_STATE=%s\nproc_root = %s/proc\n"
-                  "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n",
-                  up->library_dir, up->library_dir, up->sim, up->sim, up->sim);
+                  "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
+                  "job_driver_mount = %s/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n",
+                  up->library_dir, up->library_dir, up->sim, up->sim, up->sim, up->sim);
 }
 
 static void

@@ -73,6 +73,7 @@ static const struct bh_column nodes_columns[] = {
     { "OFFERED", "offered_memory_mib", BH_CELL_MIB, true },
     { "HELD", "used_memory_mib", BH_CELL_MIB, true },
     { "DRIVER", "driver", BH_CELL_TEXT, false },
+    { "CLEARS", "driver_scrub", BH_CELL_TEXT, true },
     { "RUNTIME", "runtime", BH_CELL_TEXT, false },
 };
 VIEW(nodes);
@@ -156,6 +157,26 @@ static const struct bh_column keys_columns[] = {
     { "STATE", "state", BH_CELL_TEXT, false },
 };
 VIEW(keys);
+
+static const struct bh_column receipts_columns[] = {
+    { "RECEIPT", "id", BH_CELL_TEXT, false },
+    { "TIME", "ended_ns", BH_CELL_TIME, false },
+    { "GPU", "gpu", BH_CELL_TEXT, false },
+    { "PROFILE", "profile", BH_CELL_TEXT, false },
+    { "START", "start", BH_CELL_TEXT, true },
+    { "FOR", "tenant", BH_CELL_TEXT, false },
+    { "JOB", "job", BH_CELL_TEXT, false },
+    { "METHOD", "method", BH_CELL_TEXT, false },
+    { "BYTES", "bytes", BH_CELL_TEXT, false },
+    { "SAMPLES", "samples", BH_CELL_TEXT, false },
+    { "RESIDUE", "residue", BH_CELL_TEXT, false },
+    { "UNFILLED", "unfilled", BH_CELL_TEXT, true },
+    { "DRIVER", "driver_scrub", BH_CELL_TEXT, true },
+    { "RECORD", "record", BH_CELL_TEXT, false },
+    { "RESULT", "result", BH_CELL_TEXT, false },
+    { "WHY", "why", BH_CELL_TEXT, true },
+};
+VIEW(receipts);
 
 static const struct bh_column records_columns[] = {
     { "SEQ", "seq", BH_CELL_TEXT, false },

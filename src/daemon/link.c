@@ -16,6 +16,7 @@
 #include "daemon/inventory.h"
 #include "daemon/orders.h"
 #include "daemon/traffic.h"
+#include "daemon/receipts.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
@@ -232,7 +233,7 @@ bh_node_link_settle(struct bh_node_link *link, struct bh_err *err)
 }
 
 static void
-owe_ack(struct bh_node_link *link, uint64_t order, uint64_t lease)
+owe_ack(struct bh_node_link *link, struct bh_msg_ack ack)
 {
     if (link->ack_count == link->ack_room && link->ack_room < ACKS_MAX) {
         link->ack_room = link->ack_room ? 4 * link->ack_room : 16;
@@ -240,7 +241,7 @@ owe_ack(struct bh_node_link *link, uint64_t order, uint64_t lease)
         BH_ASSERT(link->acks);
     }
     if (link->ack_count < link->ack_room) /* more are asked for again by the node's repeats */
-        link->acks[link->ack_count++] = (struct bh_msg_ack){ order, lease };
+        link->acks[link->ack_count++] = ack;
     touch(link);
 }
 
@@ -349,7 +350,7 @@ take_outcome(struct bh_node_link *link, const void *message, struct bh_err *err)
 
     if (outcome->outcome != BH_OUTCOME_OK)
         bh_log(EFFECT_FAILED, BH_U64("order", outcome->order), BH_STR("why", outcome->why));
-    owe_ack(link, outcome->order, 0);
+    owe_ack(link, (struct bh_msg_ack){ .order = outcome->order });
     if (!take_order(link, outcome->order, &effect))
         return BH_OK;
     return bh_orders_outcome(link->shared->core, &effect, outcome, err);
@@ -360,8 +361,17 @@ take_ended(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_ended *ended = message;
 
-    owe_ack(link, 0, ended->lease);
+    owe_ack(link, (struct bh_msg_ack){ .lease = ended->lease });
     return bh_orders_ended(link->shared->core, ended, err);
+}
+
+static bh_rc
+take_receipt(struct bh_node_link *link, const void *message, struct bh_err *err)
+{
+    const struct bh_msg_receipt *receipt = message;
+
+    owe_ack(link, (struct bh_msg_ack){ .receipt = receipt->order });
+    return bh_receipts_take(link->shared->core, receipt, err);
 }
 
 static bh_rc
@@ -399,6 +409,7 @@ static const struct {
     { BH_MSG_INVENTORY, take_inventory, true },
     { BH_MSG_OUTCOME, take_outcome, false },
     { BH_MSG_ENDED, take_ended, false },
+    { BH_MSG_RECEIPT, take_receipt, false },
     { BH_MSG_SAMPLES, take_samples, false },
     { BH_MSG_HEALTH, take_health, false },
     { BH_MSG_TRAFFIC, take_traffic, false },

@@ -42,10 +42,15 @@ static const void *
 carve_message(const struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena)
 {
     struct bh_msg_carve *carve = new_message(arena, BH_MSG_CARVE);
+    struct bh_job_view view;
 
     carve->order = effect->order;
     carve->partition = effect->piece.partition.v;
     carve->start = effect->piece.start;
+    if (bh_view_lease(core->state.engine, effect->lease, &view)) {
+        carve->tenant = view.tenant.v;
+        carve->job = view.job.v;
+    }
     snprintf(carve->gpu, sizeof carve->gpu, "%s", gpu_uuid(core, effect->piece.gpu));
     snprintf(carve->profile, sizeof carve->profile, "%s", profile_name(effect->piece.profile));
     return carve;
@@ -160,6 +165,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->order = effect->order;
     start->lease = effect->lease.v;
     start->job = effect->job.v;
+    start->tenant_id = view.tenant.v;
     start->args = spec.args;
     start->env = spec.env;
     start->image = spec.image ? spec.image : "host";
@@ -278,7 +284,8 @@ static struct bh_event
 answer_event(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
 {
     struct bh_event event = { .kind = answers[effect->kind].event };
-    enum bh_outcome_kind kind = outcome->outcome <= BH_OUTCOME_CONTEXT_HELD
+    uint32_t most = answers[effect->kind].piece ? BH_OUTCOME_UNCLEAN : BH_OUTCOME_CONTEXT_HELD;
+    enum bh_outcome_kind kind = outcome->outcome <= most
                                     ? (enum bh_outcome_kind)outcome->outcome
                                     : BH_OUTCOME_FAILED;
 

@@ -207,7 +207,7 @@ admit_answer(struct bh_engine *engine, const struct bh_event *event,
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
     if (part->waiting != effect + 1u)
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
-    if ((uint32_t)event->u.piece.outcome > BH_OUTCOME_CONTEXT_HELD)
+    if ((uint32_t)event->u.piece.outcome >= BH_OUTCOMES)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     return BH_OK;
 }

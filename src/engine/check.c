@@ -194,6 +194,9 @@ check_pieces(struct inspection *in, const struct gpu *gpu, uint32_t slot)
             return broken(in, "piece", part->id, "the geometry forbids it there");
         if (part->state == BH_PIECE_LEASED && !part->lease)
             return broken(in, "piece", part->id, "leased to nobody");
+        if (part->unclean && part->state != BH_PIECE_CLEARING
+            && !(part->state == BH_PIECE_CARVING && part->gone))
+            return broken(in, "piece", part->id, "in use, and not clean");
         if ((part->state == BH_PIECE_IDLE || part->state == BH_PIECE_CLEARING) && part->lease)
             return broken(in, "piece", part->id, "idle, but has a lease");
     }

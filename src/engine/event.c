@@ -43,6 +43,7 @@ static const char *const outcome_names[] = {
     [BH_OUTCOME_OK] = "ok",
     [BH_OUTCOME_FAILED] = "failed",
     [BH_OUTCOME_CONTEXT_HELD] = "context_held",
+    [BH_OUTCOME_UNCLEAN] = "unclean",
 };
 
 /* Ids are one-member structs, written as plain integers. */

@@ -38,7 +38,13 @@ struct bh_ev_gpu {
     enum bh_layout layout; /* of the pool of its node */
 };
 
-enum bh_outcome_kind { BH_OUTCOME_OK, BH_OUTCOME_FAILED, BH_OUTCOME_CONTEXT_HELD };
+enum bh_outcome_kind {
+    BH_OUTCOME_OK,
+    BH_OUTCOME_FAILED,
+    BH_OUTCOME_CONTEXT_HELD,
+    BH_OUTCOME_UNCLEAN, /* CARVED, DESTROYED: failed; the piece stands, and its memory is not clean */
+    BH_OUTCOMES
+};
 
 /* A piece was carved (or destroyed), or could not be. */
 struct bh_ev_piece {

@@ -300,6 +300,12 @@ cancel_some(struct history *history)
     play(history, &event);
 }
 
+static bool
+is_of_piece(const struct bh_effect *effect)
+{
+    return effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY;
+}
+
 /* The node answers one of its effects, mostly an old one, mostly well. */
 static void
 answer_some(struct history *history, uint32_t bad_percent)
@@ -313,6 +319,8 @@ answer_some(struct history *history, uint32_t bad_percent)
         return;
     if (chance(history, bad_percent))
         outcome = chance(history, 50) ? BH_OUTCOME_FAILED : BH_OUTCOME_CONTEXT_HELD;
+    if (outcome == BH_OUTCOME_CONTEXT_HELD && is_of_piece(&story->effects[at]))
+        outcome = BH_OUTCOME_UNCLEAN;
     event = bh_story_answer(&story->effects[at], outcome);
     story->effect_count--;
     memmove(&story->effects[at], &story->effects[at + 1],

@@ -172,7 +172,9 @@ bh_part_return(struct work *work, uint32_t slot)
     if (part->state == BH_PIECE_CARVING) {
         part->lease = 0;
         bh_order_stir(engine);
-        if (part->gone)
+        if (part->unclean)
+            bh_part_quarantine(work, slot);
+        else if (part->gone)
             bh_part_drop(work, slot);
         return;
     }
@@ -243,19 +245,72 @@ bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t slot)
     return gpu->stuck && gpu->retry_ns && answers ? gpu->retry_ns : UINT64_MAX;
 }
 
+/* Between two scrubs of an unclean piece the pause doubles. */
+static uint64_t
+pause_ns(const struct part *part)
+{
+    return RETRY_NS << (part->unclean > 1 ? part->unclean - 1 : 0);
+}
+
 void
 bh_part_stick(struct work *work, uint32_t slot)
 {
     struct part *part = part_at(work->engine, slot);
     struct gpu *gpu = gpu_at(work->engine, part->gpu);
 
-    BH_ASSERT(part->state == BH_PIECE_CLEARING);
+    BH_ASSERT(part->state == BH_PIECE_CLEARING && part->unclean <= BH_UNCLEAN_TRIES);
     part->waiting = 0;
     part->order = 0;
     if (!part->stuck && gpu->claimed)
         bh_order_stir(work->engine); /* it may stand in room that is kept for somebody */
     gpu->stuck += !part->stuck;
     part->stuck = 1;
-    gpu->retry_ns = work->now_ns + RETRY_NS;
+    if (!bh_part_is_given_up(work->engine, slot))
+        gpu->retry_ns = work->now_ns + pause_ns(part);
     work->engine->hints.due_known = false;
+}
+
+void
+bh_part_mark_unclean(struct work *work, uint32_t slot)
+{
+    struct part *part = part_at(work->engine, slot);
+
+    BH_ASSERT(part->state == BH_PIECE_CARVING || part->state == BH_PIECE_CLEARING);
+    part->unclean += part->unclean < BH_UNCLEAN_TRIES;
+}
+
+void
+bh_part_quarantine(struct work *work, uint32_t slot)
+{
+    struct bh_engine *engine = work->engine;
+    struct part *part = part_at(engine, slot);
+
+    BH_ASSERT(part->state == BH_PIECE_CARVING && part->unclean && !part->lease);
+    vacate(gpu_at(engine, part->gpu), part);
+    if (part->tenant == 0)
+        bh_shape_count(engine, part->profile, false);
+    part->state = BH_PIECE_CLEARING;
+    part->gone = 0;
+    bh_part_stick(work, slot);
+    bh_ledger_refresh(engine, part->gpu);
+    bh_order_stir(engine);
+}
+
+void
+bh_part_absolve(struct work *work, uint32_t gpu_slot)
+{
+    struct gpu *gpu = gpu_at(work->engine, gpu_slot);
+
+    for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at;
+         at = part_at(work->engine, at)->next_on_gpu) {
+        struct part *part = part_at(work->engine, at);
+
+        part->unclean = part->unclean && part->stuck ? 1 : part->unclean;
+    }
+}
+
+bool
+bh_part_is_given_up(const struct bh_engine *engine, uint32_t slot)
+{
+    return part_at(engine, slot)->unclean >= BH_UNCLEAN_TRIES;
 }

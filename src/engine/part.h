@@ -34,6 +34,23 @@ void bh_part_lose(struct work *work, uint32_t part);
  * a while, and when its node or GPU comes back. */
 void bh_part_stick(struct work *work, uint32_t part);
 
+/* Its scrub failed: what the last tenant left may still be there.  Nobody gets the place; the
+ * piece is tried again with growing pauses, BH_UNCLEAN_TRIES times, and then not before
+ * somebody asks for it (bh_part_absolve). */
+enum { BH_UNCLEAN_TRIES = 6 };
+void bh_part_mark_unclean(struct work *work, uint32_t part);
+
+/* A carved piece that is unclean and has no lease any more is kept, as one that could not be
+ * destroyed. */
+void bh_part_quarantine(struct work *work, uint32_t part);
+
+/* The unclean pieces of a GPU are tried again like any other that is stuck.  An operator asks
+ * for it; today by taking a GPU's cordon off. */
+void bh_part_absolve(struct work *work, uint32_t gpu);
+
+/* Whether a stuck piece is left alone until somebody asks for it. */
+bool bh_part_is_given_up(const struct bh_engine *engine, uint32_t part);
+
 /* When a tick should try the GPU's stuck pieces again, or UINT64_MAX. */
 uint64_t bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t gpu);
 

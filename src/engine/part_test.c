@@ -107,7 +107,57 @@ what_cannot_be_destroyed_is_tried_again_after_a_while(void **state)
     bh_story_close(story);
 }
 
+/* Memory of a piece that could not be scrubbed: its place is nobody's. */
+static void
+an_unclean_piece_is_kept_from_everybody(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(31, 3, 1)), pause = 30000000000ull;
+
+    bh_story_next(story, BH_OUTCOME_UNCLEAN);
+    assert_int_equal(pieces_in(story, BH_PIECE_QUARANTINED), 1);
+    bh_story_tick(story, 1000000000ull);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    for (uint32_t tries = 1; tries < BH_UNCLEAN_TRIES; tries++, pause *= 2) {
+        bh_story_tick(story, pause);
+        assert_int_equal(bh_story_effects(story, BH_FX_DESTROY), 1);
+        bh_story_next(story, BH_OUTCOME_UNCLEAN);
+    }
+    bh_story_node(story, 1, true);
+    assert_int_equal(bh_story_effects(story, BH_FX_DESTROY), 0);
+    bh_story_tick(story, 100 * pause);
+    assert_int_equal(story->effect_count, 0); /* given up */
+    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    for (uint32_t cordoned = 2; cordoned-- > 0;) /* until an operator asks for it */
+        bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
+                                                .model = BH_GPU_H100_80GB, .managed = true,
+                                                .mig_capable = true, .cordoned = cordoned });
+    assert_int_equal(bh_story_effects(story, BH_FX_DESTROY), 1);
+    bh_story_settle(story);
+    assert_int_equal(pieces_in(story, BH_PIECE_QUARANTINED), 0);
+    bh_story_close(story);
+}
+
+static void
+a_clean_end_frees_the_place_of_an_unclean_piece(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(31, 3, 1));
+
+    bh_story_next(story, BH_OUTCOME_UNCLEAN);
+    bh_story_tick(story, 31000000000ull);
+    assert_int_equal(bh_story_effects(story, BH_FX_DESTROY), 1);
+    bh_story_settle(story);
+    bh_story_tick(story, 31000000000ull);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_RUNNING);
+    assert_int_equal(pieces_in(story, BH_PIECE_QUARANTINED), 0);
+    bh_story_close(story);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_unclean_piece_is_kept_from_everybody),
+    cmocka_unit_test(a_clean_end_frees_the_place_of_an_unclean_piece),
     cmocka_unit_test(a_piece_goes_from_carving_to_leased_to_idle),
     cmocka_unit_test(a_whole_gpu_destroys_all_idle_pieces_first),
     cmocka_unit_test(a_carve_outlives_its_cancelled_job),

@@ -177,7 +177,8 @@ struct part {
     uint16_t profile, start;
     uint64_t order;  /* of CARVE or DESTROY, not yet answered */
     uint8_t state, waiting, gone, stuck;
-    uint8_t unused[4];
+    uint8_t unclean; /* scrubs of it that failed, counted no further than is of use */
+    uint8_t unused[3];
 };
 
 /* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash of the

@@ -30,7 +30,8 @@ retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
 
     for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at && *retries < RETRIES_MAX;
          at = part_at(work->engine, at)->next_on_gpu) {
-        if (!part_at(work->engine, at)->stuck || part_at(work->engine, at)->waiting)
+        if (!part_at(work->engine, at)->stuck || part_at(work->engine, at)->waiting
+            || bh_part_is_given_up(work->engine, at))
             continue;
         bh_effect_part(work, BH_FX_DESTROY, at);
         ++*retries;
@@ -164,6 +165,8 @@ on_gpu(struct work *work, const struct bh_event *event)
     }
     gpu = gpu_at(engine, slot);
     gpu->managed = report->managed;
+    if (gpu->cordoned && !report->cordoned)
+        bh_part_absolve(work, slot);
     gpu->cordoned = report->cordoned;
     gpu->fenced = report->fenced;
     gpu->mig_capable = report->mig_capable;
@@ -196,7 +199,10 @@ miss_piece(struct work *work, uint32_t slot)
     if (!lease) {
         if (carving && part->tenant == 0)
             bh_shape_failed(engine);
-        bh_part_drop(work, slot);
+        if (carving && part->unclean)
+            bh_part_quarantine(work, slot);
+        else
+            bh_part_drop(work, slot);
         return;
     }
     bh_part_lose(work, slot);
@@ -213,6 +219,8 @@ on_carved(struct work *work, const struct bh_event *event)
     uint32_t slot = part_find(work->engine, event->u.piece.partition.v);
     uint32_t lease = part_at(work->engine, slot)->lease;
 
+    if (event->u.piece.outcome == BH_OUTCOME_UNCLEAN)
+        bh_part_mark_unclean(work, slot);
     if (event->u.piece.outcome != BH_OUTCOME_OK) {
         miss_piece(work, slot);
         return;
@@ -227,6 +235,8 @@ on_destroyed(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = part_find(work->engine, event->u.piece.partition.v);
 
+    if (event->u.piece.outcome == BH_OUTCOME_UNCLEAN)
+        bh_part_mark_unclean(work, slot);
     if (event->u.piece.outcome == BH_OUTCOME_OK)
         bh_part_drop(work, slot);
     else

@@ -16,6 +16,7 @@ const char *const bh_piece_state_names[BH_PIECE_STATES] = {
     [BH_PIECE_IDLE] = "idle",
     [BH_PIECE_LEASED] = "leased",
     [BH_PIECE_CLEARING] = "clearing",
+    [BH_PIECE_QUARANTINED] = "quarantined",
 };
 
 /* ---- jobs ---- */
@@ -247,7 +248,9 @@ bh_view_next_piece(const struct bh_engine *engine, uint32_t *cursor,
                    .profile = part->profile,
                    .start = part->start,
                    .carve = part->state == BH_PIECE_CARVING },
-        .state = (enum bh_piece_state)part->state,
+        .state = part->state == BH_PIECE_CLEARING && part->unclean
+                     ? BH_PIECE_QUARANTINED
+                     : (enum bh_piece_state)part->state,
         .lease = { lease->id },
         .job = { job_at(engine, lease->job)->id },
         .tenant = { part->tenant },

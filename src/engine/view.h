@@ -76,6 +76,7 @@ enum bh_piece_state {
     BH_PIECE_IDLE,       /* carved and free; kept for its last tenant */
     BH_PIECE_LEASED,
     BH_PIECE_CLEARING,
+    BH_PIECE_QUARANTINED, /* views only: clearing, and its memory is not clean */
     BH_PIECE_STATES
 };
 extern const char *const bh_piece_state_names[BH_PIECE_STATES];

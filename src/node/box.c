@@ -457,13 +457,17 @@ add_driver_mount(struct box *box, const char *text, const struct bh_note_piece *
 {
     const char *colon = strchr(text, ':');
     const char *source = colon ? fill_in(box->arena, text, (size_t)(colon - text), piece) : NULL;
-    const char *target = colon ? fill_in(box->arena, colon + 1, strlen(colon + 1), piece) : NULL;
+    char *target = colon ? fill_in(box->arena, colon + 1, strlen(colon + 1), piece) : NULL;
     BH_AUTO(bh_fd_close) int fd = -1;
-    char *place = NULL;
+    char *place = NULL, *options = target ? strchr(target, ':') : NULL;
+    bool write = options && strcmp(options, ":rw") == 0;
     bh_rc rc;
 
-    if (!colon)
-        return bh_err_set(err, BH_INVALID, "job_driver_mount %s: expected SOURCE:TARGET", text);
+    if (!colon || (options && !write))
+        return bh_err_set(err, BH_INVALID, "job_driver_mount %s: expected SOURCE:TARGET[:rw]",
+                          text);
+    if (write)
+        *options = '\0';
     if (!source || !target)
         return out_of_room(err);
     fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -471,8 +475,8 @@ add_driver_mount(struct box *box, const char *text, const struct bh_note_piece *
         return bh_err_errno(err, "open %s of job_driver_mount", source);
     rc = make_place(box, &place, err);
     if (rc == BH_OK)
-        rc = bh_path_clone(fd, place, false, NULL, err);
-    return rc == BH_OK ? add_mount(box, place, target, false, err) : rc;
+        rc = bh_path_clone(fd, place, write, NULL, err);
+    return rc == BH_OK ? add_mount(box, place, target, write, err) : rc;
 }
 
 static bh_rc

@@ -26,6 +26,7 @@
 #include "node/keeper.h"
 #include "node/network.h"
 #include "node/path.h"
+#include "node/scrub.h"
 #include "node/unpack.h"
 #include "runtime/cgroup.h"
 
@@ -495,6 +496,8 @@ bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     rc = bh_job_check_places(node, &job->note, err);
+    if (rc == BH_OK)
+        rc = bh_scrub_check(node, &job->note, err);
     for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {
         const struct bh_note_piece *lent = &job->note.lent[i];
         const struct bh_note_piece *now = bh_state_piece_at(&node->state, lent->gpu, lent->gi);
@@ -504,6 +507,8 @@ bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err)
             return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " of lease %" PRIu64
                               " is not where it was", lent->partition, lease);
     }
+    if (rc == BH_OK)
+        rc = bh_state_hold(&node->state, &job->note, err);
     if (rc == BH_OK)
         rc = note_suspended(node, job, false, err);
     if (rc == BH_OK)
@@ -538,8 +543,9 @@ kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err 
 
     note_asked(node, job);
     bh_node_job_id(job->note.lease, id);
-    if (job->frozen && bh_job_check_places(node, &job->note, err) != BH_OK)
-        number = SIGKILL; /* another job has its GPU by now: it must not run again */
+    if (job->frozen && (bh_job_check_places(node, &job->note, err) != BH_OK ||
+                        bh_scrub_check(node, &job->note, err) != BH_OK))
+        number = SIGKILL; /* another has its GPU by now, or had: it must not run again */
     if (job->frozen && note_suspended(node, job, false, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(err));
     rc = node->runtime.ops->signal(node->runtime.self, id, number, err);

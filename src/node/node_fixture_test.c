@@ -178,6 +178,8 @@ test_is_about(const struct test_message *message, uint32_t number, uint64_t id)
         return false;
     if (number == BH_MSG_OUTCOME)
         return message->outcome.order == id;
+    if (number == BH_MSG_RECEIPT)
+        return id == 0 || message->receipt.order == id;
     return number != BH_MSG_ENDED || message->ended.lease == id;
 }
 
@@ -249,13 +251,23 @@ bh_test_carve(uint64_t partition, uint32_t gpu, const char *profile, uint32_t st
     return bh_test_order(BH_MSG_CARVE, &message);
 }
 
+struct bh_msg_outcome
+bh_test_carve_for(uint32_t tenant, const struct bh_msg_carve *piece, uint32_t gpu)
+{
+    struct bh_msg_carve message = *piece;
+
+    message.tenant = tenant;
+    snprintf(message.gpu, sizeof message.gpu, "%s", the_node.gpus[gpu]);
+    return bh_test_order(BH_MSG_CARVE, &message);
+}
+
 struct bh_msg_start
 bh_test_start_message(const struct test_job *job, const char **args, struct bh_msg_mount *mounts)
 {
     struct bh_msg_start start = {
         .lease = job->lease, .job = job->lease + 1000, .image = job->image ? job->image : "host",
         .cwd = job->cwd ? job->cwd : "", .memory_bytes = job->memory_bytes, .pids = job->pids,
-        .submitter_uid = job->uid, .submitter_gid = job->uid,
+        .submitter_uid = job->uid, .submitter_gid = job->uid, .tenant_id = job->tenant,
         .tenant = "org/dep", .user = "ada", .sku = "small",
     };
 

@@ -24,6 +24,7 @@ struct test_message {
         struct bh_msg_samples samples;
         struct bh_msg_health health;
         struct bh_msg_traffic traffic;
+        struct bh_msg_receipt receipt;
     };
 };
 
@@ -90,8 +91,12 @@ struct test_job {
     const char *script, *cwd, *image;
     const char *env[4];
     uint64_t memory_bytes;
-    uint32_t pids, uid;
+    uint32_t pids, uid, tenant;
 };
+
+/* Carve a piece of GPU number `gpu`, for that tenant. */
+struct bh_msg_outcome bh_test_carve_for(uint32_t tenant, const struct bh_msg_carve *piece,
+                                        uint32_t gpu);
 
 /* Carve a piece of GPU number `gpu`. */
 struct bh_msg_outcome bh_test_carve(uint64_t partition, uint32_t gpu, const char *profile,

@@ -13,6 +13,9 @@ static const char *const kind_names[BH_NOTE_KINDS] = {
     [BH_NOTE_ASKED] = "asked",
     [BH_NOTE_SUSPENDED] = "suspended",
     [BH_NOTE_RESUMED] = "resumed",
+    [BH_NOTE_MARK] = "mark",
+    [BH_NOTE_RECEIPT] = "receipt",
+    [BH_NOTE_FORGET_RECEIPT] = "forget_receipt",
 };
 
 static const struct bh_field piece_rows[] = {
@@ -26,6 +29,7 @@ static const struct bh_field piece_rows[] = {
     BH_F(struct bh_note_piece, partition, BH_FIELD_U64),
     BH_F(struct bh_note_piece, profile, BH_FIELD_STR),
     BH_F(struct bh_note_piece, start, BH_FIELD_U32),
+    BH_F(struct bh_note_piece, units, BH_FIELD_U32),
     BH_F(struct bh_note_piece, uuid, BH_FIELD_STR),
 };
 static const struct bh_fields piece_fields
@@ -35,6 +39,8 @@ static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, at_ns, BH_FIELD_NS),
     BH_F(struct bh_note, begun, BH_FIELD_BOOL),
     BH_F(struct bh_note, boot, BH_FIELD_STR),
+    BH_F(struct bh_note, clean, BH_FIELD_BOOL),
+    BH_F(struct bh_note, failed, BH_FIELD_BOOL),
     BH_F(struct bh_note, job, BH_FIELD_U64),
     BH_F_ENUM(struct bh_note, kind, kind_names, .flags = BH_FIELD_REQUIRED | BH_FIELD_ALWAYS),
     BH_F(struct bh_note, lease, BH_FIELD_U64),
@@ -44,7 +50,9 @@ static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, outcome, BH_FIELD_U32),
     BH_F(struct bh_note, piece, BH_FIELD_STRUCT, .of = &piece_fields),
     BH_F(struct bh_note, rc, BH_FIELD_U32),
+    BH_F(struct bh_note, receipt, BH_FIELD_STRUCT, .of = &bh_receipt_fields),
     BH_F(struct bh_note, slot, BH_FIELD_U32),
+    BH_F(struct bh_note, tenant, BH_FIELD_U32),
     BH_F(struct bh_note, why, BH_FIELD_STR),
 };
 const struct bh_fields bh_note_fields = BH_FIELDS("note", struct bh_note, note_rows);

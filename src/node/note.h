@@ -22,6 +22,9 @@ enum bh_note_kind {
     BH_NOTE_ASKED,         /* a job was sent its first signal to end */
     BH_NOTE_SUSPENDED,     /* a job is frozen and was seen to hold no GPU context */
     BH_NOTE_RESUMED,       /* that does not hold any more: it is about to be thawed */
+    BH_NOTE_MARK,          /* whose the bytes of memory units of a GPU are */
+    BH_NOTE_RECEIPT,       /* a piece was scrubbed, or that failed */
+    BH_NOTE_FORGET_RECEIPT, /* acknowledged */
     BH_NOTE_KINDS
 };
 
@@ -32,6 +35,7 @@ struct bh_note_piece {
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start, gi, ci, memory_mib; /* gi 0xffffffff: the whole GPU */
     uint32_t minor, gi_minor, ci_minor; /* device minors */
+    uint32_t units;                     /* of memory, bit u for unit u; 0: not noted */
 };
 
 #define BH_WHOLE_GPU UINT32_MAX
@@ -42,7 +46,8 @@ struct bh_note {
     enum bh_note_kind kind;
     uint64_t order, lease, job;
     uint32_t message;                /* of the order */
-    struct bh_note_piece piece;      /* ORDER of a carve or destroy, PIECE, GONE */
+    struct bh_note_piece piece;      /* ORDER of a carve or destroy, PIECE, GONE, RECEIPT;
+                                        MARK: gpu and units */
     /* LEASE; ORDER of a carve: what stood on that GPU and was not ours */
     struct bh_note_piece lent[BH_WIRE_PIECES_MAX];
     uint32_t lent_count;
@@ -52,6 +57,9 @@ struct bh_note {
     uint32_t outcome, rc;            /* OUTCOME */
     uint64_t at_ns;
     char why[200];
+    uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */
+    bool clean, failed;            /* MARK */
+    struct bh_msg_receipt receipt; /* RECEIPT */
 };
 
 extern const struct bh_fields bh_note_fields;

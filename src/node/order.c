@@ -14,11 +14,12 @@
 #include "node/keeper.h"
 #include "node/path.h"
 #include "node/piece.h"
+#include "node/scrub.h"
 #include "node/unpack.h"
 
 #define SAVE_AGAIN BH_NS_PER_S
 
-enum outcome { OUTCOME_DONE, OUTCOME_FAILED, OUTCOME_HELD };
+enum outcome { OUTCOME_DONE, OUTCOME_FAILED, OUTCOME_HELD, OUTCOME_UNCLEAN };
 
 struct pending {
     uint32_t number;
@@ -71,7 +72,8 @@ _Static_assert(offsetof(struct bh_msg_stop, order) == 0, "order comes first");
 /* Fill the note of an order and check what can be checked before it is begun. */
 typedef bh_rc (*note_fn)(struct bh_node *node, const void *message, struct bh_note *note,
                          struct bh_err *err);
-/* Do it.  `ret_held`: the outcome of a suspend. */
+/* Do it.  `ret_held`: the outcome of a suspend; of a carve or destroy that failed, that the
+ * piece stands with memory that is not clean. */
 typedef bh_rc (*perform_fn)(struct bh_node *node, const void *message, bool *ret_held,
                             struct bh_err *err);
 
@@ -82,6 +84,8 @@ note_carve(struct bh_node *node, const void *message, struct bh_note *note, stru
 
     note->piece.partition = carve->partition;
     note->piece.start = carve->start;
+    note->tenant = carve->tenant;
+    note->job = carve->job;
     snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", carve->gpu);
     snprintf(note->piece.profile, sizeof note->piece.profile, "%s", carve->profile);
     /* the rest is checked when its turn comes: an order before it may make the room */
@@ -127,11 +131,14 @@ note_start(struct bh_node *node, const void *message, struct bh_note *note, stru
 static bh_rc
 note_new_lease(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err)
 {
-    struct bh_note lease = { .kind = BH_NOTE_LEASE, .lease = start->lease, .job = start->job };
+    struct bh_note lease = { .kind = BH_NOTE_LEASE, .lease = start->lease, .job = start->job,
+                             .tenant = start->tenant_id };
     bh_rc rc = lend_pieces(node, start, &lease, err);
 
     if (rc == BH_OK)
         rc = bh_job_check_places(node, &lease, err);
+    if (rc == BH_OK)
+        rc = bh_scrub_settle(node, &lease, start->order, err);
     if (rc != BH_OK)
         return rc;
     lease.slot = bh_state_free_slot(&node->state, node->conf.uid_ranges);
@@ -140,7 +147,8 @@ note_new_lease(struct bh_node *node, const struct bh_msg_start *start, struct bh
         return bh_err_hint(err, "raise uid_ranges in node.conf");
     }
     snprintf(lease.boot, sizeof lease.boot, "%s", node->boot);
-    return bh_state_note(&node->state, &lease, err);
+    rc = bh_state_hold(&node->state, &lease, err);
+    return rc == BH_OK ? bh_state_note(&node->state, &lease, err) : rc;
 }
 
 static bh_rc
@@ -157,26 +165,65 @@ note_stop(struct bh_node *node, const void *message, struct bh_note *note, struc
     return BH_OK;
 }
 
+static struct bh_scrub_wish
+wish_of(const struct bh_note *order)
+{
+    return (struct bh_scrub_wish) { .order = order->order,
+                                    .partition = order->piece.partition,
+                                    .tenant = order->tenant,
+                                    .job = order->job };
+}
+
+/* Carved by the same order, before the node died in the scrub that follows. */
+static bool
+stands_already(const struct bh_node *node, const struct bh_note_piece *wanted)
+{
+    const struct bh_note_piece *piece = bh_state_piece(&node->state, wanted->partition);
+
+    return piece && strcmp(piece->gpu, wanted->gpu) == 0 && piece->start == wanted->start &&
+           strcmp(piece->profile, wanted->profile) == 0;
+}
+
+static bh_rc
+scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_unclean,
+             struct bh_err *err)
+{
+    bh_rc rc = bh_scrub_before(node, wish, err);
+
+    *ret_unclean = rc != BH_OK;
+    return rc;
+}
+
 static bh_rc
 perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
 {
     struct bh_note note = { .kind = BH_NOTE_ORDER, .order = number_of(message),
                             .message = BH_MSG_CARVE };
     bh_rc rc = note_carve(node, message, &note, err);
+    struct bh_scrub_wish wish = wish_of(&note);
 
+    if (rc == BH_OK && stands_already(node, &note.piece))
+        return scrub_carved(node, &wish, ret_held, err);
     if (rc == BH_OK)
         rc = bh_piece_begin(node, &note, err);
     if (rc == BH_OK)
         rc = bh_piece_carve_check(node, &note.piece, err);
     if (rc == BH_OK)
         rc = bh_state_note(&node->state, &note, err);
-    return rc == BH_OK ? bh_piece_carve(node, &note, err) : rc;
+    if (rc == BH_OK)
+        rc = bh_piece_carve(node, &note, err);
+    return rc == BH_OK ? scrub_carved(node, &wish, ret_held, err) : rc;
 }
 
 static bh_rc
 perform_destroy(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
 {
-    return bh_piece_destroy(node, ((const struct bh_msg_destroy *)message)->partition, err);
+    const struct bh_msg_destroy *destroy = message;
+    struct bh_scrub_wish wish = { .order = destroy->order,
+                                  .partition = destroy->partition };
+    bh_rc rc = bh_scrub_again(node, &wish, ret_held, err);
+
+    return rc == BH_OK ? bh_piece_destroy(node, destroy->partition, err) : rc;
 }
 
 /* A job that could not be started holds nothing, and its output says why. */
@@ -329,8 +376,10 @@ answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool 
         bh_log(EFFECT_FAILED, BH_U64("order", pending->order),
                BH_STR("kind", bh_message_name(pending->number)), BH_STR("why", why));
     }
-    answer(node, pending, rc != BH_OK ? OUTCOME_FAILED : held ? OUTCOME_HELD : OUTCOME_DONE, rc,
-           why);
+    if (rc != BH_OK)
+        answer(node, pending, held ? OUTCOME_UNCLEAN : OUTCOME_FAILED, rc, why);
+    else
+        answer(node, pending, held ? OUTCOME_HELD : OUTCOME_DONE, rc, why);
 }
 
 static void
@@ -436,11 +485,14 @@ settle_carve(struct bh_node *node, const struct bh_note *order)
     struct bh_err err;
     bool found = false;
 
+    struct bh_scrub_wish wish = wish_of(order);
+
     if (bh_state_piece(&node->state, order->piece.partition))
-        return true;
+        return !bh_scrub_is_due(node, &wish);
     if (!order->begun || bh_piece_allowed(node, order->piece.gpu, &err) != BH_OK)
         return false;
-    return bh_piece_adopt(node, order, &found, &err) == BH_OK && found;
+    return bh_piece_adopt(node, order, &found, &err) == BH_OK && found &&
+           !bh_scrub_is_due(node, &wish);
 }
 
 static bool

@@ -6,7 +6,9 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "model/geometry.h"
 #include "node/job.h"
+#include "node/scrub.h"
 
 #define NO_COMPUTE_INSTANCE UINT32_MAX
 
@@ -158,7 +160,7 @@ bh_rc
 bh_piece_allowed(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     if (bh_conf_gpu_allowed(&node->conf, gpu))
-        return BH_OK;
+        return bh_scrub_driver_check(node, err);
     bh_err_set(err, BH_DENIED, "GPU %s is not Bulkhead's to change", gpu);
     return bh_err_hint(err, "the administrator can add gpus = %s to node.conf", gpu);
 }
@@ -200,6 +202,22 @@ bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
     return BH_OK;
 }
 
+/* Memory units that the piece lies on; all of the GPU's where that is not known. */
+static uint32_t
+units_of(const struct bh_device_gpu *gpu, const struct bh_note_piece *wanted)
+{
+    enum bh_gpu_model model = gpu ? bh_model_by_product(gpu->product) : BH_GPU_MODEL_NONE;
+    const struct bh_profile *profile =
+        model ? bh_profile_find(model, wanted->profile) : NULL;
+
+    if (is_whole(wanted) && model)
+        return (1u << bh_model_facts(model)->memory_units) - 1;
+    if (is_whole(wanted) || !profile ||
+        wanted->start + profile->memory_units > BH_MARK_UNITS)
+        return BH_MARK_ALL;
+    return ((1u << profile->memory_units) - 1) << wanted->start;
+}
+
 static bh_rc
 note_piece(struct bh_node *node, const struct bh_note_piece *wanted,
            const struct bh_device_instance *instance, struct bh_err *err)
@@ -207,6 +225,7 @@ note_piece(struct bh_node *node, const struct bh_note_piece *wanted,
     const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
     struct bh_note note = { .kind = BH_NOTE_PIECE, .piece = *wanted };
 
+    note.piece.units = units_of(gpu, wanted);
     note.piece.minor = gpu ? gpu->minor : 0;
     note.piece.memory_mib = instance ? instance->memory_mib : gpu ? gpu->memory_mib : 0;
     note.piece.gi = instance ? instance->gi : BH_WHOLE_GPU;

@@ -10,6 +10,7 @@
 #include "node/network.h"
 #include "node/numa.h"
 #include "node/piece.h"
+#include "node/scrub.h"
 
 enum { REPORT_BYTES_MAX = 8 << 20 };
 
@@ -20,6 +21,9 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
 {
     struct bh_msg_gpu *gpus = bh_arena_alloc(arena, (node->inventory.gpu_count + 1) * sizeof *gpus);
 
+    struct bh_err refused;
+    bool may = bh_scrub_driver_check(node, &refused) == BH_OK;
+
     *ret_list = (struct bh_list){ gpus, gpus ? node->inventory.gpu_count : 0 };
     for (uint32_t i = 0; i < ret_list->count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
@@ -29,7 +33,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
             .index = gpu->index, .minor = gpu->minor, .memory_mib = gpu->memory_mib,
             .mig_capable = gpu->mig_capable, .mig_enabled = gpu->mig_enabled,
             .foreign = bh_piece_has_foreign(node, gpu->uuid),
-            .allowed = bh_conf_gpu_allowed(&node->conf, gpu->uuid),
+            .allowed = may && bh_conf_gpu_allowed(&node->conf, gpu->uuid),
             .fault = gpu->lost ? BH_FAULT_LOST : BH_FAULT_NONE,
             .temperature_c = gpu->temperature_c, .power_mw = gpu->power_mw,
             .utilisation = gpu->utilisation, .memory_used_mib = gpu->memory_used_mib,
@@ -124,6 +128,9 @@ bh_report_inventory(struct bh_node *node)
     struct bh_err err;
 
     put_offer(node, &inventory);
+    inventory.driver_scrub = bh_scrub_driver(node);
+    if (inventory.driver_scrub == BH_DRIVER_SCRUB_OFF)
+        bh_log(DRIVER_SCRUB_OFF, BH_U64("allowed", node->conf.driver_scrub_off));
     if (!node->inventory_known && bh_piece_scan(node, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(&err));
     snprintf(inventory.node, sizeof inventory.node, "%s", node->name);

@@ -12,6 +12,7 @@
 #include "node/job.h"
 #include "node/piece.h"
 #include "node/report.h"
+#include "node/scrub.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
 
@@ -58,6 +59,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));
     node->inventory_known = false;
     bh_report_inventory(node);
+    bh_scrub_repeat(node);
     bh_orders_repeat(orders);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (node->state.jobs[i].ended)
@@ -76,6 +78,8 @@ acknowledge(struct bh_node *node, struct bh_orders *orders, const void *message,
         bh_orders_acknowledge(orders, ack->order);
     if (ack->lease)
         bh_job_forget(node, ack->lease);
+    if (ack->receipt)
+        bh_scrub_acknowledge(node, ack->receipt);
     return BH_OK;
 }
 

@@ -93,6 +93,12 @@ grow(const struct table *table, struct bh_err *err)
     return BH_OK;
 }
 
+static bool
+makes_marks(enum bh_note_kind kind)
+{
+    return kind == BH_NOTE_MARK || kind == BH_NOTE_RECEIPT;
+}
+
 static bh_rc
 make_room(struct bh_state *state, enum bh_note_kind kind, struct bh_err *err)
 {
@@ -103,9 +109,13 @@ make_room(struct bh_state *state, enum bh_note_kind kind, struct bh_err *err)
                             BH_PIECES_MAX, sizeof *state->pieces },
         [BH_NOTE_LEASE] = { (void **)&state->jobs, state->job_count, &state->job_room,
                             BH_JOBS_MAX, sizeof *state->jobs },
+        [BH_NOTE_RECEIPT] = { (void **)&state->receipts, state->receipt_count,
+                              &state->receipt_room, BH_RECEIPTS_MAX,
+                              sizeof *state->receipts },
     };
+    bh_rc rc = makes_marks(kind) ? bh_mark_make_room(&state->marks, err) : BH_OK;
 
-    return tables[kind].items ? grow(&tables[kind], err) : BH_OK;
+    return rc == BH_OK && tables[kind].items ? grow(&tables[kind], err) : rc;
 }
 
 static void
@@ -161,6 +171,33 @@ apply_lease(struct bh_state *state, const struct bh_note *note)
 }
 
 static void
+apply_mark(struct bh_state *state, const struct bh_note *note)
+{
+    const struct bh_mark_unit as = { note->clean, note->failed, note->tenant, note->job };
+
+    bh_mark_set(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
+}
+
+static void
+apply_receipt(struct bh_state *state, const struct bh_note *note)
+{
+    bh_mark_receipt(&state->marks, bh_mark_units(&note->piece), &note->receipt);
+    state->receipts[state->receipt_count++] = note->receipt;
+}
+
+static void
+apply_forget_receipt(struct bh_state *state, const struct bh_note *note)
+{
+    for (uint32_t i = 0; i < state->receipt_count; i++) {
+        if (state->receipts[i].order != note->order)
+            continue;
+        memmove(&state->receipts[i], &state->receipts[i + 1],
+                (--state->receipt_count - i) * sizeof *state->receipts);
+        return;
+    }
+}
+
+static void
 apply_asked(struct bh_state *state, const struct bh_note *note)
 {
     struct bh_job *job = bh_state_job(state, note->lease);
@@ -210,6 +247,9 @@ apply(struct bh_state *state, const struct bh_note *note)
         [BH_NOTE_ASKED] = apply_asked,
         [BH_NOTE_SUSPENDED] = apply_suspended,
         [BH_NOTE_RESUMED] = apply_suspended,
+        [BH_NOTE_MARK] = apply_mark,
+        [BH_NOTE_RECEIPT] = apply_receipt,
+        [BH_NOTE_FORGET_RECEIPT] = apply_forget_receipt,
     };
 
     if (kinds[note->kind])
@@ -225,6 +265,23 @@ bh_state_note(struct bh_state *state, const struct bh_note *note, struct bh_err 
         rc = bh_note_append(state->journal, note, err);
     if (rc == BH_OK)
         apply(state, note);
+    return rc;
+}
+
+bh_rc
+bh_state_hold(struct bh_state *state, const struct bh_note *lease, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
+        struct bh_note mark = { .kind = BH_NOTE_MARK,
+                                .tenant = lease->tenant,
+                                .job = lease->job };
+
+        memcpy(mark.piece.gpu, lease->lent[i].gpu, sizeof mark.piece.gpu);
+        mark.piece.units = bh_mark_units(&lease->lent[i]);
+        rc = bh_state_note(state, &mark, err);
+    }
     return rc;
 }
 
@@ -318,6 +375,46 @@ put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
     return rc == BH_OK && job->suspended ? bh_note_append(state->journal, &suspended, err) : rc;
 }
 
+/* Behind everything that sets marks when it is read again. */
+static bh_rc
+put_marks(struct bh_state *state, const struct bh_marks *marks, struct bh_err *err)
+{
+    uint32_t written = 0;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t u = 0; u < BH_MARK_UNITS && rc == BH_OK; u++) {
+        const struct bh_mark_unit *unit = &marks->unit[u];
+        struct bh_note note = { .kind = BH_NOTE_MARK,
+                                .clean = unit->clean,
+                                .failed = unit->failed,
+                                .tenant = unit->tenant,
+                                .job = unit->job };
+
+        if (written >> u & 1)
+            continue;
+        memcpy(note.piece.gpu, marks->gpu, sizeof note.piece.gpu);
+        note.piece.units = bh_mark_alike(marks, u);
+        written |= note.piece.units;
+        rc = bh_note_append(state->journal, &note, err);
+    }
+    return rc;
+}
+
+static bh_rc
+put_receipts(struct bh_state *state, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < state->receipt_count && rc == BH_OK; i++) {
+        struct bh_note note = { .kind = BH_NOTE_RECEIPT, .receipt = state->receipts[i] };
+
+        rc = bh_note_append(state->journal, &note, err);
+    }
+    for (uint32_t i = 0; i < state->marks.count && rc == BH_OK; i++)
+        rc = put_marks(state, &state->marks.items[i], err);
+    return rc;
+}
+
 static bh_rc
 put_all(struct bh_state *state, struct bh_err *err)
 {
@@ -332,7 +429,7 @@ put_all(struct bh_state *state, struct bh_err *err)
     }
     for (uint32_t i = 0; i < state->job_count && rc == BH_OK; i++)
         rc = put_job(state, &state->jobs[i], err);
-    return rc;
+    return rc == BH_OK ? put_receipts(state, err) : rc;
 }
 
 static bh_rc
@@ -386,5 +483,7 @@ bh_state_close(struct bh_state *state)
     free(state->orders);
     free(state->pieces);
     free(state->jobs);
+    free(state->receipts);
+    bh_mark_free(&state->marks);
     memset(state, 0, sizeof *state);
 }

@@ -6,13 +6,19 @@
 
 #include "base/err.h"
 #include "base/time.h"
+#include "node/mark.h"
 #include "node/note.h"
 #include "wire/message.h"
 
 /* What the node knows, rebuilt from its journal at start: orders that were not
  * acknowledged, pieces that it made, jobs that it started. */
 
-enum { BH_ORDERS_MAX = 65536, BH_PIECES_MAX = 4096, BH_JOBS_MAX = 4096 };
+enum {
+    BH_ORDERS_MAX = 65536,
+    BH_PIECES_MAX = 4096,
+    BH_JOBS_MAX = 4096,
+    BH_RECEIPTS_MAX = 4096
+};
 
 struct bh_order {
     struct bh_note note;             /* as taken */
@@ -44,6 +50,9 @@ struct bh_state {
     struct bh_job *jobs;
     uint32_t order_count, piece_count, job_count;
     uint32_t order_room, piece_room, job_room;
+    struct bh_mark_table marks;      /* whose bytes lie in which memory */
+    struct bh_msg_receipt *receipts; /* not yet acknowledged */
+    uint32_t receipt_count, receipt_room;
     bool unsaved;                    /* perhaps an order is */
     uint64_t compact_above;          /* journal bytes; 0: the usual */
 };
@@ -57,6 +66,11 @@ void bh_state_close(struct bh_state *state);
 BH_MUST_USE bh_rc bh_state_note(struct bh_state *state, const struct bh_note *note,
                                 struct bh_err *err);
 BH_MUST_USE bh_rc bh_state_sync(struct bh_state *state, struct bh_err *err);
+
+/* Note that the memory of all pieces that the lease was lent is its tenant's from now on.
+ */
+BH_MUST_USE bh_rc bh_state_hold(struct bh_state *state, const struct bh_note *lease,
+                                struct bh_err *err);
 
 /* Before an order is noted that may wait: room for it, its outcome, and what must always be
  * noted.  BH_FULL. */

@@ -85,7 +85,7 @@ struct bh_token_row {
     bool revoked;
 };
 
-/* Small JSON objects about people, described where they are read and written. */
+/* Small JSON objects, most of them about people, described where they are read and written. */
 enum bh_document_kind {
     BH_DOCUMENT_ACCOUNT,         /* by principal's id: password, codes, who it is elsewhere */
     BH_DOCUMENT_PASSKEY,         /* by credential id */
@@ -93,6 +93,7 @@ enum bh_document_kind {
     BH_DOCUMENT_LOCKOUT,         /* by what attempts are counted under */
     BH_DOCUMENT_STREAM,          /* by the record that an interactive stream began with: ids,
                                     as long as its end is not recorded */
+    BH_DOCUMENT_RECEIPT,         /* of a scrub, by its order's number in 20 digits */
     BH_DOCUMENT_KINDS
 };
 

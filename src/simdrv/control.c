@@ -21,6 +21,10 @@ static const struct {
     { "lost", SIM_RULE_LOST, false, false },
     { "remap-pending", SIM_RULE_REMAP_PENDING, false, false },
     { "remap-failure", SIM_RULE_REMAP_FAILURE, false, false },
+    { "leak", SIM_RULE_LEAK, false, false },
+    { "stuck", SIM_RULE_STUCK, false, false },
+    { "cuda-hang", SIM_RULE_CUDA_HANG, false, false },
+    { "cuda-fail", SIM_RULE_CUDA_FAIL, false, false },
     { "xid", SIM_RULE_XID, false, true },
     { "ecc-corrected", SIM_RULE_ECC_CORRECTED, false, true },
     { "ecc-uncorrected", SIM_RULE_ECC_UNCORRECTED, false, true },
@@ -302,6 +306,15 @@ has_level(const struct sim_rules *rules, enum sim_rule_kind kind, uint32_t gpu)
     return 0;
 }
 
+static uint32_t
+memory_faults(const struct sim_rules *rules, uint32_t gpu)
+{
+    return has_level(rules, SIM_RULE_LEAK, gpu) * SIM_FAULT_LEAK |
+           has_level(rules, SIM_RULE_STUCK, gpu) * SIM_FAULT_STUCK |
+           has_level(rules, SIM_RULE_CUDA_HANG, gpu) * SIM_FAULT_CUDA_HANG |
+           has_level(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL;
+}
+
 bool
 sim_control_apply(const struct sim_rules *rules, struct sim_state *state)
 {
@@ -315,6 +328,7 @@ sim_control_apply(const struct sim_rules *rules, struct sim_state *state)
             set_level(&gpu->ecc.remap_pending, has_level(rules, SIM_RULE_REMAP_PENDING, i));
         changed |=
             set_level(&gpu->ecc.remap_failure, has_level(rules, SIM_RULE_REMAP_FAILURE, i));
+        changed |= set_level(&gpu->memory_faults, memory_faults(rules, i));
     }
     for (unsigned i = 0; i < rules->count; i++) {
         const struct sim_rule *rule = &rules->rule[i];

@@ -7,6 +7,9 @@
  * or something that happens to a GPU:
  *   gpu=3 lost                        as long as the line stands
  *   gpu=2 remap-pending               likewise; and remap-failure
+ *   gpu=1 leak                        freed memory is not cleared; likewise
+ *   gpu=1 stuck                       the first page of an instance takes no fill
+ *   gpu=1 cuda-hang                   cuInit never returns; and cuda-fail
  *   gpu=2 xid=79 gi=1 ci=0            once for each line
  *   gpu=2 ecc-uncorrected=2 gi=1      once for each line; and ecc-corrected
  * A line is known by its number and text: to repeat one, add another line, or
@@ -25,6 +28,10 @@ enum sim_rule_kind {
     SIM_RULE_LOST,
     SIM_RULE_REMAP_PENDING,
     SIM_RULE_REMAP_FAILURE,
+    SIM_RULE_LEAK,
+    SIM_RULE_STUCK,
+    SIM_RULE_CUDA_HANG,
+    SIM_RULE_CUDA_FAIL,
     SIM_RULE_XID,
     SIM_RULE_ECC_CORRECTED,
     SIM_RULE_ECC_UNCORRECTED,

@@ -12,6 +12,7 @@
 #include "simdrv/geometry.h"
 #include "simdrv/partition.h"
 #include "simdrv/proctree.h"
+#include "simdrv/vram.h"
 
 uint64_t
 sim_memory_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi)
@@ -111,7 +112,7 @@ is_same_instance(const struct sim_view *a, const struct sim_view *b)
  * mapping of the old one must not count for the new one.  The folder itself stays, so
  * that the bind mount of a job that was suspended meanwhile shows what stands there now. */
 static bool
-publish_view(const char *views, const struct sim_state *state, const struct sim_gpu *gpu,
+publish_view(const char *dir, const struct sim_state *state, const struct sim_gpu *gpu,
              const struct sim_gi *gi)
 {
     struct sim_view wanted, present;
@@ -120,7 +121,7 @@ publish_view(const char *views, const struct sim_state *state, const struct sim_
 
     if (gi != NULL)
         snprintf(name, sizeof(name), "%u", gi->id);
-    if (!sim_path(folder, "%s/%u-%s", views, gpu->minor, name) ||
+    if (!sim_path(folder, "%s/view/%u-%s", dir, gpu->minor, name) ||
         !sim_path(path, "%s/view", folder) || !sim_path(memory, "%s/memory", folder))
         return false;
     fill_view(&wanted, state, gpu, gi);
@@ -129,21 +130,22 @@ publish_view(const char *views, const struct sim_state *state, const struct sim_
         return true;
     if (!exists || !is_same_instance(&present, &wanted))
         if (!sim_empty_folder(folder) || !sim_make_folders(folder, 0755) ||
-            !sim_put_sparse(memory, 0444, (off_t)sim_memory_bytes(gpu, gi)))
+            !sim_put_sparse(memory, 0444, (off_t)sim_memory_bytes(gpu, gi)) ||
+            !sim_vram_publish(dir, gpu, gi))
             return false;
     return sim_put_file(path, 0444, &wanted, sizeof(wanted));
 }
 
 static bool
-publish_gpu(const char *views, const struct sim_state *state, const struct sim_gpu *gpu)
+publish_gpu(const char *dir, const struct sim_state *state, const struct sim_gpu *gpu)
 {
     bool published = true;
 
     if (gpu->mig_current == 0)
-        return publish_view(views, state, gpu, NULL);
+        return publish_view(dir, state, gpu, NULL);
     for (unsigned i = 0; i < SIM_GIS_MAX; i++)
         if (gpu->gi[i].birth != 0)
-            published = publish_view(views, state, gpu, &gpu->gi[i]) && published;
+            published = publish_view(dir, state, gpu, &gpu->gi[i]) && published;
     return published;
 }
 
@@ -158,6 +160,6 @@ sim_publish(const char *dir, const struct sim_state *state, bool anew)
         return false;
     published = remove_unwanted(views, state);
     for (uint32_t i = 0; i < state->system.gpus; i++)
-        published = publish_gpu(views, state, &state->gpu[i]) && published;
+        published = publish_gpu(dir, state, &state->gpu[i]) && published;
     return sim_proctree_publish(dir, state, anew) && published;
 }

@@ -466,3 +466,13 @@ sim_session_memory_path(const struct sim_gpu *gpu, const struct sim_gi *gi, char
         return sim_path(ret_path, "%s/view/%u-w/memory", session.dir, gpu->minor);
     return sim_path(ret_path, "%s/view/%u-%u/memory", session.dir, gpu->minor, gi->id);
 }
+
+bool
+sim_session_vram_path(const struct sim_gpu *gpu, const struct sim_gi *gi, char *ret_path)
+{
+    if (session.view)
+        return sim_path(ret_path, "%s/vram", session.dir);
+    if (gi == NULL)
+        return sim_path(ret_path, "%s/vram/%u-w", session.dir, gpu->minor);
+    return sim_path(ret_path, "%s/vram/%u-%u", session.dir, gpu->minor, gi->id);
+}

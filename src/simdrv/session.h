@@ -69,4 +69,8 @@ void sim_session_refresh(void);
 bool sim_session_memory_path(const struct sim_gpu *gpu, const struct sim_gi *gi,
                              char *ret_path);
 
+/* Likewise the folder of its bytes (simdrv/vram.h). */
+bool sim_session_vram_path(const struct sim_gpu *gpu, const struct sim_gi *gi,
+                           char *ret_path);
+
 #endif

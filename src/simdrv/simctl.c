@@ -17,6 +17,7 @@
 #include "simdrv/store.h"
 #include "simdrv/topology.h"
 #include "simdrv/usage.h"
+#include "simdrv/vram.h"
 
 #define TEXT_BYTES_MAX 65536
 #define EXIT_USAGE 2
@@ -171,7 +172,7 @@ run_init(int count, char **words)
     /* Faults of the server that was here before are not the new one's. */
     bool made = sim_make_folders(dir, 0755) && put_control("") &&
                 sim_path(path, "%s/topology", dir) &&
-                sim_put_file(path, 0644, text, strlen(text)) &&
+                sim_put_file(path, 0644, text, strlen(text)) && sim_vram_forget(dir) &&
                 sim_path(path, "%s/proc", dir) && sim_remove_tree(path);
     free(text);
     if (!made)

@@ -12,7 +12,23 @@ static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_XID] = "xid",
 };
 
-static const char *const outcome_names[] = { "done", "failed", "context-held" };
+static const char *const outcome_names[] = { "done", "failed", "context-held", "unclean" };
+
+const char *const bh_driver_scrub_names[BH_DRIVER_SCRUBS] = {
+    [BH_DRIVER_SCRUB_UNKNOWN] = "unknown",
+    [BH_DRIVER_SCRUB_ON] = "on",
+    [BH_DRIVER_SCRUB_OFF] = "off",
+};
+const char *const bh_scrub_method_names[BH_SCRUB_METHODS] = {
+    [BH_SCRUB_NONE] = "none",
+    [BH_SCRUB_RECREATE] = "recreate",
+    [BH_SCRUB_FILL] = "fill",
+};
+const char *const bh_scrub_result_names[BH_SCRUB_RESULTS] = {
+    [BH_SCRUB_CLEAN] = "clean",
+    [BH_SCRUB_UNSAMPLED] = "unsampled",
+    [BH_SCRUB_FAILED] = "failed",
+};
 
 static const char *const rc_names[] = {
 #define BH_ERROR(code, name, http, exit_status, retryable, doc) [BH_##code] = name,
@@ -33,10 +49,12 @@ static const struct bh_field hello_fields[] = {
 
 static const struct bh_field carve_fields[] = {
     BH_F(struct bh_msg_carve, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_carve, job, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, order, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, partition, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, profile, BH_FIELD_STR),
     BH_F(struct bh_msg_carve, start, BH_FIELD_U32),
+    BH_F(struct bh_msg_carve, tenant, BH_FIELD_U32),
 };
 
 static const struct bh_field destroy_fields[] = {
@@ -90,6 +108,7 @@ static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, submitter_gid, BH_FIELD_U32),
     BH_F(struct bh_msg_start, submitter_uid, BH_FIELD_U32),
     BH_F(struct bh_msg_start, tenant, BH_FIELD_STR),
+    BH_F(struct bh_msg_start, tenant_id, BH_FIELD_U32),
     BH_F(struct bh_msg_start, user, BH_FIELD_STR),
 };
 
@@ -108,6 +127,7 @@ static const struct bh_field stop_fields[] = {
 static const struct bh_field ack_fields[] = {
     BH_F(struct bh_msg_ack, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_ack, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_ack, receipt, BH_FIELD_U64),
 };
 
 static const struct bh_field keep_item_fields[] = {
@@ -178,6 +198,7 @@ static const struct bh_fields lease_state =
 static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, cpus, BH_FIELD_U32),
     BH_F(struct bh_msg_inventory, driver, BH_FIELD_STR),
+    BH_F_ENUM(struct bh_msg_inventory, driver_scrub, bh_driver_scrub_names),
     BH_F(struct bh_msg_inventory, gpus, BH_FIELD_LIST, .of = &gpu),
     BH_F(struct bh_msg_inventory, leases, BH_FIELD_LIST, .of = &lease_state,
          .max = BH_WIRE_KEEP_MAX),
@@ -246,6 +267,42 @@ static const struct bh_field traffic_fields[] = {
          .max = BH_WIRE_KEEP_MAX),
 };
 
+static const struct bh_field receipt_from_fields[] = {
+    BH_F(struct bh_msg_receipt_from, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt_from, tenant, BH_FIELD_U32),
+};
+static const struct bh_fields receipt_from =
+    BH_FIELDS("from", struct bh_msg_receipt_from, receipt_from_fields);
+
+static const struct bh_field receipt_fields[] = {
+    BH_F(struct bh_msg_receipt, begun_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_receipt, bytes, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_msg_receipt, driver, bh_driver_scrub_names,
+              .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_msg_receipt, ended_ns, BH_FIELD_NS),
+    BH_F_ARRAY(struct bh_msg_receipt, from, from_count, receipt_from, BH_RECEIPT_FROM_MAX),
+    BH_F(struct bh_msg_receipt, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_receipt, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt, memory_bytes, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_msg_receipt, method, bh_scrub_method_names,
+              .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_msg_receipt, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt, partition, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt, profile, BH_FIELD_STR),
+    BH_F(struct bh_msg_receipt, residue, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_msg_receipt, result, bh_scrub_result_names,
+              .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_msg_receipt, samples, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt, start, BH_FIELD_U32),
+    BH_F(struct bh_msg_receipt, tenant, BH_FIELD_U32),
+    BH_F(struct bh_msg_receipt, tries, BH_FIELD_U32),
+    BH_F(struct bh_msg_receipt, unfilled, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt, uuid, BH_FIELD_STR),
+    BH_F(struct bh_msg_receipt, why, BH_FIELD_STR),
+};
+const struct bh_fields bh_receipt_fields =
+    BH_FIELDS("receipt", struct bh_msg_receipt, receipt_fields);
+
 static const struct bh_field health_fields[] = {
     BH_F_ENUM(struct bh_msg_health, fault, fault_names),
     BH_F(struct bh_msg_health, gi, BH_FIELD_U32),
@@ -276,6 +333,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_SAMPLES] = ROW("samples", samples),
     [BH_MSG_HEALTH] = ROW("health", health),
     [BH_MSG_TRAFFIC] = ROW("traffic", traffic),
+    [BH_MSG_RECEIPT] = ROW("receipt", receipt),
 };
 
 /* A row for every message of the table, with the struct that the table names. */

@@ -41,6 +41,8 @@ struct bh_msg_carve {
     char gpu[BH_UUID_MAX];
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start;
+    uint32_t tenant; /* whose it is going to be; 0: nobody's yet */
+    uint64_t job;    /* 0: none yet */
 };
 
 struct bh_msg_destroy {
@@ -87,6 +89,7 @@ struct bh_msg_start {
     uint32_t cpu_milli, pids;
     uint32_t gang, member;     /* of so many members, which; gang 0 is 1 */
     uint64_t memory_bytes, scratch_bytes;
+    uint32_t tenant_id;                  /* the tenant of `tenant` */
     char tenant[120], user[64], sku[64]; /* for the job's environment */
     struct bh_msg_network network;
     uint32_t stdio;            /* enum bh_stdio */
@@ -104,10 +107,10 @@ struct bh_msg_stop {
     uint32_t signal;           /* instead of SIGTERM; 0: SIGTERM */
 };
 
-/* The daemon has the outcomes of `order` and the end of `lease` on disk (either may
- * be 0): the node may forget them. */
+/* The daemon has the outcomes of `order`, the end of `lease` and the receipt made for the
+ * order `receipt` on disk (each may be 0): the node may forget them. */
 struct bh_msg_ack {
-    uint64_t order, lease;
+    uint64_t order, lease, receipt;
 };
 
 /* Pieces and leases that exist as far as the daemon knows: the node ends and
@@ -167,6 +170,7 @@ struct bh_msg_inventory {
     char node[64], driver[40], runtime[40];
     uint32_t cpus;
     uint64_t memory_mib;
+    uint32_t driver_scrub;                      /* enum bh_driver_scrub */
     uint64_t offer_cpu_milli, offer_memory_mib; /* for jobs together; 0: not limited */
     /* bh_msg_gpu, bh_msg_lease_state, bh_msg_piece.  A lease stands here until its ENDED
      * was acknowledged: one that ended while nobody listened is not a lost one. */
@@ -177,7 +181,8 @@ struct bh_msg_inventory {
  * comes as ENDED).  Repeated until acknowledged. */
 struct bh_msg_outcome {
     uint64_t order;
-    uint32_t outcome;              /* 0 done, 1 failed, 2 context held */
+    uint32_t outcome;              /* 0 done, 1 failed, 2 context held, 3 failed, and the
+                                      piece stands with memory that is not clean */
     uint32_t rc;                   /* bh_rc when failed */
     uint64_t at_ns;
     char why[200];
@@ -219,11 +224,65 @@ struct bh_msg_traffic {
     struct bh_list items;          /* struct bh_msg_traffic_item */
 };
 
+/* Whether the driver clears memory that is freed, as its own parameters say. */
+enum bh_driver_scrub {
+    BH_DRIVER_SCRUB_UNKNOWN,
+    BH_DRIVER_SCRUB_ON,
+    BH_DRIVER_SCRUB_OFF,
+    BH_DRIVER_SCRUBS
+};
+
+/* What was done before a piece went to a tenant: its memory filled, read back and cleared;
+ * or its instance made anew and no more, where no libcuda.so.1 is; or, on a whole GPU
+ * without one, nothing. */
+enum bh_scrub_method { BH_SCRUB_NONE, BH_SCRUB_RECREATE, BH_SCRUB_FILL, BH_SCRUB_METHODS };
+enum bh_scrub_result {
+    BH_SCRUB_CLEAN,     /* filled, and each sample read back as it was filled */
+    BH_SCRUB_UNSAMPLED, /* nothing was looked at */
+    BH_SCRUB_FAILED,    /* what was filled read back otherwise, or the helper failed */
+    BH_SCRUB_RESULTS
+};
+
+/* Who had memory of the piece since it was last clean. */
+struct bh_msg_receipt_from {
+    uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
+    uint64_t job;    /* its last one there; 0 none */
+};
+enum { BH_RECEIPT_FROM_MAX = 8 };
+
+/* Sent before the outcome of the order that it was made for.  Repeated until it is
+ * acknowledged. */
+struct bh_msg_receipt {
+    uint64_t order, partition;
+    char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX]; /* of the GPU; of the piece */
+    char profile[BH_PROFILE_NAME_MAX];
+    uint32_t start;
+    uint32_t tenant; /* whose it is going to be; 0 nobody's yet */
+    uint64_t job;
+    struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
+    uint32_t from_count;
+    uint64_t begun_ns, ended_ns;
+    uint32_t method, result, driver; /* the enums above */
+    uint64_t memory_bytes, bytes;    /* of the piece; filled */
+    uint64_t samples;                /* pages read back, each time */
+    uint64_t residue;                /* of these held something before */
+    uint64_t unfilled;               /* or something else than the fill after it */
+    uint32_t tries;                  /* runs of the helper */
+    char why[200];                   /* of one that failed or was not sampled */
+};
+
 struct bh_msg_health {
     char gpu[BH_UUID_MAX];
     uint32_t fault, xid, gi;       /* gi 0xffffffff: the whole GPU */
     char why[200];
 };
+
+extern const char *const bh_driver_scrub_names[BH_DRIVER_SCRUBS];
+extern const char *const bh_scrub_method_names[BH_SCRUB_METHODS];
+extern const char *const bh_scrub_result_names[BH_SCRUB_RESULTS];
+
+/* The receipt as JSON has it, too: in the node's journal and the daemon's store. */
+extern const struct bh_fields bh_receipt_fields;
 
 /* The description of a message's struct, or NULL for an unknown number.  Its size is
  * that of the struct in tables/messages.tbl. */

@@ -243,7 +243,7 @@ class Walk:
             self.ask("STREAM_OPEN", at=ticket, by="alice", Connection="Upgrade", Upgrade="bulkhead-stream")
 
     def reads(self):
-        for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "USAGE", "FORECAST",
+        for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "RECEIPT_LIST", "USAGE", "FORECAST",
                      "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "KEY_LIST", "STATUS"):
             self.ask(name, by="erin")
         self.ask("RECORD_LIST", query="raw=true&limit=10000", by="erin")

@@ -28,8 +28,8 @@ PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkhead
             ("fetch", "bulkhead-fetch"),
             ("signer", "bulkhead-signer"),
             ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
-            ("node", "bulkhead-init"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
-            ("simdrv", "libnvidia-ml.so.1"), ("fetch", "bulkhead-fetch")]
+            ("node", "bulkhead-init"), ("node", "bulkhead-scrub"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
+            ("simdrv", "libnvidia-ml.so.1"), ("simdrv", "libcuda.so.1"), ("fetch", "bulkhead-fetch")]
 TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload")]
 
 
@@ -215,6 +215,7 @@ nvml_library = {self.dir}/lib/libnvidia-ml.so.1
 driver_lib_dir = {self.dir}/lib
 driver_env = BULKHEAD_SIM_STATE={self.sim}
 job_driver_mount = {self.sim}/view/{{minor}}-{{gi}}:/run/bulkhead-sim/view
+job_driver_mount = {self.sim}/vram/{{minor}}-{{gi}}:/run/bulkhead-sim/vram:rw
 proc_root = {self.sim}/proc
 gpus = all
 tools_dir = {self.bin.parent}/tools

@@ -1,0 +1,246 @@
+#include "api/receipts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/receipt.h"
+#include "api/visible.h"
+#include "base/num.h"
+
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, ROW_ARENA_MAX = 64 << 10 };
+
+struct receipts {
+    const struct bh_call *call;
+    struct bh_json_writer *w;
+    struct bh_visible visible;
+    struct bh_arena *arena;      /* of one row */
+    uint64_t job;                /* only its; 0: all */
+    const char *gpu;             /* only of it; NULL: all */
+    uint64_t after, room, last;
+    bool of_one_job;             /* the caller sees the job, whatever else it sees */
+    bool opened;                 /* the list is, when its first row comes */
+};
+
+/* ---- which ---- */
+
+static bool
+is_about(const struct bh_msg_receipt *receipt, uint64_t job)
+{
+    bool about = receipt->job == job;
+
+    for (uint32_t i = 0; i < receipt->from_count; i++)
+        about = about || receipt->from[i].job == job;
+    return about;
+}
+
+static bool
+sees(const struct receipts *r, uint32_t tenant)
+{
+    return r->visible.all || (tenant && bh_visible_has(&r->visible, tenant));
+}
+
+static bool
+is_visible(const struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    bool visible = r->of_one_job || sees(r, receipt->tenant);
+
+    for (uint32_t i = 0; i < receipt->from_count; i++)
+        visible = visible || sees(r, receipt->from[i].tenant);
+    return visible;
+}
+
+/* ---- one ---- */
+
+static void
+put_tenant(const struct receipts *r, const char *key, uint32_t id)
+{
+    const struct bh_dir_tenant *tenant =
+        bh_directory_tenant(r->call->dir, (bh_tenant_id){ id });
+
+    if (id == 0)
+        bh_json_str(r->w, key, "");
+    else if (id == UINT32_MAX)
+        bh_json_str(r->w, key, "unknown");
+    else
+        bh_json_str(r->w, key, sees(r, id) && tenant ? tenant->path : "another tenant");
+}
+
+static void
+put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    bh_json_open(r->w, "from", '[');
+    for (uint32_t i = 0; i < receipt->from_count; i++) {
+        bh_json_open(r->w, NULL, '{');
+        if (sees(r, receipt->from[i].tenant))
+            bh_json_u64(r->w, "job", receipt->from[i].job);
+        put_tenant(r, "tenant", receipt->from[i].tenant);
+        bh_json_close(r->w, '}');
+    }
+    bh_json_close(r->w, ']');
+}
+
+/* For who sees all of it: the receipt as its digest was taken. */
+static void
+put_whole(const struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    char memory[8 << 10];
+    struct bh_buf json;
+
+    if (!r->visible.all)
+        return;
+    bh_buf_init_fixed(&json, memory, sizeof memory);
+    bh_json_encode(&json, &bh_receipt_fields, receipt);
+    if (bh_buf_text(&json))
+        bh_json_raw(r->w, "receipt", bh_buf_text(&json));
+}
+
+static void
+put_hex(struct bh_json_writer *w, const char *key, const uint8_t digest[32])
+{
+    char text[65];
+    struct bh_buf hex;
+
+    bh_buf_init_fixed(&hex, text, sizeof text);
+    bh_buf_put_hex(&hex, digest, 32);
+    bh_json_str(w, key, bh_buf_text(&hex));
+}
+
+static void
+put_row(struct receipts *r, const struct bh_receipt_row *row)
+{
+    const struct bh_msg_receipt *receipt = &row->receipt;
+    struct bh_json_writer *w = r->w;
+
+    bh_json_open(w, NULL, '{');
+    bh_json_ns(w, "begun_ns", receipt->begun_ns);
+    bh_json_u64(w, "bytes", receipt->bytes);
+    put_hex(w, "digest", row->digest);
+    bh_json_str(w, "driver_scrub", bh_driver_scrub_names[receipt->driver]);
+    bh_json_ns(w, "ended_ns", receipt->ended_ns);
+    put_from(r, receipt);
+    bh_json_str(w, "gpu", receipt->gpu);
+    bh_json_u64(w, "id", receipt->order);
+    if (receipt->job && (sees(r, receipt->tenant) || receipt->job == r->job))
+        bh_json_u64(w, "job", receipt->job);
+    bh_json_str(w, "method", bh_scrub_method_names[receipt->method]);
+    bh_json_u64(w, "piece", receipt->partition);
+    bh_json_str(w, "profile", receipt->profile);
+    put_whole(r, receipt);
+    bh_json_u64(w, "record", row->record);
+    bh_json_u64(w, "residue", receipt->residue);
+    bh_json_str(w, "result", bh_scrub_result_names[receipt->result]);
+    bh_json_u64(w, "samples", receipt->samples);
+    bh_json_u64(w, "start", receipt->start);
+    put_tenant(r, "tenant", receipt->tenant);
+    bh_json_u64(w, "tries", receipt->tries);
+    bh_json_u64(w, "unfilled", receipt->unfilled);
+    if (receipt->why[0])
+        bh_json_str(w, "why", receipt->why);
+    bh_json_close(w, '}');
+}
+
+/* Most receipts are about other jobs: that is seen without reading them. */
+static bool
+may_name(const char *json, uint64_t job)
+{
+    char text[40];
+
+    snprintf(text, sizeof text, "\"job\":%" PRIu64, job);
+    return strstr(json, text) != NULL;
+}
+
+static bool
+take(void *self, const struct bh_document_row *document)
+{
+    struct receipts *r = self;
+    struct bh_receipt_row row;
+    struct bh_err ignored;
+
+    if (r->job && !may_name(document->value, r->job))
+        return true;
+    bh_arena_reset(r->arena);
+    if (bh_json_decode(document->value, strlen(document->value), &bh_receipt_row_fields, &row,
+                       r->arena, &ignored)
+        != BH_OK)
+        return true;
+    if (row.receipt.order <= r->after || (r->job && !is_about(&row.receipt, r->job))
+        || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !is_visible(r, &row.receipt))
+        return true;
+    if (r->room == 0)
+        return false;
+    if (!r->opened)
+        bh_json_open(r->w, "receipts", '[');
+    r->opened = true;
+    r->room--;
+    r->last = row.receipt.order;
+    put_row(r, &row);
+    return !r->w->out->overflow;
+}
+
+static bh_rc
+put_all(struct receipts *r, struct bh_err *err)
+{
+    const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
+    const struct bh_store *store = &r->call->api->options.store;
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ROW_ARENA_MAX);
+
+    r->arena = arena;
+    return store->ops->list_documents(store->self, &filter, take, r, err);
+}
+
+/* ---- calls ---- */
+
+bh_rc
+bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
+                struct bh_err *err)
+{
+    struct receipts r = { .call = call, .w = w, .job = job, .room = LIMIT_DEFAULT,
+                          .of_one_job = true };
+    bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = put_all(&r, err);
+    if (r.opened)
+        bh_json_close(w, ']');
+    return rc;
+}
+
+static bh_rc
+read_number(const struct bh_call *call, const char *key, uint64_t most, uint64_t *number,
+            struct bh_err *err)
+{
+    const char *text = bh_call_query(call, key);
+    bh_rc rc = text ? bh_parse_u64(text, number, err) : BH_OK;
+
+    if (rc == BH_OK && *number > most)
+        rc = bh_err_set(err, BH_RANGE, "at most %" PRIu64, most);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "%s", key);
+}
+
+bh_rc
+bh_receipts_list(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+    struct receipts r = { .call = call, .w = &w, .room = LIMIT_DEFAULT, .opened = true,
+                          .gpu = bh_call_query(call, "gpu") };
+    bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
+
+    if (rc == BH_OK)
+        rc = read_number(call, "after", UINT64_MAX, &r.after, err);
+    if (rc == BH_OK)
+        rc = read_number(call, "job", UINT64_MAX, &r.job, err);
+    if (rc == BH_OK)
+        rc = read_number(call, "limit", LIMIT_MAX, &r.room, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_open(&w, "items", '[');
+    rc = put_all(&r, err);
+    bh_json_close(&w, ']');
+    if (r.room == 0 && r.last)
+        bh_json_str(&w, "next", bh_arena_printf(call->arena, "%" PRIu64, r.last));
+    bh_json_close(&w, '}');
+    return rc;
+}

@@ -1,0 +1,101 @@
+#include "daemon/receipts.h"
+
+#include <string.h>
+
+#include "api/receipt.h"
+#include "base/json.h"
+#include "base/log.h"
+
+enum { JSON_MAX = 16 << 10 };
+
+/* Whose memory it was, as far as somebody knows. */
+static uint32_t
+tenant_of(const struct bh_msg_receipt *receipt)
+{
+    for (uint32_t i = 0; i < receipt->from_count; i++) {
+        if (receipt->from[i].tenant && receipt->from[i].tenant != UINT32_MAX)
+            return receipt->from[i].tenant;
+    }
+    return receipt->tenant;
+}
+
+static bool
+is_known(struct bh_core *core, const char *key)
+{
+    const struct bh_document_key wanted = { BH_DOCUMENT_RECEIPT, key };
+    struct bh_document_row row;
+    struct bh_err ignored;
+
+    for (const struct bh_kept_document *kept = core->documents; kept; kept = kept->next) {
+        if (kept->row.kind == BH_DOCUMENT_RECEIPT && strcmp(kept->row.key, key) == 0)
+            return true;
+    }
+    return core->store.ops->get_document(core->store.self, &wanted, core->arena, &row, &ignored)
+           == BH_OK;
+}
+
+/* Readers of the store do not see it before the commit. */
+static bh_rc
+put(struct bh_core *core, const char *key, const struct bh_receipt_row *receipt,
+    struct bh_err *err)
+{
+    struct bh_kept_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
+    char memory[JSON_MAX];
+    struct bh_buf json;
+
+    bh_buf_init_fixed(&json, memory, sizeof memory);
+    bh_json_encode(&json, &bh_receipt_row_fields, receipt);
+    if (!kept || json.overflow)
+        return bh_err_set(err, BH_FULL, "a receipt is too long");
+    *kept = (struct bh_kept_document){
+        .next = core->documents,
+        .row = { .kind = BH_DOCUMENT_RECEIPT, .version = 1,
+                 .key = bh_arena_strdup(core->arena, key),
+                 .value = bh_arena_strdup(core->arena, bh_buf_text(&json)) },
+    };
+    if (!kept->row.key || !kept->row.value)
+        return bh_err_set(err, BH_FULL, "a receipt is too long");
+    core->documents = kept;
+    return core->store.ops->put_document(core->store.self, &kept->row, err);
+}
+
+static bh_rc
+record(struct bh_core *core, const struct bh_receipt_row *row, struct bh_err *err)
+{
+    const struct bh_msg_receipt *receipt = &row->receipt;
+    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                                    .dec = { .allow = true },
+                                    .phase = BH_PHASE_EVENT,
+                                    .tenant = tenant_of(receipt),
+                                    .text = row->digest,
+                                    .verb = "node.scrubbed",
+                                    .obj = { "piece", receipt->partition } };
+
+    return bh_core_note(core, &entry, receipt->result == BH_SCRUB_FAILED ? BH_IO : BH_OK, err);
+}
+
+bh_rc
+bh_receipts_take(struct bh_core *core, const struct bh_msg_receipt *receipt, struct bh_err *err)
+{
+    struct bh_receipt_row row = { .receipt = *receipt };
+    char key[BH_RECEIPT_KEY_SIZE], memory[JSON_MAX];
+    struct bh_buf json;
+    bh_rc rc = bh_core_begin(core, err);
+
+    bh_receipt_key(receipt->order, key);
+    if (rc != BH_OK || is_known(core, key))
+        return rc;
+    bh_buf_init_fixed(&json, memory, sizeof memory);
+    bh_json_encode(&json, &bh_receipt_fields, receipt);
+    if (json.overflow)
+        return bh_err_set(err, BH_INVALID, "a receipt is too long");
+    core->crypto->sha256("", 0, json.bytes, json.length, row.digest);
+    row.record = core->journal.next_seq;
+    rc = record(core, &row, err);
+    if (rc == BH_OK)
+        rc = put(core, key, &row, err);
+    if (receipt->result == BH_SCRUB_FAILED)
+        bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+               BH_STR("why", receipt->why));
+    return rc;
+}

@@ -1,0 +1,70 @@
+#ifndef BH_NODE_MARK_H
+#define BH_NODE_MARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node/note.h"
+
+/* Whose bytes lie in which memory of which GPU: for each memory unit the tenant that was
+ * last lent it, or that a scrub left it clean.  What nobody ever scrubbed is unknown, and
+ * that is another's to everybody.  Kept in the node's journal, so that neither a crash nor
+ * a reboot makes memory clean; a table without a clock or I/O. */
+
+enum { BH_MARK_UNITS = 16, BH_MARKS_MAX = 256 };
+
+#define BH_MARK_UNKNOWN UINT32_MAX /* a tenant that nobody knows */
+#define BH_MARK_ALL ((1u << BH_MARK_UNITS) - 1)
+
+struct bh_mark_unit {
+    bool clean, failed; /* failed: the last scrub of it did not come out well */
+    uint32_t tenant;    /* when not clean, or BH_MARK_UNKNOWN */
+    uint64_t job;
+};
+
+struct bh_marks {
+    char gpu[BH_UUID_MAX];
+    struct bh_mark_unit unit[BH_MARK_UNITS];
+};
+
+struct bh_mark_table {
+    struct bh_marks *items;
+    uint32_t count, room;
+};
+
+/* Units of a piece: bit u for unit u.  A piece noted without them has all. */
+uint32_t bh_mark_units(const struct bh_note_piece *piece);
+
+/* Room for one more GPU.  BH_FULL. */
+BH_MUST_USE bh_rc bh_mark_make_room(struct bh_mark_table *table, struct bh_err *err);
+void bh_mark_free(struct bh_mark_table *table);
+
+/* From now on the units are as `as` says.  There is room (bh_mark_make_room). */
+void bh_mark_set(struct bh_mark_table *table, const char *gpu, uint32_t units,
+                 const struct bh_mark_unit *as);
+
+/* Take a receipt into account: its piece is clean now, or its scrub failed. */
+void bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
+                     const struct bh_msg_receipt *receipt);
+
+/* Whether `tenant` may have the piece as it is: each unit clean, or its own. */
+bool bh_mark_allows(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+                    uint32_t tenant);
+
+/* Whether what is in the way of that is only that nobody knows whose units were: pieces of a
+ * node that kept no marks when it carved them. */
+bool bh_mark_is_unknown(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+                        uint32_t tenant);
+
+/* Whether the last scrub of any of its units failed. */
+bool bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piece *piece);
+
+/* Write into the receipt who had the piece's memory since it was last clean, each once. */
+void bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+                  struct bh_msg_receipt *receipt);
+
+/* Units of the GPU `at` that are as its unit `first`, from that on: for writing a table
+ * down. */
+uint32_t bh_mark_alike(const struct bh_marks *marks, uint32_t first);
+
+#endif

@@ -1,0 +1,124 @@
+#include "node/mark.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/test.h"
+
+enum { A = 7, B = 8 };
+
+static const char gpu[] = "GPU-1";
+
+static struct bh_note_piece
+piece_at(uint32_t units)
+{
+    struct bh_note_piece piece = { .units = units };
+
+    snprintf(piece.gpu, sizeof piece.gpu, "%s", gpu);
+    return piece;
+}
+
+/* What happens to a GPU of four units, and who may have its pieces then.
+ *   "+UT" tenant T is lent the units U, "*U" they are scrubbed, "!U" their scrub fails */
+static const struct {
+    const char *name, *story;
+    uint32_t units, tenant;
+    bool allowed, failed, unknown;
+} cases[] = {
+    { "never scrubbed",               "",              0x1, A, false, false, true },
+    { "scrubbed",                     "*1",            0x1, A, true,  false, false },
+    { "scrubbed, half of it",         "*1",            0x3, A, false, false, true },
+    { "its own",                      "*1 +1A",        0x1, A, true,  false, false },
+    { "another's",                    "*1 +1A",        0x1, B, false, false, false },
+    { "another's beside it",          "*3 +1A",        0x2, B, true,  false, false },
+    { "another's in part",            "*3 +1A",        0x3, B, false, false, false },
+    { "its own and clean",            "*3 +1A",        0x3, A, true,  false, false },
+    { "scrubbed after another",       "*1 +1A *1",     0x1, B, true,  false, false },
+    { "a scrub of more than it",      "*3 +3A *f",     0x3, B, true,  false, false },
+    { "a scrub of less than it",      "*3 +3A *1",     0x3, B, false, false, false },
+    { "a scrub that failed",          "*1 +1A !1",     0x1, B, false, true,  false },
+    { "a scrub that failed: its own", "*1 +1A !1",     0x1, A, false, true,  false },
+    { "failed, then not",             "*1 +1A !1 *1",  0x1, B, true,  false, false },
+    { "failed beside it",             "*3 !2",         0x1, A, true,  false, false },
+    { "nobody's, clean",              "*1",            0x1, 0, true,  false, false },
+    { "nobody's, another's",          "*1 +1A",        0x1, 0, false, false, false },
+    { "all units where not noted",    "*f +1A",        0x0, B, false, false, false },
+};
+
+static void
+tell(struct bh_mark_table *table, const char *story)
+{
+    for (const char *at = story; *at; at += *at != '\0') {
+        char *end;
+        uint32_t units = (uint32_t)strtoul(at + 1, &end, 16);
+        struct bh_msg_receipt receipt = { .result = *at == '!' ? BH_SCRUB_FAILED
+                                                               : BH_SCRUB_CLEAN };
+        struct bh_err err;
+
+        snprintf(receipt.gpu, sizeof receipt.gpu, "%s", gpu);
+        assert_int_equal(bh_mark_make_room(table, &err), BH_OK);
+        if (*at == '+') {
+            units = (uint32_t)(at[1] - '0');
+            bh_mark_set(
+                table, gpu, units,
+                &(struct bh_mark_unit){ .tenant = at[2] == 'A' ? A : B, .job = 1 });
+            end = (char *)(uintptr_t)&at[3];
+        } else {
+            bh_mark_receipt(table, units, &receipt);
+        }
+        at = end;
+        if (!*at)
+            return;
+    }
+}
+
+static void
+test_stories(void **state)
+{
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_mark_table table = { 0 };
+        struct bh_note_piece piece = piece_at(cases[i].units);
+
+        tell(&table, cases[i].story);
+        BH_CHECK_EQ(cases[i].name, bh_mark_allows(&table, &piece, cases[i].tenant),
+                    cases[i].allowed);
+        BH_CHECK_EQ(cases[i].name, bh_mark_failed(&table, &piece), cases[i].failed);
+        BH_CHECK_EQ(cases[i].name, bh_mark_is_unknown(&table, &piece, cases[i].tenant),
+                    cases[i].unknown);
+        bh_mark_free(&table);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+test_list(void **state)
+{
+    struct bh_mark_table table = { 0 };
+    struct bh_note_piece piece = piece_at(0xf);
+    struct bh_msg_receipt receipt = { 0 };
+
+    tell(&table, "*f +3A +4B");
+    bh_mark_list(&table, &piece, &receipt);
+    BH_CHECK_EQ("each once, the clean one not", receipt.from_count, 2);
+    BH_CHECK_EQ("first", receipt.from[0].tenant, A);
+    BH_CHECK_EQ("second", receipt.from[1].tenant, B);
+    BH_CHECK_EQ("units alike", bh_mark_alike(&table.items[0], 0), 0x3);
+    snprintf(piece.gpu, sizeof piece.gpu, "GPU-2");
+    bh_mark_list(&table, &piece, &receipt);
+    BH_CHECK_EQ("a GPU that nobody knows", receipt.from_count, 1);
+    BH_CHECK_EQ("its tenant", receipt.from[0].tenant, BH_MARK_UNKNOWN);
+    bh_mark_free(&table);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stories),
+        cmocka_unit_test(test_list),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

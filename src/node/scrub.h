@@ -1,0 +1,52 @@
+#ifndef BH_NODE_SCRUB_H
+#define BH_NODE_SCRUB_H
+
+#include "node/node.h"
+
+/* Memory that passes from one tenant to another (docs/scrub.md).
+ *
+ * A piece was just carved for a tenant.  When all of its memory is clean or the tenant's
+ * own, it may be used.  Otherwise bulkhead-scrub is run on it, in a sandbox like a job's,
+ * and a receipt is noted and sent; only then is the memory clean.  Whatever dies on the
+ * way: without the receipt in the journal the piece starts nobody's job. */
+
+struct bh_scrub_wish {
+    uint64_t order; /* that it is done for: the receipt's number */
+    uint64_t partition;
+    uint32_t tenant; /* 0: nobody's yet */
+    uint64_t job;
+};
+
+/* Whether the piece needs a scrub before the tenant may have it. */
+bool bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_wish *wish);
+
+/* Scrub when it is due.  The piece exists.
+ *   BH_IO, BH_TIMEOUT, BH_DENIED, ...  it is not clean: nobody may use it; a receipt says
+ * so */
+BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish,
+                                  struct bh_err *err);
+
+/* Before a piece is destroyed: one whose scrub failed gets another, so that its end means
+ * that it is clean.  `ret_unclean`: this is why it failed. */
+BH_MUST_USE bh_rc bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish,
+                                 bool *ret_unclean, struct bh_err *err);
+
+/* Before the lease's tenant uses its pieces: what nobody knows whose it was is scrubbed, for
+ * `order`.  BH_CONFLICT: it is another's; else as bh_scrub_before. */
+BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *lease,
+                                  uint64_t order, struct bh_err *err);
+
+/* BH_CONFLICT: memory of a piece that the lease was lent is another's, or unknown. */
+BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_note *lease,
+                                 struct bh_err *err);
+
+/* What the driver's own parameters say, and whether this GPU server may be used with them.
+ */
+enum bh_driver_scrub bh_scrub_driver(const struct bh_node *node);
+BH_MUST_USE bh_rc bh_scrub_driver_check(const struct bh_node *node, struct bh_err *err);
+
+/* Send all receipts that were not acknowledged; forget one that was. */
+void bh_scrub_repeat(struct bh_node *node);
+void bh_scrub_acknowledge(struct bh_node *node, uint64_t order);
+
+#endif

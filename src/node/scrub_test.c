@@ -1,0 +1,527 @@
+/* Memory that passes from one tenant to another, on the simulated libcuda.so.1.
+ * docs/scrub.md. */
+
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/time.h"
+#include "node/node_fixture_test.h"
+#include "node/path.h"
+
+enum { A = 7, B = 8, UNCLEAN = 3 };
+
+/* Take all memory; say what its first page holds and how many samples hold something; write
+ * a canary at the start of each 64th page. */
+#define TOUCH(canary)                                                                      \
+    "exec python3 -c '\n"                                                                  \
+    "import ctypes as c\n"                                                                 \
+    "l=c.CDLL(\"libcuda.so.1\"); x=c.c_void_p(); p=c.c_uint64(); n=c.c_size_t(1<<30)\n"    \
+    "assert not l.cuInit(0)\n"                                                             \
+    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"   \
+    "assert not l.cuMemAlloc_v2(c.byref(p),n)\n"                                           \
+    "b=c.create_string_buffer(64); found=0\n"                                              \
+    "for at in range(0,1<<30,2<<20):\n"                                                    \
+    "  assert not l.cuMemcpyDtoH_v2(b,c.c_uint64(p.value+at),c.c_size_t(64))\n"            \
+    "  found+=any(b.raw)\n"                                                                \
+    "  if at%(128<<20)==0: assert not l.cuMemcpyHtoD_v2(c.c_uint64(p.value+at),b\"" canary \
+    "\",c.c_size_t(8))\n"                                                                  \
+    "print(\"found\",found)'"
+
+/* A node with the simulated libcuda.so.1, and `more` in its node.conf. */
+static void
+start_with(const char *more)
+{
+    char text[TEST_PATH * 4], library[TEST_PATH];
+
+    snprintf(library, sizeof library, "%s", the_node.library);
+    snprintf(text, sizeof text,
+             "driver_lib_dir = %s\njob_driver_mount = %s/sim/vram/{minor}-{gi}:"
+             "/run/bulkhead-sim/vram:rw\n%s",
+             dirname(library), the_node.folder, more);
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_test_write_conf(&the_node, text);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+}
+
+static void
+start_without(const char *more)
+{
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_test_write_conf(&the_node, more);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+}
+
+static void
+simctl(const char *command, const char *rule, const char *word)
+{
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim", the_node.folder);
+    bh_test_run((const char *const[]) { the_node.simctl, "--state", path, command, rule,
+                                        word, NULL });
+}
+
+static struct bh_msg_carve
+piece(uint64_t partition, const char *profile, uint32_t start)
+{
+    struct bh_msg_carve carve = { .partition = partition,
+                                  .start = start,
+                                  .job = partition };
+
+    snprintf(carve.profile, sizeof carve.profile, "%s", profile);
+    return carve;
+}
+
+static uint32_t
+carve(uint32_t tenant, uint64_t partition, const char *profile, uint32_t start)
+{
+    struct bh_msg_carve message = piece(partition, profile, start);
+    struct bh_msg_outcome outcome = bh_test_carve_for(tenant, &message, 0);
+
+    if (outcome.outcome != 0)
+        fprintf(stderr, "carve: %s\n", outcome.why);
+    return outcome.outcome;
+}
+
+static struct bh_msg_outcome
+destroy(uint64_t partition)
+{
+    struct bh_msg_destroy message = { .partition = partition };
+
+    return bh_test_order(BH_MSG_DESTROY, &message);
+}
+
+/* The receipt of the last order, which came before its outcome; order 0: there is none. */
+static struct bh_msg_receipt
+receipt_now(void)
+{
+    struct test_message message = { 0 };
+    struct bh_msg_ack ack = { 0 };
+
+    if (!bh_test_take_within(BH_MSG_RECEIPT, 0, 0, &message))
+        return (struct bh_msg_receipt){ 0 };
+    ack.receipt = message.receipt.order;
+    bh_test_send(BH_MSG_ACK, &ack);
+    return message.receipt;
+}
+
+static const char *
+touch(uint32_t tenant, uint64_t lease, uint64_t partition, const char *script)
+{
+    struct test_job job = {
+        .lease = lease, .partition = partition, .tenant = tenant, .script = script
+    };
+    struct bh_msg_ended ended = bh_test_run_job(&job);
+    struct bh_msg_ack ack = { .lease = lease };
+
+    BH_CHECK_EQ(bh_test_log(lease), ended.exit_status, 0);
+    bh_test_send(BH_MSG_ACK, &ack);
+    return bh_test_log(lease);
+}
+
+/* A writes; B gets the same memory, from a driver that clears nothing, and finds nothing.
+ */
+static void
+passes_clean(const char *profile)
+{
+    struct bh_msg_receipt receipt;
+
+    BH_CHECK_EQ("carved for A", carve(A, 1, profile, 0), 0);
+    receipt = receipt_now();
+    BH_CHECK_EQ("first use: who had it is unknown", receipt.from[0].tenant, UINT32_MAX);
+    BH_CHECK_EQ("and clean", receipt.result, BH_SCRUB_CLEAN);
+    BH_CHECK_STR("A finds nothing", touch(A, 1, 1, TOUCH("SECRET-A")), "found 0\n");
+    BH_CHECK_STR("the driver does not clear", touch(A, 2, 1, TOUCH("SECRET-A")),
+                 "found 8\n");
+    BH_CHECK_EQ("A's own: no scrub", receipt_now().order, 0);
+    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
+    BH_CHECK_EQ("carved for B", carve(B, 2, profile, 0), 0);
+    receipt = receipt_now();
+    BH_CHECK_EQ("a receipt", receipt.order, the_node.order);
+    BH_CHECK_EQ("filled", receipt.method, BH_SCRUB_FILL);
+    BH_CHECK_EQ("clean", receipt.result, BH_SCRUB_CLEAN);
+    BH_CHECK_EQ("what A left was found", receipt.residue, 8);
+    BH_CHECK_EQ("whose it was", receipt.from[0].tenant, A);
+    BH_CHECK_EQ("by which job", receipt.from[0].job, 1002);
+    BH_CHECK_EQ("only A's", receipt.from_count, 1);
+    BH_CHECK_EQ("whose it is", receipt.tenant, B);
+    BH_CHECK("nearly all of it", receipt.bytes > receipt.memory_bytes / 100 * 95);
+    BH_CHECK_EQ("each page", receipt.samples, receipt.bytes >> 21);
+    BH_CHECK_EQ("the driver's own", receipt.driver, BH_DRIVER_SCRUB_ON);
+    BH_CHECK_STR("B finds nothing", touch(B, 3, 2, TOUCH("SECRET-B")), "found 0\n");
+}
+
+static void
+test_instance(void **state)
+{
+    start_with("");
+    simctl("inject", "gpu=0", "leak");
+    passes_clean("1g.10gb");
+    BH_CHECK_DONE();
+}
+
+static void
+test_whole(void **state)
+{
+    start_with("");
+    simctl("inject", "gpu=0", "leak");
+    passes_clean("whole");
+    BH_CHECK_DONE();
+}
+
+/* The same memory under another instance, and a piece that is only in part another's. */
+static void
+test_other_shape(void **state)
+{
+    struct bh_msg_receipt receipt;
+
+    start_with("");
+    simctl("inject", "gpu=0", "leak");
+    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 1), 0);
+    BH_CHECK_EQ("unknown before", receipt_now().from_count, 1);
+    BH_CHECK_STR("A", touch(A, 1, 1, TOUCH("SECRET-A")), "found 0\n");
+    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
+    BH_CHECK_EQ("larger, for A", carve(A, 2, "2g.20gb", 0), 0);
+    receipt = receipt_now();
+    BH_CHECK_EQ("half of it was never scrubbed", receipt.from_count, 2);
+    BH_CHECK_EQ("destroyed", destroy(2).outcome, 0);
+    BH_CHECK_EQ("larger, for B", carve(B, 3, "2g.20gb", 0), 0);
+    BH_CHECK_EQ("clean since: no scrub", receipt_now().order, 0);
+    BH_CHECK_STR("B", touch(B, 3, 3, TOUCH("SECRET-B")), "found 0\n");
+    BH_CHECK_DONE();
+}
+
+static void
+test_start_refused(void **state)
+{
+    struct test_job other = { .lease = 9, .partition = 1, .tenant = B, .script = "true" };
+    struct bh_msg_outcome outcome;
+
+    start_with("");
+    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
+    touch(A, 1, 1, "true");
+    outcome = bh_test_start_job(&other);
+    BH_CHECK_EQ("not B's", outcome.outcome, 1);
+    BH_CHECK_EQ("not B's", outcome.rc, BH_CONFLICT);
+    BH_CHECK("says why", strstr(outcome.why, "has no receipt") != NULL);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    other.lease++;
+    BH_CHECK_EQ("nor after a crash", bh_test_start_job(&other).rc, BH_CONFLICT);
+    BH_CHECK_DONE();
+}
+
+/* A scrub that fails: the piece stands, nobody gets it, and its end waits for a scrub that
+ * does not fail. */
+static void
+fails(const char *rule, const char *why)
+{
+    struct test_job job = { .lease = 9, .partition = 2, .tenant = B, .script = "true" };
+    struct bh_msg_receipt receipt;
+
+    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("clean at first", receipt_now().result, BH_SCRUB_CLEAN);
+    touch(A, 1, 1, "true");
+    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
+    simctl("inject", "gpu=0", rule);
+    BH_CHECK_EQ(rule, carve(B, 2, "1g.10gb", 0), UNCLEAN);
+    receipt = receipt_now();
+    BH_CHECK_EQ(rule, receipt.result, BH_SCRUB_FAILED);
+    BH_CHECK_EQ(rule, receipt.tries, 2);
+    BH_CHECK(receipt.why, strstr(receipt.why, why) != NULL);
+    BH_CHECK_EQ("nobody gets it", bh_test_start_job(&job).rc, BH_CONFLICT);
+    job.tenant = A;
+    job.lease++;
+    BH_CHECK_EQ("nor who had it", bh_test_start_job(&job).rc, BH_CONFLICT);
+    BH_CHECK_EQ("it stays", destroy(2).outcome, UNCLEAN);
+    BH_CHECK_EQ("another try", receipt_now().result, BH_SCRUB_FAILED);
+    simctl("clear", NULL, NULL);
+    BH_CHECK_EQ("until it is clean", destroy(2).outcome, 0);
+    BH_CHECK_EQ("with a receipt", receipt_now().result, BH_SCRUB_CLEAN);
+    BH_CHECK_EQ("then it passes on", carve(B, 3, "1g.10gb", 0), 0);
+}
+
+static void
+test_stuck(void **state)
+{
+    start_with("");
+    fails("stuck", "do not read back");
+    BH_CHECK_DONE();
+}
+
+static void
+test_driver_refuses(void **state)
+{
+    start_with("");
+    fails("cuda-fail", "cuInit: CUDA_ERROR_UNKNOWN");
+    BH_CHECK_DONE();
+}
+
+static void
+test_hangs(void **state)
+{
+    struct bh_msg_receipt receipt;
+
+    start_with("");
+    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("clean at first", receipt_now().result, BH_SCRUB_CLEAN);
+    touch(A, 1, 1, "true");
+    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
+    simctl("inject", "gpu=0", "cuda-hang");
+    start_with("scrub_timeout_ms = 300\n");
+    BH_CHECK_EQ("hangs", carve(B, 2, "1g.10gb", 0), UNCLEAN);
+    receipt = receipt_now();
+    BH_CHECK_EQ("hangs", receipt.result, BH_SCRUB_FAILED);
+    BH_CHECK(receipt.why, strstr(receipt.why, "did not end within 300 ms") != NULL);
+    simctl("clear", NULL, NULL);
+    start_with("");
+    BH_CHECK_EQ("until it is clean", destroy(2).outcome, 0);
+    BH_CHECK_EQ("with a receipt", receipt_now().result, BH_SCRUB_CLEAN);
+    BH_CHECK_DONE();
+}
+
+/* Without libcuda.so.1. */
+static const struct {
+    const char *name, *profile, *more, *params;
+    uint32_t gpu, start, outcome, method, result;
+} without[] = {
+    { "an instance", "1g.10gb", "", NULL, 0, 0, 0, BH_SCRUB_RECREATE, BH_SCRUB_UNSAMPLED },
+    { "a whole GPU", "whole", "", NULL, 0, 0, 0, BH_SCRUB_NONE, BH_SCRUB_UNSAMPLED },
+    { "required", "1g.10gb", "scrub_required = 1\n", NULL, 1, 0, UNCLEAN, BH_SCRUB_RECREATE,
+      BH_SCRUB_FAILED },
+    { "no clearing by the driver", "1g.10gb", "driver_scrub_off = 1\n",
+      "RegistryDwords: \"RMDisableScrubOnFree=1\"\n", 1, 1, UNCLEAN, BH_SCRUB_RECREATE,
+      BH_SCRUB_FAILED },
+};
+
+static void
+test_without_library(void **state)
+{
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim/proc/driver/nvidia/params", the_node.folder);
+    for (size_t i = 0; i < BH_COUNT(without); i++) {
+        struct bh_msg_carve cut = piece(i + 1, without[i].profile, without[i].start);
+        struct bh_msg_receipt receipt;
+
+        if (without[i].params)
+            bh_test_write(path, without[i].params);
+        start_without(without[i].more);
+        BH_CHECK_EQ(without[i].name, bh_test_carve_for(A, &cut, without[i].gpu).outcome,
+                    without[i].outcome);
+        receipt = receipt_now();
+        BH_CHECK_EQ(without[i].name, receipt.method, without[i].method);
+        BH_CHECK_EQ(without[i].name, receipt.result, without[i].result);
+        BH_CHECK_EQ(without[i].name, receipt.samples, 0);
+        BH_CHECK(without[i].name, strstr(receipt.why, "no libcuda.so.1") != NULL);
+        if (without[i].outcome == 0)
+            BH_CHECK_EQ("given back", destroy(i + 1).outcome, 0);
+    }
+    BH_CHECK_DONE();
+}
+
+/* The driver's own clearing is switched off: its GPUs are not offered, nor carved. */
+static void
+test_driver_off(void **state)
+{
+    static const struct {
+        const char *params;
+        uint32_t driver;
+        bool allowed;
+    } rows[] = {
+        { "RegistryDwords: \"\"\n", BH_DRIVER_SCRUB_ON, true },
+        { "RegistryDwords: \"RMDisableScrubOnFree=0\"\n", BH_DRIVER_SCRUB_ON, true },
+        { "RegistryDwords: \"X=1;RMDisableScrubOnFree=1\"\n", BH_DRIVER_SCRUB_OFF, false },
+        { "RegistryDwordsPerDevice: \"pci=0:1;RMDisableFastScrubber=0x1\"\n",
+          BH_DRIVER_SCRUB_OFF, false },
+        { "RegistryDwords: \"RMDisableAsyncSysmemScrub=1\"\n", BH_DRIVER_SCRUB_OFF, false },
+    };
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim/proc/driver/nvidia/params", the_node.folder);
+    start_with("");
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_msg_inventory inventory;
+        struct bh_msg_carve message = piece(50 + i, "1g.10gb", (uint32_t)i);
+        struct bh_msg_outcome outcome;
+
+        bh_test_write(path, rows[i].params);
+        bh_test_hang_up(&the_node);
+        inventory = bh_test_greet(&the_node);
+        outcome = bh_test_carve_for(A, &message, 0);
+        BH_CHECK_EQ(rows[i].params, inventory.driver_scrub, rows[i].driver);
+        BH_CHECK_EQ(rows[i].params, ((struct bh_msg_gpu *)inventory.gpus.items)[0].allowed,
+                    rows[i].allowed);
+        BH_CHECK_EQ(rows[i].params, outcome.rc, rows[i].allowed ? BH_OK : BH_DENIED);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Kill the node a little later each time while it scrubs, and order it again: whenever the
+ * carve was done, a receipt had come, and B found nothing. */
+static void
+test_killed_anywhere(void **state)
+{
+    enum { ROUNDS = 6 };
+
+    start_with("");
+    simctl("inject", "gpu=0", "leak");
+    BH_CHECK_EQ("first", carve(A, 99, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("first", receipt_now().result, BH_SCRUB_CLEAN);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        uint32_t tenant = round % 2 ? A : B;
+        struct bh_msg_carve cut = piece(100 + round, "1g.10gb", 0);
+
+        touch(tenant == A ? B : A, 200 + round, 99 + round, "true");
+        BH_CHECK_EQ("destroyed", destroy(99 + round).outcome, 0);
+        cut.order = ++the_node.order;
+        cut.tenant = tenant;
+        snprintf(cut.gpu, sizeof cut.gpu, "%s", the_node.gpus[0]);
+        bh_test_send(BH_MSG_CARVE, &cut);
+        bh_time_sleep((10 + round * 18) * BH_NS_PER_MS);
+        bh_test_node_end(&the_node, SIGKILL);
+        bh_test_node_start(&the_node);
+        bh_test_greet(&the_node);
+        bh_test_send(BH_MSG_CARVE, &cut);
+        BH_CHECK_EQ("carved", bh_test_take(BH_MSG_OUTCOME, cut.order).outcome.outcome, 0);
+        BH_CHECK_EQ("with its receipt", receipt_now().order, cut.order);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Helpers that say something else than what is, or die. */
+static const struct {
+    const char *name, *script, *why;
+} liars[] = {
+    { "silent", "true", "the helper died" },
+    { "killed", "kill -9 $$", "the helper died" },
+    { "cut short", "printf 'bulkhead-scrub: {\"end\":\"clean\"}'", "the helper died" },
+    { "no JSON", "echo 'bulkhead-scrub: clean'", "the helper's answer" },
+    { "more than is known", "echo 'bulkhead-scrub: {\"end\":\"clean\",\"x\":1}'",
+      "the helper's answer" },
+    { "another piece",
+      "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"
+      "\"uuid\":\"MIG-1\"}'",
+      "the helper filled MIG-1" },
+    { "a part of it",
+      "echo 'bulkhead-scrub: {\"bytes\":4096,\"end\":\"clean\",\"samples\":1,"
+      "\"uuid\":\"'$2'\"}'",
+      "4096 bytes only" },
+    { "no sample",
+      "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"uuid\":\"'$2'\"}'",
+      "bytes only" },
+    { "clean and not",
+      "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"
+      "\"unfilled\":1,\"uuid\":\"'$2'\"}'",
+      "do not read back" },
+};
+
+/* A folder of the node's programs with that helper. */
+static void
+put_helper(const char *script)
+{
+    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init" };
+    char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
+
+    bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);
+    mkdir(folder, 0755);
+    for (size_t i = 0; i < BH_COUNT(others); i++) {
+        char program[TEST_PATH];
+
+        snprintf(program, sizeof program, "%s", the_node.program);
+        bh_path_format(from, sizeof from, "%s/%s", dirname(program), others[i]);
+        bh_path_format(to, sizeof to, "%s/%s", folder, others[i]);
+        (void)!symlink(from, to);
+    }
+    bh_path_format(to, sizeof to, "%s/bulkhead-scrub", folder);
+    snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
+    bh_test_write(to, text);
+    chmod(to, 0755);
+}
+
+static void
+test_liars(void **state)
+{
+    char more[TEST_PATH * 2];
+
+    bh_path_format(more, sizeof more, "libexec_dir = %s/libexec\n", the_node.folder);
+    for (size_t i = 0; i < BH_COUNT(liars); i++) {
+        struct bh_msg_carve cut = piece(i + 1, "1g.10gb", (uint32_t)i % 7);
+        struct bh_msg_receipt receipt;
+
+        put_helper(liars[i].script);
+        start_with(more);
+        BH_CHECK_EQ(liars[i].name, bh_test_carve_for(A, &cut, (uint32_t)i / 7).outcome,
+                    UNCLEAN);
+        receipt = receipt_now();
+        BH_CHECK_EQ(liars[i].name, receipt.result, BH_SCRUB_FAILED);
+        BH_CHECK(receipt.why, strstr(receipt.why, liars[i].why) != NULL);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Of a scrub nothing stays behind. */
+static void
+test_nothing_left(void **state)
+{
+    char path[TEST_PATH * 2];
+
+    start_with("");
+    BH_CHECK_EQ("carved", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("a receipt", receipt_now().result, BH_SCRUB_CLEAN);
+    bh_path_format(path, sizeof path, "%s/state/jobs/%llu", the_node.folder,
+                   (unsigned long long)((UINT64_C(1) << 62) + 1));
+    BH_CHECK("its folder is gone", access(path, F_OK) != 0);
+    bh_path_format(path, sizeof path, "/sys/fs/cgroup/memory%s/bh-%llu", the_node.cgroup,
+                   (unsigned long long)((UINT64_C(1) << 62) + 1));
+    BH_CHECK("its group is gone", access(path, F_OK) != 0);
+    bh_test_hang_up(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK_EQ("acknowledged: not repeated", receipt_now().order, 0);
+    BH_CHECK_DONE();
+}
+
+/* One that was not acknowledged is repeated, also by the next node. */
+static void
+test_repeated(void **state)
+{
+    struct test_message message;
+
+    start_with("");
+    BH_CHECK_EQ("carved", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK("told", bh_test_take_within(BH_MSG_RECEIPT, the_node.order, 0, &message));
+    bh_test_hang_up(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK("again", bh_test_take_within(BH_MSG_RECEIPT, the_node.order, 1000, &message));
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK("by the next",
+             bh_test_take_within(BH_MSG_RECEIPT, the_node.order, 1000, &message));
+    BH_CHECK_EQ("the same", message.receipt.partition, 1);
+    BH_CHECK_DONE();
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        BH_NODE_TEST(test_instance),     BH_NODE_TEST(test_whole),
+        BH_NODE_TEST(test_other_shape),  BH_NODE_TEST(test_start_refused),
+        BH_NODE_TEST(test_stuck),        BH_NODE_TEST(test_driver_refuses),
+        BH_NODE_TEST(test_hangs),        BH_NODE_TEST(test_without_library),
+        BH_NODE_TEST(test_driver_off),   BH_NODE_TEST(test_killed_anywhere),
+        BH_NODE_TEST(test_liars), BH_NODE_TEST(test_nothing_left), BH_NODE_TEST(test_repeated),
+    };
+
+    return bh_test_main(argc, argv, tests, BH_COUNT(tests));
+}

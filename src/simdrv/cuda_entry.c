@@ -1,0 +1,111 @@
+/* How programs find the calls, and what errors are called. */
+#include "simdrv/cuda.h"
+
+#include <string.h>
+
+static const struct entry {
+    const char *base;
+    int version;
+    void *function;
+} entries[] = {
+#define CUDA_CALL(name, base, version, parameters) { #base, version, (void *)name },
+#include "tables/cuda.tbl"
+#undef CUDA_CALL
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The newest ABI of the call that `version` has.  Calls for streams of their own thread
+ * (flag 2) have no other form here: every call is done when it returns. */
+CUDA_API CUresult
+cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+                    CUdriverProcAddressQueryResult *status)
+{
+    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    const struct entry *best = NULL;
+
+    if (symbol == NULL || function == NULL || flags > 2)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < COUNT(entries); i++) {
+        const struct entry *entry = &entries[i];
+
+        if (strcmp(entry->base, symbol) != 0)
+            continue;
+        if (entry->version > version) {
+            if (best == NULL)
+                found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+        } else if (best == NULL || entry->version > best->version) {
+            best = entry;
+            found = CU_GET_PROC_ADDRESS_SUCCESS;
+        }
+    }
+    *function = best == NULL ? NULL : best->function;
+    if (status != NULL)
+        *status = found;
+    return best == NULL ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+CUDA_API CUresult
+cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
+}
+
+/* ---- errors ---- */
+
+static const struct {
+    CUresult code;
+    const char *name, *text;
+} errors[] = {
+#define ERROR(code, text)                                                                  \
+    {                                                                                      \
+        code, #code, text                                                                  \
+    }
+    ERROR(CUDA_SUCCESS, "no error"),
+    ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
+    ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+    ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
+    ERROR(CUDA_ERROR_DEINITIALIZED, "driver shutting down"),
+    ERROR(CUDA_ERROR_DEVICE_UNAVAILABLE,
+          "CUDA-capable device(s) is/are busy or unavailable"),
+    ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
+    ERROR(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
+    ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
+    ERROR(CUDA_ERROR_OPERATING_SYSTEM,
+          "OS call failed or operation not supported on this OS"),
+    ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+    ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
+    ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+    ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
+    ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
+#undef ERROR
+};
+
+static CUresult
+describe(CUresult error, const char **name, const char **text)
+{
+    for (size_t i = 0; i < COUNT(errors); i++)
+        if (errors[i].code == error) {
+            *name = errors[i].name;
+            *text = errors[i].text;
+            return CUDA_SUCCESS;
+        }
+    *name = *text = NULL;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDA_API CUresult
+cuGetErrorName(CUresult error, const char **name)
+{
+    const char *text;
+
+    return name == NULL ? CUDA_ERROR_INVALID_VALUE : describe(error, name, &text);
+}
+
+CUDA_API CUresult
+cuGetErrorString(CUresult error, const char **text)
+{
+    const char *name;
+
+    return text == NULL ? CUDA_ERROR_INVALID_VALUE : describe(error, &name, text);
+}

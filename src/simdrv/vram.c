@@ -1,0 +1,404 @@
+#include "simdrv/vram.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "simdrv/files.h"
+#include "simdrv/geometry.h"
+
+#define UNITS_MAX 16
+#define BLOCKS (SIM_PAGE_BYTES / SIM_BLOCK_BYTES)
+#define FOLDER_MODE 0755
+#define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
+
+struct page {
+    uint32_t word, pad;
+    uint64_t own[BLOCKS / 64]; /* blocks with bytes of their own */
+};
+
+struct unit {
+    int fd;
+    struct page *pages; /* mapped: the head of the file */
+};
+
+struct sim_vram {
+    uint32_t units, unit_pages, pages;
+    uint64_t data; /* offset of the first page's bytes in a unit's file */
+    uint8_t *mine; /* of each page: whether this process has it */
+    struct unit unit[UNITS_MAX];
+};
+
+static uint32_t
+pages_of_unit(const struct sim_gpu *gpu)
+{
+    const struct sim_model *model = sim_model_at(gpu->model);
+    uint64_t bytes = (model->memory_mib << 20) / (model->units > 0 ? model->units : 1);
+
+    return (uint32_t)((bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES) + 1;
+}
+
+static uint64_t
+head_bytes(uint32_t pages)
+{
+    uint64_t bytes = (uint64_t)pages * sizeof(struct page);
+
+    return (bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES * SIM_PAGE_BYTES;
+}
+
+/* ---- where the units lie ---- */
+
+static bool
+make_unit(const char *path, const struct sim_gpu *gpu)
+{
+    uint32_t pages = pages_of_unit(gpu);
+    struct stat st;
+
+    return stat(path, &st) == 0 ||
+           sim_put_sparse(path, UNIT_MODE,
+                          (off_t)(head_bytes(pages) + pages * SIM_PAGE_BYTES));
+}
+
+static bool
+link_unit(const char *from, const char *to)
+{
+    return link(from, to) == 0 || errno == EEXIST;
+}
+
+bool
+sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    uint32_t first = gi == NULL ? 0 : gi->start;
+    uint32_t count = gi == NULL ? sim_model_at(gpu->model)->units : gi->size;
+    char folder[SIM_PATH_MAX], from[SIM_PATH_MAX], to[SIM_PATH_MAX], name[16] = "w";
+    bool made = sim_path(folder, "%s/vram", dir) && sim_make_folders(folder, 0700);
+
+    if (gi != NULL)
+        snprintf(name, sizeof(name), "%u", gi->id);
+    made = made && sim_path(folder, "%s/vram/%u-%s", dir, gpu->minor, name) &&
+           sim_make_folders(folder, FOLDER_MODE) && sim_empty_folder(folder);
+    for (uint32_t i = 0; made && i < (count > 0 ? count : 1); i++)
+        made = sim_path(from, "%s/vram/unit-%u-%u", dir, gpu->minor, first + i) &&
+               make_unit(from, gpu) && sim_path(to, "%s/%u", folder, i) &&
+               link_unit(from, to);
+    return made;
+}
+
+bool
+sim_vram_forget(const char *dir)
+{
+    char path[SIM_PATH_MAX];
+
+    return sim_path(path, "%s/vram", dir) && sim_remove_tree(path);
+}
+
+/* ---- opening ---- */
+
+static bool
+open_unit(struct sim_vram *vram, const char *folder, uint32_t index)
+{
+    struct unit *unit = &vram->unit[index];
+    char path[SIM_PATH_MAX];
+    void *map;
+
+    unit->fd = sim_path(path, "%s/%u", folder, index)
+                   ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+                   : -1;
+    if (unit->fd < 0)
+        return false;
+    map = mmap(NULL, head_bytes(vram->unit_pages), PROT_READ | PROT_WRITE, MAP_SHARED,
+               unit->fd, 0);
+    unit->pages = map == MAP_FAILED ? NULL : map;
+    return map != MAP_FAILED;
+}
+
+struct sim_vram *
+sim_vram_open(const char *folder, const struct sim_gpu *gpu, uint64_t bytes)
+{
+    struct sim_vram *vram = calloc(1, sizeof(*vram));
+    bool opened = vram != NULL;
+
+    if (vram == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < UNITS_MAX; i++)
+        vram->unit[i].fd = -1;
+    vram->unit_pages = pages_of_unit(gpu);
+    vram->data = head_bytes(vram->unit_pages);
+    vram->pages = (uint32_t)(bytes / SIM_PAGE_BYTES);
+    vram->units = (vram->pages + vram->unit_pages - 1) / vram->unit_pages;
+    vram->mine = calloc(1, vram->pages + 1);
+    opened = vram->mine != NULL && vram->units <= UNITS_MAX;
+    for (uint32_t i = 0; opened && i < vram->units; i++)
+        opened = open_unit(vram, folder, i);
+    if (opened)
+        return vram;
+    int number = errno;
+    sim_vram_close(vram);
+    errno = number;
+    return NULL;
+}
+
+void
+sim_vram_close(struct sim_vram *vram)
+{
+    if (vram == NULL)
+        return;
+    for (uint32_t i = 0; i < UNITS_MAX; i++) {
+        if (vram->unit[i].pages != NULL)
+            munmap(vram->unit[i].pages, head_bytes(vram->unit_pages));
+        if (vram->unit[i].fd >= 0)
+            close(vram->unit[i].fd);
+    }
+    free(vram->mine);
+    free(vram);
+}
+
+/* ---- the bytes of a page ---- */
+
+struct place {
+    struct unit *unit;
+    struct page *page;
+    uint64_t data; /* offset of its bytes in the unit's file */
+};
+
+static struct place
+place_of(struct sim_vram *vram, uint32_t page)
+{
+    struct unit *unit = &vram->unit[page / vram->unit_pages];
+    uint32_t index = page % vram->unit_pages;
+
+    return (struct place) { unit, &unit->pages[index],
+                            vram->data + index * SIM_PAGE_BYTES };
+}
+
+static bool
+is_own(const struct page *page, uint64_t block)
+{
+    return (page->own[block / 64] >> block % 64 & 1) != 0;
+}
+
+static bool
+has_own(const struct page *page)
+{
+    for (size_t i = 0; i < BLOCKS / 64; i++)
+        if (page->own[i] != 0)
+            return true;
+    return false;
+}
+
+static bool
+read_block(const struct place *place, uint64_t block, uint8_t bytes[SIM_BLOCK_BYTES])
+{
+    if (is_own(place->page, block))
+        return pread(place->unit->fd, bytes, SIM_BLOCK_BYTES,
+                     (off_t)(place->data + block * SIM_BLOCK_BYTES)) == SIM_BLOCK_BYTES;
+    for (size_t i = 0; i < SIM_BLOCK_BYTES; i += sizeof(place->page->word))
+        memcpy(bytes + i, &place->page->word, sizeof(place->page->word));
+    return true;
+}
+
+static bool
+write_block(const struct place *place, uint64_t block, const uint8_t bytes[SIM_BLOCK_BYTES])
+{
+    if (pwrite(place->unit->fd, bytes, SIM_BLOCK_BYTES,
+               (off_t)(place->data + block * SIM_BLOCK_BYTES)) != SIM_BLOCK_BYTES)
+        return false;
+    place->page->own[block / 64] |= 1ull << block % 64;
+    return true;
+}
+
+/* The whole page is one word again; the file gives the room back where it can. */
+static void
+fill_page(const struct place *place, uint32_t word)
+{
+    if (has_own(place->page)) {
+        (void)!fallocate(place->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                         (off_t)place->data, SIM_PAGE_BYTES);
+        memset(place->page->own, 0, sizeof(place->page->own));
+    }
+    if (place->page->word != word)
+        place->page->word = word;
+}
+
+bool
+sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target,
+              size_t length)
+{
+    struct place place = place_of(vram, page);
+    uint8_t bytes[SIM_BLOCK_BYTES], *to = target;
+
+    while (length > 0) {
+        uint64_t block = offset / SIM_BLOCK_BYTES, at = offset % SIM_BLOCK_BYTES;
+        size_t part = length < SIM_BLOCK_BYTES - at ? length : SIM_BLOCK_BYTES - at;
+
+        if (!read_block(&place, block, bytes))
+            return false;
+        memcpy(to, bytes + at, part);
+        to += part;
+        offset += part;
+        length -= part;
+    }
+    return true;
+}
+
+/* Change a part of a block.  A block that is written whole need not be read. */
+static bool
+change_block(const struct place *place, uint64_t offset, const void *source, size_t length)
+{
+    uint8_t bytes[SIM_BLOCK_BYTES];
+    uint64_t block = offset / SIM_BLOCK_BYTES;
+
+    if (length < SIM_BLOCK_BYTES && !read_block(place, block, bytes))
+        return false;
+    memcpy(bytes + offset % SIM_BLOCK_BYTES, source, length);
+    return write_block(place, block, bytes);
+}
+
+bool
+sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset, const void *source,
+               size_t length)
+{
+    struct place place = place_of(vram, page);
+    const uint8_t *from = source;
+
+    while (length > 0) {
+        uint64_t at = offset % SIM_BLOCK_BYTES;
+        size_t part = length < SIM_BLOCK_BYTES - at ? length : SIM_BLOCK_BYTES - at;
+
+        if (!change_block(&place, offset, from, part))
+            return false;
+        from += part;
+        offset += part;
+        length -= part;
+    }
+    return true;
+}
+
+bool
+sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t length,
+              uint32_t word)
+{
+    uint8_t bytes[SIM_BLOCK_BYTES];
+
+    if (offset == 0 && length == SIM_PAGE_BYTES) {
+        struct place place = place_of(vram, page);
+
+        fill_page(&place, word);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i += sizeof(word))
+        memcpy(bytes + i, &word, sizeof(word));
+    while (length > 0) {
+        size_t part = length < sizeof(bytes) ? length : sizeof(bytes);
+
+        if (!sim_vram_write(vram, page, offset, bytes, part))
+            return false;
+        offset += part;
+        length -= part;
+    }
+    return true;
+}
+
+/* ---- who has which page ---- */
+
+static struct flock
+lock_of(const struct sim_vram *vram, uint32_t page, uint32_t count, short type)
+{
+    return (struct flock) { .l_type = type,
+                            .l_whence = SEEK_SET,
+                            .l_start = (off_t)(page % vram->unit_pages),
+                            .l_len = (off_t)count };
+}
+
+/* Pages from `page` on that lie in its unit, are not this process's, and are at most
+ * `most`. */
+static uint32_t
+run_length(const struct sim_vram *vram, uint32_t page, uint32_t most)
+{
+    uint32_t end = (page / vram->unit_pages + 1) * vram->unit_pages, count = 0;
+
+    if (end > vram->pages)
+        end = vram->pages;
+    while (count < most && page + count < end && !vram->mine[page + count])
+        count++;
+    return count;
+}
+
+/* Lock up to `most` pages at the lowest free place from *page on; *page is moved there.
+ * 0: there is none. */
+static uint32_t
+lock_run(struct sim_vram *vram, uint32_t *page, uint32_t most)
+{
+    while (*page < vram->pages) {
+        uint32_t count = run_length(vram, *page, most);
+        int fd = vram->unit[*page / vram->unit_pages].fd;
+        struct flock probe = lock_of(vram, *page, count, F_WRLCK);
+
+        if (count == 0) {
+            ++*page;
+            continue;
+        }
+        if (fcntl(fd, F_OFD_GETLK, &probe) != 0)
+            return 0;
+        if (probe.l_type != F_UNLCK) { /* another's: before it, or behind it */
+            uint32_t start = *page / vram->unit_pages * vram->unit_pages;
+            uint32_t first = start + (uint32_t)probe.l_start;
+
+            if (first <= *page) {
+                *page = first + (uint32_t)probe.l_len;
+                continue;
+            }
+            count = first - *page;
+        }
+        struct flock lock = lock_of(vram, *page, count, F_WRLCK);
+        if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+            return count;
+        if (errno != EAGAIN && errno != EACCES)
+            return 0;
+    }
+    return 0;
+}
+
+size_t
+sim_vram_take(struct sim_vram *vram, uint32_t count, bool clear, struct sim_extent *extents,
+              size_t most)
+{
+    size_t used = 0;
+    uint32_t page = 0;
+
+    while (count > 0 && used < most) {
+        uint32_t got = lock_run(vram, &page, count);
+
+        if (got == 0)
+            break;
+        extents[used++] = (struct sim_extent) { page, got };
+        memset(vram->mine + page, 1, got);
+        page += got;
+        count -= got;
+    }
+    if (count > 0) {
+        sim_vram_release(vram, extents, used);
+        errno = ENOMEM;
+        return 0;
+    }
+    for (size_t i = 0; clear && i < used; i++)
+        for (uint32_t at = 0; at < extents[i].count; at++)
+            sim_vram_fill(vram, extents[i].page + at, 0, SIM_PAGE_BYTES, 0);
+    return used;
+}
+
+void
+sim_vram_release(struct sim_vram *vram, const struct sim_extent *extents, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct flock lock = lock_of(vram, extents[i].page, extents[i].count, F_UNLCK);
+
+        (void)!fcntl(vram->unit[extents[i].page / vram->unit_pages].fd, F_OFD_SETLK, &lock);
+        memset(vram->mine + extents[i].page, 0, extents[i].count);
+    }
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""What one tenant leaves in a GPU's memory, another never reads: docs/scrub.md."""
+import hashlib
+import json
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from tap import contains, equal
+
+FULL = tap.SITE.replace("principals:", """  - name: full
+    grade: C
+    models: [{model: H100-80GB, profile: 7g.80gb}]
+    cpu: "1"
+    memory: 256Mi
+
+principals:""", 1)
+CANARY = "WEIGHTS-OF-ALICE"
+A, B = "acme/vision/batch", "acme/speech/asr"
+
+# Take 4 GiB; count the pages that hold something; leave the canary in each 64th.
+TOUCH = """
+import ctypes as c
+l = c.CDLL("libcuda.so.1")
+x, p, size = c.c_void_p(), c.c_uint64(), 4 << 30
+for rc in (l.cuInit(0), l.cuDevicePrimaryCtxRetain(c.byref(x), 0), l.cuCtxSetCurrent(x), l.cuMemAlloc_v2(c.byref(p), c.c_size_t(size))):
+    assert rc == 0, rc
+b, found = c.create_string_buffer(64), set()
+for at in range(0, size, 2 << 20):
+    assert l.cuMemcpyDtoH_v2(b, c.c_uint64(p.value + at), c.c_size_t(64)) == 0
+    if any(b.raw):
+        found.add(b.value.decode())
+    if at % (128 << 20) == 0:
+        assert l.cuMemcpyHtoD_v2(c.c_uint64(p.value + at), WORD, c.c_size_t(len(WORD))) == 0
+print("found", sorted(found))
+"""
+
+
+def with_cuda(site, rules="gpu=0 leak\n"):
+    shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
+    (site.sim / "control").write_text(rules)
+
+
+def touch(site, tenant, sku, word):
+    job, log = site.run("python3", "-c", TOUCH.replace("WORD", repr(word.encode())), tenant=tenant, sku=sku)
+    equal("job", (job["state"], log[-200:] if job["state"] != "completed" else ""), ("completed", ""))
+    return job["id"], log.strip()
+
+
+def receipts(site, who, *what):
+    return json.loads(site.cli(who, "receipts", *map(str, what), "-o", "json", check=0).stdout)["items"]
+
+
+def passes(site, sku):
+    """A job of alice's tenant leaves the canary where bob's job comes next; returns both."""
+    with_cuda(site)
+    first, said = touch(site, A, sku, CANARY)
+    equal("the first", said, "found []")
+    again, said = touch(site, A, sku, CANARY)
+    equal("its own tenant's next, on a driver that clears nothing", said, f"found ['{CANARY}']")
+    other, said = touch(site, B, sku, "BOB")
+    equal("another tenant's", said, "found []")
+    return again, other
+
+
+@tap.test(topology="1x H100-80GB", site=FULL)
+def instance(site):
+    """what a job left in an instance's memory is found and cleared before another tenant's job has it,
+    and the receipt is shown to both, each with what it may see"""
+    left, got = passes(site, "full")
+    before, = receipts(site, "bob", got)
+    equal("bob's", (before["method"], before["result"], before["driver_scrub"]), ("fill", "clean", "on"))
+    equal("what was found", before["residue"], 32)
+    equal("whose it was", before["from"], [{"tenant": "another tenant"}])
+    equal("whose it is", (before["tenant"], before["job"]), (B, got))
+    assert before["samples"] > 39000 and before["bytes"] == before["samples"] << 21, before
+    after = receipts(site, "alice", left)[-1]
+    equal("alice's", (after["id"], after["digest"]), (before["id"], before["digest"]))
+    equal("who has it now", (after["tenant"], "job" in after), ("another tenant", False))
+    assert CANARY not in json.dumps(after)
+    told = site.cli("bob", "describe", str(got), check=0).stdout
+    for part in ("clean", before["digest"], "fill"):
+        contains("described", told, part)
+    contains("listed", site.cli("dave", "receipts", check=0).stdout, "fill")
+
+
+@tap.test(topology="1x H100-80GB")
+def whole(site):
+    """the same for whole GPUs; the record has the receipt's digest and is proved to be in the log"""
+    left, got = passes(site, "large")
+    shown, = receipts(site, "dave", got)
+    equal("whose it was", shown["from"], [{"job": left, "tenant": A}])
+    digest = hashlib.sha256(json.dumps(shown["receipt"], separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
+    equal("digest", shown["digest"], digest)
+    leaf = site.leaves(shown["record"] - 1)[0]
+    equal("record", (leaf["seq"], leaf["verb"], leaf["text"], leaf["res"]), (shown["record"], "node.scrubbed", digest, "ok"))
+    place = str(shown["receipt"]["gpu"])
+    equal("by GPU", [r["id"] for r in receipts(site, "dave", place)][-1], shown["id"])
+    proof = site.until(lambda: site.cli("dave", "audit", "prove", str(shown["record"])).stdout, what="a checkpoint")
+    contains("proof", proof, f"index {shown['record']}")
+
+
+@tap.test(topology="1x H100-80GB", site=FULL, node_conf="scrub_timeout_ms = 20000")
+def unclean(site):
+    """memory that does not take the fill is nobody's: the job waits, the GPU shows it, the log tells;
+    without libcuda.so.1 the receipt says that nothing was sampled"""
+    job, _ = site.run("true", tenant=A, sku="full")
+    said = receipts(site, "alice", job["id"])[0]
+    equal("without the library", (said["method"], said["result"], said["samples"]), ("recreate", "unsampled", 0))
+    contains("why", said["why"], "no libcuda.so.1")
+    with_cuda(site, "gpu=0 stuck\n")
+    waiting = site.submit("true", tenant=B, sku="full")
+    site.until(lambda: [p for g in site.client().get("/v1/gpus")["items"] for p in g["pieces"] if p["state"] == "quarantined"],
+               what="a quarantined piece")
+    failed = receipts(site, "dave")[-1]
+    equal("receipt", (failed["result"], failed["unfilled"], failed["tries"]), ("failed", 1, 2))
+    leaf = site.leaves(failed["record"] - 1)[0]
+    equal("record", (leaf["verb"], leaf["res"]), ("node.scrubbed", "io"))
+    equal("job", site.job(waiting)["state"], "pending")
+
+
+tap.main()

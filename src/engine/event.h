@@ -36,6 +36,8 @@ struct bh_ev_gpu {
     uint32_t link;       /* NVLink domain on its node; 0: none, or unknown */
     uint32_t numa;       /* number of its NUMA node + 1; 0: unknown */
     enum bh_layout layout; /* of the pool of its node */
+    bool lone_carve;     /* its driver must not carve or destroy beside another tenant's
+                            lease (CVE-2026-24197) */
 };
 
 enum bh_outcome_kind { BH_OUTCOME_OK, BH_OUTCOME_FAILED, BH_OUTCOME_CONTEXT_HELD };
@@ -64,6 +66,29 @@ struct bh_ev_ended {
 };
 
 /* ---- commands ---- */
+
+/* What shall stand on a GPU (engine/standing.h). */
+enum { BH_STANDING_MAX = 7 };
+
+enum bh_standing_mode {
+    BH_STANDING_NOT_SAID,  /* nothing is declared any more; what stands is left alone */
+    BH_STANDING_DECLARED,  /* it is made, and made again whenever its room is free */
+    BH_STANDING_ONCE,      /* it is made once, and then nothing is declared */
+    BH_STANDING_MODES
+};
+
+struct bh_standing_piece {
+    uint32_t profile, start;
+};
+
+struct bh_ev_standing {
+    bh_gpu_id gpu;
+    enum bh_standing_mode mode;
+    uint32_t apply;              /* the change that this is part of: 1 more than the last, or the
+                                    last again; what fails takes the rest of it back */
+    struct bh_standing_piece pieces[BH_STANDING_MAX];
+    uint32_t piece_count;
+};
 
 struct bh_ev_submit {
     bh_job_id job;
@@ -112,6 +137,7 @@ enum bh_event_kind {
     BH_EV_SETTINGS,
     BH_EV_OUTLOOK,
     BH_EV_MOVE,           /* u.move */
+    BH_EV_STANDING,       /* u.standing */
     BH_EVENT_KINDS
 };
 
@@ -132,6 +158,7 @@ struct bh_event {
         struct bh_ev_settings settings;
         struct bh_ev_outlook outlook;
         struct bh_ev_move move;
+        struct bh_ev_standing standing;
     } u;
 };
 
@@ -149,6 +176,7 @@ enum bh_decision_kind {
     BH_DO_RESERVE,  /* room (pieces) is kept from at_ns on for one who must wait; anew or not */
     BH_DO_UNRESERVE, /* that room is not kept any more */
     BH_DO_SHAPE,    /* a piece is carved for whoever comes first: no job, no lease */
+    BH_DO_CLEAR,    /* an idle piece goes, because another layout was declared */
     BH_DECISION_KINDS
 };
 
@@ -168,8 +196,8 @@ struct bh_decision {
     uint32_t member;             /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
     bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
     enum bh_end_cause cause;     /* STOP */
-    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE; else gpu, profile,
-                                                 start */
+    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE, CLEAR; else gpu,
+                                                 profile, start */
     uint32_t piece_count;
     uint64_t at_ns;              /* RESERVE */
 };
@@ -201,7 +229,8 @@ struct bh_effect {
     bh_node_id node;
     bh_lease_id lease;
     bh_job_id job;
-    struct bh_piece piece;         /* CARVE, DESTROY */
+    struct bh_piece piece;         /* CARVE, DESTROY; and for whom: 0 is nobody yet */
+    bh_tenant_id tenant;
     uint64_t grace_ns;             /* STOP */
     uint32_t signal;               /* STOP: what it is told to end with; 0: SIGTERM */
     /* JOB: the state it is in now.  An ended job has left the engine's tables, so
@@ -212,6 +241,7 @@ struct bh_effect {
     int32_t exit_status;
 };
 
+extern const char *const bh_standing_mode_names[BH_STANDING_MODES];
 extern const char *const bh_event_names[BH_EVENT_KINDS];
 extern const char *const bh_decision_names[BH_DECISION_KINDS];
 

@@ -37,6 +37,16 @@ new_message(struct bh_arena *arena, uint32_t number)
     return message;
 }
 
+/* For whom a GPU is changed; "": for nobody yet. */
+static void
+put_tenant(const struct bh_core *core, bh_tenant_id tenant, char *ret_path, size_t size)
+{
+    const char *path =
+        tenant.v ? bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v) : NULL;
+
+    snprintf(ret_path, size, "%s", path ? path : "");
+}
+
 static const void *
 carve_message(const struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena)
 {
@@ -47,6 +57,7 @@ carve_message(const struct bh_core *core, const struct bh_effect *effect, struct
     carve->start = effect->piece.start;
     snprintf(carve->gpu, sizeof carve->gpu, "%s", gpu_uuid(core, effect->piece.gpu));
     snprintf(carve->profile, sizeof carve->profile, "%s", profile_name(effect->piece.profile));
+    put_tenant(core, effect->tenant, carve->tenant, sizeof carve->tenant);
     return carve;
 }
 
@@ -179,11 +190,14 @@ stop_message(const struct bh_effect *effect, struct bh_arena *arena)
 }
 
 static const void *
-destroy_message(const struct bh_effect *effect, struct bh_arena *arena)
+destroy_message(const struct bh_core *core, const struct bh_effect *effect,
+                struct bh_arena *arena)
 {
     struct bh_msg_destroy *destroy = new_message(arena, BH_MSG_DESTROY);
 
-    *destroy = (struct bh_msg_destroy){ effect->order, effect->piece.partition.v };
+    destroy->order = effect->order;
+    destroy->partition = effect->piece.partition.v;
+    put_tenant(core, effect->tenant, destroy->tenant, sizeof destroy->tenant);
     return destroy;
 }
 
@@ -204,7 +218,7 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
         ret_order->message = carve_message(core, effect, arena);
         return BH_OK;
     case BH_MSG_DESTROY:
-        ret_order->message = destroy_message(effect, arena);
+        ret_order->message = destroy_message(core, effect, arena);
         return BH_OK;
     case BH_MSG_START:
         return start_message(core, effect, arena, &ret_order->message, err);

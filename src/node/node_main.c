@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "node/cdi.h"
 #include "node/host.h"
 #include "node/job.h"
 #include "node/order.h"
@@ -295,6 +296,7 @@ run(struct bh_node *node, struct bh_err *err)
 
     bh_orders_repair(orders);
     bh_job_adopt_all(node);
+    bh_cdi_reconcile(node);
     rc = open_listener(node, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
     loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);

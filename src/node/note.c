@@ -45,6 +45,7 @@ static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, piece, BH_FIELD_STRUCT, .of = &piece_fields),
     BH_F(struct bh_note, rc, BH_FIELD_U32),
     BH_F(struct bh_note, slot, BH_FIELD_U32),
+    BH_F(struct bh_note, tenant, BH_FIELD_STR),
     BH_F(struct bh_note, why, BH_FIELD_STR),
 };
 const struct bh_fields bh_note_fields = BH_FIELDS("note", struct bh_note, note_rows);

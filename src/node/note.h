@@ -50,6 +50,7 @@ struct bh_note {
     uint32_t slot;                   /* LEASE: range of user ids, or BH_NO_SLOT */
     char boot[40];                   /* LEASE: the kernel's boot id */
     uint32_t outcome, rc;            /* OUTCOME */
+    char tenant[120];                /* LEASE: whose it is; ORDER of a carve: for whom */
     uint64_t at_ns;
     char why[200];
 };

@@ -39,11 +39,14 @@ apply(struct change *change, const struct bh_command *command, struct bh_err *er
     return rc;
 }
 
-/* What was before the last change of a GPU; false: it is not of the change, or went back. */
+/* What was before the last change of a GPU; false: it is not of the change, or went back, or
+ * changed nothing. */
 static bool
 find_before(const struct bh_standing_view *view, uint32_t last, struct bh_ev_standing *standing)
 {
-    if (view->apply != last
+    bool nothing = view->state == BH_STANDING_NONE && view->before.mode != BH_STANDING_DECLARED;
+
+    if (view->apply != last || nothing
         || (view->state != BH_STANDING_APPLYING && view->state != BH_STANDING_STANDS
             && view->state != BH_STANDING_NONE)
         || view->before.mode == BH_STANDING_NOT_SAID)

@@ -41,15 +41,19 @@ chance(struct history *history, uint32_t percent)
     return draw(history, 100) < percent;
 }
 
-/* Whether a lease's processes may be at work when the node comes to the order: those who start
- * after it are not. */
+/* Whether a lease's processes may be at work when the node comes to the order: those who are
+ * told to start after it are not. */
 static bool
-may_run(const struct lease *lease, uint64_t order)
+may_run(const struct bh_story *story, const struct lease *lease, uint64_t order)
 {
-    if (lease->state == LEASE_CARVING || lease->state == LEASE_RECARVING)
-        return false;
-    return !((lease->state == LEASE_STARTING || lease->state == LEASE_RESUMING)
-             && lease->order > order);
+    for (uint32_t i = 0; i < story->step.effect_count; i++) {
+        const struct bh_effect *effect = &story->step.effects[i];
+
+        if ((effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME)
+            && effect->lease.v == lease->id && effect->order > order)
+            return false;
+    }
+    return lease->state != LEASE_CARVING && lease->state != LEASE_RECARVING;
 }
 
 /* Nothing is carved or destroyed beside another tenant's lease where that must not be. */
@@ -64,7 +68,7 @@ check_alone(const struct history *history, const struct bh_effect *effect)
     for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
         const struct lease *lease = lease_at(engine, part_at(engine, at)->lease);
 
-        if (part_at(engine, at)->lease && may_run(lease, effect->order))
+        if (part_at(engine, at)->lease && may_run(history->story, lease, effect->order))
             assert_true(tenant_at(engine, lease->tenant)->id == effect->tenant.v);
     }
 }

@@ -382,7 +382,7 @@ test_in_use(void **state)
     BH_CHECK_EQ("gi", users[0].gi, made.gi);
     BH_CHECK_EQ("ci", users[0].ci, made.ci);
     BH_CHECK_EQ("memory", users[0].memory_mib, 100);
-    snprintf(name, sizeof name, "stop %d (bulkhead-simloa)", (int)pid);
+    snprintf(name, sizeof name, "bulkhead-simloa %d: kill %d", (int)pid, (int)pid);
     BH_CHECK_EQ("in use", destroy(&f, gpu, made.gi), BH_CONFLICT);
     BH_CHECK_STR("by whom", f.err.hint, name);
     BH_CHECK_EQ("intact", memcmp(&scanned(&f).instances[0], &made, sizeof made), 0);

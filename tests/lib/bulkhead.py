@@ -216,6 +216,7 @@ driver_lib_dir = {self.dir}/lib
 driver_env = BULKHEAD_SIM_STATE={self.sim}
 job_driver_mount = {self.sim}/view/{{minor}}-{{gi}}:/run/bulkhead-sim/view
 proc_root = {self.sim}/proc
+cdi_dir = {self.dir}/cdi
 gpus = all
 tools_dir = {self.bin.parent}/tools
 cgroup_parent = /{self.dir.name}

@@ -126,26 +126,27 @@ is_sibling(const char *proc_root, uint32_t pid, const char *name)
     return end && sscanf(end, ") %*c %d", &parent) == 1 && parent == (int)getppid();
 }
 
+static void
+put_holder(struct bh_buf *out, const char *name, uint32_t pid)
+{
+    if (name[0])
+        bh_buf_printf(out, "%s ", name);
+    bh_buf_printf(out, "%" PRIu32 ": ", pid);
+    for (size_t i = 0; i < BH_COUNT(known); i++)
+        if (strcmp(known[i].comm, name) == 0) {
+            bh_buf_puts(out, known[i].fix);
+            return;
+        }
+    bh_buf_printf(out, "kill %" PRIu32, pid);
+}
+
 void
-bh_holders_put_name(struct bh_buf *out, const char *proc_root, uint32_t pid)
+bh_holders_put_one(struct bh_buf *out, const char *proc_root, uint32_t pid)
 {
     char name[64];
 
     read_name(proc_root, pid, name);
-    if (name[0])
-        bh_buf_printf(out, "%s ", name);
-    bh_buf_put_u64(out, pid);
-}
-
-static void
-put_fix(struct bh_buf *out, const char *name, uint32_t pid)
-{
-    for (size_t i = 0; i < BH_COUNT(known); i++)
-        if (strcmp(known[i].comm, name) == 0) {
-            bh_buf_printf(out, ": %s", known[i].fix);
-            return;
-        }
-    bh_buf_printf(out, ": kill %" PRIu32, pid);
+    put_holder(out, name, pid);
 }
 
 uint32_t
@@ -169,8 +170,7 @@ bh_holders_put(struct bh_buf *out, const char *proc_root, uint32_t minor, uint32
             continue;
         if (found < most) {
             bh_buf_puts(out, found ? "; " : "");
-            bh_holders_put_name(out, proc_root, (uint32_t)pid);
-            put_fix(out, name, (uint32_t)pid);
+            put_holder(out, name, (uint32_t)pid);
         }
         found++;
     }

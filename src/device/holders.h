@@ -20,8 +20,8 @@
  * are. */
 uint32_t bh_holders_put(struct bh_buf *out, const char *proc_root, uint32_t minor, uint32_t most);
 
-/* "python3 99", or "99" when the process cannot be asked its name. */
-void bh_holders_put_name(struct bh_buf *out, const char *proc_root, uint32_t pid);
+/* "python3 99: kill 99"; without its name when the process cannot be asked it. */
+void bh_holders_put_one(struct bh_buf *out, const char *proc_root, uint32_t pid);
 
 /* Whether the module of the display is loaded, which keeps Ampere boards from the reset that a
  * change of their MIG mode takes. */

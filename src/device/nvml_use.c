@@ -105,8 +105,8 @@ bh_nvml_blame(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, struct bh_err
     found = bh_holders_put(&hint, "/proc", gpu->minor, BLAMED_MAX);
     if (found == 0 && list_processes(nvml, gpu->handle, &list) == NVML_SUCCESS) {
         for (uint32_t i = 0; i < list.count && i < BLAMED_MAX; i++) {
-            bh_buf_puts(&hint, i ? ", " : "stop ");
-            bh_holders_put_name(&hint, "/proc", list.items[i].pid);
+            bh_buf_puts(&hint, i ? "; " : "");
+            bh_holders_put_one(&hint, "/proc", list.items[i].pid);
         }
         found = list.count;
     }

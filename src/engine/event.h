@@ -67,29 +67,6 @@ struct bh_ev_ended {
 
 /* ---- commands ---- */
 
-/* What shall stand on a GPU (engine/standing.h). */
-enum { BH_STANDING_MAX = 7 };
-
-enum bh_standing_mode {
-    BH_STANDING_NOT_SAID,  /* nothing is declared any more; what stands is left alone */
-    BH_STANDING_DECLARED,  /* it is made, and made again whenever its room is free */
-    BH_STANDING_ONCE,      /* it is made once, and then nothing is declared */
-    BH_STANDING_MODES
-};
-
-struct bh_standing_piece {
-    uint32_t profile, start;
-};
-
-struct bh_ev_standing {
-    bh_gpu_id gpu;
-    enum bh_standing_mode mode;
-    uint32_t apply;              /* the change that this is part of: 1 more than the last, or the
-                                    last again; what fails takes the rest of it back */
-    struct bh_standing_piece pieces[BH_STANDING_MAX];
-    uint32_t piece_count;
-};
-
 struct bh_ev_submit {
     bh_job_id job;
     bh_tenant_id tenant;
@@ -241,7 +218,6 @@ struct bh_effect {
     int32_t exit_status;
 };
 
-extern const char *const bh_standing_mode_names[BH_STANDING_MODES];
 extern const char *const bh_event_names[BH_EVENT_KINDS];
 extern const char *const bh_decision_names[BH_DECISION_KINDS];
 

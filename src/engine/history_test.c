@@ -154,6 +154,10 @@ set_sku(struct history *history, uint32_t id)
                                  ? bh_profile_find(BH_GPU_A30_24GB, on_a30[id - 1])->id.v
                                  : BH_PROFILE_WHOLE.v;
     sku->model_count = chance(history, 80) ? 2 : 1;
+    if (on_h100[id - 1] && chance(history, 20)) { /* a whole GPU keeps it, too */
+        sku->models[sku->model_count].model = BH_GPU_H100_80GB;
+        sku->models[sku->model_count++].profile = BH_PROFILE_WHOLE.v;
+    }
     play(history, &event);
 }
 

@@ -1,6 +1,5 @@
 #include "model/layout.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"

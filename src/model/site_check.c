@@ -334,7 +334,8 @@ check_models(const struct bh_site_sku *sku, struct bh_err *err)
         bh_rc rc = check_model(sku, &models[i], err);
 
         for (uint32_t k = 0; k < i && rc == BH_OK; k++)
-            if (strcmp(models[k].model, models[i].model) == 0)
+            if (strcmp(models[k].model, models[i].model) == 0
+                && strcmp(models[k].profile, models[i].profile) == 0)
                 rc = bh_err_set(err, BH_INVALID, "%s is named twice", models[i].model);
         if (rc != BH_OK)
             return bh_err_wrap(err, "models[%" PRIu32 "]", i);

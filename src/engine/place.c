@@ -560,7 +560,7 @@ tell_obstacle(const struct bh_engine *engine, const struct obstacle *obstacle, u
     uint32_t gpu = boundary ? obstacle->gpu : obstacle->alone_gpu;
     uint32_t job = boundary ? obstacle->beside : obstacle->alone;
 
-    if (!gpu)
+    if (!boundary && !gpu)
         return;
     *reason = (struct bh_reason){ .code = boundary ? BH_REASON_BOUNDARY : BH_REASON_REPARTITION,
                                   .sku = { (uint32_t)sku_at(engine, sku)->id },

@@ -169,12 +169,16 @@ a_failure_takes_all_of_it_back(void **state)
 {
     struct bh_story *story = bh_story_site(3);
     struct bh_event second = declared(2, BH_STANDING_DECLARED, 2, two);
+    struct bh_event third = declared(3, BH_STANDING_DECLARED, 2, two);
 
     declare(story, 1, 1, mixed);
     bh_story_settle(story);
     bh_story_run(story, bh_story_wants(21, 1, 1)); /* one of them is in use meanwhile */
     declare(story, 1, 2, two);
     bh_story_settle(story);
+    bh_story_must(story, &third);
+    bh_story_settle(story);
+    assert_int_equal(view(story, 3).state, BH_STANDING_STANDS);
     bh_story_must(story, &second);
     assert_true(bh_story_next(story, BH_OUTCOME_OK));
     assert_true(bh_story_next(story, BH_OUTCOME_FAILED));
@@ -182,6 +186,8 @@ a_failure_takes_all_of_it_back(void **state)
     bh_story_settle(story);
     assert_string_equal(standing(story, 1), "1g.10gb@0* 1g.10gb@1 3g.40gb@4 ");
     assert_string_equal(standing(story, 2), "");
+    assert_string_equal(standing(story, 3), "");
+    assert_int_equal(view(story, 3).state, BH_STANDING_UNDONE);
     assert_int_equal(view(story, 1).state, BH_STANDING_UNDONE);
     assert_int_equal(view(story, 2).state, BH_STANDING_UNDONE);
     assert_int_equal(view(story, 1).rc, 0);

@@ -131,7 +131,7 @@ bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_note 
     char all[40];
 
     bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "cdiVersion", "0.6.0");
+    bh_json_str(&w, "cdiVersion", "0.3.0");
     bh_json_str(&w, "kind", "bulkhead.dev/gpu");
     bh_json_open(&w, "devices", '[');
     for (uint32_t i = 0; i < lease->lent_count; i++)

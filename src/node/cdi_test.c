@@ -54,7 +54,7 @@ static void
 what_is_written(void **state)
 {
     static const char want[] =
-        "{\"cdiVersion\":\"0.6.0\",\"kind\":\"bulkhead.dev/gpu\",\"devices\":["
+        "{\"cdiVersion\":\"0.3.0\",\"kind\":\"bulkhead.dev/gpu\",\"devices\":["
         "{\"name\":\"MIG-a\",\"containerEdits\":{\"deviceNodes\":["
         "{\"path\":\"/dev/nvidia3\",\"type\":\"c\",\"major\":195,\"minor\":3,\"permissions\":\"rw\"},"
         "{\"path\":\"/dev/nvidia-caps/nvidia-cap471\",\"type\":\"c\",\"major\":234,\"minor\":471,\"permissions\":\"r\"},"

@@ -158,9 +158,9 @@ EDITS = {"env", "deviceNodes", "mounts"}
 
 
 def check_cdi(spec):
-    """The rules of CDI 0.6.0 for what we write; unknown members are refused by its readers."""
+    """The rules of CDI for what we write; unknown members are refused by its readers."""
     equal("members", set(spec), {"cdiVersion", "kind", "devices", "containerEdits"})
-    equal("version and kind", (spec["cdiVersion"], spec["kind"]), ("0.6.0", "bulkhead.dev/gpu"))
+    equal("version and kind", (spec["cdiVersion"], spec["kind"]), ("0.3.0", "bulkhead.dev/gpu"))
     names = [device["name"] for device in spec["devices"]]
     assert names and len(set(names)) == len(names) and all(NAME.fullmatch(n) for n in names), names
     for edits in [spec["containerEdits"]] + [device["containerEdits"] for device in spec["devices"]]:

@@ -8,12 +8,16 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/time.h"
 #include "base/utf8.h"
 
 enum {
     CAPS_FIRST = 3, CAPS_A_GPU = 135, /* minors of the capabilities of a GPU's instances */
     MAPS_BYTES_MAX = 1 << 20, MODULES_BYTES_MAX = 256 << 10
 };
+
+/* A machine may have very many processes, and the driver's child has a deadline. */
+#define LOOK_FOR (2 * BH_NS_PER_S)
 
 static const struct {
     const char *comm, *fix;
@@ -155,9 +159,10 @@ bh_holders_put(struct bh_buf *out, const char *proc_root, uint32_t minor, uint32
     const struct dirent *entry;
     struct bh_err err;
     uint32_t found = 0;
+    bh_ns until = bh_time_monotonic() + LOOK_FOR;
     DIR *dir = opendir(proc_root);
 
-    while (dir && (entry = readdir(dir))) {
+    while (dir && (entry = readdir(dir)) && bh_time_monotonic() < until) {
         char name[64];
         uint64_t pid;
 

@@ -11,7 +11,7 @@
  * A process holds a GPU that has its node /dev/nvidiaN or a capability of one of its instances
  * open, or mapped.  Monitoring programs are found in no other way.  This process and the other
  * children of its parent that are gpu children, too, are left out, and so are processes that
- * may not be looked into. */
+ * may not be looked into, and those that are not reached within two seconds. */
 
 #define BH_HOLDERS_ANY UINT32_MAX /* instead of a GPU's minor: any GPU, nvidiactl, nvidia-uvm */
 

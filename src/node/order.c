@@ -16,6 +16,7 @@
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/trouble.h"
+#include "node/unpack.h"
 
 #define SAVE_AGAIN BH_NS_PER_S
 
@@ -205,17 +206,28 @@ perform_destroy(struct bh_node *node, const void *message, bool *ret_held, struc
     return bh_piece_destroy(node, destroy->partition, destroy->tenant, err);
 }
 
-/* A job that could not be started holds nothing. */
+/* A job that could not be started holds nothing, and its output says why. */
+static void
+give_up_start(struct bh_node *node, const struct bh_msg_start *start, const struct bh_err *why)
+{
+    struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = start->lease };
+    struct bh_err ignored;
+
+    bh_job_say(node, start, "cannot start: %.230s%s%.150s", why->msg, *why->hint ? "; " : "",
+               why->hint);
+    if (bh_state_note(&node->state, &forget, &ignored) != BH_OK)
+        bh_state_job(&node->state, start->lease)->look_at = bh_time_monotonic(); /* ends it */
+}
+
 static bh_rc
 perform_start(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
 {
     const struct bh_msg_start *start = message;
-    struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = start->lease };
-    struct bh_err ignored;
-    bh_rc rc = bh_job_start(node, start, err);
+    bh_rc rc = bh_unpack_wanted(start) ? bh_unpack_begin(node, start, err)
+                                       : bh_job_start(node, start, err);
 
-    if (rc != BH_OK && bh_state_note(&node->state, &forget, &ignored) != BH_OK)
-        bh_state_job(&node->state, start->lease)->look_at = bh_time_monotonic(); /* ends it */
+    if (rc != BH_OK)
+        give_up_start(node, start, err);
     return rc;
 }
 
@@ -284,7 +296,8 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     if (known && known->note.message != number)
         return bh_err_set(err, BH_INVALID, "order %" PRIu64 " was a %s before", note.order,
                           bh_message_name(known->note.message));
-    if (known && (known->done || is_in_batch(orders, note.order))) {
+    if (known && (known->done || is_in_batch(orders, note.order)
+                  || bh_unpack_waits(node, known->note.lease))) {
         if (known->done)
             bh_node_send(node, BH_MSG_OUTCOME, &known->outcome);
         return BH_OK;
@@ -334,6 +347,21 @@ answer(struct bh_node *node, const struct pending *pending, enum outcome outcome
     order = bh_state_order(&node->state, pending->order);
     if (order && order->done)
         bh_node_send(node, BH_MSG_OUTCOME, &order->outcome);
+}
+
+static void
+answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool held)
+{
+    char why[420] = "";
+
+    if (rc != BH_OK) {
+        snprintf(why, sizeof why, "%s%s%s", pending->err.msg, *pending->err.hint ? "; " : "",
+                 pending->err.hint);
+        bh_log(EFFECT_FAILED, BH_U64("order", pending->order),
+               BH_STR("kind", bh_message_name(pending->number)), BH_STR("why", why));
+    }
+    answer(node, pending, rc != BH_OK ? OUTCOME_FAILED : held ? OUTCOME_HELD : OUTCOME_DONE, rc,
+           why);
 }
 
 /* The GPU that an order changes; "": none, or it is not known. */
@@ -403,8 +431,8 @@ static void
 perform(struct bh_orders *orders, struct pending *pending, bool may_wait)
 {
     struct bh_node *node = orders->node;
+    char gpu[BH_UUID_MAX];
     bool held = false;
-    char why[420] = "", gpu[BH_UUID_MAX];
     bh_rc rc = pending->refused;
 
     gpu_of(node, pending, gpu);
@@ -416,14 +444,23 @@ perform(struct bh_orders *orders, struct pending *pending, bool may_wait)
     note_trouble(node, gpu, rc, pending);
     if (rc != BH_OK && may_wait && is_held_up(pending) && defer(orders, pending, gpu))
         return;
-    if (rc != BH_OK) {
-        snprintf(why, sizeof why, "%s%s%s", pending->err.msg, *pending->err.hint ? "; " : "",
-                 pending->err.hint);
-        bh_log(EFFECT_FAILED, BH_U64("order", pending->order),
-               BH_STR("kind", bh_message_name(pending->number)), BH_STR("why", why));
-    }
-    answer(node, pending, rc != BH_OK ? OUTCOME_FAILED : held ? OUTCOME_HELD : OUTCOME_DONE, rc,
-           why);
+    if (rc == BH_OK && pending->number == BH_MSG_START
+        && bh_unpack_waits(node, ((const struct bh_msg_start *)pending->message)->lease))
+        return; /* bh_orders_start_now answers */
+    answer_with(node, pending, rc, held);
+}
+
+void
+bh_orders_start_now(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc,
+                    const struct bh_err *err)
+{
+    struct pending pending = { .number = BH_MSG_START, .order = start->order, .err = *err };
+
+    if (rc == BH_OK)
+        rc = bh_job_start(node, start, &pending.err);
+    if (rc != BH_OK)
+        give_up_start(node, start, &pending.err);
+    answer_with(node, &pending, rc, false);
 }
 
 bh_rc

@@ -57,6 +57,13 @@ put_moved(struct bh_json_writer *w, const struct bh_command *command)
 }
 
 static void
+put_declared(struct bh_json_writer *w, const struct bh_answer *answer)
+{
+    bh_json_u64(w, "change", answer->change);
+    bh_json_u64(w, "gpus", answer->gpus);
+}
+
+static void
 put_shredded(struct bh_json_writer *w, const struct bh_command *command,
              const struct bh_answer *answer)
 {
@@ -91,6 +98,8 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
         put_changes(&w, command, answer);
     else if (command->op == BH_OP_DEFRAG_APPLY)
         put_moved(&w, command);
+    else if (command->op == BH_OP_LAYOUT_APPLY || command->op == BH_OP_LAYOUT_ROLLBACK)
+        put_declared(&w, answer);
     else if (command->op == BH_OP_KEY_SHRED)
         put_shredded(&w, command, answer);
     else if (command->op == BH_OP_KEY_ROTATE)

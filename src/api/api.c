@@ -11,6 +11,7 @@
 #include "api/gpus.h"
 #include "api/jobs.h"
 #include "api/keys.h"
+#include "api/layouts.h"
 #include "api/log.h"
 #include "api/log_tree.h"
 #include "api/nodes.h"
@@ -71,6 +72,10 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_DEFRAG_SHOW] = bh_defrag_show,
     [BH_OP_DEFRAG_APPLY] = bh_defrag_apply,
     [BH_OP_POLICY_TEST] = bh_policy_test,
+    [BH_OP_LAYOUT_LIST] = bh_layouts_list,
+    [BH_OP_LAYOUT_DIFF] = bh_layouts_diff,
+    [BH_OP_LAYOUT_APPLY] = bh_layouts_apply,
+    [BH_OP_LAYOUT_ROLLBACK] = bh_layouts_rollback,
     [BH_OP_KEY_LIST] = bh_key_list,
     [BH_OP_KEY_SHRED] = bh_key_shred,
     [BH_OP_AUDIT_PRUNE] = bh_log_prune,

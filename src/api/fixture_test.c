@@ -42,7 +42,7 @@ static const struct bh_dir_dataset fixture_dataset_names[] = { { { 1 }, "imagene
 static const struct bh_dir_mount fixture_mounts[] = { { "/work/data", { 2 }, false } };
 
 static const char fixture_inventory[] =
-    "{\"cpus\":8,\"driver\":\"580.1\",\"gpus\":[{\"index\":0,\"memory_mib\":81559,"
+    "{\"cpus\":8,\"driver\":\"580.159.03\",\"gpus\":[{\"index\":0,\"memory_mib\":81559,"
     "\"power_mw\":70000,\"product\":\"NVIDIA H100 80GB HBM3\",\"temperature_c\":41,"
     "\"utilisation\":255,\"uuid\":\"GPU-a\"}],\"memory_mib\":64000,\"node\":\"n1\","
     "\"runtime\":\"crun 1.8\"}";

@@ -156,6 +156,8 @@ put_facts(struct bh_json_writer *w, bh_json_value facts)
         bh_json_u64(w, numbers[i], bh_json_number(bh_json_get(facts, numbers[i]), 0));
     bh_json_str(w, "pci", bh_json_text(bh_json_get(facts, "pci"), ""));
     bh_json_str(w, "product", bh_json_text(bh_json_get(facts, "product"), ""));
+    if (*bh_json_text(bh_json_get(facts, "trouble"), ""))
+        bh_json_str(w, "trouble", bh_json_text(bh_json_get(facts, "trouble"), ""));
     if (utilisation <= 100)
         bh_json_u64(w, "utilisation", utilisation);
 }
@@ -172,6 +174,7 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     bh_json_u64(w, "id", gpu->gpu.v);
     put_parts(w, "idle", gpu->idle);
     bh_json_str(w, "layout", bh_layout_names[gpu->layout]);
+    bh_json_bool(w, "lone_carve", gpu->lone_carve);
     bh_json_bool(w, "managed", gpu->managed);
     bh_json_str(w, "mode", mode_of(list, gpu));
     bh_json_str(w, "node", facts ? facts->node->name : "");

@@ -4,6 +4,7 @@
 
 #include "api/facts.h"
 #include "base/assert.h"
+#include "model/driver.h"
 
 /* What nodes have for jobs, by the numbers of those that have a name. */
 struct host_question {
@@ -47,6 +48,38 @@ put_host(struct bh_json_writer *w, const struct bh_host_view *host)
     bh_json_u64(w, "offered_memory_mib", host->memory_mib);
 }
 
+/* Known faults of its driver that Bulkhead heeds. */
+static void
+put_faults(struct bh_json_writer *w, const char *driver)
+{
+    bh_json_open(w, "driver_faults", '[');
+    for (uint32_t fault = 0; *driver && fault < BH_DRIVER_FAULTS; fault++)
+        if (!bh_driver_is_fixed(driver, (enum bh_driver_fault)fault))
+            bh_json_str(w, NULL, bh_driver_fix_cve((enum bh_driver_fault)fault));
+    bh_json_close(w, ']');
+}
+
+/* Grades of isolation that it was probed for and does not offer. */
+static void
+put_grades(struct bh_json_writer *w, bh_json_value grades)
+{
+    bh_json_open(w, "grades_not_offered", '[');
+    for (size_t i = 0; i < bh_json_count(grades); i++) {
+        bh_json_value grade = bh_json_at(grades, i);
+
+        bh_json_open(w, NULL, '{');
+        bh_json_bool(w, "found", bh_json_truth(bh_json_get(grade, "found")));
+        bh_json_str(w, "grade", bh_json_text(bh_json_get(grade, "grade"), ""));
+        bh_json_str(w, "why", bh_json_text(bh_json_get(grade, "why"), ""));
+        bh_json_close(w, '}');
+    }
+    bh_json_close(w, ']');
+    bh_json_open(w, "grades_not_verified", '[');
+    for (size_t i = 0; i < bh_json_count(grades); i++)
+        bh_json_str(w, NULL, bh_json_text(bh_json_get(bh_json_at(grades, i), "grade"), ""));
+    bh_json_close(w, ']');
+}
+
 static void
 put_node(struct node_list *list, const char *name, uint32_t id)
 {
@@ -62,7 +95,9 @@ put_node(struct node_list *list, const char *name, uint32_t id)
         bh_json_str(w, "driver", bh_json_text(bh_json_get(from, "driver"), ""));
         bh_json_str(w, "driver_scrub",
                     bh_json_text(bh_json_get(from, "driver_scrub"), "unknown"));
+        put_faults(w, bh_json_text(bh_json_get(from, "driver"), ""));
         bh_json_u64(w, "gpus", bh_json_count(bh_json_get(from, "gpus")));
+        put_grades(w, bh_json_get(from, "grades"));
         bh_json_u64(w, "memory_mib", bh_json_number(bh_json_get(from, "memory_mib"), 0));
     }
     bh_json_str(w, "name", name);

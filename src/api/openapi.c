@@ -4,6 +4,7 @@
 
 #include "api/defrag.h"
 #include "api/keys.h"
+#include "api/layouts.h"
 #include "api/log.h"
 #include "api/openapi_replies.h"
 #include "api/people.h"
@@ -24,6 +25,7 @@
 #define BODY_bh_policy_test_request_fields &bh_policy_test_request_fields
 #define BODY_bh_prune_request_fields &bh_prune_request_fields
 #define BODY_bh_shred_request_fields &bh_shred_request_fields
+#define BODY_bh_layout_fields &bh_layout_fields
 #define BODY_bh_defrag_request_fields &bh_defrag_request_fields
 #define BODY_bh_sign_in_request_fields &bh_sign_in_request_fields
 #define BODY_bh_sign_in_device_request_fields &bh_sign_in_device_request_fields

@@ -111,6 +111,8 @@ struct bh_command {
     const struct bh_token_request *token;
     const char *token_id;        /* TOKEN_REVOKE */
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
+    const struct bh_ev_standing *standing; /* LAYOUT_APPLY; their numbers are the owner's */
+    uint32_t standing_count;
     const struct bh_people_change *people;
     const struct bh_shred_request *shred; /* KEY_SHRED */
     const char *checkpoint;      /* AUDIT_PRUNE: of the export that the caller has */
@@ -131,6 +133,7 @@ struct bh_answer {
     const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
     uint32_t event_count;
     uint32_t keys;               /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */
+    uint32_t change, gpus;       /* LAYOUT_APPLY, _ROLLBACK: its number, GPUs that it is for */
     const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
     uint64_t expires_ns;         /* until then */
     uint64_t minimum, pruned;    /* AUDIT_PRUNE: records below `minimum` are pruned, now so many */

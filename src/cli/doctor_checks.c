@@ -23,6 +23,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "cli/doctor.h"
+#include "device/holders.h"
 
 enum { CGROUP2_MAGIC = 0x63677270, NOFILE_WANTED = 8192, MEMLOCK_WANTED_KIB = 8192,
        DISK_LEAST_MIB = 512, DISK_WANTED_MIB = 4096, KERNEL_MAJOR = 5, KERNEL_MINOR = 15,
@@ -375,6 +376,26 @@ check_driver(const struct bh_cli *cli, struct bh_finding *f)
 
 /* ---- this installation ---- */
 
+/* What would keep a GPU from changing its MIG mode, or an instance from being destroyed. */
+static void
+check_holders(const struct bh_cli *cli, struct bh_finding *f)
+{
+    struct bh_buf held;
+    uint32_t count;
+
+    bh_buf_init_fixed(&held, f->fix, sizeof f->fix);
+    count = bh_holders_put(&held, "/proc", BH_HOLDERS_ANY, 4);
+    if (count == 0) {
+        report(f, BH_CHECK_OK, "no process that can be seen holds a GPU open");
+        f->fix[0] = '\0';
+        return;
+    }
+    report(f, BH_CHECK_WARN, "%u processes hold GPUs open; while they do, MIG modes cannot change%s",
+           count, bh_holders_has_drm("/proc") ? ", and nvidia_drm is loaded" : "");
+    if (!bh_buf_text(&held) || held.overflow)
+        advise(f, "fuser -v /dev/nvidia*");
+}
+
 static void
 check_disk(const struct bh_cli *cli, struct bh_finding *f)
 {
@@ -479,6 +500,7 @@ const struct bh_check bh_doctor_checks[] = {
     { "clock", check_clock },
     { "crun", check_crun },
     { "driver", check_driver },
+    { "GPU holders", check_holders },
     { "disk", check_disk },
     { "node.conf", check_node_conf },
     { "daemon", check_daemon },

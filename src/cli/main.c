@@ -13,6 +13,7 @@
 #include "cli/help.h"
 #include "cli/jobs.h"
 #include "cli/key.h"
+#include "cli/layout.h"
 #include "cli/login.h"
 #include "cli/output.h"
 #include "cli/policy.h"
@@ -39,6 +40,10 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WHATIF_APPLY] = bh_cli_whatif_apply,
     [BH_CMD_POLICY_TEST] = bh_cli_policy_test,
     [BH_CMD_DEFRAG] = bh_cli_defrag,
+    [BH_CMD_LAYOUT_GET] = bh_cli_layout_get,
+    [BH_CMD_LAYOUT_DIFF] = bh_cli_layout_diff,
+    [BH_CMD_LAYOUT_APPLY] = bh_cli_layout_apply,
+    [BH_CMD_LAYOUT_ROLLBACK] = bh_cli_layout_rollback,
     [BH_CMD_LOGS] = bh_cli_logs,
     [BH_CMD_EXEC] = bh_cli_exec,
     [BH_CMD_ATTACH] = bh_cli_attach,

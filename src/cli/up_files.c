@@ -331,8 +331,9 @@ put_node_conf(struct bh_buf *out, const struct bh_up *up)
     bh_buf_printf(out,
                   "# node.conf, written by `bulkhead up`; bulkhead-node --help-config explains\n"
                   "state_dir = %s/node\nlog_dir = %s/logs\nrun_dir = %s/node\nsocket = %s\n"
+                  "cdi_dir = %s/cdi\n"
                   "daemon_uid = %u\ndaemon_gid = %u\nlibexec_dir = %s\ncgroup_parent = %s\n",
-                  up->state, up->state, up->run, up->node_socket, up->daemon_uid, up->daemon_uid,
+                  up->state, up->state, up->run, up->node_socket, up->state, up->daemon_uid, up->daemon_uid,
                   up->libexec_dir, up->cgroup);
     bh_buf_puts(out, "# GPUs that Bulkhead may change, if the site file says managed: true too\n"
                      "gpus = all\n");

@@ -59,6 +59,7 @@ static const struct bh_column gpus_columns[] = {
     { "UNUSABLE", "unusable.gpus", BH_CELL_TEXT, true },
     { "LAYOUT", "layout", BH_CELL_TEXT, true },
     { "PIECES", "pieces", BH_CELL_PIECES, false },
+    { "TROUBLE", "trouble", BH_CELL_TEXT, true },
 };
 VIEW(gpus);
 
@@ -74,6 +75,8 @@ static const struct bh_column nodes_columns[] = {
     { "HELD", "used_memory_mib", BH_CELL_MIB, true },
     { "DRIVER", "driver", BH_CELL_TEXT, false },
     { "CLEARS", "driver_scrub", BH_CELL_TEXT, true },
+    { "FAULTS", "driver_faults", BH_CELL_TEXT, false },
+    { "NOT OFFERED", "grades_not_verified", BH_CELL_TEXT, true },
     { "RUNTIME", "runtime", BH_CELL_TEXT, false },
 };
 VIEW(nodes);

@@ -611,7 +611,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
             .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
                        .managed = flags.managed, .cordoned = flags.cordoned,
                        .fenced = view.fenced, .link = view.link, .numa = view.numa,
-                       .layout = flags.layout,
+                       .layout = flags.layout, .lone_carve = view.lone_carve,
                        .mig_capable = facts->seen ? facts->mig_capable
                                                   : view.model != BH_GPU_MODEL_NONE },
         };

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "daemon/apply.h"
 #include "daemon/grants.h"
+#include "daemon/layout.h"
 #include "daemon/people.h"
 #include "daemon/retention.h"
 #include "daemon/rotate.h"
@@ -229,6 +230,7 @@ static const struct {
     { BH_OP_JOB_SUBMIT, bh_submit_run },     { BH_OP_JOB_CANCEL, change_job },
     { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
     { BH_OP_DEFRAG_APPLY, move_jobs },
+    { BH_OP_LAYOUT_APPLY, bh_layout_run },   { BH_OP_LAYOUT_ROLLBACK, bh_layout_run },
     { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
     { BH_OP_AUDIT_PRUNE, bh_retention_run },
     { BH_OP_JOB_EXEC, bh_stream_record },    { BH_OP_JOB_ATTACH, bh_stream_record },

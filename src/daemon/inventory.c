@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "daemon/apply.h"
+#include "model/driver.h"
 
 static struct bh_entry
 report(const char *verb, const char *type, uint64_t id)
@@ -27,14 +28,14 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
     return bh_same(view->node, gpu->node) && view->model == gpu->model
            && view->managed == gpu->managed && view->cordoned == gpu->cordoned
            && view->fenced == gpu->fenced && view->numa == gpu->numa
-           && view->layout == gpu->layout;
+           && view->layout == gpu->layout && view->lone_carve == gpu->lone_carve;
 }
 
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
  * it holds instances that are not ours. */
 static bh_rc
 take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
-         struct bh_err *err)
+         const char *driver, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_ev_gpu *gpu = &event.u.gpu;
@@ -57,6 +58,7 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->layout = flags.layout;
     gpu->fenced = from->fault == BH_FAULT_LOST || from->fault == BH_FAULT_HUNG;
     gpu->mig_capable = from->mig_capable;
+    gpu->lone_carve = from->mig_capable && !bh_driver_is_fixed(driver, BH_DRIVER_REPARTITION);
     gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;
     if (bh_view_gpu(core->state.engine, gpu->gpu, &view) && same_gpu(&view, gpu))
         return BH_OK;
@@ -199,7 +201,7 @@ bh_inventory_take(struct bh_core *core, bh_node_id node,
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < inventory->gpus.count && rc == BH_OK; i++)
-        rc = take_gpu(core, node, &gpus[i], err);
+        rc = take_gpu(core, node, &gpus[i], inventory->driver, err);
     if (rc == BH_OK)
         rc = find_gone_pieces(core, node, inventory, err);
     if (rc == BH_OK)
@@ -248,6 +250,7 @@ bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_h
                                       .managed = view.managed, .cordoned = view.cordoned,
                                       .fenced = fenced, .link = view.link, .numa = view.numa,
                                       .layout = view.layout,
+                                      .lone_carve = view.lone_carve,
                                       .mig_capable =
                                           bh_core_gpu_facts(core, view.gpu)->mig_capable };
     if (fenced)

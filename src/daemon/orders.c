@@ -47,6 +47,7 @@ carve_message(const struct bh_core *core, const struct bh_effect *effect, struct
     carve->order = effect->order;
     carve->partition = effect->piece.partition.v;
     carve->start = effect->piece.start;
+    carve->tenant = effect->tenant.v;
     if (bh_view_lease(core->state.engine, effect->lease, &view)) {
         carve->tenant = view.tenant.v;
         carve->job = view.job.v;
@@ -214,7 +215,9 @@ destroy_message(const struct bh_effect *effect, struct bh_arena *arena)
 {
     struct bh_msg_destroy *destroy = new_message(arena, BH_MSG_DESTROY);
 
-    *destroy = (struct bh_msg_destroy){ effect->order, effect->piece.partition.v };
+    destroy->order = effect->order;
+    destroy->partition = effect->piece.partition.v;
+    destroy->tenant = effect->tenant.v;
     return destroy;
 }
 

@@ -1,19 +1,30 @@
 #ifndef BH_DEVICE_HOLDERS_H
 #define BH_DEVICE_HOLDERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 
-/* Who holds a GPU's device node open, as /proc tells. */
+/* Who holds GPUs open, as /proc tells, and how to have them let go (tables/gpu_holders.tbl).
+ *
+ * A process holds a GPU that has its node /dev/nvidiaN or a capability of one of its instances
+ * open, or mapped.  Monitoring programs are found in no other way.  This process and the other
+ * children of its parent that are gpu children, too, are left out, and so are processes that
+ * may not be looked into, and those that are not reached within two seconds. */
 
-/* "1234 (python3), 99 (dcgm-exporter)": the processes, without this one, that have
- * `node` open, at most `most` of them, and ", ..." when there are more.  How many were
- * found.  Processes that may not be looked into are left out. */
-uint32_t bh_holders_put(struct bh_buf *out, const char *proc_root, const char *node,
-                        uint32_t most);
+#define BH_HOLDERS_ANY UINT32_MAX /* instead of a GPU's minor: any GPU, nvidiactl, nvidia-uvm */
 
-/* "1234 (python3)", or "1234" when the process cannot be asked its name. */
-void bh_holders_put_name(struct bh_buf *out, const char *proc_root, uint32_t pid);
+/* "nv-hostengine 1234: systemctl stop nvidia-dcgm; python3 99: kill 99": at most `most` of the
+ * processes that hold the GPU of that minor, and "; ..." when there are more.  How many there
+ * are. */
+uint32_t bh_holders_put(struct bh_buf *out, const char *proc_root, uint32_t minor, uint32_t most);
+
+/* "python3 99: kill 99"; without its name when the process cannot be asked it. */
+void bh_holders_put_one(struct bh_buf *out, const char *proc_root, uint32_t pid);
+
+/* Whether the module of the display is loaded, which keeps Ampere boards from the reset that a
+ * change of their MIG mode takes. */
+bool bh_holders_has_drm(const char *proc_root);
 
 #endif

@@ -172,15 +172,15 @@ bh_nvml_carve(void *self, const char *uuid, const char *profile, uint32_t start,
     return BH_OK;
 }
 
-/* Monitoring programs hold an instance for moments, and freeing one takes the driver
- * up to a second: try for a little while. */
+/* Monitoring programs hold an instance for moments: try twice more.  Who holds it longer is
+ * waited for by the node, which has other things to do meanwhile. */
 static nvmlReturn_t
 destroy_patiently(struct bh_nvml *nvml, nvmlGpuInstance_t gi)
 {
     bh_ns pause = 50 * BH_NS_PER_MS;
     nvmlReturn_t result = nvml_call(nvml, destroy_gi, gi);
 
-    for (int turn = 0; turn < 5 && result == NVML_ERROR_IN_USE; turn++, pause *= 2) {
+    for (int turn = 0; turn < 2 && result == NVML_ERROR_IN_USE; turn++, pause *= 2) {
         bh_time_sleep(pause);
         result = nvml_call(nvml, destroy_gi, gi);
     }

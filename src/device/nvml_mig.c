@@ -1,5 +1,7 @@
 #include "device/nvml_internal.h"
 
+#include "device/holders.h"
+
 /* Ampere boards reset themselves to change the mode and keep it pending when they
  * cannot; later ones change at once.  SetMigMode answers SUCCESS in every case: only
  * the activation status and the mode read back tell. */
@@ -37,7 +39,13 @@ not_activated(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu, bool enabled,
     bh_nvml_fail(err, activation, "%s: MIG mode is not %s", gpu->uuid,
                  mode_name(enabled));
     err->rc = BH_CONFLICT;
-    return activation == NVML_ERROR_IN_USE ? in_use(nvml, gpu, enabled, err) : err->rc;
+    if (activation == NVML_ERROR_IN_USE)
+        return in_use(nvml, gpu, enabled, err);
+    if (bh_holders_has_drm("/proc"))
+        return bh_err_hint(err, "nvidia_drm keeps it from being reset: rmmod nvidia_drm, "
+                           "nvidia-smi --gpu-reset -i %.48s, modprobe nvidia_drm", gpu->uuid);
+    return bh_err_hint(err, "it takes a reset: stop what uses it, nvidia-smi --gpu-reset -i %.48s",
+                       gpu->uuid);
 }
 
 bh_rc

@@ -101,13 +101,12 @@ bh_nvml_blame(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, struct bh_err
     uint32_t found;
 
     bh_buf_init_fixed(&hint, memory, sizeof memory);
-    bh_buf_puts(&hint, "stop ");
     snprintf(node, sizeof node, "/dev/nvidia%u", gpu->minor);
-    found = bh_holders_put(&hint, "/proc", node, BLAMED_MAX);
+    found = bh_holders_put(&hint, "/proc", gpu->minor, BLAMED_MAX);
     if (found == 0 && list_processes(nvml, gpu->handle, &list) == NVML_SUCCESS) {
         for (uint32_t i = 0; i < list.count && i < BLAMED_MAX; i++) {
-            bh_buf_puts(&hint, i ? ", " : "");
-            bh_holders_put_name(&hint, "/proc", list.items[i].pid);
+            bh_buf_puts(&hint, i ? "; " : "");
+            bh_holders_put_one(&hint, "/proc", list.items[i].pid);
         }
         found = list.count;
     }

@@ -9,6 +9,7 @@
 #include "engine/order.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
+#include "engine/standing.h"
 #include "engine/tenant.h"
 
 enum {
@@ -471,6 +472,13 @@ admit_move(struct bh_engine *engine, const struct bh_event *event, struct bh_rea
     return bh_move_check(engine, &event->u.move, now_ns, ret_why);
 }
 
+static bh_rc
+admit_standing(struct bh_engine *engine, const struct bh_event *event,
+               struct bh_reason *ret_why)
+{
+    return bh_standing_admit(engine, &event->u.standing, ret_why);
+}
+
 bh_rc
 bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
@@ -486,6 +494,7 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
         [BH_EV_SETTINGS] = admit_settings,   [BH_EV_OUTLOOK] = admit_outlook,
         [BH_EV_MOVE] = admit_move,
+        [BH_EV_STANDING] = admit_standing,
     };
     bh_rc rc = BH_OK;
 

@@ -9,6 +9,7 @@
 #include "engine/quota.h"
 #include "engine/shape.h"
 #include "engine/slots.h"
+#include "engine/standing.h"
 
 /* How long a job waits before it makes room again when room did not come free. */
 #define COOL_DOWN_NS 10000000000ull
@@ -309,6 +310,7 @@ bh_apply(struct work *work, const struct bh_decision *decision)
         [BH_DO_PLACE] = place, [BH_DO_RESUME] = resume, [BH_DO_SUSPEND] = suspend,
         [BH_DO_STOP] = stop,   [BH_DO_CLAIM] = claim,   [BH_DO_UNCLAIM] = unclaim,
         [BH_DO_RESERVE] = reserve, [BH_DO_UNRESERVE] = unreserve, [BH_DO_SHAPE] = bh_shape_apply,
+        [BH_DO_CLEAR] = bh_standing_clear,
     };
 
     if ((uint32_t)decision->kind >= BH_DECISION_KINDS || !bh_gang_follows(work, decision))

@@ -17,6 +17,7 @@
 #include "engine/reserve.h"
 #include "engine/shape.h"
 #include "engine/slots.h"
+#include "engine/standing.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
 #include "engine/way.h"
@@ -153,6 +154,15 @@ check_expected(struct inspection *in)
     }
     return withholders == in->engine->core.withholders
            || broken(in, "withholders", withholders, "miscounted");
+}
+
+static bool
+check_standing(struct inspection *in)
+{
+    uint64_t gpu = 0;
+    const char *why = bh_standing_broken(in->engine, &gpu);
+
+    return !why || broken(in, "gpu", gpu, why);
 }
 
 /* ---- GPUs ---- */
@@ -761,5 +771,5 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
            && check_decided(&in) && check_hints(&in) && check_due(&in) && check_shapes(&in)
-           && check_expected(&in) && check_moves(&in);
+           && check_expected(&in) && check_moves(&in) && check_standing(&in);
 }

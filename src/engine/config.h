@@ -114,6 +114,30 @@ struct bh_ev_sku {
     uint64_t price;              /* micro-units of money for one piece and hour */
 };
 
+/* What shall stand on a GPU (engine/standing.h). */
+enum { BH_STANDING_MAX = 7 };
+
+enum bh_standing_mode {
+    BH_STANDING_NOT_SAID,  /* nothing is declared any more; what stands is left alone */
+    BH_STANDING_DECLARED,  /* it is made, and made again whenever its room is free */
+    BH_STANDING_ONCE,      /* it is made once, and then nothing is declared */
+    BH_STANDING_MODES
+};
+
+struct bh_standing_piece {
+    uint32_t profile, start;
+};
+
+struct bh_ev_standing {
+    bh_gpu_id gpu;
+    enum bh_standing_mode mode;
+    uint32_t apply;              /* the change that this is part of: 1 more than the last, or the
+                                    last again; what fails takes the rest of it back */
+    struct bh_standing_piece pieces[BH_STANDING_MAX];
+    uint32_t piece_count;
+};
+
 extern const char *const bh_quota_scope_names[BH_QUOTA_SCOPES];
+extern const char *const bh_standing_mode_names[BH_STANDING_MODES];
 
 #endif

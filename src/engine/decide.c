@@ -12,6 +12,7 @@
 #include "engine/shape.h"
 #include "engine/shortcut.h"
 #include "engine/slots.h"
+#include "engine/standing.h"
 #include "engine/stock.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -378,7 +379,7 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
     if (bh_gang_decide(work, ret_decision) || bh_preempt_next(work, ret_decision))
         return true;
     if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision)
-        || bh_shape_decide(work, ret_decision))
+        || bh_standing_decide(work, ret_decision) || bh_shape_decide(work, ret_decision))
         return true;
     hints->reserved_until_ns = bh_reserve_until_ns(work->engine);
     hints->settled = true;

@@ -39,6 +39,7 @@ bh_effect_of_part(const struct bh_engine *engine, uint32_t slot, struct bh_effec
                                       .node = { (uint32_t)node_at(engine, gpu->node)->id },
                                       .lease = { lease_at(engine, part->lease)->id },
                                       .piece = piece_of(engine, part) };
+    ret_effect->tenant.v = part->state == BH_PIECE_CLEARING ? part->cleared_for : part->tenant;
 }
 
 void

@@ -23,6 +23,7 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_SETTINGS] = "settings",
     [BH_EV_OUTLOOK] = "outlook",
     [BH_EV_MOVE] = "move",
+    [BH_EV_STANDING] = "standing",
 };
 
 const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
@@ -37,6 +38,7 @@ const char *const bh_decision_names[BH_DECISION_KINDS] = {
     [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
     [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",
     [BH_DO_RESERVE] = "reserve", [BH_DO_UNRESERVE] = "unreserve", [BH_DO_SHAPE] = "shape",
+    [BH_DO_CLEAR] = "clear",
 };
 
 static const char *const outcome_names[] = {
@@ -133,6 +135,7 @@ static const struct bh_field gpu_rows[] = {
     ID32(struct bh_ev_gpu, gpu),
     BH_F_ENUM(struct bh_ev_gpu, layout, bh_layout_names),
     BH_F(struct bh_ev_gpu, link, BH_FIELD_U32),
+    BH_F(struct bh_ev_gpu, lone_carve, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, managed, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, mig_capable, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, model, BH_FIELD_U32),
@@ -217,6 +220,26 @@ static const struct bh_field move_rows[] = {
     BH_F_ARRAY(struct bh_ev_move, places, place_count, move_place_fields, BH_MOVE_PLACES_MAX),
 };
 
+const char *const bh_standing_mode_names[BH_STANDING_MODES] = {
+    [BH_STANDING_NOT_SAID] = "not_said", [BH_STANDING_DECLARED] = "declared",
+    [BH_STANDING_ONCE] = "once",
+};
+
+static const struct bh_field standing_piece_rows[] = {
+    BH_F(struct bh_standing_piece, profile, BH_FIELD_U32),
+    BH_F(struct bh_standing_piece, start, BH_FIELD_U32),
+};
+static const struct bh_fields standing_piece_fields =
+    BH_FIELDS("standing_piece", struct bh_standing_piece, standing_piece_rows);
+
+static const struct bh_field standing_rows[] = {
+    BH_F(struct bh_ev_standing, apply, BH_FIELD_U32),
+    ID32(struct bh_ev_standing, gpu),
+    BH_F_ENUM(struct bh_ev_standing, mode, bh_standing_mode_names),
+    BH_F_ARRAY(struct bh_ev_standing, pieces, piece_count, standing_piece_fields,
+               BH_STANDING_MAX),
+};
+
 static const struct bh_fields tenant_fields =
     BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
@@ -233,6 +256,8 @@ static const struct bh_fields submit_fields =
 static const struct bh_fields job_fields = BH_FIELDS("job", struct bh_ev_job, job_rows);
 
 static const struct bh_fields move_fields = BH_FIELDS("move", struct bh_ev_move, move_rows);
+static const struct bh_fields standing_fields =
+    BH_FIELDS("standing", struct bh_ev_standing, standing_rows);
 static const struct bh_fields settings_fields =
     BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
 
@@ -262,6 +287,7 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_SETTINGS] = &settings_fields,
         [BH_EV_OUTLOOK] = &outlook_fields,
         [BH_EV_MOVE] = &move_fields,
+        [BH_EV_STANDING] = &standing_fields,
     };
 
     return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;

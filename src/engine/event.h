@@ -36,6 +36,8 @@ struct bh_ev_gpu {
     uint32_t link;       /* NVLink domain on its node; 0: none, or unknown */
     uint32_t numa;       /* number of its NUMA node + 1; 0: unknown */
     enum bh_layout layout; /* of the pool of its node */
+    bool lone_carve;     /* its driver must not carve or destroy beside another tenant's
+                            lease (CVE-2026-24197) */
 };
 
 enum bh_outcome_kind {
@@ -118,6 +120,7 @@ enum bh_event_kind {
     BH_EV_SETTINGS,
     BH_EV_OUTLOOK,
     BH_EV_MOVE,           /* u.move */
+    BH_EV_STANDING,       /* u.standing */
     BH_EVENT_KINDS
 };
 
@@ -138,6 +141,7 @@ struct bh_event {
         struct bh_ev_settings settings;
         struct bh_ev_outlook outlook;
         struct bh_ev_move move;
+        struct bh_ev_standing standing;
     } u;
 };
 
@@ -155,6 +159,7 @@ enum bh_decision_kind {
     BH_DO_RESERVE,  /* room (pieces) is kept from at_ns on for one who must wait; anew or not */
     BH_DO_UNRESERVE, /* that room is not kept any more */
     BH_DO_SHAPE,    /* a piece is carved for whoever comes first: no job, no lease */
+    BH_DO_CLEAR,    /* an idle piece goes, because another layout was declared */
     BH_DECISION_KINDS
 };
 
@@ -174,8 +179,8 @@ struct bh_decision {
     uint32_t member;             /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
     bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
     enum bh_end_cause cause;     /* STOP */
-    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE; else gpu, profile,
-                                                 start */
+    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE, CLEAR; else gpu,
+                                                 profile, start */
     uint32_t piece_count;
     uint64_t at_ns;              /* RESERVE */
 };
@@ -207,7 +212,8 @@ struct bh_effect {
     bh_node_id node;
     bh_lease_id lease;
     bh_job_id job;
-    struct bh_piece piece;         /* CARVE, DESTROY */
+    struct bh_piece piece;         /* CARVE, DESTROY; and for whom: 0 is nobody yet */
+    bh_tenant_id tenant;
     uint64_t grace_ns;             /* STOP */
     uint32_t signal;               /* STOP: what it is told to end with; 0: SIGTERM */
     /* JOB: the state it is in now.  An ended job has left the engine's tables, so

@@ -52,6 +52,7 @@ tell_decision(struct bh_future *future, const struct bh_decision *decision)
     case BH_DO_RESERVE:
     case BH_DO_UNRESERVE:
     case BH_DO_SHAPE:
+    case BH_DO_CLEAR:
     case BH_DECISION_KINDS:
         return;
     }

@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "engine/defrag.h"
+#include "engine/slots.h"
 #include "engine/story_test.h"
 
 enum { NODES = 3, GPUS_PER_NODE = 4, GPUS = NODES * GPUS_PER_NODE, TENANTS = 9, SKUS = 5,
@@ -20,7 +21,7 @@ struct history {
     uint64_t random;
     struct bh_ev_gpu gpus[GPUS];
     uint64_t accepted, refused, kinds[BH_EVENT_KINDS], decisions[BH_DECISION_KINDS];
-    uint64_t completed, moves;
+    uint64_t completed, moves, declared;
     uint32_t tenant_ids[TENANTS];
     uint32_t next_tenant;
 };
@@ -40,6 +41,38 @@ chance(struct history *history, uint32_t percent)
     return draw(history, 100) < percent;
 }
 
+/* Whether a lease's processes may be at work when the node comes to the order: those who are
+ * told to start after it are not. */
+static bool
+may_run(const struct bh_story *story, const struct lease *lease, uint64_t order)
+{
+    for (uint32_t i = 0; i < story->step.effect_count; i++) {
+        const struct bh_effect *effect = &story->step.effects[i];
+
+        if ((effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME)
+            && effect->lease.v == lease->id && effect->order > order)
+            return false;
+    }
+    return lease->state != LEASE_CARVING && lease->state != LEASE_RECARVING;
+}
+
+/* Nothing is carved or destroyed beside another tenant's lease where that must not be. */
+static void
+check_alone(const struct history *history, const struct bh_effect *effect)
+{
+    const struct bh_engine *engine = history->story->engine;
+    const struct gpu *gpu = gpu_at(engine, gpu_find(engine, effect->piece.gpu.v));
+
+    if ((effect->kind != BH_FX_CARVE && effect->kind != BH_FX_DESTROY) || !gpu->lone_carve)
+        return;
+    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
+        const struct lease *lease = lease_at(engine, part_at(engine, at)->lease);
+
+        if (part_at(engine, at)->lease && may_run(history->story, lease, effect->order))
+            assert_true(tenant_at(engine, lease->tenant)->id == effect->tenant.v);
+    }
+}
+
 static bh_rc
 play(struct history *history, struct bh_event *event)
 {
@@ -56,6 +89,8 @@ play(struct history *history, struct bh_event *event)
     for (uint32_t i = 0; i < history->story->step.decision_count; i++)
         history->decisions[history->story->step.decisions[i].kind] +=
             history->story->step.decisions[i].member == 0;
+    for (uint32_t i = 0; i < history->story->step.effect_count; i++)
+        check_alone(history, &history->story->step.effects[i]);
     return rc;
 }
 
@@ -119,6 +154,10 @@ set_sku(struct history *history, uint32_t id)
                                  ? bh_profile_find(BH_GPU_A30_24GB, on_a30[id - 1])->id.v
                                  : BH_PROFILE_WHOLE.v;
     sku->model_count = chance(history, 80) ? 2 : 1;
+    if (on_h100[id - 1] && chance(history, 20)) { /* a whole GPU keeps it, too */
+        sku->models[sku->model_count].model = BH_GPU_H100_80GB;
+        sku->models[sku->model_count++].profile = BH_PROFILE_WHOLE.v;
+    }
     play(history, &event);
 }
 
@@ -156,7 +195,7 @@ build(struct history *history)
             .model = small ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
             .managed = true, .mig_capable = true,
             .layout = (enum bh_layout)(i % BH_LAYOUTS),
-            .link = i % GPUS_PER_NODE / 2, .numa = 1 + i % 2 };
+            .link = i % GPUS_PER_NODE / 2, .numa = 1 + i % 2, .lone_carve = i % 4 == 1 };
         set_gpu(history, i);
     }
     for (uint32_t i = 1; i <= SKUS; i++)
@@ -387,6 +426,30 @@ move_some(struct history *history)
     history->moves += play(history, &event) == BH_OK;
 }
 
+/* Something declared for a GPU, for a few of them together, or nothing any more. */
+static void
+declare(struct history *history)
+{
+    static const char *const names[][3] = { { "3g.40gb", "3g.40gb", NULL },
+                                            { "1g.10gb", "2g.20gb", "4g.40gb" },
+                                            { "7g.80gb", NULL, NULL },
+                                            { NULL, NULL, NULL } };
+    struct bh_event event = { .kind = BH_EV_STANDING };
+    struct bh_ev_standing *standing = &event.u.standing;
+    const char *const *name = names[draw(history, BH_COUNT(names))];
+
+    standing->apply = bh_view_applied(history->story->engine) + 1;
+    standing->mode = (enum bh_standing_mode)draw(history, BH_STANDING_MODES);
+    for (uint32_t i = 0; i < 3 && name[i] && standing->mode; i++)
+        standing->pieces[standing->piece_count++] = (struct bh_standing_piece){
+            bh_profile_find(BH_GPU_H100_80GB, name[i])->id.v, draw(history, 8)
+        };
+    for (uint32_t count = 1 + draw(history, 3); count > 0; count--) {
+        standing->gpu.v = 1 + draw(history, GPUS);
+        history->declared += play(history, &event) == BH_OK;
+    }
+}
+
 static void
 send_nonsense(struct history *history)
 {
@@ -396,7 +459,8 @@ send_nonsense(struct history *history)
     if (event.kind == BH_EV_TENANT || event.kind == BH_EV_SKU || event.kind == BH_EV_GPU
         || event.kind == BH_EV_NODE || event.kind == BH_EV_TENANT_REMOVE
         || event.kind == BH_EV_SKU_REMOVE || event.kind == BH_EV_SUBMIT
-        || event.kind == BH_EV_SETTINGS || event.kind == BH_EV_OUTLOOK)
+        || event.kind == BH_EV_SETTINGS || event.kind == BH_EV_OUTLOOK
+        || event.kind == BH_EV_STANDING)
         return; /* these would build another site */
     for (size_t i = 0; i < 16; i += 4)
         bytes[i] = (unsigned char)draw(history, 40);
@@ -444,6 +508,8 @@ happen(struct history *history)
         set_sku(history, 1 + draw(history, SKUS));
     else if (what < 993)
         set_settings(history);
+    else if (what < 997)
+        declare(history);
     else
         send_nonsense(history);
 }
@@ -574,7 +640,8 @@ tell(const struct history *history)
     for (uint32_t i = 0; i < BH_DECISION_KINDS; i++)
         fprintf(stderr, " %s %llu", bh_decision_names[i],
                 (unsigned long long)history->decisions[i]);
-    fprintf(stderr, "; plans of moves %llu\n", (unsigned long long)history->moves);
+    fprintf(stderr, "; plans of moves %llu, layouts declared %llu\n",
+            (unsigned long long)history->moves, (unsigned long long)history->declared);
 }
 
 static void

@@ -7,8 +7,6 @@
 #include "engine/shape.h"
 #include "engine/slots.h"
 
-#define RETRY_NS 30000000000ull /* between tries to destroy what would not go */
-
 static struct bh_parts
 size_of(const struct part *part)
 {
@@ -39,9 +37,9 @@ vacate(struct gpu *gpu, const struct part *part)
         gpu->occupancy.whole = false;
 }
 
-/* Destroy the idle pieces that cannot stand beside what now occupies the GPU. */
+/* Destroy for a tenant the idle pieces that cannot stand beside what now occupies the GPU. */
 static void
-make_way(struct work *work, uint32_t gpu_slot)
+make_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
 {
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
     struct bh_occupancy full = gpu->occupancy;
@@ -55,7 +53,7 @@ make_way(struct work *work, uint32_t gpu_slot)
             if (profile && bh_occupancy_fits(&full, profile, part->start))
                 bh_occupancy_add(&full, profile, part->start);
             else
-                bh_part_clear(work, at);
+                bh_part_clear(work, at, tenant);
         }
         at = next;
     }
@@ -93,7 +91,7 @@ bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease)
     part->start = (uint16_t)piece->start;
     part->state = BH_PIECE_CARVING;
     occupy(gpu, part);
-    make_way(work, gpu_slot);
+    make_way(work, gpu_slot, part->tenant);
     part->next_on_gpu = gpu->first_part;
     gpu->first_part = slot;
     gpu->mig = part->profile != BH_PROFILE_WHOLE.v;
@@ -189,11 +187,12 @@ bh_part_return(struct work *work, uint32_t slot)
 }
 
 void
-bh_part_clear(struct work *work, uint32_t slot)
+bh_part_clear(struct work *work, uint32_t slot, uint32_t tenant)
 {
     struct part *part = part_at(work->engine, slot);
 
     BH_ASSERT(part->state == BH_PIECE_IDLE);
+    part->cleared_for = tenant;
     if (part->tenant == 0)
         bh_shape_count(work->engine, part->profile, false);
     gpu_at(work->engine, part->gpu)->idle--;
@@ -249,7 +248,7 @@ bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t slot)
 static uint64_t
 pause_ns(const struct part *part)
 {
-    return RETRY_NS << (part->unclean > 1 ? part->unclean - 1 : 0);
+    return BH_PART_RETRY_NS << (part->unclean > 1 ? part->unclean - 1 : 0);
 }
 
 void

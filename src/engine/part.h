@@ -7,6 +7,9 @@
  * Each change here keeps the GPU's occupancy, its ledger split and its tenant's
  * rates in step. */
 
+/* Between tries to destroy what would not go. */
+#define BH_PART_RETRY_NS UINT64_C(30000000000)
+
 /* A new piece to be carved for a lease; idle pieces in its way are destroyed first.
  * Orders the effects. */
 uint32_t bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease);
@@ -20,8 +23,8 @@ void bh_part_lend(struct work *work, uint32_t part, uint32_t lease);
 /* A lease lets go of a piece: idle, or left to finish its carving. */
 void bh_part_return(struct work *work, uint32_t part);
 
-/* An idle piece is destroyed. */
-void bh_part_clear(struct work *work, uint32_t part);
+/* An idle piece is destroyed for a tenant (id), or for nobody yet (0). */
+void bh_part_clear(struct work *work, uint32_t part, uint32_t tenant);
 
 /* The piece is no more. */
 void bh_part_drop(struct work *work, uint32_t part);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/alone.h"
 #include "engine/host.h"
 #include "engine/place_internal.h"
 #include "engine/slots.h"
@@ -158,6 +159,46 @@ is_in_vain(const struct bh_finder *finder)
                : core->open[finder->model] == 0;
 }
 
+/* The lowest of these starts that has an idle piece for the tenant, else the lowest. */
+static struct bh_spot
+choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t starts)
+{
+    struct bh_spot spot = { .gpu = slot, .profile = finder->profile,
+                            .start = (uint32_t)__builtin_ctz(starts) }, first = spot;
+
+    if (!gpu_at(finder->search->engine, slot)->idle)
+        return first;
+    for (; starts; starts &= starts - 1) {
+        spot.start = (uint32_t)__builtin_ctz(starts);
+        spot.reuse = bh_place_idle(finder->search->engine, &spot, finder->need->tenant);
+        if (spot.reuse)
+            return spot;
+    }
+    return first;
+}
+
+/* Where it may matter that a piece stands ready, that goes before what costs jobs to come
+ * least.  False: it must stand ready, and none does. */
+static bool
+choose_spot(struct bh_finder *finder, uint32_t slot, const struct bh_occupancy *occupancy,
+            uint32_t starts, struct bh_spot *ret_spot)
+{
+    const struct bh_engine *engine = finder->search->engine;
+    const struct gpu *gpu = gpu_at(engine, slot);
+    uint32_t ready = 0, beside = 0;
+
+    if (gpu->lone_carve || gpu->wanted.mode)
+        ready = bh_alone_ready(finder->search, slot, finder->profile, occupancy);
+    *ret_spot = ready ? (struct bh_spot){ slot, finder->profile, part_at(engine, ready)->start,
+                                          ready }
+                      : choose_start(finder, slot, starts);
+    if (ready || bh_alone_may_carve(finder->search, slot, &beside))
+        return true;
+    finder->alone = beside;
+    finder->alone_gpu = slot;
+    return false;
+}
+
 bool
 bh_place_spot(struct bh_finder *finder, const struct bh_plan *plan, uint32_t slot,
         struct bh_spot *ret_spot, struct bh_score *ret_score)
@@ -170,21 +211,12 @@ bh_place_spot(struct bh_finder *finder, const struct bh_plan *plan, uint32_t slo
     bh_room_occupancy(finder->search, slot, &occupancy);
     add_chosen(plan, slot, (enum bh_gpu_model)gpu->model, &occupancy);
     best = bh_starts_find(&finder->starts, &occupancy);
-    if (best->starts == 0)
+    if (best->starts == 0 || !choose_spot(finder, slot, &occupancy, best->starts, ret_spot))
         return false;
-    *ret_spot = (struct bh_spot){ .gpu = slot, .profile = finder->profile,
-                                  .start = (uint32_t)__builtin_ctz(best->starts) };
-    for (uint32_t starts = best->starts; gpu->idle && starts && !ret_spot->reuse;
-         starts &= starts - 1) {
-        struct bh_spot spot = { .gpu = slot, .profile = finder->profile,
-                                .start = (uint32_t)__builtin_ctz(starts) };
-
-        spot.reuse = bh_place_idle(engine, &spot, finder->need->tenant);
-        if (spot.reuse)
-            *ret_spot = spot;
-    }
     *ret_score = (struct bh_score){ .growth = best->growth,
-                                    .misfits = bh_place_misfits(gpu, finder->profile), .carve = !ret_spot->reuse,
+                                    .misfits = bh_place_misfits(gpu, finder->profile)
+                                               || (gpu->wanted.mode && !ret_spot->reuse),
+                                    .carve = !ret_spot->reuse,
                                  .unused = occupancy.units == 0 || !gpu->mig,
                                  .gpu = gpu->id, .start = ret_spot->start };
     return true;
@@ -503,7 +535,38 @@ bh_place_need(const struct bh_engine *engine, uint32_t slot)
 /* What stands beside the job's place and must not, as the finders met it. */
 struct obstacle {
     uint32_t beside, gpu;
+    uint32_t alone, alone_gpu;
 };
+
+static void
+note_obstacle(struct obstacle *obstacle, const struct bh_finder *finder)
+{
+    if (finder->beside)
+        obstacle->beside = finder->beside;
+    if (finder->beside_gpu)
+        obstacle->gpu = finder->beside_gpu;
+    if (finder->alone_gpu) {
+        obstacle->alone = finder->alone;
+        obstacle->alone_gpu = finder->alone_gpu;
+    }
+}
+
+/* Why nothing was found, if it was for those who stand there. */
+static void
+tell_obstacle(const struct bh_engine *engine, const struct obstacle *obstacle, uint32_t sku,
+              struct bh_reason *reason)
+{
+    bool boundary = obstacle->beside != 0;
+    uint32_t gpu = boundary ? obstacle->gpu : obstacle->alone_gpu;
+    uint32_t job = boundary ? obstacle->beside : obstacle->alone;
+
+    if (!boundary && !gpu)
+        return;
+    *reason = (struct bh_reason){ .code = boundary ? BH_REASON_BOUNDARY : BH_REASON_REPARTITION,
+                                  .sku = { (uint32_t)sku_at(engine, sku)->id },
+                                  .gpu = { (uint32_t)gpu_at(engine, gpu)->id },
+                                  .job = { job_at(engine, job)->id } };
+}
 
 /* The best plan for one row, where it is better than what was found before. */
 static void
@@ -582,17 +645,12 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
         if (!bh_place_allowed(search, need, row, &limit))
             continue;
         try_row(&finder, ret_plan, &score, &found);
-        obstacle.beside = finder.beside ? finder.beside : obstacle.beside;
-        obstacle.gpu = finder.beside_gpu ? finder.beside_gpu : obstacle.gpu;
+        note_obstacle(&obstacle, &finder);
     }
     if (found || !ret_why)
         return found;
     *ret_why = limit;
-    if (obstacle.beside)
-        *ret_why = (struct bh_reason){ .code = BH_REASON_BOUNDARY,
-                                       .sku = { (uint32_t)sku->id },
-                                       .gpu = { (uint32_t)gpu_at(engine, obstacle.gpu)->id },
-                                       .job = { job_at(engine, obstacle.beside)->id } };
+    tell_obstacle(engine, &obstacle, need->sku, ret_why);
     return false;
 }
 
@@ -638,6 +696,10 @@ bh_place_free(const struct bh_search *search, const struct place *places, uint32
                           places[i].start);
     if (profile ? !bh_occupancy_fits(&occupancy, profile, place->start)
                 : occupancy.whole || occupancy.units)
+        return false;
+    if (!bh_alone_may_carve(search, slot, &beside)
+        && !bh_place_idle(engine, &(struct bh_spot){ slot, place->profile, place->start, 0 },
+                          search->tenant))
         return false;
     return bh_room_beside(search, slot, place->profile, &beside)
            && bh_room_on_node(search, gpu->node, &beside) && bh_place_hosted(search, places, count);

@@ -17,6 +17,7 @@ struct bh_finder {
     struct bh_starts starts;
     uint32_t beside; /* a job (slot) whose neighbourhood stood in the way */
     uint32_t beside_gpu;
+    uint32_t alone, alone_gpu; /* a job (slot) beside which nothing may be carved there */
 };
 
 /* How good spots are; less is better, in this order. */
@@ -62,7 +63,9 @@ struct bh_stock_want bh_place_whole(const struct bh_engine *engine, const struct
 bool bh_place_offers(struct bh_finder *finder, uint32_t gpu);
 
 /* The best start on one GPU beside what the plan has there: of those that cost least, one
- * with an idle piece of the tenant, or of nobody, else the lowest.  False: there is no room. */
+ * with an idle piece of the tenant, or of nobody, else the lowest.  Where something is declared
+ * to stand, or nothing may be carved (engine/alone.h), a piece that stands ready goes first.
+ * False: there is no room. */
 bool bh_place_spot(struct bh_finder *finder, const struct bh_plan *plan, uint32_t gpu,
                    struct bh_spot *ret_spot, struct bh_score *ret_score);
 

@@ -67,6 +67,12 @@ struct node {
     uint32_t padding;
 };
 
+/* What shall stand on a GPU, by declaration: engine/standing.h. */
+struct standing {
+    uint8_t profiles[BH_STANDING_MAX], starts[BH_STANDING_MAX];
+    uint8_t count, mode; /* enum bh_standing_mode */
+};
+
 struct gpu {
     uint64_t id;
     uint32_t next_free;
@@ -80,12 +86,17 @@ struct gpu {
     uint8_t mig;     /* was carved last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
-    uint8_t layout, unused[2];
+    uint8_t layout, lone_carve, unused[1];
     uint8_t pooled; /* its pool counts it, with this occupancy */
     struct bh_occupancy pooled_as;
     uint32_t alike, next_alike, prev_alike; /* its group, or 0; slots of GPUs in it */
     uint32_t claimed; /* places of claims and reservations on it */
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
+    struct standing wanted, before; /* what is wanted; what a failure goes back to */
+    uint64_t standing_retry_ns;     /* a carve failed: none before the tick then; 0: none did */
+    uint32_t apply;                 /* number of the change that wanted it */
+    uint8_t standing, standing_rc;  /* enum bh_standing_state; why it failed: bh_rc */
+    uint8_t spare[2];
 };
 
 /* GPUs of a model that stand alike.  The id is a hash of that; where two meet, the later takes
@@ -177,8 +188,9 @@ struct part {
     uint16_t profile, start;
     uint64_t order;  /* of CARVE or DESTROY, not yet answered */
     uint8_t state, waiting, gone, stuck;
+    uint32_t cleared_for; /* tenant id: who it is destroyed for; 0: nobody yet */
     uint8_t unclean; /* scrubs of it that failed, counted no further than is of use */
-    uint8_t unused[3];
+    uint8_t unused[7];
 };
 
 /* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash of the

@@ -1,11 +1,13 @@
 #include "engine/shape.h"
 
 #include "base/assert.h"
+#include "engine/alone.h"
 #include "engine/part.h"
 #include "engine/place.h"
 #include "engine/pool.h"
 #include "engine/room.h"
 #include "engine/slots.h"
+#include "engine/standing.h"
 
 /* After a carve that failed: what is not asked for yet can wait. */
 #define RETRY_NS 60000000000ull
@@ -118,7 +120,8 @@ find_site(const struct bh_engine *engine, const struct bh_profile *profile)
         struct site site = { .gpu = slot, .whole = !gpu->mig,
                              .misfit = bh_place_misfits(gpu, profile->id.v) };
 
-        if (gpu->model != profile->model || !gpu->mig_capable || !bh_room_offered(engine, gpu))
+        if (gpu->model != profile->model || !gpu->mig_capable || !bh_room_offered(engine, gpu)
+            || gpu->wanted.mode || !bh_alone_with(engine, slot, 0))
             continue;
         see(engine, slot, &occupancy);
         choice = bh_mig_choose(figures, &prices, &occupancy, profile);
@@ -175,7 +178,8 @@ bh_shape_apply(struct work *work, const struct bh_decision *decision)
         return BH_CONFLICT;
     bh_room_occupancy(&(struct bh_search){ .engine = engine, .past_claims = true }, slot,
                       &occupancy);
-    if (!gpu->mig_capable || !bh_room_offered(engine, gpu)
+    if (!gpu->mig_capable || !bh_alone_with(engine, slot, 0)
+        || (!bh_room_offered(engine, gpu) && !bh_standing_wants(engine, slot, piece))
         || !bh_occupancy_fits(&occupancy, profile, piece->start))
         return BH_CONFLICT;
     bh_part_carve(work, piece, 0);

@@ -15,6 +15,7 @@
 #include "engine/quota.h"
 #include "engine/shape.h"
 #include "engine/slots.h"
+#include "engine/standing.h"
 #include "engine/transition.h"
 #include "engine/usage.h"
 
@@ -110,6 +111,9 @@ static uint64_t
 first_due_ns(const struct bh_engine *engine)
 {
     uint64_t next_ns = bh_shape_retry_ns(engine);
+
+    if (bh_standing_retry_ns(engine) < next_ns)
+        next_ns = bh_standing_retry_ns(engine);
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);

@@ -1,6 +1,7 @@
 #include "engine/transition.h"
 
 #include "base/assert.h"
+#include "engine/alone.h"
 #include "engine/effect.h"
 #include "engine/gang.h"
 #include "engine/jobs.h"
@@ -14,6 +15,7 @@
 #include "engine/reserve.h"
 #include "engine/shape.h"
 #include "engine/slots.h"
+#include "engine/standing.h"
 #include "engine/stock.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -27,16 +29,23 @@ static void
 retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
 {
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
+    bool put_off = false;
 
     for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at && *retries < RETRIES_MAX;
          at = part_at(work->engine, at)->next_on_gpu) {
         if (!part_at(work->engine, at)->stuck || part_at(work->engine, at)->waiting
             || bh_part_is_given_up(work->engine, at))
             continue;
+        if (!bh_alone_with(work->engine, gpu_slot, part_at(work->engine, at)->cleared_for)) {
+            put_off = true;
+            continue;
+        }
         bh_effect_part(work, BH_FX_DESTROY, at);
         ++*retries;
     }
-    if (*retries < RETRIES_MAX)
+    if (put_off)
+        gpu->retry_ns = work->now_ns + BH_PART_RETRY_NS;
+    else if (*retries < RETRIES_MAX)
         gpu->retry_ns = 0;
     work->engine->hints.due_known = work->engine->hints.due_known && !gpu->stuck;
 }
@@ -51,6 +60,7 @@ on_tick(struct work *work, const struct bh_event *event)
         if (bh_gpu_retry_ns(engine, slot) <= work->now_ns && retries < RETRIES_MAX)
             retry_stuck(work, slot, &retries);
     bh_shape_pass(engine);
+    bh_standing_pass(engine);
     engine->hints.settled = false;
 }
 
@@ -174,6 +184,7 @@ on_gpu(struct work *work, const struct bh_event *event)
     gpu->link = (uint8_t)report->link;
     gpu->numa = (uint8_t)report->numa;
     gpu->layout = (uint8_t)report->layout;
+    gpu->lone_carve = report->lone_carve;
     bh_ledger_refresh(engine, slot);
     if (!gpu->fenced)
         retry_stuck(work, slot, &retries);
@@ -186,7 +197,7 @@ on_gpu(struct work *work, const struct bh_event *event)
 
 /* A piece that is not there: its lease ends, or was never complete. */
 static void
-miss_piece(struct work *work, uint32_t slot)
+miss_piece(struct work *work, uint32_t slot, uint32_t rc)
 {
     struct bh_engine *engine = work->engine;
     const struct part *part = part_at(engine, slot);
@@ -197,12 +208,15 @@ miss_piece(struct work *work, uint32_t slot)
                                .gpu = (uint32_t)gpu_at(engine, part->gpu)->id };
 
     if (!lease) {
-        if (carving && part->tenant == 0)
+        uint32_t gpu = part->gpu;
+
+        if (carving && part->tenant == 0 && !bh_standing_failed(work, slot, rc))
             bh_shape_failed(engine);
         if (carving && part->unclean)
             bh_part_quarantine(work, slot);
         else
             bh_part_drop(work, slot);
+        bh_standing_settle(engine, gpu);
         return;
     }
     bh_part_lose(work, slot);
@@ -222,10 +236,11 @@ on_carved(struct work *work, const struct bh_event *event)
     if (event->u.piece.outcome == BH_OUTCOME_UNCLEAN)
         bh_part_mark_unclean(work, slot);
     if (event->u.piece.outcome != BH_OUTCOME_OK) {
-        miss_piece(work, slot);
+        miss_piece(work, slot, event->u.piece.rc);
         return;
     }
     bh_part_ready(work, slot);
+    bh_standing_settle(work->engine, part_at(work->engine, slot)->gpu);
     if (lease)
         bh_gang_proceed(work, lease_at(work->engine, lease)->job);
 }
@@ -234,19 +249,24 @@ static void
 on_destroyed(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = part_find(work->engine, event->u.piece.partition.v);
+    uint32_t gpu = part_at(work->engine, slot)->gpu;
 
     if (event->u.piece.outcome == BH_OUTCOME_UNCLEAN)
         bh_part_mark_unclean(work, slot);
-    if (event->u.piece.outcome == BH_OUTCOME_OK)
+    if (event->u.piece.outcome == BH_OUTCOME_OK) {
         bh_part_drop(work, slot);
-    else
-        bh_part_stick(work, slot);
+        bh_standing_settle(work->engine, gpu);
+        return;
+    }
+    bh_part_stick(work, slot);
+    if (part_at(work->engine, slot)->cleared_for == 0)
+        bh_standing_failed(work, slot, event->u.piece.rc);
 }
 
 static void
 on_piece_gone(struct work *work, const struct bh_event *event)
 {
-    miss_piece(work, part_find(work->engine, event->u.piece.partition.v));
+    miss_piece(work, part_find(work->engine, event->u.piece.partition.v), 0);
 }
 
 /* ---- leases ---- */
@@ -347,6 +367,12 @@ on_move(struct work *work, const struct bh_event *event)
 }
 
 static void
+on_standing(struct work *work, const struct bh_event *event)
+{
+    bh_standing_set(work, &event->u.standing);
+}
+
+static void
 on_release(struct work *work, const struct bh_event *event)
 {
     bh_job_unhold(work, job_find(work->engine, event->u.job.job.v));
@@ -376,6 +402,7 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_SETTINGS] = on_settings,
         [BH_EV_OUTLOOK] = on_outlook,
         [BH_EV_MOVE] = on_move,
+        [BH_EV_STANDING] = on_standing,
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);

@@ -189,6 +189,8 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .link = gpu->link,
         .numa = gpu->numa,
         .layout = (enum bh_layout)gpu->layout,
+        .mig_capable = gpu->mig_capable,
+        .lone_carve = gpu->lone_carve,
         .used = split.leased,
         .idle = split.idle,
         .unusable = split.unusable,
@@ -219,6 +221,45 @@ bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *r
     if (slot)
         show_gpu(engine, slot, ret_view);
     return slot != 0;
+}
+
+const char *const bh_standing_state_names[BH_STANDING_STATES] = {
+    [BH_STANDING_NONE] = "none",       [BH_STANDING_APPLYING] = "applying",
+    [BH_STANDING_STANDS] = "stands",   [BH_STANDING_UNDOING] = "undoing",
+    [BH_STANDING_UNDONE] = "undone",   [BH_STANDING_FAILED] = "failed",
+};
+
+static struct bh_standing_list
+show_standing(const struct standing *standing)
+{
+    struct bh_standing_list list = { .mode = (enum bh_standing_mode)standing->mode,
+                                     .count = standing->count };
+
+    for (uint32_t i = 0; i < standing->count; i++)
+        list.pieces[i] = (struct bh_standing_piece){ standing->profiles[i],
+                                                     standing->starts[i] };
+    return list;
+}
+
+bool
+bh_view_standing(const struct bh_engine *engine, bh_gpu_id id, struct bh_standing_view *ret_view)
+{
+    uint32_t slot = gpu_find(engine, id.v);
+    const struct gpu *gpu = gpu_at(engine, slot);
+
+    if (slot)
+        *ret_view = (struct bh_standing_view){
+            .state = (enum bh_standing_state)gpu->standing, .apply = gpu->apply,
+            .rc = gpu->standing_rc, .wanted = show_standing(&gpu->wanted),
+            .before = show_standing(&gpu->before)
+        };
+    return slot != 0;
+}
+
+uint32_t
+bh_view_applied(const struct bh_engine *engine)
+{
+    return engine->core.applied;
 }
 
 bool

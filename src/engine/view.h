@@ -68,7 +68,33 @@ struct bh_gpu_view {
     bool managed, cordoned, fenced, mig;
     uint32_t link, numa;         /* as in bh_ev_gpu */
     enum bh_layout layout;
+    bool mig_capable, lone_carve;
     struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
+};
+
+/* How a change of what shall stand on a GPU is getting on. */
+enum bh_standing_state {
+    BH_STANDING_NONE,     /* nothing is declared */
+    BH_STANDING_APPLYING, /* pieces are made and destroyed, or wait for leases to end */
+    BH_STANDING_STANDS,   /* what is declared stood when it was made */
+    BH_STANDING_UNDOING,  /* something failed: it goes back to what was before */
+    BH_STANDING_UNDONE,   /* it is back */
+    BH_STANDING_FAILED,   /* and not even that could be made: nothing is declared any more */
+    BH_STANDING_STATES
+};
+extern const char *const bh_standing_state_names[BH_STANDING_STATES];
+
+struct bh_standing_list {
+    enum bh_standing_mode mode;
+    struct bh_standing_piece pieces[BH_STANDING_MAX];
+    uint32_t count;
+};
+
+struct bh_standing_view {
+    enum bh_standing_state state;
+    uint32_t apply;              /* number of the change */
+    uint32_t rc;                 /* bh_rc: why it was undone, 0 when another GPU was why */
+    struct bh_standing_list wanted, before;
 };
 
 enum bh_piece_state {
@@ -115,6 +141,10 @@ bool bh_view_lease(const struct bh_engine *engine, bh_lease_id lease,
 bool bh_view_host(const struct bh_engine *engine, bh_node_id node,
                   struct bh_host_view *ret_view);
 bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view);
+bool bh_view_standing(const struct bh_engine *engine, bh_gpu_id gpu,
+                      struct bh_standing_view *ret_view);
+/* The number of the last change of what shall stand anywhere; 0: there was none. */
+uint32_t bh_view_applied(const struct bh_engine *engine);
 bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                     struct bh_tenant_view *ret_view);
 bool bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku);

@@ -198,7 +198,8 @@ bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_event *
                    .model = present->model, .managed = present->managed, .cordoned = true,
                    .fenced = present->fenced, .mig_capable = present->mig_capable,
                    .link = present->link, .numa = present->numa,
-                   .layout = (enum bh_layout)present->layout },
+                   .layout = (enum bh_layout)present->layout,
+                   .lone_carve = present->lone_carve },
     };
     return true;
 }

@@ -404,7 +404,8 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
                                       .job = { job_at(engine, head)->id } };
         return;
     }
-    if (reason->code == BH_REASON_BOUNDARY || is_behind(search, need, reason)
+    if (reason->code == BH_REASON_BOUNDARY || reason->code == BH_REASON_REPARTITION
+        || is_behind(search, need, reason)
         || is_unhosted(search, need, reason))
         return;
     *reason = (struct bh_reason){ .code = BH_REASON_NO_CAPACITY,

@@ -334,7 +334,8 @@ check_models(const struct bh_site_sku *sku, struct bh_err *err)
         bh_rc rc = check_model(sku, &models[i], err);
 
         for (uint32_t k = 0; k < i && rc == BH_OK; k++)
-            if (strcmp(models[k].model, models[i].model) == 0)
+            if (strcmp(models[k].model, models[i].model) == 0
+                && strcmp(models[k].profile, models[i].profile) == 0)
                 rc = bh_err_set(err, BH_INVALID, "%s is named twice", models[i].model);
         if (rc != BH_OK)
             return bh_err_wrap(err, "models[%" PRIu32 "]", i);
@@ -355,6 +356,12 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "declared twice");
     if (sku->grade == BH_GRADE_NONE)
         return bh_err_set(err, BH_INVALID, "promises no grade");
+    if (sku->grade == BH_GRADE_D || sku->grade == BH_GRADE_E) {
+        bh_err_set(err, BH_INVALID, "grade %s (%s) is not offered: not verified on hardware",
+                   bh_grade_names[sku->grade],
+                   sku->grade == BH_GRADE_D ? "memory limited by the driver" : "MPS");
+        return bh_err_hint(err, "promise grade C (a MIG instance) or B (a whole GPU)");
+    }
     rc = sku->cpu ? bh_parse_parts(sku->cpu, 1000, &amount, err) : BH_OK;
     if (rc != BH_OK)
         return bh_err_wrap(err, "cpu");

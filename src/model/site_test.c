@@ -122,8 +122,15 @@ static const struct {
     { "no model", "skus: [{name: s, grade: C, models: []}]", BH_INVALID,
       "skus[0] s: names no GPU model" },
     { "model twice", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: "
-      "1g.10gb}, {model: H100-80GB, profile: whole}]}]", BH_INVALID,
+      "1g.10gb}, {model: H100-80GB, profile: 1g.10gb}]}]", BH_INVALID,
       "skus[0] s: models[1]: H100-80GB is named twice" },
+    { "a piece of a model, or all of it", "skus: [{name: s, grade: C, models: [{model: H100-80GB, "
+      "profile: 1g.10gb}, {model: H100-80GB, profile: whole}]}]", BH_OK, "" },
+    { "driver-enforced memory", "skus: [{name: s, grade: D, models: [{model: H100-80GB, profile: "
+      "1g.10gb}]}]", BH_INVALID,
+      "skus[0] s: grade D (memory limited by the driver) is not offered: not verified on hardware" },
+    { "MPS", "skus: [{name: s, grade: E, models: [{model: H100-80GB, profile: whole}]}]",
+      BH_INVALID, "skus[0] s: grade E (MPS) is not offered: not verified on hardware" },
     { "uid twice", "principals: [{name: a, uid: 7}, {name: b, uid: 7}]", BH_INVALID,
       "principals[1] b: uid 7 is a already" },
     { "no uid", "principals: [{name: a}]", BH_INVALID,

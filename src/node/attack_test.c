@@ -221,6 +221,57 @@ test_used_whole(void **state)
     BH_CHECK_DONE();
 }
 
+static struct bh_msg_outcome
+carve_for(uint64_t partition, uint32_t start, uint32_t tenant)
+{
+    struct bh_msg_carve carve = { .partition = partition, .start = start, .profile = "1g.10gb",
+                                  .tenant = tenant };
+
+    snprintf(carve.gpu, sizeof carve.gpu, "%s", the_node.gpus[0]);
+    return bh_test_order(BH_MSG_CARVE, &carve);
+}
+
+static struct bh_msg_outcome
+destroy_for(uint64_t partition, uint32_t tenant)
+{
+    struct bh_msg_destroy destroy = { .partition = partition, .tenant = tenant };
+
+    return bh_test_order(BH_MSG_DESTROY, &destroy);
+}
+
+/* The daemon orders what the driver's fault forbids (CVE-2026-24197): the node does not do it. */
+static void
+test_lone_carve(void **state)
+{
+    enum { OURS = 3, OTHERS };
+    struct test_job job = { .lease = 1, .partition = 5, .tenant = OURS,
+                            .script = "echo up; sleep 60" };
+    struct bh_msg_inventory inventory;
+    struct bh_msg_outcome refused;
+    char sim[TEST_PATH * 2];
+
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_path_format(sim, sizeof sim, "%s/sim", the_node.folder);
+    bh_test_run((const char *const[]){ the_node.simctl, "--state", sim, "init",
+                                       "1x H100-80GB driver=580.65.06", NULL });
+    bh_test_node_start(&the_node);
+    inventory = bh_test_greet(&the_node);
+    memcpy(the_node.gpus[0], ((struct bh_msg_gpu *)inventory.gpus.items)[0].uuid, BH_UUID_MAX);
+    assert_int_equal(carve_for(5, 0, OURS).outcome, 0);
+    assert_int_equal(carve_for(6, 1, 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0); /* it is OURS */
+    assert_true(bh_test_wait_for_log(1, "up"));
+    refused = carve_for(7, 2, OTHERS);
+    BH_CHECK_EQ("beside another tenant", refused.rc, BH_CONFLICT);
+    BH_CHECK("the reason", strstr(refused.why, "CVE-2026-24197") != NULL);
+    BH_CHECK_EQ("for nobody yet", carve_for(7, 2, 0).rc, BH_CONFLICT);
+    BH_CHECK_EQ("a destroy", destroy_for(6, OTHERS).rc, BH_CONFLICT);
+    BH_CHECK_EQ("a destroy for nobody", destroy_for(6, 0).rc, BH_CONFLICT);
+    BH_CHECK_EQ("beside its own", carve_for(7, 2, OURS).outcome, 0);
+    BH_CHECK_EQ("destroyed for it", destroy_for(6, OURS).outcome, 0);
+    BH_CHECK_DONE();
+}
+
 /* An order that was noted and not begun: what stands there was made by somebody else. */
 static void
 test_foreign_stays(void **state)
@@ -476,6 +527,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_suspended_stays),
         BH_NODE_TEST(test_many_processes),
         BH_NODE_TEST(test_lent_once),
+        BH_NODE_TEST(test_lone_carve),
         BH_NODE_TEST(test_used_whole),
         BH_NODE_TEST(test_foreign_stays),
         BH_NODE_TEST(test_folders),

@@ -22,6 +22,7 @@
 #include "base/utf8.h"
 #include "model/job.h"
 #include "node/box.h"
+#include "node/cdi.h"
 #include "node/exit_record.h"
 #include "node/keeper.h"
 #include "node/network.h"
@@ -121,6 +122,7 @@ finish(struct bh_node *node, struct bh_job *job)
     job->ended = true;
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
+    bh_cdi_remove(node, job->note.lease);
     report_end(node, job);
     if (job->unwanted)
         bh_job_forget(node, job->note.lease);
@@ -262,6 +264,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (rc == BH_OK) {
         job->running = true;
         job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
+        bh_cdi_write(node, &job->note);
         bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
         return BH_OK;
     }
@@ -411,6 +414,10 @@ note_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
     struct bh_note note = { .kind = suspended ? BH_NOTE_SUSPENDED : BH_NOTE_RESUMED,
                             .lease = job->note.lease };
 
+    if (suspended)
+        bh_cdi_remove(node, job->note.lease);
+    else
+        bh_cdi_write(node, &job->note);
     return job->suspended == suspended ? BH_OK : bh_state_note(&node->state, &note, err);
 }
 

@@ -19,6 +19,11 @@
 
 enum { BH_NODE_PATH_MAX = 512 };
 
+struct bh_trouble {
+    char gpu[BH_UUID_MAX];            /* "": free */
+    char why[BH_TROUBLE_MAX];
+};
+
 struct bh_node {
     struct bh_conf conf;
     struct bh_state state;
@@ -41,6 +46,7 @@ struct bh_node {
     struct bh_link *link;             /* the daemon's connection, or NULL */
     bool greeted;                     /* HELLO was said on it */
     bh_ns sample_at;                  /* monotonic */
+    struct bh_trouble troubles[32];   /* node/trouble.h */
 
     uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
     uint32_t doomed_count;

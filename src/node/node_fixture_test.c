@@ -82,9 +82,10 @@ bh_test_write_conf(const struct test_node *node, const char *more)
              "state_dir = %s/state\nrun_dir = %s/run\nsocket = %s\nlog_dir = %s/logs\n"
              "nvml_library = %s\ndriver_env = BULKHEAD_SIM_STATE=%s/sim\nproc_root = %s/sim/proc\n"
              "job_driver_mount = %s/sim/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
+             "cdi_dir = %s/cdi\ndestroy_wait_ms = 0\n"
              "gpus = all\ncgroup_parent = %s\nnode_name = test\nuid_base = 3000000000\n"
              "image_roots = %s/images\nmount_roots = %s/work\ntmp_mib = 64\n%s",
-             f, f, node->socket, f, node->library, f, f, f, node->cgroup, f, f, more);
+             f, f, node->socket, f, node->library, f, f, f, f, node->cgroup, f, f, more);
     bh_path_format(path, sizeof path, "%s/node.conf", f);
     bh_test_write(path, text);
 }

@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "node/cdi.h"
 #include "node/host.h"
 #include "node/job.h"
 #include "node/network.h"
@@ -314,6 +315,7 @@ run(struct bh_node *node, struct bh_err *err)
 
     bh_orders_repair(orders);
     bh_job_adopt_all(node);
+    bh_cdi_reconcile(node);
     bh_scratch_sweep(node);
     bh_networks_restore(node);
     rc = open_listener(node, err);

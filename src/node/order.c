@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "node/alone.h"
 #include "node/box.h"
 #include "node/exit_record.h"
 #include "node/job.h"
@@ -15,9 +16,12 @@
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/scrub.h"
+#include "node/trouble.h"
 #include "node/unpack.h"
 
 #define SAVE_AGAIN BH_NS_PER_S
+
+enum { NVML_IN_USE = 19 }; /* include/bulkhead/nvml_abi.h has it; the node knows no NVML */
 
 enum outcome { OUTCOME_DONE, OUTCOME_FAILED, OUTCOME_HELD, OUTCOME_UNCLEAN };
 
@@ -29,8 +33,25 @@ struct pending {
     struct bh_err err;
 };
 
+/* A destroy that something still holds up, or a carve behind one on its GPU. */
+struct deferred {
+    uint32_t number;            /* 0: free */
+    union {
+        struct bh_msg_carve carve;
+        struct bh_msg_destroy destroy;
+    } message;
+    char gpu[BH_UUID_MAX];
+    bh_ns until, at, pause;     /* monotonic */
+};
+
+enum { DEFERRED_MAX = 64 };
+#define DEFERRED_FIRST (100 * BH_NS_PER_MS)
+#define DEFERRED_MOST (4 * BH_NS_PER_S)
+
 struct bh_orders {
     struct bh_node *node;
+    struct deferred deferred[DEFERRED_MAX]; /* in the order in which they came */
+    uint32_t deferred_count;
     bh_ns save_at;              /* monotonic; not before: outcomes that are still to be noted */
     uint32_t count;
     struct pending pending[BH_ORDERS_BATCH_MAX];
@@ -209,6 +230,8 @@ perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct 
     if (rc == BH_OK)
         rc = bh_piece_carve_check(node, &note.piece, err);
     if (rc == BH_OK)
+        rc = bh_alone_check(node, note.piece.gpu, note.tenant, err);
+    if (rc == BH_OK)
         rc = bh_state_note(&node->state, &note, err);
     if (rc == BH_OK)
         rc = bh_piece_carve(node, &note, err);
@@ -223,7 +246,7 @@ perform_destroy(struct bh_node *node, const void *message, bool *ret_held, struc
                                   .partition = destroy->partition };
     bh_rc rc = bh_scrub_again(node, &wish, ret_held, err);
 
-    return rc == BH_OK ? bh_piece_destroy(node, destroy->partition, err) : rc;
+    return rc == BH_OK ? bh_piece_destroy(node, destroy->partition, destroy->tenant, err) : rc;
 }
 
 /* A job that could not be started holds nothing, and its output says why. */
@@ -290,6 +313,10 @@ is_in_batch(const struct bh_orders *orders, uint64_t order)
 {
     for (uint32_t i = 0; i < orders->count; i++) {
         if (orders->pending[i].order == order)
+            return true;
+    }
+    for (uint32_t i = 0; i < orders->deferred_count; i++) {
+        if (number_of(&orders->deferred[i].message) == order)
             return true;
     }
     return false;
@@ -382,14 +409,86 @@ answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool 
         answer(node, pending, held ? OUTCOME_HELD : OUTCOME_DONE, rc, why);
 }
 
+/* The GPU that an order changes; "": none, or it is not known. */
 static void
-perform(struct bh_node *node, struct pending *pending)
+gpu_of(const struct bh_node *node, const struct pending *pending, char ret_gpu[BH_UUID_MAX])
 {
+    const struct bh_msg_carve *carve = pending->message;
+    const struct bh_msg_destroy *destroy = pending->message;
+    const struct bh_note_piece *piece = NULL;
+
+    ret_gpu[0] = '\0';
+    if (pending->number == BH_MSG_CARVE)
+        snprintf(ret_gpu, BH_UUID_MAX, "%s", carve->gpu);
+    if (pending->number == BH_MSG_DESTROY)
+        piece = bh_state_piece(&node->state, destroy->partition);
+    if (piece)
+        snprintf(ret_gpu, BH_UUID_MAX, "%s", piece->gpu);
+}
+
+/* Whether a destroy on the GPU is put off: what is carved comes after it. */
+static bool
+is_behind(const struct bh_orders *orders, uint32_t before, const char *gpu)
+{
+    for (uint32_t i = 0; i < before; i++)
+        if (strcmp(orders->deferred[i].gpu, gpu) == 0)
+            return true;
+    return false;
+}
+
+static bool
+is_held_up(const struct pending *pending)
+{
+    return pending->number == BH_MSG_DESTROY && pending->err.sys_kind == BH_SYS_NVML
+           && pending->err.sys == NVML_IN_USE;
+}
+
+/* Try it again later; false: it is not to be, or there is no room. */
+static bool
+defer(struct bh_orders *orders, const struct pending *pending, const char *gpu)
+{
+    struct deferred *deferred = &orders->deferred[orders->deferred_count];
+    bh_ns now = bh_time_monotonic();
+
+    if (orders->deferred_count == DEFERRED_MAX || orders->node->conf.destroy_wait_ms == 0)
+        return false;
+    *deferred = (struct deferred){ .number = pending->number, .at = now + DEFERRED_FIRST,
+                                   .pause = DEFERRED_FIRST,
+                                   .until = now + orders->node->conf.destroy_wait_ms
+                                                      * BH_NS_PER_MS };
+    if (pending->number == BH_MSG_CARVE)
+        deferred->message.carve = *(const struct bh_msg_carve *)pending->message;
+    else
+        deferred->message.destroy = *(const struct bh_msg_destroy *)pending->message;
+    snprintf(deferred->gpu, sizeof deferred->gpu, "%s", gpu);
+    orders->deferred_count++;
+    return true;
+}
+
+static void
+note_trouble(struct bh_node *node, const char *gpu, bh_rc rc, const struct pending *pending)
+{
+    if (*gpu)
+        bh_trouble_note(node, gpu, rc == BH_OK ? NULL : &pending->err);
+}
+
+static void
+perform(struct bh_orders *orders, struct pending *pending, bool may_wait)
+{
+    struct bh_node *node = orders->node;
+    char gpu[BH_UUID_MAX];
     bool held = false;
     bh_rc rc = pending->refused;
 
+    gpu_of(node, pending, gpu);
+    if (rc == BH_OK && may_wait && pending->number == BH_MSG_CARVE
+        && is_behind(orders, orders->deferred_count, gpu) && defer(orders, pending, gpu))
+        return;
     if (rc == BH_OK)
         rc = kinds[pending->number].perform(node, pending->message, &held, &pending->err);
+    note_trouble(node, gpu, rc, pending);
+    if (rc != BH_OK && may_wait && is_held_up(pending) && defer(orders, pending, gpu))
+        return;
     if (rc == BH_OK && pending->number == BH_MSG_START
         && bh_unpack_waits(node, ((const struct bh_msg_start *)pending->message)->lease))
         return; /* bh_orders_start_now answers */
@@ -415,9 +514,59 @@ bh_orders_perform(struct bh_orders *orders, struct bh_err *err)
     bh_rc rc = bh_state_sync(&orders->node->state, err);
 
     for (uint32_t i = 0; i < orders->count && rc == BH_OK; i++)
-        perform(orders->node, &orders->pending[i]);
+        perform(orders, &orders->pending[i], true);
     orders->count = 0;
     return rc;
+}
+
+/* Try one of those that were put off; false: it is put off again. */
+static bool
+try_again(struct bh_orders *orders, uint32_t at, bh_ns now)
+{
+    struct deferred *deferred = &orders->deferred[at];
+    struct pending pending = { .number = deferred->number, .message = &deferred->message,
+                               .order = number_of(&deferred->message) };
+    char gpu[BH_UUID_MAX];
+    bool held;
+
+    if (deferred->at > now || is_behind(orders, at, deferred->gpu))
+        return false;
+    if (deferred->number == BH_MSG_DESTROY && deferred->until > now) {
+        gpu_of(orders->node, &pending, gpu);
+        if (kinds[BH_MSG_DESTROY].perform(orders->node, &deferred->message, &held, &pending.err)
+                != BH_OK
+            && is_held_up(&pending)) {
+            note_trouble(orders->node, gpu, BH_CONFLICT, &pending);
+            deferred->pause = deferred->pause * 2 < DEFERRED_MOST ? deferred->pause * 2
+                                                                  : DEFERRED_MOST;
+            deferred->at = now + deferred->pause;
+            return false;
+        }
+    }
+    perform(orders, &pending, false);
+    return true;
+}
+
+/* Those that were put off and are due; the monotonic time of the next try, or 0. */
+static bh_ns
+tick_deferred(struct bh_orders *orders, bh_ns now)
+{
+    uint32_t kept = 0;
+    bh_ns next = 0;
+
+    for (uint32_t i = 0; i < orders->deferred_count;) {
+        if (!try_again(orders, i, now)) {
+            i++;
+            continue;
+        }
+        orders->deferred_count--;
+        for (uint32_t k = i; k < orders->deferred_count; k++)
+            orders->deferred[k] = orders->deferred[k + 1];
+    }
+    for (kept = 0; kept < orders->deferred_count; kept++)
+        if (!next || orders->deferred[kept].at < next)
+            next = orders->deferred[kept].at;
+    return next && next <= now ? now + BH_NS_PER_MS : next;
 }
 
 void
@@ -445,14 +594,17 @@ bh_orders_repeat(struct bh_orders *orders)
 bh_ns
 bh_orders_tick(struct bh_orders *orders, bh_ns now)
 {
+    bh_ns next = tick_deferred(orders, now);
     struct bh_err ignored;
 
     if (!bh_state_has_unsaved(&orders->node->state))
-        return 0;
-    if (orders->save_at > now)
-        return orders->save_at;
-    orders->save_at = now + SAVE_AGAIN;
-    return bh_state_save(&orders->node->state, &ignored) == BH_OK ? 0 : orders->save_at;
+        return next;
+    if (orders->save_at <= now) {
+        orders->save_at = now + SAVE_AGAIN;
+        if (bh_state_save(&orders->node->state, &ignored) == BH_OK)
+            return next;
+    }
+    return next && next < orders->save_at ? next : orders->save_at;
 }
 
 /* ---- repairing ---- */

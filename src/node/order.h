@@ -24,8 +24,8 @@ BH_MUST_USE bh_rc bh_orders_take(struct bh_orders *orders, uint32_t number, cons
  * not take the notes nothing was begun. */
 BH_MUST_USE bh_rc bh_orders_perform(struct bh_orders *orders, struct bh_err *err);
 
-/* Note the outcomes for which the disk had no room; the monotonic time of the next try, or
- * 0. */
+/* Try again what something held up (destroy_wait_ms in node.conf), and note the outcomes for
+ * which the disk had no room; the monotonic time of the next try, or 0. */
 bh_ns bh_orders_tick(struct bh_orders *orders, bh_ns now);
 
 /* A START that waited for its image: begin it, or answer with that failure. */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "model/geometry.h"
+#include "node/alone.h"
 #include "node/job.h"
 #include "node/scrub.h"
 
@@ -427,7 +428,8 @@ destroy_instance(struct bh_node *node, const struct bh_note_piece *piece, struct
 }
 
 bh_rc
-bh_piece_destroy(struct bh_node *node, uint64_t partition, struct bh_err *err)
+bh_piece_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
+                 struct bh_err *err)
 {
     const struct bh_note_piece *piece = bh_state_piece(&node->state, partition);
     const struct bh_job *holder;
@@ -439,8 +441,10 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, struct bh_err *err)
     if (holder)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->note.lease, partition);
-    rc = piece->gi == BH_WHOLE_GPU ? check_unused(node, piece->gpu, err)
-                                   : destroy_instance(node, piece, err);
+    rc = bh_alone_check(node, piece->gpu, tenant, err);
+    if (rc == BH_OK)
+        rc = piece->gi == BH_WHOLE_GPU ? check_unused(node, piece->gpu, err)
+                                       : destroy_instance(node, piece, err);
     if (rc != BH_OK)
         return rc;
     bh_log(INSTANCE_DESTROYED, BH_STR("gpu", piece->gpu), BH_STR("profile", piece->profile));
@@ -453,7 +457,8 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, struct bh_err *err)
 static bh_rc
 finish_destroy(struct bh_node *node, const struct bh_note_piece *half, struct bh_err *err)
 {
-    if (destroy_half(node, half->gpu, half->gi, err) == BH_OK)
+    if (bh_alone_check(node, half->gpu, "", err) == BH_OK
+        && destroy_half(node, half->gpu, half->gi, err) == BH_OK)
         return note_gone(node, half->partition, err);
     bh_log(EFFECT_FAILED, BH_U64("piece", half->partition), BH_ERRLOG(err));
     return BH_OK;

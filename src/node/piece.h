@@ -26,9 +26,9 @@ BH_MUST_USE bh_rc bh_piece_begin(struct bh_node *node, struct bh_note *order,
 BH_MUST_USE bh_rc bh_piece_carve(struct bh_node *node, const struct bh_note *order,
                                  struct bh_err *err);
 
-/* Destroy the piece and note that it is gone; BH_OK when it was not there.
- * BH_CONFLICT: a job has it, or processes use it. */
-BH_MUST_USE bh_rc bh_piece_destroy(struct bh_node *node, uint64_t partition,
+/* Destroy the piece for a tenant, or for nobody yet (0), and note that it is gone; BH_OK
+ * when it was not there.  BH_CONFLICT: a job has it, processes use it, or node/alone.h. */
+BH_MUST_USE bh_rc bh_piece_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
                                    struct bh_err *err);
 
 /* Whether the instance of an order that was begun exists, is nobody's and did not stand there

@@ -6,11 +6,13 @@
 
 #include "base/log.h"
 #include "model/geometry.h"
+#include "node/grades.h"
 #include "node/job.h"
 #include "node/network.h"
 #include "node/numa.h"
 #include "node/piece.h"
 #include "node/scrub.h"
+#include "node/trouble.h"
 
 enum { REPORT_BYTES_MAX = 8 << 20 };
 
@@ -43,6 +45,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
         snprintf(gpus[i].uuid, sizeof gpus[i].uuid, "%s", gpu->uuid);
         snprintf(gpus[i].pci, sizeof gpus[i].pci, "%s", gpu->pci);
         snprintf(gpus[i].product, sizeof gpus[i].product, "%s", gpu->product);
+        snprintf(gpus[i].trouble, sizeof gpus[i].trouble, "%s", bh_trouble_of(node, gpu->uuid));
         if (model != BH_GPU_MODEL_NONE)
             snprintf(gpus[i].model, sizeof gpus[i].model, "%s", bh_model_facts(model)->name);
     }
@@ -139,6 +142,7 @@ bh_report_inventory(struct bh_node *node)
     put_gpus(node, arena, &inventory.gpus);
     put_pieces(node, arena, &inventory.pieces);
     put_leases(node, arena, &inventory.leases);
+    bh_grades_probe(node, arena, &inventory.grades);
     bh_node_send(node, BH_MSG_INVENTORY, &inventory);
 }
 

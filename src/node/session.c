@@ -223,7 +223,7 @@ bh_session_collect(struct bh_node *node)
 
         if (!bh_state_piece(&node->state, id))
             continue;
-        if (bh_piece_destroy(node, id, &err) == BH_OK)
+        if (bh_piece_destroy(node, id, 0, &err) == BH_OK)
             bh_log(INSTANCE_COLLECTED, BH_U64("piece", id));
         else
             node->doomed[kept++] = id;

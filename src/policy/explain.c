@@ -6,14 +6,8 @@
 #include "base/time.h"
 #include "model/geometry.h"
 #include "model/quantity.h"
+#include "policy/explain_internal.h"
 #include "policy/gpus.h"
-
-/* What every phrase needs. */
-struct phrase {
-    struct bh_buf *out;
-    const struct bh_explain *how;
-    const struct bh_reason *reason;
-};
 
 /* ---- words ---- */
 
@@ -751,6 +745,7 @@ static const struct {
     [BH_REASON_NEVER_CORES] = { say_never_hosted, next_never_host },
     [BH_REASON_NEVER_MEMORY] = { say_never_hosted, next_never_host },
     [BH_REASON_BOUNDARY] = { say_boundary, next_room },
+    [BH_REASON_REPARTITION] = { bh_explain_driver, bh_explain_next_driver },
     [BH_REASON_BEHIND] = { say_behind, next_behind },
     [BH_REASON_MAKING_ROOM] = { say_making_room, next_wait },
     [BH_REASON_STARTING] = { say_starting, next_wait },

@@ -61,6 +61,11 @@ static const struct {
     { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } }, 3,
       "the free room for small lies beside a job of another tenant, which the boundary "
       "between the tenants keeps apart", NULL },
+    { { .code = BH_REASON_REPARTITION, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } }, 3,
+      "room for it could only be carved while a job of another tenant runs on the GPU, and its "
+      "driver lacks the fix for CVE-2026-24197",
+      "install a driver with the fix (535.309.01, 580.159.03, 595.71.05); until then it starts "
+      "when those jobs have ended, or on a piece that stands ready (`bulkhead layout`)" },
     { { .code = BH_REASON_QUOTA_MODEL, .tenant = { 2 }, .model = BH_GPU_H100_80GB,
         .limit = 4200, .used = 4200, .wanted = 600, .frees_at_ns = IN_4M10S }, 3,
       "acme/vision is at its limit of 1 GPU of H100-80GB: 1 GPU of H100-80GB in use, this "

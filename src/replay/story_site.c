@@ -142,7 +142,8 @@ report_of(const struct bh_gpu_view *view)
                                .mig_capable = view->model != BH_GPU_MODEL_NONE,
                                .managed = view->managed, .cordoned = view->cordoned,
                                .fenced = view->fenced, .link = view->link,
-                               .numa = view->numa, .layout = view->layout };
+                               .numa = view->numa, .layout = view->layout,
+                               .lone_carve = view->lone_carve };
 }
 
 /* layout gpu1 development: all its GPUs */

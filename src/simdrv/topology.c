@@ -8,7 +8,7 @@
 #include "simdrv/geometry.h"
 #include "simdrv/partition.h"
 
-#define DEFAULT_DRIVER "580.65.06"
+#define DEFAULT_DRIVER "580.159.03"
 #define CAPS_MAJOR 235
 
 struct line {

@@ -1,7 +1,7 @@
 /* The topology file: which GPUs the simulated server has.
  *
  *   # comment
- *   node: 8x H100-80GB mig=on driver=580.65.06 seed=7
+ *   node: 8x H100-80GB mig=on driver=580.159.03 seed=7
  *   node: 2x A30-24GB unbind=off
  *
  * GPUs are numbered in the order of the lines.  Keys: `mig=on|off`, and

@@ -60,6 +60,7 @@ static const struct bh_field carve_fields[] = {
 static const struct bh_field destroy_fields[] = {
     BH_F(struct bh_msg_destroy, order, BH_FIELD_U64),
     BH_F(struct bh_msg_destroy, partition, BH_FIELD_U64),
+    BH_F(struct bh_msg_destroy, tenant, BH_FIELD_U32),
 };
 
 static const struct bh_field mount_fields[] = {
@@ -171,6 +172,7 @@ static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, power_mw, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, product, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, temperature_c, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, trouble, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, utilisation, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, uuid, BH_FIELD_STR),
 };
@@ -195,11 +197,19 @@ static const struct bh_field lease_state_fields[] = {
 static const struct bh_fields lease_state =
     BH_FIELDS("lease", struct bh_msg_lease_state, lease_state_fields);
 
+static const struct bh_field grade_fields[] = {
+    BH_F(struct bh_msg_grade, found, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_grade, grade, BH_FIELD_STR),
+    BH_F(struct bh_msg_grade, why, BH_FIELD_STR),
+};
+static const struct bh_fields grade = BH_FIELDS("grade", struct bh_msg_grade, grade_fields);
+
 static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, cpus, BH_FIELD_U32),
     BH_F(struct bh_msg_inventory, driver, BH_FIELD_STR),
     BH_F_ENUM(struct bh_msg_inventory, driver_scrub, bh_driver_scrub_names),
     BH_F(struct bh_msg_inventory, gpus, BH_FIELD_LIST, .of = &gpu),
+    BH_F(struct bh_msg_inventory, grades, BH_FIELD_LIST, .of = &grade, .max = 8),
     BH_F(struct bh_msg_inventory, leases, BH_FIELD_LIST, .of = &lease_state,
          .max = BH_WIRE_KEEP_MAX),
     BH_F(struct bh_msg_inventory, memory_mib, BH_FIELD_U64),

@@ -16,6 +16,7 @@ enum {
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,
     BH_WIRE_KEEP_MAX = 4096, /* leases or pieces of one node */
+    BH_TROUBLE_MAX = 420,
 };
 
 enum bh_message_kind {
@@ -41,12 +42,13 @@ struct bh_msg_carve {
     char gpu[BH_UUID_MAX];
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start;
-    uint32_t tenant; /* whose it is going to be; 0: nobody's yet */
-    uint64_t job;    /* 0: none yet */
+    uint32_t tenant;           /* whose it is going to be; 0: nobody's yet */
+    uint64_t job;              /* 0: none yet */
 };
 
 struct bh_msg_destroy {
     uint64_t order, partition;
+    uint32_t tenant;           /* whom it makes room for; 0: nobody yet */
 };
 
 struct bh_msg_mount {
@@ -152,6 +154,14 @@ struct bh_msg_gpu {
     uint32_t temperature_c, power_mw, utilisation; /* utilisation % or 255 unknown */
     uint64_t memory_used_mib, ecc_uncorrected;
     uint32_t numa;                 /* number of its NUMA node + 1; 0 unknown */
+    char trouble[BH_TROUBLE_MAX];  /* why the last change of it failed; "": it did not */
+};
+
+/* A kind of isolation that this node was probed for and does not offer. */
+struct bh_msg_grade {
+    char grade[4];                 /* "D" */
+    bool found;                    /* what it needs is here; no hardware has shown it to hold */
+    char why[200];
 };
 
 struct bh_msg_piece {
@@ -175,6 +185,7 @@ struct bh_msg_inventory {
     /* bh_msg_gpu, bh_msg_lease_state, bh_msg_piece.  A lease stands here until its ENDED
      * was acknowledged: one that ended while nobody listened is not a lost one. */
     struct bh_list gpus, leases, pieces;
+    struct bh_list grades;     /* bh_msg_grade: not offered, and why */
 };
 
 /* The answer to CARVE .. STOP (a STOP's outcome only says that it was begun; the end

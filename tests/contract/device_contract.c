@@ -161,19 +161,19 @@ server_end(struct fixture *f)
     BH_CHECK_DONE();
 }
 
-#define TWO_H100 "node: 2x H100-80GB mig=on driver=580.65.06 seed=7\n"
+#define TWO_H100 "node: 2x H100-80GB mig=on driver=580.159.03 seed=7\n"
 
 /* ---- the contract ---- */
 
 static void
 test_scan(void **state)
 {
-    struct fixture f = server("node: 2x H100-80GB mig=on driver=580.65.06 seed=7\n"
+    struct fixture f = server("node: 2x H100-80GB mig=on driver=580.159.03 seed=7\n"
                               "node: 1x A30-24GB\n");
     struct bh_inventory found = scanned(&f);
 
     (void)state;
-    BH_CHECK_STR("driver", found.driver, "580.65.06");
+    BH_CHECK_STR("driver", found.driver, "580.159.03");
     assert_int_equal(found.gpu_count, 3);
     BH_CHECK_EQ("instances", found.instance_count, 0);
     for (uint32_t i = 0; i < 3; i++) {
@@ -382,7 +382,7 @@ test_in_use(void **state)
     BH_CHECK_EQ("gi", users[0].gi, made.gi);
     BH_CHECK_EQ("ci", users[0].ci, made.ci);
     BH_CHECK_EQ("memory", users[0].memory_mib, 100);
-    snprintf(name, sizeof name, "stop %d (bulkhead-simloa)", (int)pid);
+    snprintf(name, sizeof name, "bulkhead-simloa %d: kill %d", (int)pid, (int)pid);
     BH_CHECK_EQ("in use", destroy(&f, gpu, made.gi), BH_CONFLICT);
     BH_CHECK_STR("by whom", f.err.hint, name);
     BH_CHECK_EQ("intact", memcmp(&scanned(&f).instances[0], &made, sizeof made), 0);

@@ -244,8 +244,12 @@ class Walk:
 
     def reads(self):
         for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "RECEIPT_LIST", "USAGE", "FORECAST",
-                     "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "KEY_LIST", "STATUS"):
+                     "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "LAYOUT_LIST", "KEY_LIST", "STATUS"):
             self.ask(name, by="erin")
+        layout = {"layouts": [{"gpu": "all", "pieces": []}]}
+        self.ask("LAYOUT_DIFF", layout, by="erin")
+        self.ask("LAYOUT_APPLY", layout, by="erin")
+        self.ask("LAYOUT_ROLLBACK", by="erin")
         self.ask("RECORD_LIST", query="raw=true&limit=10000", by="erin")
         for name in ("LOG_CHECKPOINT", "LOG_MINIMUM", "SIGN_IN_WAYS", "SIGN_IN_CHALLENGE", "HEALTH", "OPENAPI"):
             self.ask(name)

@@ -218,7 +218,7 @@ set_gpu(struct fuzz *fuzz)
         .gpu = { id }, .node = { flags & 128 ? flags % 5 : 1 + id % 2 },
         .model = id % 3 ? BH_GPU_H100_80GB : BH_GPU_A30_24GB, .managed = flags % 16 != 15,
         .cordoned = (flags >> 4 & 7) == 7, .fenced = (flags >> 4 & 7) == 6,
-        .mig_capable = flags % 8 != 7, .layout = (enum bh_layout)(flags % (BH_LAYOUTS + 1)) };
+        .mig_capable = flags % 8 != 7, .lone_carve = id % 3 == 2, .layout = (enum bh_layout)(flags % (BH_LAYOUTS + 1)) };
     send(fuzz, &event);
 }
 
@@ -396,6 +396,26 @@ move_jobs(struct fuzz *fuzz)
     send(fuzz, &event);
 }
 
+/* Something for a GPU, or for several of one change. */
+static void
+declare(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = BH_EV_STANDING };
+    struct bh_ev_standing *standing = &event.u.standing;
+    uint32_t count;
+    const struct bh_profile *first = bh_profile_first(BH_GPU_H100_80GB, &count);
+
+    standing->gpu.v = pick(&fuzz->tape, 8);
+    standing->mode = (enum bh_standing_mode)pick(&fuzz->tape, BH_STANDING_MODES + 1);
+    standing->apply = bh_view_applied(fuzz->engine) + pick(&fuzz->tape, 3);
+    standing->piece_count = pick(&fuzz->tape, BH_STANDING_MAX + 1);
+    for (uint32_t i = 0; i < standing->piece_count; i++)
+        standing->pieces[i] = (struct bh_standing_piece){
+            first[pick(&fuzz->tape, count)].id.v, pick(&fuzz->tape, 9)
+        };
+    send(fuzz, &event);
+}
+
 /* Questions change nothing. */
 static void
 ask(struct fuzz *fuzz)
@@ -434,7 +454,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static void (*const steps[])(struct fuzz *) = {
         submit,    answer,   answer,    answer,  submit, end_lease, pass_time, command_job,
         set_tenant, set_sku, set_gpu,   set_node, report, take_away, ask,      answer,
-        set_settings, submit_timed, submit_timed, move_jobs,
+        set_settings, submit_timed, submit_timed, move_jobs, declare,
     };
     static _Alignas(16) unsigned char memory[2][MEMORY];
     struct fuzz fuzz = { .tape = { data, size }, .now_ns = 1, .next_job = 100 };

@@ -217,6 +217,7 @@ driver_env = BULKHEAD_SIM_STATE={self.sim}
 job_driver_mount = {self.sim}/view/{{minor}}-{{gi}}:/run/bulkhead-sim/view
 job_driver_mount = {self.sim}/vram/{{minor}}-{{gi}}:/run/bulkhead-sim/vram:rw
 proc_root = {self.sim}/proc
+cdi_dir = {self.dir}/cdi
 gpus = all
 tools_dir = {self.bin.parent}/tools
 cgroup_parent = /{self.dir.name}

@@ -1,0 +1,101 @@
+#include "daemon/layout.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/command.h"
+
+/* A change under way. */
+struct change {
+    struct bh_core *core;
+    struct bh_entry entry;
+    uint32_t number, gpus;
+};
+
+static bh_rc
+declare(struct change *change, const struct bh_ev_standing *standing, struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_STANDING, .u.standing = *standing };
+    bh_rc rc;
+
+    event.u.standing.apply = change->number;
+    change->entry.obj = (struct bh_record_object){ .type = "gpu", .id = standing->gpu.v };
+    change->gpus++;
+    rc = bh_core_step(change->core, &change->entry, &event, err);
+    if (rc == BH_OK || bh_command_fatal(rc))
+        return rc;
+    return bh_err_set(err, BH_IO, "the layout of GPU %s could not be declared: the others' is "
+                      "not, either",
+                      bh_catalog_name_of(change->core->catalog, BH_NAME_GPU, standing->gpu.v));
+}
+
+static bh_rc
+apply(struct change *change, const struct bh_command *command, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < command->standing_count && rc == BH_OK; i++)
+        rc = declare(change, &command->standing[i], err);
+    return rc;
+}
+
+/* What was before the last change of a GPU; false: it is not of the change, or went back, or
+ * changed nothing. */
+static bool
+find_before(const struct bh_standing_view *view, uint32_t last, struct bh_ev_standing *standing)
+{
+    bool nothing = view->state == BH_STANDING_NONE && view->before.mode != BH_STANDING_DECLARED;
+
+    if (view->apply != last || nothing
+        || (view->state != BH_STANDING_APPLYING && view->state != BH_STANDING_STANDS
+            && view->state != BH_STANDING_NONE)
+        || view->before.mode == BH_STANDING_NOT_SAID)
+        return false;
+    standing->mode = view->before.mode;
+    standing->piece_count = view->before.count;
+    memcpy(standing->pieces, view->before.pieces, sizeof standing->pieces);
+    return true;
+}
+
+static bh_rc
+roll_back(struct change *change, struct bh_err *err)
+{
+    uint32_t last = bh_view_applied(change->core->state.engine), cursor = 0;
+    struct bh_gpu_view gpu;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_view_next_gpu(change->core->state.engine, &cursor, &gpu)) {
+        struct bh_ev_standing standing = { .gpu = gpu.gpu };
+        struct bh_standing_view view;
+
+        if (last && bh_view_standing(change->core->state.engine, gpu.gpu, &view)
+            && find_before(&view, last, &standing))
+            rc = declare(change, &standing, err);
+    }
+    if (rc != BH_OK || change->gpus)
+        return rc;
+    if (!last)
+        return bh_err_set(err, BH_CONFLICT, "no layout was ever applied");
+    return bh_err_set(err, BH_CONFLICT, "change %" PRIu32 " was taken back already", last);
+}
+
+bh_rc
+bh_layout_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+              struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_verdict verdict =
+        bh_command_authz(core, command, "layout.apply", (bh_tenant_id){ 0 });
+    struct change change = { .core = core };
+    bh_rc rc;
+
+    if (!verdict.allow)
+        return bh_command_deny(core, command, (bh_tenant_id){ 0 },
+                               (struct bh_denial){ "layout.apply", verdict }, err);
+    change.entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
+    change.number = bh_view_applied(core->state.engine) + 1;
+    rc = command->op == BH_OP_LAYOUT_APPLY ? apply(&change, command, err)
+                                           : roll_back(&change, err);
+    ret_answer->change = change.number;
+    ret_answer->gpus = change.gpus;
+    return rc;
+}

@@ -1,0 +1,71 @@
+#include "engine/alone.h"
+
+#include "base/assert.h"
+#include "engine/slots.h"
+
+static bool
+taken_by_others(const struct bh_search *search, uint64_t gpu_id, uint32_t *ret_beside)
+{
+    for (uint32_t i = 0; i < search->taking_count; i++) {
+        const struct bh_taking *taking = &search->taking[i];
+
+        if (taking->place.gpu != gpu_id
+            || job_at(search->engine, taking->job)->tenant == search->tenant)
+            continue;
+        *ret_beside = taking->job;
+        return true;
+    }
+    return false;
+}
+
+bool
+bh_alone_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *ret_beside)
+{
+    const struct bh_engine *engine = search->engine;
+    const struct gpu *gpu = gpu_at(engine, slot);
+
+    BH_ASSERT(gpu->id != 0);
+    if (!gpu->lone_carve)
+        return true;
+    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
+        uint32_t holder = part_at(engine, at)->lease;
+
+        if (!holder || lease_at(engine, holder)->tenant == search->tenant
+            || bh_room_is_gone(search, holder))
+            continue;
+        *ret_beside = lease_at(engine, holder)->job;
+        return false;
+    }
+    return !taken_by_others(search, gpu->id, ret_beside);
+}
+
+bool
+bh_alone_with(const struct bh_engine *engine, uint32_t slot, uint32_t tenant_id)
+{
+    struct bh_search search = { .engine = engine, .tenant = tenant_find(engine, tenant_id) };
+    uint32_t beside;
+
+    return bh_alone_may_carve(&search, slot, &beside);
+}
+
+uint32_t
+bh_alone_ready(const struct bh_search *search, uint32_t slot, uint32_t profile_id,
+               const struct bh_occupancy *occupancy)
+{
+    const struct bh_engine *engine = search->engine;
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
+    const struct gpu *gpu = gpu_at(engine, slot);
+    uint32_t best = 0;
+
+    for (uint32_t at = gpu->idle && profile ? gpu->first_part : 0; at;) {
+        const struct part *part = part_at(engine, at);
+
+        if (part->state == BH_PIECE_IDLE && part->profile == profile_id
+            && (part->tenant == 0 || part->tenant == tenant_at(engine, search->tenant)->id)
+            && bh_occupancy_fits(occupancy, profile, part->start)
+            && (!best || part->start < part_at(engine, best)->start))
+            best = at;
+        at = part->next_on_gpu;
+    }
+    return best;
+}

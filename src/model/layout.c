@@ -1,0 +1,203 @@
+#include "model/layout.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/num.h"
+
+#define NO_START UINT32_MAX
+
+static const struct bh_field entry_rows[] = {
+    BH_F(struct bh_layout_entry, forget, BH_FIELD_BOOL,
+         .doc = "nothing is declared any more; what stands is left alone"),
+    BH_F(struct bh_layout_entry, gpu, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 160,
+         .doc = "\"GPU-...\", a node with a GPU's index, \"node/0\", or \"all\""),
+    BH_F(struct bh_layout_entry, pieces, BH_FIELD_TEXTS, .max = BH_LAYOUT_PIECES_MAX,
+         .doc = "MIG profiles: \"1g.10gb x7\", \"3g.40gb@4\"; none: no instance at all"),
+};
+static const struct bh_fields entry_fields =
+    BH_FIELDS("layout_entry", struct bh_layout_entry, entry_rows);
+
+static const struct bh_field layout_rows[] = {
+    BH_F(struct bh_layouts, layouts, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED,
+         .of = &entry_fields, .max = BH_LAYOUT_ENTRIES_MAX,
+         .doc = "what shall stand on GPUs; those that are not named are left alone"),
+};
+const struct bh_fields bh_layout_fields = BH_FIELDS("layout", struct bh_layouts, layout_rows);
+
+/* ---- what is written ---- */
+
+/* "1g.10gb x7" or "3g.40gb@4", taken apart. */
+struct words {
+    char profile[24];
+    uint32_t start, times;
+};
+
+static bh_rc
+not_a_piece(const char *text, struct bh_err *err)
+{
+    bh_err_set(err, BH_INVALID, "\"%.40s\" is no piece of a layout", text);
+    return bh_err_hint(err, "write a profile, as 3g.40gb, 3g.40gb@4 or \"1g.10gb x7\"");
+}
+
+static bh_rc
+take_words(const char *text, struct words *ret_words, struct bh_err *err)
+{
+    size_t name = strcspn(text, "@ ");
+    const char *rest = text + name;
+    struct words words = { .start = NO_START, .times = 1 };
+    bh_rc rc = BH_OK;
+
+    if (name == 0 || name >= sizeof words.profile)
+        return not_a_piece(text, err);
+    memcpy(words.profile, text, name);
+    if (*rest == '@')
+        rc = bh_parse_u32(rest + 1, 0, 31, &words.start, err);
+    else if (*rest == ' ')
+        rc = rest[1] == 'x' ? bh_parse_u32(rest + 2, 1, BH_LAYOUT_PIECES_MAX, &words.times, err)
+                            : BH_INVALID;
+    if (rc != BH_OK)
+        return not_a_piece(text, err);
+    *ret_words = words;
+    return BH_OK;
+}
+
+/* ---- where they stand ---- */
+
+static bh_rc
+unknown_profile(enum bh_gpu_model model, const char *name, struct bh_err *err)
+{
+    char memory[160];
+    struct bh_buf known;
+    uint32_t count;
+    const struct bh_profile *profile = bh_profile_first(model, &count);
+
+    bh_buf_init_fixed(&known, memory, sizeof memory);
+    for (uint32_t i = 0; i < count; i++)
+        if (profile[i].plain)
+            bh_buf_printf(&known, "%s%s", known.length ? ", " : "", profile[i].name);
+    bh_err_set(err, BH_INVALID, "GPUs of model %s have no MIG profile %s",
+               bh_model_facts(model) ? bh_model_facts(model)->name : "that is not known", name);
+    return known.length ? bh_err_hint(err, "they have %s", bh_buf_text(&known)) : err->rc;
+}
+
+static bh_rc
+add_pieces(enum bh_gpu_model model, const char *text, struct bh_layout_plan *plan,
+           struct bh_err *err)
+{
+    const struct bh_profile *profile;
+    struct words words;
+    bh_rc rc = take_words(text, &words, err);
+
+    if (rc != BH_OK)
+        return rc;
+    profile = bh_profile_find(model, words.profile);
+    if (!profile)
+        return unknown_profile(model, words.profile, err);
+    if (words.start != NO_START && !(profile->starts >> words.start & 1))
+        return bh_err_set(err, BH_INVALID, "a %s cannot start at %u", profile->name,
+                          words.start);
+    if (plan->count + words.times > BH_LAYOUT_PIECES_MAX)
+        return bh_err_set(err, BH_INVALID, "a GPU holds at most %d instances",
+                          BH_LAYOUT_PIECES_MAX);
+    for (uint32_t i = 0; i < words.times; i++)
+        plan->pieces[plan->count++] = (struct bh_layout_piece){ profile, words.start };
+    return BH_OK;
+}
+
+/* Largest first, those with a start of their own before all others. */
+static bool
+comes_first(const struct bh_layout_piece *a, const struct bh_layout_piece *b)
+{
+    if ((a->start == NO_START) != (b->start == NO_START))
+        return a->start != NO_START;
+    if (a->profile->memory_units != b->profile->memory_units)
+        return a->profile->memory_units > b->profile->memory_units;
+    return a->profile->compute_slices > b->profile->compute_slices;
+}
+
+static void
+sort(struct bh_layout_plan *plan,
+     bool (*before)(const struct bh_layout_piece *, const struct bh_layout_piece *))
+{
+    for (uint32_t i = 1; i < plan->count; i++)
+        for (uint32_t k = i; k > 0 && before(&plan->pieces[k], &plan->pieces[k - 1]); k--) {
+            struct bh_layout_piece piece = plan->pieces[k];
+
+            plan->pieces[k] = plan->pieces[k - 1];
+            plan->pieces[k - 1] = piece;
+        }
+}
+
+static bool
+starts_first(const struct bh_layout_piece *a, const struct bh_layout_piece *b)
+{
+    return a->start < b->start;
+}
+
+/* The pieces from `at` on, beside what stands already: every way is tried, and at most seven
+ * pieces have at most eight starts. */
+static bool
+fit(struct bh_layout_plan *plan, uint32_t at, const struct bh_occupancy *occupancy)
+{
+    struct bh_layout_piece *piece = &plan->pieces[at];
+    uint32_t said = at < plan->count ? piece->start : 0;
+
+    if (at == plan->count)
+        return true;
+    for (uint32_t start = 0; start < 32; start++) {
+        struct bh_occupancy next = *occupancy;
+
+        if ((said != NO_START && start != said)
+            || !bh_occupancy_fits(&next, piece->profile, start))
+            continue;
+        bh_occupancy_add(&next, piece->profile, start);
+        piece->start = start;
+        if (fit(plan, at + 1, &next))
+            return true;
+        piece->start = said;
+    }
+    return false;
+}
+
+/* Names the first piece that has no room beside those before it. */
+static bh_rc
+no_fit(enum bh_gpu_model model, struct bh_layout_plan *plan, struct bh_err *err)
+{
+    static const struct bh_occupancy empty;
+    uint32_t count = plan->count;
+
+    for (plan->count = 1; plan->count < count; plan->count++) {
+        struct bh_layout_plan some = *plan;
+
+        if (!fit(&some, 0, &empty))
+            break;
+    }
+    bh_err_set(err, BH_INVALID, "%s does not fit on a GPU of model %s beside the %u others",
+               plan->pieces[plan->count - 1].profile->name, bh_model_facts(model)->name,
+               plan->count - 1);
+    return bh_err_hint(err, "the model has %u memory units and %u compute slices",
+                       bh_model_facts(model)->memory_units,
+                       bh_model_facts(model)->compute_slices);
+}
+
+bh_rc
+bh_layout_place(enum bh_gpu_model model, const struct bh_texts *pieces,
+                struct bh_layout_plan *ret_plan, struct bh_err *err)
+{
+    static const struct bh_occupancy empty;
+    struct bh_layout_plan plan = { .count = 0 };
+
+    for (uint32_t i = 0; i < pieces->count; i++) {
+        bh_rc rc = add_pieces(model, pieces->items[i], &plan, err);
+
+        if (rc != BH_OK)
+            return rc;
+    }
+    sort(&plan, comes_first);
+    if (!fit(&plan, 0, &empty))
+        return no_fit(model, &plan, err);
+    sort(&plan, starts_first);
+    *ret_plan = plan;
+    return BH_OK;
+}

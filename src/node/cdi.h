@@ -1,0 +1,25 @@
+#ifndef BH_NODE_CDI_H
+#define BH_NODE_CDI_H
+
+#include "node/node.h"
+
+/* A CDI specification for each lease that runs, so that podman, containerd and CRI-O can lend
+ * the same pieces: kind bulkhead.dev/gpu, one device for each piece by its UUID and one for
+ * all, "lease-12".  Its version is the lowest that has what is in it: podman 4.3 of Debian 12
+ * resolves no device of a 0.6.0 one.  No hooks: nothing is executed for it.  It is a
+ * convenience: a lease runs without one when the folder cannot be written, and a line in the
+ * log says so. */
+
+/* Append the specification of a lease that holds pieces. */
+void bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_note *lease);
+
+/* Write it, in one step, when cdi_dir says where and the lease holds pieces. */
+void bh_cdi_write(const struct bh_node *node, const struct bh_note *lease);
+
+/* Take it away; none is fine. */
+void bh_cdi_remove(const struct bh_node *node, uint64_t lease);
+
+/* After a start: those of leases that do not run are taken away, missing ones written. */
+void bh_cdi_reconcile(const struct bh_node *node);
+
+#endif

@@ -1,0 +1,154 @@
+#include "node/cdi.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/test.h"
+
+static char root[] = "/tmp/bh-cdi-XXXXXX";
+static struct bh_node *node;
+static struct bh_job jobs[2];
+
+static const struct bh_note lease = {
+    .kind = BH_NOTE_LEASE, .lease = 12, .lent_count = 2,
+    .lent = { { .gpu = "GPU-1", .uuid = "MIG-a", .profile = "1g.10gb", .gi = 7, .ci = 0,
+                .minor = 3, .gi_minor = 471, .ci_minor = 472 },
+              { .gpu = "GPU-2", .uuid = "GPU-2", .profile = "whole", .gi = BH_WHOLE_GPU,
+                .ci = BH_WHOLE_GPU, .minor = 4 } },
+};
+
+static int
+begin(void **state)
+{
+    node = calloc(1, sizeof *node);
+    assert_non_null(node);
+    assert_non_null(mkdtemp(root));
+    node->conf.cdi_dir = root;
+    node->conf.driver_lib_dir = "/usr/lib/nvidia";
+    node->caps_major = 234;
+    node->uvm_major = 511;
+    return 0;
+}
+
+static int
+end(void **state)
+{
+    free(node);
+    return rmdir(root);
+}
+
+static const char *
+path_of(uint64_t number)
+{
+    static char path[80];
+
+    snprintf(path, sizeof path, "%s/bulkhead-lease-%llu.json", root,
+             (unsigned long long)number);
+    return path;
+}
+
+/* The whole of a specification, as podman and containerd read it. */
+static void
+what_is_written(void **state)
+{
+    static const char want[] =
+        "{\"cdiVersion\":\"0.3.0\",\"kind\":\"bulkhead.dev/gpu\",\"devices\":["
+        "{\"name\":\"MIG-a\",\"containerEdits\":{\"deviceNodes\":["
+        "{\"path\":\"/dev/nvidia3\",\"type\":\"c\",\"major\":195,\"minor\":3,\"permissions\":\"rw\"},"
+        "{\"path\":\"/dev/nvidia-caps/nvidia-cap471\",\"type\":\"c\",\"major\":234,\"minor\":471,\"permissions\":\"r\"},"
+        "{\"path\":\"/dev/nvidia-caps/nvidia-cap472\",\"type\":\"c\",\"major\":234,\"minor\":472,\"permissions\":\"r\"}],"
+        "\"env\":[\"CUDA_VISIBLE_DEVICES=MIG-a\"]}},"
+        "{\"name\":\"GPU-2\",\"containerEdits\":{\"deviceNodes\":["
+        "{\"path\":\"/dev/nvidia4\",\"type\":\"c\",\"major\":195,\"minor\":4,\"permissions\":\"rw\"}],"
+        "\"env\":[\"CUDA_VISIBLE_DEVICES=GPU-2\"]}},"
+        "{\"name\":\"lease-12\",\"containerEdits\":{\"deviceNodes\":["
+        "{\"path\":\"/dev/nvidia3\",\"type\":\"c\",\"major\":195,\"minor\":3,\"permissions\":\"rw\"},"
+        "{\"path\":\"/dev/nvidia-caps/nvidia-cap471\",\"type\":\"c\",\"major\":234,\"minor\":471,\"permissions\":\"r\"},"
+        "{\"path\":\"/dev/nvidia-caps/nvidia-cap472\",\"type\":\"c\",\"major\":234,\"minor\":472,\"permissions\":\"r\"},"
+        "{\"path\":\"/dev/nvidia4\",\"type\":\"c\",\"major\":195,\"minor\":4,\"permissions\":\"rw\"}],"
+        "\"env\":[\"CUDA_VISIBLE_DEVICES=MIG-a,GPU-2\"]}}],"
+        "\"containerEdits\":{\"env\":[\"NVIDIA_VISIBLE_DEVICES=void\","
+        "\"LD_LIBRARY_PATH=/usr/local/nvidia/lib\"],\"deviceNodes\":["
+        "{\"path\":\"/dev/nvidiactl\",\"type\":\"c\",\"major\":195,\"minor\":255,\"permissions\":\"rw\"},"
+        "{\"path\":\"/dev/nvidia-uvm\",\"type\":\"c\",\"major\":511,\"minor\":0,\"permissions\":\"rw\"}],"
+        "\"mounts\":[{\"hostPath\":\"/usr/lib/nvidia\",\"containerPath\":\"/usr/local/nvidia/lib\","
+        "\"options\":[\"ro\",\"nosuid\",\"nodev\",\"rbind\",\"rprivate\"]}]}}";
+    struct bh_buf out;
+
+    bh_buf_init(&out, 64 << 10);
+    bh_cdi_put(&out, node, &lease);
+    BH_CHECK_STR("specification", bh_buf_text(&out), want);
+    BH_CHECK("no hooks", strstr(bh_buf_text(&out), "hook") == NULL);
+    bh_buf_fini(&out);
+    BH_CHECK_DONE();
+}
+
+static void
+for_as_long_as_it_is_lent(void **state)
+{
+    struct stat found;
+
+    bh_cdi_write(node, &lease);
+    assert_int_equal(stat(path_of(12), &found), 0);
+    BH_CHECK_EQ("readable by all, written by root", found.st_mode & 07777, 0644);
+    bh_cdi_remove(node, 12);
+    BH_CHECK("gone", access(path_of(12), F_OK) != 0);
+    bh_cdi_remove(node, 12);
+    BH_CHECK_DONE();
+}
+
+/* What a crash left is taken away, what it kept from being written is; others' files stay. */
+static void
+after_a_start(void **state)
+{
+    char other[80];
+    struct bh_err err;
+
+    snprintf(other, sizeof other, "%s/nvidia.json", root);
+    assert_int_equal(bh_file_replace(other, "{}", 2, 0644, &err), BH_OK);
+    assert_int_equal(bh_file_replace(path_of(7), "{}", 2, 0644, &err), BH_OK);
+    jobs[0] = (struct bh_job){ .note = lease, .running = true };
+    jobs[1] = (struct bh_job){ .note = lease, .ended = true };
+    jobs[1].note.lease = 13;
+    node->state.jobs = jobs;
+    node->state.job_count = 2;
+    bh_cdi_reconcile(node);
+    BH_CHECK("stale", access(path_of(7), F_OK) != 0);
+    BH_CHECK("ended", access(path_of(13), F_OK) != 0);
+    BH_CHECK("running", access(path_of(12), F_OK) == 0);
+    BH_CHECK("not ours", access(other, F_OK) == 0);
+    bh_cdi_remove(node, 12);
+    unlink(other);
+    BH_CHECK_DONE();
+}
+
+/* A folder that cannot be written, or none, stops nothing. */
+static void
+where_it_cannot_be(void **state)
+{
+    node->conf.cdi_dir = "/proc/bulkhead-cdi";
+    bh_cdi_write(node, &lease);
+    bh_cdi_reconcile(node);
+    node->conf.cdi_dir = "";
+    bh_cdi_write(node, &lease);
+    bh_cdi_remove(node, 12);
+    bh_cdi_reconcile(node);
+    node->conf.cdi_dir = root;
+    assert_true(access(path_of(12), F_OK) != 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_written),
+    cmocka_unit_test(for_as_long_as_it_is_lent),
+    cmocka_unit_test(after_a_start),
+    cmocka_unit_test(where_it_cannot_be),
+};
+
+int
+main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,81 @@
+#include <string.h>
+
+#include "model/layout.h"
+#include "replay/story.h"
+
+/* What shall stand on GPUs, and drivers that must not carve beside other tenants. */
+
+/* driver gpu1/0 old */
+static bh_rc
+play_driver(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    enum { FIXED, OLD, DRIVERS };
+    static const char *const drivers[DRIVERS] = { "fixed", "old" };
+    static const struct bh_choice choice = { "driver", drivers, DRIVERS };
+    struct bh_event event = { .kind = BH_EV_GPU };
+    struct bh_gpu_view view;
+    uint32_t driver;
+    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+
+    if (rc == BH_OK)
+        rc = bh_word_choose(&choice, words->at[2], &driver, err);
+    if (rc != BH_OK)
+        return rc;
+    event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu, .node = view.node, .model = view.model,
+                                      .mig_capable = view.mig_capable,
+                                      .managed = view.managed, .cordoned = view.cordoned,
+                                      .fenced = view.fenced, .link = view.link,
+                                      .numa = view.numa, .layout = view.layout,
+                                      .lone_carve = driver == OLD };
+    return bh_story_ask(story, &event, err);
+}
+
+/* declare gpu1/0 3g.40gb@4 1g.10gb 1g.10gb, or declare gpu1/0 nothing */
+static bh_rc
+play_declare(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    const char *pieces[BH_LAYOUT_PIECES_MAX];
+    struct bh_texts texts = { pieces, 0 };
+    struct bh_event event = { .kind = BH_EV_STANDING };
+    struct bh_ev_standing *standing = &event.u.standing;
+    struct bh_layout_plan plan;
+    struct bh_gpu_view view;
+    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+
+    for (uint32_t i = 2; i < words->count && strcmp(words->at[i], "nothing") != 0; i++)
+        pieces[texts.count++] = words->at[i];
+    if (rc == BH_OK)
+        rc = bh_layout_place((enum bh_gpu_model)view.model, &texts, &plan, err);
+    if (rc != BH_OK)
+        return rc;
+    *standing = (struct bh_ev_standing){ .gpu = view.gpu, .mode = BH_STANDING_DECLARED,
+                                         .apply = bh_view_applied(bh_world_engine(story->world)) + 1,
+                                         .piece_count = plan.count };
+    for (uint32_t i = 0; i < plan.count; i++)
+        standing->pieces[i] = (struct bh_standing_piece){ plan.pieces[i].profile->id.v,
+                                                          plan.pieces[i].start };
+    return bh_story_ask(story, &event, err);
+}
+
+static bh_rc
+expect_layout(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
+{
+    struct bh_standing_view standing;
+    struct bh_gpu_view view;
+    bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_view_standing(bh_world_engine(story->world), view.gpu, &standing)
+        || strcmp(bh_standing_state_names[standing.state], words->at[2]) != 0)
+        return bh_err_set(err, BH_CONFLICT, "the layout of %s is %s", words->at[1],
+                          bh_standing_state_names[standing.state]);
+    return BH_OK;
+}
+
+const struct bh_statement bh_layout_statements[] = {
+    { "driver", 2, 2, "GPU fixed|old", play_driver },
+    { "declare", 2, 1 + BH_LAYOUT_PIECES_MAX, "GPU PROFILE[@START]... | nothing", play_declare },
+    { "expect-layout", 2, 2, "GPU none|applying|stands|undoing|undone|failed", expect_layout },
+    { NULL, 0, 0, NULL, NULL },
+};

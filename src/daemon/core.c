@@ -216,6 +216,7 @@ order_letters(const struct bh_core *core, char ret_letters[BH_EFFECTS_MAX + 1])
     static const char letters[BH_EFFECT_KINDS] = {
         [BH_FX_CARVE] = 'c',  [BH_FX_DESTROY] = 'd', [BH_FX_START] = 's', [BH_FX_SUSPEND] = 'p',
         [BH_FX_RESUME] = 'r', [BH_FX_STOP] = 't',    [BH_FX_JOB] = '-',
+        [BH_FX_RESET] = 'z',  [BH_FX_TEST] = 'q',
     };
     uint32_t length = 0;
 

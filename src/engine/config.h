@@ -52,6 +52,7 @@ struct bh_ev_settings {
     uint64_t assumed_run_ns;     /* of leases without a time limit; 0 takes the default */
     uint64_t min_runtime_ns;     /* as a tenant's, where no tenant says one; 0 is none */
     enum bh_lending lending;
+    uint64_t burn_in_ns;         /* a GPU that was reset gets no work for so long; 0: none */
     bool hotspots;               /* new work goes to hot nodes last */
     bool preshape;               /* pieces that will be asked for are carved before */
     bool spread_kinds;           /* batch jobs on other nodes than services and interactive

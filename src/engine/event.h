@@ -6,6 +6,7 @@
 #include "base/fields.h"
 #include "engine/advice.h"
 #include "engine/config.h"
+#include "model/health.h"
 #include "model/job.h"
 
 /* What goes into the engine and what comes out, as plain values.
@@ -39,6 +40,41 @@ struct bh_ev_gpu {
 };
 
 enum bh_outcome_kind { BH_OUTCOME_OK, BH_OUTCOME_FAILED, BH_OUTCOME_CONTEXT_HELD };
+
+/* A fault of a GPU, with what is to be done at it (model/health.h): decided before, so that
+ * replay does the same when the tables have changed. */
+struct bh_ev_health {
+    bh_gpu_id gpu;
+    bh_partition_id partition; /* whose lease ends, for BH_ENDS_INSTANCE; 0: none */
+    enum bh_fault_ends ends;
+    enum bh_fault_then then;
+    uint32_t xid, sign;        /* what it was: shown, and not looked at */
+    uint32_t recovery;         /* enum bh_recovery as the driver said, others: not known */
+};
+
+/* How a RESET or a TEST came out. */
+struct bh_ev_serviced {
+    bh_gpu_id gpu;
+    enum bh_outcome_kind outcome;
+    uint32_t rc;               /* BH_UNAVAILABLE: it cannot be reset from here */
+};
+
+/* What people say of new work on a GPU or a node, beside the site file's `cordoned`. */
+enum bh_held {
+    BH_HELD_NOT,
+    BH_HELD_CORDONED,  /* no new work */
+    BH_HELD_DRAINING,  /* the same, so that it gets empty */
+    BH_HELD_DRAIN_NOW, /* and what runs ends, or is queued again, by its contract */
+    BH_HELDS
+};
+extern const char *const bh_held_names[BH_HELDS];
+
+struct bh_ev_cordon {
+    bh_gpu_id gpu;             /* one of the two; 0: not it */
+    bh_node_id node;
+    enum bh_held held;
+    bool clear_fault;          /* a quarantine, or whatever the health of its GPUs is */
+};
 
 /* A piece was carved (or destroyed), or could not be. */
 struct bh_ev_piece {
@@ -112,6 +148,9 @@ enum bh_event_kind {
     BH_EV_SETTINGS,
     BH_EV_OUTLOOK,
     BH_EV_MOVE,           /* u.move */
+    BH_EV_HEALTH,
+    BH_EV_SERVICED,
+    BH_EV_CORDON,
     BH_EVENT_KINDS
 };
 
@@ -132,6 +171,9 @@ struct bh_event {
         struct bh_ev_settings settings;
         struct bh_ev_outlook outlook;
         struct bh_ev_move move;
+        struct bh_ev_health health;
+        struct bh_ev_serviced serviced;
+        struct bh_ev_cordon cordon;
     } u;
 };
 
@@ -183,6 +225,8 @@ enum bh_effect_kind {
     BH_FX_SUSPEND,
     BH_FX_RESUME,
     BH_FX_STOP,
+    BH_FX_RESET,    /* the GPU, piece.gpu; it is empty */
+    BH_FX_TEST,     /* whether its faults are gone; likewise */
     BH_FX_JOB,      /* not for the node: this job's public state changed */
     BH_EFFECT_KINDS
 };
@@ -192,7 +236,7 @@ enum { BH_ORDER_BITS = 12 };
 /* `order` names the effect for ever: (record number << BH_ORDER_BITS) + position.  The node
  * journals it and answers a repeat with the old outcome.  Effects of one node are
  * carried out in order: a CARVE relies on the DESTROYs before it.  Each is answered by
- * one event (CARVED, DESTROYED, STARTED, SUSPENDED, RESUMED, and ENDED for STOP); a
+ * one event (CARVED, DESTROYED, STARTED, SUSPENDED, RESUMED, SERVICED, ENDED for STOP); a
  * STOP takes the place of a START, SUSPEND or RESUME that is not yet answered, and is
  * answered ENDED even when nothing runs. */
 struct bh_effect {
@@ -201,7 +245,7 @@ struct bh_effect {
     bh_node_id node;
     bh_lease_id lease;
     bh_job_id job;
-    struct bh_piece piece;         /* CARVE, DESTROY */
+    struct bh_piece piece;         /* CARVE, DESTROY; its GPU alone: RESET, TEST */
     uint64_t grace_ns;             /* STOP */
     uint32_t signal;               /* STOP: what it is told to end with; 0: SIGTERM */
     /* JOB: the state it is in now.  An ended job has left the engine's tables, so

@@ -181,6 +181,7 @@ set_settings(struct history *history)
         .assumed_run_ns = assumed_ns[draw(history, BH_COUNT(assumed_ns))],
         .min_runtime_ns = chance(history, 20) ? draw(history, 500000000) : 0,
         .lending = (enum bh_lending)draw(history, BH_LENDINGS),
+        .burn_in_ns = chance(history, 50) ? draw(history, 1000000000) : 0,
         .hotspots = chance(history, 50),
         .preshape = chance(history, 50),
         .spread_kinds = chance(history, 50),
@@ -379,6 +380,43 @@ move_some(struct history *history)
     history->moves += play(history, &event) == BH_OK;
 }
 
+/* A GPU has a fault, with or without somebody on it. */
+static void
+fall_ill(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_HEALTH };
+    struct bh_ev_health *fault = &event.u.health;
+    struct bh_piece_view piece;
+    uint32_t cursor = 0, skip = draw(history, 12);
+
+    fault->gpu.v = 1 + draw(history, GPUS);
+    while (bh_view_next_piece(history->story->engine, &cursor, &piece))
+        if (skip-- == 0) {
+            fault->gpu = piece.piece.gpu;
+            fault->partition = piece.piece.partition;
+            break;
+        }
+    fault->ends = (enum bh_fault_ends)draw(history, fault->partition.v ? BH_FAULT_ENDS : 1);
+    fault->then = (enum bh_fault_then)draw(history, BH_FAULT_THENS);
+    fault->xid = draw(history, 180);
+    play(history, &event);
+}
+
+/* Operators hold GPUs and nodes back, and let them go again. */
+static void
+cordon_some(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_CORDON };
+
+    if (chance(history, 80))
+        event.u.cordon.gpu.v = 1 + draw(history, GPUS);
+    else
+        event.u.cordon.node.v = 1 + draw(history, NODES);
+    event.u.cordon.held = chance(history, 70) ? BH_HELD_NOT : (enum bh_held)draw(history, BH_HELDS);
+    event.u.cordon.clear_fault = chance(history, 70);
+    play(history, &event);
+}
+
 static void
 send_nonsense(struct history *history)
 {
@@ -418,8 +456,10 @@ happen(struct history *history)
         exit_some(history);
     else if (what < 890)
         cancel_some(history);
-    else if (what < 945)
+    else if (what < 944)
         tick(history);
+    else if (what < 945)
+        fall_ill(history);
     else if (what < 960)
         foresee(history);
     else if (what < 965)
@@ -434,8 +474,12 @@ happen(struct history *history)
         replace_tenant(history);
     else if (what < 990)
         set_sku(history, 1 + draw(history, SKUS));
-    else if (what < 993)
+    else if (what < 992)
         set_settings(history);
+    else if (what < 994)
+        fall_ill(history);
+    else if (what < 998)
+        cordon_some(history);
     else
         send_nonsense(history);
 }

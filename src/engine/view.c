@@ -188,6 +188,14 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .link = gpu->link,
         .numa = gpu->numa,
         .layout = (enum bh_layout)gpu->layout,
+        .held = (enum bh_held)gpu->held,
+        .health = (enum bh_gpu_health)gpu->health.state,
+        .xid = gpu->health.xid,
+        .sign = gpu->health.sign,
+        .since_ns = gpu->health.since_ns,
+        .until_ns = gpu->health.until_ns,
+        .reset_due = gpu->health.reset_due,
+        .resets = (gpu->health.resets_ns[0] != 0) + (gpu->health.resets_ns[1] != 0),
         .used = split.leased,
         .idle = split.idle,
         .unusable = split.unusable,
@@ -206,7 +214,9 @@ bh_view_host(const struct bh_engine *engine, bh_node_id id, struct bh_host_view 
                                        .cpu_milli = node->cpu_milli,
                                        .memory_mib = node->memory_mib,
                                        .cpu_used = node->cpu_used,
-                                       .memory_used = node->memory_used };
+                                       .memory_used = node->memory_used,
+                                       .held = (enum bh_held)node->held,
+                                       .reboots = node->reboots };
     return true;
 }
 

@@ -50,6 +50,8 @@ struct bh_host_view {
     bool up;
     uint32_t cpu_milli, memory_mib; /* 0: not limited */
     uint64_t cpu_used, memory_used; /* milli, MiB */
+    enum bh_held held;
+    uint32_t reboots;               /* of its GPUs, those that need one */
 };
 
 /* Room that is kept for a job that waits: a claim, which is being made now, or a
@@ -68,6 +70,12 @@ struct bh_gpu_view {
     bool managed, cordoned, fenced, mig;
     uint32_t link, numa;         /* as in bh_ev_gpu */
     enum bh_layout layout;
+    enum bh_held held;
+    enum bh_gpu_health health;
+    uint32_t xid, sign;          /* of the fault that brought it to that health */
+    uint64_t since_ns, until_ns; /* of it; until_ns 0: not by time */
+    bool reset_due;              /* when it is idle */
+    uint32_t resets;             /* the last ones, at most 2 are remembered */
     struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
 };
 

@@ -19,6 +19,8 @@
 
 enum { BH_NODE_PATH_MAX = 512 };
 
+struct bh_health_watch;
+
 struct bh_node {
     struct bh_conf conf;
     struct bh_state state;
@@ -40,6 +42,7 @@ struct bh_node {
     struct bh_link *link;             /* the daemon's connection, or NULL */
     bool greeted;                     /* HELLO was said on it */
     bh_ns sample_at;                  /* monotonic */
+    struct bh_health_watch *health;
 
     uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
     uint32_t doomed_count;

@@ -7,6 +7,7 @@
  * or something that happens to a GPU:
  *   gpu=3 lost                        as long as the line stands
  *   gpu=2 remap-pending               likewise; and remap-failure
+ *   gpu=2 recovery=1                  likewise: what field 230 says; and thermal-ms=N
  *   gpu=2 xid=79 gi=1 ci=0            once for each line
  *   gpu=2 ecc-uncorrected=2 gi=1      once for each line; and ecc-corrected
  * A line is known by its number and text: to repeat one, add another line, or
@@ -25,6 +26,8 @@ enum sim_rule_kind {
     SIM_RULE_LOST,
     SIM_RULE_REMAP_PENDING,
     SIM_RULE_REMAP_FAILURE,
+    SIM_RULE_RECOVERY,
+    SIM_RULE_THERMAL,
     SIM_RULE_XID,
     SIM_RULE_ECC_CORRECTED,
     SIM_RULE_ECC_UNCORRECTED,

@@ -72,6 +72,14 @@ put_shredded(struct bh_json_writer *w, const struct bh_command *command,
         bh_json_str(w, "token", answer->shred_token);
 }
 
+static void
+put_held(struct bh_json_writer *w, const struct bh_command *command,
+         const struct bh_answer *answer)
+{
+    bh_json_str(w, "held", bh_held_names[answer->held]);
+    bh_json_str(w, "target", command->cordon->target);
+}
+
 void
 bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
                  const struct bh_answer *answer, bool keep)
@@ -83,6 +91,8 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
         put_changes(&w, command, answer);
     else if (command->op == BH_OP_DEFRAG_APPLY)
         put_moved(&w, command);
+    else if (command->cordon)
+        put_held(&w, command, answer);
     else if (command->op == BH_OP_KEY_SHRED)
         put_shredded(&w, command, answer);
     else if (command->op == BH_OP_KEY_ROTATE)

@@ -70,6 +70,14 @@ struct bh_shred_request {
     const char *token;           /* of what another asked for; NULL: ask */
 };
 
+/* What is said of new work on a GPU or a node. */
+struct bh_cordon_request {
+    const char *target;          /* a node's name, a GPU's UUID or its beginning */
+    const char *reason;          /* NULL: none */
+    bool now;                    /* DRAIN: what runs ends, by its contract */
+    bool clear_fault;            /* UNCORDON: its health, too */
+};
+
 struct bh_command {
     enum bh_operation op;
     struct bh_caller caller;
@@ -87,6 +95,7 @@ struct bh_command {
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
     const struct bh_people_change *people;
     const struct bh_shred_request *shred; /* KEY_SHRED */
+    const struct bh_cordon_request *cordon; /* CORDON, UNCORDON, DRAIN */
     bool system;                 /* the daemon itself asks for it, as the site file says */
 };
 
@@ -104,6 +113,7 @@ struct bh_answer {
     uint32_t keys;               /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */
     const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
     uint64_t expires_ns;         /* until then */
+    enum bh_held held;           /* CORDON, UNCORDON, DRAIN: how it stands now */
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };

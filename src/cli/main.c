@@ -5,6 +5,7 @@
 #include "cli/account.h"
 #include "cli/audit.h"
 #include "cli/cli.h"
+#include "cli/cordon.h"
 #include "cli/defrag.h"
 #include "cli/forecast.h"
 #include "cli/get.h"
@@ -36,6 +37,9 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WHATIF_APPLY] = bh_cli_whatif_apply,
     [BH_CMD_POLICY_TEST] = bh_cli_policy_test,
     [BH_CMD_DEFRAG] = bh_cli_defrag,
+    [BH_CMD_CORDON] = bh_cli_cordon,
+    [BH_CMD_UNCORDON] = bh_cli_uncordon,
+    [BH_CMD_DRAIN] = bh_cli_drain,
     [BH_CMD_LOGS] = bh_cli_logs,
     [BH_CMD_CANCEL] = bh_cli_cancel,
     [BH_CMD_RELEASE] = bh_cli_release,

@@ -282,15 +282,33 @@ put_pieces(struct bh_buf *out, bh_json_value pieces)
     }
 }
 
+static bool
+is_held(bh_json_value gpu, const char *by)
+{
+    return strcmp(bh_json_text(bh_json_get(gpu, by), "no"), "no") != 0;
+}
+
 static void
 put_gpu_state(struct bh_buf *out, bh_json_value gpu)
 {
+    const char *health = bh_json_text(bh_json_get(gpu, "health"), "ok");
+
     if (bh_json_truth(bh_json_get(gpu, "fenced")))
         bh_buf_puts(out, "fenced");
     else if (!bh_json_truth(bh_json_get(gpu, "managed")))
         bh_buf_puts(out, "unmanaged");
+    else if (strcmp(health, "ok") != 0 && strcmp(health, "watched") != 0)
+        put_clean(out, health);
+    else if (is_held(gpu, "held") || is_held(gpu, "node_held")
+             || bh_json_truth(bh_json_get(gpu, "cordoned")))
+        bh_buf_puts(out, "cordoned");
     else
-        bh_buf_puts(out, bh_json_truth(bh_json_get(gpu, "cordoned")) ? "cordoned" : "ok");
+        put_clean(out, health);
+    if (bh_json_get(gpu, "fault")) {
+        bh_buf_puts(out, " (");
+        put_text(out, bh_json_get(gpu, "fault"));
+        bh_buf_putc(out, ')');
+    }
 }
 
 static void

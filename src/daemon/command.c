@@ -7,6 +7,7 @@
 #include "api/answer.h"
 #include "base/assert.h"
 #include "daemon/apply.h"
+#include "daemon/cordon.h"
 #include "daemon/grants.h"
 #include "daemon/people.h"
 #include "daemon/rotate.h"
@@ -227,6 +228,8 @@ static const struct {
     { BH_OP_JOB_SUBMIT, bh_submit_run },     { BH_OP_JOB_CANCEL, change_job },
     { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
     { BH_OP_DEFRAG_APPLY, move_jobs },
+    { BH_OP_CORDON, bh_cordon_run },         { BH_OP_UNCORDON, bh_cordon_run },
+    { BH_OP_DRAIN, bh_cordon_run },
     { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
     { BH_OP_TOKEN_CREATE, bh_token_create }, { BH_OP_TOKEN_REVOKE, bh_token_revoke },
 };

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/faults.h"
 #include "daemon/replay.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
@@ -273,6 +274,7 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
         return rc == BH_FULL || rc == BH_UNCERTAIN ? rc : bh_err_set(err, BH_IO, "journal: %.200s", err->msg);
     if (event->kind != BH_EV_SUBMIT) /* that one only adds behind */
         core->reasons_stale = true;
+    bh_faults_tell(core);
     sample_invariants(core);
     return BH_OK;
 }

@@ -40,6 +40,7 @@ enum {
     BH_DEFRAG_PERCENT_MAX = 1000000,
 };
 #define BH_DEFRAG_REST_DEFAULT_NS (UINT64_C(6) * 3600 * 1000000000)
+#define BH_BURN_IN_DEFAULT_NS (UINT64_C(60) * 1000000000)
 #define BH_DEFRAG_LOST_MAX_GPU_S (UINT64_C(1) << 40)
 
 /* How the site schedules; holds from then on.  Until the first such event: fair_tree, the

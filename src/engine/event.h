@@ -49,7 +49,7 @@ struct bh_ev_health {
     enum bh_fault_ends ends;
     enum bh_fault_then then;
     uint32_t xid, sign;        /* what it was: shown, and not looked at */
-    uint32_t recovery;         /* enum bh_recovery as the driver said, others: not known */
+    uint32_t recovery;         /* enum bh_gpu_recovery as the driver said, others: not known */
 };
 
 /* How a RESET or a TEST came out. */

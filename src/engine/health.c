@@ -109,6 +109,7 @@ enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
     bool before = health->state == BH_HEALTH_NEEDS_REBOOT;
 
     BH_ASSERT((uint32_t)next < BH_HEALTHS);
+    engine->core.health_moves += health->state != next;
     health->state = (uint8_t)next;
     health->since_ns = work->now_ns;
     health->until_ns = until_ns(work, next, health);

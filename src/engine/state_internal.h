@@ -116,6 +116,7 @@ struct core {
     uint32_t moves, moves_unused;
     uint32_t suspended;  /* leases */
     uint32_t leaving;    /* leases: the first of the list */
+    uint64_t health_moves; /* how often some GPU's health changed */
     uint32_t to_service, unused_service; /* GPUs that wait to be emptied, reset or tested */
     uint8_t pool_of[MODELS_MAX]; /* 1 and up; 0: none */
     uint32_t pool_count;

@@ -189,6 +189,7 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .numa = gpu->numa,
         .layout = (enum bh_layout)gpu->layout,
         .held = (enum bh_held)gpu->held,
+        .node_held = (enum bh_held)node_at(engine, gpu->node)->held,
         .health = (enum bh_gpu_health)gpu->health.state,
         .xid = gpu->health.xid,
         .sign = gpu->health.sign,
@@ -200,6 +201,12 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .idle = split.idle,
         .unusable = split.unusable,
     };
+}
+
+uint64_t
+bh_view_health_moves(const struct bh_engine *engine)
+{
+    return engine->core.health_moves;
 }
 
 bool

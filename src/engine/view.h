@@ -70,7 +70,7 @@ struct bh_gpu_view {
     bool managed, cordoned, fenced, mig;
     uint32_t link, numa;         /* as in bh_ev_gpu */
     enum bh_layout layout;
-    enum bh_held held;
+    enum bh_held held, node_held;
     enum bh_gpu_health health;
     uint32_t xid, sign;          /* of the fault that brought it to that health */
     uint64_t since_ns, until_ns; /* of it; until_ns 0: not by time */
@@ -114,6 +114,9 @@ struct bh_ledger_view {
     bh_part_ns physical, tenants_compute, tenants_memory;
     bh_part_ns idle_compute, idle_memory, unusable_compute, unusable_memory;
 };
+
+/* How often some GPU's health changed: whether it is worth looking. */
+uint64_t bh_view_health_moves(const struct bh_engine *engine);
 
 /* Each finds by id; false when there is none. */
 bool bh_view_job(const struct bh_engine *engine, bh_job_id job, struct bh_job_view *ret_view);

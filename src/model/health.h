@@ -7,7 +7,7 @@
 /* What a fault of a GPU means: the tables xid.tbl and health_signs.tbl as functions. */
 
 /* What the driver itself says should be done: NVML field 230, and XID 154. */
-enum bh_recovery {
+enum bh_gpu_recovery {
     BH_RECOVERY_NONE,
     BH_RECOVERY_RESET,
     BH_RECOVERY_REBOOT,
@@ -101,7 +101,7 @@ struct bh_fault_seen {
     uint32_t xid;            /* 0: none, but a sign */
     enum bh_sign sign;
     bool instance;           /* it names an instance that stands */
-    uint32_t recovery;       /* enum bh_recovery, others: not known */
+    uint32_t recovery;       /* enum bh_gpu_recovery, others: not known */
     bool after_cause;        /* bh_fault_follows: not the first in a row of faults */
 };
 

@@ -214,8 +214,17 @@ static bool
 check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
 {
     struct bh_split split;
+    struct bh_parts causes = { 0, 0 };
 
     bh_ledger_split(in->engine, slot, &split);
+    for (int i = 0; i < BH_UNUSABLES; i++) {
+        causes = bh_parts_add(causes, split.causes[i]);
+        if (split.causes[i].compute != gpu->causes_compute[i]
+            || split.causes[i].memory != gpu->causes_memory[i])
+            return broken(in, "gpu", gpu->id, "why it is unusable is stale");
+    }
+    if (causes.compute != split.unusable.compute || causes.memory != split.unusable.memory)
+        return broken(in, "gpu", gpu->id, "it is unusable without a cause");
     if (split.leased.compute + split.idle.compute + split.unusable.compute != BH_GPU_PARTS
         || split.leased.memory + split.idle.memory + split.unusable.memory != BH_GPU_PARTS)
         return broken(in, "gpu", gpu->id, "its parts do not add up");

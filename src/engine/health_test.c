@@ -337,6 +337,8 @@ time_under_repair_is_unusable(void **state)
     bh_view_ledger(story->engine, story->now_ns, &after);
     assert_true(after.unusable_compute - before.unusable_compute
                 == (bh_part_ns)100 * S * BH_GPU_PARTS);
+    assert_true(after.causes_memory[BH_UNUSABLE_FAULT] - before.causes_memory[BH_UNUSABLE_FAULT]
+                == (bh_part_ns)100 * S * BH_GPU_PARTS);
     bh_story_close(story);
 }
 

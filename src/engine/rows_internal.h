@@ -100,6 +100,7 @@ struct gpu {
     uint32_t alike, next_alike, prev_alike; /* its group, or 0; slots of GPUs in it */
     uint32_t claimed; /* places of claims and reservations on it */
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
+    uint32_t causes_compute[BH_UNUSABLES], causes_memory[BH_UNUSABLES]; /* of unusable */
     struct gpu_health health;
 };
 

@@ -88,7 +88,9 @@ struct totals {
     uint64_t rate_physical;
     uint64_t rate_leased_compute, rate_leased_memory;
     uint64_t rate_unusable_compute, rate_unusable_memory;
+    uint64_t rate_causes_compute[BH_UNUSABLES], rate_causes_memory[BH_UNUSABLES];
     uint64_t unused;
+    bh_part_ns causes_compute[BH_UNUSABLES], causes_memory[BH_UNUSABLES]; /* of unusable */
 };
 
 /* State beside the tables that the digest covers. */

@@ -168,6 +168,12 @@ bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
     return true;
 }
 
+const char *const bh_unusable_names[BH_UNUSABLES] = {
+    [BH_UNUSABLE_GEOMETRY] = "geometry", [BH_UNUSABLE_CARVING] = "carving",
+    [BH_UNUSABLE_FAULT] = "fault",       [BH_UNUSABLE_CORDONED] = "cordoned",
+    [BH_UNUSABLE_AWAY] = "away",
+};
+
 /* ---- GPUs and pieces ---- */
 
 static void
@@ -404,6 +410,11 @@ bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns, struct bh_ledger
         .unusable_memory = totals->unusable_memory + totals->rate_unusable_memory * elapsed,
     };
 
+    for (int i = 0; i < BH_UNUSABLES; i++) {
+        view.causes_compute[i] =
+            totals->causes_compute[i] + totals->rate_causes_compute[i] * elapsed;
+        view.causes_memory[i] = totals->causes_memory[i] + totals->rate_causes_memory[i] * elapsed;
+    }
     view.idle_compute = view.physical - view.tenants_compute - view.unusable_compute;
     view.idle_memory = view.physical - view.tenants_memory - view.unusable_memory;
     *ret_view = view;

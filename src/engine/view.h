@@ -108,11 +108,23 @@ struct bh_tenant_view {
     bh_part_ns compute_ns, memory_ns; /* the tenant's own usage up to now */
 };
 
+/* Why parts of a GPU are no use to anybody. */
+enum bh_unusable {
+    BH_UNUSABLE_GEOMETRY, /* free, and no piece fits there */
+    BH_UNUSABLE_CARVING,  /* a piece is being carved or destroyed */
+    BH_UNUSABLE_FAULT,    /* it does not answer, or its health keeps work off it */
+    BH_UNUSABLE_CORDONED, /* by the site file, or by an operator */
+    BH_UNUSABLE_AWAY,     /* its node is down, or needs a reboot; or it is not managed */
+    BH_UNUSABLES
+};
+extern const char *const bh_unusable_names[BH_UNUSABLES];
+
 /* Part-nanoseconds of all GPUs by what became of them; the sum of `tenants`, `idle`
  * and `unusable` is physical time. */
 struct bh_ledger_view {
     bh_part_ns physical, tenants_compute, tenants_memory;
     bh_part_ns idle_compute, idle_memory, unusable_compute, unusable_memory;
+    bh_part_ns causes_compute[BH_UNUSABLES], causes_memory[BH_UNUSABLES]; /* of unusable */
 };
 
 /* How often some GPU's health changed: whether it is worth looking. */

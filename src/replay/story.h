@@ -76,6 +76,7 @@ extern const struct bh_statement bh_course_statements[]; /* time, failures, cras
 extern const struct bh_statement bh_expect_statements[]; /* what must be true now */
 extern const struct bh_statement bh_whatif_statements[]; /* what would be */
 extern const struct bh_statement bh_defrag_statements[]; /* moves */
+extern const struct bh_statement bh_health_statements[]; /* faults, cordons */
 extern const struct bh_statement bh_frame_statements[];  /* on other statements */
 
 #endif

@@ -217,6 +217,7 @@ driver_env = BULKHEAD_SIM_STATE={self.sim}
 job_driver_mount = {self.sim}/view/{{minor}}-{{gi}}:/run/bulkhead-sim/view
 proc_root = {self.sim}/proc
 gpus = all
+gpu_reset = {self.bin}/bulkhead-simctl
 tools_dir = {self.bin.parent}/tools
 cgroup_parent = /{self.dir.name}
 sample_interval_ms = 500

@@ -99,9 +99,8 @@ bh_story_take(struct bh_story *story, struct bh_effect *ret_effect)
     if (story->effect_count == 0)
         return false;
     *ret_effect = story->effects[0];
-    story->effect_count--;
     memmove(&story->effects[0], &story->effects[1],
-            story->effect_count * sizeof(story->effects[0]));
+            --story->effect_count * sizeof(story->effects[0]));
     return true;
 }
 

@@ -76,6 +76,10 @@ extern const struct bh_statement bh_course_statements[]; /* time, failures, cras
 extern const struct bh_statement bh_expect_statements[]; /* what must be true now */
 extern const struct bh_statement bh_whatif_statements[]; /* what would be */
 extern const struct bh_statement bh_defrag_statements[]; /* moves */
+/* `settings burn-in SPAN`, as struct bh_option takes it. */
+bh_rc bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into,
+                            struct bh_err *err);
+
 extern const struct bh_statement bh_health_statements[]; /* faults, cordons */
 extern const struct bh_statement bh_frame_statements[];  /* on other statements */
 

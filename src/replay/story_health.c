@@ -1,8 +1,16 @@
 #include "replay/story.h"
 
+#include "base/num.h"
 #include "engine/view.h"
 
 /* Faults of GPUs, and operators who keep work off them. */
+
+bh_rc
+bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into,
+                      struct bh_err *err)
+{
+    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->burn_in_ns, err);
+}
 
 /* fault gpu1/0 reset gpu: what is to be done, and whose leases end */
 static bh_rc

@@ -432,12 +432,6 @@ take_defrag_rest(struct bh_story *story, const char *const *values, void *into,
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->defrag.rest_ns, err);
 }
 
-static bh_rc
-take_burn_in(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
-{
-    return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->burn_in_ns, err);
-}
-
 static const struct bh_option settings_options[] = {
     { "order", 1, take_order },
     { "half-life", 1, take_half_life },
@@ -445,7 +439,7 @@ static const struct bh_option settings_options[] = {
     { "assumed-run", 1, take_assumed_run },
     { "min-runtime", 1, take_site_min_runtime },
     { "lending", 1, take_lending },
-    { "burn-in", 1, take_burn_in },
+    { "burn-in", 1, bh_story_take_burn_in },
     { "hotspots", 1, take_hotspots },
     { "spread-kinds", 1, take_spread_kinds },
     { "preshape", 1, take_preshape },

@@ -230,6 +230,11 @@ class Walk:
         self.ask("WHATIF", {"submit": spec}, by="alice")
         self.ask("POLICY_TEST", {"jobs": [spec]}, by="erin")
 
+    def holds(self):
+        gpu = self.site.client().get("/v1/gpus")["items"][0]["uuid"]
+        for name in ("CORDON", "DRAIN", "UNCORDON"):
+            self.ask(name, {"target": gpu, "reason": "a try"}, by="erin")
+
     def reads(self):
         for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "USAGE", "FORECAST",
                      "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "KEY_LIST", "STATUS"):
@@ -403,6 +408,7 @@ def everywhere(site):
             walk.issuer(provider)
             walk.further(provider)
         walk.jobs()
+        walk.holds()
         walk.reads()
         walk.keys()
         for name in OPERATIONS:

@@ -96,6 +96,7 @@ struct bh_command {
     const struct bh_people_change *people;
     const struct bh_shred_request *shred; /* KEY_SHRED */
     const struct bh_cordon_request *cordon; /* CORDON, UNCORDON, DRAIN */
+    const char *checkpoint;      /* AUDIT_PRUNE: of the export that the caller has */
     bool system;                 /* the daemon itself asks for it, as the site file says */
 };
 
@@ -114,6 +115,8 @@ struct bh_answer {
     const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
     uint64_t expires_ns;         /* until then */
     enum bh_held held;           /* CORDON, UNCORDON, DRAIN: how it stands now */
+    uint64_t minimum, pruned;    /* AUDIT_PRUNE: records below `minimum` are pruned, now so many */
+    bool more;                   /* and more could be */
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };

@@ -10,6 +10,7 @@
 #include "daemon/cordon.h"
 #include "daemon/grants.h"
 #include "daemon/people.h"
+#include "daemon/retention.h"
 #include "daemon/rotate.h"
 #include "daemon/shred.h"
 #include "daemon/submit.h"
@@ -231,6 +232,7 @@ static const struct {
     { BH_OP_CORDON, bh_cordon_run },         { BH_OP_UNCORDON, bh_cordon_run },
     { BH_OP_DRAIN, bh_cordon_run },
     { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
+    { BH_OP_AUDIT_PRUNE, bh_retention_run },
     { BH_OP_TOKEN_CREATE, bh_token_create }, { BH_OP_TOKEN_REVOKE, bh_token_revoke },
 };
 

@@ -71,8 +71,9 @@ send_fault(struct bh_core *core, const struct report *report, struct bh_err *err
                                             .sign = report->seen.sign,
                                             .recovery = report->seen.recovery } };
     struct bh_entry entry = entry_of(report);
+    bh_rc rc = bh_core_step(core, &entry, &event, err);
 
-    return bh_core_step(core, &entry, &event, err);
+    return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc; /* it is too late for it */
 }
 
 /* It answers, and the driver wants no reboot any more. */
@@ -189,7 +190,6 @@ take_fault(struct bh_core *core, struct report *report, struct bh_err *err)
 {
     uint64_t at_ns = report->health->at_ns ? report->health->at_ns : bh_core_now(core);
     uint64_t cause_ns = report->facts->cause_ns;
-    struct bh_entry entry;
 
     find_tenant(core, report);
     report->seen.instance = report->partition.v && report->health->gi != UINT32_MAX;
@@ -203,10 +203,7 @@ take_fault(struct bh_core *core, struct report *report, struct bh_err *err)
                BH_STR("class", bh_fault_class_names[report->remedy.class]));
     if (is_old_news(report) || !may_record(core, report))
         return BH_OK;
-    if (report->remedy.then != BH_THEN_NOTHING || report->remedy.ends != BH_ENDS_NOBODY)
-        return send_fault(core, report, err);
-    entry = entry_of(report);
-    return bh_core_note(core, &entry, BH_OK, err);
+    return send_fault(core, report, err);
 }
 
 bh_rc

@@ -205,7 +205,7 @@ bh_health_fault(struct work *work, const struct bh_ev_health *fault)
     if (then == BH_THEN_COUNT)
         then = third_strike(work, health, job_hit(work->engine, slot, fault->partition))
                    ? BH_THEN_DRAIN : BH_THEN_NOTHING;
-    if (fault->ends != BH_ENDS_NOBODY)
+    if (fault->ends != BH_ENDS_NOBODY) /* else it may be but a record: nothing changes */
         evict(work->engine, slot, fault);
     next = bh_health_after(state, then);
     if (then == BH_THEN_RESET_IDLE && next == BH_HEALTH_WATCHED)

@@ -107,6 +107,7 @@ def transient(site):
 def quarantine(site):
     "the third reset within a day is not made; an operator clears it; an applications' fault changes nothing"
     simctl(site, "xid", "0", "31")
+    site.until(lambda: any(leaf.get("verb") == "node.xid" and '"xid": 31' in json.dumps(leaf) for leaf in site.leaves()), what="a record of XID 31")
     for _ in range(2):
         equal("before", health(site, 0), "ok")
         simctl(site, "xid", "0", "95")

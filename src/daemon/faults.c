@@ -198,11 +198,11 @@ take_fault(struct bh_core *core, struct report *report, struct bh_err *err)
     report->remedy = bh_fault_remedy(&report->seen);
     if (bh_fault_is_cause(&report->remedy))
         report->facts->cause_ns = at_ns;
+    if (is_old_news(report) || !may_record(core, report))
+        return BH_OK;
     if (report->health->xid)
         bh_log(XID, BH_STR("gpu", report->health->gpu), BH_U64("xid", report->health->xid),
                BH_STR("class", bh_fault_class_names[report->remedy.class]));
-    if (is_old_news(report) || !may_record(core, report))
-        return BH_OK;
     return send_fault(core, report, err);
 }
 

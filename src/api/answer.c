@@ -80,6 +80,14 @@ put_shredded(struct bh_json_writer *w, const struct bh_command *command,
 }
 
 static void
+put_held(struct bh_json_writer *w, const struct bh_command *command,
+         const struct bh_answer *answer)
+{
+    bh_json_str(w, "held", bh_held_names[answer->held]);
+    bh_json_str(w, "target", command->cordon->target);
+}
+
+static void
 put_pruned(struct bh_json_writer *w, const struct bh_answer *answer)
 {
     bh_json_u64(w, "minimum", answer->minimum);
@@ -100,6 +108,8 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
         put_moved(&w, command);
     else if (command->op == BH_OP_LAYOUT_APPLY || command->op == BH_OP_LAYOUT_ROLLBACK)
         put_declared(&w, answer);
+    else if (command->cordon)
+        put_held(&w, command, answer);
     else if (command->op == BH_OP_KEY_SHRED)
         put_shredded(&w, command, answer);
     else if (command->op == BH_OP_KEY_ROTATE)

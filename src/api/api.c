@@ -5,6 +5,7 @@
 
 #include "api/auth.h"
 #include "api/checkpoints.h"
+#include "api/cordon.h"
 #include "api/datasets.h"
 #include "api/defrag.h"
 #include "api/error.h"
@@ -71,6 +72,9 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_WHATIF] = bh_whatif_ask,
     [BH_OP_DEFRAG_SHOW] = bh_defrag_show,
     [BH_OP_DEFRAG_APPLY] = bh_defrag_apply,
+    [BH_OP_CORDON] = bh_cordon_post,
+    [BH_OP_UNCORDON] = bh_cordon_post,
+    [BH_OP_DRAIN] = bh_cordon_post,
     [BH_OP_POLICY_TEST] = bh_policy_test,
     [BH_OP_LAYOUT_LIST] = bh_layouts_list,
     [BH_OP_LAYOUT_DIFF] = bh_layouts_diff,

@@ -162,6 +162,21 @@ put_facts(struct bh_json_writer *w, bh_json_value facts)
         bh_json_u64(w, "utilisation", utilisation);
 }
 
+/* What it was: "XID 48, double-bit ECC error". */
+static void
+put_fault(struct bh_json_writer *w, const struct bh_gpu_view *gpu)
+{
+    char text[160];
+    struct bh_buf fault;
+
+    bh_buf_init_fixed(&fault, text, sizeof text);
+    if (gpu->xid)
+        bh_buf_printf(&fault, "XID %u, %s", gpu->xid, bh_xid_get(gpu->xid)->doc);
+    else
+        bh_buf_puts(&fault, bh_sign_doc((enum bh_sign)gpu->sign));
+    bh_json_str(w, "fault", bh_buf_text(&fault));
+}
+
 static void
 put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
 {
@@ -170,7 +185,15 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
 
     bh_json_open(w, NULL, '{');
     bh_json_bool(w, "cordoned", gpu->cordoned);
+    if (gpu->xid || gpu->sign)
+        put_fault(w, gpu);
     bh_json_bool(w, "fenced", gpu->fenced);
+    bh_json_str(w, "health", bh_gpu_health_names[gpu->health]);
+    if (gpu->health != BH_HEALTH_OK)
+        bh_json_ns(w, "health_since_ns", gpu->since_ns);
+    if (gpu->until_ns)
+        bh_json_ns(w, "health_until_ns", gpu->until_ns);
+    bh_json_str(w, "held", bh_held_names[gpu->held]);
     bh_json_u64(w, "id", gpu->gpu.v);
     put_parts(w, "idle", gpu->idle);
     bh_json_str(w, "layout", bh_layout_names[gpu->layout]);
@@ -178,7 +201,10 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     bh_json_bool(w, "managed", gpu->managed);
     bh_json_str(w, "mode", mode_of(list, gpu));
     bh_json_str(w, "node", facts ? facts->node->name : "");
+    bh_json_str(w, "node_held", bh_held_names[gpu->node_held]);
     put_pieces(list, gpu->gpu);
+    bh_json_bool(w, "reset_due", gpu->reset_due);
+    bh_json_u64(w, "resets", gpu->resets);
     put_parts(w, "unusable", gpu->unusable);
     put_parts(w, "used", gpu->used);
     bh_json_str(w, "uuid", named->uuid);

@@ -98,9 +98,13 @@ put_node(struct node_list *list, const char *name, uint32_t id)
         put_faults(w, bh_json_text(bh_json_get(from, "driver"), ""));
         bh_json_u64(w, "gpus", bh_json_count(bh_json_get(from, "gpus")));
         put_grades(w, bh_json_get(from, "grades"));
-        bh_json_u64(w, "memory_mib", bh_json_number(bh_json_get(from, "memory_mib"), 0));
     }
+    bh_json_str(w, "held", bh_held_names[host->held]);
+    if (from)
+        bh_json_u64(w, "memory_mib", bh_json_number(bh_json_get(from, "memory_mib"), 0));
     bh_json_str(w, "name", name);
+    if (host->reboots)
+        bh_json_bool(w, "needs_reboot", true);
     if (host->up)
         put_host(w, host);
     if (from)

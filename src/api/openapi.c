@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/cordon.h"
 #include "api/defrag.h"
 #include "api/keys.h"
 #include "api/layouts.h"
@@ -27,6 +28,9 @@
 #define BODY_bh_shred_request_fields &bh_shred_request_fields
 #define BODY_bh_layout_fields &bh_layout_fields
 #define BODY_bh_defrag_request_fields &bh_defrag_request_fields
+#define BODY_bh_cordon_request_fields &bh_cordon_request_fields
+#define BODY_bh_uncordon_request_fields &bh_uncordon_request_fields
+#define BODY_bh_drain_request_fields &bh_drain_request_fields
 #define BODY_bh_sign_in_request_fields &bh_sign_in_request_fields
 #define BODY_bh_sign_in_device_request_fields &bh_sign_in_device_request_fields
 #define BODY_bh_sign_in_issuer_request_fields &bh_sign_in_issuer_request_fields

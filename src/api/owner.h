@@ -96,6 +96,14 @@ struct bh_stream_grant {
     const char *socket;          /* of its node, in the caller's arena */
 };
 
+/* What is said of new work on a GPU or a node. */
+struct bh_cordon_request {
+    const char *target;          /* a node's name, a GPU's UUID or its beginning */
+    const char *reason;          /* NULL: none */
+    bool now;                    /* DRAIN: what runs ends, by its contract */
+    bool clear_fault;            /* UNCORDON: its health, too */
+};
+
 struct bh_command {
     enum bh_operation op;
     struct bh_caller caller;
@@ -115,6 +123,7 @@ struct bh_command {
     uint32_t standing_count;
     const struct bh_people_change *people;
     const struct bh_shred_request *shred; /* KEY_SHRED */
+    const struct bh_cordon_request *cordon; /* CORDON, UNCORDON, DRAIN */
     const char *checkpoint;      /* AUDIT_PRUNE: of the export that the caller has */
     const struct bh_stream_request *stream; /* JOB_EXEC, JOB_ATTACH, JOB_FORWARD; or, by the */
     const struct bh_stream_end *stream_end; /* system, its end */
@@ -136,6 +145,7 @@ struct bh_answer {
     uint32_t change, gpus;       /* LAYOUT_APPLY, _ROLLBACK: its number, GPUs that it is for */
     const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
     uint64_t expires_ns;         /* until then */
+    enum bh_held held;           /* CORDON, UNCORDON, DRAIN: how it stands now */
     uint64_t minimum, pruned;    /* AUDIT_PRUNE: records below `minimum` are pruned, now so many */
     bool more;                   /* and more could be */
     struct bh_stream_grant stream;

@@ -42,10 +42,19 @@ put_both(struct bh_json_writer *w, const char *key, bh_part_ns compute, bh_part_
 static void
 put_sums(struct bh_json_writer *w, const struct bh_ledger_view *ledger)
 {
+    static const enum bh_unusable by_name[] = { BH_UNUSABLE_AWAY, BH_UNUSABLE_CARVING,
+                                                BH_UNUSABLE_CORDONED, BH_UNUSABLE_FAULT,
+                                                BH_UNUSABLE_GEOMETRY };
+
     put_both(w, "idle", ledger->idle_compute, ledger->idle_memory);
     put_both(w, "physical", ledger->physical, ledger->physical);
     put_both(w, "tenants", ledger->tenants_compute, ledger->tenants_memory);
     put_both(w, "unusable", ledger->unusable_compute, ledger->unusable_memory);
+    bh_json_open(w, "unusable_by", '{');
+    for (size_t i = 0; i < BH_COUNT(by_name); i++)
+        put_both(w, bh_unusable_names[by_name[i]], ledger->causes_compute[by_name[i]],
+                 ledger->causes_memory[by_name[i]]);
+    bh_json_close(w, '}');
 }
 
 bh_rc

@@ -17,7 +17,7 @@ static const struct {
 } kinds[] = {
     { 'c', "node.carved" },    { 'd', "node.destroyed" }, { 's', "node.started" },
     { 'p', "node.suspended" }, { 'r', "node.resumed" },   { 't', NULL },
-    { '-', NULL },
+    { 'z', "node.reset" },     { 'q', "node.tested" },    { '-', NULL },
 };
 
 static bool

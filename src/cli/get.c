@@ -188,22 +188,36 @@ bh_cli_gpus(struct bh_cli *cli, struct bh_err *err)
 
 /* ---- usage ---- */
 
-/* The sums under the table, which add up to physical time. */
 static void
-put_sums(struct bh_buf *out, bh_json_value sums)
+put_sum(struct bh_buf *out, bh_json_value sum)
 {
-    static const char *const rows[] = { "tenants", "idle", "unusable", "physical" };
     static const struct bh_column columns[] = {
         { "", "compute_part_ns", BH_CELL_GPU_TIME, false },
         { "", "memory_part_ns", BH_CELL_GPU_TIME, false },
     };
 
+    bh_buf_puts(out, " compute ");
+    bh_view_cell(out, &columns[0], sum, 0);
+    bh_buf_puts(out, "  memory ");
+    bh_view_cell(out, &columns[1], sum, 0);
+    bh_buf_puts(out, " GPU-hours\n");
+}
+
+/* The sums under the table, which add up to physical time, and what made parts unusable. */
+static void
+put_sums(struct bh_buf *out, bh_json_value sums)
+{
+    static const char *const rows[] = { "tenants", "idle", "unusable", "physical" };
+    static const char *const causes[] = { "away", "carving", "cordoned", "fault", "geometry" };
+    bh_json_value by = bh_json_get(sums, "unusable_by");
+
     for (size_t i = 0; sums && i < BH_COUNT(rows); i++) {
-        bh_buf_printf(out, "%s%-9s compute ", i ? "" : "\n", rows[i]);
-        bh_view_cell(out, &columns[0], bh_json_get(sums, rows[i]), 0);
-        bh_buf_puts(out, "  memory ");
-        bh_view_cell(out, &columns[1], bh_json_get(sums, rows[i]), 0);
-        bh_buf_puts(out, " GPU-hours\n");
+        bh_buf_printf(out, "%s%-9s", i ? "" : "\n", rows[i]);
+        put_sum(out, bh_json_get(sums, rows[i]));
+    }
+    for (size_t i = 0; by && i < BH_COUNT(causes); i++) {
+        bh_buf_printf(out, "unusable for %-8s", causes[i]);
+        put_sum(out, bh_json_get(by, causes[i]));
     }
 }
 

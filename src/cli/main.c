@@ -6,6 +6,7 @@
 #include "cli/attach.h"
 #include "cli/audit.h"
 #include "cli/cli.h"
+#include "cli/cordon.h"
 #include "cli/defrag.h"
 #include "cli/forecast.h"
 #include "cli/forward.h"
@@ -44,6 +45,9 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_LAYOUT_DIFF] = bh_cli_layout_diff,
     [BH_CMD_LAYOUT_APPLY] = bh_cli_layout_apply,
     [BH_CMD_LAYOUT_ROLLBACK] = bh_cli_layout_rollback,
+    [BH_CMD_CORDON] = bh_cli_cordon,
+    [BH_CMD_UNCORDON] = bh_cli_uncordon,
+    [BH_CMD_DRAIN] = bh_cli_drain,
     [BH_CMD_LOGS] = bh_cli_logs,
     [BH_CMD_EXEC] = bh_cli_exec,
     [BH_CMD_ATTACH] = bh_cli_attach,

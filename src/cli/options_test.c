@@ -242,7 +242,7 @@ test_habits(void **state)
     } cases[] = {
         { "bulkhead squeue", "bulkhead ps" },
         { "bulkhead delete 12", "bulkhead cancel JOB" },
-        { "bulkhead drain gpu-node-1", "whatif drain" },
+        { "bulkhead undrain gpu-node-1", "bulkhead uncordon" },
         { "bulkhead whatif layout", "second word: submit, cancel, quota, drain, apply" },
         { "bulkhead audit", "second word: tail, size, search, verify, prove, check, consistency, export" },
         { "bulkhead passwd", "bulkhead account password" },

@@ -26,6 +26,7 @@ static const char *const library_places[] = { "../lib/bulkhead/sim", "../lib64/b
                                               "../simdrv", NULL };
 static const char *const libexec_places[] = { "../libexec/bulkhead", "../node", NULL };
 static const char *const tools_places[] = { "../libexec/bulkhead/tools", "../smi", NULL };
+#define NVIDIA_SMI "/usr/bin/nvidia-smi"
 static const char *const simctl_places[] = { "bulkhead-simctl", "../simdrv/bulkhead-simctl",
                                              NULL };
 
@@ -328,6 +329,9 @@ move_key(const struct bh_up *up, struct bh_err *err)
 static void
 put_node_conf(struct bh_buf *out, const struct bh_up *up)
 {
+    char simctl[PATH_MAX];
+    struct bh_err ignored;
+
     bh_buf_printf(out,
                   "# node.conf, written by `bulkhead up`; bulkhead-node --help-config explains\n"
                   "state_dir = %s/node\nlog_dir = %s/logs\nrun_dir = %s/node\nsocket = %s\n"
@@ -339,9 +343,12 @@ put_node_conf(struct bh_buf *out, const struct bh_up *up)
                      "gpus = all\n");
     if (*up->tools_dir)
         bh_buf_printf(out, "tools_dir = %s\n", up->tools_dir);
-    if (up->real_driver)
+    if (up->real_driver) {
+        if (access(NVIDIA_SMI, X_OK) == 0)
+            bh_buf_puts(out, "gpu_reset = " NVIDIA_SMI "\n");
         return;
 
+    }
     bh_buf_printf(out,
                   "# the simulated driver, and the cores and memory of a server that would have it\n"
                   "offer_cpu_milli = 256000\noffer_memory_mib = 2097152\n"
@@ -350,6 +357,8 @@ put_node_conf(struct bh_buf *out, const struct bh_up *up)
                   "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
                   "job_driver_mount = %s/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n",
                   up->library_dir, up->library_dir, up->sim, up->sim, up->sim, up->sim);
+    if (find(simctl_places, simctl, &ignored) == BH_OK)
+        bh_buf_printf(out, "gpu_reset = %s\n", simctl);
 }
 
 static void

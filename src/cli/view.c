@@ -282,15 +282,62 @@ put_pieces(struct bh_buf *out, bh_json_value pieces)
     }
 }
 
+static bool
+is_held(bh_json_value gpu, const char *by)
+{
+    return strcmp(bh_json_text(bh_json_get(gpu, by), "no"), "no") != 0;
+}
+
+static bool
+is_drained_by(bh_json_value gpu, const char *by)
+{
+    return strncmp(bh_json_text(bh_json_get(gpu, by), "no"), "drain", 5) == 0;
+}
+
+/* "cordoned"; where it was drained, "draining" while somebody has a piece of it. */
+static const char *
+held_word(bh_json_value gpu)
+{
+    bh_json_value pieces = bh_json_get(gpu, "pieces");
+
+    if (!is_drained_by(gpu, "held") && !is_drained_by(gpu, "node_held"))
+        return "cordoned";
+    for (size_t i = 0; i < bh_json_count(pieces); i++)
+        if (strcmp(bh_json_text(bh_json_get(bh_json_at(pieces, i), "state"), ""), "leased") == 0)
+            return "draining";
+    return "drained";
+}
+
+static void
+put_node_state(struct bh_buf *out, bh_json_value node)
+{
+    put_text(out, bh_json_get(node, "state"));
+    if (is_held(node, "held"))
+        bh_buf_puts(out, is_drained_by(node, "held") ? ", drained" : ", cordoned");
+    if (bh_json_truth(bh_json_get(node, "needs_reboot")))
+        bh_buf_puts(out, ", needs a reboot");
+}
+
 static void
 put_gpu_state(struct bh_buf *out, bh_json_value gpu)
 {
+    const char *health = bh_json_text(bh_json_get(gpu, "health"), "ok");
+
     if (bh_json_truth(bh_json_get(gpu, "fenced")))
         bh_buf_puts(out, "fenced");
     else if (!bh_json_truth(bh_json_get(gpu, "managed")))
         bh_buf_puts(out, "unmanaged");
+    else if (strcmp(health, "ok") != 0 && strcmp(health, "watched") != 0)
+        put_clean(out, health);
+    else if (is_held(gpu, "held") || is_held(gpu, "node_held"))
+        bh_buf_puts(out, held_word(gpu));
     else
-        bh_buf_puts(out, bh_json_truth(bh_json_get(gpu, "cordoned")) ? "cordoned" : "ok");
+        put_clean(out, bh_json_truth(bh_json_get(gpu, "cordoned")) ? "cordoned" : health);
+    if (bh_json_get(gpu, "fault")) {
+        bh_buf_puts(out, " (");
+        put_text(out, bh_json_get(gpu, "fault"));
+        bh_buf_putc(out, ')');
+    }
 }
 
 static void
@@ -352,6 +399,7 @@ static void (*const put_member[BH_CELLS])(struct bh_buf *out, bh_json_value valu
 /* Cells made of several members of the object. */
 static void (*const put_whole[BH_CELLS])(struct bh_buf *out, bh_json_value object) = {
     [BH_CELL_PLACE] = put_place,         [BH_CELL_REASON] = put_reason,
+    [BH_CELL_NODE_STATE] = put_node_state,
     [BH_CELL_GPU_STATE] = put_gpu_state, [BH_CELL_ASSUMED] = put_assumed,
 };
 

@@ -21,6 +21,7 @@ enum bh_cell {
     BH_CELL_BUDGET,     /* of a tenant: what is spent of it */
     BH_CELL_PIECES,  /* of a GPU: what it is carved into, and for whom */
     BH_CELL_GPU_STATE, /* of a GPU: ok, or what keeps it from being used */
+    BH_CELL_NODE_STATE, /* of a node: up or down, and what keeps new work off it */
     BH_CELL_BOUND,   /* of a forecast: its value, with ? where it is a guess */
     BH_CELL_KEPT,    /* of a forecast: bounds kept of those that fell due */
     BH_CELL_PERMILLE,/* as a percentage */

@@ -65,7 +65,7 @@ VIEW(gpus);
 
 static const struct bh_column nodes_columns[] = {
     { "NODE", "name", BH_CELL_TEXT, false },
-    { "STATE", "state", BH_CELL_TEXT, false },
+    { "STATE", "", BH_CELL_NODE_STATE, false },
     { "GPUS", "gpus", BH_CELL_TEXT, false },
     { "CPUS", "cpus", BH_CELL_TEXT, false },
     { "OFFERED (1/1000)", "offered_cpu_milli", BH_CELL_TEXT, true },

@@ -128,6 +128,12 @@ span_of(const char *text)
 }
 
 static uint64_t
+burn_in_of(const char *text)
+{
+    return text ? span_of(text) : BH_BURN_IN_DEFAULT_NS;
+}
+
+static uint64_t
 half_life_of(const char *text)
 {
     if (text && strcmp(text, "never") == 0)
@@ -286,6 +292,7 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
                                               .half_life_ns = half_life_of(from->half_life),
                                               .assumed_run_ns = span_of(from->assumed_run),
                                               .min_runtime_ns = span_of(from->min_runtime),
+                                              .burn_in_ns = burn_in_of(from->burn_in),
                                               .lending = from->lending,
                                               .hotspots = from->hotspots == BH_SITE_ON,
                                               .preshape = from->preshape == BH_SITE_ON,
@@ -300,6 +307,7 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
         && wanted.half_life_ns == present.half_life_ns
         && wanted.assumed_run_ns == present.assumed_run_ns
         && wanted.min_runtime_ns == present.min_runtime_ns
+        && wanted.burn_in_ns == present.burn_in_ns
         && wanted.lending == present.lending && wanted.hotspots == present.hotspots
         && wanted.preshape == present.preshape
         && wanted.spread_kinds == present.spread_kinds

@@ -7,6 +7,7 @@
 #include "api/answer.h"
 #include "base/assert.h"
 #include "daemon/apply.h"
+#include "daemon/cordon.h"
 #include "daemon/grants.h"
 #include "daemon/layout.h"
 #include "daemon/people.h"
@@ -231,6 +232,8 @@ static const struct {
     { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
     { BH_OP_DEFRAG_APPLY, move_jobs },
     { BH_OP_LAYOUT_APPLY, bh_layout_run },   { BH_OP_LAYOUT_ROLLBACK, bh_layout_run },
+    { BH_OP_CORDON, bh_cordon_run },         { BH_OP_UNCORDON, bh_cordon_run },
+    { BH_OP_DRAIN, bh_cordon_run },
     { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
     { BH_OP_AUDIT_PRUNE, bh_retention_run },
     { BH_OP_JOB_EXEC, bh_stream_record },    { BH_OP_JOB_ATTACH, bh_stream_record },

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/faults.h"
 #include "daemon/replay.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
@@ -216,6 +217,7 @@ order_letters(const struct bh_core *core, char ret_letters[BH_EFFECTS_MAX + 1])
     static const char letters[BH_EFFECT_KINDS] = {
         [BH_FX_CARVE] = 'c',  [BH_FX_DESTROY] = 'd', [BH_FX_START] = 's', [BH_FX_SUSPEND] = 'p',
         [BH_FX_RESUME] = 'r', [BH_FX_STOP] = 't',    [BH_FX_JOB] = '-',
+        [BH_FX_RESET] = 'z',  [BH_FX_TEST] = 'q',
     };
     uint32_t length = 0;
 
@@ -272,6 +274,7 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
         return rc == BH_FULL || rc == BH_UNCERTAIN ? rc : bh_err_set(err, BH_IO, "journal: %.200s", err->msg);
     if (event->kind != BH_EV_SUBMIT) /* that one only adds behind */
         core->reasons_stale = true;
+    bh_faults_tell(core);
     sample_invariants(core);
     return BH_OK;
 }

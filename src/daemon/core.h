@@ -21,11 +21,27 @@
 enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192,
        BH_ENTRY_NOTE_MAX = 4096 /* bytes; longer is BH_RANGE */ };
 
+/* How many records of a kind were made within an hour. */
+struct bh_fault_count {
+    uint64_t began_ns;
+    uint32_t count;
+};
+
+/* Faults of applications, by tenant: as many tenants as had some lately. */
+enum { BH_FAULT_TENANTS_MAX = 256 };
+struct bh_tenant_faults {
+    uint32_t tenant;                 /* 0: free */
+    struct bh_fault_count faults;
+};
+
 /* What a node last said of a GPU and the engine does not keep. */
 struct bh_gpu_facts {
     bool seen;
     bool usable;                     /* node.conf allows it, and nobody else carved it */
     bool mig_capable;
+    uint8_t told;                    /* enum bh_gpu_health, in the daemon's log */
+    uint64_t cause_ns;               /* the last fault that others may follow from */
+    struct bh_fault_count minor;     /* of faults that change little */
 };
 
 struct bh_core {
@@ -55,6 +71,8 @@ struct bh_core {
     uint32_t effect_count;
     struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */
     uint32_t gpu_facts_count;
+    struct bh_tenant_faults tenant_faults[BH_FAULT_TENANTS_MAX];
+    uint64_t health_told;            /* bh_view_health_moves when the log last said them */
     struct bh_effect *scratch;       /* BH_CORE_EFFECTS_MAX of them, for looking through */
     struct bh_shown *shown;          /* reasons that rows show; by job modulo its size */
     struct bh_reason added_reason;   /* why the job submitted last waits, or not */

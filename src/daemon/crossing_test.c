@@ -88,9 +88,10 @@ reach(struct fixture *f, enum bh_operation op, const char *token_id)
     static const struct bh_ev_move move;
     static const struct bh_stream_request stream;
     static const struct bh_shred_request shred = { "acme/vision", "all", "because", NULL };
+    static const struct bh_cordon_request cordon = { .target = "n1" };
     struct bh_command command = { .op = op, .caller = caller_named(f, "bob"), .job = { 1 },
                                   .move = &move, .token_id = token_id,
-                                  .shred = &shred, .stream = &stream };
+                                  .shred = &shred, .stream = &stream, .cordon = &cordon };
 
     if (bh_operation_get(op)->scope == BH_SCOPE_OWN
         || strcmp(bh_operation_get(op)->verb, "account.any") == 0)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/apply.h"
 #include "model/driver.h"
+#include "daemon/faults.h"
 
 static struct bh_entry
 report(const char *verb, const char *type, uint64_t id)
@@ -52,7 +53,9 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->node = node;
     gpu->model = bh_model_find(from->model);
     facts = bh_core_gpu_facts(core, gpu->gpu);
-    *facts = (struct bh_gpu_facts){ true, from->allowed && !from->foreign, from->mig_capable };
+    facts->seen = true;
+    facts->usable = from->allowed && !from->foreign;
+    facts->mig_capable = from->mig_capable;
     gpu->managed = flags.managed && facts->usable;
     gpu->cordoned = flags.cordoned;
     gpu->layout = flags.layout;
@@ -231,41 +234,14 @@ bh_inventory_node(struct bh_core *core, bh_node_id node,
 }
 
 bh_rc
-bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_health *health,
-                    struct bh_err *err)
-{
-    uint32_t id = bh_catalog_find(core->catalog, BH_NAME_GPU, health->gpu);
-    struct bh_event event = { .kind = BH_EV_GPU };
-    struct bh_entry entry = report("node.health", "gpu", id);
-    struct bh_gpu_view view;
-    bool fenced = health->fault == BH_FAULT_LOST || health->fault == BH_FAULT_HUNG;
-
-    if (health->xid)
-        bh_log(XID, BH_STR("gpu", health->gpu), BH_U64("xid", health->xid));
-    if (!id || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view))
-        return BH_OK;
-    if (fenced == view.fenced || (health->fault == BH_FAULT_XID && !fenced))
-        return bh_core_note(core, &entry, BH_OK, err);
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = { id }, .node = node, .model = view.model,
-                                      .managed = view.managed, .cordoned = view.cordoned,
-                                      .fenced = fenced, .link = view.link, .numa = view.numa,
-                                      .layout = view.layout,
-                                      .lone_carve = view.lone_carve,
-                                      .mig_capable =
-                                          bh_core_gpu_facts(core, view.gpu)->mig_capable };
-    if (fenced)
-        bh_log(GPU_FENCED, BH_STR("gpu", health->gpu), BH_STR("why", health->why));
-    return bh_core_step(core, &entry, &event, err);
-}
-
-bh_rc
 bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list *gpus,
                      struct bh_err *err)
 {
     const struct bh_msg_gpu *sampled = gpus->items;
 
     for (uint32_t i = 0; i < gpus->count; i++) {
-        struct bh_msg_health health = { .fault = sampled[i].fault, .gi = UINT32_MAX };
+        struct bh_msg_health health = { .fault = sampled[i].fault, .gi = UINT32_MAX,
+                                        .recovery = UINT32_MAX };
         uint32_t id = bh_catalog_find(core->catalog, BH_NAME_GPU, sampled[i].uuid);
         struct bh_gpu_view view;
         bh_rc rc;
@@ -274,7 +250,7 @@ bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list
             || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view) || view.fenced)
             continue;
         memcpy(health.gpu, sampled[i].uuid, sizeof health.gpu);
-        rc = bh_inventory_health(core, node, &health, err);
+        rc = bh_faults_take(core, node, &health, err);
         if (rc != BH_OK)
             return rc;
     }

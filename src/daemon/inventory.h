@@ -25,10 +25,6 @@ BH_MUST_USE bh_rc bh_inventory_node(struct bh_core *core, bh_node_id node,
                                     const struct bh_msg_inventory *inventory,
                                     struct bh_err *err);
 
-/* A fault of one GPU: fences it. */
-BH_MUST_USE bh_rc bh_inventory_health(struct bh_core *core, bh_node_id node,
-                                      const struct bh_msg_health *health, struct bh_err *err);
-
 /* GPUs in a sample: one that was lost since the inventory is fenced.  None is unfenced
  * before the next inventory. */
 BH_MUST_USE bh_rc bh_inventory_sampled(struct bh_core *core, bh_node_id node,

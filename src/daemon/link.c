@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/command.h"
+#include "daemon/faults.h"
 #include "daemon/inventory.h"
 #include "daemon/orders.h"
 #include "daemon/traffic.h"
@@ -397,7 +398,7 @@ take_traffic(struct bh_node_link *link, const void *message, struct bh_err *err)
 static bh_rc
 take_health(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
-    return bh_inventory_health(link->shared->core, link->node, message, err);
+    return bh_faults_take(link->shared->core, link->node, message, err);
 }
 
 /* What a node may say, and when: nothing before its inventory. */

@@ -211,6 +211,17 @@ stop_message(const struct bh_effect *effect, struct bh_arena *arena)
 }
 
 static const void *
+gpu_message(const struct bh_core *core, const struct bh_effect *effect, uint32_t number,
+            struct bh_arena *arena)
+{
+    struct bh_msg_gpu_order *order = new_message(arena, number);
+
+    order->order = effect->order;
+    snprintf(order->gpu, sizeof order->gpu, "%s", gpu_uuid(core, effect->piece.gpu));
+    return order;
+}
+
+static const void *
 destroy_message(const struct bh_effect *effect, struct bh_arena *arena)
 {
     struct bh_msg_destroy *destroy = new_message(arena, BH_MSG_DESTROY);
@@ -229,6 +240,7 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
         [BH_FX_CARVE] = BH_MSG_CARVE,     [BH_FX_DESTROY] = BH_MSG_DESTROY,
         [BH_FX_START] = BH_MSG_START,     [BH_FX_SUSPEND] = BH_MSG_SUSPEND,
         [BH_FX_RESUME] = BH_MSG_RESUME,   [BH_FX_STOP] = BH_MSG_STOP,
+        [BH_FX_RESET] = BH_MSG_RESET,     [BH_FX_TEST] = BH_MSG_TEST,
     };
 
     BH_ASSERT(effect->kind < BH_EFFECT_KINDS && numbers[effect->kind]);
@@ -242,6 +254,10 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
         return BH_OK;
     case BH_MSG_START:
         return start_message(core, effect, arena, &ret_order->message, err);
+    case BH_MSG_RESET:
+    case BH_MSG_TEST:
+        ret_order->message = gpu_message(core, effect, ret_order->number, arena);
+        return BH_OK;
     case BH_MSG_STOP:
         ret_order->message = stop_message(effect, arena);
         return BH_OK;
@@ -266,6 +282,8 @@ static const struct {
     [BH_FX_SUSPEND] = { BH_EV_SUSPENDED, "node.suspended", false, false },
     [BH_FX_RESUME] = { BH_EV_RESUMED, "node.resumed", false, false },
     [BH_FX_STOP] = { BH_EV_TICK, "node.stopping", false, true },
+    [BH_FX_RESET] = { BH_EV_SERVICED, "node.reset", false, false },
+    [BH_FX_TEST] = { BH_EV_SERVICED, "node.tested", false, false },
 };
 
 bool
@@ -292,7 +310,9 @@ answer_event(const struct bh_effect *effect, const struct bh_msg_outcome *outcom
                                     ? (enum bh_outcome_kind)outcome->outcome
                                     : BH_OUTCOME_FAILED;
 
-    if (answers[effect->kind].piece)
+    if (event.kind == BH_EV_SERVICED)
+        event.u.serviced = (struct bh_ev_serviced){ effect->piece.gpu, kind, outcome->rc };
+    else if (answers[effect->kind].piece)
         event.u.piece = (struct bh_ev_piece){ effect->piece.partition, kind, outcome->rc };
     else
         event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc };
@@ -315,6 +335,8 @@ stop_failed(struct bh_core *core, const struct bh_effect *effect,
 static struct bh_record_object
 object_of(const struct bh_effect *effect)
 {
+    if (answers[effect->kind].event == BH_EV_SERVICED)
+        return (struct bh_record_object){ "gpu", effect->piece.gpu.v };
     if (answers[effect->kind].piece)
         return (struct bh_record_object){ "piece", effect->piece.partition.v };
     return (struct bh_record_object){ "lease", effect->lease.v };

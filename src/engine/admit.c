@@ -1,7 +1,9 @@
 #include "engine/admit.h"
 
 #include "base/assert.h"
+#include "engine/cordon.h"
 #include "engine/gang.h"
+#include "engine/health.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/limit.h"
@@ -53,18 +55,33 @@ has_room(struct bh_engine *engine, enum table_kind kind, uint32_t wanted,
     return false;
 }
 
+/* Whether with this event some on the GPU may have to leave it. */
+static bool
+takes_ground(const struct bh_engine *engine, const struct bh_event *event, const struct gpu *gpu)
+{
+    if (event->kind == BH_EV_GPU)
+        return event->u.gpu.fenced && gpu->id == event->u.gpu.gpu.v;
+    if (event->kind == BH_EV_HEALTH)
+        return event->u.health.ends != BH_ENDS_NOBODY && gpu->id == event->u.health.gpu.v;
+    return event->kind == BH_EV_CORDON && event->u.cordon.held == BH_HELD_DRAIN_NOW
+           && (gpu->id == event->u.cordon.gpu.v
+               || node_at(engine, gpu->node)->id == event->u.cordon.node.v);
+}
+
 /* Whether the lease is being made on a GPU that is fenced, or is with this event: its job
  * is queued again at once. */
 static bool
-falls_back(const struct bh_engine *engine, const struct lease *lease,
-           const struct bh_event *event)
+falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_event *event)
 {
-    bool fences = event->kind == BH_EV_GPU && event->u.gpu.fenced;
+    const struct lease *lease = lease_at(engine, slot);
 
-    for (uint32_t i = 0; lease->state == LEASE_CARVING && i < lease->count; i++)
-        if (gpu_at(engine, gpu_find(engine, lease->places[i].gpu))->fenced
-            || (fences && lease->places[i].gpu == event->u.gpu.gpu.v))
+    for (uint32_t i = 0; lease->state == LEASE_CARVING && i < lease->count; i++) {
+        const struct gpu *gpu = gpu_at(engine, gpu_find(engine, lease->places[i].gpu));
+
+        if (gpu->fenced || bh_health_ends(engine, slot) != BH_END_NONE
+            || takes_ground(engine, event, gpu))
             return true;
+    }
     return false;
 }
 
@@ -78,7 +95,7 @@ room_to_requeue(struct bh_engine *engine, const struct bh_event *event,
     if (bh_slots_free(engine, TABLE_CLASS) >= CLASSES_SPARE + most)
         return true;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)
-        wanted += falls_back(engine, lease_at(engine, slot), event);
+        wanted += falls_back(engine, slot, event);
     return has_room(engine, TABLE_CLASS, CLASSES_SPARE + least(wanted, most), ret_why);
 }
 
@@ -425,7 +442,7 @@ admit_settings(struct bh_engine *engine, const struct bh_event *event,
     ret_why->wanted = longest_ns;
     ret_why->limit = BH_SPAN_MAX_NS;
     if ((uint32_t)settings->order >= BH_ORDERS || (uint32_t)settings->lending >= BH_LENDINGS
-        || longest_ns > BH_SPAN_MAX_NS)
+        || longest_ns > BH_SPAN_MAX_NS || settings->burn_in_ns > BH_SPAN_MAX_NS)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if ((uint32_t)defrag->mode >= BH_DEFRAG_MODES || defrag->gain_percent > BH_DEFRAG_PERCENT_MAX
         || defrag->lost_gpu_s > BH_DEFRAG_LOST_MAX_GPU_S || defrag->rest_ns > BH_SPAN_MAX_NS)
@@ -479,6 +496,48 @@ admit_standing(struct bh_engine *engine, const struct bh_event *event,
     return bh_standing_admit(engine, &event->u.standing, ret_why);
 }
 
+static bh_rc
+admit_health(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    const struct bh_ev_health *fault = &event->u.health;
+    const struct part *part = part_at(engine, part_find(engine, fault->partition.v));
+
+    ret_why->gpu = fault->gpu;
+    if ((uint32_t)fault->ends >= BH_FAULT_ENDS || (uint32_t)fault->then >= BH_FAULT_THENS)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    if (!gpu_find(engine, fault->gpu.v))
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    if (fault->ends == BH_ENDS_INSTANCE && gpu_at(engine, part->gpu)->id != fault->gpu.v)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    return BH_OK;
+}
+
+static bh_rc
+admit_serviced(struct bh_engine *engine, const struct bh_event *event,
+               struct bh_reason *ret_why)
+{
+    uint32_t slot = gpu_find(engine, event->u.serviced.gpu.v);
+
+    ret_why->gpu = event->u.serviced.gpu;
+    if ((uint32_t)event->u.serviced.outcome > BH_OUTCOME_CONTEXT_HELD)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    if (!slot)
+        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    return gpu_at(engine, slot)->health.waiting
+               ? BH_OK : refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+}
+
+static bh_rc
+admit_cordon(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    bh_rc rc = bh_cordon_check(engine, &event->u.cordon);
+
+    ret_why->gpu = event->u.cordon.gpu;
+    return rc == BH_OK ? rc
+                       : refuse(ret_why, rc == BH_RANGE ? BH_REASON_OUT_OF_RANGE
+                                                        : BH_REASON_WRONG_STATE, rc);
+}
+
 bh_rc
 bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
@@ -494,7 +553,8 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
         [BH_EV_SETTINGS] = admit_settings,   [BH_EV_OUTLOOK] = admit_outlook,
         [BH_EV_MOVE] = admit_move,
-        [BH_EV_STANDING] = admit_standing,
+        [BH_EV_STANDING] = admit_standing,           [BH_EV_HEALTH] = admit_health,
+        [BH_EV_SERVICED] = admit_serviced,   [BH_EV_CORDON] = admit_cordon,
     };
     bh_rc rc = BH_OK;
 

@@ -5,6 +5,7 @@
 #include "base/attr.h"
 #include "engine/alike.h"
 #include "engine/gang.h"
+#include "engine/health.h"
 #include "engine/host.h"
 #include "engine/lease.h"
 #include "engine/ledger.h"
@@ -226,8 +227,17 @@ static bool
 check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
 {
     struct bh_split split;
+    struct bh_parts causes = { 0, 0 };
 
     bh_ledger_split(in->engine, slot, &split);
+    for (int i = 0; i < BH_UNUSABLES; i++) {
+        causes = bh_parts_add(causes, split.causes[i]);
+        if (split.causes[i].compute != gpu->causes_compute[i]
+            || split.causes[i].memory != gpu->causes_memory[i])
+            return broken(in, "gpu", gpu->id, "why it is unusable is stale");
+    }
+    if (causes.compute != split.unusable.compute || causes.memory != split.unusable.memory)
+        return broken(in, "gpu", gpu->id, "it is unusable without a cause");
     if (split.leased.compute + split.idle.compute + split.unusable.compute != BH_GPU_PARTS
         || split.leased.memory + split.idle.memory + split.unusable.memory != BH_GPU_PARTS)
         return broken(in, "gpu", gpu->id, "its parts do not add up");
@@ -282,6 +292,8 @@ check_gpus(struct inspection *in)
 
         if (!check_pieces(in, gpu, slot) || !check_split(in, gpu, slot))
             return false;
+        if (bh_health_broken(in->engine, slot))
+            return broken(in, "gpu", gpu->id, bh_health_broken(in->engine, slot));
         physical += BH_GPU_PARTS;
         leased += gpu->leased_compute + gpu->leased_memory;
         unusable += gpu->unusable_compute + gpu->unusable_memory;
@@ -289,6 +301,8 @@ check_gpus(struct inspection *in)
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
         if (!check_counts(in, slot))
             return false;
+    if (!bh_health_counted(in->engine))
+        return broken(in, "gpus", 0, "that are reset or need a reboot are miscounted");
     if (!bh_alike_check(in->engine, &astray))
         return broken(in, "gpu", gpu_at(in->engine, astray)->id, "stands in the wrong group");
     if (!bh_host_check(in->engine, &crowded))
@@ -734,7 +748,8 @@ check_due(struct inspection *in)
         if (bh_lease_deadline_ns(in->engine, slot) < hints->due_ns)
             return broken(in, "lease", lease_at(in->engine, slot)->id, "falls due unnoticed");
     for (uint32_t slot = 0; hints->due_known && bh_slot_next(in->engine, TABLE_GPU, &slot);)
-        if (bh_gpu_retry_ns(in->engine, slot) < hints->due_ns)
+        if (bh_gpu_retry_ns(in->engine, slot) < hints->due_ns
+            || bh_health_due_ns(in->engine, slot) < hints->due_ns)
             return broken(in, "gpu", gpu_at(in->engine, slot)->id, "is due unnoticed");
     if (hints->due_known && bh_shape_retry_ns(in->engine) < hints->due_ns)
         return broken(in, "pieces", hints->due_ns, "are to be carved unnoticed");

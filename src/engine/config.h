@@ -40,6 +40,7 @@ enum {
     BH_DEFRAG_PERCENT_MAX = 1000000,
 };
 #define BH_DEFRAG_REST_DEFAULT_NS (UINT64_C(6) * 3600 * 1000000000)
+#define BH_BURN_IN_DEFAULT_NS (UINT64_C(60) * 1000000000)
 #define BH_DEFRAG_LOST_MAX_GPU_S (UINT64_C(1) << 40)
 
 /* How the site schedules; holds from then on.  Until the first such event: fair_tree, the
@@ -52,6 +53,7 @@ struct bh_ev_settings {
     uint64_t assumed_run_ns;     /* of leases without a time limit; 0 takes the default */
     uint64_t min_runtime_ns;     /* as a tenant's, where no tenant says one; 0 is none */
     enum bh_lending lending;
+    uint64_t burn_in_ns;         /* a GPU that was reset gets no work for so long; 0: none */
     bool hotspots;               /* new work goes to hot nodes last */
     bool preshape;               /* pieces that will be asked for are carved before */
     bool spread_kinds;           /* batch jobs on other nodes than services and interactive

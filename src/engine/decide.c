@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/gang.h"
+#include "engine/health.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
 #include "engine/order.h"
@@ -40,6 +41,7 @@ static enum bh_end_cause
 must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
 {
     const struct lease *lease = lease_at(engine, slot);
+    enum bh_end_cause cause;
 
     if (lease->state == LEASE_DONE)
         return BH_END_NONE;
@@ -52,6 +54,9 @@ must_end(const struct bh_engine *engine, uint32_t slot, bool tick)
         return BH_END_NONE;
     if (on_fenced_gpu(engine, lease))
         return BH_END_GPU_LOST;
+    cause = bh_health_ends(engine, slot);
+    if (cause != BH_END_NONE)
+        return cause;
     if (!tick || engine->core.now_ns < bh_lease_deadline_ns(engine, slot))
         return BH_END_NONE;
     return missed_deadline(engine, lease->job) ? BH_END_DEADLINE : BH_END_TIME_LIMIT;

@@ -58,7 +58,8 @@ bh_effect_of_lease(const struct bh_engine *engine, uint32_t slot, struct bh_effe
         return;
     ret_effect->grace_ns = job->grace_ns;
     if (job->contract == BH_CONTRACT_CHECKPOINT
-        && (lease->stop_cause == BH_END_PREEMPTED || lease->stop_cause == BH_END_MOVED))
+        && (lease->stop_cause == BH_END_PREEMPTED || lease->stop_cause == BH_END_MOVED
+            || lease->stop_cause == BH_END_DRAINED))
         ret_effect->signal = job->signal ? job->signal : BH_CHECKPOINT_SIGNAL;
 }
 
@@ -83,6 +84,29 @@ bh_effect_part(struct work *work, enum bh_effect_kind kind, uint32_t slot)
     part->order = effect->order;
     part->waiting = (uint8_t)(kind + 1);
     bh_effect_of_part(work->engine, slot, effect);
+}
+
+void
+bh_effect_of_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_effect *ret_effect)
+{
+    const struct gpu *gpu = gpu_at(engine, slot);
+
+    BH_ASSERT(gpu->health.waiting != 0);
+    *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(gpu->health.waiting - 1),
+                                      .order = gpu->health.order,
+                                      .node = { (uint32_t)node_at(engine, gpu->node)->id },
+                                      .piece.gpu = { (uint32_t)gpu->id } };
+}
+
+void
+bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t slot)
+{
+    struct gpu *gpu = gpu_at(work->engine, slot);
+    struct bh_effect *effect = bh_effect_add(work, kind, gpu->node);
+
+    gpu->health.order = effect->order;
+    gpu->health.waiting = (uint8_t)(kind + 1);
+    bh_effect_of_gpu(work->engine, slot, effect);
 }
 
 static struct bh_effect *

@@ -15,13 +15,18 @@ void bh_effect_lease(struct work *work, enum bh_effect_kind kind, uint32_t lease
 /* An effect on a piece (slot): CARVE or DESTROY. */
 void bh_effect_part(struct work *work, enum bh_effect_kind kind, uint32_t part);
 
+/* An effect on a GPU (slot): RESET or TEST. */
+void bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t gpu);
+
 /* The job's (slot) public state changed; told once in a step, as it is in the end. */
 void bh_effect_job(struct work *work, uint32_t job);
 
-/* The effect again that a lease or a piece waits for. */
+/* The effect again that a lease, a piece or a GPU waits for. */
 void bh_effect_of_lease(const struct bh_engine *engine, uint32_t lease,
                         struct bh_effect *ret_effect);
 void bh_effect_of_part(const struct bh_engine *engine, uint32_t part,
                        struct bh_effect *ret_effect);
+void bh_effect_of_gpu(const struct bh_engine *engine, uint32_t gpu,
+                      struct bh_effect *ret_effect);
 
 #endif

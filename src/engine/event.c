@@ -24,10 +24,20 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_OUTLOOK] = "outlook",
     [BH_EV_MOVE] = "move",
     [BH_EV_STANDING] = "standing",
+    [BH_EV_HEALTH] = "health",
+    [BH_EV_SERVICED] = "serviced",
+    [BH_EV_CORDON] = "cordon",
 };
 
 const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
     [BH_QUOTA_SKU] = "sku", [BH_QUOTA_MODEL] = "model",
+};
+
+const char *const bh_held_names[BH_HELDS] = {
+    [BH_HELD_NOT] = "no",
+    [BH_HELD_CORDONED] = "cordon",
+    [BH_HELD_DRAINING] = "drain",
+    [BH_HELD_DRAIN_NOW] = "drain_now",
 };
 
 static const char *const outlook_names[BH_OUTLOOKS] = {
@@ -64,6 +74,7 @@ static const struct bh_fields defrag_fields = BH_FIELDS("defrag", struct bh_defr
 static const struct bh_field settings_rows[] = {
     BH_F(struct bh_ev_settings, assumed_run_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_settings, backfill, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_settings, burn_in_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_settings, defrag, BH_FIELD_STRUCT, .of = &defrag_fields),
     BH_F(struct bh_ev_settings, half_life_ns, BH_FIELD_NS, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_ev_settings, hotspots, BH_FIELD_BOOL),
@@ -240,6 +251,29 @@ static const struct bh_field standing_rows[] = {
                BH_STANDING_MAX),
 };
 
+static const struct bh_field health_rows[] = {
+    BH_F_ENUM(struct bh_ev_health, ends, bh_fault_ends_names),
+    ID32(struct bh_ev_health, gpu),
+    ID64(struct bh_ev_health, partition),
+    BH_F(struct bh_ev_health, recovery, BH_FIELD_U32),
+    BH_F(struct bh_ev_health, sign, BH_FIELD_U32),
+    BH_F_ENUM(struct bh_ev_health, then, bh_fault_then_names),
+    BH_F(struct bh_ev_health, xid, BH_FIELD_U32),
+};
+
+static const struct bh_field serviced_rows[] = {
+    ID32(struct bh_ev_serviced, gpu),
+    BH_F_ENUM(struct bh_ev_serviced, outcome, outcome_names),
+    BH_F(struct bh_ev_serviced, rc, BH_FIELD_U32),
+};
+
+static const struct bh_field cordon_rows[] = {
+    BH_F(struct bh_ev_cordon, clear_fault, BH_FIELD_BOOL),
+    ID32(struct bh_ev_cordon, gpu),
+    BH_F_ENUM(struct bh_ev_cordon, held, bh_held_names),
+    ID32(struct bh_ev_cordon, node),
+};
+
 static const struct bh_fields tenant_fields =
     BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
@@ -260,6 +294,13 @@ static const struct bh_fields standing_fields =
     BH_FIELDS("standing", struct bh_ev_standing, standing_rows);
 static const struct bh_fields settings_fields =
     BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
+
+static const struct bh_fields health_fields =
+    BH_FIELDS("health", struct bh_ev_health, health_rows);
+static const struct bh_fields serviced_fields =
+    BH_FIELDS("serviced", struct bh_ev_serviced, serviced_rows);
+static const struct bh_fields cordon_fields =
+    BH_FIELDS("cordon", struct bh_ev_cordon, cordon_rows);
 
 static const struct bh_fields outlook_fields =
     BH_FIELDS("outlook", struct bh_ev_outlook, outlook_rows);
@@ -288,6 +329,9 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_OUTLOOK] = &outlook_fields,
         [BH_EV_MOVE] = &move_fields,
         [BH_EV_STANDING] = &standing_fields,
+        [BH_EV_HEALTH] = &health_fields,
+        [BH_EV_SERVICED] = &serviced_fields,
+        [BH_EV_CORDON] = &cordon_fields,
     };
 
     return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;

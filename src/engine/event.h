@@ -6,6 +6,7 @@
 #include "base/fields.h"
 #include "engine/advice.h"
 #include "engine/config.h"
+#include "engine/fault.h"
 #include "model/job.h"
 
 /* What goes into the engine and what comes out, as plain values.
@@ -38,14 +39,6 @@ struct bh_ev_gpu {
     enum bh_layout layout; /* of the pool of its node */
     bool lone_carve;     /* its driver must not carve or destroy beside another tenant's
                             lease (CVE-2026-24197) */
-};
-
-enum bh_outcome_kind {
-    BH_OUTCOME_OK,
-    BH_OUTCOME_FAILED,
-    BH_OUTCOME_CONTEXT_HELD,
-    BH_OUTCOME_UNCLEAN, /* CARVED, DESTROYED: failed; the piece stands, and its memory is not clean */
-    BH_OUTCOMES
 };
 
 /* A piece was carved (or destroyed), or could not be. */
@@ -121,6 +114,9 @@ enum bh_event_kind {
     BH_EV_OUTLOOK,
     BH_EV_MOVE,           /* u.move */
     BH_EV_STANDING,       /* u.standing */
+    BH_EV_HEALTH,
+    BH_EV_SERVICED,
+    BH_EV_CORDON,
     BH_EVENT_KINDS
 };
 
@@ -142,6 +138,9 @@ struct bh_event {
         struct bh_ev_outlook outlook;
         struct bh_ev_move move;
         struct bh_ev_standing standing;
+        struct bh_ev_health health;
+        struct bh_ev_serviced serviced;
+        struct bh_ev_cordon cordon;
     } u;
 };
 
@@ -194,6 +193,8 @@ enum bh_effect_kind {
     BH_FX_SUSPEND,
     BH_FX_RESUME,
     BH_FX_STOP,
+    BH_FX_RESET,    /* the GPU, piece.gpu; it is empty */
+    BH_FX_TEST,     /* whether its faults are gone; likewise */
     BH_FX_JOB,      /* not for the node: this job's public state changed */
     BH_EFFECT_KINDS
 };
@@ -203,7 +204,7 @@ enum { BH_ORDER_BITS = 12 };
 /* `order` names the effect for ever: (record number << BH_ORDER_BITS) + position.  The node
  * journals it and answers a repeat with the old outcome.  Effects of one node are
  * carried out in order: a CARVE relies on the DESTROYs before it.  Each is answered by
- * one event (CARVED, DESTROYED, STARTED, SUSPENDED, RESUMED, and ENDED for STOP); a
+ * one event (CARVED, DESTROYED, STARTED, SUSPENDED, RESUMED, SERVICED, ENDED for STOP); a
  * STOP takes the place of a START, SUSPEND or RESUME that is not yet answered, and is
  * answered ENDED even when nothing runs. */
 struct bh_effect {
@@ -212,7 +213,7 @@ struct bh_effect {
     bh_node_id node;
     bh_lease_id lease;
     bh_job_id job;
-    struct bh_piece piece;         /* CARVE, DESTROY; and for whom: 0 is nobody yet */
+    struct bh_piece piece;         /* CARVE, DESTROY; and for whom: 0 is nobody yet; its GPU alone: RESET, TEST */
     bh_tenant_id tenant;
     uint64_t grace_ns;             /* STOP */
     uint32_t signal;               /* STOP: what it is told to end with; 0: SIGTERM */

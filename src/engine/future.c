@@ -23,7 +23,8 @@ static bool
 queues_again(enum bh_end_cause cause)
 {
     return cause == BH_END_PREEMPTED || cause == BH_END_MOVED || cause == BH_END_GPU_LOST || cause == BH_END_NODE_LOST
-           || cause == BH_END_RESUME_FAILED;
+           || cause == BH_END_RESUME_FAILED || cause == BH_END_GPU_FAULT
+           || cause == BH_END_DRAINED;
 }
 
 static void
@@ -76,6 +77,21 @@ of_piece(enum bh_effect_kind kind)
     return kind == BH_FX_CARVE || kind == BH_FX_DESTROY;
 }
 
+static bool
+of_gpu(enum bh_effect_kind kind)
+{
+    return kind == BH_FX_RESET || kind == BH_FX_TEST;
+}
+
+/* Whose the answer will be. */
+static uint64_t
+subject_of(const struct bh_effect *effect)
+{
+    if (of_piece(effect->kind))
+        return effect->piece.partition.v;
+    return of_gpu(effect->kind) ? effect->piece.gpu.v : effect->lease.v;
+}
+
 static void
 enqueue(struct bh_future *future, const struct bh_future_order *order)
 {
@@ -102,9 +118,7 @@ take_step(struct bh_future *future)
 
         if (effect->kind != BH_FX_JOB)
             enqueue(future, &(struct bh_future_order){
-                                effect->kind, effect->order,
-                                of_piece(effect->kind) ? effect->piece.partition.v
-                                                       : effect->lease.v });
+                                effect->kind, effect->order, subject_of(effect) });
         else if (effect->state >= BH_JOB_COMPLETED)
             tell(future, (struct bh_news){ .kind = BH_NEWS_ENDS, .job = effect->job,
                                            .cause = effect->cause });
@@ -124,6 +138,12 @@ is_due(const struct bh_engine *engine, const struct bh_future_order *order)
     uint32_t slot = of_piece(order->kind) ? part_find(engine, order->id)
                                           : lease_find(engine, order->id);
 
+    if (of_gpu(order->kind)) {
+        const struct gpu *gpu = gpu_at(engine, gpu_find(engine, order->id));
+
+        return gpu->health.waiting == order->kind + 1 && gpu->health.order == order->order
+               && node_answers(engine, gpu->node);
+    }
     if (of_piece(order->kind)) {
         const struct part *part = part_at(engine, slot);
 
@@ -160,6 +180,14 @@ look_through(struct bh_future *future)
         if (lease->waiting && is_due(engine, &order))
             enqueue(future, &order);
     }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
+        const struct gpu *gpu = gpu_at(engine, slot);
+        struct bh_future_order order = { (enum bh_effect_kind)(gpu->health.waiting - 1),
+                                         gpu->health.order, gpu->id };
+
+        if (gpu->health.waiting && is_due(engine, &order))
+            enqueue(future, &order);
+    }
 }
 
 /* The event that answers an order well. */
@@ -170,11 +198,15 @@ answer(const struct bh_future *future, const struct bh_future_order *order)
         [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
         [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
         [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
     };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[order->kind] };
 
     if (of_piece(order->kind))
         event.u.piece = (struct bh_ev_piece){ { order->id }, BH_OUTCOME_OK, 0 };
+    else if (of_gpu(order->kind))
+        event.u.serviced =
+            (struct bh_ev_serviced){ { (uint32_t)order->id }, BH_OUTCOME_OK, 0 };
     else if (order->kind == BH_FX_STOP)
         event.u.ended = (struct bh_ev_ended){ .lease = { order->id },
                                               .cause = BH_END_SIGNALLED,

@@ -67,7 +67,8 @@ outrank(struct job *job, const struct lease_news *news)
         [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
         [BH_END_TIME_LIMIT] = true, [BH_END_NODE_LOST] = true,
         [BH_END_GPU_LOST] = true,   [BH_END_DEADLINE] = true,
-        [BH_END_MOVED] = true,
+        [BH_END_MOVED] = true,      [BH_END_GPU_FAULT] = true,
+        [BH_END_DRAINED] = true,
     };
 
     if (!outranked[job->verdict] || news->event != LEASE_STOP)

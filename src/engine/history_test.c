@@ -220,6 +220,7 @@ set_settings(struct history *history)
         .assumed_run_ns = assumed_ns[draw(history, BH_COUNT(assumed_ns))],
         .min_runtime_ns = chance(history, 20) ? draw(history, 500000000) : 0,
         .lending = (enum bh_lending)draw(history, BH_LENDINGS),
+        .burn_in_ns = chance(history, 50) ? draw(history, 1000000000) : 0,
         .hotspots = chance(history, 50),
         .preshape = chance(history, 50),
         .spread_kinds = chance(history, 50),
@@ -450,6 +451,43 @@ declare(struct history *history)
     }
 }
 
+/* A GPU has a fault, with or without somebody on it. */
+static void
+fall_ill(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_HEALTH };
+    struct bh_ev_health *fault = &event.u.health;
+    struct bh_piece_view piece;
+    uint32_t cursor = 0, skip = draw(history, 12);
+
+    fault->gpu.v = 1 + draw(history, GPUS);
+    while (bh_view_next_piece(history->story->engine, &cursor, &piece))
+        if (skip-- == 0) {
+            fault->gpu = piece.piece.gpu;
+            fault->partition = piece.piece.partition;
+            break;
+        }
+    fault->ends = (enum bh_fault_ends)draw(history, fault->partition.v ? BH_FAULT_ENDS : 1);
+    fault->then = (enum bh_fault_then)draw(history, BH_FAULT_THENS);
+    fault->xid = draw(history, 180);
+    play(history, &event);
+}
+
+/* Operators hold GPUs and nodes back, and let them go again. */
+static void
+cordon_some(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_CORDON };
+
+    if (chance(history, 80))
+        event.u.cordon.gpu.v = 1 + draw(history, GPUS);
+    else
+        event.u.cordon.node.v = 1 + draw(history, NODES);
+    event.u.cordon.held = chance(history, 70) ? BH_HELD_NOT : (enum bh_held)draw(history, BH_HELDS);
+    event.u.cordon.clear_fault = chance(history, 70);
+    play(history, &event);
+}
+
 static void
 send_nonsense(struct history *history)
 {
@@ -490,8 +528,10 @@ happen(struct history *history)
         exit_some(history);
     else if (what < 890)
         cancel_some(history);
-    else if (what < 945)
+    else if (what < 944)
         tick(history);
+    else if (what < 945)
+        fall_ill(history);
     else if (what < 960)
         foresee(history);
     else if (what < 965)
@@ -506,10 +546,14 @@ happen(struct history *history)
         replace_tenant(history);
     else if (what < 990)
         set_sku(history, 1 + draw(history, SKUS));
-    else if (what < 993)
+    else if (what < 992)
         set_settings(history);
     else if (what < 997)
         declare(history);
+    else if (what < 994)
+        fall_ill(history);
+    else if (what < 998)
+        cordon_some(history);
     else
         send_nonsense(history);
 }
@@ -603,6 +647,22 @@ can_never_run(struct history *history, bh_job_id job)
     }
 }
 
+/* Operators let go of all, and clear every fault whose repair is not under way. */
+static void
+heal(struct history *history)
+{
+    struct bh_event event = { .kind = BH_EV_CORDON };
+
+    for (uint32_t node = 1; node <= NODES; node++) {
+        event.u.cordon = (struct bh_ev_cordon){ .node = { node }, .clear_fault = true };
+        play(history, &event);
+    }
+    for (uint32_t gpu = 1; gpu <= GPUS; gpu++) {
+        event.u.cordon = (struct bh_ev_cordon){ .gpu = { gpu } };
+        play(history, &event);
+    }
+}
+
 /* Let all that runs end; returns how many jobs still could run. */
 static uint32_t
 run_out(struct history *history)
@@ -683,8 +743,10 @@ every_history_keeps_the_invariants(void **state)
         }
     }
     mend(history);
-    while (run_out(history) && ++rounds < 2000)
-        ;
+    do {
+        if (rounds < 4)
+            heal(history);
+    } while (run_out(history) && ++rounds < 2000);
     tell(history);
     if (rounds == 2000)
         show_left(history);

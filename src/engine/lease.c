@@ -467,7 +467,8 @@ fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
         [BH_END_CANCELLED] = FATE_CANCELLED,  [BH_END_TENANT_REMOVED] = FATE_CANCELLED,
         [BH_END_PREEMPTED] = FATE_REQUEUED,   [BH_END_NODE_LOST] = FATE_REQUEUED,
         [BH_END_GPU_LOST] = FATE_REQUEUED,    [BH_END_RESUME_FAILED] = FATE_REQUEUED,
-        [BH_END_MOVED] = FATE_REQUEUED,
+        [BH_END_MOVED] = FATE_REQUEUED,       [BH_END_GPU_FAULT] = FATE_REQUEUED,
+        [BH_END_DRAINED] = FATE_REQUEUED,
     };
 
     BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
@@ -540,7 +541,7 @@ ended_first(const struct lease *lease, const struct lease_news *news)
         [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
         [BH_END_TIME_LIMIT] = true, [BH_END_CANCELLED] = true,
         [BH_END_DEADLINE] = true,   [BH_END_MOVED] = true,
-        [BH_END_DATASET] = true,
+        [BH_END_DATASET] = true,    [BH_END_DRAINED] = true,
     };
 
     return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];

@@ -1,6 +1,7 @@
 #include "engine/ledger.h"
 
 #include "base/assert.h"
+#include "engine/health.h"
 #include "engine/pool.h"
 #include "engine/room.h"
 #include "engine/slots.h"
@@ -19,6 +20,10 @@ bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns)
     totals->leased_memory += totals->rate_leased_memory * elapsed;
     totals->unusable_compute += totals->rate_unusable_compute * elapsed;
     totals->unusable_memory += totals->rate_unusable_memory * elapsed;
+    for (int i = 0; i < BH_UNUSABLES; i++) {
+        totals->causes_compute[i] += totals->rate_causes_compute[i] * elapsed;
+        totals->causes_memory[i] += totals->rate_causes_memory[i] * elapsed;
+    }
     engine->core.now_ns = now_ns;
 }
 
@@ -153,34 +158,52 @@ rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
     };
 }
 
-/* Pieces being cleared are no longer in the occupancy; their parts come back when
- * they are gone, as far as nothing new stands there already. */
+/* The parts of its pieces in a state.  Pieces being cleared are no longer in the occupancy;
+ * their parts come back when they are gone, as far as nothing new stands there already. */
 static struct bh_parts
-under_clearing(const struct bh_engine *engine, const struct gpu *gpu)
+in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_piece_state state)
 {
     struct bh_parts sum = { 0, 0 };
 
     for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
         const struct part *part = part_at(engine, at);
 
-        if (part->state == BH_PIECE_CLEARING)
+        if (part->state == state)
             sum = bh_parts_add(sum, bh_profile_parts((bh_profile_id){ part->profile }));
     }
     return sum;
 }
 
-static struct bh_parts
-under_lease(const struct bh_engine *engine, const struct gpu *gpu)
+/* Why a GPU that gets no new work gets none. */
+static enum bh_unusable
+cause_of(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    struct bh_parts sum = { 0, 0 };
+    const struct node *node = node_at(engine, gpu->node);
 
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        const struct part *part = part_at(engine, at);
+    if (!gpu->managed || !node->up)
+        return BH_UNUSABLE_AWAY;
+    if (gpu->fenced || !bh_health_takes_work(gpu))
+        return BH_UNUSABLE_FAULT;
+    return gpu->cordoned || gpu->held || node->held ? BH_UNUSABLE_CORDONED : BH_UNUSABLE_AWAY;
+}
 
-        if (part->state == BH_PIECE_LEASED)
-            sum = bh_parts_add(sum, bh_profile_parts((bh_profile_id){ part->profile }));
+static void
+tell_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_split *split)
+{
+    struct bh_parts changing;
+
+    for (int i = 0; i < BH_UNUSABLES; i++)
+        split->causes[i] = (struct bh_parts){ 0, 0 };
+    if (!bh_room_offered(engine, gpu)) {
+        split->causes[cause_of(engine, gpu)] = split->unusable;
+        return;
     }
-    return sum;
+    changing = bh_parts_add(in_state(engine, gpu, BH_PIECE_CARVING),
+                            in_state(engine, gpu, BH_PIECE_CLEARING));
+    changing.compute = least(changing.compute, split->unusable.compute);
+    changing.memory = least(changing.memory, split->unusable.memory);
+    split->causes[BH_UNUSABLE_CARVING] = changing;
+    split->causes[BH_UNUSABLE_GEOMETRY] = bh_parts_sub(split->unusable, changing);
 }
 
 void
@@ -188,10 +211,10 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
 {
     static const struct bh_parts all = { BH_GPU_PARTS, BH_GPU_PARTS };
     const struct gpu *gpu = gpu_at(engine, slot);
-    struct bh_parts idle = { 0, 0 }, leased = under_lease(engine, gpu);
+    struct bh_parts idle = { 0, 0 }, leased = in_state(engine, gpu, BH_PIECE_LEASED);
 
     if (bh_room_offered(engine, gpu)) {
-        struct bh_parts clearing = under_clearing(engine, gpu);
+        struct bh_parts clearing = in_state(engine, gpu, BH_PIECE_CLEARING);
 
         idle = rest_of((enum bh_gpu_model)gpu->model, &gpu->occupancy);
         idle.compute -= least(idle.compute, clearing.compute);
@@ -200,6 +223,7 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
     ret_split->leased = leased;
     ret_split->idle = idle;
     ret_split->unusable = bh_parts_sub(bh_parts_sub(all, leased), idle);
+    tell_causes(engine, gpu, ret_split);
 }
 
 /* How the GPU counts now, and the sums over its node and its model. */
@@ -248,4 +272,10 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     gpu->leased_memory = (uint32_t)split.leased.memory;
     gpu->unusable_compute = (uint32_t)split.unusable.compute;
     gpu->unusable_memory = (uint32_t)split.unusable.memory;
+    for (int i = 0; i < BH_UNUSABLES; i++) {
+        totals->rate_causes_compute[i] += split.causes[i].compute - gpu->causes_compute[i];
+        totals->rate_causes_memory[i] += split.causes[i].memory - gpu->causes_memory[i];
+        gpu->causes_compute[i] = (uint32_t)split.causes[i].compute;
+        gpu->causes_memory[i] = (uint32_t)split.causes[i].memory;
+    }
 }

@@ -23,6 +23,7 @@ void bh_ledger_usage(const struct bh_engine *engine, uint32_t tenant, uint64_t n
 /* What becomes of a GPU's parts just now; the three sum to BH_GPU_PARTS each. */
 struct bh_split {
     struct bh_parts leased, idle, unusable;
+    struct bh_parts causes[BH_UNUSABLES]; /* they sum to unusable */
 };
 void bh_ledger_split(const struct bh_engine *engine, uint32_t gpu, struct bh_split *ret_split);
 

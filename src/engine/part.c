@@ -167,6 +167,7 @@ bh_part_return(struct work *work, uint32_t slot)
     struct part *part = part_at(engine, slot);
     uint32_t gpu = part->gpu;
 
+    part->evict = 0;
     if (part->state == BH_PIECE_CARVING) {
         part->lease = 0;
         bh_order_stir(engine);
@@ -239,7 +240,8 @@ uint64_t
 bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t slot)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
-    bool answers = node_at(engine, gpu->node)->up && !gpu->fenced;
+    bool answers = node_at(engine, gpu->node)->up && !gpu->fenced
+                   && gpu->health.state != BH_HEALTH_RESETTING;
 
     return gpu->stuck && gpu->retry_ns && answers ? gpu->retry_ns : UINT64_MAX;
 }

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "engine/health.h"
 #include "engine/lease.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
@@ -9,7 +10,10 @@
 bool
 bh_room_offered(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    return gpu->managed && !gpu->cordoned && !gpu->fenced && node_at(engine, gpu->node)->up;
+    const struct node *node = node_at(engine, gpu->node);
+
+    return gpu->managed && !gpu->cordoned && !gpu->fenced && node->up && !gpu->held && !node->held
+           && node->reboots == 0 && bh_health_takes_work(gpu);
 }
 
 const struct claim *

@@ -60,11 +60,25 @@ struct node {
     uint32_t gpu_count, leases;
     uint32_t empty, open; /* GPUs that get new work: nothing in use; something free */
     uint32_t models;      /* bit m: a GPU of that model stands on it */
-    uint8_t up, hot, unused[2];
+    uint8_t up, hot, held, unused; /* held: enum bh_held */
     uint32_t cpu_milli, memory_mib;  /* for jobs; 0: not limited */
     uint64_t cpu_used, memory_used;  /* by leases: engine/host.h */
     uint32_t lasting;     /* of the leases, those of services and interactive jobs */
-    uint32_t padding;
+    uint32_t reboots;     /* of its GPUs, those that need one */
+};
+
+/* A GPU's health: engine/health.h. */
+enum { HEALTH_RESETS = 2, HEALTH_STRIKES = 2 };
+struct gpu_health {
+    uint64_t since_ns, until_ns; /* of the state; until_ns 0: as long as it takes */
+    uint64_t order;              /* of RESET or TEST, not yet answered */
+    uint64_t resets_ns[HEALTH_RESETS]; /* the last ones, latest first; 0: none */
+    uint64_t strikes_ns[HEALTH_STRIKES], strikes_job[HEALTH_STRIKES]; /* faults of jobs (ids) */
+    uint32_t xid, sign;          /* the last fault that changed the state */
+    uint8_t state, waiting;      /* waiting: an effect kind + 1, or 0 */
+    uint8_t reset_due;           /* when it is idle */
+    uint8_t attempts;            /* resets that failed in a row */
+    uint8_t served, unused[3];   /* counted in core.to_service */
 };
 
 /* What shall stand on a GPU, by declaration: engine/standing.h. */
@@ -86,7 +100,7 @@ struct gpu {
     uint8_t mig;     /* was carved last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
-    uint8_t layout, lone_carve, unused[1];
+    uint8_t layout, lone_carve, held; /* held: enum bh_held */
     uint8_t pooled; /* its pool counts it, with this occupancy */
     struct bh_occupancy pooled_as;
     uint32_t alike, next_alike, prev_alike; /* its group, or 0; slots of GPUs in it */
@@ -97,6 +111,8 @@ struct gpu {
     uint32_t apply;                 /* number of the change that wanted it */
     uint8_t standing, standing_rc;  /* enum bh_standing_state; why it failed: bh_rc */
     uint8_t spare[2];
+    uint32_t causes_compute[BH_UNUSABLES], causes_memory[BH_UNUSABLES]; /* of unusable */
+    struct gpu_health health;
 };
 
 /* GPUs of a model that stand alike.  The id is a hash of that; where two meet, the later takes
@@ -190,7 +206,8 @@ struct part {
     uint8_t state, waiting, gone, stuck;
     uint32_t cleared_for; /* tenant id: who it is destroyed for; 0: nobody yet */
     uint8_t unclean; /* scrubs of it that failed, counted no further than is of use */
-    uint8_t unused[7];
+    uint8_t evict;   /* why its lease must end (enum bh_end_cause), or 0 */
+    uint8_t unused[6];
 };
 
 /* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash of the

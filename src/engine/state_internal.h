@@ -88,7 +88,9 @@ struct totals {
     uint64_t rate_physical;
     uint64_t rate_leased_compute, rate_leased_memory;
     uint64_t rate_unusable_compute, rate_unusable_memory;
+    uint64_t rate_causes_compute[BH_UNUSABLES], rate_causes_memory[BH_UNUSABLES];
     uint64_t unused;
+    bh_part_ns causes_compute[BH_UNUSABLES], causes_memory[BH_UNUSABLES]; /* of unusable */
 };
 
 /* State beside the tables that the digest covers. */
@@ -117,6 +119,8 @@ struct core {
     uint32_t suspended;  /* leases */
     uint32_t leaving;    /* leases: the first of the list */
     uint32_t declared, applied; /* GPUs with something wanted; number of the last change */
+    uint64_t health_moves; /* how often some GPU's health changed */
+    uint32_t to_service, unused_service; /* GPUs that wait to be emptied, reset or tested */
     uint8_t pool_of[MODELS_MAX]; /* 1 and up; 0: none */
     uint32_t pool_count;
     struct pool pools[POOLS_MAX];

@@ -6,6 +6,7 @@
 #include "engine/decide.h"
 #include "engine/effect.h"
 #include "engine/gang.h"
+#include "engine/health.h"
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
@@ -124,6 +125,8 @@ first_due_ns(const struct bh_engine *engine)
         uint64_t retry_ns = bh_gpu_retry_ns(engine, slot);
 
         next_ns = retry_ns < next_ns ? retry_ns : next_ns;
+        retry_ns = bh_health_due_ns(engine, slot);
+        next_ns = retry_ns < next_ns ? retry_ns : next_ns;
     }
     return next_ns;
 }
@@ -224,6 +227,13 @@ bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
         if (bh_same(effect.node, node))
             insert(ret_effects, &count, max, &effect);
     }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
+        if (!gpu_at(engine, slot)->health.waiting)
+            continue;
+        bh_effect_of_gpu(engine, slot, &effect);
+        if (bh_same(effect.node, node))
+            insert(ret_effects, &count, max, &effect);
+    }
     return count;
 }
 
@@ -232,7 +242,10 @@ bh_engine_awaits(const struct bh_engine *engine, const struct bh_effect *effect)
 {
     uint32_t part = part_find(engine, effect->piece.partition.v);
     uint32_t lease = lease_find(engine, effect->lease.v);
+    const struct gpu *gpu = gpu_at(engine, gpu_find(engine, effect->piece.gpu.v));
 
+    if (effect->kind == BH_FX_RESET || effect->kind == BH_FX_TEST)
+        return gpu->health.waiting == effect->kind + 1 && gpu->health.order == effect->order;
     if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
         return part && part_at(engine, part)->waiting == effect->kind + 1
                && part_at(engine, part)->order == effect->order;

@@ -99,9 +99,8 @@ bh_story_take(struct bh_story *story, struct bh_effect *ret_effect)
     if (story->effect_count == 0)
         return false;
     *ret_effect = story->effects[0];
-    story->effect_count--;
     memmove(&story->effects[0], &story->effects[1],
-            story->effect_count * sizeof(story->effects[0]));
+            --story->effect_count * sizeof(story->effects[0]));
     return true;
 }
 
@@ -113,6 +112,7 @@ bh_story_answer(const struct bh_effect *effect, enum bh_outcome_kind outcome)
         [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
         [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
         [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
     };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[effect->kind] };
 
@@ -121,6 +121,8 @@ bh_story_answer(const struct bh_effect *effect, enum bh_outcome_kind outcome)
                                               .cause = BH_END_SIGNALLED, .exit_status = 15 };
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
         event.u.piece = (struct bh_ev_piece){ effect->piece.partition, outcome, 0 };
+    else if (event.kind == BH_EV_SERVICED)
+        event.u.serviced = (struct bh_ev_serviced){ effect->piece.gpu, outcome, 0 };
     else
         event.u.lease = (struct bh_ev_lease){ effect->lease, outcome, 0 };
     return event;

@@ -2,8 +2,10 @@
 
 #include "base/assert.h"
 #include "engine/alone.h"
+#include "engine/cordon.h"
 #include "engine/effect.h"
 #include "engine/gang.h"
+#include "engine/health.h"
 #include "engine/jobs.h"
 #include "engine/ledger.h"
 #include "engine/lease.h"
@@ -31,6 +33,8 @@ retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
     bool put_off = false;
 
+    if (gpu->health.state == BH_HEALTH_RESETTING)
+        return; /* it goes with the rest */
     for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at && *retries < RETRIES_MAX;
          at = part_at(work->engine, at)->next_on_gpu) {
         if (!part_at(work->engine, at)->stuck || part_at(work->engine, at)->waiting
@@ -373,6 +377,24 @@ on_standing(struct work *work, const struct bh_event *event)
 }
 
 static void
+on_health(struct work *work, const struct bh_event *event)
+{
+    bh_health_fault(work, &event->u.health);
+}
+
+static void
+on_serviced(struct work *work, const struct bh_event *event)
+{
+    bh_health_serviced(work, &event->u.serviced);
+}
+
+static void
+on_cordon(struct work *work, const struct bh_event *event)
+{
+    bh_cordon_set(work, &event->u.cordon);
+}
+
+static void
 on_release(struct work *work, const struct bh_event *event)
 {
     bh_job_unhold(work, job_find(work->engine, event->u.job.job.v));
@@ -403,8 +425,12 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_OUTLOOK] = on_outlook,
         [BH_EV_MOVE] = on_move,
         [BH_EV_STANDING] = on_standing,
+        [BH_EV_HEALTH] = on_health,
+        [BH_EV_SERVICED] = on_serviced,
+        [BH_EV_CORDON] = on_cordon,
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);
     on[event->kind](work, event);
+    bh_health_pass(work, event->kind == BH_EV_TICK);
 }

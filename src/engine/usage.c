@@ -183,6 +183,7 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
         settings->assumed_run_ns ? settings->assumed_run_ns : BH_ASSUMED_RUN_DEFAULT_NS;
     now->min_runtime_ns = settings->min_runtime_ns;
     now->lending = settings->lending;
+    now->burn_in_ns = settings->burn_in_ns;
     now->hotspots = settings->hotspots;
     now->spread_kinds = settings->spread_kinds;
     now->preshape = settings->preshape;

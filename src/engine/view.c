@@ -169,6 +169,12 @@ bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
     return true;
 }
 
+const char *const bh_unusable_names[BH_UNUSABLES] = {
+    [BH_UNUSABLE_GEOMETRY] = "geometry", [BH_UNUSABLE_CARVING] = "carving",
+    [BH_UNUSABLE_FAULT] = "fault",       [BH_UNUSABLE_CORDONED] = "cordoned",
+    [BH_UNUSABLE_AWAY] = "away",
+};
+
 /* ---- GPUs and pieces ---- */
 
 static void
@@ -191,10 +197,25 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .layout = (enum bh_layout)gpu->layout,
         .mig_capable = gpu->mig_capable,
         .lone_carve = gpu->lone_carve,
+        .held = (enum bh_held)gpu->held,
+        .node_held = (enum bh_held)node_at(engine, gpu->node)->held,
+        .health = (enum bh_gpu_health)gpu->health.state,
+        .xid = gpu->health.xid,
+        .sign = gpu->health.sign,
+        .since_ns = gpu->health.since_ns,
+        .until_ns = gpu->health.until_ns,
+        .reset_due = gpu->health.reset_due,
+        .resets = (gpu->health.resets_ns[0] != 0) + (gpu->health.resets_ns[1] != 0),
         .used = split.leased,
         .idle = split.idle,
         .unusable = split.unusable,
     };
+}
+
+uint64_t
+bh_view_health_moves(const struct bh_engine *engine)
+{
+    return engine->core.health_moves;
 }
 
 bool
@@ -209,7 +230,9 @@ bh_view_host(const struct bh_engine *engine, bh_node_id id, struct bh_host_view 
                                        .cpu_milli = node->cpu_milli,
                                        .memory_mib = node->memory_mib,
                                        .cpu_used = node->cpu_used,
-                                       .memory_used = node->memory_used };
+                                       .memory_used = node->memory_used,
+                                       .held = (enum bh_held)node->held,
+                                       .reboots = node->reboots };
     return true;
 }
 
@@ -431,6 +454,11 @@ bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns, struct bh_ledger
         .unusable_memory = totals->unusable_memory + totals->rate_unusable_memory * elapsed,
     };
 
+    for (int i = 0; i < BH_UNUSABLES; i++) {
+        view.causes_compute[i] =
+            totals->causes_compute[i] + totals->rate_causes_compute[i] * elapsed;
+        view.causes_memory[i] = totals->causes_memory[i] + totals->rate_causes_memory[i] * elapsed;
+    }
     view.idle_compute = view.physical - view.tenants_compute - view.unusable_compute;
     view.idle_memory = view.physical - view.tenants_memory - view.unusable_memory;
     *ret_view = view;

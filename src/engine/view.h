@@ -50,6 +50,8 @@ struct bh_host_view {
     bool up;
     uint32_t cpu_milli, memory_mib; /* 0: not limited */
     uint64_t cpu_used, memory_used; /* milli, MiB */
+    enum bh_held held;
+    uint32_t reboots;               /* of its GPUs, those that need one */
 };
 
 /* Room that is kept for a job that waits: a claim, which is being made now, or a
@@ -69,6 +71,12 @@ struct bh_gpu_view {
     uint32_t link, numa;         /* as in bh_ev_gpu */
     enum bh_layout layout;
     bool mig_capable, lone_carve;
+    enum bh_held held, node_held;
+    enum bh_gpu_health health;
+    uint32_t xid, sign;          /* of the fault that brought it to that health */
+    uint64_t since_ns, until_ns; /* of it; until_ns 0: not by time */
+    bool reset_due;              /* when it is idle */
+    uint32_t resets;             /* the last ones, at most 2 are remembered */
     struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
 };
 
@@ -127,12 +135,27 @@ struct bh_tenant_view {
     bh_part_ns compute_ns, memory_ns; /* the tenant's own usage up to now */
 };
 
+/* Why parts of a GPU are no use to anybody. */
+enum bh_unusable {
+    BH_UNUSABLE_GEOMETRY, /* free, and no piece fits there */
+    BH_UNUSABLE_CARVING,  /* a piece is being carved or destroyed */
+    BH_UNUSABLE_FAULT,    /* it does not answer, or its health keeps work off it */
+    BH_UNUSABLE_CORDONED, /* by the site file, or by an operator */
+    BH_UNUSABLE_AWAY,     /* its node is down, or needs a reboot; or it is not managed */
+    BH_UNUSABLES
+};
+extern const char *const bh_unusable_names[BH_UNUSABLES];
+
 /* Part-nanoseconds of all GPUs by what became of them; the sum of `tenants`, `idle`
  * and `unusable` is physical time. */
 struct bh_ledger_view {
     bh_part_ns physical, tenants_compute, tenants_memory;
     bh_part_ns idle_compute, idle_memory, unusable_compute, unusable_memory;
+    bh_part_ns causes_compute[BH_UNUSABLES], causes_memory[BH_UNUSABLES]; /* of unusable */
 };
+
+/* How often some GPU's health changed: whether it is worth looking. */
+uint64_t bh_view_health_moves(const struct bh_engine *engine);
 
 /* Each finds by id; false when there is none. */
 bool bh_view_job(const struct bh_engine *engine, bh_job_id job, struct bh_job_view *ret_view);

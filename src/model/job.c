@@ -70,6 +70,8 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_TENANT_REMOVED] = "tenant_removed",
     [BH_END_DEADLINE] = "deadline",
     [BH_END_DATASET] = "dataset",
+    [BH_END_GPU_FAULT] = "gpu_fault",
+    [BH_END_DRAINED] = "drained",
 };
 
 /* What a job may be told to write a checkpoint with. */

@@ -193,6 +193,9 @@ static const struct bh_field scheduling_rows[] = {
     BH_F_ENUM(struct bh_site_scheduling, backfill, switch_names,
               .doc = "whether jobs that end in time may use room that the first one waits for; "
                      "on when absent"),
+    BH_F(struct bh_site_scheduling, burn_in, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "how long a GPU that was reset is watched before it gets work; \"1m\" when "
+                "absent"),
     BH_F_ENUM(struct bh_site_scheduling, defrag, bh_defrag_mode_names,
               .doc = "whether jobs that bear it are stopped and started elsewhere so that others "
                      "find room: suggest shows plans, on carries them out; off when absent"),

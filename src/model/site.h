@@ -110,6 +110,7 @@ enum bh_site_switch { BH_SITE_DEFAULT, BH_SITE_OFF, BH_SITE_ON, BH_SITE_SWITCHES
 struct bh_site_scheduling {
     const char *assumed_run;     /* "24h" */
     enum bh_site_switch backfill; /* on */
+    const char *burn_in;         /* "1m"; "0s": none */
     enum bh_defrag_mode defrag;  /* off */
     const char *defrag_gpu_hours; /* "4": work that moves may lose in an hour */
     uint32_t defrag_gain_percent; /* 200; at least 100 */

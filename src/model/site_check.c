@@ -170,6 +170,8 @@ check_scheduling(const struct bh_site_scheduling *scheduling, struct bh_err *err
     bh_rc rc = check_span("assumed_run", scheduling->assumed_run, err);
 
     if (rc == BH_OK)
+        rc = check_span("burn_in", scheduling->burn_in, err);
+    if (rc == BH_OK)
         rc = check_span("min_runtime", scheduling->min_runtime, err);
     if (rc == BH_OK && scheduling->half_life && strcmp(scheduling->half_life, "never") != 0)
         rc = check_half_life(scheduling->half_life, err);

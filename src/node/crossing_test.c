@@ -185,6 +185,43 @@ test_killed_in_destroy(void **state)
     BH_CHECK_DONE();
 }
 
+/* A GPU is never reset under somebody; what stood on it is gone afterwards; without a program
+ * the answer is that it cannot be done here. */
+static void
+test_reset(void **state)
+{
+    struct test_job job = { .lease = 95, .partition = 5, .script = "echo up; sleep 60" };
+    struct bh_msg_stop stop = { .lease = 95 };
+    struct bh_msg_gpu_order order = { 0 };
+    struct bh_msg_inventory inventory;
+    char line[TEST_PATH * 2];
+
+    snprintf(order.gpu, sizeof order.gpu, "%s", the_node.gpus[0]);
+    BH_CHECK_EQ("no program", bh_test_order(BH_MSG_RESET, &order).rc, BH_UNAVAILABLE);
+    bh_test_node_end(&the_node, SIGTERM);
+    snprintf(line, sizeof line, "gpu_reset = %s\n", the_node.simctl);
+    bh_test_write_conf(&the_node, line);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(95, "up"));
+    BH_CHECK_EQ("held by a job", bh_test_order(BH_MSG_RESET, &order).rc, BH_CONFLICT);
+    BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    (void)bh_test_take(BH_MSG_ENDED, 95);
+    bh_path_format(line, sizeof line, "%s/sim/control", the_node.folder);
+    bh_test_write(line, "gpu=0 recovery=1\n");
+    BH_CHECK_EQ("it wants a reset", bh_test_order(BH_MSG_TEST, &order).rc, BH_IO);
+    BH_CHECK_EQ("reset", bh_test_order(BH_MSG_RESET, &order).outcome, 0);
+    BH_CHECK_EQ("well", bh_test_order(BH_MSG_TEST, &order).outcome, 0);
+    bh_test_hang_up(&the_node);
+    inventory = bh_test_greet(&the_node);
+    BH_CHECK_EQ("nothing stands", inventory.pieces.count, 0);
+    snprintf(order.gpu, sizeof order.gpu, "GPU-nobody");
+    BH_CHECK_EQ("no such GPU", bh_test_order(BH_MSG_RESET, &order).rc, BH_NOT_FOUND);
+    BH_CHECK_DONE();
+}
+
 /* ---- the whole ---- */
 
 int
@@ -195,6 +232,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_whose_end),
         BH_NODE_TEST(test_gpu_child_killed),
         BH_NODE_TEST(test_killed_in_destroy),
+        BH_NODE_TEST(test_reset),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -238,7 +238,8 @@ struct request {
 static bool
 only_reads(const struct request *request)
 {
-    return request->kind == BH_GPU_MSG_SCAN || request->kind == BH_GPU_MSG_PROCESSES;
+    return request->kind == BH_GPU_MSG_SCAN || request->kind == BH_GPU_MSG_PROCESSES
+           || request->kind == BH_GPU_MSG_HEALTH;
 }
 
 /* Ask the child and wait for its answer. */
@@ -401,6 +402,32 @@ client_processes(void *self, const char *gpu, struct bh_arena *arena,
     return BH_OK;
 }
 
+static bh_rc
+client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
+              struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    struct request request;
+    bh_rc rc = prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
+
+    if (rc == BH_OK)
+        rc = run_request(self, &request, err);
+    if (rc != BH_OK)
+        return rc;
+    if (request.answer.healths.count != 1)
+        return bh_err_set(err, BH_IO, "the gpu child did not tell the health of %s", gpu);
+    *ret_health = *(const struct bh_device_health *)request.answer.healths.items;
+    return BH_OK;
+}
+
+void
+bh_gpu_client_let_go(struct bh_gpu_client *client, bh_ns until)
+{
+    abandon(client, &client->answering);
+    stop_watching(client);
+    client->watch_from = until;
+}
+
 int
 bh_gpu_client_event_fd(struct bh_gpu_client *client)
 {
@@ -456,6 +483,7 @@ static const struct bh_device_ops client_ops = {
     .carve = client_carve,
     .destroy = client_destroy,
     .processes = client_processes,
+    .health = client_health,
     .next_event = client_next_event,
     .close = client_close,
 };

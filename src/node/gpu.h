@@ -63,6 +63,10 @@ bool bh_gpu_child_died(const struct bh_err *err);
 #define BH_GPU_EVENTS_RESTART (5 * BH_NS_PER_S)
 int bh_gpu_client_event_fd(struct bh_gpu_client *client);
 
+/* End both children and wait a moment until they have gone, so that nothing of ours holds a
+ * GPU: before it is reset.  No event child is started before `until` (monotonic). */
+void bh_gpu_client_let_go(struct bh_gpu_client *client, bh_ns until);
+
 /* Reap abandoned children that have gone; cheap, call it at every turn of the loop (the
  * node must not wait for any pid it did not start itself).  How many still have not. */
 uint32_t bh_gpu_client_reap(struct bh_gpu_client *client);

@@ -97,12 +97,28 @@ processes(const struct bh_device *device, const struct bh_gpu_ask *ask,
     return rc;
 }
 
+static bh_rc
+health(const struct bh_device *device, const struct bh_gpu_ask *ask,
+       struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+{
+    struct bh_device_health *found = bh_arena_alloc(arena, sizeof *found);
+    bh_rc rc;
+
+    if (!found)
+        return bh_err_set(err, BH_FULL, "no room for the health of a GPU");
+    rc = device->ops->health(device->self, ask->gpu, found, err);
+    if (rc == BH_OK)
+        answer->healths = (struct bh_list){ found, 1 };
+    return rc;
+}
+
 static const request requests[] = {
     [BH_GPU_MSG_SCAN] = scan,
     [BH_GPU_MSG_SET_MIG] = set_mig,
     [BH_GPU_MSG_CARVE] = carve,
     [BH_GPU_MSG_DESTROY] = destroy,
     [BH_GPU_MSG_PROCESSES] = processes,
+    [BH_GPU_MSG_HEALTH] = health,
 };
 
 static void

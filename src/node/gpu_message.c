@@ -53,6 +53,24 @@ static const struct bh_field process_fields[] = {
 static const struct bh_fields process =
     BH_FIELDS("process", struct bh_device_process, process_fields);
 
+static const struct bh_field health_fields[] = {
+    BH_F(struct bh_device_health, drain_wanted, BH_FIELD_BOOL),
+    BH_F(struct bh_device_health, ecc_corrected, BH_FIELD_U64),
+    BH_F(struct bh_device_health, ecc_uncorrected, BH_FIELD_U64),
+    BH_F(struct bh_device_health, nvlink_crc, BH_FIELD_U64),
+    BH_F(struct bh_device_health, nvlink_replays, BH_FIELD_U64),
+    BH_F(struct bh_device_health, pcie_replays, BH_FIELD_U64),
+    BH_F(struct bh_device_health, power_ns, BH_FIELD_U64),
+    BH_F(struct bh_device_health, recovery, BH_FIELD_U32),
+    BH_F(struct bh_device_health, remap_failed, BH_FIELD_BOOL),
+    BH_F(struct bh_device_health, remap_pending, BH_FIELD_BOOL),
+    BH_F(struct bh_device_health, reset_wanted, BH_FIELD_BOOL),
+    BH_F(struct bh_device_health, retired_pending, BH_FIELD_BOOL),
+    BH_F(struct bh_device_health, thermal_ns, BH_FIELD_U64),
+};
+static const struct bh_fields health =
+    BH_FIELDS("health", struct bh_device_health, health_fields);
+
 static const struct bh_field ask_fields[] = {
     BH_F(struct bh_gpu_ask, call, BH_FIELD_U64),
     BH_F(struct bh_gpu_ask, enabled, BH_FIELD_BOOL),
@@ -66,6 +84,7 @@ static const struct bh_field answer_fields[] = {
     BH_F(struct bh_gpu_answer, call, BH_FIELD_U64),
     BH_F(struct bh_gpu_answer, driver, BH_FIELD_STR),
     BH_F(struct bh_gpu_answer, gpus, BH_FIELD_LIST, .of = &gpu),
+    BH_F(struct bh_gpu_answer, healths, BH_FIELD_LIST, .of = &health),
     BH_F(struct bh_gpu_answer, hint, BH_FIELD_STR),
     BH_F(struct bh_gpu_answer, instances, BH_FIELD_LIST, .of = &instance),
     BH_F(struct bh_gpu_answer, msg, BH_FIELD_STR),
@@ -87,6 +106,7 @@ static const struct bh_fields messages[] = {
     [BH_GPU_MSG_CARVE] = BH_FIELDS("carve", struct bh_gpu_ask, ask_fields),
     [BH_GPU_MSG_DESTROY] = BH_FIELDS("destroy", struct bh_gpu_ask, ask_fields),
     [BH_GPU_MSG_PROCESSES] = BH_FIELDS("processes", struct bh_gpu_ask, ask_fields),
+    [BH_GPU_MSG_HEALTH] = BH_FIELDS("health", struct bh_gpu_ask, ask_fields),
     [BH_GPU_MSG_ANSWER] = BH_FIELDS("answer", struct bh_gpu_answer, answer_fields),
     [BH_GPU_MSG_EVENT] = BH_FIELDS("event", struct bh_device_event, event_fields),
 };

@@ -23,7 +23,7 @@ struct bh_gpu_ask {
 };
 
 /* rc BH_OK: SCAN filled driver, gpus and instances, CARVE one instance, PROCESSES the
- * processes.  Else the error. */
+ * processes, HEALTH one health.  Else the error. */
 struct bh_gpu_answer {
     uint64_t call;
     uint32_t rc, sys_kind;
@@ -32,6 +32,7 @@ struct bh_gpu_answer {
     struct bh_list gpus;      /* struct bh_device_gpu */
     struct bh_list instances; /* struct bh_device_instance */
     struct bh_list processes; /* struct bh_device_process */
+    struct bh_list healths;   /* struct bh_device_health: one */
 };
 
 /* The description of a message's struct, or NULL for an unknown number. */

@@ -24,6 +24,8 @@ struct bh_trouble {
     char why[BH_TROUBLE_MAX];
 };
 
+struct bh_health_watch;
+
 struct bh_node {
     struct bh_conf conf;
     struct bh_state state;
@@ -47,6 +49,7 @@ struct bh_node {
     bool greeted;                     /* HELLO was said on it */
     bh_ns sample_at;                  /* monotonic */
     struct bh_trouble troubles[32];   /* node/trouble.h */
+    struct bh_health_watch *health;
 
     uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
     uint32_t doomed_count;

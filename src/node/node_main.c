@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/cdi.h"
+#include "node/health.h"
 #include "node/host.h"
 #include "node/job.h"
 #include "node/network.h"
@@ -97,6 +98,7 @@ open_gpus(struct bh_node *node, struct bh_err *err)
     bh_path_format(program, sizeof program, "%s/bulkhead-gpu", node->libexec);
     node->gpus = bh_gpu_client_new(&options);
     node->device = bh_gpu_client_device(node->gpus);
+    node->health = bh_health_watch_new();
     node->scan_arena = bh_arena_new(8 << 20);
     if (bh_piece_scan(node, err) != BH_OK) /* a server may wait for its driver */
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(err));
@@ -166,6 +168,7 @@ close_all(struct bh_node *node)
         bh_gpu_client_free(node->gpus);
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
+    bh_health_watch_free(node->health);
     bh_rootfs_close(node->rootfs);
     bh_networks_close(node->networks);
     if (node->scan_arena)
@@ -219,7 +222,7 @@ tick(struct loop *loop)
 {
     struct bh_node *node = loop->node;
     bh_ns now = bh_time_monotonic(), next = bh_job_tick(node, now);
-    bh_ns save_at = bh_orders_tick(loop->orders, now);
+    bh_ns save_at = bh_orders_tick(loop->orders, now), health_at;
 
     if (save_at && (!next || save_at < next))
         next = save_at;
@@ -235,6 +238,9 @@ tick(struct loop *loop)
     }
     if (node->greeted && (!next || node->sample_at < next))
         next = node->sample_at;
+    health_at = bh_health_tick(node, now);
+    if (health_at && (!next || health_at < next))
+        next = health_at;
     if (!next)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;
@@ -276,7 +282,7 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
     *ret_stop = loop->polls[0].revents != 0;
     look_at_keepers(loop);
     if (loop->polls[3].revents)
-        bh_report_health(node);
+        bh_health_events(node);
     if (loop->polls[4].revents)
         bh_networks_repair(node);
     if (loop->polls[2].revents & POLLOUT)

@@ -18,6 +18,7 @@
 #include "node/scrub.h"
 #include "node/trouble.h"
 #include "node/unpack.h"
+#include "node/reset.h"
 
 #define SAVE_AGAIN BH_NS_PER_S
 
@@ -89,6 +90,7 @@ _Static_assert(offsetof(struct bh_msg_destroy, order) == 0, "order comes first")
 _Static_assert(offsetof(struct bh_msg_start, order) == 0, "order comes first");
 _Static_assert(offsetof(struct bh_msg_lease, order) == 0, "order comes first");
 _Static_assert(offsetof(struct bh_msg_stop, order) == 0, "order comes first");
+_Static_assert(offsetof(struct bh_msg_gpu_order, order) == 0, "order comes first");
 
 /* Fill the note of an order and check what can be checked before it is begun. */
 typedef bh_rc (*note_fn)(struct bh_node *node, const void *message, struct bh_note *note,
@@ -216,6 +218,27 @@ scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_u
 }
 
 static bh_rc
+note_gpu(struct bh_node *node, const void *message, struct bh_note *note, struct bh_err *err)
+{
+    const struct bh_msg_gpu_order *order = message;
+
+    snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", order->gpu);
+    return bh_piece_allowed(node, order->gpu, err);
+}
+
+static bh_rc
+perform_reset(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+{
+    return bh_reset_run(node, ((const struct bh_msg_gpu_order *)message)->gpu, err);
+}
+
+static bh_rc
+perform_test(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+{
+    return bh_reset_test(node, ((const struct bh_msg_gpu_order *)message)->gpu, err);
+}
+
+static bh_rc
 perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
 {
     struct bh_note note = { .kind = BH_NOTE_ORDER, .order = number_of(message),
@@ -302,6 +325,8 @@ static const struct {
     [BH_MSG_SUSPEND] = { note_lease, perform_suspend },
     [BH_MSG_RESUME] = { note_lease, perform_resume },
     [BH_MSG_STOP] = { note_stop, perform_stop },
+    [BH_MSG_RESET] = { note_gpu, perform_reset },
+    [BH_MSG_TEST] = { note_gpu, perform_test },
 };
 
 /* ---- taking ---- */

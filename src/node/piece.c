@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/utf8.h"
+#include "node/health.h"
 #include "model/geometry.h"
 #include "node/alone.h"
 #include "node/job.h"
@@ -106,22 +106,6 @@ instances_on(const struct bh_node *node, const char *gpu)
     for (uint32_t i = 0; i < node->inventory.instance_count; i++)
         count += strcmp(node->inventory.instances[i].gpu, gpu) == 0;
     return count;
-}
-
-/* The driver did not answer: the daemon should keep new work off this GPU.  A child that
- * was killed is no fault of the GPU's. */
-static void
-report_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
-{
-    struct bh_msg_health health = { .fault = BH_FAULT_HUNG, .gi = UINT32_MAX };
-
-    if (bh_gpu_child_died(err))
-        return;
-    snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
-    snprintf(health.why, sizeof health.why, "%.199s", err->msg);
-    bh_utf8_scrub(health.why);
-    bh_log(GPU_FENCED, BH_STR("gpu", gpu), BH_ERRLOG(err));
-    bh_node_send(node, BH_MSG_HEALTH, &health);
 }
 
 /* ---- carving ---- */
@@ -258,7 +242,7 @@ set_mode(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err
         node->inventory_known = false;
         rc = node->device.ops->set_mig(node->device.self, wanted->gpu, !is_whole(wanted), err);
         if (rc == BH_UNCERTAIN)
-            report_hung(node, wanted->gpu, err);
+            bh_health_hung(node, wanted->gpu, err);
         if (rc == BH_OK || !bh_gpu_child_died(err) || bh_piece_scan(node, &unseen) != BH_OK)
             return rc;
     }
@@ -345,7 +329,7 @@ settle_carve(struct bh_node *node, const struct bh_note *order, bool *ret_again,
     struct bh_err ignored;
     bool found;
 
-    report_hung(node, wanted->gpu, err);
+    bh_health_hung(node, wanted->gpu, err);
     if (bh_piece_adopt(node, order, &found, &ignored) != BH_OK)
         return err->rc;
     *ret_again = !found && bh_gpu_child_died(err);
@@ -422,7 +406,7 @@ destroy_instance(struct bh_node *node, const struct bh_note_piece *piece, struct
         node->inventory_known = false;
         rc = node->device.ops->destroy(node->device.self, piece->gpu, piece->gi, err);
         if (rc == BH_UNCERTAIN)
-            report_hung(node, piece->gpu, err);
+            bh_health_hung(node, piece->gpu, err);
     }
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }

@@ -188,19 +188,3 @@ bh_report_samples(struct bh_node *node)
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
     bh_networks_report(node);
 }
-
-void
-bh_report_health(struct bh_node *node)
-{
-    struct bh_device_event event;
-    struct bh_err err;
-
-    while (node->device.ops->next_event(node->device.self, 0, &event, &err) == BH_OK) {
-        struct bh_msg_health health = { .fault = BH_FAULT_XID, .xid = event.xid, .gi = event.gi };
-
-        snprintf(health.gpu, sizeof health.gpu, "%s", event.gpu);
-        snprintf(health.why, sizeof health.why, "XID %u", event.xid);
-        bh_log(XID, BH_STR("gpu", event.gpu), BH_U64("xid", event.xid));
-        bh_node_send(node, BH_MSG_HEALTH, &health);
-    }
-}

@@ -10,7 +10,4 @@ void bh_report_inventory(struct bh_node *node);
 /* Usage of every running job and the GPUs' sensors. */
 void bh_report_samples(struct bh_node *node);
 
-/* Faults that the event child has seen since the last call. */
-void bh_report_health(struct bh_node *node);
-
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "node/health.h"
 #include "node/job.h"
 #include "node/piece.h"
 #include "node/report.h"
@@ -60,6 +61,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     node->inventory_known = false;
     bh_report_inventory(node);
     bh_scrub_repeat(node);
+    bh_health_greet(node);
     bh_orders_repeat(orders);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (node->state.jobs[i].ended)
@@ -153,6 +155,8 @@ static const struct {
     [BH_MSG_SUSPEND] = { GREETED, true, NULL },
     [BH_MSG_RESUME] = { GREETED, true, NULL },
     [BH_MSG_STOP] = { GREETED, true, NULL },
+    [BH_MSG_RESET] = { GREETED, true, NULL },
+    [BH_MSG_TEST] = { GREETED, true, NULL },
     [BH_MSG_ACK] = { GREETED, false, acknowledge },
     [BH_MSG_KEEP] = { GREETED, false, keep },
 };

@@ -45,13 +45,13 @@ static const char *const matrix[BH_ROLES] = {
                           "record.view dataset.view job.exec",
     [BH_ROLE_OPERATOR] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                          "gpu.view sku.view usage.view site.view priority.high token.create "
-                         "token.view token.revoke job.move dataset.view job.exec layout.apply",
+                         "token.view token.revoke job.move dataset.view job.exec layout.apply gpu.cordon",
     [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
                       "token.create token.view token.revoke token.any record.view job.move "
                       "account.any dataset.view key.view key.shred key.rotate audit.prune "
                       "job.exec job.exec.any "
-                      "layout.apply",
+                      "layout.apply gpu.cordon",
     [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
                         "usage.view dataset.view key.view",
     [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
@@ -62,7 +62,7 @@ static const char *const verbs[] = {
     "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
     "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
     "token.revoke", "record.view", "job.move",      "account.any", "dataset.view", "key.view",
-    "key.shred",    "key.rotate",  "audit.prune",   "job.exec",      "job.exec.any", "layout.apply", "no.such.verb",
+    "key.shred",    "key.rotate",  "audit.prune",   "job.exec",      "job.exec.any", "layout.apply", "gpu.cordon", "no.such.verb",
 };
 
 static bool

@@ -48,6 +48,17 @@ struct bh_device_event {
     uint32_t xid, gi;            /* gi 0xffffffff: the whole GPU */
 };
 
+/* What tells of a GPU's health, as far as its driver answers.  Counters only grow, until the
+ * driver is loaded anew or the GPU is reset. */
+struct bh_device_health {
+    uint32_t recovery;           /* NVML field 230; UINT32_MAX: not known */
+    bool reset_wanted, drain_wanted; /* fields 226 and 227 */
+    bool remap_pending, remap_failed, retired_pending;
+    uint64_t ecc_uncorrected, ecc_corrected; /* volatile */
+    uint64_t pcie_replays, nvlink_replays, nvlink_crc;
+    uint64_t thermal_ns, power_ns; /* slowed down for it so long */
+};
+
 /* Failures of all: BH_UNAVAILABLE (no driver), BH_UNCERTAIN (the driver did not
  * answer in time: scan to learn the truth), BH_IO (driver error, number kept),
  * BH_NOT_FOUND (GPU or instance gone). */
@@ -68,6 +79,9 @@ struct bh_device_ops {
     bh_rc (*processes)(void *self, const char *gpu, struct bh_arena *arena,
                        struct bh_device_process **ret_processes, uint32_t *ret_count,
                        struct bh_err *err);
+    /* BH_NOT_FOUND: it has fallen off the bus. */
+    bh_rc (*health)(void *self, const char *gpu, struct bh_device_health *ret_health,
+                    struct bh_err *err);
     /* BH_TIMEOUT: nothing happened within `wait`. */
     bh_rc (*next_event)(void *self, bh_ns wait, struct bh_device_event *ret_event,
                         struct bh_err *err);

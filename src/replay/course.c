@@ -288,6 +288,8 @@ order(struct driver *driver, const struct bh_effect *effect)
     struct bh_agenda_entry entry = { .due_ns = driver->now_ns, .kind = effect->kind,
                                      .subject = effect->lease.v };
 
+    if (effect->kind == BH_FX_RESET || effect->kind == BH_FX_TEST)
+        entry.subject = effect->piece.gpu.v;
     if (piece) {
         uint64_t *free_ns = &driver->gpu_free_ns[effect->piece.gpu.v];
 
@@ -355,6 +357,7 @@ answer(struct driver *driver, const struct bh_agenda_entry *entry)
         [BH_FX_CARVE] = BH_EV_CARVED,     [BH_FX_DESTROY] = BH_EV_DESTROYED,
         [BH_FX_START] = BH_EV_STARTED,    [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
         [BH_FX_RESUME] = BH_EV_RESUMED,   [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED,   [BH_FX_TEST] = BH_EV_SERVICED,
     };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[entry->kind] };
 
@@ -364,6 +367,8 @@ answer(struct driver *driver, const struct bh_agenda_entry *entry)
                                               .ended_ns = epoch_ns + driver->now_ns };
     else if (entry->kind == BH_FX_CARVE || entry->kind == BH_FX_DESTROY)
         event.u.piece.partition.v = entry->subject;
+    else if (entry->kind == BH_FX_RESET || entry->kind == BH_FX_TEST)
+        event.u.serviced.gpu.v = (uint32_t)entry->subject;
     else
         event.u.lease.lease.v = entry->subject;
     return send_answer(driver, &event);

@@ -47,7 +47,7 @@ struct bh_rig {
 static const char *const effect_names[BH_EFFECT_KINDS] = {
     [BH_FX_CARVE] = "carve",   [BH_FX_DESTROY] = "destroy", [BH_FX_START] = "start",
     [BH_FX_SUSPEND] = "suspend", [BH_FX_RESUME] = "resume", [BH_FX_STOP] = "stop",
-    [BH_FX_JOB] = "job",
+    [BH_FX_RESET] = "reset", [BH_FX_TEST] = "test",         [BH_FX_JOB] = "job",
 };
 
 struct bh_rig *
@@ -339,9 +339,42 @@ stop(struct bh_rig *rig, struct order *order, struct bh_err *err)
     return BH_OK;
 }
 
+/* Whatever stood on the GPU is gone; nobody may use it then. */
+static bh_rc
+reset(struct bh_rig *rig, struct order *order, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < rig->stood_count;) {
+        const struct process *user = user_of(rig, rig->stood[i].partition);
+
+        if (!bh_same(rig->stood[i].gpu, order->effect.piece.gpu)) {
+            i++;
+            continue;
+        }
+        if (user)
+            return bh_err_set(err, BH_BUG,
+                              "the node was told to reset GPU %u, which lease %" PRIu64 " uses",
+                              order->effect.piece.gpu.v, user->lease.v);
+        drop_stood(rig, &rig->stood[i]);
+    }
+    return BH_OK;
+}
+
+static bh_rc
+test(struct bh_rig *rig, struct order *order, struct bh_err *err)
+{
+    return BH_OK;
+}
+
+static bool
+of_gpu(enum bh_effect_kind kind)
+{
+    return kind == BH_FX_RESET || kind == BH_FX_TEST;
+}
+
 static carry_out *const carry_outs[BH_EFFECT_KINDS] = {
     [BH_FX_CARVE] = carve,     [BH_FX_DESTROY] = destroy, [BH_FX_START] = start,
     [BH_FX_SUSPEND] = suspend, [BH_FX_RESUME] = resume,   [BH_FX_STOP] = stop,
+    [BH_FX_RESET] = reset,     [BH_FX_TEST] = test,
 };
 
 /* ---- orders ---- */
@@ -351,6 +384,8 @@ same_subject(const struct order *a, const struct bh_effect *b)
 {
     bool piece = a->effect.kind == BH_FX_CARVE || a->effect.kind == BH_FX_DESTROY;
 
+    if (of_gpu(b->kind) || of_gpu(a->effect.kind))
+        return bh_same(a->effect.piece.gpu, b->piece.gpu);
     if (piece != (b->kind == BH_FX_CARVE || b->kind == BH_FX_DESTROY))
         return false;
     return piece ? bh_same(a->effect.piece.gpu, b->piece.gpu)
@@ -436,6 +471,7 @@ answer_to(const struct order *order)
         [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
         [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
         [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
     };
     const struct bh_effect *effect = &order->effect;
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[effect->kind] };
@@ -445,6 +481,8 @@ answer_to(const struct order *order)
                                               .cause = BH_END_SIGNALLED, .exit_status = 15 };
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
         event.u.piece = (struct bh_ev_piece){ effect->piece.partition, order->outcome, 0 };
+    else if (of_gpu(effect->kind))
+        event.u.serviced = (struct bh_ev_serviced){ effect->piece.gpu, order->outcome, 0 };
     else
         event.u.lease = (struct bh_ev_lease){ effect->lease, order->outcome, 0 };
     return event;

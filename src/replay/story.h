@@ -77,6 +77,11 @@ extern const struct bh_statement bh_expect_statements[]; /* what must be true no
 extern const struct bh_statement bh_whatif_statements[]; /* what would be */
 extern const struct bh_statement bh_defrag_statements[]; /* moves */
 extern const struct bh_statement bh_layout_statements[]; /* what shall stand on GPUs */
+/* `settings burn-in SPAN`, as struct bh_option takes it. */
+bh_rc bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into,
+                            struct bh_err *err);
+
+extern const struct bh_statement bh_health_statements[]; /* faults, cordons */
 extern const struct bh_statement bh_frame_statements[];  /* on other statements */
 
 #endif

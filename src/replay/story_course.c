@@ -9,6 +9,7 @@
 static const char *const effects[BH_FX_JOB] = {
     [BH_FX_CARVE] = "carve",     [BH_FX_DESTROY] = "destroy", [BH_FX_START] = "start",
     [BH_FX_SUSPEND] = "suspend", [BH_FX_RESUME] = "resume",   [BH_FX_STOP] = "stop",
+    [BH_FX_RESET] = "reset",     [BH_FX_TEST] = "test",
 };
 static const struct bh_choice effect_choice = { "effect", effects, BH_FX_JOB };
 

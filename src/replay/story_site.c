@@ -440,6 +440,7 @@ static const struct bh_option settings_options[] = {
     { "assumed-run", 1, take_assumed_run },
     { "min-runtime", 1, take_site_min_runtime },
     { "lending", 1, take_lending },
+    { "burn-in", 1, bh_story_take_burn_in },
     { "hotspots", 1, take_hotspots },
     { "spread-kinds", 1, take_spread_kinds },
     { "preshape", 1, take_preshape },
@@ -780,8 +781,8 @@ const struct bh_statement bh_site_statements[] = {
     { "sku", 3, 2 + BH_SKU_MODELS_MAX, "NAME GRADE MODEL=PROFILE...", play_sku },
     { "price", 2, 2, "SKU AMOUNT", play_price },
     { "remove-sku", 1, 1, "SKU", play_remove_sku },
-    { "settings", 2, 20, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
-      "[backfill on|off] [assumed-run SPAN] [min-runtime SPAN] [lending all|forecast] "
+    { "settings", 2, 22, "[order fair_tree|drf|fifo] [half-life SPAN|never] "
+      "[backfill on|off] [assumed-run SPAN] [burn-in SPAN] [min-runtime SPAN] [lending all|forecast] "
       "[hotspots on|off] [preshape on|off] [spread-kinds on|off] "
       "[defrag off|suggest|on] [defrag-moves N] [defrag-gain PERCENT] "
       "[defrag-gpu-hours HOURS] [defrag-rest SPAN]", play_settings },

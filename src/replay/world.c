@@ -103,6 +103,10 @@ check_ledger(const struct bh_world *world, struct bh_err *err)
         || ledger.tenants_memory + ledger.idle_memory + ledger.unusable_memory
                != ledger.physical)
         return broken(world, "tenants, idle and unusable do not add up to physical time", err);
+    for (int i = 0; i < BH_UNUSABLES; i++)
+        ledger.unusable_compute -= ledger.causes_compute[i];
+    if (ledger.unusable_compute != 0)
+        return broken(world, "the causes of unusable time do not add up to it", err);
     while (bh_view_next_tenant(world->state.engine, &cursor, world->now_ns, &tenant))
         sum += tenant.compute_ns;
     if (world->removed ? sum > ledger.tenants_compute : sum != ledger.tenants_compute)

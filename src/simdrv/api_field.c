@@ -51,8 +51,10 @@ FIELD(power_least, target->model->board_w * 500u)
 FIELD(power_most, target->model->board_w * 1000u)
 FIELD(power_limit, gpu->power_limit_mw)
 FIELD(independent_query, 1)
-FIELD(recovery, gpu->ecc.remap_pending ? NVML_GPU_RECOVERY_ACTION_GPU_RESET
-                                       : NVML_GPU_RECOVERY_ACTION_NONE)
+FIELD(recovery, gpu->ecc.recovery)
+FIELD(reset_wanted, gpu->ecc.recovery == NVML_GPU_RECOVERY_ACTION_GPU_RESET)
+FIELD(drain_wanted, gpu->ecc.recovery == NVML_GPU_RECOVERY_ACTION_DRAIN_AND_RESET)
+FIELD(thermal, gpu->ecc.thermal_ms * 1000000ull)
 
 static const struct field fields[] = {
     { NVML_FI_DEV_ECC_CURRENT, ecc_current },
@@ -75,6 +77,10 @@ static const struct field fields[] = {
     { NVML_FI_DEV_POWER_DEFAULT_LIMIT, power_most },
     { NVML_FI_DEV_POWER_CURRENT_LIMIT, power_limit },
     { NVML_FI_DEV_IS_MIG_MODE_INDEPENDENT_MIG_QUERY_CAPABLE, independent_query },
+    { NVML_FI_DEV_PERF_POLICY_POWER, no_errors },
+    { NVML_FI_DEV_PERF_POLICY_THERMAL, thermal },
+    { NVML_FI_DEV_RESET_STATUS, reset_wanted },
+    { NVML_FI_DEV_DRAIN_AND_RESET_STATUS, drain_wanted },
     { NVML_FI_DEV_GET_GPU_RECOVERY_ACTION, recovery },
 };
 

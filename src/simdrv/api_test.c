@@ -449,7 +449,7 @@ test_slow_and_sick(void **unused)
     (void)unused;
     server_new("node: 2x H100-80GB mig=on\n");
     assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
-    server_control("gpu=1 remap-pending\nnvmlDeviceGetSerial "
+    server_control("gpu=1 recovery=1\nnvmlDeviceGetSerial "
                    "delay-ms=300\nnvmlVgpuTypeGetName fail=UNKNOWN\n");
     BH_CHECK_EQ("recovery", nvmlDeviceGetFieldValues(gpu_at(1), 1, &recovery),
                 NVML_SUCCESS);

@@ -25,6 +25,8 @@ static const struct {
     { "stuck", SIM_RULE_STUCK, false, false },
     { "cuda-hang", SIM_RULE_CUDA_HANG, false, false },
     { "cuda-fail", SIM_RULE_CUDA_FAIL, false, false },
+    { "recovery", SIM_RULE_RECOVERY, false, true },
+    { "thermal-ms", SIM_RULE_THERMAL, false, true },
     { "xid", SIM_RULE_XID, false, true },
     { "ecc-corrected", SIM_RULE_ECC_CORRECTED, false, true },
     { "ecc-uncorrected", SIM_RULE_ECC_UNCORRECTED, false, true },
@@ -297,22 +299,29 @@ set_level(uint32_t *level, uint32_t value)
     return changed;
 }
 
+static bool
+has_number(enum sim_rule_kind kind)
+{
+    return kind == SIM_RULE_RECOVERY || kind == SIM_RULE_THERMAL;
+}
+
+/* The level that stands; 0: none. */
 static uint32_t
-has_level(const struct sim_rules *rules, enum sim_rule_kind kind, uint32_t gpu)
+level_of(const struct sim_rules *rules, enum sim_rule_kind kind, uint32_t gpu)
 {
     for (unsigned i = 0; i < rules->count; i++)
         if (rules->rule[i].kind == kind && rules->rule[i].gpu == gpu)
-            return 1;
+            return has_number(kind) ? (uint32_t)rules->rule[i].value : 1;
     return 0;
 }
 
 static uint32_t
 memory_faults(const struct sim_rules *rules, uint32_t gpu)
 {
-    return has_level(rules, SIM_RULE_LEAK, gpu) * SIM_FAULT_LEAK |
-           has_level(rules, SIM_RULE_STUCK, gpu) * SIM_FAULT_STUCK |
-           has_level(rules, SIM_RULE_CUDA_HANG, gpu) * SIM_FAULT_CUDA_HANG |
-           has_level(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL;
+    return level_of(rules, SIM_RULE_LEAK, gpu) * SIM_FAULT_LEAK |
+           level_of(rules, SIM_RULE_STUCK, gpu) * SIM_FAULT_STUCK |
+           level_of(rules, SIM_RULE_CUDA_HANG, gpu) * SIM_FAULT_CUDA_HANG |
+           level_of(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL;
 }
 
 bool
@@ -323,12 +332,14 @@ sim_control_apply(const struct sim_rules *rules, struct sim_state *state)
     for (uint32_t i = 0; i < state->system.gpus; i++) {
         struct sim_gpu *gpu = &state->gpu[i];
 
-        changed |= set_level(&gpu->lost, has_level(rules, SIM_RULE_LOST, i));
+        changed |= set_level(&gpu->lost, level_of(rules, SIM_RULE_LOST, i));
         changed |=
-            set_level(&gpu->ecc.remap_pending, has_level(rules, SIM_RULE_REMAP_PENDING, i));
+            set_level(&gpu->ecc.remap_pending, level_of(rules, SIM_RULE_REMAP_PENDING, i));
         changed |=
-            set_level(&gpu->ecc.remap_failure, has_level(rules, SIM_RULE_REMAP_FAILURE, i));
+            set_level(&gpu->ecc.remap_failure, level_of(rules, SIM_RULE_REMAP_FAILURE, i));
         changed |= set_level(&gpu->memory_faults, memory_faults(rules, i));
+        changed |= set_level(&gpu->ecc.recovery, level_of(rules, SIM_RULE_RECOVERY, i));
+        changed |= set_level(&gpu->ecc.thermal_ms, level_of(rules, SIM_RULE_THERMAL, i));
     }
     for (unsigned i = 0; i < rules->count; i++) {
         const struct sim_rule *rule = &rules->rule[i];

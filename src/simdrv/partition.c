@@ -312,6 +312,8 @@ sim_gpu_reset(struct sim_state *state, struct sim_gpu *gpu)
     gpu->ecc.corrected[NVML_VOLATILE_ECC] = 0;
     gpu->ecc.uncorrected[NVML_VOLATILE_ECC] = 0;
     gpu->ecc.remap_pending = 0;
+    gpu->ecc.recovery = 0;
+    gpu->ecc.thermal_ms = 0;
 }
 
 /* splitmix64: spreads every bit of its input over its output. */

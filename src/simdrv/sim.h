@@ -51,6 +51,8 @@ struct sim_gi {
 struct sim_ecc {
     uint64_t corrected[2], uncorrected[2]; /* volatile, aggregate */
     uint32_t remap_pending, remap_failure;
+    uint32_t recovery; /* what field 230 says */
+    uint32_t thermal_ms; /* slowed down for its heat so long */
 };
 
 struct sim_gpu {

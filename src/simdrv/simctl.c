@@ -30,6 +30,7 @@ static const char usage_text[] =
     "  ecc GPU COUNT [GI]            report uncorrected memory errors\n"
     "  lose GPU                      the GPU falls off the bus, until clear or reset\n"
     "  reset GPU|all [--force]       reset; refused while processes use it\n"
+    "  --gpu-reset [-i PCI]          the same, as nvidia-smi is asked for it\n"
     "  hang FUNCTION [GPU]           calls of FUNCTION never return\n"
     "  fail FUNCTION CODE [COUNT]    they answer CODE (\"IN_USE\")\n"
     "  inject RULE                   any line of the control file\n"
@@ -106,7 +107,7 @@ is_level(const char *line, uint32_t gpu)
     sim_control_parse(line, &rules);
     return rules.count == 1 && rules.rule[0].gpu == gpu &&
            rules.rule[0].kind >= SIM_RULE_LOST &&
-           rules.rule[0].kind <= SIM_RULE_REMAP_FAILURE;
+           rules.rule[0].kind <= SIM_RULE_THERMAL;
 }
 
 /* Drop those lines. */
@@ -337,6 +338,28 @@ run_reset(int count, char **words)
     return rc;
 }
 
+/* As nvidia-smi: the GPU of that bus address, or all. */
+static int
+reset_by_pci(const char *pci)
+{
+    struct sim_gpu gpu;
+
+    if (pci == NULL)
+        return run_reset(2, (char *[]){ (char *)"reset", (char *)"all" });
+    if (open_driver() != 0)
+        return 1;
+    for (unsigned i = 0; i < sim_session_gpus(); i++) {
+        char name[32];
+
+        if (sim_session_gpu(i, &gpu) != NVML_SUCCESS)
+            continue;
+        snprintf(name, sizeof(name), "00000000:%02X:00.0", gpu.bus);
+        if (strcmp(name, pci) == 0)
+            return reset_gpu(i);
+    }
+    return fail(pci, "no such GPU");
+}
+
 static const struct {
     const char *name;
     int least, most; /* words, with the command's own */
@@ -373,20 +396,26 @@ main(int argc, char **argv)
     static const struct option options[] = { { "state", required_argument, NULL, 's' },
                                              { "topology", required_argument, NULL, 't' },
                                              { "force", no_argument, NULL, 'f' },
+                                             { "gpu-reset", no_argument, NULL, 'r' },
                                              { "help", no_argument, NULL, 'h' },
                                              { "version", no_argument, NULL, 'v' },
                                              { NULL, 0, NULL, 0 } };
     char *words[33] = { NULL };
-    char *topology = NULL;
+    char *topology = NULL, *pci = NULL;
+    bool by_pci = false;
     int choice, count = 0;
 
-    while ((choice = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((choice = getopt_long(argc, argv, "i:", options, NULL)) != -1) {
         if (choice == 's')
             setenv("BULKHEAD_SIM_STATE", optarg, 1);
         else if (choice == 't')
             topology = optarg;
         else if (choice == 'f')
             force = true;
+        else if (choice == 'r')
+            by_pci = true;
+        else if (choice == 'i')
+            pci = optarg;
         else if (choice == 'h')
             return fputs(usage_text, stdout) < 0;
         else if (choice == 'v')
@@ -397,6 +426,8 @@ main(int argc, char **argv)
     dir = getenv("BULKHEAD_SIM_STATE");
     if (dir == NULL || *dir == '\0')
         dir = "/run/bulkhead-sim";
+    if (by_pci)
+        return reset_by_pci(pci);
     for (; optind < argc && count < 31; optind++)
         words[count++] = argv[optind];
     if (topology != NULL)

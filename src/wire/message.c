@@ -9,7 +9,7 @@ static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_NONE] = "none",
     [BH_FAULT_LOST] = "lost",
     [BH_FAULT_HUNG] = "hung",
-    [BH_FAULT_XID] = "xid",
+    [BH_FAULT_XID] = "xid", [BH_FAULT_SIGN] = "sign",
 };
 
 static const char *const outcome_names[] = { "done", "failed", "context-held", "unclean" };
@@ -123,6 +123,11 @@ static const struct bh_field stop_fields[] = {
     BH_F(struct bh_msg_stop, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_stop, order, BH_FIELD_U64),
     BH_F(struct bh_msg_stop, signal, BH_FIELD_U32),
+};
+
+static const struct bh_field gpu_order_fields[] = {
+    BH_F(struct bh_msg_gpu_order, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_gpu_order, order, BH_FIELD_U64),
 };
 
 static const struct bh_field ack_fields[] = {
@@ -314,9 +319,13 @@ const struct bh_fields bh_receipt_fields =
     BH_FIELDS("receipt", struct bh_msg_receipt, receipt_fields);
 
 static const struct bh_field health_fields[] = {
+    BH_F(struct bh_msg_health, at_ns, BH_FIELD_NS),
     BH_F_ENUM(struct bh_msg_health, fault, fault_names),
     BH_F(struct bh_msg_health, gi, BH_FIELD_U32),
     BH_F(struct bh_msg_health, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_health, partition, BH_FIELD_U64),
+    BH_F(struct bh_msg_health, recovery, BH_FIELD_U32),
+    BH_F(struct bh_msg_health, sign, BH_FIELD_U32),
     BH_F(struct bh_msg_health, why, BH_FIELD_STR),
     BH_F(struct bh_msg_health, xid, BH_FIELD_U32),
 };
@@ -337,6 +346,8 @@ static const struct bh_fields messages[] = {
     [BH_MSG_ACK] = ROW("ack", ack),
     [BH_MSG_KEEP] = ROW("keep", keep),
     [BH_MSG_STREAM] = ROW("stream", stream),
+    [BH_MSG_RESET] = ROW("reset", gpu_order),
+    [BH_MSG_TEST] = ROW("test", gpu_order),
     [BH_MSG_INVENTORY] = ROW("inventory", inventory),
     [BH_MSG_OUTCOME] = ROW("outcome", outcome),
     [BH_MSG_ENDED] = ROW("ended", ended),

@@ -109,6 +109,13 @@ struct bh_msg_stop {
     uint32_t signal;           /* instead of SIGTERM; 0: SIGTERM */
 };
 
+/* RESET: refused while anybody uses the GPU; BH_UNAVAILABLE where it cannot be done from here.
+ * TEST: BH_IO where the GPU does not answer or still wants a reset. */
+struct bh_msg_gpu_order {
+    uint64_t order;
+    char gpu[BH_UUID_MAX];
+};
+
 /* The daemon has the outcomes of `order`, the end of `lease` and the receipt made for the
  * order `receipt` on disk (each may be 0): the node may forget them. */
 struct bh_msg_ack {
@@ -142,7 +149,14 @@ struct bh_msg_stream {
 
 /* ---- bulkhead-node to bulkheadd ---- */
 
-enum bh_fault { BH_FAULT_NONE, BH_FAULT_LOST, BH_FAULT_HUNG, BH_FAULT_XID, BH_FAULTS };
+enum bh_fault {
+    BH_FAULT_NONE, /* HEALTH: it answers; said after the inventory, and when it does again */
+    BH_FAULT_LOST,
+    BH_FAULT_HUNG,
+    BH_FAULT_XID,
+    BH_FAULT_SIGN, /* what was read of it changed for the worse */
+    BH_FAULTS
+};
 
 struct bh_msg_gpu {
     char uuid[BH_UUID_MAX], pci[20];
@@ -285,6 +299,10 @@ struct bh_msg_receipt {
 struct bh_msg_health {
     char gpu[BH_UUID_MAX];
     uint32_t fault, xid, gi;       /* gi 0xffffffff: the whole GPU */
+    uint64_t at_ns;                /* when it happened, or was seen */
+    uint64_t partition;            /* our piece that is that instance; 0: none */
+    uint32_t recovery;             /* enum bh_gpu_recovery as the driver says; others: not known */
+    uint32_t sign;                 /* enum bh_sign */
     char why[200];
 };
 

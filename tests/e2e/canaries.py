@@ -242,6 +242,11 @@ class Walk:
             self.canaries.keep("ticket", ticket)
             self.ask("STREAM_OPEN", at=ticket, by="alice", Connection="Upgrade", Upgrade="bulkhead-stream")
 
+    def holds(self):
+        gpu = self.site.client().get("/v1/gpus")["items"][0]["uuid"]
+        for name in ("CORDON", "DRAIN", "UNCORDON"):
+            self.ask(name, {"target": gpu, "reason": "a try"}, by="erin")
+
     def reads(self):
         for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "RECEIPT_LIST", "USAGE", "FORECAST",
                      "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "LAYOUT_LIST", "KEY_LIST", "STATUS"):
@@ -423,6 +428,7 @@ def everywhere(site):
             walk.issuer(provider)
             walk.further(provider)
         walk.jobs()
+        walk.holds()
         walk.reads()
         walk.keys()
         for name in OPERATIONS:

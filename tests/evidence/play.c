@@ -475,6 +475,7 @@ answer_some(struct bh_play *play, struct bh_event *event)
         [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
         [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
         [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
     };
     enum bh_outcome_kind outcome = BH_OUTCOME_OK;
     struct bh_effect effect;
@@ -495,6 +496,8 @@ answer_some(struct bh_play *play, struct bh_event *event)
                                                .cause = BH_END_SIGNALLED };
     else if (effect.kind == BH_FX_CARVE || effect.kind == BH_FX_DESTROY)
         event->u.piece = (struct bh_ev_piece){ effect.piece.partition, outcome, 0 };
+    else if (event->kind == BH_EV_SERVICED)
+        event->u.serviced = (struct bh_ev_serviced){ effect.piece.gpu, outcome, 0 };
     else
         event->u.lease = (struct bh_ev_lease){ effect.lease, outcome, 0 };
 }

@@ -294,6 +294,7 @@ answer(struct fuzz *fuzz)
         [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
         [BH_FX_START] = BH_EV_STARTED,  [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
         [BH_FX_RESUME] = BH_EV_RESUMED, [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED, [BH_FX_TEST] = BH_EV_SERVICED,
     };
     static struct bh_effect effects[OUTSTANDING];
     bh_node_id node = { 1 + pick(&fuzz->tape, 3) };
@@ -314,6 +315,10 @@ answer(struct fuzz *fuzz)
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
         event.u.piece = (struct bh_ev_piece){
             effect->piece.partition, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK, 0 };
+    else if (event.kind == BH_EV_SERVICED)
+        event.u.serviced = (struct bh_ev_serviced){
+            effect->piece.gpu, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK,
+            how == 15 ? BH_UNAVAILABLE : BH_OK };
     else
         event.u.lease = (struct bh_ev_lease){
             effect->lease, (enum bh_outcome_kind)(how % 8 < 6 ? 0 : how % 8 - 5), 0 };
@@ -416,6 +421,28 @@ declare(struct fuzz *fuzz)
     send(fuzz, &event);
 }
 
+/* A GPU has a fault, or people say something of it. */
+static void
+fall_ill(struct fuzz *fuzz)
+{
+    struct bh_event event = { .kind = BH_EV_HEALTH };
+
+    if (pick(&fuzz->tape, 3) == 0) {
+        event.kind = BH_EV_CORDON;
+        event.u.cordon.gpu.v = pick(&fuzz->tape, 4);
+        event.u.cordon.node.v = pick(&fuzz->tape, 3) == 0 ? 1 : 0;
+        event.u.cordon.held = (enum bh_held)pick(&fuzz->tape, BH_HELDS + 1);
+        event.u.cordon.clear_fault = pick(&fuzz->tape, 2);
+        send(fuzz, &event);
+        return;
+    }
+    event.u.health = (struct bh_ev_health){
+        .gpu = { pick(&fuzz->tape, 4) }, .partition = { pick(&fuzz->tape, 32) },
+        .ends = (enum bh_fault_ends)pick(&fuzz->tape, BH_FAULT_ENDS + 1),
+        .then = (enum bh_fault_then)pick(&fuzz->tape, BH_FAULT_THENS + 1) };
+    send(fuzz, &event);
+}
+
 /* Questions change nothing. */
 static void
 ask(struct fuzz *fuzz)
@@ -454,7 +481,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static void (*const steps[])(struct fuzz *) = {
         submit,    answer,   answer,    answer,  submit, end_lease, pass_time, command_job,
         set_tenant, set_sku, set_gpu,   set_node, report, take_away, ask,      answer,
-        set_settings, submit_timed, submit_timed, move_jobs, declare,
+        set_settings, submit_timed, submit_timed, move_jobs, declare, fall_ill,
     };
     static _Alignas(16) unsigned char memory[2][MEMORY];
     struct fuzz fuzz = { .tape = { data, size }, .now_ns = 1, .next_job = 100 };

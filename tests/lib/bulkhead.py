@@ -219,6 +219,7 @@ job_driver_mount = {self.sim}/vram/{{minor}}-{{gi}}:/run/bulkhead-sim/vram:rw
 proc_root = {self.sim}/proc
 cdi_dir = {self.dir}/cdi
 gpus = all
+gpu_reset = {self.bin}/bulkhead-simctl
 tools_dir = {self.bin.parent}/tools
 cgroup_parent = /{self.dir.name}
 sample_interval_ms = 500

@@ -1,0 +1,22 @@
+#ifndef BH_DAEMON_FAULTS_H
+#define BH_DAEMON_FAULTS_H
+
+#include "daemon/core.h"
+#include "wire/message.h"
+
+/* What a node says of its GPUs' health, judged by the tables (model/health.h) and told to
+ * the engine with what is to be done.
+ *
+ * Every fault that changes something is a record.  Faults of applications change no GPU: they
+ * are records of their tenant, so many an hour, and the log says once that there are more. */
+
+enum { BH_FAULTS_TENANT_HOUR = 20, BH_FAULTS_GPU_HOUR = 60 };
+
+/* One report; a GPU that is not known is passed over.  Results of bh_core_step. */
+BH_MUST_USE bh_rc bh_faults_take(struct bh_core *core, bh_node_id node,
+                                 const struct bh_msg_health *health, struct bh_err *err);
+
+/* Log which GPUs' health is another than was said last. */
+void bh_faults_tell(struct bh_core *core);
+
+#endif

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""GPUs with faults: who ends, what is reset, what comes back by itself; cordon and drain."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from tap import contains, equal
+
+WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 60 & wait")
+SITE = tap.SITE + "\nscheduling: {burn_in: 1s}\n"
+CONF = "health_interval_ms = 200"
+
+
+def simctl(site, *words):
+    return subprocess.run([site.program("bulkhead-simctl"), "--state", str(site.sim), *words], check=True, capture_output=True,
+                          text=True, env={"PATH": os.environ["PATH"]}).stdout
+
+
+def gpus(site):
+    return site.client().get("/v1/gpus")["items"]
+
+
+def gpu(site, index):
+    return next(g for g in gpus(site) if g.get("index") == index)
+
+
+def health(site, index):
+    return gpu(site, index)["health"]
+
+
+def await_health(site, index, *wanted, seconds=20):
+    site.until(lambda: health(site, index) in wanted, seconds, what=f"health {wanted} of GPU {index}")
+
+
+def place(site, job):
+    """(GPU index, place) of a job's first piece."""
+    for one in gpus(site):
+        for piece in one["pieces"]:
+            if piece.get("job") == job:
+                return one["index"], piece["start"]
+    raise AssertionError(f"job {job} has no piece")
+
+
+def gi_at(site, index, start):
+    found = re.search(rf"^gpu {index} .*?(?=^gpu |\Z)", simctl(site, "status"), re.M | re.S).group(0)
+    return re.search(rf"gi (\d+) .* at {start}:", found).group(1)
+
+
+def verbs(site):
+    return [leaf.get("verb") for leaf in site.leaves()]
+
+
+@tap.test(topology="1x H100-80GB mig=on", site=SITE, node_conf=CONF)
+def contained(site):
+    """XID 94 ends the one lease whose instance it names; the neighbour of another tenant runs on,
+    and the GPU is reset when nobody uses it"""
+    hit = site.submit(*WAIT)
+    beside = site.submit(*WAIT, tenant="acme/speech/asr")
+    for job in (hit, beside):
+        site.await_state(job, "running")
+    index, start = place(site, hit)
+    simctl(site, "xid", str(index), "94", gi_at(site, index, start), "0")
+    site.until(lambda: site.job(hit)["restarts"] == 1, what="another start of the job that was hit")
+    site.await_state(hit, "running")
+    equal("the neighbour", (site.job(beside)["state"], site.job(beside)["restarts"]), ("running", 0))
+    equal("the GPU", (health(site, 0), gpu(site, 0)["reset_due"]), ("watched", True))
+    contains("why", gpu(site, 0)["fault"], "XID 94")
+    for job in (hit, beside):
+        site.client().post(f"/v1/jobs/{job}/cancel")
+    await_health(site, 0, "burn_in", "ok")
+    equal("resets", gpu(site, 0)["resets"], 1)
+    equal("instances", simctl(site, "status").count("gi "), 0)
+    await_health(site, 0, "ok")
+    site.run("true")
+
+
+@tap.test(topology="2x H100-80GB mig=on", site=SITE, node_conf=CONF)
+def transient(site):
+    """a GPU with a fault that a reset cures is not gone for ever (k8s-device-plugin#234): fenced,
+    emptied, reset, tested, watched, and it gets work again; what ran goes on elsewhere"""
+    job = site.submit(*WAIT, sku="large")
+    site.await_state(job, "running")
+    index, _ = place(site, job)
+    simctl(site, "inject", f"gpu={index}", "recovery=1")
+    simctl(site, "xid", str(index), "119")
+    await_health(site, index, "fenced", "resetting", "testing", "burn_in")
+    site.until(lambda: site.job(job)["restarts"] == 1, what="the job elsewhere")
+    site.await_state(job, "running")
+    equal("elsewhere", place(site, job)[0], 1 - index)
+    await_health(site, index, "burn_in")
+    equal("no work meanwhile", gpu(site, index)["idle"]["compute"], 0)
+    await_health(site, index, "ok")
+    equal("recovery action", "recovery" in (site.sim / "control").read_text(), False)
+    other = site.submit("true", sku="large", tenant="acme/speech/asr")
+    site.await_state(other, "completed")
+    seen = verbs(site)
+    for verb in ("node.xid", "node.reset", "node.tested"):
+        assert verb in seen, f"no record of {verb}"
+
+
+@tap.test(topology="1x H100-80GB", site=SITE, node_conf=CONF)
+def quarantine(site):
+    "the third reset within a day is not made; an operator clears it; an applications' fault changes nothing"
+    simctl(site, "xid", "0", "31")
+    site.until(lambda: any(leaf.get("verb") == "node.xid" and '"xid": 31' in json.dumps(leaf) for leaf in site.leaves()), what="a record of XID 31")
+    for _ in range(2):
+        equal("before", health(site, 0), "ok")
+        simctl(site, "xid", "0", "95")
+        await_health(site, 0, "burn_in")
+        await_health(site, 0, "ok")
+    simctl(site, "xid", "0", "95")
+    await_health(site, 0, "quarantined")
+    job = site.submit("true")
+    equal("resets", gpu(site, 0)["resets"], 2)
+    site.stop(site.daemon)
+    site.start_daemon()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+    equal("it persists", health(site, 0), "quarantined")
+    denied = site.cli("alice", "uncordon", "gpu0", "--clear-fault", check=4)
+    contains("who may", denied.stderr, "gpu.cordon")
+    site.cli("erin", "uncordon", "gpu0", "--clear-fault", "--reason", "cable changed", check=0)
+    await_health(site, 0, "ok")
+    site.await_state(job, "completed")
+    contains("the log", (site.dir / "daemon.log").read_text(), "quarantined")
+
+
+@tap.test(topology="2x H100-80GB", site=SITE, node_conf=CONF)
+def off_the_bus(site):
+    "XID 79 keeps new work off the whole node until the GPU answers again; what runs on others goes on"
+    jobs = [site.submit(*WAIT, sku="large") for _ in range(2)]
+    for job in jobs:
+        site.await_state(job, "running")
+    index, other = place(site, jobs[0])[0], place(site, jobs[1])[0]
+    (site.sim / "control").write_text(f"gpu={index} lost\ngpu={index} xid=79\n")
+    await_health(site, index, "needs_reboot")
+    site.until(lambda: gpu(site, index)["fenced"], what="a fence")
+    equal("the other", (site.job(jobs[1])["state"], health(site, other)), ("running", "ok"))
+    site.client().post(f"/v1/jobs/{jobs[1]}/cancel")
+    site.await_state(jobs[1], "cancelled")
+    equal("nothing starts", site.job(jobs[0])["state"] in ("pending", "stopping"), True)
+    contains("node", site.cli("erin", "node", check=0).stdout, "reboot")
+    simctl(site, "reset", str(index))
+    await_health(site, index, "ok")
+    site.await_state(jobs[0], "running")
+
+
+@tap.test(topology="2x H100-80GB", site=SITE, node_conf=CONF + "\ncall_timeout_ms = 300")
+def hang(site):
+    "a driver that hangs on one GPU costs that GPU, until it answers: then it is back by itself"
+    control = site.sim / "control"
+    control.write_text("nvmlDeviceGetFieldValues gpu=0 hang\n")
+    site.until(lambda: gpu(site, 0)["fenced"], 20, what="a fence")
+    job, _ = site.run("true", sku="large")
+    equal("elsewhere", job["state"], "completed")
+    control.write_text("")
+    site.until(lambda: not gpu(site, 0)["fenced"], 20, what="the GPU back")
+
+
+@tap.test(topology="1x H100-80GB", site=SITE, node_conf=CONF)
+def no_program(site):
+    "without a program in node.conf the answer is that it cannot be reset here, and people are asked"
+    site.stop(site.node)
+    conf = site.dir / "node.conf"
+    conf.write_text(re.sub(r"(?m)^gpu_reset = .*$", "", conf.read_text()))
+    site.start_node()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+    simctl(site, "xid", "0", "48")
+    await_health(site, 0, "quarantined")
+    contains("why", (site.dir / "node.log").read_text(), "cannot reset here")
+
+
+@tap.test(topology="2x H100-80GB", site=SITE, node_conf=CONF)
+def cordon_and_drain(site):
+    "a GPU is cordoned, drained now and let go again by verbs of operators; a node, too; it persists"
+    node = gpus(site)[0]["node"]
+    jobs = [site.submit(*WAIT, sku="large") for _ in range(2)]
+    for job in jobs:
+        site.await_state(job, "running")
+    site.cli("alice", "cordon", "gpu0", check=4)
+    site.cli("erin", "cordon", f"{node}/0", "--reason", "fan replaced", check=0)
+    equal("held", (gpu(site, 0)["held"], gpu(site, 1)["held"]), ("cordon", "no"))
+    contains("table", site.cli("erin", "gpu", check=0).stdout, "cordoned")
+    equal("both run", [site.job(j)["state"] for j in jobs], ["running", "running"])
+    waits = site.cli("erin", "drain", "gpu0", "--wait", "100ms")
+    equal("still in use", waits.returncode, 7)
+    moved = next(j for j in jobs if place(site, j)[0] == 0)
+    done = site.cli("erin", "drain", "gpu0", "--now", "--wait", "20s", check=0)
+    contains("said", done.stdout, "is empty")
+    equal("queued again", (site.job(moved)["state"], site.job(moved)["restarts"]), ("pending", 1))
+    site.stop(site.daemon)
+    site.start_daemon()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+    equal("it persists", gpu(site, 0)["held"], "drain_now")
+    site.cli("erin", "uncordon", gpu(site, 0)["uuid"], check=0)
+    site.await_state(moved, "running")
+    site.cli("erin", "cordon", node, check=0)
+    equal("node", site.client().get("/v1/nodes")["items"][0]["held"], "cordon")
+    contains("node list", site.cli("erin", "node", check=0).stdout, "cordon")
+    site.cli("erin", "uncordon", node, check=0)
+    seen = [leaf for leaf in site.leaves() if leaf.get("verb") == "gpu.cordon" and leaf.get("ev")]
+    equal("records", len(seen), 6)
+    equal("unknown", site.cli("erin", "cordon", "gpu7", check=5).returncode, 5)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -30,6 +30,13 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
            && view->layout == gpu->layout;
 }
 
+/* Whether nothing may be placed on a GPU with that fault. */
+static bool
+fences(uint32_t fault)
+{
+    return fault == BH_FAULT_LOST || fault == BH_FAULT_HUNG || fault == BH_FAULT_ISOLATION;
+}
+
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
  * it holds instances that are not ours. */
 static bh_rc
@@ -55,7 +62,7 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->managed = flags.managed && facts->usable;
     gpu->cordoned = flags.cordoned;
     gpu->layout = flags.layout;
-    gpu->fenced = from->fault == BH_FAULT_LOST || from->fault == BH_FAULT_HUNG;
+    gpu->fenced = fences(from->fault);
     gpu->mig_capable = from->mig_capable;
     gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;
     if (bh_view_gpu(core->state.engine, gpu->gpu, &view) && same_gpu(&view, gpu))
@@ -236,7 +243,7 @@ bh_inventory_health(struct bh_core *core, bh_node_id node, const struct bh_msg_h
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_entry entry = report("node.health", "gpu", id);
     struct bh_gpu_view view;
-    bool fenced = health->fault == BH_FAULT_LOST || health->fault == BH_FAULT_HUNG;
+    bool fenced = fences(health->fault);
 
     if (health->xid)
         bh_log(XID, BH_STR("gpu", health->gpu), BH_U64("xid", health->xid));

@@ -314,6 +314,19 @@ add_piece_devices(struct box *box, const struct bh_note_piece *piece)
     add_device(box, path, caps, piece->ci_minor, false);
 }
 
+uint32_t
+bh_box_devices(const struct bh_node *node, const struct bh_note *lease,
+               struct bh_sandbox_device *ret_devices)
+{
+    struct bh_sandbox sandbox = { .devices = ret_devices };
+    struct box box = { .node = (struct bh_node *)(uintptr_t)node, .sandbox = &sandbox,
+                       .devices = ret_devices };
+
+    for (uint32_t i = 0; i < lease->lent_count; i++)
+        add_piece_devices(&box, &lease->lent[i]);
+    return sandbox.device_count;
+}
+
 /* `text` with {minor} and {gi} filled in, or NULL when it does not fit. */
 static char *
 fill_in(struct bh_arena *arena, const char *text, size_t length,

@@ -4,6 +4,7 @@
  * on: the node sends them to every process of a job itself. */
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,33 @@ become(char **command)
     _exit(failed == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
+static volatile sig_atomic_t may_begin;
+
+static void
+begin(int number)
+{
+    may_begin = 1;
+}
+
+/* All walls stand by now: the node looks at them from outside before the job's command begins
+ * (node/gate.h).  It sees by the handler that is set that this process waits, and ends the wait
+ * with a signal that nobody inside can send before there is a command. */
+static void
+await_look(void)
+{
+    sigset_t go, before;
+
+    sigemptyset(&go);
+    sigaddset(&go, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &go, &before);
+    signal(SIGUSR1, begin);
+    sigdelset(&before, SIGUSR1);
+    while (!may_begin)
+        sigsuspend(&before);
+    signal(SIGUSR1, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -40,6 +68,7 @@ main(int argc, char **argv)
 
     if (argc < 2)
         return EXIT_NOT_FOUND;
+    await_look();
     child = fork();
     if (child == 0)
         become(argv + 1);

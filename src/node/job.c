@@ -22,6 +22,7 @@
 #include "model/job.h"
 #include "node/box.h"
 #include "node/exit_record.h"
+#include "node/gate.h"
 #include "node/keeper.h"
 #include "node/path.h"
 #include "runtime/cgroup.h"
@@ -116,7 +117,10 @@ finish(struct bh_node *node, struct bh_job *job)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
     bh_box_remove(node, job->note.lease);
-    report_end(node, job);
+    if (bh_gate_ended(node, job))
+        job->unwanted = true; /* its start failed: nobody waits for an end */
+    else
+        report_end(node, job);
     if (job->unwanted)
         bh_job_forget(node, job->note.lease);
 }
@@ -236,6 +240,9 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (rc == BH_OK) {
         job->running = true;
         job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
+        job->ordered.memory_bytes = sandbox.memory_bytes;
+        job->ordered.pids = sandbox.pids;
+        bh_gate_shut(job);
         bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
         return BH_OK;
     }
@@ -605,6 +612,8 @@ tick_job(struct bh_node *node, struct bh_job *job, bh_ns now)
         kill_due(node, job, now);
     else if (job->term_at && job->term_at <= now && ask_to_end(node, job, now, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    if (job->gate_at && job->gate_at <= now && !job->frozen && !job->ended)
+        bh_gate_tick(node, job, now);
     if (job->look_at && job->look_at <= now)
         bh_job_look(node, job); /* may forget it: last */
 }
@@ -626,6 +635,7 @@ bh_job_tick(struct bh_node *node, bh_ns now)
         const struct bh_job *job = &node->state.jobs[i];
 
         next = sooner(sooner(sooner(next, job->kill_at), job->term_at), job->look_at);
+        next = sooner(next, job->frozen || job->ended ? 0 : job->gate_at);
     }
     return next;
 }
@@ -733,8 +743,10 @@ bh_job_adopt_all(struct bh_node *node)
         struct bh_job *job = &node->state.jobs[i];
 
         bh_job_look(node, job);
-        if (!job->ended)
-            adopt_frozen(node, job);
+        if (job->ended)
+            continue;
+        adopt_frozen(node, job);
+        bh_gate_shut(job); /* it may wait for the node that died */
     }
 }
 

@@ -25,9 +25,10 @@
 #include "node/piece.h"
 #include "node/report.h"
 #include "node/session.h"
+#include "node/verify.h"
 #include "runtime/crun.h"
 
-enum { FIXED_POLLS = 4, EXIT_USAGE = 2 };
+enum { FIXED_POLLS = 5, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
 /* ---- the pieces of the program ---- */
@@ -130,6 +131,7 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = open_gpus(node, err);
     if (rc == BH_OK)
         rc = bh_piece_reconcile(node, err);
+    node->verify = bh_verify_new();
     return rc;
 }
 
@@ -158,6 +160,7 @@ close_all(struct bh_node *node)
     bh_rootfs_close(node->rootfs);
     if (node->scan_arena)
         bh_arena_free(node->scan_arena);
+    bh_verify_free(node->verify);
     bh_state_close(&node->state);
 }
 
@@ -185,6 +188,7 @@ list_polls(struct loop *loop)
                                           .events = bh_link_interest(node->link) };
     loop->polls[3] = (struct pollfd){ .fd = bh_gpu_client_event_fd(node->gpus),
                                       .events = POLLIN };
+    loop->polls[4] = (struct pollfd){ .fd = bh_verify_fd(node), .events = POLLIN };
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -203,10 +207,12 @@ tick(struct loop *loop)
 {
     struct bh_node *node = loop->node;
     bh_ns now = bh_time_monotonic(), next = bh_job_tick(node, now);
-    bh_ns save_at = bh_orders_tick(loop->orders, now);
+    bh_ns save_at = bh_orders_tick(loop->orders, now), verify_at = bh_verify_tick(node, now);
 
     if (save_at && (!next || save_at < next))
         next = save_at;
+    if (verify_at && (!next || verify_at < next))
+        next = verify_at;
     if (node->doomed_count > 0 && node->collect_at <= now) {
         bh_session_collect(node);
         node->collect_at = now + COLLECT_AGAIN;
@@ -295,6 +301,7 @@ run(struct bh_node *node, struct bh_err *err)
 
     bh_orders_repair(orders);
     bh_job_adopt_all(node);
+    bh_verify_begin(node);
     rc = open_listener(node, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
     loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);

@@ -221,6 +221,7 @@ gpus = all
 tools_dir = {self.bin.parent}/tools
 cgroup_parent = /{self.dir.name}
 sample_interval_ms = 500
+{"" if "verify_" in self.node_extra else "verify_at_start = 0" + chr(10) + "verify_sample = 0"}
 {self.node_extra}""")
         os.chmod(self.dir / "node.conf", 0o600)
         (self.dir / "bulkheadd.conf").write_text(f"""

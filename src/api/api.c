@@ -27,6 +27,7 @@
 #include "api/tenants.h"
 #include "api/tokens.h"
 #include "api/usage.h"
+#include "api/verify.h"
 #include "api/whatif.h"
 #include "api/whoami.h"
 #include "base/assert.h"
@@ -62,6 +63,8 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_WHATIF] = bh_whatif_ask,
     [BH_OP_DEFRAG_SHOW] = bh_defrag_show,
     [BH_OP_DEFRAG_APPLY] = bh_defrag_apply,
+    [BH_OP_JOB_VERIFY] = bh_verify_job,
+    [BH_OP_NODE_VERIFY] = bh_verify_node,
     [BH_OP_POLICY_TEST] = bh_policy_test,
     [BH_OP_KEY_LIST] = bh_key_list,
     [BH_OP_KEY_SHRED] = bh_key_shred,

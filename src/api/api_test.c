@@ -116,6 +116,8 @@ static const struct {
       { BH_POST, "/v1/keys/shred", .uid = CAROL,
         .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme\"}" },
       200, "{\"keys\":0,\"month\":\"all\",\"state\":\"destroyed\",\"tenant\":\"acme\"}" },
+    { BH_OP_JOB_VERIFY, { BH_POST, "/v1/jobs/1/verify", .uid = ALICE }, 200, "\"verdicts\":[]" },
+    { BH_OP_NODE_VERIFY, { BH_POST, "/v1/verify", .uid = CAROL }, 200, "\"verdicts\":[]" },
     { BH_OP_KEY_ROTATE, { BH_POST, "/v1/keys/rotate", .uid = CAROL }, 200, "{\"keys\":0}" },
     { BH_OP_WHOAMI, { BH_GET, "/v1/whoami", .uid = ALICE }, 200,
       "\"roles\":[{\"role\":\"developer\",\"tenant\":\"acme/vision\"}]" },

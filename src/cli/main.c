@@ -16,6 +16,7 @@
 #include "cli/policy.h"
 #include "cli/session.h"
 #include "cli/sessions.h"
+#include "cli/walls.h"
 #include "cli/whatif.h"
 
 #define ARENA_MAX (16u << 20)
@@ -36,6 +37,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WHATIF_APPLY] = bh_cli_whatif_apply,
     [BH_CMD_POLICY_TEST] = bh_cli_policy_test,
     [BH_CMD_DEFRAG] = bh_cli_defrag,
+    [BH_CMD_VERIFY] = bh_cli_verify,
     [BH_CMD_LOGS] = bh_cli_logs,
     [BH_CMD_CANCEL] = bh_cli_cancel,
     [BH_CMD_RELEASE] = bh_cli_release,

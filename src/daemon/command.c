@@ -13,6 +13,7 @@
 #include "daemon/shred.h"
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
+#include "daemon/verify.h"
 #include "policy/explain.h"
 #include "policy/operations.h"
 
@@ -227,6 +228,7 @@ static const struct {
     { BH_OP_JOB_SUBMIT, bh_submit_run },     { BH_OP_JOB_CANCEL, change_job },
     { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
     { BH_OP_DEFRAG_APPLY, move_jobs },
+    { BH_OP_JOB_VERIFY, bh_verify_run },     { BH_OP_NODE_VERIFY, bh_verify_run },
     { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
     { BH_OP_TOKEN_CREATE, bh_token_create }, { BH_OP_TOKEN_REVOKE, bh_token_revoke },
 };

@@ -28,6 +28,16 @@ struct bh_gpu_facts {
     bool mig_capable;
 };
 
+/* A node that is to try its walls, or those of a lease on it. */
+struct bh_verify_order {
+    bh_node_id node;
+    uint64_t lease;                  /* 0: the node's own */
+    uint64_t request;                /* number of the record that asked */
+    uint64_t job;                    /* 0: none */
+    uint32_t tenant;
+};
+enum { BH_CORE_VERIFIES_MAX = 256 };
+
 struct bh_core {
     const struct bh_daemon_config *config;
     struct bh_store store;
@@ -60,6 +70,10 @@ struct bh_core {
     struct bh_reason added_reason;   /* why the job submitted last waits, or not */
     uint32_t refresh_cursor;         /* where the sweep over waiting jobs stands */
     bool reasons_stale;              /* something happened that may change reasons */
+    struct bh_verify_order verifies[BH_CORE_VERIFIES_MAX]; /* of the batch, for the nodes */
+    uint32_t verify_count;
+    struct bh_verify_order verifies_asked[BH_CORE_VERIFIES_MAX]; /* the last, in a ring */
+    uint32_t verifies_next;
     struct bh_change *changes;       /* of the batch, for watchers */
     uint32_t change_count;
 };

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "model/job.h"
 #include "node/inspect.h"
 #include "node/order.h"
 #include "node/path.h"
@@ -159,9 +160,11 @@ bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
 bool
 bh_gate_ended(struct bh_node *node, struct bh_job *job)
 {
-    bool broken = job->start_order && *job->broken;
-
     job->gate_at = 0;
     answer_start(node, job);
-    return broken;
+    if (!*job->broken)
+        return false;
+    job->end.cause = BH_END_START_FAILED;
+    snprintf(job->end.why, sizeof job->end.why, "%s", job->broken);
+    return true;
 }

@@ -16,8 +16,8 @@ void bh_gate_shut(struct bh_job *job);
 /* job->gate_at passed: look whether process 1 is there, and then at the walls. */
 void bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now);
 
-/* The job is gone before or after the look: answer its start.  True when the start failed
- * because of a wall: nobody waits for the job's end then. */
+/* The job is gone before or after the look: answer its start.  True when that failed because of a
+ * wall: job->end says so, then. */
 bool bh_gate_ended(struct bh_node *node, struct bh_job *job);
 
 /* Process 1 of a container, once it waits: 0 while it does not yet.  `ret_passed`: it has gone

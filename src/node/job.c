@@ -117,10 +117,9 @@ finish(struct bh_node *node, struct bh_job *job)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
     bh_box_remove(node, job->note.lease);
-    if (bh_gate_ended(node, job))
-        job->unwanted = true; /* its start failed: nobody waits for an end */
-    else
-        report_end(node, job);
+    if (bh_gate_ended(node, job) && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    report_end(node, job);
     if (job->unwanted)
         bh_job_forget(node, job->note.lease);
 }

@@ -50,7 +50,7 @@ static const char *const matrix[BH_ROLES] = {
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
                       "token.create token.view token.revoke token.any record.view job.move "
                       "account.any dataset.view key.view key.shred key.rotate "
-                      "isolation.verify",
+                      "audit.prune isolation.verify",
     [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
                         "usage.view dataset.view key.view isolation.verify",
     [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
@@ -61,7 +61,7 @@ static const char *const verbs[] = {
     "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
     "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
     "token.revoke", "record.view", "job.move",      "account.any", "dataset.view", "key.view",
-    "key.shred",    "key.rotate",  "isolation.verify", "no.such.verb",
+    "key.shred",    "key.rotate",  "audit.prune", "isolation.verify", "no.such.verb",
 };
 
 static bool

@@ -35,6 +35,7 @@ struct bh_verify_order {
     uint64_t request;                /* number of the record that asked */
     uint64_t job;                    /* 0: none */
     uint32_t tenant;
+    uint8_t req[16];                 /* request id of the wish, for the verdict's record */
 };
 enum { BH_CORE_VERIFIES_MAX = 256 };
 

@@ -9,8 +9,9 @@
 
 /* To be asked after the commit, and known again when it answers. */
 static void
-ask(struct bh_core *core, const struct bh_verify_order *order)
+ask(struct bh_core *core, const struct bh_command *command, struct bh_verify_order *order)
 {
+    memcpy(order->req, command->caller.request_id, sizeof order->req);
     if (core->verify_count == BH_CORE_VERIFIES_MAX)
         return; /* who asked waits in vain, and may ask again */
     core->verifies[core->verify_count++] = *order;
@@ -50,22 +51,24 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
                          && bh_view_member(core->state.engine, command->job, i, &member); i++) {
         if (member.done || !member.node.v)
             continue;
-        ask(core, &(struct bh_verify_order){ member.node, member.lease.v,
-                                             ret_answer->verify_request, command->job.v,
-                                             view.tenant.v });
+        ask(core, command, &(struct bh_verify_order){ member.node, member.lease.v,
+                                                      ret_answer->verify_request,
+                                                      command->job.v, view.tenant.v });
         ret_answer->verify_count++;
     }
     return rc;
 }
 
 static void
-ask_node(struct bh_core *core, uint32_t id, struct bh_answer *answer)
+ask_node(struct bh_core *core, const struct bh_command *command, uint32_t id,
+         struct bh_answer *answer)
 {
     struct bh_host_view host;
 
     if (!bh_view_host(core->state.engine, (bh_node_id){ id }, &host) || !host.up)
         return;
-    ask(core, &(struct bh_verify_order){ .node = { id }, .request = answer->verify_request });
+    ask(core, command, &(struct bh_verify_order){ .node = { id },
+                                                  .request = answer->verify_request });
     answer->verify_count++;
 }
 
@@ -92,9 +95,9 @@ verify_nodes(struct bh_core *core, const struct bh_command *command,
                     : (struct bh_record_object){ .type = "node", .id = id };
     rc = note(core, &entry, ret_answer, err);
     if (rc == BH_OK && !all)
-        ask_node(core, id, ret_answer);
+        ask_node(core, command, id, ret_answer);
     while (rc == BH_OK && all && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id))
-        ask_node(core, id, ret_answer);
+        ask_node(core, command, id, ret_answer);
     return rc;
 }
 
@@ -120,7 +123,7 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
 
         if (asked->request != verdict->request || asked->lease != verdict->lease)
             continue;
-        entry.order = asked->request;
+        entry.req = asked->req;
         entry.tenant = asked->tenant;
         if (asked->job)
             entry.obj = (struct bh_record_object){ .type = "job", .id = asked->job };

@@ -6,7 +6,7 @@
 #include "wire/message.h"
 
 /* JOB_VERIFY, NODE_VERIFY, as bh_command_run: the wish is a record, the nodes are asked after
- * the commit, and what each says is another (isolation.verdict, which names the first).
+ * the commit, and what each says is another (isolation.verdict, with the same request id).
  *   BH_CONFLICT     the job does not run
  *   BH_NOT_FOUND    no such node
  *   BH_UNAVAILABLE  the node, or every one, is down */

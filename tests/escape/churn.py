@@ -136,10 +136,10 @@ def churn(site, tenant, until, ended):
     client.close()
 
 
-def settle(site):
-    """Once all has ended and the daemon has acknowledged it."""
+def settle(site, wanted=None):
+    """Once all has ended, the daemon has acknowledged it and closed what we closed."""
     deadline = time.monotonic() + 10
-    while counts(site)["jobs kept"] and time.monotonic() < deadline:
+    while time.monotonic() < deadline and (counts(site)["jobs kept"] or wanted not in (None, counts(site))):
         time.sleep(0.05)
     return counts(site)
 
@@ -161,7 +161,7 @@ def leaks(build, seconds):
             for thread in threads:
                 thread.join()
             sizes.append([resident_kib(p.pid) for p in (site.daemon, site.node)])
-        after = settle(site)
+        after = settle(site, before)
         spaces = [n for n in namespaces() if n]
         for name, value in before.items():
             if after[name] != value:

@@ -234,7 +234,7 @@ make_start(struct bh_node *node, struct bh_arena *arena, struct bh_msg_start *re
     args[count++] = bh_arena_printf(arena, "--abstract=bulkhead-canary-%d", (int)getpid());
     args[count++] = list_lent(node, &node->verify->probe.note, arena);
     *ret_start = (struct bh_msg_start){ .lease = node->verify->probe.note.lease,
-                                        .args = { args, count }, .rootfs = "host", .cwd = "",
+                                        .args = { args, count }, .image = "host", .cwd = "",
                                         .submitter_uid = UINT32_MAX, .submitter_gid = UINT32_MAX,
                                         .pids = pids, .memory_bytes = PROBE_MEMORY,
                                         .tenant = "bulkhead", .user = "verify", .sku = "verify" };

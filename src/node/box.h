@@ -20,10 +20,6 @@ BH_MUST_USE bh_rc bh_box_build(const struct bh_box_request *request,
                                struct bh_sandbox *ret_sandbox, char ret_note[200],
                                struct bh_err *err);
 
-/* The device nodes that a job with these pieces is lent, at most 2 and 3 for each piece; how many. */
-uint32_t bh_box_devices(const struct bh_node *node, const struct bh_note *lease,
-                        struct bh_sandbox_device *ret_devices);
-
 /* Undo the mounts of a job's bundle and remove it. */
 void bh_box_remove(const struct bh_node *node, uint64_t lease);
 

@@ -13,7 +13,7 @@
 
 #include "base/attr.h"
 #include "base/fd.h"
-#include "node/box.h"
+#include "node/devices.h"
 #include "node/path.h"
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
@@ -154,14 +154,14 @@ check_ids(const struct look *look, char *answer, size_t size)
 static bool
 check_user(const struct look *look, char *answer, size_t size)
 {
-    unsigned wanted = look->base + BH_OCI_JOB_UID, ids[4];
+    unsigned ids[4];
 
     status_of(look, "Uid", answer, size);
     if (sscanf(answer, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
         return false;
     for (size_t i = 0; i < BH_COUNT(ids); i++)
-        if (ids[i] != wanted)
-            return false;
+        if (ids[i] != ids[0] || ids[i] < look->base || ids[i] - look->base >= BH_OCI_ID_RANGE)
+            return false; /* which of its range is for the image to say */
     return true;
 }
 
@@ -349,7 +349,7 @@ static bool
 check_devices(const struct look *look, char *answer, size_t size)
 {
     struct bh_sandbox_device devices[2 + 3 * BH_WIRE_PIECES_MAX];
-    uint32_t count = bh_box_devices(look->node, &look->job->note, devices);
+    uint32_t count = bh_devices_of(look->node, &look->job->note, devices);
     struct bh_cgroup_host cgroups;
     char path[200];
     struct bh_err err;

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/box.h"
+#include "node/devices.h"
 #include "node/gate.h"
 #include "node/inspect.h"
 #include "node/job.h"
@@ -206,7 +207,7 @@ static const char *
 list_lent(const struct bh_node *node, const struct bh_note *lease, struct bh_arena *arena)
 {
     struct bh_sandbox_device devices[5];
-    uint32_t count = bh_box_devices(node, lease, devices);
+    uint32_t count = bh_devices_of(node, lease, devices);
     const char *list = "--lent=";
 
     for (uint32_t i = 0; i < count && list; i++)

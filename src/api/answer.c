@@ -112,6 +112,8 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
         put_held(&w, command, answer);
     else if (command->op == BH_OP_KEY_SHRED)
         put_shredded(&w, command, answer);
+    else if (command->op == BH_OP_JOB_VERIFY || command->op == BH_OP_NODE_VERIFY)
+        bh_json_u64(&w, "request", answer->verify_request);
     else if (command->op == BH_OP_KEY_ROTATE)
         bh_json_u64(&w, "keys", answer->keys);
     else if (command->op == BH_OP_AUDIT_PRUNE)

@@ -31,6 +31,7 @@
 #include "api/tenants.h"
 #include "api/tokens.h"
 #include "api/usage.h"
+#include "api/verify.h"
 #include "api/whatif.h"
 #include "api/whoami.h"
 #include "base/assert.h"
@@ -75,6 +76,8 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_CORDON] = bh_cordon_post,
     [BH_OP_UNCORDON] = bh_cordon_post,
     [BH_OP_DRAIN] = bh_cordon_post,
+    [BH_OP_JOB_VERIFY] = bh_verify_job,
+    [BH_OP_NODE_VERIFY] = bh_verify_node,
     [BH_OP_POLICY_TEST] = bh_policy_test,
     [BH_OP_LAYOUT_LIST] = bh_layouts_list,
     [BH_OP_LAYOUT_DIFF] = bh_layouts_diff,

@@ -146,6 +146,8 @@ static const struct {
       { BH_POST, "/v1/keys/shred", .uid = CAROL,
         .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme\"}" },
       200, "{\"keys\":0,\"month\":\"all\",\"state\":\"destroyed\",\"tenant\":\"acme\"}" },
+    { BH_OP_JOB_VERIFY, { BH_POST, "/v1/jobs/1/verify", .uid = ALICE }, 200, "\"verdicts\":[]" },
+    { BH_OP_NODE_VERIFY, { BH_POST, "/v1/verify", .uid = CAROL }, 200, "\"verdicts\":[]" },
     { BH_OP_AUDIT_PRUNE, { BH_POST, "/v1/log/prune", .body = "{\"checkpoint\":\"x\"}", .uid = CAROL }, 200,
       "{\"minimum\":0,\"more\":false,\"pruned\":0}" },
     { BH_OP_KEY_ROTATE, { BH_POST, "/v1/keys/rotate", .uid = CAROL }, 200, "{\"keys\":0}" },

@@ -32,6 +32,8 @@ static const struct reach {
     [BH_OP_JOB_WHY] = { HIDDEN, "/v1/jobs/1/why", NULL, NULL },
     [BH_OP_JOB_LOGS] = { HIDDEN, "/v1/jobs/1/logs", NULL, NULL },
     [BH_OP_JOB_CANCEL] = { HIDDEN, "/v1/jobs/1/cancel", NULL, NULL },
+    [BH_OP_JOB_VERIFY] = { HIDDEN, "/v1/jobs/1/verify", NULL, NULL },
+    [BH_OP_NODE_VERIFY] = { DENIED, "/v1/verify", NULL, NULL },
     [BH_OP_JOB_RELEASE] = { HIDDEN, "/v1/jobs/1/release", NULL, NULL },
     [BH_OP_JOB_WATCH] = { CUT, "/v1/watch", NULL, NULL },
     [BH_OP_JOB_EXEC] = { HIDDEN, "/v1/jobs/1/exec", NULL, "{\"args\":[\"true\"]}" },

@@ -171,6 +171,12 @@ fixture_last_signed(void *self)
     return (struct bh_signed){ 0 };
 }
 
+static bool
+fixture_verdict(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_json)
+{
+    return false;
+}
+
 static const char *
 fixture_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
@@ -193,6 +199,7 @@ static const struct bh_owner_ops fixture_owner = {
     .commits = fixture_commits,
     .last_signed = fixture_last_signed,
     .log_path = fixture_log_path,
+    .verdict = fixture_verdict,
 };
 
 static uint64_t

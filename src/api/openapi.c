@@ -70,6 +70,7 @@ static const struct parameter {
     { "mine", "boolean", "only the caller's own" },
     { "new", "integer", "records of the later checkpoint" },
     { "object", "string", "only about this object: a type, as job, or with its number, as job/7" },
+    { "node", "string", "this node by its name; all when absent" },
     { "offset", "integer", "begin at this byte" },
     { "port", "integer", "of a forward: a connection to this port of the job's loopback" },
     { "old", "integer", "records of the earlier checkpoint" },

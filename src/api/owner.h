@@ -115,7 +115,7 @@ struct bh_command {
     const struct bh_site *site;
     const char *text;            /* canonical JSON of spec or site */
     size_t text_length;
-    bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE */
+    bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE, JOB_VERIFY */
     const struct bh_token_request *token;
     const char *token_id;        /* TOKEN_REVOKE */
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
@@ -146,6 +146,8 @@ struct bh_answer {
     const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
     uint64_t expires_ns;         /* until then */
     enum bh_held held;           /* CORDON, UNCORDON, DRAIN: how it stands now */
+    uint64_t verify_request;     /* JOB_VERIFY, NODE_VERIFY: what verdicts will name */
+    uint32_t verify_count;       /* of so many that were asked */
     uint64_t minimum, pruned;    /* AUDIT_PRUNE: records below `minimum` are pruned, now so many */
     bool more;                   /* and more could be */
     struct bh_stream_grant stream;
@@ -202,6 +204,9 @@ struct bh_owner_ops {
     /* Append the next connected node's last inventory and samples as one JSON object
      * (wire/message.h names); false at the end.  Start with *cursor = 0. */
     bool (*inventory)(void *self, uint32_t *cursor, struct bh_buf *ret_json);
+    /* Append the next verdict of a node on that request (wire/message.h, with the node's name),
+     * behind a comma when the buffer holds one; false when there are no more (yet). */
+    bool (*verdict)(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_json);
     /* Durable transactions since the daemon started. */
     uint64_t (*commits)(void *self);
     struct bh_signed (*last_signed)(void *self);

@@ -21,6 +21,7 @@
 #include "cli/receipts.h"
 #include "cli/session.h"
 #include "cli/sessions.h"
+#include "cli/walls.h"
 #include "cli/whatif.h"
 
 #define ARENA_MAX (16u << 20)
@@ -48,6 +49,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_CORDON] = bh_cli_cordon,
     [BH_CMD_UNCORDON] = bh_cli_uncordon,
     [BH_CMD_DRAIN] = bh_cli_drain,
+    [BH_CMD_VERIFY] = bh_cli_verify,
     [BH_CMD_LOGS] = bh_cli_logs,
     [BH_CMD_EXEC] = bh_cli_exec,
     [BH_CMD_ATTACH] = bh_cli_attach,

@@ -17,6 +17,7 @@
 #include "daemon/stream_record.h"
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
+#include "daemon/verify.h"
 #include "policy/explain.h"
 #include "policy/operations.h"
 
@@ -234,6 +235,7 @@ static const struct {
     { BH_OP_LAYOUT_APPLY, bh_layout_run },   { BH_OP_LAYOUT_ROLLBACK, bh_layout_run },
     { BH_OP_CORDON, bh_cordon_run },         { BH_OP_UNCORDON, bh_cordon_run },
     { BH_OP_DRAIN, bh_cordon_run },
+    { BH_OP_JOB_VERIFY, bh_verify_run },     { BH_OP_NODE_VERIFY, bh_verify_run },
     { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
     { BH_OP_AUDIT_PRUNE, bh_retention_run },
     { BH_OP_JOB_EXEC, bh_stream_record },    { BH_OP_JOB_ATTACH, bh_stream_record },

@@ -386,4 +386,5 @@ void
 bh_core_released(struct bh_core *core)
 {
     core->effect_count = 0;
+    core->verify_count = 0;
 }

@@ -44,6 +44,17 @@ struct bh_gpu_facts {
     struct bh_fault_count minor;     /* of faults that change little */
 };
 
+/* A node that is to try its walls, or those of a lease on it. */
+struct bh_verify_order {
+    bh_node_id node;
+    uint64_t lease;                  /* 0: the node's own */
+    uint64_t request;                /* number of the record that asked */
+    uint64_t job;                    /* 0: none */
+    uint32_t tenant;
+    uint8_t req[16];                 /* request id of the wish, for the verdict's record */
+};
+enum { BH_CORE_VERIFIES_MAX = 256 };
+
 struct bh_core {
     const struct bh_daemon_config *config;
     struct bh_store store;
@@ -81,6 +92,10 @@ struct bh_core {
     /* The socket of the node, in the arena, while it is connected; NULL: there are no nodes. */
     const char *(*node_socket)(void *self, bh_node_id node, struct bh_arena *arena);
     void *node_socket_self;
+    struct bh_verify_order verifies[BH_CORE_VERIFIES_MAX]; /* of the batch, for the nodes */
+    uint32_t verify_count;
+    struct bh_verify_order verifies_asked[BH_CORE_VERIFIES_MAX]; /* the last, in a ring */
+    uint32_t verifies_next;
     struct bh_change *changes;       /* of the batch, for watchers */
     uint32_t change_count;
 };

@@ -223,7 +223,7 @@ bh_faults_take(struct bh_core *core, bh_node_id node, const struct bh_msg_health
         .xid = health->fault == BH_FAULT_XID ? health->xid : 0, .recovery = health->recovery,
         .sign = health->fault == BH_FAULT_SIGN && health->sign < BH_SIGNS
                     ? (enum bh_sign)health->sign : BH_SIGN_NONE };
-    if (health->fault == BH_FAULT_LOST || health->fault == BH_FAULT_HUNG)
+    if (bh_fault_fences(health->fault))
         return set_fenced(core, &report, true, err);
     if (health->fault == BH_FAULT_NONE) {
         rc = set_fenced(core, &report, false, err);

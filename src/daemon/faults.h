@@ -12,6 +12,13 @@
 
 enum { BH_FAULTS_TENANT_HOUR = 20, BH_FAULTS_GPU_HOUR = 60 };
 
+/* Whether nothing may be placed on a GPU with that fault (enum bh_fault). */
+static inline bool
+bh_fault_fences(uint32_t fault)
+{
+    return fault == BH_FAULT_LOST || fault == BH_FAULT_HUNG || fault == BH_FAULT_ISOLATION;
+}
+
 /* One report; a GPU that is not known is passed over.  Results of bh_core_step. */
 BH_MUST_USE bh_rc bh_faults_take(struct bh_core *core, bh_node_id node,
                                  const struct bh_msg_health *health, struct bh_err *err);

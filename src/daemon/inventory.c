@@ -59,7 +59,7 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->managed = flags.managed && facts->usable;
     gpu->cordoned = flags.cordoned;
     gpu->layout = flags.layout;
-    gpu->fenced = from->fault == BH_FAULT_LOST || from->fault == BH_FAULT_HUNG;
+    gpu->fenced = bh_fault_fences(from->fault);
     gpu->mig_capable = from->mig_capable;
     gpu->lone_carve = from->mig_capable && !bh_driver_is_fixed(driver, BH_DRIVER_REPARTITION);
     gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;

@@ -18,10 +18,11 @@
 #include "daemon/orders.h"
 #include "daemon/traffic.h"
 #include "daemon/receipts.h"
+#include "daemon/verify.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
-enum { ACKS_MAX = 4096, ORDERS_MAX = 4096, INVENTORY_JSON_MAX = 8 << 20 };
+enum { ACKS_MAX = 4096, ORDERS_MAX = 4096, INVENTORY_JSON_MAX = 8 << 20, VERDICT_JSON_MAX = 256 << 10 };
 
 static const bh_ns reconnect_first_ns = 20 * BH_NS_PER_MS;
 static const bh_ns reconnect_most_ns = 1000 * BH_NS_PER_MS;
@@ -48,6 +49,8 @@ struct bh_node_link {
     char *inventory;
     char *samples;
     struct bh_traffic traffic;   /* kept when the connection goes */
+    struct { uint64_t request; char *json; } verdicts[BH_NODE_VERDICTS]; /* the last, in a ring */
+    uint32_t verdict_next;
 };
 
 struct bh_node_link *
@@ -143,6 +146,8 @@ bh_node_link_free(struct bh_node_link *link)
 {
     BH_ASSERT(!link->touched); /* or the list of the touched would lead here */
     bh_node_link_reset(link);
+    for (uint32_t i = 0; i < BH_NODE_VERDICTS; i++)
+        free(link->verdicts[i].json);
     free(link->acks);
     free(link->orders);
     bh_traffic_fini(&link->traffic);
@@ -401,6 +406,44 @@ take_health(struct bh_node_link *link, const void *message, struct bh_err *err)
     return bh_faults_take(link->shared->core, link->node, message, err);
 }
 
+/* Its JSON with the node's name, for who waits. */
+static char *
+name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *verdict)
+{
+    const char *name = bh_catalog_name_of(link->shared->core->catalog, BH_NAME_NODE, link->node.v);
+    struct bh_json_writer w;
+    struct bh_buf json;
+    char *copy = NULL;
+
+    bh_buf_init(&json, VERDICT_JSON_MAX);
+    bh_json_encode(&json, bh_message_fields(BH_MSG_VERDICT), verdict);
+    if (bh_buf_text(&json) && json.length > 0) {
+        json.length--; /* the brace; one more member comes */
+        bh_buf_putc(&json, ',');
+        w = bh_json_begin(&json);
+        bh_json_str(&w, "node", name ? name : "");
+        bh_buf_putc(&json, '}');
+        copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
+    }
+    bh_buf_fini(&json);
+    return copy;
+}
+
+static bh_rc
+take_verdict(struct bh_node_link *link, const void *message, struct bh_err *err)
+{
+    const struct bh_msg_verdict *verdict = message;
+    uint32_t place = link->verdict_next++ % BH_NODE_VERDICTS;
+    char *json = name_verdict(link, verdict);
+
+    pthread_mutex_lock(&link->shared->mutex);
+    free(link->verdicts[place].json);
+    link->verdicts[place].request = verdict->request;
+    link->verdicts[place].json = json;
+    pthread_mutex_unlock(&link->shared->mutex);
+    return bh_verify_take(link->shared->core, link->node, verdict, err);
+}
+
 /* What a node may say, and when: nothing before its inventory. */
 static const struct {
     uint32_t number;
@@ -414,6 +457,7 @@ static const struct {
     { BH_MSG_SAMPLES, take_samples, false },
     { BH_MSG_HEALTH, take_health, false },
     { BH_MSG_TRAFFIC, take_traffic, false },
+    { BH_MSG_VERDICT, take_verdict, false },
 };
 
 static bh_rc
@@ -574,5 +618,28 @@ bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json)
     bh_buf_puts(ret_json, ",\"traffic\":");
     bh_traffic_put(&link->traffic, ret_json);
     bh_buf_putc(ret_json, '}');
+    return true;
+}
+
+void
+bh_node_link_verify(struct bh_node_link *link, const struct bh_verify_order *order)
+{
+    struct bh_msg_verify verify = { .request = order->request, .lease = order->lease };
+
+    if (!link->greeted)
+        return; /* who asked waits in vain, and may ask again */
+    put_message(link, BH_MSG_VERIFY, &verify);
+    touch(link);
+}
+
+bool
+bh_node_link_verdict(const struct bh_node_link *link, uint32_t place, uint64_t request,
+                     struct bh_buf *ret_json)
+{
+    if (!link->verdicts[place].json || link->verdicts[place].request != request)
+        return false;
+    if (ret_json->length > 0)
+        bh_buf_putc(ret_json, ',');
+    bh_buf_puts(ret_json, link->verdicts[place].json);
     return true;
 }

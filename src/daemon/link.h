@@ -70,4 +70,12 @@ void bh_node_link_reset(struct bh_node_link *link);
  * object; false, and nothing is appended, when the node is not connected. */
 bool bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json);
 
+/* After a commit: ask the node to try its walls. */
+void bh_node_link_verify(struct bh_node_link *link, const struct bh_verify_order *order);
+
+/* Any thread, under shared->mutex: append the verdict in that place when it is on the request. */
+enum { BH_NODE_VERDICTS = 8 };
+bool bh_node_link_verdict(const struct bh_node_link *link, uint32_t place, uint64_t request,
+                          struct bh_buf *ret_json);
+
 #endif

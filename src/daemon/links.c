@@ -282,6 +282,12 @@ bh_node_links_release(struct bh_node_links *links)
         if (link && bh_node_link_takes_orders(link))
             bh_node_link_order(link, &effects[i]);
     }
+    for (uint32_t i = 0; i < shared->core->verify_count; i++) {
+        struct bh_node_link *link = link_of(links, shared->core->verifies[i].node);
+
+        if (link)
+            bh_node_link_verify(link, &shared->core->verifies[i]);
+    }
     for (struct bh_node_link *link = shared->touched; link;)
         link = bh_node_link_finish(link);
     shared->touched = NULL;
@@ -305,6 +311,20 @@ bh_node_links_inventory(struct bh_node_links *links, uint32_t *cursor, struct bh
     pthread_mutex_lock(&links->shared.mutex);
     while (!found && *cursor < links->count)
         found = bh_node_link_inventory(links->items[(*cursor)++], ret_json);
+    pthread_mutex_unlock(&links->shared.mutex);
+    return found;
+}
+
+bool
+bh_node_links_verdict(struct bh_node_links *links, uint64_t request, uint32_t *cursor,
+                      struct bh_buf *ret_json)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&links->shared.mutex);
+    for (; !found && *cursor < links->count * BH_NODE_VERDICTS; ++*cursor)
+        found = bh_node_link_verdict(links->items[*cursor / BH_NODE_VERDICTS],
+                                     *cursor % BH_NODE_VERDICTS, request, ret_json);
     pthread_mutex_unlock(&links->shared.mutex);
     return found;
 }

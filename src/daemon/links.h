@@ -50,4 +50,8 @@ const char *bh_node_links_socket(const struct bh_node_links *links, bh_node_id n
 bool bh_node_links_inventory(struct bh_node_links *links, uint32_t *cursor,
                              struct bh_buf *ret_json);
 
+/* The same of verdicts on a request; behind a comma when the buffer holds one. */
+bool bh_node_links_verdict(struct bh_node_links *links, uint64_t request, uint32_t *cursor,
+                           struct bh_buf *ret_json);
+
 #endif

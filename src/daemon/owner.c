@@ -214,6 +214,14 @@ port_inventory(void *self, uint32_t *cursor, struct bh_buf *ret_json)
     return bh_node_links_inventory(owner->links, cursor, ret_json);
 }
 
+static bool
+port_verdict(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_json)
+{
+    struct bh_owner_thread *owner = self;
+
+    return bh_node_links_verdict(owner->links, request, cursor, ret_json);
+}
+
 static uint64_t
 port_commits(void *self)
 {
@@ -252,6 +260,7 @@ static const struct bh_owner_ops port_ops = {
     .change_number = port_change_number,
     .changes = port_changes,
     .inventory = port_inventory,
+    .verdict = port_verdict,
     .commits = port_commits,
     .last_signed = port_last_signed,
     .log_path = port_log_path,

@@ -14,14 +14,14 @@
 #include "node/disk.h"
 #include "node/image_note.h"
 #include "node/network.h"
+#include "node/devices.h"
 #include "node/path.h"
 #include "node/scratch.h"
 #include "node/store.h"
 #include "node/unpack.h"
 #include "runtime/oci.h"
 
-enum { MOUNTS_MAX = 200, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200,
-       NVIDIA_MAJOR = 195, NVIDIA_CTL = 255, CLONES_MAX = 64 };
+enum { MOUNTS_MAX = 200, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200, CLONES_MAX = 64 };
 
 struct box {
     struct bh_node *node;
@@ -389,41 +389,6 @@ put_scratch(struct box *box, struct bh_err *err)
 
 /* ---- devices and what comes with them ---- */
 
-static void
-add_device(struct box *box, const char *path, uint32_t major, uint32_t minor, bool write)
-{
-    struct bh_sandbox_device *device;
-
-    for (uint32_t i = 0; i < box->sandbox->device_count; i++) {
-        if (box->devices[i].major == major && box->devices[i].minor == minor)
-            return;
-    }
-    device = &box->devices[box->sandbox->device_count++];
-    snprintf(device->path, sizeof device->path, "%s", path);
-    device->major = major;
-    device->minor = minor;
-    device->write = write;
-}
-
-static void
-add_piece_devices(struct box *box, const struct bh_note_piece *piece)
-{
-    uint32_t caps = box->node->caps_major;
-    char path[64];
-
-    bh_path_format(path, sizeof path, "/dev/nvidia%u", piece->minor);
-    add_device(box, path, NVIDIA_MAJOR, piece->minor, true);
-    add_device(box, "/dev/nvidiactl", NVIDIA_MAJOR, NVIDIA_CTL, true);
-    if (box->node->uvm_major)
-        add_device(box, "/dev/nvidia-uvm", box->node->uvm_major, 0, true);
-    if (piece->gi == BH_WHOLE_GPU || !caps)
-        return;
-    bh_path_format(path, sizeof path, "/dev/nvidia-caps/nvidia-cap%u", piece->gi_minor);
-    add_device(box, path, caps, piece->gi_minor, false);
-    bh_path_format(path, sizeof path, "/dev/nvidia-caps/nvidia-cap%u", piece->ci_minor);
-    add_device(box, path, caps, piece->ci_minor, false);
-}
-
 /* `text` with {minor} and {gi} filled in, or NULL when it does not fit. */
 static char *
 fill_in(struct bh_arena *arena, const char *text, size_t length,
@@ -495,10 +460,9 @@ put_pieces(struct box *box, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < box->job->note.lent_count && rc == BH_OK; i++) {
-        add_piece_devices(box, &box->job->note.lent[i]);
+    box->sandbox->device_count = bh_devices_of(box->node, &box->job->note, box->devices);
+    for (uint32_t i = 0; i < box->job->note.lent_count && rc == BH_OK; i++)
         rc = add_driver_mounts(box, &box->job->note.lent[i], err);
-    }
     return rc;
 }
 

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "node/piece.h"
 #include "node/signs.h"
+#include "node/verify.h"
 
 enum { GPUS_MAX = 64, MISSED_MAX = 64 };
 #define FRESH BH_NS_PER_S            /* what was read so short a time ago is read again from here */
@@ -168,6 +169,14 @@ bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
         is_away(node, gpu, BH_FAULT_HUNG, err);
 }
 
+bool
+bh_health_is_away(const struct bh_node *node, const char *gpu)
+{
+    const struct seen *seen = find(node, gpu);
+
+    return seen && seen->away;
+}
+
 bh_rc
 bh_health_look(struct bh_node *node, const char *gpu, struct bh_device_health *ret_health,
                struct bh_err *err)
@@ -213,6 +222,8 @@ tell_present(struct bh_node *node, struct seen *seen, const struct bh_device_hea
         bh_log(GPU_ANSWERS, BH_STR("gpu", seen->gpu));
     seen->away = false;
     health.recovery = now->recovery;
+    if (bh_verify_is_fenced(node, seen->gpu))
+        health.fault = BH_FAULT_ISOLATION;
     send(node, &health);
 }
 

@@ -22,6 +22,9 @@ void bh_health_events(struct bh_node *node);
  * killed is no fault of the GPU's. */
 void bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err);
 
+/* Whether it did not answer when it was asked last. */
+bool bh_health_is_away(const struct bh_node *node, const char *gpu);
+
 /* Look at the GPUs when it is time to; when it is next (monotonic). */
 bh_ns bh_health_tick(struct bh_node *node, bh_ns now);
 

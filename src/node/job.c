@@ -24,6 +24,7 @@
 #include "node/box.h"
 #include "node/cdi.h"
 #include "node/exit_record.h"
+#include "node/gate.h"
 #include "node/keeper.h"
 #include "node/network.h"
 #include "node/path.h"
@@ -123,6 +124,8 @@ finish(struct bh_node *node, struct bh_job *job)
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     bh_cdi_remove(node, job->note.lease);
+    if (bh_gate_ended(node, job) && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
     report_end(node, job);
     if (job->unwanted)
         bh_job_forget(node, job->note.lease);
@@ -265,6 +268,9 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         job->running = true;
         job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
         bh_cdi_write(node, &job->note);
+        job->ordered.memory_bytes = sandbox.memory_bytes;
+        job->ordered.pids = sandbox.pids;
+        bh_gate_shut(job);
         bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
         return BH_OK;
     }
@@ -648,6 +654,8 @@ tick_job(struct bh_node *node, struct bh_job *job, bh_ns now)
         kill_due(node, job, now);
     else if (job->term_at && job->term_at <= now && ask_to_end(node, job, now, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    if (job->gate_at && job->gate_at <= now && !job->frozen && !job->ended)
+        bh_gate_tick(node, job, now);
     if (job->look_at && job->look_at <= now)
         bh_job_look(node, job); /* may forget it: last */
 }
@@ -669,6 +677,7 @@ bh_job_tick(struct bh_node *node, bh_ns now)
         const struct bh_job *job = &node->state.jobs[i];
 
         next = sooner(sooner(sooner(next, job->kill_at), job->term_at), job->look_at);
+        next = sooner(next, job->frozen || job->ended ? 0 : job->gate_at);
     }
     return next;
 }
@@ -776,8 +785,10 @@ bh_job_adopt_all(struct bh_node *node)
         struct bh_job *job = &node->state.jobs[i];
 
         bh_job_look(node, job);
-        if (!job->ended)
-            adopt_frozen(node, job);
+        if (job->ended)
+            continue;
+        adopt_frozen(node, job);
+        bh_gate_shut(job); /* it may wait for the node that died */
     }
 }
 

@@ -15,6 +15,8 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
+struct bh_verify;
+
 /* All that bulkhead-node holds while it runs.  One thread owns it. */
 
 enum { BH_NODE_PATH_MAX = 512 };
@@ -50,6 +52,8 @@ struct bh_node {
     bh_ns sample_at;                  /* monotonic */
     struct bh_trouble troubles[32];   /* node/trouble.h */
     struct bh_health_watch *health;
+
+    struct bh_verify *verify;         /* node/verify.h */
 
     uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
     uint32_t doomed_count;

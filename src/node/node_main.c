@@ -31,9 +31,10 @@
 #include "node/session.h"
 #include "node/store.h"
 #include "node/stream.h"
+#include "node/verify.h"
 #include "runtime/crun.h"
 
-enum { FIXED_POLLS = 6, EXIT_USAGE = 2 };
+enum { FIXED_POLLS = 7, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
 /* ---- the pieces of the program ---- */
@@ -143,6 +144,7 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = open_gpus(node, err);
     if (rc == BH_OK)
         rc = bh_piece_reconcile(node, err);
+    node->verify = bh_verify_new();
     return rc;
 }
 
@@ -173,6 +175,7 @@ close_all(struct bh_node *node)
     bh_networks_close(node->networks);
     if (node->scan_arena)
         bh_arena_free(node->scan_arena);
+    bh_verify_free(node->verify);
     bh_state_close(&node->state);
 }
 
@@ -204,6 +207,7 @@ list_polls(struct loop *loop)
     loop->polls[4] = (struct pollfd){ .fd = bh_networks_watch(node), .events = POLLIN };
     loop->polls[5] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
                                       .events = POLLIN };
+    loop->polls[6] = (struct pollfd){ .fd = bh_verify_fd(node), .events = POLLIN };
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -222,10 +226,12 @@ tick(struct loop *loop)
 {
     struct bh_node *node = loop->node;
     bh_ns now = bh_time_monotonic(), next = bh_job_tick(node, now);
-    bh_ns save_at = bh_orders_tick(loop->orders, now), health_at;
+    bh_ns save_at = bh_orders_tick(loop->orders, now), health_at, verify_at = bh_verify_tick(node, now);
 
     if (save_at && (!next || save_at < next))
         next = save_at;
+    if (verify_at && (!next || verify_at < next))
+        next = verify_at;
     if (node->doomed_count > 0 && node->collect_at <= now) {
         bh_session_collect(node);
         node->collect_at = now + COLLECT_AGAIN;
@@ -324,6 +330,7 @@ run(struct bh_node *node, struct bh_err *err)
     bh_cdi_reconcile(node);
     bh_scratch_sweep(node);
     bh_networks_restore(node);
+    bh_verify_begin(node);
     rc = open_listener(node, err);
     if (rc == BH_OK)
         rc = bh_node_streams_open(node, &loop.streams, err);

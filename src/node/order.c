@@ -19,6 +19,7 @@
 #include "node/trouble.h"
 #include "node/unpack.h"
 #include "node/reset.h"
+#include "node/verify.h"
 
 #define SAVE_AGAIN BH_NS_PER_S
 
@@ -146,7 +147,7 @@ note_start(struct bh_node *node, const void *message, struct bh_note *note, stru
     note->lease = start->lease;
     if (bh_state_job(&node->state, start->lease))
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " exists already", start->lease);
-    return BH_OK;
+    return bh_verify_check_start(node, start, err);
 }
 
 /* The lease is noted right behind its order: its range of user ids must never be
@@ -347,6 +348,16 @@ is_in_batch(const struct bh_orders *orders, uint64_t order)
     return false;
 }
 
+/* A start that is answered when its walls were looked at. */
+static bool
+is_looked_at(const struct bh_node *node, const struct bh_note *order)
+{
+    const struct bh_job *job = order->message == BH_MSG_START
+                                   ? bh_state_job(&node->state, order->lease) : NULL;
+
+    return job && job->start_order == order->order;
+}
+
 bh_rc
 bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
                struct bh_err *err)
@@ -364,6 +375,8 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     if (known && known->note.message != number)
         return bh_err_set(err, BH_INVALID, "order %" PRIu64 " was a %s before", note.order,
                           bh_message_name(known->note.message));
+    if (known && is_looked_at(node, &known->note))
+        return BH_OK;
     if (known && (known->done || is_in_batch(orders, note.order)
                   || bh_unpack_waits(node, known->note.lease))) {
         if (known->done)
@@ -375,6 +388,8 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
 
         settle(node, &before);
         known = bh_state_order(&node->state, note.order);
+        if (known && is_looked_at(node, &known->note))
+            return BH_OK;
         if (known)
             return known->done ? BH_OK : bh_err_set(err, BH_IO, "order %" PRIu64
                                                     " cannot be settled", note.order);
@@ -427,6 +442,12 @@ answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool 
                  pending->err.hint);
         bh_log(EFFECT_FAILED, BH_U64("order", pending->order),
                BH_STR("kind", bh_message_name(pending->number)), BH_STR("why", why));
+    }
+    if (rc == BH_OK && pending->number == BH_MSG_START) {
+        const struct bh_msg_start *start = pending->message;
+
+        bh_state_job(&node->state, start->lease)->start_order = pending->order;
+        return; /* answered when its walls were looked at */
     }
     if (rc != BH_OK)
         answer(node, pending, held ? OUTCOME_UNCLEAN : OUTCOME_FAILED, rc, why);
@@ -524,13 +545,23 @@ void
 bh_orders_start_now(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc,
                     const struct bh_err *err)
 {
-    struct pending pending = { .number = BH_MSG_START, .order = start->order, .err = *err };
+    struct pending pending = { .number = BH_MSG_START, .order = start->order, .message = start,
+                               .err = *err };
 
     if (rc == BH_OK)
         rc = bh_job_start(node, start, &pending.err);
     if (rc != BH_OK)
         give_up_start(node, start, &pending.err);
     answer_with(node, &pending, rc, false);
+}
+
+void
+bh_orders_answer_start(struct bh_node *node, uint64_t order, const char *broken)
+{
+    struct pending pending = { .order = order };
+
+    answer(node, &pending, *broken ? OUTCOME_FAILED : OUTCOME_DONE,
+           *broken ? BH_UNAVAILABLE : BH_OK, broken);
 }
 
 bh_rc
@@ -640,14 +671,19 @@ static bool
 settle_start(struct bh_node *node, const struct bh_note *order)
 {
     struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = order->lease };
+    struct bh_job *job = bh_state_job(&node->state, order->lease);
     char folder[BH_NODE_PATH_MAX], id[32];
     struct bh_msg_ended end;
     struct bh_err err;
     pid_t pid;
 
+    BH_ASSERT(job);
     bh_node_job_folder(node, order->lease, folder);
-    if (bh_keeper_alive(folder, &pid) || bh_keeper_started(folder) != 0
-        || bh_exit_record_read(folder, &end, &err) == BH_OK)
+    if (bh_keeper_alive(folder, &pid)) {
+        job->start_order = order->order; /* its walls may not have been looked at */
+        return true;
+    }
+    if (bh_keeper_started(folder) != 0 || bh_exit_record_read(folder, &end, &err) == BH_OK)
         return true;
     bh_node_job_id(order->lease, id);
     (void)!node->runtime.ops->destroy(node->runtime.self, id, &err);
@@ -713,11 +749,11 @@ settle(struct bh_node *node, const struct bh_note *order)
     struct pending pending = { .order = order->order };
     struct bh_err err;
 
-    if (order->message < BH_COUNT(settlers) && settlers[order->message]
-        && settlers[order->message](node, order))
-        answer(node, &pending, OUTCOME_DONE, BH_OK, "");
-    else
+    if (order->message >= BH_COUNT(settlers) || !settlers[order->message]
+        || !settlers[order->message](node, order))
         (void)!bh_state_note(&node->state, &forget, &err);
+    else if (!is_looked_at(node, order))
+        answer(node, &pending, OUTCOME_DONE, BH_OK, "");
 }
 
 void

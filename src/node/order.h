@@ -41,4 +41,8 @@ void bh_orders_repeat(struct bh_orders *orders);
 /* After a start, before jobs are adopted: settle the orders that a crash interrupted. */
 void bh_orders_repair(struct bh_orders *orders);
 
+/* The look at a job's walls is over, or its end came first: answer its START.  `broken` "": done;
+ * else the wall that did not hold. */
+void bh_orders_answer_start(struct bh_node *node, uint64_t order, const char *broken);
+
 #endif

@@ -441,7 +441,7 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
 static bh_rc
 finish_destroy(struct bh_node *node, const struct bh_note_piece *half, struct bh_err *err)
 {
-    if (bh_alone_check(node, half->gpu, "", err) == BH_OK
+    if (bh_alone_check(node, half->gpu, 0, err) == BH_OK
         && destroy_half(node, half->gpu, half->gi, err) == BH_OK)
         return note_gone(node, half->partition, err);
     bh_log(EFFECT_FAILED, BH_U64("piece", half->partition), BH_ERRLOG(err));

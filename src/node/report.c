@@ -13,6 +13,7 @@
 #include "node/piece.h"
 #include "node/scrub.h"
 #include "node/trouble.h"
+#include "node/verify.h"
 
 enum { REPORT_BYTES_MAX = 8 << 20 };
 
@@ -36,7 +37,9 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
             .mig_capable = gpu->mig_capable, .mig_enabled = gpu->mig_enabled,
             .foreign = bh_piece_has_foreign(node, gpu->uuid),
             .allowed = may && bh_conf_gpu_allowed(&node->conf, gpu->uuid),
-            .fault = gpu->lost ? BH_FAULT_LOST : BH_FAULT_NONE,
+            .fault = gpu->lost ? BH_FAULT_LOST
+                     : bh_verify_is_fenced(node, gpu->uuid) ? BH_FAULT_ISOLATION
+                                                            : BH_FAULT_NONE,
             .temperature_c = gpu->temperature_c, .power_mw = gpu->power_mw,
             .utilisation = gpu->utilisation, .memory_used_mib = gpu->memory_used_mib,
             .ecc_uncorrected = gpu->ecc_uncorrected,
@@ -185,6 +188,7 @@ bh_report_samples(struct bh_node *node)
     samples.samples = (struct bh_list){ items, count };
     if (bh_piece_scan(node, &err) == BH_OK)
         put_gpus(node, arena, &samples.gpus);
+    bh_verify_scanned(node);
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
     bh_networks_report(node);
 }

@@ -67,7 +67,7 @@ check_holders(const struct bh_node *node, const char *gpu, struct bh_err *err)
         return BH_OK;
     snprintf(name, sizeof name, "/dev/nvidia%u", known->minor);
     bh_buf_init_fixed(&who, memory, sizeof memory);
-    if (bh_holders_put(&who, "/proc", name, HOLDERS_NAMED) == 0)
+    if (bh_holders_put(&who, "/proc", known->minor, HOLDERS_NAMED) == 0)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT, "%s is open in %s", name, who.overflow ? "processes" : memory);
     return bh_err_hint(err, "stop them: fuser -v %s", name);

@@ -108,6 +108,7 @@ make_local(const char *local, const char *libexec, struct bh_err *err)
 {
     static const char *const folders[] = { BH_ROOTFS_DRIVER, BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC,
                                            ("/usr/local/" MACHINE) };
+    static const char *const programs[] = { "init", "probe" };
     char path[PATH_SIZE * 2], source[PATH_SIZE];
     bh_rc rc = BH_OK;
 
@@ -115,15 +116,17 @@ make_local(const char *local, const char *libexec, struct bh_err *err)
         bh_path_format(path, sizeof path, "%s%s", local, &folders[i][strlen("/usr/local")]);
         rc = bh_dir_make(path, 0755, err);
     }
-    bh_path_format(path, sizeof path, "%s%s/init", local, &BH_ROOTFS_LIBEXEC[strlen("/usr/local")]);
-    bh_path_format(source, sizeof source, "%.480s/bulkhead-init", libexec);
-    if (rc == BH_OK)
+    for (size_t i = 0; i < BH_COUNT(programs) && rc == BH_OK; i++) {
+        bh_path_format(path, sizeof path, "%s%s/%s", local,
+                       &BH_ROOTFS_LIBEXEC[strlen("/usr/local")], programs[i]);
+        bh_path_format(source, sizeof source, "%.480s/bulkhead-%s", libexec, programs[i]);
         rc = copy_file(source, path, 0755, err);
     bh_path_format(path, sizeof path, "%s%s/scrub", local,
                    &BH_ROOTFS_LIBEXEC[strlen("/usr/local")]);
     bh_path_format(source, sizeof source, "%.480s/bulkhead-scrub", libexec);
     if (rc == BH_OK && access(source, X_OK) == 0) /* without it nothing is sampled */
         rc = copy_file(source, path, 0755, err);
+    }
     return rc == BH_OK ? link_entries(local, err) : rc;
 }
 

@@ -14,6 +14,7 @@
 #include "node/piece.h"
 #include "node/report.h"
 #include "node/scrub.h"
+#include "node/verify.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
 
@@ -62,6 +63,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     bh_report_inventory(node);
     bh_scrub_repeat(node);
     bh_health_greet(node);
+    bh_verify_greet(node);
     bh_orders_repeat(orders);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (node->state.jobs[i].ended)
@@ -127,6 +129,13 @@ keep(struct bh_node *node, struct bh_orders *orders, const void *message, struct
 }
 
 static bh_rc
+verify(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
+{
+    bh_verify_ask(node, message);
+    return BH_OK;
+}
+
+static bh_rc
 order_now(struct bh_node *node, struct bh_orders *orders, uint32_t number, const void *message,
           struct bh_err *err)
 {
@@ -159,6 +168,7 @@ static const struct {
     [BH_MSG_TEST] = { GREETED, true, NULL },
     [BH_MSG_ACK] = { GREETED, false, acknowledge },
     [BH_MSG_KEEP] = { GREETED, false, keep },
+    [BH_MSG_VERIFY] = { GREETED, false, verify },
 };
 
 static bh_rc

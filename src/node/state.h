@@ -41,6 +41,11 @@ struct bh_job {
     bh_ns look_at;                   /* monotonic; 0: no need to look for the keeper */
     struct bh_unpack *unpack;        /* its image is being unpacked, or NULL (unpack.h) */
     struct bh_msg_ended end;         /* when ended */
+    bh_ns gate_at;                   /* monotonic; its walls are still to be looked at, or 0 */
+    bh_ns gate_until;                /* monotonic; not ready by then: it never will be */
+    uint64_t start_order;            /* START that is answered after the look, or 0 */
+    char broken[200];                /* the wall that did not hold; "" is none */
+    struct { uint64_t memory_bytes; uint32_t pids; } ordered; /* 0: not known any more */
 };
 
 struct bh_state {

@@ -42,18 +42,19 @@ static const char *const matrix[BH_ROLES] = {
     [BH_ROLE_VIEWER] = "job.view tenant.view gpu.view sku.view dataset.view",
     [BH_ROLE_DEVELOPER] = "job.view job.submit job.logs job.cancel tenant.view gpu.view "
                           "sku.view token.create token.view token.revoke usage.view "
-                          "record.view dataset.view job.exec",
+                          "record.view dataset.view job.exec isolation.verify",
     [BH_ROLE_OPERATOR] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                          "gpu.view sku.view usage.view site.view priority.high token.create "
-                         "token.view token.revoke job.move dataset.view job.exec layout.apply gpu.cordon",
+                         "token.view token.revoke job.move dataset.view job.exec layout.apply gpu.cordon isolation.verify",
     [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
                       "token.create token.view token.revoke token.any record.view job.move "
-                      "account.any dataset.view key.view key.shred key.rotate audit.prune "
+                      "account.any dataset.view key.view key.shred key.rotate "
+                      "audit.prune "
                       "job.exec job.exec.any "
-                      "layout.apply gpu.cordon",
+                      "layout.apply gpu.cordon isolation.verify",
     [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
-                        "usage.view dataset.view key.view",
+                        "usage.view dataset.view key.view isolation.verify",
     [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
 };
 
@@ -62,7 +63,7 @@ static const char *const verbs[] = {
     "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
     "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
     "token.revoke", "record.view", "job.move",      "account.any", "dataset.view", "key.view",
-    "key.shred",    "key.rotate",  "audit.prune",   "job.exec",      "job.exec.any", "layout.apply", "gpu.cordon", "no.such.verb",
+    "key.shred",    "key.rotate",  "audit.prune",   "job.exec",      "job.exec.any", "layout.apply", "gpu.cordon", "isolation.verify", "no.such.verb",
 };
 
 static bool

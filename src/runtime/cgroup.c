@@ -212,6 +212,13 @@ static const struct bh_sandbox_device standard_devices[] = {
     { "/dev/ptmx", 5, 2, true },   { "/dev/pts", 136, BH_DEVICE_ANY_MINOR, true },
 };
 
+const struct bh_sandbox_device *
+bh_cgroup_standard_devices(uint32_t *ret_count)
+{
+    *ret_count = BH_COUNT(standard_devices);
+    return standard_devices;
+}
+
 static bh_rc
 allow_device(const struct bh_cgroup_host *host, const char *path,
              const struct bh_sandbox_device *device, struct bh_err *err)

@@ -88,21 +88,31 @@ bh_device_filter_program(const struct bh_sandbox_device *devices, uint32_t count
 }
 
 bh_rc
-bh_device_filter_attach(const char *folder, const struct bh_sandbox_device *devices,
-                        uint32_t count, struct bh_err *err)
+bh_device_filter_load(const struct bh_sandbox_device *devices, uint32_t count, int *ret_program,
+                      struct bh_err *err)
 {
     struct bpf_insn code[BH_DEVICE_FILTER_MAX];
-    union bpf_attr load = { 0 }, attach = { 0 };
-    BH_AUTO(bh_fd_close) int group = -1;
-    BH_AUTO(bh_fd_close) int program = -1;
+    union bpf_attr load = { 0 };
 
     load.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
     load.insn_cnt = bh_device_filter_program(devices, count, code);
     load.insns = (uint64_t)(uintptr_t)code;
     load.license = (uint64_t)(uintptr_t) "Apache-2.0";
-    program = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof load);
-    if (program < 0)
-        return bh_err_errno(err, "load the device filter of %s", folder);
+    *ret_program = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof load);
+    return *ret_program < 0 ? bh_err_errno(err, "load a device filter") : BH_OK;
+}
+
+bh_rc
+bh_device_filter_attach(const char *folder, const struct bh_sandbox_device *devices,
+                        uint32_t count, struct bh_err *err)
+{
+    union bpf_attr attach = { 0 };
+    BH_AUTO(bh_fd_close) int group = -1;
+    BH_AUTO(bh_fd_close) int program = -1;
+    bh_rc rc = bh_device_filter_load(devices, count, &program, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "%s", folder);
     group = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     attach.target_fd = (uint32_t)group;
     attach.attach_bpf_fd = (uint32_t)program;

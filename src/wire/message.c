@@ -10,6 +10,7 @@ static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_LOST] = "lost",
     [BH_FAULT_HUNG] = "hung",
     [BH_FAULT_XID] = "xid", [BH_FAULT_SIGN] = "sign",
+    [BH_FAULT_ISOLATION] = "isolation",
 };
 
 static const char *const outcome_names[] = { "done", "failed", "context-held", "unclean" };
@@ -330,6 +331,31 @@ static const struct bh_field health_fields[] = {
     BH_F(struct bh_msg_health, xid, BH_FIELD_U32),
 };
 
+static const struct bh_field verify_fields[] = {
+    BH_F(struct bh_msg_verify, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_verify, request, BH_FIELD_U64),
+};
+
+static const struct bh_field check_fields[] = {
+    BH_F(struct bh_msg_check, answer, BH_FIELD_STR),
+    BH_F(struct bh_msg_check, held, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_check, name, BH_FIELD_STR),
+    BH_F(struct bh_msg_check, outside, BH_FIELD_BOOL),
+};
+static const struct bh_fields check = BH_FIELDS("check", struct bh_msg_check, check_fields);
+
+static const struct bh_field verdict_fields[] = {
+    BH_F(struct bh_msg_verdict, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_verdict, cause, BH_FIELD_STR),
+    BH_F(struct bh_msg_verdict, checks, BH_FIELD_LIST, .of = &check, .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_verdict, held, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_verdict, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_verdict, request, BH_FIELD_U64),
+    BH_F(struct bh_msg_verdict, skipped, BH_FIELD_U32),
+    BH_F(struct bh_msg_verdict, tried, BH_FIELD_U32),
+    BH_F(struct bh_msg_verdict, why, BH_FIELD_STR),
+};
+
 /* ---- by number ---- */
 
 #define ROW(text, struct_name)                                                           \
@@ -355,6 +381,8 @@ static const struct bh_fields messages[] = {
     [BH_MSG_HEALTH] = ROW("health", health),
     [BH_MSG_TRAFFIC] = ROW("traffic", traffic),
     [BH_MSG_RECEIPT] = ROW("receipt", receipt),
+    [BH_MSG_VERIFY] = ROW("verify", verify),
+    [BH_MSG_VERDICT] = ROW("verdict", verdict),
 };
 
 /* A row for every message of the table, with the struct that the table names. */

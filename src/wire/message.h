@@ -147,6 +147,12 @@ struct bh_msg_stream {
     struct bh_texts args;      /* EXEC */
 };
 
+/* Try the walls: of a running lease from outside, and by a probe in a sandbox of its kind; of
+ * the node (lease 0) by the probe alone.  Not an order: it is not noted, and not repeated. */
+struct bh_msg_verify {
+    uint64_t request, lease;
+};
+
 /* ---- bulkhead-node to bulkheadd ---- */
 
 enum bh_fault {
@@ -154,7 +160,8 @@ enum bh_fault {
     BH_FAULT_LOST,
     BH_FAULT_HUNG,
     BH_FAULT_XID,
-    BH_FAULT_SIGN, /* what was read of it changed for the worse */
+    BH_FAULT_SIGN,      /* what was read of it changed for the worse */
+    BH_FAULT_ISOLATION, /* a wall between jobs did not hold when it was tried */
     BH_FAULTS
 };
 
@@ -312,6 +319,24 @@ extern const char *const bh_scrub_result_names[BH_SCRUB_RESULTS];
 
 /* The receipt as JSON has it, too: in the node's journal and the daemon's store. */
 extern const struct bh_fields bh_receipt_fields;
+
+/* One thing that was tried or looked at. */
+struct bh_msg_check {
+    char name[32];
+    bool outside;                  /* looked at from outside, not tried by the probe */
+    bool held;
+    char answer[64];               /* "EPERM", "3 of 2 descriptors" */
+};
+
+/* What came of a VERIFY, or of a look that the node had by itself (request 0). */
+struct bh_msg_verdict {
+    uint64_t request, lease, at_ns;
+    char cause[16];                /* "start", "driver", "sample", "asked", "lease" */
+    bool held;                     /* all of them */
+    uint32_t tried, skipped;
+    char why[200];                 /* when not: the first that did not, or what hindered it */
+    struct bh_list checks;         /* struct bh_msg_check */
+};
 
 /* The description of a message's struct, or NULL for an unknown number.  Its size is
  * that of the struct in tables/messages.tbl. */

@@ -226,9 +226,10 @@ class Walk:
         self.ask("JOB_RELEASE", at=held, by="alice")
         self.ask("JOB_CANCEL", at=held, by="alice")
         self.site.await_state(self.job, "running")
-        for name in ("JOB_GET", "JOB_WHY", "JOB_LOGS"):
+        for name in ("JOB_GET", "JOB_WHY", "JOB_LOGS", "JOB_VERIFY"):
             self.ask(name, at=self.job, by="alice")
         self.streams()
+        self.ask("NODE_VERIFY", by="erin")
         self.ask("WHATIF", {"submit": spec}, by="alice")
         self.ask("POLICY_TEST", {"jobs": [spec]}, by="erin")
 

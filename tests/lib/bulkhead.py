@@ -28,7 +28,7 @@ PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkhead
             ("fetch", "bulkhead-fetch"),
             ("signer", "bulkhead-signer"),
             ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
-            ("node", "bulkhead-init"), ("node", "bulkhead-scrub"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
+            ("node", "bulkhead-init"), ("node", "bulkhead-probe"), ("node", "bulkhead-scrub"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
             ("simdrv", "libnvidia-ml.so.1"), ("simdrv", "libcuda.so.1"), ("fetch", "bulkhead-fetch")]
 TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload")]
 
@@ -156,7 +156,8 @@ def stage(build):
 
 def find_program(build, parts):
     for candidate in ((build / "src").joinpath(*parts), build / "libexec/bulkhead" / parts[-1],
-                      build / "libexec/bulkhead/tools" / parts[-1], build / "bin" / parts[-1]):
+                      build / "libexec/bulkhead/tools" / parts[-1], build / "bin" / parts[-1],
+                      build / "sbin" / parts[-1]):
         if candidate.is_file():
             return candidate
     return next((p for p in (build / "lib").rglob(parts[-1]) if p.is_file()), None) if (build / "lib").is_dir() else None
@@ -223,6 +224,7 @@ gpu_reset = {self.bin}/bulkhead-simctl
 tools_dir = {self.bin.parent}/tools
 cgroup_parent = /{self.dir.name}
 sample_interval_ms = 500
+{"" if "verify_" in self.node_extra else "verify_at_start = 0" + chr(10) + "verify_sample = 0"}
 {self.node_extra}""")
         os.chmod(self.dir / "node.conf", 0o600)
         (self.dir / "bulkheadd.conf").write_text(f"""

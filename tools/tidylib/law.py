@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "web": _CORE | _DECIDE | _PORTS | {"api", "identity"},
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
     "shim": set(),
+    "probe": set(),                  # stands in any image's root: libc alone
     "simdrv": _CORE,
 }
 MAINS = {"daemon", "node", "cli", "replay", "kube", "smi"}

@@ -1,0 +1,89 @@
+#include "cli/walls.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output.h"
+
+static uint64_t
+number(bh_json_value object, const char *key)
+{
+    return bh_json_number(bh_json_get(object, key), 0);
+}
+
+static const char *
+text(bh_json_value object, const char *key)
+{
+    return bh_json_text(bh_json_get(object, key), "");
+}
+
+/* "POST /v1/jobs/3/verify", "POST /v1/verify?node=gpu1" */
+static bh_rc
+name_request(const struct bh_cli *cli, char *ret_what, size_t size, struct bh_err *err)
+{
+    const char *target = cli->args->arguments[0] ? cli->args->arguments[0] : "all";
+
+    if (strspn(target, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._")
+        != strlen(target) || strlen(target) > 80)
+        return bh_err_set(err, BH_INVALID, "verify: %.80s is neither a job nor a node", target);
+    if (strspn(target, "0123456789") == strlen(target))
+        snprintf(ret_what, size, "POST /v1/jobs/%s/verify", target);
+    else if (strcmp(target, "all") == 0)
+        snprintf(ret_what, size, "POST /v1/verify");
+    else
+        snprintf(ret_what, size, "POST /v1/verify?node=%s", target);
+    return BH_OK;
+}
+
+static bool
+say_verdict(bh_json_value verdict, bool each)
+{
+    bool held = bh_json_truth(bh_json_get(verdict, "held"));
+    bh_json_value checks = bh_json_get(verdict, "checks");
+
+    for (size_t i = 0; i < bh_json_count(checks); i++) {
+        bh_json_value check = bh_json_at(checks, i);
+        bool stood = bh_json_truth(bh_json_get(check, "held"));
+
+        if (each || !stood)
+            printf("%-8s %-20s %s\n", stood ? "held" : "BROKEN", text(check, "name"),
+                   text(check, "answer"));
+    }
+    if (number(verdict, "lease"))
+        printf("lease %" PRIu64 " on ", number(verdict, "lease"));
+    printf("%s: %s: %" PRIu64 " tried, %" PRIu64 " need what is not here\n",
+           text(verdict, "node"), held ? "all walls held" : "A WALL DID NOT HOLD",
+           number(verdict, "tried"), number(verdict, "skipped"));
+    return held;
+}
+
+bh_rc
+bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    bool held = true, printed;
+    bh_json_value verdicts;
+    char what[160];
+    bh_rc rc = name_request(cli, what, sizeof what, err);
+
+    if (rc == BH_OK)
+        rc = bh_cli_change(cli, what, NULL, &json, err);
+    if (rc != BH_OK)
+        return rc;
+    printed = bh_cli_print_document(cli, bh_json_root(json), &rc, err);
+    verdicts = bh_json_get(bh_json_root(json), "verdicts");
+    for (size_t i = 0; i < bh_json_count(verdicts); i++) {
+        bh_json_value verdict = bh_json_at(verdicts, i);
+        bool its = printed ? bh_json_truth(bh_json_get(verdict, "held"))
+                           : say_verdict(verdict, bh_cli_output(cli) == BH_OUT_WIDE);
+
+        held = held && its;
+    }
+    if (bh_json_count(verdicts) < number(bh_json_root(json), "asked"))
+        return bh_err_set(err, BH_UNAVAILABLE, "%zu of %" PRIu64 " answered", bh_json_count(verdicts),
+                          number(bh_json_root(json), "asked"));
+    if (bh_json_count(verdicts) == 0)
+        return bh_err_set(err, BH_UNAVAILABLE, "no node is there to ask");
+    return held ? rc : bh_err_set(err, BH_UNAVAILABLE, "a wall did not hold");
+}

@@ -1,0 +1,10 @@
+#ifndef BH_CLI_WALLS_H
+#define BH_CLI_WALLS_H
+
+#include "cli/cli.h"
+
+/* bulkhead verify: whether jobs can leave their sandboxes.  BH_UNAVAILABLE: a wall did not hold,
+ * or a node did not answer. */
+BH_MUST_USE bh_rc bh_cli_verify(struct bh_cli *cli, struct bh_err *err);
+
+#endif

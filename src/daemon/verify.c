@@ -1,0 +1,135 @@
+#include "daemon/verify.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/command.h"
+#include "policy/operations.h"
+
+/* To be asked after the commit, and known again when it answers. */
+static void
+ask(struct bh_core *core, const struct bh_command *command, struct bh_verify_order *order)
+{
+    memcpy(order->req, command->caller.request_id, sizeof order->req);
+    if (core->verify_count == BH_CORE_VERIFIES_MAX)
+        return; /* who asked waits in vain, and may ask again */
+    core->verifies[core->verify_count++] = *order;
+    core->verifies_asked[core->verifies_next++ % BH_CORE_VERIFIES_MAX] = *order;
+}
+
+static bh_rc
+note(struct bh_core *core, const struct bh_entry *entry, struct bh_answer *ret_answer,
+     struct bh_err *err)
+{
+    ret_answer->verify_request = core->journal.next_seq;
+    return bh_core_note(core, entry, BH_OK, err);
+}
+
+static bh_rc
+verify_job(struct bh_core *core, const struct bh_command *command, struct bh_answer *ret_answer,
+           struct bh_err *err)
+{
+    struct bh_member_view member;
+    struct bh_verdict verdict;
+    struct bh_job_view view;
+    struct bh_entry entry;
+    bh_rc rc;
+
+    if (!bh_view_job(core->state.engine, command->job, &view))
+        return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
+    verdict = bh_command_authz(core, command, "isolation.verify", view.tenant);
+    if (!verdict.allow)
+        return bh_command_deny(core, command, view.tenant,
+                               (struct bh_denial){ "isolation.verify", verdict }, err);
+    if (view.state != BH_JOB_RUNNING)
+        return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
+    entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
+    entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
+    rc = note(core, &entry, ret_answer, err);
+    for (uint32_t i = 0; rc == BH_OK
+                         && bh_view_member(core->state.engine, command->job, i, &member); i++) {
+        if (member.done || !member.node.v)
+            continue;
+        ask(core, command, &(struct bh_verify_order){ member.node, member.lease.v,
+                                                      ret_answer->verify_request,
+                                                      command->job.v, view.tenant.v });
+        ret_answer->verify_count++;
+    }
+    return rc;
+}
+
+static void
+ask_node(struct bh_core *core, const struct bh_command *command, uint32_t id,
+         struct bh_answer *answer)
+{
+    struct bh_host_view host;
+
+    if (!bh_view_host(core->state.engine, (bh_node_id){ id }, &host) || !host.up)
+        return;
+    ask(core, command, &(struct bh_verify_order){ .node = { id },
+                                                  .request = answer->verify_request });
+    answer->verify_count++;
+}
+
+static bh_rc
+verify_nodes(struct bh_core *core, const struct bh_command *command,
+             struct bh_answer *ret_answer, struct bh_err *err)
+{
+    struct bh_verdict verdict =
+        bh_command_authz(core, command, "isolation.verify", (bh_tenant_id){ 0 });
+    bool all = !command->text || !*command->text;
+    struct bh_entry entry;
+    uint32_t cursor = 0, id = 0;
+    bh_rc rc;
+
+    if (!verdict.allow)
+        return bh_command_deny(core, command, (bh_tenant_id){ 0 },
+                               (struct bh_denial){ "isolation.verify", verdict }, err);
+    if (!all)
+        id = bh_catalog_find(core->catalog, BH_NAME_NODE, command->text);
+    if (!all && !id)
+        return bh_err_set(err, BH_NOT_FOUND, "no node %.60s", command->text);
+    entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
+    entry.obj = all ? (struct bh_record_object){ .type = "site" }
+                    : (struct bh_record_object){ .type = "node", .id = id };
+    rc = note(core, &entry, ret_answer, err);
+    if (rc == BH_OK && !all)
+        ask_node(core, command, id, ret_answer);
+    while (rc == BH_OK && all && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id))
+        ask_node(core, command, id, ret_answer);
+    return rc;
+}
+
+bh_rc
+bh_verify_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+              struct bh_answer *ret_answer, struct bh_err *err)
+{
+    (void)arena;
+    return command->op == BH_OP_JOB_VERIFY ? verify_job(core, command, ret_answer, err)
+                                           : verify_nodes(core, command, ret_answer, err);
+}
+
+bh_rc
+bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,
+               struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT, .verb = "isolation.verdict",
+                              .obj = { .type = "node", .id = node.v } };
+
+    for (uint32_t i = 0; verdict->request && i < BH_CORE_VERIFIES_MAX; i++) {
+        const struct bh_verify_order *asked = &core->verifies_asked[i];
+
+        if (asked->request != verdict->request || asked->lease != verdict->lease)
+            continue;
+        entry.req = asked->req;
+        entry.tenant = asked->tenant;
+        if (asked->job)
+            entry.obj = (struct bh_record_object){ .type = "job", .id = asked->job };
+    }
+    if (!verdict->held)
+        bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
+               BH_STR("why", verdict->why));
+    return bh_core_note(core, &entry, verdict->held ? BH_OK : BH_UNAVAILABLE, err);
+}

@@ -1,0 +1,21 @@
+#ifndef BH_DAEMON_VERIFY_H
+#define BH_DAEMON_VERIFY_H
+
+#include "api/owner.h"
+#include "daemon/core.h"
+#include "wire/message.h"
+
+/* JOB_VERIFY, NODE_VERIFY, as bh_command_run: the wish is a record, the nodes are asked after
+ * the commit, and what each says is another (isolation.verdict, with the same request id).
+ *   BH_CONFLICT     the job does not run
+ *   BH_NOT_FOUND    no such node
+ *   BH_UNAVAILABLE  the node, or every one, is down */
+BH_MUST_USE bh_rc bh_verify_run(struct bh_core *core, const struct bh_command *command,
+                                struct bh_arena *arena, struct bh_answer *ret_answer,
+                                struct bh_err *err);
+
+/* A node says what came of a try: record it. */
+BH_MUST_USE bh_rc bh_verify_take(struct bh_core *core, bh_node_id node,
+                                 const struct bh_msg_verdict *verdict, struct bh_err *err);
+
+#endif

@@ -1,0 +1,53 @@
+#include "node/devices.h"
+
+#include "node/path.h"
+
+enum { NVIDIA_MAJOR = 195, NVIDIA_CTL = 255 };
+
+struct list {
+    struct bh_sandbox_device *items;
+    uint32_t count;
+};
+
+static void
+add(struct list *list, const struct bh_sandbox_device *device)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->items[i].major == device->major && list->items[i].minor == device->minor)
+            return;
+    }
+    list->items[list->count++] = *device;
+}
+
+static void
+add_piece(struct list *list, const struct bh_node *node, const struct bh_note_piece *piece)
+{
+    struct bh_sandbox_device gpu = { .major = NVIDIA_MAJOR, .minor = piece->minor, .write = true };
+    uint32_t caps = node->caps_major;
+
+    bh_path_format(gpu.path, sizeof gpu.path, "/dev/nvidia%u", piece->minor);
+    add(list, &gpu);
+    add(list, &(struct bh_sandbox_device){ "/dev/nvidiactl", NVIDIA_MAJOR, NVIDIA_CTL, true });
+    if (node->uvm_major)
+        add(list, &(struct bh_sandbox_device){ "/dev/nvidia-uvm", node->uvm_major, 0, true });
+    if (piece->gi == BH_WHOLE_GPU || !caps)
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct bh_sandbox_device cap = { .major = caps,
+                                         .minor = i == 0 ? piece->gi_minor : piece->ci_minor };
+
+        bh_path_format(cap.path, sizeof cap.path, "/dev/nvidia-caps/nvidia-cap%u", cap.minor);
+        add(list, &cap);
+    }
+}
+
+uint32_t
+bh_devices_of(const struct bh_node *node, const struct bh_note *lease,
+              struct bh_sandbox_device *ret_devices)
+{
+    struct list list = { ret_devices, 0 };
+
+    for (uint32_t i = 0; i < lease->lent_count; i++)
+        add_piece(&list, node, &lease->lent[i]);
+    return list.count;
+}

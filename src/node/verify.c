@@ -1,0 +1,583 @@
+#include "node/verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "node/box.h"
+#include "node/devices.h"
+#include "node/gate.h"
+#include "node/health.h"
+#include "node/inspect.h"
+#include "node/job.h"
+#include "node/keeper.h"
+#include "node/path.h"
+#include "runtime/oci.h"
+
+enum { ASKED_MAX = 64, FENCED_MAX = 64, OUTPUT_MAX = 64 << 10, ARGS_MAX = 8, PROBE_PIDS = 64,
+       GLANCE_MS = 2 };
+#define PROBE_MEMORY (UINT64_C(64) << 20)
+#define PROBE_LEASES (UINT64_C(1) << 62) /* numbers from here up are no lease's */
+#define PATIENCE (20 * BH_NS_PER_S)
+#define GLANCE (2 * BH_NS_PER_MS)
+
+struct asked {
+    uint64_t request, lease;
+    char cause[16];
+};
+
+struct bh_verify {
+    struct asked asked[ASKED_MAX];
+    uint32_t asked_count;
+    bool running;
+    struct bh_job probe;             /* of the try that runs */
+    bool let_go;
+    bh_ns until;                     /* monotonic; the try is given up */
+    uint64_t tries;
+    uint32_t starts;                 /* of jobs, since the last sample */
+    char driver[40];                 /* at the last try */
+    int canary;                      /* abstract socket that nobody inside may reach */
+    struct bh_report report;
+    struct bh_msg_verdict unheard;   /* checks are the report's */
+    bool has_unheard;
+    bool broken;                     /* of the machine's kind of sandbox */
+    char why[200];
+    char fenced[FENCED_MAX][BH_UUID_MAX];
+    uint32_t fenced_count;
+};
+
+struct bh_verify *
+bh_verify_new(void)
+{
+    struct bh_verify *verify = calloc(1, sizeof *verify);
+
+    BH_ASSERT(verify);
+    verify->probe.pidfd = verify->canary = -1;
+    return verify;
+}
+
+void
+bh_verify_free(struct bh_verify *verify)
+{
+    if (!verify)
+        return;
+    bh_fd_close(verify->canary);
+    bh_fd_close(verify->probe.pidfd);
+    free(verify);
+}
+
+/* ---- fences ---- */
+
+bool
+bh_verify_is_fenced(const struct bh_node *node, const char *gpu)
+{
+    const struct bh_verify *verify = node->verify;
+
+    if (!verify)
+        return false;
+    for (uint32_t i = 0; i < verify->fenced_count; i++)
+        if (strcmp(verify->fenced[i], gpu) == 0)
+            return true;
+    return verify->broken;
+}
+
+static void
+say_health(struct bh_node *node, const char *gpu, uint32_t fault, const char *why)
+{
+    struct bh_msg_health health = { .fault = fault, .gi = BH_WHOLE_GPU,
+                                    .recovery = UINT32_MAX };
+
+    snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
+    snprintf(health.why, sizeof health.why, "%s", why);
+    bh_node_send(node, BH_MSG_HEALTH, &health);
+}
+
+static void
+fence(struct bh_node *node, const char *gpu, const char *why)
+{
+    struct bh_verify *verify = node->verify;
+
+    if (!bh_verify_is_fenced(node, gpu) && verify->fenced_count < FENCED_MAX)
+        snprintf(verify->fenced[verify->fenced_count++], BH_UUID_MAX, "%s", gpu);
+    bh_log(WALL_BROKEN, BH_STR("gpu", gpu), BH_STR("why", why));
+    say_health(node, gpu, BH_FAULT_ISOLATION, why);
+}
+
+static void
+fence_all(struct bh_node *node, const char *why)
+{
+    node->verify->broken = true;
+    snprintf(node->verify->why, sizeof node->verify->why, "%s", why);
+    bh_log(WALL_BROKEN, BH_STR("node", node->name), BH_STR("why", why));
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
+        say_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
+}
+
+static void
+lift_fences(struct bh_node *node)
+{
+    struct bh_verify *verify = node->verify;
+
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
+        const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
+
+        if (bh_verify_is_fenced(node, gpu->uuid) && !gpu->lost
+            && !bh_health_is_away(node, gpu->uuid))
+            say_health(node, gpu->uuid, BH_FAULT_NONE, "the walls held");
+    }
+    verify->broken = false;
+    verify->fenced_count = 0;
+}
+
+void
+bh_verify_fence_lease(struct bh_node *node, const struct bh_job *job, const char *why)
+{
+    if (job->note.lent_count == 0)
+        bh_log(WALL_BROKEN, BH_U64("lease", job->note.lease), BH_STR("why", why));
+    for (uint32_t i = 0; i < job->note.lent_count; i++)
+        fence(node, job->note.lent[i].gpu, why);
+}
+
+bh_rc
+bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *start,
+                      struct bh_err *err)
+{
+    const struct bh_verify *verify = node->verify;
+
+    if (verify->broken) {
+        bh_err_set(err, BH_UNAVAILABLE, "isolation was not verified: %.150s", verify->why);
+        return bh_err_hint(err, "bulkhead verify %.60s", node->name);
+    }
+    for (uint32_t i = 0; i < start->piece_count; i++) {
+        const struct bh_note_piece *piece
+            = bh_state_piece(&node->state, start->pieces[i].partition);
+
+        if (piece && bh_verify_is_fenced(node, piece->gpu))
+            return bh_err_set(err, BH_UNAVAILABLE, "isolation on %s was not verified", piece->gpu);
+    }
+    return BH_OK;
+}
+
+/* ---- the probe's sandbox ---- */
+
+/* A piece that nobody has: the probe is lent it, as a job would be. */
+static void
+lend_idle_piece(const struct bh_node *node, struct bh_note *lease)
+{
+    for (uint32_t i = 0; i < node->state.piece_count && lease->lent_count == 0; i++) {
+        const struct bh_note_piece *piece = &node->state.pieces[i];
+
+        if (!bh_job_at(node, piece, 0))
+            lease->lent[lease->lent_count++] = *piece;
+    }
+}
+
+/* What the probe is told of the machine to reach for: a file that anybody may read, the node
+ * itself, its socket, and a socket without a path. */
+static void
+make_canaries(struct bh_node *node)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    char path[BH_NODE_PATH_MAX];
+
+    bh_path_format(path, sizeof path, "%s/canary", node->conf.run_dir);
+    bh_fd_close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (node->verify->canary >= 0)
+        return;
+    node->verify->canary = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "bulkhead-canary-%d", (int)getpid());
+    if (bind(node->verify->canary, (struct sockaddr *)&name,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.sun_path + 1)))
+            != 0
+        || listen(node->verify->canary, 1) != 0)
+        bh_log(EFFECT_FAILED, BH_STR("what", "canary"));
+}
+
+static const char *
+list_lent(const struct bh_node *node, const struct bh_note *lease, struct bh_arena *arena)
+{
+    struct bh_sandbox_device devices[5];
+    uint32_t count = bh_devices_of(node, lease, devices);
+    const char *list = "--lent=";
+
+    for (uint32_t i = 0; i < count && list; i++)
+        list = bh_arena_printf(arena, "%s%s%s", list, i ? "," : "", devices[i].path);
+    return list;
+}
+
+/* The order that a job's START would be. */
+static bh_rc
+make_start(struct bh_node *node, struct bh_arena *arena, struct bh_msg_start *ret_start,
+           struct bh_err *err)
+{
+    const struct bh_conf *conf = &node->conf;
+    const char **args = bh_arena_alloc(arena, ARGS_MAX * sizeof *args);
+    uint32_t pids = conf->pids_max < PROBE_PIDS ? conf->pids_max : PROBE_PIDS, count = 0;
+
+    if (!args)
+        return bh_err_set(err, BH_FULL, "no room for the probe's order");
+    args[count++] = BH_ROOTFS_LIBEXEC "/probe";
+    args[count++] = bh_arena_printf(arena, "--memory=%" PRIu64, PROBE_MEMORY);
+    args[count++] = bh_arena_printf(arena, "--pids=%u", pids);
+    args[count++] = bh_arena_printf(arena, "--pid=%d", (int)getpid());
+    args[count++] = bh_arena_printf(arena, "--file=%s/canary", conf->run_dir);
+    args[count++] = bh_arena_printf(arena, "--socket=%s", conf->socket);
+    args[count++] = bh_arena_printf(arena, "--abstract=bulkhead-canary-%d", (int)getpid());
+    args[count++] = list_lent(node, &node->verify->probe.note, arena);
+    *ret_start = (struct bh_msg_start){ .lease = node->verify->probe.note.lease,
+                                        .args = { args, count }, .image = "host", .cwd = "",
+                                        .submitter_uid = UINT32_MAX, .submitter_gid = UINT32_MAX,
+                                        .pids = pids, .memory_bytes = PROBE_MEMORY,
+                                        .tenant = "bulkhead", .user = "verify", .sku = "verify" };
+    for (uint32_t i = 0; i < count; i++)
+        if (!args[i])
+            return bh_err_set(err, BH_FULL, "no room for the probe's order");
+    return BH_OK;
+}
+
+static bh_rc
+launch(struct bh_node *node, const struct bh_sandbox *sandbox, const char *folder,
+       struct bh_err *err)
+{
+    struct bh_verify *verify = node->verify;
+    char path[BH_NODE_PATH_MAX];
+    BH_AUTO(bh_fd_close) int log_fd = -1;
+    struct bh_keeper_request request = { .program = node->libexec, .folder = folder,
+                                         .lease = verify->probe.note.lease,
+                                         .cgroup_mount = node->conf.cgroup_mount,
+                                         .sandbox = sandbox, .log_cap_bytes = OUTPUT_MAX - 1 };
+    bh_rc rc = node->runtime.ops->prepare(node->runtime.self, sandbox, err);
+
+    if (rc == BH_OK)
+        rc = node->runtime.ops->command(node->runtime.self, sandbox, request.command, err);
+    bh_path_format(path, sizeof path, "%.480s/output", folder);
+    log_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (rc == BH_OK && log_fd < 0)
+        rc = bh_err_errno(err, "create %s", path);
+    request.log_fd = log_fd;
+    return rc == BH_OK ? bh_keeper_start(&request, &verify->probe.pidfd, err) : rc;
+}
+
+/* Its ids are those above all jobs'. */
+static bh_rc
+begin_probe(struct bh_node *node, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct bh_verify *verify = node->verify;
+    struct bh_job *probe = &verify->probe;
+    struct bh_msg_start start;
+    struct bh_sandbox sandbox;
+    char folder[BH_NODE_PATH_MAX], note[200];
+    bh_rc rc;
+
+    *probe = (struct bh_job){ .note = { .kind = BH_NOTE_LEASE, .slot = node->conf.uid_ranges,
+                                        .lease = PROBE_LEASES + ++verify->tries },
+                              .pidfd = -1 };
+    lend_idle_piece(node, &probe->note);
+    make_canaries(node);
+    bh_node_job_folder(node, probe->note.lease, folder);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make folder %s", folder);
+    rc = make_start(node, arena, &start, err);
+    if (rc == BH_OK)
+        rc = bh_box_build(&(struct bh_box_request){ node, &start, probe, arena }, &sandbox, note,
+                          err);
+    if (rc == BH_OK)
+        rc = launch(node, &sandbox, folder, err);
+    if (rc != BH_OK)
+        return rc;
+    probe->ordered.memory_bytes = sandbox.memory_bytes;
+    probe->ordered.pids = sandbox.pids;
+    verify->let_go = false;
+    verify->until = bh_time_monotonic() + PATIENCE;
+    return BH_OK;
+}
+
+static void
+remove_probe(struct bh_node *node)
+{
+    struct bh_job *probe = &node->verify->probe;
+    char folder[BH_NODE_PATH_MAX], id[32];
+    siginfo_t reaped;
+    struct bh_err err;
+
+    bh_node_job_folder(node, probe->note.lease, folder);
+    bh_node_job_id(probe->note.lease, id);
+    if (node->runtime.ops->destroy(node->runtime.self, id, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "remove the probe"), BH_ERRLOG(&err));
+    if (probe->pidfd >= 0)
+        waitid(P_PIDFD, (id_t)probe->pidfd, &reaped, WEXITED);
+    bh_fd_close(probe->pidfd);
+    probe->pidfd = -1;
+    bh_box_remove(node, probe->note.lease);
+    bh_path_remove_tree(folder);
+}
+
+/* ---- what came of it ---- */
+
+static const char *const attempts[] = {
+#define BH_ESCAPE(name, category, answers, passed, needs, bare, sentence) #name,
+#include "tables/escapes.tbl"
+#undef BH_ESCAPE
+};
+
+/* "name verdict answer" */
+static void
+judge(struct bh_report *report, const char *output, const char *name)
+{
+    struct bh_msg_check check = { .answer = "no answer" };
+    size_t length = strlen(name);
+    char verdict[16] = "", answer[48] = "";
+
+    snprintf(check.name, sizeof check.name, "%s", name);
+    for (const char *at = output; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+        if (strncmp(at, name, length) == 0 && at[length] == ' ')
+            (void)!sscanf(at + length, " %15s %47s", verdict, answer);
+    }
+    if (strcmp(verdict, "skipped") == 0) {
+        report->skipped++;
+        return;
+    }
+    check.held = strcmp(verdict, "held") == 0;
+    if (*verdict)
+        snprintf(check.answer, sizeof check.answer, "%s%s%s", check.held ? "" : verdict,
+                 check.held ? "" : " ", answer);
+    bh_report_put(report, &check);
+}
+
+static void
+read_output(struct bh_node *node)
+{
+    struct bh_verify *verify = node->verify;
+    char path[BH_NODE_PATH_MAX];
+    char *memory = malloc(OUTPUT_MAX);
+    const char *output = "";
+    struct bh_buf text;
+    struct bh_err err;
+
+    BH_ASSERT(memory);
+    bh_node_job_folder(node, verify->probe.note.lease, path);
+    snprintf(path + strlen(path), sizeof path - strlen(path), "/output");
+    bh_buf_init_fixed(&text, memory, OUTPUT_MAX);
+    if (bh_file_read(path, OUTPUT_MAX - 1, &text, &err) == BH_OK && bh_buf_text(&text))
+        output = bh_buf_text(&text);
+    for (size_t i = 0; i < BH_COUNT(attempts); i++)
+        judge(&verify->report, output, attempts[i]);
+    free(memory);
+}
+
+static void
+send_verdict(struct bh_node *node, const struct bh_msg_verdict *verdict)
+{
+    struct bh_verify *verify = node->verify;
+
+    verify->has_unheard = !node->greeted;
+    if (node->greeted)
+        bh_node_send(node, BH_MSG_VERDICT, verdict);
+    else
+        verify->unheard = *verdict;
+}
+
+void
+bh_verify_greet(struct bh_node *node)
+{
+    if (node->verify->has_unheard)
+        bh_node_send(node, BH_MSG_VERDICT, &node->verify->unheard);
+    node->verify->has_unheard = false;
+}
+
+/* Judge the first that was asked for, and act on it. */
+static void
+settle(struct bh_node *node)
+{
+    struct bh_verify *verify = node->verify;
+    struct asked asked = verify->asked[0];
+    struct bh_report *report = &verify->report;
+    struct bh_msg_verdict verdict = { .request = asked.request, .lease = asked.lease,
+                                      .at_ns = bh_time_now(), .held = bh_report_held(report),
+                                      .tried = report->count, .skipped = report->skipped,
+                                      .checks = { report->checks, report->count } };
+
+    verify->running = false;
+    memmove(verify->asked, verify->asked + 1, --verify->asked_count * sizeof verify->asked[0]);
+    snprintf(verdict.cause, sizeof verdict.cause, "%s", asked.cause);
+    snprintf(verdict.why, sizeof verdict.why, "%s", report->why);
+    if (!verdict.held)
+        fence_all(node, report->why);
+    else if (!asked.lease || !*verify->why)
+        lift_fences(node);
+    if (verdict.held)
+        bh_log(WALLS_HELD, BH_STR("cause", verdict.cause), BH_U64("tried", verdict.tried));
+    send_verdict(node, &verdict);
+}
+
+/* ---- the course of a try ---- */
+
+/* Of a lease that was asked about: its own walls. */
+static void
+look_at_lease(struct bh_node *node, uint64_t lease)
+{
+    const struct bh_job *job = bh_state_job(&node->state, lease);
+    struct bh_msg_check gone = { .name = "lease", .answer = "does not run here", .outside = true };
+    char id[32];
+    pid_t init;
+
+    bh_node_job_id(lease, id);
+    init = job && job->running && !job->ended ? bh_gate_init(node, id) : 0;
+    if (init > 0)
+        bh_inspect(node, job, init, &node->verify->report);
+    else
+        bh_report_put(&node->verify->report, &gone);
+}
+
+static void
+begin(struct bh_node *node)
+{
+    struct bh_verify *verify = node->verify;
+    struct bh_msg_check failed = { .name = "probe", .outside = true };
+    struct bh_err err;
+
+    memset(&verify->report, 0, sizeof verify->report);
+    snprintf(verify->driver, sizeof verify->driver, "%s", node->inventory.driver);
+    verify->running = true;
+    if (verify->asked[0].lease)
+        look_at_lease(node, verify->asked[0].lease);
+    if (begin_probe(node, &err) == BH_OK)
+        return;
+    snprintf(failed.answer, sizeof failed.answer, "%.60s", err.msg);
+    bh_report_put(&verify->report, &failed);
+    bh_log(EFFECT_FAILED, BH_STR("what", "probe"), BH_ERRLOG(&err));
+    remove_probe(node);
+    settle(node);
+}
+
+/* Its own walls are looked at like a job's before it is let go; a lease's stand before. */
+static void
+glance(struct bh_node *node)
+{
+    struct bh_verify *verify = node->verify;
+    struct bh_report own;
+    bool passed;
+    char id[32];
+    pid_t init;
+
+    bh_node_job_id(verify->probe.note.lease, id);
+    init = bh_gate_waiting(node, id, &passed);
+    if (init <= 0)
+        return;
+    bh_inspect(node, &verify->probe, init, &own);
+    for (uint32_t i = 0; i < own.count; i++)
+        if (!verify->asked[0].lease || !own.checks[i].held)
+            bh_report_put(&verify->report, &own.checks[i]);
+    verify->let_go = true;
+    kill(init, SIGUSR1);
+}
+
+static void
+end(struct bh_node *node)
+{
+    read_output(node);
+    remove_probe(node);
+    settle(node);
+}
+
+int
+bh_verify_fd(const struct bh_node *node)
+{
+    return node->verify->running ? node->verify->probe.pidfd : -1;
+}
+
+static bool
+is_over(const struct bh_verify *verify, bh_ns now)
+{
+    struct pollfd polled = { .fd = verify->probe.pidfd, .events = POLLIN };
+
+    return now >= verify->until || poll(&polled, 1, 0) > 0;
+}
+
+bh_ns
+bh_verify_tick(struct bh_node *node, bh_ns now)
+{
+    struct bh_verify *verify = node->verify;
+
+    if (!verify->running && verify->asked_count > 0)
+        begin(node);
+    else if (verify->running && is_over(verify, now))
+        end(node);
+    else if (verify->running && !verify->let_go)
+        glance(node);
+    if (!verify->running)
+        return verify->asked_count > 0 ? now : 0;
+    return verify->let_go ? verify->until : now + GLANCE;
+}
+
+static void
+ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
+{
+    struct bh_verify *verify = node->verify;
+    struct asked *asked = &verify->asked[verify->asked_count];
+
+    if (verify->asked_count == ASKED_MAX)
+        return; /* who asked hears nothing and may ask again */
+    verify->asked_count++;
+    *asked = (struct asked){ .request = request, .lease = lease };
+    snprintf(asked->cause, sizeof asked->cause, "%s", cause);
+}
+
+void
+bh_verify_ask(struct bh_node *node, const struct bh_msg_verify *asked)
+{
+    ask(node, asked->request, asked->lease, "asked");
+}
+
+void
+bh_verify_started(struct bh_node *node)
+{
+    uint32_t sample = node->conf.verify_sample;
+
+    if (!sample || ++node->verify->starts < sample)
+        return;
+    node->verify->starts = 0;
+    ask(node, 0, 0, "sample");
+}
+
+void
+bh_verify_scanned(struct bh_node *node)
+{
+    struct bh_verify *verify = node->verify;
+
+    if (!node->conf.verify_at_start || verify->running || verify->asked_count > 0
+        || strcmp(verify->driver, node->inventory.driver) == 0)
+        return;
+    ask(node, 0, 0, "driver");
+}
+
+void
+bh_verify_begin(struct bh_node *node)
+{
+    struct bh_verify *verify = node->verify;
+
+    if (!node->conf.verify_at_start)
+        return;
+    ask(node, 0, 0, "start");
+    do {
+        struct pollfd polled = { .fd = bh_verify_fd(node), .events = POLLIN };
+
+        bh_verify_tick(node, bh_time_monotonic());
+        if (verify->running)
+            poll(&polled, 1, verify->let_go ? 100 : GLANCE_MS);
+    } while (verify->running);
+}

@@ -1,0 +1,315 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "probe/probe.h"
+
+/* ---- another tenant's files ---- */
+
+int
+bh_try_secret_file(const struct bh_targets *targets)
+{
+    return bh_probe_open(targets->file, O_RDONLY);
+}
+
+int
+bh_try_secret_by_link(const struct bh_targets *targets)
+{
+    char link[64], path[700];
+    int answer;
+
+    snprintf(link, sizeof link, "/tmp/bulkhead-probe-link-%d", (int)getpid());
+    if (symlink("/proc/self/root/../../../..", link) != 0)
+        return errno;
+    snprintf(path, sizeof path, "%s%s", link, targets->file);
+    answer = bh_probe_open(path, O_RDONLY);
+    unlink(link);
+    return answer;
+}
+
+int
+bh_try_secret_by_cwd(const struct bh_targets *targets)
+{
+    char path[800];
+
+    snprintf(path, sizeof path, "/proc/self/cwd/../../../../../../../..%s", targets->file);
+    return bh_probe_open(path, O_RDONLY);
+}
+
+int
+bh_try_secret_in_tmp(const struct bh_targets *targets)
+{
+    char paths[2][200];
+    const char *const list[] = { paths[0], paths[1], NULL };
+
+    snprintf(paths[0], sizeof paths[0], "/tmp/%s", targets->tmp);
+    snprintf(paths[1], sizeof paths[1], "/dev/shm/%s", targets->tmp);
+    return bh_probe_open_any(list, O_RDONLY);
+}
+
+/* ---- what was left open: anything but pipes, terminals and null ---- */
+
+static int
+is_harmless(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) != 0 || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)
+           || (S_ISCHR(st.st_mode) && (st.st_rdev >> 8 == 1 || st.st_rdev >> 8 == 136))
+           || (S_ISREG(st.st_mode) && fd <= STDERR_FILENO);
+}
+
+int
+bh_try_leaked_descriptor(const struct bh_targets *targets)
+{
+    int own = (int)strtol(getenv("BULKHEAD_PROBE_PIPE") ? getenv("BULKHEAD_PROBE_PIPE") : "-1", NULL, 10);
+
+    for (int fd = 0; fd < 1024; fd++) {
+        if (fd != own && fcntl(fd, F_GETFD) >= 0 && (fd > STDERR_FILENO || !is_harmless(fd)))
+            return 0;
+    }
+    return EBADF;
+}
+
+/* ---- writing where nothing may be written ---- */
+
+static int
+try_create(const char *path)
+{
+    int fault = bh_probe_open(path, O_WRONLY | O_CREAT | O_EXCL);
+
+    if (fault == 0)
+        unlink(path);
+    return fault;
+}
+
+int
+bh_try_write_root(const struct bh_targets *targets)
+{
+    return try_create("/bulkhead-probe");
+}
+
+int
+bh_try_write_usr(const struct bh_targets *targets)
+{
+    return try_create("/usr/bulkhead-probe");
+}
+
+int
+bh_try_write_etc(const struct bh_targets *targets)
+{
+    return try_create("/etc/bulkhead-probe");
+}
+
+int
+bh_try_write_dev(const struct bh_targets *targets)
+{
+    return try_create("/dev/bulkhead-probe");
+}
+
+int
+bh_try_write_init(const struct bh_targets *targets)
+{
+    return bh_probe_open("/proc/1/exe", O_WRONLY);
+}
+
+int
+bh_try_write_own_program(const struct bh_targets *targets)
+{
+    return bh_probe_open("/proc/self/exe", O_WRONLY);
+}
+
+int
+bh_try_core_pattern(const struct bh_targets *targets)
+{
+    return bh_probe_open("/proc/sys/kernel/core_pattern", O_WRONLY);
+}
+
+int
+bh_try_sysctl(const struct bh_targets *targets)
+{
+    return bh_probe_open("/proc/sys/vm/overcommit_memory", O_WRONLY);
+}
+
+int
+bh_try_sysrq(const struct bh_targets *targets)
+{
+    return bh_probe_open("/proc/sysrq-trigger", O_WRONLY);
+}
+
+int
+bh_try_sys_write(const struct bh_targets *targets)
+{
+    static const char *const paths[] = { "/sys/kernel/uevent_helper", "/sys/kernel/mm/ksm/run",
+                                         "/sys/power/state", "/sys/bus/pci/rescan",
+                                         "/sys/class/net/lo/mtu", NULL };
+
+    return bh_probe_open_any(paths, O_WRONLY);
+}
+
+/* ---- reading what is nobody's business ---- */
+
+int
+bh_try_read_shadow(const struct bh_targets *targets)
+{
+    return bh_probe_open("/etc/shadow", O_RDONLY);
+}
+
+/* 0 when the folder has an entry, ENOENT when it is empty. */
+static int
+find_entry(const char *path)
+{
+    DIR *dir = opendir(path);
+    int answer = ENOENT;
+
+    if (!dir)
+        return errno == EACCES ? ENOENT : errno;
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2)
+            answer = 0;
+    closedir(dir);
+    return answer;
+}
+
+int
+bh_try_read_homes(const struct bh_targets *targets)
+{
+    int root = find_entry("/root"), home = find_entry("/home");
+
+    return root == 0 || home == 0 ? 0 : root;
+}
+
+int
+bh_try_kernel_memory(const struct bh_targets *targets)
+{
+    char bytes[16];
+    int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno;
+    return read(fd, bytes, sizeof bytes) > 0 ? 0 : EACCES; /* masked: an empty file */
+}
+
+/* Text that tells something; ENODATA when there is none. */
+static int
+read_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+    if (n < 0)
+        return errno;
+    text[n] = '\0';
+    return n > 0 ? 0 : ENODATA;
+}
+
+int
+bh_try_kernel_symbols(const struct bh_targets *targets)
+{
+    char text[4096];
+    int fault = read_text("/proc/kallsyms", text, sizeof text);
+
+    return fault == 0 && strspn(text, "0") >= 16 ? ENODATA : fault;
+}
+
+int
+bh_try_kernel_keys(const struct bh_targets *targets)
+{
+    char text[64];
+
+    return read_text("/proc/keys", text, sizeof text);
+}
+
+int
+bh_try_timers(const struct bh_targets *targets)
+{
+    char text[64];
+
+    return read_text("/proc/timer_list", text, sizeof text);
+}
+
+int
+bh_try_debugfs(const struct bh_targets *targets)
+{
+    static const char *const paths[] = { "/sys/kernel/debug/sched", "/sys/kernel/tracing/trace",
+                                         "/sys/kernel/debug/tracing/trace",
+                                         "/sys/kernel/vmcoreinfo", "/sys/kernel/mm/ksm/run", NULL };
+
+    return bh_probe_open_any(paths, O_RDONLY);
+}
+
+int
+bh_try_firmware(const struct bh_targets *targets)
+{
+    static const char *const paths[] = { "/sys/firmware/efi/efivars", "/sys/firmware/acpi/tables",
+                                         "/sys/firmware/dmi/tables/DMI", "/sys/firmware/memmap",
+                                         NULL };
+
+    return bh_probe_open_any(paths, O_RDONLY);
+}
+
+int
+bh_try_control_groups(const struct bh_targets *targets)
+{
+    static const char *const paths[] = { "/sys/fs/cgroup/cgroup.procs",
+                                         "/sys/fs/cgroup/memory/cgroup.procs",
+                                         "/sys/fs/cgroup/devices/cgroup.procs",
+                                         "/sys/fs/cgroup/unified/cgroup.procs", NULL };
+
+    return bh_probe_open_any(paths, O_WRONLY);
+}
+
+int
+bh_try_release_agent(const struct bh_targets *targets)
+{
+    static const char *const paths[] = { "/sys/fs/cgroup/memory/release_agent",
+                                         "/sys/fs/cgroup/devices/release_agent",
+                                         "/sys/fs/cgroup/systemd/release_agent", NULL };
+
+    return bh_probe_open_any(paths, O_WRONLY);
+}
+
+/* ---- the machine's sockets and mounts ---- */
+
+int
+bh_try_host_sockets(const struct bh_targets *targets)
+{
+    static const char *const paths[] = { "/run/docker.sock", "/var/run/docker.sock",
+                                         "/run/containerd/containerd.sock",
+                                         "/run/podman/podman.sock", "/run/crio/crio.sock",
+                                         "/run/dbus/system_bus_socket",
+                                         "/run/systemd/private", NULL };
+
+    return bh_probe_open_any(paths, O_PATH);
+}
+
+int
+bh_try_node_socket(const struct bh_targets *targets)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(name.sun_path, sizeof name.sun_path, "%s", targets->socket);
+    return bh_probe_result(connect(fd, (struct sockaddr *)&name, sizeof name));
+}
+
+/* Where the other tenant's file lies is nowhere mounted. */
+int
+bh_try_mount_list(const struct bh_targets *targets)
+{
+    static char text[256 << 10];
+    char folder[600];
+    int fault = read_text("/proc/self/mountinfo", text, sizeof text);
+
+    snprintf(folder, sizeof folder, "%s", targets->file);
+    if (fault != 0)
+        return fault;
+    return strstr(text, folder) ? 0 : ENODATA;
+}

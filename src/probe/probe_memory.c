@@ -1,0 +1,152 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "probe/probe.h"
+
+enum { PAGE = 4096, LOOKED_AT = 16 << 20, LOCKED = 256 << 20, HUGE_PAGES_SIZE = 2 << 20,
+       TERMINALS = 200, CHUNK = 1 << 20, OVER = 32 << 20 };
+
+/* Fresh memory is zero: what others had in it is gone. */
+int
+bh_try_old_memory(const struct bh_targets *targets)
+{
+    const uint64_t *words = mmap(NULL, LOOKED_AT, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    if (words == MAP_FAILED)
+        return errno;
+    for (size_t i = 0; i < LOOKED_AT / sizeof *words; i++)
+        if (words[i])
+            return 0;
+    return ENODATA;
+}
+
+int
+bh_try_huge_pages(const struct bh_targets *targets)
+{
+    char *page = mmap(NULL, HUGE_PAGES_SIZE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+    if (page == MAP_FAILED)
+        return errno;
+    page[0] = 1;
+    return 0;
+}
+
+int
+bh_try_lock_memory(const struct bh_targets *targets)
+{
+    void *place = mmap(NULL, LOCKED, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return place == MAP_FAILED ? errno : bh_probe_result(mlock(place, LOCKED));
+}
+
+int
+bh_try_terminals(const struct bh_targets *targets)
+{
+    for (int i = 0; i < TERMINALS; i++) {
+        if (open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC) < 0)
+            return errno;
+    }
+    return 0;
+}
+
+/* They are killed one by one: what was forked last may not have got far. */
+int
+bh_try_processes_over(const struct bh_targets *targets)
+{
+    long most = strtol(targets->pids, NULL, 10) + 16, made = 0;
+    pid_t *children = calloc((size_t)most, sizeof *children);
+    int answer = 0;
+
+    for (; children && made < most && answer == 0; made++) {
+        children[made] = fork();
+        if (children[made] == 0) {
+            pause();
+            _exit(0);
+        }
+        answer = children[made] < 0 ? errno : 0;
+    }
+    for (long i = 0; i < made; i++) {
+        if (children[i] > 0 && kill(children[i], SIGKILL) == 0)
+            waitpid(children[i], NULL, 0);
+    }
+    free(children);
+    return answer;
+}
+
+/* ---- more than was given ---- */
+
+static size_t
+beyond(const struct bh_targets *targets)
+{
+    return strtoull(targets->memory, NULL, 10) + OVER;
+}
+
+static int
+fill(int fd, size_t size)
+{
+    static char chunk[CHUNK];
+
+    memset(chunk, 'x', sizeof chunk);
+    for (size_t done = 0; done < size; done += sizeof chunk) {
+        if (write(fd, chunk, sizeof chunk) < 0)
+            return errno;
+    }
+    return 0;
+}
+
+static int
+fill_file(const char *folder, size_t size)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/bulkhead-probe-%d", folder, (int)getpid());
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    unlink(path);
+    return fill(fd, size);
+}
+
+int
+bh_try_tmpfs_over(const struct bh_targets *targets)
+{
+    return fill_file("/tmp", beyond(targets));
+}
+
+int
+bh_try_shm_over(const struct bh_targets *targets)
+{
+    return fill_file("/dev/shm", beyond(targets));
+}
+
+int
+bh_try_memfd_over(const struct bh_targets *targets)
+{
+    int fd = memfd_create("bulkhead-probe", MFD_CLOEXEC);
+
+    return fd < 0 ? errno : fill(fd, beyond(targets));
+}
+
+int
+bh_try_memory_over(const struct bh_targets *targets)
+{
+    size_t size = beyond(targets);
+    volatile char *place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (place == MAP_FAILED)
+        return errno;
+    for (size_t at = 0; at < size; at += PAGE)
+        place[at] = 1;
+    return 0;
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""`bulkhead verify`, as its users see it, and what happens when a wall does not stand."""
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from tap import contains, equal
+
+WAIT = "trap 'exit 0' TERM; sleep 60 & wait"
+
+
+@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\n")
+def walls_hold(site):
+    "an operator verifies the node, a developer his own job and nobody else's; each is a record with its verdict"
+    job = site.submit("sh", "-c", WAIT, grace="1s", client=site.client("alice"))
+    site.await_state(job, "running")
+    whole = site.cli("carol", "verify", check=4)
+    contains("acme's operator is not the site's", whole.stderr, "isolation.verify")
+    whole = site.cli("erin", "verify", check=0)
+    contains("said", whole.stdout, "all walls held")
+    wide = site.cli("erin", "verify", "all", "-o", "wide", check=0).stdout
+    for name in ("io_uring", "memory_over", "device-fence", "namespaces"):
+        contains("named", wide, name)
+    own = site.cli("alice", "verify", str(job), check=0)
+    contains("said", own.stdout, f"lease")
+    site.cli("bob", "verify", str(job), check=5)
+    equal("it runs on", site.job(job)["state"], "running")
+    verbs = [(r["verb"], r.get("result", r.get("res"))) for r in site.records() if r["verb"].startswith("isolation.")]
+    assert [v for v, _ in verbs].count("isolation.verdict") >= 4, verbs  # the start's, two, the job's
+
+
+@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 2\n")
+def sampled(site):
+    "one in verify_sample starts is followed by a try"
+    before = len([r for r in site.records() if r["verb"] == "isolation.verdict"])
+    for _ in range(2):
+        site.run("true")
+    site.until(lambda: len([r for r in site.records() if r["verb"] == "isolation.verdict"]) > before, what="a verdict")
+
+
+@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\n")
+def broken_wall(site):
+    "a wall that does not stand keeps the command from beginning and fences the GPU; the job waits, and runs when a verify held"
+    # A device rule that nobody ordered is put beside the job's own while its sandbox is made.
+    parents = [pathlib.Path(p) for p in site.group_parents() if "/devices/" in p]
+    if not parents:
+        raise tap.Skip("the device fence of version 2 cannot be widened from outside")
+    meddler = os.fork()
+    if meddler == 0:
+        while True:
+            for group in parents[0].glob("bh-*/devices.allow"):
+                try:
+                    group.write_text("c 10:200 rwm")
+                except OSError:
+                    pass
+    try:
+        job = site.submit("echo", "began")
+        site.until(lambda: site.bad_lines("GPU fenced"), what="the fence")
+        site.await_state(job, "pending")
+    finally:
+        os.kill(meddler, 9)
+        os.waitpid(meddler, 0)
+    equal("output", site.log(job), "")
+    contains("said why", site.bad_lines("did not hold")[0], "device-fence: not ordered: c 10:200")
+    site.cli("erin", "verify", check=0)
+    site.await_state(job, "completed")
+    equal("output", site.log(job), "began\n")
+
+
+if __name__ == "__main__":
+    tap.main()

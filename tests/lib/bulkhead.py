@@ -156,7 +156,8 @@ def stage(build):
 
 def find_program(build, parts):
     for candidate in ((build / "src").joinpath(*parts), build / "libexec/bulkhead" / parts[-1],
-                      build / "libexec/bulkhead/tools" / parts[-1], build / "bin" / parts[-1]):
+                      build / "libexec/bulkhead/tools" / parts[-1], build / "bin" / parts[-1],
+                      build / "sbin" / parts[-1]):
         if candidate.is_file():
             return candidate
     return next((p for p in (build / "lib").rglob(parts[-1]) if p.is_file()), None) if (build / "lib").is_dir() else None

@@ -248,11 +248,24 @@ def split_bundle(path, data, width):
 
 
 def read_records(read, size):
-    """All records and their hashes, each bundle compared with its tile at once."""
+    """All records and their hashes, each bundle compared with its tile at once.
+
+    Records of a bundle that is missing are None: it may have been pruned."""
     records, hashes = [], []
     for number, width in tiles_of(size):
         path, beside = tile_path("entries", number, width), tile_path(0, number, width)
-        records += split_bundle(path, read(path), width)
+        try:
+            data = read(path)
+        except Missing:
+            if width < TILE:
+                raise
+            tile = read(beside)
+            if len(tile) != 32 * TILE:
+                raise Bad(f"{beside}: it has {len(tile)} bytes")
+            records += [None] * TILE
+            hashes += [tile[i:i + 32] for i in range(0, len(tile), 32)]
+            continue
+        records += split_bundle(path, data, width)
         fresh = [leaf_hash(record) for record in records[number * TILE:]]
         if b"".join(fresh) != read(beside):
             raise Bad(f"{beside}: its hashes are not those of the records in {path}")
@@ -343,6 +356,13 @@ class Orders:
     def __init__(self):
         self.open, self.unknown, self.exact_from = {}, set(), None
 
+    def skip(self, number):
+        """Record `number` was pruned: orders up to there are not looked at."""
+        if self.exact_from is not None:
+            self.exact_from = number + 1
+            self.open = {order: letter for order, letter in self.open.items() if order >> ORDER_BITS > number}
+            self.unknown &= set(self.open)
+
     def take(self, number, record):
         if self.exact_from is None and record["v"] > 1:
             self.exact_from = number
@@ -367,17 +387,35 @@ class Orders:
             self.unknown.discard(order)
 
 
+def minimum_of(number, record):
+    """Below which records were pruned, as this one says."""
+    about = record.get("obj", {})
+    if record.get("verb") != "audit.prune" or not record.get("dec", {}).get("allow") or about.get("type") != "log":
+        return 0
+    minimum = int(about.get("id", 0))
+    if minimum > number:
+        raise ValueError(f"it prunes record {minimum - 1}, which came later")
+    return minimum
+
+
 def check_records(records):
     """The orders that stay open."""
-    before, orders = None, Orders()
+    before, orders, lacking, minimum = None, Orders(), 0, 0
     for number, data in enumerate(records):
+        if data is None:
+            lacking = number + 1
+            orders.skip(number)
+            continue
         try:
             record = parse_record(data)
             check_record(number, record, before)
             orders.take(number, record)
+            minimum = max(minimum, minimum_of(number, record))
         except (ValueError, KeyError, TypeError, RecursionError) as wrong:
             raise Bad(f"record {number}: {wrong}") from wrong
         before = record
+    if lacking > minimum:
+        raise Missing(f"{tile_path('entries', (lacking - 1) // TILE, TILE)}, and the log does not say that it was pruned")
     return orders
 
 

@@ -162,10 +162,27 @@ def test_orders():
         check(f"orders: {name}", found == bad and (name != "one open" or open_ones == 1), found)
 
 
+def folder(how):
+    """The key and the files that the C test prints."""
+    lines = subprocess.run([sys.argv[1], how], check=True, capture_output=True, text=True).stdout.splitlines()
+    return v.parse_vkeys(lines[0]), {path: base64.b64decode(data) for path, data in (line.split(" ") for line in lines[1:])}
+
+
+def test_pruned():
+    """Of a bundle that was pruned its hashes are enough."""
+    vkey, files = folder("pruned")
+    bundle, tile = "tile/entries/000", "tile/0/000"
+    check("nothing is missing yet", verdict(files, vkey) == "good")
+    del files[bundle]
+    check("a bundle that was pruned", verdict(files, vkey) == "good", verdict(files, vkey))
+    bits = [bit for bit in range(0, 8 * len(files[tile]), 97) if verdict(dict(files, **{tile: flipped(files[tile], bit)}), vkey) != "bad"]
+    check("its hashes are what was signed", not bits, bits[:20])
+    del files[tile]
+    check("its hashes are needed", verdict(files, vkey) == "missing")
+
+
 def main():
-    lines = subprocess.run([sys.argv[1], "print"], check=True, capture_output=True, text=True).stdout.splitlines()
-    vkey = v.parse_vkeys(lines[0])
-    files = {path: base64.b64decode(data) for path, data in (line.split(" ") for line in lines[1:])}
+    vkey, files = folder("print")
     every = "all" in sys.argv
     test_signatures()
     check("the log of the C code is whole", verdict(files, vkey) == "good", verdict(files, vkey))
@@ -176,6 +193,7 @@ def main():
         bits = unfound(files, vkey, path, 1 if every else 3 if path == "checkpoint" else 97)
         check(f"{path}: bits flipped are found", not bits, bits[:20])
     test_tail_cuts(files)
+    test_pruned()
     test_records()
     test_orders()
     print(f"1..{count}")

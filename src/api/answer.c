@@ -72,6 +72,14 @@ put_shredded(struct bh_json_writer *w, const struct bh_command *command,
         bh_json_str(w, "token", answer->shred_token);
 }
 
+static void
+put_pruned(struct bh_json_writer *w, const struct bh_answer *answer)
+{
+    bh_json_u64(w, "minimum", answer->minimum);
+    bh_json_bool(w, "more", answer->more);
+    bh_json_u64(w, "pruned", answer->pruned);
+}
+
 void
 bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
                  const struct bh_answer *answer, bool keep)
@@ -87,6 +95,8 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
         put_shredded(&w, command, answer);
     else if (command->op == BH_OP_KEY_ROTATE)
         bh_json_u64(&w, "keys", answer->keys);
+    else if (command->op == BH_OP_AUDIT_PRUNE)
+        put_pruned(&w, answer);
     else if (command->op == BH_OP_TOKEN_CREATE || command->op == BH_OP_TOKEN_REVOKE)
         put_token(&w, command, answer, keep);
     else

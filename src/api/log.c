@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/log_tree.h"
+#include "api/minimum.h"
 #include "api/visible.h"
 #include "audit/merkle.h"
 #include "audit/tile.h"
@@ -71,6 +72,19 @@ keep_record(void *self, uint64_t seq, const char *leaf, size_t length)
     return false;
 }
 
+/* Whether the log still has the record's bytes. */
+static bh_rc
+check_minimum(const struct bh_call *call, uint64_t seq, struct bh_err *err)
+{
+    uint64_t minimum;
+    bh_rc rc = bh_minimum_read(&call->api->options.store, &minimum, err);
+
+    if (rc != BH_OK || seq >= minimum)
+        return rc;
+    bh_err_set(err, BH_NOT_FOUND, "records below %" PRIu64 " were pruned", minimum);
+    return bh_err_hint(err, "who pruned them has an export of them");
+}
+
 /* The record, where the caller may see it whole; other records do not exist for it. */
 static bh_rc
 find_record(struct bh_call *call, uint64_t seq, struct found *ret, struct bh_err *err)
@@ -83,6 +97,8 @@ find_record(struct bh_call *call, uint64_t seq, struct found *ret, struct bh_err
     bh_rc rc = bh_visible_find(call, "record.view", &visible, err);
 
     *ret = (struct found){ .arena = call->arena };
+    if (rc == BH_OK)
+        rc = check_minimum(call, seq, err);
     if (rc == BH_OK)
         rc = store->ops->list_records(store->self, seq, seq, keep_record, ret, err);
     if (rc != BH_OK)
@@ -223,6 +239,20 @@ bh_log_checkpoint(struct bh_call *call, struct bh_err *err)
     return BH_OK;
 }
 
+bh_rc
+bh_log_minimum(struct bh_call *call, struct bh_err *err)
+{
+    uint64_t minimum;
+    bh_rc rc = bh_minimum_read(&call->api->options.store, &minimum, err);
+
+    if (rc != BH_OK)
+        return rc;
+    call->reply->content_type = "text/plain; charset=utf-8";
+    cache(call, "no-cache");
+    bh_buf_printf(&call->reply->body, "%" PRIu64 "\n", minimum);
+    return BH_OK;
+}
+
 /* What the path asks for: a tile of committed records; it will never change. */
 static bh_rc
 find_tile(const struct bh_call *call, bool entries, struct bh_tile *ret, struct bh_err *err)
@@ -309,6 +339,27 @@ put_entry(void *self, uint64_t seq, const char *leaf, size_t length)
     return true;
 }
 
+static const struct bh_field prune_fields[] = {
+    BH_F(struct bh_prune_request, checkpoint, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+         .max = BH_NOTE_BYTES_MAX,
+         .doc = "the signed checkpoint of an export that was verified: what it covers may go"),
+};
+const struct bh_fields bh_prune_request_fields =
+    BH_FIELDS("prune_request", struct bh_prune_request, prune_fields);
+
+bh_rc
+bh_log_prune(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_prune_request request = { 0 };
+    struct bh_command command = { 0 };
+    bh_rc rc = bh_call_body(call, &bh_prune_request_fields, &request, err);
+
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "dry_run", &command.dry_run, err);
+    command.checkpoint = request.checkpoint;
+    return rc == BH_OK ? bh_call_send(call, &command, err) : rc;
+}
+
 bh_rc
 bh_log_entries(struct bh_call *call, struct bh_err *err)
 {
@@ -320,6 +371,9 @@ bh_log_entries(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     first = tile.index * BH_TILE_WIDTH;
+    rc = check_minimum(call, first, err);
+    if (rc != BH_OK)
+        return rc;
     rc = store->ops->list_records(store->self, first, first + tile.width - 1, put_entry,
                                   &call->reply->body, err);
     if (rc == BH_OK)

@@ -15,9 +15,18 @@ bh_rc bh_log_prove(struct bh_call *call, struct bh_err *err);
 /* GET /v1/consistency.  BH_RANGE: there are not so many records. */
 bh_rc bh_log_prove_consistency(struct bh_call *call, struct bh_err *err);
 
-/* GET /v1/log/checkpoint and /v1/log/tile/...  BH_NOT_FOUND: not there (yet). */
+/* GET /v1/log/checkpoint, /v1/log/minimum and /v1/log/tile/...  BH_NOT_FOUND: not there (yet),
+ * or pruned. */
 bh_rc bh_log_checkpoint(struct bh_call *call, struct bh_err *err);
+bh_rc bh_log_minimum(struct bh_call *call, struct bh_err *err);
 bh_rc bh_log_entries(struct bh_call *call, struct bh_err *err);
 bh_rc bh_log_tile(struct bh_call *call, struct bh_err *err);
+
+/* POST /v1/log/prune (daemon/retention.h). */
+struct bh_prune_request {
+    const char *checkpoint;
+};
+extern const struct bh_fields bh_prune_request_fields;
+bh_rc bh_log_prune(struct bh_call *call, struct bh_err *err);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "api/defrag.h"
 #include "api/keys.h"
+#include "api/log.h"
 #include "api/openapi_replies.h"
 #include "api/people.h"
 #include "api/policy.h"
@@ -18,6 +19,7 @@
 #define BODY_bh_token_request_fields &bh_token_request_fields
 #define BODY_bh_whatif_request_fields &bh_whatif_request_fields
 #define BODY_bh_policy_test_request_fields &bh_policy_test_request_fields
+#define BODY_bh_prune_request_fields &bh_prune_request_fields
 #define BODY_bh_shred_request_fields &bh_shred_request_fields
 #define BODY_bh_defrag_request_fields &bh_defrag_request_fields
 #define BODY_bh_sign_in_request_fields &bh_sign_in_request_fields
@@ -420,7 +422,7 @@ type_of(const struct bh_operation_row *op)
 {
     if (op->id == BH_OP_LOG_TILE || op->id == BH_OP_LOG_ENTRIES)
         return "application/octet-stream";
-    if (op->id == BH_OP_LOG_CHECKPOINT)
+    if (op->id == BH_OP_LOG_CHECKPOINT || op->id == BH_OP_LOG_MINIMUM)
         return "text/plain; charset=utf-8";
     return op->kind == BH_OPERATION_STREAM ? "text/event-stream" : "application/json";
 }

@@ -87,6 +87,7 @@ struct bh_command {
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
     const struct bh_people_change *people;
     const struct bh_shred_request *shred; /* KEY_SHRED */
+    const char *checkpoint;      /* AUDIT_PRUNE: of the export that the caller has */
     bool system;                 /* the daemon itself asks for it, as the site file says */
 };
 
@@ -104,6 +105,8 @@ struct bh_answer {
     uint32_t keys;               /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */
     const char *shred_token;     /* KEY_SHRED, asked: what another confirms with; "": done */
     uint64_t expires_ns;         /* until then */
+    uint64_t minimum, pruned;    /* AUDIT_PRUNE: records below `minimum` are pruned, now so many */
+    bool more;                   /* and more could be */
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
 };

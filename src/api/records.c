@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/minimum.h"
 #include "api/record_filter.h"
 #include "api/visible.h"
 #include "base/num.h"
@@ -16,6 +17,7 @@ struct records {
     struct bh_record_filter filter;
     bool raw;
     uint64_t room, last;
+    uint64_t minimum;            /* records below it were pruned */
     bool any;                    /* a record was looked at */
 };
 
@@ -198,6 +200,28 @@ put_record(void *self, uint64_t seq, const char *text, size_t length)
     return !r->w.out->overflow;
 }
 
+static bool
+put_pruned(void *self, uint64_t seq, const struct bh_digest *hash)
+{
+    struct records *r = self;
+    char text[65];
+    struct bh_buf hex;
+
+    if (r->room == 0 || seq >= r->minimum)
+        return false;
+    r->room--;
+    r->any = true;
+    r->last = seq;
+    bh_buf_init_fixed(&hex, text, sizeof text);
+    bh_buf_put_hex(&hex, hash->bytes, sizeof hash->bytes);
+    bh_json_open(&r->w, NULL, '{');
+    bh_json_str(&r->w, "hash", bh_buf_text(&hex));
+    bh_json_bool(&r->w, "pruned", true);
+    bh_json_u64(&r->w, "seq", seq);
+    bh_json_close(&r->w, '}');
+    return !r->w.out->overflow;
+}
+
 /* ---- the page ---- */
 
 static bh_rc
@@ -272,6 +296,27 @@ skip_older(const struct records *r, uint64_t total, uint64_t *first, struct bh_e
     return BH_OK;
 }
 
+/* Pruned ones by their hashes, where somebody verifies; then those that are there. */
+static bh_rc
+put_page(struct records *r, uint64_t first, struct bh_err *err)
+{
+    const struct bh_store *store = &r->call->api->options.store;
+    uint64_t from = first, minimum = 0;
+    bh_rc rc = BH_OK;
+
+    if (first < r->minimum && r->raw && !r->filter.any)
+        rc = store->ops->list_hashes(store->self, first, put_pruned, r, err);
+    if (from < r->minimum)
+        from = r->minimum;
+    if (rc == BH_OK && r->room > 0)
+        rc = store->ops->list_records(store->self, from, from + SCAN_MAX - 1, put_record, r, err);
+    if (rc == BH_OK)
+        rc = bh_minimum_read(store, &minimum, err);
+    if (rc == BH_OK && r->raw && minimum != r->minimum && from < minimum)
+        return bh_err_set(err, BH_UNAVAILABLE, "the log was pruned meanwhile: ask again");
+    return rc;
+}
+
 /* A caller that sees little would have everything scanned for it: a page looks at
  * SCAN_MAX records at most, and may be empty with a `next`. */
 bh_rc
@@ -285,15 +330,17 @@ bh_records_list(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = count_records(store, &total, err);
     if (rc == BH_OK)
+        rc = bh_minimum_read(store, &r.minimum, err);
+    if (rc == BH_OK)
         rc = skip_older(&r, total, &first, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&r.w, NULL, '{');
     bh_json_open(&r.w, "items", '[');
     if (first < total)
-        rc = store->ops->list_records(store->self, first, first + SCAN_MAX - 1, put_record, &r,
-                                      err);
+        rc = put_page(&r, first, err);
     bh_json_close(&r.w, ']');
+    bh_json_u64(&r.w, "minimum", r.minimum);
     if (r.any && r.last + 1 < total)
         bh_json_str(&r.w, "next", bh_arena_printf(call->arena, "%" PRIu64, r.last));
     bh_json_u64(&r.w, "total", total);

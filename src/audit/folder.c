@@ -91,18 +91,66 @@ check_reach(const struct walk *walk, uint64_t size)
 }
 
 static bh_rc
-take_record(struct walk *walk, const char *record, size_t length)
+take_hash(struct walk *walk, const uint8_t hash[32])
 {
     struct bh_folder_verifier *verifier = walk->verifier;
     const struct bh_tile_sink sink = { compare_tile, walk };
+    bh_rc rc = bh_tiler_add(&verifier->tiler, verifier->records.crypto, hash, &sink, walk->err);
+
+    return rc == BH_OK ? check_kept(walk) : rc;
+}
+
+static bh_rc
+take_record(struct walk *walk, const char *record, size_t length)
+{
+    struct bh_folder_verifier *verifier = walk->verifier;
     uint8_t hash[32];
     bh_rc rc = bh_audit_verifier_record(&verifier->records, record, length, NULL, walk->err);
 
     if (rc != BH_OK)
         return rc;
     bh_merkle_leaf(verifier->records.crypto, record, length, hash);
-    rc = bh_tiler_add(&verifier->tiler, verifier->records.crypto, hash, &sink, walk->err);
-    return rc == BH_OK ? check_kept(walk) : rc;
+    return take_hash(walk, hash);
+}
+
+/* The bundle may have been pruned: its hashes stand in the lowest tile. */
+static bh_rc
+take_hashes(struct walk *walk, const struct bh_tile *bundle)
+{
+    struct bh_tile tile = { .index = bundle->index, .width = bundle->width };
+    struct bh_buf *hashes = walk->folder->bundle;
+    char path[BH_TILE_PATH_MAX];
+    bh_rc rc = read_tile(walk, &tile, path, hashes);
+
+    if (rc == BH_OK && hashes->length != 32 * (size_t)tile.width)
+        return bh_err_set(walk->err, BH_CONFLICT, "%s: it has %zu bytes, not %u", path,
+                          hashes->length, 32 * tile.width);
+    for (uint32_t i = 0; rc == BH_OK && i < tile.width; i++) {
+        const uint8_t *hash = (const uint8_t *)hashes->bytes + 32 * (size_t)i;
+
+        rc = bh_audit_verifier_hash(&walk->verifier->records, hash, walk->err);
+        if (rc == BH_OK)
+            rc = take_hash(walk, hash);
+    }
+    return rc;
+}
+
+/* A bundle is missing although nobody pruned it. */
+static bh_rc
+check_lack(const struct walk *walk)
+{
+    const struct bh_audit_verifier *records = &walk->verifier->records;
+    struct bh_tile tile = { .entries = true, .width = BH_TILE_WIDTH };
+    char path[BH_TILE_PATH_MAX];
+    struct bh_buf text;
+
+    if (!bh_audit_verifier_lacks(records))
+        return BH_OK;
+    tile.index = (records->hashes_to - 1) / BH_TILE_WIDTH;
+    bh_buf_init_fixed(&text, path, sizeof path);
+    bh_tile_path_format(&text, &tile);
+    return bh_err_set(walk->err, BH_NOT_FOUND, "%s is missing, and the log does not say that it "
+                      "was pruned", bh_buf_text(&text));
 }
 
 static bh_rc
@@ -113,6 +161,8 @@ take_bundle(struct walk *walk, const struct bh_tile *tile)
     size_t at = 0, length;
     bh_rc rc = read_tile(walk, tile, path, bundle);
 
+    if (rc == BH_NOT_FOUND && tile->width == BH_TILE_WIDTH)
+        return take_hashes(walk, tile);
     for (uint32_t i = 0; rc == BH_OK && i < tile->width; i++) {
         if (!bh_bundle_step(bundle->bytes + at, bundle->length - at, &length))
             return bh_err_set(walk->err, BH_CONFLICT, "%s: it ends within record %" PRIu64,
@@ -172,5 +222,7 @@ bh_folder_verify(const struct bh_folder *folder, const struct bh_kept *kept,
     if (rc == BH_OK)
         rc = bh_tiler_end(&verifier->tiler, &sink, err);
     bh_audit_orders_close(&verifier->records.orders);
-    return rc == BH_OK ? bh_audit_verifier_checkpoint(&verifier->records, note, err) : rc;
+    if (rc == BH_OK)
+        rc = bh_audit_verifier_checkpoint(&verifier->records, note, err);
+    return rc == BH_OK ? check_lack(&walk) : rc;
 }

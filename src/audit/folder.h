@@ -7,7 +7,8 @@
 /* The auditor over an exported log: a folder with the newest checkpoint, bundles of
  * records and tiles of hashes, as C2SP's tlog-tiles has them.  Everything that the
  * checkpoint speaks of must be there and must be the same thing said twice; files that
- * it does not speak of are nobody's business. */
+ * it does not speak of are nobody's business.  Of bundles below the minimum index that a
+ * record of the log names (BH_RECORD_PRUNE) the hashes are enough. */
 
 enum { BH_FOLDER_FILE_MAX = 256 * (2 + 65535) }; /* the longest bundle */
 

@@ -3,7 +3,8 @@
  *   folder_test        every bit of the checkpoint is flipped, every 97th of the rest
  *   folder_test all    every bit of every file (soak)
  *   folder_test print  print the files for tools/verify_audit_test.py: the key, then
- *                      lines of a path and the bytes in base 64 */
+ *                      lines of a path and the bytes in base 64; `pruned`: one record says
+ *                      that the first 256 were pruned */
 #include "audit/folder.h"
 
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static struct bh_checkpoint whole, earlier; /* of all records, and of the first 
 static struct bh_err err;
 static struct bh_folder_verifier verifier;
 static char bundle_memory[BYTES_MAX], tile_memory[BYTES_MAX];
+static uint64_t minimum; /* record 270 says that those below it were pruned; 0: it does not */
 
 /* ---- making it ---- */
 
@@ -84,6 +86,10 @@ write_record(uint64_t seq, char leaf[512])
     if (seq % 25 == 4)
         record.sealed_json = "[{\"c\":\"QUI=\",\"h\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\","
                              "\"k\":\"7\",\"n\":\"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB\"}]";
+    if (seq == 270 && minimum) {
+        record.verb = BH_RECORD_PRUNE;
+        record.obj = (struct bh_record_object){ BH_RECORD_LOG, minimum };
+    }
     bh_buf_init_fixed(&out, leaf, 512);
     bh_record_encode(&out, &record);
     assert_false(out.overflow);
@@ -252,6 +258,44 @@ every_bit(void **state)
     assert_int_equal(verify(NULL), BH_OK);
 }
 
+/* Of a bundle that was pruned, by a record that says so, its hashes are enough; outcomes
+ * behind it answer orders in it. */
+static void
+pruned_bundle(void **state)
+{
+    struct file *bundle = NULL, *tile = NULL;
+
+    (void)state;
+    minimum = 256;
+    make_folder(RECORDS);
+    for (size_t i = 0; i < file_count; i++) {
+        bundle = strcmp(files[i].path, "tile/entries/000") == 0 ? &files[i] : bundle;
+        tile = strcmp(files[i].path, "tile/0/000") == 0 ? &files[i] : tile;
+    }
+    assert_true(bundle && tile);
+    BH_CHECK_EQ("all is there", verify(NULL), BH_OK);
+    bundle->missing = true;
+    BH_CHECK_EQ("pruned", verify(&earlier), BH_OK);
+    BH_CHECK_EQ("records", verifier.records.frontier.size, RECORDS);
+    tile->bytes[77] ^= 1;
+    BH_CHECK_EQ("a hash was changed", verify(NULL), BH_CONFLICT);
+    tile->bytes[77] ^= 1;
+    tile->length -= 32;
+    BH_CHECK_EQ("a hash is missing", verify(NULL), BH_CONFLICT);
+    tile->missing = true;
+    BH_CHECK_EQ("its tile is missing, too", verify(NULL), BH_NOT_FOUND);
+    minimum = 255;
+    make_folder(RECORDS);
+    bundle->missing = true;
+    BH_CHECK_EQ("not all of it was pruned", verify(NULL), BH_NOT_FOUND);
+    BH_CHECK("says which", strstr(err.msg, "tile/entries/000"));
+    minimum = 271;
+    make_folder(RECORDS);
+    BH_CHECK_EQ("no record prunes itself", verify(NULL), BH_CONFLICT);
+    minimum = 0;
+    BH_CHECK_DONE();
+}
+
 /* A log that was cut and signed again, by who has the key, is whole in itself; only the
  * checkpoint that somebody kept gives it away, wherever it was cut. */
 static void
@@ -296,12 +340,15 @@ main(int argc, char **argv)
         cmocka_unit_test(every_file_missing),
         cmocka_unit_test(every_file_shorter_and_longer),
         cmocka_unit_test(every_bit),
+        cmocka_unit_test(pruned_bundle),
         cmocka_unit_test(every_tail_cut),
     };
 
     if (argc == 2 && strcmp(argv[1], "all") == 0)
         bit_step = 1;
-    if (argc == 2 && strcmp(argv[1], "print") == 0) {
+    if (argc == 2 && strcmp(argv[1], "pruned") == 0)
+        minimum = 256;
+    if (argc == 2 && (strcmp(argv[1], "print") == 0 || minimum)) {
         print_folder();
         return 0;
     }

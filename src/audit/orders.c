@@ -97,13 +97,11 @@ oldest_of(const struct bh_audit_orders *orders)
     return oldest;
 }
 
-/* Too many are open: those of the older half of the records are forgotten. */
+/* Orders of records before `from` are not looked at any more. */
 static void
-forget_old(struct bh_audit_orders *orders, uint64_t now)
+forget_before(struct bh_audit_orders *orders, uint64_t from)
 {
-    uint64_t oldest = oldest_of(orders);
-
-    orders->exact_from = oldest + (now - oldest) / 2 + 1;
+    orders->exact_from = from;
     for (uint32_t i = 0; i < BH_ORDERS_SLOTS;) {
         struct bh_audit_order *order = &orders->slots[i];
 
@@ -112,6 +110,15 @@ forget_old(struct bh_audit_orders *orders, uint64_t now)
         else
             i++;
     }
+}
+
+/* Too many are open: those of the older half of the records are forgotten. */
+static void
+forget_old(struct bh_audit_orders *orders, uint64_t now)
+{
+    uint64_t oldest = oldest_of(orders);
+
+    forget_before(orders, oldest + (now - oldest) / 2 + 1);
 }
 
 /* ---- taking records ---- */
@@ -193,6 +200,14 @@ bh_audit_orders_take(struct bh_audit_orders *orders, const struct bh_record *rec
         && ORDER_RECORD(record->order) >= orders->exact_from)
         rc = answer(orders, record, err);
     return rc == BH_OK && record->orders ? add_all(orders, record, err) : rc;
+}
+
+void
+bh_audit_orders_skip(struct bh_audit_orders *orders, uint64_t seq)
+{
+    BH_ASSERT(seq < UINT64_MAX >> ORDER_BITS);
+    if (orders->begun)
+        forget_before(orders, seq + 1);
 }
 
 void

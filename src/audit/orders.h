@@ -39,6 +39,9 @@ void bh_audit_orders_init(struct bh_audit_orders *orders);
 BH_MUST_USE bh_rc bh_audit_orders_take(struct bh_audit_orders *orders,
                                        const struct bh_record *record, struct bh_err *err);
 
+/* The record `seq` was pruned: what it ordered and answered is not known. */
+void bh_audit_orders_skip(struct bh_audit_orders *orders, uint64_t seq);
+
 /* The walk is over: find the oldest one that is open. */
 void bh_audit_orders_close(struct bh_audit_orders *orders);
 

@@ -20,6 +20,11 @@ enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 2 };
  * this order. */
 #define BH_RECORD_ORDER_UNKNOWN "order.unknown"
 
+/* The verb of an intent that says: of the records below obj.id, of type BH_RECORD_LOG, the log
+ * keeps the hashes alone from now on. */
+#define BH_RECORD_PRUNE "audit.prune"
+#define BH_RECORD_LOG "log"
+
 enum bh_phase {
     BH_PHASE_INTENT,   /* a command, durable before its effects */
     BH_PHASE_OUTCOME,  /* what became of an effect; `order` names it */

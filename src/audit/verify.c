@@ -52,6 +52,22 @@ check_place(struct bh_audit_verifier *verifier, const struct bh_record *record,
     return bh_audit_orders_take(&verifier->orders, record, err);
 }
 
+/* A record that says how far the log was pruned. */
+static bh_rc
+take_minimum(struct bh_audit_verifier *verifier, const struct bh_record *record,
+             struct bh_err *err)
+{
+    if (!record->verb || strcmp(record->verb, BH_RECORD_PRUNE) != 0 || !record->dec.allow
+        || strcmp(record->obj.type, BH_RECORD_LOG) != 0)
+        return BH_OK;
+    if (record->obj.id > record->seq)
+        return bh_err_set(err, BH_CONFLICT, "it prunes record %" PRIu64 ", which came later",
+                          record->obj.id - 1);
+    if (record->obj.id > verifier->pruned_to)
+        verifier->pruned_to = record->obj.id;
+    return BH_OK;
+}
+
 static bh_rc
 refuse_after_fault(const struct bh_audit_verifier *verifier, struct bh_err *err)
 {
@@ -76,6 +92,8 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
         rc = bh_record_decode(leaf, length, verifier->scratch, &record, err);
     if (rc == BH_OK)
         rc = check_place(verifier, &record, err);
+    if (rc == BH_OK)
+        rc = take_minimum(verifier, &record, err);
     if (rc != BH_OK) {
         bh_err_wrap(err, "record %" PRIu64, number);
         return fault(verifier, number, number, err);
@@ -84,6 +102,24 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
     verifier->last_boot = record.boot;
     bh_merkle_frontier_add(&verifier->frontier, verifier->crypto, hash);
     return BH_OK;
+}
+
+bh_rc
+bh_audit_verifier_hash(struct bh_audit_verifier *verifier, const uint8_t hash[32],
+                       struct bh_err *err)
+{
+    if (verifier->faulty)
+        return refuse_after_fault(verifier, err);
+    bh_audit_orders_skip(&verifier->orders, verifier->frontier.size);
+    bh_merkle_frontier_add(&verifier->frontier, verifier->crypto, hash);
+    verifier->hashes_to = verifier->frontier.size;
+    return BH_OK;
+}
+
+bool
+bh_audit_verifier_lacks(const struct bh_audit_verifier *verifier)
+{
+    return verifier->hashes_to > verifier->pruned_to;
 }
 
 /* The root does not fit: the change lies behind the last checkpoint that held. */
@@ -135,6 +171,13 @@ bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
     if (verifier->faulty)
         return refuse_after_fault(verifier, err);
     bh_audit_orders_close(&verifier->orders);
+    if (bh_audit_verifier_lacks(verifier)) {
+        bh_err_set(err, BH_CONFLICT,
+                   "the bytes of records up to %" PRIu64
+                   " are gone, and the log does not say that they were pruned",
+                   verifier->hashes_to - 1);
+        return fault(verifier, verifier->pruned_to, verifier->hashes_to - 1, err);
+    }
     if (size >= expected)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT,

@@ -18,7 +18,8 @@
  * Checked are: records are numbered from 0 without gaps; each is canonical; times
  * and boots never go back; outcomes, and nothing else, answer an order, one that an
  * earlier record gave and nobody answered before (audit/orders.h); each record has the hash stored beside it; each signed
- * checkpoint has the root of the records before it. */
+ * checkpoint has the root of the records before it; where only a hash is left of a record, a
+ * later one says that it was pruned. */
 struct bh_audit_verifier {
     const struct bh_crypto_ops *crypto;
     struct bh_note_key key;
@@ -27,6 +28,8 @@ struct bh_audit_verifier {
     uint64_t checkpoints;               /* good ones so far */
     uint64_t last_ts_ns;
     uint32_t last_boot;
+    uint64_t hashes_to;           /* behind the last record that was a hash alone; 0: none was */
+    uint64_t pruned_to;           /* records below it were pruned, as records say */
     bool faulty;                  /* a fault was found; nothing more is accepted */
     uint64_t bad_first, bad_last; /* faulty: the record, or the range it lies in */
     struct bh_audit_orders orders; /* what is open, when the walk is over */
@@ -45,6 +48,14 @@ BH_MUST_USE bh_rc bh_audit_verifier_record(struct bh_audit_verifier *verifier,
                                            const char *leaf, size_t length,
                                            const uint8_t *stored_hash, struct bh_err *err);
 
+/* Take the next record by its hash alone: its bytes were pruned.  Whether they should have
+ * been shows at the end. */
+BH_MUST_USE bh_rc bh_audit_verifier_hash(struct bh_audit_verifier *verifier,
+                                         const uint8_t hash[32], struct bh_err *err);
+
+/* Whether the bytes of a record are missing and no record says that they were pruned. */
+bool bh_audit_verifier_lacks(const struct bh_audit_verifier *verifier);
+
 /* Take a signed checkpoint that covers exactly the records so far.
  *   BH_CONFLICT  it does not hold: forged, or the records behind it were changed; the
  *                message names the records among which the change lies */
@@ -52,7 +63,8 @@ BH_MUST_USE bh_rc bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifie
                                                const char *note, struct bh_err *err);
 
 /* The walk is over.  BH_CONFLICT when records are missing at the end: the journal is
- * known to have held `expected` of them (0: nothing is known). */
+ * known to have held `expected` of them (0: nothing is known); or their bytes are, and no
+ * record says that they were pruned. */
 BH_MUST_USE bh_rc bh_audit_verifier_end(struct bh_audit_verifier *verifier,
                                         uint64_t expected, struct bh_err *err);
 

@@ -119,6 +119,62 @@ good_journal(void **state)
     free(journal);
 }
 
+/* Records 0 to `gone` - 1 are hashes alone; record 35 says that those below `minimum` were
+ * pruned. */
+static bh_rc
+walk_pruned(unsigned gone, uint64_t minimum, struct bh_err *err)
+{
+    struct journal *journal = journal_new();
+    struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
+    bh_rc rc = BH_OK;
+
+    assert_non_null(verifier);
+    journal->records[34].verb = BH_RECORD_PRUNE;
+    journal->records[34].dec.allow = true;
+    journal->records[34].obj = (struct bh_record_object){ BH_RECORD_LOG, minimum };
+    write_leaf(journal, 34);
+    sign_all(journal);
+    bh_audit_verifier_init(verifier, crypto, &key);
+    for (unsigned i = 0; rc == BH_OK && i < RECORDS; i++) {
+        rc = i < gone ? bh_audit_verifier_hash(verifier, journal->hashes[i], err)
+                      : bh_audit_verifier_record(verifier, journal->leaves[i], journal->lengths[i],
+                                                 journal->hashes[i], err);
+        if (rc == BH_OK && (i + 1) % EVERY == 0)
+            rc = bh_audit_verifier_checkpoint(verifier, journal->notes[i / EVERY], err);
+    }
+    if (rc == BH_OK)
+        rc = bh_audit_verifier_end(verifier, RECORDS, err);
+    free(verifier);
+    free(journal);
+    return rc;
+}
+
+static void
+pruned_journal(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned gone;
+        uint64_t minimum;
+        bh_rc rc;
+    } cases[] = {
+        { "nothing is gone", 0, 0, BH_OK },
+        { "as the log says", 10, 10, BH_OK },
+        { "an order is gone and its outcome is there", 1, 1, BH_OK },
+        { "less is gone than that", 9, 10, BH_OK },
+        { "more is gone than that", 11, 10, BH_CONFLICT },
+        { "gone, and nobody says so", 10, 0, BH_CONFLICT },
+        { "up to the record itself", 0, 34, BH_OK },
+        { "the record itself", 0, 35, BH_CONFLICT },
+    };
+    struct bh_err err = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        BH_CHECK_EQ(cases[i].name, walk_pruned(cases[i].gone, cases[i].minimum, &err), cases[i].rc);
+    BH_CHECK_DONE();
+}
+
 static void
 flip_byte(struct journal *journal)
 {
@@ -278,6 +334,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_journal),
+        cmocka_unit_test(pruned_journal),
         cmocka_unit_test(finds_each_fault),
         cmocka_unit_test(finds_every_flipped_bit),
     };

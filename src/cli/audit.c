@@ -45,6 +45,8 @@ put_leaf(struct export *x, bh_json_value row, struct bh_buf *out, struct bh_err 
 {
     const char *leaf = bh_json_text(bh_json_get(row, "leaf"), NULL);
 
+    if (bh_json_get(row, "pruned"))
+        leaf = bh_json_text(bh_json_get(row, "hash"), NULL);
     if (!leaf) {
         bh_err_set(err, BH_DENIED, "you may not see record %" PRIu64, x->next);
         return bh_err_hint(err, "verifying all records needs the role auditor on the whole site");

@@ -12,5 +12,6 @@ bh_rc bh_cli_audit_prove(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_check(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_consistency(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_export(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_audit_prune(struct bh_cli *cli, struct bh_err *err);
 
 #endif

@@ -223,19 +223,44 @@ fetch_tiles(const struct bh_cli *cli, struct bh_tile tile, uint64_t size, struct
     return rc;
 }
 
-/* Everything that the checkpoint speaks of. */
+/* Of records below it the log has the hashes alone. */
+static bh_rc
+fetch_minimum(const struct bh_cli *cli, uint64_t *ret_minimum, struct bh_err *err)
+{
+    const struct bh_http_request request = { .method = "GET", .path = "/v1/log/minimum" };
+    char memory[32];
+    struct bh_buf body;
+    struct bh_exchange exchange = { .sink = take_bytes, .self = &body };
+    bh_rc rc;
+
+    bh_buf_init_fixed(&body, memory, sizeof memory);
+    rc = bh_client_send(&cli->client, &request, &exchange, err);
+    if (rc != BH_OK)
+        return rc;
+    if (bh_buf_text(&body))
+        memory[strcspn(memory, "\n")] = '\0';
+    if (!bh_buf_text(&body) || bh_parse_u64(memory, ret_minimum, err) != BH_OK)
+        return bh_err_set(err, BH_IO, "the log's minimum index is unreadable");
+    return BH_OK;
+}
+
+/* Everything that the checkpoint speaks of, and is not pruned. */
 static bh_rc
 fetch_log(const struct bh_cli *cli, struct bh_err *err)
 {
     char path[PATH_MAX];
-    uint64_t size = 0;
-    bh_rc rc = fetch_file(cli, "checkpoint", true, err);
+    uint64_t size = 0, minimum = 0;
+    bh_rc rc = fetch_minimum(cli, &minimum, err);
+
+    if (rc == BH_OK)
+        rc = fetch_file(cli, "checkpoint", true, err);
 
     snprintf(path, sizeof path, "%s/checkpoint", cli->args->arguments[0]);
     if (rc == BH_OK)
         rc = read_size(path, &size, err);
     if (rc == BH_OK)
-        rc = fetch_tiles(cli, (struct bh_tile){ .entries = true }, size, err);
+        rc = fetch_tiles(cli, (struct bh_tile){ .entries = true, .index = minimum / BH_TILE_WIDTH },
+                         size, err);
     for (uint32_t level = 0; rc == BH_OK && level < BH_TILE_LEVELS; level++)
         rc = fetch_tiles(cli, (struct bh_tile){ .level = level }, size, err);
     return rc;

@@ -56,6 +56,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_AUDIT_CHECK] = bh_cli_audit_check,
     [BH_CMD_AUDIT_CONSISTENCY] = bh_cli_audit_consistency,
     [BH_CMD_AUDIT_EXPORT] = bh_cli_audit_export,
+    [BH_CMD_AUDIT_PRUNE] = bh_cli_audit_prune,
     [BH_CMD_KEY_LIST] = bh_cli_key_list,
     [BH_CMD_KEY_SHRED] = bh_cli_key_shred,
     [BH_CMD_KEY_ROTATE] = bh_cli_key_rotate,

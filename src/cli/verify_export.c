@@ -143,12 +143,16 @@ put_whole(struct bh_verdict_text *verdict, const struct bh_audit_verifier *recor
     bh_buf_printf(&verdict->sentence,
                   "exported log is whole: %" PRIu64 " records, signed by %s",
                   records->frontier.size, records->key.name);
+    if (records->hashes_to)
+        bh_buf_printf(&verdict->sentence, ", the first %" PRIu64 " of them by their hashes alone",
+                      records->hashes_to);
     if (kept)
         bh_buf_printf(&verdict->sentence, "; it continues %" PRIu32 " kept checkpoint%s", kept,
                       kept == 1 ? "" : "s");
     bh_verify_put_orders(verdict, &records->orders);
-    bh_buf_printf(&verdict->members, ",\"kept\":%" PRIu32 ",\"records\":%" PRIu64, kept,
-                  records->frontier.size);
+    bh_buf_printf(&verdict->members,
+                  ",\"kept\":%" PRIu32 ",\"pruned\":%" PRIu64 ",\"records\":%" PRIu64, kept,
+                  records->hashes_to, records->frontier.size);
 }
 
 bh_rc

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/num.h"
 #include "base/slice.h"
 #include "cli/verify.h"
 #include "ports/crypto.h"
@@ -73,14 +74,29 @@ verify_store(const char *path, struct bh_audit_verifier *verifier, struct bh_err
     return rc;
 }
 
-/* A record, or a checkpoint as a JSON string. */
+/* A record that was pruned, by the hash that is left of it. */
+static bh_rc
+take_hash(struct bh_audit_verifier *verifier, const char *line, size_t length,
+          struct bh_err *err)
+{
+    uint8_t hash[32];
+
+    if (length != 64 || !bh_parse_hex(line, hash, sizeof hash))
+        return bh_err_set(err, BH_CONFLICT, "record %" PRIu64 " is neither a record nor a hash",
+                          verifier->frontier.size);
+    return bh_audit_verifier_hash(verifier, hash, err);
+}
+
+/* A record, a checkpoint as a JSON string, or the hash of a record that was pruned. */
 static bh_rc
 take_line(struct bh_audit_verifier *verifier, const char *line, size_t length,
           struct bh_err *err)
 {
     char note[BH_NOTE_BYTES_MAX + 1];
 
-    if (*line != '"')
+    if (*line != '"' && *line != '{')
+        return take_hash(verifier, line, length, err);
+    if (*line == '{')
         return bh_audit_verifier_record(verifier, line, length, NULL, err);
     if (!bh_slice_str((struct bh_slice){ line, length }, note, sizeof note))
         return bh_err_set(err, BH_CONFLICT, "a checkpoint behind record %" PRIu64
@@ -127,13 +143,17 @@ put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *verifi
     bh_buf_printf(&verdict->sentence,
                   "audit log is whole: %" PRIu64 " records, %" PRIu64 " signed checkpoints by %s",
                   size, verifier->checkpoints, verifier->key.name);
+    if (verifier->hashes_to)
+        bh_buf_printf(&verdict->sentence, "\npruned, with their hashes kept: those below %" PRIu64,
+                      verifier->pruned_to);
     if (open)
         bh_buf_printf(&verdict->sentence,
                       "\nno checkpoint covers the newest of them yet: %" PRIu64, open);
     bh_verify_put_orders(verdict, &verifier->orders);
     bh_buf_printf(&verdict->members,
-                  ",\"checkpoints\":%" PRIu64 ",\"records\":%" PRIu64 ",\"unsigned\":%" PRIu64,
-                  verifier->checkpoints, size, open);
+                  ",\"checkpoints\":%" PRIu64 ",\"pruned\":%" PRIu64 ",\"records\":%" PRIu64
+                  ",\"unsigned\":%" PRIu64,
+                  verifier->checkpoints, verifier->hashes_to, size, open);
 }
 
 static bh_rc

@@ -9,6 +9,7 @@
 #include "daemon/apply.h"
 #include "daemon/grants.h"
 #include "daemon/people.h"
+#include "daemon/retention.h"
 #include "daemon/rotate.h"
 #include "daemon/shred.h"
 #include "daemon/submit.h"
@@ -228,6 +229,7 @@ static const struct {
     { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
     { BH_OP_DEFRAG_APPLY, move_jobs },
     { BH_OP_KEY_SHRED, bh_shred_run },       { BH_OP_KEY_ROTATE, bh_rotate_run },
+    { BH_OP_AUDIT_PRUNE, bh_retention_run },
     { BH_OP_TOKEN_CREATE, bh_token_create }, { BH_OP_TOKEN_REVOKE, bh_token_revoke },
 };
 

@@ -12,7 +12,7 @@ struct bh_daemon_config {
     const char *secrets_dir, *provider_ca, *provider_networks, *provider_proxy, *fetch_program;
     const char *signer, *signer_socket, *client_ca;
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
-    uint64_t checkpoint_interval, forecast_slot, defrag_interval;
+    uint64_t audit_retention, checkpoint_interval, forecast_slot, defrag_interval;
     bool log_json;
     const char *root_key;
     const char *credentials;         /* no parameter: systemd's folder, from the environment */

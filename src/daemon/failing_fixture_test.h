@@ -39,6 +39,12 @@ failing_erase(void *self, const struct bh_erasure *which, struct bh_err *err)
 }
 
 static inline bh_rc
+failing_prune(void *self, uint64_t first, uint64_t last, struct bh_err *err)
+{
+    return fails_now(err) ? BH_IO : failing.real->prune_records(self, first, last, err);
+}
+
+static inline bh_rc
 failing_meta(void *self, const char *key, const char *value, struct bh_err *err)
 {
     return fails_now(err) ? BH_IO : failing.real->put_meta(self, key, value, err);
@@ -70,6 +76,7 @@ open_failing(struct fixture *f)
     failing.ops.put_record = failing_record;
     failing.ops.put_key = failing_key;
     failing.ops.erase_jobs = failing_erase;
+    failing.ops.prune_records = failing_prune;
     failing.ops.put_meta = failing_meta;
     failing.ops.commit = failing_commit;
     failing.fails_at = 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/codec.h"
+#include "api/minimum.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "daemon/snapshot.h"
@@ -79,6 +80,21 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
     return true;
 }
 
+/* What was pruned is in the snapshot, or lost. */
+static bh_rc
+check_minimum(const struct bh_core *core, struct bh_err *err)
+{
+    uint64_t minimum;
+    bh_rc rc = bh_minimum_read(&core->store, &minimum, err);
+
+    if (rc != BH_OK || core->journal.next_seq >= minimum)
+        return rc;
+    bh_err_set(err, BH_CONFLICT,
+               "records below %" PRIu64 " were pruned, and the snapshot that stands for them "
+               "cannot be used", minimum);
+    return bh_err_hint(err, "put the state folder's snapshot back from a backup");
+}
+
 static bh_rc
 replay_records(struct bh_core *core, struct bh_err *err)
 {
@@ -110,6 +126,8 @@ bh_replay(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_snapshot_load(core, err);
 
+    if (rc == BH_OK)
+        rc = check_minimum(core, err);
     if (rc == BH_OK)
         rc = replay_records(core, err);
     if (rc == BH_OK)

@@ -124,23 +124,53 @@ read_note(struct bh_core *core, struct note *ret_note, struct bh_err *err)
     return bh_json_decode(json, strlen(json), &note_description, ret_note, arena, err);
 }
 
+/* The file, if it is what was written. */
 static bh_rc
-adopt(struct bh_core *core, const struct note *note, struct bh_err *err)
+read_block(const struct bh_core *core, const struct note *note, struct bh_buf *ret_bytes,
+           struct bh_err *err)
 {
     char path[4096];
     uint8_t sha256[32];
-    struct bh_buf bytes;
     bh_rc rc;
 
     path_of(core, note->file, path);
+    rc = bh_file_read(path, SNAPSHOT_BYTES_MAX, ret_bytes, err);
+    if (rc != BH_OK)
+        return rc;
+    core->crypto->sha256(ret_bytes->bytes, ret_bytes->length, "", 0, sha256);
+    if (memcmp(sha256, note->sha256, sizeof sha256) == 0)
+        return BH_OK;
+    return bh_err_set(err, BH_INVALID, "%s does not have the digest it was written with",
+                      note->file);
+}
+
+bh_rc
+bh_snapshot_check(struct bh_core *core, uint64_t *ret_seq, struct bh_err *err)
+{
+    struct note *note = calloc(1, sizeof *note);
+    struct bh_buf bytes;
+    bh_rc rc;
+
+    BH_ASSERT(note);
     bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
-    rc = bh_file_read(path, SNAPSHOT_BYTES_MAX, &bytes, err);
-    if (rc == BH_OK) {
-        core->crypto->sha256(bytes.bytes, bytes.length, "", 0, sha256);
-        if (memcmp(sha256, note->sha256, sizeof sha256) != 0)
-            rc = bh_err_set(err, BH_INVALID, "%s does not have the digest it was written with",
-                            note->file);
-    }
+    rc = read_note(core, note, err);
+    if (rc == BH_OK && (rc = read_block(core, note, &bytes, err)) == BH_NOT_FOUND)
+        rc = err->rc = BH_IO;
+    if (rc == BH_OK)
+        *ret_seq = note->seq;
+    bh_buf_fini(&bytes);
+    free(note);
+    return rc;
+}
+
+static bh_rc
+adopt(struct bh_core *core, const struct note *note, struct bh_err *err)
+{
+    struct bh_buf bytes;
+    bh_rc rc;
+
+    bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
+    rc = read_block(core, note, &bytes, err);
     if (rc == BH_OK)
         rc = bh_merkle_frontier_parse(note->frontier, &core->journal.frontier, err);
     if (rc == BH_OK)

@@ -20,4 +20,8 @@ void bh_snapshot_committed(struct bh_core *core);
  * at the very beginning.  Never fails for a bad snapshot: it is logged and ignored. */
 BH_MUST_USE bh_rc bh_snapshot_load(struct bh_core *core, struct bh_err *err);
 
+/* How many records the last snapshot covers, when its file is what was written.
+ * BH_NOT_FOUND: there is none yet; BH_INVALID: it is damaged; BH_IO: its file cannot be read. */
+BH_MUST_USE bh_rc bh_snapshot_check(struct bh_core *core, uint64_t *ret_seq, struct bh_err *err);
+
 #endif

@@ -49,7 +49,7 @@ static const char *const matrix[BH_ROLES] = {
     [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
                       "token.create token.view token.revoke token.any record.view job.move "
-                      "account.any dataset.view key.view key.shred key.rotate",
+                      "account.any dataset.view key.view key.shred key.rotate audit.prune",
     [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
                         "usage.view dataset.view key.view",
     [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
@@ -60,7 +60,7 @@ static const char *const verbs[] = {
     "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
     "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
     "token.revoke", "record.view", "job.move",      "account.any", "dataset.view", "key.view",
-    "key.shred",    "key.rotate",  "no.such.verb",
+    "key.shred",    "key.rotate",  "audit.prune", "no.such.verb",
 };
 
 static bool

@@ -151,6 +151,8 @@ struct bh_store_ops {
     void (*rollback)(void *self);
     bh_rc (*put_record)(void *self, uint64_t seq, const char *leaf, size_t length,
                         struct bh_err *err);
+    /* Drop the leaves of records first .. last inclusive; their hashes stay. */
+    bh_rc (*prune_records)(void *self, uint64_t first, uint64_t last, struct bh_err *err);
     /* Idempotent: the same digest is the same text. */
     bh_rc (*put_text)(void *self, const struct bh_digest *digest, const char *text,
                       size_t length, struct bh_err *err);
@@ -173,7 +175,7 @@ struct bh_store_ops {
     /* Outside of a transaction: see to it that nothing that was overwritten or deleted
      * stays in the store's files.  BH_UNAVAILABLE: readers still look at it; come again. */
     bh_rc (*scrub)(void *self, struct bh_err *err);
-    /* Small named values: "site", "snapshot", "boot", ... */
+    /* Small named values: "site", "snapshot", "boot", "minimum", ... */
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
 
     /* ---- any thread ---- */
@@ -189,11 +191,11 @@ struct bh_store_ops {
      * 100,000. */
     bh_rc (*count_jobs)(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
                         struct bh_err *err);
-    /* Records first .. last inclusive, ascending. */
+    /* Records first .. last inclusive, ascending; those that were pruned are passed over. */
     bh_rc (*list_records)(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
                           void *sink_self, struct bh_err *err);
     /* The Merkle leaf hashes kept beside the records, made when they were put: from
-     * record `first` on. */
+     * record `first` on, those that were pruned included. */
     bh_rc (*list_hashes)(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                          struct bh_err *err);
     /* Number of the newest record; records are numbered from 0, so BH_NOT_FOUND

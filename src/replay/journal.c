@@ -84,8 +84,9 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
     bh_arena_reset(reader->arena);
     reader->rc = bh_record_decode(leaf, length, reader->scratch, &record, reader->err);
     if (reader->rc == BH_OK && record.seq != reader->records)
-        reader->rc = bh_err_set(reader->err, BH_CONFLICT, "record %" PRIu64 " is missing",
-                                reader->records);
+        reader->rc = bh_err_set(reader->err, BH_CONFLICT, "record %" PRIu64 " is missing%s",
+                                reader->records,
+                                reader->records == 0 ? ": the log was pruned" : "");
     if (reader->rc == BH_OK && record.ev_json)
         reader->rc = apply_event(reader, &record);
     else if (reader->rc == BH_OK && strcmp(record.verb, "snapshot") == 0)

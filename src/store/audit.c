@@ -54,14 +54,34 @@ find_checkpoint(struct walk *walk, uint64_t size)
 }
 
 static bool
+at_checkpoint(const struct walk *walk)
+{
+    return walk->note && walk->next_checkpoint == walk->verifier->frontier.size;
+}
+
+/* Of records before `end` that stand there with their hashes alone, take those; up to the next
+ * checkpoint. */
+static void
+take_hashes(struct walk *walk, uint64_t end)
+{
+    const struct bh_merkle_frontier *tree = &walk->verifier->frontier;
+
+    while (walk->rc == BH_OK && tree->size < end && tree->size - walk->first < walk->hash_count
+           && !at_checkpoint(walk))
+        walk->rc = bh_audit_verifier_hash(
+            walk->verifier, walk->hashes[tree->size - walk->first].bytes, walk->err);
+}
+
+static bool
 take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct walk *walk = self;
-    uint64_t number = walk->verifier->frontier.size, at = number - walk->first;
+    uint64_t at;
 
-    (void)seq;
-    if (walk->note && walk->next_checkpoint == number)
+    take_hashes(walk, seq);
+    if (walk->rc != BH_OK || at_checkpoint(walk))
         return false;
+    at = walk->verifier->frontier.size - walk->first;
     walk->rc = bh_audit_verifier_record(
         walk->verifier, leaf, length, at < walk->hash_count ? walk->hashes[at].bytes : NULL,
         walk->err);
@@ -83,6 +103,8 @@ take_records(struct walk *walk, bool *ret_any)
     if (rc == BH_OK)
         rc = store->ops->list_records(store->self, first, first + PAGE - 1, take_leaf, walk,
                                       walk->err);
+    if (rc == BH_OK)
+        take_hashes(walk, UINT64_MAX);
     if (rc == BH_OK)
         rc = walk->rc;
     *ret_any = walk->verifier->frontier.size > first;

@@ -111,6 +111,28 @@ memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
     return BH_OK;
 }
 
+/* The rows stand in their places with nothing but their hashes. */
+static bh_rc
+memory_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *err)
+{
+    struct bh_memory *memory = self;
+    const struct bh_memory_rows *kept = &memory->kept[BH_MEMORY_RECORDS];
+    const struct bh_memory_record from = { .seq = first };
+    bh_rc rc = check_open(memory, err);
+
+    for (size_t i = bh_memory_lower_bound(kept, BH_MEMORY_RECORDS, &from);
+         rc == BH_OK && i < kept->count; i++) {
+        struct bh_memory_record bare = *(const struct bh_memory_record *)kept->at[i];
+
+        if (bare.seq > last)
+            break;
+        bare.leaf = "";
+        bare.length = 0;
+        rc = bh_memory_put_row(memory, BH_MEMORY_RECORDS, &bare, err);
+    }
+    return rc;
+}
+
 static bh_rc
 memory_put_text(void *self, const struct bh_digest *digest, const char *text, size_t length,
                 struct bh_err *err)
@@ -380,6 +402,8 @@ emit_record(const void *row, void *context)
         return false;
     if (walk->hash_sink)
         return walk->hash_sink(walk->self, record->seq, &record->hash);
+    if (record->length == 0)
+        return true;
     return walk->sink(walk->self, record->seq, record->leaf, record->length);
 }
 
@@ -569,6 +593,7 @@ static const struct bh_store_ops memory_ops = {
     .commit = memory_commit,
     .rollback = memory_rollback,
     .put_record = memory_put_record,
+    .prune_records = memory_prune_records,
     .put_text = memory_put_text,
     .put_job = memory_put_job,
     .change_job = memory_change_job,

@@ -157,6 +157,7 @@ static const struct bh_store_ops sqlite_ops = {
     .commit = bh_sqlite_commit,
     .rollback = bh_sqlite_rollback,
     .put_record = bh_sqlite_put_record,
+    .prune_records = bh_sqlite_prune_records,
     .put_text = bh_sqlite_put_text,
     .put_job = bh_sqlite_put_job,
     .change_job = bh_sqlite_change_job,

@@ -27,6 +27,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_COMMIT] = "COMMIT",
     [BH_SQL_ROLLBACK] = "ROLLBACK",
     [BH_SQL_PUT_RECORD] = "INSERT INTO records (seq, leaf, hash) VALUES (?, ?, ?)",
+    [BH_SQL_PRUNE_RECORDS] = "UPDATE records SET leaf = x'' WHERE seq BETWEEN ? AND ?",
     [BH_SQL_PUT_TEXT] =
         "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
     [BH_SQL_PUT_JOB] =
@@ -61,7 +62,8 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_GET_REPLY] = "SELECT request, status, body, at_ns FROM replies "
                          "WHERE principal_id = ? AND key = ?",
     [BH_SQL_LIST_RECORDS] =
-        "SELECT seq, leaf FROM records WHERE seq BETWEEN ? AND ? ORDER BY seq",
+        "SELECT seq, leaf FROM records WHERE seq BETWEEN ? AND ? AND length(leaf) > 0 "
+        "ORDER BY seq",
     [BH_SQL_LIST_HASHES] = "SELECT seq, hash FROM records WHERE seq >= ? ORDER BY seq",
     [BH_SQL_LAST_RECORD] = "SELECT seq FROM records ORDER BY seq DESC LIMIT 1",
     [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone FROM names ORDER BY kind, id",

@@ -21,6 +21,7 @@ enum bh_sql_statement {
     BH_SQL_COMMIT,
     BH_SQL_ROLLBACK,
     BH_SQL_PUT_RECORD,
+    BH_SQL_PRUNE_RECORDS,
     BH_SQL_PUT_TEXT,
     BH_SQL_PUT_JOB,
     BH_SQL_CHANGE_JOB,
@@ -177,8 +178,7 @@ void bh_sqlite_give(struct bh_sqlite *store, struct bh_sql *reader);
 BH_MUST_USE bh_rc bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which,
                                   struct bh_sql_use *ret_use, struct bh_err *err);
 /* Run it and note a failure. */
-BH_MUST_USE bh_rc bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use,
-                                    struct bh_err *err);
+BH_MUST_USE bh_rc bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use, struct bh_err *err);
 
 /* ---- the port's slots: sqlite_write.c ---- */
 bh_rc bh_sqlite_begin(void *self, struct bh_err *err);
@@ -186,6 +186,7 @@ bh_rc bh_sqlite_commit(void *self, struct bh_err *err);
 void bh_sqlite_rollback(void *self);
 bh_rc bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
                            struct bh_err *err);
+bh_rc bh_sqlite_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *err);
 bh_rc bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
                          size_t length, struct bh_err *err);
 bh_rc bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err);
@@ -238,13 +239,12 @@ bh_rc bh_sqlite_scrub(void *self, struct bh_err *err);
     "checkpoint_signal, gang"
 
 bh_rc bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err);
-bh_rc bh_sqlite_change_job(void *self, const struct bh_job_change *change,
-                           struct bh_err *err);
+bh_rc bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_err *err);
 bh_rc bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
                         struct bh_err *err);
 bh_rc bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
                           void *sink_self, struct bh_err *err);
-bh_rc bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter,
-                           uint64_t *ret_count, struct bh_err *err);
+bh_rc bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
+                           struct bh_err *err);
 
 #endif

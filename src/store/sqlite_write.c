@@ -126,6 +126,21 @@ bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
 }
 
 bh_rc
+bh_sqlite_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_PRUNE_RECORDS, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&use, first);
+    bh_sql_put_u64(&use, last);
+    rc = bh_sqlite_written(store, &use, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "prune records");
+}
+
+bh_rc
 bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
                    size_t length, struct bh_err *err)
 {

@@ -233,6 +233,49 @@ lists_records(void **state)
     BH_CHECK_DONE();
 }
 
+/* Pruned: what is left of a record is its hash. */
+static void
+prunes_records(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t first, last, want_first, want;
+    } rows[] = {
+        { "all that are left", 0, UINT64_MAX, 6, 4 },
+        { "pruned ones", 0, 5, 0, 0 },
+        { "from within", 4, 7, 6, 2 },
+        { "behind them", 7, 9, 7, 3 },
+    };
+    struct fixture *f = *state;
+    struct seen seen = { .most = UINT64_MAX };
+    char leaf[64];
+
+    begin(f);
+    for (uint64_t i = 0; i < 10; i++)
+        MUST(f, put_record, i, leaf, make_leaf(i, leaf));
+    commit(f);
+    begin(f);
+    MUST(f, prune_records, 0, 8);
+    f->store.ops->rollback(f->store.self);
+    MUST(f, list_records, 0, UINT64_MAX, see_record, &seen);
+    BH_CHECK_EQ("taken back", seen.count, 10);
+    begin(f);
+    MUST(f, prune_records, 0, 3);
+    MUST(f, prune_records, 4, 5);
+    commit(f);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        seen = (struct seen){ .first = rows[i].want_first, .most = UINT64_MAX };
+        MUST(f, list_records, rows[i].first, rows[i].last, see_record, &seen);
+        BH_CHECK_EQ(rows[i].name, seen.count, rows[i].want);
+        BH_CHECK(rows[i].name, !seen.wrong);
+    }
+    seen = (struct seen){ .most = UINT64_MAX };
+    MUST(f, list_hashes, 0, see_hash, &seen);
+    BH_CHECK_EQ("hashes", seen.count, 10);
+    BH_CHECK("are what they were", !seen.wrong);
+    BH_CHECK_DONE();
+}
+
 /* ---- texts and values ---- */
 
 static void
@@ -547,6 +590,7 @@ main(int argc, char **argv)
         TEST(shows_only_what_was_committed),
         TEST(keeps_all_or_nothing),
         TEST(lists_records),
+        TEST(prunes_records),
         TEST(keeps_texts),
         TEST(keeps_names),
         TEST(keeps_tokens),

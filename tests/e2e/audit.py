@@ -350,6 +350,49 @@ def exported(site):
     site.cli("alice", "audit", "export", str(place / "mine"), "--vkey", key_of(site), check=4)
 
 
+@tap.test(daemon_conf="audit_retention = 1s\nsnapshot_every = 100")
+def pruned(site):
+    "audit prune exports, then drops old records: what is left verifies, and the export has the rest"
+    erin = site.client("erin")
+    site.cli("erin", "audit", "prune", str(open_folder(site) / "early"), "--vkey", key_of(site), check=0)
+    for number in range(300):
+        erin.post("/v1/tokens", {"note": str(number)})
+    size = site.record_count()
+    site.until(lambda: erin.get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint")
+    time.sleep(1.1)
+    folder, later, kept = open_folder(site) / "all", open_folder(site) / "later", site.dir / "kept"
+    kept.write_text(erin.get("/v1/log/checkpoint"))
+    equal("for anybody", site.client("alice").get("/v1/log/minimum"), "0\n")
+    done = site.cli("erin", "audit", "prune", str(folder), "--dry-run", "--vkey", key_of(site), check=0)
+    contains("would", done.stdout, "256 records would be pruned")
+    site.cli("dave", "audit", "prune", str(open_folder(site) / "daves"), "--vkey", key_of(site), check=4)
+    done = site.cli("erin", "audit", "prune", str(folder), "--vkey", key_of(site), check=0)
+    contains("done", done.stdout, "the log begins with record 256")
+    equal("published", site.client("alice").get("/v1/log/minimum"), "256\n")
+    contains("by the API", site.cli("erin", "audit", "verify", "--vkey", key_of(site), check=0).stdout, "pruned")
+    contains("by the store", verify(site, copy_of(site)).stdout, "those below 256")
+    equal("listed from there on", erin.get("/v1/records?limit=1")["items"][0]["seq"], 256)
+    site.cli("erin", "audit", "prove", "3", check=5)
+    site.cli("erin", "audit", "prove", "256", check=0)
+    size = site.record_count()
+    site.until(lambda: erin.get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint that covers the record of it")
+    site.cli("erin", "audit", "export", str(later), "--vkey", key_of(site), check=0)
+    for place, status in ((folder, 0), (later, 0)):
+        for program in ([sys.executable, ROOT / "tools/verify_audit.py", place], [site.program("bulkhead"), "audit", "verify", "--export", place]):
+            done = subprocess.run([*program, "--vkey", key_of(site), "--kept", kept], capture_output=True, text=True)
+            equal(f"{place.name} by {program[0]}: {done.stdout}{done.stderr}", done.returncode, status)
+    assert (folder / "tile/entries/000").exists() and not (later / "tile/entries/000").exists()
+    site.stop(site.daemon)
+    site.start_daemon()
+    equal("kept", site.client("alice").get("/v1/log/minimum"), "256\n")
+    site.run("true")
+    with sqlite3.connect(copy_of(site)) as copy:  # one more than the log says
+        copy.execute("UPDATE records SET leaf = x'' WHERE seq = 256")
+    done = verify(site, site.dir / "copy.db")
+    equal("found", done.returncode, 1)
+    contains("says what", done.stdout, "does not say that they were pruned")
+
+
 @tap.test()
 def searched(site):
     "audit search finds by verb, person, tenant, object, decision and time; others' records stay hidden"

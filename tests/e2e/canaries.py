@@ -235,7 +235,7 @@ class Walk:
                      "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "KEY_LIST", "STATUS"):
             self.ask(name, by="erin")
         self.ask("RECORD_LIST", query="raw=true&limit=10000", by="erin")
-        for name in ("LOG_CHECKPOINT", "SIGN_IN_WAYS", "SIGN_IN_CHALLENGE", "HEALTH", "OPENAPI"):
+        for name in ("LOG_CHECKPOINT", "LOG_MINIMUM", "SIGN_IN_WAYS", "SIGN_IN_CHALLENGE", "HEALTH", "OPENAPI"):
             self.ask(name)
         self.site.until(lambda: int(self.ask("LOG_CHECKPOINT").splitlines()[1]) > 3, what="a checkpoint")
         size = int(self.ask("LOG_CHECKPOINT").splitlines()[1])
@@ -244,6 +244,7 @@ class Walk:
         tile = "000" if size >= 256 else f"000.p/{size}"
         self.ask("LOG_ENTRIES", at=tile, by="erin")
         self.ask("LOG_TILE", at=f"0/{tile}")
+        self.ask("AUDIT_PRUNE", {"checkpoint": self.ask("LOG_CHECKPOINT")}, query="dry_run=true", by="erin")
 
     def keys(self):
         self.site.run("true", tenant="acme/vision/train")  # a month with a key
@@ -385,7 +386,7 @@ def hidden(pid):
 CONF = {"topology": "1x H100-80GB", "site": SITE}
 
 
-@tap.test(daemon_conf=f"https_port = {PORT}\nsecrets_dir = /tmp/bulkhead-canary-secrets-{os.getpid()}\n", **CONF)
+@tap.test(daemon_conf=f"audit_retention = 1s\nsnapshot_every = 100\nhttps_port = {PORT}\nsecrets_dir = /tmp/bulkhead-canary-secrets-{os.getpid()}\n", **CONF)
 def everywhere(site):
     "every operation is asked rightly and wrongly with canaries for secrets, and none is where it may not be"
     walk = Walk(site)

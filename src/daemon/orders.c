@@ -142,9 +142,10 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->job = effect->job.v;
     start->args = spec.args;
     start->env = spec.env;
-    start->rootfs = spec.rootfs ? spec.rootfs : "host";
+    start->image = spec.image ? spec.image : "host";
     start->cwd = spec.cwd ? spec.cwd : "";
     start->pids = numbers.pids;
+    start->scratch_bytes = numbers.scratch_bytes;
     start->gang = view.gang;
     start->member = view.member;
     start->piece_count = view.piece_count;

@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "model/geometry.h"
 #include "model/ids.h"
+#include "model/image.h"
 #include "model/job.h"
 #include "model/path.h"
 
@@ -29,6 +30,8 @@ static const struct bh_field policy_rows[] = {
     WORDS(contracts, "what on_preempt may be: requeue, suspend, never, checkpoint"),
     WORDS(datasets, "names of datasets and models; \"none\""),
     WORDS(hours, "when jobs may be submitted: \"mon-fri 08:00-18:00 +01:00\"; UTC without a zone"),
+    WORDS(images, "\"host\", \"dir:/srv/roots\", \"oci:/srv/images\" with what is below, "
+                  "\"oci:/srv/a:TAG\", \"oci:/srv/a@sha256\", \"sha256:HEX\""),
     WORDS(kinds, "batch, service, interactive"),
     WORDS(labels, "labels that a job must have: \"team\", \"env=dev|prod\""),
     AMOUNT(max_count, "pieces of each member"),
@@ -46,7 +49,6 @@ static const struct bh_field policy_rows[] = {
     WORDS(priorities, "low, normal, high, urgent"),
     BH_F(struct bh_site_policy, require_time_limit, BH_FIELD_BOOL,
          .doc = "a job must say its time limit"),
-    WORDS(rootfs, "\"host\", \"dir:/srv/roots\" with what is below"),
     WORDS(skus, "names of SKUs"),
 };
 const struct bh_fields bh_site_policy_fields =
@@ -81,11 +83,12 @@ bh_policy_mount_allows(const char *entry, const char *path, bool write)
 }
 
 bool
-bh_policy_rootfs_allows(const char *entry, const char *rootfs)
+bh_policy_image_allows(const char *entry, const char *image)
 {
-    if (strncmp(entry, "dir:", 4) != 0 || strncmp(rootfs, "dir:", 4) != 0)
-        return strcmp(entry, rootfs) == 0;
-    return bh_file_path_within(entry + 4, rootfs + 4);
+    struct bh_image over, under;
+
+    return !bh_image_parse_entry(entry, &over) && !bh_image_parse_entry(image, &under)
+           && bh_image_allows(&over, &under);
 }
 
 /* Whether "dev|prod" has the word. */
@@ -399,10 +402,11 @@ is_mount(const char *entry)
 }
 
 static bool
-is_rootfs(const char *entry)
+is_image(const char *entry)
 {
-    return strcmp(entry, "host") == 0
-           || (strncmp(entry, "dir:", 4) == 0 && !bh_file_path_fault(entry + 4));
+    struct bh_image image;
+
+    return !bh_image_parse_entry(entry, &image);
 }
 
 static bool
@@ -425,9 +429,9 @@ static const struct {
     bool (*valid)(const char *entry);
 } lists[] = {
 #define LIST(member, valid) { #member, offsetof(struct bh_site_policy, member), valid }
-    LIST(contracts, is_any), LIST(datasets, is_any),   LIST(hours, is_any), LIST(kinds, is_any),
-    LIST(labels, is_label),  LIST(models, is_any),     LIST(mounts, is_mount),
-    LIST(priorities, is_any), LIST(rootfs, is_rootfs), LIST(skus, is_any),
+    LIST(contracts, is_any), LIST(datasets, is_any),   LIST(hours, is_any), LIST(images, is_image),
+    LIST(kinds, is_any),     LIST(labels, is_label),   LIST(models, is_any), LIST(mounts, is_mount),
+    LIST(priorities, is_any), LIST(skus, is_any),
 #undef LIST
 };
 
@@ -520,8 +524,8 @@ static const struct {
     bool (*covers)(const char *above, const char *below);
 } covered[] = {
 #define COVER(member, covers) { #member, offsetof(struct bh_site_policy, member), covers }
-    COVER(datasets, same_or_none), COVER(mounts, mount_covers),
-    COVER(rootfs, bh_policy_rootfs_allows), COVER(skus, same),
+    COVER(datasets, same_or_none), COVER(images, bh_policy_image_allows),
+    COVER(mounts, mount_covers), COVER(skus, same),
 #undef COVER
 };
 

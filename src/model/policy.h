@@ -14,13 +14,13 @@ struct bh_site_policy_pieces {
 };
 
 struct bh_site_policy {
-    struct bh_texts contracts, datasets, hours, kinds, labels;
+    struct bh_texts contracts, datasets, hours, images, kinds, labels;
     const char *max_count, *max_cpu, *max_gang, *max_jobs, *max_memory, *max_pending, *max_pieces;
     struct bh_list max_sku_pieces;   /* struct bh_site_policy_pieces */
     const char *max_time_limit;
     struct bh_texts models, mounts, priorities;
     bool require_time_limit;
-    struct bh_texts rootfs, skus;
+    struct bh_texts skus;
 };
 
 extern const struct bh_fields bh_site_policy_fields;
@@ -67,8 +67,8 @@ bool bh_policy_open(const struct bh_policy_rules *rules, uint64_t minute);
 /* Whether an entry of `mounts` lets a job mount `path`: "/data", "rw:/scratch", "none". */
 bool bh_policy_mount_allows(const char *entry, const char *path, bool write);
 
-/* Whether an entry of `rootfs` is for that one: "host", "dir:/srv/roots". */
-bool bh_policy_rootfs_allows(const char *entry, const char *rootfs);
+/* Whether an entry of `images` is for that image, or covers that entry (model/image.h). */
+bool bh_policy_image_allows(const char *entry, const char *image);
 
 /* Whether `label` ("env=prod") is what an entry of `labels` asks for: "env", "env=dev|prod". */
 bool bh_policy_label_meets(const char *entry, const char *label);

@@ -53,7 +53,7 @@ policies_are_read(void **state)
           "labels: [team, env=dev|prod]\nmax_count: 2\nmax_cpu: 0.5\nmax_gang: 4\nmax_jobs: 5\n"
           "max_memory: 64Gi\nmax_pending: 0\nmax_pieces: 8\nmax_sku_pieces: [{sku: small, pieces: 4}]\n"
           "max_time_limit: 24h\nmodels: [H100-80GB]\nmounts: [/data, \"rw:/scratch\"]\n"
-          "priorities: [low, normal]\nrequire_time_limit: true\nrootfs: [host, \"dir:/srv/roots\"]\n"
+          "priorities: [low, normal]\nrequire_time_limit: true\nimages: [host, \"dir:/srv/roots\"]\n"
           "skus: [small]\n", BH_OK, "" },
         { "an empty list", "skus: []", BH_INVALID, "skus: an empty list" },
         { "a kind that is none", "kinds: [party]", BH_INVALID, "kinds[0]: \"party\" is not known" },
@@ -61,7 +61,7 @@ policies_are_read(void **state)
         { "no amount", "max_cpu: many", BH_INVALID, "max_cpu: \"many\"" },
         { "a mount that leads upward", "mounts: [/data/../etc]", BH_INVALID, "mounts[0]" },
         { "a mount that is no path", "mounts: [data]", BH_INVALID, "mounts[0]" },
-        { "a root that is none", "rootfs: [docker]", BH_INVALID, "rootfs[0]" },
+        { "an image that is none", "images: [docker]", BH_INVALID, "images[0]" },
         { "a label without a name", "labels: [=x]", BH_INVALID, "labels[0]" },
         { "a label without a value", "labels: [x=]", BH_INVALID, "labels[0]" },
         { "a SKU twice", "max_sku_pieces: [{sku: s, pieces: 1}, {sku: s, pieces: 2}]", BH_INVALID,
@@ -182,11 +182,11 @@ entries_allow_what_they_say(void **state)
         { "for writing", bh_policy_mount_allows("rw:/data", "/data/a", true), true },
         { "and for reading", bh_policy_mount_allows("rw:/data", "/data/a", false), true },
         { "none", bh_policy_mount_allows("none", "/data", false), false },
-        { "host", bh_policy_rootfs_allows("host", "host"), true },
-        { "not a folder", bh_policy_rootfs_allows("host", "dir:/srv"), false },
-        { "a folder", bh_policy_rootfs_allows("dir:/srv", "dir:/srv/a"), true },
-        { "not one beside", bh_policy_rootfs_allows("dir:/srv", "dir:/srv2"), false },
-        { "not host", bh_policy_rootfs_allows("dir:/", "host"), false },
+        { "host", bh_policy_image_allows("host", "host"), true },
+        { "not a folder", bh_policy_image_allows("host", "dir:/srv"), false },
+        { "a folder", bh_policy_image_allows("dir:/srv", "dir:/srv/a"), true },
+        { "not one beside", bh_policy_image_allows("dir:/srv", "dir:/srv2"), false },
+        { "not host", bh_policy_image_allows("dir:/", "host"), false },
         { "a label", bh_policy_label_meets("team", "team=a"), true },
         { "another", bh_policy_label_meets("team", "teams=a"), false },
         { "a value", bh_policy_label_meets("env=dev|prod", "env=prod"), true },
@@ -211,7 +211,8 @@ a_policy_below_can_only_narrow(void **state)
         { "kinds: [batch, service]", "kinds: [batch]", "kinds: [interactive]", "kinds: interactive" },
         { "priorities: [low, normal]", "priorities: [low]", "priorities: [high]", "priorities: high" },
         { "contracts: [requeue]", "contracts: [requeue]", "contracts: [never]", "contracts: never" },
-        { "rootfs: [\"dir:/srv\"]", "rootfs: [\"dir:/srv/a\"]", "rootfs: [host]", "rootfs: host" },
+        { "images: [\"dir:/srv\"]", "images: [\"dir:/srv/a\"]", "images: [host]", "images: host" },
+        { "images: [\"oci:/srv@sha256\"]", "images: [\"oci:/srv/a@sha256\"]", "images: [\"oci:/srv/a\"]", "images: oci:/srv/a" },
         { "mounts: [/data]", "mounts: [/data/a]", "mounts: [\"rw:/data/a\"]", "mounts: rw:/data/a" },
         { "mounts: [none]", "mounts: [none]", "mounts: [/data]", "mounts: /data" },
         { "datasets: [a, b]", "datasets: [b]", "datasets: [b, c]", "datasets: c" },

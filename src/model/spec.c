@@ -5,10 +5,13 @@
 #include "base/buf.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "model/image.h"
 #include "model/path.h"
 
 #define TIME_LIMIT_MAX_NS (366 * UINT64_C(86400) * BH_NS_PER_S)
 #define GRACE_MAX_NS (UINT64_C(3600) * BH_NS_PER_S)
+#define SCRATCH_MIN (UINT64_C(16) << 20)
+#define SCRATCH_MAX (UINT64_C(16) << 40)
 #define GRACE_DEFAULT_NS (10 * BH_NS_PER_S)
 
 enum { NAME_BYTES_MAX = 120, MOUNTS_MAX = 64, ARGS_MAX = 1024, ENV_MAX = 512, LABELS_MAX = 32,
@@ -28,8 +31,8 @@ const struct bh_fields bh_mount_spec_fields =
     BH_FIELDS("mount", struct bh_mount_spec, mount_fields);
 
 static const struct bh_field job_fields[] = {
-    BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .flags = BH_FIELD_REQUIRED,
-         .max = ARGS_MAX, .doc = "the program and its arguments"),
+    BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .max = ARGS_MAX,
+         .doc = "the program and its arguments; an oci: image's own when absent"),
     BH_F(struct bh_job_spec, checkpoint_signal, BH_FIELD_TEXT, .max = 8,
          .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
                 "USR2 and TERM are others"),
@@ -49,6 +52,9 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, grace, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "time between SIGTERM and SIGKILL; \"10s\" when absent"),
     BH_F(struct bh_job_spec, hold, BH_FIELD_BOOL, .doc = "do not start before it is released"),
+    BH_F(struct bh_job_spec, image, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
+         .doc = "\"host\", \"dir:PATH\", \"oci:PATH:TAG\" or \"oci:PATH@sha256:HEX\"; host when "
+                "absent"),
     BH_F_ENUM(struct bh_job_spec, kind, bh_job_kind_names, .doc = "batch when absent"),
     BH_F(struct bh_job_spec, labels, BH_FIELD_TEXTS, .max = LABELS_MAX,
          .doc = "\"NAME=value\", for people and for the site's policy; each name once"),
@@ -64,8 +70,8 @@ static const struct bh_field job_fields[] = {
          .doc = "most processes; the node's default when absent"),
     BH_F_ENUM(struct bh_job_spec, priority, bh_priority_names,
               .doc = "normal when absent; high and urgent need priority.high on the tenant"),
-    BH_F(struct bh_job_spec, rootfs, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
-         .doc = "\"host\" or \"dir:PATH\"; host when absent"),
+    BH_F(struct bh_job_spec, scratch, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "disk of each member's own at /scratch, removed with it: \"20Gi\"; none when absent"),
     BH_F(struct bh_job_spec, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_NAME_MAX, .doc = "the size: a SKU's name"),
     BH_F(struct bh_job_spec, tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
@@ -114,7 +120,9 @@ check_names(const struct bh_job_spec *spec, struct bh_err *err)
 static bh_rc
 check_command(const struct bh_job_spec *spec, struct bh_err *err)
 {
-    if (spec->args.count > 0 && spec->args.items[0][0])
+    bool own = spec->image && strncmp(spec->image, "oci:", 4) == 0; /* the image may have one */
+
+    if (spec->args.count > 0 ? spec->args.items[0][0] != '\0' : own)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "args: no command");
     return bh_err_hint(err, "args[0] is the program: [\"python\", \"train.py\"]");
@@ -231,18 +239,29 @@ check_mounts(const struct bh_list *mounts, struct bh_err *err)
 }
 
 static bh_rc
+check_image(const char *text, struct bh_err *err)
+{
+    struct bh_image image;
+    const char *fault = bh_image_parse(text, &image);
+
+    if (!fault)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", text, fault);
+    if (strncmp(text, "docker://", 9) == 0)
+        return bh_err_hint(err, "nodes have no network: skopeo copy %.60s oci:/srv/images/NAME:TAG, "
+                                "and write oci:/srv/images/NAME:TAG", text);
+    return bh_err_hint(err, "write host, dir:/path/to/a/root, oci:/path/to/a/layout:TAG or "
+                            "oci:/path/to/a/layout@sha256:DIGEST");
+}
+
+static bh_rc
 check_places(const struct bh_job_spec *spec, struct bh_err *err)
 {
     bh_rc rc = check_mounts(&spec->mounts, err);
 
     if (rc == BH_OK && spec->cwd)
         rc = check_path("cwd", spec->cwd, err);
-    if (rc != BH_OK || !spec->rootfs || strcmp(spec->rootfs, "host") == 0)
-        return rc;
-    if (strncmp(spec->rootfs, "dir:", 4) == 0)
-        return check_path("rootfs", spec->rootfs + 4, err);
-    bh_err_set(err, BH_INVALID, "rootfs: \"%.60s\" is not known", spec->rootfs);
-    return bh_err_hint(err, "write \"host\" or \"dir:/path/to/a/root\"");
+    return rc == BH_OK && spec->image ? check_image(spec->image, err) : rc;
 }
 
 /* A span within its limits; an absent one leaves *ret_ns as it is. */
@@ -338,6 +357,20 @@ read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
 }
 
 static bh_rc
+read_scratch(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
+{
+    bh_rc rc = spec->scratch ? bh_parse_bytes(spec->scratch, &numbers->scratch_bytes, err) : BH_OK;
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "scratch");
+    if (spec->scratch
+        && (numbers->scratch_bytes < SCRATCH_MIN || numbers->scratch_bytes > SCRATCH_MAX))
+        return bh_err_set(err, BH_RANGE, "scratch: \"%.32s\" is not within 16Mi and 16Ti",
+                          spec->scratch);
+    return BH_OK;
+}
+
+static bh_rc
 read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     if (spec->count > BH_JOB_COUNT_MAX)
@@ -367,7 +400,8 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
     };
     static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
                                   struct bh_err *) = { read_times, read_deadline, read_signal,
-                                                       read_amounts, read_counts };
+                                                       read_amounts, read_scratch,
+                                                       read_counts };
     struct bh_job_numbers numbers = { 0 };
     bh_rc rc = check_env(&spec->env, err);
 

@@ -17,17 +17,18 @@ struct bh_mount_spec {
 };
 
 struct bh_job_spec {
-    struct bh_texts args;        /* required, args[0] is the program */
+    struct bh_texts args;        /* args[0] is the program; none: an oci: image's own */
     struct bh_texts env;         /* "NAME=value" */
     struct bh_texts labels;      /* "NAME=value", each name once; policy may ask for some */
     struct bh_list mounts;       /* struct bh_mount_spec; policy and grants decide */
     const char *name;            /* free text for people, at most 120 bytes */
     const char *tenant;          /* path, "acme/vision"; NULL: the only one there is */
     const char *sku;             /* required */
-    const char *rootfs;          /* "host" (default) or "dir:PATH" */
+    const char *image;           /* model/image.h; NULL: "host" */
     const char *cwd;             /* working directory of the submitter; NULL: /tmp */
     const char *cpu;             /* "2", "0.5": cores; NULL takes the SKU's share */
     const char *memory;          /* "8Gi"; NULL takes the SKU's share */
+    const char *scratch;         /* "20Gi"; NULL: none */
     const char *time_limit;      /* "2h", "1-00:00:00" */
     const char *deadline;        /* "+2h" after it is submitted, or "2026-11-20T09:27:00Z" */
     const char *checkpoint_signal; /* "USR1"; with on_preempt: checkpoint only */
@@ -46,7 +47,7 @@ extern const struct bh_fields bh_mount_spec_fields;
 
 /* The numbers in a specification. */
 struct bh_job_numbers {
-    uint64_t time_limit_ns, memory_bytes; /* 0: not said */
+    uint64_t time_limit_ns, memory_bytes, scratch_bytes; /* 0: not said */
     uint64_t grace_ns;                    /* 10 s when not said; 0 kills at once */
     uint64_t deadline_ns;                 /* 0: none */
     bool deadline_after;                  /* it counts from the submission */
@@ -56,7 +57,7 @@ struct bh_job_numbers {
 
 /* Check all that can be checked without knowing the site, and read the numbers.
  *   BH_INVALID  no command, an env entry or a label without '=', a relative path, ".." in a
- *               path, a mount of neither or of both, an unknown rootfs form, an amount that is
+ *               path, a mount of neither or of both, an image that is none, an amount that is
  *               malformed
  *   BH_RANGE    a count over BH_JOB_COUNT_MAX, a gang over BH_JOB_GANG_MAX or over
  *               BH_JOB_PIECES_MAX pieces, zero memory, over a year's limit */

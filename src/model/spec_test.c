@@ -29,7 +29,7 @@ static const struct {
                  "\"grace\":\"30s\",\"hold\":true,\"kind\":\"service\",\"memory\":\"8Gi\","
                  "\"mounts\":[{\"source\":\"/data\",\"target\":\"/d\",\"write\":true}],"
                  "\"name\":\"n\",\"on_preempt\":\"suspend\",\"pids\":100,"
-                 "\"priority\":\"high\",\"rootfs\":\"dir:/images/a\","
+                 "\"priority\":\"high\","
                  "\"tenant\":\"acme/vision\",\"time_limit\":\"1-00:00:00\""), BH_OK, NULL },
     { "deadline in", JOB(",\"deadline\":\"+2h\""), BH_OK, NULL },
     { "deadline at", JOB(",\"deadline\":\"2026-11-20T09:27:00Z\""), BH_OK, NULL },
@@ -71,10 +71,13 @@ static const struct {
     { "mount of both", JOB(",\"mounts\":[{\"dataset\":\"a\",\"source\":\"/a\"}]"), BH_INVALID,
       "mounts[0]: both a source and a dataset" },
     { "relative cwd", JOB(",\"cwd\":\"work\""), BH_INVALID, "cwd: \"work\" is not absolute" },
-    { "unknown rootfs", JOB(",\"rootfs\":\"oci:x\""), BH_INVALID,
-      "rootfs: \"oci:x\" is not known" },
-    { "rootfs that escapes", JOB(",\"rootfs\":\"dir:/a/../b\""), BH_INVALID,
-      "rootfs: \"/a/../b\" leads upward with \"..\"" },
+    { "scratch", JOB(",\"scratch\":\"20Gi\""), BH_OK, NULL },
+    { "little scratch", JOB(",\"scratch\":\"1Mi\""), BH_RANGE, "scratch: \"1Mi\" is not within 16Mi and 16Ti" },
+    { "unknown image", JOB(",\"image\":\"docker://x\""), BH_INVALID,
+      "image: \"docker://x\" is not known" },
+    { "image without a tag", JOB(",\"image\":\"oci:/x\""), BH_INVALID, "image: \"oci:/x\" has no tag" },
+    { "image that escapes", JOB(",\"image\":\"dir:/a/../b\""), BH_INVALID,
+      "image: \"dir:/a/../b\" leads upward with \"..\"" },
     { "count over", JOB(",\"count\":17"), BH_RANGE, "count: 17 is over 16 pieces" },
     { "count negative", JOB(",\"count\":-1"), BH_RANGE, "count: must not be negative" },
     { "count a fraction", JOB(",\"count\":0.5"), BH_INVALID, "count: fractions are not "

@@ -11,10 +11,15 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "node/disk.h"
+#include "node/image_note.h"
 #include "node/path.h"
+#include "node/scratch.h"
+#include "node/store.h"
+#include "node/unpack.h"
 #include "runtime/oci.h"
 
-enum { MOUNTS_MAX = 200, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 1100,
+enum { MOUNTS_MAX = 200, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200,
        NVIDIA_MAJOR = 195, NVIDIA_CTL = 255, CLONES_MAX = 64 };
 
 struct box {
@@ -26,6 +31,7 @@ struct box {
     struct bh_sandbox_mount *mounts;
     struct bh_sandbox_device *devices;
     uint32_t clone_count;
+    struct bh_image_note image;  /* of an image of the store; else nothing */
     char *note;
 };
 
@@ -139,8 +145,8 @@ clone_mount(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_ba
             struct bh_err *err)
 {
     const struct bh_msg_start *start = box->start;
-    struct bh_path_owner owner = { start->submitter_uid, box->sandbox->uid_base + BH_OCI_JOB_UID,
-                                   start->submitter_gid, box->sandbox->uid_base + BH_OCI_JOB_GID };
+    struct bh_path_owner owner = { start->submitter_uid, box->sandbox->uid_base + box->sandbox->uid,
+                                   start->submitter_gid, box->sandbox->uid_base + box->sandbox->gid, 1 };
     struct bh_path_request request = { wanted->source, "mount_roots",
                                        &box->node->conf.mount_roots, start->submitter_uid,
                                        start->submitter_gid, wanted->write };
@@ -179,6 +185,19 @@ put_asked_mounts(struct box *box, struct bh_err *err)
     return rc;
 }
 
+/* What the image says, where the sandbox does not put something else there. */
+static const char *
+usual_cwd(const struct box *box)
+{
+    static const char *const covered[] = { "/tmp", "/dev", "/proc", "/sys" };
+    const char *cwd = box->image.cwd;
+
+    for (size_t i = 0; i < BH_COUNT(covered) && cwd; i++)
+        if (is_at_or_below(cwd, covered[i]))
+            cwd = NULL;
+    return cwd ? cwd : "/tmp";
+}
+
 static bh_rc
 put_cwd(struct box *box, struct bh_err *err)
 {
@@ -186,7 +205,7 @@ put_cwd(struct box *box, struct bh_err *err)
     struct bh_msg_mount wanted = { cwd, cwd, true };
     bh_rc rc;
 
-    box->sandbox->cwd = "/tmp";
+    box->sandbox->cwd = usual_cwd(box);
     if (!cwd || !*cwd || strcmp(cwd, "/tmp") == 0 || strcmp(cwd, "/") == 0)
         return BH_OK;
     rc = bh_path_target_check(cwd, err);
@@ -230,18 +249,79 @@ check_image(int image, const char *path, struct bh_err *err)
     return BH_OK;
 }
 
+/* A folder of the node, as the submitter sees it. */
+static bh_rc
+open_folder_image(const struct box *box, const char *path, int *ret_fd, struct bh_err *err)
+{
+    struct bh_path_request request = { path, "image_roots", &box->node->conf.image_roots,
+                                       box->start->submitter_uid, box->start->submitter_gid,
+                                       false };
+
+    return bh_path_open(&request, ret_fd, err);
+}
+
+/* An image of the tenant's store, its files shown with the job's own ids where the file system
+ * can do that; else they belong to nobody, and what only their owner may read stays closed. */
+static bh_rc
+open_kept_image(struct box *box, int *ret_fd, struct bh_err *err)
+{
+    uint32_t from = bh_unpack_ids(&box->node->conf), to = box->sandbox->uid_base;
+    struct bh_path_owner owner = { from, to, from, to, BH_OCI_ID_RANGE };
+    char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char *place = NULL;
+    bh_rc rc = bh_store_folder(box->node, box->job->note.lease, folder, err);
+
+    if (rc == BH_OK)
+        rc = make_place(box, &place, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_path_format(path, sizeof path, "%s/rootfs", folder);
+    fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return bh_err_errno(err, "open %s", path);
+    rc = bh_path_clone(fd, place, false, &owner, err);
+    if (rc == BH_UNAVAILABLE)
+        rc = bh_path_clone(fd, place, false, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_fd = open(place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret_fd < 0 ? bh_err_errno(err, "open %s", place) : BH_OK;
+}
+
+/* Who the job is, what it runs and where, as far as its image says. */
+static bh_rc
+read_image(struct box *box, struct bh_err *err)
+{
+    char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
+    bh_rc rc;
+
+    box->sandbox->uid = BH_OCI_JOB_UID;
+    box->sandbox->gid = BH_OCI_JOB_GID;
+    if (!bh_unpack_has_image(box->start))
+        return BH_OK;
+    rc = bh_store_folder(box->node, box->job->note.lease, folder, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_path_format(path, sizeof path, "%s/image.json", folder);
+    rc = bh_image_note_read(path, box->arena, &box->image, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "image");
+    box->sandbox->uid = box->image.uid;
+    box->sandbox->gid = box->image.gid;
+    return BH_OK;
+}
+
 /* The image with, above it, the places that this job mounts on: both read-only. */
 static bh_rc
 put_image_root(struct box *box, const char *image, struct bh_err *err)
 {
-    struct bh_path_request request = { image, "image_roots", &box->node->conf.image_roots,
-                                       box->start->submitter_uid, box->start->submitter_gid,
-                                       false };
     static const char *const places[] = { "/proc", "/sys", "/dev", "/tmp", BH_ROOTFS_DRIVER,
                                           BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC };
     char layer[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
     BH_AUTO(bh_fd_close) int fd = -1;
-    bh_rc rc = bh_path_open(&request, &fd, err);
+    bh_rc rc = strncmp(image, "dir:", 4) == 0 ? open_folder_image(box, image + 4, &fd, err)
+                                              : open_kept_image(box, &fd, err);
 
     bh_path_format(layer, sizeof layer, "%s/layer", box->sandbox->bundle);
     bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
@@ -263,18 +343,44 @@ put_image_root(struct box *box, const char *image, struct bh_err *err)
     return rc;
 }
 
+static bool
+is_image(const char *text)
+{
+    return text && (strncmp(text, "dir:", 4) == 0 || strncmp(text, "oci:", 4) == 0);
+}
+
 static bh_rc
 put_root(struct box *box, struct bh_err *err)
 {
-    const char *rootfs = box->start->rootfs;
+    const char *image = box->start->image;
     bh_rc rc;
 
-    if (!rootfs || !*rootfs || strcmp(rootfs, "host") == 0)
+    if (!image || !*image || strcmp(image, "host") == 0)
         return put_host_root(box, err);
-    if (strncmp(rootfs, "dir:", 4) != 0)
-        return bh_err_set(err, BH_INVALID, "rootfs %.60s: expected host or dir:PATH", rootfs);
-    rc = put_image_root(box, rootfs + 4, err);
-    return rc == BH_OK ? rc : bh_err_wrap(err, "rootfs");
+    if (!is_image(image))
+        return bh_err_set(err, BH_INVALID, "image %.60s: expected host, dir:PATH or oci:PATH:TAG",
+                          image);
+    rc = put_image_root(box, image, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "image");
+}
+
+/* ---- scratch ---- */
+
+static bh_rc
+put_scratch(struct box *box, struct bh_err *err)
+{
+    uint32_t owner = box->sandbox->uid_base + box->sandbox->uid;
+    char *place = NULL;
+    bh_rc rc;
+
+    if (box->start->scratch_bytes == 0)
+        return BH_OK;
+    rc = make_place(box, &place, err);
+    if (rc == BH_OK)
+        rc = bh_scratch_mount(box->node, box->start->lease, place, owner, err);
+    if (rc == BH_OK)
+        rc = add_mount(box, place, BH_SCRATCH_TARGET, true, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "scratch");
 }
 
 /* ---- devices and what comes with them ---- */
@@ -401,7 +507,25 @@ add_env(struct box *box, const char *text, struct bh_err *err)
     return BH_OK;
 }
 
-/* The user's own come first; Bulkhead's can therefore not be overridden. */
+/* An image's folders of programs and libraries come behind those that Bulkhead adds. */
+static bh_rc
+add_image_env(struct box *box, const char *text, struct bh_err *err)
+{
+    static const char *const joined[][2] = { { "PATH=", BH_ROOTFS_TOOLS },
+                                             { "LD_LIBRARY_PATH=", BH_ROOTFS_DRIVER } };
+
+    if (strncmp(text, "BULKHEAD_", 9) == 0)
+        return BH_OK;
+    for (size_t i = 0; i < BH_COUNT(joined); i++) {
+        size_t name = strlen(joined[i][0]);
+
+        if (strncmp(text, joined[i][0], name) == 0)
+            text = bh_arena_printf(box->arena, "%s%s:%s", joined[i][0], joined[i][1], text + name);
+    }
+    return add_env(box, text, err);
+}
+
+/* The usual, the image's, the user's, Bulkhead's: of those that stand twice the last counts. */
 static bh_rc
 put_env(struct box *box, struct bh_err *err)
 {
@@ -424,6 +548,10 @@ put_env(struct box *box, struct bh_err *err)
 
     for (size_t i = 0; i < BH_COUNT(usual) && rc == BH_OK; i++)
         rc = add_env(box, usual[i], err);
+    if (rc == BH_OK && start->scratch_bytes > 0)
+        rc = add_env(box, "TMPDIR=" BH_SCRATCH_TARGET, err);
+    for (uint32_t i = 0; i < box->image.env.count && rc == BH_OK; i++)
+        rc = add_image_env(box, box->image.env.items[i], err);
     for (uint32_t i = 0; i < start->env.count && rc == BH_OK; i++) {
         const char *text = start->env.items[i], *equals = strchr(text, '=');
 
@@ -459,11 +587,14 @@ drop_overridden(struct bh_texts *env)
 static bh_rc
 put_args(struct box *box, struct bh_err *err)
 {
-    const struct bh_texts *wanted = &box->start->args;
+    const struct bh_texts *wanted = box->start->args.count ? &box->start->args
+                                                           : &box->image.command;
     struct bh_texts *args = &box->sandbox->args;
 
-    if (wanted->count == 0)
-        return bh_err_set(err, BH_INVALID, "args: no command to run");
+    if (wanted->count == 0) {
+        bh_err_set(err, BH_INVALID, "args: no command to run");
+        return bh_err_hint(err, "the image has neither Entrypoint nor Cmd: say what to run");
+    }
     args->items = bh_arena_alloc(box->arena, (wanted->count + 1) * sizeof *args->items);
     if (!args->items)
         return out_of_room(err);
@@ -510,6 +641,21 @@ check_limits(const struct box *box, struct bh_err *err)
         rc = bh_err_set(err, BH_RANGE, "cpu_milli: %u is less than %d", start->cpu_milli,
                         CPU_MILLI_MIN);
     return rc;
+}
+
+static bh_rc
+limit_io(struct box *box, struct bh_err *err)
+{
+    const struct bh_conf *conf = &box->node->conf;
+    struct bh_sandbox *sandbox = box->sandbox;
+    const char *folder = *conf->scratch_dir ? conf->scratch_dir : conf->state_dir;
+    bh_rc rc;
+
+    if (conf->io_mib_s == 0)
+        return BH_OK;
+    sandbox->io_bytes = (uint64_t)conf->io_mib_s << 20;
+    rc = bh_disk_of("/sys/dev/block", folder, &sandbox->io_major, &sandbox->io_minor, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "io_mib_s of node.conf");
 }
 
 static void
@@ -595,7 +741,7 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
     const struct bh_msg_start *start = request->start;
     struct box box = { .node = request->node, .start = start, .job = request->job,
                        .arena = request->arena, .sandbox = ret_sandbox, .note = ret_note };
-    bool image = start->rootfs && strncmp(start->rootfs, "dir:", 4) == 0;
+    bool image = is_image(start->image);
     bh_rc rc;
 
     memset(ret_sandbox, 0, sizeof *ret_sandbox);
@@ -603,10 +749,16 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
     rc = check_limits(&box, err);
     if (rc == BH_OK)
         rc = put_names(&box, err);
+    if (rc == BH_OK)
+        rc = limit_io(&box, err);
+    if (rc == BH_OK)
+        rc = read_image(&box, err);
     if (rc == BH_OK && !image)
         rc = put_root(&box, err);
     if (rc == BH_OK)
         rc = put_pieces(&box, err);
+    if (rc == BH_OK)
+        rc = put_scratch(&box, err);
     if (rc == BH_OK)
         rc = put_asked_mounts(&box, err);
     if (rc == BH_OK)
@@ -640,4 +792,5 @@ bh_box_remove(const struct bh_node *node, uint64_t lease)
     bh_path_format(path, sizeof path, "%s/root", bundle);
     umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
     bh_path_remove_tree(bundle);
+    bh_scratch_remove(node, lease);
 }

@@ -61,7 +61,8 @@ is_path(const char *name, const char *text)
         if (strcmp(others[i], name) == 0)
             return false;
     }
-    return (strcmp(name, "runtime") != 0 && strcmp(name, "nvml_library") != 0)
+    return (strcmp(name, "runtime") != 0 && strcmp(name, "nvml_library") != 0
+            && strcmp(name, "umoci") != 0)
            || strchr(text, '/');
 }
 

@@ -19,7 +19,7 @@
 static void
 test_stop_unknown(void **state)
 {
-    struct test_job refused = { .lease = 59, .script = "true", .rootfs = "dir:/nonexistent" };
+    struct test_job refused = { .lease = 59, .script = "true", .image = "dir:/nonexistent" };
     struct bh_msg_stop stops[] = { { .lease = 59, .grace_ns = BH_NS_PER_S }, { .lease = 2000 } };
     struct bh_msg_ack ack = { .lease = 59 };
     struct test_message message;
@@ -48,7 +48,7 @@ test_stop_unknown(void **state)
     BH_CHECK_EQ("still listed", bh_test_greet(&the_node).leases.count, 1);
     BH_CHECK_EQ("told again", bh_test_take(BH_MSG_ENDED, 2000).ended.cause, BH_END_START_FAILED);
     start.lease = 2000;
-    start.rootfs = "host";
+    start.image = "host";
     BH_CHECK_EQ("too late", bh_test_order(BH_MSG_START, &start).rc, BH_CONFLICT);
     BH_CHECK_DONE();
 }

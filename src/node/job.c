@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "node/exit_record.h"
 #include "node/keeper.h"
 #include "node/path.h"
+#include "node/unpack.h"
 #include "runtime/cgroup.h"
 
 #define LOOK_AGAIN (50 * BH_NS_PER_MS)
@@ -128,6 +130,10 @@ bh_job_look(struct bh_node *node, struct bh_job *job)
     siginfo_t reaped;
     pid_t pid;
 
+    if (job->unpack) {
+        bh_unpack_look(node, job);
+        return;
+    }
     if (job->ended)
         return;
     bh_node_job_folder(node, job->note.lease, folder);
@@ -176,6 +182,22 @@ open_log(const struct bh_node *node, const struct bh_msg_start *start, int *ret_
     if (fchown(*ret_fd, 0, node->conf.daemon_gid) != 0 || fchmod(*ret_fd, 0640) != 0)
         return bh_err_errno(err, "give log %s to the daemon's group", path);
     return BH_OK;
+}
+
+void
+bh_job_say(const struct bh_node *node, const struct bh_msg_start *start, const char *format, ...)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char line[600];
+    struct bh_err ignored;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    bh_utf8_scrub(line);
+    if (open_log(node, start, &fd, &ignored) == BH_OK && log_room(node, fd) > sizeof line)
+        dprintf(fd, "bulkhead: %s\n", line);
 }
 
 /* A job that is ready to run. */
@@ -570,6 +592,10 @@ bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err 
 
     if (stop->signal > BH_SIGNAL_MAX)
         return bh_err_set(err, BH_RANGE, "%" PRIu32 " is no signal", stop->signal);
+    if (job && job->unpack) {
+        bh_unpack_cancel(node, job);
+        job = bh_state_job(&node->state, stop->lease);
+    }
     if (!job)
         return end_unknown(node, stop->lease, err);
     bh_job_look(node, job); /* it may have ended by itself just now, and be forgotten */

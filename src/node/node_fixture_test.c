@@ -253,7 +253,7 @@ struct bh_msg_start
 bh_test_start_message(const struct test_job *job, const char **args, struct bh_msg_mount *mounts)
 {
     struct bh_msg_start start = {
-        .lease = job->lease, .job = job->lease + 1000, .rootfs = job->rootfs ? job->rootfs : "host",
+        .lease = job->lease, .job = job->lease + 1000, .image = job->image ? job->image : "host",
         .cwd = job->cwd ? job->cwd : "", .memory_bytes = job->memory_bytes, .pids = job->pids,
         .submitter_uid = job->uid, .submitter_gid = job->uid,
         .tenant = "org/dep", .user = "ada", .sku = "small",
@@ -312,7 +312,7 @@ test_remove_groups(const struct test_node *node)
 {
     char name[TEST_PATH];
     const char *const hierarchies[] = { "",        "/memory", "/cpu",    "/cpuacct",
-                                        "/pids",   "/freezer", "/devices" };
+                                        "/pids",   "/freezer", "/devices", "/blkio" };
 
     for (size_t i = 0; i < BH_COUNT(hierarchies); i++) {
         bh_path_format(name, sizeof name, "/sys/fs/cgroup%s%s", hierarchies[i], node->cgroup);

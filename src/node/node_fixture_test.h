@@ -86,7 +86,7 @@ bool bh_test_take_within(uint32_t number, uint64_t id, int patience_ms, struct t
 
 struct test_job {
     uint64_t lease, partition;   /* partition 0: none */
-    const char *script, *cwd, *rootfs;
+    const char *script, *cwd, *image;
     const char *env[4];
     uint64_t memory_bytes;
     uint32_t pids, uid;

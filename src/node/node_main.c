@@ -24,7 +24,9 @@
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/report.h"
+#include "node/scratch.h"
 #include "node/session.h"
+#include "node/store.h"
 #include "runtime/crun.h"
 
 enum { FIXED_POLLS = 4, EXIT_USAGE = 2 };
@@ -63,8 +65,10 @@ static bh_rc
 open_runtime(struct bh_node *node, struct bh_err *err)
 {
     char state[BH_NODE_PATH_MAX];
-    struct bh_crun_options options = { node->conf.runtime, state, node->conf.cgroup_mount,
-                                       node->conf.cgroup_parent };
+    struct bh_crun_options options = { .program = node->conf.runtime, .state = state,
+                                       .cgroup_mount = node->conf.cgroup_mount,
+                                       .cgroup_parent = node->conf.cgroup_parent,
+                                       .strict = node->conf.seccomp_strict };
     bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version,
                                sizeof node->runtime_version, err);
 
@@ -126,6 +130,8 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = bh_rootfs_open(&node->conf, node->boxes, node->libexec, &node->rootfs, err);
     if (rc == BH_OK)
         rc = bh_state_open(&node->state, node->conf.state_dir, err);
+    if (rc == BH_OK)
+        rc = bh_store_sweep(node, err);
     if (rc == BH_OK)
         rc = open_gpus(node, err);
     if (rc == BH_OK)
@@ -295,6 +301,7 @@ run(struct bh_node *node, struct bh_err *err)
 
     bh_orders_repair(orders);
     bh_job_adopt_all(node);
+    bh_scratch_sweep(node);
     rc = open_listener(node, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
     loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);

@@ -76,6 +76,13 @@ test_confinement(void **state)
           "Operation not permitted\n" },
         { "no mounts", "mount -t tmpfs x /tmp 2>&1 | grep -c 'permission denied\\|only root\\|must be'",
           "1\n" },
+        { "closed descriptors", "ls /proc/self/fd | tr '\\n' ' '; ls /proc/1/fd 2>&1 | wc -l", "0 1 2 3 3\n" },
+        { "no core files", "python3 -c 'import resource; print(max(resource.getrlimit(4)) < 2)'", "True\n" },
+        { "no console", "ls /dev | tr '\\n' ' '",
+          "core fd full null ptmx pts random shm stderr stdin stdout tty urandom zero " },
+        { "processes of others are hidden", "grep -o 'hidepid=[a-z0-9]*' /proc/mounts | sort -u", "hidepid=invisible\n" },
+        { "an ipc namespace of its own", "cat /proc/sysvipc/shm | wc -l", "1\n" },
+        { "cgroup namespace", "grep -c bulkhead /proc/self/cgroup", "0\n" },
         { "host name", "uname -n", "job-1300\n" },
         { "python", "python3 -c 'import ssl,socket,json,os; print(os.getuid())'", "1000\n" },
         { "socket families",
@@ -188,9 +195,9 @@ static void
 test_image(void **state)
 {
     char image[TEST_PATH], path[TEST_PATH * 2], name[TEST_PATH * 2];
-    struct test_job job = { .lease = 6, .partition = 9, .rootfs = name,
+    struct test_job job = { .lease = 6, .partition = 9, .image = name,
                        .script = "cat /hello; ls /usr/local/bulkhead/libexec; touch /x || echo no" };
-    struct test_job bad = { .lease = 7, .rootfs = name, .script = "true" };
+    struct test_job bad = { .lease = 7, .image = name, .script = "true" };
     struct bh_msg_outcome outcome;
 
     assert_int_equal(bh_test_carve(9, 1, "whole", 0).outcome, 0);

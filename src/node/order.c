@@ -14,6 +14,7 @@
 #include "node/keeper.h"
 #include "node/path.h"
 #include "node/piece.h"
+#include "node/unpack.h"
 
 #define SAVE_AGAIN BH_NS_PER_S
 
@@ -178,17 +179,28 @@ perform_destroy(struct bh_node *node, const void *message, bool *ret_held, struc
     return bh_piece_destroy(node, ((const struct bh_msg_destroy *)message)->partition, err);
 }
 
-/* A job that could not be started holds nothing. */
+/* A job that could not be started holds nothing, and its output says why. */
+static void
+give_up_start(struct bh_node *node, const struct bh_msg_start *start, const struct bh_err *why)
+{
+    struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = start->lease };
+    struct bh_err ignored;
+
+    bh_job_say(node, start, "cannot start: %.230s%s%.150s", why->msg, *why->hint ? "; " : "",
+               why->hint);
+    if (bh_state_note(&node->state, &forget, &ignored) != BH_OK)
+        bh_state_job(&node->state, start->lease)->look_at = bh_time_monotonic(); /* ends it */
+}
+
 static bh_rc
 perform_start(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
 {
     const struct bh_msg_start *start = message;
-    struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = start->lease };
-    struct bh_err ignored;
-    bh_rc rc = bh_job_start(node, start, err);
+    bh_rc rc = bh_unpack_wanted(start) ? bh_unpack_begin(node, start, err)
+                                       : bh_job_start(node, start, err);
 
-    if (rc != BH_OK && bh_state_note(&node->state, &forget, &ignored) != BH_OK)
-        bh_state_job(&node->state, start->lease)->look_at = bh_time_monotonic(); /* ends it */
+    if (rc != BH_OK)
+        give_up_start(node, start, err);
     return rc;
 }
 
@@ -253,7 +265,8 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     if (known && known->note.message != number)
         return bh_err_set(err, BH_INVALID, "order %" PRIu64 " was a %s before", note.order,
                           bh_message_name(known->note.message));
-    if (known && (known->done || is_in_batch(orders, note.order))) {
+    if (known && (known->done || is_in_batch(orders, note.order)
+                  || bh_unpack_waits(node, known->note.lease))) {
         if (known->done)
             bh_node_send(node, BH_MSG_OUTCOME, &known->outcome);
         return BH_OK;
@@ -306,14 +319,10 @@ answer(struct bh_node *node, const struct pending *pending, enum outcome outcome
 }
 
 static void
-perform(struct bh_node *node, struct pending *pending)
+answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool held)
 {
-    bool held = false;
     char why[420] = "";
-    bh_rc rc = pending->refused;
 
-    if (rc == BH_OK)
-        rc = kinds[pending->number].perform(node, pending->message, &held, &pending->err);
     if (rc != BH_OK) {
         snprintf(why, sizeof why, "%s%s%s", pending->err.msg, *pending->err.hint ? "; " : "",
                  pending->err.hint);
@@ -322,6 +331,33 @@ perform(struct bh_node *node, struct pending *pending)
     }
     answer(node, pending, rc != BH_OK ? OUTCOME_FAILED : held ? OUTCOME_HELD : OUTCOME_DONE, rc,
            why);
+}
+
+static void
+perform(struct bh_node *node, struct pending *pending)
+{
+    bool held = false;
+    bh_rc rc = pending->refused;
+
+    if (rc == BH_OK)
+        rc = kinds[pending->number].perform(node, pending->message, &held, &pending->err);
+    if (rc == BH_OK && pending->number == BH_MSG_START
+        && bh_unpack_waits(node, ((const struct bh_msg_start *)pending->message)->lease))
+        return; /* bh_orders_start_now answers */
+    answer_with(node, pending, rc, held);
+}
+
+void
+bh_orders_start_now(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc,
+                    const struct bh_err *err)
+{
+    struct pending pending = { .number = BH_MSG_START, .order = start->order, .err = *err };
+
+    if (rc == BH_OK)
+        rc = bh_job_start(node, start, &pending.err);
+    if (rc != BH_OK)
+        give_up_start(node, start, &pending.err);
+    answer_with(node, &pending, rc, false);
 }
 
 bh_rc

@@ -28,6 +28,10 @@ BH_MUST_USE bh_rc bh_orders_perform(struct bh_orders *orders, struct bh_err *err
  * 0. */
 bh_ns bh_orders_tick(struct bh_orders *orders, bh_ns now);
 
+/* A START that waited for its image: begin it, or answer with that failure. */
+void bh_orders_start_now(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc,
+                         const struct bh_err *err);
+
 /* The daemon has the outcome. */
 void bh_orders_acknowledge(struct bh_orders *orders, uint64_t order);
 

@@ -223,10 +223,11 @@ static bh_rc
 write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
 {
     char uids[64], gids[64], path[64];
+    uint32_t count = owner->count ? owner->count : 1;
     bh_rc rc;
 
-    snprintf(uids, sizeof uids, "%u %u 1\n", owner->from_uid, owner->to_uid);
-    snprintf(gids, sizeof gids, "%u %u 1\n", owner->from_gid, owner->to_gid);
+    snprintf(uids, sizeof uids, "%u %u %u\n", owner->from_uid, owner->to_uid, count);
+    snprintf(gids, sizeof gids, "%u %u %u\n", owner->from_gid, owner->to_gid, count);
     rc = write_map(pid, "uid_map", uids, err);
     if (rc == BH_OK)
         rc = write_map(pid, "gid_map", gids, err);
@@ -296,8 +297,27 @@ bh_path_clone(int fd, const char *place, bool write, const struct bh_path_owner 
 
 /* ---- removing ---- */
 
+/* A stranger's tree may be as deep as he likes: what is deeper than DEPTH_MAX is brought to the
+ * top, and found there by another turn. */
+enum { DEPTH_MAX = 200 };
+
+struct removal {
+    int top;
+    dev_t device;
+    uint64_t moved;
+};
+
 static void
-remove_entries(int folder, dev_t device)
+raise_folder(struct removal *removal, int folder, const char *name)
+{
+    char above[32];
+
+    bh_path_format(above, sizeof above, ".deep-%llu", (unsigned long long)removal->moved++);
+    (void)!renameat(folder, name, removal->top, above);
+}
+
+static void
+remove_entries(struct removal *removal, int folder, uint32_t depth)
 {
     DIR *dir = fdopendir(folder);
 
@@ -311,15 +331,19 @@ remove_entries(int folder, dev_t device)
 
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0
             || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0
-            || st.st_dev != device)
+            || st.st_dev != removal->device)
             continue;
         if (!S_ISDIR(st.st_mode)) {
             unlinkat(dirfd(dir), entry->d_name, 0);
             continue;
         }
+        if (depth == DEPTH_MAX) {
+            raise_folder(removal, dirfd(dir), entry->d_name);
+            continue;
+        }
         inner = open_below(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY, RESOLVE_NO_XDEV);
         if (inner >= 0)
-            remove_entries(inner, device);
+            remove_entries(removal, inner, depth + 1);
         unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
     }
     closedir(dir);
@@ -328,14 +352,20 @@ remove_entries(int folder, dev_t device)
 void
 bh_path_remove_tree(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    BH_AUTO(bh_fd_close) int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct removal removal = { .top = fd };
     struct stat st;
+    uint64_t moved;
 
-    if (fd < 0)
+    if (fd < 0 || fstat(fd, &st) != 0)
         return;
-    if (fstat(fd, &st) == 0)
-        remove_entries(fd, st.st_dev);
-    else
-        close(fd);
+    removal.device = st.st_dev;
+    do {
+        int again = open_below(fd, ".", O_RDONLY | O_DIRECTORY, 0);
+
+        moved = removal.moved;
+        if (again >= 0)
+            remove_entries(&removal, again, 0);
+    } while (removal.moved != moved);
     rmdir(path);
 }

@@ -49,6 +49,7 @@ BH_MUST_USE bh_rc bh_path_make_below(const char *root, const char *target, struc
 struct bh_path_owner {
     uid_t from_uid, to_uid;
     gid_t from_gid, to_gid;
+    uint32_t count;              /* so many ids from each on; 0 is 1 */
 };
 BH_MUST_USE bh_rc bh_path_clone(int fd, const char *place, bool write,
                                 const struct bh_path_owner *owner, struct bh_err *err);

@@ -33,6 +33,7 @@ struct bh_job {
     int term_signal;                 /* SIGTERM, or what it writes a checkpoint at */
     bh_ns kill_at;                   /* monotonic; 0: no stop under way */
     bh_ns look_at;                   /* monotonic; 0: no need to look for the keeper */
+    struct bh_unpack *unpack;        /* its image is being unpacked, or NULL (unpack.h) */
     struct bh_msg_ended end;         /* when ended */
 };
 

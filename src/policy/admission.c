@@ -189,14 +189,14 @@ check_contracts(const struct asking *a)
 }
 
 static bh_rc
-check_rootfs(const struct asking *a)
+check_images(const struct asking *a)
 {
-    const char *rootfs = a->spec->rootfs ? a->spec->rootfs : "host";
+    const char *image = a->spec->image ? a->spec->image : "host";
 
-    for (uint32_t i = 0; i < a->text->rootfs.count; i++)
-        if (bh_policy_rootfs_allows(a->text->rootfs.items[i], rootfs))
+    for (uint32_t i = 0; i < a->text->images.count; i++)
+        if (bh_policy_image_allows(a->text->images.items[i], image))
             return BH_OK;
-    return a->text->rootfs.count == 0 ? BH_OK : deny_word(a, rootfs, &a->text->rootfs);
+    return a->text->images.count == 0 ? BH_OK : deny_word(a, image, &a->text->images);
 }
 
 static bh_rc
@@ -385,7 +385,7 @@ bh_admission_check(const struct bh_admission_policy *policy,
         [BH_ADMISSION_KINDS] = check_kinds,
         [BH_ADMISSION_PRIORITIES] = check_priorities,
         [BH_ADMISSION_CONTRACTS] = check_contracts,
-        [BH_ADMISSION_ROOTFS] = check_rootfs,
+        [BH_ADMISSION_IMAGES] = check_images,
         [BH_ADMISSION_MOUNTS] = check_mounts,
         [BH_ADMISSION_LABELS] = check_labels,
         [BH_ADMISSION_COUNT] = check_count,

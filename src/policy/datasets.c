@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "model/image.h"
 #include "model/path.h"
 
 static const uint32_t numbers[BH_DATA_RULES] = {
@@ -299,10 +300,11 @@ allow_mount(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
     return denial->verdict.allow;
 }
 
+/* The folder that its image is read from, or NULL. */
 static const char *
-image_of(const struct bh_job_spec *spec)
+image_of(const struct bh_job_spec *spec, struct bh_image *image)
 {
-    return spec->rootfs && strncmp(spec->rootfs, "dir:", 4) == 0 ? spec->rootfs + 4 : NULL;
+    return spec->image && !bh_image_parse(spec->image, image) && image->path[0] ? image->path : NULL;
 }
 
 bool
@@ -310,6 +312,7 @@ bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *
                   const struct bh_data_request *request, struct bh_data_denial *ret_denial)
 {
     struct bh_data_denial denial = { .where = BH_DATA_IN_MOUNT };
+    struct bh_image image;
     bool allowed = true;
 
     for (uint32_t i = 0; i < spec->mounts.count && allowed; i++) {
@@ -321,8 +324,8 @@ bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *
         allowed = keeps_off(datasets, spec->cwd, &denial);
     }
     if (allowed) {
-        denial = (struct bh_data_denial){ .where = BH_DATA_IN_ROOTFS };
-        allowed = keeps_off(datasets, image_of(spec), &denial);
+        denial = (struct bh_data_denial){ .where = BH_DATA_IN_IMAGE };
+        allowed = keeps_off(datasets, image_of(spec, &image), &denial);
     }
     if (allowed)
         return true;
@@ -395,8 +398,9 @@ explain_door(const struct bh_job_spec *spec, const struct bh_data_denial *denial
              struct bh_err *err)
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
+    struct bh_image image;
     const char *path = denial->where == BH_DATA_IN_CWD      ? spec->cwd
-                       : denial->where == BH_DATA_IN_ROOTFS ? image_of(spec)
+                       : denial->where == BH_DATA_IN_IMAGE ? image_of(spec, &image)
                                                             : mounts[denial->mount].source;
 
     err->hint[0] = '\0';
@@ -429,5 +433,5 @@ bh_datasets_explain(const struct bh_job_spec *spec, const struct bh_data_request
     }
     if (denial->where == BH_DATA_IN_MOUNT)
         return bh_err_wrap(err, "mounts[%" PRIu32 "]", denial->mount);
-    return bh_err_wrap(err, "%s", denial->where == BH_DATA_IN_CWD ? "cwd" : "rootfs");
+    return bh_err_wrap(err, "%s", denial->where == BH_DATA_IN_CWD ? "cwd" : "image");
 }

@@ -82,7 +82,7 @@ uint32_t bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount);
 
 /* What stands in a job's way. */
 struct bh_data_denial {
-    enum { BH_DATA_IN_MOUNT, BH_DATA_IN_CWD, BH_DATA_IN_ROOTFS } where;
+    enum { BH_DATA_IN_MOUNT, BH_DATA_IN_CWD, BH_DATA_IN_IMAGE } where;
     uint32_t mount;              /* IN_MOUNT: which */
     const struct bh_dataset *dataset; /* NULL: UNKNOWN */
     uint32_t rights;             /* that it asks for; 0 of a DOOR */

@@ -254,7 +254,7 @@ paths_are_no_way_in(void **state)
     static const struct {
         const char *name;
         struct bh_mount_spec mount;
-        const char *cwd, *rootfs;
+        const char *cwd, *image;
         bool allowed;
         const char *says;
     } cases[] = {
@@ -266,7 +266,9 @@ paths_are_no_way_in(void **state)
         { "a working directory", { .source = "/work" }, "/data/all/x", NULL, false,
           "cwd: /data/all/x and the folder of dataset all lie in one another" },
         { "an image", { .source = "/work" }, NULL, "dir:/data", false,
-          "rootfs: /data and the folder of dataset closed lie in one another" },
+          "image: /data and the folder of dataset closed lie in one another" },
+        { "a layout", { .source = "/work" }, NULL, "oci:/data/all:x", false,
+          "image: /data/all and the folder of dataset all lie in one another" },
         { "its own /tmp", { .source = "/work" }, "/tmp", NULL, true, "" },
     };
     struct world w;
@@ -274,7 +276,7 @@ paths_are_no_way_in(void **state)
     open_world(&w, site_yaml);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_mount_spec mount = cases[i].mount;
-        struct bh_job_spec spec = { .mounts = { &mount, 1 }, .cwd = cases[i].cwd, .rootfs = cases[i].rootfs };
+        struct bh_job_spec spec = { .mounts = { &mount, 1 }, .cwd = cases[i].cwd, .image = cases[i].image };
         const struct bh_data_request request = { .tenant = "other", .principal = "bob", .labels = &spec.labels };
         struct bh_data_denial denial;
         struct bh_err err = { .msg = "" };

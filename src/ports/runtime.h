@@ -33,8 +33,11 @@ struct bh_sandbox {
     const struct bh_sandbox_device *devices;
     uint32_t device_count;
     uid_t uid_base;             /* first host id of the job's own range of 65536 */
+    uint32_t uid, gid;          /* who it is within; 0: 1000 */
     uint32_t cpu_milli, pids;
     uint64_t memory_bytes, tmp_bytes;
+    uint64_t io_bytes;          /* a second, read and written each, of that disk; 0: no limit */
+    uint32_t io_major, io_minor;
 };
 
 struct bh_sandbox_usage {

@@ -23,15 +23,15 @@ enum { PATH_SIZE = 512 };
 #define PATIENCE (2 * BH_NS_PER_S)
 #define GLANCE (200 * UINT64_C(1000))
 
-/* The hierarchies used of version 1; on version 2 the one tree has index 0. */
-enum hierarchy { MEMORY, CPU, CPUACCT, PIDS, FREEZER, DEVICES, HIERARCHIES };
+/* The hierarchies used of version 1, blkio where there is one; on version 2 the one tree has index 0. */
+enum hierarchy { MEMORY, CPU, CPUACCT, PIDS, FREEZER, DEVICES, BLKIO, HIERARCHIES };
 static const char *const hierarchy_names[HIERARCHIES] = { "memory", "cpu", "cpuacct",
-                                                          "pids", "freezer", "devices" };
+                                                          "pids", "freezer", "devices", "blkio" };
 
 static uint32_t
 hierarchy_count(const struct bh_cgroup_host *host)
 {
-    return host->unified ? 1 : HIERARCHIES;
+    return host->unified ? 1 : host->blkio ? HIERARCHIES : BLKIO;
 }
 
 /* `file` "" names the folder itself. */
@@ -148,12 +148,17 @@ bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_er
         if (access(path, F_OK) != 0)
             return bh_err_set(err, BH_UNAVAILABLE, "no control group hierarchy at %s", path);
     }
+<<<<<<< HEAD
     if (host.unified) {
         bh_rc rc = check_controllers(&host, err);
 
         if (rc != BH_OK)
             return rc;
     }
+=======
+    path_of(&host, BLKIO, "", "cgroup.procs", path);
+    host.blkio = !host.unified && access(path, F_OK) == 0;
+>>>>>>> main
     *ret_host = host;
     return BH_OK;
 }
@@ -192,6 +197,28 @@ forbid_swap(const struct bh_cgroup_host *host, const char *path, const char *mem
     (void)!set(host, path, &swap_limit, host->unified ? "0" : memory, &ignored);
 }
 
+/* Version 1 does not see what is written later from memory; version 2 does. */
+static bh_rc
+limit_io(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox, struct bh_err *err)
+{
+    static const struct knob reads = { BLKIO, "blkio.throttle.read_bps_device", "io.max" };
+    static const struct knob writes = { BLKIO, "blkio.throttle.write_bps_device", "io.max" };
+    char value[128];
+    bh_rc rc;
+
+    if (!host->unified && !host->blkio)
+        return bh_err_set(err, BH_UNAVAILABLE, "no control group limits input and output here");
+    if (host->unified) {
+        snprintf(value, sizeof value, "%u:%u rbps=%" PRIu64 " wbps=%" PRIu64, sandbox->io_major,
+                 sandbox->io_minor, sandbox->io_bytes, sandbox->io_bytes);
+        return set(host, sandbox->cgroup, &reads, value, err);
+    }
+    snprintf(value, sizeof value, "%u:%u %" PRIu64, sandbox->io_major, sandbox->io_minor,
+             sandbox->io_bytes);
+    rc = set(host, sandbox->cgroup, &reads, value, err);
+    return rc == BH_OK ? set(host, sandbox->cgroup, &writes, value, err) : rc;
+}
+
 static bh_rc
 set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
            struct bh_err *err)
@@ -213,6 +240,8 @@ set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
                  sandbox->cpu_milli * 100);
         rc = set(host, sandbox->cgroup, &cpu_limit, value, err);
     }
+    if (rc == BH_OK && sandbox->io_bytes > 0)
+        rc = limit_io(host, sandbox, err);
     return rc;
 }
 
@@ -289,7 +318,22 @@ make_folder(const struct bh_cgroup_host *host, const char *path, bool leaf, stru
 {
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", path);
+<<<<<<< HEAD
     return host->unified && !leaf ? hand_down(path, err) : BH_OK;
+=======
+    if (host->unified && !leaf) {
+        char control[PATH_SIZE + 32];
+        struct bh_err ignored;
+        bh_rc rc;
+
+        snprintf(control, sizeof control, "%s/cgroup.subtree_control", path);
+        rc = write_file(control, "+memory +cpu +pids", err);
+        if (rc == BH_OK) /* only limit_io needs it, and says so */
+            (void)!write_file(control, "+io", &ignored);
+        return rc;
+    }
+    return BH_OK;
+>>>>>>> main
 }
 
 static bh_rc

@@ -20,6 +20,7 @@ enum { BH_CGROUP_MEMBERS_MAX = 4096, BH_CGROUP_NAME_MAX = 64, BH_CGROUP_NAMES_MA
 struct bh_cgroup_host {
     char mount[200];  /* "/sys/fs/cgroup" */
     bool unified;     /* version 2 */
+    bool blkio;       /* version 1 can limit input and output */
 };
 
 /* What this machine has.  BH_UNAVAILABLE names the controller that is missing. */

@@ -300,6 +300,17 @@ files_max(void)
     return limit.rlim_max;
 }
 
+/* No core files: 1 is less than any.  And of a host that pipes cores to a program, which does not
+ * ask for a limit, 1 is the one that the kernel heeds: its crash handler, root's as a rule, never
+ * reads a job's memory.  Not every root may raise a limit. */
+static uint64_t
+core_limit(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max < 1 ? 0 : 1;
+}
+
 /* Jobs go before the system's own programs when memory runs out, and never below this
  * process's own score, which not every root may undercut. */
 static uint32_t
@@ -317,14 +328,14 @@ oom_score(void)
 }
 
 static void
-describe_host(struct crun *crun)
+describe_host(struct crun *crun, enum bh_seccomp_profile profile)
 {
     bh_buf_init(&crun->oci, 64 << 10);
     bh_buf_init(&crun->bpf, 64 << 10);
-    bh_seccomp_put_oci(&crun->oci);
-    bh_seccomp_put_base64(&crun->bpf);
+    bh_seccomp_put_oci(profile, &crun->oci);
+    bh_seccomp_put_base64(profile, &crun->bpf);
     crun->host = (struct bh_oci_host){ bh_buf_text(&crun->oci), bh_buf_text(&crun->bpf),
-                                       files_max(), oom_score() };
+                                       files_max(), oom_score(), core_limit() };
 }
 
 bh_rc
@@ -350,7 +361,7 @@ bh_crun_open(const struct bh_crun_options *options, struct bh_runtime *ret_runti
     n = readlink("/proc/self/ns/pid", crun->own_pid_namespace,
                  sizeof crun->own_pid_namespace - 1);
     crun->own_pid_namespace[n > 0 ? n : 0] = '\0';
-    describe_host(crun);
+    describe_host(crun, options->strict ? BH_SECCOMP_STRICT : BH_SECCOMP_DEFAULT);
     *ret_runtime = (struct bh_runtime){ &crun_ops, crun };
     return BH_OK;
 }

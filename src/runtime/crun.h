@@ -13,6 +13,7 @@ struct bh_crun_options {
     const char *program;       /* "crun" */
     const char *state;         /* folder for crun's own state */
     const char *cgroup_mount;  /* "/sys/fs/cgroup" */
+    bool strict;               /* the strict filter (runtime/seccomp.h) */
     const char *cgroup_parent; /* "/bulkhead": sandbox "x" has the groups "/bulkhead/x" */
 };
 

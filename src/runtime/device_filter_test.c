@@ -78,6 +78,28 @@ test_verdicts(void **state)
     BH_CHECK_DONE();
 }
 
+/* Of the drivers' majors nothing opens but what is listed, whatever the minor. */
+static void
+test_every_minor(void **state)
+{
+    static const struct bh_sandbox_device devices[] = { { "nvidia2", 195, 2, true },
+                                                        { "ctl", 195, 255, true },
+                                                        { "cap", 235, 66, false } };
+    static const uint32_t majors[] = { 1, 4, 5, 10, 195, 234, 235, 236, 240 };
+    static struct bpf_insn program[BH_DEVICE_FILTER_MAX];
+    uint32_t count = bh_device_filter_program(devices, BH_COUNT(devices), program), opened = 0;
+
+    for (size_t m = 0; m < BH_COUNT(majors); m++)
+        for (uint32_t minor = 0; minor < 4096; minor++) {
+            struct context context = { BPF_DEVCG_ACC_READ << 16 | BPF_DEVCG_DEV_CHAR, majors[m],
+                                       minor };
+
+            opened += judge(program, count, &context) == 1;
+        }
+    BH_CHECK_EQ("so many open", opened, BH_COUNT(devices));
+    BH_CHECK_DONE();
+}
+
 static void
 test_nothing_listed(void **state)
 {
@@ -91,6 +113,7 @@ test_nothing_listed(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_verdicts),
+    cmocka_unit_test(test_every_minor),
     cmocka_unit_test(test_nothing_listed),
 };
 

@@ -52,15 +52,15 @@ put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
     bh_json_open(w, "process", '{');
     bh_json_bool(w, "terminal", false);
     bh_json_open(w, "user", '{');
-    bh_json_u64(w, "uid", BH_OCI_JOB_UID);
-    bh_json_u64(w, "gid", BH_OCI_JOB_GID);
+    bh_json_u64(w, "uid", sandbox->uid ? sandbox->uid : BH_OCI_JOB_UID);
+    bh_json_u64(w, "gid", sandbox->gid ? sandbox->gid : BH_OCI_JOB_GID);
     bh_json_close(w, '}');
     put_texts(w, "args", &sandbox->args);
     put_texts(w, "env", &sandbox->env);
     bh_json_str(w, "cwd", sandbox->cwd);
     put_capabilities(w);
     bh_json_open(w, "rlimits", '[');
-    put_rlimit(w, "RLIMIT_CORE", 0);
+    put_rlimit(w, "RLIMIT_CORE", host->core_max);
     put_rlimit(w, "RLIMIT_NOFILE", host->files_max);
     bh_json_close(w, ']');
     bh_json_bool(w, "noNewPrivileges", true);
@@ -95,7 +95,7 @@ static void
 put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 {
     static const struct mount_row rows[] = {
-        { "/proc", "proc", "proc", { "nosuid", "noexec", "nodev" } },
+        { "/proc", "proc", "proc", { "nosuid", "noexec", "nodev", "hidepid=2" } },
         { "/dev", "tmpfs", "tmpfs", { "nosuid", "noexec", "mode=755", "size=65536" } },
         { "/dev/pts", "devpts", "devpts",
           { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "max=64" } },

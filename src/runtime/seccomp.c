@@ -29,7 +29,7 @@ enum { X32_BIT = 0x40000000, SOCKET_TYPE = 0xf /* without SOCK_CLOEXEC, SOCK_NON
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER         \
      | CLONE_NEWPID | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */)
 
-enum rule { RULE_ALLOW, RULE_REFUSE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULES };
+enum rule { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULES };
 
 struct call {
     uint32_t number;
@@ -147,8 +147,14 @@ put_personality_rule(struct program *program)
     put_answer(program, SECCOMP_RET_ERRNO | EPERM);
 }
 
+static bool
+is_allowed(enum rule rule, enum bh_seccomp_profile profile)
+{
+    return rule == RULE_ALLOW || (rule == RULE_SPLICE && profile == BH_SECCOMP_DEFAULT);
+}
+
 static void
-put_rule(struct program *program, enum rule rule)
+put_rule(struct program *program, enum rule rule, enum bh_seccomp_profile profile)
 {
     static void (*const special[RULES])(struct program *) = {
         [RULE_SOCKET] = put_socket_rule,
@@ -159,8 +165,9 @@ put_rule(struct program *program, enum rule rule)
     if (special[rule])
         special[rule](program);
     else
-        put_answer(program, rule == RULE_ALLOW ? SECCOMP_RET_ALLOW
-                                               : SECCOMP_RET_ERRNO | (uint32_t)EPERM);
+        put_answer(program, is_allowed(rule, profile)  ? SECCOMP_RET_ALLOW
+                            : rule == RULE_SPLICE ? SECCOMP_RET_ERRNO | (uint32_t)ENOSYS
+                                                  : SECCOMP_RET_ERRNO | (uint32_t)EPERM);
 }
 
 static int
@@ -173,7 +180,8 @@ by_number(const void *a, const void *b)
 
 /* Neighbouring numbers under one rule are one range: low <= number <= high. */
 static void
-put_ranges(struct program *program, const struct call *sorted, size_t count)
+put_ranges(struct program *program, const struct call *sorted, size_t count,
+           enum bh_seccomp_profile profile)
 {
     for (size_t first = 0, last; first < count; first = last + 1) {
         uint32_t body;
@@ -186,7 +194,7 @@ put_ranges(struct program *program, const struct call *sorted, size_t count)
         put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K,
                                                   sorted[last].number, 0, 0));
         body = program->count;
-        put_rule(program, sorted[first].rule);
+        put_rule(program, sorted[first].rule, profile);
         BH_ASSERT(program->count - body < UINT8_MAX);
         program->code[body - 2].jf = (uint8_t)(program->count - body + 1);
         program->code[body - 1].jt = (uint8_t)(program->count - body);
@@ -194,7 +202,8 @@ put_ranges(struct program *program, const struct call *sorted, size_t count)
 }
 
 uint32_t
-bh_seccomp_program(struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX])
+bh_seccomp_program(enum bh_seccomp_profile profile,
+                   struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX])
 {
     struct program program = { ret_program, 0 };
     struct call sorted[BH_COUNT(calls)];
@@ -209,16 +218,16 @@ bh_seccomp_program(struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX])
     put_load(&program, offsetof(struct seccomp_data, nr));
     put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
     put_answer(&program, SECCOMP_RET_KILL_PROCESS);
-    put_ranges(&program, sorted, BH_COUNT(calls));
+    put_ranges(&program, sorted, BH_COUNT(calls), profile);
     put_answer(&program, SECCOMP_RET_ERRNO | ENOSYS);
     return program.count;
 }
 
 void
-bh_seccomp_put_base64(struct bh_buf *out)
+bh_seccomp_put_base64(enum bh_seccomp_profile profile, struct bh_buf *out)
 {
     struct sock_filter program[BH_SECCOMP_PROGRAM_MAX];
-    uint32_t count = bh_seccomp_program(program);
+    uint32_t count = bh_seccomp_program(profile, program);
 
     bh_base64_encode(out, program, count * sizeof program[0]);
 }
@@ -283,7 +292,7 @@ put_oci_internet(struct bh_json_writer *w, uint32_t family)
 }
 
 void
-bh_seccomp_put_oci(struct bh_buf *out)
+bh_seccomp_put_oci(enum bh_seccomp_profile profile, struct bh_buf *out)
 {
     static const struct {
         enum rule rule;
@@ -309,6 +318,8 @@ bh_seccomp_put_oci(struct bh_buf *out)
     bh_json_open(&w, "syscalls", '[');
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         put_oci_rule(&w, rows[i].rule, rows[i].conditions, rows[i].count);
+    if (profile == BH_SECCOMP_DEFAULT)
+        put_oci_rule(&w, RULE_SPLICE, NULL, 0);
     put_oci_internet(&w, AF_INET);
     put_oci_internet(&w, AF_INET6);
     bh_json_close(&w, ']');

@@ -13,13 +13,17 @@
 
 enum { BH_SECCOMP_PROGRAM_MAX = 1024 };
 
+/* What the rows with the rule SPLICE are: allowed, or missing (ENOSYS). */
+enum bh_seccomp_profile { BH_SECCOMP_DEFAULT, BH_SECCOMP_STRICT };
+
 /* The filter program; the number of instructions. */
-uint32_t bh_seccomp_program(struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX]);
+uint32_t bh_seccomp_program(enum bh_seccomp_profile profile,
+                            struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX]);
 
 /* Append the program's bytes as base 64: crun's annotation run.oci.seccomp_bpf_data. */
-void bh_seccomp_put_base64(struct bh_buf *out);
+void bh_seccomp_put_base64(enum bh_seccomp_profile profile, struct bh_buf *out);
 
 /* Append the OCI `seccomp` object. */
-void bh_seccomp_put_oci(struct bh_buf *out);
+void bh_seccomp_put_oci(enum bh_seccomp_profile profile, struct bh_buf *out);
 
 #endif

@@ -19,10 +19,10 @@
 
 /* Run the program as the kernel would: the few instructions that it is made of. */
 static uint32_t
-judge(const struct seccomp_data *call)
+judge_in(enum bh_seccomp_profile profile, const struct seccomp_data *call)
 {
     static struct sock_filter program[BH_SECCOMP_PROGRAM_MAX];
-    uint32_t count = bh_seccomp_program(program), value = 0;
+    uint32_t count = bh_seccomp_program(profile, program), value = 0;
 
     for (uint32_t at = 0; at < count; at++) {
         const struct sock_filter *code = &program[at];
@@ -45,6 +45,12 @@ judge(const struct seccomp_data *call)
     }
     fail_msg("ran past the end");
     return 0;
+}
+
+static uint32_t
+judge(const struct seccomp_data *call)
+{
+    return judge_in(BH_SECCOMP_DEFAULT, call);
 }
 
 #define REFUSED(number) (SECCOMP_RET_ERRNO | (number))
@@ -126,7 +132,7 @@ test_verdicts(void **state)
 static void
 test_every_row(void **state)
 {
-    enum { RULE_ALLOW, RULE_REFUSE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY };
+    enum { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY };
     static const struct {
         const char *name;
         int number, rule;
@@ -155,6 +161,24 @@ test_every_row(void **state)
     BH_CHECK_DONE();
 }
 
+/* The family by which page cache was written over. */
+static void
+test_strict(void **state)
+{
+    static const int calls[] = { SYS_splice, SYS_vmsplice, SYS_tee };
+
+    for (size_t i = 0; i < BH_COUNT(calls); i++) {
+        struct seccomp_data call = { .nr = calls[i], .arch = NATIVE };
+
+        BH_CHECK_EQ("allowed", judge_in(BH_SECCOMP_DEFAULT, &call), SECCOMP_RET_ALLOW);
+        BH_CHECK_EQ("missing", judge_in(BH_SECCOMP_STRICT, &call), SECCOMP_RET_ERRNO | ENOSYS);
+    }
+    BH_CHECK_EQ("the rest is as it was",
+                judge_in(BH_SECCOMP_STRICT, &(struct seccomp_data){ .nr = SYS_read, .arch = NATIVE }),
+                SECCOMP_RET_ALLOW);
+    BH_CHECK_DONE();
+}
+
 static void
 test_document(void **state)
 {
@@ -164,13 +188,13 @@ test_document(void **state)
     bh_json_value root;
 
     bh_buf_init(&text, 1 << 20);
-    bh_seccomp_put_oci(&text);
+    bh_seccomp_put_oci(BH_SECCOMP_DEFAULT, &text);
     assert_int_equal(bh_json_parse(text.bytes, text.length, &json, &err), BH_OK);
     root = bh_json_root(json);
     BH_CHECK_STR("default", bh_json_text(bh_json_get(root, "defaultAction"), ""),
                  "SCMP_ACT_ERRNO");
     BH_CHECK_EQ("one machine type", bh_json_count(bh_json_get(root, "architectures")), 1);
-    BH_CHECK_EQ("rules", bh_json_count(bh_json_get(root, "syscalls")), 19);
+    BH_CHECK_EQ("rules", bh_json_count(bh_json_get(root, "syscalls")), 20);
     bh_buf_fini(&text);
     BH_CHECK_DONE();
 }
@@ -178,6 +202,7 @@ test_document(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_verdicts),
     cmocka_unit_test(test_every_row),
+    cmocka_unit_test(test_strict),
     cmocka_unit_test(test_document),
 };
 

@@ -63,11 +63,11 @@ struct bh_msg_start {
     struct bh_list mounts;     /* struct bh_msg_mount */
     struct bh_msg_piece_ref pieces[BH_WIRE_PIECES_MAX];
     uint32_t piece_count;
-    const char *rootfs, *cwd;  /* cwd "": none */
+    const char *image, *cwd;   /* cwd "": none */
     uint32_t submitter_uid, submitter_gid;
     uint32_t cpu_milli, pids;
     uint32_t gang, member;     /* of so many members, which; gang 0 is 1 */
-    uint64_t memory_bytes;
+    uint64_t memory_bytes, scratch_bytes;
     char tenant[120], user[64], sku[64]; /* for the job's environment */
 };
 

@@ -332,7 +332,9 @@ static int
 set_up_crun(void **state)
 {
     static char states[100];
-    struct bh_crun_options options = { "crun", states, "/sys/fs/cgroup", it.parent };
+    struct bh_crun_options options = { .program = "crun", .state = states,
+                                       .cgroup_mount = "/sys/fs/cgroup",
+                                       .cgroup_parent = it.parent };
     struct bh_err err;
 
     it.crun = true;

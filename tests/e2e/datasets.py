@@ -109,7 +109,7 @@ def other_doors(site):
     contains("its name", said, "--mount dataset=imagenet")
     run(site, "true", str(site.dir), check=4)
     run(site, "true", more=("--cwd", str(folder)), check=4)
-    said = run(site, "true", more=("--rootfs", f"dir:{site.dir}"), check=4).stderr
+    said = run(site, "true", more=("--image", f"dir:{site.dir}"), check=4).stderr
     contains("an image above it", said, "lie in one another")
     (site.dir / "share/link").symlink_to(folder)
     job, log = site.run("cat", f"{site.dir}/share/link/note", client=site.client("alice"),

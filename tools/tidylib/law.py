@@ -8,7 +8,8 @@ import re
 _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
-_ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto", "fetch", "signer"}
+_ADAPTERS = {"store", "device", "runtime", "net", "identity", "crypto", "fetch", "signer",
+             "image"}
 _SEALS = {"keys"}                # stands on ports alone, so the API may use it
 _MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS | _SEALS
 MAY_INCLUDE = {
@@ -44,7 +45,7 @@ PURE_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "inttypes.h", "l
 # Outside headers, and the paths (as prefixes) that adapt them.
 LIBRARIES = [
     (r"jansson\.h", ["src/base/json"]),
-    (r"zlib\.h", ["src/replay/"]),
+    (r"zlib\.h", ["src/replay/", "src/image/layer"]),
     (r"sqlite3\.h", ["src/store/", "src/daemon/core_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),

@@ -1,0 +1,106 @@
+#include "model/image.h"
+
+#include "base/test.h"
+
+#define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static const char *
+said(const char *fault)
+{
+    return fault ? fault : "is fine";
+}
+
+static void
+test_parse(void **state)
+{
+    static const struct {
+        const char *text, *image, *entry; /* the fault of each; NULL: none */
+    } cases[] = {
+        { "host", NULL, NULL },
+        { "dir:/srv/a", NULL, NULL },
+        { "oci:/srv/a:2.4", NULL, NULL },
+        { ("oci:/srv/a@sha256:" HEX), NULL, NULL },
+        { "oci:/srv/a", "has no tag", NULL },
+        { "oci:/srv/a@sha256", "has no tag", NULL },
+        { ("sha256:" HEX), "has no path", NULL },
+        { "", "is not known", "is not known" },
+        { "docker://x/y:z", "is not known", "is not known" },
+        { "dir:srv", "is not absolute", "is not absolute" },
+        { "oci:srv:1", "is not absolute", "is not absolute" },
+        { "dir:/srv/../etc", "leads upward with \"..\"", "leads upward with \"..\"" },
+        { "oci:/srv/../etc:1", "leads upward with \"..\"", "leads upward with \"..\"" },
+        { "oci:/srv/a:", "has a tag that is none", "has a tag that is none" },
+        { "oci:/srv/a:-x", "has a tag that is none", "has a tag that is none" },
+        { "oci:/srv/a:b:c", "has a tag that is none", "has a tag that is none" },
+        { "oci:/srv/a:b/c", "has a tag that is none", "has a tag that is none" },
+        { "oci:/srv/a@sha256:12",
+          "has a digest that is not sha256: and 64 hexadecimal digits",
+          "has a digest that is not sha256: and 64 hexadecimal digits" },
+        { ("oci:/srv/a@sha512:" HEX),
+          "has a digest that is not sha256: and 64 hexadecimal digits",
+          "has a digest that is not sha256: and 64 hexadecimal digits" },
+        { "sha256:x", "is not sha256: and 64 hexadecimal digits",
+          "is not sha256: and 64 hexadecimal digits" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_image image;
+
+        BH_CHECK_STR(cases[i].text, said(bh_image_parse(cases[i].text, &image)),
+                     said(cases[i].image));
+        BH_CHECK_STR(cases[i].text, said(bh_image_parse_entry(cases[i].text, &image)),
+                     said(cases[i].entry));
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+test_allows(void **state)
+{
+    static const struct {
+        const char *entry, *image;
+        bool allows;
+    } cases[] = {
+        { "host", "host", true },
+        { "host", "dir:/a", false },
+        { "dir:/", "host", false },
+        { "dir:/srv", "dir:/srv/a", true },
+        { "dir:/srv", "dir:/srv2", false },
+        { "dir:/srv", "oci:/srv/a:1", false },
+        { "oci:/srv", "oci:/srv/a:1", true },
+        { "oci:/srv", "oci:/srv2:1", false },
+        { "oci:/srv/a:1", "oci:/srv/a:1", true },
+        { "oci:/srv/a:1", "oci:/srv/a:2", false },
+        { "oci:/srv/a:1", ("oci:/srv/a@sha256:" HEX), false },
+        { "oci:/srv@sha256", ("oci:/srv/a@sha256:" HEX), true },
+        { "oci:/srv@sha256", "oci:/srv/a:1", false },
+        { ("sha256:" HEX), ("oci:/srv/a@sha256:" HEX), true },
+        { ("sha256:" HEX), ("oci:/srv/a@sha256:" OTHER), false },
+        { ("sha256:" HEX), "oci:/srv/a:1", false },
+        /* entries within entries */
+        { "oci:/srv", ("sha256:" HEX), false },
+        { "oci:/srv@sha256", "oci:/srv", false },
+        { "oci:/srv", "oci:/srv@sha256", true },
+        { ("sha256:" HEX), ("oci:/srv@sha256:" HEX), true },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_image entry, image;
+
+        assert_null(bh_image_parse_entry(cases[i].entry, &entry));
+        assert_null(bh_image_parse_entry(cases[i].image, &image));
+        BH_CHECK_EQ(cases[i].image, bh_image_allows(&entry, &image), cases[i].allows);
+    }
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_parse),
+                                        cmocka_unit_test(test_allows) };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

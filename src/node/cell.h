@@ -1,0 +1,36 @@
+#ifndef BH_NODE_CELL_H
+#define BH_NODE_CELL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* Where an image is unpacked: a mount namespace with this machine's programs, read-only,
+ * and one folder that can be written, without a network; and in it children that are root
+ * of a user namespace of their own, which is nobody on this machine.  A child has the
+ * system call filter of jobs, cannot mount, cannot make a device, and dies with its parent.
+ */
+
+#define BH_CELL_STAGE "/stage" /* the folder, within */
+#define BH_CELL_TOOL "/tool"   /* the one program that is added */
+
+/* Enter it: this process's root is the cell afterwards.  `folder` and `tool` are paths of
+ * the machine.  Root's alone. */
+BH_MUST_USE bh_rc bh_cell_enter(const char *folder, const char *tool, struct bh_err *err);
+
+/* What a child may be besides the 65536 ids from `base`: the submitter, as whom it looks at
+ * his files, numbered BH_CELL_GUEST there.  UINT32_MAX: nobody. */
+enum { BH_CELL_IDS = 65536, BH_CELL_GUEST = 70000 };
+enum { BH_CELL_FD = 3 }; /* the one descriptor that it inherits */
+struct bh_cell_child {
+    uint32_t base, guest_uid, guest_gid;
+    int (*run)(void *self); /* in the child; its exit status */
+    void *self;
+};
+
+/* Run it to its end; `ret_status` as waitpid gives it.  BH_IO: it could not be started. */
+BH_MUST_USE bh_rc bh_cell_run(const struct bh_cell_child *child, int *ret_status,
+                              struct bh_err *err);
+
+#endif

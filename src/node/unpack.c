@@ -1,0 +1,376 @@
+#include "node/unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "model/image.h"
+#include "node/helper.h"
+#include "node/job.h"
+#include "node/order.h"
+#include "node/path.h"
+#include "node/scratch.h"
+#include "node/store.h"
+#include "runtime/cgroup.h"
+#include "runtime/oci.h"
+
+enum {
+    REPORT_MAX = 1024,
+    ORDER_BYTES_MAX = 16 << 20,
+    UNPACK_PIDS = 256,
+    UNPACK_CPU_MILLI = 2000
+};
+
+struct bh_unpack {
+    pid_t pid;
+    int report_fd;
+    bh_ns give_up_at;    /* monotonic */
+    struct bh_buf frame; /* the START, to be read again */
+    char digest[BH_IMAGE_DIGEST_CHARS + 1];
+};
+
+uint32_t
+bh_unpack_ids(const struct bh_conf *conf)
+{
+    return conf->uid_base + BH_OCI_ID_RANGE * conf->uid_ranges;
+}
+
+bool
+bh_unpack_has_image(const struct bh_msg_start *start)
+{
+    return start->image && strncmp(start->image, "oci:", 4) == 0;
+}
+
+bool
+bh_unpack_wanted(const struct bh_msg_start *start)
+{
+    return bh_unpack_has_image(start) || start->scratch_bytes > 0;
+}
+
+bool
+bh_unpack_waits(const struct bh_node *node, uint64_t lease)
+{
+    const struct bh_job *job = bh_state_job(&node->state, lease);
+
+    return job && job->unpack;
+}
+
+static void
+unpack_free(struct bh_unpack *unpack)
+{
+    if (!unpack)
+        return;
+    bh_fd_close(unpack->report_fd);
+    bh_buf_fini(&unpack->frame);
+    free(unpack);
+}
+BH_AUTO_DEFINE(struct bh_unpack *, unpack_free)
+
+/* ---- starting it ---- */
+
+/* A program by its path, or where programs are. */
+static bh_rc
+find_program(const char *name, char *ret_path, struct bh_err *err)
+{
+    for (const char *at = BH_HELPER_PATH; at && !strchr(name, '/'); at = strchr(at, ':')) {
+        at += *at == ':';
+        snprintf(ret_path, BH_NODE_PATH_MAX, "%.*s/%s", (int)strcspn(at, ":"), at, name);
+        if (access(ret_path, X_OK) == 0)
+            return BH_OK;
+    }
+    snprintf(ret_path, BH_NODE_PATH_MAX, "%s", name);
+    if (strchr(name, '/') && access(name, X_OK) == 0)
+        return BH_OK;
+    bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node, and images need it", name);
+    return bh_err_hint(err, "install umoci (apt install umoci), or set umoci in node.conf");
+}
+
+static bh_rc
+open_layout(const struct bh_node *node, const struct bh_msg_start *start, const char *path,
+            int *ret_fd, struct bh_err *err)
+{
+    struct bh_path_request request = { path,
+                                       "image_roots",
+                                       &node->conf.image_roots,
+                                       start->submitter_uid,
+                                       start->submitter_gid,
+                                       false };
+
+    return bh_path_open(&request, ret_fd, err);
+}
+
+/* Limits of its own: it is not the job that unpacks. */
+static bh_rc
+make_group(const struct bh_node *node, const struct bh_msg_start *start, char *group,
+           size_t size, struct bh_err *err)
+{
+    struct bh_sandbox limits = { .pids = UNPACK_PIDS,
+                                 .cpu_milli = UNPACK_CPU_MILLI,
+                                 .memory_bytes = (uint64_t)node->conf.image_memory_mib
+                                                 << 20 };
+    struct bh_cgroup_host host;
+    char id[32];
+    bh_rc rc = bh_cgroup_probe(node->conf.cgroup_mount, &host, err);
+
+    bh_node_job_id(start->lease, id);
+    bh_path_format(group, size, "%s/%s", node->conf.cgroup_parent, id);
+    limits.id = id;
+    limits.cgroup = group;
+    return rc == BH_OK ? bh_cgroup_make(&host, &limits, err) : rc;
+}
+
+static void
+add_owner(struct bh_helper *helper, const struct bh_msg_start *start)
+{
+    bool person = bh_path_is_person(start->submitter_uid);
+    bool group = person && start->submitter_gid != 0 && start->submitter_gid != UINT32_MAX;
+
+    bh_helper_word(helper, "--uid=%u", person ? start->submitter_uid : BH_PATH_NOBODY);
+    bh_helper_word(helper, "--gid=%u", group ? start->submitter_gid : BH_PATH_NOBODY);
+}
+
+static bh_rc
+add_image(struct bh_helper *helper, const struct bh_node *node,
+          const struct bh_msg_start *start, int *ret_layout, struct bh_err *err)
+{
+    char store[BH_NODE_PATH_MAX], tool[BH_NODE_PATH_MAX];
+    struct bh_image image;
+    const char *fault = bh_image_parse(start->image, &image);
+    bh_rc rc;
+
+    if (fault)
+        return bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", start->image, fault);
+    rc = find_program(node->conf.umoci, tool, err);
+    if (rc == BH_OK)
+        rc = open_layout(node, start, image.path, ret_layout, err);
+    if (rc == BH_OK)
+        rc = bh_store_open(node, start->tenant, store, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "image %.100s", start->image);
+    bh_helper_word(helper, "--store=%s", store);
+    bh_helper_word(helper, "--umoci=%s", tool);
+    bh_helper_word(helper, "--tag=%s", image.tag);
+    bh_helper_word(helper, "--digest=%s", image.digest);
+    bh_helper_word(helper, "--base=%u", bh_unpack_ids(&node->conf));
+    bh_helper_word(helper, "--lease=%" PRIu64, start->lease);
+    bh_helper_word(helper, "--bytes-max=%" PRIu64,
+                   (uint64_t)node->conf.images_cap_mib << 20);
+    add_owner(helper, start);
+    return BH_OK;
+}
+
+static bh_rc
+add_scratch(struct bh_helper *helper, const struct bh_node *node,
+            const struct bh_msg_start *start, struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX];
+    bh_rc rc = bh_scratch_check(node, start->scratch_bytes, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "scratch");
+    bh_scratch_path(node, start->lease, path);
+    bh_helper_word(helper, "--scratch=%s", path);
+    bh_helper_word(helper, "--scratch-bytes=%" PRIu64, start->scratch_bytes);
+    return BH_OK;
+}
+
+static bh_rc
+start_program(struct bh_node *node, const struct bh_msg_start *start,
+              struct bh_unpack *unpack, struct bh_err *err)
+{
+    BH_AUTO(bh_fd_close)
+    int layout = -1;
+    struct bh_helper helper = { .count = 0 };
+    int report[2] = { -1, -1 };
+    char group[200];
+    bh_rc rc = BH_OK;
+
+    bh_helper_word(&helper, "%s/bulkhead-unpack", node->libexec);
+    if (bh_unpack_has_image(start))
+        rc = add_image(&helper, node, start, &layout, err);
+    if (rc == BH_OK && start->scratch_bytes > 0)
+        rc = add_scratch(&helper, node, start, err);
+    if (rc == BH_OK)
+        rc = make_group(node, start, group, sizeof group, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_helper_word(&helper, "--cgroup-mount=%s", node->conf.cgroup_mount);
+    bh_helper_word(&helper, "--cgroup=%s", group);
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return bh_err_errno(err, "pipe");
+    rc = bh_helper_start(&helper, report[1], layout, &unpack->pid, err);
+    close(report[1]);
+    unpack->report_fd = report[0];
+    return rc;
+}
+
+bh_rc
+bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err)
+{
+    struct bh_job *job = bh_state_job(&node->state, start->lease);
+    BH_AUTO(unpack_free)
+    struct bh_unpack *unpack = calloc(1, sizeof *unpack);
+    bh_rc rc;
+
+    BH_ASSERT(job && unpack);
+    unpack->report_fd = -1;
+    bh_buf_init(&unpack->frame, ORDER_BYTES_MAX);
+    bh_frame_encode(&unpack->frame, BH_MSG_START, bh_message_fields(BH_MSG_START), start);
+    if (unpack->frame.overflow)
+        return bh_err_set(err, BH_FULL, "the order is too long");
+    rc = start_program(node, start, unpack, err);
+    if (rc != BH_OK)
+        return rc;
+    if (bh_unpack_has_image(start)) {
+        bh_job_say(node, start, "unpacking image %.200s", start->image);
+        bh_log(IMAGE_WANTED, BH_U64("lease", start->lease), BH_STR("image", start->image));
+    }
+    unpack->give_up_at = bh_time_monotonic() + node->conf.image_timeout_s * BH_NS_PER_S;
+    job->pidfd = (int)syscall(SYS_pidfd_open, unpack->pid, 0);
+    job->look_at = unpack->give_up_at;
+    job->unpack = bh_steal(&unpack);
+    return BH_OK;
+}
+
+/* ---- its end ---- */
+
+/* The process is ended with all that it started, and what it left is cleared away. */
+static void
+end_program(struct bh_node *node, struct bh_job *job, const char *tenant)
+{
+    struct bh_unpack *unpack = job->unpack;
+    struct bh_err ignored;
+    char id[32];
+
+    bh_node_job_id(job->note.lease, id);
+    (void)!node->runtime.ops->destroy(node->runtime.self, id, &ignored);
+    kill(unpack->pid, SIGKILL);
+    while (waitpid(unpack->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    bh_fd_close(job->pidfd);
+    job->pidfd = -1;
+    job->look_at = 0;
+    if (tenant)
+        bh_store_clear(node, tenant, job->note.lease);
+}
+
+/* "!RC\nmessage\nhint\n" */
+static bh_rc
+read_failure(char *text, struct bh_err *err)
+{
+    char *message = strchr(text, '\n'), *hint = message ? strchr(message + 1, '\n') : NULL;
+    uint64_t rc = 0;
+
+    if (!hint)
+        return bh_err_set(err, BH_IO, "unpacking it failed and nobody said why");
+    *message++ = *hint++ = '\0';
+    hint[strcspn(hint, "\n")] = '\0';
+    if (bh_parse_u64(text, &rc, err) != BH_OK || rc == BH_OK || rc >= BH_BUG)
+        rc = BH_IO;
+    bh_err_set(err, (bh_rc)rc, "%s", message);
+    return *hint ? bh_err_hint(err, "%s", hint) : err->rc;
+}
+
+static bh_rc
+read_report(struct bh_unpack *unpack, struct bh_err *err)
+{
+    char text[REPORT_MAX];
+    ssize_t n = read(unpack->report_fd, text, sizeof text - 1);
+
+    if (n <= 0)
+        return bh_err_set(err, BH_IO, "unpacking it was ended from outside");
+    text[n] = '\0';
+    if (text[0] == '!')
+        return read_failure(text + 1, err);
+    text[strcspn(text, "\n")] = '\0';
+    if (strcmp(text, "none") == 0)
+        return BH_OK;
+    if (!bh_image_is_digest(text))
+        return bh_err_set(err, BH_IO, "unpacking it ended with no digest");
+    memcpy(unpack->digest, text, sizeof unpack->digest);
+    return BH_OK;
+}
+
+static bh_rc
+read_order(const struct bh_unpack *unpack, struct bh_arena *arena,
+           struct bh_msg_start *ret_start, struct bh_err *err)
+{
+    struct bh_frame frame;
+    size_t used;
+    bh_rc rc = bh_frame_next(unpack->frame.bytes, unpack->frame.length, &frame, &used, err);
+
+    return rc == BH_OK ? bh_frame_decode(&frame, bh_message_fields(BH_MSG_START), ret_start,
+                                         arena, err)
+                       : rc;
+}
+
+/* Take the order back, end what runs for it, and go on with it or not. */
+static void
+conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free)
+    struct bh_arena *arena = bh_arena_new(ORDER_BYTES_MAX);
+    struct bh_msg_start start = { .lease = job->note.lease };
+    BH_AUTO(unpack_free)
+    struct bh_unpack *unpack = job->unpack;
+    struct bh_err broken;
+
+    if (read_order(unpack, arena, &start, &broken) != BH_OK)
+        BH_ASSERT(!"an order of our own is readable");
+    end_program(node, job, bh_unpack_has_image(&start) ? start.tenant : NULL);
+    if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
+        bh_err_wrap(err, "image %.100s", start.image);
+    if (rc == BH_OK && bh_unpack_has_image(&start))
+        rc = *unpack->digest
+                 ? bh_store_use(node, job->note.lease, start.tenant, unpack->digest, err)
+                 : bh_err_set(err, BH_BUG, "an image without a digest");
+    job->unpack = NULL;
+    if (rc != BH_OK)
+        bh_scratch_remove(node, start.lease);
+    bh_orders_start_now(node, &start, rc, err);
+    if (bh_unpack_has_image(&start))
+        bh_store_trim(node, start.tenant);
+}
+
+void
+bh_unpack_look(struct bh_node *node, struct bh_job *job)
+{
+    struct bh_unpack *unpack = job->unpack;
+    siginfo_t ended = { .si_pid = 0 };
+    struct bh_err err = { 0 };
+    bh_rc rc;
+
+    if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        ended.si_pid == 0) {
+        if (bh_time_monotonic() < unpack->give_up_at)
+            return;
+        rc = bh_err_set(&err, BH_TIMEOUT, "it was not unpacked within %u seconds",
+                        node->conf.image_timeout_s);
+        bh_err_hint(&err, "image_timeout_s of node.conf is the limit");
+    } else {
+        rc = read_report(unpack, &err);
+    }
+    conclude(node, job, rc, &err);
+}
+
+void
+bh_unpack_cancel(struct bh_node *node, struct bh_job *job)
+{
+    struct bh_err err = { 0 };
+
+    conclude(node, job,
+             bh_err_set(&err, BH_CONFLICT, "the job was stopped before it was unpacked"),
+             &err);
+}

@@ -1,0 +1,41 @@
+#ifndef BH_NODE_UNPACK_H
+#define BH_NODE_UNPACK_H
+
+#include "node/node.h"
+
+/* Images of jobs: unpacked by bulkhead-unpack beside the node's loop, kept for each tenant
+ * in <state_dir>/images/TENANT/DIGEST, never shared between two (docs/images.md).
+ *
+ * A START whose image is a layout, or that has scratch (scratch.h), is answered when its
+ * job has been started, which is after the image is there.  Until then the job has no
+ * keeper, and job->unpack. */
+struct bh_unpack;
+
+/* Whether the order's image is one that must be unpacked. */
+bool bh_unpack_has_image(const struct bh_msg_start *start);
+
+/* Whether something must be made before the job can start: an image, scratch. */
+bool bh_unpack_wanted(const struct bh_msg_start *start);
+
+/* Begin: the order is answered later.
+ *   BH_DENIED       the layout is not below image_roots, or the submitter may not read it
+ *   BH_INVALID      no image, no tenant
+ *   BH_UNAVAILABLE  umoci is not installed */
+BH_MUST_USE bh_rc bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start,
+                                  struct bh_err *err);
+
+/* Whether that order waits for its image. */
+bool bh_unpack_waits(const struct bh_node *node, uint64_t lease);
+
+/* Its process ended, or its time is over: start the job, or answer that it cannot be.  The
+ * job may be forgotten then. */
+void bh_unpack_look(struct bh_node *node, struct bh_job *job);
+
+/* Give up: the order is answered, and its lease forgotten. */
+void bh_unpack_cancel(struct bh_node *node, struct bh_job *job);
+
+/* First of the 65536 user ids that files in the store belong to: behind those of all jobs.
+ */
+uint32_t bh_unpack_ids(const struct bh_conf *conf);
+
+#endif

@@ -1,0 +1,43 @@
+#ifndef BH_NODE_UNPACK_STEPS_H
+#define BH_NODE_UNPACK_STEPS_H
+
+#include "image/document.h"
+#include "image/layout.h"
+
+/* The steps of unpacking an image, each in a child of its own within the cell (cell.h).
+ * What they tell stands in memory that they share with their parent, who believes none of
+ * it but the amounts, and holds texts within bounds. */
+
+struct bh_unpack_told {
+    bh_rc rc;
+    struct bh_err err;
+    struct bh_image_blob manifest; /* by bh_unpack_resolve */
+    uint64_t bytes;                /* of the layers' archives, by bh_unpack_stage */
+};
+
+struct bh_unpack_order {
+    const char *tag, *digest; /* "": not said */
+    uint64_t bytes_max;       /* of the layers' archives */
+    struct bh_layout layout;
+    struct bh_unpack_told *told;
+};
+
+/* Each takes a struct bh_unpack_order and gives an exit status: 0, or 1 with told->err. */
+
+/* Find the manifest.  With the submitter's rights. */
+int bh_unpack_resolve(void *order);
+
+/* Check the manifest that was found, its configuration and its layers; write to the stage a
+ * layout of plain archives, with documents of our own, and the configuration. */
+int bh_unpack_stage(void *order);
+
+/* Become umoci, which unpacks that layout to rootfs of the stage. */
+int bh_unpack_tool(void *order);
+
+/* After it failed: what it said last. */
+int bh_unpack_explain(void *order);
+
+/* Write image.json (image_note.h). */
+int bh_unpack_finish(void *order);
+
+#endif

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""OCI images on a running site, as a user has them."""
+import os
+import pathlib
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/lib"))
+import oci
+import tap
+from tap import contains, equal
+
+TRAIN, BATCH, ASR = "acme/vision/train", "acme/vision/batch", "acme/speech/asr"
+NODE = {"topology": "1x H100-80GB", "node_conf": "image_roots = /tmp\nimages_cap_mib = 64"}
+
+
+def images(site, owner=20001, needs=True):
+    """A layout of alice's with one image, `good`; its digest."""
+    if needs and not shutil.which("umoci"):
+        raise tap.Skip("umoci is not installed")
+    made = oci.Layout(site.dir / "layout", owner=owner)
+    base = oci.layer(*oci.programs("sh", "cat", "ls", "id", "env", "sleep"), oci.folder("etc"), oci.folder("app"),
+                     oci.entry("etc/passwd", "root:x:0:0::/:/bin/sh\napp:x:1234:2345::/:/bin/sh\n", mode=0o644),
+                     oci.entry("app/mine", "of the app\n", uid=1234, mode=0o400))
+    digest = made.add("good", base, config={"User": "app", "Env": ["GREETING=hello", "PATH=/bin", "BULKHEAD_JOB=7"],
+                                            "Cmd": ["/bin/sh", "-c", "id -u; id -g; echo $GREETING; cat mine"], "WorkingDir": "/app",
+                                            "Labels": {"run.oci.hooks": "touch /tmp/x"}})
+    return made, digest
+
+
+def needs_loop():
+    if not os.path.exists("/dev/loop-control"):
+        raise tap.Skip("there are no loop devices")
+
+
+def run(site, image, *script, person="alice", tenant=BATCH, check=0):
+    words = ("--", "sh", "-c", *script) if script else ()
+    return site.cli(person, "run", "--tenant", tenant, "--sku", "small", "--image", image, *words, check=check)
+
+
+@tap.test(**NODE)
+def runs(site):
+    "an image runs its own command as its own user in its own folder; labels are not obeyed"
+    layout, digest = images(site)
+    said = run(site, f"oci:{layout.path}:good").stdout
+    contains("says what it does", said, "bulkhead: unpacking image oci:")
+    contains("what it ran", said, "1234\n2345\nhello\nof the app\n")
+    said = run(site, f"oci:{layout.path}@sha256:{digest}", "env; echo x > /x || echo read-only; ls -ld /app /dev/null; cat /etc/shadow; true").stdout
+    contains("root", said, "read-only")
+    contains("tools come first", said, "PATH=/usr/local/bulkhead/bin:/bin")
+    assert "BULKHEAD_JOB=7" not in said and "root:" not in said, said
+    assert not os.path.exists("/tmp/x")
+
+
+@tap.test(**NODE)
+def apart(site):
+    "two tenants with the same image share no file; what is unpacked is there the next time"
+    layout, digest = images(site)
+    for tenant, person in ((BATCH, "alice"), (TRAIN, "alice")):
+        run(site, f"oci:{layout.path}:good", "true", person=person, tenant=tenant)
+    stores = sorted(p for p in site.dir.glob(f"**/images/*/{digest}/rootfs/bin/sh"))
+    equal("stores", [p.parents[3].name for p in stores], ["acme%vision%batch", "acme%vision%train"])
+    inodes = [p.stat().st_ino for p in stores]
+    assert inodes[0] != inodes[1], inodes
+    run(site, f"oci:{layout.path}:good", "true")
+    equal("the same file", stores[0].stat().st_ino, inodes[0])
+
+
+@tap.test(**NODE)
+def refused(site):
+    "an image that may not be is refused in one line of the job's output, and nothing stays"
+    layout, digest = images(site)
+    layout.add("device", oci.layer(oci.entry("dev/x", type=oci.tarfile.CHRTYPE, devmajor=195)))
+    layout.add("shell-less", oci.layer(oci.folder("etc")))
+    layout.add("devlink", oci.layer(oci.entry("dev", type=oci.tarfile.SYMTYPE, link="/tmp")))
+    rows = ((f"oci:{layout.path}:device", '"dev/x" is a device; build the image without device nodes'),
+            (f"oci:{layout.path}:none", "the layout has no image none; its tags: good, device"),
+            (f"oci:{layout.path}@sha256:{'1' * 64}", "the layout has no image sha256:111"),
+            (f"oci:{site.dir}/nowhere:x", "No such file"),
+            ("oci:/etc/passwd:x", "is not below any of image_roots"),
+            (f"oci:{layout.path}:devlink", "/dev of the image"),
+            (f"oci:{layout.path}:shell-less", "args: no command to run; the image has neither Entrypoint nor Cmd"))
+    for image, wanted in rows:
+        job, log = site.run("true", client=site.client("alice"), image=image) if "shell" not in image else (None, run(site, image, check=None).stdout)
+        contains(image, log, wanted)
+        assert log.count("cannot start") == 1, log
+    equal("nothing half made", [str(p) for p in site.dir.glob("**/images/*/tmp-*")], [])
+    contains("somebody else", run(site, f"oci:{layout.path}:good", "true", person="bob", tenant=ASR).stdout, "unpacking image")
+    os.chmod(layout.path, 0o700)
+    contains("closed", run(site, f"oci:{layout.path}:good", "true", person="bob", tenant=ASR, check=None).stdout, "Permission denied")
+
+
+@tap.test(topology="1x H100-80GB", node_conf="image_roots = /tmp\numoci = /nonexistent/umoci")
+def without_umoci(site):
+    "without umoci the job says so, and what to install"
+    layout, digest = images(site, needs=False)
+    contains("said", run(site, f"oci:{layout.path}:good", "true", check=None).stdout,
+             "/nonexistent/umoci is not on this node, and images need it; install umoci")
+
+
+@tap.test(**NODE)
+def stopped(site):
+    "a job that is cancelled while its image is unpacked ends, and nothing of it stays"
+    layout, digest = images(site)
+    layout.add("slow", oci.layer(*[oci.entry(f"f{i}", b"x" * 2000) for i in range(6000)]))
+    job = site.client("alice").request("POST", "/v1/jobs", {"args": ["true"], "sku": "small", "tenant": BATCH, "image": f"oci:{layout.path}:slow"})
+    site.until(lambda: list(site.dir.glob("**/images/*/tmp-*")))
+    site.cli("alice", "cancel", str(job["id"]))
+    site.until(lambda: site.client("alice").request("GET", f"/v1/jobs/{job['id']}")["state"] == "cancelled")
+    site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")) and not list(site.dir.glob("**/images/*/gone-*")))
+
+
+@tap.test(**NODE)
+def killed(site):
+    "kill -9 of the node while it unpacks: the next one clears what was half made, and the job runs"
+    layout, digest = images(site)
+    layout.add("slow", oci.layer(*oci.programs("sh"), *[oci.entry(f"f{i}", b"x" * 2000) for i in range(6000)]))
+    job = site.submit("sh", "-c", "echo well", client=site.client("alice"), image=f"oci:{layout.path}:slow")
+    site.until(lambda: list(site.dir.glob("**/images/*/tmp-*/rootfs/f1")))
+    site.kill(site.node)
+    site.start_node()
+    site.await_state(job, "completed", seconds=60)
+    contains("it ran", site.log(job), "well")
+    site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")) and not list(site.dir.glob("**/images/*/gone-*")))
+
+
+@tap.test(topology="1x H100-80GB", node_conf="scratch_max_mib = 64")
+def scratch(site):
+    "scratch is a job's own, holds what was asked for and no more, and goes with the job"
+    needs_loop()
+    said = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "32Mi", "--", "sh", "-c",
+                    "echo $TMPDIR; stat -c %a /scratch; head -c 20M /dev/zero > /scratch/a && echo room; "
+                    "head -c 20M /dev/zero 2>/dev/null > /scratch/b || echo full; mknod /scratch/n c 1 3 2>&1 || echo no node", check=0).stdout
+    contains("where", said, "/scratch\n755\nroom\n")
+    contains("how much", said, "full\nmknod: /scratch/n: Operation not permitted\nno node\n")
+    site.until(lambda: not list(site.dir.glob("**/scratch/*.img")))
+    refused = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "1Gi", "--", "true").stdout
+    contains("too much", refused, "scratch: 1024 MiB are more than 64; the administrator can raise scratch_max_mib")
+    job = site.submit("sleep", "60", client=site.client("alice"), tenant=BATCH, sku="small", scratch="16Mi")
+    site.await_state(job, "running")
+    equal("files", len(list(site.dir.glob("**/scratch/*.img"))), 1)
+    site.node.kill()
+    site.node.wait()
+    site.start_node()
+    site.cli("alice", "cancel", str(job))
+    site.until(lambda: not list(site.dir.glob("**/scratch/*.img")))
+
+
+@tap.test(topology="1x H100-80GB", node_conf="scratch_max_mib = 64\nio_mib_s = 4")
+def io_limit(site):
+    "a job reads and writes no faster than io_mib_s"
+    needs_loop()
+    said = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "32Mi", "--", "python3", "-c",
+                    "import os, mmap, time; b = mmap.mmap(-1, 1 << 20); f = os.open('/scratch/x', os.O_CREAT | os.O_WRONLY | os.O_DIRECT); "
+                    "t = time.monotonic(); [os.write(f, b) for i in range(6)]; print('took', time.monotonic() - t)", check=0).stdout
+    seconds = float(said.split("took")[1])
+    assert seconds > 0.8, said
+
+
+tap.main()

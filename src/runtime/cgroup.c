@@ -148,17 +148,14 @@ bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_er
         if (access(path, F_OK) != 0)
             return bh_err_set(err, BH_UNAVAILABLE, "no control group hierarchy at %s", path);
     }
-<<<<<<< HEAD
     if (host.unified) {
         bh_rc rc = check_controllers(&host, err);
 
         if (rc != BH_OK)
             return rc;
     }
-=======
     path_of(&host, BLKIO, "", "cgroup.procs", path);
     host.blkio = !host.unified && access(path, F_OK) == 0;
->>>>>>> main
     *ret_host = host;
     return BH_OK;
 }
@@ -300,6 +297,7 @@ static bh_rc
 hand_down(const char *path, struct bh_err *err)
 {
     char control[PATH_SIZE + 32], held[512], missing[64] = "";
+    struct bh_err ignored;
     size_t used = 0;
 
     snprintf(control, sizeof control, "%s/cgroup.subtree_control", path);
@@ -310,7 +308,11 @@ hand_down(const char *path, struct bh_err *err)
             used += (size_t)snprintf(missing + used, sizeof missing - used, "+%s ",
                                      controllers[i]);
     }
-    return used > 0 ? write_file(control, missing, err) : BH_OK;
+    if (used > 0 && write_file(control, missing, err) != BH_OK)
+        return err->rc;
+    if (!has_word(held, "io")) /* only limit_io needs it, and says so */
+        (void)!write_file(control, "+io", &ignored);
+    return BH_OK;
 }
 
 static bh_rc
@@ -318,22 +320,7 @@ make_folder(const struct bh_cgroup_host *host, const char *path, bool leaf, stru
 {
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", path);
-<<<<<<< HEAD
     return host->unified && !leaf ? hand_down(path, err) : BH_OK;
-=======
-    if (host->unified && !leaf) {
-        char control[PATH_SIZE + 32];
-        struct bh_err ignored;
-        bh_rc rc;
-
-        snprintf(control, sizeof control, "%s/cgroup.subtree_control", path);
-        rc = write_file(control, "+memory +cpu +pids", err);
-        if (rc == BH_OK) /* only limit_io needs it, and says so */
-            (void)!write_file(control, "+io", &ignored);
-        return rc;
-    }
-    return BH_OK;
->>>>>>> main
 }
 
 static bh_rc

@@ -62,9 +62,10 @@ test_handed_down(void **state)
         const char *name, *held, *then; /* a write goes over what stood there */
     } cases[] = {
         { "all", "cpuset cpu io memory pids\n", "cpuset cpu io memory pids\n" },
-        { "none", "\n", "+memory +cpu +pids " },
-        { "one missing", "memory pids", "+cpu y pids" },
-        { "a longer word is another", "cpuset memory pids", "+cpu t memory pids" },
+        { "none", "io\n", "+memory +cpu +pids " },
+        { "one missing", "io memory pids", "+cpu mory pids" },
+        { "a longer word is another", "io cpuset memory pids", "+cpu uset memory pids" },
+        { "what one limit needs", "memory cpu pids", "+ioory cpu pids" },
     };
     const struct bh_cgroup_host host = version_2();
 

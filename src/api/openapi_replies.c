@@ -44,6 +44,7 @@ static const struct member job_members[] = {
     { "submitted_ns", "ns", "when it was", true },
     { "tenant", "string", "whose it is", true },
     { "time_limit_ns", "ns", "how long it may run; 0: no limit", true },
+    { "traffic", "traffic", "what it sent and received, in GET of one job that has a network", false },
     { "user", "string", "who submitted it", true },
     { "why", "reason", "of a job that is pending, in GET of one job", false },
 };
@@ -90,6 +91,15 @@ static const struct member why_members[] = {
     { "state", "string", "its point of life", true },
 };
 
+static const struct member traffic_members[] = {
+    { "denied_bytes", "integer", "from it or to it, and not let through", true },
+    { "denied_packets", "integer", "the same in packets", true },
+    { "rx_bytes", "integer", "received, of all members since they were started", true },
+    { "rx_packets", "integer", "the same in packets", true },
+    { "tx_bytes", "integer", "sent", true },
+    { "tx_packets", "integer", "the same in packets", true },
+};
+
 static const struct schema {
     const char *name;
     const struct member *members;
@@ -101,6 +111,7 @@ static const struct schema {
     { "job_why", why_members, BH_COUNT(why_members) },
     { "kept_place", place_members, BH_COUNT(place_members) },
     { "reason", reason_members, BH_COUNT(reason_members) },
+    { "traffic", traffic_members, BH_COUNT(traffic_members) },
 };
 
 const char *

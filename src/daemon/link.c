@@ -15,6 +15,7 @@
 #include "daemon/command.h"
 #include "daemon/inventory.h"
 #include "daemon/orders.h"
+#include "daemon/traffic.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
@@ -44,6 +45,7 @@ struct bh_node_link {
     /* shared, under shared->mutex */
     char *inventory;
     char *samples;
+    struct bh_traffic traffic;   /* kept when the connection goes */
 };
 
 struct bh_node_link *
@@ -141,6 +143,7 @@ bh_node_link_free(struct bh_node_link *link)
     bh_node_link_reset(link);
     free(link->acks);
     free(link->orders);
+    bh_traffic_fini(&link->traffic);
     free(link->path);
     free(link);
 }
@@ -371,6 +374,17 @@ take_samples(struct bh_node_link *link, const void *message, struct bh_err *err)
 }
 
 static bh_rc
+take_traffic(struct bh_node_link *link, const void *message, struct bh_err *err)
+{
+    const struct bh_msg_traffic *traffic = message;
+
+    pthread_mutex_lock(&link->shared->mutex);
+    bh_traffic_take(&link->traffic, &traffic->items);
+    pthread_mutex_unlock(&link->shared->mutex);
+    return BH_OK;
+}
+
+static bh_rc
 take_health(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     return bh_inventory_health(link->shared->core, link->node, message, err);
@@ -387,6 +401,7 @@ static const struct {
     { BH_MSG_ENDED, take_ended, false },
     { BH_MSG_SAMPLES, take_samples, false },
     { BH_MSG_HEALTH, take_health, false },
+    { BH_MSG_TRAFFIC, take_traffic, false },
 };
 
 static bh_rc
@@ -544,6 +559,8 @@ bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json)
     bh_buf_put(ret_json, link->inventory, strlen(link->inventory) - 1);
     bh_buf_puts(ret_json, ",\"samples\":");
     bh_buf_puts(ret_json, link->samples ? link->samples : "null");
+    bh_buf_puts(ret_json, ",\"traffic\":");
+    bh_traffic_put(&link->traffic, ret_json);
     bh_buf_putc(ret_json, '}');
     return true;
 }

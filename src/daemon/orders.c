@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "model/spec.h"
+#include "policy/egress.h"
 
 /* ---- effects to messages ---- */
 
@@ -116,6 +117,25 @@ read_spec(const struct bh_core *core, const struct bh_job_view *view, struct bh_
     return rc == BH_OK ? rc : bh_err_wrap(err, "specification of job %" PRIu64, view->job.v);
 }
 
+/* What it reaches is what the policies say now. */
+static bh_rc
+fill_network(struct bh_msg_start *start, const struct bh_directory *dir,
+             const struct bh_job_spec *spec, struct bh_arena *arena, struct bh_err *err)
+{
+    struct bh_msg_network *network = &start->network;
+    struct bh_egress egress = { .allow = { NULL, 0 } };
+    bh_rc rc = BH_OK;
+
+    if (spec->network == BH_NETWORK_EGRESS)
+        rc = bh_egress_of(&dir->admission, start->tenant, arena, &egress, err);
+    network->mode = spec->network;
+    network->name = spec->name ? spec->name : "";
+    network->allow = egress.allow;
+    network->deny = egress.deny;
+    network->resolvers = egress.resolvers;
+    return rc;
+}
+
 static bh_rc
 start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_arena *arena,
               const void **ret_message, struct bh_err *err)
@@ -155,9 +175,12 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     fill_identity(start, dir, &view);
     start->cpu_milli = view.cpu_milli;
     start->memory_bytes = (uint64_t)view.memory_mib << 20;
+    start->network.bandwidth_bps = numbers.bandwidth_bps;
+    if (spec.network != BH_NETWORK_NONE)
+        rc = fill_network(start, dir, &spec, arena, err);
     bh_catalog_put(core->catalog, dir);
     *ret_message = start;
-    return BH_OK;
+    return rc;
 }
 
 static const void *

@@ -7,6 +7,7 @@
 #include "model/ids.h"
 #include "model/image.h"
 #include "model/job.h"
+#include "model/network.h"
 #include "model/path.h"
 
 enum { DAY_MIN = 1440, WEEK_MIN = 7 * DAY_MIN, ITEMS_MAX = 64, AHEAD_MAX_MIN = 14 * 60 };
@@ -29,6 +30,8 @@ static const struct bh_fields pieces_fields =
 static const struct bh_field policy_rows[] = {
     WORDS(contracts, "what on_preempt may be: requeue, suspend, never, checkpoint"),
     WORDS(datasets, "names of datasets and models; \"none\""),
+    WORDS(egress, "what jobs with egress reach: \"10.0.0.0/8 tcp 443\"; nothing where no policy says"),
+    WORDS(egress_deny, "prefixes that they do not, whoever allows them: \"172.16.0.0/12\""),
     WORDS(hours, "when jobs may be submitted: \"mon-fri 08:00-18:00 +01:00\"; UTC without a zone"),
     WORDS(images, "\"host\", \"dir:/srv/roots\", \"oci:/srv/images\" with what is below, "
                   "\"oci:/srv/a:TAG\", \"oci:/srv/a@sha256\", \"sha256:HEX\""),
@@ -46,9 +49,11 @@ static const struct bh_field policy_rows[] = {
     AMOUNT(max_time_limit, "\"24h\"; a job without a limit is over it"),
     WORDS(models, "GPU models; every one that keeps the job's SKU must be named"),
     WORDS(mounts, "folders, with what is below: \"/data\", \"rw:/scratch\"; \"none\""),
+    WORDS(networks, "none, tenant, egress"),
     WORDS(priorities, "low, normal, high, urgent"),
     BH_F(struct bh_site_policy, require_time_limit, BH_FIELD_BOOL,
          .doc = "a job must say its time limit"),
+    WORDS(resolvers, "DNS servers of jobs with egress; egress beside it must allow udp 53 there"),
     WORDS(skus, "names of SKUs"),
 };
 const struct bh_fields bh_site_policy_fields =
@@ -273,6 +278,7 @@ static const struct {
     MASK(contracts, bh_contract_names, BH_CONTRACTS),
     MASK(kinds, bh_job_kind_names, BH_JOB_KINDS),
     MASK(models, NULL, BH_GPU_MODELS),
+    MASK(networks, bh_network_mode_names, BH_NETWORK_MODES),
     MASK(priorities, bh_priority_names, BH_PRIORITIES),
 #undef MASK
 };
@@ -416,6 +422,30 @@ is_label(const char *entry)
 }
 
 static bool
+is_egress(const char *entry)
+{
+    struct bh_net_rule rule;
+    struct bh_err ignored;
+
+    return bh_net_rule_parse(entry, &rule, &ignored) == BH_OK;
+}
+
+static bool
+is_prefix(const char *entry)
+{
+    struct bh_cidr cidr;
+    struct bh_err ignored;
+
+    return bh_cidr_parse(entry, &cidr, &ignored) == BH_OK;
+}
+
+static bool
+is_address(const char *entry)
+{
+    return is_prefix(entry) && !strchr(entry, '/');
+}
+
+static bool
 is_any(const char *entry)
 {
     return entry[0] != '\0';
@@ -432,6 +462,8 @@ static const struct {
     LIST(contracts, is_any), LIST(datasets, is_any),   LIST(hours, is_any), LIST(images, is_image),
     LIST(kinds, is_any),     LIST(labels, is_label),   LIST(models, is_any), LIST(mounts, is_mount),
     LIST(priorities, is_any), LIST(skus, is_any),
+    LIST(egress, is_egress), LIST(egress_deny, is_prefix), LIST(networks, is_any),
+    LIST(resolvers, is_address),
 #undef LIST
 };
 
@@ -466,6 +498,38 @@ check_lists(const struct bh_site_policy *policy, struct bh_err *err)
     return BH_OK;
 }
 
+/* A resolver that the list beside it does not allow would only look like one. */
+static bool
+reaches_resolver(const struct bh_texts *egress, const char *resolver)
+{
+    struct bh_net_rule rule, dns = { .protocol = BH_NET_UDP, .first = 53, .last = 53 };
+    struct bh_err ignored;
+
+    for (uint32_t i = 0; i < egress->count; i++)
+        if (bh_cidr_parse(resolver, &dns.to, &ignored) == BH_OK
+            && bh_net_rule_parse(egress->items[i], &rule, &ignored) == BH_OK
+            && bh_net_rule_covers(&rule, &dns))
+            return true;
+    return false;
+}
+
+static bh_rc
+check_resolvers(const struct bh_site_policy *policy, struct bh_err *err)
+{
+    if (policy->resolvers.count > BH_NET_RESOLVERS_MAX)
+        return bh_err_set(err, BH_RANGE, "resolvers: more than %d", BH_NET_RESOLVERS_MAX);
+    for (uint32_t i = 0; i < policy->resolvers.count; i++) {
+        const char *resolver = policy->resolvers.items[i];
+
+        if (reaches_resolver(&policy->egress, resolver))
+            continue;
+        bh_err_set(err, BH_INVALID, "resolvers[%" PRIu32 "]: egress does not allow %.20s", i,
+                   resolver);
+        return bh_err_hint(err, "add \"%.20s udp 53\" to egress beside it", resolver);
+    }
+    return BH_OK;
+}
+
 bh_rc
 bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules *ret_rules,
                     struct bh_err *err)
@@ -473,6 +537,8 @@ bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules 
     struct bh_policy_rules rules = { .text = policy };
     bh_rc rc = check_lists(policy, err);
 
+    if (rc == BH_OK)
+        rc = check_resolvers(policy, err);
     if (rc == BH_OK)
         rc = read_words(policy, &rules, err);
     if (rc == BH_OK)
@@ -517,6 +583,17 @@ mount_covers(const char *above, const char *below)
     return !path || bh_policy_mount_allows(above, path, write);
 }
 
+static bool
+egress_covers(const char *above, const char *below)
+{
+    struct bh_net_rule over, rule;
+    struct bh_err ignored;
+
+    return bh_net_rule_parse(above, &over, &ignored) == BH_OK
+           && bh_net_rule_parse(below, &rule, &ignored) == BH_OK
+           && bh_net_rule_covers(&over, &rule);
+}
+
 /* Lists in which each entry of the one below must be within one of the one above. */
 static const struct {
     const char *entry;
@@ -526,6 +603,7 @@ static const struct {
 #define COVER(member, covers) { #member, offsetof(struct bh_site_policy, member), covers }
     COVER(datasets, same_or_none), COVER(images, bh_policy_image_allows),
     COVER(mounts, mount_covers), COVER(skus, same),
+    COVER(egress, egress_covers), COVER(resolvers, same),
 #undef COVER
 };
 

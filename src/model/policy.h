@@ -14,13 +14,13 @@ struct bh_site_policy_pieces {
 };
 
 struct bh_site_policy {
-    struct bh_texts contracts, datasets, hours, images, kinds, labels;
+    struct bh_texts contracts, datasets, egress, egress_deny, hours, images, kinds, labels;
     const char *max_count, *max_cpu, *max_gang, *max_jobs, *max_memory, *max_pending, *max_pieces;
     struct bh_list max_sku_pieces;   /* struct bh_site_policy_pieces */
     const char *max_time_limit;
-    struct bh_texts models, mounts, priorities;
+    struct bh_texts models, mounts, networks, priorities;
     bool require_time_limit;
-    struct bh_texts skus;
+    struct bh_texts resolvers, skus;
 };
 
 extern const struct bh_fields bh_site_policy_fields;
@@ -38,7 +38,7 @@ struct bh_policy_hours {
  * value of the enum, and 0 restricts nothing, as UINT64_MAX of an amount. */
 struct bh_policy_rules {
     const struct bh_site_policy *text;
-    uint64_t contracts, kinds, models, priorities;
+    uint64_t contracts, kinds, models, networks, priorities;
     uint64_t count, cpu_milli, gang, jobs, memory_bytes, pending, pieces, time_limit_ns;
     uint64_t sku_pieces[BH_POLICY_SKUS_MAX];
     struct bh_policy_hours hours[BH_POLICY_HOURS_MAX];

@@ -33,6 +33,8 @@ const struct bh_fields bh_mount_spec_fields =
 static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, args, BH_FIELD_TEXTS, .max = ARGS_MAX,
          .doc = "the program and its arguments; an oci: image's own when absent"),
+    BH_F(struct bh_job_spec, bandwidth, BH_FIELD_TEXT, .max = 32,
+         .doc = "most it sends and most it receives: \"100Mbit\"; the node's most when absent"),
     BH_F(struct bh_job_spec, checkpoint_signal, BH_FIELD_TEXT, .max = 8,
          .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
                 "USR2 and TERM are others"),
@@ -64,6 +66,9 @@ static const struct bh_field job_fields[] = {
          .max = MOUNTS_MAX, .doc = "folders of the node and datasets, where the site file allows them"),
     BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX,
          .doc = "free text for people"),
+    BH_F_ENUM(struct bh_job_spec, network, bh_network_mode_names,
+              .doc = "none, tenant: the tenant's other jobs on its node, egress: outward as the "
+                     "site's policy allows; none when absent"),
     BH_F_ENUM(struct bh_job_spec, on_preempt, bh_contract_names,
               .doc = "what may be done when a higher job needs the room; requeue when absent"),
     BH_F(struct bh_job_spec, pids, BH_FIELD_U32, .max = PIDS_MAX,
@@ -371,6 +376,21 @@ read_scratch(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, str
 }
 
 static bh_rc
+read_bandwidth(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
+               struct bh_err *err)
+{
+    if (!spec->bandwidth)
+        return BH_OK;
+    if (spec->network == BH_NETWORK_NONE) {
+        bh_err_set(err, BH_INVALID, "bandwidth: the job has no network");
+        return bh_err_hint(err, "ask for one: --network tenant, or network: tenant");
+    }
+    if (bh_bandwidth_parse(spec->bandwidth, &numbers->bandwidth_bps, err) == BH_OK)
+        return BH_OK;
+    return bh_err_wrap(err, "bandwidth");
+}
+
+static bh_rc
 read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struct bh_err *err)
 {
     if (spec->count > BH_JOB_COUNT_MAX)
@@ -401,6 +421,7 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
     static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
                                   struct bh_err *) = { read_times, read_deadline, read_signal,
                                                        read_amounts, read_scratch,
+                                                       read_bandwidth,
                                                        read_counts };
     struct bh_job_numbers numbers = { 0 };
     bh_rc rc = check_env(&spec->env, err);

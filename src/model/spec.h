@@ -5,6 +5,7 @@
 #include "base/fields.h"
 #include "model/ids.h"
 #include "model/job.h"
+#include "model/network.h"
 
 /* A job as its submitter writes it: the body of POST /v1/jobs and of job files.
  * Texts are as written; bh_spec_check makes numbers of them. */
@@ -26,6 +27,7 @@ struct bh_job_spec {
     const char *sku;             /* required */
     const char *image;           /* model/image.h; NULL: "host" */
     const char *cwd;             /* working directory of the submitter; NULL: /tmp */
+    const char *bandwidth;       /* "100Mbit" in each direction; with a network only */
     const char *cpu;             /* "2", "0.5": cores; NULL takes the SKU's share */
     const char *memory;          /* "8Gi"; NULL takes the SKU's share */
     const char *scratch;         /* "20Gi"; NULL: none */
@@ -39,6 +41,7 @@ struct bh_job_spec {
     enum bh_job_kind kind;
     enum bh_priority priority;   /* 0: normal */
     enum bh_contract on_preempt;
+    enum bh_network_mode network;
     bool hold;
 };
 
@@ -49,6 +52,7 @@ extern const struct bh_fields bh_mount_spec_fields;
 struct bh_job_numbers {
     uint64_t time_limit_ns, memory_bytes, scratch_bytes; /* 0: not said */
     uint64_t grace_ns;                    /* 10 s when not said; 0 kills at once */
+    uint64_t bandwidth_bps;               /* 0: not said */
     uint64_t deadline_ns;                 /* 0: none */
     bool deadline_after;                  /* it counts from the submission */
     uint32_t checkpoint_signal;           /* 0: not said */
@@ -58,7 +62,7 @@ struct bh_job_numbers {
 /* Check all that can be checked without knowing the site, and read the numbers.
  *   BH_INVALID  no command, an env entry or a label without '=', a relative path, ".." in a
  *               path, a mount of neither or of both, an image that is none, an amount that is
- *               malformed
+ *               malformed, a bandwidth without a network
  *   BH_RANGE    a count over BH_JOB_COUNT_MAX, a gang over BH_JOB_GANG_MAX or over
  *               BH_JOB_PIECES_MAX pieces, zero memory, over a year's limit */
 BH_MUST_USE bh_rc bh_spec_check(const struct bh_job_spec *spec,

@@ -78,6 +78,12 @@ static const struct {
     { "image without a tag", JOB(",\"image\":\"oci:/x\""), BH_INVALID, "image: \"oci:/x\" has no tag" },
     { "image that escapes", JOB(",\"image\":\"dir:/a/../b\""), BH_INVALID,
       "image: \"dir:/a/../b\" leads upward with \"..\"" },
+    { "network", JOB(",\"bandwidth\":\"100Mbit\",\"network\":\"tenant\""), BH_OK, NULL },
+    { "unknown network", JOB(",\"network\":\"host\""), BH_INVALID, NULL },
+    { "bandwidth alone", JOB(",\"bandwidth\":\"100Mbit\""), BH_INVALID,
+      "bandwidth: the job has no network" },
+    { "odd bandwidth", JOB(",\"bandwidth\":\"fast\",\"network\":\"egress\""), BH_INVALID,
+      "bandwidth: \"fast\" is no bandwidth" },
     { "count over", JOB(",\"count\":17"), BH_RANGE, "count: 17 is over 16 pieces" },
     { "count negative", JOB(",\"count\":-1"), BH_RANGE, "count: must not be negative" },
     { "count a fraction", JOB(",\"count\":0.5"), BH_INVALID, "count: fractions are not "

@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "node/disk.h"
 #include "node/image_note.h"
+#include "node/network.h"
 #include "node/path.h"
 #include "node/scratch.h"
 #include "node/store.h"
@@ -25,6 +26,7 @@ enum { MOUNTS_MAX = 200, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 220
 struct box {
     struct bh_node *node;
     const struct bh_msg_start *start;
+    const struct bh_msg_network *network;
     const struct bh_job *job;
     struct bh_arena *arena;
     struct bh_sandbox *sandbox;
@@ -333,6 +335,8 @@ put_image_root(struct box *box, const char *image, struct bh_err *err)
         rc = bh_path_make_below(layer, places[i], err);
     for (uint32_t i = 0; i < box->sandbox->mount_count && rc == BH_OK; i++)
         rc = bh_path_make_below(layer, box->mounts[i].target, err);
+    if (rc == BH_OK && box->network)
+        rc = bh_networks_make_places(layer, err);
     if (rc == BH_OK)
         rc = bh_dir_make(box->sandbox->rootfs, 0755, err);
     bh_path_format(options, sizeof options, "lowerdir=%s:%s", layer, below);
@@ -718,6 +722,26 @@ make_places(const struct box *box, struct bh_err *err)
     return rc;
 }
 
+/* A namespace of its own that can be reached, and what is read to find others. */
+static bh_rc
+put_network(struct box *box, struct bh_err *err)
+{
+    const struct bh_networks_request request = { box->start, box->network, box->job,
+                                                 box->sandbox->bundle };
+    struct bh_networks_files files;
+    bh_rc rc = bh_networks_attach(box->node, &request, &files, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "network");
+    box->sandbox->network = bh_arena_printf(box->arena, "%s/space", box->sandbox->bundle);
+    box->sandbox->sys = bh_arena_printf(box->arena, "%s/sys", box->sandbox->bundle);
+    for (uint32_t i = 0; i < files.count && rc == BH_OK; i++)
+        rc = add_mount(box, bh_arena_printf(box->arena, "%s/%s", box->sandbox->bundle,
+                                            files.names[i]),
+                       bh_arena_printf(box->arena, "/etc/%s", files.names[i]), false, err);
+    return box->sandbox->network && box->sandbox->sys ? rc : out_of_room(err);
+}
+
 /* An image lacks Bulkhead's folders below /usr/local; the host's has them. */
 static bh_rc
 put_own_folders(struct box *box, struct bh_err *err)
@@ -740,6 +764,7 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
 {
     const struct bh_msg_start *start = request->start;
     struct box box = { .node = request->node, .start = start, .job = request->job,
+                       .network = bh_networks_wanted(request->start),
                        .arena = request->arena, .sandbox = ret_sandbox, .note = ret_note };
     bool image = is_image(start->image);
     bh_rc rc;
@@ -773,6 +798,8 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
         rc = put_args(&box, err);
     if (rc == BH_OK)
         rc = put_env(&box, err);
+    if (rc == BH_OK && box.network)
+        rc = put_network(&box, err);
     drop_overridden(&ret_sandbox->env);
     put_limits(&box);
     return rc;
@@ -789,6 +816,7 @@ bh_box_remove(const struct bh_node *node, uint64_t lease)
         if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno == ENOENT)
             break;
     }
+    bh_networks_unmount(bundle);
     bh_path_format(path, sizeof path, "%s/root", bundle);
     umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
     bh_path_remove_tree(bundle);

@@ -55,7 +55,10 @@ check_list(const char *name, const struct bh_param_list *list, bool path, struct
 static bool
 is_path(const char *name, const char *text)
 {
-    static const char *const others[] = { "node_name", "daemon_user", "driver_env", "job_driver_mount", "gpus" };
+    static const char *const others[] = { "node_name", "daemon_user", "driver_env",
+                                         "job_driver_mount", "gpus", "networks",
+                                         "network_pool", "network_uplinks",
+                                         "egress_deny", "bandwidth_max" };
 
     for (size_t i = 0; i < BH_COUNT(others); i++) {
         if (strcmp(others[i], name) == 0)

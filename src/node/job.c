@@ -24,6 +24,7 @@
 #include "node/box.h"
 #include "node/exit_record.h"
 #include "node/keeper.h"
+#include "node/network.h"
 #include "node/path.h"
 #include "node/unpack.h"
 #include "runtime/cgroup.h"
@@ -117,6 +118,7 @@ finish(struct bh_node *node, struct bh_job *job)
     if (job->end.cause >= BH_END_CAUSES)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
+    bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     report_end(node, job);
     if (job->unwanted)
@@ -262,6 +264,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return BH_OK;
     }
     (void)!node->runtime.ops->destroy(node->runtime.self, id, &ignored);
+    bh_networks_detach(node, start->lease);
     bh_box_remove(node, start->lease);
     bh_path_remove_tree(folder);
     return rc;

@@ -26,6 +26,7 @@ struct bh_node {
     struct bh_device device;
     struct bh_gpu_client *gpus;
     struct bh_rootfs *rootfs;
+    struct bh_networks *networks;
 
     struct bh_arena *scan_arena;      /* of `inventory` */
     struct bh_inventory inventory;    /* as last scanned */

@@ -23,6 +23,7 @@ struct test_message {
         struct bh_msg_inventory inventory;
         struct bh_msg_samples samples;
         struct bh_msg_health health;
+        struct bh_msg_traffic traffic;
     };
 };
 

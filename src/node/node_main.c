@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "node/host.h"
 #include "node/job.h"
+#include "node/network.h"
 #include "node/order.h"
 #include "node/path.h"
 #include "node/piece.h"
@@ -29,7 +30,7 @@
 #include "node/store.h"
 #include "runtime/crun.h"
 
-enum { FIXED_POLLS = 4, EXIT_USAGE = 2 };
+enum { FIXED_POLLS = 5, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
 /* ---- the pieces of the program ---- */
@@ -127,6 +128,8 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = open_runtime(node, err);
     if (rc == BH_OK)
+        rc = bh_networks_open(node, err);
+    if (rc == BH_OK)
         rc = bh_rootfs_open(&node->conf, node->boxes, node->libexec, &node->rootfs, err);
     if (rc == BH_OK)
         rc = bh_state_open(&node->state, node->conf.state_dir, err);
@@ -162,6 +165,7 @@ close_all(struct bh_node *node)
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
     bh_rootfs_close(node->rootfs);
+    bh_networks_close(node->networks);
     if (node->scan_arena)
         bh_arena_free(node->scan_arena);
     bh_state_close(&node->state);
@@ -191,6 +195,7 @@ list_polls(struct loop *loop)
                                           .events = bh_link_interest(node->link) };
     loop->polls[3] = (struct pollfd){ .fd = bh_gpu_client_event_fd(node->gpus),
                                       .events = POLLIN };
+    loop->polls[4] = (struct pollfd){ .fd = bh_networks_watch(node), .events = POLLIN };
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -267,6 +272,8 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
     look_at_keepers(loop);
     if (loop->polls[3].revents)
         bh_report_health(node);
+    if (loop->polls[4].revents)
+        bh_networks_repair(node);
     if (loop->polls[2].revents & POLLOUT)
         write_link(node);
     if (node->link && loop->polls[2].revents & (POLLIN | POLLHUP | POLLERR))
@@ -302,6 +309,7 @@ run(struct bh_node *node, struct bh_err *err)
     bh_orders_repair(orders);
     bh_job_adopt_all(node);
     bh_scratch_sweep(node);
+    bh_networks_restore(node);
     rc = open_listener(node, err);
     loop.polls = calloc(FIXED_POLLS + BH_JOBS_MAX, sizeof *loop.polls);
     loop.leases = calloc(BH_JOBS_MAX, sizeof *loop.leases);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "model/geometry.h"
 #include "node/job.h"
+#include "node/network.h"
 #include "node/numa.h"
 #include "node/piece.h"
 
@@ -174,6 +175,7 @@ bh_report_samples(struct bh_node *node)
     if (bh_piece_scan(node, &err) == BH_OK)
         put_gpus(node, arena, &samples.gpus);
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
+    bh_networks_report(node);
 }
 
 void

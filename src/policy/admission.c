@@ -200,6 +200,13 @@ check_images(const struct asking *a)
 }
 
 static bh_rc
+check_networks(const struct asking *a)
+{
+    return check_mask(a, a->rules->networks, a->spec->network, bh_network_mode_names,
+                      &a->text->networks);
+}
+
+static bh_rc
 check_mount(const struct asking *a, const char *path, bool write)
 {
     for (uint32_t i = 0; i < a->text->mounts.count; i++)
@@ -400,6 +407,7 @@ bh_admission_check(const struct bh_admission_policy *policy,
         [BH_ADMISSION_PENDING] = check_pending,
         [BH_ADMISSION_SKU_PIECES] = check_sku_pieces,
         [BH_ADMISSION_DATASETS] = check_datasets,
+        [BH_ADMISSION_NETWORKS] = check_networks,
     };
     struct asking a = { .policy = policy, .rules = &policy->rules, .text = policy->rules.text,
                         .request = request, .spec = request->spec, .counts = counts, .err = err };

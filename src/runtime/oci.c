@@ -99,8 +99,12 @@ put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
         { "/dev", "tmpfs", "tmpfs", { "nosuid", "noexec", "mode=755", "size=65536" } },
         { "/dev/pts", "devpts", "devpts",
           { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "max=64" } },
-        { "/sys", "sysfs", "sysfs", { "ro", "nosuid", "noexec", "nodev" } },
     };
+    /* of a namespace that is root's, nobody in a user namespace may mount /sys */
+    const struct mount_row sys = sandbox->sys
+        ? (struct mount_row){ "/sys", "bind", sandbox->sys,
+                              { "bind", "ro", "nosuid", "noexec", "nodev" } }
+        : (struct mount_row){ "/sys", "sysfs", "sysfs", { "ro", "nosuid", "noexec", "nodev" } };
     static const struct mount_row scratch[] = {
         { "/dev/shm", "tmpfs", "tmpfs", { "nosuid", "noexec", "nodev", "mode=1777" } },
         { "/tmp", "tmpfs", "tmpfs", { "nosuid", "nodev", "mode=1777" } },
@@ -110,6 +114,7 @@ put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
     snprintf(size, sizeof size, "size=%llu", (unsigned long long)sandbox->tmp_bytes);
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         put_mount(w, &rows[i], NULL);
+    put_mount(w, &sys, NULL);
     for (size_t i = 0; i < BH_COUNT(scratch); i++)
         put_mount(w, &scratch[i], size);
 }
@@ -156,10 +161,9 @@ put_mapping(struct bh_json_writer *w, const char *key, uid_t base)
 }
 
 static void
-put_namespaces(struct bh_json_writer *w)
+put_namespaces(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 {
-    static const char *const types[] = { "user", "pid", "mount", "ipc", "uts", "cgroup",
-                                         "network" };
+    static const char *const types[] = { "user", "pid", "mount", "ipc", "uts", "cgroup" };
 
     bh_json_open(w, "namespaces", '[');
     for (size_t i = 0; i < BH_COUNT(types); i++) {
@@ -167,6 +171,11 @@ put_namespaces(struct bh_json_writer *w)
         bh_json_str(w, "type", types[i]);
         bh_json_close(w, '}');
     }
+    bh_json_open(w, NULL, '{');
+    bh_json_str(w, "type", "network");
+    if (sandbox->network)
+        bh_json_str(w, "path", sandbox->network);
+    bh_json_close(w, '}');
     bh_json_close(w, ']');
 }
 
@@ -185,7 +194,7 @@ put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
                                             "/proc/sysrq-trigger", NULL };
 
     bh_json_open(w, "linux", '{');
-    put_namespaces(w);
+    put_namespaces(w, sandbox);
     put_mapping(w, "uidMappings", sandbox->uid_base);
     put_mapping(w, "gidMappings", sandbox->uid_base);
     put_list(w, "maskedPaths", masked);

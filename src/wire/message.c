@@ -54,6 +54,17 @@ static const struct bh_field piece_ref_fields[] = {
 static const struct bh_fields piece_ref =
     BH_FIELDS("piece", struct bh_msg_piece_ref, piece_ref_fields);
 
+static const struct bh_field network_fields[] = {
+    BH_F(struct bh_msg_network, allow, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
+    BH_F(struct bh_msg_network, bandwidth_bps, BH_FIELD_U64),
+    BH_F(struct bh_msg_network, deny, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
+    BH_F_ENUM(struct bh_msg_network, mode, bh_network_mode_names),
+    BH_F(struct bh_msg_network, name, BH_FIELD_TEXT),
+    BH_F(struct bh_msg_network, resolvers, BH_FIELD_TEXTS, .max = BH_NET_RESOLVERS_MAX),
+};
+static const struct bh_fields network =
+    BH_FIELDS("network", struct bh_msg_network, network_fields);
+
 static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, args, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_start, cpu_milli, BH_FIELD_U32),
@@ -66,6 +77,7 @@ static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, member, BH_FIELD_U32),
     BH_F(struct bh_msg_start, memory_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_start, mounts, BH_FIELD_LIST, .of = &mount),
+    BH_F(struct bh_msg_start, network, BH_FIELD_STRUCT, .of = &network),
     BH_F(struct bh_msg_start, order, BH_FIELD_U64),
     BH_F(struct bh_msg_start, pids, BH_FIELD_U32),
     BH_F_ARRAY(struct bh_msg_start, pieces, piece_count, piece_ref, BH_WIRE_PIECES_MAX),
@@ -199,6 +211,26 @@ static const struct bh_field samples_fields[] = {
          .max = BH_WIRE_KEEP_MAX),
 };
 
+static const struct bh_field traffic_item_fields[] = {
+    BH_F(struct bh_msg_traffic_item, denied_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, denied_packets, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, final, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_traffic_item, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, rx_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, rx_packets, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, tx_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_traffic_item, tx_packets, BH_FIELD_U64),
+};
+static const struct bh_fields traffic_item =
+    BH_FIELDS("traffic_item", struct bh_msg_traffic_item, traffic_item_fields);
+
+static const struct bh_field traffic_fields[] = {
+    BH_F(struct bh_msg_traffic, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_traffic, items, BH_FIELD_LIST, .of = &traffic_item,
+         .max = BH_WIRE_KEEP_MAX),
+};
+
 static const struct bh_field health_fields[] = {
     BH_F_ENUM(struct bh_msg_health, fault, fault_names),
     BH_F(struct bh_msg_health, gi, BH_FIELD_U32),
@@ -227,6 +259,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_ENDED] = ROW("ended", ended),
     [BH_MSG_SAMPLES] = ROW("samples", samples),
     [BH_MSG_HEALTH] = ROW("health", health),
+    [BH_MSG_TRAFFIC] = ROW("traffic", traffic),
 };
 
 /* A row for every message of the table, with the struct that the table names. */

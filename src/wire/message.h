@@ -3,6 +3,7 @@
 
 #include "base/fields.h"
 #include "base/err.h"
+#include "model/network.h"
 
 /* Messages between bulkheadd and bulkhead-node, as plain structs with a
  * description each; wire/frame.h makes bytes of them.  tables/messages.tbl lists
@@ -55,6 +56,16 @@ struct bh_msg_piece_ref {
     uint64_t partition;
 };
 
+/* The network of a job. */
+struct bh_msg_network {
+    uint32_t mode;             /* enum bh_network_mode; nothing else is said with none */
+    uint64_t bandwidth_bps;    /* in each direction; 0: the node's most */
+    const char *name;          /* the job's name for its peers; "": none */
+    struct bh_texts allow;     /* "10.0.0.0/8 tcp 443"; egress only */
+    struct bh_texts deny;      /* prefixes that are refused before */
+    struct bh_texts resolvers; /* addresses of DNS servers */
+};
+
 /* Run a job on pieces that were carved.  All is resolved; the node still checks it
  * against its own node.conf and refuses what that does not allow (BH_DENIED). */
 struct bh_msg_start {
@@ -69,6 +80,7 @@ struct bh_msg_start {
     uint32_t gang, member;     /* of so many members, which; gang 0 is 1 */
     uint64_t memory_bytes, scratch_bytes;
     char tenant[120], user[64], sku[64]; /* for the job's environment */
+    struct bh_msg_network network;
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a
@@ -167,6 +179,19 @@ struct bh_msg_sample {
 struct bh_msg_samples {
     uint64_t at_ns;
     struct bh_list gpus, samples;  /* bh_msg_gpu, bh_msg_sample */
+};
+
+/* What a job sent and received, as it sees it, since it was started. */
+struct bh_msg_traffic_item {
+    uint64_t lease, job, rx_bytes, rx_packets, tx_bytes, tx_packets;
+    uint64_t denied_bytes, denied_packets; /* from it or to it, and not let through */
+    bool final;                    /* it has ended */
+};
+
+/* With SAMPLES, and with a job's end before ENDED; not repeated. */
+struct bh_msg_traffic {
+    uint64_t at_ns;
+    struct bh_list items;          /* struct bh_msg_traffic_item */
 };
 
 struct bh_msg_health {

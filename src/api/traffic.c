@@ -1,0 +1,42 @@
+#include "api/traffic.h"
+
+#include "api/facts.h"
+
+static const char *const keys[] = { "denied_bytes", "denied_packets", "rx_bytes", "rx_packets",
+                                    "tx_bytes", "tx_packets" };
+
+/* A job that was queued again, and a gang, have several leases: they add up. */
+static bool
+add(bh_json_value items, uint64_t job, uint64_t sums[BH_COUNT(keys)])
+{
+    bool found = false;
+
+    for (size_t i = 0; i < bh_json_count(items); i++) {
+        bh_json_value item = bh_json_at(items, i);
+
+        if (bh_json_number(bh_json_get(item, "job"), 0) != job)
+            continue;
+        found = true;
+        for (size_t k = 0; k < BH_COUNT(keys); k++)
+            sums[k] += bh_json_number(bh_json_get(item, keys[k]), 0);
+    }
+    return found;
+}
+
+void
+bh_traffic_put_job(const struct bh_call *call, struct bh_json_writer *w, uint64_t job)
+{
+    BH_AUTO(bh_facts_fini) struct bh_facts facts;
+    uint64_t sums[BH_COUNT(keys)] = { 0 };
+    bool found = false;
+
+    bh_facts_load(&call->api->options.owner, &facts);
+    for (uint32_t i = 0; i < facts.node_count; i++)
+        found = add(bh_json_get(facts.nodes[i].root, "traffic"), job, sums) || found;
+    if (!found)
+        return;
+    bh_json_open(w, "traffic", '{');
+    for (size_t k = 0; k < BH_COUNT(keys); k++)
+        bh_json_u64(w, keys[k], sums[k]);
+    bh_json_close(w, '}');
+}

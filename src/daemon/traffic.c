@@ -1,0 +1,80 @@
+#include "daemon/traffic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/json.h"
+
+static void
+drop(struct bh_traffic *traffic, uint32_t at)
+{
+    memmove(&traffic->items[at], &traffic->items[at + 1],
+            (--traffic->count - at) * sizeof *traffic->items);
+}
+
+/* The oldest of those that ended, else the oldest. */
+static void
+make_room(struct bh_traffic *traffic)
+{
+    uint32_t at = 0;
+
+    if (traffic->count < BH_TRAFFIC_MAX)
+        return;
+    while (at < traffic->count && !traffic->items[at].final)
+        at++;
+    drop(traffic, at < traffic->count ? at : 0);
+}
+
+static void
+take(struct bh_traffic *traffic, const struct bh_msg_traffic_item *item)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (traffic->items[i].lease == item->lease) {
+            traffic->items[i] = *item;
+            return;
+        }
+    make_room(traffic);
+    traffic->items[traffic->count++] = *item;
+}
+
+void
+bh_traffic_take(struct bh_traffic *traffic, const struct bh_list *items)
+{
+    const struct bh_msg_traffic_item *item = items->items;
+
+    if (!traffic->items)
+        traffic->items = calloc(BH_TRAFFIC_MAX, sizeof *traffic->items);
+    BH_ASSERT(traffic->items);
+    for (uint32_t i = 0; i < items->count; i++)
+        take(traffic, &item[i]);
+}
+
+void
+bh_traffic_fini(struct bh_traffic *traffic)
+{
+    free(traffic->items);
+    *traffic = (struct bh_traffic){ .count = 0 };
+}
+
+void
+bh_traffic_put(const struct bh_traffic *traffic, struct bh_buf *out)
+{
+    struct bh_json_writer w = bh_json_begin(out);
+
+    bh_json_open(&w, NULL, '[');
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        const struct bh_msg_traffic_item *item = &traffic->items[i];
+
+        bh_json_open(&w, NULL, '{');
+        bh_json_u64(&w, "denied_bytes", item->denied_bytes);
+        bh_json_u64(&w, "denied_packets", item->denied_packets);
+        bh_json_u64(&w, "job", item->job);
+        bh_json_u64(&w, "rx_bytes", item->rx_bytes);
+        bh_json_u64(&w, "rx_packets", item->rx_packets);
+        bh_json_u64(&w, "tx_bytes", item->tx_bytes);
+        bh_json_u64(&w, "tx_packets", item->tx_packets);
+        bh_json_close(&w, '}');
+    }
+    bh_json_close(&w, ']');
+}

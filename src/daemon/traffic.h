@@ -1,0 +1,23 @@
+#ifndef BH_DAEMON_TRAFFIC_H
+#define BH_DAEMON_TRAFFIC_H
+
+#include "base/buf.h"
+#include "wire/message.h"
+
+/* What the jobs of one node sent and received: the last word on each of those that run, and on
+ * the latest ones that ended.  No record and in no store: it is gone when the daemon is. */
+enum { BH_TRAFFIC_MAX = 4096 + 1024 };
+
+struct bh_traffic {
+    struct bh_msg_traffic_item *items; /* the oldest first */
+    uint32_t count;
+};
+
+/* Take over what a node says; when all is full, the oldest of a job that ended goes first. */
+void bh_traffic_take(struct bh_traffic *traffic, const struct bh_list *items);
+void bh_traffic_fini(struct bh_traffic *traffic);
+
+/* Append the JSON array of all of them. */
+void bh_traffic_put(const struct bh_traffic *traffic, struct bh_buf *out);
+
+#endif

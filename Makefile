@@ -6,13 +6,14 @@
 # FUZZ_SECONDS      how long each fuzz target runs        (20)
 # TESTS             names of tests, for `make test TESTS=arena`
 # BUILD             build folder of `make` and `make install` (build)
+# RELEASES          what `make test-vm` boots: bookworm, trixie (both)
 
 PREFIX ?= /usr/local
 STAGE ?= /tmp/bulkhead-stage-$(shell id -u)
 BUILD ?= build
 export WERROR FUZZ_SECONDS FUZZ_SEED DESTDIR
 
-.PHONY: all demo test san fuzz bench soak fmt tidy install clean help
+.PHONY: all demo test test-gpu test-vm san fuzz bench soak fmt tidy install deb clean help
 .NOTPARALLEL:
 
 all: ## build everything into build/
@@ -31,6 +32,14 @@ test: ## all tests; the last line counts them
 soak: ## the tests that take long
 	@tools/bootstrap test
 	@tools/test --suite soak
+
+test-vm: ## boot Debian 12 and 13, install the packages there, try them (RELEASES=)
+	@tools/bootstrap vm
+	@tools/test-vm $(RELEASES)
+
+test-gpu: ## on a machine with a GPU: what needs no MIG change and no reset
+	@tools/bootstrap test
+	@tools/test-gpu
 
 san: ## the tests under address, undefined and thread sanitizers
 	@tools/bootstrap san
@@ -56,8 +65,12 @@ install: ## install below DESTDIR and PREFIX
 	@ninja -C $(BUILD)
 	@meson install -C $(BUILD) --no-rebuild
 
+deb: ## Debian packages for this machine's release, into build-deb/
+	@tools/bootstrap deb
+	@tools/deb
+
 clean: ## remove what was built
-	rm -rf build build-san build-tsan build-fuzz build-stage
+	rm -rf build build-san build-tsan build-fuzz build-stage build-deb
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

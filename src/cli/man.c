@@ -298,7 +298,8 @@ static const struct {
     { "bulkheadd.conf", "node_socket", "/run/bulkhead/node/node.sock" },
     { "node.conf", "run_dir", "/run/bulkhead/node" },
     { "node.conf", "socket", "/run/bulkhead/node/node.sock" },
-    { "node.conf", "cgroup_parent", "/bulkhead.slice/jobs" },
+    { "node.conf", "daemon_user", "bulkhead" },
+    { "node.conf", "cgroup_parent", "/bulkhead.slice/bulkhead-jobs.service/jobs" },
 };
 
 static const char *

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "base/time.h"
 #include "cli/site.h"
 
+/* Who has it for a system user has the packages, whose folders are that user's. */
+#define PACKAGES_USER "bulkhead"
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
 enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 300 };
@@ -249,6 +252,10 @@ check_alone(const struct bh_up *up, struct bh_err *err)
     BH_AUTO(bh_fd_close) int fd = -1;
     struct bh_err unread;
 
+    if (!up->cli->args->options[BH_OPT_DIR].given && getpwnam(PACKAGES_USER)) {
+        bh_err_set(err, BH_CONFLICT, "packages are installed here, whose units have %s", up->state);
+        return bh_err_hint(err, "systemctl start bulkheadd, or --dir for a trial beside them");
+    }
     if (bh_unix_connect(up->socket, &fd, &unread) != BH_OK)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT, "bulkheadd already serves on %s", up->socket);

@@ -70,22 +70,32 @@ read_address(const struct sockaddr *from, struct bh_transport *transport)
     transport->uid = transport->gid = UINT32_MAX;
 }
 
+/* Copied at once: since libmicrohttpd 1.0 all answers of a connection share one place, and
+ * the next question writes over it. */
+static int
+descriptor_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *answer =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    return answer ? answer->connect_fd : -1;
+}
+
 static struct bh_connection *
 connection_new(struct MHD_Connection *mhd)
 {
-    const union MHD_ConnectionInfo *fd, *from;
+    const union MHD_ConnectionInfo *from;
     struct bh_connection *connection = calloc(1, sizeof *connection);
 
     BH_ASSERT(connection);
     connection->arena = bh_arena_new(ARENA_BYTES_MAX);
-    fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    connection->fd = descriptor_of(mhd);
     from = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     if (from && from->client_addr
         && (from->client_addr->sa_family == AF_INET || from->client_addr->sa_family == AF_INET6))
         read_address(from->client_addr, &connection->transport);
     else
-        read_unix_peer(fd ? fd->connect_fd : -1, &connection->transport);
-    connection->fd = fd ? fd->connect_fd : -1;
+        read_unix_peer(connection->fd, &connection->transport);
     return connection;
 }
 

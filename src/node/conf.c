@@ -1,6 +1,7 @@
 #include "node/conf.h"
 
 #include <ctype.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,8 +55,9 @@ check_list(const char *name, const struct bh_param_list *list, bool path, struct
 static bool
 is_path(const char *name, const char *text)
 {
-    static const char *const others[] = { "node_name", "driver_env", "job_driver_mount", "gpus",
-                                         "networks", "network_pool", "network_uplinks",
+    static const char *const others[] = { "node_name", "daemon_user", "driver_env",
+                                         "job_driver_mount", "gpus", "networks",
+                                         "network_pool", "network_uplinks",
                                          "egress_deny", "bandwidth_max" };
 
     for (size_t i = 0; i < BH_COUNT(others); i++) {
@@ -116,6 +118,24 @@ check_owner(const char *path, struct bh_err *err)
     return bh_err_hint(err, "chown root %s; chmod go-w %s", path, path);
 }
 
+/* A package knows the daemon's user by name: the number is made where it is installed. */
+static bh_rc
+resolve_daemon(struct bh_conf *conf, struct bh_err *err)
+{
+    const struct passwd *user;
+
+    if (!*conf->daemon_user)
+        return BH_OK;
+    user = getpwnam(conf->daemon_user);
+    if (!user) {
+        bh_err_set(err, BH_NOT_FOUND, "daemon_user: no user %.60s", conf->daemon_user);
+        return bh_err_hint(err, "install bulkhead-daemon, or run systemd-sysusers");
+    }
+    conf->daemon_uid = user->pw_uid;
+    conf->daemon_gid = user->pw_gid;
+    return BH_OK;
+}
+
 bh_rc
 bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
              struct bh_err *err)
@@ -133,7 +153,7 @@ bh_conf_read(const char *path, struct bh_arena *arena, struct bh_conf *ret_conf,
         rc = bh_conf_parse(path, text.length > 0 ? bh_buf_text(&text) : "", arena, ret_conf,
                            err);
     bh_buf_fini(&text);
-    return rc;
+    return rc == BH_OK ? resolve_daemon(ret_conf, err) : rc;
 }
 
 void

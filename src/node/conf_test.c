@@ -1,5 +1,6 @@
 #include "node/conf.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,6 +111,13 @@ test_owner(void **state)
     assert_int_equal(bh_file_replace(path, "tmp_mib = 5\n", 12, 0644, &err), BH_OK);
     BH_CHECK_EQ("ours", bh_conf_read(path, arena, &conf, &err), BH_OK);
     BH_CHECK_EQ("read", conf.tmp_mib, 5);
+    assert_int_equal(bh_file_replace(path, "daemon_uid = 7\ndaemon_user = daemon\n", 36, 0644, &err),
+                     BH_OK);
+    BH_CHECK_EQ("a user", bh_conf_read(path, arena, &conf, &err), BH_OK);
+    BH_CHECK_EQ("over the number", conf.daemon_uid, getpwnam("daemon")->pw_uid);
+    BH_CHECK_EQ("its group", conf.daemon_gid, getpwnam("daemon")->pw_gid);
+    assert_int_equal(bh_file_replace(path, "daemon_user = no-such-user\n", 27, 0644, &err), BH_OK);
+    BH_CHECK_EQ("nobody's name", bh_conf_read(path, arena, &conf, &err), BH_NOT_FOUND);
     chmod(path, 0666);
     BH_CHECK_EQ("anybody's", bh_conf_read(path, arena, &conf, &err), root ? BH_DENIED : BH_OK);
     unlink(path);

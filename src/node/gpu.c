@@ -16,6 +16,9 @@
 #include "node/gpu_message.h"
 #include "wire/frame_io.h"
 
+#define LAST_PATIENCE (500 * BH_NS_PER_MS)
+#define LAST_GLANCE (2 * BH_NS_PER_MS)
+
 struct child {
     pid_t pid;               /* 0: none runs */
     struct bh_link *link;
@@ -511,12 +514,26 @@ bh_gpu_client_new(const struct bh_gpu_client_options *options)
     return client;
 }
 
+/* What was just killed goes at once, unless it sits in the driver: systemd would find it
+ * beside the program that it starts in our place. */
+static void
+await_abandoned(struct bh_gpu_client *client)
+{
+    bh_ns deadline = bh_time_monotonic() + LAST_PATIENCE;
+
+    bh_gpu_client_reap(client);
+    while (client->abandoned_count > 0 && bh_time_monotonic() < deadline) {
+        bh_time_sleep(LAST_GLANCE);
+        bh_gpu_client_reap(client);
+    }
+}
+
 void
 bh_gpu_client_free(struct bh_gpu_client *client)
 {
     abandon(client, &client->answering);
     abandon(client, &client->watching);
-    bh_gpu_client_reap(client);
+    await_abandoned(client);
     free(client->program);
     free(client->library);
     free(client->proc_root);

@@ -36,7 +36,8 @@ struct bh_gpu_client_options {
 /* A client without children: they are started when first needed.  Owned by the caller. */
 BH_MUST_USE struct bh_gpu_client *bh_gpu_client_new(const struct bh_gpu_client_options *options);
 
-/* Ends the children (SIGKILL) and frees the client; abandoned children stay init's. */
+/* Ends the children (SIGKILL), waits at most half a second for them to go, and frees the
+ * client; abandoned children stay init's. */
 void bh_gpu_client_free(struct bh_gpu_client *client);
 BH_AUTO_DEFINE(struct bh_gpu_client *, bh_gpu_client_free)
 

@@ -347,6 +347,8 @@ main(int argc, char **argv)
     say_alive(&keeper);
     rc = bh_cgroup_probe(keeper.cgroup_mount, &keeper.cgroups, &err);
     if (rc == BH_OK)
+        rc = bh_cgroup_step_aside(&keeper.cgroups, keeper.cgroup, &err);
+    if (rc == BH_OK)
         rc = start(&keeper, &err);
     if (rc == BH_OK) {
         judge(&keeper, wait_for_end(&keeper));

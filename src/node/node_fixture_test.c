@@ -313,7 +313,7 @@ bh_test_run_job(const struct test_job *job)
 bool
 bh_test_wait_for_log(uint64_t lease, const char *text)
 {
-    for (int tries = 0; tries < 500; tries++) {
+    for (int tries = 0; tries < 6000; tries++) {
         if (strstr(bh_test_log(lease), text))
             return true;
         bh_time_sleep(10 * BH_NS_PER_MS);

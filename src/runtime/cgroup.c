@@ -19,6 +19,7 @@
 #include "runtime/device_filter.h"
 
 enum { PATH_SIZE = 512 };
+#define KEEPERS "keepers"
 #define PATIENCE (2 * BH_NS_PER_S)
 #define GLANCE (200 * UINT64_C(1000))
 
@@ -97,6 +98,38 @@ read_keyed(const char *path, const char *key, uint64_t *ret_value)
 
 /* ---- the machine ---- */
 
+/* What limits a sandbox on version 2. */
+static const char *const controllers[] = { "memory", "cpu", "pids" };
+
+/* Whether the word stands in a line of words with blanks between. */
+static bool
+has_word(const char *line, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *at = line; *(at += strspn(at, " \n")); at += strcspn(at, " \n")) {
+        if (strcspn(at, " \n") == length && memcmp(at, word, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A kernel may have been told to do without one: cgroup_disable=memory. */
+static bh_rc
+check_controllers(const struct bh_cgroup_host *host, struct bh_err *err)
+{
+    char path[PATH_SIZE], held[512];
+
+    path_of(host, MEMORY, "", "cgroup.controllers", path);
+    if (!read_file(path, held, sizeof held))
+        return bh_err_errno(err, "read %s", path);
+    for (size_t i = 0; i < BH_COUNT(controllers); i++) {
+        if (!has_word(held, controllers[i]))
+            return bh_err_set(err, BH_UNAVAILABLE, "no %s controller in %s", controllers[i], path);
+    }
+    return BH_OK;
+}
+
 bh_rc
 bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_err *err)
 {
@@ -114,6 +147,12 @@ bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_er
         path_of(&host, i, "", "cgroup.procs", path);
         if (access(path, F_OK) != 0)
             return bh_err_set(err, BH_UNAVAILABLE, "no control group hierarchy at %s", path);
+    }
+    if (host.unified) {
+        bh_rc rc = check_controllers(&host, err);
+
+        if (rc != BH_OK)
+            return rc;
     }
     path_of(&host, BLKIO, "", "cgroup.procs", path);
     host.blkio = !host.unified && access(path, F_OK) == 0;
@@ -258,24 +297,37 @@ fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbo
 
 /* ---- making and entering ---- */
 
-/* On version 2 a controller must be handed down by each folder above. */
+/* On version 2 a controller must be handed down by each folder above.  Where another
+ * manager has done so (systemd in its units' groups) nothing is written: it may hold
+ * processes, which a change would be refused for. */
+static bh_rc
+hand_down(const char *path, struct bh_err *err)
+{
+    char control[PATH_SIZE + 32], held[512], missing[64] = "";
+    struct bh_err ignored;
+    size_t used = 0;
+
+    snprintf(control, sizeof control, "%s/cgroup.subtree_control", path);
+    if (!read_file(control, held, sizeof held))
+        return bh_err_errno(err, "read %s", control);
+    for (size_t i = 0; i < BH_COUNT(controllers); i++) {
+        if (!has_word(held, controllers[i]))
+            used += (size_t)snprintf(missing + used, sizeof missing - used, "+%s ",
+                                     controllers[i]);
+    }
+    if (used > 0 && write_file(control, missing, err) != BH_OK)
+        return err->rc;
+    if (!has_word(held, "io")) /* only limit_io needs it, and says so */
+        (void)!write_file(control, "+io", &ignored);
+    return BH_OK;
+}
+
 static bh_rc
 make_folder(const struct bh_cgroup_host *host, const char *path, bool leaf, struct bh_err *err)
 {
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", path);
-    if (host->unified && !leaf) {
-        char control[PATH_SIZE + 32];
-        struct bh_err ignored;
-        bh_rc rc;
-
-        snprintf(control, sizeof control, "%s/cgroup.subtree_control", path);
-        rc = write_file(control, "+memory +cpu +pids", err);
-        if (rc == BH_OK) /* only limit_io needs it, and says so */
-            (void)!write_file(control, "+io", &ignored);
-        return rc;
-    }
-    return BH_OK;
+    return host->unified && !leaf ? hand_down(path, err) : BH_OK;
 }
 
 static bh_rc
@@ -326,6 +378,29 @@ bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_e
     for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
         rc = set(host, path, &(struct knob){ i, "cgroup.procs", "cgroup.procs" }, "0", err);
     return rc;
+}
+
+/* Beside the job's own group: a leaf, because its parent hands controllers down. */
+static void
+keepers_of(const struct bh_cgroup_host *host, const char *parent, size_t length,
+           char ret_path[PATH_SIZE])
+{
+    snprintf(ret_path, PATH_SIZE, "%s%.*s/" KEEPERS, host->mount, (int)length, parent);
+}
+
+bh_rc
+bh_cgroup_step_aside(const struct bh_cgroup_host *host, const char *path, struct bh_err *err)
+{
+    const char *name = strrchr(path, '/');
+    char folder[PATH_SIZE], procs[PATH_SIZE + 16];
+
+    if (!host->unified || !name)
+        return BH_OK;
+    keepers_of(host, path, (size_t)(name - path), folder);
+    if (mkdir(folder, 0755) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make control group %s", folder);
+    snprintf(procs, sizeof procs, "%s/cgroup.procs", folder);
+    return write_file(procs, "0", err);
 }
 
 /* ---- processes ---- */
@@ -521,6 +596,10 @@ bh_cgroup_remove_empty(const struct bh_cgroup_host *host, const char *path)
 {
     char folder[PATH_SIZE];
 
+    if (host->unified) {
+        keepers_of(host, path, strlen(path), folder);
+        rmdir(folder);
+    }
     for (uint32_t i = 0; i < hierarchy_count(host); i++) {
         path_of(host, i, path, "", folder);
         rmdir(folder);

@@ -40,6 +40,13 @@ const struct bh_sandbox_device *bh_cgroup_standard_devices(uint32_t *ret_count);
 BH_MUST_USE bh_rc bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path,
                                   struct bh_err *err);
 
+/* Move the calling process, which keeps the groups at `path`, out of the group of the
+ * program that started it, into one that keepers share beside them: whoever manages that
+ * program (systemd) must not find the keeper in its way.  Nothing to do on version 1,
+ * where that is a hierarchy of its own that is not used here. */
+BH_MUST_USE bh_rc bh_cgroup_step_aside(const struct bh_cgroup_host *host, const char *path,
+                                       struct bh_err *err);
+
 struct bh_cgroup_members {
     pid_t pids[BH_CGROUP_MEMBERS_MAX];
     uint32_t count;
@@ -82,7 +89,8 @@ BH_MUST_USE bh_rc bh_cgroup_destroy(const struct bh_cgroup_host *host, const cha
 BH_MUST_USE bh_rc bh_cgroup_usage(const struct bh_cgroup_host *host, const char *path,
                                   struct bh_sandbox_usage *ret_usage, struct bh_err *err);
 
-/* Remove the groups at `path` where nothing is left in or below them. */
+/* Remove the groups at `path`, and the keepers' below, where nothing is left in or below
+ * them. */
 void bh_cgroup_remove_empty(const struct bh_cgroup_host *host, const char *path);
 
 struct bh_cgroup_names {

@@ -18,6 +18,7 @@ import tempfile
 import time
 
 DAEMON_UID = 64101
+SLOW = float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))  # so many times more patience
 SKIP = 77
 PEOPLE = {"alice": 20001, "bob": 20002, "carol": 20003, "dave": 20004, "erin": 20005}
 ENDED = ("completed", "failed", "cancelled")
@@ -444,7 +445,7 @@ node_socket = {self.dir}/node.sock
         return self.client().get("/v1/status")["records"]
 
     def until(self, condition, seconds=20, step=0.02, what="what was awaited"):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * SLOW
         while time.monotonic() < deadline:
             value = condition()
             if value:
@@ -454,7 +455,7 @@ node_socket = {self.dir}/node.sock
 
     def await_state(self, number, *states, seconds=20):
         seen = {}
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * SLOW
         client = self.client()
         while time.monotonic() < deadline:
             seen = client.get(f"/v1/jobs/{number}")

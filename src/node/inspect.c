@@ -1,6 +1,7 @@
 #include "node/inspect.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -258,23 +259,48 @@ check_mounts(const struct look *look, char *answer, size_t size)
     return held && count > 0;
 }
 
+/* What process 1 may hold beside its three streams: the keeper's socket, and what those who were
+ * added to the job speak through (node/init_stream.h).  None of it names a file. */
+static bool
+is_stream(const struct look *look, const char *name)
+{
+    static const char *const kinds[] = { "socket:[", "pipe:[", "anon_inode:", "/dev/pts/",
+                                         "/dev/ptmx", "/dev/pts/ptmx" };
+    char path[64 + 256], target[64];
+    ssize_t length;
+
+    bh_path_format(path, sizeof path, "/proc/%d/fd/%s", (int)look->init, name);
+    length = readlink(path, target, sizeof target - 1);
+    if (length < 0)
+        return errno == ENOENT; /* closed meanwhile */
+    target[length] = '\0';
+    for (size_t i = 0; i < BH_COUNT(kinds); i++)
+        if (strncmp(target, kinds[i], strlen(kinds[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Process 1 has its three streams and nothing that leads outside. */
 static bool
 check_descriptors(const struct look *look, char *answer, size_t size)
 {
+    uint32_t count = 0, astray = 0;
     char path[64];
-    uint32_t count = 0;
     DIR *dir;
 
     bh_path_format(path, sizeof path, "/proc/%d/fd", (int)look->init);
     dir = opendir(path);
     if (!dir)
         return wrong(answer, size, "descriptors cannot be read");
-    for (const struct dirent *entry; (entry = readdir(dir));)
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        bool own = entry->d_name[0] >= '0' && entry->d_name[0] <= '2' && !entry->d_name[1];
+
         count += entry->d_name[0] != '.';
+        astray += entry->d_name[0] != '.' && !own && !is_stream(look, entry->d_name);
+    }
     closedir(dir);
-    snprintf(answer, size, "%u descriptors", count);
-    return count <= 3;
+    snprintf(answer, size, "%u descriptors, %u that lead to files", count, astray);
+    return astray == 0;
 }
 
 /* ---- limits and devices ---- */

@@ -15,10 +15,12 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "node/box.h"
+#include "node/gate.h"
+#include "node/inspect.h"
 #include "node/keeper.h"
 #include "node/path.h"
 
-enum { OUTPUT_MAX = 64 << 10, PIDS = 256 };
+enum { OUTPUT_MAX = 64 << 10, PIDS = 256, GLANCE_MS = 2 };
 #define KILL_PATIENCE_MS 5000
 
 /* Leases of jobs are counted up from 1: these numbers are never theirs.  A container of one
@@ -142,6 +144,28 @@ has_ended(int pidfd, int patience_ms)
     return n > 0;
 }
 
+/* Its walls are looked at like a job's before it begins (node/gate.h).  BH_UNAVAILABLE: one does
+ * not stand. */
+static bh_rc
+let_go(struct run *run, struct bh_err *err)
+{
+    bh_ns until = bh_time_monotonic() + run->node->conf.scrub_timeout_ms * BH_NS_PER_MS;
+    struct bh_report report;
+    bool passed = false;
+    pid_t init = 0;
+
+    while (init == 0 && !passed && bh_time_monotonic() < until && !has_ended(run->pidfd, GLANCE_MS))
+        init = bh_gate_waiting(run->node, run->id, &passed);
+    if (init == 0)
+        return BH_OK; /* it ended, or will be ended: its answer is missed */
+    bh_inspect(run->node, &run->job, init, &report);
+    if (!bh_report_held(&report))
+        return bh_err_set(err, BH_UNAVAILABLE, "the helper's sandbox: %.160s", report.why);
+    if (kill(init, SIGUSR1) != 0)
+        return bh_err_errno(err, "let the helper begin");
+    return BH_OK;
+}
+
 /* A helper that hangs in the driver does not go even then; its keeper, and with it the
  * sandbox, stays behind until it does, and the piece is not clean. */
 static bh_rc
@@ -152,15 +176,19 @@ await(struct run *run, struct bh_err *err)
     siginfo_t reaped;
     struct bh_err ignored;
     bool ended;
+    bh_rc rc;
 
     if (run->pidfd < 0)
         return bh_err_set(err, BH_IO, "the helper's keeper cannot be watched");
-    ended = has_ended(run->pidfd, (int)patience);
+    rc = let_go(run, err);
+    ended = has_ended(run->pidfd, rc == BH_OK ? (int)patience : 0);
     if (!ended) {
         (void)!runtime->ops->destroy(runtime->self, run->id, &ignored);
         (void)!has_ended(run->pidfd, KILL_PATIENCE_MS);
     }
     waitid(P_PIDFD, (id_t)run->pidfd, &reaped, WEXITED | WNOHANG);
+    if (rc != BH_OK)
+        return rc;
     return ended ? BH_OK
                  : bh_err_set(err, BH_TIMEOUT, "the helper did not end within %u ms",
                               patience);

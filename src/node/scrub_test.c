@@ -429,7 +429,8 @@ static const struct {
 static void
 put_helper(const char *script)
 {
-    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init" };
+    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
+                                          "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
     char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
 
     bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);

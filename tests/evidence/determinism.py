@@ -21,7 +21,7 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing",
 WAYS = [(compiler, level) for compiler in ("gcc", "clang") for level in ("-O0", "-O3")]
 PATTERNS = ("src/engine/*.c", "src/base/assert.c", "tests/evidence/play.c",
             "tests/evidence/digest_run.c", *(f"src/model/{name}.c" for name in (
-                "boundary", "geometry", "ids", "job", "period", "quantity")))
+                "boundary", "geometry", "health", "ids", "job", "period", "quantity")))
 HEADERS = ("src/base/*.h", "src/model/*.h", "src/engine/*.h", "tables/*.tbl",
            "tests/evidence/*.h")
 

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/attr.h"
 #include "engine/defrag.h"
+#include "engine/view.h"
 
 enum { NODES = 3, GPUS_PER_NODE = BH_PLAY_GPUS / NODES, SKUS = 6, SPARE_SKU = SKUS,
        SITE = NODES + BH_PLAY_GPUS + SKUS + BH_PLAY_TENANTS };
@@ -502,6 +503,53 @@ answer_some(struct bh_play *play, struct bh_event *event)
         event->u.lease = (struct bh_ev_lease){ effect.lease, outcome, 0 };
 }
 
+/* ---- faults, and what operators say of GPUs ---- */
+
+static void
+worsen(struct bh_play *play, const struct bh_engine *engine, struct bh_event *event)
+{
+    struct bh_ev_health *fault = &event->u.health;
+    struct bh_piece_view piece;
+    uint32_t cursor = 0, skip = draw(play, 12);
+
+    event->kind = BH_EV_HEALTH;
+    fault->gpu.v = 1 + draw(play, BH_PLAY_GPUS);
+    while (bh_view_next_piece(engine, &cursor, &piece) && skip-- > 0) {
+        fault->gpu = piece.piece.gpu;
+        fault->partition = piece.piece.partition;
+    }
+    fault->ends = (enum bh_fault_ends)draw(play, fault->partition.v ? BH_FAULT_ENDS : 1);
+    fault->then = (enum bh_fault_then)draw(play, BH_FAULT_THENS);
+}
+
+static void
+hold(struct bh_play *play, struct bh_event *event)
+{
+    event->kind = BH_EV_CORDON;
+    if (chance(play, 80))
+        event->u.cordon.gpu.v = 1 + draw(play, BH_PLAY_GPUS);
+    else
+        event->u.cordon.node.v = 1 + draw(play, NODES);
+    event->u.cordon.held =
+        chance(play, 80) ? BH_HELD_NOT : (enum bh_held)draw(play, BH_HELDS);
+    event->u.cordon.clear_fault = chance(play, 80);
+}
+
+static void
+declare(struct bh_play *play, const struct bh_engine *engine, struct bh_event *event)
+{
+    struct bh_ev_standing *standing = &event->u.standing;
+    const struct bh_profile *profile = bh_profile_find(BH_GPU_H100_80GB, "1g.10gb");
+
+    event->kind = BH_EV_STANDING;
+    standing->gpu.v = 1 + draw(play, BH_PLAY_GPUS);
+    standing->apply = bh_view_applied(engine) + 1;
+    standing->mode = (enum bh_standing_mode)draw(play, BH_STANDING_MODES);
+    if (standing->mode != BH_STANDING_NOT_SAID)
+        standing->pieces[standing->piece_count++] =
+            (struct bh_standing_piece){ profile->id.v, draw(play, 7) };
+}
+
 static void
 happen(struct bh_play *play, const struct bh_engine *engine, struct bh_event *event)
 {
@@ -535,8 +583,14 @@ happen(struct bh_play *play, const struct bh_engine *engine, struct bh_event *ev
         change_spare_sku(play, event);
     else if (what < 986)
         change_settings(play, event);
-    else if (what < 992)
+    else if (what < 990)
         foresee(play, event);
+    else if (what < 992)
+        worsen(play, engine, event);
+    else if (what < 995)
+        hold(play, event);
+    else if (what < 997)
+        declare(play, engine, event);
     else
         tell_nonsense(play, event);
 }

@@ -1,11 +1,14 @@
 #include "node/init_stream.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -23,7 +26,8 @@ enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, ARGS_MAX = 4096, GRACE_S
 struct session {
     bool used;
     int answers;                 /* -1: whoever asked has gone */
-    pid_t pid;
+    pid_t pid;                   /* also the number of its session, in the kernel's sense */
+    bool reaped;                 /* it has ended; others of its session may not have */
     time_t kill_at;              /* monotonic seconds; 0: it was not told to end */
 };
 
@@ -356,6 +360,38 @@ take_request(void)
 
 /* ---- sessions ---- */
 
+/* The session that a process belongs to, or 0. */
+static pid_t
+session_of(const char *pid)
+{
+    char path[64], text[512], *name_end;
+    int fd, session = 0;
+    ssize_t got;
+
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    got = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    name_end = strrchr(text, ')'); /* state, parent, group and session follow */
+    return name_end && sscanf(name_end + 1, " %*c %*d %*d %d", &session) == 1 ? session : 0;
+}
+
+/* All of them: an interactive shell gives each of its commands a group of its own. */
+static void
+signal_session(pid_t session, int number)
+{
+    DIR *processes = opendir("/proc");
+
+    for (const struct dirent *entry; processes && (entry = readdir(processes));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9'
+            && session_of(entry->d_name) == session)
+            kill((pid_t)strtol(entry->d_name, NULL, 10), number);
+    if (processes)
+        closedir(processes);
+}
+
 static void
 end_session(struct session *session)
 {
@@ -374,8 +410,8 @@ hang_up(struct session *session)
         session->used = false;
         return;
     }
-    kill(-session->pid, SIGHUP);
-    kill(-session->pid, SIGCONT);
+    signal_session(session->pid, SIGHUP);
+    signal_session(session->pid, SIGCONT);
     session->kill_at = now() + GRACE_S;
 }
 
@@ -397,6 +433,9 @@ bh_init_streams_reaped(pid_t pid, int status)
     for (int i = 0; i < BH_INIT_SESSIONS_MAX; i++) {
         if (!sessions[i].used || sessions[i].pid != pid || pid == 0)
             continue;
+        sessions[i].reaped = true;
+        if (sessions[i].kill_at) /* others of its session have their time yet */
+            return;
         say(sessions[i].answers, BH_INIT_EXITED, bh_init_status(status), -1);
         end_session(&sessions[i]);
         return;
@@ -413,8 +452,11 @@ kill_late_ones(void)
         if (!sessions[i].used || !sessions[i].kill_at)
             continue;
         if (sessions[i].kill_at <= now())
-            kill(-sessions[i].pid, SIGKILL);
-        more = true;
+            signal_session(sessions[i].pid, SIGKILL);
+        if (sessions[i].kill_at <= now() && sessions[i].reaped)
+            end_session(&sessions[i]);
+        else
+            more = true;
     }
     return more;
 }

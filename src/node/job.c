@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +18,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "base/utf8.h"
 #include "model/job.h"
 #include "node/box.h"
 #include "node/cdi.h"
 #include "node/exit_record.h"
 #include "node/gate.h"
+#include "node/job_log.h"
 #include "node/keeper.h"
 #include "node/network.h"
 #include "node/path.h"
@@ -159,55 +158,6 @@ bh_job_look(struct bh_node *node, struct bh_job *job)
 
 /* ---- starting ---- */
 
-/* What may still be written to a log that has that many bytes already. */
-static uint64_t
-log_room(const struct bh_node *node, int fd)
-{
-    uint64_t cap = (uint64_t)node->conf.log_cap_mib << 20;
-    struct stat st;
-
-    if (fstat(fd, &st) != 0 || (uint64_t)st.st_size >= cap)
-        return 0;
-    return cap - (uint64_t)st.st_size;
-}
-
-/* One log for each member of a job, "12.log", "12.1.log": a job that was queued again goes
- * on in them. */
-static bh_rc
-open_log(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,
-         struct bh_err *err)
-{
-    char path[BH_NODE_PATH_MAX];
-
-    if (start->member == 0)
-        bh_path_format(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, start->job);
-    else
-        bh_path_format(path, sizeof path, "%s/%" PRIu64 ".%" PRIu32 ".log", node->conf.log_dir,
-                       start->job, start->member);
-    *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
-    if (*ret_fd < 0)
-        return bh_err_errno(err, "create log %s", path);
-    if (fchown(*ret_fd, 0, node->conf.daemon_gid) != 0 || fchmod(*ret_fd, 0640) != 0)
-        return bh_err_errno(err, "give log %s to the daemon's group", path);
-    return BH_OK;
-}
-
-void
-bh_job_say(const struct bh_node *node, const struct bh_msg_start *start, const char *format, ...)
-{
-    BH_AUTO(bh_fd_close) int fd = -1;
-    char line[600];
-    struct bh_err ignored;
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    bh_utf8_scrub(line);
-    if (open_log(node, start, &fd, &ignored) == BH_OK && log_room(node, fd) > sizeof line)
-        dprintf(fd, "bulkhead: %s\n", line);
-}
-
 /* A job that is ready to run. */
 struct launch {
     const struct bh_msg_start *start;
@@ -231,12 +181,12 @@ launch(struct bh_node *node, struct bh_job *job, const struct launch *what, stru
     if (rc == BH_OK)
         rc = node->runtime.ops->command(node->runtime.self, sandbox, request.command, err);
     if (rc == BH_OK)
-        rc = open_log(node, what->start, &log_fd, err);
+        rc = bh_job_log_open(node, what->start, &log_fd, err);
     if (rc == BH_OK && *what->note)
         dprintf(log_fd, "bulkhead: %s\n", what->note);
     request.log_fd = log_fd;
     request.stdio = what->start->stdio;
-    request.log_cap_bytes = log_fd >= 0 ? log_room(node, log_fd) : 0;
+    request.log_cap_bytes = log_fd >= 0 ? bh_job_log_room(node, log_fd) : 0;
     return rc == BH_OK ? bh_keeper_start(&request, &job->pidfd, err) : rc;
 }
 

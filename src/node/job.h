@@ -13,10 +13,6 @@
 BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *start,
                                struct bh_err *err);
 
-/* A line of the node's own in the output of a job that is being started. */
-void bh_job_say(const struct bh_node *node, const struct bh_msg_start *start, const char *format,
-                ...) BH_PRINTF(3, 4);
-
 /* Freeze the job unless it keeps the GPU: `ret_held` and a thawed job then. */
 BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held,
                                  struct bh_err *err);

@@ -12,6 +12,7 @@
 #include "node/box.h"
 #include "node/exit_record.h"
 #include "node/job.h"
+#include "node/job_log.h"
 #include "node/keeper.h"
 #include "node/path.h"
 #include "node/piece.h"

@@ -19,6 +19,7 @@
 #include "model/image.h"
 #include "node/helper.h"
 #include "node/job.h"
+#include "node/job_log.h"
 #include "node/order.h"
 #include "node/path.h"
 #include "node/scratch.h"

@@ -1,0 +1,59 @@
+#include "node/job_log.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/utf8.h"
+#include "node/path.h"
+
+uint64_t
+bh_job_log_room(const struct bh_node *node, int fd)
+{
+    uint64_t cap = (uint64_t)node->conf.log_cap_mib << 20;
+    struct stat st;
+
+    if (fstat(fd, &st) != 0 || (uint64_t)st.st_size >= cap)
+        return 0;
+    return cap - (uint64_t)st.st_size;
+}
+
+bh_rc
+bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,
+                struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX];
+
+    if (start->member == 0)
+        bh_path_format(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, start->job);
+    else
+        bh_path_format(path, sizeof path, "%s/%" PRIu64 ".%" PRIu32 ".log", node->conf.log_dir,
+                       start->job, start->member);
+    *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (*ret_fd < 0)
+        return bh_err_errno(err, "create log %s", path);
+    if (fchown(*ret_fd, 0, node->conf.daemon_gid) != 0 || fchmod(*ret_fd, 0640) != 0)
+        return bh_err_errno(err, "give log %s to the daemon's group", path);
+    return BH_OK;
+}
+
+void
+bh_job_say(const struct bh_node *node, const struct bh_msg_start *start, const char *format, ...)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char line[600];
+    struct bh_err ignored;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    bh_utf8_scrub(line);
+    if (bh_job_log_open(node, start, &fd, &ignored) == BH_OK
+        && bh_job_log_room(node, fd) > sizeof line)
+        dprintf(fd, "bulkhead: %s\n", line);
+}

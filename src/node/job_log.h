@@ -1,0 +1,20 @@
+#ifndef BH_NODE_JOB_LOG_H
+#define BH_NODE_JOB_LOG_H
+
+#include "node/node.h"
+
+/* The output of jobs: one log for each member, "12.log", "12.1.log"; a job that was queued
+ * again goes on in them. */
+
+/* Open the log for appending, making it where there is none.  BH_IO and others of errno's. */
+BH_MUST_USE bh_rc bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start,
+                                  int *ret_fd, struct bh_err *err);
+
+/* What may still be written to a log, in bytes (node.conf's log_cap_mib). */
+uint64_t bh_job_log_room(const struct bh_node *node, int fd);
+
+/* A line of the node's own in the output of a job that is being started. */
+void bh_job_say(const struct bh_node *node, const struct bh_msg_start *start, const char *format,
+                ...) BH_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,191 @@
+#ifndef BH_WIRE_MESSAGE_NODE_H
+#define BH_WIRE_MESSAGE_NODE_H
+
+#include "wire/message.h"
+
+/* What bulkhead-node says to bulkheadd: the other half of wire/message.h, which includes this. */
+
+enum bh_fault {
+    BH_FAULT_NONE, /* HEALTH: it answers; said after the inventory, and when it does again */
+    BH_FAULT_LOST,
+    BH_FAULT_HUNG,
+    BH_FAULT_XID,
+    BH_FAULT_SIGN,      /* what was read of it changed for the worse */
+    BH_FAULT_ISOLATION, /* a wall between jobs did not hold when it was tried */
+    BH_FAULTS
+};
+
+struct bh_msg_gpu {
+    char uuid[BH_UUID_MAX], pci[20];
+    char product[64], model[32];   /* model "" when not in the table */
+    uint32_t index, minor, memory_mib;
+    bool mig_capable, mig_enabled, foreign; /* foreign: instances that are not ours */
+    bool allowed;                  /* node.conf lets Bulkhead change it */
+    uint32_t fault;                /* enum bh_fault */
+    uint32_t temperature_c, power_mw, utilisation; /* utilisation % or 255 unknown */
+    uint64_t memory_used_mib, ecc_uncorrected;
+    uint32_t numa;                 /* number of its NUMA node + 1; 0 unknown */
+    char trouble[BH_TROUBLE_MAX];  /* why the last change of it failed; "": it did not */
+};
+
+/* A kind of isolation that this node was probed for and does not offer. */
+struct bh_msg_grade {
+    char grade[4];                 /* "D" */
+    bool found;                    /* what it needs is here; no hardware has shown it to hold */
+    char why[200];
+};
+
+struct bh_msg_piece {
+    uint64_t partition;            /* 0: not ours */
+    char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX];
+    char profile[BH_PROFILE_NAME_MAX];
+    uint32_t start, gi, ci, memory_mib;
+};
+
+struct bh_msg_lease_state {
+    uint64_t lease;
+    bool frozen;
+};
+
+struct bh_msg_inventory {
+    char node[64], driver[40], runtime[40];
+    uint32_t cpus;
+    uint64_t memory_mib;
+    uint32_t driver_scrub;                      /* enum bh_driver_scrub */
+    uint64_t offer_cpu_milli, offer_memory_mib; /* for jobs together; 0: not limited */
+    /* bh_msg_gpu, bh_msg_lease_state, bh_msg_piece.  A lease stands here until its ENDED
+     * was acknowledged: one that ended while nobody listened is not a lost one. */
+    struct bh_list gpus, leases, pieces;
+    struct bh_list grades;     /* bh_msg_grade: not offered, and why */
+};
+
+/* The answer to CARVE .. STOP (a STOP's outcome only says that it was begun; the end
+ * comes as ENDED).  Repeated until acknowledged. */
+struct bh_msg_outcome {
+    uint64_t order;
+    uint32_t outcome;              /* 0 done, 1 failed, 2 context held, 3 failed, and the
+                                      piece stands with memory that is not clean */
+    uint32_t rc;                   /* bh_rc when failed */
+    uint64_t at_ns;
+    char why[200];
+};
+
+/* A job's process tree is gone.  Repeated until acknowledged.  A STOP for a lease that the
+ * node does not know (its start was refused, or never came) brings one, too, with the cause
+ * START_FAILED. */
+struct bh_msg_ended {
+    uint64_t lease;
+    uint32_t cause;                /* enum bh_end_cause */
+    int32_t exit_status;
+    uint64_t started_ns, ended_ns, cpu_ns, memory_peak_bytes;
+    bool unasked;                  /* the node had sent it no signal: the end is its own */
+    char why[200];
+};
+
+struct bh_msg_sample {
+    uint64_t lease, cpu_ns, memory_bytes, gpu_memory_mib;
+    uint32_t gpu_utilisation;      /* % or 255 unknown */
+};
+
+/* Every few seconds while jobs run; lost samples are not repeated. */
+struct bh_msg_samples {
+    uint64_t at_ns;
+    struct bh_list gpus, samples;  /* bh_msg_gpu, bh_msg_sample */
+};
+
+/* What a job sent and received, as it sees it, since it was started. */
+struct bh_msg_traffic_item {
+    uint64_t lease, job, rx_bytes, rx_packets, tx_bytes, tx_packets;
+    uint64_t denied_bytes, denied_packets; /* from it or to it, and not let through */
+    bool final;                    /* it has ended */
+};
+
+/* With SAMPLES, and with a job's end before ENDED; not repeated. */
+struct bh_msg_traffic {
+    uint64_t at_ns;
+    struct bh_list items;          /* struct bh_msg_traffic_item */
+};
+
+/* Whether the driver clears memory that is freed, as its own parameters say. */
+enum bh_driver_scrub {
+    BH_DRIVER_SCRUB_UNKNOWN,
+    BH_DRIVER_SCRUB_ON,
+    BH_DRIVER_SCRUB_OFF,
+    BH_DRIVER_SCRUBS
+};
+
+/* What was done before a piece went to a tenant: its memory filled, read back and cleared;
+ * or its instance made anew and no more, where no libcuda.so.1 is; or, on a whole GPU
+ * without one, nothing. */
+enum bh_scrub_method { BH_SCRUB_NONE, BH_SCRUB_RECREATE, BH_SCRUB_FILL, BH_SCRUB_METHODS };
+enum bh_scrub_result {
+    BH_SCRUB_CLEAN,     /* filled, and each sample read back as it was filled */
+    BH_SCRUB_UNSAMPLED, /* nothing was looked at */
+    BH_SCRUB_FAILED,    /* what was filled read back otherwise, or the helper failed */
+    BH_SCRUB_RESULTS
+};
+
+/* Who had memory of the piece since it was last clean. */
+struct bh_msg_receipt_from {
+    uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
+    uint64_t job;    /* its last one there; 0 none */
+};
+enum { BH_RECEIPT_FROM_MAX = 8 };
+
+/* Sent before the outcome of the order that it was made for.  Repeated until it is
+ * acknowledged. */
+struct bh_msg_receipt {
+    uint64_t order, partition;
+    char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX]; /* of the GPU; of the piece */
+    char profile[BH_PROFILE_NAME_MAX];
+    uint32_t start;
+    uint32_t tenant; /* whose it is going to be; 0 nobody's yet */
+    uint64_t job;
+    struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
+    uint32_t from_count;
+    uint64_t begun_ns, ended_ns;
+    uint32_t method, result, driver; /* the enums above */
+    uint64_t memory_bytes, bytes;    /* of the piece; filled */
+    uint64_t samples;                /* pages read back, each time */
+    uint64_t residue;                /* of these held something before */
+    uint64_t unfilled;               /* or something else than the fill after it */
+    uint32_t tries;                  /* runs of the helper */
+    char why[200];                   /* of one that failed or was not sampled */
+};
+
+struct bh_msg_health {
+    char gpu[BH_UUID_MAX];
+    uint32_t fault, xid, gi;       /* gi 0xffffffff: the whole GPU */
+    uint64_t at_ns;                /* when it happened, or was seen */
+    uint64_t partition;            /* our piece that is that instance; 0: none */
+    uint32_t recovery;             /* enum bh_gpu_recovery as the driver says; others: not known */
+    uint32_t sign;                 /* enum bh_sign */
+    char why[200];
+};
+
+extern const char *const bh_driver_scrub_names[BH_DRIVER_SCRUBS];
+extern const char *const bh_scrub_method_names[BH_SCRUB_METHODS];
+extern const char *const bh_scrub_result_names[BH_SCRUB_RESULTS];
+
+/* The receipt as JSON has it, too: in the node's journal and the daemon's store. */
+extern const struct bh_fields bh_receipt_fields;
+
+/* One thing that was tried or looked at. */
+struct bh_msg_check {
+    char name[32];
+    bool outside;                  /* looked at from outside, not tried by the probe */
+    bool held;
+    char answer[64];               /* "EPERM", "3 of 2 descriptors" */
+};
+
+/* What came of a VERIFY, or of a look that the node had by itself (request 0). */
+struct bh_msg_verdict {
+    uint64_t request, lease, at_ns;
+    char cause[16];                /* "start", "driver", "sample", "asked", "lease" */
+    bool held;                     /* all of them */
+    uint32_t tried, skipped;
+    char why[200];                 /* when not: the first that did not, or what hindered it */
+    struct bh_list checks;         /* struct bh_msg_check */
+};
+
+#endif

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Faults planted on purpose must be caught: mutate.py CC ARCHIVE... [-- WORD...]
+"""Faults planted on purpose must be caught: mutate.py [--each N] CC ARCHIVE... [-- WORD...]
 
 mutants.txt says which text of which source is replaced by what, and which tests must then
 fail.  Only that source is compiled anew, in a folder of its own, and linked before the
 archives of the build, so that it stands in for the right one; the tree is not touched.
 First each test must pass with nothing planted.  With WORDs only mutants whose names
-contain one are tried.
+contain one are tried, with --each N every Nth, those that `make test` has time for.
 """
 import concurrent.futures
 import os
@@ -143,9 +143,10 @@ def main():
     arguments, _, words = " ".join(sys.argv[1:]).partition(" -- ")
     arguments = arguments.split()
     archives = [os.path.abspath(word) for word in arguments if word.endswith(".a")]
-    cc = [word for word in arguments if not word.endswith(".a")]
+    each = int(arguments.pop(1)) if arguments[0] == "--each" else 1
+    cc = [word for word in arguments if not word.endswith(".a") and word != "--each"]
     mutants = [m for m in read_mutants()
-               if not words or any(word in m.name for word in words.split())]
+               if not words or any(word in m.name for word in words.split())][::each]
     names = sorted({test for mutant in mutants for test in mutant.tests})
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bh-mutation-") as folder, \

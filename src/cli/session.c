@@ -1,5 +1,6 @@
 #include "cli/session.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -266,6 +267,8 @@ take_kept(struct bh_cli *cli, const char *path, struct bh_err *err)
     if (!kept)
         return bh_err_set(err, BH_FULL, "no memory");
     rc = bh_kept_find(path, address, cli->arena, kept, err);
+    if (rc == BH_DENIED && err->sys_kind == BH_SYS_ERRNO && err->sys == EACCES)
+        return BH_OK; /* somebody else's home, as with setpriv: ours keeps nothing there */
     if (rc != BH_OK)
         return rc == BH_NOT_FOUND ? BH_OK : rc;
     if (kept->expires_ns <= bh_time_now()) {

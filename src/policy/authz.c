@@ -14,8 +14,9 @@ static const struct grant {
     uint32_t rule;
     enum bh_role role;
     const char *verb;
+    size_t length;
 } grants[] = {
-#define BH_GRANT(number, who, what) { number, BH_ROLE_##who, what },
+#define BH_GRANT(number, who, what) { number, BH_ROLE_##who, what, sizeof(what) - 1 },
 #include "tables/roles.tbl"
 #undef BH_GRANT
 };
@@ -87,9 +88,12 @@ struct search {
 static void
 begin(struct search *search, const struct bh_subject *subject, const char *verb)
 {
+    size_t length = strlen(verb); /* few verbs are as long */
+
     *search = (struct search){ .subject = subject };
     for (size_t i = 0; i < BH_COUNT(grants); i++)
-        if (search->rules[grants[i].role] == 0 && strcmp(grants[i].verb, verb) == 0)
+        if (grants[i].length == length && search->rules[grants[i].role] == 0
+            && memcmp(grants[i].verb, verb, length) == 0)
             search->rules[grants[i].role] = grants[i].rule;
     for (uint32_t i = 0; i < subject->gid_count; i++)
         search->sieve[subject->gids[i] >> 6 & 3] |= UINT64_C(1) << (subject->gids[i] & 63);

@@ -7,12 +7,13 @@ import os
 import pathlib
 import socket
 import struct
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import DAEMON_UID, Client, Refused, _be
+from bulkhead import DAEMON_UID, PEOPLE, Client, Refused, _be
 from tap import contains, equal
 
 OK = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"]}
@@ -345,6 +346,11 @@ def cli(site):
     equal("jobs", site.client().get("/v1/jobs")["total"], 0)
     down = site.dir / "down.sock"
     equal("no daemon", site.cli("alice", "ps", "--socket", str(down)).returncode, 8)
+    home = site.dir / "roots-home"
+    home.mkdir(mode=0o700)
+    done = subprocess.run([site.program("bulkhead"), "ps"], user=PEOPLE["alice"], group=PEOPLE["alice"], extra_groups=[], cwd="/", text=True,
+                          env={"BULKHEAD_SOCKET": site.socket, "HOME": str(home)}, capture_output=True)
+    equal("HOME is somebody else's, as setpriv and su leave it", (done.returncode, done.stderr), (0, ""))
 
 
 if __name__ == "__main__":

@@ -180,3 +180,19 @@ sim_contexts_scan(struct sim_context *contexts, size_t most)
         read_cpu(&contexts[i]);
     return all.count;
 }
+
+uint64_t
+sim_contexts_used(const char *path, struct sim_context *room, size_t most)
+{
+    struct sim_mapping file;
+    uint64_t used = 0;
+    size_t count;
+
+    if (!sim_mapping_find(path, &file))
+        return 0;
+    count = sim_contexts_scan(room, most);
+    for (size_t i = 0; i < count; i++)
+        if (room[i].file.device == file.device && room[i].file.inode == file.inode)
+            used += room[i].bytes;
+    return used;
+}

@@ -30,4 +30,7 @@ bool sim_mapping_find(const char *path, struct sim_mapping *ret_mapping);
  * many there are, at most `most`. */
 size_t sim_contexts_scan(struct sim_context *contexts, size_t most);
 
+/* Bytes that all contexts of the file at `path` use; `room` for `most` of them is the caller's. */
+uint64_t sim_contexts_used(const char *path, struct sim_context *room, size_t most);
+
 #endif

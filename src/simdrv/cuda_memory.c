@@ -34,22 +34,6 @@ static struct {
 
 /* ---- how much there is ---- */
 
-static uint64_t
-used_bytes(const char *path)
-{
-    static struct sim_context users[USERS_MAX]; /* under the lock */
-    struct sim_mapping file;
-    uint64_t used = 0;
-    size_t count = sim_contexts_scan(users, USERS_MAX);
-
-    if (!sim_mapping_find(path, &file))
-        return 0;
-    for (size_t i = 0; i < count; i++)
-        if (users[i].file.device == file.device && users[i].file.inode == file.inode)
-            used += users[i].bytes;
-    return used;
-}
-
 void *
 sim_cuda_map(const struct sim_cuda_device *device, size_t bytes)
 {
@@ -69,12 +53,13 @@ sim_cuda_map(const struct sim_cuda_device *device, size_t bytes)
 static CUresult
 free_bytes(const struct sim_cuda_device *device, uint64_t *ret_free)
 {
+    static struct sim_context users[USERS_MAX]; /* under the lock */
     char path[SIM_PATH_MAX];
     uint64_t total = sim_cuda_bytes(device), used;
 
     if (!sim_session_memory_path(&device->gpu, device->gi, path))
         return CUDA_ERROR_OPERATING_SYSTEM;
-    used = used_bytes(path);
+    used = sim_contexts_used(path, users, USERS_MAX);
     *ret_free = used < total ? (total - used) / SIM_PAGE_BYTES * SIM_PAGE_BYTES : 0;
     return CUDA_SUCCESS;
 }

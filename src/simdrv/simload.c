@@ -53,34 +53,20 @@ find_memory(const struct wish *wish, char path[SIM_PATH_MAX])
     return sim_path(path, "%s/view/memory", wish->dir);
 }
 
-static uint64_t
-used_by_others(const char *path)
-{
-    static struct sim_context contexts[CONTEXTS_MAX];
-    struct sim_mapping file;
-    uint64_t used = 0;
-    size_t count = sim_contexts_scan(contexts, CONTEXTS_MAX);
-
-    if (!sim_mapping_find(path, &file))
-        return 0;
-    for (size_t i = 0; i < count; i++)
-        if (contexts[i].file.device == file.device && contexts[i].file.inode == file.inode)
-            used += contexts[i].bytes;
-    return used;
-}
-
 /* The mapping is the context.  Its pages are never touched, so it costs no
  * memory of the machine. */
 static int
 open_context(const char *path, uint64_t bytes)
 {
+    static struct sim_context others[CONTEXTS_MAX];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     void *map = MAP_FAILED;
 
     if (fd < 0)
         return fail(path, strerror(errno));
-    if (fstat(fd, &st) == 0 && used_by_others(path) + bytes <= (uint64_t)st.st_size)
+    if (fstat(fd, &st) == 0
+        && sim_contexts_used(path, others, CONTEXTS_MAX) + bytes <= (uint64_t)st.st_size)
         map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     else
         errno = ENOMEM;

@@ -60,6 +60,12 @@ struct bh_node {
     bh_ns collect_at;                 /* monotonic; when to try again */
 };
 
+/* Sandboxes of the node's own have numbers that no lease has, counted up from here; a scrub's
+ * and a probe's stand side by side, so they are never the same.  One that a crash left behind
+ * is ended at the next start like any container that the journal does not know. */
+#define BH_SCRUB_LEASES (UINT64_C(1) << 62) /* and the partition */
+#define BH_PROBE_LEASES (UINT64_C(3) << 61) /* and how many probes there were */
+
 /* Paths of a job: its durable folder, its sandbox and the id of both. */
 void bh_node_job_id(uint64_t lease, char ret_id[32]);
 void bh_node_job_folder(const struct bh_node *node, uint64_t lease,

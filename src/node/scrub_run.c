@@ -23,11 +23,6 @@
 enum { OUTPUT_MAX = 64 << 10, PIDS = 256, GLANCE_MS = 2 };
 #define KILL_PATIENCE_MS 5000
 
-/* Leases of jobs are counted up from 1: these numbers are never theirs.  A container of one
- * that a crash left behind is ended at the next start like any that the journal does not
- * know. */
-#define LEASE_BASE (UINT64_C(1) << 62)
-
 /* ---- is there anything to run? ---- */
 
 bool
@@ -69,7 +64,7 @@ begin(struct run *run, struct bh_err *err)
     struct bh_node *node = run->node;
     struct bh_note *note = &run->job.note;
 
-    note->lease = LEASE_BASE + run->piece->partition;
+    note->lease = BH_SCRUB_LEASES + run->piece->partition;
     note->lent[0] = *run->piece;
     note->lent_count = 1;
     note->slot = bh_state_free_slot(&node->state, node->conf.uid_ranges);

@@ -30,7 +30,6 @@
 enum { ASKED_MAX = 64, FENCED_MAX = 64, OUTPUT_MAX = 64 << 10, ARGS_MAX = 8, PROBE_PIDS = 64,
        GLANCE_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
-#define PROBE_LEASES (UINT64_C(1) << 62) /* numbers from here up are no lease's */
 #define PATIENCE (20 * BH_NS_PER_S)
 #define GLANCE (2 * BH_NS_PER_MS)
 
@@ -284,7 +283,7 @@ begin_probe(struct bh_node *node, struct bh_err *err)
     bh_rc rc;
 
     *probe = (struct bh_job){ .note = { .kind = BH_NOTE_LEASE, .slot = node->conf.uid_ranges,
-                                        .lease = PROBE_LEASES + ++verify->tries },
+                                        .lease = BH_PROBE_LEASES + ++verify->tries },
                               .pidfd = -1 };
     lend_idle_piece(node, &probe->note);
     make_canaries(node);

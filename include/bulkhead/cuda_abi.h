@@ -7,8 +7,7 @@
 #ifndef BULKHEAD_CUDA_ABI_H
 #define BULKHEAD_CUDA_ABI_H
 
-#include "bulkhead/cuda_codes.h"
-#include "bulkhead/cuda_types.h"
+#include "bulkhead/cuda_work.h"
 
 #define CUDA_CALL(name, base, version, parameters) CUresult name parameters;
 #include "tables/cuda.tbl"

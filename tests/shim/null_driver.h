@@ -1,0 +1,35 @@
+/* What the null driver's files share. */
+#ifndef BH_TESTS_SHIM_NULL_DRIVER_H
+#define BH_TESTS_SHIM_NULL_DRIVER_H
+
+#include <stdbool.h>
+
+#pragma GCC visibility push(default)
+#include "bulkhead/cuda_abi.h"
+#pragma GCC visibility pop
+#include "tests/shim/null_world.h"
+
+struct CUgraph_st {
+    uint64_t bytes;
+};
+struct CUgraphExec_st {
+    uint64_t bytes;
+    bool there;
+};
+struct CUevent_st {
+    uint64_t done_ns;
+};
+struct CUstream_st {
+    CUgraph captured;
+};
+
+extern struct null_world *null_world;
+extern bool null_shared; /* a test watches */
+
+uint64_t null_now_ns(void);
+
+/* Memory of graphs: taken at a first launch, kept until it is trimmed. */
+void null_graph_take(uint64_t bytes);
+void null_graph_unused(uint64_t bytes);
+
+#endif

@@ -257,6 +257,16 @@ bh_pool_freed(unsigned pool, uint64_t grains)
 
 /* ---- settling ---- */
 
+/* What a pool keeps beyond what is allocated may go whenever the program waits. */
+static void
+look_again(struct row *row)
+{
+    if (units_of(atomic_load(&row->charge)) <= units_for(atomic_load(&row->live)))
+        return;
+    atomic_store_explicit(&row->freed, 1, memory_order_relaxed);
+    atomic_store_explicit(&state.any_freed, 1, memory_order_release);
+}
+
 static bool
 settle(struct row *row, bool with_trim)
 {
@@ -269,6 +279,8 @@ settle(struct row *row, bool with_trim)
         trim(row, handle);
     if (!leave(row, handle))
         leave_as_is(row);
+    if (handle != GRAPHS) /* whose memory stays until it is trimmed */
+        look_again(row);
     return units_of(atomic_load(&row->charge)) < before;
 }
 

@@ -515,6 +515,14 @@ cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
     return CUDA_SUCCESS;
 }
 
+/* What is kept beyond the threshold goes when somebody waits. */
+void
+null_pools_waited(void)
+{
+    for (int i = 0; i < NULL_DEVICES_MAX; i++)
+        shrink(&default_pool[i], default_pool[i].threshold);
+}
+
 CUresult
 cuMemPoolTrimTo(CUmemoryPool pool, size_t min_bytes_to_keep)
 {

@@ -28,6 +28,8 @@ extern bool null_shared; /* a test watches */
 
 uint64_t null_now_ns(void);
 
+void null_pools_waited(void);
+
 /* Memory of graphs: taken at a first launch, kept until it is trimmed. */
 void null_graph_take(uint64_t bytes);
 void null_graph_unused(uint64_t bytes);

@@ -88,6 +88,7 @@ CUresult
 cuCtxSynchronize(void)
 {
     wait_until(done_ns());
+    null_pools_waited();
     return CUDA_SUCCESS;
 }
 
@@ -95,6 +96,7 @@ CUresult
 cuStreamSynchronize(CUstream stream)
 {
     wait_until(done_ns());
+    null_pools_waited();
     return CUDA_SUCCESS;
 }
 

@@ -7,7 +7,7 @@
 
 #define AHEAD_NS (3 * BH_MS)
 #define SENTINEL_NS (200 * BH_US)
-#define UNKNOWN_NS (200 * BH_US) /* of what was never seen: an event behind each */
+#define UNKNOWN_NS (1 * BH_MS) /* of what was never seen: three of it go ahead */
 
 enum { RING = 64 };
 
@@ -104,33 +104,64 @@ lower(_Atomic uint64_t *ahead, uint64_t by)
         ;
 }
 
+/* Sentinels [head, end) are done.  What passed since the one before was theirs, each as much
+ * as it was estimated to take: of those that are seen at once only the sum is known. */
 static void
-retire(struct meter *meter, const struct sentinel *sentinel)
+retire(struct meter *meter, uint32_t end)
 {
-    uint64_t now = bh_clock_ns();
-    uint64_t from =
-        sentinel->since_ns > meter->done_ns ? sentinel->since_ns : meter->done_ns;
+    uint64_t now = bh_clock_ns(), span, estimated = 0;
+    const struct sentinel *first = &meter->ring[meter->head % RING];
 
-    if (sentinel->count != 0)
-        learn(sentinel->work, (now - from) / sentinel->count);
+    span = now - (first->since_ns > meter->done_ns ? first->since_ns : meter->done_ns);
+    for (uint32_t at = meter->head; at != end; at++)
+        estimated += meter->ring[at % RING].estimated_ns;
+    for (; meter->head != end; meter->head++) {
+        const struct sentinel *sentinel = &meter->ring[meter->head % RING];
+        uint64_t share_ns = estimated == 0 ? 0 : span / 1000 * sentinel->estimated_ns / estimated;
+
+        if (sentinel->count != 0)
+            learn(sentinel->work, share_ns * 1000 / sentinel->count);
+        lower(&meter->ahead_ns, sentinel->estimated_ns);
+    }
     meter->done_ns = now;
-    lower(&meter->ahead_ns, sentinel->estimated_ns);
+}
+
+/* What still waits in the ring, by what its work is known to take by now. */
+static void
+estimate_again(struct meter *meter)
+{
+    for (uint32_t at = meter->head; at != meter->tail; at++) {
+        struct sentinel *sentinel = &meter->ring[at % RING];
+        uint64_t before = sentinel->estimated_ns;
+
+        if (sentinel->work == 0 || sentinel->work == MIXED)
+            continue;
+        sentinel->estimated_ns = sentinel->count * cost_of(sentinel->work);
+        if (sentinel->estimated_ns > before)
+            atomic_fetch_add(&meter->ahead_ns, sentinel->estimated_ns - before);
+        else
+            lower(&meter->ahead_ns, before - sentinel->estimated_ns);
+    }
 }
 
 static void
 look(struct meter *meter)
 {
-    while (meter->head != meter->tail) {
-        struct sentinel *sentinel = &meter->ring[meter->head % RING];
+    uint32_t end = meter->head;
 
-        if (sentinel->event != NULL &&
-            REAL(cuEventQuery)(sentinel->event) == CUDA_ERROR_NOT_READY)
-            return;
-        retire(meter, sentinel);
-        meter->head++;
+    for (; end != meter->tail; end++) {
+        CUevent event = meter->ring[end % RING].event;
+
+        if (event != NULL && REAL(cuEventQuery)(event) == CUDA_ERROR_NOT_READY)
+            break;
     }
-    /* Nothing is behind a sentinel: only what came since the last one can be on the way. */
-    atomic_store(&meter->ahead_ns, atomic_load(&meter->open_ns));
+    if (end != meter->head) {
+        retire(meter, end);
+        estimate_again(meter);
+    }
+    /* Nothing is before a sentinel: only what came since the last one can be on the way. */
+    if (meter->head == meter->tail)
+        atomic_store(&meter->ahead_ns, atomic_load(&meter->open_ns));
 }
 
 /* An event of the current context in this place of the ring. */
@@ -196,7 +227,10 @@ bh_meter_admit(struct bh_pass *pass)
         look(meter);
         leave_ring(meter);
     }
-    return fits(meter, pass->cost_ns);
+    if (fits(meter, pass->cost_ns))
+        return true;
+    atomic_fetch_add(&meter->submissions, 1); /* who waits to submit is not idle */
+    return false;
 }
 
 void

@@ -18,7 +18,7 @@ bool bh_meter_admit(struct bh_pass *pass);
 /* It was submitted, or was not (rc). */
 void bh_meter_submitted(const struct bh_pass *pass, CUresult rc);
 
-/* Submissions since the beginning; when it stays the same nothing came. */
+/* Submissions since the beginning, and attempts; when it stays the same nothing came. */
 uint64_t bh_meter_count(unsigned device);
 
 /* Everything on the way is done. */

@@ -276,9 +276,9 @@ main(int argc, char **argv)
     options.libcuda = argv[1];
     if (argc > 3 && bh_parse_u64(argv[3], &runs, &err) == BH_OK && runs > 0 && runs < RUNS_MAX)
         options.runs = (unsigned)runs;
-    if (!box_enter(argv[2]))
+    if (!bh_box_enter(argv[2]))
         return 77;
     unlink(NULL_WORLD_FILE); /* a driver that nobody watches */
-    box_share(1, 40960, 256);
-    return box_run(measure, &options);
+    bh_box_share(1, 40960, 256);
+    return bh_box_run(measure, &options);
 }

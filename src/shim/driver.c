@@ -6,8 +6,6 @@
 
 #define DRIVER BH_SHARE_DRIVER_DIR "/libcuda.so.1"
 
-extern BH_HIDDEN void *bh_driver_slots[];
-
 static const char *const names[] = {
 #define CUDA_NAME(name) #name,
 #include "tables/cuda_names.tbl"

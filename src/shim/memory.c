@@ -138,6 +138,7 @@ settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address, CUs
     if (!bh_pool_end(from->pool, from->grains, rc == CUDA_SUCCESS)) {
         if (rc == CUDA_SUCCESS)
             (void)REAL(cuMemFreeAsync)(address, stream);
+        bh_pool_shrink(from->pool);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (rc != CUDA_SUCCESS || bh_ledger_note(address, record))

@@ -77,20 +77,14 @@ units_for(uint64_t grains)
     return (grains + BH_GRAINS_UNIT - 1) / BH_GRAINS_UNIT;
 }
 
-/* Reserve what is missing to `need` units, rather in the steps in which pools grow; 0 to
- * begin with when there is nothing to reserve. */
+/* Reserve what is missing to `need` units, in the steps in which pools grow: what is not there
+ * for a whole step is not enough. */
 static bool
 reserve_growth(unsigned device, uint64_t have, uint64_t need, uint64_t *ret_more)
 {
     uint64_t step = (need + GROWTH_UNITS - 1) / GROWTH_UNITS * GROWTH_UNITS;
 
-    *ret_more = 0;
-    if (need <= have)
-        return true;
-    *ret_more = step - have;
-    if (bh_charge_take(device, bh_charge_of_units(*ret_more)))
-        return true;
-    *ret_more = need - have;
+    *ret_more = need <= have ? 0 : step - have;
     return bh_charge_take(device, bh_charge_of_units(*ret_more));
 }
 
@@ -310,6 +304,13 @@ bh_pools_settle(void)
                          0) &&
         atomic_exchange(&state.any_freed, 0) != 0)
         settle_all(UNCHARGED, false);
+}
+
+void
+bh_pool_shrink(unsigned pool)
+{
+    if (is_charged(&state.row[pool]))
+        settle(&state.row[pool], true);
 }
 
 bool

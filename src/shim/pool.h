@@ -36,6 +36,9 @@ unsigned bh_pool_of_graphs(unsigned device);
 /* Learn again what the driver has reserved, where something was freed since. */
 void bh_pools_settle(void);
 
+/* Have a pool give back what it keeps without need. */
+void bh_pool_shrink(unsigned pool);
+
 /* Have the pools of a device give back what they keep without need.  True: something came. */
 bool bh_pools_reclaim(unsigned device);
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 
 enum { PEERS_MAX = BH_SHARE_SLOTS_MAX };
 
-struct box box;
+struct box bh_box;
 static int limits_fd, usage_fd, listening = -1, stirred[2];
 static struct {
     int fd, slot; /* slot -1: no hello yet */
@@ -39,7 +40,7 @@ need(bool good, const char *what)
 }
 
 uint64_t
-box_now_ns(void)
+bh_box_now_ns(void)
 {
     struct timespec now;
 
@@ -67,7 +68,7 @@ forged_page(void)
 {
     int fd = memfd_create("forged", MFD_CLOEXEC);
 
-    need(fd >= 0 && ftruncate(fd, box.door == BOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
+    need(fd >= 0 && ftruncate(fd, bh_box.door == BOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
          "memfd");
     return fd;
 }
@@ -75,7 +76,7 @@ forged_page(void)
 static void
 answer(int fd, int slot)
 {
-    enum box_door door = (enum box_door)box.door;
+    enum box_door door = (enum box_door)bh_box.door;
     struct bh_share_welcome welcome = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_WELCOME, slot };
     int given[2] = { limits_fd, usage_fd };
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(given))];
@@ -124,18 +125,18 @@ listen_to(unsigned at)
     } message;
     ssize_t got = recv(peers[at].fd, &message, sizeof(message), 0);
 
-    if (got <= 0 || (peers[at].slot < 0 && box.door == BOX_HANGS_UP))
+    if (got <= 0 || (peers[at].slot < 0 && bh_box.door == BOX_HANGS_UP))
         return false;
-    if (peers[at].slot < 0 && box.door == BOX_SILENT)
+    if (peers[at].slot < 0 && bh_box.door == BOX_SILENT)
         return true;
     if (peers[at].slot < 0) {
         peers[at].slot = free_slot(message.hello.slot);
         slot_taken[peers[at].slot] = true;
         answer(peers[at].fd, peers[at].slot);
     } else if (message.say.word > 0 && message.say.word < BH_SHARE_WORDS) {
-        box.said_turn[message.say.word] = message.say.turn;
-        box.said_ns[message.say.word] = box_now_ns();
-        atomic_fetch_add(&box.said[message.say.word], 1);
+        bh_box.said_turn[message.say.word] = message.say.turn;
+        bh_box.said_ns[message.say.word] = bh_box_now_ns();
+        atomic_fetch_add(&bh_box.said[message.say.word], 1);
     }
     return true;
 }
@@ -146,17 +147,17 @@ reap(unsigned at)
     int slot = peers[at].slot;
 
     for (uint32_t device = 0; slot >= 0 && device < BH_SHARE_DEVICES_MAX; device++) {
-        uint32_t held = bh_share_held(box.usage, device, (uint32_t)slot);
+        uint32_t held = bh_share_held(bh_box.usage, device, (uint32_t)slot);
 
         if (held > 0)
-            (void)bh_share_change(box.usage, device, (uint32_t)slot, -(int32_t)held,
+            (void)bh_share_change(bh_box.usage, device, (uint32_t)slot, -(int32_t)held,
                                   BH_SHARE_UNITS_MAX);
     }
     if (slot >= 0)
         slot_taken[slot] = false;
     close(peers[at].fd);
     peers[at] = peers[--peer_count];
-    atomic_fetch_sub(&box.connections, 1);
+    atomic_fetch_sub(&bh_box.connections, 1);
 }
 
 static void
@@ -168,7 +169,7 @@ welcome_new(void)
         return;
     peers[peer_count].fd = fd;
     peers[peer_count++].slot = -1;
-    atomic_fetch_add(&box.connections, 1);
+    atomic_fetch_add(&bh_box.connections, 1);
 }
 
 static void
@@ -191,7 +192,7 @@ look_around(void)
         if (byte == 'x') { /* as if it were started anew */
             while (peer_count > 0) {
                 close(peers[--peer_count].fd);
-                atomic_fetch_sub(&box.connections, 1);
+                atomic_fetch_sub(&bh_box.connections, 1);
             }
             close(listening);
             open_door();
@@ -248,7 +249,7 @@ copy_file(const char *from, const char *to)
 }
 
 bool
-box_enter(const char *path)
+bh_box_enter(const char *path)
 {
     pthread_t thread;
     int world_fd;
@@ -262,9 +263,9 @@ box_enter(const char *path)
     mkdir("/run/bulkhead", 0755);
     mkdir(BH_SHARE_DRIVER_DIR, 0755);
     copy_file(path, BH_SHARE_DRIVER_DIR "/libcuda.so.1");
-    box.world = map_new(NULL_WORLD_FILE, sizeof(*box.world), &world_fd);
-    box.limits = map_new(NULL, sizeof(*box.limits), &limits_fd);
-    box.usage = map_new(NULL, sizeof(*box.usage), &usage_fd);
+    bh_box.world = map_new(NULL_WORLD_FILE, 8192, &world_fd);
+    bh_box.limits = map_new(NULL, sizeof(*bh_box.limits), &limits_fd);
+    bh_box.usage = map_new(NULL, sizeof(*bh_box.usage), &usage_fd);
     need(pipe2(stirred, O_CLOEXEC) == 0, "pipe");
     open_door();
     need(pthread_create(&thread, NULL, keep_door, NULL) == 0, "thread");
@@ -272,29 +273,29 @@ box_enter(const char *path)
 }
 
 void
-box_share(unsigned devices, uint32_t cap, uint32_t context)
+bh_box_share(unsigned devices, uint32_t cap, uint32_t context)
 {
-    box_emptied();
-    memset(box.world, 0, sizeof(*box.world));
-    memset(box.usage, 0, sizeof(*box.usage));
-    memset(box.limits, 0, sizeof(*box.limits));
-    box.world->devices = devices;
-    box.limits->magic = BH_SHARE_MAGIC;
-    box.limits->version = BH_SHARE_VERSION;
-    box.limits->device_count = devices;
+    bh_box_emptied();
+    memset(bh_box.world, 0, sizeof(*bh_box.world));
+    memset(bh_box.usage, 0, sizeof(*bh_box.usage));
+    memset(bh_box.limits, 0, sizeof(*bh_box.limits));
+    bh_box.world->devices = devices;
+    bh_box.limits->magic = BH_SHARE_MAGIC;
+    bh_box.limits->version = BH_SHARE_VERSION;
+    bh_box.limits->device_count = devices;
     for (unsigned i = 0; i < devices; i++) {
-        memset(box.limits->device[i].uuid, (int)i + 1, 16);
-        box.limits->device[i].cap_units = cap;
-        box.limits->device[i].context_units = context;
-        box.limits->device[i].memory_bytes = cap * BH_SHARE_UNIT_BYTES;
+        memset(bh_box.limits->device[i].uuid, (int)i + 1, 16);
+        bh_box.limits->device[i].cap_units = cap;
+        bh_box.limits->device[i].context_units = context;
+        bh_box.limits->device[i].memory_bytes = cap * BH_SHARE_UNIT_BYTES;
     }
-    box.door = BOX_GOOD;
+    bh_box.door = BOX_GOOD;
     for (unsigned i = 0; i < BH_SHARE_WORDS; i++)
-        box.said[i] = box.said_turn[i] = 0;
+        bh_box.said[i] = bh_box.said_turn[i] = 0;
 }
 
 pid_t
-box_start(int (*body)(void *self), void *self)
+bh_box_start(int (*body)(void *self), void *self)
 {
     pid_t pid;
 
@@ -307,7 +308,7 @@ box_start(int (*body)(void *self), void *self)
 }
 
 int
-box_wait(pid_t pid)
+bh_box_wait(pid_t pid)
 {
     int status;
 
@@ -316,10 +317,23 @@ box_wait(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-int
-box_run(int (*body)(void *self), void *self)
+bool
+bh_box_alive(const pid_t *pids, unsigned count)
 {
-    return box_wait(box_start(body, self));
+    for (unsigned i = 0; i < count; i++) {
+        siginfo_t about = { 0 };
+
+        if (waitid(P_PID, (id_t)pids[i], &about, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            about.si_pid != 0)
+            return false;
+    }
+    return true;
+}
+
+int
+bh_box_run(int (*body)(void *self), void *self)
+{
+    return bh_box_wait(bh_box_start(body, self));
 }
 
 static void
@@ -331,36 +345,36 @@ nap(void)
 }
 
 void
-box_emptied(void)
+bh_box_emptied(void)
 {
-    uint64_t until = box_now_ns() + UINT64_C(10000000000);
+    uint64_t until = bh_box_now_ns() + UINT64_C(10000000000);
 
-    while (atomic_load(&box.connections) > 0) {
-        need(box_now_ns() < until, "somebody stays");
+    while (atomic_load(&bh_box.connections) > 0) {
+        need(bh_box_now_ns() < until, "somebody stays");
         nap();
     }
 }
 
 uint32_t
-box_used(unsigned device)
+bh_box_used(unsigned device)
 {
-    return bh_share_used(box.usage, device);
+    return bh_share_used(bh_box.usage, device);
 }
 
 void
-box_turn(unsigned device, uint32_t turn)
+bh_box_turn(unsigned device, uint32_t turn)
 {
-    atomic_store(&box.limits->device[device].turn, turn);
-    syscall(SYS_futex, &box.limits->device[device].turn, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
+    atomic_store(&bh_box.limits->device[device].turn, turn);
+    syscall(SYS_futex, &bh_box.limits->device[device].turn, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
 }
 
 bool
-box_heard(enum bh_share_word word, uint32_t more)
+bh_box_heard(enum bh_share_word word, uint32_t more)
 {
-    uint64_t until = box_now_ns() + UINT64_C(2000000000);
+    uint64_t until = bh_box_now_ns() + UINT64_C(2000000000);
 
-    while (atomic_load(&box.said[word]) <= more) {
-        if (box_now_ns() > until)
+    while (atomic_load(&bh_box.said[word]) <= more) {
+        if (bh_box_now_ns() > until)
             return false;
         nap();
     }
@@ -368,7 +382,7 @@ box_heard(enum bh_share_word word, uint32_t more)
 }
 
 void
-box_stir(char what)
+bh_box_stir(char what)
 {
     need(write(stirred[1], &what, 1) == 1, "pipe");
 }

@@ -2,10 +2,10 @@
  * it, and a driver, all where the library looks for them.
  *
  * The test becomes a mount namespace of its own with an empty /run; what it runs in children
- * finds there what box_share() says.  The door is a thread of the test: a stand-in for
+ * finds there what bh_box_share() says.  The door is a thread of the test: a stand-in for
  * bulkhead-share that gives out slots, reaps those who leave and remembers what was said. */
-#ifndef BH_TESTS_SHIM_BOX_H
-#define BH_TESTS_SHIM_BOX_H
+#ifndef BH_SHIM_BOX_H
+#define BH_SHIM_BOX_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 #include "bulkhead/share_door.h"
 #include "bulkhead/share_page.h"
-#include "tests/shim/null_world.h"
+#include "shim/null_world.h"
 
 enum box_door {
     BOX_GOOD,
@@ -39,34 +39,37 @@ struct box {
     _Atomic uint64_t said_ns[BH_SHARE_WORDS];
 };
 
-extern struct box box;
+extern struct box bh_box;
 
 /* Enter it, with the driver at `path`.  False: no right to; the test is skipped. */
-bool box_enter(const char *path);
+bool bh_box_enter(const char *path);
 
 /* A fresh share: so many devices, each with this cap; a context takes `context` units. */
-void box_share(unsigned devices, uint32_t cap, uint32_t context);
+void bh_box_share(unsigned devices, uint32_t cap, uint32_t context);
 
 /* Run `body` in a child; what it returns, or -1 when it did not end by itself. */
-int box_run(int (*body)(void *self), void *self);
-pid_t box_start(int (*body)(void *self), void *self);
-int box_wait(pid_t pid);
+int bh_box_run(int (*body)(void *self), void *self);
+pid_t bh_box_start(int (*body)(void *self), void *self);
+int bh_box_wait(pid_t pid);
+
+/* None of these has ended. */
+bool bh_box_alive(const pid_t *pids, unsigned count);
 
 /* Wait until everybody who joined has left and was reaped. */
-void box_emptied(void);
+void bh_box_emptied(void);
 
-uint32_t box_used(unsigned device);
+uint32_t bh_box_used(unsigned device);
 
 /* Write a device's turn and wake who waits for it. */
-void box_turn(unsigned device, uint32_t turn);
+void bh_box_turn(unsigned device, uint32_t turn);
 
 /* 'x': hang up on everybody and open anew, as bulkhead-share started again; 'n': no door;
  * 'o': a door again. */
-void box_stir(char what);
+void bh_box_stir(char what);
 
-uint64_t box_now_ns(void);
+uint64_t bh_box_now_ns(void);
 
 /* Wait up to two seconds until `word` is more than `more`. */
-bool box_heard(enum bh_share_word word, uint32_t more);
+bool bh_box_heard(enum bh_share_word word, uint32_t more);
 
 #endif

@@ -53,7 +53,7 @@ get_pitch(uint64_t *ret_what)
 {
     CUdeviceptr at = 0;
     size_t pitch = 0;
-    CUresult rc = cuMemAllocPitch_v2(&at, &pitch, 65000, 1024, 4);
+    CUresult rc = cuMemAllocPitch_v2(&at, &pitch, 65000, 1024, 16);
 
     *ret_what = at;
     return rc;
@@ -286,13 +286,13 @@ take_all(void *self)
         count++;
     CHECK(rc == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(count == most);
-    CHECK(box_used(0) == CAP);
+    CHECK(bh_box_used(0) == CAP);
     GOOD(cuMemGetInfo_v2(&left, &total));
     CHECK(left == 0 && total == CAP * BH_SHARE_UNIT_BYTES);
     while (count > 0)
         GOOD(way->drop(what[--count]));
     GOOD(cuCtxSynchronize());
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     /* Once more: nothing was lost on the way. */
     while (count < most && way->get(&what[count]) == CUDA_SUCCESS)
         count++;
@@ -307,11 +307,11 @@ each_way_stops_at_the_cap(void **state)
     for (size_t i = 0; i < COUNT(ways); i++) {
         struct way way = ways[i];
 
-        box_share(1, CAP, CONTEXT);
-        BH_CHECK_EQ(way.name, box_run(take_all, &way), 0);
-        BH_CHECK(way.name, box.world->most[0] <= CAP * BH_SHARE_UNIT_BYTES);
-        box_emptied();
-        BH_CHECK_EQ(way.name, box_used(0), 0); /* whatever it still had */
+        bh_box_share(1, CAP, CONTEXT);
+        BH_CHECK_EQ(way.name, bh_box_run(take_all, &way), 0);
+        BH_CHECK(way.name, bh_box.world->most[0] <= CAP * BH_SHARE_UNIT_BYTES);
+        bh_box_emptied();
+        BH_CHECK_EQ(way.name, bh_box_used(0), 0); /* whatever it still had */
     }
     BH_CHECK_DONE();
 }
@@ -329,10 +329,10 @@ take_small(void *self)
     while (count < COUNT(at) && cuMemAlloc_v2(&at[count], 1000) == CUDA_SUCCESS)
         count++;
     CHECK(count == 2 * 2048); /* 1,024 bytes each, two units */
-    CHECK(box_used(0) == CONTEXT + 2);
+    CHECK(bh_box_used(0) == CONTEXT + 2);
     while (count > 0)
         GOOD(cuMemFree_v2(at[--count]));
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     return 0;
 }
 
@@ -340,8 +340,8 @@ static void
 small_ones_share_units(void **state)
 {
     (void)state;
-    box_share(1, CONTEXT + 2, CONTEXT);
-    BH_CHECK_EQ("small", box_run(take_small, NULL), 0);
+    bh_box_share(1, CONTEXT + 2, CONTEXT);
+    BH_CHECK_EQ("small", bh_box_run(take_small, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -357,25 +357,25 @@ fail_calls(void *self)
 
     (void)self;
     BEGIN();
-    box.world->fail_alloc = 3;
+    bh_box.world->fail_alloc = 3;
     for (int i = 0; i < 3; i++)
         CHECK(cuMemAlloc_v2(&at, 64 * MIB) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     CHECK(cuMemAlloc_v2(&at, 0) == CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMemAlloc_v2(&at, UINT64_MAX) == CUDA_ERROR_OUT_OF_MEMORY); /* row 14 */
     CHECK(cuMemAllocPitch_v2(&at, &(size_t) { 0 }, UINT64_MAX, 7, 4) ==
           CUDA_ERROR_OUT_OF_MEMORY);
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    box.world->fail_free = 1;
+    bh_box.world->fail_free = 1;
     CHECK(cuMemFree_v2(at) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(box_used(0) == CONTEXT + 32); /* it is still there */
+    CHECK(bh_box_used(0) == CONTEXT + 32); /* it is still there */
     GOOD(cuMemFree_v2(at));
     CHECK(cuMemFree_v2(at) != CUDA_SUCCESS);
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     CHECK(cuMemCreate(&handle, 1, &prop, 0) == CUDA_ERROR_INVALID_VALUE);
     host.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
     GOOD(cuMemCreate(&handle, 1024 * MIB, &host, 0));
-    CHECK(box_used(0) == CONTEXT); /* the host's own */
+    CHECK(bh_box_used(0) == CONTEXT); /* the host's own */
     GOOD(cuMemRelease(handle));
     GOOD(cuMemCreate(&handle, 64 * MIB, &prop, 0));
     GOOD(cuMemAddressReserve(&at, 128 * MIB, 0, 0, 0));
@@ -383,17 +383,17 @@ fail_calls(void *self)
     GOOD(cuMemMap(at + 64 * MIB, 64 * MIB, 0, handle, 0));
     GOOD(cuMemRetainAllocationHandle(&other, (void *)(uintptr_t)at));
     GOOD(cuMemRelease(handle));
-    box.world->fail_free = 1;
+    bh_box.world->fail_free = 1;
     CHECK(cuMemUnmap(at, 128 * MIB) != CUDA_SUCCESS);
     GOOD(cuMemUnmap(at, 128 * MIB)); /* both mappings */
-    CHECK(box_used(0) == CONTEXT + 32);
+    CHECK(bh_box_used(0) == CONTEXT + 32);
     GOOD(cuMemRelease(other));
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     GOOD(cuCtxCreate_v2(&context, 0, 0));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(box_used(0) == 2 * CONTEXT + 32);
+    CHECK(bh_box_used(0) == 2 * CONTEXT + 32);
     GOOD(cuCtxDestroy_v2(context)); /* and what was allocated in it */
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     return 0;
 }
 
@@ -401,8 +401,8 @@ static void
 refused_calls_leave_nothing(void **state)
 {
     (void)state;
-    box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("refused", box_run(fail_calls, NULL), 0);
+    bh_box_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("refused", bh_box_run(fail_calls, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -417,29 +417,29 @@ retain_and_release(void *self)
 
     (void)self;
     GOOD(cuInit(0));
-    CHECK(box_used(0) == 0);
+    CHECK(bh_box_used(0) == 0);
     GOOD(cuDeviceTotalMem_v2(&total, 0));
     CHECK(total == CAP * BH_SHARE_UNIT_BYTES);
     CHECK(cuMemGetInfo_v2(&left, &total) == CUDA_ERROR_INVALID_CONTEXT);
     CHECK(cuMemAlloc_v2(&at, 64 * MIB) == CUDA_ERROR_INVALID_CONTEXT);
     for (int i = 0; i < 3; i++)
         GOOD(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     GOOD(cuCtxSetCurrent(context));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     GOOD(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 72 * MIB)); /* 64 more than usual */
-    CHECK(box_used(0) == CONTEXT + 64);
+    CHECK(bh_box_used(0) == CONTEXT + 64);
     CHECK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 4096 * MIB) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(box_used(0) == CONTEXT + 64);
+    CHECK(bh_box_used(0) == CONTEXT + 64);
     GOOD(cuDevicePrimaryCtxRelease_v2(0));
     GOOD(cuDevicePrimaryCtxRelease_v2(0));
-    CHECK(box_used(0) == CONTEXT + 64);
+    CHECK(bh_box_used(0) == CONTEXT + 64);
     GOOD(cuDevicePrimaryCtxRelease_v2(0));
-    CHECK(box_used(0) == 0);
+    CHECK(bh_box_used(0) == 0);
     GOOD(cuDevicePrimaryCtxRetain(&context, 0));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     GOOD(cuDevicePrimaryCtxReset_v2(0));
-    CHECK(box_used(0) == 0);
+    CHECK(bh_box_used(0) == 0);
     return 0;
 }
 
@@ -447,8 +447,8 @@ static void
 a_primary_context_counts_once(void **state)
 {
     (void)state;
-    box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("primary", box_run(retain_and_release, NULL), 0);
+    bh_box_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("primary", bh_box_run(retain_and_release, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -470,9 +470,9 @@ race(void *self)
     while (cuMemAlloc_v2(&at, 2 * MIB) == CUDA_SUCCESS)
         ;
     CHECK(cuMemAlloc_v2(&at, 512) != CUDA_SUCCESS);
-    CHECK(box_used(0) == 2048);
-    atomic_fetch_add(&box.world->launches, 1);
-    while (atomic_load(&box.world->closed) == 0)
+    CHECK(bh_box_used(0) == 2048);
+    atomic_fetch_add(&bh_box.world->launches, 1);
+    while (atomic_load(&bh_box.world->closed) == 0)
         usleep(500);
     return 0;
 }
@@ -484,17 +484,17 @@ eight_processes_race(void **state)
     for (int round = 0; round < 3; round++) {
         pid_t pid[8];
 
-        box_share(1, 2048, 16);
+        bh_box_share(1, 2048, 16);
         for (int i = 0; i < 8; i++)
-            pid[i] = box_start(race, NULL);
-        for (int i = 0; i < 20000 && atomic_load(&box.world->launches) < 8; i++)
+            pid[i] = bh_box_start(race, NULL);
+        for (int i = 0; i < 20000 && atomic_load(&bh_box.world->launches) < 8; i++)
             usleep(500);
-        atomic_store(&box.world->closed, 1);
+        atomic_store(&bh_box.world->closed, 1);
         for (int i = 0; i < 8; i++)
-            BH_CHECK_EQ("race", box_wait(pid[i]), 0);
-        BH_CHECK("never more than the cap", box.world->most[0] <= 2048 * BH_SHARE_UNIT_BYTES);
-        box_emptied();
-        BH_CHECK_EQ("all of it is back", box_used(0), 0);
+            BH_CHECK_EQ("race", bh_box_wait(pid[i]), 0);
+        BH_CHECK("never more than the cap", bh_box.world->most[0] <= 2048 * BH_SHARE_UNIT_BYTES);
+        bh_box_emptied();
+        BH_CHECK_EQ("all of it is back", bh_box_used(0), 0);
     }
     BH_CHECK_DONE();
 }
@@ -524,23 +524,23 @@ kills_leave_nothing(void **state)
     uint64_t seed = 88172645463325252u;
 
     (void)state;
-    box_share(1, 256, 16);
+    bh_box_share(1, 256, 16);
     for (int i = 0; i < 60; i++) {
         struct timespec nap = { 0, 0 };
         pid_t pid[4];
 
         for (int k = 0; k < 4; k++)
-            pid[k] = box_start(churn, NULL);
+            pid[k] = bh_box_start(churn, NULL);
         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
         nap.tv_nsec = (long)(seed % 12000000);
         nanosleep(&nap, NULL);
         for (int k = 0; k < 4; k++)
             kill(pid[k], SIGKILL);
         for (int k = 0; k < 4; k++)
-            (void)box_wait(pid[k]);
-        box_emptied();
-        BH_CHECK_EQ("after kills", box_used(0), 0);
-        if (box_used(0) != 0)
+            (void)bh_box_wait(pid[k]);
+        bh_box_emptied();
+        BH_CHECK_EQ("after kills", bh_box_used(0), 0);
+        if (bh_box_used(0) != 0)
             break;
     }
     BH_CHECK_DONE();
@@ -560,13 +560,13 @@ two_devices(void *self)
     BEGIN();
     prop.location.id = 1;
     GOOD(cuMemCreate(&handle, 64 * MIB, &prop, 0)); /* not the current device's */
-    CHECK(box_used(0) == CONTEXT && box_used(1) == 32);
+    CHECK(bh_box_used(0) == CONTEXT && bh_box_used(1) == 32);
     prop.location.id = 7;
     CHECK(cuMemCreate(&handle, 64 * MIB, &prop, 0) == CUDA_ERROR_INVALID_DEVICE);
     GOOD(cuDevicePrimaryCtxRetain(&context, 1));
     GOOD(cuCtxSetCurrent(context));
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(box_used(0) == CONTEXT && box_used(1) == 64 + CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT && bh_box_used(1) == 64 + CONTEXT);
     return 0;
 }
 
@@ -574,8 +574,8 @@ static void
 each_device_has_its_cap(void **state)
 {
     (void)state;
-    box_share(2, CAP, CONTEXT);
-    BH_CHECK_EQ("two devices", box_run(two_devices, NULL), 0);
+    bh_box_share(2, CAP, CONTEXT);
+    BH_CHECK_EQ("two devices", bh_box_run(two_devices, NULL), 0);
     BH_CHECK_DONE();
 }
 
@@ -611,7 +611,7 @@ four_threads(void *self)
 
     BEGIN();
     for (int i = 0; i < 4; i++)
-        CHECK(pthread_create(&thread[i], NULL, pairs, &box) == 0);
+        CHECK(pthread_create(&thread[i], NULL, pairs, &bh_box) == 0);
     for (int i = 0; i < 4; i++) {
         void *bad;
 
@@ -621,7 +621,7 @@ four_threads(void *self)
     (void)self;
     GOOD(cuDeviceGetDefaultMemPool(&own, 0));
     GOOD(cuMemPoolTrimTo(own, 0));
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     return 0;
 }
 
@@ -629,9 +629,9 @@ static void
 threads_settle(void **state)
 {
     (void)state;
-    box_share(1, CONTEXT + 40, CONTEXT);
-    BH_CHECK_EQ("threads", box_run(four_threads, NULL), 0);
-    BH_CHECK("most", box.world->most[0] <= 40 * BH_SHARE_UNIT_BYTES);
+    bh_box_share(1, CONTEXT + 40, CONTEXT);
+    BH_CHECK_EQ("threads", bh_box_run(four_threads, NULL), 0);
+    BH_CHECK("most", bh_box.world->most[0] <= 40 * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 
@@ -649,7 +649,7 @@ main(int argc, char **argv)
         cmocka_unit_test(kills_leave_nothing),
     };
 
-    if (argc < 2 || !box_enter(argv[1]))
+    if (argc < 2 || !bh_box_enter(argv[1]))
         return argc < 2 ? 2 : 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

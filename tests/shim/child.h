@@ -1,6 +1,6 @@
 /* What runs in a child of a test: a check that fails ends it with a line on standard error. */
-#ifndef BH_TESTS_SHIM_CHILD_H
-#define BH_TESTS_SHIM_CHILD_H
+#ifndef BH_SHIM_CHILD_H
+#define BH_SHIM_CHILD_H
 
 #include <stdio.h>
 

@@ -127,7 +127,7 @@ submit_one(void *self)
     if (kind->waits)
         CHECK(kind->submit() == CUDA_SUCCESS);
     else
-        CHECK(kind->submit() == CUDA_SUCCESS && atomic_load(&box.said[BH_SHARE_WANT]) == 0);
+        CHECK(kind->submit() == CUDA_SUCCESS && atomic_load(&bh_box.said[BH_SHARE_WANT]) == 0);
     return 0;
 }
 
@@ -139,18 +139,18 @@ work_waits_for_its_turn(void **state)
         struct kind kind = kinds[i];
         pid_t pid;
 
-        box_share(1, 512, 16);
-        box_turn(0, OTHERS);
-        pid = box_start(submit_one, &kind);
+        bh_box_share(1, 512, 16);
+        bh_box_turn(0, OTHERS);
+        pid = bh_box_start(submit_one, &kind);
         if (kind.waits) {
-            BH_CHECK(kind.name, box_heard(BH_SHARE_WANT, 0));
-            BH_CHECK_EQ(kind.name, box.said_turn[BH_SHARE_WANT], OTHERS);
-            BH_CHECK_EQ(kind.name, box.world->launches, 0);
-            box_turn(0, OPEN);
+            BH_CHECK(kind.name, bh_box_heard(BH_SHARE_WANT, 0));
+            BH_CHECK_EQ(kind.name, bh_box.said_turn[BH_SHARE_WANT], OTHERS);
+            BH_CHECK_EQ(kind.name, bh_box.world->launches, 0);
+            bh_box_turn(0, OPEN);
         }
-        BH_CHECK_EQ(kind.name, box_wait(pid), 0);
-        BH_CHECK_EQ(kind.name, box.world->launches, 1);
-        BH_CHECK_EQ(kind.name, box.said[BH_SHARE_WANT], kind.waits);
+        BH_CHECK_EQ(kind.name, bh_box_wait(pid), 0);
+        BH_CHECK_EQ(kind.name, bh_box.world->launches, 1);
+        BH_CHECK_EQ(kind.name, bh_box.said[BH_SHARE_WANT], kind.waits);
     }
     BH_CHECK_DONE();
 }
@@ -165,7 +165,7 @@ keep_launching(void *self)
     if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
         cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return self;
-    while (atomic_load(&box.world->fail_free) == 0)
+    while (atomic_load(&bh_box.world->fail_free) == 0)
         if (launch(20000) != CUDA_SUCCESS)
             return self;
         else
@@ -180,7 +180,7 @@ launch_in_threads(void *self)
 
     BEGIN();
     for (int i = 0; i < 4; i++)
-        CHECK(pthread_create(&thread[i], NULL, keep_launching, &box) == 0);
+        CHECK(pthread_create(&thread[i], NULL, keep_launching, &bh_box) == 0);
     for (int i = 0; i < 4; i++) {
         void *bad;
 
@@ -200,28 +200,28 @@ a_turn_ends_drained(void **state)
     pid_t pid;
 
     (void)state;
-    box_share(1, 512, 16);
-    box_turn(0, turn);
-    pid = box_start(launch_in_threads, NULL);
+    bh_box_share(1, 512, 16);
+    bh_box_turn(0, turn);
+    pid = bh_box_start(launch_in_threads, NULL);
     for (int i = 0; i < 30; i++) {
-        uint64_t launches = atomic_load(&box.world->launches);
+        uint64_t launches = atomic_load(&bh_box.world->launches);
 
-        BH_CHECK("work goes on", until(&box.world->launches, launches + 20));
+        BH_CHECK("work goes on", until(&bh_box.world->launches, launches + 20));
         turn += BH_SHARE_TURN_STEP;
-        box_turn(0, turn | BH_SHARE_SHUT);
-        BH_CHECK("drained", box_heard(BH_SHARE_DRAINED, (uint32_t)i));
-        BH_CHECK_EQ("of this turn", box.said_turn[BH_SHARE_DRAINED], turn | BH_SHARE_SHUT);
+        bh_box_turn(0, turn | BH_SHARE_SHUT);
+        BH_CHECK("drained", bh_box_heard(BH_SHARE_DRAINED, (uint32_t)i));
+        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED], turn | BH_SHARE_SHUT);
         BH_CHECK("nothing is left",
-                 atomic_load(&box.world->busy_until_ns[0]) <= box.said_ns[BH_SHARE_DRAINED]);
-        atomic_store(&box.world->closed, 1);
+                 atomic_load(&bh_box.world->busy_until_ns[0]) <= bh_box.said_ns[BH_SHARE_DRAINED]);
+        atomic_store(&bh_box.world->closed, 1);
         usleep(2000);
-        BH_CHECK_EQ("nothing came", box.world->launched_late, 0);
-        atomic_store(&box.world->closed, 0);
+        BH_CHECK_EQ("nothing came", bh_box.world->launched_late, 0);
+        atomic_store(&bh_box.world->closed, 0);
         turn += BH_SHARE_TURN_STEP;
-        box_turn(0, i % 2 == 0 ? turn : turn | BH_SHARE_CONTENDED);
+        bh_box_turn(0, i % 2 == 0 ? turn : turn | BH_SHARE_CONTENDED);
     }
-    atomic_store(&box.world->fail_free, 1);
-    BH_CHECK_EQ("ended", box_wait(pid), 0);
+    atomic_store(&bh_box.world->fail_free, 1);
+    BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
     BH_CHECK_DONE();
 }
 
@@ -233,8 +233,8 @@ launch_long(void *self)
     BEGIN();
     for (int i = 0; i < 150; i++)
         GOOD(launch(*(const uint64_t *)self));
-    atomic_store(&box.world->closed, 1);
-    while (atomic_load(&box.world->fail_free) == 0)
+    atomic_store(&bh_box.world->closed, 1);
+    while (atomic_load(&bh_box.world->fail_free) == 0)
         usleep(1000);
     return 0;
 }
@@ -250,23 +250,23 @@ little_goes_ahead(void **state)
         uint64_t kernel = kernels[i], most = 0, done;
         pid_t pid;
 
-        box_share(1, 512, 16);
-        box_turn(0, OPEN | BH_SHARE_CONTENDED);
-        pid = box_start(launch_long, &kernel);
-        while (atomic_load(&box.world->closed) == 0) {
-            uint64_t now = box_now_ns(), busy = atomic_load(&box.world->busy_until_ns[0]);
+        bh_box_share(1, 512, 16);
+        bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
+        pid = bh_box_start(launch_long, &kernel);
+        while (atomic_load(&bh_box.world->closed) == 0) {
+            uint64_t now = bh_box_now_ns(), busy = atomic_load(&bh_box.world->busy_until_ns[0]);
 
             /* The first ones are not known yet. */
-            if (atomic_load(&box.world->launches) > 30 && busy > now && busy - now > most)
+            if (atomic_load(&bh_box.world->launches) > 30 && busy > now && busy - now > most)
                 most = busy - now;
             usleep(100);
         }
         BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
-        done = atomic_load(&box.world->busy_until_ns[0]);
-        BH_CHECK("idle when it is", until(&box.said_ns[BH_SHARE_IDLE], done));
-        BH_CHECK_EQ("of this turn", box.said_turn[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
-        atomic_store(&box.world->fail_free, 1);
-        BH_CHECK_EQ("ended", box_wait(pid), 0);
+        done = atomic_load(&bh_box.world->busy_until_ns[0]);
+        BH_CHECK("idle when it is", until(&bh_box.said_ns[BH_SHARE_IDLE], done));
+        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
+        atomic_store(&bh_box.world->fail_free, 1);
+        BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
     }
     BH_CHECK_DONE();
 }
@@ -293,15 +293,15 @@ each_device_has_its_turn(void **state)
     pid_t pid;
 
     (void)state;
-    box_share(2, 512, 16);
-    box_turn(0, OTHERS);
-    box_turn(1, OPEN);
-    pid = box_start(on_the_second, NULL);
-    BH_CHECK("wanted", box_heard(BH_SHARE_WANT, 0));
-    BH_CHECK_EQ("nothing yet", box.world->launches, 0);
-    box_turn(0, OPEN);
-    BH_CHECK_EQ("both", box_wait(pid), 0);
-    BH_CHECK_EQ("once", box.said[BH_SHARE_WANT], 1);
+    bh_box_share(2, 512, 16);
+    bh_box_turn(0, OTHERS);
+    bh_box_turn(1, OPEN);
+    pid = bh_box_start(on_the_second, NULL);
+    BH_CHECK("wanted", bh_box_heard(BH_SHARE_WANT, 0));
+    BH_CHECK_EQ("nothing yet", bh_box.world->launches, 0);
+    bh_box_turn(0, OPEN);
+    BH_CHECK_EQ("both", bh_box_wait(pid), 0);
+    BH_CHECK_EQ("once", bh_box.said[BH_SHARE_WANT], 1);
     BH_CHECK_DONE();
 }
 
@@ -315,17 +315,17 @@ without_a_door_work_goes_on(void **state)
     pid_t pid;
 
     (void)state;
-    box_share(1, 512, 16);
-    box_turn(0, OTHERS);
-    pid = box_start(submit_one, &kind);
-    BH_CHECK("wanted", box_heard(BH_SHARE_WANT, 0));
-    from = box_now_ns();
-    box_stir('x');
-    box_stir('n');
-    BH_CHECK_EQ("freely", box_wait(pid), 0);
-    BH_CHECK("not before 5 s", box_now_ns() - from > UINT64_C(4000000000));
-    BH_CHECK_EQ("all the same", box.world->launches, 1);
-    box_stir('o');
+    bh_box_share(1, 512, 16);
+    bh_box_turn(0, OTHERS);
+    pid = bh_box_start(submit_one, &kind);
+    BH_CHECK("wanted", bh_box_heard(BH_SHARE_WANT, 0));
+    from = bh_box_now_ns();
+    bh_box_stir('x');
+    bh_box_stir('n');
+    BH_CHECK_EQ("freely", bh_box_wait(pid), 0);
+    BH_CHECK("not before 5 s", bh_box_now_ns() - from > UINT64_C(4000000000));
+    BH_CHECK_EQ("all the same", bh_box.world->launches, 1);
+    bh_box_stir('o');
     BH_CHECK_DONE();
 }
 
@@ -340,7 +340,7 @@ main(int argc, char **argv)
         cmocka_unit_test(without_a_door_work_goes_on),
     };
 
-    if (argc < 3 || !box_enter(argv[1]))
+    if (argc < 3 || !bh_box_enter(argv[1]))
         return argc < 3 ? 2 : 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     if (argc > 3) /* soak */

@@ -114,12 +114,12 @@ static void
 calls_are_found(void **state)
 {
     (void)state;
-    box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("cuGetProcAddress", box_run(ask, NULL), 0);
-    BH_CHECK_EQ("passed on", box_run(pass_on, NULL), 0);
+    bh_box_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("cuGetProcAddress", bh_box_run(ask, NULL), 0);
+    BH_CHECK_EQ("passed on", bh_box_run(pass_on, NULL), 0);
     BH_CHECK_EQ("rename", rename(BH_SHARE_DRIVER_DIR "/libcuda.so.1", "/run/kept"), 0);
     BH_CHECK_EQ("link", link("/run/kept", BH_SHARE_DRIVER_DIR "/libcuda.so.1"), 0);
-    BH_CHECK_EQ("no driver", box_run(without_driver, NULL), 0);
+    BH_CHECK_EQ("no driver", bh_box_run(without_driver, NULL), 0);
     unlink(BH_SHARE_DRIVER_DIR "/libcuda.so.1");
     BH_CHECK_EQ("back", rename("/run/kept", BH_SHARE_DRIVER_DIR "/libcuda.so.1"), 0);
     BH_CHECK_DONE();
@@ -140,7 +140,7 @@ join_in_vain(void *self)
     CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(cuMemGetInfo_v2(&left, &total) == CUDA_ERROR_NOT_INITIALIZED);
-    CHECK(box.world->most[0] == 0);
+    CHECK(bh_box.world->most[0] == 0);
     CHECK(dup(0) <= before + 4); /* driver's file aside, no descriptors stay */
     return 0;
 }
@@ -153,14 +153,14 @@ wrong_doors_are_refused(void **state)
                                  BOX_SLOTLESS };
 
     (void)state;
-    box_share(1, CAP, CONTEXT);
+    bh_box_share(1, CAP, CONTEXT);
     for (size_t i = 0; i < COUNT(doors); i++) {
-        uint64_t from = box_now_ns();
+        uint64_t from = bh_box_now_ns();
 
-        atomic_store(&box.door, doors[i]);
-        BH_CHECK_EQ("wrong door", box_run(join_in_vain, NULL), 0);
-        BH_CHECK("at once", box_now_ns() - from < UINT64_C(4000000000));
-        box_emptied();
+        atomic_store(&bh_box.door, doors[i]);
+        BH_CHECK_EQ("wrong door", bh_box_run(join_in_vain, NULL), 0);
+        BH_CHECK("at once", bh_box_now_ns() - from < UINT64_C(4000000000));
+        bh_box_emptied();
     }
     BH_CHECK_DONE();
 }
@@ -168,12 +168,12 @@ wrong_doors_are_refused(void **state)
 static int
 join_late(void *self)
 {
-    uint64_t from = box_now_ns();
+    uint64_t from = bh_box_now_ns();
 
     (void)self;
     GOOD(cuInit(0));
     GOOD(cuInit(0));
-    CHECK(box_now_ns() - from < UINT64_C(4000000000));
+    CHECK(bh_box_now_ns() - from < UINT64_C(4000000000));
     return 0;
 }
 
@@ -183,12 +183,12 @@ a_door_that_opens_late_is_found(void **state)
     pid_t pid;
 
     (void)state;
-    box_share(1, CAP, CONTEXT);
-    box_stir('n');
-    pid = box_start(join_late, NULL);
+    bh_box_share(1, CAP, CONTEXT);
+    bh_box_stir('n');
+    pid = bh_box_start(join_late, NULL);
     usleep(150000);
-    box_stir('o');
-    BH_CHECK_EQ("late", box_wait(pid), 0);
+    bh_box_stir('o');
+    BH_CHECK_EQ("late", bh_box_wait(pid), 0);
     BH_CHECK_DONE();
 }
 
@@ -203,9 +203,9 @@ in_fork(void *self)
     /* A child knows nothing of what its parent had, and joins for itself. */
     CHECK(cuMemAlloc_v2(&at, MIB) == CUDA_ERROR_NOT_INITIALIZED);
     BEGIN();
-    CHECK(box_used(0) == 2 * CONTEXT + 32);
+    CHECK(bh_box_used(0) == 2 * CONTEXT + 32);
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(box_used(0) == 2 * CONTEXT + 64);
+    CHECK(bh_box_used(0) == 2 * CONTEXT + 64);
     return 0;
 }
 
@@ -229,19 +229,19 @@ fork_after(void *self)
     (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
-    CHECK(box_run(in_fork, NULL) == 0);
-    for (int i = 0; i < 2000 && box_used(0) != CONTEXT + 32; i++)
+    CHECK(bh_box_run(in_fork, NULL) == 0);
+    for (int i = 0; i < 2000 && bh_box_used(0) != CONTEXT + 32; i++)
         usleep(1000); /* the child's is reaped, ours stays */
-    CHECK(box_used(0) == CONTEXT + 32);
+    CHECK(bh_box_used(0) == CONTEXT + 32);
     CHECK(posix_spawnp(&pid, "true", NULL, NULL, none, environ) == 0);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     pid = vfork();
     if (pid == 0)
         _exit(7);
     CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 7);
-    CHECK(box_run(raw_child, NULL) == 0);
+    CHECK(bh_box_run(raw_child, NULL) == 0);
     GOOD(cuMemFree_v2(at));
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     return 0;
 }
 
@@ -258,13 +258,13 @@ static void
 forks_begin_anew(void **state)
 {
     (void)state;
-    box_share(1, CAP, CONTEXT);
-    BH_CHECK_EQ("fork", box_run(fork_after, NULL), 0);
-    box_emptied();
-    BH_CHECK_EQ("after fork", box_used(0), 0);
-    BH_CHECK_EQ("exec", box_run(exec_after, NULL), 0);
-    box_emptied();
-    BH_CHECK_EQ("after exec", box_used(0), 0);
+    bh_box_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("fork", bh_box_run(fork_after, NULL), 0);
+    bh_box_emptied();
+    BH_CHECK_EQ("after fork", bh_box_used(0), 0);
+    BH_CHECK_EQ("exec", bh_box_run(exec_after, NULL), 0);
+    bh_box_emptied();
+    BH_CHECK_EQ("after exec", bh_box_used(0), 0);
     BH_CHECK_DONE();
 }
 
@@ -318,7 +318,7 @@ signals(void *self)
             raise(SIGUSR1);
         GOOD(cuMemFree_v2(at));
     }
-    CHECK(box_used(0) == CONTEXT);
+    CHECK(bh_box_used(0) == CONTEXT);
     return 0;
 }
 
@@ -369,7 +369,7 @@ other_namespace(void *self)
     BEGIN();
     GOOD(init(0));
     GOOD(retain(&context, 0));
-    CHECK(box_used(0) == 2 * CONTEXT);
+    CHECK(bh_box_used(0) == 2 * CONTEXT);
     return 0;
 }
 
@@ -384,16 +384,16 @@ changed_limits(void *self)
     (void)self;
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 128 * MIB));
-    box.limits->device[0].overhead_units = 100;
+    bh_box.limits->device[0].overhead_units = 100;
     GOOD(cuMemGetInfo_v2(&left, &total));
     CHECK(left == (CAP - CONTEXT - 64 - 100) * BH_SHARE_UNIT_BYTES);
-    box.limits->device[0].overhead_units = 2 * CAP;
+    bh_box.limits->device[0].overhead_units = 2 * CAP;
     GOOD(cuMemGetInfo_v2(&left, &total));
     CHECK(left == 0); /* and not 18446744073707454464 (row 14) */
     CHECK(cuMemAlloc_v2(&at, 512) == CUDA_ERROR_OUT_OF_MEMORY); /* row 7 */
     CHECK(cuMemAllocAsync(&at, 512, NULL) == CUDA_ERROR_OUT_OF_MEMORY);
-    box.limits->device[0].overhead_units = 0;
-    box.limits->device[0].memory_bytes = UINT64_C(70) << 30;
+    bh_box.limits->device[0].overhead_units = 0;
+    bh_box.limits->device[0].memory_bytes = UINT64_C(70) << 30;
     GOOD(cuDeviceTotalMem(&low, 0));
     CHECK(low == UINT32_MAX);
     return 0;
@@ -415,10 +415,10 @@ nothing_else_changes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(lives); i++) {
-        box_share(1, CAP, CONTEXT);
-        BH_CHECK_EQ(lives[i].name, box_run(lives[i].body, NULL), 0);
-        box_emptied();
-        BH_CHECK_EQ(lives[i].name, box_used(0), 0);
+        bh_box_share(1, CAP, CONTEXT);
+        BH_CHECK_EQ(lives[i].name, bh_box_run(lives[i].body, NULL), 0);
+        bh_box_emptied();
+        BH_CHECK_EQ(lives[i].name, bh_box_used(0), 0);
     }
     BH_CHECK_DONE();
 }
@@ -430,8 +430,8 @@ stay(void *self)
 {
     (void)self;
     BEGIN();
-    atomic_fetch_add(&box.world->launches, 1);
-    while (atomic_load(&box.world->closed) == 0)
+    atomic_fetch_add(&bh_box.world->launches, 1);
+    while (atomic_load(&bh_box.world->closed) == 0)
         usleep(2000);
     return cuCtxSynchronize() == CUDA_SUCCESS ? 0 : 1;
 }
@@ -442,23 +442,23 @@ a_restart_is_survived(void **state)
     pid_t pid;
 
     (void)state;
-    box_share(1, CAP, CONTEXT);
-    pid = box_start(stay, NULL);
-    while (atomic_load(&box.world->launches) == 0)
+    bh_box_share(1, CAP, CONTEXT);
+    pid = bh_box_start(stay, NULL);
+    while (atomic_load(&bh_box.world->launches) == 0)
         usleep(1000);
-    BH_CHECK_EQ("joined", atomic_load(&box.connections), 1);
-    box_stir('x');
-    for (int i = 0; i < 3000 && atomic_load(&box.connections) != 0; i++)
+    BH_CHECK_EQ("joined", atomic_load(&bh_box.connections), 1);
+    bh_box_stir('x');
+    for (int i = 0; i < 3000 && atomic_load(&bh_box.connections) != 0; i++)
         usleep(1000);
-    BH_CHECK_EQ("hung up", atomic_load(&box.connections), 0);
-    for (int i = 0; i < 4000 && atomic_load(&box.connections) != 1; i++)
+    BH_CHECK_EQ("hung up", atomic_load(&bh_box.connections), 0);
+    for (int i = 0; i < 4000 && atomic_load(&bh_box.connections) != 1; i++)
         usleep(1000);
-    BH_CHECK_EQ("joined again", atomic_load(&box.connections), 1);
-    BH_CHECK_EQ("with what it had", box_used(0), CONTEXT);
-    atomic_store(&box.world->closed, 1);
-    BH_CHECK_EQ("ended", box_wait(pid), 0);
-    box_emptied();
-    BH_CHECK_EQ("its slot was known", box_used(0), 0);
+    BH_CHECK_EQ("joined again", atomic_load(&bh_box.connections), 1);
+    BH_CHECK_EQ("with what it had", bh_box_used(0), CONTEXT);
+    atomic_store(&bh_box.world->closed, 1);
+    BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
+    bh_box_emptied();
+    BH_CHECK_EQ("its slot was known", bh_box_used(0), 0);
     BH_CHECK_DONE();
 }
 
@@ -474,7 +474,7 @@ main(int argc, char **argv)
     self_path = "/proc/self/exe";
     if (argc == 2 && strcmp(argv[1], "exec") == 0)
         return after_exec();
-    if (argc != 3 || !box_enter(argv[1]))
+    if (argc != 3 || !bh_box_enter(argv[1]))
         return argc != 3 ? 2 : 0;
     libcuda = argv[2];
     cmocka_set_message_output(CM_OUTPUT_TAP);

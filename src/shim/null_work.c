@@ -3,20 +3,20 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/shim/null_driver.h"
+#include "shim/null_driver.h"
 
 static void
 busy(uint64_t ns)
 {
-    _Atomic uint64_t *until = &null_world->busy_until_ns[0];
+    _Atomic uint64_t *until = &bh_null_world->busy_until_ns[0];
     uint64_t now, before, from;
 
-    if (!null_shared)
+    if (!bh_null_shared)
         return;
-    atomic_fetch_add(&null_world->launches, 1);
-    if (atomic_load(&null_world->closed) != 0)
-        atomic_fetch_add(&null_world->launched_late, 1);
-    now = null_now_ns();
+    atomic_fetch_add(&bh_null_world->launches, 1);
+    if (atomic_load(&bh_null_world->closed) != 0)
+        atomic_fetch_add(&bh_null_world->launched_late, 1);
+    now = bh_null_now_ns();
     before = atomic_load(until);
     do {
         from = before > now ? before : now;
@@ -26,7 +26,7 @@ busy(uint64_t ns)
 static uint64_t
 done_ns(void)
 {
-    return null_shared ? atomic_load(&null_world->busy_until_ns[0]) : 0;
+    return bh_null_shared ? atomic_load(&bh_null_world->busy_until_ns[0]) : 0;
 }
 
 static void
@@ -35,7 +35,7 @@ wait_until(uint64_t ns)
     struct timespec at = { .tv_sec = (time_t)(ns / 1000000000u),
                            .tv_nsec = (long)(ns % 1000000000u) };
 
-    if (ns > null_now_ns())
+    if (ns > bh_null_now_ns())
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
@@ -88,7 +88,7 @@ CUresult
 cuCtxSynchronize(void)
 {
     wait_until(done_ns());
-    null_pools_waited();
+    bh_null_pools_waited();
     return CUDA_SUCCESS;
 }
 
@@ -96,7 +96,7 @@ CUresult
 cuStreamSynchronize(CUstream stream)
 {
     wait_until(done_ns());
-    null_pools_waited();
+    bh_null_pools_waited();
     return CUDA_SUCCESS;
 }
 
@@ -138,7 +138,7 @@ cuEventRecord(CUevent event, CUstream stream)
 CUresult
 cuEventQuery(CUevent event)
 {
-    return event->done_ns > null_now_ns() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+    return event->done_ns > bh_null_now_ns() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 /* ---- captures and graphs ---- */
@@ -220,7 +220,7 @@ CUresult
 cuGraphLaunch(CUgraphExec graph, CUstream stream)
 {
     if (!graph->there && graph->bytes != 0) {
-        null_graph_take(graph->bytes);
+        bh_null_graph_take(graph->bytes);
         graph->there = true;
     }
     busy(1000);
@@ -231,7 +231,7 @@ CUresult
 cuGraphExecDestroy(CUgraphExec graph_exec)
 {
     if (graph_exec->there)
-        null_graph_unused(graph_exec->bytes);
+        bh_null_graph_unused(graph_exec->bytes);
     free(graph_exec);
     return CUDA_SUCCESS;
 }

@@ -1,13 +1,13 @@
 /* What the null driver's files share. */
-#ifndef BH_TESTS_SHIM_NULL_DRIVER_H
-#define BH_TESTS_SHIM_NULL_DRIVER_H
+#ifndef BH_SHIM_NULL_DRIVER_H
+#define BH_SHIM_NULL_DRIVER_H
 
 #include <stdbool.h>
 
 #pragma GCC visibility push(default)
 #include "bulkhead/cuda_abi.h"
 #pragma GCC visibility pop
-#include "tests/shim/null_world.h"
+#include "shim/null_world.h"
 
 struct CUgraph_st {
     uint64_t bytes;
@@ -23,15 +23,15 @@ struct CUstream_st {
     CUgraph captured;
 };
 
-extern struct null_world *null_world;
-extern bool null_shared; /* a test watches */
+extern struct null_world *bh_null_world;
+extern bool bh_null_shared; /* a test watches */
 
-uint64_t null_now_ns(void);
+uint64_t bh_null_now_ns(void);
 
-void null_pools_waited(void);
+void bh_null_pools_waited(void);
 
 /* Memory of graphs: taken at a first launch, kept until it is trimmed. */
-void null_graph_take(uint64_t bytes);
-void null_graph_unused(uint64_t bytes);
+void bh_null_graph_take(uint64_t bytes);
+void bh_null_graph_unused(uint64_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* A libcuda.so.1 that answers at once: what it costs to stand in front of a driver is measured
  * against it, and what a device really holds is read from it.  Kernels take as many
  * nanoseconds as their function's address says. */
-#include "tests/shim/null_driver.h"
+#include "shim/null_driver.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -38,8 +38,8 @@ struct object {
 };
 
 static struct null_world own = { .devices = 1 };
-struct null_world *null_world = &own;
-bool null_shared;
+struct null_world *bh_null_world = &own;
+bool bh_null_shared;
 static bool begun;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st primary[NULL_DEVICES_MAX];
@@ -56,6 +56,7 @@ static struct {
     uint64_t bytes;
     struct CUmemPoolHandle_st *pool;
     struct object *object;
+    const struct CUctx_st *context;
 } large[UNITS];
 static struct {
     uint32_t grains;
@@ -72,19 +73,19 @@ take(int device, uint64_t bytes)
 {
     uint64_t now, most;
 
-    if (!null_shared)
+    if (!bh_null_shared)
         return;
-    now = atomic_fetch_add(&null_world->used[device], bytes) + bytes;
-    most = atomic_load(&null_world->most[device]);
-    while (now > most && !atomic_compare_exchange_weak(&null_world->most[device], &most, now))
+    now = atomic_fetch_add(&bh_null_world->used[device], bytes) + bytes;
+    most = atomic_load(&bh_null_world->most[device]);
+    while (now > most && !atomic_compare_exchange_weak(&bh_null_world->most[device], &most, now))
         ;
 }
 
 static void
 give(int device, uint64_t bytes)
 {
-    if (null_shared)
-        atomic_fetch_sub(&null_world->used[device], bytes);
+    if (bh_null_shared)
+        atomic_fetch_sub(&bh_null_world->used[device], bytes);
 }
 
 static uint64_t
@@ -96,7 +97,7 @@ up(uint64_t bytes, uint64_t step)
 static bool
 fails(_Atomic uint32_t *left)
 {
-    uint32_t n = null_shared ? atomic_load(left) : 0;
+    uint32_t n = bh_null_shared ? atomic_load(left) : 0;
 
     while (n > 0)
         if (atomic_compare_exchange_weak(left, &n, n - 1))
@@ -105,7 +106,7 @@ fails(_Atomic uint32_t *left)
 }
 
 uint64_t
-null_now_ns(void)
+bh_null_now_ns(void)
 {
     struct timespec now;
 
@@ -126,9 +127,9 @@ cuInit(unsigned int flags)
         fd = open(NULL_WORLD_FILE, O_RDWR | O_CLOEXEC);
         found = fd < 0 ? MAP_FAILED
                        : mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        null_shared = found != MAP_FAILED;
-        if (null_shared)
-            null_world = found;
+        bh_null_shared = found != MAP_FAILED;
+        if (bh_null_shared)
+            bh_null_world = found;
         if (fd >= 0)
             close(fd);
         for (int i = 0; i < NULL_DEVICES_MAX; i++) {
@@ -145,7 +146,7 @@ cuInit(unsigned int flags)
 CUresult
 cuDeviceGetCount(int *count)
 {
-    *count = (int)null_world->devices;
+    *count = (int)bh_null_world->devices;
     return CUDA_SUCCESS;
 }
 
@@ -224,7 +225,8 @@ CUresult
 cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     pthread_mutex_lock(&lock);
-    primary_references[device]++;
+    if (primary_references[device]++ == 0)
+        atomic_fetch_add(&bh_null_world->contexts, 1);
     primary[device].alive = true;
     pthread_mutex_unlock(&lock);
     *context = &primary[device];
@@ -237,25 +239,26 @@ cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
     *context = calloc(1, sizeof(**context));
     (*context)->device = device;
     (*context)->alive = true;
+    atomic_fetch_add(&bh_null_world->contexts, 1);
     return cuCtxPushCurrent_v2(*context);
 }
 
-/* What was allocated goes, too: every one of the process, as tests have one at a time. */
+/* What was allocated in it goes, too. */
 static void
-drop_all(int device)
+drop_all(const struct CUctx_st *context)
 {
-    for (uint32_t i = 0; i < next_unit; i++)
-        if (large[i].units != 0 && large[i].device == device && large[i].pool == NULL &&
-            large[i].object == NULL && large[i].bytes != 0) {
-            give(device, up(large[i].bytes, NULL_UNIT));
-            large[i].bytes = 0;
+    for (uint32_t i = 0; i < next_unit && i < UNITS; i++)
+        if (large[i].units != 0 && large[i].context == context) {
+            give(context->device, up(large[i].bytes, NULL_UNIT));
+            large[i].units = 0;
         }
 }
 
 CUresult
 cuCtxDestroy_v2(CUcontext context)
 {
-    drop_all(context->device);
+    drop_all(context);
+    atomic_fetch_sub(&bh_null_world->contexts, 1);
     if (depth > 0 && stack[depth - 1] == context)
         depth--;
     free(context);
@@ -268,7 +271,7 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
     pthread_mutex_lock(&lock);
     if (--primary_references[device] == 0) {
         primary[device].alive = false;
-        drop_all(device);
+        drop_all(&primary[device]);
     }
     pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
@@ -277,7 +280,7 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
 CUresult
 cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-    drop_all(device);
+    drop_all(&primary[device]);
     return CUDA_SUCCESS;
 }
 
@@ -305,6 +308,7 @@ large_range(uint64_t bytes, int device)
     large[at].bytes = bytes;
     large[at].pool = NULL;
     large[at].object = NULL;
+    large[at].context = NULL;
     return LARGE_BASE + at * NULL_UNIT;
 }
 
@@ -323,11 +327,16 @@ small_range(uint64_t bytes, int device)
 {
     uint32_t grains = (uint32_t)(up(bytes, 512) / 512);
     uint32_t at = atomic_fetch_add(&next_grain, grains) % (GRAINS - 2048);
-    uint64_t before = atomic_fetch_add(&small_bytes[device], grains * 512);
+    uint64_t before;
 
     small[at].grains = grains;
     small[at].device = device;
+    if (bh_null_shared)
+        pthread_mutex_lock(&lock);
+    before = atomic_fetch_add(&small_bytes[device], grains * 512);
     take(device, up(before + grains * 512, NULL_UNIT) - up(before, NULL_UNIT));
+    if (bh_null_shared)
+        pthread_mutex_unlock(&lock);
     return SMALL_BASE + at * UINT64_C(512);
 }
 
@@ -340,7 +349,7 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (fails(&null_world->fail_alloc))
+    if (fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (bytes < SMALL_MOST) {
         *address = small_range(bytes, stack[depth - 1]->device);
@@ -349,6 +358,7 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
     at = large_range(bytes, stack[depth - 1]->device);
     if (at == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    large[(at - LARGE_BASE) / NULL_UNIT].context = stack[depth - 1];
     take(stack[depth - 1]->device, up(bytes, NULL_UNIT));
     *address = at;
     return CUDA_SUCCESS;
@@ -364,7 +374,7 @@ CUresult
 cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size_t height,
                    unsigned int element_bytes)
 {
-    *pitch = up(width_bytes, 1024);
+    *pitch = up(width_bytes, element_bytes == 16 ? 1024 : 512);
     return cuMemAlloc_v2(address, *pitch * height);
 }
 
@@ -375,7 +385,7 @@ cuMemFree_v2(CUdeviceptr address)
 {
     uint32_t at = (uint32_t)((address - LARGE_BASE) / NULL_UNIT);
 
-    if (fails(&null_world->fail_free))
+    if (fails(&bh_null_world->fail_free))
         return CUDA_ERROR_INVALID_VALUE;
     if (address >= SMALL_BASE) {
         uint64_t bytes, before;
@@ -385,8 +395,12 @@ cuMemFree_v2(CUdeviceptr address)
         if (bytes == 0)
             return CUDA_ERROR_INVALID_VALUE;
         small[at].grains = 0;
+        if (bh_null_shared)
+            pthread_mutex_lock(&lock);
         before = atomic_fetch_sub(&small_bytes[small[at].device], bytes);
         give(small[at].device, up(before, NULL_UNIT) - up(before - bytes, NULL_UNIT));
+        if (bh_null_shared)
+            pthread_mutex_unlock(&lock);
         return CUDA_SUCCESS;
     }
     if (address < LARGE_BASE || at >= UNITS || large[at].units == 0 || large[at].object != NULL)
@@ -402,7 +416,7 @@ CUresult
 cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     *total = NULL_DEVICE_BYTES;
-    *free_bytes = NULL_DEVICE_BYTES - atomic_load_explicit(&null_world->used[0], memory_order_relaxed);
+    *free_bytes = NULL_DEVICE_BYTES - atomic_load_explicit(&bh_null_world->used[0], memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 
@@ -413,7 +427,7 @@ pool_alloc(CUdeviceptr *address, size_t bytes, struct CUmemPoolHandle_st *pool)
 {
     CUdeviceptr at = large_range(bytes, pool->device);
 
-    if (at == 0 || fails(&null_world->fail_alloc))
+    if (at == 0 || fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&lock);
     large[(at - LARGE_BASE) / NULL_UNIT].pool = pool;
@@ -517,7 +531,7 @@ cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
 
 /* What is kept beyond the threshold goes when somebody waits. */
 void
-null_pools_waited(void)
+bh_null_pools_waited(void)
 {
     for (int i = 0; i < NULL_DEVICES_MAX; i++)
         shrink(&default_pool[i], default_pool[i].threshold);
@@ -554,7 +568,7 @@ cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 /* ---- graphs' memory, of device 0 ---- */
 
 void
-null_graph_take(uint64_t bytes)
+bh_null_graph_take(uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
     graph_used += bytes;
@@ -566,7 +580,7 @@ null_graph_take(uint64_t bytes)
 }
 
 void
-null_graph_unused(uint64_t bytes)
+bh_null_graph_unused(uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
     graph_used -= bytes;
@@ -709,7 +723,7 @@ cuMemUnmap(CUdeviceptr address, size_t size)
 {
     uint32_t at = (uint32_t)((address - LARGE_BASE) / NULL_UNIT);
 
-    if (fails(&null_world->fail_free))
+    if (fails(&bh_null_world->fail_free))
         return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t end = at + (uint32_t)(size / NULL_UNIT); at < end; at++)
         if (large[at].object != NULL) {
@@ -732,7 +746,7 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
     return CUDA_SUCCESS;
 }
 
-/* ---- arrays: a quarter more than the elements need ---- */
+/* ---- arrays: of four channels a quarter more than the elements need ---- */
 
 CUresult
 cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
@@ -743,7 +757,7 @@ cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
     *handle = calloc(1, sizeof(**handle));
     (*handle)->device = stack[depth - 1]->device;
     if ((shape->Flags & CUDA_ARRAY3D_SPARSE) == 0)
-        (*handle)->bytes = up(bytes + bytes / 4, NULL_UNIT);
+        (*handle)->bytes = up(bytes + (shape->NumChannels == 4 ? bytes / 4 : 0), NULL_UNIT);
     take((*handle)->device, (*handle)->bytes);
     return CUDA_SUCCESS;
 }

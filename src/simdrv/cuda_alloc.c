@@ -128,6 +128,7 @@ sim_alloc_free(uint64_t address)
     switch (region->kind) {
     case SIM_REGION_LINEAR:
     case SIM_REGION_MANAGED:
+    case SIM_REGION_EXTERNAL:
         if (address != region->address)
             return CUDA_ERROR_INVALID_VALUE;
         sim_region_free(region);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -367,14 +368,38 @@ join_shared(struct sim_memory *memory, uint32_t slot, int fd,
     return CUDA_SUCCESS;
 }
 
+/* A file of the machine's memory: it can be sealed, as files on disks cannot. */
+static CUresult
+adopt_host(int fd, struct sim_physical **ret_physical)
+{
+    struct sim_physical *physical;
+    struct stat st;
+
+    if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) != 0 || st.st_size <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    physical = make(NULL, (size_t)st.st_size);
+    if (physical == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    physical->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (physical->fd < 0) {
+        unmake(physical);
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    *ret_physical = physical;
+    return CUDA_SUCCESS;
+}
+
 CUresult
 sim_physical_adopt(int fd, struct sim_physical **ret_physical)
 {
     struct sim_memory *memory;
-    int copy;
+    int count = 0, copy;
 
-    for (unsigned i = 0; (memory = sim_memory_at(i)) != NULL; i++) {
-        uint32_t slot = sim_ledger_shared_slot(memory->vram, fd);
+    (void)cuDeviceGetCount(&count);
+    for (CUdevice number = 0; number < count; number++) {
+        uint32_t slot = sim_memory_open(number, &memory) == CUDA_SUCCESS
+                            ? sim_ledger_shared_slot(memory->vram, fd)
+                            : 0;
 
         if (slot == 0)
             continue;
@@ -382,7 +407,7 @@ sim_physical_adopt(int fd, struct sim_physical **ret_physical)
         return copy < 0 ? CUDA_ERROR_OPERATING_SYSTEM
                         : join_shared(memory, slot, copy, ret_physical);
     }
-    return CUDA_ERROR_INVALID_VALUE;
+    return adopt_host(fd, ret_physical);
 }
 
 CUresult

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "simdrv/cuda_alloc.h"
 #include "simdrv/cuda_stream.h"
@@ -10,7 +9,6 @@
 #define POOL_MAGIC 0x4248504fu
 #define POOLS_MAX 256
 #define SEGMENT_BYTES ((size_t)32 << 20)
-#define SHARED_POOL 0x506F6F6Cu /* the location word of a pool's segments */
 
 struct CUmemPoolHandle_st {
     uint32_t magic;
@@ -313,6 +311,38 @@ host_pool(CUmemoryPool *ret_pool)
         rc = new_pool(&props, &pools.host);
     if (rc == CUDA_SUCCESS)
         *ret_pool = pools.host;
+    return rc;
+}
+
+bool
+sim_pool_is_exportable(CUmemoryPool pool)
+{
+    return is_pool(pool) && !pool->imported &&
+           pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           (pool->handle_types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0;
+}
+
+bool
+sim_pool_is_imported(CUmemoryPool pool)
+{
+    return is_pool(pool) && pool->imported;
+}
+
+CUdevice
+sim_pool_device(CUmemoryPool pool)
+{
+    return pool->location.id;
+}
+
+CUresult
+sim_pool_import(CUdevice device, CUmemoryPool *ret_pool)
+{
+    const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
+    CUresult rc = new_pool(&props, ret_pool);
+
+    if (rc == CUDA_SUCCESS)
+        (*ret_pool)->imported = true;
     return rc;
 }
 

@@ -242,6 +242,17 @@ sim_region_free(struct sim_region *region)
     free(region);
 }
 
+struct sim_region *
+sim_region_search(bool (*match)(const struct sim_region *region, const void *self),
+                  const void *self)
+{
+    struct sim_region *region = space.first;
+
+    while (region != NULL && !match(region, self))
+        region = region->next;
+    return region;
+}
+
 void
 sim_region_drop(bool (*match)(const struct sim_region *region, const void *self),
                 const void *self)

@@ -13,7 +13,8 @@ enum sim_region_kind {
     SIM_REGION_LINEAR,   /* one allocation */
     SIM_REGION_CHUNK,    /* several small ones */
     SIM_REGION_SEGMENT,  /* a pool's */
-    SIM_REGION_IMPORTED, /* another process's allocation */
+    SIM_REGION_IMPORTED, /* another process's allocation, by a handle */
+    SIM_REGION_EXTERNAL, /* the same, freed as one's own */
     SIM_REGION_MANAGED,  /* bytes of the machine that may move to a device */
     SIM_REGION_RESERVED, /* addresses, with or without memory mapped to them */
 };
@@ -61,7 +62,12 @@ struct sim_region *sim_region_find(uint64_t address);
 /* Is this a device address, whatever is there? */
 bool sim_space_has(uint64_t address);
 
-/* Free those of a context (NULL: of none in particular) that `match` says. */
+/* One that `match` says; NULL: there is none. */
+struct sim_region *sim_region_search(bool (*match)(const struct sim_region *region,
+                                                   const void *self),
+                                     const void *self);
+
+/* Free all that `match` says. */
 void sim_region_drop(bool (*match)(const struct sim_region *region, const void *self),
                      const void *self);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "base/test.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -40,6 +41,8 @@ static pid_t
 child(void)
 {
     char path[64], text[32] = "";
+    struct bh_err err = { 0 };
+    uint32_t pid = 0;
     FILE *file;
 
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
@@ -48,7 +51,8 @@ child(void)
         text[0] = '\0';
     if (file != NULL)
         fclose(file);
-    return (pid_t)atoi(text);
+    text[strcspn(text, " \n")] = '\0';
+    return bh_parse_u32(text, 1, UINT32_MAX >> 1, &pid, &err) == BH_OK ? (pid_t)pid : 0;
 }
 
 static bool

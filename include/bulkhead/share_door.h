@@ -38,14 +38,17 @@ struct bh_share_welcome {
 };
 
 enum bh_share_word {
-    BH_SHARE_WANT = 1, /* has work for a device whose turn is SHUT */
-    BH_SHARE_DRAINED,  /* of that turn: nothing of this process is left on the device */
-    BH_SHARE_IDLE,     /* of that turn: nothing is left, and nothing came for a while */
+    BH_SHARE_WANT = 1, /* is about to submit: before the first submission of its life, open or
+                          not, and whenever it finds its turn SHUT */
+    BH_SHARE_DRAINED,  /* of that SHUT turn: nothing of this process is left on the devices;
+                          every process that ever said WANT says it for every such turn */
+    BH_SHARE_IDLE,     /* of that CONTENDED turn: nothing is left, nothing came for a while */
     BH_SHARE_WORDS
 };
 
 /* Said by the process at any time after.  `turn` is the device's turn that it is about; one
- * that is over is ignored. */
+ * that is over is ignored.  The devices of a lease have their turns together, and their words
+ * are the same: `device` names the one it is about most, for people. */
 struct bh_share_say {
     uint32_t word, device, turn, reserved;
 };

@@ -127,33 +127,44 @@ bh_share_settle(struct bh_share_usage *usage, uint32_t device, uint64_t total)
         atomic_compare_exchange_strong(at, &held, bh_share_held_pack(units, held + 1));
 }
 
-/* Change what `slot` has by `difference`, as long as the total stays at or below `most`
- * units.  False: it would not, or `slot` has not so much to give back; nothing changed.
- * Any thread, also in a signal handler. */
+enum bh_share_tried { BH_SHARE_DONE, BH_SHARE_REFUSED, BH_SHARE_AGAIN };
+
+/* Try once to change what `slot` has by `difference`, as long as the total stays at or below
+ * `most` units.  REFUSED: it would not, or `slot` has not so much to give back; AGAIN: others
+ * were quicker.  Nothing changed then. */
+static inline enum bh_share_tried
+bh_share_try(struct bh_share_usage *usage, uint32_t device, uint32_t slot, int32_t difference,
+             uint32_t most)
+{
+    _Atomic uint64_t *word = &usage->total[device].word;
+    uint64_t total = atomic_load(word), held, next;
+    int64_t units = (int64_t)bh_share_units(total) + difference;
+
+    bh_share_settle(usage, device, total);
+    held = atomic_load(&usage->slot[slot].held[device]);
+    if (difference > 0 ? units > most
+                       : units < 0 || (int64_t)bh_share_units(held) + difference < 0)
+        return atomic_load(word) == total ? BH_SHARE_REFUSED : BH_SHARE_AGAIN;
+    next = bh_share_total_pack((uint32_t)units, difference, slot, held + 1);
+    if (!atomic_compare_exchange_strong(word, &total, next))
+        return BH_SHARE_AGAIN;
+    bh_share_settle(usage, device, next);
+    return BH_SHARE_DONE;
+}
+
+/* As bh_share_try, until it is done or refused.  Any thread, also in a signal handler.  In
+ * each round some other process of the lease got what it wanted: who must not wait for them
+ * (bulkhead-share) tries a number of times. */
 static inline bool
 bh_share_change(struct bh_share_usage *usage, uint32_t device, uint32_t slot,
                 int32_t difference, uint32_t most)
 {
-    _Atomic uint64_t *word = &usage->total[device].word;
+    enum bh_share_tried tried;
 
-    for (;;) {
-        uint64_t total = atomic_load(word), next, held;
-        int64_t units = (int64_t)bh_share_units(total) + difference;
-
-        bh_share_settle(usage, device, total);
-        held = atomic_load(&usage->slot[slot].held[device]);
-        if (difference > 0 ? units > most
-                           : units < 0 || (int64_t)bh_share_units(held) + difference < 0) {
-            if (atomic_load(word) == total)
-                return false;
-            continue;
-        }
-        next = bh_share_total_pack((uint32_t)units, difference, slot, held + 1);
-        if (atomic_compare_exchange_weak(word, &total, next)) {
-            bh_share_settle(usage, device, next);
-            return true;
-        }
-    }
+    do
+        tried = bh_share_try(usage, device, slot, difference, most);
+    while (tried == BH_SHARE_AGAIN);
+    return tried == BH_SHARE_DONE;
 }
 
 /* What the lease has reserved on a device, in units. */

@@ -207,7 +207,7 @@ know(unsigned number, CUcontext context)
 {
     atomic_store(&state.row[number].handle, HANDLE(context));
     (void)BH_HOLDS(bh_handles_put(&handles, HANDLE(context), number));
-    bh_gate_prepare(state.row[number].device);
+    bh_gate_prepare();
 }
 
 static CUresult

@@ -28,7 +28,8 @@ struct block {
 static BH_STATE union {
     struct {
         struct bh_gate gate;
-        _Atomic uint32_t wanted[BH_SHARE_DEVICES_MAX]; /* the turn for which WANT was said */
+        _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
+        _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
     };
     char whole[BH_STATE_ALIGN];
@@ -38,9 +39,6 @@ static BH_STATE union {
     struct block block;
     char whole[BH_STATE_ALIGN];
 } first;
-
-/* Of more than one device the quick way cannot know which: it is always shut. */
-static const _Atomic uint32_t ask = BH_SHARE_SHUT;
 
 struct bh_gate *const bh_gate = &state.gate;
 __thread struct bh_gate_thread *bh_gate_me;
@@ -69,13 +67,10 @@ bh_gate_init(void)
 }
 
 void
-bh_gate_prepare(unsigned device)
+bh_gate_prepare(void)
 {
-    if (bh_page->visible == 1 && bh_page->limits->device_count == 1)
-        bh_gate->turn = &bh_page_limits(0)->turn;
-    else
-        bh_gate->turn = &ask;
-    bh_helper_start(device);
+    bh_gate->turn = &bh_page_limits(0)->turn;
+    bh_helper_start();
 }
 
 /* ---- threads ---- */
@@ -142,16 +137,38 @@ bh_gate_orphaned(bool orphaned)
     atomic_store(&state.orphaned, orphaned);
 }
 
+void
+bh_gate_idle(uint32_t turn)
+{
+    atomic_store(&state.idle, turn);
+}
+
+/* The first submission of a process, and the first after it said that it is idle: whoever
+ * shares out turns waits at the end of one for those that it knows to have work. */
+static void
+tell_of_work(unsigned device, uint32_t turn)
+{
+    if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0, 0) &&
+        bh_page_say(BH_SHARE_WANT, device, turn))
+        atomic_store(&state.known, 1);
+    if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == turn, 0) &&
+        atomic_exchange(&state.idle, 0) == turn)
+        (void)bh_page_say(BH_SHARE_WANT, device, turn);
+}
+
 static void
 wait_for_turn(unsigned device, uint32_t turn)
 {
-    bool said = atomic_exchange(&state.wanted[device], turn) == turn;
+    const _Atomic uint32_t *word = bh_gate->turn;
+    bool said = atomic_exchange(&state.wanted, turn) == turn;
 
-    if (!said && !bh_page_say(BH_SHARE_WANT, device, turn))
-        atomic_store(&state.wanted[device], 0);
-    bh_clock_wait(&bh_page_limits(device)->turn, turn, LOOK_AGAIN_NS);
-    if (atomic_load(&bh_page_limits(device)->turn) == turn)
-        atomic_store(&state.wanted[device], 0); /* say it again */
+    if (!said && bh_page_say(BH_SHARE_WANT, device, turn))
+        atomic_store(&state.known, 1);
+    else if (!said)
+        atomic_store(&state.wanted, 0);
+    bh_clock_wait(word, turn, LOOK_AGAIN_NS);
+    if (atomic_load(word) == turn)
+        atomic_store(&state.wanted, 0); /* say it again */
 }
 
 /* True: in, or not to be kept out.  False: look again. */
@@ -161,7 +178,7 @@ try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
     uint32_t turn;
 
     bh_gate_step(me, 1);
-    turn = atomic_load(&bh_page_limits(pass->device)->turn);
+    turn = atomic_load(bh_gate->turn);
     pass->inside = true;
     if ((turn & BH_SHARE_SHUT) != 0 && !atomic_load(&state.orphaned)) {
         bh_gate_step(me, (uint32_t)-1);
@@ -169,12 +186,13 @@ try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
         wait_for_turn(pass->device, turn);
         return false;
     }
+    tell_of_work(pass->device, turn);
     pass->metered = (turn & BH_SHARE_CONTENDED) != 0;
     if (!pass->metered || bh_meter_admit(pass))
         return true;
     bh_gate_step(me, (uint32_t)-1);
     pass->inside = false;
-    bh_clock_wait(&bh_page_limits(pass->device)->turn, turn, ADMIT_LOOK_NS);
+    bh_clock_wait(bh_gate->turn, turn, ADMIT_LOOK_NS);
     return false;
 }
 
@@ -185,7 +203,7 @@ bh_gate_enter(struct bh_pass *pass)
     struct bh_where where;
 
     pass->inside = pass->metered = false;
-    if (!bh_page_is_joined() || bh_context_here(&where) != CUDA_SUCCESS ||
+    if (!bh_page_is_joined() || bh_gate->turn == NULL || bh_context_here(&where) != CUDA_SUCCESS ||
         bh_capture_has(pass->stream, pass->per_thread))
         return;
     me = me_or_new();

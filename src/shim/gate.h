@@ -1,6 +1,7 @@
-/* The gate that every submission passes: open, or shut while another lease has the device.
+/* The gate that every submission passes: open, or shut while another lease has the devices.
  *
- * Whose turn it is stands in a word that bulkhead-share writes.  Open, a submission costs one
+ * Whose turn it is stands in a word that bulkhead-share writes, the same for all devices of a
+ * lease: it has a turn on all of them or on none, so the first one's is read.  Open, a submission costs one
  * load of it and two stores to a counter of its thread; no instruction that other cores must
  * see at once, since the side that shuts pays for that: the helper thread asks the kernel
  * (membarrier) to have all threads look, and then waits until none is inside. */
@@ -21,7 +22,7 @@ struct bh_gate_thread {
 };
 
 struct bh_gate {
-    const _Atomic uint32_t *turn; /* of the only device; NULL: not joined */
+    const _Atomic uint32_t *turn; /* NULL: nothing to submit yet */
 };
 
 extern BH_HIDDEN struct bh_gate *const bh_gate;
@@ -40,13 +41,16 @@ struct bh_pass {
 /* At the first join. */
 void bh_gate_init(void);
 
-/* A device's first context is there: from now on somebody answers when its turn ends. */
-void bh_gate_prepare(unsigned device);
+/* The first context is there: from now on somebody answers when a turn ends. */
+void bh_gate_prepare(void);
 
 /* The way in when the quick one is not open: waits for the device's turn, and for work that
  * was submitted before when others wait.  Then the way out. */
 void bh_gate_enter(struct bh_pass *pass);
 void bh_gate_leave(const struct bh_pass *pass, CUresult rc);
+
+/* IDLE was said of this turn: the next submission takes it back. */
+void bh_gate_idle(uint32_t turn);
 
 /* Wait until no thread is inside that came in before the turn ended. */
 void bh_gate_clear(void);

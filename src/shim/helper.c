@@ -19,7 +19,7 @@ enum { STACK_BYTES = 256 << 10 };
 #define ORPHAN_NS (5000 * BH_MS) /* without a door for so long compute runs freely */
 
 static BH_STATE union {
-    _Atomic uint32_t started[BH_SHARE_DEVICES_MAX];
+    _Atomic uint32_t started;
     char whole[BH_STATE_ALIGN];
 } state;
 
@@ -29,7 +29,7 @@ bh_helper_init(void)
     bh_state_wipe_on_fork(&state, sizeof(state));
 }
 
-/* ---- until nothing is left on a device ---- */
+/* ---- until nothing is left on the devices ---- */
 
 static bool
 drain_context(CUcontext context, void *self)
@@ -48,16 +48,17 @@ drain_context(CUcontext context, void *self)
 }
 
 static void
-drain(unsigned device)
+drain(void)
 {
-    bh_contexts_visit(device, drain_context, NULL);
-    bh_meter_done(device);
+    for (unsigned device = 0; device < bh_page->limits->device_count; device++) {
+        bh_contexts_visit(device, drain_context, NULL);
+        bh_meter_done(device);
+    }
 }
 
 /* ---- the loop ---- */
 
 struct helper {
-    unsigned device;
     uint32_t answered; /* the turn that DRAINED or IDLE was said of */
     uint64_t count;    /* submissions when IDLE was */
     uint64_t seen_ns;  /* the door was there */
@@ -82,8 +83,8 @@ static void
 answer_shut(struct helper *helper, uint32_t turn)
 {
     bh_gate_clear();
-    drain(helper->device);
-    if (bh_page_say(BH_SHARE_DRAINED, helper->device, turn))
+    drain();
+    if (bh_page_say(BH_SHARE_DRAINED, 0, turn))
         helper->answered = turn;
 }
 
@@ -91,23 +92,24 @@ answer_shut(struct helper *helper, uint32_t turn)
 static void
 answer_quiet(struct helper *helper, uint32_t turn, uint64_t count)
 {
-    const _Atomic uint32_t *word = &bh_page_limits(helper->device)->turn;
+    const _Atomic uint32_t *word = bh_gate->turn;
 
-    drain(helper->device);
-    if (bh_meter_count(helper->device) != count || atomic_load(word) != turn)
+    drain();
+    if (bh_meter_count() != count || atomic_load(word) != turn)
         return;
-    if (bh_page_say(BH_SHARE_IDLE, helper->device, turn)) {
+    if (bh_page_say(BH_SHARE_IDLE, 0, turn)) {
         helper->answered = turn;
         helper->count = count;
+        bh_gate_idle(turn);
     }
 }
 
 static void
 step(struct helper *helper)
 {
-    const _Atomic uint32_t *word = &bh_page_limits(helper->device)->turn;
+    const _Atomic uint32_t *word = bh_gate->turn;
     uint32_t turn = atomic_load(word);
-    uint64_t count = bh_meter_count(helper->device);
+    uint64_t count = bh_meter_count();
     bool told = helper->answered == turn;
 
     if ((turn & BH_SHARE_SHUT) != 0 && !told) {
@@ -115,7 +117,7 @@ step(struct helper *helper)
     } else if ((turn & BH_SHARE_SHUT) == 0 && (turn & BH_SHARE_CONTENDED) != 0 &&
                !(told && helper->count == count)) {
         bh_clock_wait(word, turn, QUIET_NS);
-        if (atomic_load(word) == turn && bh_meter_count(helper->device) == count)
+        if (atomic_load(word) == turn && bh_meter_count() == count)
             answer_quiet(helper, turn, count);
     } else if ((turn & (BH_SHARE_SHUT | BH_SHARE_CONTENDED)) == BH_SHARE_CONTENDED) {
         bh_clock_wait(word, turn, BH_MS); /* said idle: work may come all the same */
@@ -127,7 +129,7 @@ step(struct helper *helper)
 static void *
 run(void *self)
 {
-    struct helper helper = { .device = (unsigned)(uintptr_t)self, .seen_ns = bh_clock_ns() };
+    struct helper helper = { .seen_ns = bh_clock_ns() };
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     uint64_t looked_ns = 0;
 
@@ -141,26 +143,26 @@ run(void *self)
         }
         step(&helper);
     }
-    return NULL;
+    return self;
 }
 
 void
-bh_helper_start(unsigned device)
+bh_helper_start(void)
 {
     uint32_t no = 0;
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
 
-    if (!atomic_compare_exchange_strong(&state.started[device], &no, 1))
+    if (!atomic_compare_exchange_strong(&state.started, &no, 1))
         return;
     sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, &attributes, run, (void *)(uintptr_t)device) != 0)
-        atomic_store(&state.started[device], 0);
+    if (pthread_create(&thread, &attributes, run, NULL) != 0)
+        atomic_store(&state.started, 0);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
 }

@@ -1,4 +1,4 @@
-/* A thread for each device that answers bulkhead-share: drained when a turn ends, idle when
+/* A thread of the process that answers bulkhead-share: drained when a turn ends, idle when
  * nothing comes while others wait.  It also joins again when bulkhead-share was started anew. */
 #ifndef BH_SHIM_HELPER_H
 #define BH_SHIM_HELPER_H
@@ -6,7 +6,7 @@
 /* At the first join. */
 void bh_helper_init(void);
 
-/* Once for each device; again when it could not be started. */
-void bh_helper_start(unsigned device);
+/* Once; again when it could not be started. */
+void bh_helper_start(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include "shim/clock.h"
 #include "shim/driver.h"
 #include "shim/handles.h"
+#include "shim/page.h"
 
 #define AHEAD_NS (3 * BH_MS)
 #define SENTINEL_NS (200 * BH_US)
@@ -43,9 +44,13 @@ bh_meter_init(void)
 }
 
 uint64_t
-bh_meter_count(unsigned device)
+bh_meter_count(void)
 {
-    return atomic_load(&meters[device].submissions);
+    uint64_t sum = 0;
+
+    for (unsigned device = 0; device < bh_page->limits->device_count; device++)
+        sum += atomic_load(&meters[device].submissions);
+    return sum;
 }
 
 /* ---- estimates ---- */
@@ -283,7 +288,7 @@ bh_meter_forget_context(CUcontext context)
     for (unsigned device = 0; device < BH_SHARE_DEVICES_MAX; device++) {
         struct meter *meter = &meters[device];
 
-        if (bh_meter_count(device) == 0)
+        if (atomic_load(&meter->submissions) == 0)
             continue;
         take_ring(meter);
         for (unsigned i = 0; i < RING; i++)

@@ -19,7 +19,7 @@ bool bh_meter_admit(struct bh_pass *pass);
 void bh_meter_submitted(const struct bh_pass *pass, CUresult rc);
 
 /* Submissions since the beginning, and attempts; when it stays the same nothing came. */
-uint64_t bh_meter_count(unsigned device);
+uint64_t bh_meter_count(void);
 
 /* Everything on the way is done. */
 void bh_meter_done(unsigned device);

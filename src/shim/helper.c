@@ -15,8 +15,8 @@
 
 enum { STACK_BYTES = 256 << 10 };
 #define QUIET_NS (300 * BH_US)
-#define DOOR_NS (1000 * BH_MS)   /* how often the door is looked at */
-#define ORPHAN_NS (5000 * BH_MS) /* without a door for so long compute runs freely */
+#define DOOR_NS (500 * BH_MS)    /* how often the door is looked at */
+#define ORPHAN_NS (1000 * BH_MS) /* without a door for so long compute runs freely */
 
 static BH_STATE union {
     _Atomic uint32_t started;

@@ -271,7 +271,8 @@ cuMemFree_v2(CUdeviceptr address)
     bool known = bh_records_take(address, FREEABLE, &record);
     CUresult rc = freed(address, known, record, REAL(cuMemFree_v2)(address));
 
-    bh_pools_settle();
+    if (known && record.kind == BH_RECORD_ASYNC)
+        bh_pools_settle();
     return rc;
 }
 

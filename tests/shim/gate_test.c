@@ -327,7 +327,7 @@ without_a_door_work_goes_on(void **state)
     bh_box_stir('x');
     bh_box_stir('n');
     BH_CHECK_EQ("freely", bh_box_wait(pid), 0);
-    BH_CHECK("not before 5 s", bh_box_now_ns() - from > UINT64_C(4000000000));
+    BH_CHECK("not at once", bh_box_now_ns() - from > UINT64_C(500000000));
     BH_CHECK_EQ("all the same", bh_box.world->launches, 1);
     bh_box_stir('o');
     BH_CHECK_DONE();
@@ -339,15 +339,11 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_waits_for_its_turn), cmocka_unit_test(a_turn_ends_drained),
         cmocka_unit_test(little_goes_ahead),       cmocka_unit_test(who_has_work_says_so),
-    };
-    static const struct CMUnitTest slow[] = {
         cmocka_unit_test(without_a_door_work_goes_on),
     };
 
     if (argc < 3 || !bh_box_enter(argv[1]))
         return argc < 3 ? 2 : 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (argc > 3) /* soak */
-        return cmocka_run_group_tests(slow, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  *   cap_test NULL_DRIVER */
 #include "base/test.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -72,7 +73,8 @@ get_async(uint64_t *ret_what)
 static CUresult
 get_from_pool(uint64_t *ret_what)
 {
-    CUmemPoolProps props = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     CUdeviceptr at = 0;
     CUresult rc = pool == NULL ? cuMemPoolCreate(&pool, &props) : CUDA_SUCCESS;
 
@@ -182,7 +184,8 @@ static CUresult
 get_graph(uint64_t *ret_what)
 {
     CUDA_MEM_ALLOC_NODE_PARAMS node = {
-        .poolProps.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+        .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
         .bytesize = 64 * MIB,
     };
     CUgraphExec exec = NULL;
@@ -298,6 +301,102 @@ take_all(void *self)
         count++;
     CHECK(count == most);
     return 0;
+}
+
+/* ---- the same on the simulated driver, which has memory of its own ---- */
+
+/* Units of the whole device that are in use, as the driver says it without us. */
+static uint64_t
+driver_units(void)
+{
+    void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    __typeof__(&cuMemGetInfo_v2) info =
+        driver == NULL ? NULL : (__typeof__(&cuMemGetInfo_v2))dlsym(driver, "cuMemGetInfo_v2");
+    size_t left = 0, total = 0;
+
+    if (info == NULL || info(&left, &total) != CUDA_SUCCESS)
+        return UINT64_MAX;
+    return (total - left + BH_SHARE_UNIT_BYTES - 1) / BH_SHARE_UNIT_BYTES;
+}
+
+static int
+take_all_simulated(void *self)
+{
+    const struct way *way = self;
+    uint64_t what[CAP];
+    unsigned count = 0, again = 0;
+    uint64_t more;
+    CUresult rc = CUDA_SUCCESS;
+
+    BEGIN();
+    more = driver_units() - CONTEXT; /* what the device has in use by itself */
+    CHECK(more <= 1);
+    while (count < CAP && (rc = way->get(&what[count])) == CUDA_SUCCESS)
+        count++;
+    if (count == 0 && rc == CUDA_ERROR_NOT_SUPPORTED)
+        return 0;
+    if (count == 0 || rc != CUDA_ERROR_OUT_OF_MEMORY || driver_units() > CAP + more)
+        fprintf(stderr, "%u, then %u, %lu units, %u charged\n", count, rc,
+                (unsigned long)driver_units(), bh_box_used(0));
+    CHECK(rc == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(count >= (CAP - CONTEXT) / way->units - 2);
+    CHECK(driver_units() <= CAP + more);
+    for (unsigned i = 0; i < count; i++)
+        GOOD(way->drop(what[i]));
+    GOOD(cuCtxSynchronize());
+    CHECK(bh_box_used(0) == CONTEXT && driver_units() <= CONTEXT + more);
+    while (again < count && way->get(&what[again]) == CUDA_SUCCESS)
+        again++;
+    CHECK(again == count);
+    return 0;
+}
+
+/* The device's UUID goes into the limits. */
+static int
+learn_uuid(void *self)
+{
+    void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    CUuuid uuid;
+
+    (void)self;
+    CHECK(driver != NULL);
+    GOOD(((__typeof__(&cuInit))dlsym(driver, "cuInit"))(0));
+    GOOD(((__typeof__(&cuDeviceGetUuid))dlsym(driver, "cuDeviceGetUuid"))(&uuid, 0));
+    memcpy(bh_box.limits->device[0].uuid, &uuid, sizeof(uuid));
+    return 0;
+}
+
+static void
+each_way_stops_on_the_simulated_driver(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(ways); i++) {
+        struct way way = ways[i];
+
+        bh_box_share(1, CAP, CONTEXT);
+        BH_CHECK_EQ("uuid", bh_box_run(learn_uuid, NULL), 0);
+        BH_CHECK_EQ(way.name, bh_box_run(take_all_simulated, &way), 0);
+        bh_box_emptied();
+        BH_CHECK_EQ(way.name, bh_box_used(0), 0);
+    }
+    BH_CHECK_DONE();
+}
+
+static bool
+make_simulated(void)
+{
+    static const char topology[] = "node: 1x H100-80GB context=64\n";
+    static char folder[] = "/run/sim-XXXXXX";
+    char path[64];
+    FILE *file;
+
+    if (mkdtemp(folder) == NULL)
+        return false;
+    snprintf(path, sizeof(path), "%s/topology", folder);
+    file = fopen(path, "w");
+    if (file == NULL || fputs(topology, file) < 0 || fclose(file) != 0)
+        return false;
+    return setenv("BULKHEAD_SIM_STATE", folder, 1) == 0;
 }
 
 static void
@@ -537,7 +636,7 @@ kills_leave_nothing(void **state)
         for (int k = 0; k < 4; k++)
             kill(pid[k], SIGKILL);
         for (int k = 0; k < 4; k++)
-            (void)bh_box_wait(pid[k]);
+            BH_CHECK_EQ("was at work", bh_box_wait(pid[k]), -1);
         bh_box_emptied();
         BH_CHECK_EQ("after kills", bh_box_used(0), 0);
         if (bh_box_used(0) != 0)
@@ -649,8 +748,14 @@ main(int argc, char **argv)
         cmocka_unit_test(kills_leave_nothing),
     };
 
+    static const struct CMUnitTest on_simulated[] = {
+        cmocka_unit_test(each_way_stops_on_the_simulated_driver),
+    };
+
     if (argc < 2 || !bh_box_enter(argv[1]))
         return argc < 2 ? 2 : 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (argc > 3 && strcmp(argv[3], "simulated") == 0)
+        return make_simulated() ? cmocka_run_group_tests(on_simulated, NULL, NULL) : 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -387,6 +387,10 @@ cuMemFree_v2(CUdeviceptr address)
 
     if (fails(&bh_null_world->fail_free))
         return CUDA_ERROR_INVALID_VALUE;
+    if (address >= NULL_GRAPH_BASE) {
+        bh_null_graph_unused(address - NULL_GRAPH_BASE);
+        return CUDA_SUCCESS;
+    }
     if (address >= SMALL_BASE) {
         uint64_t bytes, before;
 
@@ -473,7 +477,7 @@ cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (stream != NULL && (uintptr_t)stream > 2 && stream->captured != NULL) {
         stream->captured->bytes += up(bytes, NULL_UNIT);
-        *address = UINT64_C(1) << 47;
+        *address = NULL_GRAPH_BASE | up(bytes, NULL_UNIT);
         return CUDA_SUCCESS;
     }
     return pool_alloc(address, bytes, current_pool[stack[depth - 1]->device]);

@@ -30,6 +30,9 @@ uint64_t bh_null_now_ns(void);
 
 void bh_null_pools_waited(void);
 
+/* Of a graph's allocations: its low bits are the size. */
+#define NULL_GRAPH_BASE (UINT64_C(1) << 47)
+
 /* Memory of graphs: taken at a first launch, kept until it is trimmed. */
 void bh_null_graph_take(uint64_t bytes);
 void bh_null_graph_unused(uint64_t bytes);

@@ -203,8 +203,10 @@ CUresult
 cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
                        size_t num_dependencies, CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
 {
-    graph->bytes += (node_params->bytesize + NULL_UNIT - 1) / NULL_UNIT * NULL_UNIT;
-    node_params->dptr = UINT64_C(1) << 47;
+    uint64_t bytes = (node_params->bytesize + NULL_UNIT - 1) / NULL_UNIT * NULL_UNIT;
+
+    graph->bytes += bytes;
+    node_params->dptr = NULL_GRAPH_BASE | bytes;
     return CUDA_SUCCESS;
 }
 
@@ -230,8 +232,6 @@ cuGraphLaunch(CUgraphExec graph, CUstream stream)
 CUresult
 cuGraphExecDestroy(CUgraphExec graph_exec)
 {
-    if (graph_exec->there)
-        bh_null_graph_unused(graph_exec->bytes);
     free(graph_exec);
     return CUDA_SUCCESS;
 }

@@ -57,7 +57,7 @@ bench-shim: ## what the CUDA shim adds to calls of a driver that answers at once
 	@tools/bootstrap bench
 	@tools/build build buildtype=debugoptimized
 	@ninja -C build bench/shim_bench
-	@build/bench/shim_bench $(CURDIR)/build/src/shim/libcuda.so.1 build/tests/shim/libcuda.so.1
+	@build/bench/shim_bench $(CURDIR)/build/src/shim/libcuda.so.1 build/src/shim/libnullcuda.so
 
 fmt: ## lay out the sources with clang-format
 	@tools/fmt

@@ -12,8 +12,6 @@
 #include "shim/door.h"
 #include "shim/driver.h"
 
-enum { NOT_JOINED, JOINING, JOINED };
-
 #define ROUND_PAGE(bytes) (((bytes) + BH_STATE_ALIGN - 1) & ~(size_t)(BH_STATE_ALIGN - 1))
 #define REJOIN_NS (50 * BH_MS)
 
@@ -27,7 +25,7 @@ struct bh_page *const bh_page = &state.page;
 bool
 bh_page_is_joined(void)
 {
-    return atomic_load_explicit(&bh_page->joined, memory_order_acquire) == JOINED;
+    return atomic_load_explicit(&bh_page->joined, memory_order_acquire) == BH_PAGE_JOINED;
 }
 
 int
@@ -180,15 +178,15 @@ CUresult
 bh_page_join(void (*prepare)(void))
 {
     for (;;) {
-        uint32_t now = NOT_JOINED;
+        uint32_t now = BH_PAGE_APART;
 
-        if (atomic_compare_exchange_strong(&bh_page->joined, &now, JOINING)) {
+        if (atomic_compare_exchange_strong(&bh_page->joined, &now, BH_PAGE_JOINING)) {
             bool joined = join(prepare);
 
-            atomic_store(&bh_page->joined, joined ? JOINED : NOT_JOINED);
+            atomic_store(&bh_page->joined, joined ? BH_PAGE_JOINED : BH_PAGE_APART);
             return joined ? CUDA_SUCCESS : CUDA_ERROR_SYSTEM_NOT_READY;
         }
-        if (now == JOINED)
+        if (now == BH_PAGE_JOINED)
             return CUDA_SUCCESS;
         bh_clock_sleep(BH_MS);
     }

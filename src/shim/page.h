@@ -12,11 +12,13 @@ enum {
     BH_PAGE_JOIN_SECONDS = 5,
 };
 
+enum { BH_PAGE_APART, BH_PAGE_JOINING, BH_PAGE_JOINED };
+
 /* Zero until joined, and again in a fork's child. */
 struct bh_page {
     const struct bh_share_limits *limits;
     struct bh_share_usage *usage;
-    _Atomic uint32_t joined;                /* enum in page.c */
+    _Atomic uint32_t joined;                /* one of those */
     uint32_t slot;
     _Atomic int socket_next;                /* the socket + 1; 0: none */
     uint32_t visible;                       /* devices that the driver shows */

@@ -18,16 +18,16 @@
 
 enum { RUNS_MAX = 101, LAUNCHES = 200000, PAIRS = 20000, LIVE = 10000, THREADS_MAX = 4 };
 
-#define CALLS(X)                                                                         \
-    X(cuInit)                                                                            \
-    X(cuDevicePrimaryCtxRetain)                                                          \
-    X(cuCtxSetCurrent)                                                                   \
-    X(cuLaunchKernel)                                                                    \
-    X(cuGraphLaunch)                                                                     \
-    X(cuMemAlloc_v2)                                                                     \
-    X(cuMemFree_v2)                                                                      \
-    X(cuMemAllocAsync)                                                                   \
-    X(cuMemFreeAsync)                                                                    \
+#define CALLS(X)                                                                           \
+    X(cuInit)                                                                              \
+    X(cuDevicePrimaryCtxRetain)                                                            \
+    X(cuCtxSetCurrent)                                                                     \
+    X(cuLaunchKernel)                                                                      \
+    X(cuGraphLaunch)                                                                       \
+    X(cuMemAlloc_v2)                                                                       \
+    X(cuMemFree_v2)                                                                        \
+    X(cuMemAllocAsync)                                                                     \
+    X(cuMemFreeAsync)                                                                      \
     X(cuMemGetInfo_v2)
 
 struct calls {
@@ -164,7 +164,8 @@ work(void *self)
 
 /* Nanoseconds of one call of one thread, while `threads` make it. */
 static double
-time_threads(double (*timed)(const struct calls *), const struct calls *calls, unsigned threads)
+time_threads(double (*timed)(const struct calls *), const struct calls *calls,
+             unsigned threads)
 {
     struct worker workers[THREADS_MAX];
     pthread_t thread[THREADS_MAX];
@@ -213,8 +214,8 @@ compare(const char *what, double (*timed)(const struct calls *), unsigned thread
         shim[i] = time_threads(timed, &calls[1], threads);
         added[i] = shim[i] - bare[i];
     }
-    printf("%-28s %u thread%s  driver %7.1f  shim %7.1f  added %7.1f\n", what,
-           threads, threads == 1 ? " " : "s", median(bare, runs), median(shim, runs),
+    printf("%-28s %u thread%s  driver %7.1f  shim %7.1f  added %7.1f\n", what, threads,
+           threads == 1 ? " " : "s", median(bare, runs), median(shim, runs),
            median(added, runs));
     fflush(stdout);
 }
@@ -274,7 +275,8 @@ main(int argc, char **argv)
         return 2;
     }
     options.libcuda = argv[1];
-    if (argc > 3 && bh_parse_u64(argv[3], &runs, &err) == BH_OK && runs > 0 && runs < RUNS_MAX)
+    if (argc > 3 && bh_parse_u64(argv[3], &runs, &err) == BH_OK && runs > 0 &&
+        runs < RUNS_MAX)
         options.runs = (unsigned)runs;
     if (!bh_box_enter(argv[2]))
         return 77;

@@ -1,5 +1,5 @@
-/* The driver's API as this library exports it: what is defined here under one of its names is
- * seen from outside. */
+/* The driver's API as this library exports it: what is defined here under one of its names
+ * is seen from outside. */
 #ifndef BH_SHIM_ABI_H
 #define BH_SHIM_ABI_H
 

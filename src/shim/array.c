@@ -51,8 +51,9 @@ bytes_per_element(CUarray_format format, unsigned int channels)
 static uint64_t
 product(uint64_t bytes, size_t count)
 {
-    return __builtin_mul_overflow(bytes, count == 0 ? 1 : (uint64_t)count, &bytes) ? UINT64_MAX
-                                                                                    : bytes;
+    return __builtin_mul_overflow(bytes, count == 0 ? 1 : (uint64_t)count, &bytes)
+               ? UINT64_MAX
+               : bytes;
 }
 
 /* Of one level; 0: it takes no memory of its own. */
@@ -87,9 +88,8 @@ settle_array(struct bh_ticket *ticket, CUresult rc, const CUarray *handle)
     CUDA_ARRAY_MEMORY_REQUIREMENTS needs = { 0 };
 
     if (rc == CUDA_SUCCESS && ticket->grains != 0) {
-        if (REAL(cuArrayGetMemoryRequirements)(&needs, *handle,
-                                               bh_page->ordinal[ticket->device]) !=
-            CUDA_SUCCESS)
+        if (REAL(cuArrayGetMemoryRequirements)(
+                &needs, *handle, bh_page->ordinal[ticket->device]) != CUDA_SUCCESS)
             needs.size = 0;
         rc = keep(ticket, HANDLE(*handle), needs.size);
         if (rc == CUDA_SUCCESS)
@@ -129,10 +129,12 @@ cuArrayCreate(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR_v1 *allocate_array)
     CUresult rc;
 
     if (a != NULL)
-        shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width, a->Height, 0, a->Format, a->NumChannels, 0 };
+        shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      0,
+                                            a->Format, a->NumChannels, 0 };
     rc = bh_ticket_take(a == NULL ? 0 : bytes_of(&shape), &ticket);
-    return rc != CUDA_SUCCESS ? rc
-                              : settle_array(&ticket, REAL(cuArrayCreate)(handle, a), handle);
+    return rc != CUDA_SUCCESS
+               ? rc
+               : settle_array(&ticket, REAL(cuArrayCreate)(handle, a), handle);
 }
 
 CUresult
@@ -144,7 +146,8 @@ cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *allocate_array)
     CUresult rc;
 
     if (a != NULL)
-        shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width, a->Height, 0, a->Format, a->NumChannels, 0 };
+        shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      0,
+                                            a->Format, a->NumChannels, 0 };
     rc = bh_ticket_take(a == NULL ? 0 : bytes_of(&shape), &ticket);
     return rc != CUDA_SUCCESS
                ? rc
@@ -163,8 +166,9 @@ cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *allocate_arra
         shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      a->Depth,
                                             a->Format, a->NumChannels, a->Flags };
     rc = bh_ticket_take(a == NULL ? 0 : bytes_of(&shape), &ticket);
-    return rc != CUDA_SUCCESS ? rc
-                              : settle_array(&ticket, REAL(cuArray3DCreate)(handle, a), handle);
+    return rc != CUDA_SUCCESS
+               ? rc
+               : settle_array(&ticket, REAL(cuArray3DCreate)(handle, a), handle);
 }
 
 CUresult
@@ -194,7 +198,8 @@ cuMipmappedArrayCreate(CUmipmappedArray *handle,
     if (rc != CUDA_SUCCESS)
         return rc;
     return settle_mipmap(
-        &ticket, REAL(cuMipmappedArrayCreate)(handle, mipmapped_array_desc, num_mipmap_levels),
+        &ticket,
+        REAL(cuMipmappedArrayCreate)(handle, mipmapped_array_desc, num_mipmap_levels),
         handle);
 }
 

@@ -53,7 +53,8 @@ bh_capture_graph(CUstream stream, bool per_thread)
     if (none_is())
         return NULL;
     if (per_thread)
-        rc = REAL(cuStreamGetCaptureInfo_v2_ptsz)(stream, &status, NULL, &graph, NULL, NULL);
+        rc =
+            REAL(cuStreamGetCaptureInfo_v2_ptsz)(stream, &status, NULL, &graph, NULL, NULL);
     else
         rc = REAL(cuStreamGetCaptureInfo_v2)(stream, &status, NULL, &graph, NULL, NULL);
     return rc == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? graph : NULL;

@@ -33,8 +33,7 @@ static uint32_t
 most_units(unsigned device)
 {
     const struct bh_share_device *limits = bh_page_limits(device);
-    uint32_t overhead =
-        atomic_load_explicit(&limits->overhead_units, memory_order_relaxed);
+    uint32_t overhead = atomic_load_explicit(&limits->overhead_units, memory_order_relaxed);
 
     return overhead < limits->cap_units ? limits->cap_units - overhead : 0;
 }

@@ -1,8 +1,8 @@
 /* Reserving memory of the lease, and giving it back.
  *
  * Amounts are in grains of 512 bytes.  What has 1 MiB and more is charged in whole units of
- * 2 MiB.  Smaller ones share units, as the driver puts them into the same 2 MiB: their sum is
- * kept in this process, and the shared page learns when it crosses a unit.  No locks. */
+ * 2 MiB.  Smaller ones share units, as the driver puts them into the same 2 MiB: their sum
+ * is kept in this process, and the shared page learns when it crosses a unit.  No locks. */
 #ifndef BH_SHIM_CHARGE_H
 #define BH_SHIM_CHARGE_H
 
@@ -12,11 +12,12 @@
 
 enum {
     BH_GRAIN_BYTES = 512,
-    BH_GRAINS_UNIT = 4096,                  /* 2 MiB */
-    BH_GRAINS_SMALL = BH_GRAINS_UNIT / 2,   /* from here on whole units */
+    BH_GRAINS_UNIT = 4096,                /* 2 MiB */
+    BH_GRAINS_SMALL = BH_GRAINS_UNIT / 2, /* from here on whole units */
 };
 
-/* Grains that `bytes` are charged as.  More than any device has, for what nobody can have. */
+/* Grains that `bytes` are charged as.  More than any device has, for what nobody can have.
+ */
 uint64_t bh_charge_grains(uint64_t bytes);
 
 /* Grains of `units` of 2 MiB. */

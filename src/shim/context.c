@@ -13,14 +13,19 @@
 
 #define HANDLE(pointer) ((uint64_t)(uintptr_t)(pointer))
 
-enum { NONE = 0, CLAIMED = 1 };          /* of a row's handle */
-enum { LIMITS = 3, DEFAULT_STACK = 1 << 10, DEFAULT_FIFO = 1 << 20, DEFAULT_HEAP = 8 << 20 };
+enum { NONE = 0, CLAIMED = 1 }; /* of a row's handle */
+enum {
+    LIMITS = 3,
+    DEFAULT_STACK = 1 << 10,
+    DEFAULT_FIFO = 1 << 20,
+    DEFAULT_HEAP = 8 << 20
+};
 
 struct row {
     _Atomic uint64_t handle;
     uint32_t device;
-    uint32_t units;                      /* charged for the context itself */
-    _Atomic uint32_t references;         /* of one that is no primary one */
+    uint32_t units;                       /* charged for the context itself */
+    _Atomic uint32_t references;          /* of one that is no primary one */
     _Atomic uint32_t limit_units[LIMITS]; /* by enum CUlimit: stack, FIFO, heap */
 };
 
@@ -102,7 +107,8 @@ number_of(CUcontext context)
     return bh_handles_find(&handles, HANDLE(context), &number) ? (unsigned)number : 0;
 }
 
-/* One that was made in a way that is not hooked, as a green context's: nothing was charged. */
+/* One that was made in a way that is not hooked, as a green context's: nothing was charged.
+ */
 static unsigned
 adopt(CUcontext context)
 {
@@ -396,8 +402,8 @@ primary_ended(unsigned device, unsigned number, CUresult rc)
         return rc;
     if (rc == CUDA_SUCCESS) {
         drop(number);
-    } else if (BH_HOLDS(atomic_compare_exchange_strong(&state.primary[device].context, &none,
-                                                       number))) {
+    } else if (BH_HOLDS(atomic_compare_exchange_strong(&state.primary[device].context,
+                                                       &none, number))) {
         uint64_t handle = atomic_load(&state.row[number].handle);
 
         (void)BH_HOLDS(bh_handles_put(&handles, handle, number));

@@ -14,8 +14,8 @@ struct bh_where {
 /* At the first join. */
 void bh_contexts_init(void);
 
-/* The calling thread's current context.  INVALID_CONTEXT without one; OUT_OF_MEMORY when its
- * device is not of this lease. */
+/* The calling thread's current context.  INVALID_CONTEXT without one; OUT_OF_MEMORY when
+ * its device is not of this lease. */
 CUresult bh_context_here(struct bh_where *ret_where);
 
 /* Call `visit` with every context of a device, until it says false. */

@@ -140,7 +140,8 @@ bh_door_is_shut(int socket)
 {
     struct pollfd look = { .fd = socket, .events = POLLIN };
     int saved = errno;
-    bool shut = poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+    bool shut =
+        poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 
     errno = saved;
     return shut;

@@ -19,7 +19,8 @@
 extern BH_HIDDEN void *bh_driver_slots[]; /* all of them */
 
 /* The driver's call of that name, with the prototype of the tables.  A call that the driver
- * lacks answers NOT_SUPPORTED; every one answers SHARED_OBJECT_INIT_FAILED without a driver. */
+ * lacks answers NOT_SUPPORTED; every one answers SHARED_OBJECT_INIT_FAILED without a
+ * driver. */
 #define REAL(name) ((__typeof__(&(name)))__atomic_load_n(&bh_real_##name, __ATOMIC_RELAXED))
 
 /* Does the driver have the call of this slot? */

@@ -115,10 +115,10 @@ ask_driver(const struct call *call)
                          : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
     CUdriverProcAddressQueryResult status;
     void *address = NULL;
-    CUresult rc = HAS(cuGetProcAddress_v2)
-                      ? REAL(cuGetProcAddress_v2)(call->base, &address, call->since, flags,
-                                                  &status)
-                      : REAL(cuGetProcAddress)(call->base, &address, call->since, flags);
+    CUresult rc =
+        HAS(cuGetProcAddress_v2)
+            ? REAL(cuGetProcAddress_v2)(call->base, &address, call->since, flags, &status)
+            : REAL(cuGetProcAddress)(call->base, &address, call->since, flags);
 
     return rc == CUDA_SUCCESS ? address : NULL;
 }

@@ -123,7 +123,8 @@ void
 bh_gate_clear(void)
 {
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    for (struct block *block = &first.block; block != NULL; block = atomic_load(&block->next))
+    for (struct block *block = &first.block; block != NULL;
+         block = atomic_load(&block->next))
         for (unsigned i = 0; i < THREADS_BLOCK; i++)
             while (atomic_load(&block->thread[i].inside) != 0)
                 bh_clock_sleep(CLEAR_LOOK_NS);
@@ -148,10 +149,12 @@ bh_gate_idle(uint32_t turn)
 static void
 tell_of_work(unsigned device, uint32_t turn)
 {
-    if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0, 0) &&
+    if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0,
+                         0) &&
         bh_page_say(BH_SHARE_WANT, device, turn))
         atomic_store(&state.known, 1);
-    if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == turn, 0) &&
+    if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == turn,
+                         0) &&
         atomic_exchange(&state.idle, 0) == turn)
         (void)bh_page_say(BH_SHARE_WANT, device, turn);
 }
@@ -203,7 +206,8 @@ bh_gate_enter(struct bh_pass *pass)
     struct bh_where where;
 
     pass->inside = pass->metered = false;
-    if (!bh_page_is_joined() || bh_gate->turn == NULL || bh_context_here(&where) != CUDA_SUCCESS ||
+    if (!bh_page_is_joined() || bh_gate->turn == NULL ||
+        bh_context_here(&where) != CUDA_SUCCESS ||
         bh_capture_has(pass->stream, pass->per_thread))
         return;
     me = me_or_new();

@@ -1,10 +1,11 @@
 /* The gate that every submission passes: open, or shut while another lease has the devices.
  *
- * Whose turn it is stands in a word that bulkhead-share writes, the same for all devices of a
- * lease: it has a turn on all of them or on none, so the first one's is read.  Open, a submission costs one
- * load of it and two stores to a counter of its thread; no instruction that other cores must
- * see at once, since the side that shuts pays for that: the helper thread asks the kernel
- * (membarrier) to have all threads look, and then waits until none is inside. */
+ * Whose turn it is stands in a word that bulkhead-share writes, the same for all devices of
+ * a lease: it has a turn on all of them or on none, so the first one's is read.  Open, a
+ * submission costs one load of it and two stores to a counter of its thread; no instruction
+ * that other cores must see at once, since the side that shuts pays for that: the helper
+ * thread asks the kernel (membarrier) to have all threads look, and then waits until none
+ * is inside. */
 #ifndef BH_SHIM_GATE_H
 #define BH_SHIM_GATE_H
 

@@ -11,7 +11,8 @@
 
 /* A key: a handle and a device.  A graph's word: grains.  An executable graph's: 40 bits
  * grains, 24 bits the era in which its memory was last seen to be there. */
-#define KEY(pointer, device) ((uint64_t)(uintptr_t)(pointer)*BH_SHARE_DEVICES_MAX + (device))
+#define KEY(pointer, device)                                                               \
+    ((uint64_t)(uintptr_t)(pointer)*BH_SHARE_DEVICES_MAX + (device))
 #define ERAS 0xffffffu
 
 static struct bh_handles graphs, execs;
@@ -128,14 +129,16 @@ copy(CUgraph from, CUgraph to)
 {
     uint64_t grains;
 
-    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX; device++)
+    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX;
+         device++)
         if (bh_handles_find(&graphs, KEY(from, device), &grains))
             bh_graph_add(to, device, grains);
 }
 
 CUresult
-cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-                       size_t num_dependencies, CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
+cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
+                       const CUgraphNode *dependencies, size_t num_dependencies,
+                       CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
 {
     CUresult rc = REAL(cuGraphAddMemAllocNode)(graph_node, graph, dependencies,
                                                num_dependencies, node_params);
@@ -189,7 +192,8 @@ cuGraphDestroy(CUgraph graph)
 {
     uint64_t grains;
 
-    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX; device++)
+    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX;
+         device++)
         (void)bh_handles_take(&graphs, KEY(graph, device), &grains);
     return REAL(cuGraphDestroy)(graph);
 }
@@ -201,7 +205,8 @@ learn(CUgraphExec exec, CUgraph graph)
 {
     uint64_t grains;
 
-    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX; device++)
+    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX;
+         device++)
         if (bh_handles_find(&graphs, KEY(graph, device), &grains))
             (void)BH_HOLDS(bh_handles_put(&execs, KEY(exec, device), grains << 24));
 }
@@ -227,13 +232,14 @@ CUresult
 cuGraphInstantiate_v2(CUgraphExec *graph_exec, CUgraph graph, CUgraphNode *error_node,
                       char *log_buffer, size_t buffer_size)
 {
-    return instantiated(
-        graph_exec, graph,
-        REAL(cuGraphInstantiate_v2)(graph_exec, graph, error_node, log_buffer, buffer_size));
+    return instantiated(graph_exec, graph,
+                        REAL(cuGraphInstantiate_v2)(graph_exec, graph, error_node,
+                                                    log_buffer, buffer_size));
 }
 
 CUresult
-cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
+cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph,
+                            unsigned long long flags)
 {
     return instantiated(graph_exec, graph,
                         REAL(cuGraphInstantiateWithFlags)(graph_exec, graph, flags));
@@ -262,7 +268,8 @@ cuGraphExecDestroy(CUgraphExec graph_exec)
 {
     uint64_t word;
 
-    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX; device++)
+    for (unsigned device = 0; !bh_graph_is_simple() && device < BH_SHARE_DEVICES_MAX;
+         device++)
         (void)bh_handles_take(&execs, KEY(graph_exec, device), &word);
     bh_meter_forget_work((uintptr_t)graph_exec);
     return REAL(cuGraphExecDestroy)(graph_exec);

@@ -46,9 +46,11 @@ bh_handles_at(struct bh_handles *handles, uint64_t handle)
 {
     struct bh_handle_bucket *bucket = bucket_of(handles, handle);
 
-    for (; bucket != NULL; bucket = atomic_load_explicit(&bucket->next, memory_order_acquire))
+    for (; bucket != NULL;
+         bucket = atomic_load_explicit(&bucket->next, memory_order_acquire))
         for (unsigned i = 0; i < BH_HANDLE_CELLS; i++)
-            if (atomic_load_explicit(&bucket->cell[i].key, memory_order_acquire) == handle + KEYS)
+            if (atomic_load_explicit(&bucket->cell[i].key, memory_order_acquire) ==
+                handle + KEYS)
                 return &bucket->cell[i].word;
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* Handles of the driver, and a word that we keep for each: a table of buckets without locks.
+/* Handles of the driver, and a word that we keep for each: a table of buckets without
+ * locks.
  *
  * A handle is there once.  Cells are used again and never given back. */
 #ifndef BH_SHIM_HANDLES_H

@@ -1,5 +1,6 @@
 /* A thread of the process that answers bulkhead-share: drained when a turn ends, idle when
- * nothing comes while others wait.  It also joins again when bulkhead-share was started anew. */
+ * nothing comes while others wait.  It also joins again when bulkhead-share was started
+ * anew. */
 #ifndef BH_SHIM_HELPER_H
 #define BH_SHIM_HELPER_H
 

@@ -81,7 +81,8 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch_v2)(address, pitch, width_bytes, height, element_bytes);
-    if (made == CUDA_SUCCESS && (rc = bh_ticket_resize(&ticket, *pitch * height)) != CUDA_SUCCESS)
+    if (made == CUDA_SUCCESS &&
+        (rc = bh_ticket_resize(&ticket, *pitch * height)) != CUDA_SUCCESS)
         bh_charge_give(ticket.device, ticket.grains);
     else
         rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
@@ -131,7 +132,8 @@ note_captured(CUstream stream, bool per_thread, uint64_t grains, CUresult rc)
 
 /* The call came to `rc`: note its address, or undo. */
 static CUresult
-settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address, CUstream stream)
+settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address,
+             CUstream stream)
 {
     struct bh_record record = { BH_RECORD_ASYNC, 0, from->pool, from->grains };
 
@@ -214,7 +216,8 @@ cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
 }
 
 CUresult
-cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
+cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+                        CUstream stream)
 {
     struct from_pool from;
     CUresult rc;
@@ -237,8 +240,9 @@ cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool po
     CUresult rc;
 
     if (bh_capture_has(stream, true))
-        return note_captured(stream, true, bh_charge_grains(bytes),
-                             REAL(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream));
+        return note_captured(
+            stream, true, bh_charge_grains(bytes),
+            REAL(cuMemAllocFromPoolAsync_ptsz)(address, bytes, pool, stream));
     rc = begin_in_pool(&from, bytes, pool);
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -407,7 +411,8 @@ CUresult
 cuDeviceTotalMem(unsigned int *bytes, CUdevice device)
 {
     size_t all;
-    CUresult rc = bytes == NULL ? CUDA_ERROR_INVALID_VALUE : cuDeviceTotalMem_v2(&all, device);
+    CUresult rc =
+        bytes == NULL ? CUDA_ERROR_INVALID_VALUE : cuDeviceTotalMem_v2(&all, device);
 
     if (rc == CUDA_SUCCESS)
         *bytes = clamp(all);

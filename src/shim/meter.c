@@ -22,7 +22,7 @@ struct sentinel {
 
 static struct meter {
     BH_STATE _Atomic uint64_t ahead_ns; /* on the way */
-    _Atomic uint64_t open_ns;  /* of that, behind no sentinel yet */
+    _Atomic uint64_t open_ns;           /* of that, behind no sentinel yet */
     _Atomic uint64_t submissions;
     _Atomic uint64_t open_work; /* what it is; MIXED */
     _Atomic uint32_t open_count;
@@ -109,8 +109,9 @@ lower(_Atomic uint64_t *ahead, uint64_t by)
         ;
 }
 
-/* Sentinels [head, end) are done.  What passed since the one before was theirs, each as much
- * as it was estimated to take: of those that are seen at once only the sum is known. */
+/* Sentinels [head, end) are done.  What passed since the one before was theirs, each as
+ * much as it was estimated to take: of those that are seen at once only the sum is known.
+ */
 static void
 retire(struct meter *meter, uint32_t end)
 {
@@ -122,7 +123,8 @@ retire(struct meter *meter, uint32_t end)
         estimated += meter->ring[at % RING].estimated_ns;
     for (; meter->head != end; meter->head++) {
         const struct sentinel *sentinel = &meter->ring[meter->head % RING];
-        uint64_t share_ns = estimated == 0 ? 0 : span / 1000 * sentinel->estimated_ns / estimated;
+        uint64_t share_ns =
+            estimated == 0 ? 0 : span / 1000 * sentinel->estimated_ns / estimated;
 
         if (sentinel->count != 0)
             learn(sentinel->work, share_ns * 1000 / sentinel->count);

@@ -1,6 +1,6 @@
-/* A libcuda.so.1 that answers at once: what it costs to stand in front of a driver is measured
- * against it, and what a device really holds is read from it.  Kernels take as many
- * nanoseconds as their function's address says. */
+/* A libcuda.so.1 that answers at once: what it costs to stand in front of a driver is
+ * measured against it, and what a device really holds is read from it.  Kernels take as
+ * many nanoseconds as their function's address says. */
 #include "shim/null_driver.h"
 
 #include <dlfcn.h>
@@ -44,7 +44,8 @@ static bool begun;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st primary[NULL_DEVICES_MAX];
 static int primary_references[NULL_DEVICES_MAX];
-static struct CUmemPoolHandle_st default_pool[NULL_DEVICES_MAX], *current_pool[NULL_DEVICES_MAX];
+static struct CUmemPoolHandle_st default_pool[NULL_DEVICES_MAX],
+    *current_pool[NULL_DEVICES_MAX];
 static uint64_t graph_reserved, graph_used;
 static __thread struct CUctx_st *stack[16];
 static __thread unsigned depth;
@@ -77,7 +78,8 @@ take(int device, uint64_t bytes)
         return;
     now = atomic_fetch_add(&bh_null_world->used[device], bytes) + bytes;
     most = atomic_load(&bh_null_world->most[device]);
-    while (now > most && !atomic_compare_exchange_weak(&bh_null_world->most[device], &most, now))
+    while (now > most &&
+           !atomic_compare_exchange_weak(&bh_null_world->most[device], &most, now))
         ;
 }
 
@@ -125,8 +127,9 @@ cuInit(unsigned int flags)
     pthread_mutex_lock(&lock);
     if (!begun) {
         fd = open(NULL_WORLD_FILE, O_RDWR | O_CLOEXEC);
-        found = fd < 0 ? MAP_FAILED
-                       : mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        found = fd < 0
+                    ? MAP_FAILED
+                    : mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         bh_null_shared = found != MAP_FAILED;
         if (bh_null_shared)
             bh_null_world = found;
@@ -272,6 +275,11 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
     if (--primary_references[device] == 0) {
         primary[device].alive = false;
         drop_all(&primary[device]);
+        if (!bh_null_shared) { /* one that begins anew finds the same addresses */
+            atomic_store(&next_unit, 0);
+            atomic_store(&next_grain, 0);
+            free_count = 0;
+        }
     }
     pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
@@ -407,7 +415,8 @@ cuMemFree_v2(CUdeviceptr address)
             pthread_mutex_unlock(&lock);
         return CUDA_SUCCESS;
     }
-    if (address < LARGE_BASE || at >= UNITS || large[at].units == 0 || large[at].object != NULL)
+    if (address < LARGE_BASE || at >= UNITS || large[at].units == 0 ||
+        large[at].object != NULL)
         return CUDA_ERROR_INVALID_VALUE;
     if (large[at].pool != NULL)
         return pool_free(at);
@@ -420,7 +429,8 @@ CUresult
 cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     *total = NULL_DEVICE_BYTES;
-    *free_bytes = NULL_DEVICE_BYTES - atomic_load_explicit(&bh_null_world->used[0], memory_order_relaxed);
+    *free_bytes = NULL_DEVICE_BYTES -
+                  atomic_load_explicit(&bh_null_world->used[0], memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 
@@ -490,7 +500,8 @@ cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
 }
 
 CUresult
-cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
+cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+                        CUstream stream)
 {
     return pool_alloc(address, bytes, pool);
 }
@@ -529,7 +540,7 @@ cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *va
 {
     *(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? pool->reserved
                          : attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD  ? pool->threshold
-                                                                            : 0;
+                                                                           : 0;
     return CUDA_SUCCESS;
 }
 
@@ -594,7 +605,8 @@ bh_null_graph_unused(uint64_t bytes)
 CUresult
 cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
 {
-    *(uint64_t *)value = attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT ? graph_reserved : 0;
+    *(uint64_t *)value =
+        attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT ? graph_reserved : 0;
     return CUDA_SUCCESS;
 }
 
@@ -675,15 +687,16 @@ let_go(struct object *object)
 }
 
 CUresult
-cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
-            unsigned long long flags)
+cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+            const CUmemAllocationProp *prop, unsigned long long flags)
 {
     struct object *object;
 
     if (size == 0 || size % NULL_UNIT != 0)
         return CUDA_ERROR_INVALID_VALUE;
     object = calloc(1, sizeof(*object));
-    *object = (struct object) { .device = prop->location.id, .bytes = size, .references = 1 };
+    *object =
+        (struct object) { .device = prop->location.id, .bytes = size, .references = 1 };
     if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
         take(object->device, size);
     else
@@ -708,8 +721,8 @@ cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdevic
 }
 
 CUresult
-cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-         unsigned long long flags)
+cuMemMap(CUdeviceptr address, size_t size, size_t offset,
+         CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     struct object *object = (struct object *)(uintptr_t)handle;
     uint32_t at = (uint32_t)((address - LARGE_BASE) / NULL_UNIT);

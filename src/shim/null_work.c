@@ -51,9 +51,10 @@ cuLaunchKernel(CUfunction function, unsigned int grid_dim_x, unsigned int grid_d
 
 CUresult
 cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_dim_x, unsigned int grid_dim_y,
-                    unsigned int grid_dim_z, unsigned int block_dim_x, unsigned int block_dim_y,
-                    unsigned int block_dim_z, unsigned int shared_mem_bytes, CUstream stream,
-                    void **kernel_params, void **extra)
+                    unsigned int grid_dim_z, unsigned int block_dim_x,
+                    unsigned int block_dim_y, unsigned int block_dim_z,
+                    unsigned int shared_mem_bytes, CUstream stream, void **kernel_params,
+                    void **extra)
 {
     busy((uintptr_t)function);
     return CUDA_SUCCESS;
@@ -68,10 +69,11 @@ cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **kerne
 }
 
 CUresult
-cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_dim_x, unsigned int grid_dim_y,
-                          unsigned int grid_dim_z, unsigned int block_dim_x,
-                          unsigned int block_dim_y, unsigned int block_dim_z,
-                          unsigned int shared_mem_bytes, CUstream stream, void **kernel_params)
+cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_dim_x,
+                          unsigned int grid_dim_y, unsigned int grid_dim_z,
+                          unsigned int block_dim_x, unsigned int block_dim_y,
+                          unsigned int block_dim_z, unsigned int shared_mem_bytes,
+                          CUstream stream, void **kernel_params)
 {
     busy((uintptr_t)function);
     return CUDA_SUCCESS;
@@ -175,7 +177,8 @@ cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *capture_status)
 CUresult
 cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *capture_status_out,
                           uint64_t *id_out, CUgraph *graph_out,
-                          const CUgraphNode **dependencies_out, size_t *num_dependencies_out)
+                          const CUgraphNode **dependencies_out,
+                          size_t *num_dependencies_out)
 {
     *graph_out = capture_of(stream);
     return cuStreamIsCapturing(stream, capture_status_out);
@@ -200,8 +203,16 @@ cuGraphCreate(CUgraph *graph, unsigned int flags)
 }
 
 CUresult
-cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode *dependencies,
-                       size_t num_dependencies, CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
+cuGraphDestroy(CUgraph graph)
+{
+    free(graph);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph,
+                       const CUgraphNode *dependencies, size_t num_dependencies,
+                       CUDA_MEM_ALLOC_NODE_PARAMS *node_params)
 {
     uint64_t bytes = (node_params->bytesize + NULL_UNIT - 1) / NULL_UNIT * NULL_UNIT;
 
@@ -211,7 +222,8 @@ cuGraphAddMemAllocNode(CUgraphNode *graph_node, CUgraph graph, const CUgraphNode
 }
 
 CUresult
-cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph, unsigned long long flags)
+cuGraphInstantiateWithFlags(CUgraphExec *graph_exec, CUgraph graph,
+                            unsigned long long flags)
 {
     *graph_exec = calloc(1, sizeof(**graph_exec));
     (*graph_exec)->bytes = graph->bytes;

@@ -67,8 +67,8 @@ map_pages(const struct bh_door *door)
 {
     void *limits = map_page(door->limits, sizeof(struct bh_share_limits), PROT_READ,
                             (void *)(uintptr_t)bh_page->limits);
-    void *usage = map_page(door->usage, sizeof(struct bh_share_usage), PROT_READ | PROT_WRITE,
-                           bh_page->usage);
+    void *usage = map_page(door->usage, sizeof(struct bh_share_usage),
+                           PROT_READ | PROT_WRITE, bh_page->usage);
 
     close(door->limits);
     close(door->usage);

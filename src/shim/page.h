@@ -18,10 +18,10 @@ enum { BH_PAGE_APART, BH_PAGE_JOINING, BH_PAGE_JOINED };
 struct bh_page {
     const struct bh_share_limits *limits;
     struct bh_share_usage *usage;
-    _Atomic uint32_t joined;                /* one of those */
+    _Atomic uint32_t joined; /* one of those */
     uint32_t slot;
-    _Atomic int socket_next;                /* the socket + 1; 0: none */
-    uint32_t visible;                       /* devices that the driver shows */
+    _Atomic int socket_next;                  /* the socket + 1; 0: none */
+    uint32_t visible;                         /* devices that the driver shows */
     uint8_t index_next[BH_PAGE_ORDINALS_MAX]; /* index in `limits` + 1, by CUdevice */
     CUdevice ordinal[BH_SHARE_DEVICES_MAX];
 };

@@ -77,8 +77,8 @@ units_for(uint64_t grains)
     return (grains + BH_GRAINS_UNIT - 1) / BH_GRAINS_UNIT;
 }
 
-/* Reserve what is missing to `need` units, in the steps in which pools grow: what is not there
- * for a whole step is not enough. */
+/* Reserve what is missing to `need` units, in the steps in which pools grow: what is not
+ * there for a whole step is not enough. */
 static bool
 reserve_growth(unsigned device, uint64_t have, uint64_t need, uint64_t *ret_more)
 {
@@ -88,8 +88,8 @@ reserve_growth(unsigned device, uint64_t have, uint64_t need, uint64_t *ret_more
     return bh_charge_take(device, bh_charge_of_units(*ret_more));
 }
 
-/* One call more is in progress, and what it may make the pool grow to is charged: all that is
- * allocated from it; a graph's memory comes on top of what other graphs have. */
+/* One call more is in progress, and what it may make the pool grow to is charged: all that
+ * is allocated from it; a graph's memory comes on top of what other graphs have. */
 static bool
 enter(struct row *row, uint64_t grains)
 {
@@ -114,21 +114,21 @@ static uint64_t
 reserved_units(const struct row *row, uint64_t handle)
 {
     uint64_t bytes = 0;
-    CUresult rc = handle == GRAPHS
-                      ? REAL(cuDeviceGetGraphMemAttribute)(
-                            bh_page->ordinal[row->device],
-                            CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes)
-                      : REAL(cuMemPoolGetAttribute)((CUmemoryPool)(uintptr_t)handle,
-                                                    CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-                                                    &bytes);
+    CUresult rc =
+        handle == GRAPHS
+            ? REAL(cuDeviceGetGraphMemAttribute)(bh_page->ordinal[row->device],
+                                                 CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+                                                 &bytes)
+            : REAL(cuMemPoolGetAttribute)((CUmemoryPool)(uintptr_t)handle,
+                                          CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes);
 
     return rc == CUDA_SUCCESS ? units_for(bh_charge_grains(bytes))
                               : units_for(atomic_load(&row->live));
 }
 
-/* A call less is in progress.  What is charged becomes what the driver says; less of it only
- * when no other call may be making the pool grow.  False: more is reserved than the cap
- * leaves; the call is still in progress. */
+/* A call less is in progress.  What is charged becomes what the driver says; less of it
+ * only when no other call may be making the pool grow.  False: more is reserved than the
+ * cap leaves; the call is still in progress. */
 static bool
 leave(struct row *row, uint64_t handle)
 {
@@ -231,7 +231,8 @@ bury(struct row *row)
     if (atomic_load(&row->live) != 0 ||
         !atomic_compare_exchange_strong(&row->handle, &destroyed, CLAIMED))
         return;
-    bh_charge_give(row->device, bh_charge_of_units(units_of(atomic_exchange(&row->charge, 0))));
+    bh_charge_give(row->device,
+                   bh_charge_of_units(units_of(atomic_exchange(&row->charge, 0))));
     atomic_store(&row->handle, NONE);
 }
 
@@ -264,7 +265,8 @@ look_again(struct row *row)
 static bool
 settle(struct row *row, bool with_trim)
 {
-    uint64_t handle = atomic_load(&row->handle), before = units_of(atomic_load(&row->charge));
+    uint64_t handle = atomic_load(&row->handle),
+             before = units_of(atomic_load(&row->charge));
 
     if (handle == NONE || handle == CLAIMED || handle == DESTROYED || before == 0 ||
         !enter(row, 0))
@@ -422,8 +424,8 @@ bh_pool_of_graphs(unsigned device)
 static unsigned
 device_of(const CUmemLocation *location)
 {
-    int index = location->type == CU_MEM_LOCATION_TYPE_DEVICE ? bh_page_device(location->id)
-                                                              : -1;
+    int index =
+        location->type == CU_MEM_LOCATION_TYPE_DEVICE ? bh_page_device(location->id) : -1;
 
     return index < 0 ? UNCHARGED : (unsigned)index;
 }
@@ -447,7 +449,8 @@ cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
                                    CUmemAllocationHandleType handle_type,
                                    unsigned long long flags)
 {
-    CUresult rc = REAL(cuMemPoolImportFromShareableHandle)(pool, handle, handle_type, flags);
+    CUresult rc =
+        REAL(cuMemPoolImportFromShareableHandle)(pool, handle, handle_type, flags);
     unsigned number;
 
     if (rc == CUDA_SUCCESS && bh_page_is_joined())

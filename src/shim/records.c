@@ -9,7 +9,11 @@
  *   bits 0-1 tag   2-4 kind   5-8 device   9-20 owner   21-63 amount */
 enum { EMPTY = 0, RECORD = 1, LEAF = 2, TAGS = 3 };
 enum { ROOT_SHIFT = 34, NODE_SHIFT = 21, LEAF_SHIFT = 8 };
-enum { ROOTS = 1 << 15, NODES = 1 << (ROOT_SHIFT - NODE_SHIFT), LEAVES = 1 << (NODE_SHIFT - LEAF_SHIFT) };
+enum {
+    ROOTS = 1 << 15,
+    NODES = 1 << (ROOT_SHIFT - NODE_SHIFT),
+    LEAVES = 1 << (NODE_SHIFT - LEAF_SHIFT)
+};
 
 #define UNIT (UINT64_C(1) << NODE_SHIFT)
 
@@ -66,7 +70,8 @@ find_node(uint64_t address)
 {
     return address >= BH_RECORDS_END
                ? NULL
-               : atomic_load_explicit(&root.node[address >> ROOT_SHIFT], memory_order_acquire);
+               : atomic_load_explicit(&root.node[address >> ROOT_SHIFT],
+                                      memory_order_acquire);
 }
 
 static struct node *
@@ -91,8 +96,8 @@ entry_of(struct node *node, uint64_t address)
     return &node->word[address >> NODE_SHIFT & (NODES - 1)];
 }
 
-/* Where an address has its record: the entry, or a word of its leaf; NULL when it could only
- * stand in a leaf that is not there. */
+/* Where an address has its record: the entry, or a word of its leaf; NULL when it could
+ * only stand in a leaf that is not there. */
 static word_t *
 find_word(uint64_t address)
 {
@@ -163,7 +168,8 @@ bh_records_put(uint64_t address, struct bh_record record, struct bh_record *ret_
 
 /* Put `after`, or a turned record, in the place of a record of one of `kinds`. */
 static bool
-replace(uint64_t address, unsigned kinds, enum bh_record_kind to, struct bh_record *ret_before)
+replace(uint64_t address, unsigned kinds, enum bh_record_kind to,
+        struct bh_record *ret_before)
 {
     for (;;) {
         word_t *word = address % (1 << LEAF_SHIFT) == 0 ? find_word(address) : NULL;
@@ -239,8 +245,8 @@ bh_records_next(uint64_t from, uint64_t below, struct bh_record *ret_record)
         below = BH_RECORDS_END;
     for (; from < below; from = ((from >> ROOT_SHIFT) + 1) << ROOT_SHIFT) {
         struct node *node = find_node(from);
-        uint64_t found = node == NULL ? UINT64_MAX
-                                      : next_in_node(node, from, below, ret_record);
+        uint64_t found =
+            node == NULL ? UINT64_MAX : next_in_node(node, from, below, ret_record);
 
         if (found != UINT64_MAX)
             return found;

@@ -1,9 +1,9 @@
 /* What was charged for which device address.
  *
  * A tree by address: a root of 16 GiB, nodes of 2 MiB, and below those that hold several
- * small allocations a leaf of 256 bytes, the alignment that CUDA promises.  Every step is one load; nothing is ever moved or
- * made larger, and no lock is taken, so every function may run in a signal handler.
- * Addresses that the tree has no place for are refused. */
+ * small allocations a leaf of 256 bytes, the alignment that CUDA promises.  Every step is
+ * one load; nothing is ever moved or made larger, and no lock is taken, so every function
+ * may run in a signal handler. Addresses that the tree has no place for are refused. */
 #ifndef BH_SHIM_RECORDS_H
 #define BH_SHIM_RECORDS_H
 
@@ -31,9 +31,11 @@ enum { BH_RECORD_OWNERS_MAX = 1 << 12 };
 /* At the first join. */
 void bh_records_init(void);
 
-/* Note what was charged for an address that the driver just gave.  ret_replaced, may be NULL:
- * what stood there, kind NONE if nothing.  False: no memory for it, or no such address. */
-bool bh_records_put(uint64_t address, struct bh_record record, struct bh_record *ret_replaced);
+/* Note what was charged for an address that the driver just gave.  ret_replaced, may be
+ * NULL: what stood there, kind NONE if nothing.  False: no memory for it, or no such
+ * address. */
+bool bh_records_put(uint64_t address, struct bh_record record,
+                    struct bh_record *ret_replaced);
 
 /* Take the record of an address out, when its kind is one of `kinds` (bits 1 << kind); only
  * one caller gets it. */

@@ -51,8 +51,8 @@ places_keep_records(void **state)
                     places[i].fits);
         BH_CHECK(places[i].name, !bh_records_take(at, 1u << BH_RECORD_LINEAR, &record));
         if (places[i].fits)
-            BH_CHECK(places[i].name, record.owner == i && record.device == 3 &&
-                                         record.amount == 4096);
+            BH_CHECK(places[i].name,
+                     record.owner == i && record.device == 3 && record.amount == 4096);
     }
     BH_CHECK_EQ("empty", bh_records_next(0, UINT64_MAX, &record), UINT64_MAX);
     BH_CHECK_DONE();
@@ -95,7 +95,8 @@ walks_see_all(void **state)
     BH_CHECK("before", bh_records_before(702 * UNIT + 5, &record));
     BH_CHECK("turned", bh_records_turn(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
     BH_CHECK("once", !bh_records_turn(UNIT, BH_RECORD_LINEAR, BH_RECORD_MAP));
-    BH_CHECK("replaced", bh_records_put(UNIT, linear, &record) && record.kind == BH_RECORD_MAP);
+    BH_CHECK("replaced",
+             bh_records_put(UNIT, linear, &record) && record.kind == BH_RECORD_MAP);
     for (size_t i = 0; i < COUNT(at); i++)
         BH_CHECK("taken", bh_records_take(at[i], 1u << BH_RECORD_LINEAR, &record));
     BH_CHECK_DONE();
@@ -150,8 +151,8 @@ threads_do_not_meet(void **state)
         pthread_join(thread[i], &bad);
         BH_CHECK_STR("a thread", bad == NULL ? "well" : bad, "well");
     }
-    for (uint64_t from = 0; (from = bh_records_next(from, UINT64_MAX, &record)) != UINT64_MAX;
-         from++)
+    for (uint64_t from = 0;
+         (from = bh_records_next(from, UINT64_MAX, &record)) != UINT64_MAX; from++)
         left++;
     BH_CHECK("one taker each", taken <= ROUNDS && taken + left <= ROUNDS);
     BH_CHECK("no handle is left", !bh_handles_next(&handles, &at, &handle, &word));

@@ -1,7 +1,8 @@
 /* What the shim knows of its process, which a fork's child must not inherit.
  *
- * Tables lie in BH_STATE objects: page-aligned and zero at first.  The first join marks them
- * so that the kernel wipes them in a child; a child is thus a process that never called us. */
+ * Tables lie in BH_STATE objects: page-aligned and zero at first.  The first join marks
+ * them so that the kernel wipes them in a child; a child is thus a process that never
+ * called us. */
 #ifndef BH_SHIM_STATE_H
 #define BH_SHIM_STATE_H
 
@@ -24,7 +25,7 @@ void bh_state_latch(void);
 bool bh_state_is_latched(void);
 
 /* False, and latched, when `condition` does not hold. */
-#define BH_HOLDS(condition)                                                              \
+#define BH_HOLDS(condition)                                                                \
     (__builtin_expect(!!(condition), 1) ? true : (bh_state_latch(), false))
 
 #endif

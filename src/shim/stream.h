@@ -8,7 +8,8 @@
 /* At the first join. */
 void bh_streams_init(void);
 
-/* Wait for what was submitted to the streams of the current context that are not captured. */
+/* Wait for what was submitted to the streams of the current context that are not captured.
+ */
 void bh_streams_wait(CUcontext context);
 
 #endif

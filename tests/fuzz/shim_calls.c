@@ -1,5 +1,6 @@
-/* Any sequence of calls of the CUDA shim, on a driver that answers at once: what is reserved
- * is never more than the cap, nothing latches, and when all is given back nothing is left. */
+/* Any sequence of calls of the CUDA shim, on a driver that answers at once: what is
+ * reserved is never more than the cap, nothing latches, and when all is given back nothing
+ * is left. */
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -81,7 +82,9 @@ take_object(struct thing *thing)
 static CUresult
 take_handle(struct thing *thing)
 {
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 256, thing->size / 1024, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
+    CUDA_ARRAY3D_DESCRIPTOR shape = {
+        256, thing->size / 1024, 0, CU_AD_FORMAT_FLOAT, 4, 0
+    };
     CUcontext context = NULL, popped;
     CUarray array = NULL;
     CUresult rc;
@@ -101,7 +104,8 @@ take_handle(struct thing *thing)
 static CUresult
 take_graph(struct thing *thing)
 {
-    CUDA_MEM_ALLOC_NODE_PARAMS node = { .poolProps.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+    CUDA_MEM_ALLOC_NODE_PARAMS node = { .poolProps.location = { CU_MEM_LOCATION_TYPE_DEVICE,
+                                                                0 },
                                         .bytesize = thing->size + 1 };
     CUgraphExec exec;
     CUgraphNode at;

@@ -68,7 +68,9 @@ forged_page(void)
 {
     int fd = memfd_create("forged", MFD_CLOEXEC);
 
-    need(fd >= 0 && ftruncate(fd, bh_box.door == BOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
+    need(fd >= 0 &&
+             ftruncate(fd,
+                       bh_box.door == BOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
          "memfd");
     return fd;
 }
@@ -77,7 +79,8 @@ static void
 answer(int fd, int slot)
 {
     enum box_door door = (enum box_door)bh_box.door;
-    struct bh_share_welcome welcome = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_WELCOME, slot };
+    struct bh_share_welcome welcome = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_WELCOME,
+                                        slot };
     int given[2] = { limits_fd, usage_fd };
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(given))];
     struct iovec part = { &welcome, sizeof(welcome) };
@@ -365,7 +368,8 @@ void
 bh_box_turn(unsigned device, uint32_t turn)
 {
     atomic_store(&bh_box.limits->device[device].turn, turn);
-    syscall(SYS_futex, &bh_box.limits->device[device].turn, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
+    syscall(SYS_futex, &bh_box.limits->device[device].turn, FUTEX_WAKE, 1 << 30, NULL, NULL,
+            0);
 }
 
 bool

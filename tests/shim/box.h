@@ -1,9 +1,10 @@
 /* A sandbox as a job with a share has it, for tests of the shim: the door, the pages behind
  * it, and a driver, all where the library looks for them.
  *
- * The test becomes a mount namespace of its own with an empty /run; what it runs in children
- * finds there what bh_box_share() says.  The door is a thread of the test: a stand-in for
- * bulkhead-share that gives out slots, reaps those who leave and remembers what was said. */
+ * The test becomes a mount namespace of its own with an empty /run; what it runs in
+ * children finds there what bh_box_share() says.  The door is a thread of the test: a
+ * stand-in for bulkhead-share that gives out slots, reaps those who leave and remembers
+ * what was said. */
 #ifndef BH_SHIM_BOX_H
 #define BH_SHIM_BOX_H
 
@@ -17,15 +18,15 @@
 
 enum box_door {
     BOX_GOOD,
-    BOX_ABSENT,      /* no socket */
-    BOX_SILENT,      /* accepts, says nothing */
-    BOX_HANGS_UP,    /* takes the hello and goes */
-    BOX_REFUSES,     /* BH_SHARE_FULL */
-    BOX_FOREIGN,     /* WELCOME with another magic number */
-    BOX_BARE,        /* WELCOME without descriptors */
-    BOX_SHORT,       /* a page that is too short */
-    BOX_FORGED,      /* a page of another kind */
-    BOX_SLOTLESS,    /* WELCOME to a slot that there is not */
+    BOX_ABSENT,   /* no socket */
+    BOX_SILENT,   /* accepts, says nothing */
+    BOX_HANGS_UP, /* takes the hello and goes */
+    BOX_REFUSES,  /* BH_SHARE_FULL */
+    BOX_FOREIGN,  /* WELCOME with another magic number */
+    BOX_BARE,     /* WELCOME without descriptors */
+    BOX_SHORT,    /* a page that is too short */
+    BOX_FORGED,   /* a page of another kind */
+    BOX_SLOTLESS, /* WELCOME to a slot that there is not */
     BOX_DOORS
 };
 
@@ -34,7 +35,7 @@ struct box {
     struct bh_share_usage *usage;
     struct null_world *world;
     _Atomic int door, connections;
-    _Atomic uint32_t said[BH_SHARE_WORDS]; /* how often */
+    _Atomic uint32_t said[BH_SHARE_WORDS];      /* how often */
     _Atomic uint32_t said_turn[BH_SHARE_WORDS]; /* the turn it was last said of */
     _Atomic uint64_t said_ns[BH_SHARE_WORDS];
 };

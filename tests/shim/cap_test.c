@@ -203,7 +203,8 @@ get_graph(uint64_t *ret_what)
     return rc;
 }
 
-/* What no node frees lives on until it is freed; then the device's pool for graphs has it. */
+/* What no node frees lives on until it is freed; then the device's pool for graphs has it.
+ */
 static CUresult
 drop_graph(uint64_t what)
 {
@@ -315,7 +316,8 @@ driver_units(void)
 {
     void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     __typeof__(&cuMemGetInfo_v2) info =
-        driver == NULL ? NULL : (__typeof__(&cuMemGetInfo_v2))dlsym(driver, "cuMemGetInfo_v2");
+        driver == NULL ? NULL
+                       : (__typeof__(&cuMemGetInfo_v2))dlsym(driver, "cuMemGetInfo_v2");
     size_t left = 0, total = 0;
 
     if (info == NULL || info(&left, &total) != CUDA_SUCCESS)
@@ -597,7 +599,8 @@ eight_processes_race(void **state)
         atomic_store(&bh_box.world->closed, 1);
         for (int i = 0; i < 8; i++)
             BH_CHECK_EQ("race", bh_box_wait(pid[i]), 0);
-        BH_CHECK("never more than the cap", bh_box.world->most[0] <= 2048 * BH_SHARE_UNIT_BYTES);
+        BH_CHECK("never more than the cap",
+                 bh_box.world->most[0] <= 2048 * BH_SHARE_UNIT_BYTES);
         bh_box_emptied();
         BH_CHECK_EQ("all of it is back", bh_box_used(0), 0);
     }

@@ -1,4 +1,5 @@
-/* What runs in a child of a test: a check that fails ends it with a line on standard error. */
+/* What runs in a child of a test: a check that fails ends it with a line on standard error.
+ */
 #ifndef BH_SHIM_CHILD_H
 #define BH_SHIM_CHILD_H
 
@@ -6,12 +7,12 @@
 
 #include "bulkhead/cuda_abi.h"
 
-#define CHECK(condition)                                                                 \
-    do {                                                                                 \
-        if (!(condition)) {                                                              \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);              \
-            return 1;                                                                    \
-        }                                                                                \
+#define CHECK(condition)                                                                   \
+    do {                                                                                   \
+        if (!(condition)) {                                                                \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                \
+            return 1;                                                                      \
+        }                                                                                  \
     } while (0)
 
 #define GOOD(call) CHECK((call) == CUDA_SUCCESS)
@@ -30,10 +31,10 @@ child_begin(void)
     return 0;
 }
 
-#define BEGIN()                                                                          \
-    do {                                                                                 \
-        if (child_begin() != 0)                                                          \
-            return 1;                                                                    \
+#define BEGIN()                                                                            \
+    do {                                                                                   \
+        if (child_begin() != 0)                                                            \
+            return 1;                                                                      \
     } while (0)
 
 #endif

@@ -207,9 +207,10 @@ a_turn_ends_drained(void **state)
         turn += BH_SHARE_TURN_STEP;
         bh_box_turn(0, turn | BH_SHARE_SHUT);
         BH_CHECK("drained", bh_box_heard(BH_SHARE_DRAINED, (uint32_t)i));
-        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED], turn | BH_SHARE_SHUT);
-        BH_CHECK("nothing is left",
-                 atomic_load(&bh_box.world->busy_until_ns[0]) <= bh_box.said_ns[BH_SHARE_DRAINED]);
+        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED],
+                    turn | BH_SHARE_SHUT);
+        BH_CHECK("nothing is left", atomic_load(&bh_box.world->busy_until_ns[0]) <=
+                                        bh_box.said_ns[BH_SHARE_DRAINED]);
         atomic_store(&bh_box.world->closed, 1);
         usleep(2000);
         BH_CHECK_EQ("nothing came", bh_box.world->launched_late, 0);
@@ -251,17 +252,20 @@ little_goes_ahead(void **state)
         bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
         pid = bh_box_start(launch_long, &kernel);
         while (atomic_load(&bh_box.world->closed) == 0) {
-            uint64_t now = bh_box_now_ns(), busy = atomic_load(&bh_box.world->busy_until_ns[0]);
+            uint64_t now = bh_box_now_ns(),
+                     busy = atomic_load(&bh_box.world->busy_until_ns[0]);
 
             /* The first ones are not known yet. */
-            if (atomic_load(&bh_box.world->launches) > 30 && busy > now && busy - now > most)
+            if (atomic_load(&bh_box.world->launches) > 30 && busy > now &&
+                busy - now > most)
                 most = busy - now;
             usleep(100);
         }
         BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
         done = atomic_load(&bh_box.world->busy_until_ns[0]);
         BH_CHECK("idle when it is", until(&bh_box.said_ns[BH_SHARE_IDLE], done));
-        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE], OPEN | BH_SHARE_CONTENDED);
+        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE],
+                    OPEN | BH_SHARE_CONTENDED);
         atomic_store(&bh_box.world->fail_free, 1);
         BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
     }
@@ -284,8 +288,8 @@ work_twice(void *self)
     return 0;
 }
 
-/* In an open turn, too: who ends it waits for those that it knows to have work.  And who said
- * that it is idle takes it back with the next submission. */
+/* In an open turn, too: who ends it waits for those that it knows to have work.  And who
+ * said that it is idle takes it back with the next submission. */
 static void
 who_has_work_says_so(void **state)
 {
@@ -337,8 +341,10 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_waits_for_its_turn), cmocka_unit_test(a_turn_ends_drained),
-        cmocka_unit_test(little_goes_ahead),       cmocka_unit_test(who_has_work_says_so),
+        cmocka_unit_test(work_waits_for_its_turn),
+        cmocka_unit_test(a_turn_ends_drained),
+        cmocka_unit_test(little_goes_ahead),
+        cmocka_unit_test(who_has_work_says_so),
         cmocka_unit_test(without_a_door_work_goes_on),
     };
 

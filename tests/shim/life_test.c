@@ -77,8 +77,8 @@ ask(void *self)
     return 0;
 }
 
-/* A call without a hook is the driver's own; one that it lacks says so; one with arguments on
- * the stack and in every register arrives whole. */
+/* A call without a hook is the driver's own; one that it lacks says so; one with arguments
+ * on the stack and in every register arrives whole. */
 static int
 pass_on(void *self)
 {
@@ -149,8 +149,8 @@ join_in_vain(void *self)
 static void
 wrong_doors_are_refused(void **state)
 {
-    static const int doors[] = { BOX_REFUSES, BOX_FOREIGN, BOX_BARE, BOX_SHORT, BOX_FORGED,
-                                 BOX_SLOTLESS };
+    static const int doors[] = { BOX_REFUSES, BOX_FOREIGN, BOX_BARE,
+                                 BOX_SHORT,   BOX_FORGED,  BOX_SLOTLESS };
 
     (void)state;
     bh_box_share(1, CAP, CONTEXT);
@@ -403,10 +403,8 @@ static const struct {
     const char *name;
     int (*body)(void *self);
 } lives[] = {
-    { "signals (row 2)", signals },
-    { "environment (row 13)", environment },
-    { "RTLD_NEXT (row 1)", next_symbols },
-    { "dlmopen", other_namespace },
+    { "signals (row 2)", signals },        { "environment (row 13)", environment },
+    { "RTLD_NEXT (row 1)", next_symbols }, { "dlmopen", other_namespace },
     { "changed limits", changed_limits },
 };
 
@@ -466,9 +464,12 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_found),      cmocka_unit_test(wrong_doors_are_refused),
-        cmocka_unit_test(a_door_that_opens_late_is_found), cmocka_unit_test(forks_begin_anew),
-        cmocka_unit_test(nothing_else_changes), cmocka_unit_test(a_restart_is_survived),
+        cmocka_unit_test(calls_are_found),
+        cmocka_unit_test(wrong_doors_are_refused),
+        cmocka_unit_test(a_door_that_opens_late_is_found),
+        cmocka_unit_test(forks_begin_anew),
+        cmocka_unit_test(nothing_else_changes),
+        cmocka_unit_test(a_restart_is_survived),
     };
 
     self_path = "/proc/self/exe";

@@ -3,8 +3,8 @@
  *   oracle_test NULL_DRIVER LIBCUDA [OPERATIONS [SEED]]
  *
  * The null driver counts what the device holds.  It is never more than the cap leaves, and
- * whenever everybody rests the pages say the same as the driver, to the unit.  Calls fail at
- * random meanwhile. */
+ * whenever everybody rests the pages say the same as the driver, to the unit.  Calls fail
+ * at random meanwhile. */
 #include "base/test.h"
 
 #include <pthread.h>
@@ -80,7 +80,9 @@ take_mapped(struct thing *thing)
 static CUresult
 take_array(struct thing *thing)
 {
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, thing->size / 4096 + 256, 0, CU_AD_FORMAT_FLOAT, 1, 0 };
+    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, thing->size / 4096 + 256,
+                                      0,    CU_AD_FORMAT_FLOAT,
+                                      1,    0 };
     CUarray array;
     CUresult rc = cuArray3DCreate_v2(&array, &shape);
 
@@ -170,7 +172,8 @@ play_once(struct player *player)
         thing->kind = (enum kind)draw(player, KINDS - 1);
         if (draw(player, 500) == 0)
             thing->kind = CONTEXTS;
-        thing->size = draw(player, 3) == 0 ? draw(player, 9000) + 1 : draw(player, 9 * MIB) + 1;
+        thing->size =
+            draw(player, 3) == 0 ? draw(player, 9000) + 1 : draw(player, 9 * MIB) + 1;
         rc = take(player, thing);
         player->count += rc == CUDA_SUCCESS;
         return rc == CUDA_SUCCESS || rc == CUDA_ERROR_OUT_OF_MEMORY;
@@ -277,7 +280,9 @@ the_pages_say_what_the_driver_has(void **state)
     for (unsigned i = 0; i < PROCESSES; i++)
         BH_CHECK_EQ("a process", bh_box_wait(pid[i]), 0);
     most = atomic_load(&bh_box.world->most[0]) / BH_SHARE_UNIT_BYTES;
-    BH_CHECK_EQ("beyond the cap", most > CAP - PROCESSES * CONTEXT ? most - (CAP - PROCESSES * CONTEXT) : 0, 0);
+    BH_CHECK_EQ("beyond the cap",
+                most > CAP - PROCESSES * CONTEXT ? most - (CAP - PROCESSES * CONTEXT) : 0,
+                0);
     bh_box_emptied();
     BH_CHECK_EQ("nothing is left", bh_box_used(0), 0);
     BH_CHECK_DONE();

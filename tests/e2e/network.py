@@ -50,6 +50,11 @@ def peers(site):
     sent = site.job(4)["traffic"]
     assert sent["tx_bytes"] > 0 and sent["rx_bytes"] > 0, sent
     contains("describe", site.cli("alice", "describe", "4").stdout, "Tx bytes:")
+    until("the first ended", lambda: site.job(1)["state"] != "running")
+    sent = {n: site.job(n)["traffic"] for n in (1, 4)}
+    site.kill(site.daemon)
+    site.start_daemon()
+    equal("after a start of the daemon", {n: site.job(n)["traffic"] for n in (1, 4)}, sent)
 
 
 @tap.test(**NODE)

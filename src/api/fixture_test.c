@@ -165,6 +165,14 @@ fixture_commits(void *self)
     return 1;
 }
 
+static void
+fixture_tally(void *self, uint64_t ret_tally[BH_TALLIES])
+{
+    struct fixture *f = self;
+
+    memcpy(ret_tally, f->tally, sizeof f->tally);
+}
+
 static struct bh_signed
 fixture_last_signed(void *self)
 {
@@ -197,6 +205,7 @@ static const struct bh_owner_ops fixture_owner = {
     .changes = fixture_changes,
     .inventory = fixture_inventory_get,
     .commits = fixture_commits,
+    .tally = fixture_tally,
     .last_signed = fixture_last_signed,
     .log_path = fixture_log_path,
     .verdict = fixture_verdict,
@@ -573,7 +582,7 @@ bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret
     struct bh_request request = {
         .method = sent->method, .path = sent->path, .body = sent->body ? sent->body : "",
         .body_length = sent->body ? strlen(sent->body) : 0, .content_type = sent->type,
-        .idempotency_key = sent->key, .upgrade = sent->upgrade, .transport = &transport, .arena = arena,
+        .idempotency_key = sent->key, .upgrade = sent->upgrade, .accept = sent->accept, .transport = &transport, .arena = arena,
         .query = fixture_query_find, .each_query = fixture_query_each, .server = &query,
     };
     struct bh_reply reply = { 0 };

@@ -72,8 +72,13 @@ static bh_rc
 fixture_ask(void *self, bh_question question, void *question_self, struct bh_err *err)
 {
     struct fixture *f = self;
+    bh_ns begun = bh_time_monotonic(), took;
 
     question(question_self, f->engine, NOW_S * UINT64_C(1000000000));
+    took = bh_time_monotonic() - begun;
+    f->asks++;
+    f->ask_ns += took;
+    f->ask_most_ns = took > f->ask_most_ns ? took : f->ask_most_ns;
     return BH_OK;
 }
 

@@ -38,6 +38,7 @@ struct fixture {
     struct bh_change changes[8];
     uint32_t change_count;
     uint64_t tally[BH_TALLIES];
+    uint64_t asks, ask_ns, ask_most_ns; /* questions to the engine, and what they took */
     int held;                    /* directories not given back */
 };
 

@@ -124,6 +124,19 @@ sum_in(const char *text, const char *name, const char *dimension)
     return sum;
 }
 
+/* A total is of the store, as it is there. */
+static void
+totals_are_the_stores(void **state)
+{
+    struct fixture *f = open_site();
+
+    scrape(f, CAROL, NULL);
+    BH_CHECK_EQ("all tenants'", sum_in(got.text, "bulkhead_tenant_network_receive_bytes_total", "tenant"),
+                1005);
+    BH_CHECK_DONE();
+    bh_fixture_close(f);
+}
+
 static void
 all_parts_are_somewhere(void **state)
 {
@@ -187,6 +200,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_text_is_the_golden_one),
+        cmocka_unit_test(totals_are_the_stores),
         cmocka_unit_test(all_parts_are_somewhere),
         cmocka_unit_test(a_tenants_viewer_sees_its_subtree_alone),
         cmocka_unit_test(open_metrics_is_for_who_asks),

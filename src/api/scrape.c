@@ -5,7 +5,6 @@
 
 #include "api/visible.h"
 #include "base/assert.h"
-#include "base/num.h"
 
 /* The owner thread does other things between so many jobs. */
 enum { JOBS_A_TURN = 1024, ROOM_FIRST = 64 };
@@ -203,12 +202,10 @@ take_carried(void *self, const struct bh_document_row *row)
     struct bh_scrape_tenant *tenant;
     struct bh_carried_row carried;
     struct bh_err ignored;
-    uint64_t id;
 
-    if (bh_parse_u64(row->key, &id, &ignored) != BH_OK
-        || bh_carried_parse(row->value, &carried, &ignored) != BH_OK)
+    if (bh_carried_parse(row->value, &carried, &ignored) != BH_OK)
         return true;
-    tenant = tenant_of(s, (bh_tenant_id){ (uint32_t)id });
+    tenant = tenant_of(s, (bh_tenant_id){ (uint32_t)strtoull(row->key, NULL, 10) });
     if (tenant)
         tenant->carried = carried.sums;
     return true;

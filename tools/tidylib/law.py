@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "api": _CORE | _DECIDE | {"engine"} | _PORTS | _SEALS,
     "web": _CORE | _DECIDE | _PORTS | {"api", "identity"},
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
+    "share": {"base", "wire"},       # speaks with bulkhead-node and with tenants' processes
     "shim": set(),
     "probe": set(),                  # stands in any image's root: libc alone
     "simdrv": _CORE,

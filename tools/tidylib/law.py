@@ -9,7 +9,7 @@ _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
 _ADAPTERS = {"store", "device", "runtime", "net", "network", "identity", "crypto", "fetch", "signer",
-             "image"}
+             "image", "share"}
 _SEALS = {"keys"}                # stands on ports alone, so the API may use it
 _MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS | _SEALS
 MAY_INCLUDE = {
@@ -23,7 +23,6 @@ MAY_INCLUDE = {
     "api": _CORE | _DECIDE | {"engine"} | _PORTS | _SEALS,
     "web": _CORE | _DECIDE | _PORTS | {"api", "identity"},
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
-    "share": {"base", "wire"},       # speaks with bulkhead-node and with tenants' processes
     "shim": set(),
     "probe": set(),                  # stands in any image's root: libc alone
     "simdrv": _CORE,

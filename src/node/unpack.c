@@ -20,6 +20,7 @@
 #include "node/helper.h"
 #include "node/job.h"
 #include "node/job_log.h"
+#include "node/kept.h"
 #include "node/order.h"
 #include "node/path.h"
 #include "node/scratch.h"
@@ -29,7 +30,6 @@
 
 enum {
     REPORT_MAX = 1024,
-    ORDER_BYTES_MAX = 16 << 20,
     UNPACK_PIDS = 256,
     UNPACK_CPU_MILLI = 2000
 };
@@ -38,7 +38,7 @@ struct bh_unpack {
     pid_t pid;
     int report_fd;
     bh_ns give_up_at;    /* monotonic */
-    struct bh_buf frame; /* the START, to be read again */
+    struct bh_kept kept; /* the START */
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
 };
 
@@ -74,7 +74,7 @@ unpack_free(struct bh_unpack *unpack)
     if (!unpack)
         return;
     bh_fd_close(unpack->report_fd);
-    bh_buf_fini(&unpack->frame);
+    bh_kept_fini(&unpack->kept);
     free(unpack);
 }
 BH_AUTO_DEFINE(struct bh_unpack *, unpack_free)
@@ -227,11 +227,9 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
 
     BH_ASSERT(job && unpack);
     unpack->report_fd = -1;
-    bh_buf_init(&unpack->frame, ORDER_BYTES_MAX);
-    bh_frame_encode(&unpack->frame, BH_MSG_START, bh_message_fields(BH_MSG_START), start);
-    if (unpack->frame.overflow)
-        return bh_err_set(err, BH_FULL, "the order is too long");
-    rc = start_program(node, start, unpack, err);
+    rc = bh_kept_init(&unpack->kept, BH_MSG_START, start, err);
+    if (rc == BH_OK)
+        rc = start_program(node, start, unpack, err);
     if (rc != BH_OK)
         return rc;
     if (bh_unpack_has_image(start)) {
@@ -304,32 +302,16 @@ read_report(struct bh_unpack *unpack, struct bh_err *err)
     return BH_OK;
 }
 
-static bh_rc
-read_order(const struct bh_unpack *unpack, struct bh_arena *arena,
-           struct bh_msg_start *ret_start, struct bh_err *err)
-{
-    struct bh_frame frame;
-    size_t used;
-    bh_rc rc = bh_frame_next(unpack->frame.bytes, unpack->frame.length, &frame, &used, err);
-
-    return rc == BH_OK ? bh_frame_decode(&frame, bh_message_fields(BH_MSG_START), ret_start,
-                                         arena, err)
-                       : rc;
-}
-
 /* Take the order back, end what runs for it, and go on with it or not. */
 static void
 conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free)
-    struct bh_arena *arena = bh_arena_new(ORDER_BYTES_MAX);
-    struct bh_msg_start start = { .lease = job->note.lease };
+    struct bh_arena *arena = bh_arena_new(BH_KEPT_BYTES_MAX);
     BH_AUTO(unpack_free)
     struct bh_unpack *unpack = job->unpack;
-    struct bh_err broken;
+    struct bh_msg_start start = *(struct bh_msg_start *)bh_kept_message(&unpack->kept, arena);
 
-    if (read_order(unpack, arena, &start, &broken) != BH_OK)
-        BH_ASSERT(!"an order of our own is readable");
     end_program(node, job, bh_unpack_has_image(&start) ? start.tenant : NULL);
     if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
         bh_err_wrap(err, "image %.100s", start.image);

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "daemon/failures.h"
 #include "model/spec.h"
 #include "policy/egress.h"
 
@@ -360,7 +361,8 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                               .dec = { .allow = true },
                               .phase = BH_PHASE_OUTCOME,
                               .order = outcome->order };
-    bool awaited = bh_engine_awaits(core->state.engine, effect);
+    bool awaited = bh_engine_awaits(core->state.engine, effect), kept = false;
+    struct bh_digest why;
     struct bh_event event;
     bh_rc rc = BH_CONFLICT;
 
@@ -369,6 +371,10 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     entry.verb = answers[effect->kind].verb;
     entry.obj = object_of(effect);
     event = answer_event(effect, outcome);
+    if (awaited && effect->kind == BH_FX_START && outcome->outcome == BH_OUTCOME_FAILED
+        && bh_failures_keep(core, effect->lease.v, outcome->why, &kept, &why, err) != BH_OK)
+        return err->rc;
+    entry.text = kept ? why.bytes : NULL;
     if (awaited)
         rc = bh_core_step(core, &entry, &event, err);
     if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
@@ -422,9 +428,15 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
                      ended->exit_status, ended->ended_ns, ended->unasked },
     };
     struct bh_job_view view;
+    struct bh_digest why;
+    bool kept = false;
 
     if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view))
         return BH_OK;
     entry.tenant = view.tenant.v;
+    if (ended->cause == BH_END_START_FAILED
+        && bh_failures_keep(core, ended->lease, ended->why, &kept, &why, err) != BH_OK)
+        return err->rc;
+    entry.text = kept ? why.bytes : NULL;
     return step_leniently(core, &entry, &event, err);
 }

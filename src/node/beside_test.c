@@ -22,15 +22,6 @@ enum { A = 7, B = 8, UNCLEAN = 3, USUAL_MS = 1500 };
     "\"uuid\":\"'$2'\"}'"
 #define HANGS_ON_GPU_0 "[ -e /dev/nvidia0 ] && sleep 1000\n" CLEAN
 
-static void
-restart(const char *more)
-{
-    bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, more);
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-}
-
 /* With that helper, and one more line of node.conf. */
 static void
 start_with_helper(const char *script, const char *more)
@@ -41,7 +32,7 @@ start_with_helper(const char *script, const char *more)
     snprintf(text, sizeof text, "driver_lib_dir = %s\nlibexec_dir = %s/libexec\n%s",
              dirname(library), the_node.folder, more);
     bh_test_put_helper(script);
-    restart(text);
+    bh_test_restart(text);
 }
 
 static struct bh_msg_carve
@@ -214,7 +205,7 @@ start_with_reset(const char *more)
     bh_test_write(path, text);
     chmod(path, 0755);
     snprintf(text, sizeof text, "gpu_reset = %s\n%s", path, more);
-    restart(text);
+    bh_test_restart(text);
 }
 
 static struct bh_msg_gpu_order
@@ -230,7 +221,7 @@ gpu_message(uint32_t gpu)
 static bool
 child_has(const char *word)
 {
-    char path[TEST_PATH], pids[512] = "", line[2048];
+    char path[TEST_PATH], pids[512] = "", line[2048], *rest;
     FILE *file;
 
     bh_path_format(path, sizeof path, "/proc/%d/task/%d/children", (int)the_node.pid,
@@ -239,7 +230,7 @@ child_has(const char *word)
     if (!file || !fgets(pids, sizeof pids, file))
         return false;
     fclose(file);
-    for (char *at = strtok(pids, " "); at; at = strtok(NULL, " ")) {
+    for (char *at = strtok_r(pids, " ", &rest); at; at = strtok_r(NULL, " ", &rest)) {
         size_t length;
 
         bh_path_format(path, sizeof path, "/proc/%s/cmdline", at);

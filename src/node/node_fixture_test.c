@@ -267,6 +267,15 @@ bh_test_greet(struct test_node *node)
     return bh_test_take(BH_MSG_INVENTORY, 0).inventory;
 }
 
+void
+bh_test_restart(const char *more)
+{
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_test_write_conf(&the_node, more);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+}
+
 /* ---- jobs ---- */
 
 struct bh_msg_outcome

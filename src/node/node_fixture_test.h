@@ -68,6 +68,9 @@ void bh_test_write_conf(const struct test_node *node, const char *more);
 void bh_test_node_start(struct test_node *node);
 void bh_test_node_end(struct test_node *node, int number);
 
+/* End it, and start it with `more` in its node.conf; greeted. */
+void bh_test_restart(const char *more);
+
 /* Make <folder>/libexec, for libexec_dir of node.conf: the node's programs, and that shell script
  * in place of bulkhead-scrub. */
 void bh_test_put_helper(const char *script);

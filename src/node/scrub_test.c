@@ -50,19 +50,7 @@ start_with(const char *more)
              "driver_lib_dir = %s\njob_driver_mount = %s/sim/vram/{minor}-{gi}:"
              "/run/bulkhead-sim/vram:rw\n%s",
              dirname(library), the_node.folder, more);
-    bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, text);
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-}
-
-static void
-start_without(const char *more)
-{
-    bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, more);
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_restart(text);
 }
 
 static void
@@ -327,7 +315,7 @@ test_without_library(void **state)
 
         if (without[i].params)
             bh_test_write(path, without[i].params);
-        start_without(without[i].more);
+        bh_test_restart(without[i].more);
         BH_CHECK_EQ(without[i].name, bh_test_carve_for(A, &cut, without[i].gpu).outcome,
                     without[i].outcome);
         receipt = receipt_now();

@@ -94,6 +94,7 @@ enum bh_document_kind {
     BH_DOCUMENT_STREAM,          /* by the record that an interactive stream began with: ids,
                                     as long as its end is not recorded */
     BH_DOCUMENT_RECEIPT,         /* of a scrub, by its order's number in 20 digits */
+    BH_DOCUMENT_FAILURE,         /* to start, by the job's number in 20 digits */
     BH_DOCUMENT_KINDS
 };
 

@@ -25,25 +25,26 @@ put(struct bh_core *core, uint64_t job, const struct bh_digest *digest, struct b
 }
 
 bh_rc
-bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why, bool *ret_kept,
-                 struct bh_digest *ret_digest, struct bh_err *err)
+bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why,
+                 struct bh_failure *ret_failure, struct bh_err *err)
 {
+    struct bh_digest *digest = &ret_failure->digest;
     char memory[SEALED_MAX];
     struct bh_job_view view;
     struct bh_buf item;
     bh_rc rc;
 
-    *ret_kept = false;
+    ret_failure->kept = false;
     if (!*why || !bh_view_lease(core->state.engine, (bh_lease_id){ lease }, &view))
         return BH_OK;
     bh_buf_init_fixed(&item, memory, sizeof memory);
     rc = bh_core_seal(core, view.tenant, (struct bh_slice){ why, strlen(why) }, &item, err);
     if (rc != BH_OK)
         return rc;
-    core->crypto->sha256(item.bytes, item.length, "", 0, ret_digest->bytes);
-    rc = core->store.ops->put_text(core->store.self, ret_digest, item.bytes, item.length, err);
+    core->crypto->sha256(item.bytes, item.length, "", 0, digest->bytes);
+    rc = core->store.ops->put_text(core->store.self, digest, item.bytes, item.length, err);
     if (rc == BH_OK)
-        rc = put(core, view.job.v, ret_digest, err);
-    *ret_kept = rc == BH_OK;
+        rc = put(core, view.job.v, digest, err);
+    ret_failure->kept = rc == BH_OK;
     return rc;
 }

@@ -361,8 +361,8 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                               .dec = { .allow = true },
                               .phase = BH_PHASE_OUTCOME,
                               .order = outcome->order };
-    bool awaited = bh_engine_awaits(core->state.engine, effect), kept = false;
-    struct bh_digest why;
+    bool awaited = bh_engine_awaits(core->state.engine, effect);
+    struct bh_failure failure = { .kept = false };
     struct bh_event event;
     bh_rc rc = BH_CONFLICT;
 
@@ -372,9 +372,9 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     entry.obj = object_of(effect);
     event = answer_event(effect, outcome);
     if (awaited && effect->kind == BH_FX_START && outcome->outcome == BH_OUTCOME_FAILED
-        && bh_failures_keep(core, effect->lease.v, outcome->why, &kept, &why, err) != BH_OK)
+        && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
-    entry.text = kept ? why.bytes : NULL;
+    entry.text = failure.kept ? failure.digest.bytes : NULL;
     if (awaited)
         rc = bh_core_step(core, &entry, &event, err);
     if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
@@ -428,15 +428,14 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
                      ended->exit_status, ended->ended_ns, ended->unasked },
     };
     struct bh_job_view view;
-    struct bh_digest why;
-    bool kept = false;
+    struct bh_failure failure = { .kept = false };
 
     if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view))
         return BH_OK;
     entry.tenant = view.tenant.v;
     if (ended->cause == BH_END_START_FAILED
-        && bh_failures_keep(core, ended->lease, ended->why, &kept, &why, err) != BH_OK)
+        && bh_failures_keep(core, ended->lease, ended->why, &failure, err) != BH_OK)
         return err->rc;
-    entry.text = kept ? why.bytes : NULL;
+    entry.text = failure.kept ? failure.digest.bytes : NULL;
     return step_leniently(core, &entry, &event, err);
 }

@@ -195,13 +195,17 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         rc = bh_exit_record_reserve(folder, err);
     if (rc == BH_OK)
         rc = launch(node, job, start, err);
+    if (rc == BH_FULL && err->sys == ENOSPC)
+        rc = bh_err_hint(err, "make room on the disks of node %.60s, or submit it again when "
+                         "there is", node->name);
     if (rc != BH_OK) {
         (void)bh_launch_clear(node, start->lease);
         return rc;
     }
     job->running = true;
     job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
-    bh_cdi_write(node, &job->note);
+    if (bh_cdi_write(node, &job->note, err) != BH_OK)
+        bh_job_say(node, start, "the job has no CDI file: %.230s", err->msg);
     bh_gate_shut(job);
     bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
     return BH_OK;
@@ -357,11 +361,12 @@ note_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
 {
     struct bh_note note = { .kind = suspended ? BH_NOTE_SUSPENDED : BH_NOTE_RESUMED,
                             .lease = job->note.lease };
+    struct bh_err logged;
 
     if (suspended)
         bh_cdi_remove(node, job->note.lease);
     else
-        bh_cdi_write(node, &job->note);
+        (void)bh_cdi_write(node, &job->note, &logged);
     return job->suspended == suspended ? BH_OK : bh_state_note(&node->state, &note, err);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "node/box.h"
+#include "node/helper.h"
 #include "node/keeper.h"
 #include "node/network.h"
 #include "node/path.h"
@@ -18,6 +19,19 @@ bh_launch_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NO
     return mkdir(ret_path, 0700) != 0 && errno != EEXIST
                ? bh_err_errno(err, "make folder %s", ret_path)
                : BH_OK;
+}
+
+/* It could be removed at any time, and the keeper that starts it is no place to say so. */
+static bh_rc
+check_runtime(const struct bh_node *node, struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX];
+
+    if (bh_helper_find(node->conf.runtime, path, sizeof path))
+        return BH_OK;
+    bh_err_set(err, BH_UNAVAILABLE, "%.150s is not on this node, and jobs need it",
+               node->conf.runtime);
+    return bh_err_hint(err, "install crun (apt install crun), or set runtime in node.conf");
 }
 
 bh_rc
@@ -35,9 +49,11 @@ bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *e
                                          .sandbox = &sandbox, .stdio = launch->start->stdio,
                                          .log_fd = launch->log_fd,
                                          .log_cap_bytes = launch->log_cap_bytes };
-    bh_rc rc = bh_box_build(&box, &sandbox, note, err);
+    bh_rc rc = check_runtime(node, err);
 
     bh_node_job_folder(node, job->note.lease, folder);
+    if (rc == BH_OK)
+        rc = bh_box_build(&box, &sandbox, note, err);
     if (rc == BH_OK)
         rc = runtime->ops->prepare(runtime->self, &sandbox, err);
     if (rc == BH_OK)

@@ -81,23 +81,6 @@ BH_AUTO_DEFINE(struct bh_unpack *, unpack_free)
 
 /* ---- starting it ---- */
 
-/* A program by its path, or where programs are. */
-static bh_rc
-find_program(const char *name, char *ret_path, struct bh_err *err)
-{
-    for (const char *at = BH_HELPER_PATH; at && !strchr(name, '/'); at = strchr(at, ':')) {
-        at += *at == ':';
-        snprintf(ret_path, BH_NODE_PATH_MAX, "%.*s/%s", (int)strcspn(at, ":"), at, name);
-        if (access(ret_path, X_OK) == 0)
-            return BH_OK;
-    }
-    snprintf(ret_path, BH_NODE_PATH_MAX, "%s", name);
-    if (strchr(name, '/') && access(name, X_OK) == 0)
-        return BH_OK;
-    bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node, and images need it", name);
-    return bh_err_hint(err, "install umoci (apt install umoci), or set umoci in node.conf");
-}
-
 static bh_rc
 open_layout(const struct bh_node *node, const struct bh_msg_start *start, const char *path,
             int *ret_fd, struct bh_err *err)
@@ -153,9 +136,13 @@ add_image(struct bh_helper *helper, const struct bh_node *node,
 
     if (fault)
         return bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", start->image, fault);
-    rc = find_program(node->conf.umoci, tool, err);
-    if (rc == BH_OK)
+    if (!bh_helper_find(node->conf.umoci, tool, sizeof tool)) {
+        bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node, and images need it",
+                   node->conf.umoci);
+        rc = bh_err_hint(err, "install umoci (apt install umoci), or set umoci in node.conf");
+    } else {
         rc = open_layout(node, start, image.path, ret_layout, err);
+    }
     if (rc == BH_OK)
         rc = bh_store_open(node, start->tenant, store, err);
     if (rc != BH_OK)

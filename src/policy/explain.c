@@ -262,41 +262,6 @@ say_no_shape(const struct phrase *p)
 }
 
 static void
-put_host(const struct phrase *p, uint64_t amount)
-{
-    bool cores = p->reason->code == BH_REASON_CORES || p->reason->code == BH_REASON_NEVER_CORES;
-
-    (cores ? bh_cores_put : bh_memory_put)(p->out, amount);
-}
-
-static void
-say_unhosted(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "GPUs are free for it, but of the ");
-    put_host(p, p->reason->limit);
-    bh_buf_puts(p->out, " beside ");
-    bh_explain_gpu(p);
-    bh_buf_puts(p->out, " jobs hold ");
-    put_host(p, p->reason->used);
-    bh_buf_puts(p->out, ", and this job wants ");
-    put_host(p, p->reason->wanted);
-}
-
-static void
-say_never_hosted(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "this job wants ");
-    put_host(p, p->reason->wanted);
-    if (p->reason->wanted <= p->reason->limit) {
-        bh_buf_puts(p->out, " for each member of its gang, and all nodes together have not "
-                            "enough for that");
-        return;
-    }
-    bh_buf_puts(p->out, " beside its GPUs, and no node that could hold it has more than ");
-    put_host(p, p->reason->limit);
-}
-
-static void
 say_boundary(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the free room for ");
@@ -576,12 +541,6 @@ next_host(const struct phrase *p)
 }
 
 static void
-next_never_host(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "ask for less (`cpu`, `memory` of the job, or of its SKU)");
-}
-
-static void
 next_kept(const struct phrase *p)
 {
     bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end, "
@@ -741,10 +700,10 @@ static const struct {
     [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
     [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
     [BH_REASON_NO_SHAPE] = { say_no_shape, next_shape },
-    [BH_REASON_CORES] = { say_unhosted, next_host },
-    [BH_REASON_MEMORY] = { say_unhosted, next_host },
-    [BH_REASON_NEVER_CORES] = { say_never_hosted, next_never_host },
-    [BH_REASON_NEVER_MEMORY] = { say_never_hosted, next_never_host },
+    [BH_REASON_CORES] = { bh_explain_unhosted, next_host },
+    [BH_REASON_MEMORY] = { bh_explain_unhosted, next_host },
+    [BH_REASON_NEVER_CORES] = { bh_explain_never_hosted, bh_explain_next_never_host },
+    [BH_REASON_NEVER_MEMORY] = { bh_explain_never_hosted, bh_explain_next_never_host },
     [BH_REASON_BOUNDARY] = { say_boundary, next_room },
     [BH_REASON_REPARTITION] = { bh_explain_driver, bh_explain_next_driver },
     [BH_REASON_BEHIND] = { say_behind, next_behind },

@@ -25,6 +25,7 @@ struct test_message {
         struct bh_msg_health health;
         struct bh_msg_traffic traffic;
         struct bh_msg_receipt receipt;
+        struct bh_msg_verdict verdict;
     };
 };
 
@@ -66,6 +67,13 @@ const char *bh_test_log(uint64_t lease);
 void bh_test_write_conf(const struct test_node *node, const char *more);
 void bh_test_node_start(struct test_node *node);
 void bh_test_node_end(struct test_node *node, int number);
+
+/* End it, and start it with `more` in its node.conf; greeted. */
+void bh_test_restart(const char *more);
+
+/* Make <folder>/libexec, for libexec_dir of node.conf: the node's programs, and that shell script
+ * in place of bulkhead-scrub. */
+void bh_test_put_helper(const char *script);
 
 /* Connect, say HELLO and take the inventory; hang up. */
 struct bh_msg_inventory bh_test_greet(struct test_node *node);

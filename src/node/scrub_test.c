@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -51,19 +50,7 @@ start_with(const char *more)
              "driver_lib_dir = %s\njob_driver_mount = %s/sim/vram/{minor}-{gi}:"
              "/run/bulkhead-sim/vram:rw\n%s",
              dirname(library), the_node.folder, more);
-    bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, text);
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-}
-
-static void
-start_without(const char *more)
-{
-    bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, more);
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_restart(text);
 }
 
 static void
@@ -328,7 +315,7 @@ test_without_library(void **state)
 
         if (without[i].params)
             bh_test_write(path, without[i].params);
-        start_without(without[i].more);
+        bh_test_restart(without[i].more);
         BH_CHECK_EQ(without[i].name, bh_test_carve_for(A, &cut, without[i].gpu).outcome,
                     without[i].outcome);
         receipt = receipt_now();
@@ -438,30 +425,6 @@ static const struct {
       "do not read back" },
 };
 
-/* A folder of the node's programs with that helper. */
-static void
-put_helper(const char *script)
-{
-    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
-                                          "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
-    char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
-
-    bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);
-    mkdir(folder, 0755);
-    for (size_t i = 0; i < BH_COUNT(others); i++) {
-        char program[TEST_PATH];
-
-        snprintf(program, sizeof program, "%s", the_node.program);
-        bh_path_format(from, sizeof from, "%s/%s", dirname(program), others[i]);
-        bh_path_format(to, sizeof to, "%s/%s", folder, others[i]);
-        (void)!symlink(from, to);
-    }
-    bh_path_format(to, sizeof to, "%s/bulkhead-scrub", folder);
-    snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
-    bh_test_write(to, text);
-    chmod(to, 0755);
-}
-
 static void
 test_liars(void **state)
 {
@@ -472,7 +435,7 @@ test_liars(void **state)
         struct bh_msg_carve cut = piece(i + 1, "1g.10gb", (uint32_t)i % 7);
         struct bh_msg_receipt receipt;
 
-        put_helper(liars[i].script);
+        bh_test_put_helper(liars[i].script);
         start_with(more);
         BH_CHECK_EQ(liars[i].name, bh_test_carve_for(A, &cut, (uint32_t)i / 7).outcome,
                     UNCLEAN);

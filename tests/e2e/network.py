@@ -99,6 +99,8 @@ def no_nft(site):
     until("ended", lambda: site.job(1)["state"] == "failed")
     contains("to the submitter", site.cli("alice", "logs", "1").stdout, "bulkhead: cannot start: network: /nonexistent/nft does not run: "
              "No such file or directory; install nftables, or set nft in node.conf\n")
+    contains("why", site.cli("alice", "why", "1").stdout, "it has ended: failed (start_failed): network: /nonexistent/nft does not run: "
+             "No such file or directory\nnext: install nftables, or set nft in node.conf\n")
     job(site, "true")
     links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
     assert "bhj" not in links, links

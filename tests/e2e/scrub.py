@@ -121,6 +121,9 @@ def unclean(site):
     leaf = site.leaves(failed["record"] - 1)[0]
     equal("record", (leaf["verb"], leaf["res"]), ("node.scrubbed", "io"))
     equal("job", site.job(waiting)["state"], "pending")
+    why = site.cli("bob", "why", str(waiting), check=0).stdout
+    contains("why", why, "could not be scrubbed")
+    contains("its GPU", why, site.client().get("/v1/gpus")["items"][0]["uuid"])
 
 
 tap.main()

@@ -41,9 +41,10 @@ struct CUctx_st {
     bool primary;
     CUdevice device;
     struct sim_vram *vram;
-    void *presence;     /* the mapping that shows in NVML's process list */
-    uint32_t faults;    /* of its GPU, as last looked at */
-    uint64_t looked_ns; /* when its device was; 0: never */
+    void *presence;             /* the mapping that shows in NVML's process list */
+    uint32_t faults;            /* of its GPU, as last looked at */
+    uint64_t looked_ns;         /* when its device was; 0: never */
+    struct sim_cuda_work *work; /* simdrv/cuda_work.h; NULL: nothing submitted yet */
 };
 
 /* The calling thread's current context; INVALID_CONTEXT without one. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "simdrv/cuda_work.h"
 #include "simdrv/session.h"
 
 #define CONTEXT_MAGIC 0x42484358u
@@ -79,6 +80,7 @@ make(CUdevice number, bool primary, struct CUctx_st **ret_context)
 static void
 end(struct CUctx_st *context)
 {
+    sim_cuda_work_drop(context);
     sim_cuda_memory_drop(context);
     munmap(context->presence, SIM_PAGE_BYTES);
     sim_vram_close(context->vram);
@@ -239,11 +241,11 @@ cuCtxGetDevice(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
-/* Every call here is done when it returns. */
 CUDA_API CUresult
 cuCtxSynchronize(void)
 {
     struct CUctx_st *context;
+    CUresult rc = sim_cuda_current(&context);
 
-    return sim_cuda_current(&context);
+    return rc == CUDA_SUCCESS ? sim_cuda_work_wait(context) : rc;
 }

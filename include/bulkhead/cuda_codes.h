@@ -219,6 +219,15 @@ typedef enum CUlaunchAttributeID {
     CU_LAUNCH_ATTRIBUTE_PRIORITY = 8
 } CUlaunchAttributeID;
 
+typedef enum CUmemorytype {
+    CU_MEMORYTYPE_HOST = 1,
+    CU_MEMORYTYPE_DEVICE = 2,
+    CU_MEMORYTYPE_ARRAY = 3,
+    CU_MEMORYTYPE_UNIFIED = 4
+} CUmemorytype;
+
+#define CU_DEVICE_CPU (-1)
+
 enum {
     CU_STREAM_DEFAULT = 0,
     CU_STREAM_NON_BLOCKING = 1,

@@ -10,6 +10,8 @@ static const struct entry {
 } entries[] = {
 #define CUDA_CALL(name, base, version, parameters) { #name, #base, version, (void *)name },
 #include "tables/cuda.tbl"
+#include "tables/cuda_context.tbl"
+#include "tables/cuda_memory.tbl"
 #include "tables/cuda_work.tbl"
 #undef CUDA_CALL
 };

@@ -83,6 +83,8 @@ void sim_graph_memory_forget(const struct sim_payload *payload);
 CUresult sim_graph_memory_take(const struct sim_payload *payload, bool anew);
 /* False: no live allocation of a graph is there. */
 bool sim_graph_memory_free(CUdeviceptr address);
+/* The same under sim_memory_lock(). */
+bool sim_graph_memory_free_locked(CUdeviceptr address);
 
 /* ---- kernels ---- */
 

@@ -1,78 +1,74 @@
 /* Memory of graphs: a pool for each device.  An address is a node's from its making on; the
  * memory behind it is taken at launch and stays in the pool until it is trimmed. */
-#include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
-#include "simdrv/contexts.h"
 #include "simdrv/cuda_graph.h"
-#include "simdrv/session.h"
+#include "simdrv/cuda_space.h"
 
-#define USERS_MAX 1024
-
-/* An address that a node has. */
+/* An address that a node has, and what is behind it between its allocation and its free. */
 struct range {
     struct range *next;
-    CUdeviceptr address;
-    size_t bytes;
+    struct sim_region *region;
     CUdevice device;
-    bool live;
+    struct chunk *chunk; /* NULL: nothing */
 };
 
-/* A mapping of the device's memory file: so much is used by this process. */
+/* Memory of a device that the pool has. */
 struct chunk {
     struct chunk *next;
-    void *map;
+    struct sim_physical *physical;
     size_t bytes;
+    bool used;
 };
 
 struct pool {
     struct chunk *chunks;
+    struct sim_memory *memory;                               /* while it has chunks */
     uint64_t value[CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH + 1]; /* by attribute */
 };
 
+/* All under sim_memory_lock(). */
 static struct {
-    pthread_mutex_t lock;
     struct range *ranges;
     struct pool pool[SIM_CUDA_DEVICES_MAX];
-} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static size_t
-round_up(size_t bytes)
-{
-    return (bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES * SIM_PAGE_BYTES;
-}
+} all;
 
 CUresult
 sim_graph_memory_reserve(struct sim_payload *payload)
 {
+    const struct sim_wish wish = { .bytes = payload->bytes };
     struct sim_cuda_device device;
     CUresult rc = sim_cuda_device(payload->device, &device);
     struct range *range;
-    void *map;
 
     if (rc != CUDA_SUCCESS)
         return rc;
     if (payload->bytes > sim_cuda_bytes(&device))
         return CUDA_ERROR_OUT_OF_MEMORY;
     range = calloc(1, sizeof(*range));
-    map = range == NULL ? MAP_FAILED
-                        : mmap(NULL, round_up(payload->bytes), PROT_NONE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) {
-        free(range);
+    if (range == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    sim_memory_lock();
+    range->region = sim_region_new(SIM_REGION_RESERVED, &wish);
+    if (range->region != NULL)
+        range->region->mapped =
+            calloc(range->region->span / SIM_PAGE_BYTES, sizeof(struct sim_mapped));
+    if (range->region == NULL || range->region->mapped == NULL) {
+        if (range->region != NULL)
+            sim_region_free(range->region);
+        free(range);
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    } else {
+        payload->address = range->region->address;
+        range->device = payload->device;
+        range->next = all.ranges;
+        all.ranges = range;
     }
-    payload->address = (uintptr_t)map;
-    pthread_mutex_lock(&all.lock);
-    *range = (struct range) { all.ranges, payload->address, round_up(payload->bytes),
-                              payload->device, false };
-    all.ranges = range;
-    pthread_mutex_unlock(&all.lock);
-    return CUDA_SUCCESS;
+    sim_memory_unlock();
+    return rc;
 }
 
-/* ---- the pool, under the lock ---- */
+/* ---- the pool ---- */
 
 static void
 set_value(struct pool *pool, CUgraphMem_attribute current, uint64_t value)
@@ -84,24 +80,38 @@ set_value(struct pool *pool, CUgraphMem_attribute current, uint64_t value)
         pool->value[high] = value;
 }
 
-static CUresult
-grow_pool(CUdevice number, size_t bytes)
+static void
+change(struct pool *pool, CUgraphMem_attribute current, int64_t by)
 {
-    static struct sim_context users[USERS_MAX]; /* under the lock */
-    struct pool *pool = &all.pool[number];
-    struct chunk *chunk = calloc(1, sizeof(*chunk));
-    struct sim_cuda_device device;
-    char path[SIM_PATH_MAX];
-    CUresult rc = sim_cuda_device(number, &device);
+    set_value(pool, current, pool->value[current] + (uint64_t)by);
+}
 
-    if (rc == CUDA_SUCCESS &&
-        (chunk == NULL || !sim_session_memory_path(&device.gpu, device.gi, path) ||
-         sim_contexts_used(path, users, USERS_MAX) + bytes > sim_cuda_bytes(&device)))
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
-    if (rc == CUDA_SUCCESS) {
-        chunk->map = sim_cuda_map(&device, bytes);
-        rc = chunk->map == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-    }
+static CUresult
+open_pool(struct pool *pool, CUdevice device)
+{
+    CUresult rc = CUDA_SUCCESS;
+
+    if (pool->memory != NULL)
+        return CUDA_SUCCESS;
+    rc = sim_memory_open(device, &pool->memory);
+    if (rc == CUDA_SUCCESS)
+        rc = sim_memory_use(pool->memory);
+    if (rc != CUDA_SUCCESS)
+        pool->memory = NULL;
+    return rc;
+}
+
+static CUresult
+grow_pool(struct pool *pool, CUdevice device, size_t bytes, struct chunk **ret_chunk)
+{
+    CUresult rc = open_pool(pool, device);
+    struct chunk *chunk = rc == CUDA_SUCCESS ? calloc(1, sizeof(*chunk)) : NULL;
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (chunk == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    rc = sim_physical_new(pool->memory, bytes, 0, &chunk->physical);
     if (rc != CUDA_SUCCESS) {
         free(chunk);
         return rc;
@@ -109,20 +119,48 @@ grow_pool(CUdevice number, size_t bytes)
     chunk->bytes = bytes;
     chunk->next = pool->chunks;
     pool->chunks = chunk;
-    set_value(pool, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-              pool->value[CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT] + bytes);
+    change(pool, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, (int64_t)bytes);
+    *ret_chunk = chunk;
     return CUDA_SUCCESS;
+}
+
+/* The smallest unused chunk that is large enough; none that would waste half of itself. */
+static struct chunk *
+find_chunk(const struct pool *pool, size_t bytes)
+{
+    struct chunk *best = NULL;
+
+    for (struct chunk *chunk = pool->chunks; chunk != NULL; chunk = chunk->next)
+        if (!chunk->used && chunk->bytes >= bytes && chunk->bytes / 2 <= bytes &&
+            (best == NULL || chunk->bytes < best->bytes))
+            best = chunk;
+    return best;
+}
+
+static void
+show(struct range *range, struct sim_physical *physical)
+{
+    struct sim_region *region = range->region;
+
+    for (size_t i = 0; i < region->span / SIM_PAGE_BYTES; i++)
+        region->mapped[i] =
+            (struct sim_mapped) { .physical = physical,
+                                  .offset = i * SIM_PAGE_BYTES,
+                                  .start = region->address,
+                                  .size = region->span,
+                                  .access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 }
 
 static void
 free_range(struct range *range)
 {
-    struct pool *pool = &all.pool[range->device];
-
-    if (range->live)
-        set_value(pool, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
-                  pool->value[CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT] - range->bytes);
-    range->live = false;
+    if (range->chunk == NULL)
+        return;
+    change(&all.pool[range->device], CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
+           -(int64_t)range->chunk->bytes);
+    show(range, NULL);
+    range->chunk->used = false;
+    range->chunk = NULL;
 }
 
 static struct range *
@@ -130,7 +168,7 @@ find_range(CUdeviceptr address)
 {
     struct range *range = all.ranges;
 
-    while (range != NULL && range->address != address)
+    while (range != NULL && range->region->address != address)
         range = range->next;
     return range;
 }
@@ -139,15 +177,17 @@ static CUresult
 take_range(struct range *range)
 {
     struct pool *pool = &all.pool[range->device];
-    uint64_t used = pool->value[CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT] + range->bytes;
-    uint64_t reserved = pool->value[CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT];
-    CUresult rc =
-        used > reserved ? grow_pool(range->device, used - reserved) : CUDA_SUCCESS;
+    struct chunk *chunk = find_chunk(pool, range->region->span);
+    CUresult rc = CUDA_SUCCESS;
 
+    if (chunk == NULL)
+        rc = grow_pool(pool, range->device, range->region->span, &chunk);
     if (rc != CUDA_SUCCESS)
         return rc;
-    range->live = true;
-    set_value(pool, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, used);
+    chunk->used = true;
+    range->chunk = chunk;
+    show(range, chunk->physical);
+    change(pool, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, (int64_t)chunk->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -157,46 +197,74 @@ sim_graph_memory_take(const struct sim_payload *payload, bool anew)
     CUresult rc = CUDA_ERROR_INVALID_VALUE;
     struct range *range;
 
-    pthread_mutex_lock(&all.lock);
+    sim_memory_lock();
     range = find_range(payload->address);
-    if (range != NULL && range->live && anew)
+    if (range != NULL && anew)
         free_range(range);
-    if (range != NULL && !range->live)
+    if (range != NULL && range->chunk == NULL)
         rc = take_range(range);
-    pthread_mutex_unlock(&all.lock);
+    sim_memory_unlock();
     return rc;
+}
+
+bool
+sim_graph_memory_free_locked(CUdeviceptr address)
+{
+    struct range *range = find_range(address);
+
+    if (range == NULL || range->chunk == NULL)
+        return false;
+    free_range(range);
+    return true;
 }
 
 bool
 sim_graph_memory_free(CUdeviceptr address)
 {
-    struct range *range;
     bool was_live;
 
-    pthread_mutex_lock(&all.lock);
-    range = find_range(address);
-    was_live = range != NULL && range->live;
-    if (was_live)
-        free_range(range);
-    pthread_mutex_unlock(&all.lock);
+    sim_memory_lock();
+    was_live = sim_graph_memory_free_locked(address);
+    sim_memory_unlock();
     return was_live;
 }
 
 void
 sim_graph_memory_forget(const struct sim_payload *payload)
 {
-    pthread_mutex_lock(&all.lock);
+    sim_memory_lock();
     for (struct range **link = &all.ranges; *link != NULL; link = &(*link)->next)
-        if ((*link)->address == payload->address) {
+        if ((*link)->region->address == payload->address) {
             struct range *range = *link;
 
             *link = range->next;
             free_range(range);
-            munmap((void *)(uintptr_t)range->address, range->bytes);
+            sim_region_free(range->region);
             free(range);
             break;
         }
-    pthread_mutex_unlock(&all.lock);
+    sim_memory_unlock();
+}
+
+static void
+trim(struct pool *pool)
+{
+    for (struct chunk **link = &pool->chunks; *link != NULL;) {
+        struct chunk *chunk = *link;
+
+        if (chunk->used) {
+            link = &chunk->next;
+            continue;
+        }
+        change(pool, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, -(int64_t)chunk->bytes);
+        *link = chunk->next;
+        sim_physical_release(chunk->physical);
+        free(chunk);
+    }
+    if (pool->chunks == NULL && pool->memory != NULL) {
+        sim_memory_leave(pool->memory);
+        pool->memory = NULL;
+    }
 }
 
 /* ---- the calls ---- */
@@ -221,9 +289,9 @@ cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, vo
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    pthread_mutex_lock(&all.lock);
+    sim_memory_lock();
     *(uint64_t *)value = all.pool[device].value[attribute];
-    pthread_mutex_unlock(&all.lock);
+    sim_memory_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -237,9 +305,9 @@ cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, vo
         return rc;
     if (attribute % 2 == 0 || *(const uint64_t *)value != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&all.lock);
+    sim_memory_lock();
     all.pool[device].value[attribute] = all.pool[device].value[attribute - 1];
-    pthread_mutex_unlock(&all.lock);
+    sim_memory_unlock();
     return CUDA_SUCCESS;
 }
 
@@ -248,25 +316,11 @@ cuDeviceGraphMemTrim(CUdevice device)
 {
     struct sim_cuda_device found;
     CUresult rc = sim_cuda_device(device, &found);
-    struct pool *pool;
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    pthread_mutex_lock(&all.lock);
-    pool = &all.pool[device];
-    for (struct chunk **link = &pool->chunks; *link != NULL;) {
-        struct chunk *chunk = *link;
-        uint64_t reserved = pool->value[CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT];
-
-        if (reserved - chunk->bytes < pool->value[CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT]) {
-            link = &chunk->next;
-            continue;
-        }
-        set_value(pool, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, reserved - chunk->bytes);
-        *link = chunk->next;
-        munmap(chunk->map, chunk->bytes);
-        free(chunk);
-    }
-    pthread_mutex_unlock(&all.lock);
+    sim_memory_lock();
+    trim(&all.pool[device]);
+    sim_memory_unlock();
     return CUDA_SUCCESS;
 }

@@ -218,6 +218,7 @@ uses_graph_memory(void)
     CUgraphNode alloc, end;
     CUgraphExec exec;
     size_t before, after, total;
+    char text[6];
 
     open_device();
     OK(cuGraphCreate(&graph, 0));
@@ -242,6 +243,19 @@ uses_graph_memory(void)
     MUST(before == after);
     OK(cuGraphExecDestroy(exec));
     OK(cuGraphDestroy(graph));
+    OK(cuGraphCreate(&graph, 0)); /* without a free: the memory can be used, and freed */
+    OK(cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &params));
+    MUST(cuMemcpyHtoD_v2(params.dptr, "bytes", 6) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, NULL));
+    OK(cuMemcpyHtoD_v2(params.dptr + bytes - 6, "bytes", 6));
+    OK(cuMemcpyDtoH_v2(text, params.dptr + bytes - 6, 6));
+    MUST(strcmp(text, "bytes") == 0);
+    MUST(cuGraphLaunch(exec, NULL) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFree_v2(params.dptr));
+    MUST(cuMemFree_v2(params.dptr) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphLaunch(exec, NULL));
+    MUST(pool(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) == bytes);
 }
 
 static void

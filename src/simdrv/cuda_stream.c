@@ -21,9 +21,9 @@ deed_of(const struct sim_work *work)
         deed.type = CU_GRAPH_NODE_TYPE_MEMSET;
     else if (from_device != to_device)
         deed.engine = to_device ? SIM_ENGINE_COPY_IN : SIM_ENGINE_COPY_OUT;
-    deed.cost_ns =
-        sim_cuda_copy_ns(deed.type, deed.engine,
-                         work->kind == SIM_WORK_FILL ? work->count * work->width : work->count);
+    deed.cost_ns = sim_cuda_copy_ns(deed.type, deed.engine,
+                                    work->kind == SIM_WORK_FILL ? work->count * work->width
+                                                                : work->count);
     return deed;
 }
 

@@ -23,8 +23,9 @@
 #define SIM_TASK_HANDOVER_NS 20000u
 
 #define SIM_TASK_SLOTS 128
-#define SIM_TASK_DEPTH 1024 /* works of one context in flight; more wait to be submitted   \
-                             */
+#define SIM_TASK_DEPTH                                                                     \
+    1024 /* works of one context in flight; more wait to be submitted                      \
+          */
 #define SIM_TASK_STREAMS 1024
 #define SIM_TASK_READY 16
 #define SIM_TASK_ALL_SMS 100 /* per cent */

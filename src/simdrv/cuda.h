@@ -72,6 +72,9 @@ bool sim_cuda_is_context(const struct CUctx_st *context);
  * scenes. */
 CUresult sim_cuda_primary(CUdevice device, struct CUctx_st **ret_context);
 
+/* The handle that the device's primary context has, or will have. */
+CUcontext sim_cuda_primary_handle(CUdevice device);
+
 /* Forget contexts of the parent, in a child of fork. */
 void sim_cuda_contexts_forget(void);
 

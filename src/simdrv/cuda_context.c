@@ -23,7 +23,7 @@
 
 static struct {
     pthread_mutex_t lock; /* taken before sim_memory_lock() */
-    struct CUctx_st context[CONTEXTS_MAX];
+    struct CUctx_st context[CONTEXTS_MAX]; /* the primary ones first, by device */
     unsigned primary_flags[SIM_CUDA_DEVICES_MAX];
     uint64_t ids;
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -38,20 +38,25 @@ static __thread struct {
 static struct CUctx_st *
 find_free(void)
 {
-    for (unsigned i = 0; i < CONTEXTS_MAX; i++)
+    for (unsigned i = SIM_CUDA_DEVICES_MAX; i < CONTEXTS_MAX; i++)
         if (table.context[i].magic == 0)
             return &table.context[i];
     return NULL;
 }
 
+CUcontext
+sim_cuda_primary_handle(CUdevice device)
+{
+    return &table.context[device];
+}
+
 static struct CUctx_st *
 find_primary(CUdevice device)
 {
-    for (unsigned i = 0; i < CONTEXTS_MAX; i++)
-        if (table.context[i].magic != 0 && table.context[i].primary &&
-            table.context[i].device == device)
-            return &table.context[i];
-    return NULL;
+    struct CUctx_st *context =
+        device >= 0 && device < SIM_CUDA_DEVICES_MAX ? &table.context[device] : NULL;
+
+    return context != NULL && context->magic != 0 ? context : NULL;
 }
 
 static bool
@@ -93,10 +98,11 @@ make(CUdevice number, bool primary, struct CUctx_st **ret_context)
 {
     struct sim_cuda_device device;
     CUresult rc = sim_cuda_device(number, &device);
-    struct CUctx_st *context = find_free();
+    struct CUctx_st *context;
 
     if (rc != CUDA_SUCCESS)
         return rc;
+    context = primary ? sim_cuda_primary_handle(number) : find_free();
     if (context == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *context = (struct CUctx_st) { .primary = primary,

@@ -14,7 +14,7 @@
 
 #define MIB ((size_t)1 << 20)
 #define PAGE (2 * MIB)
-#define CONTEXT_PAGES 200
+#define CONTEXT_PAGES 16 /* context=32 */
 
 #define MUST(condition)                                                                    \
     do {                                                                                   \
@@ -682,6 +682,102 @@ test_storm(void **state)
     in_process(weather_storm);
 }
 
+/* ---- checkpoints ---- */
+
+static void
+serve(int asked, int answers)
+{
+    CUdeviceptr first, second;
+    unsigned value = 1;
+    char word;
+
+    open_device();
+    OK(cuMemAlloc_v2(&first, 5 * MIB));
+    OK(cuMemAlloc_v2(&second, 100));
+    OK(cuMemsetD32_v2(first, 0x11223344, 5 * MIB / 4));
+    OK(cuMemsetD8_v2(second, 9, 100));
+    MUST(write(answers, "!", 1) == 1);
+    while (read(asked, &word, 1) == 1) {
+        OK(cuMemcpyDtoH_v2(&value, first + 5 * MIB - 4, 4));
+        MUST(value == 0x11223344);
+        OK(cuMemcpyDtoH_v2(&value, second + 96, 4));
+        MUST(value == 0x09090909);
+        MUST(write(answers, "!", 1) == 1);
+    }
+    OK(cuMemFree_v2(first));
+    OK(cuMemFree_v2(second));
+    OK(cuDevicePrimaryCtxRelease_v2(0));
+    _exit(0);
+}
+
+static void
+out_and_back(pid_t pid)
+{
+    CUprocessState state;
+    CUdeviceptr place;
+
+    OK(cuCheckpointProcessCheckpoint(pid, NULL));
+    MUST(pages_used() == CONTEXT_PAGES);
+    OK(cuCheckpointProcessGetState(pid, &state));
+    MUST(state == CU_PROCESS_STATE_CHECKPOINTED);
+    MUST(cuCheckpointProcessUnlock(pid, NULL) == CUDA_ERROR_ILLEGAL_STATE);
+    OK(cuMemAlloc_v2(&place, PAGE)); /* other pages come back to it */
+    OK(cuMemsetD8_v2(place, 0xff, PAGE));
+    OK(cuCheckpointProcessRestore(pid, NULL));
+    OK(cuMemFree_v2(place));
+    MUST(pages_used() == 2 * CONTEXT_PAGES + 4);
+}
+
+/* Twice, without a call of the process between; it finds its bytes, waits meanwhile, and
+ * leaves nothing. */
+static void
+check_out(void)
+{
+    int ask[2], answer[2], status;
+    CUprocessState state;
+    size_t left, total;
+    CUdeviceptr all;
+    char word;
+    pid_t pid;
+
+    MUST(pipe(ask) == 0 && pipe(answer) == 0);
+    pid = fork();
+    if (pid == 0) {
+        close(ask[1]);
+        serve(ask[0], answer[1]);
+    }
+    MUST(read(answer[0], &word, 1) == 1);
+    open_meter();
+    open_device();
+    MUST(cuCheckpointProcessGetState(1, &state) == CUDA_ERROR_INVALID_VALUE);
+    MUST(cuCheckpointProcessCheckpoint(pid, NULL) == CUDA_ERROR_ILLEGAL_STATE);
+    OK(cuCheckpointProcessLock(pid, &(CUcheckpointLockArgs) { .timeoutMs = 10000 }));
+    MUST(write(ask[1], "?", 1) == 1); /* its call waits */
+    out_and_back(pid);
+    out_and_back(pid);
+    OK(cuCheckpointProcessUnlock(pid, NULL));
+    MUST(read(answer[0], &word, 1) == 1);
+    OK(cuCheckpointProcessLock(pid, NULL));
+    OK(cuCheckpointProcessCheckpoint(pid, NULL));
+    OK(cuMemGetInfo_v2(&left, &total));
+    OK(cuMemAlloc_v2(&all, left));
+    MUST(cuCheckpointProcessRestore(pid, NULL) == CUDA_ERROR_OUT_OF_MEMORY);
+    OK(cuMemFree_v2(all));
+    OK(cuCheckpointProcessRestore(pid, NULL));
+    OK(cuCheckpointProcessUnlock(pid, NULL));
+    MUST(write(ask[1], "?", 1) == 1 && read(answer[0], &word, 1) == 1);
+    close(ask[1]);
+    MUST(waitpid(pid, &status, 0) == pid && status == 0);
+    MUST(pages_used() == CONTEXT_PAGES);
+}
+
+static void
+test_checkpoints(void **state)
+{
+    (void)state;
+    in_process(check_out);
+}
+
 /* ---- NVML ---- */
 
 /* The same bytes, by process; and a child of fork has none of its parent's. */
@@ -726,7 +822,7 @@ static int
 set_up(void **state)
 {
     (void)state;
-    server_new("node: 2x H100-80GB\n");
+    server_new("node: 2x H100-80GB context=32\n");
     return 0;
 }
 
@@ -746,6 +842,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_kinds),   TEST(test_full),  TEST(test_copies), TEST(test_addresses),
         TEST(test_sharing), TEST(test_storm), TEST(test_nvml),
+        TEST(test_checkpoints),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

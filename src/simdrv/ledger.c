@@ -111,6 +111,16 @@ raise_high_water(struct sim_vram *vram, uint32_t slot)
     }
 }
 
+/* What a checkpoint of the slot's last process left (simdrv/cuda_checkpoint.c). */
+static void
+forget_checkpoint(const struct sim_vram *vram, uint32_t slot)
+{
+    char path[SIM_PATH_MAX];
+
+    if (sim_path(path, "%s/checkpoint-%u", vram->folder, slot))
+        unlink(path);
+}
+
 /* The lowest slot that nobody holds becomes `fd`'s.  0: there is none. */
 static uint32_t
 take_slot(struct sim_vram *vram, int fd, enum sim_slot_kind kind)
@@ -122,6 +132,7 @@ take_slot(struct sim_vram *vram, int fd, enum sim_slot_kind kind)
         if (slot == vram->slot || is_held(fd, slot) || !lock_slot(fd, slot, F_WRLCK))
             continue;
         empty_slot(vram, slot);
+        forget_checkpoint(vram, slot);
         record->bytes = 0;
         record->creator = record->gate = record->busy = record->moves = 0;
         record->location = 0;
@@ -379,6 +390,25 @@ sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *ext
                            __ATOMIC_ACQ_REL);
     give(vram, slot, 0, extents);
     free_list(extents);
+}
+
+void
+sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents)
+{
+    uint32_t count = count_pages(extents);
+
+    __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count,
+                       __ATOMIC_ACQ_REL);
+    give(vram, vram->slot, slot, extents);
+    __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE + count,
+                       __ATOMIC_ACQ_REL);
+    free_list(extents);
+}
+
+bool
+sim_extents_add(const struct sim_vram *vram, struct sim_extents *extents, uint32_t page)
+{
+    return add_page(extents, page, vram->unit_pages);
 }
 
 bool

@@ -48,6 +48,13 @@ bool sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how,
 /* Give back what slot `slot` has of them, and empty the list. */
 void sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents);
 
+/* Make pages of this process another slot's, and empty the list. */
+void sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents);
+
+/* Add one page to a list, as the next.  False: out of memory. */
+bool sim_extents_add(const struct sim_vram *vram, struct sim_extents *extents,
+                     uint32_t page);
+
 /* Make pages of this process a shared object's of their own, for as long as the returned
  * file is open anywhere.  Its place in the file tells which slot it is.  -1: errno. */
 int sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t bytes,

@@ -156,8 +156,8 @@ collect(void *self, const struct area *area)
 
 /* CPU time and start of a process, from the 14th, 15th and 22nd field of its
  * stat line; the name, the 2nd, may hold blanks and brackets. */
-void
-sim_context_read(struct sim_context *context)
+static void
+read_cpu(struct sim_context *context)
 {
     char path[64], text[1024];
     uint64_t user = 0, system = 0, started = 0;
@@ -201,7 +201,7 @@ sim_contexts_scan(struct sim_context *contexts, size_t most)
     }
     closedir(folder);
     for (size_t i = 0; i < all.count; i++)
-        sim_context_read(&contexts[i]);
+        read_cpu(&contexts[i]);
     return all.count;
 }
 

@@ -28,9 +28,6 @@ struct sim_context {
 /* How the file at `path` shows in maps; false when it cannot be mapped. */
 bool sim_mapping_find(const char *path, struct sim_mapping *ret_mapping);
 
-/* Fill in CPU time and start of process `pid`; unchanged when it is gone. */
-void sim_context_read(struct sim_context *context);
-
 /* All contexts of this machine, one entry per process and file.  Returns how
  * many there are, at most `most`. */
 size_t sim_contexts_scan(struct sim_context *contexts, size_t most);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "simdrv/cuda_graph.h"
+#include "simdrv/cuda_physical.h"
 #include "simdrv/session.h"
 
 #define STREAM_MAGIC 0x42485354u
@@ -105,7 +106,7 @@ open_work(struct CUctx_st *context)
         free(work);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    work->queue = sim_queue_open(folder);
+    work->queue = sim_queue_open(folder, context->memory->slot);
     if (work->queue == NULL) {
         free(work);
         return CUDA_ERROR_OPERATING_SYSTEM;

@@ -376,6 +376,45 @@ test_death(void **state)
     end_well(beside);
 }
 
+/* ---- what NVML says of it ---- */
+
+static unsigned
+utilization(void)
+{
+    nvmlUtilization_t rates;
+
+    assert_int_equal(nvmlDeviceGetUtilizationRates(gpu_at(0), &rates), NVML_SUCCESS);
+    return rates.gpu;
+}
+
+/* The GPU works for a process that sleeps: with the one kernel that runs, and no look at it
+ * by anybody else. */
+static void
+test_utilization(void **state)
+{
+    nvmlProcessUtilizationSample_t sample[4];
+    unsigned count = 4, first, second;
+    pid_t held;
+
+    (void)state;
+    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    held = start_process(holds_on);
+    while (!board->ready)
+        usleep(1000);
+    first = utilization();
+    usleep(110000);
+    second = utilization();
+    print_message("# %u %%, then %u %%\n", first, second);
+    assert_true(second >= 98);
+    assert_int_equal(nvmlDeviceGetProcessUtilization(gpu_at(0), sample, &count, 0),
+                     NVML_SUCCESS);
+    assert_int_equal(count, 1);
+    assert_int_equal(sample[0].pid, held);
+    assert_true(sample[0].smUtil >= 50); /* of its life */
+    assert_int_equal(kill(held, SIGKILL), 0);
+    assert_int_equal(waitpid(held, NULL, 0), held);
+}
+
 /* ---- finding the calls ---- */
 
 static const struct {
@@ -419,7 +458,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_kernels),       TEST(test_modules), TEST(test_streams),
         TEST(test_back_pressure), TEST(test_host),    TEST(test_contexts),
-        TEST(test_contention),    TEST(test_death),   TEST(test_names),
+        TEST(test_contention),    TEST(test_death), TEST(test_utilization), TEST(test_names),
     };
 
     return can_test() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;

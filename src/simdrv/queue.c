@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "simdrv/contexts.h"
 #include "simdrv/files.h"
 #include "simdrv/sim.h"
 
@@ -131,17 +130,22 @@ life_of(uint32_t slot, short type)
     };
 }
 
+bool
+sim_queue_is_alive(int fd, uint32_t slot)
+{
+    struct flock life = life_of(slot, F_WRLCK);
+
+    return fcntl(fd, F_OFD_GETLK, &life) != 0 || life.l_type != F_UNLCK;
+}
+
 /* Contexts whose process has died hold no lock on their byte. */
 static void
 reap(struct sim_queue *queue)
 {
-    for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++) {
-        struct flock life = life_of(i, F_WRLCK);
-
+    for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++)
         if (i != queue->slot && queue->device->slot[i].birth != 0 &&
-            fcntl(queue->fd, F_OFD_GETLK, &life) == 0 && life.l_type == F_UNLCK)
+            !sim_queue_is_alive(queue->fd, i))
             sim_task_leave(queue->device, i);
-    }
 }
 
 static void
@@ -255,18 +259,16 @@ renew(struct sim_device *device)
 }
 
 static bool
-enter_device(struct sim_queue *queue)
+enter_device(struct sim_queue *queue, uint32_t user)
 {
-    struct sim_context self = { .pid = (uint32_t)getpid() };
     struct flock life;
 
-    sim_context_read(&self);
     lock_device(queue->device);
     queue->slot = SIM_TASK_SLOTS;
     reap(queue);
     renew(queue->device);
     sim_task_advance(queue->device, sim_queue_now());
-    queue->slot = sim_task_enter(queue->device, self.pid, self.started_ns);
+    queue->slot = sim_task_enter(queue->device, user);
     life = life_of(queue->slot, F_WRLCK);
     if (queue->slot < SIM_TASK_SLOTS && fcntl(queue->fd, F_OFD_SETLK, &life) != 0) {
         sim_task_leave(queue->device, queue->slot);
@@ -323,7 +325,7 @@ free_queue(struct sim_queue *queue)
 }
 
 struct sim_queue *
-sim_queue_open(const char *folder)
+sim_queue_open(const char *folder, uint32_t user)
 {
     struct sim_queue *queue = calloc(1, sizeof(*queue));
     int number;
@@ -332,7 +334,7 @@ sim_queue_open(const char *folder)
         return NULL;
     queue->fd = -1;
     queue->told = 1;
-    if (map_device(queue, folder) && enter_device(queue)) {
+    if (map_device(queue, folder) && enter_device(queue, user)) {
         register_queue(queue);
         return queue;
     }

@@ -32,8 +32,9 @@ struct sim_order {
 /* Make the record of an instance in its folder, without work.  False: errno. */
 bool sim_queue_publish(const char *folder);
 
-/* Open the record in `folder` for a new context.  NULL: errno; EBUSY: too many. */
-struct sim_queue *sim_queue_open(const char *folder);
+/* Open the record in `folder` for a new context of the process that has this slot of the
+ * ledger of memory.  NULL: errno; EBUSY: too many. */
+struct sim_queue *sim_queue_open(const char *folder, uint32_t user);
 
 /* What has not ended is dropped, and told as ended now. */
 void sim_queue_close(struct sim_queue *queue);
@@ -57,6 +58,9 @@ uint64_t sim_queue_depth(struct sim_queue *queue);
 /* Run under the lock: for changes of what `ended` is told about. */
 void sim_queue_lock(struct sim_queue *queue);
 void sim_queue_unlock(struct sim_queue *queue);
+
+/* Does a context that holds slot `slot` of the opened record live? */
+bool sim_queue_is_alive(int fd, uint32_t slot);
 
 /* The clock of all this, in ns. */
 uint64_t sim_queue_now(void);

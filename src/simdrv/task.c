@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define NOBODY SIM_TASK_SLOTS
-#define STEPS_MAX (1u << 22) /* of one look: more only with nonsense in the record */
+#define STEPS_MAX (1u << 18) /* of one look: more only with nonsense in the record */
 
 static uint64_t
 least(uint64_t a, uint64_t b)
@@ -296,6 +296,18 @@ next_event(struct sim_device *device, uint64_t until_ns)
     return next;
 }
 
+/* The SMs are whose they are also while they are switched to him. */
+static void
+note_busy(struct sim_device *device, uint64_t past_ns)
+{
+    const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
+
+    if (runs_on(device, SIM_ENGINE_COMPUTE) == NULL && engine->switched_ns <= device->now_ns)
+        return;
+    device->busy_ns += past_ns;
+    device->slot[(engine->slot - 1) % SIM_TASK_SLOTS].busy_ns += past_ns;
+}
+
 static void
 run_until(struct sim_device *device, uint64_t next_ns)
 {
@@ -305,13 +317,10 @@ run_until(struct sim_device *device, uint64_t next_ns)
         struct sim_task_slot *slot = runs_on(device, i);
         struct progress p = { slot, past_ns, next_ns };
 
-        if (i == SIM_ENGINE_COMPUTE &&
-            (slot != NULL || device->engine[i].switched_ns > device->now_ns))
-            device->busy_ns += past_ns;
+        if (i == SIM_ENGINE_COMPUTE)
+            note_busy(device, past_ns);
         if (slot == NULL)
             continue;
-        if (i == SIM_ENGINE_COMPUTE)
-            slot->busy_ns += past_ns;
         each_running(slot, i, progress, &p);
     }
     device->now_ns = next_ns;
@@ -392,7 +401,7 @@ sim_task_repair(struct sim_device *device)
 }
 
 uint32_t
-sim_task_enter(struct sim_device *device, uint32_t pid, uint64_t started_ns)
+sim_task_enter(struct sim_device *device, uint32_t user)
 {
     uint32_t at = 0;
     struct sim_task_slot *slot;
@@ -404,8 +413,7 @@ sim_task_enter(struct sim_device *device, uint32_t pid, uint64_t started_ns)
     slot = &device->slot[at];
     set_active(device, at, false);
     memset(slot, 0, offsetof(struct sim_task_slot, work));
-    slot->pid = pid;
-    slot->started_ns = started_ns;
+    slot->user = user;
     slot->first = slot->next = 1;
     slot->birth = ++device->births;
     return at;

@@ -66,12 +66,12 @@ struct sim_task {
 
 /* What a context has submitted.  Works are numbered from 1. */
 struct sim_task_slot {
-    uint64_t birth;      /* 0: nobody's */
-    uint64_t started_ns; /* of its process, by CLOCK_BOOTTIME */
-    uint32_t pid;        /* as the process knows itself */
-    uint32_t streams;    /* that have work which has not ended */
+    uint64_t birth;   /* 0: nobody's */
+    uint32_t user;    /* its process's slot in the ledger of memory */
+    uint32_t streams; /* that have work which has not ended */
     uint64_t first, next;
-    uint64_t submitted, busy_ns, left_ns; /* of SMs */
+    uint64_t submitted, left_ns; /* of SMs */
+    uint64_t busy_ns;            /* with switching to it */
     uint32_t changed;
     uint32_t ready[SIM_ENGINES];
     uint16_t ready_at[SIM_ENGINES][SIM_TASK_READY]; /* places in `work` */
@@ -110,8 +110,9 @@ void sim_task_repair(struct sim_device *device);
 /* Bring it up to `now_ns`; earlier than before is nothing. */
 void sim_task_advance(struct sim_device *device, uint64_t now_ns);
 
-/* A slot for a context; SIM_TASK_SLOTS when all are taken. */
-uint32_t sim_task_enter(struct sim_device *device, uint32_t pid, uint64_t started_ns);
+/* A slot for a context of this process (its slot in the ledger of memory);
+ * SIM_TASK_SLOTS when all are taken. */
+uint32_t sim_task_enter(struct sim_device *device, uint32_t user);
 /* Its work that has not ended is dropped. */
 void sim_task_leave(struct sim_device *device, uint32_t slot);
 

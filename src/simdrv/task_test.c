@@ -14,7 +14,7 @@ static struct sim_device *device;
 static uint32_t
 enter(void)
 {
-    return sim_task_enter(device, 1, 1);
+    return sim_task_enter(device, 1);
 }
 
 struct wish {

@@ -346,7 +346,8 @@ cuMemGetInfo_v2(size_t *free_size, size_t *total)
     used = sim_ledger_snapshot(context->memory->vram, NULL) * SIM_PAGE_BYTES;
     sim_memory_unlock();
     bytes = sim_cuda_bytes(&device);
-    *free_size = (size_t)(used < bytes ? bytes / SIM_PAGE_BYTES * SIM_PAGE_BYTES - used : 0);
+    *free_size =
+        (size_t)(used < bytes ? bytes / SIM_PAGE_BYTES * SIM_PAGE_BYTES - used : 0);
     *total = (size_t)bytes;
     return CUDA_SUCCESS;
 }

@@ -22,7 +22,7 @@
 #define PRIORITY_GREATEST (-5)
 
 static struct {
-    pthread_mutex_t lock; /* taken before sim_memory_lock() */
+    pthread_mutex_t lock;                  /* taken before sim_memory_lock() */
     struct CUctx_st context[CONTEXTS_MAX]; /* the primary ones first, by device */
     unsigned primary_flags[SIM_CUDA_DEVICES_MAX];
     uint64_t ids;

@@ -195,8 +195,8 @@ fill(const struct sim_work *work)
                                        : work->value;
     uint64_t target = work->target;
     size_t left = work->count * work->width;
-    bool stuck = sim_memory_at(0) != NULL &&
-                 (sim_memory_at(0)->faults & SIM_FAULT_STUCK) != 0;
+    bool stuck =
+        sim_memory_at(0) != NULL && (sim_memory_at(0)->faults & SIM_FAULT_STUCK) != 0;
 
     while (left > 0) {
         struct piece piece;

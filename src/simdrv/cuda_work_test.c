@@ -458,7 +458,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_kernels),       TEST(test_modules), TEST(test_streams),
         TEST(test_back_pressure), TEST(test_host),    TEST(test_contexts),
-        TEST(test_contention),    TEST(test_death), TEST(test_utilization), TEST(test_names),
+        TEST(test_contention),    TEST(test_death),   TEST(test_utilization),
+        TEST(test_names),
     };
 
     return can_test() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;

@@ -302,7 +302,8 @@ note_busy(struct sim_device *device, uint64_t past_ns)
 {
     const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
 
-    if (runs_on(device, SIM_ENGINE_COMPUTE) == NULL && engine->switched_ns <= device->now_ns)
+    if (runs_on(device, SIM_ENGINE_COMPUTE) == NULL &&
+        engine->switched_ns <= device->now_ns)
         return;
     device->busy_ns += past_ns;
     device->slot[(engine->slot - 1) % SIM_TASK_SLOTS].busy_ns += past_ns;

@@ -16,7 +16,8 @@
 #include "simdrv/files.h"
 #include "simdrv/sim.h"
 
-#define FILE_MODE 0666 /* the folder is what is closed, as with the bytes */
+#define FILE_MODE 0666                 /* the folder is what is closed, as with the bytes */
+#define SLICE_MOST_NS (UINT64_MAX / 4) /* which leaves room for adding it to a time */
 #define REAP_NS 10000000u
 #define SPIN_NS 4000u
 #define NAP_LEAST_NS 20000u
@@ -221,6 +222,22 @@ sim_queue_publish(const char *folder)
     }
     free(device);
     return made;
+}
+
+bool
+sim_queue_set_slice(const char *folder, uint64_t slice_ns)
+{
+    char path[SIM_PATH_MAX];
+    int fd = sim_path(path, "%s/" SIM_TASK_FILE, folder)
+                 ? open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
+                 : -1;
+    uint64_t kept = slice_ns < SLICE_MOST_NS ? slice_ns : SLICE_MOST_NS;
+    bool written = fd >= 0 && pwrite(fd, &kept, sizeof(kept),
+                                     offsetof(struct sim_device, slice_ns)) == sizeof(kept);
+
+    if (fd >= 0)
+        close(fd);
+    return written;
 }
 
 static bool

@@ -32,6 +32,10 @@ struct sim_order {
 /* Make the record of an instance in its folder, without work.  False: errno. */
 bool sim_queue_publish(const char *folder);
 
+/* Let contexts of an instance take turns of this length; UINT64_MAX: until they have
+ * nothing left.  False: errno. */
+bool sim_queue_set_slice(const char *folder, uint64_t slice_ns);
+
 /* Open the record in `folder` for a new context of the process that has this slot of the
  * ledger of memory.  NULL: errno; EBUSY: too many. */
 struct sim_queue *sim_queue_open(const char *folder, uint32_t user);

@@ -282,11 +282,10 @@ submit(const struct manner *manner, const struct sim_work *work)
     if (rc != CUDA_SUCCESS || work->count == 0)
         return rc;
     rc = sim_work_check(work);
-    if (rc == CUDA_SUCCESS)
-        rc = sim_cuda_stream_submit(manner->stream, manner->own, work);
-    if (rc == CUDA_SUCCESS && !manner->async)
-        rc = sim_cuda_stream_wait(manner->stream, manner->own);
-    return rc;
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    return manner->async ? sim_cuda_stream_submit(manner->stream, manner->own, work)
+                         : sim_cuda_stream_run(manner->own, work);
 }
 
 static CUresult

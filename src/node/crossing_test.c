@@ -11,6 +11,7 @@
 #include "model/job.h"
 #include "node/node_fixture_test.h"
 #include "node/path.h"
+#include "node/state.h"
 
 /* ---- stops and ends ---- */
 
@@ -80,6 +81,30 @@ test_whose_end(void **state)
     bh_test_node_start(&the_node);
     bh_test_greet(&the_node);
     BH_CHECK("asked for", !bh_test_take(BH_MSG_ENDED, 46).ended.unasked);
+    BH_CHECK_DONE();
+}
+
+/* Killed between the note of a START and the note of its lease: the order is as if it had never
+ * come, and comes again. */
+static void
+test_start_without_lease(void **state)
+{
+    struct test_job job = { .lease = 47, .script = "echo ran" };
+    struct bh_note note = { .kind = BH_NOTE_ORDER, .message = BH_MSG_START, .lease = 47 };
+    struct bh_state journal = { 0 };
+    char folder[TEST_PATH * 2];
+    struct bh_err err;
+
+    note.order = the_node.order + 1; /* which the test's next order has */
+    bh_path_format(folder, sizeof folder, "%s/state", the_node.folder);
+    bh_test_node_end(&the_node, SIGKILL);
+    assert_int_equal(bh_state_open(&journal, folder, &err), BH_OK);
+    assert_int_equal(bh_state_note(&journal, &note, &err), BH_OK);
+    bh_state_close(&journal);
+    bh_test_node_start(&the_node);
+    BH_CHECK_EQ("nothing runs", bh_test_greet(&the_node).leases.count, 0);
+    BH_CHECK_EQ("started", bh_test_run_job(&job).exit_status, 0);
+    BH_CHECK_STR("once", bh_test_log(47), "ran\n");
     BH_CHECK_DONE();
 }
 
@@ -230,6 +255,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_stop_unknown),
         BH_NODE_TEST(test_whose_end),
+        BH_NODE_TEST(test_start_without_lease),
         BH_NODE_TEST(test_gpu_child_killed),
         BH_NODE_TEST(test_killed_in_destroy),
         BH_NODE_TEST(test_reset),

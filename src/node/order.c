@@ -667,7 +667,7 @@ bh_orders_tick(struct bh_orders *orders, bh_ns now)
 /* ---- repairing ---- */
 
 /* A start that was noted: did the job come to life?  Its keeper says so before anything
- * else. */
+ * else.  Without a lease the node died between the two notes: nothing was begun. */
 static bool
 settle_start(struct bh_node *node, const struct bh_note *order)
 {
@@ -678,7 +678,8 @@ settle_start(struct bh_node *node, const struct bh_note *order)
     struct bh_err err;
     pid_t pid;
 
-    BH_ASSERT(job);
+    if (!job)
+        return false;
     bh_node_job_folder(node, order->lease, folder);
     if (bh_keeper_alive(folder, &pid)) {
         job->start_order = order->order; /* its walls may not have been looked at */

@@ -40,7 +40,7 @@ test_stop_unknown(void **state)
         BH_CHECK_EQ("cause", ended.cause, BH_END_START_FAILED);
         BH_CHECK("not by itself", !ended.unasked && ended.ended_ns > 0);
     }
-    bh_test_send(BH_MSG_ACK, &ack);
+    bh_test_acknowledge(&ack);
     bh_test_hang_up(&the_node);
     bh_test_greet(&the_node);
     BH_CHECK("acknowledged: not told again", !bh_test_take_within(BH_MSG_ENDED, 59, 200, &message));
@@ -75,8 +75,7 @@ test_whose_end(void **state)
     stop.lease = 46;
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     ack = (struct bh_msg_ack){ .order = stop.order };
-    bh_test_send(BH_MSG_ACK, &ack);
-    bh_time_sleep(100 * BH_NS_PER_MS); /* the order is forgotten, the job has not ended */
+    bh_test_acknowledge(&ack); /* the order is forgotten, the job has not ended */
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
     bh_test_greet(&the_node);

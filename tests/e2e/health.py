@@ -146,6 +146,7 @@ def off_the_bus(site):
     contains("node", site.cli("erin", "node", check=0).stdout, "reboot")
     simctl(site, "reset", str(index))
     await_health(site, index, "ok")
+    equal("the XID came once", verbs(site).count("node.xid"), 1)
     site.await_state(jobs[0], "running")
 
 

@@ -23,7 +23,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
 from bulkhead import Client, Refused, Site
 
-TENANTS, GPUS, GOING = 7, 8, 8  # jobs of each at a time: with small ones all 56 places are taken
+TENANTS, GPUS, GOING = 7, 8, 8  # jobs of each at a time: with small ones all 56 places are taken; a SKU with
+                               # cores would have no more of them at once than the machine has cores for
 CONF = """verify_at_start = 1
 verify_sample = 16
 networks = tenant
@@ -34,8 +35,8 @@ network_forwarding = 1
 """
 SITE = "tenants:\n  - {name: acme, kind: organization}\n" + "".join(
     f"  - {{name: acme/t{i}, kind: department, boundary: hard}}\n" for i in range(TENANTS)) + """skus:
-  - {name: small, grade: C, models: [{model: A100-40GB, profile: 1g.5gb}], cpu: "0.5", memory: 64Mi}
-  - {name: medium, grade: C, models: [{model: A100-40GB, profile: 2g.10gb}], cpu: "0.5", memory: 64Mi}
+  - {name: small, grade: C, models: [{model: A100-40GB, profile: 1g.5gb}], memory: 64Mi}
+  - {name: medium, grade: C, models: [{model: A100-40GB, profile: 2g.10gb}], memory: 64Mi}
 policy: {egress: ['198.51.100.0/24 tcp 80']}
 principals:
   - {name: erin, uid: 20005}
@@ -92,6 +93,7 @@ def fill(site):
     jobs = [client.post("/v1/jobs", {"tenant": f"acme/t{i % TENANTS}", "sku": "small", "grace": "1s", "args": ["sleep", "3600"]})["id"]
             for i in range(TENANTS * GPUS)]
     rows = [site.await_state(job, "running", seconds=600) for job in jobs]
+    client = site.client()  # the other connection has been idle for too long
     for job in jobs:
         cancel(client, job)
     return len({(row["tenant"], row["pieces"].split()[0]) for row in rows})

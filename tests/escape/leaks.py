@@ -50,7 +50,8 @@ gpus:
 # The store opens readers as they are needed, up to BH_STORE_READERS_MAX, and keeps them.
 KEPT_OPEN = {"bulkhead.db": 9, "bulkhead.db-wal": 9}
 PROGRAMS = ("bulkheadd", "bulkhead-signer", "bulkhead-node", "bulkhead-gpu")
-SETTLE_S = 30
+SETTLE_S = 60
+FLAT_S = 300  # before that, buffers and caches still grow
 # What a program may have more at the end than when it had done a third: the store's caches are bounded, but
 # not yet full then where the machine is slow (2 MiB of the writer, a quarter for each reader).
 GROWTH_KIB = {"bulkheadd": 2048, "bulkhead-signer": 128, "bulkhead-node": 128, "bulkhead-gpu": 128}
@@ -292,7 +293,7 @@ def main():
     jobs, scrubs, wrong, fat, trouble = leaks(build, seconds)
     print(*(f"# {line}" for line in wrong + fat + trouble), sep="\n")
     results = [("nothing is left of leases that came and went", not wrong and not trouble and jobs and scrubs > 0),
-               ("memory is flat", not fat)]
+               ("memory is flat", not fat)][:2 if seconds >= FLAT_S else 1]
     print(f"1..{len(results)}")
     for number, (sentence, good) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {sentence}")

@@ -116,20 +116,18 @@ is_level(const char *line, uint32_t gpu)
            rules.rule[0].kind <= SIM_RULE_THERMAL;
 }
 
-/* Drop those lines. */
+/* Empty those lines: what stands below keeps its number, and does not happen again. */
 static bool
 drop_levels(uint32_t gpu)
 {
-    char *old = get_control(), *rest = NULL;
+    char *old = get_control(), *rest = old;
     FILE *kept = tmpfile();
     char text[TEXT_BYTES_MAX];
     bool written = false;
 
     if (old != NULL && kept != NULL) {
-        for (char *line = strtok_r(old, "\n", &rest); line != NULL;
-             line = strtok_r(NULL, "\n", &rest))
-            if (!is_level(line, gpu))
-                fprintf(kept, "%s\n", line);
+        for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n"))
+            fprintf(kept, "%s%s", is_level(line, gpu) ? "" : line, rest != NULL ? "\n" : "");
         rewind(kept);
         text[fread(text, 1, sizeof(text) - 1, kept)] = '\0';
         written = put_control(text);

@@ -3,7 +3,6 @@
  * many nanoseconds as their function's address says. */
 #include "shim/null_driver.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,10 +25,6 @@ struct CUctx_st {
 struct CUmemPoolHandle_st {
     int device;
     uint64_t reserved, used, threshold;
-};
-struct CUarray_st {
-    int device;
-    uint64_t bytes;
 };
 struct object {
     int device;
@@ -69,8 +64,8 @@ static _Atomic uint64_t small_bytes[NULL_DEVICES_MAX];
 
 /* ---- what the device holds ---- */
 
-static void
-take(int device, uint64_t bytes)
+void
+bh_null_take(int device, uint64_t bytes)
 {
     uint64_t now, most;
 
@@ -83,15 +78,15 @@ take(int device, uint64_t bytes)
         ;
 }
 
-static void
-give(int device, uint64_t bytes)
+void
+bh_null_give(int device, uint64_t bytes)
 {
     if (bh_null_shared)
         atomic_fetch_sub(&bh_null_world->used[device], bytes);
 }
 
-static uint64_t
-up(uint64_t bytes, uint64_t step)
+uint64_t
+bh_null_up(uint64_t bytes, uint64_t step)
 {
     return (bytes + step - 1) / step * step;
 }
@@ -252,7 +247,7 @@ drop_all(const struct CUctx_st *context)
 {
     for (uint32_t i = 0; i < next_unit && i < UNITS; i++)
         if (large[i].units != 0 && large[i].context == context) {
-            give(context->device, up(large[i].bytes, NULL_UNIT));
+            bh_null_give(context->device, bh_null_up(large[i].bytes, NULL_UNIT));
             large[i].units = 0;
         }
 }
@@ -303,7 +298,7 @@ cuCtxSetLimit(CUlimit limit, size_t value)
 static CUdeviceptr
 large_range(uint64_t bytes, int device)
 {
-    uint32_t units = (uint32_t)(up(bytes, NULL_UNIT) / NULL_UNIT), at;
+    uint32_t units = (uint32_t)(bh_null_up(bytes, NULL_UNIT) / NULL_UNIT), at;
 
     if (units == 1 && free_count > 0)
         at = free_units[--free_count];
@@ -333,7 +328,7 @@ free_range(uint32_t at)
 static CUdeviceptr
 small_range(uint64_t bytes, int device)
 {
-    uint32_t grains = (uint32_t)(up(bytes, 512) / 512);
+    uint32_t grains = (uint32_t)(bh_null_up(bytes, 512) / 512);
     uint32_t at = atomic_fetch_add(&next_grain, grains) % (GRAINS - 2048);
     uint64_t before;
 
@@ -342,7 +337,7 @@ small_range(uint64_t bytes, int device)
     if (bh_null_shared)
         pthread_mutex_lock(&lock);
     before = atomic_fetch_add(&small_bytes[device], grains * 512);
-    take(device, up(before + grains * 512, NULL_UNIT) - up(before, NULL_UNIT));
+    bh_null_take(device, bh_null_up(before + grains * 512, NULL_UNIT) - bh_null_up(before, NULL_UNIT));
     if (bh_null_shared)
         pthread_mutex_unlock(&lock);
     return SMALL_BASE + at * UINT64_C(512);
@@ -367,7 +362,7 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
     if (at == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     large[(at - LARGE_BASE) / NULL_UNIT].context = stack[depth - 1];
-    take(stack[depth - 1]->device, up(bytes, NULL_UNIT));
+    bh_null_take(stack[depth - 1]->device, bh_null_up(bytes, NULL_UNIT));
     *address = at;
     return CUDA_SUCCESS;
 }
@@ -382,7 +377,7 @@ CUresult
 cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size_t height,
                    unsigned int element_bytes)
 {
-    *pitch = up(width_bytes, element_bytes == 16 ? 1024 : 512);
+    *pitch = bh_null_up(width_bytes, element_bytes == 16 ? 1024 : 512);
     return cuMemAlloc_v2(address, *pitch * height);
 }
 
@@ -410,7 +405,7 @@ cuMemFree_v2(CUdeviceptr address)
         if (bh_null_shared)
             pthread_mutex_lock(&lock);
         before = atomic_fetch_sub(&small_bytes[small[at].device], bytes);
-        give(small[at].device, up(before, NULL_UNIT) - up(before - bytes, NULL_UNIT));
+        bh_null_give(small[at].device, bh_null_up(before, NULL_UNIT) - bh_null_up(before - bytes, NULL_UNIT));
         if (bh_null_shared)
             pthread_mutex_unlock(&lock);
         return CUDA_SUCCESS;
@@ -420,7 +415,7 @@ cuMemFree_v2(CUdeviceptr address)
         return CUDA_ERROR_INVALID_VALUE;
     if (large[at].pool != NULL)
         return pool_free(at);
-    give(large[at].device, up(large[at].bytes, NULL_UNIT));
+    bh_null_give(large[at].device, bh_null_up(large[at].bytes, NULL_UNIT));
     free_range(at);
     return CUDA_SUCCESS;
 }
@@ -445,10 +440,10 @@ pool_alloc(CUdeviceptr *address, size_t bytes, struct CUmemPoolHandle_st *pool)
         return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&lock);
     large[(at - LARGE_BASE) / NULL_UNIT].pool = pool;
-    pool->used += up(bytes, 512);
+    pool->used += bh_null_up(bytes, 512);
     if (pool->used > pool->reserved) {
-        take(pool->device, up(pool->used, POOL_STEP) - pool->reserved);
-        pool->reserved = up(pool->used, POOL_STEP);
+        bh_null_take(pool->device, bh_null_up(pool->used, POOL_STEP) - pool->reserved);
+        pool->reserved = bh_null_up(pool->used, POOL_STEP);
     }
     pthread_mutex_unlock(&lock);
     *address = at;
@@ -459,7 +454,7 @@ static CUresult
 pool_free(uint32_t at)
 {
     pthread_mutex_lock(&lock);
-    large[at].pool->used -= up(large[at].bytes, 512);
+    large[at].pool->used -= bh_null_up(large[at].bytes, 512);
     pthread_mutex_unlock(&lock);
     free_range(at);
     return CUDA_SUCCESS;
@@ -471,10 +466,10 @@ shrink(struct CUmemPoolHandle_st *pool, uint64_t keep)
     uint64_t need;
 
     pthread_mutex_lock(&lock);
-    need = up(pool->used, POOL_STEP);
-    need = need > keep ? need : up(keep, POOL_STEP);
+    need = bh_null_up(pool->used, POOL_STEP);
+    need = need > keep ? need : bh_null_up(keep, POOL_STEP);
     if (need < pool->reserved) {
-        give(pool->device, pool->reserved - need);
+        bh_null_give(pool->device, pool->reserved - need);
         pool->reserved = need;
     }
     pthread_mutex_unlock(&lock);
@@ -486,8 +481,8 @@ cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
     if (depth == 0)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (stream != NULL && (uintptr_t)stream > 2 && stream->captured != NULL) {
-        stream->captured->bytes += up(bytes, NULL_UNIT);
-        *address = NULL_GRAPH_BASE | up(bytes, NULL_UNIT);
+        stream->captured->bytes += bh_null_up(bytes, NULL_UNIT);
+        *address = NULL_GRAPH_BASE | bh_null_up(bytes, NULL_UNIT);
         return CUDA_SUCCESS;
     }
     return pool_alloc(address, bytes, current_pool[stack[depth - 1]->device]);
@@ -588,7 +583,7 @@ bh_null_graph_take(uint64_t bytes)
     pthread_mutex_lock(&lock);
     graph_used += bytes;
     if (graph_used > graph_reserved) {
-        take(0, graph_used - graph_reserved);
+        bh_null_take(0, graph_used - graph_reserved);
         graph_reserved = graph_used;
     }
     pthread_mutex_unlock(&lock);
@@ -614,65 +609,10 @@ CUresult
 cuDeviceGraphMemTrim(CUdevice device)
 {
     pthread_mutex_lock(&lock);
-    give(0, graph_reserved - graph_used);
+    bh_null_give(0, graph_reserved - graph_used);
     graph_reserved = graph_used;
     pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
-}
-
-/* ---- how programs find calls ---- */
-
-static const struct {
-    const char *name, *base;
-    int since;
-} calls[] = {
-#define CUDA_CALL(name, base, since, parameters) { #name, #base, since },
-#include "tables/cuda.tbl"
-#include "tables/cuda_context.tbl"
-#include "tables/cuda_memory.tbl"
-#include "tables/cuda_work.tbl"
-#undef CUDA_CALL
-};
-
-/* Of this library alone, and not of the one that stands in front of it. */
-static void *
-null_symbol(const char *name)
-{
-    static void *self;
-    Dl_info about;
-
-    if (self == NULL && dladdr(&calls, &about) != 0)
-        self = dlopen(about.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-    return self == NULL ? NULL : dlsym(self, name);
-}
-
-/* Those of them that are here; of two as old the stream's own goes first. */
-CUresult
-cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
-                    CUdriverProcAddressQueryResult *status)
-{
-    int best = 0;
-
-    *function = NULL;
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        size_t length = strlen(calls[i].name);
-        bool per_thread = length > 5 && (strcmp(calls[i].name + length - 5, "_ptsz") == 0 ||
-                                         strcmp(calls[i].name + length - 5, "_ptds") == 0);
-        void *there;
-
-        if (strcmp(calls[i].base, symbol) != 0 || calls[i].since > version ||
-            calls[i].since < best || (per_thread && flags != 2))
-            continue;
-        there = null_symbol(calls[i].name);
-        if (there == NULL)
-            continue;
-        best = calls[i].since;
-        *function = there;
-    }
-    if (status != NULL)
-        *status = *function == NULL ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
-                                    : CU_GET_PROC_ADDRESS_SUCCESS;
-    return *function == NULL ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
 /* ---- memory objects ---- */
@@ -682,7 +622,7 @@ let_go(struct object *object)
 {
     if (atomic_fetch_sub(&object->references, 1) > 1)
         return;
-    give(object->device, object->bytes);
+    bh_null_give(object->device, object->bytes);
     free(object);
 }
 
@@ -698,7 +638,7 @@ cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     *object =
         (struct object) { .device = prop->location.id, .bytes = size, .references = 1 };
     if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-        take(object->device, size);
+        bh_null_take(object->device, size);
     else
         object->bytes = 0;
     *handle = (uintptr_t)object;
@@ -761,56 +701,4 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
     atomic_fetch_add(&object->references, 1);
     *handle = (uintptr_t)object;
     return CUDA_SUCCESS;
-}
-
-/* ---- arrays: of four channels a quarter more than the elements need ---- */
-
-CUresult
-cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
-{
-    uint64_t bytes = shape->Width * (shape->Height == 0 ? 1 : shape->Height) *
-                     (shape->Depth == 0 ? 1 : shape->Depth) * shape->NumChannels * 4;
-
-    *handle = calloc(1, sizeof(**handle));
-    (*handle)->device = stack[depth - 1]->device;
-    if ((shape->Flags & CUDA_ARRAY3D_SPARSE) == 0)
-        (*handle)->bytes = up(bytes + (shape->NumChannels == 4 ? bytes / 4 : 0), NULL_UNIT);
-    take((*handle)->device, (*handle)->bytes);
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuArrayDestroy(CUarray array)
-{
-    give(array->device, array->bytes);
-    free(array);
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs, CUarray array,
-                             CUdevice device)
-{
-    needs->size = array->bytes;
-    return CUDA_SUCCESS;
-}
-
-CUresult
-cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape,
-                       unsigned int levels)
-{
-    return cuArray3DCreate_v2((CUarray *)(void *)handle, shape);
-}
-
-CUresult
-cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
-{
-    return cuArrayDestroy((CUarray)(void *)mipmap);
-}
-
-CUresult
-cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs,
-                                      CUmipmappedArray mipmap, CUdevice device)
-{
-    return cuArrayGetMemoryRequirements(needs, (CUarray)(void *)mipmap, device);
 }

@@ -28,6 +28,13 @@ extern bool bh_null_shared; /* a test watches */
 
 uint64_t bh_null_now_ns(void);
 
+/* What the device holds, for the test that watches. */
+void bh_null_take(int device, uint64_t bytes);
+void bh_null_give(int device, uint64_t bytes);
+
+uint64_t bh_null_up(uint64_t bytes, uint64_t step);
+
+/* Somebody waited: pools give back what is beyond their threshold. */
 void bh_null_pools_waited(void);
 
 /* Of a graph's allocations: its low bits are the size. */

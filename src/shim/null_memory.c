@@ -1,0 +1,119 @@
+/* The null driver's arrays, and how programs find its calls. */
+#include "shim/null_driver.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct CUarray_st {
+    int device;
+    uint64_t bytes;
+};
+
+/* ---- how programs find calls ---- */
+
+static const struct {
+    const char *name, *base;
+    int since;
+} calls[] = {
+#define CUDA_CALL(name, base, since, parameters) { #name, #base, since },
+#include "tables/cuda.tbl"
+#include "tables/cuda_context.tbl"
+#include "tables/cuda_memory.tbl"
+#include "tables/cuda_work.tbl"
+#undef CUDA_CALL
+};
+
+/* Of this library alone, and not of the one that stands in front of it. */
+static void *
+null_symbol(const char *name)
+{
+    static void *self;
+    Dl_info about;
+
+    if (self == NULL && dladdr(&calls, &about) != 0)
+        self = dlopen(about.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    return self == NULL ? NULL : dlsym(self, name);
+}
+
+/* Those of them that are here; of two as old the stream's own goes first. */
+CUresult
+cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
+                    CUdriverProcAddressQueryResult *status)
+{
+    int best = 0;
+
+    *function = NULL;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        size_t length = strlen(calls[i].name);
+        bool per_thread = length > 5 && (strcmp(calls[i].name + length - 5, "_ptsz") == 0 ||
+                                         strcmp(calls[i].name + length - 5, "_ptds") == 0);
+        void *there;
+
+        if (strcmp(calls[i].base, symbol) != 0 || calls[i].since > version ||
+            calls[i].since < best || (per_thread && flags != 2))
+            continue;
+        there = null_symbol(calls[i].name);
+        if (there == NULL)
+            continue;
+        best = calls[i].since;
+        *function = there;
+    }
+    if (status != NULL)
+        *status = *function == NULL ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
+                                    : CU_GET_PROC_ADDRESS_SUCCESS;
+    return *function == NULL ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+/* ---- arrays: of four channels a quarter more than the elements need ---- */
+
+CUresult
+cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+    uint64_t bytes = shape->Width * (shape->Height == 0 ? 1 : shape->Height) *
+                     (shape->Depth == 0 ? 1 : shape->Depth) * shape->NumChannels * 4;
+
+    *handle = calloc(1, sizeof(**handle));
+    if (cuCtxGetDevice(&(*handle)->device) != CUDA_SUCCESS)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if ((shape->Flags & CUDA_ARRAY3D_SPARSE) == 0)
+        (*handle)->bytes = bh_null_up(bytes + (shape->NumChannels == 4 ? bytes / 4 : 0), NULL_UNIT);
+    bh_null_take((*handle)->device, (*handle)->bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuArrayDestroy(CUarray array)
+{
+    bh_null_give(array->device, array->bytes);
+    free(array);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs, CUarray array,
+                             CUdevice device)
+{
+    needs->size = array->bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuMipmappedArrayCreate(CUmipmappedArray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                       unsigned int levels)
+{
+    return cuArray3DCreate_v2((CUarray *)(void *)handle, shape);
+}
+
+CUresult
+cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
+{
+    return cuArrayDestroy((CUarray)(void *)mipmap);
+}
+
+CUresult
+cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs,
+                                      CUmipmappedArray mipmap, CUdevice device)
+{
+    return cuArrayGetMemoryRequirements(needs, (CUarray)(void *)mipmap, device);
+}

@@ -27,10 +27,9 @@
 #include "node/path.h"
 #include "runtime/oci.h"
 
-enum { ASKED_MAX = 64, FENCED_MAX = 64, OUTPUT_MAX = 64 << 10, ARGS_MAX = 8, PROBE_PIDS = 64,
+enum { ASKED_MAX = 64, FENCED_MAX = 64, OUTPUT_MAX = 64 << 10, ARGS_MAX = 9, PROBE_PIDS = 64,
        GLANCE_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
-#define PATIENCE (20 * BH_NS_PER_S)
 #define GLANCE (2 * BH_NS_PER_MS)
 
 struct asked {
@@ -231,6 +230,7 @@ make_start(struct bh_node *node, struct bh_arena *arena, struct bh_msg_start *re
     args[count++] = BH_ROOTFS_LIBEXEC "/probe";
     args[count++] = bh_arena_printf(arena, "--memory=%" PRIu64, PROBE_MEMORY);
     args[count++] = bh_arena_printf(arena, "--pids=%u", pids);
+    args[count++] = bh_arena_printf(arena, "--patience=%u", conf->verify_timeout_ms / 4);
     args[count++] = bh_arena_printf(arena, "--pid=%d", (int)getpid());
     args[count++] = bh_arena_printf(arena, "--file=%s/canary", conf->run_dir);
     args[count++] = bh_arena_printf(arena, "--socket=%s", conf->socket);
@@ -301,7 +301,7 @@ begin_probe(struct bh_node *node, struct bh_err *err)
     probe->ordered.memory_bytes = sandbox.memory_bytes;
     probe->ordered.pids = sandbox.pids;
     verify->let_go = false;
-    verify->until = bh_time_monotonic() + PATIENCE;
+    verify->until = bh_time_monotonic() + node->conf.verify_timeout_ms * BH_NS_PER_MS;
     return BH_OK;
 }
 

@@ -47,14 +47,17 @@ def full(site):
         equal("code", refused.code, "full")
         equal("reads", len(site.client().get("/v1/jobs?limit=5")["items"]), 5)
         replays = (site.dir / "daemon.log").read_text().count("journal replayed")
-        begun = time.monotonic()
+        begun, refusals = time.monotonic(), 0
         while time.monotonic() < begun + 3:
+            # What the daemon removes (a snapshot that did not fit) may make room for one more:
+            # then it is durable like any other, and must be there afterwards.
             try:
-                site.submit("true", hold=True)
-                raise AssertionError("accepted on a full disk")
+                accepted.append(site.submit("true", hold=True))
             except Refused as again:
                 equal("again", again.status, 507)
+                refusals += 1
             site.client().get("/v1/gpus")
+        assert refusals > 10, f"{refusals} refusals in 3 s on a full disk"
         tried = (site.dir / "daemon.log").read_text().count("journal replayed") - replays
         assert tried <= 4, f"the state was rebuilt {tried} times in 3 s"
         subprocess.run(["mount", "-o", "remount,size=64m", state], check=True)

@@ -1,0 +1,147 @@
+/* bulkhead-share as the node keeps it: asked, killed, found again. */
+#include "node/share.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/test.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static const char *program;
+
+static void
+hear(void *self, const struct bh_share_notice *notice)
+{
+    (void)notice;
+    ++*(int *)self;
+}
+
+static struct bh_share_open
+lease_in(const char *folder, uint64_t lease)
+{
+    struct bh_share_open open = { .lease = lease, .weight = 2100, .gpu_count = 1 };
+
+    snprintf(open.folder, sizeof(open.folder), "%s/%llu", folder, (unsigned long long)lease);
+    mkdir(open.folder, 0700);
+    open.gpus[0] = (struct bh_share_gpu) {
+        .uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff", .cap_bytes = 64 * MIB,
+        .memory_bytes = 80 * 1024 * MIB,
+    };
+    return open;
+}
+
+/* The children of this process, of which there is one. */
+static pid_t
+child(void)
+{
+    char path[64], text[32] = "";
+    struct bh_err err = { 0 };
+    uint32_t pid = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    file = fopen(path, "re");
+    if (file == NULL || fgets(text, sizeof(text), file) == NULL)
+        text[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    text[strcspn(text, " \n")] = '\0';
+    return bh_parse_u32(text, 1, UINT32_MAX >> 1, &pid, &err) == BH_OK ? (pid_t)pid : 0;
+}
+
+static bool
+comes_back(struct bh_share_host *host, uint64_t lease)
+{
+    bh_ns until = bh_time_monotonic() + 10 * BH_NS_PER_S;
+
+    do {
+        struct pollfd ready = { .fd = bh_share_host_fd(host), .events = POLLIN };
+
+        poll(&ready, 1, 100);
+        bh_share_host_turn(host);
+    } while (bh_share_host_find(host, lease) == NULL && bh_time_monotonic() < until);
+    return bh_share_host_find(host, lease) != NULL;
+}
+
+static void
+kept(void **state)
+{
+    char folder[] = "/tmp/bh-share-host-XXXXXX", path[128];
+    int notices = 0;
+    struct bh_share_host *host =
+        bh_share_host_new(&(struct bh_share_host_options) { program, hear, &notices });
+    struct bh_share_open open, other;
+    struct bh_err err = { 0 };
+    pid_t first;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    open = lease_in(folder, 1);
+    other = lease_in(folder, 2);
+    BH_CHECK_EQ("nothing runs for nothing", bh_share_host_fd(host), -1);
+    BH_CHECK_EQ("opens", bh_share_host_open(host, &open, &err), BH_OK);
+    BH_CHECK_EQ("again", bh_share_host_open(host, &open, &err), BH_OK);
+    open.gpus[0].cap_bytes = 1;
+    open.lease = 3;
+    BH_CHECK_EQ("says what is wrong", bh_share_host_open(host, &open, &err), BH_INVALID);
+    BH_CHECK("in words", strstr(err.msg, "2 MiB") != NULL);
+    first = child();
+    assert_true(first > 0);
+    kill(first, SIGKILL);
+    BH_CHECK("started again, and knows the lease", comes_back(host, 1));
+    BH_CHECK("another one", child() != first);
+    assert_true(child() > 0);
+    kill(child(), SIGSTOP);
+    BH_CHECK_EQ("does not answer", bh_share_host_open(host, &other, &err), BH_TIMEOUT);
+    BH_CHECK_EQ("and is replaced", bh_share_host_open(host, &other, &err), BH_OK);
+    BH_CHECK("with both leases", comes_back(host, 1) && comes_back(host, 2));
+    for (uint64_t lease = 1; lease <= 2; lease++) {
+        bh_share_host_close(host, lease);
+        BH_CHECK("closed", bh_share_host_find(host, lease) == NULL);
+        snprintf(path, sizeof(path), "%s/%llu/door", folder, (unsigned long long)lease);
+        BH_CHECK_EQ("the door is gone", rmdir(path), 0);
+        *strrchr(path, '/') = '\0';
+        BH_CHECK_EQ("the pages are gone", rmdir(path), 0);
+    }
+    bh_share_host_free(host);
+    BH_CHECK_EQ("no child is left", child(), 0);
+    BH_CHECK_EQ("no notice", notices, 0);
+    rmdir(folder);
+    BH_CHECK_DONE();
+}
+
+static void
+no_program(void **state)
+{
+    int notices = 0;
+    struct bh_share_host *host = bh_share_host_new(
+        &(struct bh_share_host_options) { "/nowhere/bulkhead-share", hear, &notices });
+    struct bh_share_open open = { .lease = 1 };
+    struct bh_err err = { 0 };
+
+    (void)state;
+    BH_CHECK("refused", bh_share_host_open(host, &open, &err) != BH_OK);
+    bh_share_host_free(host);
+    BH_CHECK_DONE();
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kept),
+        cmocka_unit_test(no_program),
+    };
+
+    if (argc != 2)
+        return 2;
+    program = argv[1];
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

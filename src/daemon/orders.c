@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "daemon/carried.h"
 #include "daemon/failures.h"
 #include "model/spec.h"
 #include "policy/egress.h"
@@ -343,16 +344,6 @@ object_of(const struct bh_effect *effect)
     return (struct bh_record_object){ "lease", effect->lease.v };
 }
 
-/* A report that no longer fits the engine's state is dropped, as a repeat is. */
-static bh_rc
-step_leniently(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event,
-               struct bh_err *err)
-{
-    bh_rc rc = bh_core_step(core, entry, event, err);
-
-    return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc;
-}
-
 bh_rc
 bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                   const struct bh_msg_outcome *outcome, struct bh_err *err)
@@ -427,8 +418,11 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
                                                   : BH_END_KEEPER_LOST,
                      ended->exit_status, ended->ended_ns, ended->unasked },
     };
+    struct bh_carried_note note;
     struct bh_job_view view;
     struct bh_failure failure = { .kept = false };
+    bool counted;
+    bh_rc rc;
 
     if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view))
         return BH_OK;
@@ -436,6 +430,14 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
     if (ended->cause == BH_END_START_FAILED
         && bh_failures_keep(core, ended->lease, ended->why, &failure, err) != BH_OK)
         return err->rc;
-    entry.text = failure.kept ? failure.digest.bytes : NULL;
-    return step_leniently(core, &entry, &event, err);
+    /* What never started carried nothing: the record has one text, or none. */
+    counted = ended->carried.counted && !failure.kept;
+    if (counted)
+        bh_carried_note(core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease,
+                                                        view.tenant.v }, &note);
+    entry.text = failure.kept ? failure.digest.bytes : counted ? note.digest.bytes : NULL;
+    rc = bh_core_step(core, &entry, &event, err);
+    if (rc == BH_CONFLICT || rc == BH_NOT_FOUND) /* it no longer fits: dropped, as a repeat is */
+        return BH_OK;
+    return rc == BH_OK && counted ? bh_carried_put(core, &note, err) : rc;
 }

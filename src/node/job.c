@@ -123,6 +123,7 @@ finish(struct bh_node *node, struct bh_job *job)
     if (job->end.cause >= BH_END_CAUSES)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
+    bh_networks_note(node, job);
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     bh_cdi_remove(node, job->note.lease);

@@ -276,6 +276,15 @@ bh_test_restart(const char *more)
     bh_test_greet(&the_node);
 }
 
+void
+bh_test_acknowledge(const struct bh_msg_ack *ack)
+{
+    struct bh_msg_destroy nothing = { .partition = UINT32_MAX };
+
+    bh_test_send(BH_MSG_ACK, ack);
+    assert_int_equal(bh_test_order(BH_MSG_DESTROY, &nothing).outcome, 0);
+}
+
 /* ---- jobs ---- */
 
 struct bh_msg_outcome

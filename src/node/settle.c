@@ -19,7 +19,7 @@ settle_start(struct bh_node *node, const struct bh_note *order)
     struct bh_err err;
     pid_t pid;
 
-    if (!job) /* a piece was being scrubbed for it */
+    if (!job) /* a piece was being scrubbed for it, or the node died between the two notes */
         return false;
     bh_node_job_folder(node, order->lease, folder);
     if (bh_keeper_alive(folder, &pid)) {

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Networks of jobs on a running site, as a user meets them, in a network namespace of the test's own."""
-import os
 import pathlib
-import shutil
+import re
 import subprocess
 import sys
 import time
@@ -35,6 +34,11 @@ def with_policy(policy):
     return tap.SITE.replace("{name: acme/vision, ", f"{{name: acme/vision, policy: {{{policy}}}, ", 1)
 
 
+def network_totals(site):
+    text = site.cli("erin", "metrics", check=0).stdout
+    return {tenant: int(n) for tenant, n in re.findall(r'^bulkhead_tenant_network_receive_bytes_total{tenant="(.*)"} (\d+)$', text, re.M)}
+
+
 @tap.test(**NODE)
 def peers(site):
     "jobs of one tenant find each other by name; another tenant's do not, nor does a job without a network"
@@ -50,6 +54,15 @@ def peers(site):
     sent = site.job(4)["traffic"]
     assert sent["tx_bytes"] > 0 and sent["rx_bytes"] > 0, sent
     contains("describe", site.cli("alice", "describe", "4").stdout, "Tx bytes:")
+    until("the first ended", lambda: site.job(1)["state"] != "running")
+    sent = {n: site.job(n)["traffic"] for n in (1, 4)}
+    totals = network_totals(site)
+    equal("the tenant's total", totals[BATCH], sum(job["rx_bytes"] for job in sent.values()))
+    assert totals[ASR] > 0, totals
+    site.kill(site.daemon)
+    site.start_daemon()
+    equal("after a start of the daemon", {n: site.job(n)["traffic"] for n in (1, 4)}, sent)
+    equal("its totals", network_totals(site), totals)
 
 
 @tap.test(**NODE)
@@ -91,17 +104,5 @@ def no_nft(site):
     assert "bhj" not in links, links
 
 
-def enter():
-    """The rest runs in a network namespace of its own."""
-    if os.environ.get("BH_OWN_NETWORK") or tap.missing():
-        return
-    if not shutil.which("nft") or not shutil.which("unshare") or not shutil.which("ip"):
-        print("1..0 # SKIP nft, ip or unshare is missing")
-        sys.exit(0)
-    script = 'ip link set lo up; ip route add default dev lo; exec "$@"'
-    os.environ["BH_OWN_NETWORK"] = "1"
-    os.execvp("unshare", ["unshare", "--net", "sh", "-c", script, "sh", sys.executable, *sys.argv])
-
-
-enter()
+tap.in_own_network()
 tap.main()

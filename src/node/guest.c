@@ -16,6 +16,8 @@
 #include "node/launch.h"
 
 #define LOOK_AGAIN (500 * BH_NS_PER_MS)
+#define LAST_PATIENCE (2 * BH_NS_PER_S)
+#define LAST_GLANCE (5 * BH_NS_PER_MS)
 
 struct bh_guest {
     bool used;
@@ -264,15 +266,30 @@ bh_guests_tick(struct bh_node *node, bh_ns now)
     return next;
 }
 
+static uint32_t
+remove_all(struct bh_node *node)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++) {
+        struct bh_guest *guest = &node->guests->guest[i];
+
+        if (guest->used && has_gone(node, guest)
+            && bh_launch_clear(node, guest->job.note.lease))
+            reap(guest);
+        left += guest->used;
+    }
+    return left;
+}
+
+/* One that is just being made is killed when it stands in its group. */
 void
 bh_guests_free(struct bh_node *node)
 {
-    for (uint32_t i = 0; node->guests && i < BH_GUESTS_MAX; i++) {
-        struct bh_guest *guest = &node->guests->guest[i];
+    bh_ns until = bh_time_monotonic() + LAST_PATIENCE;
 
-        if (guest->used && bh_launch_clear(node, guest->job.note.lease))
-            reap(guest);
-    }
+    while (node->guests && remove_all(node) > 0 && bh_time_monotonic() < until)
+        bh_time_sleep(LAST_GLANCE);
     free(node->guests);
     node->guests = NULL;
 }

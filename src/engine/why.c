@@ -5,6 +5,7 @@
 #include "engine/lease.h"
 #include "engine/move.h"
 #include "engine/order.h"
+#include "engine/part.h"
 #include "engine/place.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
@@ -94,17 +95,18 @@ static uint32_t
 room_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint32_t node,
                 uint32_t row)
 {
-    static const struct bh_occupancy empty;
     const struct sku *sku = sku_at(engine, need->sku);
-    const struct bh_profile *profile =
-        bh_profile_get((bh_profile_id){ sku->profiles[row] });
     uint32_t room = 0;
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+         gpu = gpu_at(engine, gpu)->next_on_node) {
+        struct bh_occupancy empty = { .share_limit = gpu_at(engine, gpu)->share_limit };
+
         if (gpu_at(engine, gpu)->managed
             && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
-            room += profile ? bh_occupancy_room(&empty, profile) : 1;
+            room += bh_piece_room(&empty, (enum bh_gpu_model)gpu_at(engine, gpu)->model,
+                                  sku->profiles[row]);
+    }
     return room;
 }
 
@@ -123,7 +125,7 @@ survey_gpu(const struct bh_engine *engine, uint32_t slot, struct field *field)
 
         if (part->state != BH_PIECE_CARVING && part->state != BH_PIECE_LEASED)
             continue;
-        used = bh_parts_add(used, bh_profile_parts((bh_profile_id){ part->profile }));
+        used = bh_parts_add(used, bh_part_charge(gpu, part->profile));
         field->used++;
     }
     field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);

@@ -12,6 +12,7 @@
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
+#include "engine/why_share.h"
 
 static bh_sku_id
 sku_of(const struct bh_engine *engine, uint32_t sku)
@@ -326,16 +327,22 @@ is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_re
     return true;
 }
 
+/* Name who on the GPU leaves first. */
+static void
+name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reason *reason)
+{
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->lease)
+            name_holder(engine, part_at(engine, at)->lease, reason);
+}
+
 /* Name who on the node leaves first. */
 static void
 name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
 {
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-             at = part_at(engine, at)->next_on_gpu)
-            if (part_at(engine, at)->lease)
-                name_holder(engine, part_at(engine, at)->lease, reason);
+        name_holders_on(engine, gpu, reason);
 }
 
 /* GPUs are free for it where cores or memory are not. */
@@ -410,6 +417,10 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
         || is_behind(search, need, reason)
         || is_unhosted(search, need, reason))
         return;
+    if (bh_why_share(search, need, reason)) {
+        name_holders_on(engine, gpu_find(engine, reason->gpu.v), reason);
+        return;
+    }
     *reason = (struct bh_reason){ .code = BH_REASON_NO_CAPACITY,
                                   .sku = sku_of(engine, need->sku),
                                   .wanted = need->count * need->gang,
@@ -442,6 +453,9 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     field = survey(engine, &need);
     if (!field.ever && field.forbids.code != BH_REASON_NONE) {
         *reason = field.forbids;
+    } else if (!field.ever && bh_why_unshared(engine, need.sku)) {
+        *reason = (struct bh_reason){ .code = BH_REASON_NOT_SHARED,
+                                      .sku = sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
         tell_never_hosted(engine, job, reason);
     } else if (!field.ever) {

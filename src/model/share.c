@@ -345,8 +345,8 @@ bh_share_format(enum bh_gpu_model model, const struct bh_share *share,
     put_text(ret_name, &length, "/");
     put_number(ret_name, &length, BH_GPU_PARTS / divisor);
     put_text(ret_name, &length, ":");
-    put_number(ret_name, &length, bh_share_cap_bytes(model, share) >> 20);
-    put_text(ret_name, &length, "Mi");
+    put_number(ret_name, &length, model ? bh_share_cap_bytes(model, share) >> 20 : share->memory);
+    put_text(ret_name, &length, model ? "Mi" : "p");
     put_text(ret_name, &length, suffixes[share->mode]);
 }
 

@@ -79,8 +79,8 @@ struct bh_share_words {
 BH_MUST_USE bh_rc bh_share_parse(enum bh_gpu_model model, const struct bh_share_words *words,
                                  struct bh_share *ret_share, struct bh_err *err);
 
-/* A share's name: "1/4:18448Mi", "1/2:39870Mi+hard".  It says all of it on a GPU of the
- * model. */
+/* A share's name: "1/4:18446Mi", "1/2:39870Mi+hard".  It says all of it on a GPU of the
+ * model; where that is not known (NONE), memory is in parts: "1/4:950p". */
 void bh_share_format(enum bh_gpu_model model, const struct bh_share *share,
                      char ret_name[BH_SHARE_NAME_MAX]);
 

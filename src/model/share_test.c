@@ -103,6 +103,16 @@ numbers_and_names_say_all_of_a_share(void **state)
 }
 
 static void
+a_name_without_a_model_says_parts(void **state)
+{
+    char name[BH_SHARE_NAME_MAX];
+
+    bh_share_format(BH_GPU_MODEL_NONE, &(struct bh_share){ 1050, 950, BH_SHARE_HARD }, name);
+    BH_CHECK("parts", strcmp(name, "1/4:950p+hard") == 0);
+    BH_CHECK_DONE();
+}
+
+static void
 other_numbers_are_no_shares(void **state)
 {
     static const uint32_t none[] = { 0, 1, 2, 57, 1u << 30, 1u << 30 | 1050, 1u << 30 | 1050u << 13,
@@ -178,6 +188,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sizes_are_exact_or_named),
     cmocka_unit_test(models_without_facts_are_not_shared),
     cmocka_unit_test(numbers_and_names_say_all_of_a_share),
+    cmocka_unit_test(a_name_without_a_model_says_parts),
     cmocka_unit_test(other_numbers_are_no_shares),
     cmocka_unit_test(caps_are_whole_granules_that_hold_what_was_asked),
     cmocka_unit_test(as_many_fit_as_there_is_for),

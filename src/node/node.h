@@ -27,6 +27,13 @@ struct bh_trouble {
 };
 
 struct bh_health_watch;
+struct bh_share_grant;
+
+/* Open shares: node/share.h. */
+struct bh_shares {
+    struct bh_share_grant *open; /* in no order */
+    uint32_t count;
+};
 
 struct bh_node {
     struct bh_conf conf;
@@ -52,6 +59,7 @@ struct bh_node {
     bh_ns sample_at;                  /* monotonic */
     struct bh_trouble troubles[32];   /* node/trouble.h */
     struct bh_health_watch *health;
+    struct bh_shares shares;          /* that leases have now */
 
     struct bh_verify *verify;         /* node/verify.h */
 

@@ -17,6 +17,7 @@
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/scrub.h"
+#include "node/share.h"
 #include "node/trouble.h"
 #include "node/unpack.h"
 #include "node/reset.h"
@@ -113,6 +114,12 @@ note_carve(struct bh_node *node, const void *message, struct bh_note *note, stru
     note->job = carve->job;
     snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", carve->gpu);
     snprintf(note->piece.profile, sizeof note->piece.profile, "%s", carve->profile);
+    note->piece.cap_bytes = carve->cap_bytes;
+    note->piece.context_bytes = carve->context_bytes;
+    note->piece.share_weight = carve->weight;
+    note->piece.share_flags = (carve->hard ? BH_SHARE_IS_HARD : 0)
+                              | (carve->latency ? BH_SHARE_IS_LATENCY : 0)
+                              | (carve->multiplexed ? BH_SHARE_IS_MULTIPLEXED : 0);
     /* the rest is checked when its turn comes: an order before it may make the room */
     return bh_piece_allowed(node, carve->gpu, err);
 }
@@ -216,7 +223,7 @@ scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_u
     bh_rc rc = bh_scrub_before(node, wish, err);
 
     *ret_unclean = rc != BH_OK;
-    return rc;
+    return rc == BH_OK ? bh_share_clear(node, wish->partition, wish->tenant, err) : rc;
 }
 
 static bh_rc
@@ -255,7 +262,8 @@ perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct 
     if (rc == BH_OK)
         rc = bh_piece_carve_check(node, &note.piece, err);
     if (rc == BH_OK)
-        rc = bh_alone_check(node, note.piece.gpu, note.tenant, err);
+        rc = bh_share_is(&note.piece) ? bh_share_check(node, &note.piece, note.tenant, err)
+                                      : bh_alone_check(node, note.piece.gpu, note.tenant, err);
     if (rc == BH_OK)
         rc = bh_state_note(&node->state, &note, err);
     if (rc == BH_OK)

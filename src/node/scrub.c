@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "node/path.h"
 #include "node/scrub_run.h"
+#include "node/share.h"
 
 enum { TRIES_MAX = 2, LEAST_PERCENT = 80 };
 
@@ -79,7 +80,9 @@ bh_rc
 bh_scrub_check(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (!bh_mark_allows(&node->state.marks, &lease->lent[i], lease->tenant))
+        if (bh_share_is(&lease->lent[i]) ? lease->lent[i].cleared_for != lease->tenant
+                                         : !bh_mark_allows(&node->state.marks, &lease->lent[i],
+                                                           lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
                               "memory of piece %" PRIu64
                               " was another tenant's and has no receipt",
@@ -148,6 +151,11 @@ fill(struct bh_node *node, const struct bh_note_piece *piece,
     char why[200];
     bh_rc rc = BH_OK;
 
+    receipt->beside = bh_share_is(piece)
+                      && bh_share_others(node, piece->gpu, piece->partition) > 0;
+    if (receipt->beside)
+        return accept_unsampled(node, receipt, "others share the GPU: contexts were destroyed, and "
+                                               "the driver clears what it gives out", err);
     if (!bh_scrub_has_helper(node, why, sizeof why))
         return accept_unsampled(node, receipt, why, err);
     for (receipt->tries = 1; receipt->tries <= TRIES_MAX; receipt->tries++) {
@@ -241,7 +249,8 @@ bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t orde
         struct bh_scrub_wish wish = { order, lease->lent[i].partition, lease->tenant,
                                       lease->job };
 
-        if (bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant))
+        if (!bh_share_is(&lease->lent[i])
+            && bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant))
             rc = bh_scrub_before(node, &wish, err);
     }
     return rc == BH_OK ? bh_scrub_check(node, lease, err) : rc;
@@ -254,7 +263,8 @@ bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret
     const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
     bh_rc rc = BH_OK;
 
-    if (piece && bh_mark_failed(&node->state.marks, piece))
+    if (piece && bh_mark_failed(&node->state.marks, piece)
+        && (!bh_share_is(piece) || bh_share_others(node, piece->gpu, piece->partition) == 0))
         rc = scrub(node, wish, err);
     *ret_unclean = rc != BH_OK;
     return rc;

@@ -200,10 +200,10 @@ bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
     return BH_OK;
 }
 
-/* Memory units that the piece lies on; all of the GPU's where that is not known. */
-static uint32_t
-units_of(const struct bh_device_gpu *gpu, const struct bh_note_piece *wanted)
+uint32_t
+bh_piece_units(const struct bh_node *node, const struct bh_note_piece *wanted)
 {
+    const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
     enum bh_gpu_model model = gpu ? bh_model_by_product(gpu->product) : BH_GPU_MODEL_NONE;
     const struct bh_profile *profile =
         model ? bh_profile_find(model, wanted->profile) : NULL;
@@ -223,7 +223,7 @@ note_piece(struct bh_node *node, const struct bh_note_piece *wanted,
     const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
     struct bh_note note = { .kind = BH_NOTE_PIECE, .piece = *wanted };
 
-    note.piece.units = units_of(gpu, wanted);
+    note.piece.units = bh_piece_units(node, wanted);
     note.piece.minor = gpu ? gpu->minor : 0;
     note.piece.memory_mib = instance ? instance->memory_mib : gpu ? gpu->memory_mib : 0;
     note.piece.gi = instance ? instance->gi

@@ -67,10 +67,15 @@ bh_rc
 bh_share_check(const struct bh_node *node, const struct bh_note_piece *wanted, uint32_t tenant,
                struct bh_err *err)
 {
+    struct bh_note_piece place = *wanted;
     bh_rc rc = check_size(node, wanted, err);
 
+    if (rc == BH_OK && bh_state_piece_at(&node->state, wanted->gpu, bh_share_gi(wanted->start)))
+        return bh_err_set(err, BH_CONFLICT, "slot %u of GPU %s is taken", wanted->start,
+                          wanted->gpu);
+    place.units = bh_piece_units(node, wanted);
     if (rc != BH_OK || bh_share_others(node, wanted->gpu, wanted->partition) == 0
-        || bh_mark_allows(&node->state.marks, wanted, tenant))
+        || bh_mark_allows(&node->state.marks, &place, tenant))
         return rc;
     if (node->conf.scrub_required)
         return bh_err_set(err, BH_UNAVAILABLE,

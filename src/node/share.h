@@ -42,6 +42,7 @@ uint32_t bh_share_others(const struct bh_node *node, const char *gpu, uint64_t b
 /* Whether a share could be made for the tenant beside those that stand there.
  *   BH_INVALID      it has no cap, no weight, or a cap that is no whole number of granules
  *   BH_RANGE        its slot, or a cap above the GPU's memory
+ *   BH_CONFLICT     another has its slot
  *   BH_UNAVAILABLE  other tenants used the memory, which cannot be filled while others run, and
  *                   node.conf or the driver does not let that be enough */
 BH_MUST_USE bh_rc bh_share_check(const struct bh_node *node, const struct bh_note_piece *wanted,

@@ -15,6 +15,7 @@
 #include "api/layouts.h"
 #include "api/log.h"
 #include "api/log_tree.h"
+#include "api/metrics.h"
 #include "api/nodes.h"
 #include "api/openapi.h"
 #include "api/outlook.h"
@@ -117,6 +118,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_ACCOUNT_ENROL] = bh_people_resource,
     [BH_OP_ACCOUNT_RESET] = bh_people_resource,
     [BH_OP_STATUS] = bh_status_show,
+    [BH_OP_METRICS] = bh_metrics_show,
     [BH_OP_HEALTH] = bh_status_health,
     [BH_OP_OPENAPI] = bh_openapi_show,
 };

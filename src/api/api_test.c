@@ -153,6 +153,8 @@ static const struct {
     { BH_OP_KEY_ROTATE, { BH_POST, "/v1/keys/rotate", .uid = CAROL }, 200, "{\"keys\":0}" },
     { BH_OP_WHOAMI, { BH_GET, "/v1/whoami", .uid = ALICE }, 200,
       "\"roles\":[{\"role\":\"developer\",\"tenant\":\"acme/vision\"}]" },
+    { BH_OP_METRICS, { BH_GET, "/metrics", .uid = DAVE }, 200,
+      "bulkhead_jobs{tenant=\"acme/vision\",state=\"running\"} " },
     { BH_OP_STATUS, { BH_GET, "/v1/status", .uid = ALICE }, 200,
       "\"gpus\":{\"fenced\":0,\"managed\":2,\"total\":2}" },
     { BH_OP_HEALTH, { BH_GET, "/healthz", .tcp = true }, 200, "ok" },

@@ -109,6 +109,7 @@ static const struct reach {
     [BH_OP_ACCOUNT_ENROL] = { DENIED, "/v1/accounts", NULL, "{}" },
     [BH_OP_ACCOUNT_RESET] = { DENIED, "/v1/accounts/x", NULL, NULL },
     [BH_OP_STATUS] = { CUT, "/v1/status", NULL, NULL },
+    [BH_OP_METRICS] = { CUT, "/metrics", NULL, NULL },
     [BH_OP_HEALTH] = { OPEN, "/healthz", NULL, NULL },
     [BH_OP_OPENAPI] = { OPEN, "/openapi.json", NULL, NULL },
 };

@@ -72,8 +72,13 @@ static bh_rc
 fixture_ask(void *self, bh_question question, void *question_self, struct bh_err *err)
 {
     struct fixture *f = self;
+    bh_ns begun = bh_time_monotonic(), took;
 
     question(question_self, f->engine, NOW_S * UINT64_C(1000000000));
+    took = bh_time_monotonic() - begun;
+    f->asks++;
+    f->ask_ns += took;
+    f->ask_most_ns = took > f->ask_most_ns ? took : f->ask_most_ns;
     return BH_OK;
 }
 
@@ -165,6 +170,14 @@ fixture_commits(void *self)
     return 1;
 }
 
+static void
+fixture_tally(void *self, uint64_t ret_tally[BH_TALLIES])
+{
+    struct fixture *f = self;
+
+    memcpy(ret_tally, f->tally, sizeof f->tally);
+}
+
 static struct bh_signed
 fixture_last_signed(void *self)
 {
@@ -197,6 +210,7 @@ static const struct bh_owner_ops fixture_owner = {
     .changes = fixture_changes,
     .inventory = fixture_inventory_get,
     .commits = fixture_commits,
+    .tally = fixture_tally,
     .last_signed = fixture_last_signed,
     .log_path = fixture_log_path,
     .verdict = fixture_verdict,
@@ -573,7 +587,7 @@ bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret
     struct bh_request request = {
         .method = sent->method, .path = sent->path, .body = sent->body ? sent->body : "",
         .body_length = sent->body ? strlen(sent->body) : 0, .content_type = sent->type,
-        .idempotency_key = sent->key, .upgrade = sent->upgrade, .transport = &transport, .arena = arena,
+        .idempotency_key = sent->key, .upgrade = sent->upgrade, .accept = sent->accept, .transport = &transport, .arena = arena,
         .query = fixture_query_find, .each_query = fixture_query_each, .server = &query,
     };
     struct bh_reply reply = { 0 };

@@ -9,6 +9,7 @@
  * acme.  Two H100s. */
 
 #include "api/api.h"
+#include "api/tally.h"
 
 enum { ALICE = 1001, BOB = 1002, CAROL = 1003, DAVE = 1004, STRANGER = 4242, NOW_S = 1000000 };
 
@@ -36,13 +37,15 @@ struct fixture {
     bh_rc refused_rc;
     struct bh_change changes[8];
     uint32_t change_count;
+    uint64_t tally[BH_TALLIES];
+    uint64_t asks, ask_ns, ask_most_ns; /* questions to the engine, and what they took */
     int held;                    /* directories not given back */
 };
 
 /* What a client sends; `query` as in "a=1&b=2", not escaped. */
 struct sent {
     enum bh_method method;
-    const char *path, *query, *body, *type, *token, *key, *upgrade;
+    const char *path, *query, *body, *type, *token, *key, *upgrade, *accept;
     uint32_t uid;
     bool tcp;
 };
@@ -50,7 +53,7 @@ struct sent {
 struct received {
     uint32_t status;
     char text[1 << 19];
-    char content_type[48];
+    char content_type[80];
     char header[200];
 };
 

@@ -505,7 +505,8 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
         rc = bh_receipts_put(call, &w, row.job, err);
     if (rc == BH_OK)
         rc = put_spec(call, &w, &row, err);
-    bh_traffic_put_job(call, &w, row.job);
+    if (rc == BH_OK)
+        rc = bh_traffic_put_job(call, &w, row.job, err);
     if (rc == BH_OK && strcmp(row.state, "pending") == 0) {
         bh_json_open(&w, "why", '{');
         rc = put_why(call, &w, row.job, err);

@@ -435,6 +435,8 @@ type_of(const struct bh_operation_row *op)
 {
     if (op->id == BH_OP_LOG_TILE || op->id == BH_OP_LOG_ENTRIES)
         return "application/octet-stream";
+    if (op->id == BH_OP_METRICS)
+        return "text/plain; version=0.0.4; charset=utf-8";
     if (op->id == BH_OP_LOG_CHECKPOINT || op->id == BH_OP_LOG_MINIMUM)
         return "text/plain; charset=utf-8";
     return op->kind == BH_OPERATION_STREAM ? "text/event-stream" : "application/json";

@@ -1,6 +1,7 @@
 #ifndef BH_API_OWNER_H
 #define BH_API_OWNER_H
 
+#include "api/tally.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -209,6 +210,8 @@ struct bh_owner_ops {
     bool (*verdict)(void *self, uint64_t request, uint32_t *cursor, struct bh_buf *ret_json);
     /* Durable transactions since the daemon started. */
     uint64_t (*commits)(void *self);
+    /* What was counted since then (api/tally.h). */
+    void (*tally)(void *self, uint64_t ret_tally[BH_TALLIES]);
     struct bh_signed (*last_signed)(void *self);
     /* Path of the log file of a job's member, in the arena; the file may not exist (yet). */
     const char *(*log_path)(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena);

@@ -1,5 +1,6 @@
 #include "api/traffic.h"
 
+#include "api/carried.h"
 #include "api/facts.h"
 
 static const char *const keys[] = { "denied_bytes", "denied_packets", "rx_bytes", "rx_packets",
@@ -23,20 +24,30 @@ add(bh_json_value items, uint64_t job, uint64_t sums[BH_COUNT(keys)])
     return found;
 }
 
-void
-bh_traffic_put_job(const struct bh_call *call, struct bh_json_writer *w, uint64_t job)
+/* What is committed leaves the owner's memory in the same turn: for these microseconds a
+ * lease is in both, or, when it ends between the two reads, in neither. */
+bh_rc
+bh_traffic_put_job(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
+                   struct bh_err *err)
 {
-    BH_AUTO(bh_facts_fini) struct bh_facts facts;
-    uint64_t sums[BH_COUNT(keys)] = { 0 };
-    bool found = false;
+    struct bh_carried_row kept;
+    bh_rc rc = bh_carried_get(&call->api->options.store, BH_DOCUMENT_CARRIED, job, &kept, err);
+    BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
+    uint64_t sums[BH_COUNT(keys)] = { kept.sums.denied_bytes, kept.sums.denied_packets,
+                                      kept.sums.rx_bytes, kept.sums.rx_packets,
+                                      kept.sums.tx_bytes, kept.sums.tx_packets };
+    bool found = kept.leases > 0;
 
+    if (rc != BH_OK)
+        return rc;
     bh_facts_load(&call->api->options.owner, &facts);
     for (uint32_t i = 0; i < facts.node_count; i++)
         found = add(bh_json_get(facts.nodes[i].root, "traffic"), job, sums) || found;
     if (!found)
-        return;
+        return BH_OK;
     bh_json_open(w, "traffic", '{');
     for (size_t k = 0; k < BH_COUNT(keys); k++)
         bh_json_u64(w, keys[k], sums[k]);
     bh_json_close(w, '}');
+    return BH_OK;
 }

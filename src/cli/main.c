@@ -18,6 +18,7 @@
 #include "cli/login.h"
 #include "cli/output.h"
 #include "cli/policy.h"
+#include "cli/metrics.h"
 #include "cli/receipts.h"
 #include "cli/session.h"
 #include "cli/sessions.h"
@@ -74,6 +75,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_AUDIT_CONSISTENCY] = bh_cli_audit_consistency,
     [BH_CMD_AUDIT_EXPORT] = bh_cli_audit_export,
     [BH_CMD_AUDIT_PRUNE] = bh_cli_audit_prune,
+    [BH_CMD_METRICS] = bh_cli_metrics,
     [BH_CMD_RECEIPTS] = bh_cli_receipts,
     [BH_CMD_KEY_LIST] = bh_cli_key_list,
     [BH_CMD_KEY_SHRED] = bh_cli_key_shred,

@@ -307,6 +307,17 @@ record_made_keys(struct bh_core *core, struct bh_err *err)
     return rc;
 }
 
+static bh_rc
+commit(struct bh_core *core, struct bh_err *err)
+{
+    bh_ns begun = bh_time_monotonic();
+    bh_rc rc = core->store.ops->commit(core->store.self, err);
+
+    if (rc == BH_OK)
+        bh_tally_committed(&core->tally, bh_time_monotonic() - begun);
+    return rc;
+}
+
 bh_rc
 bh_core_commit(struct bh_core *core, struct bh_err *err)
 {
@@ -324,7 +335,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_snapshot_if_due(core, err);
     if (rc == BH_OK)
-        rc = core->store.ops->commit(core->store.self, err);
+        rc = commit(core, err);
     if (rc != BH_OK)
         return rc;
     core->open = false;
@@ -364,6 +375,7 @@ bh_core_abort(struct bh_core *core)
     core->documents = NULL;
     core->tokens_changed = false;
     bh_access_aborted(core);
+    bh_tally_aborted(&core->tally);
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
     if (bh_keyring_aborted(&core->ring, &err) != BH_OK || bh_replay(core, &err) != BH_OK) {

@@ -9,6 +9,7 @@
 #include "daemon/hub.h"
 #include "daemon/journal.h"
 #include "daemon/keyring.h"
+#include "daemon/tally.h"
 
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
  *
@@ -77,6 +78,7 @@ struct bh_core {
     uint64_t next_job;               /* number of the next job */
     uint64_t steps;                  /* for sampling the invariants */
     _Atomic uint64_t commits;        /* since the start; read by any thread */
+    struct bh_tally_book tally;
     _Atomic uint64_t signed_records, signed_ns; /* the newest checkpoint's; likewise */
     struct bh_effect *effects;       /* of the batch, for the node, in order */
     uint32_t effect_count;

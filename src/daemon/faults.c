@@ -268,6 +268,7 @@ bh_faults_tell(struct bh_core *core)
         if (facts->told == view.health)
             continue;
         facts->told = (uint8_t)view.health;
+        bh_tally_count(&core->tally, BH_TALLY_HEALTH + (uint32_t)view.health);
         tell(core, &view);
     }
 }

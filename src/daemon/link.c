@@ -365,10 +365,12 @@ take_outcome(struct bh_node_link *link, const void *message, struct bh_err *err)
 static bh_rc
 take_ended(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
-    const struct bh_msg_ended *ended = message;
+    struct bh_msg_ended ended = *(const struct bh_msg_ended *)message;
 
-    owe_ack(link, (struct bh_msg_ack){ .lease = ended->lease });
-    return bh_orders_ended(link->shared->core, ended, err);
+    owe_ack(link, (struct bh_msg_ack){ .lease = ended.lease });
+    if (!ended.carried.counted) /* its machine went down: what was said last */
+        (void)bh_traffic_find(&link->traffic, ended.lease, &ended.carried);
+    return bh_orders_ended(link->shared->core, &ended, err);
 }
 
 static bh_rc
@@ -574,9 +576,21 @@ say_everything(struct bh_node_link *link)
         bh_node_link_order(link, &core->scratch[i]);
 }
 
+/* What its leases carried is in the store. */
+static void
+forget_traffic(struct bh_node_link *link)
+{
+    pthread_mutex_lock(&link->shared->mutex);
+    for (uint32_t i = 0; i < link->ack_count; i++)
+        if (link->acks[i].lease)
+            bh_traffic_forget(&link->traffic, link->acks[i].lease);
+    pthread_mutex_unlock(&link->shared->mutex);
+}
+
 struct bh_node_link *
 bh_node_link_acknowledge(struct bh_node_link *link)
 {
+    forget_traffic(link);
     for (uint32_t i = 0; i < link->ack_count && link->io; i++)
         put_message(link, BH_MSG_ACK, &link->acks[i]);
     link->ack_count = 0;

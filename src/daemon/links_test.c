@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "audit/verify.h"
+#include "daemon/carried.h"
 #include "daemon/links.h"
 #include "daemon/orders.h"
 #include "store/audit.h"
@@ -518,6 +519,102 @@ test_an_answer_that_comes_too_late_is_recorded(void **unused)
     close_scene(&s);
 }
 
+static void
+say_ended(struct peer *peer, enum bh_end_cause cause, uint64_t rx_bytes)
+{
+    struct bh_msg_ended ended = { .lease = peer->lease,
+                                  .cause = cause,
+                                  .carried = { .counted = rx_bytes > 0,
+                                               .rx_bytes = rx_bytes,
+                                               .tx_bytes = 10 * rx_bytes } };
+
+    say(peer, BH_MSG_ENDED, &ended);
+}
+
+static void
+say_traffic(struct peer *peer, uint64_t rx_bytes)
+{
+    struct bh_msg_traffic_item item = { .lease = peer->lease,
+                                        .job = 1,
+                                        .rx_bytes = rx_bytes };
+
+    say(peer, BH_MSG_TRAFFIC, &(struct bh_msg_traffic){ .items = { &item, 1 } });
+}
+
+static struct bh_carried_row
+carried(struct scene *s, enum bh_document_kind kind, uint64_t number)
+{
+    struct bh_carried_row row;
+
+    assert_int_equal(bh_carried_get(&s->f.core.store, kind, number, &row, &s->f.err),
+                     BH_OK);
+    return row;
+}
+
+static bool
+has_text(struct scene *s, const char *plain)
+{
+    struct bh_digest digest;
+    const char *text;
+
+    s->f.core.crypto->sha256(plain, strlen(plain), "", 0, digest.bytes);
+    return s->f.core.store.ops->get_text(s->f.core.store.self, &digest, s->f.arena, &text,
+                                         &s->f.err) == BH_OK;
+}
+
+/* Each end counts once, whatever is repeated, aborted or started again. */
+static void
+test_what_networks_carried_is_kept(void **unused)
+{
+    struct scene s;
+    struct peer *peer = &s.peers[0];
+    uint32_t tenant;
+
+    open_scene(&s, 1);
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    turns_until(&s, 1);
+    tenant = bh_catalog_find(s.f.core.catalog, BH_NAME_TENANT, "acme/vision/train");
+    say_traffic(peer, 5);
+    turn(&s);
+    BH_CHECK_EQ("what runs is not kept", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 0);
+    say_ended(peer, BH_END_NODE_LOST, 7);
+    say_ended(peer, BH_END_NODE_LOST, 7);
+    assert_int_equal(bh_node_links_receive(s.links, &s.f.err), BH_OK);
+    bh_node_links_reset(s.links);
+    assert_true(bh_core_abort(&s.f.core));
+    BH_CHECK_EQ("nor what was aborted", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 0);
+    turns_until(&s, 1);
+    say_ended(peer, BH_END_NODE_LOST, 7);
+    say_ended(peer, BH_END_NODE_LOST, 7);
+    turns_until(&s, 1);
+    BH_CHECK_EQ("one lease", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 1);
+    BH_CHECK_EQ("its bytes", carried(&s, BH_DOCUMENT_CARRIED, 1).sums.rx_bytes, 7);
+    BH_CHECK("the record's text",
+             has_text(&s, "{\"carried\":{\"counted\":true,\"rx_bytes\":7,"
+                          "\"tx_bytes\":70},\"job\":1,\"lease\":1,"
+                          "\"tenant\":3}"));
+    BH_CHECK_EQ("queued again", peer->starts, 2);
+
+    /* its machine goes down: what was said last counts */
+    say_traffic(peer, 100);
+    turn(&s);
+    say_ended(peer, BH_END_EXITED, 0);
+    turns_until(&s, 1);
+    bh_node_links_free(s.links);
+    close_core(&s.f);
+    assert_int_equal(open_core(&s.f), BH_OK);
+    s.links = bh_node_links_new(&s.f.core);
+    BH_CHECK_EQ("both leases, after a start", carried(&s, BH_DOCUMENT_CARRIED, 1).leases,
+                2);
+    BH_CHECK_EQ("their bytes", carried(&s, BH_DOCUMENT_CARRIED, 1).sums.rx_bytes, 107);
+    BH_CHECK_EQ("the tenant's",
+                carried(&s, BH_DOCUMENT_CARRIED_TENANT, tenant).sums.rx_bytes, 107);
+    BH_CHECK_EQ("sent", carried(&s, BH_DOCUMENT_CARRIED_TENANT, tenant).sums.tx_bytes, 70);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
 /* node_socket names one socket, which may come later than the daemon. */
 static void
 test_a_file_is_one_node(void **unused)
@@ -553,6 +650,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_reset_loses_nothing),
     cmocka_unit_test(test_what_became_of_an_order_is_unknown_after_a_start_and_then_told),
     cmocka_unit_test(test_an_answer_that_comes_too_late_is_recorded),
+    cmocka_unit_test(test_what_networks_carried_is_kept),
     cmocka_unit_test(test_a_file_is_one_node),
 };
 

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "daemon/carried.h"
 #include "model/spec.h"
 #include "policy/egress.h"
 
@@ -355,16 +356,6 @@ object_of(const struct bh_effect *effect)
     return (struct bh_record_object){ "lease", effect->lease.v };
 }
 
-/* A report that no longer fits the engine's state is dropped, as a repeat is. */
-static bh_rc
-step_leniently(struct bh_core *core, const struct bh_entry *entry, struct bh_event *event,
-               struct bh_err *err)
-{
-    bh_rc rc = bh_core_step(core, entry, event, err);
-
-    return rc == BH_CONFLICT || rc == BH_NOT_FOUND ? BH_OK : rc;
-}
-
 bh_rc
 bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                   const struct bh_msg_outcome *outcome, struct bh_err *err)
@@ -434,10 +425,20 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
                                                   : BH_END_KEEPER_LOST,
                      ended->exit_status, ended->ended_ns, ended->unasked },
     };
+    struct bh_carried_note note;
     struct bh_job_view view;
+    bh_rc rc;
 
     if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view))
         return BH_OK;
     entry.tenant = view.tenant.v;
-    return step_leniently(core, &entry, &event, err);
+    if (ended->carried.counted) {
+        bh_carried_note(core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease,
+                                                        view.tenant.v }, &note);
+        entry.text = note.digest.bytes;
+    }
+    rc = bh_core_step(core, &entry, &event, err);
+    if (rc == BH_CONFLICT || rc == BH_NOT_FOUND) /* it no longer fits: dropped, as a repeat is */
+        return BH_OK;
+    return rc == BH_OK && ended->carried.counted ? bh_carried_put(core, &note, err) : rc;
 }

@@ -230,6 +230,14 @@ port_commits(void *self)
     return atomic_load(&owner->core->commits);
 }
 
+static void
+port_tally(void *self, uint64_t ret_tally[BH_TALLIES])
+{
+    struct bh_owner_thread *owner = self;
+
+    bh_tally_read(&owner->core->tally, ret_tally);
+}
+
 static struct bh_signed
 port_last_signed(void *self)
 {
@@ -262,6 +270,7 @@ static const struct bh_owner_ops port_ops = {
     .inventory = port_inventory,
     .verdict = port_verdict,
     .commits = port_commits,
+    .tally = port_tally,
     .last_signed = port_last_signed,
     .log_path = port_log_path,
 };

@@ -94,6 +94,8 @@ bh_receipts_take(struct bh_core *core, const struct bh_msg_receipt *receipt, str
     rc = record(core, &row, err);
     if (rc == BH_OK)
         rc = put(core, key, &row, err);
+    if (rc == BH_OK)
+        bh_tally_count(&core->tally, bh_tally_scrub(receipt->method, receipt->result));
     if (receipt->result == BH_SCRUB_FAILED)
         bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
                BH_STR("why", receipt->why));

@@ -50,6 +50,39 @@ bh_traffic_take(struct bh_traffic *traffic, const struct bh_list *items)
         take(traffic, &item[i]);
 }
 
+bool
+bh_traffic_find(const struct bh_traffic *traffic, uint64_t lease,
+                struct bh_msg_carried *carried)
+{
+    for (uint32_t i = 0; i < traffic->count; i++) {
+        const struct bh_msg_traffic_item *item = &traffic->items[i];
+
+        if (item->lease != lease)
+            continue;
+        *carried = (struct bh_msg_carried){
+            .counted = true,
+            .denied_bytes = item->denied_bytes,
+            .denied_packets = item->denied_packets,
+            .rx_bytes = item->rx_bytes,
+            .rx_packets = item->rx_packets,
+            .tx_bytes = item->tx_bytes,
+            .tx_packets = item->tx_packets,
+        };
+        return true;
+    }
+    return false;
+}
+
+void
+bh_traffic_forget(struct bh_traffic *traffic, uint64_t lease)
+{
+    for (uint32_t i = 0; i < traffic->count; i++)
+        if (traffic->items[i].lease == lease) {
+            drop(traffic, i);
+            return;
+        }
+}
+
 void
 bh_traffic_fini(struct bh_traffic *traffic)
 {

@@ -4,8 +4,9 @@
 #include "base/buf.h"
 #include "wire/message.h"
 
-/* What the jobs of one node sent and received: the last word on each of those that run, and on
- * the latest ones that ended.  No record and in no store: it is gone when the daemon is. */
+/* What the jobs of one node sent and received: the last word on each of those that run, and of
+ * those that ended until that is in the store (daemon/carried.h).  No record and in no store: it is
+ * gone when the daemon is, and said again by the node. */
 enum { BH_TRAFFIC_MAX = 4096 + 1024 };
 
 struct bh_traffic {
@@ -15,6 +16,15 @@ struct bh_traffic {
 
 /* Take over what a node says; when all is full, the oldest of a job that ended goes first. */
 void bh_traffic_take(struct bh_traffic *traffic, const struct bh_list *items);
+
+/* The last word on a lease into `carried`; false, and nothing is changed, when there is
+ * none. */
+bool bh_traffic_find(const struct bh_traffic *traffic, uint64_t lease,
+                     struct bh_msg_carried *carried);
+
+/* It is in the store now. */
+void bh_traffic_forget(struct bh_traffic *traffic, uint64_t lease);
+
 void bh_traffic_fini(struct bh_traffic *traffic);
 
 /* Append the JSON array of all of them. */

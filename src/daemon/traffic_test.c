@@ -47,11 +47,42 @@ test_full(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+test_forgotten(void **state)
+{
+    struct bh_msg_carried carried = { .rx_bytes = 1 };
+    struct bh_traffic traffic = { .count = 0 };
+
+    BH_CHECK("nothing there", !bh_traffic_find(&traffic, 1, &carried));
+    say(&traffic, (struct bh_msg_traffic_item){ .lease = 1,
+                                                 .rx_bytes = 5,
+                                                 .rx_packets = 4,
+                                                 .tx_bytes = 3,
+                                                 .tx_packets = 2,
+                                                 .denied_bytes = 7,
+                                                 .denied_packets = 6 });
+    say(&traffic, (struct bh_msg_traffic_item){ .lease = 2, .rx_bytes = 8 });
+    BH_CHECK("another", !bh_traffic_find(&traffic, 3, &carried));
+    BH_CHECK_EQ("unchanged", carried.rx_bytes, 1);
+    BH_CHECK("found", bh_traffic_find(&traffic, 1, &carried));
+    BH_CHECK("counted", carried.counted);
+    BH_CHECK("received", carried.rx_bytes == 5 && carried.rx_packets == 4);
+    BH_CHECK("sent", carried.tx_bytes == 3 && carried.tx_packets == 2);
+    BH_CHECK("denied", carried.denied_bytes == 7 && carried.denied_packets == 6);
+    bh_traffic_forget(&traffic, 1);
+    bh_traffic_forget(&traffic, 1);
+    BH_CHECK_EQ("one is left", traffic.count, 1);
+    BH_CHECK_EQ("the other", traffic.items[0].lease, 2);
+    bh_traffic_fini(&traffic);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_last_word),
-                                        cmocka_unit_test(test_full) };
+                                        cmocka_unit_test(test_full),
+                                        cmocka_unit_test(test_forgotten) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

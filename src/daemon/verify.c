@@ -128,6 +128,7 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
         if (asked->job)
             entry.obj = (struct bh_record_object){ .type = "job", .id = asked->job };
     }
+    bh_tally_count(&core->tally, BH_TALLY_VERDICTS + verdict->held);
     if (!verdict->held)
         bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why));

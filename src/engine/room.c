@@ -79,7 +79,7 @@ slots_of_suspended(const struct bh_engine *engine, uint64_t gpu_id)
         const struct lease *lease = lease_at(engine, at);
 
         for (uint32_t i = 0; lease->state == LEASE_SUSPENDED && i < lease->count; i++)
-            if (lease->places[i].gpu == gpu_id && lease->places[i].start < BH_SHARE_SLOTS_MAX)
+            if (lease->places[i].gpu == gpu_id && lease->places[i].start < BH_GPU_SHARES_MAX)
                 slots |= UINT32_C(1) << lease->places[i].start;
     }
     return slots;
@@ -94,7 +94,7 @@ bh_room_slot(const struct bh_engine *engine, uint32_t slot, uint32_t slots)
     BH_ASSERT(slots != 0);
     for (uint32_t at = gpu->idle ? gpu->first_part : 0; at; at = part_at(engine, at)->next_on_gpu)
         if (part_at(engine, at)->state == BH_PIECE_IDLE
-            && part_at(engine, at)->start < BH_SHARE_SLOTS_MAX)
+            && part_at(engine, at)->start < BH_GPU_SHARES_MAX)
             quiet &= ~(UINT32_C(1) << part_at(engine, at)->start);
     return (uint32_t)__builtin_ctz(quiet ? quiet : slots);
 }
@@ -112,7 +112,7 @@ bh_room_starts(const struct bh_search *search, uint32_t slot, uint32_t profile,
     free_slots = ~occupancy.shares;
     for (uint32_t i = 0; i < count; i++)
         if (taken[i].gpu == gpu_at(search->engine, slot)->id
-            && taken[i].start < BH_SHARE_SLOTS_MAX)
+            && taken[i].start < BH_GPU_SHARES_MAX)
             free_slots &= ~(UINT32_C(1) << taken[i].start);
     return free_slots ? UINT32_C(1) << bh_room_slot(search->engine, slot, free_slots) : 1;
 }

@@ -212,6 +212,7 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .idle = split.idle,
         .unusable = split.unusable,
     };
+    memcpy(ret_view->causes, split.causes, sizeof split.causes);
 }
 
 uint64_t

@@ -63,6 +63,18 @@ struct bh_kept_view {
     struct bh_piece pieces[BH_JOB_PIECES_MAX]; /* GPU, profile and start */
 };
 
+/* Why parts of a GPU are no use to anybody. */
+enum bh_unusable {
+    BH_UNUSABLE_GEOMETRY, /* free, and no piece fits there */
+    BH_UNUSABLE_CARVING,  /* a piece is being carved or destroyed */
+    BH_UNUSABLE_FAULT,    /* it does not answer, or its health keeps work off it */
+    BH_UNUSABLE_CORDONED, /* by the site file, or by an operator */
+    BH_UNUSABLE_AWAY,     /* its node is down, or needs a reboot; or it is not managed */
+    BH_UNUSABLE_RESERVE,  /* of a shared GPU: the driver's, and the contexts' of its slots */
+    BH_UNUSABLES
+};
+extern const char *const bh_unusable_names[BH_UNUSABLES];
+
 struct bh_gpu_view {
     bh_gpu_id gpu;
     bh_node_id node;
@@ -80,6 +92,7 @@ struct bh_gpu_view {
     bool reset_due;              /* when it is idle */
     uint32_t resets;             /* the last ones, at most 2 are remembered */
     struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
+    struct bh_parts causes[BH_UNUSABLES]; /* of unusable */
 };
 
 /* How a change of what shall stand on a GPU is getting on. */
@@ -136,18 +149,6 @@ struct bh_tenant_view {
     uint32_t running, pending;   /* jobs, with the subtree */
     bh_part_ns compute_ns, memory_ns; /* the tenant's own usage up to now */
 };
-
-/* Why parts of a GPU are no use to anybody. */
-enum bh_unusable {
-    BH_UNUSABLE_GEOMETRY, /* free, and no piece fits there */
-    BH_UNUSABLE_CARVING,  /* a piece is being carved or destroyed */
-    BH_UNUSABLE_FAULT,    /* it does not answer, or its health keeps work off it */
-    BH_UNUSABLE_CORDONED, /* by the site file, or by an operator */
-    BH_UNUSABLE_AWAY,     /* its node is down, or needs a reboot; or it is not managed */
-    BH_UNUSABLE_RESERVE,  /* of a shared GPU: the driver's, and the contexts' of its slots */
-    BH_UNUSABLES
-};
-extern const char *const bh_unusable_names[BH_UNUSABLES];
 
 /* Part-nanoseconds of all GPUs by what became of them; the sum of `tenants`, `idle`
  * and `unusable` is physical time. */

@@ -139,7 +139,7 @@ bool
 bh_share_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
               const struct bh_share *share, uint32_t slot)
 {
-    if (slot >= BH_SHARE_SLOTS_MAX || occupancy->shares >> slot & 1)
+    if (slot >= BH_GPU_SHARES_MAX || occupancy->shares >> slot & 1)
         return false;
     if (occupancy->units || (occupancy->whole && !occupancy->shared))
         return false;
@@ -153,7 +153,7 @@ void
 bh_share_add(struct bh_occupancy *occupancy, enum bh_gpu_model model,
              const struct bh_share *share, uint32_t slot)
 {
-    BH_ASSERT(slot < BH_SHARE_SLOTS_MAX);
+    BH_ASSERT(slot < BH_GPU_SHARES_MAX);
     BH_ASSERT(!(occupancy->shares >> slot & 1));
     occupancy->shares |= UINT32_C(1) << slot;
     occupancy->share_compute += share->compute;
@@ -167,7 +167,7 @@ bh_share_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model,
 {
     uint32_t memory = share->memory + bh_share_context_parts(model);
 
-    BH_ASSERT(slot < BH_SHARE_SLOTS_MAX && occupancy->shares >> slot & 1);
+    BH_ASSERT(slot < BH_GPU_SHARES_MAX && occupancy->shares >> slot & 1);
     BH_ASSERT(occupancy->share_compute >= share->compute && occupancy->share_memory >= memory);
     occupancy->shares &= ~(UINT32_C(1) << slot);
     occupancy->share_compute -= share->compute;
@@ -256,7 +256,7 @@ even_memory(enum bh_gpu_model model, uint64_t compute)
 {
     uint64_t slots = compute ? BH_GPU_PARTS / compute : 0, each;
 
-    slots = slots > BH_SHARE_SLOTS_MAX ? BH_SHARE_SLOTS_MAX : slots;
+    slots = slots > BH_GPU_SHARES_MAX ? BH_GPU_SHARES_MAX : slots;
     each = slots ? sellable(model) / slots : 0;
     return each > bh_share_context_parts(model) ? each - bh_share_context_parts(model) : 0;
 }

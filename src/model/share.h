@@ -31,7 +31,7 @@ extern const char *const bh_share_mode_names[BH_SHARE_MODES];
 extern const char *const bh_rounding_names[BH_ROUNDINGS];
 
 enum {
-    BH_SHARE_SLOTS_MAX = 32,    /* on one GPU */
+    BH_GPU_SHARES_MAX = 32,    /* on one GPU */
     BH_SHARE_NAME_MAX = 24,
     BH_SHARE_OVERSUBSCRIBE_MAX = 10, /* times the GPU's compute, at most */
 };
@@ -90,7 +90,7 @@ BH_MUST_USE bh_rc bh_share_find(enum bh_gpu_model model, const char *name,
 
 /* ---- on a GPU ---- */
 
-/* Whether it may have that slot (0 .. BH_SHARE_SLOTS_MAX - 1) beside what stands there. */
+/* Whether it may have that slot (0 .. BH_GPU_SHARES_MAX - 1) beside what stands there. */
 bool bh_share_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
                    const struct bh_share *share, uint32_t slot);
 

@@ -161,7 +161,7 @@ as_many_fit_as_there_is_for(void **state)
         { "a part more of memory", { 1050, 1014, 0 }, BH_GPU_PARTS, 3 },
         { "a part more of compute", { 1051, 1013, 0 }, BH_GPU_PARTS, 3 },
         { "contexts take room, too", { 1, 100, 0 }, BH_GPU_PARTS, 31 },
-        { "no more than slots", { 1, 1, 0 }, BH_GPU_PARTS, BH_SHARE_SLOTS_MAX },
+        { "no more than slots", { 1, 1, 0 }, BH_GPU_PARTS, BH_GPU_SHARES_MAX },
         { "not to be shared", { 1, 1, 0 }, 0, 0 },
         { "oversubscribed", { 2100, 500, 0 }, 2 * BH_GPU_PARTS, 4 },
     };

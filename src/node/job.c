@@ -28,7 +28,7 @@
 #include "node/network.h"
 #include "node/path.h"
 #include "node/scrub.h"
-#include "node/share.h"
+#include "node/share_slot.h"
 #include "node/unpack.h"
 #include "runtime/cgroup.h"
 
@@ -121,6 +121,7 @@ finish(struct bh_node *node, struct bh_job *job)
     if (job->end.cause >= BH_END_CAUSES)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
+    bh_networks_note(node, job);
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     bh_cdi_remove(node, job->note.lease);
@@ -212,7 +213,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return bh_err_errno(err, "make folder %s", folder);
     rc = bh_exit_record_reserve(folder, err);
     if (rc == BH_OK)
-        rc = bh_share_sync(node, err);
+        rc = bh_share_slot_sync(node, err);
     if (rc == BH_OK)
         rc = bh_box_build(&(struct bh_box_request){ node, start, job, arena }, &sandbox, note, err);
     if (rc == BH_OK)
@@ -247,7 +248,7 @@ overlaps(const struct bh_note_piece *a, const struct bh_note_piece *b)
 {
     return strcmp(a->gpu, b->gpu) == 0
            && (a->gi == BH_WHOLE_GPU || b->gi == BH_WHOLE_GPU || a->gi == b->gi
-               || a->start == b->start || bh_share_is(a) != bh_share_is(b));
+               || a->start == b->start || bh_share_slot_is(a) != bh_share_slot_is(b));
 }
 
 const struct bh_job *
@@ -287,7 +288,7 @@ holds(const struct bh_job *job, const char *gpu, uint32_t gi)
     for (uint32_t i = 0; i < job->note.lent_count; i++) {
         const struct bh_note_piece *piece = &job->note.lent[i];
 
-        if (strcmp(piece->gpu, gpu) == 0 && (!bh_share_is_instance(piece) || piece->gi == gi))
+        if (strcmp(piece->gpu, gpu) == 0 && (!bh_share_slot_is_instance(piece) || piece->gi == gi))
             return true;
     }
     return false;

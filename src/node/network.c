@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "network/kernel.h"
+#include "node/exit_record.h"
 #include "node/network_conf.h"
 #include "node/network_hosts.h"
 #include "node/path.h"
@@ -451,6 +452,45 @@ bh_networks_report(struct bh_node *node)
     traffic.items = (struct bh_list){ items, networks->count };
     bh_node_send(node, BH_MSG_TRAFFIC, &traffic);
     free(items);
+}
+
+static struct bh_msg_carried
+carried_of(const struct bh_network_counters *counters)
+{
+    return (struct bh_msg_carried){
+        .counted = true,
+        .rx_bytes = counters->rx_bytes,
+        .rx_packets = counters->rx_packets,
+        .tx_bytes = counters->tx_bytes,
+        .tx_packets = counters->tx_packets,
+        .denied_bytes = counters->denied_bytes,
+        .denied_packets = counters->denied_packets,
+    };
+}
+
+static struct attached *
+find_attached(const struct bh_networks *networks, uint64_t lease)
+{
+    for (uint32_t i = 0; i < networks->count; i++)
+        if (networks->jobs[i]->lease == lease)
+            return networks->jobs[i];
+    return NULL;
+}
+
+void
+bh_networks_note(const struct bh_node *node, struct bh_job *job)
+{
+    struct attached *attached = find_attached(node->networks, job->note.lease);
+    char folder[BH_NODE_PATH_MAX];
+    struct bh_err err;
+
+    if (!attached)
+        return;
+    count(node->networks, attached);
+    job->end.carried = carried_of(&attached->counters);
+    bh_node_job_folder(node, job->note.lease, folder);
+    if (bh_exit_record_write(folder, &job->end, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
 }
 
 void

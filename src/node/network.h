@@ -41,6 +41,12 @@ BH_MUST_USE bh_rc bh_networks_attach(struct bh_node *node,
                                      const struct bh_networks_request *request,
                                      struct bh_networks_files *ret_files, struct bh_err *err);
 
+/* Note in the end of a job that has ended what its network carried, and write that down, so
+ * that it is told although the node may die before it is acknowledged.  Before
+ * bh_networks_detach; nothing without a network, nor when the job ended while no node ran:
+ * its interface went with it. */
+void bh_networks_note(const struct bh_node *node, struct bh_job *job);
+
 /* Remove it, tell the daemon what it carried, and tell its peers.  Safe without one. */
 void bh_networks_detach(struct bh_node *node, uint64_t lease);
 

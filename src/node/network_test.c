@@ -248,6 +248,34 @@ test_traffic(void **state)
     BH_CHECK_DONE();
 }
 
+/* The end of a job tells what its network carried, and the next node again. */
+static void
+test_carried(void **state)
+{
+    const struct bh_msg_network network = tenant_network;
+    struct bh_msg_carried sent, again;
+
+    use_conf(OFFERS);
+    start_well(1, "org/dep", LISTEN, network);
+    assert_true(bh_test_wait_for_log(1, "listening"));
+    start_well(2, "org/dep",
+               "head -c 50000 /dev/zero | bash -c 'cat > /dev/tcp/job-1001/7000'", network);
+    sent = bh_test_take(BH_MSG_ENDED, 2).ended.carried;
+    BH_CHECK("counted", sent.counted && sent.tx_bytes >= 50000 && sent.rx_packets > 0);
+    bh_test_take(BH_MSG_ENDED, 1);
+    run(3, "org/dep", "true", (struct bh_msg_network){ .mode = BH_NETWORK_NONE });
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    again = bh_test_take(BH_MSG_ENDED, 2).ended.carried;
+    BH_CHECK("told again", again.counted && again.tx_bytes == sent.tx_bytes
+                               && again.rx_packets == sent.rx_packets);
+    BH_CHECK("none without a network",
+             !bh_test_take(BH_MSG_ENDED, 3).ended.carried.counted);
+    check_nothing_left();
+    BH_CHECK_DONE();
+}
+
 /* The next node knows the network of a job that runs on, and ends it with the job. */
 static void
 test_node_killed(void **state)
@@ -324,7 +352,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_egress),      BH_NODE_TEST(test_inside),
         BH_NODE_TEST(test_refused),     BH_NODE_TEST(test_traffic),
         BH_NODE_TEST(test_node_killed), BH_NODE_TEST(test_killed_anywhere),
-        BH_NODE_TEST(test_flushed),
+        BH_NODE_TEST(test_flushed),     BH_NODE_TEST(test_carried),
     };
     int status;
 

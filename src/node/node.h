@@ -29,8 +29,8 @@ struct bh_trouble {
 struct bh_health_watch;
 struct bh_share_grant;
 
-/* Open shares: node/share.h. */
-struct bh_shares {
+/* Open shares: node/share_slot.h. */
+struct bh_share_slots {
     struct bh_share_grant *open; /* in no order */
     uint32_t count;
 };
@@ -59,7 +59,7 @@ struct bh_node {
     bh_ns sample_at;                  /* monotonic */
     struct bh_trouble troubles[32];   /* node/trouble.h */
     struct bh_health_watch *health;
-    struct bh_shares shares;          /* that leases have now */
+    struct bh_share_slots shares;          /* that leases have now */
 
     struct bh_verify *verify;         /* node/verify.h */
 

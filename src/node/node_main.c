@@ -29,7 +29,7 @@
 #include "node/report.h"
 #include "node/scratch.h"
 #include "node/session.h"
-#include "node/share.h"
+#include "node/share_slot.h"
 #include "node/store.h"
 #include "node/stream.h"
 #include "node/verify.h"
@@ -177,7 +177,7 @@ close_all(struct bh_node *node)
     if (node->scan_arena)
         bh_arena_free(node->scan_arena);
     bh_verify_free(node->verify);
-    bh_share_free(node);
+    bh_share_slot_free(node);
     bh_state_close(&node->state);
 }
 
@@ -301,7 +301,7 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_accept(node);
     if (loop->polls[5].revents)
         bh_node_streams_turn(loop->streams);
-    if (bh_share_sync(node, err) != BH_OK)
+    if (bh_share_slot_sync(node, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "opening of a share"), BH_ERRLOG(err));
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));

@@ -37,7 +37,7 @@ struct bh_note_piece {
     uint32_t minor, gi_minor, ci_minor; /* device minors */
     uint32_t units;                     /* of memory, bit u for unit u; 0: not noted */
     uint64_t cap_bytes, context_bytes;  /* of a share: bh_msg_carve */
-    uint32_t share_weight, share_flags; /* likewise; node/share.h */
+    uint32_t share_weight, share_flags; /* likewise; node/share_slot.h */
     uint32_t cleared_for;               /* of a share: the tenant that may use its memory */
 };
 

@@ -17,7 +17,7 @@
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/scrub.h"
-#include "node/share.h"
+#include "node/share_slot.h"
 #include "node/trouble.h"
 #include "node/unpack.h"
 #include "node/reset.h"
@@ -223,7 +223,7 @@ scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_u
     bh_rc rc = bh_scrub_before(node, wish, err);
 
     *ret_unclean = rc != BH_OK;
-    return rc == BH_OK ? bh_share_clear(node, wish->partition, wish->tenant, err) : rc;
+    return rc == BH_OK ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
 }
 
 static bh_rc
@@ -262,7 +262,7 @@ perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct 
     if (rc == BH_OK)
         rc = bh_piece_carve_check(node, &note.piece, err);
     if (rc == BH_OK)
-        rc = bh_share_is(&note.piece) ? bh_share_check(node, &note.piece, note.tenant, err)
+        rc = bh_share_slot_is(&note.piece) ? bh_share_slot_check(node, &note.piece, note.tenant, err)
                                       : bh_alone_check(node, note.piece.gpu, note.tenant, err);
     if (rc == BH_OK)
         rc = bh_state_note(&node->state, &note, err);

@@ -10,7 +10,7 @@
 #include "node/alone.h"
 #include "node/job.h"
 #include "node/scrub.h"
-#include "node/share.h"
+#include "node/share_slot.h"
 
 #define NO_COMPUTE_INSTANCE UINT32_MAX
 
@@ -26,7 +26,7 @@ is_whole(const struct bh_note_piece *piece)
 static bool
 makes_instance(const struct bh_note_piece *piece)
 {
-    return !is_whole(piece) && !bh_share_is(piece);
+    return !is_whole(piece) && !bh_share_slot_is(piece);
 }
 
 const struct bh_device_gpu *
@@ -142,7 +142,7 @@ check_holders(const struct bh_node *node, const struct bh_note_piece *wanted, st
     const struct bh_job *holder;
 
     place.gi = is_whole(wanted) ? BH_WHOLE_GPU
-               : bh_share_is(wanted) ? bh_share_gi(wanted->start) : NOT_YET_KNOWN;
+               : bh_share_slot_is(wanted) ? bh_share_slot_gi(wanted->start) : NOT_YET_KNOWN;
     holder = bh_job_at(node, &place, 0);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds place %u of GPU %s",
                                holder->note.lease, wanted->start, wanted->gpu)
@@ -178,11 +178,11 @@ bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
                           wanted->partition);
     if (bh_state_piece_at(&node->state, wanted->gpu, BH_WHOLE_GPU))
         return bh_err_set(err, BH_CONFLICT, "GPU %s is lent as a whole", wanted->gpu);
-    if (!bh_share_is(wanted) && bh_share_others(node, wanted->gpu, 0) > 0)
+    if (!bh_share_slot_is(wanted) && bh_share_slot_others(node, wanted->gpu, 0) > 0)
         return bh_err_set(err, BH_CONFLICT, "GPU %s is shared by %u", wanted->gpu,
-                          bh_share_others(node, wanted->gpu, 0));
-    if (bh_share_is(wanted) && wanted->start >= BH_SHARE_SLOTS_MAX)
-        return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares", BH_SHARE_SLOTS_MAX);
+                          bh_share_slot_others(node, wanted->gpu, 0));
+    if (bh_share_slot_is(wanted) && wanted->start >= BH_GPU_SHARES_MAX)
+        return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares", BH_GPU_SHARES_MAX);
     rc = check_holders(node, wanted, err);
     if (rc != BH_OK)
         return rc;
@@ -227,7 +227,7 @@ note_piece(struct bh_node *node, const struct bh_note_piece *wanted,
     note.piece.minor = gpu ? gpu->minor : 0;
     note.piece.memory_mib = instance ? instance->memory_mib : gpu ? gpu->memory_mib : 0;
     note.piece.gi = instance ? instance->gi
-                    : bh_share_is(wanted) ? bh_share_gi(wanted->start) : BH_WHOLE_GPU;
+                    : bh_share_slot_is(wanted) ? bh_share_slot_gi(wanted->start) : BH_WHOLE_GPU;
     note.piece.ci = instance ? instance->ci : BH_WHOLE_GPU;
     note.piece.gi_minor = instance ? instance->gi_minor : 0;
     note.piece.ci_minor = instance ? instance->ci_minor : 0;
@@ -378,7 +378,7 @@ bh_piece_carve(struct bh_node *node, const struct bh_note *order, struct bh_err 
     if (rc != BH_OK)
         return rc;
     if (!makes_instance(wanted)) {
-        if (bh_share_others(node, wanted->gpu, wanted->partition) == 0)
+        if (bh_share_slot_others(node, wanted->gpu, wanted->partition) == 0)
             rc = check_unused(node, wanted->gpu, err);
         return rc == BH_OK ? note_piece(node, wanted, NULL, err) : rc;
     }
@@ -440,7 +440,7 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
     if (holder)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->note.lease, partition);
-    if (bh_share_is(piece)) /* its contexts went with the processes of its job */
+    if (bh_share_slot_is(piece)) /* its contexts went with the processes of its job */
         return note_gone(node, partition, err);
     rc = bh_alone_check(node, piece->gpu, tenant, err);
     if (rc == BH_OK)

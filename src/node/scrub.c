@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "node/path.h"
 #include "node/scrub_run.h"
-#include "node/share.h"
+#include "node/share_slot.h"
 
 enum { TRIES_MAX = 2, LEAST_PERCENT = 80 };
 
@@ -80,7 +80,7 @@ bh_rc
 bh_scrub_check(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (bh_share_is(&lease->lent[i]) ? lease->lent[i].cleared_for != lease->tenant
+        if (bh_share_slot_is(&lease->lent[i]) ? lease->lent[i].cleared_for != lease->tenant
                                          : !bh_mark_allows(&node->state.marks, &lease->lent[i],
                                                            lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
@@ -151,8 +151,8 @@ fill(struct bh_node *node, const struct bh_note_piece *piece,
     char why[200];
     bh_rc rc = BH_OK;
 
-    receipt->beside = bh_share_is(piece)
-                      && bh_share_others(node, piece->gpu, piece->partition) > 0;
+    receipt->beside = bh_share_slot_is(piece)
+                      && bh_share_slot_others(node, piece->gpu, piece->partition) > 0;
     if (receipt->beside)
         return accept_unsampled(node, receipt, "others share the GPU: contexts were destroyed, and "
                                                "the driver clears what it gives out", err);
@@ -249,7 +249,7 @@ bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t orde
         struct bh_scrub_wish wish = { order, lease->lent[i].partition, lease->tenant,
                                       lease->job };
 
-        if (!bh_share_is(&lease->lent[i])
+        if (!bh_share_slot_is(&lease->lent[i])
             && bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant))
             rc = bh_scrub_before(node, &wish, err);
     }
@@ -264,7 +264,7 @@ bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret
     bh_rc rc = BH_OK;
 
     if (piece && bh_mark_failed(&node->state.marks, piece)
-        && (!bh_share_is(piece) || bh_share_others(node, piece->gpu, piece->partition) == 0))
+        && (!bh_share_slot_is(piece) || bh_share_slot_others(node, piece->gpu, piece->partition) == 0))
         rc = scrub(node, wish, err);
     *ret_unclean = rc != BH_OK;
     return rc;

@@ -1,197 +1,274 @@
 #include "node/share.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/assert.h"
-#include "base/log.h"
-#include "model/share.h"
-#include "node/job.h"
-#include "node/piece.h"
-#include "node/scrub.h"
+#include "base/fd.h"
+#include "node/helper.h"
+#include "wire/frame_io.h"
 
-/* Above all numbers of GPU instances, below BH_WHOLE_GPU. */
-#define SHARE_GI UINT32_C(0xffffff00)
+#define ANSWER_WITHIN (2 * BH_NS_PER_S)
+#define START_AGAIN_AFTER BH_NS_PER_S
+enum { ARENA_BYTES = 1 << 18 };
 
-bool
-bh_share_is(const struct bh_note_piece *piece)
+struct open_lease {
+    struct bh_share_open open;
+    struct bh_share_lease_state state;
+    bool told;               /* `state` is known */
+};
+
+struct bh_share_host {
+    struct bh_share_host_options options;
+    char *program;
+    pid_t pid;               /* 0: none runs */
+    struct bh_link *link;
+    bh_ns started_at;        /* monotonic */
+    struct bh_share_outcome outcome; /* the last one */
+    bool answered;
+    struct open_lease leases[BH_SHARE_LEASES_MAX];
+    uint32_t count;
+};
+
+struct bh_share_host *
+bh_share_host_new(const struct bh_share_host_options *options)
 {
-    return strchr(piece->profile, ':') != NULL;
+    struct bh_share_host *host = calloc(1, sizeof(*host));
+
+    BH_ASSERT(host != NULL);
+    host->options = *options;
+    host->program = strdup(options->program);
+    BH_ASSERT(host->program != NULL);
+    return host;
 }
 
-bool
-bh_share_is_instance(const struct bh_note_piece *piece)
+/* Kill it, if it lives; what it said of the leases is old then. */
+static void
+end(struct bh_share_host *host)
 {
-    return piece->gi < SHARE_GI;
-}
-
-uint32_t
-bh_share_gi(uint32_t slot)
-{
-    BH_ASSERT(slot < BH_SHARE_SLOTS_MAX);
-    return SHARE_GI + slot;
-}
-
-uint32_t
-bh_share_others(const struct bh_node *node, const char *gpu, uint64_t but)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < node->state.piece_count; i++)
-        count += node->state.pieces[i].partition != but && bh_share_is(&node->state.pieces[i])
-                 && strcmp(node->state.pieces[i].gpu, gpu) == 0;
-    return count;
-}
-
-static bh_rc
-check_size(const struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
-{
-    const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
-
-    if (wanted->start >= BH_SHARE_SLOTS_MAX)
-        return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares, not %u",
-                          BH_SHARE_SLOTS_MAX, wanted->start + 1);
-    if (wanted->cap_bytes == 0 || wanted->cap_bytes % BH_SHARE_GRANULE_BYTES
-        || wanted->share_weight == 0 || wanted->share_weight > BH_GPU_PARTS)
-        return bh_err_set(err, BH_INVALID, "share %s has no whole cap or no weight",
-                          wanted->profile);
-    if (gpu && (wanted->cap_bytes >> 20) > gpu->memory_mib)
-        return bh_err_set(err, BH_RANGE, "GPU %s has %u MiB, not %" PRIu64, wanted->gpu,
-                          gpu->memory_mib, wanted->cap_bytes >> 20);
-    return BH_OK;
-}
-
-bh_rc
-bh_share_check(const struct bh_node *node, const struct bh_note_piece *wanted, uint32_t tenant,
-               struct bh_err *err)
-{
-    struct bh_note_piece place = *wanted;
-    bh_rc rc = check_size(node, wanted, err);
-
-    if (rc == BH_OK && bh_state_piece_at(&node->state, wanted->gpu, bh_share_gi(wanted->start)))
-        return bh_err_set(err, BH_CONFLICT, "slot %u of GPU %s is taken", wanted->start,
-                          wanted->gpu);
-    place.units = bh_piece_units(node, wanted);
-    if (rc != BH_OK || bh_share_others(node, wanted->gpu, wanted->partition) == 0
-        || bh_mark_allows(&node->state.marks, &place, tenant))
-        return rc;
-    if (node->conf.scrub_required)
-        return bh_err_set(err, BH_UNAVAILABLE,
-                          "memory of GPU %s cannot be sampled while others share it, and "
-                          "scrub_required is set", wanted->gpu);
-    if (bh_scrub_driver(node) == BH_DRIVER_SCRUB_OFF)
-        return bh_err_set(err, BH_UNAVAILABLE,
-                          "memory of GPU %s cannot be sampled while others share it, and the "
-                          "driver does not clear it", wanted->gpu);
-    return BH_OK;
-}
-
-bh_rc
-bh_share_clear(struct bh_node *node, uint64_t partition, uint32_t tenant, struct bh_err *err)
-{
-    const struct bh_note_piece *piece = bh_state_piece(&node->state, partition);
-    struct bh_note note = { .kind = BH_NOTE_PIECE };
-
-    BH_ASSERT(piece);
-    if (!bh_share_is(piece) || piece->cleared_for == tenant)
-        return BH_OK;
-    note.piece = *piece;
-    note.piece.cleared_for = tenant;
-    return bh_state_note(&node->state, &note, err);
-}
-
-/* ---- what is open ---- */
-
-static struct bh_share_grant *
-find(const struct bh_node *node, uint64_t lease, uint64_t partition)
-{
-    for (uint32_t i = 0; i < node->shares.count; i++)
-        if (node->shares.open[i].lease == lease && node->shares.open[i].partition == partition)
-            return &node->shares.open[i];
-    return NULL;
-}
-
-bh_rc
-bh_share_open(struct bh_node *node, const struct bh_share_grant *grant, struct bh_err *err)
-{
-    struct bh_shares *shares = &node->shares;
-
-    if (find(node, grant->lease, grant->partition))
-        return BH_OK;
-    if (!shares->open)
-        shares->open = calloc(BH_SHARES_MAX, sizeof *shares->open);
-    if (!shares->open || shares->count == BH_SHARES_MAX)
-        return bh_err_set(err, BH_FULL, "the node has %u shares open already", shares->count);
-    shares->open[shares->count++] = *grant;
-    bh_log(SHARE_OPENED, BH_STR("gpu", grant->gpu), BH_U64("lease", grant->lease),
-           BH_U64("cap_bytes", grant->cap_bytes), BH_U64("weight", grant->weight));
-    return BH_OK;
+    if (host->pid == 0)
+        return;
+    bh_link_free(bh_steal(&host->link));
+    kill(host->pid, SIGKILL);
+    waitpid(host->pid, NULL, 0);
+    host->pid = 0;
+    for (uint32_t i = 0; i < host->count; i++)
+        host->leases[i].told = false;
 }
 
 void
-bh_share_close(struct bh_node *node, uint64_t lease, uint64_t partition)
+bh_share_host_free(struct bh_share_host *host)
 {
-    struct bh_share_grant *grant = find(node, lease, partition);
-
-    if (!grant)
+    if (host == NULL)
         return;
-    bh_log(SHARE_CLOSED, BH_STR("gpu", grant->gpu), BH_U64("lease", lease));
-    *grant = node->shares.open[--node->shares.count];
+    end(host);
+    free(host->program);
+    free(host);
 }
 
-static bool
-holds(const struct bh_node *node, uint64_t lease, uint64_t partition)
+static struct open_lease *
+find(struct bh_share_host *host, uint64_t lease)
 {
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
+    for (uint32_t i = 0; i < host->count; i++)
+        if (host->leases[i].open.lease == lease)
+            return &host->leases[i];
+    return NULL;
+}
 
-        for (uint32_t k = 0; job->note.lease == lease && k < job->note.lent_count; k++)
-            if (job->note.lent[k].partition == partition)
-                return !job->ended && !bh_job_is_suspended(job);
+/* ---- what it says ---- */
+
+static void
+take_state(struct bh_share_host *host, const struct bh_share_state *state)
+{
+    const struct bh_share_lease_state *items = state->leases.items;
+
+    for (uint32_t i = 0; i < state->leases.count; i++) {
+        struct open_lease *lease = find(host, items[i].lease);
+
+        if (lease == NULL)
+            continue;
+        lease->state = items[i];
+        lease->told = true;
     }
-    return false;
 }
 
 static bh_rc
-open_lent(struct bh_node *node, const struct bh_note *lease, const struct bh_note_piece *lent,
-          struct bh_err *err)
+take(struct bh_share_host *host, const struct bh_frame *frame, struct bh_err *err)
 {
-    struct bh_share_grant grant = {
-        .lease = lease->lease, .partition = lent->partition, .cap_bytes = lent->cap_bytes,
-        .context_bytes = lent->context_bytes, .weight = lent->share_weight,
-        .flags = lent->share_flags,
-    };
+    union {
+        struct bh_share_outcome outcome;
+        struct bh_share_state state;
+        struct bh_share_notice notice;
+    } said = { 0 };
+    const struct bh_fields *fields = bh_share_message_fields(frame->number);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_BYTES);
+    bh_rc rc;
 
-    memcpy(grant.gpu, lent->gpu, sizeof grant.gpu);
-    return bh_share_open(node, &grant, err);
+    if (fields == NULL || frame->number < BH_SHARE_MSG_ANSWER)
+        return bh_err_set(err, BH_INVALID, "bulkhead-share says no message: %u", frame->number);
+    rc = bh_frame_decode(frame, fields, &said, arena, err);
+    if (rc != BH_OK)
+        return rc;
+    if (frame->number == BH_SHARE_MSG_STATE) {
+        take_state(host, &said.state);
+    } else if (frame->number == BH_SHARE_MSG_NOTICE) {
+        host->options.notice(host->options.self, &said.notice);
+    } else {
+        host->outcome = said.outcome;
+        host->answered = true;
+    }
+    return BH_OK;
 }
 
-bh_rc
-bh_share_sync(struct bh_node *node, struct bh_err *err)
+static bh_rc
+listen_to(struct bh_share_host *host, struct bh_err *err)
+{
+    bh_rc rc = bh_link_readable(host->link, err);
+    struct bh_frame frame;
+
+    while (rc == BH_OK && (rc = bh_link_next(host->link, &frame, err)) == BH_OK)
+        rc = take(host, &frame, err);
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+/* ---- asking ---- */
+
+static bh_rc
+ask(struct bh_share_host *host, uint32_t number, const void *message, struct bh_err *err)
+{
+    bh_ns until = bh_time_monotonic() + ANSWER_WITHIN, now;
+    bh_rc rc;
+
+    host->answered = false;
+    rc = bh_link_send(host->link, number, bh_share_message_fields(number), message, err);
+    while (rc == BH_OK && !host->answered && (now = bh_time_monotonic()) < until) {
+        struct pollfd ready = { .fd = bh_link_fd(host->link),
+                                .events = bh_link_interest(host->link) };
+
+        poll(&ready, 1, (int)((until - now) / BH_NS_PER_MS) + 1);
+        rc = bh_link_flush(host->link, err);
+        if (rc == BH_OK && ready.revents != 0)
+            rc = listen_to(host, err);
+    }
+    if (rc == BH_OK && !host->answered)
+        rc = bh_err_set(err, BH_TIMEOUT, "bulkhead-share does not answer");
+    if (rc != BH_OK) {
+        end(host); /* started again, and told all leases, by who asks next */
+        return rc;
+    }
+    if (host->outcome.rc == BH_OK)
+        return BH_OK;
+    return bh_err_set(err, (bh_rc)host->outcome.rc, "%s", host->outcome.msg);
+}
+
+static bh_rc
+start(struct bh_share_host *host, struct bh_err *err)
+{
+    struct bh_helper helper = { 0 };
+    int pair[2];
+    bh_rc rc;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return bh_err_errno(err, "bulkhead-share");
+    bh_helper_word(&helper, "%s", host->program);
+    rc = bh_helper_start(&helper, STDERR_FILENO, pair[1], &host->pid, err);
+    close(pair[1]);
+    host->started_at = bh_time_monotonic();
+    if (rc != BH_OK) {
+        close(pair[0]);
+        host->pid = 0;
+        return rc;
+    }
+    host->link = bh_link_new(pair[0]);
+    return BH_OK;
+}
+
+/* Running, and knowing all leases that are open. */
+static bh_rc
+get_ready(struct bh_share_host *host, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = node->shares.count; i-- > 0;) {
-        const struct bh_share_grant *grant = &node->shares.open[i];
+    if (host->pid != 0)
+        return BH_OK;
+    rc = start(host, err);
+    for (uint32_t i = 0; rc == BH_OK && host->pid != 0 && i < host->count; i++)
+        rc = ask(host, BH_SHARE_MSG_OPEN, &host->leases[i].open, err);
+    return rc;
+}
 
-        if (!holds(node, grant->lease, grant->partition))
-            bh_share_close(node, grant->lease, grant->partition);
-    }
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
+bh_rc
+bh_share_host_open(struct bh_share_host *host, const struct bh_share_open *open,
+                   struct bh_err *err)
+{
+    bh_rc rc = get_ready(host, err);
 
-        for (uint32_t k = 0; k < job->note.lent_count && !job->ended; k++)
-            if (bh_share_is(&job->note.lent[k]) && !bh_job_is_suspended(job) && rc == BH_OK)
-                rc = open_lent(node, &job->note, &job->note.lent[k], err);
-    }
+    if (rc != BH_OK)
+        return rc;
+    if (find(host, open->lease) == NULL && host->count == BH_SHARE_LEASES_MAX)
+        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node",
+                          BH_SHARE_LEASES_MAX);
+    rc = ask(host, BH_SHARE_MSG_OPEN, open, err);
+    if (rc == BH_OK && find(host, open->lease) == NULL)
+        host->leases[host->count++] = (struct open_lease) { .open = *open };
     return rc;
 }
 
 void
-bh_share_free(struct bh_node *node)
+bh_share_host_close(struct bh_share_host *host, uint64_t lease)
 {
-    free(node->shares.open);
-    node->shares = (struct bh_shares){ 0 };
+    struct bh_share_close close_it = { .lease = lease };
+    struct open_lease *open = find(host, lease);
+    struct bh_err err = { 0 };
+
+    if (open == NULL)
+        return;
+    *open = host->leases[--host->count];
+    /* One that does not answer is ended, and the next does not hear of this lease. */
+    if (host->pid != 0)
+        (void)!ask(host, BH_SHARE_MSG_CLOSE, &close_it, &err);
+}
+
+void
+bh_share_host_overhead(struct bh_share_host *host, const struct bh_share_overhead *overhead)
+{
+    struct bh_err err = { 0 };
+
+    if (host->pid != 0 &&
+        bh_link_send(host->link, BH_SHARE_MSG_OVERHEAD,
+                     bh_share_message_fields(BH_SHARE_MSG_OVERHEAD), overhead, &err) != BH_OK)
+        end(host);
+}
+
+int
+bh_share_host_fd(const struct bh_share_host *host)
+{
+    return host->pid != 0 ? bh_link_fd(host->link) : -1;
+}
+
+void
+bh_share_host_turn(struct bh_share_host *host)
+{
+    struct bh_err err = { 0 };
+
+    if (host->pid != 0 && listen_to(host, &err) != BH_OK)
+        end(host);
+    if (host->pid == 0 && host->count > 0 &&
+        bh_time_monotonic() >= host->started_at + START_AGAIN_AFTER &&
+        get_ready(host, &err) != BH_OK)
+        end(host);
+}
+
+const struct bh_share_lease_state *
+bh_share_host_find(const struct bh_share_host *host, uint64_t lease)
+{
+    for (uint32_t i = 0; i < host->count; i++)
+        if (host->leases[i].open.lease == lease)
+            return host->leases[i].told ? &host->leases[i].state : NULL;
+    return NULL;
 }

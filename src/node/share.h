@@ -1,67 +1,53 @@
 #ifndef BH_NODE_SHARE_H
 #define BH_NODE_SHARE_H
 
-#include "node/node.h"
+#include <stdint.h>
 
-/* Shares of GPUs on this node (docs/shares.md).
- *
- * A share is a piece that no driver call makes: the order to carve one puts it into the node's
- * journal, when its GPU is one that Bulkhead may change, is not in MIG mode, and holds nothing
- * but shares.  While a lease that was lent it may run, the share is open: what it allows is
- * known to whoever meters and arbitrates the GPU.  Which ones are open follows from the
- * journal alone, so a node that was killed opens the same ones again. */
+#include "base/err.h"
+#include "base/time.h"
+#include "share/message.h"
 
-enum bh_share_flags {
-    BH_SHARE_IS_HARD = 1,        /* never more than its weight */
-    BH_SHARE_IS_LATENCY = 2,     /* its turn comes sooner */
-    BH_SHARE_IS_MULTIPLEXED = 4, /* the whole GPU in turns */
+/* bulkhead-share as bulkhead-node runs it: started when the first lease with a share comes,
+ * started again when it ends, told the open leases anew then. */
+struct bh_share_host;
+
+struct bh_share_host_options {
+    const char *program;   /* path of bulkhead-share */
+    /* Told of a notice while the host is called. */
+    void (*notice)(void *self, const struct bh_share_notice *notice);
+    void *self;
 };
 
-/* What a lease has of a GPU. */
-struct bh_share_grant {
-    char gpu[BH_UUID_MAX];
-    uint64_t lease, partition;
-    uint64_t cap_bytes;     /* of GPU memory, a multiple of BH_SHARE_GRANULE_BYTES */
-    uint64_t context_bytes; /* beside the cap, for the context of one process */
-    uint32_t weight;        /* parts of 4200 of the GPU's time */
-    uint32_t flags;         /* enum bh_share_flags */
-};
+enum { BH_SHARE_LEASES_MAX = 128 };
 
-enum { BH_SHARES_MAX = 1024 };
+BH_MUST_USE struct bh_share_host *
+bh_share_host_new(const struct bh_share_host_options *options);
 
-/* Whether the piece is a share; whether it is a MIG instance. */
-bool bh_share_is(const struct bh_note_piece *piece);
-bool bh_share_is_instance(const struct bh_note_piece *piece);
+/* End bulkhead-share; pages and doors stay, and it finds them again. */
+void bh_share_host_free(struct bh_share_host *host);
+BH_AUTO_DEFINE(struct bh_share_host *, bh_share_host_free)
 
-/* The number that stands for the instance of a piece in that slot: of no instance. */
-uint32_t bh_share_gi(uint32_t slot);
+/* Make the pages and the door of a lease below open->folder, which is there.  Repeatable.
+ * Waits for the answer, 2 s at most.
+ *   BH_INVALID, BH_FULL, BH_IO  as bulkhead-share says
+ *   BH_TIMEOUT, BH_UNAVAILABLE  it does not answer, or cannot be started */
+BH_MUST_USE bh_rc bh_share_host_open(struct bh_share_host *host,
+                                     const struct bh_share_open *open, struct bh_err *err);
 
-/* Shares that were made on the GPU, but for that one. */
-uint32_t bh_share_others(const struct bh_node *node, const char *gpu, uint64_t but);
+/* The lease's processes are gone.  Nothing when it is not open. */
+void bh_share_host_close(struct bh_share_host *host, uint64_t lease);
 
-/* Whether a share could be made for the tenant beside those that stand there.
- *   BH_INVALID      it has no cap, no weight, or a cap that is no whole number of granules
- *   BH_RANGE        its slot, or a cap above the GPU's memory
- *   BH_CONFLICT     another has its slot
- *   BH_UNAVAILABLE  other tenants used the memory, which cannot be filled while others run, and
- *                   node.conf or the driver does not let that be enough */
-BH_MUST_USE bh_rc bh_share_check(const struct bh_node *node, const struct bh_note_piece *wanted,
-                                 uint32_t tenant, struct bh_err *err);
+/* What the driver holds for a lease on a device beyond what it charged itself. */
+void bh_share_host_overhead(struct bh_share_host *host,
+                            const struct bh_share_overhead *overhead);
 
-/* Note that the share's memory may be used by the tenant: the last step of its carving. */
-BH_MUST_USE bh_rc bh_share_clear(struct bh_node *node, uint64_t partition, uint32_t tenant,
-                                 struct bh_err *err);
+/* To poll for reading; -1: nothing runs.  Ready, or a second passed: bh_share_host_turn,
+ * which takes what was said and starts a bulkhead-share that ended again. */
+int bh_share_host_fd(const struct bh_share_host *host);
+void bh_share_host_turn(struct bh_share_host *host);
 
-/* A lease has the share from now on, or no more.  Opening one that is open changes nothing.
- * BH_FULL: BH_SHARES_MAX are open. */
-BH_MUST_USE bh_rc bh_share_open(struct bh_node *node, const struct bh_share_grant *grant,
-                                struct bh_err *err);
-void bh_share_close(struct bh_node *node, uint64_t lease, uint64_t partition);
-
-/* Open and close so that exactly the shares are open whose leases are lent them, have not
- * ended and are not suspended.  BH_FULL as above; the rest is done then. */
-BH_MUST_USE bh_rc bh_share_sync(struct bh_node *node, struct bh_err *err);
-
-void bh_share_free(struct bh_node *node);
+/* How a lease stood within the last second or so; NULL: not open, or not told yet. */
+const struct bh_share_lease_state *bh_share_host_find(const struct bh_share_host *host,
+                                                      uint64_t lease);
 
 #endif

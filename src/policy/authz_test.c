@@ -39,22 +39,22 @@ directory_with(const struct bh_dir_binding *bindings, uint32_t count)
  * of rules ---- */
 
 static const char *const matrix[BH_ROLES] = {
-    [BH_ROLE_VIEWER] = "job.view tenant.view gpu.view sku.view dataset.view",
+    [BH_ROLE_VIEWER] = "job.view tenant.view gpu.view sku.view dataset.view metrics.view",
     [BH_ROLE_DEVELOPER] = "job.view job.submit job.logs job.cancel tenant.view gpu.view "
                           "sku.view token.create token.view token.revoke usage.view "
-                          "record.view dataset.view job.exec isolation.verify",
+                          "record.view dataset.view job.exec isolation.verify metrics.view",
     [BH_ROLE_OPERATOR] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                          "gpu.view sku.view usage.view site.view priority.high token.create "
-                         "token.view token.revoke job.move dataset.view job.exec layout.apply gpu.cordon isolation.verify",
+                         "token.view token.revoke job.move dataset.view job.exec layout.apply gpu.cordon isolation.verify metrics.view",
     [BH_ROLE_ADMIN] = "job.view job.submit job.logs job.cancel job.cancel.any tenant.view "
                       "gpu.view sku.view usage.view site.view site.apply priority.high "
                       "token.create token.view token.revoke token.any record.view job.move "
                       "account.any dataset.view key.view key.shred key.rotate "
                       "audit.prune "
                       "job.exec job.exec.any "
-                      "layout.apply gpu.cordon isolation.verify",
+                      "layout.apply gpu.cordon isolation.verify metrics.view",
     [BH_ROLE_AUDITOR] = "record.view job.view tenant.view site.view gpu.view sku.view "
-                        "usage.view dataset.view key.view isolation.verify",
+                        "usage.view dataset.view key.view isolation.verify metrics.view",
     [BH_ROLE_BILLING] = "usage.view tenant.view sku.view",
 };
 
@@ -63,7 +63,7 @@ static const char *const verbs[] = {
     "tenant.view",  "gpu.view",   "sku.view",      "usage.view",   "site.view",
     "site.apply",   "token.any",  "priority.high", "token.create", "token.view",
     "token.revoke", "record.view", "job.move",      "account.any", "dataset.view", "key.view",
-    "key.shred",    "key.rotate",  "audit.prune",   "job.exec",      "job.exec.any", "layout.apply", "gpu.cordon", "isolation.verify", "no.such.verb",
+    "key.shred",    "key.rotate",  "audit.prune",   "job.exec",      "job.exec.any", "layout.apply", "gpu.cordon", "isolation.verify", "metrics.view", "no.such.verb",
 };
 
 static bool

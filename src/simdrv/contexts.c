@@ -10,11 +10,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "simdrv/vram.h"
+
 #define CHUNK_BYTES 65536
 #define FILE_NAME "/memory"
 
 struct area {
     uint64_t start, end;
+    uint64_t offset; /* in the file */
     bool context; /* readable and shared: a context, and not a look-up of ours */
     struct sim_mapping file;
 };
@@ -23,11 +26,10 @@ static bool
 parse_area(const char *line, struct area *ret_area)
 {
     char access[8];
-    uint64_t offset;
     unsigned major, minor;
 
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64,
-               &ret_area->start, &ret_area->end, access, &offset, &major, &minor,
+               &ret_area->start, &ret_area->end, access, &ret_area->offset, &major, &minor,
                &ret_area->file.inode) != 7)
         return false;
     ret_area->context = access[0] == 'r' && access[3] == 's';
@@ -107,6 +109,24 @@ struct collection {
     uint32_t pid;
 };
 
+/* A page whose number is a slot's: what the process has stands in the ledger. */
+static void
+add_slot(struct collection *all, const struct area *area)
+{
+    uint32_t slot = (uint32_t)(area->offset / SIM_BLOCK_BYTES);
+
+    for (size_t i = all->count; i-- > 0 && all->contexts[i].pid == all->pid;)
+        if (all->contexts[i].file.device == area->file.device &&
+            all->contexts[i].file.inode == area->file.inode &&
+            (all->contexts[i].slot == 0 || all->contexts[i].slot == slot)) {
+            all->contexts[i].slot = slot;
+            return;
+        }
+    if (all->count < all->most)
+        all->contexts[all->count++] =
+            (struct sim_context) { .file = area->file, .slot = slot, .pid = all->pid };
+}
+
 static void
 collect(void *self, const struct area *area)
 {
@@ -114,6 +134,10 @@ collect(void *self, const struct area *area)
 
     if (!area->context)
         return;
+    if (area->offset != 0) {
+        add_slot(all, area);
+        return;
+    }
     for (size_t i = all->count; i-- > 0 && all->contexts[i].pid == all->pid;) {
         struct sim_context *context = &all->contexts[i];
 

@@ -1,8 +1,9 @@
 /* Which processes use which simulated device memory.
  *
  * A process has a context on an instance while it maps the `memory` file of
- * the instance's view; it uses as many bytes as it mapped.  This is read from
- * /proc as the caller sees it: nothing is registered, so nothing can be left
+ * the instance's view.  One that maps it from its beginning uses as many bytes as it mapped;
+ * one that maps the page whose number is a slot of the ledger (simdrv/ledger.h), what that
+ * slot has.  This is read from /proc as the caller sees it: nothing is registered, so nothing can be left
  * behind, and a process that dies gives its memory back by dying. */
 #ifndef BH_SIMDRV_CONTEXTS_H
 #define BH_SIMDRV_CONTEXTS_H
@@ -21,6 +22,7 @@ struct sim_context {
     struct sim_mapping file;
     uint64_t bytes, cpu_ns, started_ns; /* CPU time used; start, by CLOCK_BOOTTIME */
     uint32_t pid;
+    uint32_t slot; /* in the ledger, whose pages come to `bytes`; 0: none */
 };
 
 /* How the file at `path` shows in maps; false when it cannot be mapped. */

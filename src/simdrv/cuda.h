@@ -12,7 +12,6 @@
 #include "bulkhead/cuda_abi.h"
 #include "simdrv/geometry.h"
 #include "simdrv/sim.h"
-#include "simdrv/vram.h"
 
 #define CUDA_API __attribute__((visibility("default")))
 #define SIM_CUDA_VERSION 13000
@@ -34,25 +33,48 @@ bool sim_cuda_ready(void);
 /* Bytes of its memory. */
 uint64_t sim_cuda_bytes(const struct sim_cuda_device *device);
 
+/* Its multiprocessors. */
+uint32_t sim_cuda_sms(const struct sim_cuda_device *device);
+
+struct sim_memory;
+struct sim_region;
+struct sim_physical;
+
+#define SIM_CUDA_LIMITS 10
+
 /* A context, counted: the memory it holds counts as its process's while it lives. */
 struct CUctx_st {
     uint32_t magic;
     unsigned references;
-    bool primary;
+    bool primary, green; /* a green one shares what its primary one has */
     CUdevice device;
-    struct sim_vram *vram;
-    void *presence;     /* the mapping that shows in NVML's process list */
-    uint32_t faults;    /* of its GPU, as last looked at */
-    uint64_t looked_ns; /* when its device was; 0: never */
+    unsigned flags, version;
+    uint64_t id;
+    struct sim_memory *memory;
+    struct sim_physical *overhead; /* what the driver itself needs on the device */
+    struct sim_physical *reserved[SIM_CUDA_LIMITS]; /* for limits above the usual */
+    size_t limit[SIM_CUDA_LIMITS];
+    struct sim_region *chunks[2]; /* of small allocations; [1]: below 4 GiB */
 };
 
-/* The calling thread's current context; INVALID_CONTEXT without one. */
+/* The calling thread's current context; INVALID_CONTEXT without one.  Waits while the
+ * process is locked for a checkpoint. */
 CUresult sim_cuda_current(struct CUctx_st **ret_context);
 
-/* Free what was allocated in it; for its destruction. */
-void sim_cuda_memory_drop(const struct CUctx_st *context);
+/* The same, and its device still stands: looked at now and then. */
+CUresult sim_cuda_enter(struct CUctx_st **ret_context);
 
-/* Map `bytes` of the device's memory file: so much of it is used by this process then. */
-void *sim_cuda_map(const struct sim_cuda_device *device, size_t bytes);
+/* Is it one that lives?  NULL is not. */
+bool sim_cuda_is_context(const struct CUctx_st *context);
+
+/* The device's first context, made where there is none; for calls that need one behind the
+ * scenes. */
+CUresult sim_cuda_primary(CUdevice device, struct CUctx_st **ret_context);
+
+/* The handle that the device's primary context has, or will have. */
+CUcontext sim_cuda_primary_handle(CUdevice device);
+
+/* Forget contexts of the parent, in a child of fork. */
+void sim_cuda_contexts_forget(void);
 
 #endif

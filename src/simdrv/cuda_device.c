@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "simdrv/api.h"
+#include "simdrv/cuda_physical.h"
 #include "simdrv/identity.h"
 #include "simdrv/partition.h"
 #include "simdrv/publish.h"
@@ -25,7 +26,7 @@ struct seen {
 
 static struct {
     pthread_mutex_t lock;
-    bool ready;
+    bool ready, forked; /* forked: this is a child of a process that was ready */
     int count;
     struct seen device[SIM_CUDA_DEVICES_MAX];
 } driver = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -177,6 +178,27 @@ check_faults(void)
     return CUDA_SUCCESS;
 }
 
+/* A child of fork has nothing of what its parent has on devices, and cannot begin anew. */
+static void
+forget_parent(void)
+{
+    if (!driver.ready)
+        return;
+    driver.ready = false;
+    driver.forked = true;
+    sim_cuda_contexts_forget();
+    sim_memory_forget();
+}
+
+static void
+watch_forks(void)
+{
+    static bool watched;
+
+    if (!watched)
+        watched = pthread_atfork(NULL, NULL, forget_parent) == 0;
+}
+
 CUDA_API CUresult
 cuInit(unsigned int flags)
 {
@@ -184,8 +206,11 @@ cuInit(unsigned int flags)
 
     if (flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
+    if (driver.forked)
+        return CUDA_ERROR_NOT_INITIALIZED;
     pthread_mutex_lock(&driver.lock);
     if (!driver.ready) {
+        watch_forks();
         if (sim_session_open(0) != NVML_SUCCESS)
             rc = CUDA_ERROR_NO_DEVICE;
         if (rc == CUDA_SUCCESS) {
@@ -336,61 +361,10 @@ cuDeviceTotalMem_v2(size_t *bytes, CUdevice number)
     return CUDA_SUCCESS;
 }
 
-static uint32_t
-multiprocessors(const struct sim_cuda_device *device)
+uint32_t
+sim_cuda_sms(const struct sim_cuda_device *device)
 {
     return device->gi == NULL
                ? device->model->sms
                : sim_ci_sms(sim_gi_profile(&device->gpu, device->gi), device->ci->size);
-}
-
-CUDA_API CUresult
-cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice number)
-{
-    struct sim_cuda_device device;
-    CUresult rc = sim_cuda_device(number, &device);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    if (value == NULL)
-        return CUDA_ERROR_INVALID_VALUE;
-    switch (attribute) {
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = 1024;
-        break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
-        *value = 49152;
-        break;
-    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
-        *value = 32;
-        break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-        *value = (int)multiprocessors(&device);
-        break;
-    case CU_DEVICE_ATTRIBUTE_INTEGRATED:
-        *value = 0;
-        break;
-    case CU_DEVICE_ATTRIBUTE_ECC_ENABLED:
-        *value = (int)device.gpu.ecc_mode;
-        break;
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-        *value = (int)device.gpu.bus;
-        break;
-    case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
-    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
-        *value = 0;
-        break;
-    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-        *value = 1;
-        break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-        *value = (int)device.model->cc_major;
-        break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-        *value = (int)device.model->cc_minor;
-        break;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_SUCCESS;
 }

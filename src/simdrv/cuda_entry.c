@@ -4,19 +4,42 @@
 #include <string.h>
 
 static const struct entry {
-    const char *base;
+    const char *name, *base;
     int version;
     void *function;
 } entries[] = {
-#define CUDA_CALL(name, base, version, parameters) { #base, version, (void *)name },
+#define CUDA_CALL(name, base, version, parameters) { #name, #base, version, (void *)name },
 #include "tables/cuda.tbl"
+#include "tables/cuda_context.tbl"
+#include "tables/cuda_memory.tbl"
 #undef CUDA_CALL
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The newest ABI of the call that `version` has.  Calls for streams of their own thread
- * (flag 2) have no other form here: every call is done when it returns. */
+/* Whether it is the form of a call whose NULL stream is the thread's own. */
+static bool
+is_per_thread(const struct entry *entry)
+{
+    size_t length = strlen(entry->name);
+
+    return length > 5 && (strcmp(entry->name + length - 5, "_ptsz") == 0 ||
+                          strcmp(entry->name + length - 5, "_ptds") == 0);
+}
+
+/* Whether `entry` serves better than what was found so far. */
+static bool
+is_better(const struct entry *entry, const struct entry *best, bool per_thread)
+{
+    if (is_per_thread(entry) && !per_thread)
+        return false;
+    if (best == NULL || entry->version != best->version)
+        return best == NULL || entry->version > best->version;
+    return is_per_thread(entry);
+}
+
+/* The newest ABI of the call that `version` has; of two forms the one that was asked for.
+ */
 CUDA_API CUresult
 cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
                     CUdriverProcAddressQueryResult *status)
@@ -34,7 +57,8 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
         if (entry->version > version) {
             if (best == NULL)
                 found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
-        } else if (best == NULL || entry->version > best->version) {
+        } else if (is_better(entry, best,
+                             flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)) {
             best = entry;
             found = CU_GET_PROC_ADDRESS_SUCCESS;
         }

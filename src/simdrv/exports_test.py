@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The simulated libcuda.so.1 exports the calls of tables/cuda.tbl and needs libc alone.
+"""The simulated libcuda.so.1 exports the names of tables/cuda_names.tbl and needs libc alone.
 
 usage: exports_test.py LIBRARY.  Prints TAP."""
 import os
@@ -15,8 +15,8 @@ def output(*command):
 
 
 def main(library):
-    with open(os.path.join(ROOT, "tables", "cuda.tbl"), encoding="utf-8") as file:
-        wanted = sorted(re.findall(r"^CUDA_CALL\((\w+),", file.read(), re.M))
+    with open(os.path.join(ROOT, "tables", "cuda_names.tbl"), encoding="utf-8") as file:
+        wanted = sorted(re.findall(r"^CUDA_NAME\((\w+)\)", file.read(), re.M))
     exported = sorted(line.split()[-1] for line in output("nm", "-D", "--defined-only", library).splitlines())
     exported = [name for name in exported if not name.startswith("__")]
     dynamic = output("readelf", "-d", library)

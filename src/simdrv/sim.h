@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SIM_LAYOUT 4u
+#define SIM_LAYOUT 5u
 #define SIM_GPUS_MAX 32 /* the formula of nvidia-caps minors ends at minor 31 */
 #define SIM_GIS_MAX 8
 #define SIM_CIS_MAX 8
@@ -18,6 +18,7 @@
 #define SIM_RULES_MAX 64
 #define SIM_NO_ID 0xFFFFFFFFu
 #define SIM_PATH_MAX 512
+#define SIM_CONTEXT_MIB 400u /* what a context takes, where the topology does not say */
 
 /* What the control file does to a GPU's memory. */
 #define SIM_FAULT_LEAK 1u      /* what is freed is not cleared */
@@ -63,7 +64,8 @@ struct sim_gpu {
     uint32_t lost,
         unbind; /* unbind: an idle Ampere board takes a new mode without a reset */
     uint32_t persistence, compute_mode, ecc_mode, power_limit_mw;
-    uint32_t memory_faults, pad; /* SIM_FAULT_*: of its memory, and of libcuda.so.1 on it */
+    uint32_t memory_faults; /* SIM_FAULT_*: of its memory, and of libcuda.so.1 on it */
+    uint32_t context_mib;   /* what a context takes for itself */
     struct sim_ecc ecc;
     struct sim_gi gi[SIM_GIS_MAX];
 };

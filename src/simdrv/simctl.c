@@ -11,6 +11,7 @@
 #include "simdrv/errors.h"
 #include "simdrv/files.h"
 #include "simdrv/geometry.h"
+#include "simdrv/meter.h"
 #include "simdrv/partition.h"
 #include "simdrv/publish.h"
 #include "simdrv/session.h"
@@ -26,6 +27,7 @@ static const char usage_text[] =
     "usage: bulkhead-simctl [--state DIR] COMMAND\n"
     "  init [--topology] FILE | \"8x H100-80GB\"   make a new simulated server\n"
     "  status                        GPUs, instances, rules of the control file\n"
+    "  memory                        bytes in use, of each process, at one instant\n"
     "  xid GPU NUMBER [GI [CI]]      report an XID\n"
     "  ecc GPU COUNT [GI]            report uncorrected memory errors\n"
     "  lose GPU                      the GPU falls off the bus, until clear or reset\n"
@@ -228,6 +230,51 @@ run_status(int count, char **words)
 }
 
 static int
+print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    static struct sim_meter_reading reading;
+    char folder[SIM_PATH_MAX], name[16] = "w";
+    struct sim_meter *meter =
+        sim_session_vram_path(gpu, gi, folder)
+            ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi))
+            : NULL;
+
+    if (meter == NULL)
+        return fail("cannot read the memory", strerror(errno));
+    sim_meter_read(meter, &reading);
+    sim_meter_close(meter);
+    if (gi != NULL)
+        snprintf(name, sizeof(name), "%u", gi->id);
+    printf("view %u-%s  used %llu of %llu\n", gpu->minor, name,
+           (unsigned long long)reading.used_bytes, (unsigned long long)reading.total_bytes);
+    for (size_t i = 0; i < reading.users; i++)
+        printf("  slot %u  pid %d  used %llu\n", reading.user[i].slot, reading.user[i].pid,
+               (unsigned long long)reading.user[i].bytes);
+    return 0;
+}
+
+static int
+run_memory(int count, char **words)
+{
+    struct sim_gpu gpu;
+    int rc = 0;
+
+    (void)count, (void)words;
+    if (open_driver() != 0)
+        return 1;
+    for (unsigned i = 0; rc == 0 && i < sim_session_gpus(); i++) {
+        if (sim_session_gpu(i, &gpu) != NVML_SUCCESS)
+            continue;
+        if (gpu.mig_current == 0)
+            rc = print_memory(&gpu, NULL);
+        for (unsigned at = 0; rc == 0 && at < SIM_GIS_MAX; at++)
+            if (gpu.mig_current != 0 && gpu.gi[at].birth != 0)
+                rc = print_memory(&gpu, &gpu.gi[at]);
+    }
+    return rc;
+}
+
+static int
 run_xid(int count, char **words)
 {
     char rule[256];
@@ -366,6 +413,7 @@ static const struct {
     int (*run)(int count, char **words);
 } commands[] = {
     { "init", 2, 2, run_init },      { "status", 1, 1, run_status },
+    { "memory", 1, 1, run_memory },
     { "xid", 3, 5, run_xid },        { "ecc", 3, 4, run_ecc },
     { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },
     { "hang", 2, 3, run_hang },      { "fail", 3, 4, run_fail },

@@ -10,9 +10,10 @@
 
 #define DEFAULT_DRIVER "580.159.03"
 #define CAPS_MAJOR 235
+#define CONTEXT_MIB_MOST 65536
 
 struct line {
-    uint32_t count, model;
+    uint32_t count, model, context_mib;
     bool mig, no_unbind;
 };
 
@@ -95,6 +96,14 @@ parse_option(struct word word, struct line *line, struct sim_system *system)
         line->no_unbind = !on;
         return valid;
     }
+    if (is_word(key, "context")) {
+        uint64_t mib;
+
+        if (!parse_number(value, CONTEXT_MIB_MOST, &mib))
+            return false;
+        line->context_mib = (uint32_t)mib;
+        return true;
+    }
     if (is_word(key, "seed"))
         return parse_number(value, UINT64_MAX, &system->seed);
     return is_word(key, "driver") && parse_driver(value, system->driver);
@@ -139,6 +148,7 @@ add_gpu(struct sim_state *state, const struct line *line)
                               .unbind = !line->no_unbind,
                               .persistence = 1,
                               .ecc_mode = 1,
+                              .context_mib = line->context_mib,
                               .power_limit_mw = model->board_w * 1000 };
 }
 
@@ -146,7 +156,7 @@ static bool
 parse_line(const char *text, struct sim_state *state)
 {
     const char *cursor = text;
-    struct line line = { 0 };
+    struct line line = { .context_mib = SIM_CONTEXT_MIB };
     struct word word = next_word(&cursor);
 
     if (word.length == 0)

@@ -6,7 +6,8 @@
  *
  * GPUs are numbered in the order of the lines.  Keys: `mig=on|off`, and
  * `unbind=on|off` (off: an Ampere board needs a reset to change its MIG mode)
- * hold for the GPUs of their line; `driver=` and `seed=` for the server. */
+ * hold for the GPUs of their line, as does `context=MIB`, what a context takes for itself;
+ * `driver=` and `seed=` hold for the server. */
 #ifndef BH_SIMDRV_TOPOLOGY_H
 #define BH_SIMDRV_TOPOLOGY_H
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "simdrv/geometry.h"
+#include "simdrv/meter.h"
 #include "simdrv/publish.h"
 #include "simdrv/session.h"
 
@@ -119,20 +120,39 @@ struct visitor {
     void *self;
 };
 
+/* The meter of an instance's ledger; NULL where its files are not to be seen, as in a job
+ * that was given none. */
+static struct sim_meter *
+open_meter(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    char folder[SIM_PATH_MAX];
+
+    return sim_session_vram_path(gpu, gi, folder)
+               ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi))
+               : NULL;
+}
+
 static void
 visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
                const struct visitor *visitor)
 {
     const struct place *place = find_place(gpu, gi);
+    struct sim_meter *meter = NULL;
 
     for (size_t i = 0; place != NULL && i < usage.count; i++) {
         const struct sim_context *context = &usage.context[i];
         struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, first_ci(gi) };
 
-        if (context->file.device == place->file.device &&
-            context->file.inode == place->file.inode)
-            visitor->visit(visitor->self, &user);
+        if (context->file.device != place->file.device ||
+            context->file.inode != place->file.inode)
+            continue;
+        if (context->slot != 0 && meter == NULL)
+            meter = open_meter(gpu, gi);
+        if (context->slot != 0 && meter != NULL)
+            user.context.bytes += sim_meter_slot(meter, context->slot);
+        visitor->visit(visitor->self, &user);
     }
+    sim_meter_close(meter);
 }
 
 uint64_t
@@ -185,10 +205,35 @@ sim_users_any(const struct sim_gpu *gpu, const struct sim_gi *gi)
     return sum_users(gpu, gi, true).users > 0;
 }
 
+/* What processes mapped, and what the ledger says now. */
+static uint64_t
+used_on(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    struct sim_meter *meter = open_meter(gpu, gi);
+    uint64_t used = meter == NULL ? 0 : sim_meter_used(meter);
+
+    sim_meter_close(meter);
+    return used;
+}
+
+static void
+add_mapped(void *self, const struct sim_user *user)
+{
+    if (user->context.slot == 0)
+        *(uint64_t *)self += user->context.bytes;
+}
+
 uint64_t
 sim_used_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    uint64_t used = sum_users(gpu, gi, false).bytes, total = sim_memory_bytes(gpu, gi);
+    uint64_t used = 0, total = sim_memory_bytes(gpu, gi);
+
+    sim_users_each(gpu, gi, false, add_mapped, &used);
+    if (gi != NULL || gpu->mig_current == 0)
+        used += used_on(gpu, gi);
+    for (unsigned i = 0; gi == NULL && i < SIM_GIS_MAX; i++)
+        if (gpu->gi[i].birth != 0)
+            used += used_on(gpu, &gpu->gi[i]);
 
     return used < total ? used : total;
 }

@@ -11,28 +11,10 @@
 
 #include "simdrv/files.h"
 #include "simdrv/geometry.h"
+#include "simdrv/vram_internal.h"
 
-#define UNITS_MAX 16
-#define BLOCKS (SIM_PAGE_BYTES / SIM_BLOCK_BYTES)
 #define FOLDER_MODE 0755
 #define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
-
-struct page {
-    uint32_t word, pad;
-    uint64_t own[BLOCKS / 64]; /* blocks with bytes of their own */
-};
-
-struct unit {
-    int fd;
-    struct page *pages; /* mapped: the head of the file */
-};
-
-struct sim_vram {
-    uint32_t units, unit_pages, pages;
-    uint64_t data; /* offset of the first page's bytes in a unit's file */
-    uint8_t *mine; /* of each page: whether this process has it */
-    struct unit unit[UNITS_MAX];
-};
 
 static uint32_t
 pages_of_unit(const struct sim_gpu *gpu)
@@ -44,14 +26,36 @@ pages_of_unit(const struct sim_gpu *gpu)
 }
 
 static uint64_t
+owners_bytes(uint32_t pages)
+{
+    return (pages * sizeof(uint16_t) + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES *
+           SIM_BLOCK_BYTES;
+}
+
+static uint64_t
 head_bytes(uint32_t pages)
 {
-    uint64_t bytes = (uint64_t)pages * sizeof(struct page);
+    uint64_t bytes =
+        SLOTS_BYTES + owners_bytes(pages) + (uint64_t)pages * sizeof(struct page);
 
     return (bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES * SIM_PAGE_BYTES;
 }
 
 /* ---- where the units lie ---- */
+
+/* The pages of a unit that is there become nobody's: the instance that they were in is
+ * gone. */
+static bool
+forget_owners(const char *path, uint32_t pages)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool forgot = fd >= 0 && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                                       (off_t)(SLOTS_BYTES + owners_bytes(pages))) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return forgot;
+}
 
 static bool
 make_unit(const char *path, const struct sim_gpu *gpu)
@@ -59,8 +63,9 @@ make_unit(const char *path, const struct sim_gpu *gpu)
     uint32_t pages = pages_of_unit(gpu);
     struct stat st;
 
-    return stat(path, &st) == 0 ||
-           sim_put_sparse(path, UNIT_MODE,
+    return stat(path, &st) == 0
+               ? forget_owners(path, pages)
+               : sim_put_sparse(path, UNIT_MODE,
                           (off_t)(head_bytes(pages) + pages * SIM_PAGE_BYTES));
 }
 
@@ -113,8 +118,13 @@ open_unit(struct sim_vram *vram, const char *folder, uint32_t index)
         return false;
     map = mmap(NULL, head_bytes(vram->unit_pages), PROT_READ | PROT_WRITE, MAP_SHARED,
                unit->fd, 0);
-    unit->pages = map == MAP_FAILED ? NULL : map;
-    return map != MAP_FAILED;
+    if (map == MAP_FAILED)
+        return false;
+    unit->slots = map;
+    unit->owner = (uint16_t *)(void *)((char *)map + SLOTS_BYTES);
+    unit->pages = (struct page *)(void *)((char *)map + SLOTS_BYTES +
+                                          owners_bytes(vram->unit_pages));
+    return true;
 }
 
 struct sim_vram *
@@ -131,8 +141,8 @@ sim_vram_open(const char *folder, const struct sim_gpu *gpu, uint64_t bytes)
     vram->data = head_bytes(vram->unit_pages);
     vram->pages = (uint32_t)(bytes / SIM_PAGE_BYTES);
     vram->units = (vram->pages + vram->unit_pages - 1) / vram->unit_pages;
-    vram->mine = calloc(1, vram->pages + 1);
-    opened = vram->mine != NULL && vram->units <= UNITS_MAX;
+    opened = vram->units > 0 && vram->units <= UNITS_MAX &&
+             sim_path(vram->folder, "%s", folder);
     for (uint32_t i = 0; opened && i < vram->units; i++)
         opened = open_unit(vram, folder, i);
     if (opened)
@@ -149,12 +159,11 @@ sim_vram_close(struct sim_vram *vram)
     if (vram == NULL)
         return;
     for (uint32_t i = 0; i < UNITS_MAX; i++) {
-        if (vram->unit[i].pages != NULL)
-            munmap(vram->unit[i].pages, head_bytes(vram->unit_pages));
+        if (vram->unit[i].slots != NULL)
+            munmap(vram->unit[i].slots, head_bytes(vram->unit_pages));
         if (vram->unit[i].fd >= 0)
             close(vram->unit[i].fd);
     }
-    free(vram->mine);
     free(vram);
 }
 
@@ -302,103 +311,4 @@ sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t leng
         length -= part;
     }
     return true;
-}
-
-/* ---- who has which page ---- */
-
-static struct flock
-lock_of(const struct sim_vram *vram, uint32_t page, uint32_t count, short type)
-{
-    return (struct flock) { .l_type = type,
-                            .l_whence = SEEK_SET,
-                            .l_start = (off_t)(page % vram->unit_pages),
-                            .l_len = (off_t)count };
-}
-
-/* Pages from `page` on that lie in its unit, are not this process's, and are at most
- * `most`. */
-static uint32_t
-run_length(const struct sim_vram *vram, uint32_t page, uint32_t most)
-{
-    uint32_t end = (page / vram->unit_pages + 1) * vram->unit_pages, count = 0;
-
-    if (end > vram->pages)
-        end = vram->pages;
-    while (count < most && page + count < end && !vram->mine[page + count])
-        count++;
-    return count;
-}
-
-/* Lock up to `most` pages at the lowest free place from *page on; *page is moved there.
- * 0: there is none. */
-static uint32_t
-lock_run(struct sim_vram *vram, uint32_t *page, uint32_t most)
-{
-    while (*page < vram->pages) {
-        uint32_t count = run_length(vram, *page, most);
-        int fd = vram->unit[*page / vram->unit_pages].fd;
-        struct flock probe = lock_of(vram, *page, count, F_WRLCK);
-
-        if (count == 0) {
-            ++*page;
-            continue;
-        }
-        if (fcntl(fd, F_OFD_GETLK, &probe) != 0)
-            return 0;
-        if (probe.l_type != F_UNLCK) { /* another's: before it, or behind it */
-            uint32_t start = *page / vram->unit_pages * vram->unit_pages;
-            uint32_t first = start + (uint32_t)probe.l_start;
-
-            if (first <= *page) {
-                *page = first + (uint32_t)probe.l_len;
-                continue;
-            }
-            count = first - *page;
-        }
-        struct flock lock = lock_of(vram, *page, count, F_WRLCK);
-        if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
-            return count;
-        if (errno != EAGAIN && errno != EACCES)
-            return 0;
-    }
-    return 0;
-}
-
-size_t
-sim_vram_take(struct sim_vram *vram, uint32_t count, bool clear, struct sim_extent *extents,
-              size_t most)
-{
-    size_t used = 0;
-    uint32_t page = 0;
-
-    while (count > 0 && used < most) {
-        uint32_t got = lock_run(vram, &page, count);
-
-        if (got == 0)
-            break;
-        extents[used++] = (struct sim_extent) { page, got };
-        memset(vram->mine + page, 1, got);
-        page += got;
-        count -= got;
-    }
-    if (count > 0) {
-        sim_vram_release(vram, extents, used);
-        errno = ENOMEM;
-        return 0;
-    }
-    for (size_t i = 0; clear && i < used; i++)
-        for (uint32_t at = 0; at < extents[i].count; at++)
-            sim_vram_fill(vram, extents[i].page + at, 0, SIM_PAGE_BYTES, 0);
-    return used;
-}
-
-void
-sim_vram_release(struct sim_vram *vram, const struct sim_extent *extents, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct flock lock = lock_of(vram, extents[i].page, extents[i].count, F_UNLCK);
-
-        (void)!fcntl(vram->unit[extents[i].page / vram->unit_pages].fd, F_OFD_SETLK, &lock);
-        memset(vram->mine + extents[i].page, 0, extents[i].count);
-    }
 }

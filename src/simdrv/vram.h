@@ -9,8 +9,7 @@
  * word that the page is filled with, and which of its blocks of 4 KiB hold
  * bytes of their own behind that.  So a fill of 80 GiB costs 3 MiB.
  *
- * A page is taken by a lock on its number in the unit's file: a process that
- * dies gives its pages back by dying. */
+ * Who has which page stands in the ledger (simdrv/ledger.h), in the same file. */
 #ifndef BH_SIMDRV_VRAM_H
 #define BH_SIMDRV_VRAM_H
 
@@ -22,6 +21,23 @@
 
 #define SIM_PAGE_BYTES (2ull << 20)
 #define SIM_BLOCK_BYTES 4096u
+#define SIM_SLOTS_MAX 1024u
+
+/* Who can have pages: a process, or an object that several processes share.  Its number
+ * is its index.  64 bytes, in a file that several processes map. */
+struct sim_slot {
+    uint64_t held; /* how often it changed << 32, and the pages it has */
+    uint64_t bytes; /* a shared object's size, as it was asked for */
+    uint32_t kind;  /* enum sim_slot_kind */
+    uint32_t generation; /* how often the slot was taken */
+    uint32_t creator;    /* of a shared object: the slot of the process that made it */
+    int32_t pid;         /* as its own name space numbers it */
+    uint32_t gate;       /* CUprocessState: what a checkpoint made of the process */
+    uint32_t busy;       /* its calls that are under way */
+    uint32_t moves;      /* how often a restore gave it other pages */
+    uint32_t location;   /* of a shared object: what it was made as, for its importer */
+    uint32_t creator_generation, reserved;
+};
 
 /* Memory of one instance, as a process opened it.  Not for several threads at once. */
 struct sim_vram;
@@ -32,20 +48,13 @@ struct sim_extent {
 };
 
 /* Put the units of an instance (`gi` NULL: of the whole GPU) into its folder below `dir`;
- * units of the GPU that are missing are made.  False: errno. */
+ * units of the GPU that are missing are made; their pages are nobody's then.  False: errno. */
 bool sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi *gi);
 
 /* Open the folder of an instance of `bytes`.  NULL: errno. */
 struct sim_vram *sim_vram_open(const char *folder, const struct sim_gpu *gpu,
                                uint64_t bytes);
 void sim_vram_close(struct sim_vram *vram);
-
-/* Take `count` free pages, the lowest ones, in at most `most` runs.  `clear`: what they
- * hold is cleared, as the driver does.  How many runs; 0: so many are not free, errno. */
-size_t sim_vram_take(struct sim_vram *vram, uint32_t count, bool clear,
-                     struct sim_extent *extents, size_t most);
-void sim_vram_release(struct sim_vram *vram, const struct sim_extent *extents,
-                      size_t count);
 
 /* Bytes [offset, offset + length) of one page.  False: errno. */
 bool sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target,

@@ -241,7 +241,20 @@ static const struct bh_field outcome_fields[] = {
     BH_F(struct bh_msg_outcome, why, BH_FIELD_STR),
 };
 
+static const struct bh_field carried_rows[] = {
+    BH_F(struct bh_msg_carried, counted, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_carried, denied_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_carried, denied_packets, BH_FIELD_U64),
+    BH_F(struct bh_msg_carried, rx_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_carried, rx_packets, BH_FIELD_U64),
+    BH_F(struct bh_msg_carried, tx_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_carried, tx_packets, BH_FIELD_U64),
+};
+const struct bh_fields bh_carried_fields =
+    BH_FIELDS("carried", struct bh_msg_carried, carried_rows);
+
 static const struct bh_field ended_fields[] = {
+    BH_F(struct bh_msg_ended, carried, BH_FIELD_STRUCT, .of = &bh_carried_fields),
     BH_F_ENUM(struct bh_msg_ended, cause, bh_end_cause_names),
     BH_F(struct bh_msg_ended, cpu_ns, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, ended_ns, BH_FIELD_NS),

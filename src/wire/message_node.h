@@ -70,6 +70,12 @@ struct bh_msg_outcome {
     char why[200];
 };
 
+/* What a job sent and received, as it sees it, from its start to its end. */
+struct bh_msg_carried {
+    uint64_t denied_bytes, denied_packets, rx_bytes, rx_packets, tx_bytes, tx_packets;
+    bool counted; /* it had a network; false: nothing of it was read */
+};
+
 /* A job's process tree is gone.  Repeated until acknowledged.  A STOP for a lease that the
  * node does not know (its start was refused, or never came) brings one, too, with the cause
  * START_FAILED. */
@@ -80,6 +86,7 @@ struct bh_msg_ended {
     uint64_t started_ns, ended_ns, cpu_ns, memory_peak_bytes;
     bool unasked;                  /* the node had sent it no signal: the end is its own */
     char why[200];
+    struct bh_msg_carried carried;
 };
 
 struct bh_msg_sample {
@@ -170,6 +177,9 @@ extern const char *const bh_scrub_result_names[BH_SCRUB_RESULTS];
 
 /* The receipt as JSON has it, too: in the node's journal and the daemon's store. */
 extern const struct bh_fields bh_receipt_fields;
+
+/* The same of what a job's network carried. */
+extern const struct bh_fields bh_carried_fields;
 
 /* One thing that was tried or looked at. */
 struct bh_msg_check {

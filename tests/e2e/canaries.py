@@ -250,7 +250,7 @@ class Walk:
 
     def reads(self):
         for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "RECEIPT_LIST", "USAGE", "FORECAST",
-                     "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "LAYOUT_LIST", "KEY_LIST", "STATUS"):
+                     "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "LAYOUT_LIST", "KEY_LIST", "STATUS", "METRICS"):
             self.ask(name, by="erin")
         layout = {"layouts": [{"gpu": "all", "pieces": []}]}
         self.ask("LAYOUT_DIFF", layout, by="erin")

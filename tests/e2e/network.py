@@ -2,6 +2,7 @@
 """Networks of jobs on a running site, as a user meets them, in a network namespace of the test's own."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,11 @@ def with_policy(policy):
     return tap.SITE.replace("{name: acme/vision, ", f"{{name: acme/vision, policy: {{{policy}}}, ", 1)
 
 
+def network_totals(site):
+    text = site.cli("erin", "metrics", check=0).stdout
+    return {tenant: int(n) for tenant, n in re.findall(r'^bulkhead_tenant_network_receive_bytes_total{tenant="(.*)"} (\d+)$', text, re.M)}
+
+
 @tap.test(**NODE)
 def peers(site):
     "jobs of one tenant find each other by name; another tenant's do not, nor does a job without a network"
@@ -50,6 +56,15 @@ def peers(site):
     sent = site.job(4)["traffic"]
     assert sent["tx_bytes"] > 0 and sent["rx_bytes"] > 0, sent
     contains("describe", site.cli("alice", "describe", "4").stdout, "Tx bytes:")
+    until("the first ended", lambda: site.job(1)["state"] != "running")
+    sent = {n: site.job(n)["traffic"] for n in (1, 4)}
+    totals = network_totals(site)
+    equal("the tenant's total", totals[BATCH], sum(job["rx_bytes"] for job in sent.values()))
+    assert totals[ASR] > 0, totals
+    site.kill(site.daemon)
+    site.start_daemon()
+    equal("after a start of the daemon", {n: site.job(n)["traffic"] for n in (1, 4)}, sent)
+    equal("its totals", network_totals(site), totals)
 
 
 @tap.test(**NODE)

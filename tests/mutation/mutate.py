@@ -21,10 +21,10 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g0", "-w", "-fno-strict-aliasin
 LIBRARIES = ["-lcmocka", "-lsqlite3", "-lcrypto", "-ljansson", "-lyaml", "-lz", "-lm", "-pthread"]
 SECONDS = 90
 # Beside its own source; arguments that keep it short.
-ALSO = {"crash/points": ["tests/crash/disk.c"],
+ALSO = {"api/metrics": ["src/api/fixture_test.c"], "crash/points": ["tests/crash/disk.c"],
         "evidence/optimum": ["tests/evidence/optimum.c"],
         "evidence/snapshot": ["tests/evidence/play.c"]}
-ARGUMENTS = {"crash/points": ["150", "1"],
+ARGUMENTS = {"api/metrics": [os.path.join(ROOT, "src/api/metrics_golden.txt")], "crash/points": ["150", "1"],
              "engine/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
              "evidence/snapshot": ["1500", "1"]}
 # scenario/NAME is played by bulkhead-replay, which is linked for the purpose.

@@ -1,0 +1,56 @@
+/* How a process of a job gets its share, and what it says afterwards: messages between
+ * libbulkhead-cuda and bulkhead-share on a SOCK_SEQPACKET socket.
+ *
+ * The socket is bound into the job's sandbox at BH_SHARE_DOOR.  bulkhead-share knows who
+ * knocks by the socket's peer credentials, never by what is said: the process's pidfd and the
+ * connection tell when it ends.  One connection a process; a fork's child makes its own. */
+#ifndef BULKHEAD_SHARE_DOOR_H
+#define BULKHEAD_SHARE_DOOR_H
+
+#include <stdint.h>
+
+/* In the sandbox.  The driver's own libraries are bound beside it, for the libraries that
+ * stand in for them. */
+#define BH_SHARE_DOOR "/run/bulkhead/share.sock"
+#define BH_SHARE_DRIVER_DIR "/run/bulkhead/driver"
+
+/* First message of a process. */
+struct bh_share_hello {
+    uint32_t magic, version; /* BH_SHARE_MAGIC, BH_SHARE_VERSION */
+    int32_t slot;            /* -1; or the one it has, when bulkhead-share was started anew */
+    uint32_t reserved;
+};
+
+enum bh_share_answer {
+    BH_SHARE_WELCOME,
+    BH_SHARE_BAD_VERSION,
+    BH_SHARE_FULL,     /* BH_SHARE_SLOTS_MAX processes have joined */
+    BH_SHARE_STRANGER, /* not a process of this lease, or not its slot */
+    BH_SHARE_ANSWERS
+};
+
+/* The answer.  With WELCOME come two descriptors: the limits, which can be mapped for reading
+ * alone, and the usage. */
+struct bh_share_welcome {
+    uint32_t magic, version;
+    uint32_t answer; /* enum bh_share_answer */
+    int32_t slot;
+};
+
+enum bh_share_word {
+    BH_SHARE_WANT = 1, /* is about to submit: before the first submission of its life, open or
+                          not, and whenever it finds its turn SHUT */
+    BH_SHARE_DRAINED,  /* of that SHUT turn: nothing of this process is left on the devices;
+                          every process that ever said WANT says it for every such turn */
+    BH_SHARE_IDLE,     /* of that CONTENDED turn: nothing is left, nothing came for a while */
+    BH_SHARE_WORDS
+};
+
+/* Said by the process at any time after.  `turn` is the device's turn that it is about; one
+ * that is over is ignored.  The devices of a lease have their turns together, and their words
+ * are the same: `device` names the one it is about most, for people. */
+struct bh_share_say {
+    uint32_t word, device, turn, reserved;
+};
+
+#endif

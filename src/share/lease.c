@@ -1,0 +1,480 @@
+#include "share/lease.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "bulkhead/share_door.h"
+#include "share/pages.h"
+
+/* Connections beyond the slots are of processes that were not answered yet. */
+enum { PROCESSES_MAX = BH_SHARE_SLOTS_MAX + 64, DOOR_BACKLOG = 128 };
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+struct process {
+    struct process *next;
+    struct bh_share_lease *lease;
+    struct bh_share_watch talk, life;
+    int fd, pidfd;       /* -1: does not talk any more; is not known yet */
+    uint32_t pid;
+    int slot;            /* -1: has not said hello */
+    bool active;         /* said WANT once: answers each turn's end */
+    bool drained, idle;  /* said so of the present turn */
+};
+
+struct bh_share_lease {
+    const struct bh_share_site *site;
+    struct bh_share_open open;
+    struct bh_share_pages *pages;
+    struct bh_share_watch door;
+    int door_fd;
+    uint32_t seat, count;
+    bool joined, stuck;
+    struct process *processes;
+};
+
+static void
+tell(const struct bh_share_lease *lease, enum bh_share_notice_kind kind, uint32_t pid)
+{
+    lease->site->notice(lease->site->self, lease->open.lease, kind, pid);
+}
+
+static int
+watch(const struct bh_share_lease *lease, int fd, struct bh_share_watch *watch)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+
+    return epoll_ctl(lease->site->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* ---- processes that go ---- */
+
+static void
+unlink_process(struct process *process)
+{
+    struct process **at = &process->lease->processes;
+
+    while (*at != process)
+        at = &(*at)->next;
+    *at = process->next;
+    process->lease->count--;
+    bh_fd_close(process->fd);
+    bh_fd_close(process->pidfd);
+    free(process);
+}
+
+/* Nobody who must say so is missing any more. */
+static bool
+all(const struct bh_share_lease *lease, bool idle)
+{
+    for (const struct process *p = lease->processes; p != NULL; p = p->next)
+        if (p->active && !(idle ? p->idle : p->drained))
+            return false;
+    return true;
+}
+
+static void
+look_whether_done(struct bh_share_lease *lease, uint64_t now_ns)
+{
+    enum bh_turn turn = bh_turns_state(lease->site->turns, lease->seat);
+
+    if (turn == BH_TURN_ENDING && all(lease, false))
+        bh_turns_drained(lease->site->turns, now_ns, lease->seat);
+    else if ((turn == BH_TURN_CONTENDED || turn == BH_TURN_OPEN) && all(lease, true))
+        bh_turns_idle(lease->site->turns, now_ns, lease->seat);
+}
+
+static void
+remove_process(struct process *process, uint64_t now_ns)
+{
+    struct bh_share_lease *lease = process->lease;
+
+    if (process->slot >= 0 && !bh_share_pages_reap(lease->pages, (uint32_t)process->slot))
+        tell(lease, BH_SHARE_NOTICE_FORGED, process->pid);
+    unlink_process(process);
+    look_whether_done(lease, now_ns);
+}
+
+static void
+life_ready(void *of, uint64_t now_ns)
+{
+    remove_process(of, now_ns);
+}
+
+/* It closed the connection but lives: it began another program, or will come again. */
+static void
+hang_up(struct process *process, uint64_t now_ns)
+{
+    bh_fd_close(process->fd);
+    process->fd = -1;
+    if (process->slot < 0 || !bh_share_is_mapped(process->pid))
+        remove_process(process, now_ns);
+}
+
+/* ---- what they say ---- */
+
+static void
+answer(const struct process *process, enum bh_share_answer answer)
+{
+    struct bh_share_welcome welcome = {
+        .magic = BH_SHARE_MAGIC, .version = BH_SHARE_VERSION, .answer = answer,
+        .slot = process->slot,
+    };
+    const struct bh_share_pages *pages = process->lease->pages;
+    int fds[2] = { bh_share_pages_limits_fd(pages), bh_share_pages_usage_fd(pages) };
+    union {
+        char bytes[CMSG_SPACE(sizeof(fds))];
+        struct cmsghdr align;
+    } control = { 0 };
+    struct iovec iov = { &welcome, sizeof(welcome) };
+    struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+    if (answer == BH_SHARE_WELCOME) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        *CMSG_FIRSTHDR(&message) = (struct cmsghdr) {
+            .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+        };
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), fds, sizeof(fds));
+    }
+    /* One that is not listened to tells itself by its end. */
+    (void)!sendmsg(process->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The process of that number that came before: it began another program since, or its
+ * connection was another bulkhead-share's. */
+static struct process *
+find_before(const struct process *process)
+{
+    for (struct process *p = process->lease->processes; p != NULL; p = p->next)
+        if (p != process && p->pid == process->pid && p->slot >= 0)
+            return p;
+    return NULL;
+}
+
+static enum bh_share_answer
+seat(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
+{
+    struct bh_share_lease *lease = process->lease;
+    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
+    struct process *before = find_before(process);
+
+    if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION)
+        return BH_SHARE_BAD_VERSION;
+    if (hello->slot < 0) {
+        if (before != NULL)
+            remove_process(before, now_ns);
+        process->slot = bh_share_pages_seat(lease->pages, me);
+        return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
+    }
+    if (hello->slot >= BH_SHARE_SLOTS_MAX)
+        return BH_SHARE_STRANGER;
+    owner = bh_share_pages_owner(lease->pages, (uint32_t)hello->slot);
+    if (owner.pid != me.pid || owner.started != me.started)
+        return BH_SHARE_STRANGER;
+    process->slot = hello->slot;
+    process->active = true; /* it may have been; then it answers as one that is */
+    if (before != NULL && before->slot == process->slot)
+        unlink_process(before);
+    return BH_SHARE_WELCOME;
+}
+
+static void
+greet(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
+{
+    enum bh_share_answer said = seat(process, hello, now_ns);
+
+    answer(process, said);
+    if (said != BH_SHARE_WELCOME)
+        tell(process->lease,
+             said == BH_SHARE_FULL ? BH_SHARE_NOTICE_FULL : BH_SHARE_NOTICE_STRANGER,
+             process->pid);
+}
+
+static void
+hear(struct process *process, const struct bh_share_say *say, uint64_t now_ns)
+{
+    struct bh_share_lease *lease = process->lease;
+    bool present = say->turn == bh_share_pages_turn_get(lease->pages);
+
+    if (say->word == BH_SHARE_WANT) {
+        process->active = true;
+        process->idle = false;
+        bh_turns_want(lease->site->turns, now_ns, lease->seat);
+    } else if (present && say->word == BH_SHARE_DRAINED) {
+        process->drained = true;
+        look_whether_done(lease, now_ns);
+    } else if (present && say->word == BH_SHARE_IDLE) {
+        process->idle = true;
+        look_whether_done(lease, now_ns);
+    }
+}
+
+static void
+talk_ready(void *of, uint64_t now_ns)
+{
+    struct process *process = of;
+    union {
+        struct bh_share_hello hello;
+        struct bh_share_say say;
+    } said = { 0 };
+    ssize_t got = recv(process->fd, &said, sizeof(said), MSG_DONTWAIT);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got == sizeof(said.hello) && process->slot < 0)
+        greet(process, &said.hello, now_ns);
+    else if (got == sizeof(said.say) && process->slot >= 0)
+        hear(process, &said.say, now_ns);
+    else
+        hang_up(process, now_ns);
+}
+_Static_assert(sizeof(struct bh_share_hello) == sizeof(struct bh_share_say), "one size");
+
+/* ---- the door ---- */
+
+static int
+pidfd_of(int fd, uint32_t pid)
+{
+    int pidfd = -1;
+    socklen_t size = sizeof(pidfd);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0)
+        return pidfd;
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static bool
+let_in(struct bh_share_lease *lease, int fd)
+{
+    struct process *process = calloc(1, sizeof(*process));
+    struct ucred peer = { 0 };
+    socklen_t size = sizeof(peer);
+
+    BH_ASSERT(process != NULL);
+    *process = (struct process) { .lease = lease, .fd = fd, .pidfd = -1, .slot = -1 };
+    process->talk = (struct bh_share_watch) { talk_ready, process };
+    process->life = (struct bh_share_watch) { life_ready, process };
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0) {
+        process->pid = (uint32_t)peer.pid;
+        process->pidfd = pidfd_of(fd, process->pid);
+    }
+    process->next = lease->processes;
+    lease->processes = process;
+    lease->count++;
+    if (process->pidfd >= 0 && watch(lease, process->pidfd, &process->life) == 0 &&
+        watch(lease, fd, &process->talk) == 0)
+        return true;
+    unlink_process(process);
+    return false;
+}
+
+static void
+door_ready(void *of, uint64_t now_ns)
+{
+    struct bh_share_lease *lease = of;
+    int fd = accept4(lease->door_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    (void)now_ns;
+    if (fd < 0)
+        return;
+    if (lease->count >= PROCESSES_MAX) {
+        close(fd);
+        tell(lease, BH_SHARE_NOTICE_FULL, 0);
+        return;
+    }
+    let_in(lease, fd);
+}
+
+static bh_rc
+open_door(struct bh_share_lease *lease, struct bh_err *err)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    char folder[BH_SHARE_PATH_MAX + 8];
+    int length;
+
+    snprintf(folder, sizeof(folder), "%s/door", lease->open.folder);
+    length = snprintf(address.sun_path, sizeof(address.sun_path), "%s/share.sock", folder);
+    if ((size_t)length >= sizeof(address.sun_path))
+        return bh_err_set(err, BH_INVALID, "path of a door is too long: %s", folder);
+    if (mkdir(folder, 0755) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "door %s", folder);
+    unlink(address.sun_path);
+    lease->door_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* Whoever reaches it may knock: it is bound into the sandboxes of its lease alone. */
+    if (lease->door_fd < 0 ||
+        bind(lease->door_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        chmod(address.sun_path, 0666) != 0 || listen(lease->door_fd, DOOR_BACKLOG) != 0 ||
+        watch(lease, lease->door_fd, &lease->door) != 0)
+        return bh_err_errno(err, "door %s", folder);
+    return BH_OK;
+}
+
+/* ---- the lease ---- */
+
+/* Slots of processes that died while nobody looked; the others are known by their pid until
+ * they come again. */
+static void
+find_survivors(struct bh_share_lease *lease)
+{
+    for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX; s++) {
+        struct bh_share_owner owner = bh_share_pages_owner(lease->pages, s);
+        struct process *process;
+
+        if (owner.pid == 0)
+            continue;
+        process = calloc(1, sizeof(*process));
+        BH_ASSERT(process != NULL);
+        *process = (struct process) { .lease = lease, .fd = -1, .pid = owner.pid,
+                                      .slot = (int)s, .next = lease->processes };
+        process->life = (struct bh_share_watch) { life_ready, process };
+        process->pidfd = (int)syscall(SYS_pidfd_open, owner.pid, 0);
+        lease->processes = process;
+        lease->count++;
+        if (process->pidfd < 0 || bh_share_started(owner.pid) != owner.started ||
+            watch(lease, process->pidfd, &process->life) != 0) {
+            if (!bh_share_pages_reap(lease->pages, s))
+                tell(lease, BH_SHARE_NOTICE_FORGED, owner.pid);
+            unlink_process(process);
+        }
+    }
+}
+
+static bh_rc
+join(struct bh_share_lease *lease, uint64_t now_ns, struct bh_err *err)
+{
+    struct bh_turns_member member = { .weight = lease->open.weight, .hard = lease->open.hard,
+                                      .latency = lease->open.latency };
+    bh_rc rc;
+
+    for (uint32_t d = 0; d < lease->open.gpu_count; d++)
+        member.gpus |= lease->open.gpus[d].gpu < 32 ? 1u << lease->open.gpus[d].gpu : 0;
+    rc = bh_turns_join(lease->site->turns, now_ns, &member, &lease->seat, err);
+    lease->joined = rc == BH_OK;
+    return rc;
+}
+
+static void
+dispose(struct bh_share_lease *lease)
+{
+    while (lease->processes != NULL)
+        unlink_process(lease->processes);
+    bh_fd_close(lease->door_fd);
+    bh_share_pages_free(lease->pages);
+    free(lease);
+}
+
+bh_rc
+bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open *open,
+                    uint64_t now_ns, struct bh_share_lease **ret_lease, struct bh_err *err)
+{
+    struct bh_share_lease *lease = calloc(1, sizeof(*lease));
+    bh_rc rc;
+
+    BH_ASSERT(lease != NULL);
+    *lease = (struct bh_share_lease) { .site = site, .open = *open, .door_fd = -1 };
+    lease->door = (struct bh_share_watch) { door_ready, lease };
+    rc = bh_share_pages_open(open, &lease->pages, err);
+    if (rc == BH_OK)
+        rc = join(lease, now_ns, err);
+    if (rc == BH_OK)
+        rc = open_door(lease, err);
+    if (rc != BH_OK) {
+        if (lease->joined)
+            bh_turns_leave(site->turns, now_ns, lease->seat);
+        dispose(lease);
+        return bh_err_wrap(err, "share of lease %llu", (unsigned long long)open->lease);
+    }
+    find_survivors(lease);
+    if (lease->processes != NULL)
+        bh_turns_want(site->turns, now_ns, lease->seat);
+    *ret_lease = lease;
+    return BH_OK;
+}
+
+static void
+remove_files(const struct bh_share_lease *lease)
+{
+    static const char *const names[] = { "limits", "slots", "door/share.sock" };
+    char path[BH_SHARE_PATH_MAX + 32];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", lease->open.folder, names[i]);
+        unlink(path);
+    }
+}
+
+void
+bh_share_lease_close(struct bh_share_lease *lease, uint64_t now_ns)
+{
+    bh_turns_leave(lease->site->turns, now_ns, lease->seat);
+    remove_files(lease);
+    dispose(lease);
+}
+
+uint64_t
+bh_share_lease_id(const struct bh_share_lease *lease)
+{
+    return lease->open.lease;
+}
+
+void
+bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t bytes)
+{
+    bh_share_pages_overhead(lease->pages, device, bytes);
+}
+
+struct bh_share_lease_state
+bh_share_lease_state(const struct bh_share_lease *lease)
+{
+    struct bh_share_lease_state state = {
+        .lease = lease->open.lease,
+        .gpu_ns = bh_turns_used_ns(lease->site->turns, lease->seat),
+        .turn = bh_turns_state(lease->site->turns, lease->seat),
+        .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
+        .processes = lease->count,
+    };
+
+    for (uint32_t d = 0; d < lease->open.gpu_count; d++)
+        state.used_bytes[d] = bh_share_pages_used_bytes(lease->pages, d);
+    return state;
+}
+
+bool
+bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns)
+{
+    static const uint32_t flags[] = {
+        [BH_TURN_NONE] = BH_SHARE_SHUT,
+        [BH_TURN_OPEN] = 0,
+        [BH_TURN_CONTENDED] = BH_SHARE_CONTENDED,
+        [BH_TURN_ENDING] = BH_SHARE_SHUT,
+    };
+    enum bh_turn turn = bh_turns_state(lease->site->turns, lease->seat);
+    bool stuck = bh_turns_is_stuck(lease->site->turns, lease->seat);
+
+    if (stuck && !lease->stuck)
+        tell(lease, BH_SHARE_NOTICE_STUCK, 0);
+    lease->stuck = stuck;
+    if ((bh_share_pages_turn_get(lease->pages) & (BH_SHARE_TURN_STEP - 1)) != flags[turn]) {
+        bh_share_pages_turn(lease->pages, flags[turn]);
+        for (struct process *p = lease->processes; p != NULL; p = p->next)
+            p->drained = p->idle = false;
+    }
+    if (turn != BH_TURN_ENDING || !all(lease, false))
+        return false;
+    bh_turns_drained(lease->site->turns, now_ns, lease->seat);
+    return true;
+}

@@ -1,0 +1,42 @@
+#ifndef BH_SHARE_LEASE_H
+#define BH_SHARE_LEASE_H
+
+#include "share/message.h"
+#include "share/turns.h"
+
+/* A lease that shares GPUs: its pages, its door, the processes that came in by it. */
+struct bh_share_lease;
+
+/* Where a lease's descriptors are watched, and who is told of what it sees. */
+struct bh_share_site {
+    int epoll_fd;
+    struct bh_turns *turns;
+    void (*notice)(void *self, uint64_t lease, enum bh_share_notice_kind kind, uint32_t pid);
+    void *self;
+};
+
+/* What epoll_event.data.ptr of a lease's descriptors points to. */
+struct bh_share_watch {
+    void (*ready)(void *of, uint64_t now_ns);
+    void *of;
+};
+
+/* Make the pages or find them, open the door <folder>/door/share.sock, join the turns.  What
+ * processes held that died while nobody looked is taken back; those that live are waited for
+ * as if they had never been away.  BH_INVALID, BH_FULL, BH_IO, BH_CONFLICT. */
+BH_MUST_USE bh_rc bh_share_lease_open(const struct bh_share_site *site,
+                                      const struct bh_share_open *open, uint64_t now_ns,
+                                      struct bh_share_lease **ret_lease, struct bh_err *err);
+
+/* Leave the turns and close everything; its pages' files are removed. */
+void bh_share_lease_close(struct bh_share_lease *lease, uint64_t now_ns);
+
+uint64_t bh_share_lease_id(const struct bh_share_lease *lease);
+void bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t bytes);
+struct bh_share_lease_state bh_share_lease_state(const struct bh_share_lease *lease);
+
+/* Bring the turn that its processes read in line with what bh_turns says: after each call of
+ * bh_turns, for each lease.  True: that changed the turns again. */
+bool bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,389 @@
+#include "share/pages.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+
+/* Others of the lease may change the words all the time, on purpose: so often is tried. */
+enum { TRIES = 10000 };
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+#define USAGE_NAME "bulkhead-usage"
+
+struct slots {
+    struct bh_share_owner owner[BH_SHARE_SLOTS_MAX];
+};
+
+struct bh_share_pages {
+    int limits_fd, usage_fd; /* as they are given away */
+    struct bh_share_limits *limits;
+    struct bh_share_usage *usage;
+    struct slots *slots;
+};
+
+/* ---- making them ---- */
+
+/* "GPU-8f3a..." or "MIG-...": 16 bytes in hex, with lines between. */
+static bool
+parse_uuid(const char *text, uint8_t bytes[16])
+{
+    const char *at = strchr(text, '-');
+    size_t digits = 0;
+
+    for (at = at == NULL ? "" : at + 1; *at != '\0' && digits < 32; at++) {
+        int digit = isdigit((unsigned char)*at)    ? *at - '0'
+                    : isxdigit((unsigned char)*at) ? tolower(*at) - 'a' + 10
+                                                   : -1;
+        if (*at == '-')
+            continue;
+        if (digit < 0)
+            return false;
+        bytes[digits / 2] = (uint8_t)(bytes[digits / 2] << 4 | digit);
+        digits++;
+    }
+    return digits == 32 && *at == '\0';
+}
+
+static bool
+is_units(uint64_t bytes)
+{
+    return bytes % BH_SHARE_UNIT_BYTES == 0 && bytes / BH_SHARE_UNIT_BYTES <= BH_SHARE_UNITS_MAX;
+}
+
+static bh_rc
+check(const struct bh_share_open *open, struct bh_err *err)
+{
+    uint8_t uuid[16];
+
+    if (open->gpu_count == 0 || open->gpu_count > BH_SHARE_DEVICES_MAX)
+        return bh_err_set(err, BH_INVALID, "a lease has shares of 1 to %d GPUs",
+                          BH_SHARE_DEVICES_MAX);
+    for (uint32_t d = 0; d < open->gpu_count; d++) {
+        const struct bh_share_gpu *gpu = &open->gpus[d];
+
+        if (!parse_uuid(gpu->uuid, uuid))
+            return bh_err_set(err, BH_INVALID, "no UUID: %s", gpu->uuid);
+        if (gpu->cap_bytes == 0 || !is_units(gpu->cap_bytes) || !is_units(gpu->context_bytes))
+            return bh_err_set(err, BH_INVALID,
+                              "memory of a share is a number of 2 MiB, below 2 TiB");
+    }
+    return BH_OK;
+}
+
+static bh_rc
+map(const char *folder, const char *name, size_t bytes, void **ret_map, struct bh_err *err)
+{
+    char path[PATH_MAX];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    void *found;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0)
+        return bh_err_errno(err, "page %s", path);
+    found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (found == MAP_FAILED)
+        return bh_err_errno(err, "page %s", path);
+    *ret_map = found;
+    return BH_OK;
+}
+
+/* ---- the usage ---- */
+
+uint64_t
+bh_share_started(uint32_t pid)
+{
+    char path[40], text[1024];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    unsigned long long started = 0;
+    const char *at;
+    ssize_t got;
+
+    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (got <= 0)
+        return 0;
+    text[got] = '\0';
+    at = strrchr(text, ')'); /* the name before may have anything in it */
+    for (int field = 2; at != NULL && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    if (at == NULL || sscanf(at, "%llu", &started) != 1)
+        return 0;
+    return started;
+}
+
+static bool
+is_usage(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    struct stat found;
+
+    return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &found) == 0 &&
+           found.st_size == sizeof(struct bh_share_usage);
+}
+
+/* The usage as a process has it mapped; -1. */
+static int
+find_mapped(uint32_t pid)
+{
+    char path[100], line[512], range[64];
+    FILE *maps;
+    int fd = -1;
+
+    snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+    maps = fopen(path, "re");
+    while (maps != NULL && fd < 0 && fgets(line, sizeof(line), maps) != NULL) {
+        if (strstr(line, "/memfd:" USAGE_NAME) == NULL || sscanf(line, "%63s", range) != 1)
+            continue;
+        snprintf(path, sizeof(path), "/proc/%u/map_files/%s", pid, range);
+        fd = open(path, O_RDWR | O_CLOEXEC);
+        if (fd >= 0 && !is_usage(fd)) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    if (maps != NULL)
+        fclose(maps);
+    return fd;
+}
+
+bool
+bh_share_is_mapped(uint32_t pid)
+{
+    BH_AUTO(bh_fd_close) int fd = find_mapped(pid);
+
+    return fd >= 0;
+}
+
+static int
+make_usage(void)
+{
+    int fd = memfd_create(USAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd >= 0 && ftruncate(fd, sizeof(struct bh_share_usage)) == 0 &&
+        fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+        return fd;
+    bh_fd_close(fd);
+    return -1;
+}
+
+static int
+find_usage(const struct slots *slots)
+{
+    int fd = -1;
+
+    for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX && fd < 0; s++) {
+        const struct bh_share_owner *owner = &slots->owner[s];
+
+        if (owner->pid != 0 && bh_share_started(owner->pid) == owner->started)
+            fd = find_mapped(owner->pid);
+    }
+    return fd >= 0 ? fd : make_usage();
+}
+
+static bh_rc
+map_usage(struct bh_share_pages *pages, struct bh_err *err)
+{
+    void *usage = MAP_FAILED;
+
+    pages->usage_fd = find_usage(pages->slots);
+    if (pages->usage_fd >= 0)
+        usage = mmap(NULL, sizeof(*pages->usage), PROT_READ | PROT_WRITE, MAP_SHARED,
+                     pages->usage_fd, 0);
+    if (usage == MAP_FAILED)
+        return bh_err_errno(err, "usage page");
+    pages->usage = usage;
+    return BH_OK;
+}
+
+/* ---- all of them ---- */
+
+static int
+open_limits(const char *folder)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s/limits", folder);
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* What can change of an open lease: nothing but what bulkhead-share itself writes. */
+static void
+fill(struct bh_share_limits *limits, const struct bh_share_open *open)
+{
+    if (limits->magic == BH_SHARE_MAGIC)
+        return;
+    limits->version = BH_SHARE_VERSION;
+    limits->lease = open->lease;
+    limits->device_count = open->gpu_count;
+    for (uint32_t d = 0; d < open->gpu_count; d++) {
+        const struct bh_share_gpu *gpu = &open->gpus[d];
+        struct bh_share_device *device = &limits->device[d];
+
+        parse_uuid(gpu->uuid, device->uuid);
+        device->cap_units = (uint32_t)(gpu->cap_bytes / BH_SHARE_UNIT_BYTES);
+        device->context_units = (uint32_t)(gpu->context_bytes / BH_SHARE_UNIT_BYTES);
+        device->memory_bytes = gpu->memory_bytes;
+        atomic_store(&device->turn, BH_SHARE_SHUT);
+    }
+    limits->magic = BH_SHARE_MAGIC;
+}
+
+bh_rc
+bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **ret_pages,
+                    struct bh_err *err)
+{
+    BH_AUTO(bh_share_pages_free) struct bh_share_pages *pages = calloc(1, sizeof(*pages));
+    void *limits = NULL, *slots = NULL;
+    bh_rc rc = check(open, err);
+
+    BH_ASSERT(pages != NULL);
+    pages->limits_fd = pages->usage_fd = -1;
+    if (rc == BH_OK)
+        rc = map(open->folder, "limits", sizeof(*pages->limits), &limits, err);
+    pages->limits = limits;
+    if (rc == BH_OK)
+        rc = map(open->folder, "slots", sizeof(*pages->slots), &slots, err);
+    pages->slots = slots;
+    if (rc == BH_OK)
+        rc = map_usage(pages, err);
+    if (rc != BH_OK)
+        return rc;
+    pages->limits_fd = open_limits(open->folder);
+    if (pages->limits_fd < 0)
+        return bh_err_errno(err, "pages of lease %llu", (unsigned long long)open->lease);
+    fill(pages->limits, open);
+    *ret_pages = bh_steal(&pages);
+    return BH_OK;
+}
+
+void
+bh_share_pages_free(struct bh_share_pages *pages)
+{
+    if (pages == NULL)
+        return;
+    if (pages->limits != NULL)
+        munmap(pages->limits, sizeof(*pages->limits));
+    if (pages->usage != NULL)
+        munmap(pages->usage, sizeof(*pages->usage));
+    if (pages->slots != NULL)
+        munmap(pages->slots, sizeof(*pages->slots));
+    bh_fd_close(pages->limits_fd);
+    bh_fd_close(pages->usage_fd);
+    free(pages);
+}
+
+int
+bh_share_pages_limits_fd(const struct bh_share_pages *pages)
+{
+    return pages->limits_fd;
+}
+
+int
+bh_share_pages_usage_fd(const struct bh_share_pages *pages)
+{
+    return pages->usage_fd;
+}
+
+/* ---- slots ---- */
+
+struct bh_share_owner
+bh_share_pages_owner(const struct bh_share_pages *pages, uint32_t slot)
+{
+    BH_ASSERT(slot < BH_SHARE_SLOTS_MAX);
+    return pages->slots->owner[slot];
+}
+
+int
+bh_share_pages_seat(struct bh_share_pages *pages, struct bh_share_owner owner)
+{
+    BH_ASSERT(owner.pid != 0);
+    for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX; s++)
+        if (pages->slots->owner[s].pid == 0) {
+            pages->slots->owner[s] = owner;
+            return (int)s;
+        }
+    return -1;
+}
+
+static bool
+take_back(struct bh_share_pages *pages, uint32_t device, uint32_t slot)
+{
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t held = bh_share_held(pages->usage, device, slot);
+        enum bh_share_tried tried = held == 0 ? BH_SHARE_DONE
+                                              : bh_share_try(pages->usage, device, slot,
+                                                             -(int32_t)held, BH_SHARE_UNITS_MAX);
+
+        if (tried != BH_SHARE_AGAIN)
+            return tried == BH_SHARE_DONE;
+    }
+    return false;
+}
+
+bool
+bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot)
+{
+    bool back = true;
+
+    BH_ASSERT(slot < BH_SHARE_SLOTS_MAX);
+    for (uint32_t d = 0; d < pages->limits->device_count; d++)
+        back &= take_back(pages, d, slot);
+    if (back)
+        pages->slots->owner[slot] = (struct bh_share_owner) { 0 };
+    return back;
+}
+
+/* ---- what it says ---- */
+
+uint32_t
+bh_share_pages_turn_get(const struct bh_share_pages *pages)
+{
+    return atomic_load(&pages->limits->device[0].turn);
+}
+
+uint32_t
+bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags)
+{
+    uint32_t turn = (bh_share_pages_turn_get(pages) & ~(BH_SHARE_TURN_STEP - 1)) +
+                    BH_SHARE_TURN_STEP + flags;
+
+    BH_ASSERT(flags < BH_SHARE_TURN_STEP);
+    for (uint32_t d = 0; d < pages->limits->device_count; d++) {
+        _Atomic uint32_t *at = &pages->limits->device[d].turn;
+
+        atomic_store(at, turn);
+        syscall(SYS_futex, at, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
+    return turn;
+}
+
+void
+bh_share_pages_overhead(struct bh_share_pages *pages, uint32_t device, uint64_t bytes)
+{
+    uint64_t units = (bytes + BH_SHARE_UNIT_BYTES - 1) / BH_SHARE_UNIT_BYTES;
+
+    if (device < pages->limits->device_count)
+        atomic_store(&pages->limits->device[device].overhead_units,
+                     units < BH_SHARE_UNITS_MAX ? (uint32_t)units : BH_SHARE_UNITS_MAX);
+}
+
+uint64_t
+bh_share_pages_used_bytes(const struct bh_share_pages *pages, uint32_t device)
+{
+    return device < pages->limits->device_count
+               ? bh_share_used(pages->usage, device) * BH_SHARE_UNIT_BYTES
+               : 0;
+}

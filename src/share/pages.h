@@ -1,0 +1,61 @@
+#ifndef BH_SHARE_PAGES_H
+#define BH_SHARE_PAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "share/message.h"
+
+/* The pages of one lease (bulkhead/share_page.h) and who has its slots.
+ *
+ * Two files in the lease's folder, which is root's: `limits`, which the lease's processes get
+ * for reading alone, and `slots`, which only bulkhead-share sees: so one that was started
+ * anew knows who held what, and takes back what died meanwhile.  The usage, which they write,
+ * is a memfd whose size is sealed: nobody can make it smaller under our feet, or larger at the
+ * node's cost.  One that was started anew finds it in a process that has it mapped. */
+struct bh_share_pages;
+
+/* Who has a slot: a process by its number on the node and when it was started. */
+struct bh_share_owner {
+    uint32_t pid;        /* 0: nobody */
+    uint64_t started;    /* field 22 of /proc/PID/stat */
+};
+
+/* Make the pages below open->folder, or find them; slots and reservations stay.
+ *   BH_INVALID  a cap that is no number of units, too many GPUs, a UUID that is none
+ *   BH_IO, BH_FULL */
+BH_MUST_USE bh_rc bh_share_pages_open(const struct bh_share_open *open,
+                                      struct bh_share_pages **ret_pages, struct bh_err *err);
+void bh_share_pages_free(struct bh_share_pages *pages); /* the files stay */
+BH_AUTO_DEFINE(struct bh_share_pages *, bh_share_pages_free)
+
+/* Descriptors to give away: the limits for reading alone, the usage. */
+int bh_share_pages_limits_fd(const struct bh_share_pages *pages);
+int bh_share_pages_usage_fd(const struct bh_share_pages *pages);
+
+/* Whether the process has a usage page mapped: not after it began another program. */
+bool bh_share_is_mapped(uint32_t pid);
+
+/* When the process of that number was started; 0: there is none. */
+uint64_t bh_share_started(uint32_t pid);
+
+struct bh_share_owner bh_share_pages_owner(const struct bh_share_pages *pages, uint32_t slot);
+
+/* Give a process a free slot; -1: none is free. */
+int bh_share_pages_seat(struct bh_share_pages *pages, struct bh_share_owner owner);
+
+/* Take back what a slot's process held, and the slot: the process is gone.  False: the
+ * page says what cannot be, or does not come to rest; the slot is not given again. */
+bool bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot);
+
+/* Let the turn words of all devices say `flags`, counting on, and wake who waits for them.
+ * Returns the word. */
+uint32_t bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags);
+uint32_t bh_share_pages_turn_get(const struct bh_share_pages *pages);
+
+void bh_share_pages_overhead(struct bh_share_pages *pages, uint32_t device, uint64_t bytes);
+uint64_t bh_share_pages_used_bytes(const struct bh_share_pages *pages, uint32_t device);
+
+#endif

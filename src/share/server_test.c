@@ -1,0 +1,470 @@
+/* bulkhead-share as its two sides see it: the node on a socket, processes at the door. */
+#include "share/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/test.h"
+#include "base/time.h"
+#include "bulkhead/share_door.h"
+#include "share/message.h"
+#include "wire/frame_io.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define UUID "GPU-00112233-4455-6677-8899-aabbccddeeff"
+
+struct fixture {
+    char folder[64];
+    pid_t server;
+    struct bh_link *link;
+    struct bh_share_notice notice; /* the last one */
+};
+
+/* A process's side, as the shim has it. */
+struct guest {
+    int fd, slot;
+    uint32_t answer;
+    const struct bh_share_limits *limits;
+    struct bh_share_usage *usage;
+};
+
+/* ---- the node's side ---- */
+
+static void
+start_server(struct fixture *fixture)
+{
+    struct bh_err err = { 0 };
+    int pair[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    fixture->server = fork();
+    if (fixture->server == 0) {
+        close(pair[0]);
+        _exit(bh_share_serve(pair[1], &(struct bh_turns_options) { 0 }, &err) ==
+                      BH_UNAVAILABLE
+                  ? 0
+                  : 1);
+    }
+    close(pair[1]);
+    fixture->link = bh_link_new(pair[0]);
+}
+
+static void
+stop_server(struct fixture *fixture, int signal)
+{
+    int status;
+
+    if (signal != 0)
+        kill(fixture->server, signal);
+    bh_link_free(fixture->link);
+    fixture->link = NULL;
+    assert_int_equal(waitpid(fixture->server, &status, 0), fixture->server);
+    if (signal == 0)
+        assert_int_equal(status, 0);
+}
+
+static int
+set_up(void **state)
+{
+    static struct fixture fixture;
+
+    fixture = (struct fixture) { .folder = "/tmp/bh-share-XXXXXX" };
+    *state = &fixture;
+    if (geteuid() != 0 || mkdtemp(fixture.folder) == NULL)
+        return -1;
+    start_server(&fixture);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    char command[128];
+
+    if (fixture->link != NULL)
+        stop_server(fixture, 0);
+    snprintf(command, sizeof(command), "%s/door", fixture->folder);
+    rmdir(command);
+    return rmdir(fixture->folder);
+}
+
+/* The next message of that kind; others on the way are kept or dropped. */
+static void
+await(struct fixture *fixture, uint32_t number, void *ret_message)
+{
+    uint64_t until = bh_time_monotonic() + 20 * BH_NS_PER_S;
+    static struct bh_arena *arena;
+    struct bh_err err = { 0 };
+    struct bh_frame frame;
+
+    bh_arena_free(arena);
+    arena = bh_arena_new(1 << 18);
+    while (bh_time_monotonic() < until) {
+        struct pollfd poll_fd = { bh_link_fd(fixture->link), POLLIN, 0 };
+
+        while (bh_link_next(fixture->link, &frame, &err) == BH_OK) {
+            const struct bh_fields *fields = bh_share_message_fields(frame.number);
+
+            assert_non_null(fields);
+            if (frame.number == BH_SHARE_MSG_NOTICE)
+                assert_int_equal(
+                    bh_frame_decode(&frame, fields, &fixture->notice, arena, &err), BH_OK);
+            if (frame.number != number)
+                continue;
+            assert_int_equal(bh_frame_decode(&frame, fields, ret_message, arena, &err), BH_OK);
+            return;
+        }
+        poll(&poll_fd, 1, 1000);
+        assert_int_equal(bh_link_readable(fixture->link, &err), BH_OK);
+    }
+    fail_msg("no message %u within 20 s", number);
+}
+
+static struct bh_share_open
+lease_of(const struct fixture *fixture, uint64_t lease, uint64_t cap_mib)
+{
+    struct bh_share_open open = { .lease = lease, .weight = 2100, .gpu_count = 1 };
+
+    snprintf(open.folder, sizeof(open.folder), "%s/%llu", fixture->folder,
+             (unsigned long long)lease);
+    open.gpus[0] = (struct bh_share_gpu) { .uuid = UUID, .cap_bytes = cap_mib * MIB,
+                                           .context_bytes = 2 * MIB,
+                                           .memory_bytes = 80 * 1024 * MIB };
+    mkdir(open.folder, 0700);
+    return open;
+}
+
+static void
+send_message(struct fixture *fixture, uint32_t number, const void *message)
+{
+    struct bh_err err = { 0 };
+
+    assert_int_equal(bh_link_send(fixture->link, number, bh_share_message_fields(number),
+                                  message, &err),
+                     BH_OK);
+}
+
+static uint32_t
+ask(struct fixture *fixture, const struct bh_share_open *open)
+{
+    struct bh_share_outcome outcome;
+
+    send_message(fixture, BH_SHARE_MSG_OPEN, open);
+    await(fixture, BH_SHARE_MSG_ANSWER, &outcome);
+    assert_int_equal(outcome.lease, open->lease);
+    return outcome.rc;
+}
+
+static void
+close_lease(struct fixture *fixture, uint64_t lease)
+{
+    struct bh_share_close close = { .lease = lease };
+    struct bh_share_outcome outcome;
+    char path[96];
+
+    send_message(fixture, BH_SHARE_MSG_CLOSE, &close);
+    await(fixture, BH_SHARE_MSG_ANSWER, &outcome);
+    snprintf(path, sizeof(path), "%s/%llu/door", fixture->folder, (unsigned long long)lease);
+    rmdir(path);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+}
+
+/* ---- a process's side ---- */
+
+static int
+knock(const struct fixture *fixture, uint64_t lease)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%llu/door/share.sock",
+             fixture->folder, (unsigned long long)lease);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void
+receive(struct guest *guest)
+{
+    struct bh_share_welcome welcome = { 0 };
+    union {
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = { &welcome, sizeof(welcome) };
+    struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1,
+                              .msg_control = control.bytes,
+                              .msg_controllen = sizeof(control.bytes) };
+    int fds[2];
+
+    assert_int_equal(recvmsg(guest->fd, &message, 0), sizeof(welcome));
+    guest->answer = welcome.answer;
+    guest->slot = welcome.slot;
+    if (welcome.answer != BH_SHARE_WELCOME)
+        return;
+    memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fds));
+    assert_ptr_equal(mmap(NULL, sizeof(struct bh_share_limits), PROT_READ | PROT_WRITE,
+                          MAP_SHARED, fds[0], 0),
+                     MAP_FAILED);
+    assert_int_equal(ftruncate(fds[1], 0), -1);
+    guest->limits =
+        mmap(NULL, sizeof(struct bh_share_limits), PROT_READ, MAP_SHARED, fds[0], 0);
+    guest->usage = mmap(NULL, sizeof(struct bh_share_usage), PROT_READ | PROT_WRITE,
+                        MAP_SHARED, fds[1], 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static struct guest
+come_in(const struct fixture *fixture, uint64_t lease, struct bh_share_hello hello)
+{
+    struct guest guest = { .fd = knock(fixture, lease), .slot = -1 };
+
+    assert_int_equal(send(guest.fd, &hello, sizeof(hello), 0), sizeof(hello));
+    receive(&guest);
+    return guest;
+}
+
+static const struct bh_share_hello new_one = { BH_SHARE_MAGIC, BH_SHARE_VERSION, -1, 0 };
+
+static uint32_t
+turn_of(const struct guest *guest)
+{
+    return atomic_load(&guest->limits->device[0].turn);
+}
+
+static void
+say(const struct guest *guest, enum bh_share_word word)
+{
+    struct bh_share_say said = { .word = word, .turn = turn_of(guest) };
+
+    assert_int_equal(send(guest->fd, &said, sizeof(said), 0), sizeof(said));
+}
+
+static bool
+comes(const struct guest *guest, uint32_t flags, uint64_t within_ms)
+{
+    uint64_t until = bh_time_monotonic() + within_ms * BH_NS_PER_MS;
+
+    while ((turn_of(guest) & (BH_SHARE_TURN_STEP - 1)) != flags)
+        if (bh_time_monotonic() > until)
+            return false;
+        else
+            bh_time_sleep(100000);
+    return true;
+}
+
+static bool
+falls_to(const struct guest *guest, uint32_t units)
+{
+    uint64_t until = bh_time_monotonic() + 5 * BH_NS_PER_S;
+
+    while (bh_share_used(guest->usage, 0) != units)
+        if (bh_time_monotonic() > until)
+            return false;
+        else
+            bh_time_sleep(1000000);
+    return true;
+}
+
+/* ---- stories ---- */
+
+static void
+a_process_comes_and_dies(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 7, 1024);
+    struct guest me;
+    pid_t other;
+    int pipe_fds[2];
+    char byte;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(ask(fixture, &open), BH_OK); /* again: as before */
+    me = come_in(fixture, 7, new_one);
+    BH_CHECK_EQ("welcome", me.answer, BH_SHARE_WELCOME);
+    BH_CHECK_EQ("cap", me.limits->device[0].cap_units, 512);
+    BH_CHECK_EQ("uuid", me.limits->device[0].uuid[15], 0xff);
+    BH_CHECK_EQ("shut", turn_of(&me) & BH_SHARE_SHUT, BH_SHARE_SHUT);
+    BH_CHECK("mine", bh_share_change(me.usage, 0, (uint32_t)me.slot, 10, 512));
+    assert_int_equal(pipe(pipe_fds), 0);
+    other = fork();
+    if (other == 0) {
+        struct guest it = come_in(fixture, 7, new_one);
+
+        if (it.slot != me.slot && bh_share_change(it.usage, 0, (uint32_t)it.slot, 500, 512))
+            (void)!write(pipe_fds[1], "k", 1);
+        pause();
+    }
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    BH_CHECK_EQ("both", bh_share_used(me.usage, 0), 510);
+    BH_CHECK("not over the cap", !bh_share_change(me.usage, 0, (uint32_t)me.slot, 3, 512));
+    kill(other, SIGKILL);
+    BH_CHECK("given back by dying", falls_to(&me, 10));
+    waitpid(other, NULL, 0);
+    close(me.fd);
+    close_lease(fixture, 7);
+    BH_CHECK_DONE();
+}
+
+static void
+turns_go_round(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open one = lease_of(fixture, 1, 2), two = lease_of(fixture, 2, 2);
+    struct guest a, b;
+
+    assert_int_equal(ask(fixture, &one), BH_OK);
+    assert_int_equal(ask(fixture, &two), BH_OK);
+    a = come_in(fixture, 1, new_one);
+    b = come_in(fixture, 2, new_one);
+    say(&a, BH_SHARE_WANT);
+    BH_CHECK("alone", comes(&a, 0, 5000));
+    say(&b, BH_SHARE_WANT);
+    BH_CHECK("over", comes(&a, BH_SHARE_SHUT, 5000));
+    BH_CHECK("not before it is drained", (turn_of(&b) & BH_SHARE_SHUT) != 0);
+    say(&a, BH_SHARE_DRAINED);
+    BH_CHECK("then", comes(&b, BH_SHARE_CONTENDED, 5000));
+    say(&b, BH_SHARE_IDLE);
+    BH_CHECK("shut", comes(&b, BH_SHARE_SHUT, 5000));
+    say(&b, BH_SHARE_DRAINED);
+    BH_CHECK("passed on", comes(&a, 0, 5000));
+    close(a.fd);
+    close(b.fd);
+    close_lease(fixture, 1);
+    close_lease(fixture, 2);
+    BH_CHECK_DONE();
+}
+
+/* Killed and started anew: what was reserved stays, who died meanwhile is found. */
+static void
+started_anew(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 3, 1024);
+    struct guest me, again;
+    int pipe_fds[2];
+    pid_t other;
+    char byte;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    me = come_in(fixture, 3, new_one);
+    BH_CHECK("mine", bh_share_change(me.usage, 0, (uint32_t)me.slot, 5, 512));
+    assert_int_equal(pipe(pipe_fds), 0);
+    other = fork();
+    if (other == 0) {
+        struct guest it = come_in(fixture, 3, new_one);
+
+        bh_share_change(it.usage, 0, (uint32_t)it.slot, 100, 512);
+        (void)!write(pipe_fds[1], "k", 1);
+        pause();
+    }
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    stop_server(fixture, SIGKILL);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    BH_CHECK_EQ("nobody reaps", bh_share_used(me.usage, 0), 105);
+    start_server(fixture);
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    BH_CHECK("found and reaped", falls_to(&me, 5));
+    again = come_in(fixture, 3,
+                    (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION, me.slot, 0 });
+    BH_CHECK_EQ("its slot", again.slot, me.slot);
+    BH_CHECK_EQ("the same page", bh_share_used(again.usage, 0), 5);
+    say(&again, BH_SHARE_WANT);
+    BH_CHECK("and turns", comes(&me, 0, 5000));
+    close(me.fd);
+    close(again.fd);
+    close_lease(fixture, 3);
+    BH_CHECK_DONE();
+}
+
+static void
+refused(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_share_hello hello;
+        uint32_t answer;
+    } cases[] = {
+        { "another version", { BH_SHARE_MAGIC, 9, -1, 0 }, BH_SHARE_BAD_VERSION },
+        { "another thing", { 1, BH_SHARE_VERSION, -1, 0 }, BH_SHARE_BAD_VERSION },
+        { "another's slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 5, 0 }, BH_SHARE_STRANGER },
+        { "no slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 1 << 20, 0 }, BH_SHARE_STRANGER },
+    };
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 4, 2), bad = open;
+    struct bh_share_notice notice;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct guest it = come_in(fixture, 4, cases[i].hello);
+
+        BH_CHECK_EQ(cases[i].name, it.answer, cases[i].answer);
+        await(fixture, BH_SHARE_MSG_NOTICE, &notice);
+        BH_CHECK_EQ(cases[i].name, notice.kind, BH_SHARE_NOTICE_STRANGER);
+        BH_CHECK_EQ(cases[i].name, notice.pid, getpid());
+        close(it.fd);
+    }
+    close_lease(fixture, 4);
+    bad.gpus[0].cap_bytes++;
+    BH_CHECK_EQ("no units", ask(fixture, &bad), BH_INVALID);
+    bad = open;
+    snprintf(bad.gpus[0].uuid, sizeof(bad.gpus[0].uuid), "GPU-xyz");
+    BH_CHECK_EQ("no UUID", ask(fixture, &bad), BH_INVALID);
+    BH_CHECK_DONE();
+}
+
+/* More in a slot than was ever reserved: told, and not made good by others' memory. */
+static void
+forged(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 5, 2);
+    struct bh_share_notice notice;
+    pid_t other;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    other = fork();
+    if (other == 0) {
+        struct guest it = come_in(fixture, 5, new_one);
+
+        memset(it.usage->slot, 0x5a, sizeof(it.usage->slot));
+        _exit(0);
+    }
+    waitpid(other, NULL, 0);
+    await(fixture, BH_SHARE_MSG_NOTICE, &notice);
+    BH_CHECK_EQ("told", notice.kind, BH_SHARE_NOTICE_FORGED);
+    BH_CHECK_EQ("of whom", notice.pid, other);
+    close_lease(fixture, 5);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_process_comes_and_dies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(turns_go_round, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(forged, set_up, tear_down),
+    };
+
+    if (geteuid() != 0)
+        return 77; /* looks into other processes' memory maps */
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

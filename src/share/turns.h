@@ -1,0 +1,84 @@
+#ifndef BH_SHARE_TURNS_H
+#define BH_SHARE_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Who may use shared GPUs when: turns of their time, in proportion to weights.
+ *
+ * A member is a lease with shares of one GPU or of several.  It holds a turn on all of them
+ * at once or on none, so that what spans GPUs runs on all or waits on none.  Turns of two members
+ * never meet on a GPU: one ends when all that was submitted in it is done.
+ *
+ * What a turn took is charged by the clock, from its grant to its end, and the next one goes
+ * to who had least for its weight.  So who submits long kernels, which cannot be stopped, pays
+ * with the turns after; no turn is lost to who has nothing to do.  The times are those of
+ * ../facts/cuda-shim.md, section 3.2.
+ *
+ * Nothing here reads a clock or speaks with anybody: times come in, in nanoseconds that never
+ * go back, and after each call bh_turns_state says what each member's turn shall be. */
+struct bh_turns;
+
+enum { BH_TURNS_MEMBERS_MAX = 128, BH_TURNS_WEIGHT_MAX = 4200 };
+
+struct bh_turns_options {
+    uint64_t round_ns;   /* all that want have a turn in about so long; 0: 40 ms */
+    uint64_t stuck_ns;   /* a turn that does not end within it no longer keeps others out;
+                            0: 10 s */
+};
+
+struct bh_turns_member {
+    uint32_t gpus;       /* bit g: has a share of GPU g */
+    uint32_t weight;     /* in parts, 1 to BH_TURNS_WEIGHT_MAX */
+    bool hard;           /* no more than its weight of 4200, also when nobody else wants */
+    bool latency;        /* its turns come first, as long as it has had no more than its due */
+};
+
+enum bh_turn {
+    BH_TURN_NONE,        /* may submit nothing, has nothing on the GPUs */
+    BH_TURN_OPEN,        /* may submit; nobody else wants */
+    BH_TURN_CONTENDED,   /* may submit; others wait */
+    BH_TURN_ENDING,      /* may submit nothing; what was submitted is not done yet */
+};
+
+/* All times of the options in their default where 0. */
+BH_MUST_USE struct bh_turns *bh_turns_new(const struct bh_turns_options *options);
+void bh_turns_free(struct bh_turns *turns);
+BH_AUTO_DEFINE(struct bh_turns *, bh_turns_free)
+
+/* Add a member; it starts level with those that it meets.
+ *   BH_INVALID  no GPU, or a weight out of range
+ *   BH_FULL     BH_TURNS_MEMBERS_MAX are here */
+BH_MUST_USE bh_rc bh_turns_join(struct bh_turns *turns, uint64_t now_ns,
+                                const struct bh_turns_member *member, uint32_t *ret_index,
+                                struct bh_err *err);
+
+/* Take one away, whatever it holds: its processes are gone. */
+void bh_turns_leave(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+
+/* The member has work; it keeps wanting until it is idle. */
+void bh_turns_want(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+
+/* Nothing of it is left on its GPUs: the end of a turn that is ENDING, otherwise nothing. */
+void bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+
+/* It wants no more: its turn ends, whatever time it had left. */
+void bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+
+/* Time passed.  Call at bh_turns_next at the latest. */
+void bh_turns_tick(struct bh_turns *turns, uint64_t now_ns);
+
+/* When something happens by itself; UINT64_MAX: nothing will. */
+uint64_t bh_turns_next(const struct bh_turns *turns);
+
+enum bh_turn bh_turns_state(const struct bh_turns *turns, uint32_t index);
+
+/* What it was charged so far, of one GPU's time; a turn that goes on is not in it. */
+uint64_t bh_turns_used_ns(const struct bh_turns *turns, uint32_t index);
+
+/* Whether its turn did not end in time, so that others run beside it. */
+bool bh_turns_is_stuck(const struct bh_turns *turns, uint32_t index);
+
+#endif

@@ -1,0 +1,435 @@
+#include "share/turns.h"
+
+#include <stdlib.h>
+
+#include "base/test.h"
+
+#define MS UINT64_C(1000000)
+#define US UINT64_C(1000)
+#define SECOND (1000 * MS)
+#define HANDOFF_NS (60 * US) /* ../facts/cuda-shim.md, fact 5 */
+#define AHEAD_NS (2 * MS)
+
+static struct bh_turns *
+make(uint64_t stuck_ns)
+{
+    return bh_turns_new(&(struct bh_turns_options) { .stuck_ns = stuck_ns });
+}
+
+static uint32_t
+join(struct bh_turns *turns, uint64_t now_ns, struct bh_turns_member member)
+{
+    struct bh_err err = { 0 };
+    uint32_t index = 99;
+
+    BH_CHECK_EQ("joins", bh_turns_join(turns, now_ns, &member, &index, &err), BH_OK);
+    return index;
+}
+
+/* ---- a story each ---- */
+
+static void
+alone(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+
+    (void)state;
+    BH_CHECK_EQ("shut before it wants", bh_turns_state(turns, a), BH_TURN_NONE);
+    bh_turns_want(turns, 5, a);
+    BH_CHECK_EQ("at once", bh_turns_state(turns, a), BH_TURN_OPEN);
+    BH_CHECK_EQ("nothing will happen", bh_turns_next(turns) == UINT64_MAX, true);
+    bh_turns_tick(turns, 60 * SECOND);
+    BH_CHECK_EQ("for as long as it likes", bh_turns_state(turns, a), BH_TURN_OPEN);
+    BH_CHECK_EQ("charged", bh_turns_used_ns(turns, a), 60 * SECOND - 5);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+static void
+hand_over(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 1 * MS, b);
+    BH_CHECK_EQ("others wait", bh_turns_state(turns, a), BH_TURN_CONTENDED);
+    BH_CHECK_EQ("half a turn ahead", bh_turns_next(turns), 10 * MS);
+    bh_turns_tick(turns, 20 * MS);
+    BH_CHECK_EQ("over", bh_turns_state(turns, a), BH_TURN_ENDING);
+    BH_CHECK_EQ("not before it is drained", bh_turns_state(turns, b), BH_TURN_NONE);
+    bh_turns_drained(turns, 41 * MS, a);
+    BH_CHECK_EQ("then", bh_turns_state(turns, b), BH_TURN_CONTENDED);
+    BH_CHECK_EQ("the first waits", bh_turns_state(turns, a), BH_TURN_NONE);
+    bh_turns_idle(turns, 42 * MS, b);
+    BH_CHECK_EQ("shut, to be sure", bh_turns_state(turns, b), BH_TURN_ENDING);
+    bh_turns_drained(turns, 42 * MS, b);
+    BH_CHECK_EQ("no turn is kept by who is idle", bh_turns_state(turns, a), BH_TURN_OPEN);
+    BH_CHECK_EQ("by the clock, to the end", bh_turns_used_ns(turns, a), 41 * MS);
+    BH_CHECK_EQ("what it had", bh_turns_used_ns(turns, b), 1 * MS);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+static void
+death(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 1 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 4200 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    bh_turns_leave(turns, 1, a);
+    BH_CHECK_EQ("its turn is free", bh_turns_state(turns, b), BH_TURN_OPEN);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+static void
+stuck(void **state)
+{
+    struct bh_turns *turns = make(SECOND);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    bh_turns_tick(turns, 20 * MS + 20 * MS);
+    BH_CHECK_EQ("ending", bh_turns_state(turns, a), BH_TURN_ENDING);
+    bh_turns_tick(turns, 40 * MS + SECOND);
+    BH_CHECK("a kernel without an end", bh_turns_is_stuck(turns, a));
+    BH_CHECK_EQ("others run beside it", bh_turns_state(turns, b), BH_TURN_OPEN);
+    bh_turns_drained(turns, 5 * SECOND, a);
+    BH_CHECK_EQ("charged for all of it", bh_turns_used_ns(turns, a), 5 * SECOND);
+    BH_CHECK("and one of many again", !bh_turns_is_stuck(turns, a));
+    bh_turns_tick(turns, 6 * SECOND);
+    BH_CHECK_EQ("it pays", bh_turns_state(turns, a), BH_TURN_NONE);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+static void
+gang(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 2, .weight = 2100 });
+    uint32_t both = join(turns, 0, (struct bh_turns_member) { .gpus = 3, .weight = 2100 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    BH_CHECK_EQ("side by side", bh_turns_state(turns, b), BH_TURN_OPEN);
+    bh_turns_want(turns, 1, both);
+    bh_turns_tick(turns, 40 * MS);
+    bh_turns_drained(turns, 41 * MS, a);
+    BH_CHECK_EQ("one of two is not enough", bh_turns_state(turns, both), BH_TURN_NONE);
+    BH_CHECK_EQ("and is kept for it", bh_turns_state(turns, a), BH_TURN_NONE);
+    bh_turns_drained(turns, 43 * MS, b);
+    BH_CHECK_EQ("both", bh_turns_state(turns, both), BH_TURN_CONTENDED);
+    bh_turns_idle(turns, 44 * MS, both);
+    bh_turns_drained(turns, 44 * MS, both);
+    BH_CHECK_EQ("again", bh_turns_state(turns, a), BH_TURN_OPEN);
+    BH_CHECK_EQ("side by side again", bh_turns_state(turns, b), BH_TURN_OPEN);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+static void
+latency(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t batch = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t quick =
+        join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100, .latency = true });
+
+    (void)state;
+    bh_turns_want(turns, 0, batch);
+    bh_turns_want(turns, 1 * MS, quick);
+    BH_CHECK_EQ("makes way at once", bh_turns_state(turns, batch), BH_TURN_ENDING);
+    bh_turns_drained(turns, 2 * MS, batch);
+    BH_CHECK_EQ("first", bh_turns_state(turns, quick), BH_TURN_CONTENDED);
+    for (uint64_t now = 3 * MS; now < 200 * MS; now += MS)
+        bh_turns_tick(turns, now);
+    BH_CHECK_EQ("not for ever", bh_turns_state(turns, quick), BH_TURN_ENDING);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+static void
+refusals(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_turns_member member;
+        bh_rc rc;
+    } cases[] = {
+        { "no GPU", { .weight = 1 }, BH_INVALID },
+        { "no weight", { .gpus = 1 }, BH_INVALID },
+        { "more than a GPU", { .gpus = 1, .weight = 4201 }, BH_INVALID },
+        { "a GPU", { .gpus = 1, .weight = 4200 }, BH_OK },
+    };
+    struct bh_turns *turns = make(0);
+    struct bh_err err = { 0 };
+    uint32_t index = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        BH_CHECK_EQ(cases[i].name, bh_turns_join(turns, 0, &cases[i].member, &index, &err),
+                    cases[i].rc);
+    for (uint32_t i = 1; i < BH_TURNS_MEMBERS_MAX; i++)
+        join(turns, 0, cases[3].member);
+    BH_CHECK_EQ("full", bh_turns_join(turns, 0, &cases[3].member, &index, &err), BH_FULL);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+/* ---- a GPU that several use without a pause ---- */
+
+struct load {
+    const char *name;
+    uint32_t tenants, weight[7];
+    uint64_t kernel_ns[7];
+    uint32_t window_bp;   /* 95 of 100 windows of a second are off by no more, in 0.01 % */
+    uint32_t run_bp;      /* the whole run is */
+    uint64_t seconds;
+    uint32_t all_bp;      /* work done by all, of what one alone would */
+};
+
+struct world {
+    struct bh_turns *turns;
+    const struct load *load;
+    uint32_t index[7];
+    uint64_t done_ns[7], before_ns[7]; /* work done; at the last window's begin */
+    uint64_t now_ns, random;
+    uint32_t errors[8 * 1024], error_count;
+};
+
+static uint64_t
+draw(struct world *world, uint64_t below)
+{
+    world->random = world->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (world->random >> 33) % below;
+}
+
+static uint32_t
+apart_bp(uint64_t part, uint64_t of, uint64_t want, uint64_t want_of)
+{
+    int64_t got = of == 0 ? 0 : (int64_t)(part * 10000 / of);
+
+    return (uint32_t)llabs(got - (int64_t)(want * 10000 / want_of));
+}
+
+static void
+close_window(struct world *world)
+{
+    uint64_t sum = 0, weights = 0;
+
+    for (uint32_t t = 0; t < world->load->tenants; t++) {
+        sum += world->done_ns[t] - world->before_ns[t];
+        weights += world->load->weight[t];
+    }
+    for (uint32_t t = 0; t < world->load->tenants; t++) {
+        world->errors[world->error_count++] =
+            apart_bp(world->done_ns[t] - world->before_ns[t], sum, world->load->weight[t],
+                     weights);
+        world->before_ns[t] = world->done_ns[t];
+    }
+}
+
+/* Work done in a piece of time that spans windows counts in each for its part. */
+static void
+work(struct world *world, uint32_t tenant, uint64_t ns, uint64_t *next_window)
+{
+    while (world->now_ns + ns >= *next_window) {
+        uint64_t part = *next_window - world->now_ns;
+
+        world->done_ns[tenant] += part;
+        world->now_ns += part;
+        ns -= part;
+        close_window(world);
+        *next_window += SECOND;
+    }
+    world->done_ns[tenant] += ns;
+    world->now_ns += ns;
+}
+
+static uint32_t
+holder(const struct world *world)
+{
+    for (uint32_t t = 0; t < world->load->tenants; t++)
+        if (bh_turns_state(world->turns, world->index[t]) != BH_TURN_NONE)
+            return t;
+    return UINT32_MAX;
+}
+
+/* Whoever holds the turn runs kernel after kernel; when it must end, what was submitted
+ * ahead still runs. */
+static void
+run(struct world *world)
+{
+    uint64_t next_window = SECOND, end_ns = world->load->seconds * SECOND;
+
+    while (world->now_ns < end_ns) {
+        uint32_t t = holder(world);
+        uint64_t length = world->load->kernel_ns[t], kernel;
+
+        kernel = length * (70 + draw(world, 61)) / 100;
+        work(world, t, kernel, &next_window);
+        bh_turns_tick(world->turns, world->now_ns);
+        if (bh_turns_state(world->turns, world->index[t]) != BH_TURN_ENDING)
+            continue;
+        if (length < AHEAD_NS)
+            work(world, t, draw(world, AHEAD_NS), &next_window);
+        world->now_ns += HANDOFF_NS;
+        bh_turns_drained(world->turns, world->now_ns, world->index[t]);
+    }
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    return (*(const uint32_t *)a > *(const uint32_t *)b) -
+           (*(const uint32_t *)a < *(const uint32_t *)b);
+}
+
+static void
+check_load(const struct load *load)
+{
+    static struct world world;
+    uint64_t sum = 0, weights = 0;
+
+    world = (struct world) { .turns = make(0), .load = load, .random = 7 };
+    for (uint32_t t = 0; t < load->tenants; t++)
+        world.index[t] = join(world.turns, 0,
+                              (struct bh_turns_member) { .gpus = 1, .weight = load->weight[t] });
+    for (uint32_t t = 0; t < load->tenants; t++)
+        bh_turns_want(world.turns, 0, world.index[t]);
+    run(&world);
+    qsort(world.errors, world.error_count, sizeof(world.errors[0]), compare);
+    for (uint32_t t = 0; t < load->tenants; t++) {
+        sum += world.done_ns[t];
+        weights += load->weight[t];
+    }
+    BH_CHECK(load->name, world.errors[world.error_count * 95 / 100] <= load->window_bp);
+    for (uint32_t t = 0; t < load->tenants; t++)
+        BH_CHECK(load->name,
+                 apart_bp(world.done_ns[t], sum, load->weight[t], weights) <= load->run_bp);
+    BH_CHECK(load->name, sum * 10000 / world.now_ns >= load->all_bp);
+    if (getenv("SHOW") != NULL)
+        fprintf(stderr, "%-24s p95 of windows %5.2f points, run %.2f, throughput %.2f %%\n",
+                load->name, world.errors[world.error_count * 95 / 100] / 100.0,
+                apart_bp(world.done_ns[0], sum, load->weight[0], weights) / 100.0,
+                (double)(sum * 10000 / world.now_ns) / 100);
+    bh_turns_free(world.turns);
+}
+
+/* A minute has 60 kernels of a second: half of one is 0.83 points. */
+#define EQUAL(n) { n, n, n, n, n, n, n }
+#define ANY 10000
+
+static const struct load loads[] = {
+    { "50/50, 10 us", 2, { 2100, 2100 }, EQUAL(10 * US), 150, 75, 10, 9850 },
+    { "50/50, 1 ms", 2, { 2100, 2100 }, EQUAL(MS), 150, 75, 60, 9850 },
+    { "50/50, 10 ms", 2, { 2100, 2100 }, EQUAL(10 * MS), 150, 75, 60, 9850 },
+    { "50/50, 50 ms", 2, { 2100, 2100 }, EQUAL(50 * MS), 500, 75, 60, 9850 },
+    { "50/50, 1 s", 2, { 2100, 2100 }, EQUAL(SECOND), ANY, 90, 60, 9850 },
+    { "50/50, 1 and 50 ms", 2, { 2100, 2100 }, { MS, 50 * MS }, 500, 75, 60, 9850 },
+    { "30/70, 1 ms", 2, { 1260, 2940 }, EQUAL(MS), 150, 75, 60, 9850 },
+    { "30/70, 10 ms", 2, { 1260, 2940 }, EQUAL(10 * MS), 150, 75, 60, 9850 },
+    { "30/70, 50 ms", 2, { 1260, 2940 }, EQUAL(50 * MS), 500, 75, 60, 9850 },
+    { "10/90, 1 ms", 2, { 420, 3780 }, EQUAL(MS), 150, 75, 60, 9850 },
+    { "10/90, 10 ms", 2, { 420, 3780 }, EQUAL(10 * MS), 150, 75, 60, 9850 },
+    { "10/90, 50 ms", 2, { 420, 3780 }, EQUAL(50 * MS), 500, 75, 60, 9850 },
+    { "7 ways, 1 ms", 7, EQUAL(600), EQUAL(MS), 150, 75, 60, 9850 },
+    { "7 ways, 10 ms", 7, EQUAL(600), EQUAL(10 * MS), 150, 75, 60, 9850 },
+    { "7 ways, 50 ms", 7, EQUAL(600), EQUAL(50 * MS), 500, 75, 60, 9850 },
+    { "7 ways, 200 ms", 7, EQUAL(600), EQUAL(200 * MS), ANY, 75, 60, 9850 },
+};
+
+static void
+shares(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
+        check_load(&loads[i]);
+    BH_CHECK_DONE();
+}
+
+/* Never more than its part, though nobody else is there. */
+static void
+hard(void **state)
+{
+    static const uint32_t weights[] = { 420, 1260, 2100, 4200 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
+        struct bh_turns *turns = make(0);
+        uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1,
+                                                               .weight = weights[i],
+                                                               .hard = true });
+        uint64_t used;
+
+        bh_turns_want(turns, 0, a);
+        for (uint64_t now = 0; now < 10 * SECOND; now += 100 * US) {
+            bh_turns_tick(turns, now);
+            if (bh_turns_state(turns, a) == BH_TURN_ENDING)
+                bh_turns_drained(turns, now, a);
+        }
+        used = bh_turns_used_ns(turns, a) * 10000 / (10 * SECOND);
+        BH_CHECK("its part", used + 75 >= weights[i] * 10000 / 4200);
+        BH_CHECK("no more", used <= weights[i] * 10000 / 4200 + 75);
+        bh_turns_free(turns);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Who ran alone for an hour owes nothing to one that comes then; nor does that one save up
+ * what it did not want. */
+static void
+no_debt_for_what_nobody_wanted(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint64_t now = 3600 * SECOND, before;
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_idle(turns, now, a);
+    bh_turns_drained(turns, now, a);
+    bh_turns_want(turns, now, b);
+    bh_turns_want(turns, now, a);
+    before = bh_turns_used_ns(turns, a);
+    for (; now < 3602 * SECOND; now += MS) {
+        bh_turns_tick(turns, now);
+        if (bh_turns_state(turns, a) == BH_TURN_ENDING)
+            bh_turns_drained(turns, now, a);
+        if (bh_turns_state(turns, b) == BH_TURN_ENDING)
+            bh_turns_drained(turns, now, b);
+    }
+    BH_CHECK("half of what came then", bh_turns_used_ns(turns, a) - before > 900 * MS);
+    BH_CHECK("and no more", bh_turns_used_ns(turns, a) - before < 1100 * MS);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alone),    cmocka_unit_test(hand_over), cmocka_unit_test(death),
+        cmocka_unit_test(stuck),    cmocka_unit_test(gang),      cmocka_unit_test(latency),
+        cmocka_unit_test(refusals), cmocka_unit_test(shares),    cmocka_unit_test(hard),
+        cmocka_unit_test(no_debt_for_what_nobody_wanted),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

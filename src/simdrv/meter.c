@@ -1,0 +1,90 @@
+#include "simdrv/meter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct sim_meter {
+    struct sim_vram *vram;
+    uint64_t bytes;
+};
+
+struct sim_meter *
+sim_meter_open(const char *folder, const struct sim_gpu *gpu, uint64_t bytes)
+{
+    struct sim_meter *meter = calloc(1, sizeof(*meter));
+
+    if (meter == NULL)
+        return NULL;
+    meter->bytes = bytes;
+    meter->vram = sim_vram_open(folder, gpu, bytes);
+    if (meter->vram != NULL)
+        return meter;
+    free(meter);
+    return NULL;
+}
+
+void
+sim_meter_close(struct sim_meter *meter)
+{
+    if (meter == NULL)
+        return;
+    sim_vram_close(meter->vram);
+    free(meter);
+}
+
+uint64_t
+sim_meter_used(struct sim_meter *meter)
+{
+    return sim_ledger_snapshot(meter->vram, NULL) * SIM_PAGE_BYTES;
+}
+
+/* The process that a slot's pages count for: of a shared object its maker, while it lives. */
+static uint32_t
+payer_of(struct sim_meter *meter, uint32_t slot)
+{
+    const struct sim_slot *record = sim_ledger_slot(meter->vram, slot);
+    const struct sim_slot *creator;
+
+    if (record->kind != SIM_SLOT_SHARED)
+        return slot;
+    creator = sim_ledger_slot(meter->vram, record->creator);
+    return creator->kind == SIM_SLOT_PROCESS &&
+                   creator->generation == record->creator_generation
+               ? record->creator
+               : slot;
+}
+
+void
+sim_meter_read(struct sim_meter *meter, struct sim_meter_reading *ret_reading)
+{
+    uint32_t pages[SIM_SLOTS_MAX], sums[SIM_SLOTS_MAX] = { 0 };
+
+    ret_reading->total_bytes = meter->bytes;
+    ret_reading->used_bytes = sim_ledger_snapshot(meter->vram, pages) * SIM_PAGE_BYTES;
+    ret_reading->users = 0;
+    for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++)
+        if (pages[slot] > 0)
+            sums[payer_of(meter, slot)] += pages[slot];
+    for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++) {
+        const struct sim_slot *record = sim_ledger_slot(meter->vram, slot);
+
+        if (sums[slot] > 0)
+            ret_reading->user[ret_reading->users++] = (struct sim_meter_user) {
+                .slot = slot,
+                .pid = record->kind == SIM_SLOT_PROCESS ? record->pid : 0,
+                .bytes = sums[slot] * SIM_PAGE_BYTES
+            };
+    }
+}
+
+uint64_t
+sim_meter_slot(struct sim_meter *meter, uint32_t slot)
+{
+    static __thread struct sim_meter_reading reading;
+
+    sim_meter_read(meter, &reading);
+    for (size_t i = 0; i < reading.users; i++)
+        if (reading.user[i].slot == slot)
+            return reading.user[i].bytes;
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* How much memory is in use on an instance, exactly, at one instant: for NVML, for
+ * bulkhead-simctl, and for tests that look thousands of times a second. */
+#ifndef BH_SIMDRV_METER_H
+#define BH_SIMDRV_METER_H
+
+#include "simdrv/ledger.h"
+
+struct sim_meter;
+
+/* A user: a process, or a shared object whose maker is gone. */
+struct sim_meter_user {
+    uint32_t slot;
+    int32_t pid;    /* as its own name space numbers it; 0: a shared object's */
+    uint64_t bytes; /* with what it shares */
+};
+
+struct sim_meter_reading {
+    uint64_t total_bytes, used_bytes; /* used: all users', and nothing twice */
+    size_t users;                     /* with memory */
+    struct sim_meter_user user[SIM_SLOTS_MAX];
+};
+
+/* Open the memory of an instance: the folder `vram/<minor>-<gi>` or `vram/<minor>-w`.
+ * NULL: errno. */
+struct sim_meter *sim_meter_open(const char *folder, const struct sim_gpu *gpu,
+                                 uint64_t bytes);
+void sim_meter_close(struct sim_meter *meter);
+
+/* The memory as it is at one instant between call and return; what the dead had counts no
+ * more.  Some microseconds. */
+void sim_meter_read(struct sim_meter *meter, struct sim_meter_reading *ret_reading);
+
+/* Only `used_bytes` of it. */
+uint64_t sim_meter_used(struct sim_meter *meter);
+
+/* Bytes of one slot's process, with what it shares. */
+uint64_t sim_meter_slot(struct sim_meter *meter, uint32_t slot);
+
+#endif

@@ -65,6 +65,15 @@ RUNS = [
 ]
 
 
+# (what, load of a machine with two cores, how much slower its tests may be)
+BUSY = [
+    ("nothing else runs", 0.1, 1.0),
+    ("each core has something", 2.0, 1.0),
+    ("four for each core", 8.0, 4.0),
+    ("not for ever", 200.0, 10.0),
+]
+
+
 def pure_faults(folder, source):
     archive = os.path.join(folder, "libpure.a")
     subprocess.run([*COMPILER, "-w", "-O1", "-fPIE", "-c", "-x", "c", "-", "-o", f"{folder}/pure.o"],
@@ -101,6 +110,10 @@ def checks():
         yield f"tap: {what}", tally_of(run_tests.count_tap, text), expected
     for what, run, is_tap, expected in RUNS:
         yield f"count: {what}", tally_of(run_tests.count_test, run, is_tap), expected
+
+
+    for what, load, expected in BUSY:
+        yield f"busy: {what}", run_tests.busy(load, 2), expected
 
 
 def main():

@@ -64,15 +64,21 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
     const struct bh_dir_tenant *tenant = bh_directory_tenant(how->dir, reason->tenant);
     const struct bh_dir_sku *sku = bh_directory_sku(how->dir, reason->sku);
     const struct bh_dir_gpu *gpu = bh_directory_gpu(how->dir, reason->gpu);
+    const struct bh_dir_gpu *also = bh_directory_gpu(how->dir, reason->also_gpu);
     bool holder = how->all || may_name(how, how->holder_tenant.v);
+    bool away = reason->code >= BH_REASON_IN_REPAIR && reason->code <= BH_REASON_NEEDS_REBOOT;
 
     bh_json_open(w, key, '{');
+    if (reason->also)
+        bh_json_str(w, "also", bh_reason_names[reason->also]);
+    if (also)
+        bh_json_str(w, "also_gpu", also->uuid);
     if (tenant && may_name(how, tenant->id.v))
         put_number(w, "expected_parts", reason->expected);
     if (reason->frees_at_ns)
         bh_json_ns(w, "frees_at_ns", reason->frees_at_ns);
     put_number(w, "free_parts", reason->free_pieces);
-    if (gpu && (holder || reason->code == BH_REASON_STARTING))
+    if (gpu && (holder || away || reason->code == BH_REASON_STARTING))
         bh_json_str(w, "gpu", gpu->uuid);
     if (reason->job.v && holder)
         bh_json_u64(w, "job", reason->job.v);

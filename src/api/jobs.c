@@ -4,6 +4,7 @@
 
 #include "api/datasets.h"
 #include "api/error.h"
+#include "api/failure.h"
 #include "api/forecast.h"
 #include "api/kept.h"
 #include "api/members.h"
@@ -427,11 +428,18 @@ spec_text(const struct bh_call *call, const struct bh_job_row *row)
     return text;
 }
 
+static bool
+could_not_start(const struct bh_job_row *row)
+{
+    return bh_jobs_ended(row->state)
+           && strcmp(row->reason, bh_end_cause_names[BH_END_START_FAILED]) == 0;
+}
+
 /* The engine forgets ended jobs: their row says how they ended. */
 static void
 put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
 {
-    char sentence[512];
+    char sentence[1024], cause[BH_FAILURE_WHY_MAX], hint[BH_FAILURE_WHY_MAX] = "";
     struct bh_err why = { .hint = "`bulkhead logs` shows what it wrote" };
     struct bh_buf text;
 
@@ -443,7 +451,9 @@ put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh
         bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, spec_text(call, row), &why)
                                          ? why.msg
                                          : "it might not have a dataset that it mounts");
-    bh_json_str(w, "next", why.hint);
+    if (could_not_start(row) && bh_failure_read(call, row->job, cause, hint))
+        bh_buf_printf(&text, ": %s", cause);
+    bh_json_str(w, "next", *hint ? hint : why.hint);
     bh_json_open(w, "operands", '{');
     bh_json_close(w, '}');
     bh_json_str(w, "reason", "none");
@@ -507,9 +517,9 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
         rc = put_spec(call, &w, &row, err);
     if (rc == BH_OK)
         rc = bh_traffic_put_job(call, &w, row.job, err);
-    if (rc == BH_OK && strcmp(row.state, "pending") == 0) {
+    if (rc == BH_OK && (strcmp(row.state, "pending") == 0 || could_not_start(&row))) {
         bh_json_open(&w, "why", '{');
-        rc = put_why(call, &w, row.job, err);
+        rc = put_state_words(call, &w, &row, err);
         bh_json_close(&w, '}');
     }
     bh_json_close(&w, '}');

@@ -47,7 +47,7 @@ static const struct member job_members[] = {
     { "time_limit_ns", "ns", "how long it may run; 0: no limit", true },
     { "traffic", "traffic", "what it sent and received, in GET of one job that has a network", false },
     { "user", "string", "who submitted it", true },
-    { "why", "reason", "of a job that is pending, in GET of one job", false },
+    { "why", "reason", "of a job that is pending or could not be started, in GET of one job", false },
 };
 
 static const struct member list_members[] = {

@@ -12,7 +12,8 @@ const struct bh_fields bh_receipt_row_fields =
     BH_FIELDS("receipt_row", struct bh_receipt_row, rows);
 
 void
-bh_receipt_key(uint64_t order, char ret_key[BH_RECEIPT_KEY_SIZE])
+bh_receipt_key(const struct bh_msg_receipt *receipt, char ret_key[BH_RECEIPT_KEY_SIZE])
 {
-    snprintf(ret_key, BH_RECEIPT_KEY_SIZE, "%020" PRIu64, order);
+    snprintf(ret_key, BH_RECEIPT_KEY_SIZE, "%020" PRIu64 "-%020" PRIu64, receipt->order,
+             receipt->begun_ns);
 }

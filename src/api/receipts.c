@@ -167,12 +167,12 @@ take(void *self, const struct bh_document_row *document)
     if (row.receipt.order <= r->after || (r->job && !is_about(&row.receipt, r->job))
         || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !is_visible(r, &row.receipt))
         return true;
-    if (r->room == 0)
+    if (r->room == 0 && row.receipt.order != r->last)
         return false;
     if (!r->opened)
         bh_json_open(r->w, "receipts", '[');
     r->opened = true;
-    r->room--;
+    r->room -= r->room > 0; /* those of one order are never parted: `after` is an order */
     r->last = row.receipt.order;
     put_row(r, &row);
     return !r->w->out->overflow;

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "daemon/carried.h"
+#include "daemon/failures.h"
 #include "model/spec.h"
 #include "policy/egress.h"
 
@@ -365,6 +366,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                               .phase = BH_PHASE_OUTCOME,
                               .order = outcome->order };
     bool awaited = bh_engine_awaits(core->state.engine, effect);
+    struct bh_failure failure = { .kept = false };
     struct bh_event event;
     bh_rc rc = BH_CONFLICT;
 
@@ -373,6 +375,10 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     entry.verb = answers[effect->kind].verb;
     entry.obj = object_of(effect);
     event = answer_event(effect, outcome);
+    if (awaited && effect->kind == BH_FX_START && outcome->outcome == BH_OUTCOME_FAILED
+        && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
+        return err->rc;
+    entry.text = failure.kept ? failure.digest.bytes : NULL;
     if (awaited)
         rc = bh_core_step(core, &entry, &event, err);
     if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
@@ -427,18 +433,24 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
     };
     struct bh_carried_note note;
     struct bh_job_view view;
+    struct bh_failure failure = { .kept = false };
+    bool counted;
     bh_rc rc;
 
     if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view))
         return BH_OK;
     entry.tenant = view.tenant.v;
-    if (ended->carried.counted) {
+    if (ended->cause == BH_END_START_FAILED
+        && bh_failures_keep(core, ended->lease, ended->why, &failure, err) != BH_OK)
+        return err->rc;
+    /* What never started carried nothing: the record has one text, or none. */
+    counted = ended->carried.counted && !failure.kept;
+    if (counted)
         bh_carried_note(core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease,
                                                         view.tenant.v }, &note);
-        entry.text = note.digest.bytes;
-    }
+    entry.text = failure.kept ? failure.digest.bytes : counted ? note.digest.bytes : NULL;
     rc = bh_core_step(core, &entry, &event, err);
     if (rc == BH_CONFLICT || rc == BH_NOT_FOUND) /* it no longer fits: dropped, as a repeat is */
         return BH_OK;
-    return rc == BH_OK && ended->carried.counted ? bh_carried_put(core, &note, err) : rc;
+    return rc == BH_OK && counted ? bh_carried_put(core, &note, err) : rc;
 }

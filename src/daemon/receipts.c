@@ -82,7 +82,7 @@ bh_receipts_take(struct bh_core *core, const struct bh_msg_receipt *receipt, str
     struct bh_buf json;
     bh_rc rc = bh_core_begin(core, err);
 
-    bh_receipt_key(receipt->order, key);
+    bh_receipt_key(receipt, key);
     if (rc != BH_OK || is_known(core, key))
         return rc;
     bh_buf_init_fixed(&json, memory, sizeof memory);

@@ -205,7 +205,6 @@ set_node(struct history *history, uint32_t node, bool up)
         event.u.node.cpu_milli = 4000 + 1000 * draw(history, 8);
         event.u.node.memory_mib = chance(history, 80) ? 2000 + 1000 * draw(history, 8) : 0;
     }
-
     play(history, &event);
 }
 

@@ -1,5 +1,7 @@
 #include "engine/why.h"
 
+#include "base/assert.h"
+#include "engine/away.h"
 #include "engine/gang.h"
 #include "engine/host.h"
 #include "engine/lease.h"
@@ -89,6 +91,8 @@ struct field {
     struct bh_reason forbids; /* the limit that never allows a row that the nodes could hold */
     uint64_t used, free_parts;
     uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
+    enum bh_reason_code away; /* why one of them gets no work, or not all that it has; NONE */
+    bh_gpu_id away_gpu;
 };
 
 /* How many pieces a node could hold if it were empty. */
@@ -115,9 +119,14 @@ static void
 survey_gpu(const struct bh_engine *engine, uint32_t slot, struct field *field)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
+    enum bh_reason_code away = bh_away_of(engine, gpu);
     struct bh_parts used = { 0, 0 };
 
     field->serving++;
+    if (away != field->away && bh_away_first(away, field->away) == away) {
+        field->away = away;
+        field->away_gpu.v = (uint32_t)gpu->id;
+    }
     if (!bh_room_offered(engine, gpu))
         return;
     field->up++;
@@ -399,6 +408,16 @@ tell_never_hosted(const struct bh_engine *engine, const struct job *job,
                                       .wanted = job->memory_mib, .limit = memory_mib };
 }
 
+/* No GPU that could serve it gets work: why the one that comes back first does not. */
+static void
+tell_away(const struct field *field, struct bh_reason *reason)
+{
+    *reason = (struct bh_reason){ .code = field->away };
+    BH_ASSERT(field->away != BH_REASON_NONE);
+    if (field->away != BH_REASON_NODE_DOWN)
+        reason->gpu = field->away_gpu;
+}
+
 static void
 why_no_room(const struct bh_search *search, const struct bh_need *need,
             const struct field *field, struct bh_reason *reason)
@@ -432,6 +451,12 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
     }
     name_gpu_holder(engine, need, reason);
     tell_reserved(engine, need->job, reason);
+    if (field->used == 0 && field->away == BH_REASON_UNCLEAN) {
+        tell_away(field, reason);
+    } else if (field->away != BH_REASON_NODE_DOWN) {
+        reason->also = field->away;
+        reason->also_gpu = field->away_gpu;
+    }
 }
 
 static void
@@ -463,7 +488,7 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
                                       .sku = sku_of(engine, job->sku),
                                       .wanted = need.count * need.gang };
     } else if (field.up == 0) {
-        reason->code = BH_REASON_NODE_DOWN;
+        tell_away(&field, reason);
     } else if (over_quota(&search, &need, reason, &whose)) {
         name_quota_holder(engine, whose, job->principal, reason);
     } else {

@@ -157,28 +157,28 @@ is_on(const struct bh_node *node)
     return node->conf.cdi_dir[0] == '/';
 }
 
-void
-bh_cdi_write(const struct bh_node *node, const struct bh_note *lease)
+bh_rc
+bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     struct bh_buf text;
-    struct bh_err err;
     bh_rc rc = BH_OK;
 
     if (!is_on(node) || lease->lent_count == 0)
-        return;
+        return BH_OK;
     path_of(node, lease->lease, path);
     bh_buf_init(&text, SPEC_BYTES_MAX);
     bh_cdi_put(&text, node, lease);
     if (mkdir(node->conf.cdi_dir, 0755) != 0 && errno != EEXIST)
-        rc = bh_err_errno(&err, "make folder %s", node->conf.cdi_dir);
+        rc = bh_err_errno(err, "make folder %s", node->conf.cdi_dir);
     if (rc == BH_OK)
-        rc = bh_buf_text(&text) ? bh_file_replace(path, text.bytes, text.length, 0644, &err)
-                                : bh_err_set(&err, BH_FULL, "too long");
+        rc = bh_buf_text(&text) ? bh_file_replace(path, text.bytes, text.length, 0644, err)
+                                : bh_err_set(err, BH_FULL, "too long");
     if (rc != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "cdi"), BH_U64("lease", lease->lease),
-               BH_ERRLOG(&err));
+               BH_ERRLOG(err));
     bh_buf_fini(&text);
+    return rc;
 }
 
 void
@@ -225,6 +225,7 @@ bh_cdi_reconcile(const struct bh_node *node)
 {
     DIR *dir = is_on(node) ? opendir(node->conf.cdi_dir) : NULL;
     const struct dirent *entry;
+    struct bh_err logged;
 
     while (dir && (entry = readdir(dir))) {
         uint64_t lease = lease_in(entry->d_name);
@@ -236,5 +237,5 @@ bh_cdi_reconcile(const struct bh_node *node)
         closedir(dir);
     for (uint32_t i = 0; i < node->state.job_count; i++)
         if (is_lent(node, node->state.jobs[i].note.lease))
-            bh_cdi_write(node, &node->state.jobs[i].note);
+            (void)bh_cdi_write(node, &node->state.jobs[i].note, &logged);
 }

@@ -8,13 +8,14 @@
  * all, "lease-12".  Its version is the lowest that has what is in it: podman 4.3 of Debian 12
  * resolves no device of a 0.6.0 one.  No hooks: nothing is executed for it.  It is a
  * convenience: a lease runs without one when the folder cannot be written, and a line in the
- * log says so. */
+ * log and in the job's output says so. */
 
 /* Append the specification of a lease that holds pieces. */
 void bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_note *lease);
 
-/* Write it, in one step, when cdi_dir says where and the lease holds pieces. */
-void bh_cdi_write(const struct bh_node *node, const struct bh_note *lease);
+/* Write it, in one step, when cdi_dir says where and the lease holds pieces.  What hinders is
+ * logged, too. */
+bh_rc bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err);
 
 /* Take it away; none is fine. */
 void bh_cdi_remove(const struct bh_node *node, uint64_t lease);

@@ -88,9 +88,10 @@ what_is_written(void **state)
 static void
 for_as_long_as_it_is_lent(void **state)
 {
+    struct bh_err err;
     struct stat found;
 
-    bh_cdi_write(node, &lease);
+    assert_int_equal(bh_cdi_write(node, &lease, &err), BH_OK);
     assert_int_equal(stat(path_of(12), &found), 0);
     BH_CHECK_EQ("readable by all, written by root", found.st_mode & 07777, 0644);
     bh_cdi_remove(node, 12);
@@ -128,11 +129,14 @@ after_a_start(void **state)
 static void
 where_it_cannot_be(void **state)
 {
+    struct bh_err err;
+
     node->conf.cdi_dir = "/proc/bulkhead-cdi";
-    bh_cdi_write(node, &lease);
+    assert_int_not_equal(bh_cdi_write(node, &lease, &err), BH_OK);
+    assert_non_null(strstr(err.msg, "make folder /proc/bulkhead-cdi"));
     bh_cdi_reconcile(node);
     node->conf.cdi_dir = "";
-    bh_cdi_write(node, &lease);
+    assert_int_equal(bh_cdi_write(node, &lease, &err), BH_OK);
     bh_cdi_remove(node, 12);
     bh_cdi_reconcile(node);
     node->conf.cdi_dir = root;

@@ -1,5 +1,6 @@
 /* bulkhead-node where things cross: stops and ends, orders and children or nodes that are
  * killed in the middle.  Real sandboxes, the simulated driver. */
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "model/job.h"
 #include "node/node_fixture_test.h"
 #include "node/path.h"
+#include "node/state.h"
 
 /* ---- stops and ends ---- */
 
@@ -39,7 +41,7 @@ test_stop_unknown(void **state)
         BH_CHECK_EQ("cause", ended.cause, BH_END_START_FAILED);
         BH_CHECK("not by itself", !ended.unasked && ended.ended_ns > 0);
     }
-    bh_test_send(BH_MSG_ACK, &ack);
+    bh_test_acknowledge(&ack);
     bh_test_hang_up(&the_node);
     bh_test_greet(&the_node);
     BH_CHECK("acknowledged: not told again", !bh_test_take_within(BH_MSG_ENDED, 59, 200, &message));
@@ -74,12 +76,35 @@ test_whose_end(void **state)
     stop.lease = 46;
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     ack = (struct bh_msg_ack){ .order = stop.order };
-    bh_test_send(BH_MSG_ACK, &ack);
-    bh_time_sleep(100 * BH_NS_PER_MS); /* the order is forgotten, the job has not ended */
+    bh_test_acknowledge(&ack); /* the order is forgotten, the job has not ended */
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
     bh_test_greet(&the_node);
     BH_CHECK("asked for", !bh_test_take(BH_MSG_ENDED, 46).ended.unasked);
+    BH_CHECK_DONE();
+}
+
+/* Killed between the note of a START and the note of its lease: the order is as if it had never
+ * come, and comes again. */
+static void
+test_start_without_lease(void **state)
+{
+    struct test_job job = { .lease = 47, .script = "echo ran" };
+    struct bh_note note = { .kind = BH_NOTE_ORDER, .message = BH_MSG_START, .lease = 47 };
+    struct bh_state journal = { 0 };
+    char folder[TEST_PATH * 2];
+    struct bh_err err;
+
+    note.order = the_node.order + 1; /* which the test's next order has */
+    bh_path_format(folder, sizeof folder, "%s/state", the_node.folder);
+    bh_test_node_end(&the_node, SIGKILL);
+    assert_int_equal(bh_state_open(&journal, folder, &err), BH_OK);
+    assert_int_equal(bh_state_note(&journal, &note, &err), BH_OK);
+    bh_state_close(&journal);
+    bh_test_node_start(&the_node);
+    BH_CHECK_EQ("nothing runs", bh_test_greet(&the_node).leases.count, 0);
+    BH_CHECK_EQ("started", bh_test_run_job(&job).exit_status, 0);
+    BH_CHECK_STR("once", bh_test_log(47), "ran\n");
     BH_CHECK_DONE();
 }
 
@@ -130,13 +155,34 @@ order_with_hang(const char *function, uint32_t number, void *message)
     bh_time_sleep(300 * BH_NS_PER_MS);
 }
 
-/* And kill the child in it. */
+/* And kill the child in it; again, where a busy machine was not there yet the first time. */
 static uint32_t
 order_with_kill(const char *function, uint32_t number, void *message)
 {
+    struct test_message outcome;
+
     order_with_hang(function, number, message);
-    kill_gpu_children();
+    for (int tries = 0; tries < 8; tries++) {
+        kill_gpu_children();
+        if (bh_test_take_within(BH_MSG_OUTCOME, the_node.order, 1000, &outcome))
+            return outcome.outcome.outcome;
+    }
     return bh_test_take(BH_MSG_OUTCOME, the_node.order).outcome.outcome;
+}
+
+/* Wait until the driver shows no compute instance any more. */
+static void
+await_halved(void)
+{
+    char pattern[TEST_PATH * 2];
+    glob_t found = { 0 };
+
+    bh_path_format(pattern, sizeof pattern,
+                   "%s/sim/proc/driver/nvidia/capabilities/gpu*/mig/gi*/ci*", the_node.folder);
+    for (int tries = 0; tries < 1000 && glob(pattern, 0, NULL, &found) == 0; tries++) {
+        globfree(&found);
+        bh_time_sleep(10 * BH_NS_PER_MS);
+    }
 }
 
 /* A gpu child that is killed in the middle of a change is no fault of the GPU: the change
@@ -172,6 +218,7 @@ test_killed_in_destroy(void **state)
 
     assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
     order_with_hang("nvmlGpuInstanceDestroy", BH_MSG_DESTROY, &destroy);
+    await_halved();
     bh_test_node_end(&the_node, SIGKILL);
     bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
     bh_test_write(path, "");
@@ -230,6 +277,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_stop_unknown),
         BH_NODE_TEST(test_whose_end),
+        BH_NODE_TEST(test_start_without_lease),
         BH_NODE_TEST(test_gpu_child_killed),
         BH_NODE_TEST(test_killed_in_destroy),
         BH_NODE_TEST(test_reset),

@@ -32,6 +32,8 @@ struct bh_gpu_client {
     uint32_t abandoned_count;
     uint64_t call;           /* number of the last request */
     bh_ns watch_from;        /* not before: when the event child may start again */
+    char hidden[BH_GPU_HIDDEN_MAX][32]; /* "--hide=/dev/nvidia3": which the children do not see */
+    uint32_t hidden_count;
 };
 
 /* ---- the life of a child ---- */
@@ -101,15 +103,17 @@ room_for_child(struct bh_gpu_client *client)
 static int
 spawn(const struct bh_gpu_client *client, int socket, bool events, pid_t *ret_pid)
 {
-    char *const argv[] = { client->program,   (char *)"--library",
-                           client->library,   (char *)"--proc-root",
-                           client->proc_root, events ? (char *)"--events" : NULL,
-                           NULL };
+    const char *argv[BH_GPU_HIDDEN_MAX + 8] = { client->program, "--library", client->library,
+                                                "--proc-root", client->proc_root };
+    uint32_t count = 5;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none, all;
     int error;
 
+    for (uint32_t i = 0; i < client->hidden_count; i++)
+        argv[count++] = client->hidden[i];
+    argv[count] = events ? "--events" : NULL;
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
@@ -123,7 +127,8 @@ spawn(const struct bh_gpu_client *client, int socket, bool events, pid_t *ret_pi
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
-    error = posix_spawn(ret_pid, client->program, &files, &attributes, argv, client->env);
+    error = posix_spawn(ret_pid, client->program, &files, &attributes,
+                        (char *const *)(uintptr_t)argv, client->env);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return error;
@@ -424,11 +429,14 @@ client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
 }
 
 void
-bh_gpu_client_let_go(struct bh_gpu_client *client, bh_ns until)
+bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_t count)
 {
+    BH_ASSERT(count <= BH_GPU_HIDDEN_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        snprintf(client->hidden[i], sizeof client->hidden[i], "--hide=/dev/nvidia%u", minors[i]);
+    client->hidden_count = count;
     abandon(client, &client->answering);
     stop_watching(client);
-    client->watch_from = until;
 }
 
 int

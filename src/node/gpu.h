@@ -18,7 +18,7 @@
  * call starts a fresh one, up to BH_GPU_ABANDONED_MAX that have not gone. */
 struct bh_gpu_client;
 
-enum { BH_GPU_ABANDONED_MAX = 4 };
+enum { BH_GPU_ABANDONED_MAX = 4, BH_GPU_HIDDEN_MAX = 64 };
 
 #define BH_GPU_READ_DEADLINE (5 * BH_NS_PER_S)
 #define BH_GPU_CHANGE_DEADLINE (10 * BH_NS_PER_S)
@@ -64,9 +64,10 @@ bool bh_gpu_child_died(const struct bh_err *err);
 #define BH_GPU_EVENTS_RESTART (5 * BH_NS_PER_S)
 int bh_gpu_client_event_fd(struct bh_gpu_client *client);
 
-/* End both children and wait a moment until they have gone, so that nothing of ours holds a
- * GPU: before it is reset.  No event child is started before `until` (monotonic). */
-void bh_gpu_client_let_go(struct bh_gpu_client *client, bh_ns until);
+/* End both children and wait a moment until they have gone; those that are started from now on
+ * do not see the GPUs of these minors (/dev/nvidiaN): nothing of ours holds one while it is
+ * reset, and the others stay in use.  `count` 0: they see all again. */
+void bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_t count);
 
 /* Reap abandoned children that have gone; cheap, call it at every turn of the loop (the
  * node must not wait for any pid it did not start itself).  How many still have not. */

@@ -1,8 +1,11 @@
 #include "node/gpu_child.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/time.h"
@@ -228,4 +231,19 @@ bh_gpu_child_watch(int fd, const struct bh_device_options *options, struct bh_er
     }
     close_device(&child);
     return ended(rc);
+}
+
+/* ---- a GPU that is being reset ---- */
+
+bh_rc
+bh_gpu_child_hide(const char *path, struct bh_err *err)
+{
+    if (access(path, F_OK) != 0)
+        return BH_OK;
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+        || mount(path, path, NULL, MS_BIND, NULL) != 0
+        || mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_NODEV | MS_NOSUID | MS_NOEXEC, NULL)
+               != 0)
+        return bh_err_errno(err, "hide %s", path);
+    return BH_OK;
 }

@@ -18,4 +18,8 @@ BH_MUST_USE bh_rc bh_gpu_child_answer(int fd, const struct bh_device_options *op
 BH_MUST_USE bh_rc bh_gpu_child_watch(int fd, const struct bh_device_options *options,
                                      struct bh_err *err);
 
+/* From now on this process cannot open the device node at that path (EACCES): a mount namespace
+ * of its own shows it where devices do not count.  BH_OK, too, where there is no such node. */
+BH_MUST_USE bh_rc bh_gpu_child_hide(const char *path, struct bh_err *err);
+
 #endif

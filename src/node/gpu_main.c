@@ -13,7 +13,7 @@ enum { SOCKET = 3 };
 static int
 usage(void)
 {
-    fputs("usage: bulkhead-gpu --library PATH [--proc-root DIR] [--events]\n"
+    fputs("usage: bulkhead-gpu --library PATH [--proc-root DIR] [--hide NODE]... [--events]\n"
           "It is started by bulkhead-node and speaks on descriptor 3.\n", stderr);
     return 2;
 }
@@ -24,6 +24,7 @@ main(int argc, char **argv)
     static const struct option names[] = {
         { "library", required_argument, NULL, 'l' },
         { "proc-root", required_argument, NULL, 'p' },
+        { "hide", required_argument, NULL, 'h' },
         { "events", no_argument, NULL, 'e' },
         { NULL, 0, NULL, 0 },
     };
@@ -31,16 +32,18 @@ main(int argc, char **argv)
     struct bh_err err = { 0 };
     bool events = false;
     int option;
-    bh_rc rc;
+    bh_rc rc = BH_OK;
 
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (option == 'l')
             options.library = optarg;
         else if (option == 'p')
             options.proc_root = optarg;
+        else if (option == 'h' && rc == BH_OK)
+            rc = bh_gpu_child_hide(optarg, &err);
         else if (option == 'e')
             events = true;
-        else
+        else if (option != 'h')
             return usage();
     }
     if (!options.library || optind != argc)
@@ -48,8 +51,9 @@ main(int argc, char **argv)
     /* A node that dies takes its children along.  One that died before this call has
      * closed the socket, which ends the loops. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    rc = events ? bh_gpu_child_watch(SOCKET, &options, &err)
-                : bh_gpu_child_answer(SOCKET, &options, &err);
+    if (rc == BH_OK)
+        rc = events ? bh_gpu_child_watch(SOCKET, &options, &err)
+                    : bh_gpu_child_answer(SOCKET, &options, &err);
     if (rc != BH_OK)
         fprintf(stderr, "bulkhead-gpu: %s\n", err.msg);
     return rc == BH_OK ? 0 : bh_rc_exit(rc);

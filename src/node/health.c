@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "node/piece.h"
+#include "node/reset.h"
 #include "node/signs.h"
 #include "node/verify.h"
 
@@ -233,7 +234,8 @@ look(struct bh_node *node, struct seen *seen, bh_ns now)
     struct bh_device_health health;
     struct bh_err err;
 
-    if (seen->away && seen->again_at > now && !node->health->announce)
+    if (bh_reset_holds(node, seen->gpu)
+        || (seen->away && seen->again_at > now && !node->health->announce))
         return;
     if (bh_health_look(node, seen->gpu, &health, &err) != BH_OK)
         return;

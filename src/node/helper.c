@@ -6,10 +6,24 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/fd.h"
+
+bool
+bh_helper_find(const char *name, char *ret_path, size_t size)
+{
+    for (const char *at = BH_HELPER_PATH; at && !strchr(name, '/'); at = strchr(at, ':')) {
+        at += *at == ':';
+        snprintf(ret_path, size, "%.*s/%s", (int)strcspn(at, ":"), at, name);
+        if (access(ret_path, X_OK) == 0)
+            return true;
+    }
+    snprintf(ret_path, size, "%s", name);
+    return strchr(name, '/') && access(name, X_OK) == 0;
+}
 
 void
 bh_helper_word(struct bh_helper *helper, const char *format, ...)

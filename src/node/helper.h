@@ -1,6 +1,8 @@
 #ifndef BH_NODE_HELPER_H
 #define BH_NODE_HELPER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -11,6 +13,9 @@
 
 enum { BH_HELPER_WORDS = 20, BH_HELPER_WORD_MAX = 640, BH_HELPER_FD = 3 };
 #define BH_HELPER_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* A program by its path, or by its name where programs are; false: there is none. */
+bool bh_helper_find(const char *name, char *ret_path, size_t size);
 
 /* Its command line; the first word is the program. */
 struct bh_helper {

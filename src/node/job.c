@@ -24,9 +24,12 @@
 #include "node/exit_record.h"
 #include "node/gate.h"
 #include "node/job_log.h"
+#include "node/guest.h"
 #include "node/keeper.h"
+#include "node/launch.h"
 #include "node/network.h"
 #include "node/path.h"
+#include "node/reset.h"
 #include "node/scrub.h"
 #include "node/share_slot.h"
 #include "node/unpack.h"
@@ -160,79 +163,56 @@ bh_job_look(struct bh_node *node, struct bh_job *job)
 
 /* ---- starting ---- */
 
-/* A job that is ready to run. */
-struct launch {
-    const struct bh_msg_start *start;
-    const struct bh_sandbox *sandbox;
-    const char *note; /* the first line of its output; "" is none */
-};
-
+/* Its sandbox, with its log, under a keeper. */
 static bh_rc
-launch(struct bh_node *node, struct bh_job *job, const struct launch *what, struct bh_err *err)
+launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *start,
+       struct bh_err *err)
 {
-    const struct bh_sandbox *sandbox = what->sandbox;
-    char folder[BH_NODE_PATH_MAX];
     BH_AUTO(bh_fd_close) int log_fd = -1;
-    struct bh_keeper_request request = { .program = node->libexec, .lease = job->note.lease,
-                                         .cgroup_mount = node->conf.cgroup_mount,
-                                         .sandbox = sandbox };
-    bh_rc rc = node->runtime.ops->prepare(node->runtime.self, sandbox, err);
+    struct bh_launch what = { .start = start, .job = job };
+    bh_rc rc = bh_job_log_open(node, start, &log_fd, err);
 
-    bh_node_job_folder(node, job->note.lease, folder);
-    request.folder = folder;
-    if (rc == BH_OK)
-        rc = node->runtime.ops->command(node->runtime.self, sandbox, request.command, err);
-    if (rc == BH_OK)
-        rc = bh_job_log_open(node, what->start, &log_fd, err);
-    if (rc == BH_OK && *what->note)
-        dprintf(log_fd, "bulkhead: %s\n", what->note);
-    request.log_fd = log_fd;
-    request.stdio = what->start->stdio;
-    request.log_cap_bytes = log_fd >= 0 ? bh_job_log_room(node, log_fd) : 0;
-    return rc == BH_OK ? bh_keeper_start(&request, &job->pidfd, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    what.log_fd = log_fd;
+    what.log_cap_bytes = bh_job_log_room(node, log_fd);
+    return bh_launch(node, &what, err);
 }
 
 bh_rc
 bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(8 << 20);
     struct bh_job *job = bh_state_job(&node->state, start->lease);
-    struct bh_sandbox sandbox;
-    char note[200], folder[BH_NODE_PATH_MAX], id[32];
-    struct bh_err ignored;
+    char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
 
     BH_ASSERT(job);
     bh_node_job_folder(node, start->lease, folder);
-    bh_node_job_id(start->lease, id);
     if (job->ended)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " was stopped before", start->lease);
     if (bh_keeper_alive(folder, &(pid_t){ 0 }))
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return bh_err_errno(err, "make folder %s", folder);
-    rc = bh_exit_record_reserve(folder, err);
+    rc = bh_launch_folder(node, start->lease, folder, err);
     if (rc == BH_OK)
         rc = bh_share_slot_sync(node, err);
     if (rc == BH_OK)
-        rc = bh_box_build(&(struct bh_box_request){ node, start, job, arena }, &sandbox, note, err);
+        rc = bh_exit_record_reserve(folder, err);
     if (rc == BH_OK)
-        rc = launch(node, job, &(struct launch){ start, &sandbox, note }, err);
-    if (rc == BH_OK) {
-        job->running = true;
-        job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
-        bh_cdi_write(node, &job->note);
-        job->ordered.memory_bytes = sandbox.memory_bytes;
-        job->ordered.pids = sandbox.pids;
-        bh_gate_shut(job);
-        bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
-        return BH_OK;
+        rc = launch(node, job, start, err);
+    if (rc == BH_FULL && err->sys == ENOSPC)
+        rc = bh_err_hint(err, "make room on the disks of node %.60s, or submit it again when "
+                         "there is", node->name);
+    if (rc != BH_OK) {
+        (void)bh_launch_clear(node, start->lease);
+        return rc;
     }
-    (void)!node->runtime.ops->destroy(node->runtime.self, id, &ignored);
-    bh_networks_detach(node, start->lease);
-    bh_box_remove(node, start->lease);
-    bh_path_remove_tree(folder);
-    return rc;
+    job->running = true;
+    job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
+    if (bh_cdi_write(node, &job->note, err) != BH_OK)
+        bh_job_say(node, start, "the job has no CDI file: %.230s", err->msg);
+    bh_gate_shut(job);
+    bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
+    return BH_OK;
 }
 
 /* ---- who has which place ---- */
@@ -251,18 +231,25 @@ overlaps(const struct bh_note_piece *a, const struct bh_note_piece *b)
                || a->start == b->start || bh_share_slot_is(a) != bh_share_slot_is(b));
 }
 
+bool
+bh_job_overlaps(const struct bh_note *lease, const struct bh_note_piece *place)
+{
+    for (uint32_t i = 0; i < lease->lent_count; i++) {
+        if (overlaps(&lease->lent[i], place))
+            return true;
+    }
+    return false;
+}
+
 const struct bh_job *
 bh_job_at(const struct bh_node *node, const struct bh_note_piece *place, uint64_t but)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        if (job->note.lease == but || job->ended || bh_job_is_suspended(job))
-            continue;
-        for (uint32_t p = 0; p < job->note.lent_count; p++) {
-            if (overlaps(&job->note.lent[p], place))
-                return job;
-        }
+        if (job->note.lease != but && !job->ended && !bh_job_is_suspended(job)
+            && bh_job_overlaps(&job->note, place))
+            return job;
     }
     return NULL;
 }
@@ -276,6 +263,11 @@ bh_job_check_places(const struct bh_node *node, const struct bh_note *lease, str
         if (holder)
             return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the place of piece %"
                               PRIu64, holder->note.lease, lease->lent[i].partition);
+        if (bh_guest_holds(node, &lease->lent[i]))
+            return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " is being scrubbed",
+                              lease->lent[i].partition);
+        if (bh_reset_holds(node, lease->lent[i].gpu))
+            return bh_err_set(err, BH_CONFLICT, "GPU %s is being reset", lease->lent[i].gpu);
     }
     return BH_OK;
 }
@@ -373,11 +365,12 @@ note_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
 {
     struct bh_note note = { .kind = suspended ? BH_NOTE_SUSPENDED : BH_NOTE_RESUMED,
                             .lease = job->note.lease };
+    struct bh_err logged;
 
     if (suspended)
         bh_cdi_remove(node, job->note.lease);
     else
-        bh_cdi_write(node, &job->note);
+        (void)bh_cdi_write(node, &job->note, &logged);
     return job->suspended == suspended ? BH_OK : bh_state_note(&node->state, &note, err);
 }
 
@@ -549,11 +542,10 @@ end_unknown(struct bh_node *node, uint64_t lease, struct bh_err *err)
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
 
-    bh_node_job_folder(node, lease, folder);
     snprintf(note.boot, sizeof note.boot, "%s", node->boot);
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return bh_err_errno(err, "make folder %s", folder);
-    rc = bh_exit_record_write(folder, &end, err);
+    rc = bh_launch_folder(node, lease, folder, err);
+    if (rc == BH_OK)
+        rc = bh_exit_record_write(folder, &end, err);
     if (rc == BH_OK)
         rc = bh_state_note(&node->state, &note, err);
     if (rc == BH_OK)

@@ -49,7 +49,11 @@ bool bh_job_is_suspended(const struct bh_job *job);
 const struct bh_job *bh_job_at(const struct bh_node *node, const struct bh_note_piece *place,
                                uint64_t but);
 
-/* BH_CONFLICT: another job holds the place of a piece that the lease was lent. */
+/* Whether the lease was lent that place, or a part of it. */
+bool bh_job_overlaps(const struct bh_note *lease, const struct bh_note_piece *place);
+
+/* BH_CONFLICT: another job holds the place of a piece that the lease was lent, it is being
+ * scrubbed, or its GPU is being reset. */
 BH_MUST_USE bh_rc bh_job_check_places(const struct bh_node *node, const struct bh_note *lease,
                                       struct bh_err *err);
 

@@ -15,6 +15,9 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
+struct bh_guests;
+struct bh_reset;
+struct bh_scrubs;
 struct bh_verify;
 
 /* All that bulkhead-node holds while it runs.  One thread owns it. */
@@ -61,6 +64,9 @@ struct bh_node {
     struct bh_health_watch *health;
     struct bh_share_slots shares;          /* that leases have now */
 
+    struct bh_guests *guests;         /* node/guest.h */
+    struct bh_scrubs *scrubs;         /* node/scrub.h */
+    struct bh_reset *reset;           /* node/reset.h */
     struct bh_verify *verify;         /* node/verify.h */
 
     uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -127,6 +128,29 @@ bh_test_hang_up(struct test_node *node)
     node->inbox_count = 0;
 }
 
+void
+bh_test_put_helper(const char *script)
+{
+    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
+                                          "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
+    char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
+
+    bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);
+    mkdir(folder, 0755);
+    for (size_t i = 0; i < BH_COUNT(others); i++) {
+        char program[TEST_PATH];
+
+        snprintf(program, sizeof program, "%s", the_node.program);
+        bh_path_format(from, sizeof from, "%s/%s", dirname(program), others[i]);
+        bh_path_format(to, sizeof to, "%s/%s", folder, others[i]);
+        (void)!symlink(from, to);
+    }
+    bh_path_format(to, sizeof to, "%s/bulkhead-scrub", folder);
+    snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
+    bh_test_write(to, text);
+    chmod(to, 0755);
+}
+
 /* ---- talking ---- */
 
 void
@@ -241,6 +265,24 @@ bh_test_greet(struct test_node *node)
     node->link = bh_link_new(fd);
     bh_test_send(BH_MSG_HELLO, &hello);
     return bh_test_take(BH_MSG_INVENTORY, 0).inventory;
+}
+
+void
+bh_test_restart(const char *more)
+{
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_test_write_conf(&the_node, more);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+}
+
+void
+bh_test_acknowledge(const struct bh_msg_ack *ack)
+{
+    struct bh_msg_destroy nothing = { .partition = UINT32_MAX };
+
+    bh_test_send(BH_MSG_ACK, ack);
+    assert_int_equal(bh_test_order(BH_MSG_DESTROY, &nothing).outcome, 0);
 }
 
 /* ---- jobs ---- */

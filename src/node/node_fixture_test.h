@@ -25,6 +25,7 @@ struct test_message {
         struct bh_msg_health health;
         struct bh_msg_traffic traffic;
         struct bh_msg_receipt receipt;
+        struct bh_msg_verdict verdict;
     };
 };
 
@@ -67,6 +68,13 @@ void bh_test_write_conf(const struct test_node *node, const char *more);
 void bh_test_node_start(struct test_node *node);
 void bh_test_node_end(struct test_node *node, int number);
 
+/* End it, and start it with `more` in its node.conf; greeted. */
+void bh_test_restart(const char *more);
+
+/* Make <folder>/libexec, for libexec_dir of node.conf: the node's programs, and that shell script
+ * in place of bulkhead-scrub. */
+void bh_test_put_helper(const char *script);
+
 /* Connect, say HELLO and take the inventory; hang up. */
 struct bh_msg_inventory bh_test_greet(struct test_node *node);
 void bh_test_hang_up(struct test_node *node);
@@ -106,6 +114,10 @@ struct bh_msg_outcome bh_test_carve(uint64_t partition, uint32_t gpu, const char
 struct bh_msg_start bh_test_start_message(const struct test_job *job, const char **args,
                                           struct bh_msg_mount *mounts);
 struct bh_msg_outcome bh_test_start_job(const struct test_job *job);
+
+/* Acknowledge, and wait until the node has read it: a connection that is taken away may still
+ * have it unread, and then the node tells it again. */
+void bh_test_acknowledge(const struct bh_msg_ack *ack);
 
 /* Run to the end; the log is bh_test_log(lease). */
 struct bh_msg_ended bh_test_run_job(const struct test_job *job);

@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/cdi.h"
+#include "node/guest.h"
 #include "node/health.h"
 #include "node/host.h"
 #include "node/job.h"
@@ -27,7 +28,9 @@
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/report.h"
+#include "node/reset.h"
 #include "node/scratch.h"
+#include "node/scrub.h"
 #include "node/session.h"
 #include "node/share_slot.h"
 #include "node/store.h"
@@ -35,7 +38,7 @@
 #include "node/verify.h"
 #include "runtime/crun.h"
 
-enum { FIXED_POLLS = 7, EXIT_USAGE = 2 };
+enum { FIXED_POLLS = 7 + BH_GUESTS_MAX, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
 /* ---- the pieces of the program ---- */
@@ -120,11 +123,22 @@ open_listener(struct bh_node *node, struct bh_err *err)
     return rc;
 }
 
+/* What runs beside jobs and orders. */
+static void
+make_tables(struct bh_node *node)
+{
+    node->guests = bh_guests_new();
+    node->scrubs = bh_scrubs_new();
+    node->reset = bh_reset_new();
+    node->verify = bh_verify_new();
+}
+
 static bh_rc
 open_all(struct bh_node *node, struct bh_err *err)
 {
     bh_rc rc = make_folders(node, err);
 
+    make_tables(node);
     if (rc == BH_OK)
         rc = bh_host_lock(node, err);
     if (rc == BH_OK)
@@ -145,7 +159,6 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = open_gpus(node, err);
     if (rc == BH_OK)
         rc = bh_piece_reconcile(node, err);
-    node->verify = bh_verify_new();
     return rc;
 }
 
@@ -164,6 +177,7 @@ leave_groups(const struct bh_node *node)
 static void
 close_all(struct bh_node *node)
 {
+    bh_guests_free(node);
     leave_groups(node);
     bh_node_hang_up(node);
     bh_fd_close(node->listener);
@@ -178,6 +192,8 @@ close_all(struct bh_node *node)
         bh_arena_free(node->scan_arena);
     bh_verify_free(node->verify);
     bh_share_slot_free(node);
+    bh_scrubs_free(node->scrubs);
+    bh_reset_free(node->reset);
     bh_state_close(&node->state);
 }
 
@@ -197,6 +213,8 @@ static void
 list_polls(struct loop *loop)
 {
     struct bh_node *node = loop->node;
+    int fds[BH_GUESTS_MAX];
+    uint32_t guests;
 
     loop->polls[0] = (struct pollfd){ .fd = loop->signals, .events = POLLIN };
     loop->polls[1] = (struct pollfd){ .fd = node->listener, .events = POLLIN };
@@ -209,7 +227,11 @@ list_polls(struct loop *loop)
     loop->polls[4] = (struct pollfd){ .fd = bh_networks_watch(node), .events = POLLIN };
     loop->polls[5] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
                                       .events = POLLIN };
-    loop->polls[6] = (struct pollfd){ .fd = bh_verify_fd(node), .events = POLLIN };
+    loop->polls[6] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
+    guests = bh_guests_fds(node, fds);
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++)
+        loop->polls[FIXED_POLLS - BH_GUESTS_MAX + i]
+            = (struct pollfd){ .fd = i < guests ? fds[i] : -1, .events = POLLIN };
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -222,33 +244,46 @@ list_polls(struct loop *loop)
     }
 }
 
+static bh_ns
+sooner(bh_ns next, bh_ns at)
+{
+    return at && (!next || at < next) ? at : next;
+}
+
+/* What runs beside the loop first: orders wait for it. */
+static bh_ns
+tick_orders(struct loop *loop, bh_ns now)
+{
+    struct bh_node *node = loop->node;
+    bh_ns next = bh_job_tick(node, now);
+
+    next = sooner(next, bh_guests_tick(node, now));
+    next = sooner(next, bh_scrubs_tick(node, now));
+    next = sooner(next, bh_reset_tick(node, now));
+    next = sooner(next, bh_orders_tick(loop->orders, now));
+    return sooner(next, bh_verify_tick(node, now));
+}
+
 /* Things that are due by time; how long poll may wait, in ms, or -1. */
 static int
 tick(struct loop *loop)
 {
     struct bh_node *node = loop->node;
-    bh_ns now = bh_time_monotonic(), next = bh_job_tick(node, now);
-    bh_ns save_at = bh_orders_tick(loop->orders, now), health_at, verify_at = bh_verify_tick(node, now);
+    bh_ns now = bh_time_monotonic(), next = tick_orders(loop, now);
 
-    if (save_at && (!next || save_at < next))
-        next = save_at;
-    if (verify_at && (!next || verify_at < next))
-        next = verify_at;
     if (node->doomed_count > 0 && node->collect_at <= now) {
         bh_session_collect(node);
         node->collect_at = now + COLLECT_AGAIN;
     }
-    if (node->doomed_count > 0 && (!next || node->collect_at < next))
-        next = node->collect_at;
+    if (node->doomed_count > 0)
+        next = sooner(next, node->collect_at);
     if (node->greeted && node->sample_at <= now) {
         bh_report_samples(node);
         node->sample_at = now + node->conf.sample_interval_ms * BH_NS_PER_MS;
     }
-    if (node->greeted && (!next || node->sample_at < next))
-        next = node->sample_at;
-    health_at = bh_health_tick(node, now);
-    if (health_at && (!next || health_at < next))
-        next = health_at;
+    if (node->greeted)
+        next = sooner(next, node->sample_at);
+    next = sooner(next, bh_health_tick(node, now));
     if (!next)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;

@@ -466,7 +466,7 @@ test_node_killed(void **state)
     BH_CHECK_EQ("ended meanwhile", bh_test_take(BH_MSG_ENDED, 81).ended.exit_status, 5);
     BH_CHECK_EQ("ends later", bh_test_take(BH_MSG_ENDED, 80).ended.exit_status, 0);
     BH_CHECK_STR("output is whole", bh_test_log(80), "up\ndone\n");
-    bh_test_send(BH_MSG_ACK, &ack);
+    bh_test_acknowledge(&ack);
     pieces_now();
     BH_CHECK_EQ("told again until acknowledged", bh_test_take(BH_MSG_ENDED, 80).ended.exit_status, 0);
     BH_CHECK("acknowledged: not told again", !bh_test_take_within(BH_MSG_ENDED, 81, 200, &message));

@@ -59,7 +59,7 @@ struct bh_note {
     char boot[40];                   /* LEASE: the kernel's boot id */
     uint32_t outcome, rc;            /* OUTCOME */
     uint64_t at_ns;
-    char why[200];
+    char why[BH_OUTCOME_WHY_MAX];
     uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */
     bool clean, failed;            /* MARK */
     struct bh_msg_receipt receipt; /* RECEIPT */

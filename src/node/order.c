@@ -11,17 +11,20 @@
 #include "node/alone.h"
 #include "node/box.h"
 #include "node/exit_record.h"
+#include "node/guest.h"
 #include "node/job.h"
 #include "node/job_log.h"
 #include "node/keeper.h"
 #include "node/path.h"
 #include "node/piece.h"
+#include "node/reset.h"
 #include "node/scrub.h"
+#include "node/settle.h"
 #include "node/share_slot.h"
 #include "node/trouble.h"
 #include "node/unpack.h"
-#include "node/reset.h"
 #include "node/verify.h"
+#include "node/waiting.h"
 
 #define SAVE_AGAIN BH_NS_PER_S
 
@@ -34,28 +37,17 @@ struct pending {
     uint64_t order;
     const void *message;
     bh_rc refused;              /* not BH_OK: answer with `err` and begin nothing */
+    bool waits;                 /* a start before which a piece is scrubbed */
     struct bh_err err;
 };
 
-/* A destroy that something still holds up, or a carve behind one on its GPU. */
-struct deferred {
-    uint32_t number;            /* 0: free */
-    union {
-        struct bh_msg_carve carve;
-        struct bh_msg_destroy destroy;
-    } message;
-    char gpu[BH_UUID_MAX];
-    bh_ns until, at, pause;     /* monotonic */
-};
-
-enum { DEFERRED_MAX = 64 };
-#define DEFERRED_FIRST (100 * BH_NS_PER_MS)
-#define DEFERRED_MOST (4 * BH_NS_PER_S)
+#define HELD_UP_FIRST (100 * BH_NS_PER_MS)
+#define HELD_UP_MOST (4 * BH_NS_PER_S)
+#define WAIT_AGAIN (20 * BH_NS_PER_MS)
 
 struct bh_orders {
     struct bh_node *node;
-    struct deferred deferred[DEFERRED_MAX]; /* in the order in which they came */
-    uint32_t deferred_count;
+    struct bh_waiting_list waiting;
     bh_ns save_at;              /* monotonic; not before: outcomes that are still to be noted */
     uint32_t count;
     struct pending pending[BH_ORDERS_BATCH_MAX];
@@ -74,6 +66,8 @@ bh_orders_new(struct bh_node *node)
 void
 bh_orders_free(struct bh_orders *orders)
 {
+    if (orders)
+        bh_waiting_clear(&orders->waiting);
     free(orders);
 }
 
@@ -98,9 +92,13 @@ _Static_assert(offsetof(struct bh_msg_gpu_order, order) == 0, "order comes first
 /* Fill the note of an order and check what can be checked before it is begun. */
 typedef bh_rc (*note_fn)(struct bh_node *node, const void *message, struct bh_note *note,
                          struct bh_err *err);
-/* Do it.  `ret_held`: the outcome of a suspend; of a carve or destroy that failed, that the
- * piece stands with memory that is not clean. */
-typedef bh_rc (*perform_fn)(struct bh_node *node, const void *message, bool *ret_held,
+/* What else came of an order. */
+struct effect {
+    bool held;  /* the outcome of a suspend; of a carve or destroy that failed: the piece stands
+                 * with memory that is not clean */
+    bool waits; /* BH_OK, and something runs for it: it is performed again when that has ended */
+};
+typedef bh_rc (*perform_fn)(struct bh_node *node, const void *message, struct effect *ret_effect,
                             struct bh_err *err);
 
 static bh_rc
@@ -159,9 +157,10 @@ note_start(struct bh_node *node, const void *message, struct bh_note *note, stru
 }
 
 /* The lease is noted right behind its order: its range of user ids must never be
- * another's. */
+ * another's.  `ret_waits`: not yet, a piece is scrubbed first. */
 static bh_rc
-note_new_lease(struct bh_node *node, const struct bh_msg_start *start, struct bh_err *err)
+note_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
+               struct bh_err *err)
 {
     struct bh_note lease = { .kind = BH_NOTE_LEASE, .lease = start->lease, .job = start->job,
                              .tenant = start->tenant_id };
@@ -170,10 +169,10 @@ note_new_lease(struct bh_node *node, const struct bh_msg_start *start, struct bh
     if (rc == BH_OK)
         rc = bh_job_check_places(node, &lease, err);
     if (rc == BH_OK)
-        rc = bh_scrub_settle(node, &lease, start->order, err);
-    if (rc != BH_OK)
+        rc = bh_scrub_settle(node, &lease, start->order, ret_waits, err);
+    if (rc != BH_OK || *ret_waits)
         return rc;
-    lease.slot = bh_state_free_slot(&node->state, node->conf.uid_ranges);
+    lease.slot = bh_guest_free_slot(node);
     if (lease.slot == node->conf.uid_ranges) {
         bh_err_set(err, BH_FULL, "all %u ranges of user ids are in use", node->conf.uid_ranges);
         return bh_err_hint(err, "raise uid_ranges in node.conf");
@@ -197,15 +196,6 @@ note_stop(struct bh_node *node, const void *message, struct bh_note *note, struc
     return BH_OK;
 }
 
-static struct bh_scrub_wish
-wish_of(const struct bh_note *order)
-{
-    return (struct bh_scrub_wish) { .order = order->order,
-                                    .partition = order->piece.partition,
-                                    .tenant = order->tenant,
-                                    .job = order->job };
-}
-
 /* Carved by the same order, before the node died in the scrub that follows. */
 static bool
 stands_already(const struct bh_node *node, const struct bh_note_piece *wanted)
@@ -217,13 +207,14 @@ stands_already(const struct bh_node *node, const struct bh_note_piece *wanted)
 }
 
 static bh_rc
-scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_unclean,
+scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, struct effect *ret_effect,
              struct bh_err *err)
 {
-    bh_rc rc = bh_scrub_before(node, wish, err);
+    bh_rc rc = bh_scrub_before(node, wish, &ret_effect->waits, err);
 
-    *ret_unclean = rc != BH_OK;
-    return rc == BH_OK ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
+    ret_effect->held = rc != BH_OK;
+    return rc == BH_OK && !ret_effect->waits
+               ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
 }
 
 static bh_rc
@@ -236,27 +227,30 @@ note_gpu(struct bh_node *node, const void *message, struct bh_note *note, struct
 }
 
 static bh_rc
-perform_reset(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+perform_reset(struct bh_node *node, const void *message, struct effect *ret_effect,
+              struct bh_err *err)
 {
-    return bh_reset_run(node, ((const struct bh_msg_gpu_order *)message)->gpu, err);
+    return bh_reset_run(node, message, &ret_effect->waits, err);
 }
 
 static bh_rc
-perform_test(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+perform_test(struct bh_node *node, const void *message, struct effect *ret_effect,
+             struct bh_err *err)
 {
     return bh_reset_test(node, ((const struct bh_msg_gpu_order *)message)->gpu, err);
 }
 
 static bh_rc
-perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+perform_carve(struct bh_node *node, const void *message, struct effect *ret_effect,
+              struct bh_err *err)
 {
     struct bh_note note = { .kind = BH_NOTE_ORDER, .order = number_of(message),
                             .message = BH_MSG_CARVE };
     bh_rc rc = note_carve(node, message, &note, err);
-    struct bh_scrub_wish wish = wish_of(&note);
+    struct bh_scrub_wish wish = bh_scrub_wish_of(&note);
 
     if (rc == BH_OK && stands_already(node, &note.piece))
-        return scrub_carved(node, &wish, ret_held, err);
+        return scrub_carved(node, &wish, ret_effect, err);
     if (rc == BH_OK)
         rc = bh_piece_begin(node, &note, err);
     if (rc == BH_OK)
@@ -268,18 +262,22 @@ perform_carve(struct bh_node *node, const void *message, bool *ret_held, struct 
         rc = bh_state_note(&node->state, &note, err);
     if (rc == BH_OK)
         rc = bh_piece_carve(node, &note, err);
-    return rc == BH_OK ? scrub_carved(node, &wish, ret_held, err) : rc;
+    return rc == BH_OK ? scrub_carved(node, &wish, ret_effect, err) : rc;
 }
 
 static bh_rc
-perform_destroy(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+perform_destroy(struct bh_node *node, const void *message, struct effect *ret_effect,
+                struct bh_err *err)
 {
     const struct bh_msg_destroy *destroy = message;
     struct bh_scrub_wish wish = { .order = destroy->order,
                                   .partition = destroy->partition };
-    bh_rc rc = bh_scrub_again(node, &wish, ret_held, err);
+    bh_rc rc = bh_scrub_again(node, &wish, &ret_effect->waits, err);
 
-    return rc == BH_OK ? bh_piece_destroy(node, destroy->partition, destroy->tenant, err) : rc;
+    ret_effect->held = rc != BH_OK;
+    return rc == BH_OK && !ret_effect->waits
+               ? bh_piece_destroy(node, destroy->partition, destroy->tenant, err)
+               : rc;
 }
 
 /* A job that could not be started holds nothing, and its output says why. */
@@ -296,7 +294,8 @@ give_up_start(struct bh_node *node, const struct bh_msg_start *start, const stru
 }
 
 static bh_rc
-perform_start(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+perform_start(struct bh_node *node, const void *message, struct effect *ret_effect,
+              struct bh_err *err)
 {
     const struct bh_msg_start *start = message;
     bh_rc rc = bh_unpack_wanted(start) ? bh_unpack_begin(node, start, err)
@@ -308,19 +307,23 @@ perform_start(struct bh_node *node, const void *message, bool *ret_held, struct 
 }
 
 static bh_rc
-perform_suspend(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+perform_suspend(struct bh_node *node, const void *message, struct effect *ret_effect,
+                struct bh_err *err)
 {
-    return bh_job_suspend(node, ((const struct bh_msg_lease *)message)->lease, ret_held, err);
+    return bh_job_suspend(node, ((const struct bh_msg_lease *)message)->lease, &ret_effect->held,
+                          err);
 }
 
 static bh_rc
-perform_resume(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+perform_resume(struct bh_node *node, const void *message, struct effect *ret_effect,
+               struct bh_err *err)
 {
     return bh_job_resume(node, ((const struct bh_msg_lease *)message)->lease, err);
 }
 
 static bh_rc
-perform_stop(struct bh_node *node, const void *message, bool *ret_held, struct bh_err *err)
+perform_stop(struct bh_node *node, const void *message, struct effect *ret_effect,
+             struct bh_err *err)
 {
     return bh_job_stop(node, message, err);
 }
@@ -350,11 +353,7 @@ is_in_batch(const struct bh_orders *orders, uint64_t order)
         if (orders->pending[i].order == order)
             return true;
     }
-    for (uint32_t i = 0; i < orders->deferred_count; i++) {
-        if (number_of(&orders->deferred[i].message) == order)
-            return true;
-    }
-    return false;
+    return bh_waiting_has(&orders->waiting, order);
 }
 
 /* A start that is answered when its walls were looked at. */
@@ -414,7 +413,7 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     if (rc != BH_OK)
         return rc;
     if (pending->refused == BH_OK && number == BH_MSG_START)
-        pending->refused = note_new_lease(node, message, &pending->err);
+        pending->refused = note_new_lease(node, message, &pending->waits, &pending->err);
     orders->count++;
     return BH_OK;
 }
@@ -464,31 +463,24 @@ answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool 
         answer(node, pending, held ? OUTCOME_HELD : OUTCOME_DONE, rc, why);
 }
 
-/* The GPU that an order changes; "": none, or it is not known. */
+/* The GPU that an order changes, or has scrubbed; "": none, or it is not known. */
 static void
 gpu_of(const struct bh_node *node, const struct pending *pending, char ret_gpu[BH_UUID_MAX])
 {
-    const struct bh_msg_carve *carve = pending->message;
     const struct bh_msg_destroy *destroy = pending->message;
+    const struct bh_msg_start *start = pending->message;
     const struct bh_note_piece *piece = NULL;
+    const char *gpu = "";
 
-    ret_gpu[0] = '\0';
     if (pending->number == BH_MSG_CARVE)
-        snprintf(ret_gpu, BH_UUID_MAX, "%s", carve->gpu);
-    if (pending->number == BH_MSG_DESTROY)
+        gpu = ((const struct bh_msg_carve *)pending->message)->gpu;
+    else if (pending->number == BH_MSG_RESET || pending->number == BH_MSG_TEST)
+        gpu = ((const struct bh_msg_gpu_order *)pending->message)->gpu;
+    else if (pending->number == BH_MSG_DESTROY)
         piece = bh_state_piece(&node->state, destroy->partition);
-    if (piece)
-        snprintf(ret_gpu, BH_UUID_MAX, "%s", piece->gpu);
-}
-
-/* Whether a destroy on the GPU is put off: what is carved comes after it. */
-static bool
-is_behind(const struct bh_orders *orders, uint32_t before, const char *gpu)
-{
-    for (uint32_t i = 0; i < before; i++)
-        if (strcmp(orders->deferred[i].gpu, gpu) == 0)
-            return true;
-    return false;
+    else if (pending->number == BH_MSG_START && start->piece_count > 0)
+        piece = bh_state_piece(&node->state, start->pieces[0].partition);
+    snprintf(ret_gpu, BH_UUID_MAX, "%s", piece ? piece->gpu : gpu);
 }
 
 static bool
@@ -498,56 +490,103 @@ is_held_up(const struct pending *pending)
            && pending->err.sys == NVML_IN_USE;
 }
 
-/* Try it again later; false: it is not to be, or there is no room. */
-static bool
-defer(struct bh_orders *orders, const struct pending *pending, const char *gpu)
+/* Put the order on the list, where it is not yet. */
+static struct bh_waiting *
+wait(struct bh_orders *orders, const struct pending *pending, struct bh_waiting *waiting)
 {
-    struct deferred *deferred = &orders->deferred[orders->deferred_count];
-    bh_ns now = bh_time_monotonic();
+    char gpu[BH_UUID_MAX];
 
-    if (orders->deferred_count == DEFERRED_MAX || orders->node->conf.destroy_wait_ms == 0)
+    gpu_of(orders->node, pending, gpu);
+    return waiting ? waiting
+                   : bh_waiting_add(&orders->waiting, pending->number, pending->message, gpu);
+}
+
+/* The driver says that it is in use: try it again, with longer and longer pauses; false: no
+ * more, or there is no room. */
+static bool
+hold_off(struct bh_orders *orders, const struct pending *pending, struct bh_waiting *waiting)
+{
+    bh_ns now = bh_time_monotonic(), most = orders->node->conf.destroy_wait_ms * BH_NS_PER_MS;
+
+    if (most == 0 || (waiting && waiting->until && waiting->until <= now))
         return false;
-    *deferred = (struct deferred){ .number = pending->number, .at = now + DEFERRED_FIRST,
-                                   .pause = DEFERRED_FIRST,
-                                   .until = now + orders->node->conf.destroy_wait_ms
-                                                      * BH_NS_PER_MS };
-    if (pending->number == BH_MSG_CARVE)
-        deferred->message.carve = *(const struct bh_msg_carve *)pending->message;
-    else
-        deferred->message.destroy = *(const struct bh_msg_destroy *)pending->message;
-    snprintf(deferred->gpu, sizeof deferred->gpu, "%s", gpu);
-    orders->deferred_count++;
+    waiting = wait(orders, pending, waiting);
+    if (!waiting)
+        return false;
+    waiting->until = waiting->until ? waiting->until : now + most;
+    waiting->pause = !waiting->pause                      ? HELD_UP_FIRST
+                     : waiting->pause > HELD_UP_MOST / 2 ? HELD_UP_MOST
+                                                          : 2 * waiting->pause;
+    waiting->at = now + waiting->pause;
     return true;
 }
 
 static void
-note_trouble(struct bh_node *node, const char *gpu, bh_rc rc, const struct pending *pending)
+note_trouble(struct bh_node *node, const struct pending *pending, const char *gpu, bh_rc rc)
 {
-    if (*gpu)
+    if (*gpu && (pending->number == BH_MSG_CARVE || pending->number == BH_MSG_DESTROY))
         bh_trouble_note(node, gpu, rc == BH_OK ? NULL : &pending->err);
 }
 
-static void
-perform(struct bh_orders *orders, struct pending *pending, bool may_wait)
+/* Before a start that waited: its lease was not noted, and what was looked at when it came may
+ * have changed since. */
+static bh_rc
+note_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
+          struct bh_err *err)
+{
+    struct bh_note unused = { .kind = BH_NOTE_ORDER };
+    bh_rc rc = note_start(node, start, &unused, err);
+
+    if (rc == BH_OK)
+        rc = note_new_lease(node, start, ret_waits, err);
+    return rc == BH_OK && !*ret_waits ? bh_state_sync(&node->state, err) : rc;
+}
+
+/* Perform the order, unless it comes behind others on its GPU: then it `waits`. */
+static bh_rc
+carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
+          struct effect *ret_effect)
 {
     struct bh_node *node = orders->node;
     char gpu[BH_UUID_MAX];
-    bool held = false;
     bh_rc rc = pending->refused;
 
     gpu_of(node, pending, gpu);
-    if (rc == BH_OK && may_wait && pending->number == BH_MSG_CARVE
-        && is_behind(orders, orders->deferred_count, gpu) && defer(orders, pending, gpu))
-        return;
-    if (rc == BH_OK)
-        rc = kinds[pending->number].perform(node, pending->message, &held, &pending->err);
-    note_trouble(node, gpu, rc, pending);
-    if (rc != BH_OK && may_wait && is_held_up(pending) && defer(orders, pending, gpu))
-        return;
-    if (rc == BH_OK && pending->number == BH_MSG_START
-        && bh_unpack_waits(node, ((const struct bh_msg_start *)pending->message)->lease))
-        return; /* bh_orders_start_now answers */
-    answer_with(node, pending, rc, held);
+    ret_effect->waits = pending->waits
+                        || (!waited && pending->number != BH_MSG_START
+                            && bh_waiting_is_behind(&orders->waiting, orders->waiting.count, gpu));
+    if (rc == BH_OK && !waited && orders->waiting.count == BH_WAITING_MAX
+        && (*gpu || ret_effect->waits))
+        rc = bh_err_set(&pending->err, BH_FULL, "%d orders wait already", BH_WAITING_MAX);
+    if (rc == BH_OK && waited && pending->number == BH_MSG_START)
+        rc = note_late(node, pending->message, &ret_effect->waits, &pending->err);
+    if (rc == BH_OK && !ret_effect->waits)
+        rc = kinds[pending->number].perform(node, pending->message, ret_effect, &pending->err);
+    if (rc != BH_OK || !ret_effect->waits)
+        note_trouble(node, pending, gpu, rc);
+    return rc;
+}
+
+/* `waiting`: its place on the list, or NULL.  False: it has none and needs one, or keeps it. */
+static bool
+perform(struct bh_orders *orders, struct pending *pending, struct bh_waiting *waiting)
+{
+    struct bh_node *node = orders->node;
+    struct effect effect = { .held = false };
+    bh_rc rc = carry_out(orders, pending, waiting != NULL, &effect);
+
+    if (rc == BH_OK && effect.waits) {
+        waiting = wait(orders, pending, waiting);
+        BH_ASSERT(waiting); /* there was room */
+        waiting->at = bh_time_monotonic() + WAIT_AGAIN;
+        return false;
+    }
+    if (rc != BH_OK && is_held_up(pending) && hold_off(orders, pending, waiting))
+        return false;
+    if (rc != BH_OK || pending->number != BH_MSG_START
+        || !bh_unpack_waits(node, ((const struct bh_msg_start *)pending->message)->lease))
+        answer_with(node, pending, rc, effect.held); /* else bh_orders_start_now does */
+    return true;
 }
 
 void
@@ -579,58 +618,53 @@ bh_orders_perform(struct bh_orders *orders, struct bh_err *err)
     bh_rc rc = bh_state_sync(&orders->node->state, err);
 
     for (uint32_t i = 0; i < orders->count && rc == BH_OK; i++)
-        perform(orders, &orders->pending[i], true);
+        (void)perform(orders, &orders->pending[i], NULL);
     orders->count = 0;
     return rc;
 }
 
-/* Try one of those that were put off; false: it is put off again. */
+/* Orders before it must end, or what runs for it: nothing is to be done until then. */
+static bool
+is_blocked(const struct bh_orders *orders, uint32_t at)
+{
+    const struct bh_waiting *waiting = &orders->waiting.item[at];
+
+    return bh_waiting_is_behind(&orders->waiting, at, waiting->gpu)
+           || bh_scrub_runs(orders->node, waiting->order)
+           || bh_reset_runs(orders->node, waiting->order);
+}
+
+/* True: it has its outcome. */
 static bool
 try_again(struct bh_orders *orders, uint32_t at, bh_ns now)
 {
-    struct deferred *deferred = &orders->deferred[at];
-    struct pending pending = { .number = deferred->number, .message = &deferred->message,
-                               .order = number_of(&deferred->message) };
-    char gpu[BH_UUID_MAX];
-    bool held;
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = NULL;
+    struct bh_waiting *waiting = &orders->waiting.item[at];
+    struct pending pending = { .number = waiting->kept.number, .order = waiting->order };
 
-    if (deferred->at > now || is_behind(orders, at, deferred->gpu))
+    if (waiting->at > now || is_blocked(orders, at))
         return false;
-    if (deferred->number == BH_MSG_DESTROY && deferred->until > now) {
-        gpu_of(orders->node, &pending, gpu);
-        if (kinds[BH_MSG_DESTROY].perform(orders->node, &deferred->message, &held, &pending.err)
-                != BH_OK
-            && is_held_up(&pending)) {
-            note_trouble(orders->node, gpu, BH_CONFLICT, &pending);
-            deferred->pause = deferred->pause * 2 < DEFERRED_MOST ? deferred->pause * 2
-                                                                  : DEFERRED_MOST;
-            deferred->at = now + deferred->pause;
-            return false;
-        }
-    }
-    perform(orders, &pending, false);
-    return true;
+    arena = bh_arena_new(BH_KEPT_BYTES_MAX);
+    pending.message = bh_kept_message(&waiting->kept, arena);
+    return perform(orders, &pending, waiting);
 }
 
-/* Those that were put off and are due; the monotonic time of the next try, or 0. */
+/* Those on the list that are due; the monotonic time of the next try, or 0. */
 static bh_ns
-tick_deferred(struct bh_orders *orders, bh_ns now)
+tick_waiting(struct bh_orders *orders, bh_ns now)
 {
-    uint32_t kept = 0;
+    struct bh_waiting_list *list = &orders->waiting;
     bh_ns next = 0;
 
-    for (uint32_t i = 0; i < orders->deferred_count;) {
-        if (!try_again(orders, i, now)) {
+    for (uint32_t i = 0; i < list->count;) {
+        if (try_again(orders, i, now))
+            bh_waiting_remove(list, i);
+        else
             i++;
-            continue;
-        }
-        orders->deferred_count--;
-        for (uint32_t k = i; k < orders->deferred_count; k++)
-            orders->deferred[k] = orders->deferred[k + 1];
     }
-    for (kept = 0; kept < orders->deferred_count; kept++)
-        if (!next || orders->deferred[kept].at < next)
-            next = orders->deferred[kept].at;
+    for (uint32_t i = 0; i < list->count; i++)
+        if ((!next || list->item[i].at < next) && !is_blocked(orders, i))
+            next = list->item[i].at;
     return next && next <= now ? now + BH_NS_PER_MS : next;
 }
 
@@ -659,7 +693,7 @@ bh_orders_repeat(struct bh_orders *orders)
 bh_ns
 bh_orders_tick(struct bh_orders *orders, bh_ns now)
 {
-    bh_ns next = tick_deferred(orders, now);
+    bh_ns next = tick_waiting(orders, now);
     struct bh_err ignored;
 
     if (!bh_state_has_unsaved(&orders->node->state))
@@ -674,92 +708,15 @@ bh_orders_tick(struct bh_orders *orders, bh_ns now)
 
 /* ---- repairing ---- */
 
-/* A start that was noted: did the job come to life?  Its keeper says so before anything
- * else. */
-static bool
-settle_start(struct bh_node *node, const struct bh_note *order)
-{
-    struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = order->lease };
-    struct bh_job *job = bh_state_job(&node->state, order->lease);
-    char folder[BH_NODE_PATH_MAX], id[32];
-    struct bh_msg_ended end;
-    struct bh_err err;
-    pid_t pid;
-
-    BH_ASSERT(job);
-    bh_node_job_folder(node, order->lease, folder);
-    if (bh_keeper_alive(folder, &pid)) {
-        job->start_order = order->order; /* its walls may not have been looked at */
-        return true;
-    }
-    if (bh_keeper_started(folder) != 0 || bh_exit_record_read(folder, &end, &err) == BH_OK)
-        return true;
-    bh_node_job_id(order->lease, id);
-    (void)!node->runtime.ops->destroy(node->runtime.self, id, &err);
-    bh_path_remove_tree(folder);
-    (void)!bh_state_note(&node->state, &forget, &err);
-    return false;
-}
-
-static bool
-settle_carve(struct bh_node *node, const struct bh_note *order)
-{
-    struct bh_err err;
-    bool found = false;
-
-    struct bh_scrub_wish wish = wish_of(order);
-
-    if (bh_state_piece(&node->state, order->piece.partition))
-        return !bh_scrub_is_due(node, &wish);
-    if (!order->begun || bh_piece_allowed(node, order->piece.gpu, &err) != BH_OK)
-        return false;
-    return bh_piece_adopt(node, order, &found, &err) == BH_OK && found &&
-           !bh_scrub_is_due(node, &wish);
-}
-
-static bool
-settle_destroy(struct bh_node *node, const struct bh_note *order)
-{
-    return !bh_state_piece(&node->state, order->piece.partition);
-}
-
-/* The signal may have been sent: the stop is ordered again, and the end was asked for. */
-static bool
-settle_stop(struct bh_node *node, const struct bh_note *order)
-{
-    struct bh_note asked = { .kind = BH_NOTE_ASKED, .lease = order->lease };
-    struct bh_err ignored;
-
-    (void)!bh_state_note(&node->state, &asked, &ignored);
-    return false;
-}
-
-/* Done only when its end was noted: a job that is just frozen is thawed when it is adopted. */
-static bool
-settle_suspend(struct bh_node *node, const struct bh_note *order)
-{
-    const struct bh_job *job = bh_state_job(&node->state, order->lease);
-
-    return job && job->suspended;
-}
-
 /* What can be repeated without harm is left to the daemon to order again. */
 static void
 settle(struct bh_node *node, const struct bh_note *order)
 {
-    static bool (*const settlers[])(struct bh_node *, const struct bh_note *) = {
-        [BH_MSG_CARVE] = settle_carve,
-        [BH_MSG_DESTROY] = settle_destroy,
-        [BH_MSG_START] = settle_start,
-        [BH_MSG_SUSPEND] = settle_suspend,
-        [BH_MSG_STOP] = settle_stop,
-    };
     struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER, .order = order->order };
     struct pending pending = { .order = order->order };
     struct bh_err err;
 
-    if (order->message >= BH_COUNT(settlers) || !settlers[order->message]
-        || !settlers[order->message](node, order))
+    if (!bh_settle_stands(node, order))
         (void)!bh_state_note(&node->state, &forget, &err);
     else if (!is_looked_at(node, order))
         answer(node, &pending, OUTCOME_DONE, BH_OK, "");

@@ -8,7 +8,9 @@
 #include "node/health.h"
 #include "model/share.h"
 #include "node/alone.h"
+#include "node/guest.h"
 #include "node/job.h"
+#include "node/reset.h"
 #include "node/scrub.h"
 #include "node/share_slot.h"
 
@@ -51,6 +53,7 @@ bh_piece_scan(struct bh_node *node, struct bh_err *err)
     rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
     if (rc != BH_OK)
         return rc;
+    bh_reset_complete(node, node->scan_arena, &inventory);
     node->inventory = inventory;
     node->inventory_known = true;
     return BH_OK;
@@ -134,6 +137,18 @@ check_unused(const struct bh_node *node, const char *gpu, struct bh_err *err)
     return rc;
 }
 
+/* Nothing of the node's own is at work there. */
+static bh_rc
+check_idle(const struct bh_node *node, const struct bh_note_piece *place, struct bh_err *err)
+{
+    if (bh_guest_holds(node, place))
+        return bh_err_set(err, BH_CONFLICT, "place %u of GPU %s is being scrubbed", place->start,
+                          place->gpu);
+    return bh_reset_holds(node, place->gpu)
+               ? bh_err_set(err, BH_CONFLICT, "GPU %s is being reset", place->gpu)
+               : BH_OK;
+}
+
 /* A job that runs has its place even where no piece stands there any more. */
 static bh_rc
 check_holders(const struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
@@ -146,7 +161,7 @@ check_holders(const struct bh_node *node, const struct bh_note_piece *wanted, st
     holder = bh_job_at(node, &place, 0);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds place %u of GPU %s",
                                holder->note.lease, wanted->start, wanted->gpu)
-                  : BH_OK;
+                  : check_idle(node, &place, err);
 }
 
 bh_rc
@@ -440,9 +455,11 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
     if (holder)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->note.lease, partition);
-    if (bh_share_slot_is(piece)) /* its contexts went with the processes of its job */
+    rc = check_idle(node, piece, err);
+    if (rc == BH_OK && bh_share_slot_is(piece)) /* its contexts went with the processes of its job */
         return note_gone(node, partition, err);
-    rc = bh_alone_check(node, piece->gpu, tenant, err);
+    if (rc == BH_OK)
+        rc = bh_alone_check(node, piece->gpu, tenant, err);
     if (rc == BH_OK)
         rc = piece->gi == BH_WHOLE_GPU ? check_unused(node, piece->gpu, err)
                                        : destroy_instance(node, piece, err);

@@ -5,23 +5,81 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/assert.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "device/holders.h"
 #include "model/geometry.h"
+#include "node/guest.h"
 #include "node/health.h"
 #include "node/job.h"
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/signs.h"
 
-enum { HOLDERS_NAMED = 3 };
+enum { HOLDERS_NAMED = 3, GPUS_MAX = BH_GPU_HIDDEN_MAX };
 #define LOOK_AGAIN (20 * BH_NS_PER_MS)
+#define STUCK_AGAIN (500 * BH_NS_PER_MS)
+#define KILL_PATIENCE BH_NS_PER_S
+
+struct bh_reset {
+    enum { IDLE, RUNS, OVER } state; /* of the order */
+    struct bh_msg_gpu_order order;
+    bool together;                   /* all GPUs of the node are reset */
+    bool killed;
+    pid_t pid;                       /* of the program, until it has gone; 0: none */
+    int pidfd;
+    bh_ns until;                     /* monotonic */
+    struct bh_err err;               /* when over */
+    struct bh_device_gpu before[GPUS_MAX];
+    uint32_t before_count;           /* 0: no GPU is hidden */
+};
+
+struct bh_reset *
+bh_reset_new(void)
+{
+    struct bh_reset *reset = calloc(1, sizeof *reset);
+
+    BH_ASSERT(reset);
+    reset->pidfd = -1;
+    return reset;
+}
+
+void
+bh_reset_free(struct bh_reset *reset)
+{
+    if (reset)
+        bh_fd_close(reset->pidfd);
+    free(reset);
+}
+
+int
+bh_reset_fd(const struct bh_node *node)
+{
+    return node->reset->pidfd;
+}
+
+bool
+bh_reset_runs(const struct bh_node *node, uint64_t order)
+{
+    return node->reset->state == RUNS && node->reset->order.order == order;
+}
+
+bool
+bh_reset_holds(const struct bh_node *node, const char *gpu)
+{
+    const struct bh_reset *reset = node->reset;
+
+    return reset->pid && (reset->together || strcmp(reset->order.gpu, gpu) == 0);
+}
 
 /* ---- who is in the way ---- */
 
@@ -34,6 +92,8 @@ check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err)
     snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
     snprintf(whole.profile, sizeof whole.profile, "whole");
     holder = bh_job_at(node, &whole, 0);
+    if (bh_guest_holds(node, &whole))
+        return bh_err_set(err, BH_CONFLICT, "a piece of GPU %s is being scrubbed", gpu);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds a piece of GPU %s",
                                holder->note.lease, gpu)
                   : BH_OK;
@@ -166,28 +226,6 @@ start(const struct bh_node *node, const char *pci, pid_t *ret_pid, struct bh_err
                  : BH_OK;
 }
 
-static bh_rc
-await(const struct bh_node *node, pid_t pid, struct bh_err *err)
-{
-    bh_ns deadline = bh_time_monotonic() + node->conf.gpu_reset_timeout_ms * BH_NS_PER_MS;
-    int status = 0;
-    pid_t ended;
-
-    while ((ended = waitpid(pid, &status, WNOHANG)) == 0 && bh_time_monotonic() < deadline)
-        bh_time_sleep(LOOK_AGAIN);
-    if (ended == 0) {
-        kill(-pid, SIGKILL);
-        for (int turn = 0; turn < 50 && waitpid(pid, &status, WNOHANG) == 0; turn++)
-            bh_time_sleep(LOOK_AGAIN);
-        return bh_err_set(err, BH_TIMEOUT, "%s did not end within %u ms", node->conf.gpu_reset,
-                          node->conf.gpu_reset_timeout_ms);
-    }
-    if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return BH_OK;
-    return bh_err_set(err, BH_IO, "%s failed with status %d", node->conf.gpu_reset,
-                      WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-}
-
 /* What stood on it is gone. */
 static bh_rc
 note_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
@@ -204,29 +242,87 @@ note_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
     return rc;
 }
 
-static bh_rc
-carry_out(struct bh_node *node, const char *gpu, bool together, struct bh_err *err)
-{
-    bh_ns most = node->conf.gpu_reset_timeout_ms * BH_NS_PER_MS;
-    bh_rc rc;
-    pid_t pid;
+/* ---- its course ---- */
 
-    bh_gpu_client_let_go(node->gpus, bh_time_monotonic() + most);
-    rc = check_holders(node, gpu, err);
-    if (rc == BH_OK)
-        rc = start(node, together ? NULL : bh_health_pci(node, gpu), &pid, err);
-    if (rc == BH_OK)
-        rc = await(node, pid, err);
-    node->inventory_known = false;
-    bh_gpu_client_let_go(node->gpus, 0);
-    return rc;
+/* From here on our own children do not open what is reset; the inventory keeps it. */
+static void
+hide(struct bh_node *node)
+{
+    struct bh_reset *reset = node->reset;
+    uint32_t minors[GPUS_MAX], hidden = 0;
+
+    for (uint32_t i = 0; i < node->inventory.gpu_count && reset->before_count < GPUS_MAX; i++) {
+        const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
+
+        reset->before[reset->before_count++] = *gpu;
+        if (reset->together || strcmp(gpu->uuid, reset->order.gpu) == 0)
+            minors[hidden++] = gpu->minor;
+    }
+    bh_gpu_client_hide(node->gpus, minors, hidden);
 }
 
-bh_rc
-bh_reset_run(struct bh_node *node, const char *gpu, struct bh_err *err)
+static void
+show(struct bh_node *node)
+{
+    node->reset->before_count = 0;
+    node->inventory_known = false;
+    bh_gpu_client_hide(node->gpus, NULL, 0);
+}
+
+void
+bh_reset_complete(const struct bh_node *node, struct bh_arena *arena,
+                  struct bh_inventory *inventory)
+{
+    const struct bh_reset *reset = node->reset;
+    uint32_t count = inventory->gpu_count;
+    struct bh_device_gpu *gpus;
+
+    if (!reset || reset->before_count == 0)
+        return;
+    gpus = bh_arena_alloc(arena, (count + reset->before_count) * sizeof *gpus);
+    if (!gpus)
+        return;
+    memcpy(gpus, inventory->gpus, count * sizeof *gpus);
+    for (uint32_t i = 0; i < reset->before_count; i++) {
+        uint32_t at = 0;
+
+        while (at < inventory->gpu_count && strcmp(gpus[at].uuid, reset->before[i].uuid) != 0)
+            at++;
+        if (at == inventory->gpu_count)
+            gpus[count++] = reset->before[i];
+        gpus[at < inventory->gpu_count ? at : count - 1].index = reset->before[i].index;
+    }
+    inventory->gpus = gpus;
+    inventory->gpu_count = count;
+}
+
+static bh_rc
+begin(struct bh_node *node, struct bh_err *err)
+{
+    struct bh_reset *reset = node->reset;
+    const char *gpu = reset->order.gpu;
+    bh_rc rc;
+
+    hide(node);
+    rc = check_holders(node, gpu, err);
+    if (rc == BH_OK)
+        rc = start(node, reset->together ? NULL : bh_health_pci(node, gpu), &reset->pid, err);
+    if (rc != BH_OK) {
+        reset->pid = 0;
+        show(node);
+        return rc;
+    }
+    reset->pidfd = (int)syscall(SYS_pidfd_open, reset->pid, 0);
+    reset->killed = false;
+    reset->until = bh_time_monotonic() + node->conf.gpu_reset_timeout_ms * BH_NS_PER_MS;
+    reset->state = RUNS;
+    return BH_OK;
+}
+
+static bh_rc
+check(struct bh_node *node, const char *gpu, bool *ret_together, struct bh_err *err)
 {
     struct bh_err unseen;
-    bool together;
     bh_rc rc = bh_piece_allowed(node, gpu, err);
 
     if (rc != BH_OK)
@@ -240,16 +336,105 @@ bh_reset_run(struct bh_node *node, const char *gpu, struct bh_err *err)
     if (!*bh_health_pci(node, gpu))
         return bh_err_set(err, BH_NOT_FOUND, "no GPU %s on this node", gpu);
     rc = check_free(node, gpu, err);
-    together = resets_together(node, gpu);
-    if (rc == BH_OK && together)
-        rc = check_others(node, gpu, err);
-    if (rc == BH_OK)
-        rc = carry_out(node, gpu, together, err);
-    if (rc != BH_OK)
-        return rc;
+    *ret_together = resets_together(node, gpu);
+    return rc == BH_OK && *ret_together ? check_others(node, gpu, err) : rc;
+}
+
+static bh_rc
+finish(struct bh_node *node, const char *gpu, struct bh_err *err)
+{
     bh_log(GPU_RESET, BH_STR("gpu", gpu));
     bh_health_forget(node, gpu);
     return note_gone(node, gpu, err);
+}
+
+bh_rc
+bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *ret_waits,
+             struct bh_err *err)
+{
+    struct bh_reset *reset = node->reset;
+    bool together;
+    bh_rc rc;
+
+    *ret_waits = false;
+    if (reset->state == OVER && reset->order.order == order->order) {
+        reset->state = IDLE;
+        *err = reset->err;
+        return err->rc == BH_OK ? finish(node, order->gpu, err) : err->rc;
+    }
+    *ret_waits = reset->state != IDLE;
+    if (*ret_waits)
+        return BH_OK;
+    if (reset->pid)
+        return bh_err_set(err, BH_UNAVAILABLE, "process %d, which was to reset GPU %s, does not end",
+                          (int)reset->pid, reset->order.gpu);
+    rc = check(node, order->gpu, &together, err);
+    if (rc != BH_OK)
+        return rc;
+    reset->order = *order;
+    reset->together = together;
+    rc = begin(node, err);
+    *ret_waits = rc == BH_OK;
+    return rc;
+}
+
+static bool
+has_gone(struct bh_reset *reset, int *ret_status)
+{
+    pid_t ended = waitpid(reset->pid, ret_status, WNOHANG);
+
+    if (ended == 0)
+        return false;
+    if (ended < 0)
+        *ret_status = SIGKILL; /* nobody knows how */
+    bh_fd_close(reset->pidfd);
+    reset->pidfd = -1;
+    reset->pid = 0;
+    return true;
+}
+
+static void
+take_status(const struct bh_node *node, int status)
+{
+    struct bh_reset *reset = node->reset;
+
+    if (reset->killed)
+        bh_err_set(&reset->err, BH_TIMEOUT, "%s did not end within %u ms", node->conf.gpu_reset,
+                   node->conf.gpu_reset_timeout_ms);
+    else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        reset->err = (struct bh_err){ .rc = BH_OK };
+    else
+        bh_err_set(&reset->err, BH_IO, "%s failed with status %d", node->conf.gpu_reset,
+                   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    reset->state = OVER;
+}
+
+/* One that was killed and does not go sits in the driver: its order is answered, and the GPU
+ * stays hidden from our own children, which would end there, too. */
+bh_ns
+bh_reset_tick(struct bh_node *node, bh_ns now)
+{
+    struct bh_reset *reset = node->reset;
+    int status = 0;
+
+    if (!reset->pid)
+        return 0;
+    if (has_gone(reset, &status)) {
+        show(node);
+        if (reset->state == RUNS)
+            take_status(node, status);
+        return 0;
+    }
+    if (reset->state == RUNS && now >= reset->until && !reset->killed) {
+        kill(-reset->pid, SIGKILL);
+        reset->killed = true;
+        reset->until = now + KILL_PATIENCE;
+    } else if (reset->state == RUNS && now >= reset->until) {
+        take_status(node, status);
+    }
+    if (reset->state == RUNS && !reset->killed && reset->pidfd >= 0)
+        return reset->until;
+    return now + (reset->state == RUNS ? LOOK_AGAIN : STUCK_AGAIN);
 }
 
 bh_rc

@@ -68,6 +68,15 @@ bh_scrub_driver_check(const struct bh_node *node, struct bh_err *err)
 
 /* ---- is it due? ---- */
 
+struct bh_scrub_wish
+bh_scrub_wish_of(const struct bh_note *order)
+{
+    return (struct bh_scrub_wish){ .order = order->order,
+                                    .partition = order->piece.partition,
+                                    .tenant = order->tenant,
+                                    .job = order->job };
+}
+
 bool
 bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_wish *wish)
 {
@@ -91,7 +100,79 @@ bh_scrub_check(const struct bh_node *node, const struct bh_note *lease, struct b
     return BH_OK;
 }
 
-/* ---- doing it ---- */
+/* ---- the table of those under way ---- */
+
+struct scrub {
+    enum { FREE, RUNS, OVER } state;
+    struct bh_scrub_wish wish;
+    struct bh_note note; /* the receipt, as far as it goes */
+    struct bh_scrub_run run;
+    bh_ns look_at;       /* monotonic */
+    struct bh_err err;   /* when over: what came of it */
+};
+
+struct bh_scrubs {
+    struct scrub scrub[BH_SCRUBS_MAX];
+};
+
+struct bh_scrubs *
+bh_scrubs_new(void)
+{
+    struct bh_scrubs *scrubs = calloc(1, sizeof *scrubs);
+
+    BH_ASSERT(scrubs);
+    return scrubs;
+}
+
+void
+bh_scrubs_free(struct bh_scrubs *scrubs)
+{
+    free(scrubs);
+}
+
+static struct scrub *
+find(const struct bh_node *node, uint64_t order, uint64_t partition)
+{
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+        struct scrub *scrub = &node->scrubs->scrub[i];
+
+        if (scrub->state != FREE && scrub->wish.order == order
+            && scrub->wish.partition == partition)
+            return scrub;
+    }
+    return NULL;
+}
+
+bool
+bh_scrub_runs(const struct bh_node *node, uint64_t order)
+{
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+        const struct scrub *scrub = &node->scrubs->scrub[i];
+
+        if (scrub->state == RUNS && scrub->wish.order == order)
+            return true;
+    }
+    return false;
+}
+
+/* A place for a scrub of that GPU; NULL: it must wait for another. */
+static struct scrub *
+find_room(const struct bh_node *node, const char *gpu)
+{
+    struct scrub *room = NULL;
+
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+        struct scrub *scrub = &node->scrubs->scrub[i];
+
+        if (scrub->state == RUNS && strcmp(scrub->note.piece.gpu, gpu) == 0)
+            return NULL;
+        if (scrub->state == FREE)
+            room = scrub;
+    }
+    return room;
+}
+
+/* ---- what is made of an answer ---- */
 
 /* Where the library is not, nothing can be filled: then the instance that was made anew,
  * and the driver's own scrubbing, have to do, if node.conf lets them. */
@@ -143,37 +224,7 @@ judge(const struct bh_note_piece *piece, const struct bh_scrub_report *report,
     return BH_OK;
 }
 
-static bh_rc
-fill(struct bh_node *node, const struct bh_note_piece *piece,
-     struct bh_msg_receipt *receipt, struct bh_err *err)
-{
-    struct bh_scrub_report report;
-    char why[200];
-    bh_rc rc = BH_OK;
-
-    receipt->beside = bh_share_slot_is(piece)
-                      && bh_share_slot_others(node, piece->gpu, piece->partition) > 0;
-    if (receipt->beside)
-        return accept_unsampled(node, receipt, "others share the GPU: contexts were destroyed, and "
-                                               "the driver clears what it gives out", err);
-    if (!bh_scrub_has_helper(node, why, sizeof why))
-        return accept_unsampled(node, receipt, why, err);
-    for (receipt->tries = 1; receipt->tries <= TRIES_MAX; receipt->tries++) {
-        receipt->result = BH_SCRUB_FAILED;
-        rc = bh_scrub_run(node, piece, &report, err);
-        if (rc == BH_OK && report.end == BH_SCRUB_END_NO_LIBRARY)
-            return accept_unsampled(node, receipt, report.why, err);
-        if (rc == BH_OK)
-            rc = judge(piece, &report, receipt, err);
-        if (rc == BH_OK || rc == BH_TIMEOUT || receipt->tries == TRIES_MAX)
-            break;
-    }
-    receipt->method = BH_SCRUB_FILL;
-    if (rc != BH_OK)
-        snprintf(receipt->why, sizeof receipt->why, "%.199s", err->msg);
-    bh_utf8_scrub(receipt->why);
-    return rc;
-}
+/* ---- its course ---- */
 
 static void
 begin_receipt(const struct bh_node *node, const struct bh_scrub_wish *wish,
@@ -208,66 +259,177 @@ log_receipt(const struct bh_msg_receipt *receipt)
                BH_U64("bytes", receipt->bytes), BH_U64("residue", receipt->residue));
 }
 
-static bh_rc
-scrub(struct bh_node *node, const struct bh_scrub_wish *wish, struct bh_err *err)
+/* The receipt is noted and sent, and the scrub waits for whoever asked for it. */
+static void
+conclude(struct bh_node *node, struct scrub *scrub)
+{
+    struct bh_msg_receipt *receipt = &scrub->note.receipt;
+    bh_rc rc = scrub->err.rc, noted;
+    struct bh_err refused;
+
+    if (rc != BH_OK && !*receipt->why)
+        snprintf(receipt->why, sizeof receipt->why, "%.199s", scrub->err.msg);
+    bh_utf8_scrub(receipt->why);
+    receipt->ended_ns = bh_time_now();
+    noted = bh_state_note(&node->state, &scrub->note, &refused);
+    log_receipt(receipt);
+    if (noted == BH_OK)
+        bh_node_send(node, BH_MSG_RECEIPT, receipt);
+    if (rc == BH_OK && noted != BH_OK)
+        scrub->err = refused;
+    if (scrub->err.rc != BH_OK)
+        bh_err_wrap(&scrub->err, "scrub of piece %" PRIu64 " on GPU %s", scrub->wish.partition,
+                    scrub->note.piece.gpu);
+    scrub->state = OVER;
+}
+
+/* One more try, or the last one's failure. */
+static void
+try_run(struct bh_node *node, struct scrub *scrub)
+{
+    struct bh_msg_receipt *receipt = &scrub->note.receipt;
+    bh_rc rc = BH_IO;
+
+    receipt->method = BH_SCRUB_FILL;
+    receipt->result = BH_SCRUB_FAILED;
+    while (rc != BH_OK && receipt->tries < TRIES_MAX) {
+        receipt->tries++;
+        rc = bh_scrub_run_begin(node, &scrub->note.piece, &scrub->run, &scrub->err);
+    }
+    scrub->look_at = bh_time_monotonic();
+    if (rc != BH_OK)
+        conclude(node, scrub);
+}
+
+static void
+take_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_report *report)
+{
+    struct bh_msg_receipt *receipt = &scrub->note.receipt;
+    bh_rc rc = scrub->err.rc;
+
+    if (rc == BH_OK && report->end == BH_SCRUB_END_NO_LIBRARY)
+        scrub->err.rc = accept_unsampled(node, receipt, report->why, &scrub->err);
+    else if (rc == BH_OK)
+        rc = scrub->err.rc = judge(&scrub->note.piece, report, receipt, &scrub->err);
+    if (rc != BH_OK && rc != BH_TIMEOUT && receipt->tries < TRIES_MAX)
+        try_run(node, scrub);
+    else
+        conclude(node, scrub);
+}
+
+/* A share on a GPU that others share: nothing can be filled there. */
+static bool
+comes_beside(const struct bh_node *node, const struct bh_note_piece *piece)
+{
+    return bh_share_slot_is(piece) && bh_share_slot_others(node, piece->gpu, piece->partition) > 0;
+}
+
+static void
+begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_wish *wish)
 {
     const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
-    struct bh_note note = { .kind = BH_NOTE_RECEIPT };
-    struct bh_err refused;
-    bh_rc rc, noted;
+    char why[200];
 
-    BH_ASSERT(piece);
-    note.piece = *piece;
-    begin_receipt(node, wish, &note.piece, &note.receipt);
-    rc = fill(node, &note.piece, &note.receipt, err);
-    note.receipt.ended_ns = bh_time_now();
-    noted = bh_state_note(&node->state, &note, &refused);
-    log_receipt(&note.receipt);
-    if (noted == BH_OK)
-        bh_node_send(node, BH_MSG_RECEIPT, &note.receipt);
-    if (rc == BH_OK && noted != BH_OK)
-        *err = refused;
-    if (rc != BH_OK || noted != BH_OK)
-        return bh_err_wrap(err, "scrub of piece %" PRIu64 " on GPU %s", wish->partition,
-                           note.piece.gpu);
-    return BH_OK;
+    BH_ASSERT(piece && scrub->state == FREE);
+    *scrub = (struct scrub){ .state = RUNS, .wish = *wish, .note.kind = BH_NOTE_RECEIPT };
+    scrub->note.piece = *piece;
+    begin_receipt(node, wish, &scrub->note.piece, &scrub->note.receipt);
+    if (comes_beside(node, &scrub->note.piece)) {
+        scrub->note.receipt.beside = true;
+        scrub->err.rc = accept_unsampled(node, &scrub->note.receipt, "others share the GPU: contexts "
+                                         "were destroyed, and the driver clears what it gives out",
+                                         &scrub->err);
+        conclude(node, scrub);
+        return;
+    }
+    if (bh_scrub_has_helper(node, why, sizeof why)) {
+        try_run(node, scrub);
+        return;
+    }
+    scrub->err.rc = accept_unsampled(node, &scrub->note.receipt, why, &scrub->err);
+    conclude(node, scrub);
+}
+
+bh_ns
+bh_scrubs_tick(struct bh_node *node, bh_ns now)
+{
+    bh_ns next = 0;
+
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+        struct scrub *scrub = &node->scrubs->scrub[i];
+        struct bh_scrub_report report;
+
+        if (scrub->state != RUNS)
+            continue;
+        if ((scrub->look_at <= now || bh_guest_has_ended(scrub->run.guest))
+            && bh_scrub_run_go_on(node, &scrub->run, &scrub->look_at, &report, &scrub->err))
+            take_report(node, scrub, &report);
+        if (scrub->state == RUNS && (!next || scrub->look_at < next))
+            next = scrub->look_at;
+    }
+    return next;
+}
+
+/* ---- asking ---- */
+
+/* The answer of a scrub that was begun for the wish; or begin one, when it is due. */
+static bh_rc
+ask(struct bh_node *node, const struct bh_scrub_wish *wish, bool due, bool *ret_waits,
+    struct bh_err *err)
+{
+    struct scrub *scrub = find(node, wish->order, wish->partition);
+    const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
+
+    *ret_waits = false;
+    if (!scrub && !due)
+        return BH_OK;
+    if (!scrub) {
+        scrub = find_room(node, piece->gpu);
+        if (scrub)
+            begin(node, scrub, wish);
+    }
+    *ret_waits = !scrub || scrub->state == RUNS;
+    if (*ret_waits)
+        return BH_OK;
+    *err = scrub->err;
+    scrub->state = FREE;
+    return err->rc;
 }
 
 bh_rc
-bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish, struct bh_err *err)
+bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_waits,
+                struct bh_err *err)
 {
-    return bh_scrub_is_due(node, wish) ? scrub(node, wish, err) : BH_OK;
+    return ask(node, wish, bh_scrub_is_due(node, wish), ret_waits, err);
+}
+
+bh_rc
+bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_waits,
+               struct bh_err *err)
+{
+    const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
+
+    return ask(node, wish,
+               piece && bh_mark_failed(&node->state.marks, piece) && !comes_beside(node, piece),
+               ret_waits, err);
 }
 
 bh_rc
 bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t order,
-                struct bh_err *err)
+                bool *ret_waits, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
+    *ret_waits = false;
+    for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK && !*ret_waits; i++) {
         struct bh_scrub_wish wish = { order, lease->lent[i].partition, lease->tenant,
                                       lease->job };
+        bool unknown = !bh_share_slot_is(&lease->lent[i])
+                       && bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant);
 
-        if (!bh_share_slot_is(&lease->lent[i])
-            && bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant))
-            rc = bh_scrub_before(node, &wish, err);
+        rc = ask(node, &wish, unknown && bh_scrub_is_due(node, &wish), ret_waits, err);
     }
-    return rc == BH_OK ? bh_scrub_check(node, lease, err) : rc;
-}
-
-bh_rc
-bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_unclean,
-               struct bh_err *err)
-{
-    const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
-    bh_rc rc = BH_OK;
-
-    if (piece && bh_mark_failed(&node->state.marks, piece)
-        && (!bh_share_slot_is(piece) || bh_share_slot_others(node, piece->gpu, piece->partition) == 0))
-        rc = scrub(node, wish, err);
-    *ret_unclean = rc != BH_OK;
-    return rc;
+    return rc == BH_OK && !*ret_waits ? bh_scrub_check(node, lease, err) : rc;
 }
 
 /* ---- telling the daemon ---- */

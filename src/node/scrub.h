@@ -8,7 +8,16 @@
  * A piece was just carved for a tenant.  When all of its memory is clean or the tenant's
  * own, it may be used.  Otherwise bulkhead-scrub is run on it, in a sandbox like a job's,
  * and a receipt is noted and sent; only then is the memory clean.  Whatever dies on the
- * way: without the receipt in the journal the piece starts nobody's job. */
+ * way: without the receipt in the journal the piece starts nobody's job.
+ *
+ * A scrub runs beside the node's loop, one on a GPU and BH_SCRUBS_MAX in all.  Whoever needs one
+ * asks, is told to wait, and asks the same again until there is an answer.  Until then nobody
+ * else gets the piece (bh_guest_holds). */
+
+enum { BH_SCRUBS_MAX = 4 };
+
+BH_MUST_USE struct bh_scrubs *bh_scrubs_new(void);
+void bh_scrubs_free(struct bh_scrubs *scrubs); /* NULL is fine; its helpers are guests */
 
 struct bh_scrub_wish {
     uint64_t order; /* that it is done for: the receipt's number */
@@ -17,24 +26,33 @@ struct bh_scrub_wish {
     uint64_t job;
 };
 
+/* That of a CARVE, by its note. */
+struct bh_scrub_wish bh_scrub_wish_of(const struct bh_note *order);
+
 /* Whether the piece needs a scrub before the tenant may have it. */
 bool bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_wish *wish);
 
-/* Scrub when it is due.  The piece exists.
+/* Scrub when it is due.  The piece exists.  BH_OK and `ret_waits`: there is no answer yet.
  *   BH_IO, BH_TIMEOUT, BH_DENIED, ...  it is not clean: nobody may use it; a receipt says
  * so */
 BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish,
-                                  struct bh_err *err);
+                                  bool *ret_waits, struct bh_err *err);
 
 /* Before a piece is destroyed: one whose scrub failed gets another, so that its end means
- * that it is clean.  `ret_unclean`: this is why it failed. */
+ * that it is clean.  As bh_scrub_before. */
 BH_MUST_USE bh_rc bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish,
-                                 bool *ret_unclean, struct bh_err *err);
+                                 bool *ret_waits, struct bh_err *err);
 
 /* Before the lease's tenant uses its pieces: what nobody knows whose it was is scrubbed, for
- * `order`.  BH_CONFLICT: it is another's; else as bh_scrub_before. */
+ * `order`, one piece after the other.  BH_CONFLICT: it is another's; else as bh_scrub_before. */
 BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *lease,
-                                  uint64_t order, struct bh_err *err);
+                                  uint64_t order, bool *ret_waits, struct bh_err *err);
+
+/* Take all scrubs on as far as they go now; the monotonic time of the next thing to do, or 0. */
+bh_ns bh_scrubs_tick(struct bh_node *node, bh_ns now);
+
+/* Whether a scrub for that order is under way. */
+bool bh_scrub_runs(const struct bh_node *node, uint64_t order);
 
 /* BH_CONFLICT: memory of a piece that the lease was lent is another's, or unknown. */
 BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_note *lease,

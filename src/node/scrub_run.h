@@ -1,20 +1,34 @@
 #ifndef BH_NODE_SCRUB_RUN_H
 #define BH_NODE_SCRUB_RUN_H
 
-#include "node/node.h"
+#include "node/guest.h"
 #include "node/scrub_report.h"
 
-/* Running bulkhead-scrub on a piece, in a sandbox made as a job's is: a range of user ids
- * of its own, no network, the same filter of system calls, the piece's device nodes and no
- * others.  A call waits for it, at most scrub_timeout_ms of node.conf. */
+/* One run of bulkhead-scrub on a piece, as a guest of the node (guest.h): a range of user ids of
+ * its own, no network, the same filter of system calls, the piece's device nodes and no others.
+ * No call waits for it. */
+struct bh_scrub_run {
+    struct bh_guest *guest;
+    enum { BH_SCRUB_RUN_BUILDS, BH_SCRUB_RUN_WORKS, BH_SCRUB_RUN_DIES } step;
+    bh_ns until;      /* monotonic; the end of its step */
+    struct bh_err why; /* it dies for */
+};
 
 /* Whether there is a helper and, as far as the node can see, a libcuda.so.1 for it; else
  * `ret_why`. */
 bool bh_scrub_has_helper(const struct bh_node *node, char *ret_why, size_t size);
 
-/* BH_TIMEOUT: it was killed; BH_IO: it died or said nothing that can be read; what building
- * the sandbox answers.  Nothing of it is left. */
-BH_MUST_USE bh_rc bh_scrub_run(struct bh_node *node, const struct bh_note_piece *piece,
-                               struct bh_scrub_report *ret_report, struct bh_err *err);
+/* Begin; as bh_guest_start. */
+BH_MUST_USE bh_rc bh_scrub_run_begin(struct bh_node *node, const struct bh_note_piece *piece,
+                                     struct bh_scrub_run *run, struct bh_err *err);
+
+/* Take it on as far as it goes now.  False: it is not over; `ret_next` is when to come again, if
+ * it does not end before.  True: it is, nothing of it is left, and the code in `ret_err` is
+ *   BH_OK           it answered: `ret_report`
+ *   BH_TIMEOUT      it took longer than scrub_timeout_ms of node.conf and was killed
+ *   BH_IO           it died, or said nothing that can be read
+ *   BH_UNAVAILABLE  a wall of its sandbox did not stand */
+bool bh_scrub_run_go_on(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_next,
+                        struct bh_scrub_report *ret_report, struct bh_err *ret_err);
 
 #endif

@@ -1,18 +1,22 @@
 /* Memory that passes from one tenant to another, on the simulated libcuda.so.1.
  * docs/scrub.md. */
 
+#include <dlfcn.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/time.h"
 #include "node/node_fixture_test.h"
 #include "node/path.h"
+
+#ifdef __SANITIZE_ADDRESS__
+void __asan_init(void);
+#endif
 
 enum { A = 7, B = 8, UNCLEAN = 3 };
 
@@ -33,12 +37,23 @@ enum { A = 7, B = 8, UNCLEAN = 3 };
     "\",c.c_size_t(8))\n"                                                                  \
     "print(\"found\",found)'"
 
-/* Jobs here are Python, which cannot load a libcuda that AddressSanitizer is in. */
+/* A Python that is to load a libcuda with AddressSanitizer in it must have the sanitizer
+ * from the beginning. */
+static const char *
+prelude(void)
+{
 #ifdef __SANITIZE_ADDRESS__
-enum { CAN_TOUCH = false };
+    static char text[TEST_PATH * 2];
+    Dl_info info;
+
+    BH_CHECK("the sanitizer's library", dladdr((void *)__asan_init, &info) != 0);
+    snprintf(text, sizeof text, "export LD_PRELOAD=%s ASAN_OPTIONS=detect_leaks=0\n",
+             info.dli_fname);
+    return text;
 #else
-enum { CAN_TOUCH = true };
+    return "";
 #endif
+}
 
 /* A node with the simulated libcuda.so.1, and `more` in its node.conf. */
 static void
@@ -51,19 +66,7 @@ start_with(const char *more)
              "driver_lib_dir = %s\njob_driver_mount = %s/sim/vram/{minor}-{gi}:"
              "/run/bulkhead-sim/vram:rw\n%s",
              dirname(library), the_node.folder, more);
-    bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, text);
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-}
-
-static void
-start_without(const char *more)
-{
-    bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, more);
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_restart(text);
 }
 
 static void
@@ -123,12 +126,15 @@ receipt_now(void)
 static const char *
 touch(uint32_t tenant, uint64_t lease, uint64_t partition, const char *script)
 {
+    char whole[TEST_PATH * 8];
     struct test_job job = {
-        .lease = lease, .partition = partition, .tenant = tenant, .script = script
+        .lease = lease, .partition = partition, .tenant = tenant, .script = whole
     };
-    struct bh_msg_ended ended = bh_test_run_job(&job);
+    struct bh_msg_ended ended;
     struct bh_msg_ack ack = { .lease = lease };
 
+    snprintf(whole, sizeof whole, "%s%s", prelude(), script);
+    ended = bh_test_run_job(&job);
     BH_CHECK_EQ(bh_test_log(lease), ended.exit_status, 0);
     bh_test_send(BH_MSG_ACK, &ack);
     return bh_test_log(lease);
@@ -169,8 +175,6 @@ passes_clean(const char *profile)
 static void
 test_instance(void **state)
 {
-    if (!CAN_TOUCH)
-        return;
     start_with("");
     simctl("inject", "gpu=0", "leak");
     passes_clean("1g.10gb");
@@ -180,8 +184,6 @@ test_instance(void **state)
 static void
 test_whole(void **state)
 {
-    if (!CAN_TOUCH)
-        return;
     start_with("");
     simctl("inject", "gpu=0", "leak");
     passes_clean("whole");
@@ -192,8 +194,6 @@ test_whole(void **state)
 static void
 test_other_shape(void **state)
 {
-    if (!CAN_TOUCH)
-        return;
     struct bh_msg_receipt receipt;
 
     start_with("");
@@ -328,7 +328,7 @@ test_without_library(void **state)
 
         if (without[i].params)
             bh_test_write(path, without[i].params);
-        start_without(without[i].more);
+        bh_test_restart(without[i].more);
         BH_CHECK_EQ(without[i].name, bh_test_carve_for(A, &cut, without[i].gpu).outcome,
                     without[i].outcome);
         receipt = receipt_now();
@@ -438,30 +438,6 @@ static const struct {
       "do not read back" },
 };
 
-/* A folder of the node's programs with that helper. */
-static void
-put_helper(const char *script)
-{
-    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
-                                          "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
-    char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
-
-    bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);
-    mkdir(folder, 0755);
-    for (size_t i = 0; i < BH_COUNT(others); i++) {
-        char program[TEST_PATH];
-
-        snprintf(program, sizeof program, "%s", the_node.program);
-        bh_path_format(from, sizeof from, "%s/%s", dirname(program), others[i]);
-        bh_path_format(to, sizeof to, "%s/%s", folder, others[i]);
-        (void)!symlink(from, to);
-    }
-    bh_path_format(to, sizeof to, "%s/bulkhead-scrub", folder);
-    snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
-    bh_test_write(to, text);
-    chmod(to, 0755);
-}
-
 static void
 test_liars(void **state)
 {
@@ -472,7 +448,7 @@ test_liars(void **state)
         struct bh_msg_carve cut = piece(i + 1, "1g.10gb", (uint32_t)i % 7);
         struct bh_msg_receipt receipt;
 
-        put_helper(liars[i].script);
+        bh_test_put_helper(liars[i].script);
         start_with(more);
         BH_CHECK_EQ(liars[i].name, bh_test_carve_for(A, &cut, (uint32_t)i / 7).outcome,
                     UNCLEAN);

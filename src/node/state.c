@@ -52,7 +52,7 @@ bh_state_job(const struct bh_state *state, uint64_t lease)
 }
 
 uint32_t
-bh_state_free_slot(const struct bh_state *state, uint32_t ranges)
+bh_state_free_slot(const struct bh_state *state, uint32_t ranges, const struct bh_slots *others)
 {
     bool taken[BH_JOBS_MAX + 1] = { false };
     uint32_t slot = 0;
@@ -60,6 +60,10 @@ bh_state_free_slot(const struct bh_state *state, uint32_t ranges)
     for (uint32_t i = 0; i < state->job_count; i++) {
         if (state->jobs[i].note.slot < BH_JOBS_MAX)
             taken[state->jobs[i].note.slot] = true;
+    }
+    for (uint32_t i = 0; i < others->count; i++) {
+        if (others->slot[i] < BH_JOBS_MAX)
+            taken[others->slot[i]] = true;
     }
     while (slot < ranges && taken[slot])
         slot++;

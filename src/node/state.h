@@ -99,7 +99,15 @@ struct bh_job *bh_state_job(const struct bh_state *state, uint64_t lease);
 struct bh_note_piece *bh_state_piece_at(const struct bh_state *state, const char *gpu,
                                         uint32_t gi);
 
-/* The lowest range of user ids below `ranges` that no job has, or `ranges`. */
-uint32_t bh_state_free_slot(const struct bh_state *state, uint32_t ranges);
+/* Ranges of user ids that others than jobs have. */
+enum { BH_SLOTS_MAX = 16 };
+struct bh_slots {
+    uint32_t slot[BH_SLOTS_MAX], count;
+};
+
+/* The lowest range of user ids below `ranges` that neither a job nor one of `others` has, or
+ * `ranges`. */
+uint32_t bh_state_free_slot(const struct bh_state *state, uint32_t ranges,
+                            const struct bh_slots *others);
 
 #endif

@@ -115,15 +115,18 @@ test_unsaved(void **unused)
 static void
 test_slots(void **unused)
 {
+    struct bh_slots others = { .count = 0 };
     struct bh_state state;
 
     open_state(&state);
-    BH_CHECK_EQ("first free", bh_state_free_slot(&state, 3), 1);
+    BH_CHECK_EQ("first free", bh_state_free_slot(&state, 3, &others), 1);
     note(&state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 20, .slot = 1 });
     note(&state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 21, .slot = 2 });
-    BH_CHECK_EQ("none left", bh_state_free_slot(&state, 3), 3);
+    BH_CHECK_EQ("none left", bh_state_free_slot(&state, 3, &others), 3);
     note(&state, (struct bh_note){ .kind = BH_NOTE_FORGET_LEASE, .lease = 20 });
-    BH_CHECK_EQ("given back", bh_state_free_slot(&state, 3), 1);
+    BH_CHECK_EQ("given back", bh_state_free_slot(&state, 3, &others), 1);
+    others = (struct bh_slots){ .slot = { 3, 1 }, .count = 2 };
+    BH_CHECK_EQ("a guest's", bh_state_free_slot(&state, 3, &others), 3);
     bh_state_close(&state);
     BH_CHECK_DONE();
 }

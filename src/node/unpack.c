@@ -20,6 +20,7 @@
 #include "node/helper.h"
 #include "node/job.h"
 #include "node/job_log.h"
+#include "node/kept.h"
 #include "node/order.h"
 #include "node/path.h"
 #include "node/scratch.h"
@@ -29,7 +30,6 @@
 
 enum {
     REPORT_MAX = 1024,
-    ORDER_BYTES_MAX = 16 << 20,
     UNPACK_PIDS = 256,
     UNPACK_CPU_MILLI = 2000
 };
@@ -38,7 +38,7 @@ struct bh_unpack {
     pid_t pid;
     int report_fd;
     bh_ns give_up_at;    /* monotonic */
-    struct bh_buf frame; /* the START, to be read again */
+    struct bh_kept kept; /* the START */
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
 };
 
@@ -74,29 +74,12 @@ unpack_free(struct bh_unpack *unpack)
     if (!unpack)
         return;
     bh_fd_close(unpack->report_fd);
-    bh_buf_fini(&unpack->frame);
+    bh_kept_fini(&unpack->kept);
     free(unpack);
 }
 BH_AUTO_DEFINE(struct bh_unpack *, unpack_free)
 
 /* ---- starting it ---- */
-
-/* A program by its path, or where programs are. */
-static bh_rc
-find_program(const char *name, char *ret_path, struct bh_err *err)
-{
-    for (const char *at = BH_HELPER_PATH; at && !strchr(name, '/'); at = strchr(at, ':')) {
-        at += *at == ':';
-        snprintf(ret_path, BH_NODE_PATH_MAX, "%.*s/%s", (int)strcspn(at, ":"), at, name);
-        if (access(ret_path, X_OK) == 0)
-            return BH_OK;
-    }
-    snprintf(ret_path, BH_NODE_PATH_MAX, "%s", name);
-    if (strchr(name, '/') && access(name, X_OK) == 0)
-        return BH_OK;
-    bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node, and images need it", name);
-    return bh_err_hint(err, "install umoci (apt install umoci), or set umoci in node.conf");
-}
 
 static bh_rc
 open_layout(const struct bh_node *node, const struct bh_msg_start *start, const char *path,
@@ -153,9 +136,13 @@ add_image(struct bh_helper *helper, const struct bh_node *node,
 
     if (fault)
         return bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", start->image, fault);
-    rc = find_program(node->conf.umoci, tool, err);
-    if (rc == BH_OK)
+    if (!bh_helper_find(node->conf.umoci, tool, sizeof tool)) {
+        bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node, and images need it",
+                   node->conf.umoci);
+        rc = bh_err_hint(err, "install umoci (apt install umoci), or set umoci in node.conf");
+    } else {
         rc = open_layout(node, start, image.path, ret_layout, err);
+    }
     if (rc == BH_OK)
         rc = bh_store_open(node, start->tenant, store, err);
     if (rc != BH_OK)
@@ -227,11 +214,9 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
 
     BH_ASSERT(job && unpack);
     unpack->report_fd = -1;
-    bh_buf_init(&unpack->frame, ORDER_BYTES_MAX);
-    bh_frame_encode(&unpack->frame, BH_MSG_START, bh_message_fields(BH_MSG_START), start);
-    if (unpack->frame.overflow)
-        return bh_err_set(err, BH_FULL, "the order is too long");
-    rc = start_program(node, start, unpack, err);
+    rc = bh_kept_init(&unpack->kept, BH_MSG_START, start, err);
+    if (rc == BH_OK)
+        rc = start_program(node, start, unpack, err);
     if (rc != BH_OK)
         return rc;
     if (bh_unpack_has_image(start)) {
@@ -304,32 +289,16 @@ read_report(struct bh_unpack *unpack, struct bh_err *err)
     return BH_OK;
 }
 
-static bh_rc
-read_order(const struct bh_unpack *unpack, struct bh_arena *arena,
-           struct bh_msg_start *ret_start, struct bh_err *err)
-{
-    struct bh_frame frame;
-    size_t used;
-    bh_rc rc = bh_frame_next(unpack->frame.bytes, unpack->frame.length, &frame, &used, err);
-
-    return rc == BH_OK ? bh_frame_decode(&frame, bh_message_fields(BH_MSG_START), ret_start,
-                                         arena, err)
-                       : rc;
-}
-
 /* Take the order back, end what runs for it, and go on with it or not. */
 static void
 conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free)
-    struct bh_arena *arena = bh_arena_new(ORDER_BYTES_MAX);
-    struct bh_msg_start start = { .lease = job->note.lease };
+    struct bh_arena *arena = bh_arena_new(BH_KEPT_BYTES_MAX);
     BH_AUTO(unpack_free)
     struct bh_unpack *unpack = job->unpack;
-    struct bh_err broken;
+    struct bh_msg_start start = *(struct bh_msg_start *)bh_kept_message(&unpack->kept, arena);
 
-    if (read_order(unpack, arena, &start, &broken) != BH_OK)
-        BH_ASSERT(!"an order of our own is readable");
     end_program(node, job, bh_unpack_has_image(&start) ? start.tenant : NULL);
     if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
         bh_err_wrap(err, "image %.100s", start.image);

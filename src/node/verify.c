@@ -9,28 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "node/box.h"
 #include "node/devices.h"
 #include "node/gate.h"
+#include "node/guest.h"
 #include "node/health.h"
-#include "node/inspect.h"
 #include "node/job.h"
-#include "node/keeper.h"
 #include "node/path.h"
-#include "runtime/oci.h"
+#include "node/reset.h"
 
-enum { ASKED_MAX = 64, FENCED_MAX = 64, OUTPUT_MAX = 64 << 10, ARGS_MAX = 8, PROBE_PIDS = 64,
-       GLANCE_MS = 2 };
+enum { ASKED_MAX = 64, FENCED_MAX = 64, ARGS_MAX = 8, PROBE_PIDS = 64, GLANCE_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
 #define PATIENCE (20 * BH_NS_PER_S)
+#define KILL_PATIENCE (5 * BH_NS_PER_S)
+#define KILL_AGAIN (50 * BH_NS_PER_MS)
 #define GLANCE (2 * BH_NS_PER_MS)
 
 struct asked {
@@ -41,10 +38,9 @@ struct asked {
 struct bh_verify {
     struct asked asked[ASKED_MAX];
     uint32_t asked_count;
-    bool running;
-    struct bh_job probe;             /* of the try that runs */
-    bool let_go;
-    bh_ns until;                     /* monotonic; the try is given up */
+    struct bh_guest *probe;          /* of the try that runs, or NULL */
+    bool let_go, killed;
+    bh_ns until;                     /* monotonic; it is killed, or given up when it was */
     uint64_t tries;
     uint32_t starts;                 /* of jobs, since the last sample */
     char driver[40];                 /* at the last try */
@@ -64,7 +60,7 @@ bh_verify_new(void)
     struct bh_verify *verify = calloc(1, sizeof *verify);
 
     BH_ASSERT(verify);
-    verify->probe.pidfd = verify->canary = -1;
+    verify->canary = -1;
     return verify;
 }
 
@@ -74,7 +70,6 @@ bh_verify_free(struct bh_verify *verify)
     if (!verify)
         return;
     bh_fd_close(verify->canary);
-    bh_fd_close(verify->probe.pidfd);
     free(verify);
 }
 
@@ -172,16 +167,18 @@ bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *sta
 
 /* ---- the probe's sandbox ---- */
 
-/* A piece that nobody has: the probe is lent it, as a job would be. */
-static void
-lend_idle_piece(const struct bh_node *node, struct bh_note *lease)
+/* A piece that nobody has: the probe is lent it, as a job would be.  NULL: there is none. */
+static const struct bh_note_piece *
+find_idle_piece(const struct bh_node *node)
 {
-    for (uint32_t i = 0; i < node->state.piece_count && lease->lent_count == 0; i++) {
+    for (uint32_t i = 0; i < node->state.piece_count; i++) {
         const struct bh_note_piece *piece = &node->state.pieces[i];
 
-        if (!bh_job_at(node, piece, 0))
-            lease->lent[lease->lent_count++] = *piece;
+        if (!bh_job_at(node, piece, 0) && !bh_guest_holds(node, piece)
+            && !bh_reset_holds(node, piece->gpu))
+            return piece;
     }
+    return NULL;
 }
 
 /* What the probe is told of the machine to reach for: a file that anybody may read, the node
@@ -206,12 +203,16 @@ make_canaries(struct bh_node *node)
 }
 
 static const char *
-list_lent(const struct bh_node *node, const struct bh_note *lease, struct bh_arena *arena)
+list_lent(const struct bh_node *node, const struct bh_note_piece *lent, struct bh_arena *arena)
 {
+    struct bh_note lease = { .lent_count = lent ? 1 : 0 };
     struct bh_sandbox_device devices[5];
-    uint32_t count = bh_devices_of(node, lease, devices);
     const char *list = "--lent=";
+    uint32_t count;
 
+    if (lent)
+        lease.lent[0] = *lent;
+    count = bh_devices_of(node, &lease, devices);
     for (uint32_t i = 0; i < count && list; i++)
         list = bh_arena_printf(arena, "%s%s%s", list, i ? "," : "", devices[i].path);
     return list;
@@ -219,8 +220,8 @@ list_lent(const struct bh_node *node, const struct bh_note *lease, struct bh_are
 
 /* The order that a job's START would be. */
 static bh_rc
-make_start(struct bh_node *node, struct bh_arena *arena, struct bh_msg_start *ret_start,
-           struct bh_err *err)
+make_start(struct bh_node *node, const struct bh_note_piece *lent, struct bh_arena *arena,
+           struct bh_msg_start *ret_start, struct bh_err *err)
 {
     const struct bh_conf *conf = &node->conf;
     const char **args = bh_arena_alloc(arena, ARGS_MAX * sizeof *args);
@@ -235,8 +236,8 @@ make_start(struct bh_node *node, struct bh_arena *arena, struct bh_msg_start *re
     args[count++] = bh_arena_printf(arena, "--file=%s/canary", conf->run_dir);
     args[count++] = bh_arena_printf(arena, "--socket=%s", conf->socket);
     args[count++] = bh_arena_printf(arena, "--abstract=bulkhead-canary-%d", (int)getpid());
-    args[count++] = list_lent(node, &node->verify->probe.note, arena);
-    *ret_start = (struct bh_msg_start){ .lease = node->verify->probe.note.lease,
+    args[count++] = list_lent(node, lent, arena);
+    *ret_start = (struct bh_msg_start){ .lease = BH_PROBE_LEASES + ++node->verify->tries,
                                         .args = { args, count }, .image = "host", .cwd = "",
                                         .submitter_uid = UINT32_MAX, .submitter_gid = UINT32_MAX,
                                         .pids = pids, .memory_bytes = PROBE_MEMORY,
@@ -248,81 +249,21 @@ make_start(struct bh_node *node, struct bh_arena *arena, struct bh_msg_start *re
 }
 
 static bh_rc
-launch(struct bh_node *node, const struct bh_sandbox *sandbox, const char *folder,
-       struct bh_err *err)
-{
-    struct bh_verify *verify = node->verify;
-    char path[BH_NODE_PATH_MAX];
-    BH_AUTO(bh_fd_close) int log_fd = -1;
-    struct bh_keeper_request request = { .program = node->libexec, .folder = folder,
-                                         .lease = verify->probe.note.lease,
-                                         .cgroup_mount = node->conf.cgroup_mount,
-                                         .sandbox = sandbox, .log_cap_bytes = OUTPUT_MAX - 1 };
-    bh_rc rc = node->runtime.ops->prepare(node->runtime.self, sandbox, err);
-
-    if (rc == BH_OK)
-        rc = node->runtime.ops->command(node->runtime.self, sandbox, request.command, err);
-    bh_path_format(path, sizeof path, "%.480s/output", folder);
-    log_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (rc == BH_OK && log_fd < 0)
-        rc = bh_err_errno(err, "create %s", path);
-    request.log_fd = log_fd;
-    return rc == BH_OK ? bh_keeper_start(&request, &verify->probe.pidfd, err) : rc;
-}
-
-/* Its ids are those above all jobs'. */
-static bh_rc
 begin_probe(struct bh_node *node, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_verify *verify = node->verify;
-    struct bh_job *probe = &verify->probe;
     struct bh_msg_start start;
-    struct bh_sandbox sandbox;
-    char folder[BH_NODE_PATH_MAX], note[200];
-    bh_rc rc;
+    struct bh_guest_request request = { .start = &start, .lent = find_idle_piece(node),
+                                        .apart = true };
+    bh_rc rc = make_start(node, request.lent, arena, &start, err);
 
-    *probe = (struct bh_job){ .note = { .kind = BH_NOTE_LEASE, .slot = node->conf.uid_ranges,
-                                        .lease = BH_PROBE_LEASES + ++verify->tries },
-                              .pidfd = -1 };
-    lend_idle_piece(node, &probe->note);
     make_canaries(node);
-    bh_node_job_folder(node, probe->note.lease, folder);
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return bh_err_errno(err, "make folder %s", folder);
-    rc = make_start(node, arena, &start, err);
     if (rc == BH_OK)
-        rc = bh_box_build(&(struct bh_box_request){ node, &start, probe, arena }, &sandbox, note,
-                          err);
-    if (rc == BH_OK)
-        rc = launch(node, &sandbox, folder, err);
-    if (rc != BH_OK)
-        return rc;
-    probe->ordered.memory_bytes = sandbox.memory_bytes;
-    probe->ordered.pids = sandbox.pids;
-    verify->let_go = false;
+        rc = bh_guest_start(node, &request, &verify->probe, err);
+    verify->let_go = verify->killed = false;
     verify->until = bh_time_monotonic() + PATIENCE;
-    return BH_OK;
-}
-
-static void
-remove_probe(struct bh_node *node)
-{
-    struct bh_job *probe = &node->verify->probe;
-    char folder[BH_NODE_PATH_MAX], id[32];
-    siginfo_t reaped;
-    struct bh_err err;
-
-    bh_node_job_folder(node, probe->note.lease, folder);
-    bh_node_job_id(probe->note.lease, id);
-    if (node->runtime.ops->destroy(node->runtime.self, id, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_STR("what", "remove the probe"), BH_ERRLOG(&err));
-    if (probe->pidfd >= 0)
-        waitid(P_PIDFD, (id_t)probe->pidfd, &reaped, WEXITED);
-    bh_fd_close(probe->pidfd);
-    probe->pidfd = -1;
-    bh_box_remove(node, probe->note.lease);
-    bh_path_remove_tree(folder);
+    return rc;
 }
 
 /* ---- what came of it ---- */
@@ -360,22 +301,11 @@ judge(struct bh_report *report, const char *output, const char *name)
 static void
 read_output(struct bh_node *node)
 {
-    struct bh_verify *verify = node->verify;
-    char path[BH_NODE_PATH_MAX];
-    char *memory = malloc(OUTPUT_MAX);
-    const char *output = "";
-    struct bh_buf text;
-    struct bh_err err;
+    char output[BH_GUEST_OUTPUT_MAX];
 
-    BH_ASSERT(memory);
-    bh_node_job_folder(node, verify->probe.note.lease, path);
-    snprintf(path + strlen(path), sizeof path - strlen(path), "/output");
-    bh_buf_init_fixed(&text, memory, OUTPUT_MAX);
-    if (bh_file_read(path, OUTPUT_MAX - 1, &text, &err) == BH_OK && bh_buf_text(&text))
-        output = bh_buf_text(&text);
+    bh_guest_read(node->verify->probe, output);
     for (size_t i = 0; i < BH_COUNT(attempts); i++)
-        judge(&verify->report, output, attempts[i]);
-    free(memory);
+        judge(&node->verify->report, output, attempts[i]);
 }
 
 static void
@@ -410,7 +340,6 @@ settle(struct bh_node *node)
                                       .tried = report->count, .skipped = report->skipped,
                                       .checks = { report->checks, report->count } };
 
-    verify->running = false;
     memmove(verify->asked, verify->asked + 1, --verify->asked_count * sizeof verify->asked[0]);
     snprintf(verdict.cause, sizeof verdict.cause, "%s", asked.cause);
     snprintf(verdict.why, sizeof verdict.why, "%s", report->why);
@@ -451,7 +380,6 @@ begin(struct bh_node *node)
 
     memset(&verify->report, 0, sizeof verify->report);
     snprintf(verify->driver, sizeof verify->driver, "%s", node->inventory.driver);
-    verify->running = true;
     if (verify->asked[0].lease)
         look_at_lease(node, verify->asked[0].lease);
     if (begin_probe(node, &err) == BH_OK)
@@ -459,7 +387,6 @@ begin(struct bh_node *node)
     snprintf(failed.answer, sizeof failed.answer, "%.60s", err.msg);
     bh_report_put(&verify->report, &failed);
     bh_log(EFFECT_FAILED, BH_STR("what", "probe"), BH_ERRLOG(&err));
-    remove_probe(node);
     settle(node);
 }
 
@@ -469,42 +396,46 @@ glance(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
     struct bh_report own;
-    bool passed;
-    char id[32];
-    pid_t init;
+    struct bh_err err;
 
-    bh_node_job_id(verify->probe.note.lease, id);
-    init = bh_gate_waiting(node, id, &passed);
-    if (init <= 0)
+    if (!bh_guest_look(node, verify->probe, &own))
         return;
-    bh_inspect(node, &verify->probe, init, &own);
     for (uint32_t i = 0; i < own.count; i++)
         if (!verify->asked[0].lease || !own.checks[i].held)
             bh_report_put(&verify->report, &own.checks[i]);
     verify->let_go = true;
-    kill(init, SIGUSR1);
+    if (bh_guest_let_go(verify->probe, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "probe"), BH_ERRLOG(&err));
 }
 
 static void
 end(struct bh_node *node)
 {
     read_output(node);
-    remove_probe(node);
+    bh_guest_remove(node, node->verify->probe);
+    node->verify->probe = NULL;
     settle(node);
 }
 
-int
-bh_verify_fd(const struct bh_node *node)
+/* One that takes too long is killed, and its attempts have no answer. */
+static void
+go_on(struct bh_node *node, bh_ns now)
 {
-    return node->verify->running ? node->verify->probe.pidfd : -1;
-}
+    struct bh_verify *verify = node->verify;
+    bool late = now >= verify->until;
 
-static bool
-is_over(const struct bh_verify *verify, bh_ns now)
-{
-    struct pollfd polled = { .fd = verify->probe.pidfd, .events = POLLIN };
-
-    return now >= verify->until || poll(&polled, 1, 0) > 0;
+    if (bh_guest_has_ended(verify->probe) || (late && verify->killed)) {
+        end(node);
+        return;
+    }
+    if (late) {
+        verify->killed = true;
+        verify->until = now + KILL_PATIENCE;
+    }
+    if (verify->killed)
+        bh_guest_kill(node, verify->probe);
+    else if (!verify->let_go)
+        glance(node);
 }
 
 bh_ns
@@ -512,14 +443,14 @@ bh_verify_tick(struct bh_node *node, bh_ns now)
 {
     struct bh_verify *verify = node->verify;
 
-    if (!verify->running && verify->asked_count > 0)
+    if (verify->probe)
+        go_on(node, now);
+    else if (verify->asked_count > 0)
         begin(node);
-    else if (verify->running && is_over(verify, now))
-        end(node);
-    else if (verify->running && !verify->let_go)
-        glance(node);
-    if (!verify->running)
+    if (!verify->probe)
         return verify->asked_count > 0 ? now : 0;
+    if (verify->killed)
+        return now + KILL_AGAIN;
     return verify->let_go ? verify->until : now + GLANCE;
 }
 
@@ -558,7 +489,7 @@ bh_verify_scanned(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
 
-    if (!node->conf.verify_at_start || verify->running || verify->asked_count > 0
+    if (!node->conf.verify_at_start || verify->probe || verify->asked_count > 0
         || strcmp(verify->driver, node->inventory.driver) == 0)
         return;
     ask(node, 0, 0, "driver");
@@ -573,10 +504,13 @@ bh_verify_begin(struct bh_node *node)
         return;
     ask(node, 0, 0, "start");
     do {
-        struct pollfd polled = { .fd = bh_verify_fd(node), .events = POLLIN };
+        struct pollfd polled = { .fd = -1, .events = POLLIN };
+        int fds[BH_GUESTS_MAX];
 
         bh_verify_tick(node, bh_time_monotonic());
-        if (verify->running)
+        if (bh_guests_fds(node, fds) > 0)
+            polled.fd = fds[0];
+        if (verify->probe)
             poll(&polled, 1, verify->let_go ? 100 : GLANCE_MS);
-    } while (verify->running);
+    } while (verify->probe);
 }

@@ -30,9 +30,6 @@ void bh_verify_started(struct bh_node *node);
 /* The GPUs were read anew: try when the driver is another. */
 void bh_verify_scanned(struct bh_node *node);
 
-/* For poll: readable when the try that runs is over; -1: none runs. */
-int bh_verify_fd(const struct bh_node *node);
-
 /* Do what is due; the monotonic time of the next thing that is, or 0. */
 bh_ns bh_verify_tick(struct bh_node *node, bh_ns now);
 

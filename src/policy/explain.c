@@ -59,8 +59,8 @@ put_job(const struct phrase *p, const char *unknown)
         bh_buf_puts(p->out, "a job of another tenant");
 }
 
-static void
-put_gpu(const struct phrase *p)
+void
+bh_explain_gpu(const struct phrase *p)
 {
     const struct bh_dir_gpu *gpu = bh_directory_gpu(p->how->dir, p->reason->gpu);
 
@@ -262,48 +262,13 @@ say_no_shape(const struct phrase *p)
 }
 
 static void
-put_host(const struct phrase *p, uint64_t amount)
-{
-    bool cores = p->reason->code == BH_REASON_CORES || p->reason->code == BH_REASON_NEVER_CORES;
-
-    (cores ? bh_cores_put : bh_memory_put)(p->out, amount);
-}
-
-static void
-say_unhosted(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "GPUs are free for it, but of the ");
-    put_host(p, p->reason->limit);
-    bh_buf_puts(p->out, " beside ");
-    put_gpu(p);
-    bh_buf_puts(p->out, " jobs hold ");
-    put_host(p, p->reason->used);
-    bh_buf_puts(p->out, ", and this job wants ");
-    put_host(p, p->reason->wanted);
-}
-
-static void
-say_never_hosted(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "this job wants ");
-    put_host(p, p->reason->wanted);
-    if (p->reason->wanted <= p->reason->limit) {
-        bh_buf_puts(p->out, " for each member of its gang, and all nodes together have not "
-                            "enough for that");
-        return;
-    }
-    bh_buf_puts(p->out, " beside its GPUs, and no node that could hold it has more than ");
-    put_host(p, p->reason->limit);
-}
-
-static void
 say_boundary(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the free room for ");
     put_sku(p);
     if (holder_named(p)) {
         bh_buf_puts(p->out, " on ");
-        put_gpu(p);
+        bh_explain_gpu(p);
     }
     bh_buf_puts(p->out, " lies beside ");
     put_job(p, "a tenant");
@@ -328,8 +293,9 @@ static void
 say_starting(const struct phrase *p)
 {
     bh_buf_puts(p->out, "its pieces on ");
-    put_gpu(p);
-    bh_buf_puts(p->out, " are being made ready and its sandbox started");
+    bh_explain_gpu(p);
+    bh_buf_puts(p->out, " are being made ready (carved, and scrubbed where another tenant had the "
+                        "memory) and its sandbox started");
 }
 
 static void
@@ -438,7 +404,7 @@ static void
 say_moving(const struct phrase *p)
 {
     bh_buf_puts(p->out, "it is being moved to ");
-    put_gpu(p);
+    bh_explain_gpu(p);
     put_purpose(p, p->reason->job, p->how->holder_tenant);
 }
 
@@ -572,12 +538,6 @@ next_host(const struct phrase *p)
 {
     next_room(p);
     bh_buf_puts(p->out, "; with less of it (`cpu`, `memory`) it may fit now");
-}
-
-static void
-next_never_host(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "ask for less (`cpu`, `memory` of the job, or of its SKU)");
 }
 
 static void
@@ -740,10 +700,10 @@ static const struct {
     [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
     [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
     [BH_REASON_NO_SHAPE] = { say_no_shape, next_shape },
-    [BH_REASON_CORES] = { say_unhosted, next_host },
-    [BH_REASON_MEMORY] = { say_unhosted, next_host },
-    [BH_REASON_NEVER_CORES] = { say_never_hosted, next_never_host },
-    [BH_REASON_NEVER_MEMORY] = { say_never_hosted, next_never_host },
+    [BH_REASON_CORES] = { bh_explain_unhosted, next_host },
+    [BH_REASON_MEMORY] = { bh_explain_unhosted, next_host },
+    [BH_REASON_NEVER_CORES] = { bh_explain_never_hosted, bh_explain_next_never_host },
+    [BH_REASON_NEVER_MEMORY] = { bh_explain_never_hosted, bh_explain_next_never_host },
     [BH_REASON_BOUNDARY] = { say_boundary, next_room },
     [BH_REASON_REPARTITION] = { bh_explain_driver, bh_explain_next_driver },
     [BH_REASON_NOT_SHARED] = { bh_explain_unshared, bh_explain_next_unshared },
@@ -754,6 +714,14 @@ static const struct {
     [BH_REASON_STARTING] = { say_starting, next_wait },
     [BH_REASON_SUSPENDED] = { say_suspended, next_wait },
     [BH_REASON_NODE_DOWN] = { say_node_down, next_node },
+    [BH_REASON_IN_REPAIR] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_UNCLEAN] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_CORDONED] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_CORDONED_NODE] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_CORDONED_SITE] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_QUARANTINED] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_FENCED] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_NEEDS_REBOOT] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_UNKNOWN_SKU] = { say_unknown_sku, next_names },
     [BH_REASON_UNKNOWN_TENANT] = { say_unknown_tenant, next_names },
     [BH_REASON_UNKNOWN_JOB] = { say_unknown_job, next_names },
@@ -771,6 +739,19 @@ static const struct {
     [BH_REASON_DEFRAG_STALE] = { say_defrag_stale, next_defrag },
 };
 
+/* Of another GPU that could hold it: why it gets no work, and what can be done about that. */
+static void
+say_also(const struct phrase *p, const char *joint, bool sentence)
+{
+    const struct bh_reason also = { .code = p->reason->also, .gpu = p->reason->also_gpu };
+    const struct phrase other = { p->out, p->how, &also };
+
+    if (also.code == BH_REASON_NONE)
+        return;
+    bh_buf_puts(p->out, joint);
+    (sentence ? sayings[also.code].sentence : sayings[also.code].next)(&other);
+}
+
 void
 bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
                     const struct bh_reason *reason)
@@ -780,6 +761,7 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
     BH_ASSERT(sayings[reason->code].sentence);
     sayings[reason->code].sentence(&p);
+    say_also(&p, "; and ", true);
     if (reason->moved_ns && reason->code != BH_REASON_MOVING)
         say_moved(&p);
     if (reason->preempted_for.v)
@@ -795,4 +777,5 @@ bh_explain_next(struct bh_buf *out, const struct bh_explain *how,
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
     BH_ASSERT(sayings[reason->code].next);
     sayings[reason->code].next(&p);
+    say_also(&p, "; or ", false);
 }

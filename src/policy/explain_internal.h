@@ -10,6 +10,18 @@ struct phrase {
     const struct bh_reason *reason;
 };
 
+/* The GPU by its UUID. */
+void bh_explain_gpu(const struct phrase *p);
+
+/* explain_away.c: why a GPU gets no new work (engine/away.h), and who can change that. */
+void bh_explain_away(const struct phrase *p);
+void bh_explain_next_away(const struct phrase *p);
+
+/* explain_host.c: cores and memory beside GPUs. */
+void bh_explain_unhosted(const struct phrase *p);
+void bh_explain_never_hosted(const struct phrase *p);
+void bh_explain_next_never_host(const struct phrase *p);
+
 /* explain_driver.c: what a fault of the driver forbids, and what helps. */
 void bh_explain_driver(const struct phrase *p);
 void bh_explain_next_driver(const struct phrase *p);

@@ -52,6 +52,18 @@ static const struct {
       "all GPUs that could hold 1 small are in use",
       "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it" },
+    { { .code = BH_REASON_CORDONED, .gpu = { 1 } }, 2,
+      "GPU-1234 could hold it and is cordoned by an operator",
+      "an operator can let it go with `bulkhead uncordon GPU-1234`" },
+    { { .code = BH_REASON_NEEDS_REBOOT, .gpu = { 1 } }, 2,
+      "the node of GPU-1234, which could hold it, must be rebooted after a fault",
+      "an operator can drain and reboot it; `bulkhead get nodes` names it" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
+        .frees_at_ns = IN_4M10S, .also = BH_REASON_QUARANTINED, .also_gpu = { 1 } }, 2,
+      "all GPUs that could hold 1 small are in use; and GPU-1234 could hold it and is in "
+      "quarantine after faults",
+      "frees in 4m10s at the latest, when job 12 reaches its time limit; or an operator can have "
+      "it tested and given back with `bulkhead uncordon GPU-1234 --clear-fault`" },
     { { .code = BH_REASON_BEHIND, .job = { 5 }, .preempted_for = { 9 } }, 1,
       "job 5 comes first and waits for the same room; it was stopped before to make room "
       "for a job that came first", NULL },
@@ -115,7 +127,8 @@ static const struct {
       "a job of another tenant comes first and waits for the same room",
       "its turn comes when that job has started" },
     { { .code = BH_REASON_STARTING, .gpu = { 1 } }, 0,
-      "its pieces on GPU-1234 are being made ready and its sandbox started",
+      "its pieces on GPU-1234 are being made ready (carved, and scrubbed where another tenant had "
+      "the memory) and its sandbox started",
       "wait: it goes on by itself" },
     { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_pieces = 1800 }, 0,
       "3/7 GPU is free, but not in one piece that can hold 1 small", NULL },

@@ -15,6 +15,9 @@ bh_story_parse_share(enum bh_gpu_model model, const char *text, uint32_t *ret_pr
     struct bh_share size;
     bh_rc rc;
 
+    if (model && !strpbrk(text, "/%"))
+        return bh_err_set(err, BH_INVALID, "%s has no profile %.40s", bh_model_facts(model)->name,
+                          text);
     if (strlen(text) >= sizeof words)
         return bh_err_set(err, BH_INVALID, "%.60s is no share", text);
     memcpy(words, text, strlen(text) + 1);

@@ -259,13 +259,12 @@ parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *err)
     rc = find_model(model, &ret_row->model, err);
     if (rc != BH_OK)
         return rc;
-    if (strpbrk(equals + 1, "/%"))
-        return bh_story_parse_share((enum bh_gpu_model)ret_row->model, equals + 1, &ret_row->profile, err);
     profile = bh_profile_find((enum bh_gpu_model)ret_row->model, equals + 1);
-    if (!profile && strcmp(equals + 1, "whole") != 0)
-        return bh_err_set(err, BH_INVALID, "%s has no profile %.40s", model, equals + 1);
     ret_row->profile = profile ? profile->id.v : BH_PROFILE_WHOLE.v;
-    return BH_OK;
+    if (profile || strcmp(equals + 1, "whole") == 0)
+        return BH_OK;
+    return bh_story_parse_share((enum bh_gpu_model)ret_row->model, equals + 1, &ret_row->profile,
+                                err);
 }
 
 static bh_rc

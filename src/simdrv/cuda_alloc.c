@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "simdrv/cuda_graph.h"
 #include "simdrv/cuda_pool.h"
 #include "simdrv/session.h"
 
@@ -137,8 +138,10 @@ sim_alloc_free(uint64_t address)
         return free_small(region, address);
     case SIM_REGION_SEGMENT:
         return sim_pool_free(region, address);
-    case SIM_REGION_IMPORTED:
     case SIM_REGION_RESERVED:
+        return sim_graph_memory_free_locked(address) ? CUDA_SUCCESS
+                                                     : CUDA_ERROR_INVALID_VALUE;
+    case SIM_REGION_IMPORTED:
         break;
     }
     return CUDA_ERROR_INVALID_VALUE;
@@ -184,6 +187,8 @@ allocate(CUdeviceptr *address, size_t bytes, bool low)
     CUresult rc = sim_cuda_enter(&context);
     uint64_t start = 0;
 
+    if (rc == CUDA_SUCCESS)
+        rc = sim_cuda_capture_check();
     if (rc != CUDA_SUCCESS)
         return rc;
     if (address == NULL || bytes == 0)
@@ -269,6 +274,8 @@ cuMemFree_v2(CUdeviceptr address)
     struct CUctx_st *context;
     CUresult rc = sim_cuda_current(&context);
 
+    if (rc == CUDA_SUCCESS)
+        rc = sim_cuda_capture_check();
     if (rc != CUDA_SUCCESS || address == 0)
         return rc;
     sim_memory_lock();
@@ -339,7 +346,8 @@ cuMemGetInfo_v2(size_t *free_size, size_t *total)
     used = sim_ledger_snapshot(context->memory->vram, NULL) * SIM_PAGE_BYTES;
     sim_memory_unlock();
     bytes = sim_cuda_bytes(&device);
-    *free_size = (size_t)(used < bytes ? bytes / SIM_PAGE_BYTES * SIM_PAGE_BYTES - used : 0);
+    *free_size =
+        (size_t)(used < bytes ? bytes / SIM_PAGE_BYTES * SIM_PAGE_BYTES - used : 0);
     *total = (size_t)bytes;
     return CUDA_SUCCESS;
 }

@@ -75,10 +75,12 @@ static bool
 is_shape(const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
     return shape->Width > 0 && shape->Width <= SIDE_MAX && shape->Height <= SIDE_MAX &&
-           shape->Depth <= SIDE_MAX && (shape->Depth == 0 || shape->Height > 0 ||
-           (shape->Flags & 1u) != 0) && element_bytes(shape->Format) > 0 &&
+           shape->Depth <= SIDE_MAX &&
+           (shape->Depth == 0 || shape->Height > 0 || (shape->Flags & 1u) != 0) &&
+           element_bytes(shape->Format) > 0 &&
            (shape->NumChannels == 1 || shape->NumChannels == 2 ||
-            shape->NumChannels == 4) && (shape->Flags & ~FLAGS_ALL) == 0;
+            shape->NumChannels == 4) &&
+           (shape->Flags & ~FLAGS_ALL) == 0;
 }
 
 /* ---- arrays, under the lock ---- */
@@ -166,8 +168,9 @@ make_array(struct CUctx_st *context, const CUDA_ARRAY3D_DESCRIPTOR *shape,
 
     if (array == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *array = (struct CUarray_st) { .magic = ARRAY_MAGIC, .context = context,
-                                   .shape = *shape, .next = all.arrays };
+    *array = (struct CUarray_st) {
+        .magic = ARRAY_MAGIC, .context = context, .shape = *shape, .next = all.arrays
+    };
     rc = back(context, shape->Flags, shape_bytes(shape), &array->address);
     if (rc != CUDA_SUCCESS) {
         free(array);
@@ -209,9 +212,9 @@ cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *old)
 {
     if (old == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(handle, &(CUDA_ARRAY3D_DESCRIPTOR) { old->Width, old->Height, old->Depth,
-                                                       old->Format, old->NumChannels,
-                                                       old->Flags });
+    return create(handle,
+                  &(CUDA_ARRAY3D_DESCRIPTOR) { old->Width, old->Height, old->Depth,
+                                               old->Format, old->NumChannels, old->Flags });
 }
 
 CUDA_API CUresult
@@ -219,8 +222,9 @@ cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *flat)
 {
     if (flat == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(handle, &(CUDA_ARRAY3D_DESCRIPTOR) { flat->Width, flat->Height, 0,
-                                                       flat->Format, flat->NumChannels, 0 });
+    return create(handle,
+                  &(CUDA_ARRAY3D_DESCRIPTOR) { flat->Width, flat->Height, 0, flat->Format,
+                                               flat->NumChannels, 0 });
 }
 
 CUDA_API CUresult
@@ -288,10 +292,10 @@ requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, unsigned flags, size_
 {
     if (requirements == NULL || (flags & CUDA_ARRAY3D_DEFERRED_MAPPING) == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    *requirements = (CUDA_ARRAY_MEMORY_REQUIREMENTS) {
-        .size = (bytes + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES,
-        .alignment = ALIGNMENT_BYTES
-    };
+    *requirements =
+        (CUDA_ARRAY_MEMORY_REQUIREMENTS) { .size = (bytes + ALIGNMENT_BYTES - 1) /
+                                                   ALIGNMENT_BYTES * ALIGNMENT_BYTES,
+                                           .alignment = ALIGNMENT_BYTES };
     return CUDA_SUCCESS;
 }
 
@@ -431,9 +435,8 @@ cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memory_req
     if (rc != CUDA_SUCCESS)
         return rc;
     sim_memory_lock();
-    rc = is_mipmap(mipmap)
-             ? requirements(memory_requirements, mipmap->flags, mipmap->bytes)
-             : CUDA_ERROR_INVALID_HANDLE;
+    rc = is_mipmap(mipmap) ? requirements(memory_requirements, mipmap->flags, mipmap->bytes)
+                           : CUDA_ERROR_INVALID_HANDLE;
     sim_memory_unlock();
     return rc;
 }

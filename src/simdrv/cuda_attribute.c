@@ -9,7 +9,7 @@
 /* What all boards answer alike.  Of those not listed, 0: they have it not. */
 static const int constants[ATTRIBUTES_MAX] = {
     [CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = 1024,
-    [2] = 1024,       /* block dimensions */
+    [2] = 1024, /* block dimensions */
     [3] = 1024,
     [4] = 64,
     [5] = 2147483647, /* grid dimensions */

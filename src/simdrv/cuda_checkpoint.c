@@ -140,16 +140,15 @@ open_file(const struct target *target, int flags)
 {
     char path[SIM_PATH_MAX];
 
-    return file_path(target, path)
-               ? open(path, flags | O_CLOEXEC | O_NOFOLLOW, FILE_MODE)
-               : -1;
+    return file_path(target, path) ? open(path, flags | O_CLOEXEC | O_NOFOLLOW, FILE_MODE)
+                                   : -1;
 }
 
 static off_t
 bytes_at(uint32_t index, uint32_t count)
 {
-    uint64_t head = (count * sizeof(struct saved) + SIM_BLOCK_BYTES - 1) /
-                    SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
+    uint64_t head = (count * sizeof(struct saved) + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES *
+                    SIM_BLOCK_BYTES;
 
     return (off_t)(head + index * SIM_PAGE_BYTES);
 }
@@ -285,8 +284,7 @@ load(struct target *target)
 
     if (fd < 0)
         return CUDA_ERROR_OPERATING_SYSTEM;
-    if (!sim_ledger_join(target->vram) ||
-        !sim_ledger_take(target->vram, count, 0, &pages))
+    if (!sim_ledger_join(target->vram) || !sim_ledger_take(target->vram, count, 0, &pages))
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!load_pages(target, &pages, count, fd)) {
         sim_ledger_release(target->vram, sim_ledger_own(target->vram), &pages);
@@ -353,9 +351,8 @@ sim_checkpoint_follow(struct sim_memory *memory)
     void *map = MAP_FAILED;
     int fd = -1;
 
-    memory->moves =
-        __atomic_load_n(&sim_ledger_slot(memory->vram, memory->slot)->moves,
-                        __ATOMIC_ACQUIRE);
+    memory->moves = __atomic_load_n(&sim_ledger_slot(memory->vram, memory->slot)->moves,
+                                    __ATOMIC_ACQUIRE);
     if (sim_cuda_device(memory->number, &device) == CUDA_SUCCESS &&
         sim_session_vram_path(&device.gpu, device.gi, target.folder))
         fd = open_file(&target, O_RDONLY);
@@ -426,8 +423,7 @@ is_sharing(const struct targets *targets)
 {
     for (unsigned i = 0; i < targets->count; i++)
         for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++) {
-            const struct sim_slot *record =
-                sim_ledger_slot(targets->target[i].vram, slot);
+            const struct sim_slot *record = sim_ledger_slot(targets->target[i].vram, slot);
 
             if (record->kind == SIM_SLOT_SHARED && sim_slot_pages(record) > 0 &&
                 record->creator == targets->target[i].slot &&
@@ -453,8 +449,8 @@ cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
     for (unsigned i = 0; i < targets.count && rc == CUDA_SUCCESS; i++)
         if (!save(&targets.target[i]))
             rc = CUDA_ERROR_OPERATING_SYSTEM;
-    set_gates(&targets, rc == CUDA_SUCCESS ? CU_PROCESS_STATE_CHECKPOINTED
-                                           : CU_PROCESS_STATE_FAILED);
+    set_gates(&targets,
+              rc == CUDA_SUCCESS ? CU_PROCESS_STATE_CHECKPOINTED : CU_PROCESS_STATE_FAILED);
     close_targets(&targets);
     return rc;
 }
@@ -510,8 +506,8 @@ cuCheckpointProcessGetState(int pid, CUprocessState *state)
     rc = open_targets(pid, &targets);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *state = (CUprocessState)__atomic_load_n(&targets.target[0].record->gate,
-                                             __ATOMIC_SEQ_CST);
+    *state =
+        (CUprocessState)__atomic_load_n(&targets.target[0].record->gate, __ATOMIC_SEQ_CST);
     close_targets(&targets);
     return CUDA_SUCCESS;
 }

@@ -11,6 +11,7 @@
 #include "simdrv/cuda_limit.h"
 #include "simdrv/cuda_pool.h"
 #include "simdrv/cuda_stream.h"
+#include "simdrv/cuda_work.h"
 #include "simdrv/usage.h"
 
 #define CONTEXT_MAGIC 0x42484358u
@@ -21,7 +22,7 @@
 #define PRIORITY_GREATEST (-5)
 
 static struct {
-    pthread_mutex_t lock; /* taken before sim_memory_lock() */
+    pthread_mutex_t lock;                  /* taken before sim_memory_lock() */
     struct CUctx_st context[CONTEXTS_MAX]; /* the primary ones first, by device */
     unsigned primary_flags[SIM_CUDA_DEVICES_MAX];
     uint64_t ids;
@@ -133,7 +134,7 @@ is_last(const struct CUctx_st *context)
 static void
 end(struct CUctx_st *context)
 {
-    sim_cuda_stream_drain(context);
+    sim_cuda_work_drop(context);
     __atomic_store_n(&context->magic, 0, __ATOMIC_RELEASE);
     sim_memory_lock();
     sim_array_drop(context);

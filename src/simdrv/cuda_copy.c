@@ -195,8 +195,8 @@ fill(const struct sim_work *work)
                                        : work->value;
     uint64_t target = work->target;
     size_t left = work->count * work->width;
-    bool stuck = sim_memory_at(0) != NULL &&
-                 (sim_memory_at(0)->faults & SIM_FAULT_STUCK) != 0;
+    bool stuck =
+        sim_memory_at(0) != NULL && (sim_memory_at(0)->faults & SIM_FAULT_STUCK) != 0;
 
     while (left > 0) {
         struct piece piece;
@@ -282,11 +282,10 @@ submit(const struct manner *manner, const struct sim_work *work)
     if (rc != CUDA_SUCCESS || work->count == 0)
         return rc;
     rc = sim_work_check(work);
-    if (rc == CUDA_SUCCESS)
-        rc = sim_cuda_stream_submit(manner->stream, manner->own, work);
-    if (rc == CUDA_SUCCESS && !manner->async)
-        rc = sim_cuda_stream_wait(manner->stream, manner->own);
-    return rc;
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    return manner->async ? sim_cuda_stream_submit(manner->stream, manner->own, work)
+                         : sim_cuda_stream_run(manner->own, work);
 }
 
 static CUresult

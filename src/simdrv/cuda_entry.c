@@ -12,6 +12,7 @@ static const struct entry {
 #include "tables/cuda.tbl"
 #include "tables/cuda_context.tbl"
 #include "tables/cuda_memory.tbl"
+#include "tables/cuda_work.tbl"
 #undef CUDA_CALL
 };
 
@@ -100,6 +101,28 @@ static const struct {
     ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
     ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
     ERROR(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
+    ERROR(CUDA_ERROR_FILE_NOT_FOUND, "file not found"),
+    ERROR(CUDA_ERROR_ILLEGAL_STATE,
+          "the operation cannot be performed in the present state"),
+    ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
+    ERROR(CUDA_ERROR_NOT_PERMITTED, "operation not permitted"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+          "operation not permitted when stream is capturing"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          "operation failed due to a previous error during capture"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "capture was not initiated in this stream"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+          "dependency created on uncaptured work in another stream"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+          "operation would make the legacy stream depend on a capturing blocking stream"),
+    ERROR(CUDA_ERROR_CAPTURED_EVENT,
+          "operation not permitted on an event last recorded in a capturing stream"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+          "attempt to terminate a thread-local capture sequence from another thread"),
+    ERROR(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+          "the graph update was not performed because it included changes which violated "
+          "constraints specific to instantiated graph update"),
     ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
     ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
 #undef ERROR

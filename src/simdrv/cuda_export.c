@@ -1,6 +1,7 @@
-/* cuGetExportTable: tables of functions without names, of which the CUDA runtime wants three
- * when it starts.  It goes no further on this driver: a table that it asks for next answers
- * a riddle by which the vendor's driver shows that it is the vendor's, and this one is not. */
+/* cuGetExportTable: tables of functions without names, of which the CUDA runtime wants
+ * three when it starts.  It goes no further on this driver: a table that it asks for next
+ * answers a riddle by which the vendor's driver shows that it is the vendor's, and this one
+ * is not. */
 #include "simdrv/cuda.h"
 
 #include <string.h>

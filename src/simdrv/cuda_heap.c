@@ -7,8 +7,8 @@
 
 struct sim_heap {
     size_t units, used;
-    size_t lowest;  /* no word of `taken` below has a free unit */
-    size_t *bytes;  /* of the part that begins at a unit; not set elsewhere */
+    size_t lowest;   /* no word of `taken` below has a free unit */
+    size_t *bytes;   /* of the part that begins at a unit; not set elsewhere */
     uint64_t *first; /* units where a part begins */
     uint64_t taken[];
 };

@@ -10,7 +10,8 @@
 
 struct sim_heap;
 
-/* For a piece of `bytes`, a multiple of the unit.  NULL: out of memory.  free(NULL) is fine. */
+/* For a piece of `bytes`, a multiple of the unit.  NULL: out of memory.  free(NULL) is
+ * fine. */
 struct sim_heap *sim_heap_new(size_t bytes);
 void sim_heap_free(struct sim_heap *heap);
 

@@ -324,7 +324,8 @@ prefetch(uint64_t address, size_t count, CUdevice device)
 static CUresult
 device_of(CUmemLocation location, CUdevice *ret_device)
 {
-    *ret_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
+    *ret_device =
+        location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
     return location.type == CU_MEM_LOCATION_TYPE_INVALID ||
                    location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
                ? CUDA_ERROR_INVALID_VALUE

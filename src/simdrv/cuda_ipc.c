@@ -18,7 +18,7 @@
 struct note {
     uint32_t magic, slot, generation;
     int32_t pid;
-    uint64_t birth; /* of the instance whose memory it is */
+    uint64_t birth;               /* of the instance whose memory it is */
     uint64_t bytes, offset, part; /* of the region; of the allocation in it */
 };
 
@@ -52,18 +52,17 @@ write_note(uint64_t address, bool pool, struct note *ret_note)
     rc = sim_physical_share(region->physical, CU_MEM_LOCATION_TYPE_DEVICE);
     if (rc != CUDA_SUCCESS)
         return rc;
-    *ret_note = (struct note) {
-        .magic = IPC_MAGIC,
-        .slot = region->physical->slot,
-        .generation =
-            sim_ledger_slot(region->physical->memory->vram, region->physical->slot)
-                ->generation,
-        .pid = (int32_t)getpid(),
-        .birth = region->physical->memory->birth,
-        .bytes = region->bytes,
-        .offset = range.start - region->address,
-        .part = range.bytes
-    };
+    *ret_note =
+        (struct note) { .magic = IPC_MAGIC,
+                        .slot = region->physical->slot,
+                        .generation = sim_ledger_slot(region->physical->memory->vram,
+                                                      region->physical->slot)
+                                          ->generation,
+                        .pid = (int32_t)getpid(),
+                        .birth = region->physical->memory->birth,
+                        .bytes = region->bytes,
+                        .offset = range.start - region->address,
+                        .part = range.bytes };
     return CUDA_SUCCESS;
 }
 
@@ -393,8 +392,8 @@ cuExternalMemoryGetMappedBuffer(CUdeviceptr *address, CUexternalMemory memory,
     else if (desc->offset > memory->bytes || desc->size > memory->bytes - desc->offset)
         rc = CUDA_ERROR_INVALID_VALUE;
     else {
-        region = sim_region_new(SIM_REGION_EXTERNAL,
-                                &(struct sim_wish) { .bytes = desc->size });
+        region =
+            sim_region_new(SIM_REGION_EXTERNAL, &(struct sim_wish) { .bytes = desc->size });
         rc = region == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
     }
     if (rc == CUDA_SUCCESS) {

@@ -1,91 +1,25 @@
 /* Memory of all kinds in the simulated libcuda.so.1: what each takes of the GPU, to the
  * page, and that it comes back; in one process, and between several. */
-#include "simdrv/sim_test.h"
-
-#include <signal.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-
-#include "bulkhead/cuda_abi.h"
-#include "simdrv/meter.h"
-#include "simdrv/session.h"
-#include "simdrv/publish.h"
-
-#define MIB ((size_t)1 << 20)
-#define PAGE (2 * MIB)
-#define CONTEXT_PAGES 16 /* context=32 */
-
-#define MUST(condition)                                                                    \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                \
-            _exit(1);                                                                      \
-        }                                                                                  \
-    } while (0)
-#define OK(call) MUST((call) == CUDA_SUCCESS)
-
-static struct sim_meter *meter;
-
-static void
-open_meter(void)
-{
-    char folder[SIM_PATH_MAX];
-    struct sim_gpu gpu;
-
-    MUST(sim_session_open(0) == NVML_SUCCESS && sim_session_gpu(0, &gpu) == NVML_SUCCESS);
-    MUST(sim_session_vram_path(&gpu, NULL, folder));
-    meter = sim_meter_open(folder, &gpu, sim_memory_bytes(&gpu, NULL));
-    MUST(meter != NULL);
-}
-
-static size_t
-pages_used(void)
-{
-    return (size_t)(sim_meter_used(meter) / PAGE);
-}
-
-static void
-in_process(void (*body)(void))
-{
-    int status = 0;
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        body();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-}
-
-static CUcontext
-open_device(void)
-{
-    CUcontext context;
-
-    OK(cuInit(0));
-    OK(cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cuCtxSetCurrent(context));
-    return context;
-}
-
-static const CUmemAllocationProp on_device = {
-    .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 }
-};
-static const CUmemAccessDesc both_ways = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
-                                           CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+#include "simdrv/cuda_test.h"
 
 /* ---- what each kind takes ---- */
 
 static CUdeviceptr a, b;
 static CUmemGenericAllocationHandle handle;
 
-static void take_byte(void) { OK(cuMemAlloc_v2(&a, 1)); }
-static void take_two_small(void) { OK(cuMemAlloc_v2(&a, 900 << 10)); OK(cuMemAlloc_v2(&b, 900 << 10)); }
-static void take_three_small(void)
+static void
+take_byte(void)
+{
+    OK(cuMemAlloc_v2(&a, 1));
+}
+static void
+take_two_small(void)
+{
+    OK(cuMemAlloc_v2(&a, 900 << 10));
+    OK(cuMemAlloc_v2(&b, 900 << 10));
+}
+static void
+take_three_small(void)
 {
     static CUdeviceptr c;
 
@@ -93,12 +27,30 @@ static void take_three_small(void)
     OK(cuMemAlloc_v2(&c, 900 << 10));
     OK(cuMemFree_v2(c));
 }
-static void take_mib(void) { OK(cuMemAlloc_v2(&a, MIB)); }
-static void take_3_mib(void) { OK(cuMemAlloc_v2(&a, 3 * MIB)); }
-static void give_a(void) { OK(cuMemFree_v2(a)); }
-static void give_both(void) { give_a(); OK(cuMemFree_v2(b)); }
+static void
+take_mib(void)
+{
+    OK(cuMemAlloc_v2(&a, MIB));
+}
+static void
+take_three_mib(void)
+{
+    OK(cuMemAlloc_v2(&a, 3 * MIB));
+}
+static void
+give_a(void)
+{
+    OK(cuMemFree_v2(a));
+}
+static void
+give_both(void)
+{
+    give_a();
+    OK(cuMemFree_v2(b));
+}
 
-static void take_rows(void)
+static void
+take_rows(void)
 {
     size_t pitch;
 
@@ -106,15 +58,58 @@ static void take_rows(void)
     MUST(pitch == 1024);
 }
 
-static void take_managed(void) { OK(cuMemAllocManaged(&a, 4 * MIB, 1)); memset((void *)(uintptr_t)a, 7, 4 * MIB); }
-static void take_prefetched(void) { take_managed(); OK(cuMemPrefetchAsync(a, 3 * MIB, 0, NULL)); }
-static void take_returned(void) { take_prefetched(); OK(cuMemPrefetchAsync(a, 3 * MIB, CU_DEVICE_CPU, NULL)); }
-static void take_pinned(void) { void *p; OK(cuMemHostAlloc(&p, 4 * MIB, 0)); a = (uintptr_t)p; }
-static void give_pinned(void) { OK(cuMemFreeHost((void *)(uintptr_t)a)); }
-static void take_async(void) { OK(cuMemAllocAsync(&a, 1, NULL)); }
-static void take_async_40(void) { OK(cuMemAllocAsync(&a, 40 * MIB, NULL)); }
-static void give_async(void) { OK(cuMemFreeAsync(a, NULL)); OK(cuCtxSynchronize()); }
-static void give_async_plainly(void) { give_a(); OK(cuCtxSynchronize()); }
+static void
+take_managed(void)
+{
+    OK(cuMemAllocManaged(&a, 4 * MIB, 1));
+    memset((void *)(uintptr_t)a, 7, 4 * MIB);
+}
+static void
+take_prefetched(void)
+{
+    take_managed();
+    OK(cuMemPrefetchAsync(a, 3 * MIB, 0, NULL));
+}
+static void
+take_returned(void)
+{
+    take_prefetched();
+    OK(cuMemPrefetchAsync(a, 3 * MIB, CU_DEVICE_CPU, NULL));
+}
+static void
+take_pinned(void)
+{
+    void *p;
+    OK(cuMemHostAlloc(&p, 4 * MIB, 0));
+    a = (uintptr_t)p;
+}
+static void
+give_pinned(void)
+{
+    OK(cuMemFreeHost((void *)(uintptr_t)a));
+}
+static void
+take_async(void)
+{
+    OK(cuMemAllocAsync(&a, 1, NULL));
+}
+static void
+take_async_large(void)
+{
+    OK(cuMemAllocAsync(&a, 40 * MIB, NULL));
+}
+static void
+give_async(void)
+{
+    OK(cuMemFreeAsync(a, NULL));
+    OK(cuCtxSynchronize());
+}
+static void
+give_async_plainly(void)
+{
+    give_a();
+    OK(cuCtxSynchronize());
+}
 
 static void
 take_kept(void)
@@ -137,8 +132,16 @@ give_kept(void)
     OK(cuMemPoolTrimTo(pool, 0));
 }
 
-static void take_object(void) { OK(cuMemCreate(&handle, 4 * MIB, &on_device, 0)); }
-static void give_object(void) { OK(cuMemRelease(handle)); }
+static void
+take_object(void)
+{
+    OK(cuMemCreate(&handle, 4 * MIB, &on_device, 0));
+}
+static void
+give_object(void)
+{
+    OK(cuMemRelease(handle));
+}
 
 static void
 take_mapped(void)
@@ -150,7 +153,12 @@ take_mapped(void)
     OK(cuMemSetAccess(a, 4 * MIB, &both_ways, 1));
     OK(cuMemsetD8_v2(a + 1, 7, 4 * MIB - 1));
 }
-static void give_mapped(void) { OK(cuMemUnmap(a, 4 * MIB)); OK(cuMemAddressFree(a, 1024 * MIB)); }
+static void
+give_mapped(void)
+{
+    OK(cuMemUnmap(a, 4 * MIB));
+    OK(cuMemAddressFree(a, 1024 * MIB));
+}
 
 static void
 take_unmapped(void)
@@ -159,8 +167,16 @@ take_unmapped(void)
     OK(cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)(a + 5)));
     give_mapped();
 }
-static void take_addresses(void) { OK(cuMemAddressReserve(&a, 1ull << 36, 0, 0, 0)); }
-static void give_addresses(void) { OK(cuMemAddressFree(a, 1ull << 36)); }
+static void
+take_addresses(void)
+{
+    OK(cuMemAddressReserve(&a, 1ull << 36, 0, 0, 0));
+}
+static void
+give_addresses(void)
+{
+    OK(cuMemAddressFree(a, 1ull << 36));
+}
 
 static void
 take_host_object(void)
@@ -176,14 +192,26 @@ static CUmipmappedArray mipmap;
 static void
 take_shape(size_t depth, unsigned flags)
 {
-    OK(cuArray3DCreate_v2(&array, &(CUDA_ARRAY3D_DESCRIPTOR) { 1024, 1024, depth,
-                                                               CU_AD_FORMAT_FLOAT, 1,
-                                                               flags }));
+    OK(cuArray3DCreate_v2(&array, &(CUDA_ARRAY3D_DESCRIPTOR) {
+                                      1024, 1024, depth, CU_AD_FORMAT_FLOAT, 1, flags }));
 }
-static void take_flat(void) { take_shape(0, 0); }
-static void take_deep(void) { take_shape(3, 0); }
-static void take_sparse(void) { take_shape(0, CUDA_ARRAY3D_SPARSE); }
-static void take_deferred(void)
+static void
+take_flat(void)
+{
+    take_shape(0, 0);
+}
+static void
+take_deep(void)
+{
+    take_shape(3, 0);
+}
+static void
+take_sparse(void)
+{
+    take_shape(0, CUDA_ARRAY3D_SPARSE);
+}
+static void
+take_deferred(void)
 {
     CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
 
@@ -191,7 +219,11 @@ static void take_deferred(void)
     OK(cuArrayGetMemoryRequirements(&needs, array, 0));
     MUST(needs.size == 4 * MIB && needs.alignment == 65536);
 }
-static void give_array(void) { OK(cuArrayDestroy(array)); }
+static void
+give_array(void)
+{
+    OK(cuArrayDestroy(array));
+}
 static void
 take_levels(void)
 {
@@ -199,19 +231,64 @@ take_levels(void)
 
     OK(cuMipmappedArrayCreate(&mipmap, &shape, 99));
 }
-static void give_levels(void) { OK(cuMipmappedArrayDestroy(mipmap)); }
+static void
+give_levels(void)
+{
+    OK(cuMipmappedArrayDestroy(mipmap));
+}
 
 static CUcontext other;
-static void take_context_1(void) { OK(cuCtxCreate(&other, 0, 0)); }
-static void take_context_2(void) { OK(cuCtxCreate_v2(&other, 0, 0)); }
-static void take_context_3(void) { OK(cuCtxCreate_v3(&other, NULL, 0, 0, 0)); }
-static void take_context_4(void) { OK(cuCtxCreate_v4(&other, NULL, 0, 0)); take_byte(); }
-static void give_context(void) { OK(cuCtxDestroy_v2(other)); }
-static void take_heap(void) { OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 72 * MIB)); }
-static void give_heap(void) { OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 8 * MIB)); }
-static void take_stack(void) { OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048)); }
-static void give_stack(void) { OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024)); }
-static void take_primary(void) { take_byte(); }
+static void
+take_context_first(void)
+{
+    OK(cuCtxCreate(&other, 0, 0));
+}
+static void
+take_context_second(void)
+{
+    OK(cuCtxCreate_v2(&other, 0, 0));
+}
+static void
+take_context_third(void)
+{
+    OK(cuCtxCreate_v3(&other, NULL, 0, 0, 0));
+}
+static void
+take_context_latest(void)
+{
+    OK(cuCtxCreate_v4(&other, NULL, 0, 0));
+    take_byte();
+}
+static void
+give_context(void)
+{
+    OK(cuCtxDestroy_v2(other));
+}
+static void
+take_heap(void)
+{
+    OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 72 * MIB));
+}
+static void
+give_heap(void)
+{
+    OK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 8 * MIB));
+}
+static void
+take_stack(void)
+{
+    OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048));
+}
+static void
+give_stack(void)
+{
+    OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024));
+}
+static void
+take_primary(void)
+{
+    take_byte();
+}
 static void
 give_primary(void)
 {
@@ -222,7 +299,8 @@ give_primary(void)
     OK(cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuCtxSetCurrent(context));
 }
-static void take_old(void)
+static void
+take_old(void)
 {
     CUdeviceptr_v1 low;
 
@@ -240,7 +318,7 @@ static const struct {
     { "two small ones share a chunk", take_two_small, give_both, 1 },
     { "a third does not fit", take_three_small, give_both, 1 },
     { "a MiB has its own page", take_mib, give_a, 1 },
-    { "sizes go up to whole pages", take_3_mib, give_a, 2 },
+    { "sizes go up to whole pages", take_three_mib, give_a, 2 },
     { "rows of 1024", take_rows, give_a, 2 },
     { "of the oldest ABI", take_old, give_a, 2 },
     { "managed memory is at home", take_managed, give_a, 0 },
@@ -248,7 +326,7 @@ static const struct {
     { "until it goes back", take_returned, give_a, 0 },
     { "pinned memory is the host's", take_pinned, give_pinned, 0 },
     { "a pool grows by 32 MiB", take_async, give_async, 16 },
-    { "by as many as it needs", take_async_40, give_async, 32 },
+    { "by as many as it needs", take_async_large, give_async, 32 },
     { "freed by the plain call", take_async, give_async_plainly, 16 },
     { "a pool keeps what it may", take_kept, give_kept, 16 },
     { "an object", take_object, give_object, 2 },
@@ -261,10 +339,10 @@ static const struct {
     { "a sparse array", take_sparse, give_array, 0 },
     { "a deferred array", take_deferred, give_array, 0 },
     { "a mipmap of four thirds", take_levels, give_levels, 3 },
-    { "a context, first ABI", take_context_1, give_context, CONTEXT_PAGES },
-    { "a context, second ABI", take_context_2, give_context, CONTEXT_PAGES },
-    { "a context, third ABI", take_context_3, give_context, CONTEXT_PAGES },
-    { "a context with memory in it", take_context_4, give_context, CONTEXT_PAGES + 1 },
+    { "a context, first ABI", take_context_first, give_context, CONTEXT_PAGES },
+    { "a context, second ABI", take_context_second, give_context, CONTEXT_PAGES },
+    { "a context, third ABI", take_context_third, give_context, CONTEXT_PAGES },
+    { "a context with memory in it", take_context_latest, give_context, CONTEXT_PAGES + 1 },
     { "a larger heap", take_heap, give_heap, 32 },
     { "a larger stack", take_stack, give_stack, 132 }, /* 1 KiB x 2048 x 132 */
     { "a reset frees all", take_primary, give_primary, 1 },
@@ -307,15 +385,36 @@ test_kinds(void **state)
 
 /* ---- a full GPU ---- */
 
-static CUresult full_alloc(void) { return cuMemAlloc_v2(&b, 1); }
-static CUresult full_async(void) { return cuMemAllocAsync(&b, 1, NULL); }
-static CUresult full_create(void) { return cuMemCreate(&handle, PAGE, &on_device, 0); }
-static CUresult full_context(void) { return cuCtxCreate_v2(&other, 0, 0); }
-static CUresult full_limit(void) { return cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 512 * MIB); }
+static CUresult
+full_alloc(void)
+{
+    return cuMemAlloc_v2(&b, 1);
+}
+static CUresult
+full_async(void)
+{
+    return cuMemAllocAsync(&b, 1, NULL);
+}
+static CUresult
+full_create(void)
+{
+    return cuMemCreate(&handle, PAGE, &on_device, 0);
+}
+static CUresult
+full_context(void)
+{
+    return cuCtxCreate_v2(&other, 0, 0);
+}
+static CUresult
+full_limit(void)
+{
+    return cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 512 * MIB);
+}
 static CUresult
 full_array(void)
 {
-    return cuArrayCreate_v2(&array, &(CUDA_ARRAY_DESCRIPTOR) { 1, 1, CU_AD_FORMAT_FLOAT, 1 });
+    return cuArrayCreate_v2(&array,
+                            &(CUDA_ARRAY_DESCRIPTOR) { 1, 1, CU_AD_FORMAT_FLOAT, 1 });
 }
 
 static void
@@ -440,409 +539,14 @@ test_addresses(void **state)
     in_process(ask_addresses);
 }
 
-/* ---- between processes ---- */
-
-static int channel[2];
-
-static void
-send_fd(int fd)
-{
-    char word = '!', room[CMSG_SPACE(sizeof(int))] = "";
-    struct iovec part = { &word, 1 };
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room
-    };
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(head), &fd, sizeof fd);
-    MUST(sendmsg(channel[1], &message, 0) == 1);
-}
-
-static int
-receive_fd(void)
-{
-    char word, room[CMSG_SPACE(sizeof(int))] = "";
-    struct iovec part = { &word, 1 };
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room
-    };
-    int fd;
-
-    MUST(recvmsg(channel[0], &message, 0) == 1);
-    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
-    return fd;
-}
-
-static void
-export_and_die(void)
-{
-    int fd;
-
-    open_device();
-    take_object();
-    OK(cuMemAddressReserve(&a, 4 * MIB, 0, 0, 0));
-    OK(cuMemMap(a, 4 * MIB, 0, handle, 0));
-    OK(cuMemSetAccess(a, 4 * MIB, &both_ways, 1));
-    OK(cuMemsetD32_v2(a, 0xabcd1234, MIB));
-    OK(cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    send_fd(fd);
-    pause();
-}
-
-/* What was exported lives in a descriptor, in an importer, and not a moment longer. */
-static void
-import_object(void)
-{
-    pid_t pid;
-    int fd, status;
-    uint32_t word;
-
-    MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, channel) == 0);
-    pid = fork();
-    if (pid == 0)
-        export_and_die();
-    open_meter();
-    fd = receive_fd();
-    MUST(pages_used() == CONTEXT_PAGES + 2);
-    MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
-    MUST(pages_used() == 2);
-    open_device();
-    OK(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
-                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-    close(fd);
-    MUST(pages_used() == CONTEXT_PAGES + 2);
-    OK(cuMemAddressReserve(&a, 4 * MIB, 0, 0, 0));
-    OK(cuMemMap(a, 4 * MIB, 0, handle, 0));
-    OK(cuMemRelease(handle));
-    OK(cuMemSetAccess(a, 4 * MIB, &both_ways, 1));
-    OK(cuMemcpyDtoH_v2(&word, a + 4 * MIB - 4, 4));
-    MUST(word == 0xabcd1234);
-    OK(cuMemUnmap(a, 4 * MIB));
-    MUST(pages_used() == CONTEXT_PAGES);
-}
-
-static void
-offer_handles(void)
-{
-    const CUmemPoolProps props = {
-        .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 }
-    };
-    CUmemPoolPtrExportData place;
-    CUipcMemHandle ipc;
-    CUmemoryPool pool;
-    int fd;
-
-    open_device();
-    OK(cuMemAlloc_v2(&a, 100));
-    OK(cuMemAlloc_v2(&a, 100));
-    OK(cuMemsetD8_v2(a, 'i', 100));
-    OK(cuIpcGetMemHandle(&ipc, a));
-    MUST(cuIpcOpenMemHandle_v2(&b, ipc, 1) == CUDA_ERROR_INVALID_CONTEXT);
-    OK(cuMemPoolCreate(&pool, &props));
-    OK(cuMemAllocFromPoolAsync(&b, 100, pool, NULL));
-    OK(cuMemsetD8Async(b, 'p', 100, NULL));
-    OK(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    OK(cuMemPoolExportPointer(&place, b));
-    send_fd(fd);
-    MUST(write(channel[1], &ipc, sizeof ipc) == sizeof ipc);
-    MUST(write(channel[1], &place, sizeof place) == sizeof place);
-    pause();
-}
-
-static void
-open_handles(void)
-{
-    CUmemPoolPtrExportData place;
-    CUipcMemHandle ipc;
-    CUmemoryPool pool;
-    CUdeviceptr again;
-    char letter;
-    pid_t pid;
-    int fd, status;
-
-    MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, channel) == 0);
-    pid = fork();
-    if (pid == 0)
-        offer_handles();
-    open_meter();
-    fd = receive_fd();
-    MUST(read(channel[0], &ipc, sizeof ipc) == sizeof ipc);
-    MUST(read(channel[0], &place, sizeof place) == sizeof place);
-    open_device();
-    OK(cuIpcOpenMemHandle_v2(&a, ipc, 1));
-    OK(cuIpcOpenMemHandle(&again, ipc, 1));
-    MUST(a == again);
-    OK(cuMemcpyDtoH_v2(&letter, a + 99, 1));
-    MUST(letter == 'i');
-    OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd,
-                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    OK(cuMemPoolImportPointer(&b, pool, &place));
-    OK(cuMemcpyDtoH_v2(&letter, b, 1));
-    MUST(letter == 'p');
-    MUST(cuMemAllocFromPoolAsync(&again, 1, pool, NULL) == CUDA_ERROR_NOT_PERMITTED);
-    MUST(pages_used() == 2 * CONTEXT_PAGES + 1 + 16);
-    MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
-    MUST(pages_used() == CONTEXT_PAGES + 1 + 16);
-    MUST(cuMemFree_v2(a) == CUDA_ERROR_INVALID_VALUE);
-    OK(cuIpcCloseMemHandle(a));
-    MUST(pages_used() == CONTEXT_PAGES + 1 + 16);
-    OK(cuIpcCloseMemHandle(a));
-    OK(cuMemFreeAsync(b, NULL));
-    MUST(pages_used() == CONTEXT_PAGES);
-    MUST(cuIpcOpenMemHandle_v2(&a, ipc, 1) == CUDA_ERROR_INVALID_HANDLE);
-}
-
-static void
-test_sharing(void **state)
-{
-    (void)state;
-    in_process(import_object);
-    in_process(open_handles);
-}
-
-/* ---- a storm ---- */
-
-#define STORMERS 3
-#define LIVE 64
-
-static void
-storm(unsigned seed)
-{
-    CUdeviceptr live[LIVE] = { 0 };
-    CUmemGenericAllocationHandle objects[LIVE] = { 0 };
-
-    open_device();
-    for (;;) {
-        unsigned at;
-
-        seed = seed * 1664525u + 1013904223u;
-        at = seed >> 16 & (LIVE - 1);
-        if (live[at] != 0)
-            OK(cuMemFree_v2(live[at]));
-        if (objects[at] != 0)
-            OK(cuMemRelease(objects[at]));
-        live[at] = objects[at] = 0;
-        if ((seed & 3) == 0)
-            (void)cuMemAllocAsync(&live[at], (seed >> 8) % (64 * MIB) + 1, NULL);
-        else if ((seed & 3) == 1)
-            (void)cuMemCreate(&objects[at], ((seed >> 8) % 512 + 1) * PAGE, &on_device, 0);
-        else
-            (void)cuMemAlloc_v2(&live[at], (seed >> 6) % (900 * MIB) + 1);
-    }
-}
-
-/* However they die, and whatever they do meanwhile: never more than there is, and each
- * user's bytes come to the sum; and nothing at the end. */
-static void
-weather_storm(void)
-{
-    static struct sim_meter_reading reading;
-    pid_t pid[STORMERS];
-    int status;
-
-    open_meter();
-    for (unsigned i = 0; i < STORMERS; i++) {
-        pid[i] = fork();
-        if (pid[i] == 0)
-            storm(i + 1);
-    }
-    for (unsigned looks = 0, full = 0; looks < 20000 && full < 2000; looks++) {
-        uint64_t sum = 0;
-
-        sim_meter_read(meter, &reading);
-        for (size_t i = 0; i < reading.users; i++)
-            sum += reading.user[i].bytes;
-        MUST(reading.used_bytes <= reading.total_bytes);
-        MUST(sum == reading.used_bytes);
-        full += reading.used_bytes > reading.total_bytes / 4;
-        if (looks % 4000 == 3999) {
-            MUST(kill(pid[0], SIGKILL) == 0 && waitpid(pid[0], &status, 0) == pid[0]);
-            MUST(WIFSIGNALED(status));
-            pid[0] = fork();
-            if (pid[0] == 0)
-                storm(looks);
-        }
-    }
-    for (unsigned i = 0; i < STORMERS; i++) {
-        MUST(kill(pid[i], SIGKILL) == 0 && waitpid(pid[i], &status, 0) == pid[i]);
-        MUST(WIFSIGNALED(status)); /* it ended by no failed check */
-    }
-    MUST(pages_used() == 0);
-}
-
-static void
-test_storm(void **state)
-{
-    (void)state;
-    in_process(weather_storm);
-}
-
-/* ---- checkpoints ---- */
-
-static void
-serve(int asked, int answers)
-{
-    CUdeviceptr first, second;
-    unsigned value = 1;
-    char word;
-
-    open_device();
-    OK(cuMemAlloc_v2(&first, 5 * MIB));
-    OK(cuMemAlloc_v2(&second, 100));
-    OK(cuMemsetD32_v2(first, 0x11223344, 5 * MIB / 4));
-    OK(cuMemsetD8_v2(second, 9, 100));
-    MUST(write(answers, "!", 1) == 1);
-    while (read(asked, &word, 1) == 1) {
-        OK(cuMemcpyDtoH_v2(&value, first + 5 * MIB - 4, 4));
-        MUST(value == 0x11223344);
-        OK(cuMemcpyDtoH_v2(&value, second + 96, 4));
-        MUST(value == 0x09090909);
-        MUST(write(answers, "!", 1) == 1);
-    }
-    OK(cuMemFree_v2(first));
-    OK(cuMemFree_v2(second));
-    OK(cuDevicePrimaryCtxRelease_v2(0));
-    _exit(0);
-}
-
-static void
-out_and_back(pid_t pid)
-{
-    CUprocessState state;
-    CUdeviceptr place;
-
-    OK(cuCheckpointProcessCheckpoint(pid, NULL));
-    MUST(pages_used() == CONTEXT_PAGES);
-    OK(cuCheckpointProcessGetState(pid, &state));
-    MUST(state == CU_PROCESS_STATE_CHECKPOINTED);
-    MUST(cuCheckpointProcessUnlock(pid, NULL) == CUDA_ERROR_ILLEGAL_STATE);
-    OK(cuMemAlloc_v2(&place, PAGE)); /* other pages come back to it */
-    OK(cuMemsetD8_v2(place, 0xff, PAGE));
-    OK(cuCheckpointProcessRestore(pid, NULL));
-    OK(cuMemFree_v2(place));
-    MUST(pages_used() == 2 * CONTEXT_PAGES + 4);
-}
-
-/* Twice, without a call of the process between; it finds its bytes, waits meanwhile, and
- * leaves nothing. */
-static void
-check_out(void)
-{
-    int ask[2], answer[2], status;
-    CUprocessState state;
-    size_t left, total;
-    CUdeviceptr all;
-    char word;
-    pid_t pid;
-
-    MUST(pipe(ask) == 0 && pipe(answer) == 0);
-    pid = fork();
-    if (pid == 0) {
-        close(ask[1]);
-        serve(ask[0], answer[1]);
-    }
-    MUST(read(answer[0], &word, 1) == 1);
-    open_meter();
-    open_device();
-    MUST(cuCheckpointProcessGetState(1, &state) == CUDA_ERROR_INVALID_VALUE);
-    MUST(cuCheckpointProcessCheckpoint(pid, NULL) == CUDA_ERROR_ILLEGAL_STATE);
-    OK(cuCheckpointProcessLock(pid, &(CUcheckpointLockArgs) { .timeoutMs = 10000 }));
-    MUST(write(ask[1], "?", 1) == 1); /* its call waits */
-    out_and_back(pid);
-    out_and_back(pid);
-    OK(cuCheckpointProcessUnlock(pid, NULL));
-    MUST(read(answer[0], &word, 1) == 1);
-    OK(cuCheckpointProcessLock(pid, NULL));
-    OK(cuCheckpointProcessCheckpoint(pid, NULL));
-    OK(cuMemGetInfo_v2(&left, &total));
-    OK(cuMemAlloc_v2(&all, left));
-    MUST(cuCheckpointProcessRestore(pid, NULL) == CUDA_ERROR_OUT_OF_MEMORY);
-    OK(cuMemFree_v2(all));
-    OK(cuCheckpointProcessRestore(pid, NULL));
-    OK(cuCheckpointProcessUnlock(pid, NULL));
-    MUST(write(ask[1], "?", 1) == 1 && read(answer[0], &word, 1) == 1);
-    close(ask[1]);
-    MUST(waitpid(pid, &status, 0) == pid && status == 0);
-    MUST(pages_used() == CONTEXT_PAGES);
-}
-
-static void
-test_checkpoints(void **state)
-{
-    (void)state;
-    in_process(check_out);
-}
-
-/* ---- NVML ---- */
-
-/* The same bytes, by process; and a child of fork has none of its parent's. */
-static void
-show_to_nvml(void)
-{
-    unsigned count = 4;
-    nvmlProcessInfo_t list[4];
-    nvmlMemory_t memory;
-    int status;
-    pid_t pid;
-
-    OK(cuMemAlloc_v2(&a, 0) == CUDA_ERROR_NOT_INITIALIZED ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN);
-    open_meter();
-    open_device();
-    OK(cuMemAlloc_v2(&a, 30 * MIB));
-    pid = fork();
-    if (pid == 0) {
-        CUcontext context;
-
-        MUST(cuInit(0) == CUDA_ERROR_NOT_INITIALIZED);
-        MUST(cuCtxGetCurrent(&context) == CUDA_ERROR_NOT_INITIALIZED);
-        pause();
-    }
-    MUST(nvmlInit_v2() == NVML_SUCCESS);
-    MUST(nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, list) == NVML_SUCCESS);
-    MUST(count == 1 && list[0].pid == (unsigned)getpid());
-    MUST(list[0].usedGpuMemory == (CONTEXT_PAGES + 15) * PAGE);
-    MUST(nvmlDeviceGetMemoryInfo(gpu_at(0), &memory) == NVML_SUCCESS);
-    MUST(memory.used == (CONTEXT_PAGES + 15) * PAGE);
-    MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
-}
-
-static void
-test_nvml(void **state)
-{
-    (void)state;
-    in_process(show_to_nvml);
-}
-
-static int
-set_up(void **state)
-{
-    (void)state;
-    server_new("node: 2x H100-80GB context=32\n");
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    server_free();
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_kinds),   TEST(test_full),  TEST(test_copies), TEST(test_addresses),
-        TEST(test_sharing), TEST(test_storm), TEST(test_nvml),
-        TEST(test_checkpoints),
+        TEST(test_kinds),
+        TEST(test_full),
+        TEST(test_copies),
+        TEST(test_addresses),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -416,8 +416,7 @@ sim_physical_reopen(struct sim_memory *memory, uint32_t slot, uint32_t generatio
 {
     int fd = sim_ledger_reopen(memory->vram, slot, generation);
 
-    return fd < 0 ? CUDA_ERROR_INVALID_HANDLE
-                  : join_shared(memory, slot, fd, ret_physical);
+    return fd < 0 ? CUDA_ERROR_INVALID_HANDLE : join_shared(memory, slot, fd, ret_physical);
 }
 
 uint32_t

@@ -55,8 +55,8 @@ learn_region(struct sim_region *region, struct facts *facts)
     facts->context = region->context;
     facts->managed = region->kind == SIM_REGION_MANAGED;
     facts->readable = region->readable;
-    facts->type = region->readable && !facts->managed ? CU_MEMORYTYPE_HOST
-                                                      : CU_MEMORYTYPE_DEVICE;
+    facts->type =
+        region->readable && !facts->managed ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
     facts->start = range.start;
     facts->bytes = range.bytes;
     facts->pool = region->pool;

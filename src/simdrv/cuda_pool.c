@@ -211,7 +211,8 @@ take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 CUresult
 sim_pool_take(CUmemoryPool pool, size_t bytes, uint64_t *ret_address)
 {
-    CUresult rc = pool->imported ? CUDA_ERROR_NOT_PERMITTED : take(pool, bytes, ret_address);
+    CUresult rc =
+        pool->imported ? CUDA_ERROR_NOT_PERMITTED : take(pool, bytes, ret_address);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -354,7 +355,8 @@ cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (pool == NULL || props == NULL || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+    if (pool == NULL || props == NULL ||
+        props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
         props->location.type == CU_MEM_LOCATION_TYPE_INVALID ||
         props->location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
         return CUDA_ERROR_INVALID_VALUE;
@@ -607,7 +609,8 @@ pool_at(CUmemoryPool *pool, const CUmemLocation *location, CUmemAllocationType t
 }
 
 CUDA_API CUresult
-cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+                       CUmemAllocationType type)
 {
     return pool_at(pool, location, type, preset_pool);
 }

@@ -32,15 +32,15 @@ struct sim_region {
     enum sim_region_kind kind;
     bool low, readable; /* below 4 GiB; the host can read it */
     uint64_t address, id;
-    size_t bytes, span; /* as asked for; in whole units */
-    struct CUctx_st *context; /* NULL: of none */
+    size_t bytes, span;            /* as asked for; in whole units */
+    struct CUctx_st *context;      /* NULL: of none */
     struct sim_physical *physical; /* NULL: mapped by granules, or managed and at home */
     size_t offset;                 /* of its first byte in it */
     struct sim_heap *heap;         /* of a chunk or a segment */
     struct sim_region *sibling, *elder; /* a context's chunks, a pool's segments */
-    CUmemoryPool pool;             /* of a segment */
-    unsigned opened;               /* how often an import was asked for */
-    struct sim_mapped *mapped;     /* of reserved addresses: for each unit */
+    CUmemoryPool pool;                  /* of a segment */
+    unsigned opened;                    /* how often an import was asked for */
+    struct sim_mapped *mapped;          /* of reserved addresses: for each unit */
 };
 
 /* What is wanted of addresses. */

@@ -1,8 +1,7 @@
 /* Work on device memory in the order of streams.
  *
  * Every asynchronous call on memory goes through sim_cuda_stream_submit(): what it does is
- * a value, run later or at once.  Streams with queues of their own replace cuda_stream.c,
- * in which all is done when submit returns. */
+ * a value, run at its turn (simdrv/cuda_work.h). */
 #ifndef BH_SIMDRV_CUDA_STREAM_H
 #define BH_SIMDRV_CUDA_STREAM_H
 
@@ -30,6 +29,9 @@ CUresult sim_work_check(const struct sim_work *work);
 
 /* Let it run behind what is in the stream; `own`: NULL is the thread's own stream. */
 CUresult sim_cuda_stream_submit(CUstream stream, bool own, const struct sim_work *work);
+
+/* Do it behind what is in the default stream, and return when it is done. */
+CUresult sim_cuda_stream_run(bool own, const struct sim_work *work);
 
 /* Wait until what is in the stream is done; the first error in it. */
 CUresult sim_cuda_stream_wait(CUstream stream, bool own);

@@ -79,8 +79,8 @@ prop_of(const struct sim_physical *physical)
     if (physical->fd >= 0)
         prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     if (physical->memory != NULL)
-        prop.location = (CUmemLocation) { CU_MEM_LOCATION_TYPE_DEVICE,
-                                          physical->memory->number };
+        prop.location =
+            (CUmemLocation) { CU_MEM_LOCATION_TYPE_DEVICE, physical->memory->number };
     return prop;
 }
 
@@ -369,7 +369,8 @@ cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *desc, si
 }
 
 CUDA_API CUresult
-cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)
+cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
+               CUdeviceptr address)
 {
     struct sim_mapped *first;
     CUresult rc = CUDA_SUCCESS;
@@ -427,7 +428,8 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret_handle, void *addr
 
 CUDA_API CUresult
 cuMemExportToShareableHandle(void *shareable_handle, CUmemGenericAllocationHandle handle,
-                             CUmemAllocationHandleType handle_type, unsigned long long flags)
+                             CUmemAllocationHandleType handle_type,
+                             unsigned long long flags)
 {
     struct handle *found;
     CUresult rc = CUDA_SUCCESS;

@@ -186,7 +186,8 @@ sim_ledger_abandon(struct sim_vram *vram)
 static bool
 add_page(struct sim_extents *list, uint32_t page, uint32_t unit_pages)
 {
-    struct sim_extent *last = list->count > 0 ? sim_extents_at(list, list->count - 1) : NULL;
+    struct sim_extent *last =
+        list->count > 0 ? sim_extents_at(list, list->count - 1) : NULL;
 
     if (last != NULL && last->page + last->count == page && page % unit_pages != 0) {
         last->count++;
@@ -330,8 +331,8 @@ give(struct sim_vram *vram, uint32_t slot, uint32_t to, struct sim_extents *list
         const struct sim_extent *extent = sim_extents_at(list, i);
 
         for (uint32_t at = 0; at < extent->count; at++)
-            given += swap_owner(owner_of(vram, extent->page + at), (uint16_t)slot,
-                                (uint16_t)to);
+            given +=
+                swap_owner(owner_of(vram, extent->page + at), (uint16_t)slot, (uint16_t)to);
         if (extent->page < vram->lowest)
             vram->lowest = extent->page;
     }

@@ -38,7 +38,8 @@ sim_meter_used(struct sim_meter *meter)
     return sim_ledger_snapshot(meter->vram, NULL) * SIM_PAGE_BYTES;
 }
 
-/* The process that a slot's pages count for: of a shared object its maker, while it lives. */
+/* The process that a slot's pages count for: of a shared object its maker, while it lives.
+ */
 static uint32_t
 payer_of(struct sim_meter *meter, uint32_t slot)
 {

@@ -14,6 +14,7 @@
 #include "simdrv/meter.h"
 #include "simdrv/partition.h"
 #include "simdrv/publish.h"
+#include "simdrv/queue.h"
 #include "simdrv/session.h"
 #include "simdrv/store.h"
 #include "simdrv/topology.h"
@@ -22,12 +23,15 @@
 
 #define TEXT_BYTES_MAX 65536
 #define EXIT_USAGE 2
+#define SLICE_LEAST_US 100u
+#define SLICE_MOST_US 1000000u
 
 static const char usage_text[] =
     "usage: bulkhead-simctl [--state DIR] COMMAND\n"
     "  init [--topology] FILE | \"8x H100-80GB\"   make a new simulated server\n"
     "  status                        GPUs, instances, rules of the control file\n"
     "  memory                        bytes in use, of each process, at one instant\n"
+    "  timeslice US|exclusive        how long contexts have the SMs in turn, on all GPUs\n"
     "  xid GPU NUMBER [GI [CI]]      report an XID\n"
     "  ecc GPU COUNT [GI]            report uncorrected memory errors\n"
     "  lose GPU                      the GPU falls off the bus, until clear or reset\n"
@@ -112,20 +116,18 @@ is_level(const char *line, uint32_t gpu)
            rules.rule[0].kind <= SIM_RULE_THERMAL;
 }
 
-/* Drop those lines. */
+/* Empty those lines: what stands below keeps its number, and does not happen again. */
 static bool
 drop_levels(uint32_t gpu)
 {
-    char *old = get_control(), *rest = NULL;
+    char *old = get_control(), *rest = old;
     FILE *kept = tmpfile();
     char text[TEXT_BYTES_MAX];
     bool written = false;
 
     if (old != NULL && kept != NULL) {
-        for (char *line = strtok_r(old, "\n", &rest); line != NULL;
-             line = strtok_r(NULL, "\n", &rest))
-            if (!is_level(line, gpu))
-                fprintf(kept, "%s\n", line);
+        for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n"))
+            fprintf(kept, "%s%s", is_level(line, gpu) ? "" : line, rest != NULL ? "\n" : "");
         rewind(kept);
         text[fread(text, 1, sizeof(text) - 1, kept)] = '\0';
         written = put_control(text);
@@ -253,25 +255,61 @@ print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
     return 0;
 }
 
+/* Visit what a context may be on, up to the first failure. */
 static int
-run_memory(int count, char **words)
+each_device(int (*visit)(const struct sim_gpu *gpu, const struct sim_gi *gi))
 {
     struct sim_gpu gpu;
     int rc = 0;
 
-    (void)count, (void)words;
     if (open_driver() != 0)
         return 1;
     for (unsigned i = 0; rc == 0 && i < sim_session_gpus(); i++) {
         if (sim_session_gpu(i, &gpu) != NVML_SUCCESS)
             continue;
         if (gpu.mig_current == 0)
-            rc = print_memory(&gpu, NULL);
+            rc = visit(&gpu, NULL);
         for (unsigned at = 0; rc == 0 && at < SIM_GIS_MAX; at++)
             if (gpu.mig_current != 0 && gpu.gi[at].birth != 0)
-                rc = print_memory(&gpu, &gpu.gi[at]);
+                rc = visit(&gpu, &gpu.gi[at]);
     }
     return rc;
+}
+
+static int
+run_memory(int count, char **words)
+{
+    (void)count, (void)words;
+    return each_device(print_memory);
+}
+
+static uint64_t slice_ns;
+
+static int
+set_slice(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    char folder[SIM_PATH_MAX];
+
+    return sim_session_vram_path(gpu, gi, folder) && sim_queue_set_slice(folder, slice_ns)
+               ? 0
+               : fail("cannot write the record of work", strerror(errno));
+}
+
+/* Instances that are made later have the usual length again. */
+static int
+run_timeslice(int count, char **words)
+{
+    char *end = words[1];
+    unsigned long long us = strtoull(words[1], &end, 10);
+
+    (void)count;
+    if (strcmp(words[1], "exclusive") == 0)
+        slice_ns = UINT64_MAX;
+    else if (*end != '\0' || us < SLICE_LEAST_US || us > SLICE_MOST_US)
+        return fail(words[1], "is no length from 100 to 1000000 us");
+    else
+        slice_ns = us * 1000;
+    return each_device(set_slice);
 }
 
 static int
@@ -413,7 +451,7 @@ static const struct {
     int (*run)(int count, char **words);
 } commands[] = {
     { "init", 2, 2, run_init },      { "status", 1, 1, run_status },
-    { "memory", 1, 1, run_memory },
+    { "memory", 1, 1, run_memory },  { "timeslice", 2, 2, run_timeslice },
     { "xid", 3, 5, run_xid },        { "ecc", 3, 4, run_ecc },
     { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },
     { "hang", 2, 3, run_hang },      { "fail", 3, 4, run_fail },

@@ -14,6 +14,7 @@
 #include "simdrv/access.h"
 #include "simdrv/contexts.h"
 #include "simdrv/files.h"
+#include "simdrv/ledger.h"
 
 #define EXIT_USAGE 2
 #define CONTEXTS_MAX 1024
@@ -53,25 +54,85 @@ find_memory(const struct wish *wish, char path[SIM_PATH_MAX])
     return sim_path(path, "%s/view/memory", wish->dir);
 }
 
+/* The folder of the memory's bytes beside the view; false: this job was given none. */
+static bool
+find_folder(const struct wish *wish, char folder[SIM_PATH_MAX])
+{
+    return wish->view != NULL ? sim_path(folder, "%s/vram/%s", wish->dir, wish->view)
+                              : sim_path(folder, "%s/vram", wish->dir);
+}
+
+/* What the view says of its GPU. */
+static bool
+read_view(const char *memory_path, struct sim_view *ret_view)
+{
+    char path[SIM_PATH_MAX];
+    int length = (int)(strrchr(memory_path, '/') - memory_path);
+    FILE *file =
+        sim_path(path, "%.*s/view", length, memory_path) ? fopen(path, "re") : NULL;
+    bool got = file != NULL && fread(ret_view, sizeof(*ret_view), 1, file) == 1;
+
+    if (file != NULL)
+        fclose(file);
+    return got && ret_view->magic == SIM_VIEW_MAGIC && ret_view->layout == SIM_LAYOUT;
+}
+
+/* Take pages, as libcuda.so.1 does, and show it by a page of the memory file.  False: the
+ * bytes cannot be opened. */
+static bool
+take_pages(const struct wish *wish, const char *path, int fd, int *ret_status)
+{
+    struct sim_extents pages;
+    struct sim_vram *vram;
+    struct sim_view view;
+    char folder[SIM_PATH_MAX];
+    struct stat st;
+    void *map;
+
+    if (!find_folder(wish, folder) || !read_view(path, &view) || fstat(fd, &st) != 0)
+        return false;
+    vram = sim_vram_open(folder, &view.gpu, (uint64_t)st.st_size);
+    if (vram == NULL || !sim_ledger_join(vram)) {
+        sim_vram_close(vram);
+        return false;
+    }
+    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd,
+               (off_t)sim_ledger_own(vram) * SIM_BLOCK_BYTES);
+    *ret_status = 0;
+    if (map == MAP_FAILED ||
+        !sim_ledger_take(vram, (uint32_t)((wish->mib + 1) / 2), 0, &pages))
+        *ret_status = fail("out of device memory", strerror(errno));
+    return true;
+}
+
 /* The mapping is the context.  Its pages are never touched, so it costs no
  * memory of the machine. */
 static int
-open_context(const char *path, uint64_t bytes)
+map_bytes(const char *path, int fd, uint64_t bytes)
 {
     static struct sim_context others[CONTEXTS_MAX];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     void *map = MAP_FAILED;
 
-    if (fd < 0)
-        return fail(path, strerror(errno));
-    if (fstat(fd, &st) == 0
-        && sim_contexts_used(path, others, CONTEXTS_MAX) + bytes <= (uint64_t)st.st_size)
+    if (fstat(fd, &st) == 0 &&
+        sim_contexts_used(path, others, CONTEXTS_MAX) + bytes <= (uint64_t)st.st_size)
         map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     else
         errno = ENOMEM;
-    close(fd);
     return map == MAP_FAILED ? fail("out of device memory", strerror(errno)) : 0;
+}
+
+static int
+open_context(const struct wish *wish, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), status = 0;
+
+    if (fd < 0)
+        return fail(path, strerror(errno));
+    if (!take_pages(wish, path, fd, &status))
+        status = map_bytes(path, fd, wish->mib << 20);
+    close(fd);
+    return status;
 }
 
 static uint64_t
@@ -162,7 +223,7 @@ main(int argc, char **argv)
         return fputs(usage_text, stderr), EXIT_USAGE;
     if (!find_memory(&wish, path))
         return fail("no simulated device", strerror(errno));
-    if (open_context(path, wish.mib << 20) != 0)
+    if (open_context(&wish, path) != 0)
         return 1;
     printf("bulkhead-simload: pid %d holds %llu MiB of %s for %llu s\n", (int)getpid(),
            (unsigned long long)wish.mib, path, (unsigned long long)wish.seconds);

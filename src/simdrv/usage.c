@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "simdrv/gauge.h"
 #include "simdrv/geometry.h"
 #include "simdrv/meter.h"
 #include "simdrv/publish.h"
@@ -132,12 +133,32 @@ open_meter(const struct sim_gpu *gpu, const struct sim_gi *gi)
                : NULL;
 }
 
+static struct sim_gauge *
+open_gauge(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    char folder[SIM_PATH_MAX];
+
+    return sim_session_vram_path(gpu, gi, folder) ? sim_gauge_open(folder) : NULL;
+}
+
+/* What stands in the ledger and in the record of work for the process: instead of CPU time,
+ * how long the GPU worked for it, if ever. */
+static void
+measure(struct sim_user *user, struct sim_meter *meter, const struct sim_gauge *gauge)
+{
+    if (meter != NULL)
+        user->context.bytes += sim_meter_slot(meter, user->context.slot);
+    if (gauge != NULL)
+        (void)sim_gauge_busy(gauge, user->context.slot, &user->context.cpu_ns);
+}
+
 static void
 visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
                const struct visitor *visitor)
 {
     const struct place *place = find_place(gpu, gi);
     struct sim_meter *meter = NULL;
+    struct sim_gauge *gauge = NULL;
 
     for (size_t i = 0; place != NULL && i < usage.count; i++) {
         const struct sim_context *context = &usage.context[i];
@@ -146,12 +167,15 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
         if (context->file.device != place->file.device ||
             context->file.inode != place->file.inode)
             continue;
-        if (context->slot != 0 && meter == NULL)
+        if (context->slot != 0 && meter == NULL) {
             meter = open_meter(gpu, gi);
-        if (context->slot != 0 && meter != NULL)
-            user.context.bytes += sim_meter_slot(meter, context->slot);
+            gauge = open_gauge(gpu, gi);
+        }
+        if (context->slot != 0)
+            measure(&user, meter, gauge);
         visitor->visit(visitor->self, &user);
     }
+    sim_gauge_close(gauge);
     sim_meter_close(meter);
 }
 

@@ -24,13 +24,13 @@ bool sim_users_any(const struct sim_gpu *gpu, const struct sim_gi *gi);
 /* Bytes that they hold, never more than there are. */
 uint64_t sim_used_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi);
 
-/* CPU time in ns that they have used up to a moment, now, which is written as
+/* Time in ns that the GPU has worked for them, or a CPU, up to a moment, now, which is written as
  * sim_boot_ns() tells it. */
 uint64_t sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi,
                     uint64_t *ret_now_ns);
 
-/* Per cent of the last interval during which they used a CPU, which stands for
- * the use of the GPU; 0..100.  The interval runs from this process's last
+/* Per cent of the last interval during which the GPU worked for them, or, for those that
+ * never gave it work, they used a CPU; 0..100.  The interval runs from this process's last
  * query, at least 100 ms ago; at first, from the start of theirs. */
 unsigned sim_utilization(const struct sim_gpu *gpu, const struct sim_gi *gi);
 

@@ -11,6 +11,7 @@
 
 #include "simdrv/files.h"
 #include "simdrv/geometry.h"
+#include "simdrv/queue.h"
 #include "simdrv/vram_internal.h"
 
 #define FOLDER_MODE 0755
@@ -91,7 +92,7 @@ sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi
         made = sim_path(from, "%s/vram/unit-%u-%u", dir, gpu->minor, first + i) &&
                make_unit(from, gpu) && sim_path(to, "%s/%u", folder, i) &&
                link_unit(from, to);
-    return made;
+    return made && sim_queue_publish(folder);
 }
 
 bool

@@ -61,13 +61,14 @@ struct bh_msg_inventory {
 
 /* The answer to CARVE .. STOP (a STOP's outcome only says that it was begun; the end
  * comes as ENDED).  Repeated until acknowledged. */
+enum { BH_OUTCOME_WHY_MAX = 420 };
 struct bh_msg_outcome {
     uint64_t order;
     uint32_t outcome;              /* 0 done, 1 failed, 2 context held, 3 failed, and the
                                       piece stands with memory that is not clean */
     uint32_t rc;                   /* bh_rc when failed */
     uint64_t at_ns;
-    char why[200];
+    char why[BH_OUTCOME_WHY_MAX];  /* "cause; what to do" */
 };
 
 /* What a job sent and received, as it sees it, from its start to its end. */

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Kills bulkheadd, its signer, bulkhead-node, the gpu child and keepers at random moments under load,
-and counts what was lost, done twice or left behind.  All of it must be nothing.
+"""Kills and stops bulkheadd, its signer, bulkhead-node, the gpu child, keepers, crun and jobs' process 1 at
+random moments under load, lets calls of the driver hang, and counts what was lost, done twice or left behind.
+All of it must be nothing.
 
-    crash.py BUILD [--seed N] [--kills N] [--trials N]
+    crash.py BUILD [--seed N] [--kills N] [--scrubs] [--trials N]
 
+--scrubs: memory passes between tenants with scrubs, whose helper is killed and stopped, too.
 --trials: instead, N times: 50 acknowledged submissions, kill -9, restart, count."""
 import argparse
 import collections
@@ -12,7 +14,6 @@ import os
 import pathlib
 import random
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -20,8 +21,11 @@ import time
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import scrubs
+import strikes
 import tap
-from bulkhead import ENDED, Refused, Site
+from bulkhead import Refused, Site
+from strikes import command
 
 BATCH, ASR = "acme/vision/batch", "acme/speech/asr"
 COUNT = "r={run}; echo start $r; i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.01; done; echo end $r"
@@ -29,7 +33,10 @@ SHORT = "r={run}; echo start $r; sleep {pause}; echo end $r"
 LOAD = "r={run}; echo start $r; bulkhead-simload --mib 64 --seconds 1 --busy 1; echo end $r"
 RUN = "$(cat /proc/sys/kernel/random/uuid)"
 ACTIVE_MAX, WORKERS = 40, 4
+SETTLE_S = 300  # a piece whose scrub failed is tried again after 30 s, 1 min, 2 min
 EXPECTED = ("exited", "cancelled", "keeper_lost")
+STRUCK = ("signalled", "start_failed")  # of those whose own sandbox was struck
+BLAMED = ("gpu_lost", "gpu_fault", "carve_failed", "start_failed", "resume_failed")  # where the driver hung
 
 # share of the load, script, what the submission says more, what is done to it afterwards
 KINDS = [
@@ -40,13 +47,14 @@ KINDS = [
     (6, "loading", LOAD, {"sku": "large", "priority": "low", "on_preempt": "suspend", "grace": "1s"}, None),
     (12, "high", SHORT, {"sku": "large", "priority": "high", "tenant": ASR}, None),
 ]
+SCRUB_KINDS = [(10, "looking", "", {}, None), (10, "looking", "", {"tenant": ASR}, None)]
 
 
 class Load:
     """Threads that submit, each request repeated under its key until it is acknowledged."""
 
-    def __init__(self, site, seed):
-        self.site, self.seed = site, seed
+    def __init__(self, site, seed, kinds):
+        self.site, self.seed, self.kinds = site, seed, kinds
         self.acknowledged, self.lock = {}, threading.Lock()
         self.retries = self.refused = 0
         self.over = threading.Event()
@@ -73,14 +81,14 @@ class Load:
     def work(self, number):
         chance = random.Random(f"{self.seed}/{number}")
         while not self.over.is_set():
-            kind = chance.choices(KINDS, [k[0] for k in KINDS])[0]
+            kind = chance.choices(self.kinds, [k[0] for k in self.kinds])[0]
             self.one(chance, *kind[1:])
             if chance.random() < 0.2:
                 self.wait_for_room()
 
     def one(self, chance, kind, script, more, then):
         name = f"{kind}-{uuid.UUID(int=chance.getrandbits(128))}"
-        script = script.format(run=RUN, pause=round(chance.random() * 0.1, 3))
+        script = script.format(run=RUN, pause=round(chance.random() * 0.1, 3)) if script else scrubs.script(self.site, RUN)
         spec = {"tenant": BATCH, "sku": "small", "name": name, "args": ["sh", "-c", script], **more}
         answer = self.persist("POST", "/v1/jobs", spec, name)
         if not answer:
@@ -99,53 +107,6 @@ class Load:
             except (OSError, http.client.HTTPException, Refused):
                 pass
             time.sleep(0.05)
-
-
-class Killer:
-    TARGETS = [(35, "daemon"), (25, "node"), (15, "gpu"), (15, "keeper"), (5, "both"), (5, "signer")]
-
-    def __init__(self, site, chance):
-        self.site, self.chance = site, chance
-        self.kills = collections.Counter()
-
-    def strike(self):
-        time.sleep(self.chance.random() * 0.5)
-        target = self.chance.choices([t[1] for t in self.TARGETS], [t[0] for t in self.TARGETS])[0]
-        getattr(self, target)()
-        self.kills[target] += 1
-
-    def daemon(self):
-        self.site.kill(self.site.daemon)
-        self.site.start_daemon()
-
-    def node(self):
-        self.site.kill(self.site.node)
-        time.sleep(self.chance.random() * 0.1)
-        self.site.start_node()
-
-    def both(self):
-        self.site.kill(self.site.daemon)
-        self.site.kill(self.site.node)
-        self.site.start_node()
-        self.site.start_daemon()
-
-    def gpu(self):
-        self.any_of("bulkhead-gpu")
-
-    def keeper(self):
-        self.any_of("bulkhead-keeper")
-
-    def signer(self):
-        self.any_of("bulkhead-signer")
-
-    def any_of(self, name):
-        pids = self.site.processes(name)
-        pids = [p for p in pids if parent(p) not in pids]  # a keeper's child is not one yet
-        if pids:
-            try:
-                os.kill(self.chance.choice(pids), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
 
 class Findings:
@@ -205,21 +166,7 @@ def check_job(site, job, preempted, found):
 
 def leftovers(site):
     own = (site.daemon.pid, site.node.pid)
-    return [(p, command(p)) for p in site.processes() if p not in own and "bulkhead-gpu" not in command(p) and "bulkhead-signer" not in command(p)]
-
-
-def parent(pid):
-    try:
-        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    except OSError:
-        return 0
-
-
-def command(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:120]
-    except OSError:
-        return ""
+    return [(p, command(p)[:120]) for p in site.processes() if p not in own and "bulkhead-gpu" not in command(p) and "bulkhead-signer" not in command(p)]
 
 
 def check_rest(site, found):
@@ -282,40 +229,62 @@ def check_replay(site, found, jobs):
     found.check("replay from nothing meets every snapshot's digest", done.returncode == 0, done.stdout[-300:], done.stderr[-300:])
 
 
-def storm(build, seed, kills):
+def storm(build, seed, kills, with_scrubs):
     found, chance = Findings(), random.Random(seed)
-    began = time.monotonic()
-    with Site(build, topology="2x H100-80GB", site=tap.SITE, daemon_conf="check_every = 1\nsnapshot_every = 300") as site:
-        load, killer = Load(site, seed), Killer(site, chance)
-        for thread in load.threads:
-            thread.start()
-        try:
-            for _ in range(kills):
-                killer.strike()
-        finally:
-            load.over.set()
-            for thread in load.threads:
-                thread.join()
+    began, looked = time.monotonic(), ""
+    kinds = KINDS + (SCRUB_KINDS if with_scrubs else [])
+    targets = strikes.KILLS + strikes.HANGS + (strikes.SCRUBS if with_scrubs else [])
+    with Site(build, topology=scrubs.TOPOLOGY if with_scrubs else "2x H100-80GB", site=scrubs.SITE if with_scrubs else tap.SITE,
+              daemon_conf="check_every = 1\nsnapshot_every = 300", node_conf=strikes.NODE_CONF) as site:
+        load, killer = Load(site, seed, kinds), strikes.Killer(site, chance, targets)
+        killer.write_rules([])
+        if with_scrubs:
+            scrubs.prepare(site)
+        strike(load, killer, kills)
         release_all(site)
-        settle(site, found)
+        settle(site, found, SETTLE_S if with_scrubs else 60)
         jobs = all_jobs(site)
         check_jobs(site, load, jobs, found)
+        check_causes(site, killer, jobs, found)
         check_rest(site, found)
         check_instances(site, found)
+        if with_scrubs:
+            looked = "%d receipts, %d looks into memory" % scrubs.check(site, jobs, found)
         check_logs(site, found)
         check_replay(site, found, jobs)
         if found.faults:
             site.report(True)
-        for job in jobs.values():
-            if job.get("cause") not in EXPECTED:
-                print(f"# note: job {job['id']} {job['name'][:20]} ended as {job.get('cause')}: {site.log(job['id'])[-200:]!r}")
-                print("\n".join(history(site, job["id"])))
     states = collections.Counter(j["state"] for j in jobs.values())
     causes = collections.Counter(j.get("cause") for j in jobs.values())
-    print(f"# seed {seed}: {sum(killer.kills.values())} kills {dict(killer.kills)}, {len(load.acknowledged)} jobs acknowledged, "
-          f"{load.retries} retries, {load.refused} refused, {sum(j['restarts'] for j in jobs.values())} restarts")
+    print(f"# seed {seed}: {sum(killer.count.values())} strikes {dict(killer.count)}, {len(load.acknowledged)} jobs acknowledged, "
+          f"{load.retries} retries, {load.refused} refused, {sum(j['restarts'] for j in jobs.values())} restarts {looked}")
     print(f"# states {dict(states)}, causes {dict(causes)}, {found.checks} checks, {time.monotonic() - began:.1f} s")
     return found
+
+
+def strike(load, killer, kills):
+    """Load and strikes at once, until there were so many that met something."""
+    for thread in load.threads:
+        thread.start()
+    try:
+        while sum(killer.count.values()) - killer.count["nothing there"] < kills:
+            killer.strike()
+    finally:
+        load.over.set()
+        for thread in load.threads:
+            thread.join()
+    killer.write_rules([])
+
+
+def check_causes(site, killer, jobs, found):
+    """A job fails only when its sandbox was struck or the driver of its GPU hung."""
+    struck = {d["job"] for r in site.leaves() for d in r.get("do", []) if d.get("lease") in killer.hit}
+    for job in jobs.values():
+        cause = job.get("cause")
+        explained = cause in EXPECTED[1:] or job["state"] == "completed" or (cause in STRUCK and job["id"] in struck) or (cause in BLAMED and killer.blamed)
+        found.check("ended for a reason", explained, job["id"], job["name"][:20], cause, repr(site.log(job["id"])[-200:]))
+        if not explained:
+            print("\n".join(history(site, job["id"])))
 
 
 def history(site, job):
@@ -369,6 +338,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--scrubs", action="store_true")
     parser.add_argument("--trials", type=int, default=0)
     args = parser.parse_args()
     lack = tap.missing()
@@ -376,10 +346,10 @@ def main():
         print(f"1..0 # SKIP {lack}")
         return
     print("1..1")
-    found = trials(args.build, args.trials) if args.trials else storm(args.build, args.seed, args.kills)
+    found = trials(args.build, args.trials) if args.trials else storm(args.build, args.seed, args.kills, args.scrubs)
     for fault in found.faults[:30]:
         print("# " + fault.replace("\n", "\n# "))
-    what = f"{args.trials} trials" if args.trials else f"{args.kills} kills, seed {args.seed}"
+    what = f"{args.trials} trials" if args.trials else f"{args.kills} kills and hangs, seed {args.seed}"
     print(f"{'not ok' if found.faults else 'ok'} 1 - nothing lost, nothing done twice, nothing left behind ({what})")
     sys.exit(1 if found.faults else 0)
 

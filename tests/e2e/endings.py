@@ -4,7 +4,9 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -42,6 +44,65 @@ def own_end(site):
         equal(f"bulkhead run {command}", done.returncode, wanted)
         if wanted == 0:
             contains("output", done.stdout, "out\nerr\n")
+
+
+def with_node_conf(site, *lines):
+    """Another node with these lines at the end of its node.conf; what was said before of a key is dropped."""
+    keys = {line.split(" = ")[0] for line in lines}
+    site.stop(site.node)
+    conf = site.dir / "node.conf"
+    kept = [line for line in conf.read_text().splitlines() if line.split(" = ")[0] not in keys]
+    conf.write_text("\n".join((*kept, *lines, "")))
+    site.start_node()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+
+
+def told(site, cause, next_step, **spec):
+    """A job that cannot be started: `why` and `describe` have the cause and what to do."""
+    job = site.submit("true", **spec)
+    site.await_state(job, "failed")
+    equal("cause", site.job(job)["cause"], "start_failed")
+    why = site.cli("alice", "why", str(job), check=0).stdout.splitlines()
+    contains("why", why[0], "it has ended: failed (start_failed): ")
+    contains("why", why[0], cause)
+    contains("next", why[1], "next: ")
+    contains("next", why[1], next_step)
+    described = site.cli("alice", "describe", str(job), check=0).stdout
+    contains("describe", described, cause)
+    contains("describe", described, next_step)
+    shown = json.loads(site.cli("alice", "why", str(job), "-o", "json", check=0).stdout)
+    equal("JSON", (cause in shown["sentence"], next_step in shown["next"]), (True, True))
+    return job
+
+
+@tap.test(topology="1x H100-80GB")
+def cannot_start(site):
+    "why a job could not be started is told in one line with what to do, whatever was missing on its node"
+    crun = site.dir / "crun"
+    shutil.copy(shutil.which("crun"), crun)
+    with_node_conf(site, f"runtime = {crun}", "image_roots = /tmp")
+    told(site, f"open {site.dir}/nowhere", "bulkhead logs", image=f"oci:{site.dir}/nowhere:x")
+    leaf, = (leaf for leaf in site.leaves() if leaf.get("verb") == "node.started")
+    assert leaf["text"] and str(site.dir) not in json.dumps(leaf), leaf
+    crun.unlink()
+    told(site, f"{crun} is not on this node", "install crun")
+    logs = str(site.dir / "logs")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=1,mode=750", "tmpfs", logs], check=True)
+    try:
+        with_node_conf(site, f"runtime = {shutil.which('crun')}")
+        job = told(site, "No space left on device", "make room on the disks of node")
+        equal("no output", site.log(job), "")
+    finally:
+        subprocess.run(["umount", logs], check=True)
+    (site.dir / "no-folder").write_text("")
+    with_node_conf(site, f"cdi_dir = {site.dir}/no-folder")
+    job, log = site.run("echo", "ran")
+    equal("without a CDI file", job["state"], "completed")
+    contains("it is said", log, "bulkhead: the job has no CDI file: ")
+    site.stop(site.daemon)
+    site.start_daemon()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+    contains("it stays", site.cli("alice", "why", "2", check=0).stdout, f"{crun} is not on this node")
 
 
 @tap.test()

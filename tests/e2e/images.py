@@ -25,7 +25,7 @@ def images(site, owner=20001, needs=True):
                      oci.entry("app/mine", "of the app\n", uid=1234, mode=0o400))
     digest = made.add("good", base, config={"User": "app", "Env": ["GREETING=hello", "PATH=/bin", "BULKHEAD_JOB=7"],
                                             "Cmd": ["/bin/sh", "-c", "id -u; id -g; echo $GREETING; cat mine"], "WorkingDir": "/app",
-                                            "Labels": {"run.oci.hooks": "touch /tmp/x"}})
+                                            "Labels": {"run.oci.hooks": f"touch {site.dir}/obeyed"}})
     return made, digest
 
 
@@ -50,7 +50,7 @@ def runs(site):
     contains("root", said, "read-only")
     contains("tools come first", said, "PATH=/usr/local/bulkhead/bin:/bin")
     assert "BULKHEAD_JOB=7" not in said and "root:" not in said, said
-    assert not os.path.exists("/tmp/x")
+    assert not (site.dir / "obeyed").exists()
 
 
 @tap.test(**NODE)

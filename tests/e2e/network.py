@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Networks of jobs on a running site, as a user meets them, in a network namespace of the test's own."""
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -99,22 +97,12 @@ def no_nft(site):
     until("ended", lambda: site.job(1)["state"] == "failed")
     contains("to the submitter", site.cli("alice", "logs", "1").stdout, "bulkhead: cannot start: network: /nonexistent/nft does not run: "
              "No such file or directory; install nftables, or set nft in node.conf\n")
+    contains("why", site.cli("alice", "why", "1").stdout, "it has ended: failed (start_failed): network: /nonexistent/nft does not run: "
+             "No such file or directory\nnext: install nftables, or set nft in node.conf\n")
     job(site, "true")
     links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
     assert "bhj" not in links, links
 
 
-def enter():
-    """The rest runs in a network namespace of its own."""
-    if os.environ.get("BH_OWN_NETWORK") or tap.missing():
-        return
-    if not shutil.which("nft") or not shutil.which("unshare") or not shutil.which("ip"):
-        print("1..0 # SKIP nft, ip or unshare is missing")
-        sys.exit(0)
-    script = 'ip link set lo up; ip route add default dev lo; exec "$@"'
-    os.environ["BH_OWN_NETWORK"] = "1"
-    os.execvp("unshare", ["unshare", "--net", "sh", "-c", script, "sh", sys.executable, *sys.argv])
-
-
-enter()
+tap.in_own_network()
 tap.main()

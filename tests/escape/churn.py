@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Leases that come and go, on the simulated driver: how long a start takes with its look at the walls,
-what is left behind, and whether neighbours notice.
+and whether neighbours notice.  What is left behind: leaks.py.
 
     churn.py BUILD latency [STARTS]     carve, start, look, first instruction: p50 and p99
-    churn.py BUILD leaks [SECONDS]      7 tenants start and stop on each of 8 GPUs
     churn.py BUILD neighbours [SECONDS] work goes on while the rest of the GPU is carved again and again
     churn.py BUILD all                  short, as TAP
 
@@ -13,14 +12,12 @@ import os
 import pathlib
 import re
 import statistics
-import subprocess
 import sys
-import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import Client, Site
+from bulkhead import Site
 
 TENANTS = 8
 STALL_MS, P50_MS, P99_MS = 50, 100, 250
@@ -88,100 +85,6 @@ def latency(build, starts):
     return statistics.median(found), found[min(len(found) - 1, len(found) * 99 // 100)]
 
 
-# ---- what is left ----
-
-def namespaces():
-    found = set()
-    for link in pathlib.Path("/proc").glob("[0-9]*/ns/*"):
-        try:
-            found.add(os.readlink(link))
-        except OSError:
-            pass
-    return found
-
-
-def resident_kib(pid):
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
-
-
-def counts(site):
-    """What must be the same after any number of leases."""
-    own = (site.daemon.pid, site.node.pid)
-    mounts = pathlib.Path(f"/proc/{site.node.pid}/mountinfo").read_text().count("\n")
-    return {"groups": len([g for g in site.groups() if "bh-" in g]), "mounts": mounts,
-            "descriptors": [len(os.listdir(f"/proc/{p}/fd")) for p in own],
-            "processes": len(site.processes("bulkhead-keeper")), "boxes": len(list((site.dir / "run/boxes").glob("bh-*"))),
-            "jobs kept": len(list((site.dir / "node/jobs").iterdir())),
-            "interfaces": len([n for n in os.listdir("/sys/class/net") if re.match(r"(bh|veth)", n)])}
-
-
-def instances(site):
-    """GPU instances that stand in the driver, and pieces that the daemon knows."""
-    known = sum(len(g.get("pieces", [])) for g in site.client("erin").get("/v1/gpus")["items"])
-    said = subprocess.run([site.program("bulkhead-simctl"), "--state", str(site.sim), "status"], capture_output=True, text=True).stdout
-    return len(re.findall(r"^  gi \d+", said, re.M)), known
-
-
-def churn(site, tenant, until, ended):
-    """One tenant keeps 8 jobs going."""
-    client = Client(site.socket)
-    going = []
-    while time.monotonic() < until or going:
-        while len(going) < 8 and time.monotonic() < until:
-            going.append(start(client, tenant, "sleep", f"0.{len(going) % 3 + 1}"))
-        states = {j["id"]: j["state"] for j in client.get(f"/v1/jobs?tenant=acme/t{tenant}&active=true&limit=100")["items"]}
-        ended[tenant] += len([j for j in going if j not in states])
-        going = [j for j in going if j in states]
-        time.sleep(0.05)
-    client.close()
-
-
-def settle(site, wanted=None):
-    """Once all has ended, the daemon has acknowledged it and closed what we closed."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and (counts(site)["jobs kept"] or wanted not in (None, counts(site))):
-        time.sleep(0.05)
-    return counts(site)
-
-
-def leaks(build, seconds):
-    """(jobs, complaints, resident memory at a tenth and at the end of daemon and node)"""
-    wrong, sizes = [], []
-    with Site(build, "8x H100-80GB", site_file(7), node_conf=CONF) as site:
-        tap_client = site.client()
-        for tenant in range(7):
-            await_end(tap_client, start(tap_client, tenant, "true"))
-        before, ended = None, [0] * 7
-        for part in (seconds * 0.1, seconds * 0.9):
-            until = time.monotonic() + part
-            threads = [threading.Thread(target=churn, args=(site, t, until, ended)) for t in range(7)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            before = before or settle(site)  # by now every pool that grows with use has grown
-            sizes.append([resident_kib(p.pid) for p in (site.daemon, site.node)])
-        after = settle(site, before)
-        spaces = [n for n in namespaces() if n]
-        for name, value in before.items():
-            if after[name] != value:
-                wrong.append(f"{name}: {value} before, {after[name]} after")
-        used = site.client("erin").get("/v1/jobs?active=true&limit=1")["items"]
-        if used:
-            wrong.append("jobs are left")
-        standing, known = instances(site)
-        if standing != known:
-            wrong.append(f"{standing} instances stand, {known} pieces are known")
-        if site.bad_lines("effect failed"):
-            wrong.append(site.bad_lines("effect failed")[0])
-        own = set()
-        for pid in site.processes():
-            own |= {os.readlink(p) for p in pathlib.Path(f"/proc/{pid}/ns").iterdir()}
-        if len(own) > 9:  # the machine's 8 and the node's mounts; jobs' went with them
-            wrong.append(f"{len(own)} namespaces are held, of {len(spaces)}")
-    return sum(ended), wrong, sizes
-
-
 def neighbours(build, seconds):
     """(work done by each of 3 neighbours, longest stall in ms, carvings beside them)"""
     carved = 0
@@ -218,12 +121,6 @@ def main():
         print(f"# carve, start, look, first instruction: p50 {p50:.1f} ms, p99 {p99:.1f} ms (load {load:.1f})")
         if what == "latency" or load < 3:
             results.append((f"a start with its look takes {P50_MS} ms at the median, {P99_MS} at the 99th percentile", p50 < P50_MS and p99 < P99_MS))
-    if what in ("leaks", "all"):
-        jobs, wrong, sizes = leaks(build, amount or 3)
-        print(f"# {jobs} jobs; resident KiB of daemon and node at a tenth {sizes[0]}, at the end {sizes[1]}")
-        print(*(f"# {line}" for line in wrong), sep="\n")
-        results.append(("nothing is left of leases that came and went", not wrong and jobs > 0))
-        results.append(("memory is flat", what == "all" or all(b < a * 1.3 + 4096 for a, b in zip(*sizes))))
     if what in ("neighbours", "all"):
         work, stall, carved = neighbours(build, amount or 2)
         print(f"# {carved} carvings beside 3 neighbours, who went on {work} times; longest stall {stall:.1f} ms")

@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
     "shim": set(),
     "probe": set(),                  # stands in any image's root: libc alone
+    "burn": set(),                   # a program of its own: libc and the vendor's ABI
     "simdrv": _CORE,
 }
 MAINS = {"daemon", "node", "cli", "replay", "kube", "smi"}

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""bulkhead-burn on the simulated driver: what it completes alone and beside another, in all its
+manners, and how it ends.
+
+usage: burn_test.py PROGRAM LIBRARY SIMCTL.  Prints TAP."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, LIBRARY, SIMCTL = (os.path.abspath(path) for path in sys.argv[1:4])
+FIELDS = {"event", "pid", "start_ns", "end_ns", "kernels", "work_ns", "launches", "allocations", "refused"}
+
+
+def simctl(*words):
+    subprocess.run([SIMCTL, *words], check=True, capture_output=True)
+
+
+def burn(*options):
+    return subprocess.run([PROGRAM, "--library", LIBRARY, "--loops-per-ms", "1000", *options],
+                          capture_output=True, text=True, check=False, timeout=50)
+
+
+def ends(done):
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    for line in lines:
+        assert line["event"] == "start" or set(line) == FIELDS, line
+    return [line for line in lines if line["event"] == "end"]
+
+
+def share(end):
+    return end["work_ns"] / (end["end_ns"] - end["start_ns"])
+
+
+def shares(*options):
+    return [share(end) for end in ends(burn(*options))]
+
+
+def between(values, least, most):
+    print(f"# {[round(value, 4) for value in values]}")
+    return all(least <= value <= most for value in values)
+
+
+# Work that was completed is told up to 20 ms after it was, and a loaded machine is slow to tell.
+def alone():
+    return between(shares("--time", "300ms", "--kernel", "1ms", "--streams", "2"), 0.75, 1.0)
+
+
+def graphs():
+    return between(shares("--time", "200ms", "--kernel", "50us", "--graph", "20"), 0.7, 1.0)
+
+
+def two():
+    got = shares("--time", "400ms", "--kernel", "1ms", "--processes", "2")
+    return len(got) == 2 and between(got, 0.3, 0.5)
+
+
+# Who has the GPU keeps it while the slice is long: together they lose less to switching.
+def slices():
+    simctl("timeslice", "30000")
+    got = shares("--time", "400ms", "--kernel", "1ms", "--processes", "2")
+    simctl("timeslice", "2000")
+    refused = subprocess.run([SIMCTL, "timeslice", "99"], capture_output=True, check=False).returncode
+    return refused == 1 and between([sum(got)], 0.85, 1.05)
+
+
+def paced():
+    end, = ends(burn("--time", "300ms", "--kernel", "100us", "--rate", "100"))
+    return 15 <= end["launches"] <= 31
+
+
+def windows():
+    lines = [json.loads(line) for line in burn("--time", "200ms", "--window", "50ms").stdout.splitlines()]
+    told = [line for line in lines if line["event"] == "window"]
+    return lines[0]["event"] == "start" and len(told) >= 2 and \
+        all(a["end_ns"] == b["start_ns"] for a, b in zip(told, told[1:])) and \
+        sum(line["kernels"] for line in told) == lines[-1]["kernels"]
+
+
+def storms():
+    counts = {}
+    for kind in ("linear", "managed", "async", "host", "vmm", "array"):
+        end, = ends(burn("--time", "50ms", "--kernel", "0", "--storm", kind))
+        counts[kind] = end["allocations"]
+    print(f"# {counts}")
+    return min(counts.values()) > 0
+
+
+def full():
+    end, = ends(burn("--time", "50ms", "--kernel", "0", "--hold-mib", "79000", "--storm", "linear",
+                     "--storm-mib", "1024", "--storm-live", "16"))
+    return end["refused"] > 0
+
+
+def statuses():
+    missing = subprocess.run([PROGRAM, "--library", "/nowhere/libcuda.so.1"], capture_output=True, check=False)
+    return [burn("--kernel", "1x").returncode, burn("--kind").returncode, missing.returncode,
+            burn("--device", "7").returncode, burn("--hold-mib", "999999").returncode,
+            burn("--help").returncode] == [2, 2, 8, 8, 1, 0]
+
+
+CASES = [alone, graphs, two, slices, paced, windows, storms, full, statuses]
+
+
+def main():
+    if os.geteuid() != 0:
+        print("1..0 # SKIP needs root: the simulated driver's state is root's")
+        return 0
+    print(f"1..{len(CASES)}")
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="bulkhead-burn-test.") as state:
+        os.environ["BULKHEAD_SIM_STATE"] = state
+        simctl("init", "1x H100-80GB")
+        for number, case in enumerate(CASES, 1):
+            good = case()
+            failed += not good
+            print(f"{'ok' if good else 'not ok'} {number} - {case.__name__}")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+#include "daemon/receipts.h"
+
+#include "daemon/fixture_test.h"
+
+static bool
+count(void *self, const struct bh_document_row *row)
+{
+    ++*(uint32_t *)self;
+    return true;
+}
+
+static uint32_t
+kept(struct fixture *f)
+{
+    const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
+    uint32_t n = 0;
+
+    assert_int_equal(f->core.store.ops->list_documents(f->core.store.self, &filter, count, &n,
+                                                       &f->err),
+                     BH_OK);
+    return n;
+}
+
+/* A node repeats a receipt until it is acknowledged; a scrub that was done again for the same
+ * order, after the node died or for another piece of the lease, is another one. */
+static void
+each_scrub_has_one(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t order, begun_ns;
+        uint32_t result, records;
+    } cases[] = {
+        { "failed, then the node dies",    7, 100, BH_SCRUB_FAILED, 1 },
+        { "told again",                    7, 100, BH_SCRUB_FAILED, 0 },
+        { "the order's second scrub",      7, 200, BH_SCRUB_CLEAN,  1 },
+        { "told again, the older first",   7, 100, BH_SCRUB_FAILED, 0 },
+        { "and the newer",                 7, 200, BH_SCRUB_CLEAN,  0 },
+        { "another order's",               8, 200, BH_SCRUB_CLEAN,  1 },
+    };
+
+    for (int together = 0; together < 2; together++) { /* in one transaction, or each in its own */
+        struct fixture f;
+
+        setup(&f);
+        for (size_t i = 0; i < BH_COUNT(cases); i++) {
+            struct bh_msg_receipt receipt = { .order = cases[i].order, .partition = 3,
+                                              .begun_ns = cases[i].begun_ns,
+                                              .method = BH_SCRUB_FILL, .result = cases[i].result };
+            uint64_t before = f.core.journal.next_seq;
+
+            assert_int_equal(bh_receipts_take(&f.core, &receipt, &f.err), BH_OK);
+            BH_CHECK_EQ(cases[i].name, f.core.journal.next_seq - before, cases[i].records);
+            if (!together)
+                assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+        }
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+        BH_CHECK_EQ("kept", kept(&f), 3);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_scrub_has_one),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+#include "node/guest.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "node/gate.h"
+#include "node/job.h"
+#include "node/launch.h"
+
+#define LOOK_AGAIN (500 * BH_NS_PER_MS)
+
+struct bh_guest {
+    bool used;
+    bool stuck;        /* over for whoever started it, and does not go */
+    bool alone;
+    struct bh_job job; /* what its sandbox is built for and held against; not in the state */
+    pid_t init;        /* its process 1, once it was looked at */
+    int output_fd;
+    bh_ns again_at;    /* monotonic; when to look whether it has gone, when stuck */
+};
+
+struct bh_guests {
+    struct bh_guest guest[BH_GUESTS_MAX];
+};
+
+struct bh_guests *
+bh_guests_new(void)
+{
+    struct bh_guests *guests = calloc(1, sizeof *guests);
+
+    BH_ASSERT(guests);
+    return guests;
+}
+
+/* ---- who is there ---- */
+
+static struct bh_guest *
+find(const struct bh_node *node, uint64_t number)
+{
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++) {
+        struct bh_guest *guest = &node->guests->guest[i];
+
+        if (guest->used && guest->job.note.lease == number)
+            return guest;
+    }
+    return NULL;
+}
+
+static struct bh_guest *
+find_room(const struct bh_node *node)
+{
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++)
+        if (!node->guests->guest[i].used)
+            return &node->guests->guest[i];
+    return NULL;
+}
+
+bool
+bh_guest_holds(const struct bh_node *node, const struct bh_note_piece *place)
+{
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++) {
+        const struct bh_guest *guest = &node->guests->guest[i];
+
+        if (guest->used && guest->alone && bh_job_overlaps(&guest->job.note, place))
+            return true;
+    }
+    return false;
+}
+
+uint32_t
+bh_guest_free_slot(const struct bh_node *node)
+{
+    struct bh_slots taken = { .count = 0 };
+
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++) {
+        const struct bh_guest *guest = &node->guests->guest[i];
+
+        if (guest->used)
+            taken.slot[taken.count++] = guest->job.note.slot;
+    }
+    return bh_state_free_slot(&node->state, node->conf.uid_ranges, &taken);
+}
+
+uint32_t
+bh_guests_fds(const struct bh_node *node, int ret_fds[BH_GUESTS_MAX])
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++) {
+        const struct bh_guest *guest = &node->guests->guest[i];
+
+        if (guest->used && !guest->stuck && guest->job.pidfd >= 0)
+            ret_fds[count++] = guest->job.pidfd;
+    }
+    return count;
+}
+
+/* ---- its life ---- */
+
+static bh_rc
+open_guest(struct bh_node *node, const struct bh_guest_request *request, struct bh_guest *guest,
+           struct bh_err *err)
+{
+    struct bh_note *note = &guest->job.note;
+
+    *guest = (struct bh_guest){ .used = true, .alone = request->alone, .job.pidfd = -1 };
+    note->kind = BH_NOTE_LEASE;
+    note->lease = request->start->lease;
+    note->slot = BH_NO_SLOT; /* its own does not count when one is looked for */
+    note->slot = request->apart ? node->conf.uid_ranges : bh_guest_free_slot(node);
+    if (request->lent)
+        note->lent[note->lent_count++] = *request->lent;
+    guest->output_fd = memfd_create("bulkhead-guest", MFD_CLOEXEC);
+    if (guest->output_fd < 0)
+        return bh_err_errno(err, "make a file for its output");
+    if (!request->apart && note->slot == node->conf.uid_ranges)
+        return bh_err_set(err, BH_FULL, "all %u ranges of user ids are in use",
+                          node->conf.uid_ranges);
+    return BH_OK;
+}
+
+bh_rc
+bh_guest_start(struct bh_node *node, const struct bh_guest_request *request,
+               struct bh_guest **ret_guest, struct bh_err *err)
+{
+    struct bh_guest *guest = find_room(node);
+    char folder[BH_NODE_PATH_MAX];
+    bh_rc rc;
+
+    if (find(node, request->start->lease))
+        return bh_err_set(err, BH_CONFLICT, "the last one has not gone");
+    if (!guest)
+        return bh_err_set(err, BH_FULL, "%d sandboxes of the node's own run", BH_GUESTS_MAX);
+    rc = open_guest(node, request, guest, err);
+    if (rc == BH_OK)
+        rc = bh_launch_folder(node, request->start->lease, folder, err);
+    if (rc == BH_OK)
+        rc = bh_launch(node, &(struct bh_launch){ request->start, &guest->job, guest->output_fd,
+                                                  BH_GUEST_OUTPUT_MAX - 1 }, err);
+    if (rc == BH_OK)
+        *ret_guest = guest;
+    else
+        bh_guest_remove(node, guest);
+    return rc;
+}
+
+bool
+bh_guest_look(struct bh_node *node, struct bh_guest *guest, struct bh_report *ret_report)
+{
+    bool passed;
+    char id[32];
+
+    bh_node_job_id(guest->job.note.lease, id);
+    guest->init = bh_gate_waiting(node, id, &passed);
+    if (guest->init <= 0)
+        return false;
+    bh_inspect(node, &guest->job, guest->init, ret_report);
+    return true;
+}
+
+bh_rc
+bh_guest_let_go(struct bh_guest *guest, struct bh_err *err)
+{
+    BH_ASSERT(guest->init > 0);
+    return kill(guest->init, SIGUSR1) != 0 ? bh_err_errno(err, "let it begin") : BH_OK;
+}
+
+/* One whose keeper cannot be watched is over at once: nobody would learn of its end. */
+bool
+bh_guest_has_ended(const struct bh_guest *guest)
+{
+    struct pollfd ended = { .fd = guest->job.pidfd, .events = POLLIN };
+
+    return guest->job.pidfd < 0 || poll(&ended, 1, 0) > 0;
+}
+
+void
+bh_guest_read(const struct bh_guest *guest, char ret_text[BH_GUEST_OUTPUT_MAX])
+{
+    ssize_t length = pread(guest->output_fd, ret_text, BH_GUEST_OUTPUT_MAX - 1, 0);
+
+    ret_text[length > 0 ? length : 0] = '\0';
+}
+
+void
+bh_guest_kill(struct bh_node *node, const struct bh_guest *guest)
+{
+    struct bh_err ignored;
+    char id[32];
+
+    bh_node_job_id(guest->job.note.lease, id);
+    (void)!node->runtime.ops->signal(node->runtime.self, id, SIGKILL, &ignored);
+}
+
+static void
+reap(struct bh_guest *guest)
+{
+    siginfo_t reaped;
+
+    if (guest->job.pidfd >= 0)
+        waitid(P_PIDFD, (id_t)guest->job.pidfd, &reaped, WEXITED | WNOHANG);
+    bh_fd_close(guest->job.pidfd);
+    bh_fd_close(guest->output_fd);
+    *guest = (struct bh_guest){ .used = false };
+}
+
+/* Whether nothing of it runs any more; what does is killed. */
+static bool
+has_gone(struct bh_node *node, const struct bh_guest *guest)
+{
+    struct bh_err ignored;
+    uint32_t left = 0;
+    char id[32];
+    pid_t pid;
+
+    bh_guest_kill(node, guest);
+    bh_node_job_id(guest->job.note.lease, id);
+    return bh_guest_has_ended(guest)
+           && node->runtime.ops->processes(node->runtime.self, id, &pid, 1, &left, &ignored)
+                  == BH_OK
+           && left == 0;
+}
+
+static void
+keep_back(struct bh_guest *guest)
+{
+    if (!guest->stuck)
+        bh_log(EFFECT_FAILED, BH_STR("what", "a process does not end"),
+               BH_U64("lease", guest->job.note.lease));
+    guest->stuck = true;
+    guest->again_at = bh_time_monotonic() + LOOK_AGAIN;
+}
+
+void
+bh_guest_remove(struct bh_node *node, struct bh_guest *guest)
+{
+    if (has_gone(node, guest) && bh_launch_clear(node, guest->job.note.lease))
+        reap(guest);
+    else
+        keep_back(guest);
+}
+
+bh_ns
+bh_guests_tick(struct bh_node *node, bh_ns now)
+{
+    bh_ns next = 0;
+
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++) {
+        struct bh_guest *guest = &node->guests->guest[i];
+
+        if (guest->used && guest->stuck && guest->again_at <= now)
+            bh_guest_remove(node, guest);
+        if (guest->used && guest->stuck && (!next || guest->again_at < next))
+            next = guest->again_at;
+    }
+    return next;
+}
+
+void
+bh_guests_free(struct bh_node *node)
+{
+    for (uint32_t i = 0; node->guests && i < BH_GUESTS_MAX; i++) {
+        struct bh_guest *guest = &node->guests->guest[i];
+
+        if (guest->used && bh_launch_clear(node, guest->job.note.lease))
+            reap(guest);
+    }
+    free(node->guests);
+    node->guests = NULL;
+}

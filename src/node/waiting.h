@@ -1,0 +1,36 @@
+#ifndef BH_NODE_WAITING_H
+#define BH_NODE_WAITING_H
+
+#include "node/kept.h"
+#include "node/node.h"
+
+/* Orders that were taken and have no outcome yet: something on their GPU must end first, a scrub
+ * or a reset is under way for them, or the driver was busy.  In the order in which they came, so
+ * that what is done to one GPU is done one after the other. */
+struct bh_waiting {
+    uint64_t order;
+    struct bh_kept kept;
+    char gpu[BH_UUID_MAX];  /* that it changes; "": none is known */
+    bh_ns at;               /* monotonic; not to be tried before, unless what it waits for ends */
+    bh_ns pause, until;     /* of one that the driver holds up: grows; when to give up, or 0 */
+};
+
+enum { BH_WAITING_MAX = 256 };
+
+struct bh_waiting_list {
+    struct bh_waiting item[BH_WAITING_MAX];
+    uint32_t count;
+};
+
+/* Put the order behind the others; NULL: there is no room. */
+struct bh_waiting *bh_waiting_add(struct bh_waiting_list *list, uint32_t number,
+                                  const void *message, const char *gpu);
+void bh_waiting_remove(struct bh_waiting_list *list, uint32_t at);
+void bh_waiting_clear(struct bh_waiting_list *list);
+
+bool bh_waiting_has(const struct bh_waiting_list *list, uint64_t order);
+
+/* Whether one of the first `before` changes that GPU. */
+bool bh_waiting_is_behind(const struct bh_waiting_list *list, uint32_t before, const char *gpu);
+
+#endif

@@ -1,0 +1,45 @@
+#include <inttypes.h>
+
+#include "policy/explain_internal.h"
+#include "policy/gpus.h"
+
+static void
+put_host(const struct phrase *p, uint64_t amount)
+{
+    bool cores = p->reason->code == BH_REASON_CORES || p->reason->code == BH_REASON_NEVER_CORES;
+
+    (cores ? bh_cores_put : bh_memory_put)(p->out, amount);
+}
+
+void
+bh_explain_unhosted(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "GPUs are free for it, but of the ");
+    put_host(p, p->reason->limit);
+    bh_buf_puts(p->out, " beside ");
+    bh_explain_gpu(p);
+    bh_buf_puts(p->out, " jobs hold ");
+    put_host(p, p->reason->used);
+    bh_buf_puts(p->out, ", and this job wants ");
+    put_host(p, p->reason->wanted);
+}
+
+void
+bh_explain_never_hosted(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "this job wants ");
+    put_host(p, p->reason->wanted);
+    if (p->reason->wanted <= p->reason->limit) {
+        bh_buf_puts(p->out, " for each member of its gang, and all nodes together have not "
+                            "enough for that");
+        return;
+    }
+    bh_buf_puts(p->out, " beside its GPUs, and no node that could hold it has more than ");
+    put_host(p, p->reason->limit);
+}
+
+void
+bh_explain_next_never_host(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "ask for less (`cpu`, `memory` of the job, or of its SKU)");
+}

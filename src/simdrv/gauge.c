@@ -1,0 +1,89 @@
+#include "simdrv/gauge.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "simdrv/files.h"
+#include "simdrv/queue.h"
+#include "simdrv/sim.h"
+
+struct sim_gauge {
+    struct sim_device device; /* of which little is touched */
+};
+
+static bool
+read_part(int fd, struct sim_device *device, void *part, size_t length)
+{
+    return pread(fd, part, length, (char *)part - (char *)device) == (ssize_t)length;
+}
+
+/* Of a slot that has nothing to do its works are not read. */
+static bool
+read_slot(int fd, struct sim_device *device, struct sim_task_slot *slot)
+{
+    static const size_t head = offsetof(struct sim_task_slot, work);
+
+    return read_part(fd, device, slot, head) &&
+           (slot->birth == 0 || slot->first == slot->next ||
+            read_part(fd, device, slot->work, sizeof(slot->work)));
+}
+
+static bool
+read_device(int fd, struct sim_device *device)
+{
+    bool got = read_part(fd, device, device, offsetof(struct sim_device, slot));
+
+    for (uint32_t i = 0; got && i < SIM_TASK_SLOTS; i++) {
+        got = read_slot(fd, device, &device->slot[i]);
+        if (device->slot[i].birth != 0 && !sim_queue_is_alive(fd, i))
+            device->slot[i].birth = 0;
+    }
+    return got && device->magic == SIM_DEVICE_MAGIC;
+}
+
+struct sim_gauge *
+sim_gauge_open(const char *folder)
+{
+    struct sim_gauge *gauge = calloc(1, sizeof(*gauge));
+    char path[SIM_PATH_MAX];
+    int fd = gauge != NULL && sim_path(path, "%s/" SIM_TASK_FILE, folder)
+                 ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+                 : -1;
+    bool got = fd >= 0 && read_device(fd, &gauge->device);
+
+    if (fd >= 0)
+        close(fd);
+    if (!got) {
+        free(gauge);
+        return NULL;
+    }
+    sim_task_repair(&gauge->device);
+    sim_task_advance(&gauge->device, sim_queue_now());
+    return gauge;
+}
+
+void
+sim_gauge_close(struct sim_gauge *gauge)
+{
+    free(gauge);
+}
+
+bool
+sim_gauge_busy(const struct sim_gauge *gauge, uint32_t user, uint64_t *ret_busy_ns)
+{
+    uint64_t busy_ns = 0, submitted = 0;
+
+    for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++) {
+        const struct sim_task_slot *slot = &gauge->device.slot[i];
+
+        if (slot->birth == 0 || slot->user != user)
+            continue;
+        busy_ns += slot->busy_ns;
+        submitted += slot->submitted;
+    }
+    if (submitted > 0)
+        *ret_busy_ns = busy_ns;
+    return submitted > 0;
+}

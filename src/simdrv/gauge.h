@@ -1,0 +1,19 @@
+/* How busy processes keep a simulated GPU: for NVML, which must not wait for what tenants
+ * can write to.  A copy of the record is taken without its lock and brought up to now. */
+#ifndef BH_SIMDRV_GAUGE_H
+#define BH_SIMDRV_GAUGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_gauge;
+
+/* Read the record in the folder of an instance.  NULL: there is none, or no memory. */
+struct sim_gauge *sim_gauge_open(const char *folder);
+void sim_gauge_close(struct sim_gauge *gauge);
+
+/* How long the SMs have worked for the process with this slot of the ledger, in ns.  False
+ * and unchanged: it never submitted any. */
+bool sim_gauge_busy(const struct sim_gauge *gauge, uint32_t user, uint64_t *ret_busy_ns);
+
+#endif

@@ -143,8 +143,7 @@ report_of(const struct bh_gpu_view *view)
                                .managed = view->managed, .cordoned = view->cordoned,
                                .fenced = view->fenced, .link = view->link,
                                .numa = view->numa, .layout = view->layout,
-                               .lone_carve = view->lone_carve,
-                               .share_limit = view->share_limit };
+                               .lone_carve = view->lone_carve, .share_limit = view->share_limit };
 }
 
 /* layout gpu1 development: all its GPUs */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -47,6 +48,17 @@ static int bh_test_failures __attribute__((unused));
         bh_test_failures = 0;                                                            \
         assert_int_equal(failures_, 0);                                                  \
     } while (0)
+
+/* So many times more of what a test waits for, and of what it has the product wait for, on a
+ * machine that says it is slow (BULKHEAD_TEST_SLOW, a whole number; tools/test-vm). */
+static inline int __attribute__((unused))
+bh_test_patience(int time)
+{
+    const char *slow = getenv("BULKHEAD_TEST_SLOW");
+    int times = slow ? (int)strtol(slow, NULL, 10) : 1;
+
+    return times > 1 ? time * times : time;
+}
 
 /* The test program's main: TAP on standard output. */
 #define BH_TEST_MAIN(tests)                                                              \

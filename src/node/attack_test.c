@@ -54,6 +54,17 @@ control_driver(const char *text)
     bh_test_write(path, text);
 }
 
+/* Long enough for a node to be killed in the middle of a suspend. */
+static void
+delay_list_of_processes(void)
+{
+    char rule[96];
+
+    bh_path_format(rule, sizeof rule, "nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=%d\n",
+                   bh_test_patience(2000));
+    control_driver(rule);
+}
+
 static pid_t
 keeper_of(uint64_t lease)
 {
@@ -107,9 +118,9 @@ test_killed_while_suspending(void **state)
     assert_int_equal(bh_test_carve(5, 0, "whole", 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(2, "mapped"));
-    control_driver("nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=2000\n");
+    delay_list_of_processes();
     bh_test_send(BH_MSG_SUSPEND, &suspend);
-    bh_time_sleep(400 * BH_NS_PER_MS);
+    bh_time_sleep(bh_test_patience(400) * BH_NS_PER_MS);
     bh_test_node_end(&the_node, SIGKILL);
     control_driver("");
     bh_test_node_start(&the_node);
@@ -292,12 +303,12 @@ test_foreign_stays(void **state)
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(7, "up"));
     snprintf(cut.gpu, sizeof cut.gpu, "%s", the_node.gpus[0]);
-    control_driver("nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=2000\n");
+    delay_list_of_processes();
     kill(the_node.pid, SIGSTOP); /* so that both are noted together */
     bh_test_send(BH_MSG_SUSPEND, &suspend);
     bh_test_send(BH_MSG_CARVE, &cut);
     kill(the_node.pid, SIGCONT);
-    bh_time_sleep(500 * BH_NS_PER_MS);
+    bh_time_sleep(bh_test_patience(500) * BH_NS_PER_MS);
     bh_test_node_end(&the_node, SIGKILL);
     control_driver("");
     bh_test_node_start(&the_node);
@@ -310,14 +321,14 @@ test_foreign_stays(void **state)
 
 /* ---- folders of the node ---- */
 
-/* Whether the node ends by itself within two seconds, after it has said `text`. */
+/* Whether the node ends by itself within two seconds (of patience), after it has said `text`. */
 static bool
 refuses_to_start(const char *text)
 {
     bool ended = false;
 
     bh_test_node_start(&the_node);
-    for (int tries = 0; tries < 200 && !ended; tries++) {
+    for (int tries = 0; tries < bh_test_patience(200) && !ended; tries++) {
         ended = waitpid(the_node.pid, NULL, WNOHANG) == the_node.pid;
         bh_time_sleep(10 * BH_NS_PER_MS);
     }
@@ -421,7 +432,7 @@ test_full_disk(void **state)
     BH_CHECK_EQ("no new job", bh_test_start_job(&another).outcome, 1);
     for (resume.order = 800; resume.order < LAST; resume.order++) {
         bh_test_send(BH_MSG_RESUME, &resume);
-        if (!bh_test_take_within(BH_MSG_OUTCOME, resume.order, 1000, &message))
+        if (!bh_test_take_within(BH_MSG_OUTCOME, resume.order, bh_test_patience(1000), &message))
             break; /* what is left is for what must be noted */
         ack.order = resume.order;
         bh_test_send(BH_MSG_ACK, &ack);

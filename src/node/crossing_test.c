@@ -152,7 +152,7 @@ order_with_hang(const char *function, uint32_t number, void *message)
     bh_test_write(path, rule);
     memcpy(message, &(uint64_t){ ++the_node.order }, sizeof(uint64_t)); /* it comes first */
     bh_test_send(number, message);
-    bh_time_sleep(300 * BH_NS_PER_MS);
+    bh_time_sleep(bh_test_patience(300) * BH_NS_PER_MS);
 }
 
 /* And kill the child in it; again, where a busy machine was not there yet the first time. */

@@ -346,7 +346,7 @@ test_stop(void **state)
         BH_CHECK_EQ(cases[i].name, bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
         BH_CHECK_EQ(cases[i].name, bh_test_take(BH_MSG_ENDED, job.lease).ended.exit_status,
                     cases[i].status);
-        BH_CHECK(cases[i].name, bh_time_monotonic() - begun < 3 * BH_NS_PER_S);
+        BH_CHECK(cases[i].name, bh_time_monotonic() - begun < bh_test_patience(3) * BH_NS_PER_S);
         BH_CHECK_STR(cases[i].name, bh_test_log(job.lease), cases[i].log);
     }
     BH_CHECK_DONE();
@@ -458,7 +458,7 @@ test_node_killed(void **state)
     assert_int_equal(bh_test_start_job(&shorter).outcome, 0);
     assert_true(bh_test_wait_for_log(80, "up") && bh_test_wait_for_log(81, "up"));
     bh_test_node_end(&the_node, SIGKILL);
-    bh_time_sleep(600 * BH_NS_PER_MS); /* the short one ends while no node is there */
+    bh_time_sleep(bh_test_patience(600) * BH_NS_PER_MS); /* the short one ends while no node is there */
     bh_test_node_start(&the_node);
     inventory = bh_test_greet(&the_node);
     BH_CHECK_EQ("the piece is known", inventory.pieces.count, 1);
@@ -538,7 +538,7 @@ test_orphans(void **state)
     assert_int_equal(unlink(path), 0);
     bh_test_node_start(&the_node);
     BH_CHECK_EQ("not reported", bh_test_greet(&the_node).leases.count, 0);
-    for (int tries = 0; tries < 200 && kill(keeper, 0) == 0; tries++)
+    for (int tries = 0; tries < bh_test_patience(200) && kill(keeper, 0) == 0; tries++)
         bh_time_sleep(10 * BH_NS_PER_MS);
     BH_CHECK("its keeper is gone", kill(keeper, 0) != 0);
     BH_CHECK_STR("its folder is gone", bh_test_read("state/jobs/95/keeper"), "");
@@ -558,7 +558,7 @@ test_journal_damaged(void **state)
     assert_int_equal(pwrite(fd, "X", 1, 20), 1);
     close(fd);
     bh_test_node_start(&the_node);
-    for (int tries = 0; tries < 200 && !strstr(bh_test_read("node.log"), "is damaged at"); tries++)
+    for (int tries = 0; tries < bh_test_patience(200) && !strstr(bh_test_read("node.log"), "is damaged at"); tries++)
         bh_time_sleep(10 * BH_NS_PER_MS);
     BH_CHECK("refuses and says where", strstr(bh_test_read("node.log"), "journal is damaged at byte"));
     bh_test_node_end(&the_node, SIGKILL);
@@ -580,10 +580,11 @@ static void
 test_driver_hangs(void **state)
 {
     struct test_job job = { .lease = 96, .script = "echo fine" };
-    char path[TEST_PATH * 2];
+    char path[TEST_PATH * 2], conf[64];
 
     bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, "call_timeout_ms = 300\n");
+    bh_path_format(conf, sizeof conf, "call_timeout_ms = %d\n", bh_test_patience(300));
+    bh_test_write_conf(&the_node, conf);
     bh_test_node_start(&the_node);
     bh_test_greet(&the_node);
     bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
@@ -627,7 +628,7 @@ test_keep_collects(void **state)
     assert_true(bh_test_wait_for_log(91, "up"));
     bh_test_send(BH_MSG_KEEP, &keep);
     bh_test_take(BH_MSG_ENDED, 91);
-    for (int tries = 0; tries < 100 && pieces_now() != 1; tries++)
+    for (int tries = 0; tries < bh_test_patience(100) && pieces_now() != 1; tries++)
         bh_time_sleep(50 * BH_NS_PER_MS);
     BH_CHECK_EQ("one piece is left", pieces_now(), 1);
     BH_CHECK_DONE();

@@ -23,9 +23,8 @@
 #include "node/path.h"
 #include "node/reset.h"
 
-enum { ASKED_MAX = 64, FENCED_MAX = 64, ARGS_MAX = 8, PROBE_PIDS = 64, GLANCE_MS = 2 };
+enum { ASKED_MAX = 64, FENCED_MAX = 64, ARGS_MAX = 9, PROBE_PIDS = 64, GLANCE_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
-#define PATIENCE (20 * BH_NS_PER_S)
 #define KILL_PATIENCE (5 * BH_NS_PER_S)
 #define KILL_AGAIN (50 * BH_NS_PER_MS)
 #define GLANCE (2 * BH_NS_PER_MS)
@@ -232,6 +231,7 @@ make_start(struct bh_node *node, const struct bh_note_piece *lent, struct bh_are
     args[count++] = BH_ROOTFS_LIBEXEC "/probe";
     args[count++] = bh_arena_printf(arena, "--memory=%" PRIu64, PROBE_MEMORY);
     args[count++] = bh_arena_printf(arena, "--pids=%u", pids);
+    args[count++] = bh_arena_printf(arena, "--patience=%u", conf->verify_timeout_ms / 4);
     args[count++] = bh_arena_printf(arena, "--pid=%d", (int)getpid());
     args[count++] = bh_arena_printf(arena, "--file=%s/canary", conf->run_dir);
     args[count++] = bh_arena_printf(arena, "--socket=%s", conf->socket);
@@ -262,7 +262,7 @@ begin_probe(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_guest_start(node, &request, &verify->probe, err);
     verify->let_go = verify->killed = false;
-    verify->until = bh_time_monotonic() + PATIENCE;
+    verify->until = bh_time_monotonic() + node->conf.verify_timeout_ms * BH_NS_PER_MS;
     return rc;
 }
 

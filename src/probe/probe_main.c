@@ -147,9 +147,16 @@ attempt_it(const struct attempt *attempt, const struct bh_targets *targets, int 
     _exit(0);
 }
 
+struct options {
+    struct bh_targets targets;
+    const char *only, *but;
+    bool bare;
+    int patience_ms; /* for one attempt */
+};
+
 /* "open", the error that it was refused with, or the signal that ended it. */
 static void
-run(const struct attempt *attempt, const struct bh_targets *targets, char *ret_answer, size_t size)
+run(const struct options *options, const struct attempt *attempt, char *ret_answer, size_t size)
 {
     int ends[2], answer, status = 0;
     struct pollfd polled;
@@ -162,11 +169,11 @@ run(const struct attempt *attempt, const struct bh_targets *targets, char *ret_a
     }
     if (child == 0) {
         close(ends[0]);
-        attempt_it(attempt, targets, ends[1]);
+        attempt_it(attempt, &options->targets, ends[1]);
     }
     close(ends[1]);
     polled = (struct pollfd){ .fd = ends[0], .events = POLLIN };
-    if (poll(&polled, 1, PATIENCE_MS) <= 0) {
+    if (poll(&polled, 1, options->patience_ms) <= 0) {
         kill(-child, SIGKILL);
         snprintf(ret_answer, size, "hung");
     }
@@ -193,12 +200,6 @@ judge(const struct attempt *attempt, const char *answer)
 }
 
 /* ---- all of them ---- */
-
-struct options {
-    struct bh_targets targets;
-    const char *only, *but;
-    bool bare;
-};
 
 #define TARGETS(X) X(pid) X(file) X(tmp) X(socket) X(port) X(abstract) X(address) X(memory) X(pids) X(lent)
 
@@ -253,7 +254,7 @@ run_all(const struct options *options)
         if (!why_not) {
             printf("%s ", attempt->name); /* what ends all of us is named */
             fflush(stdout);
-            run(attempt, &options->targets, answer, sizeof answer);
+            run(options, attempt, answer, sizeof answer);
             verdict = judge(attempt, answer);
             printf("%s %s\n", verdict, answer);
         } else {
@@ -277,7 +278,8 @@ list_all(void)
 }
 
 static const char usage[] =
-    "usage: bulkhead-probe [--only NAME,...] [--but NAME,...] [--bare] [--TARGET=VALUE...]\n"
+    "usage: bulkhead-probe [--only NAME,...] [--but NAME,...] [--bare] [--patience MS]\n"
+    "                      [--TARGET=VALUE...]\n"
     "       bulkhead-probe --list\n"
     "\n"
     "Tries to get out of the sandbox that it runs in; a line for each attempt: NAME VERDICT\n"
@@ -285,6 +287,7 @@ static const char usage[] =
     "that is meant) or skipped.  Exit status 1 when one did not hold.\n"
     "\n"
     "  --bare   only what does no harm without a sandbox\n"
+    "  --patience  an attempt that takes longer than that many milliseconds hangs (5000)\n"
     "  --list   the attempts with what the walls are expected to answer\n"
     "  targets  pid file tmp socket port abstract address memory pids lent\n";
 
@@ -295,11 +298,12 @@ main(int argc, char **argv)
     static const struct option names[] = { { "only", required_argument, NULL, 'o' },
                                            { "but", required_argument, NULL, 'x' },
                                            { "bare", no_argument, NULL, 'b' },
+                                           { "patience", required_argument, NULL, 'p' },
                                            { "list", no_argument, NULL, 'l' },
                                            { "help", no_argument, NULL, 'h' },
                                            TARGETS(ONE) { 0 } };
 #undef ONE
-    struct options options = { 0 };
+    struct options options = { .patience_ms = PATIENCE_MS };
     int at = 0;
 
     for (int option; (option = getopt_long(argc, argv, "", names, &at)) != -1;) {
@@ -307,6 +311,7 @@ main(int argc, char **argv)
         case 'o': options.only = optarg; break;
         case 'x': options.but = optarg; break;
         case 'b': options.bare = true; break;
+        case 'p': options.patience_ms = (int)strtol(optarg, NULL, 10); break;
         case 'l': return list_all();
         case 'h': fputs(usage, stdout); return 0;
         case 't':

@@ -17,8 +17,8 @@
 #include "runtime/oci.h"
 #include "runtime/seccomp.h"
 
-enum { PATH_SIZE = 512, CONFIG_MAX = 4 << 20, FILES_WANTED = 65536, OOM_SCORE = 500,
-       KILL_PASSES = 8 };
+enum { PATH_SIZE = 512, CONFIG_MAX = 4 << 20, FILES_WANTED = 65536,
+       LOCKED_MOST = 8 << 20, OOM_SCORE = 500, KILL_PASSES = 8 };
 
 struct crun {
     char program[PATH_SIZE], state[PATH_SIZE], parent[100];
@@ -290,25 +290,14 @@ static const struct bh_runtime_ops crun_ops = {
 
 /* ---- opening ---- */
 
+/* What a job gets of a resource: never more than the node has, because not every root may raise a
+ * limit, and never what a unit gives the node for itself (LimitMEMLOCK=infinity). */
 static uint64_t
-files_max(void)
+at_most(int resource, uint64_t wanted)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max > FILES_WANTED)
-        return FILES_WANTED;
-    return limit.rlim_max;
-}
-
-/* No core files: 1 is less than any.  And of a host that pipes cores to a program, which does not
- * ask for a limit, 1 is the one that the kernel heeds: its crash handler, root's as a rule, never
- * reads a job's memory.  Not every root may raise a limit. */
-static uint64_t
-core_limit(void)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max < 1 ? 0 : 1;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_max < wanted ? limit.rlim_max : wanted;
 }
 
 /* Jobs go before the system's own programs when memory runs out, and never below this
@@ -334,8 +323,15 @@ describe_host(struct crun *crun, enum bh_seccomp_profile profile)
     bh_buf_init(&crun->bpf, 64 << 10);
     bh_seccomp_put_oci(profile, &crun->oci);
     bh_seccomp_put_base64(profile, &crun->bpf);
-    crun->host = (struct bh_oci_host){ bh_buf_text(&crun->oci), bh_buf_text(&crun->bpf),
-                                       files_max(), oom_score(), core_limit() };
+    /* No core files: 1 is less than any.  And of a host that pipes cores to a program, which does
+     * not ask for a limit, 1 is the one that the kernel heeds: its crash handler, root's as a rule,
+     * never reads a job's memory. */
+    crun->host = (struct bh_oci_host){ .seccomp_oci = bh_buf_text(&crun->oci),
+                                       .seccomp_bpf = bh_buf_text(&crun->bpf),
+                                       .files_max = at_most(RLIMIT_NOFILE, FILES_WANTED),
+                                       .oom_score = oom_score(),
+                                       .core_max = at_most(RLIMIT_CORE, 1),
+                                       .locked_max = at_most(RLIMIT_MEMLOCK, LOCKED_MOST) };
 }
 
 bh_rc

@@ -62,6 +62,7 @@ put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
     bh_json_open(w, "rlimits", '[');
     put_rlimit(w, "RLIMIT_CORE", host->core_max);
     put_rlimit(w, "RLIMIT_NOFILE", host->files_max);
+    put_rlimit(w, "RLIMIT_MEMLOCK", host->locked_max);
     bh_json_close(w, ']');
     bh_json_bool(w, "noNewPrivileges", true);
     bh_json_u64(w, "oomScoreAdj", host->oom_score);

@@ -17,6 +17,7 @@ struct bh_oci_host {
     uint64_t files_max;  /* RLIMIT_NOFILE: hard limits may not be raised everywhere */
     uint32_t oom_score;  /* never below the node's own */
     uint64_t core_max;   /* RLIMIT_CORE: 0 or 1, no core files either way */
+    uint64_t locked_max; /* RLIMIT_MEMLOCK: a unit may give the node itself more than a job may have */
 };
 
 /* Append the document.  Device nodes are bound from `<bundle>/dev/<number>`, in the

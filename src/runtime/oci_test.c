@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/test.h"
 
-static const struct bh_oci_host host = { "{}", "QUJD", 20000, 500 };
+static const struct bh_oci_host host = { "{}", "QUJD", 20000, 500, .locked_max = 8 << 20 };
 
 /* The document for a sandbox, parsed. */
 static struct bh_json *
@@ -66,6 +66,9 @@ test_promises(void **state)
         { "process.rlimits.0.type", "RLIMIT_CORE", 0 },
         { "process.rlimits.0.hard", NULL, 0 },
         { "process.rlimits.1.hard", NULL, 20000 },
+        { "process.rlimits.2.type", "RLIMIT_MEMLOCK", 0 },
+        { "process.rlimits.2.soft", NULL, 8 << 20 },
+        { "process.rlimits.2.hard", NULL, 8 << 20 },
         { "process.oomScoreAdj", NULL, 500 },
         { "root.path", "/run/b/root", 0 },
         { "hostname", "job-1", 0 },

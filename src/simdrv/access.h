@@ -1,7 +1,7 @@
 /* What a job may see: the view mounted for it, behind its device nodes.
  *
- * There is no driver behind the nodes, so opening one gives ENXIO where the
- * fence lets the job through, and EPERM or ENOENT where it does not. */
+ * There is no driver behind the nodes: they are asked for with access(2), which succeeds where
+ * the fence lets the job through, and gives EPERM or ENOENT where it does not. */
 #ifndef BH_SIMDRV_ACCESS_H
 #define BH_SIMDRV_ACCESS_H
 

@@ -8,7 +8,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import python_beside
+from bulkhead import SLOW, python_beside
 from tap import contains, equal
 
 WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 60 & wait")
@@ -28,7 +28,7 @@ def gpus(site):
     return site.client().get("/v1/gpus")["items"]
 
 
-@tap.test(topology="3x H100-80GB", node_conf="call_timeout_ms = 300")
+@tap.test(topology="3x H100-80GB", node_conf=f"call_timeout_ms = {int(300 * SLOW)}")
 def hung_call(site):
     """a driver call that hangs costs one child and one GPU and not the node: jobs of the
     others run on, the API answers, and work goes on elsewhere"""
@@ -39,7 +39,7 @@ def hung_call(site):
     job, node = site.submit("bulkhead-smi", "-L", sku="medium"), site.node.pid
     began = time.monotonic()
     site.client().get("/v1/gpus")
-    assert time.monotonic() - began < 0.25, "the API waited for the driver"
+    assert time.monotonic() - began < 0.25 * SLOW, "the API waited for the driver"
     done = site.await_state(job, "completed", "failed", seconds=30)
     equal("the job", done["state"], "completed")
     equal("the node", (site.node.poll(), site.node.pid), (None, node))

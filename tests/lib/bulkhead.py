@@ -239,7 +239,8 @@ gpu_reset = {self.bin}/bulkhead-simctl
 tools_dir = {self.bin.parent}/tools
 cgroup_parent = /{self.dir.name}
 sample_interval_ms = 500
-{"" if "verify_" in self.node_extra else "verify_at_start = 0" + chr(10) + "verify_sample = 0"}
+{"" if "verify_at" in self.node_extra or "verify_sample" in self.node_extra else "verify_at_start = 0" + chr(10) + "verify_sample = 0"}
+{self.patience()}
 {self.node_extra}""")
         os.chmod(self.dir / "node.conf", 0o600)
         (self.dir / "bulkheadd.conf").write_text(f"""
@@ -253,6 +254,11 @@ node_socket = {self.dir}/node.sock
         os.chmod(self.dir / "bulkheadd.conf", 0o644)
         os.chown(self.dir, 0, DAEMON_UID)  # the daemon makes its socket here, as in /run/bulkhead
         os.chmod(self.dir, 0o1775)
+
+    def patience(self):
+        """The node's own deadlines, where the machine is slow and the test sets none."""
+        times = {"call_timeout_ms": 10000, "scrub_timeout_ms": 20000, "verify_timeout_ms": 20000} if SLOW > 1 else {}
+        return "\n".join(f"{key} = {int(ms * SLOW)}" for key, ms in times.items() if key not in self.node_extra)
 
     def start_node(self):
         self.node = subprocess.Popen([self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")],
@@ -283,7 +289,7 @@ node_socket = {self.dir}/node.sock
             self.await_daemon()
 
     def await_daemon(self, seconds=30):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * SLOW
         while True:
             try:
                 Client(self.socket).get("/healthz")
@@ -312,7 +318,7 @@ node_socket = {self.dir}/node.sock
         if process and process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(20)
+                process.wait(20 * SLOW)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -424,7 +430,7 @@ node_socket = {self.dir}/node.sock
         """The CLI as that person's Unix user."""
         ids = {"user": PEOPLE[person], "group": PEOPLE[person], "extra_groups": []} if person else {}
         env = {"PATH": os.environ["PATH"], "BULKHEAD_SOCKET": self.socket, "HOME": "/nonexistent"}
-        done = subprocess.run([self.program("bulkhead"), *args], capture_output=True, text=True, timeout=60,
+        done = subprocess.run([self.program("bulkhead"), *args], capture_output=True, text=True, timeout=60 * SLOW,
                               env=env, cwd="/", **ids, **options)
         if check is not None and done.returncode != check:
             raise AssertionError(f"bulkhead {' '.join(args)}: status {done.returncode}: {done.stdout}{done.stderr}")

@@ -1,0 +1,113 @@
+#include "shim/charge.h"
+
+#include "shim/page.h"
+
+#define GRAINS_MOST ((uint64_t)(BH_SHARE_UNITS_MAX + 1) * BH_GRAINS_UNIT)
+
+/* Sum of small allocations of this process, in grains. */
+static BH_STATE union {
+    struct {
+        _Alignas(64) _Atomic uint64_t grains;
+    } small[BH_SHARE_DEVICES_MAX];
+    char whole[BH_STATE_ALIGN];
+} state;
+
+void
+bh_charge_init(void)
+{
+    bh_state_wipe_on_fork(&state, sizeof(state));
+}
+
+uint64_t
+bh_charge_grains(uint64_t bytes)
+{
+    uint64_t step = bytes >= BH_GRAINS_SMALL * BH_GRAIN_BYTES ? BH_GRAINS_UNIT : 1;
+    uint64_t grains = bytes / BH_GRAIN_BYTES + (bytes % BH_GRAIN_BYTES != 0);
+
+    if (grains > GRAINS_MOST)
+        return GRAINS_MOST;
+    return (grains + step - 1) / step * step;
+}
+
+static uint32_t
+most_units(unsigned device)
+{
+    const struct bh_share_device *limits = bh_page_limits(device);
+    uint32_t overhead = atomic_load_explicit(&limits->overhead_units, memory_order_relaxed);
+
+    return overhead < limits->cap_units ? limits->cap_units - overhead : 0;
+}
+
+static bool
+change_units(unsigned device, int64_t units)
+{
+    return bh_share_change(bh_page->usage, device, bh_page->slot, (int32_t)units,
+                           most_units(device));
+}
+
+static uint64_t
+units_of(uint64_t grains)
+{
+    return (grains + BH_GRAINS_UNIT - 1) / BH_GRAINS_UNIT;
+}
+
+/* A unit that the sum grows into is reserved before it grows: whoever finds room in the
+ * sum's last unit finds one that is paid for. */
+static bool
+take_small(unsigned device, uint64_t grains)
+{
+    _Atomic uint64_t *sum = &state.small[device].grains;
+    uint64_t before = atomic_load_explicit(sum, memory_order_relaxed);
+
+    for (;;) {
+        int64_t more = (int64_t)(units_of(before + grains) - units_of(before));
+
+        if (more > 0 && !change_units(device, more))
+            return false;
+        if (atomic_compare_exchange_weak(sum, &before, before + grains))
+            return true;
+        if (more > 0)
+            (void)BH_HOLDS(change_units(device, -more));
+    }
+}
+
+static void
+give_small(unsigned device, uint64_t grains)
+{
+    uint64_t before = atomic_fetch_sub(&state.small[device].grains, grains);
+    int64_t less = (int64_t)(units_of(before) - units_of(before - grains));
+
+    if (BH_HOLDS(before >= grains) && less > 0)
+        (void)BH_HOLDS(change_units(device, -less));
+}
+
+bool
+bh_charge_take(unsigned device, uint64_t grains)
+{
+    if (grains == 0)
+        return true;
+    if (grains >= GRAINS_MOST)
+        return false;
+    if (grains < BH_GRAINS_SMALL)
+        return take_small(device, grains);
+    return change_units(device, (int64_t)(grains / BH_GRAINS_UNIT));
+}
+
+void
+bh_charge_give(unsigned device, uint64_t grains)
+{
+    if (grains == 0)
+        return;
+    if (grains < BH_GRAINS_SMALL)
+        give_small(device, grains);
+    else
+        (void)BH_HOLDS(change_units(device, -(int64_t)(grains / BH_GRAINS_UNIT)));
+}
+
+uint32_t
+bh_charge_free_units(unsigned device)
+{
+    uint32_t most = most_units(device), used = bh_share_used(bh_page->usage, device);
+
+    return used < most ? most - used : 0;
+}

@@ -1,0 +1,229 @@
+#include "shim/gate.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim/capture.h"
+#include "shim/clock.h"
+#include "shim/context.h"
+#include "shim/driver.h"
+#include "shim/helper.h"
+#include "shim/meter.h"
+#include "shim/page.h"
+
+enum {
+    THREADS_BLOCK = BH_STATE_ALIGN / sizeof(struct bh_gate_thread) - 1,
+};
+#define LOOK_AGAIN_NS (1000 * BH_MS) /* a WANT may have been lost */
+#define CLEAR_LOOK_NS (20 * BH_US)
+#define ADMIT_LOOK_NS (50 * BH_US)
+
+struct block {
+    struct bh_gate_thread thread[THREADS_BLOCK];
+    struct block *_Atomic next;
+};
+
+static BH_STATE union {
+    struct {
+        struct bh_gate gate;
+        _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
+        _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
+        _Atomic bool orphaned;
+    };
+    char whole[BH_STATE_ALIGN];
+} state;
+
+static BH_STATE union {
+    struct block block;
+    char whole[BH_STATE_ALIGN];
+} first;
+
+struct bh_gate *const bh_gate = &state.gate;
+__thread struct bh_gate_thread *bh_gate_me;
+static pthread_key_t leaving;
+static _Atomic uint32_t has_key;
+
+static void
+thread_leaves(void *me)
+{
+    struct bh_gate_thread *thread = me;
+
+    bh_gate_me = NULL;
+    atomic_store(&thread->inside, 0);
+    atomic_store(&thread->taken, 0);
+}
+
+void
+bh_gate_init(void)
+{
+    bh_state_wipe_on_fork(&state, sizeof(state));
+    bh_state_wipe_on_fork(&first, sizeof(first));
+    bh_gate_me = NULL;
+    if (atomic_load(&has_key) == 0 && pthread_key_create(&leaving, thread_leaves) == 0)
+        atomic_store(&has_key, 1);
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
+void
+bh_gate_prepare(void)
+{
+    bh_gate->turn = &bh_page_limits(0)->turn;
+    bh_helper_start();
+}
+
+/* ---- threads ---- */
+
+static struct bh_gate_thread *
+take_in(struct block *block)
+{
+    for (unsigned i = 0; i < THREADS_BLOCK; i++) {
+        uint32_t free = 0;
+
+        if (atomic_compare_exchange_strong(&block->thread[i].taken, &free, 1))
+            return &block->thread[i];
+    }
+    return NULL;
+}
+
+static struct block *
+next_block(struct block *block)
+{
+    struct block *next = atomic_load(&block->next), *none = NULL;
+
+    if (next != NULL)
+        return next;
+    next = bh_state_map(sizeof(*next));
+    if (next == NULL || atomic_compare_exchange_strong(&block->next, &none, next))
+        return next;
+    bh_state_unmap(next, sizeof(*next));
+    return none;
+}
+
+/* NULL when there is no memory for it. */
+static struct bh_gate_thread *
+me_or_new(void)
+{
+    struct bh_gate_thread *me = bh_gate_me;
+
+    if (me != NULL && atomic_load_explicit(&me->taken, memory_order_relaxed) != 0)
+        return me;
+    me = NULL;
+    for (struct block *block = &first.block; me == NULL && block != NULL;
+         block = me == NULL ? next_block(block) : block)
+        me = take_in(block);
+    if (me != NULL && atomic_load(&has_key) != 0)
+        pthread_setspecific(leaving, me);
+    bh_gate_me = me;
+    return me;
+}
+
+void
+bh_gate_clear(void)
+{
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    for (struct block *block = &first.block; block != NULL;
+         block = atomic_load(&block->next))
+        for (unsigned i = 0; i < THREADS_BLOCK; i++)
+            while (atomic_load(&block->thread[i].inside) != 0)
+                bh_clock_sleep(CLEAR_LOOK_NS);
+}
+
+/* ---- in and out ---- */
+
+void
+bh_gate_orphaned(bool orphaned)
+{
+    atomic_store(&state.orphaned, orphaned);
+}
+
+void
+bh_gate_idle(uint32_t turn)
+{
+    atomic_store(&state.idle, turn);
+}
+
+/* The first submission of a process, and the first after it said that it is idle: whoever
+ * shares out turns waits at the end of one for those that it knows to have work. */
+static void
+tell_of_work(unsigned device, uint32_t turn)
+{
+    if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0,
+                         0) &&
+        bh_page_say(BH_SHARE_WANT, device, turn))
+        atomic_store(&state.known, 1);
+    if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == turn,
+                         0) &&
+        atomic_exchange(&state.idle, 0) == turn)
+        (void)bh_page_say(BH_SHARE_WANT, device, turn);
+}
+
+static void
+wait_for_turn(unsigned device, uint32_t turn)
+{
+    const _Atomic uint32_t *word = bh_gate->turn;
+    bool said = atomic_exchange(&state.wanted, turn) == turn;
+
+    if (!said && bh_page_say(BH_SHARE_WANT, device, turn))
+        atomic_store(&state.known, 1);
+    else if (!said)
+        atomic_store(&state.wanted, 0);
+    bh_clock_wait(word, turn, LOOK_AGAIN_NS);
+    if (atomic_load(word) == turn)
+        atomic_store(&state.wanted, 0); /* say it again */
+}
+
+/* True: in, or not to be kept out.  False: look again. */
+static bool
+try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
+{
+    uint32_t turn;
+
+    bh_gate_step(me, 1);
+    turn = atomic_load(bh_gate->turn);
+    pass->inside = true;
+    if ((turn & BH_SHARE_SHUT) != 0 && !atomic_load(&state.orphaned)) {
+        bh_gate_step(me, (uint32_t)-1);
+        pass->inside = false;
+        wait_for_turn(pass->device, turn);
+        return false;
+    }
+    tell_of_work(pass->device, turn);
+    pass->metered = (turn & BH_SHARE_CONTENDED) != 0;
+    if (!pass->metered || bh_meter_admit(pass))
+        return true;
+    bh_gate_step(me, (uint32_t)-1);
+    pass->inside = false;
+    bh_clock_wait(bh_gate->turn, turn, ADMIT_LOOK_NS);
+    return false;
+}
+
+void
+bh_gate_enter(struct bh_pass *pass)
+{
+    struct bh_gate_thread *me;
+    struct bh_where where;
+
+    pass->inside = pass->metered = false;
+    if (!bh_page_is_joined() || bh_gate->turn == NULL ||
+        bh_context_here(&where) != CUDA_SUCCESS ||
+        bh_capture_has(pass->stream, pass->per_thread))
+        return;
+    me = me_or_new();
+    /* A call from within a call, as a driver makes one: who waits here is waited for. */
+    if (me == NULL || atomic_load_explicit(&me->inside, memory_order_relaxed) != 0)
+        return;
+    pass->device = where.device;
+    while (!try_enter(pass, me))
+        ;
+}
+
+void
+bh_gate_leave(const struct bh_pass *pass, CUresult rc)
+{
+    if (pass->metered)
+        bh_meter_submitted(pass, rc);
+    if (pass->inside)
+        bh_gate_step(bh_gate_me, (uint32_t)-1);
+}

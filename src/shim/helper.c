@@ -1,0 +1,168 @@
+#include "shim/helper.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "shim/capture.h"
+#include "shim/clock.h"
+#include "shim/context.h"
+#include "shim/driver.h"
+#include "shim/gate.h"
+#include "shim/meter.h"
+#include "shim/page.h"
+#include "shim/stream.h"
+
+enum { STACK_BYTES = 256 << 10 };
+#define QUIET_NS (300 * BH_US)
+#define DOOR_NS (500 * BH_MS)    /* how often the door is looked at */
+#define ORPHAN_NS (1000 * BH_MS) /* without a door for so long compute runs freely */
+
+static BH_STATE union {
+    _Atomic uint32_t started;
+    char whole[BH_STATE_ALIGN];
+} state;
+
+void
+bh_helper_init(void)
+{
+    bh_state_wipe_on_fork(&state, sizeof(state));
+}
+
+/* ---- until nothing is left on the devices ---- */
+
+static bool
+drain_context(CUcontext context, void *self)
+{
+    CUcontext popped;
+
+    (void)self;
+    if (REAL(cuCtxPushCurrent_v2)(context) != CUDA_SUCCESS)
+        return true;
+    if (bh_capture_any())
+        bh_streams_wait(context);
+    else
+        (void)REAL(cuCtxSynchronize)();
+    (void)REAL(cuCtxPopCurrent_v2)(&popped);
+    return true;
+}
+
+static void
+drain(void)
+{
+    for (unsigned device = 0; device < bh_page->limits->device_count; device++) {
+        bh_contexts_visit(device, drain_context, NULL);
+        bh_meter_done(device);
+    }
+}
+
+/* ---- the loop ---- */
+
+struct helper {
+    uint32_t answered; /* the turn that DRAINED or IDLE was said of */
+    uint64_t count;    /* submissions when IDLE was */
+    uint64_t seen_ns;  /* the door was there */
+};
+
+static void
+mind_door(struct helper *helper)
+{
+    uint64_t now = bh_clock_ns();
+
+    if (bh_page_mind_door()) {
+        helper->seen_ns = now;
+        bh_gate_orphaned(false);
+    } else {
+        helper->answered = 0; /* who comes next has not heard it */
+        if (now - helper->seen_ns > ORPHAN_NS)
+            bh_gate_orphaned(true);
+    }
+}
+
+static void
+answer_shut(struct helper *helper, uint32_t turn)
+{
+    bh_gate_clear();
+    drain();
+    if (bh_page_say(BH_SHARE_DRAINED, 0, turn))
+        helper->answered = turn;
+}
+
+/* Nothing came for a while: see that nothing is left, and if still nothing came, say so. */
+static void
+answer_quiet(struct helper *helper, uint32_t turn, uint64_t count)
+{
+    const _Atomic uint32_t *word = bh_gate->turn;
+
+    drain();
+    if (bh_meter_count() != count || atomic_load(word) != turn)
+        return;
+    if (bh_page_say(BH_SHARE_IDLE, 0, turn)) {
+        helper->answered = turn;
+        helper->count = count;
+        bh_gate_idle(turn);
+    }
+}
+
+static void
+step(struct helper *helper)
+{
+    const _Atomic uint32_t *word = bh_gate->turn;
+    uint32_t turn = atomic_load(word);
+    uint64_t count = bh_meter_count();
+    bool told = helper->answered == turn;
+
+    if ((turn & BH_SHARE_SHUT) != 0 && !told) {
+        answer_shut(helper, turn);
+    } else if ((turn & BH_SHARE_SHUT) == 0 && (turn & BH_SHARE_CONTENDED) != 0 &&
+               !(told && helper->count == count)) {
+        bh_clock_wait(word, turn, QUIET_NS);
+        if (atomic_load(word) == turn && bh_meter_count() == count)
+            answer_quiet(helper, turn, count);
+    } else if ((turn & (BH_SHARE_SHUT | BH_SHARE_CONTENDED)) == BH_SHARE_CONTENDED) {
+        bh_clock_wait(word, turn, BH_MS); /* said idle: work may come all the same */
+    } else {
+        bh_clock_wait(word, turn, DOOR_NS);
+    }
+}
+
+static void *
+run(void *self)
+{
+    struct helper helper = { .seen_ns = bh_clock_ns() };
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    uint64_t looked_ns = 0;
+
+    (void)REAL(cuThreadExchangeStreamCaptureMode)(&mode);
+    for (;;) {
+        uint64_t now = bh_clock_ns();
+
+        if (now - looked_ns >= DOOR_NS) {
+            mind_door(&helper);
+            looked_ns = now;
+        }
+        step(&helper);
+    }
+    return self;
+}
+
+void
+bh_helper_start(void)
+{
+    uint32_t no = 0;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+
+    if (!atomic_compare_exchange_strong(&state.started, &no, 1))
+        return;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, &attributes, run, NULL) != 0)
+        atomic_store(&state.started, 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}

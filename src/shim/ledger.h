@@ -1,0 +1,47 @@
+/* What this process reserved, from before a call of the driver until its memory is gone. */
+#ifndef BH_SHIM_LEDGER_H
+#define BH_SHIM_LEDGER_H
+
+#include "shim/abi.h"
+#include "shim/records.h"
+
+/* What one call reserves before it is made. */
+struct bh_ticket {
+    unsigned device, context;
+    uint64_t grains;
+};
+
+/* At the first join. */
+void bh_ledger_init(void);
+
+/* SUCCESS when reservations can be made; NOT_INITIALIZED before cuInit or when it could not
+ * join, UNKNOWN after an error of our own. */
+CUresult bh_ledger_ready(void);
+
+/* Reserve grains on a device; when the cap is reached, once more after pools gave back what
+ * they keep without need.  SUCCESS or OUT_OF_MEMORY. */
+CUresult bh_ledger_reserve(unsigned device, uint64_t grains);
+
+/* Reserve `bytes` for the current context's device.  NOT_INITIALIZED, INVALID_CONTEXT,
+ * OUT_OF_MEMORY, UNKNOWN: nothing was reserved. */
+CUresult bh_ticket_take(uint64_t bytes, struct bh_ticket *ret_ticket);
+
+/* The call came to `rc`.  When it went well, note what it reserved for `address`, else give
+ * it back.  The call's result; OUT_OF_MEMORY when it could not be noted: then nothing is
+ * reserved any more and the caller must free the address. */
+CUresult bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address);
+
+/* Make a ticket's reservation `bytes`.  OUT_OF_MEMORY: it stays what it was. */
+CUresult bh_ticket_resize(struct bh_ticket *ticket, uint64_t bytes);
+
+/* Note what an address holds.  What stood there belonged to memory that is gone, and is
+ * given back.  False: no room for it; the record is not given back. */
+bool bh_ledger_note(uint64_t address, struct bh_record record);
+
+/* The memory of this record is gone: give back what it was charged. */
+void bh_ledger_forget(struct bh_record record);
+
+/* A context is gone: forget what was allocated in it. */
+void bh_ledger_drop_context(unsigned context);
+
+#endif

@@ -1,0 +1,31 @@
+/* How much work is on the way to a device for which others wait.
+ *
+ * No more than a few milliseconds of it are submitted ahead, so that a turn can end soon.
+ * What a kernel or a graph takes is estimated from how long earlier ones took: an event
+ * behind every 200 us of estimated work says when that work was done. */
+#ifndef BH_SHIM_METER_H
+#define BH_SHIM_METER_H
+
+#include "shim/gate.h"
+
+/* At the first join. */
+void bh_meter_init(void);
+
+/* May this go now?  Then it counts as on the way.  A thing that takes longer than the bound
+ * goes when nothing else is on the way. */
+bool bh_meter_admit(struct bh_pass *pass);
+
+/* It was submitted, or was not (rc). */
+void bh_meter_submitted(const struct bh_pass *pass, CUresult rc);
+
+/* Submissions since the beginning, and attempts; when it stays the same nothing came. */
+uint64_t bh_meter_count(void);
+
+/* Everything on the way is done. */
+void bh_meter_done(unsigned device);
+
+/* An executable graph is gone or another; a context is about to go. */
+void bh_meter_forget_work(uint64_t work);
+void bh_meter_forget_context(CUcontext context);
+
+#endif

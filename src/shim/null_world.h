@@ -1,0 +1,28 @@
+/* What the null driver shares with the test that watches it: a file beside it, mapped by
+ * both. Without the file the driver counts for itself alone. */
+#ifndef BH_SHIM_NULL_WORLD_H
+#define BH_SHIM_NULL_WORLD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define NULL_WORLD_FILE "/run/bulkhead/driver/world"
+#define NULL_UNIT (UINT64_C(2) << 20)
+
+enum { NULL_DEVICES_MAX = 4 };
+
+struct null_world {
+    uint32_t devices;
+    _Atomic uint32_t fail_alloc, fail_free; /* so many calls fail, then none */
+    _Atomic uint64_t used[NULL_DEVICES_MAX],
+        most[NULL_DEVICES_MAX];                       /* bytes of all processes */
+    _Atomic uint64_t busy_until_ns[NULL_DEVICES_MAX]; /* when the last kernel is done */
+    _Atomic uint64_t contexts;                        /* that live */
+    _Atomic uint64_t launches, launched_late;         /* late: after `closed` was set */
+    _Atomic uint32_t closed;
+};
+
+/* Bytes of memory that every device has; its UUID is sixteen times its ordinal + 1. */
+#define NULL_DEVICE_BYTES (UINT64_C(80) << 30)
+
+#endif

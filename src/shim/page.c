@@ -1,0 +1,227 @@
+#include "shim/page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/clock.h"
+#include "shim/door.h"
+#include "shim/driver.h"
+
+#define ROUND_PAGE(bytes) (((bytes) + BH_STATE_ALIGN - 1) & ~(size_t)(BH_STATE_ALIGN - 1))
+#define REJOIN_NS (50 * BH_MS)
+
+static BH_STATE union {
+    struct bh_page page;
+    char whole[ROUND_PAGE(sizeof(struct bh_page))];
+} state;
+
+struct bh_page *const bh_page = &state.page;
+
+bool
+bh_page_is_joined(void)
+{
+    return atomic_load_explicit(&bh_page->joined, memory_order_acquire) == BH_PAGE_JOINED;
+}
+
+int
+bh_page_device(CUdevice device)
+{
+    if (device < 0 || device >= BH_PAGE_ORDINALS_MAX)
+        return -1;
+    return (int)bh_page->index_next[device] - 1;
+}
+
+/* ---- the pages ---- */
+
+static void *
+map_page(int fd, size_t bytes, int protection, void *at)
+{
+    struct stat about;
+    void *memory;
+
+    if (fstat(fd, &about) != 0 || about.st_size < (off_t)bytes)
+        return NULL;
+    memory = mmap(at, bytes, protection, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    (void)madvise(memory, bytes, MADV_DONTFORK);
+    return memory;
+}
+
+static bool
+is_good(const struct bh_share_limits *limits)
+{
+    return limits->magic == BH_SHARE_MAGIC && limits->version == BH_SHARE_VERSION &&
+           limits->device_count <= BH_SHARE_DEVICES_MAX;
+}
+
+/* Map both, and close the descriptors.  Over the old ones when there are any: the same
+ * memory, or what replaced it. */
+static bool
+map_pages(const struct bh_door *door)
+{
+    void *limits = map_page(door->limits, sizeof(struct bh_share_limits), PROT_READ,
+                            (void *)(uintptr_t)bh_page->limits);
+    void *usage = map_page(door->usage, sizeof(struct bh_share_usage),
+                           PROT_READ | PROT_WRITE, bh_page->usage);
+
+    close(door->limits);
+    close(door->usage);
+    if (limits == NULL || usage == NULL || !is_good(limits))
+        return false;
+    bh_page->limits = limits;
+    bh_page->usage = usage;
+    return true;
+}
+
+/* ---- which device is which ---- */
+
+static int
+find_device(const CUuuid *uuid)
+{
+    for (uint32_t i = 0; i < bh_page->limits->device_count; i++)
+        if (memcmp(bh_page->limits->device[i].uuid, uuid, sizeof(*uuid)) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void
+learn_device(int ordinal)
+{
+    CUdevice device;
+    CUuuid uuid;
+    int index = -1;
+
+    if (REAL(cuDeviceGet)(&device, ordinal) != CUDA_SUCCESS || device < 0 ||
+        device >= BH_PAGE_ORDINALS_MAX)
+        return;
+    if (REAL(cuDeviceGetUuid_v2)(&uuid, device) == CUDA_SUCCESS) /* a MIG instance's own */
+        index = find_device(&uuid);
+    if (index < 0 && REAL(cuDeviceGetUuid)(&uuid, device) == CUDA_SUCCESS)
+        index = find_device(&uuid);
+    if (index < 0)
+        return;
+    bh_page->index_next[device] = (uint8_t)(index + 1);
+    bh_page->ordinal[index] = device;
+}
+
+static void
+learn_devices(void)
+{
+    int count = 0;
+
+    if (REAL(cuDeviceGetCount)(&count) != CUDA_SUCCESS)
+        return;
+    bh_page->visible = (uint32_t)count;
+    for (int ordinal = 0; ordinal < count; ordinal++)
+        learn_device(ordinal);
+}
+
+/* ---- joining and leaving ---- */
+
+/* The connection is the parent's; the rest of what it knows the kernel wiped. */
+static void
+leave_in_child(void)
+{
+    int saved = errno, socket = atomic_exchange(&bh_page->socket_next, 0);
+
+    if (socket > 0)
+        close(socket - 1);
+    memset(&state, 0, sizeof(state));
+    errno = saved;
+}
+
+/* A wiped page cannot say which descriptor to close, so it is kept before the fork. */
+static int before_fork = -1;
+
+static void
+note_socket(void)
+{
+    before_fork = atomic_load(&bh_page->socket_next);
+}
+
+static void
+close_in_child(void)
+{
+    atomic_store(&bh_page->socket_next, before_fork);
+    leave_in_child();
+}
+
+static bool
+join(void (*prepare)(void))
+{
+    static bool watched;
+    struct bh_door door;
+
+    bh_state_wipe_on_fork(&state, sizeof(state));
+    prepare();
+    if (!watched)
+        watched = pthread_atfork(note_socket, NULL, close_in_child) == 0;
+    if (!bh_door_knock(-1, bh_clock_ns() + BH_PAGE_JOIN_SECONDS * 1000 * BH_MS, &door))
+        return false;
+    if (!map_pages(&door)) {
+        close(door.socket);
+        return false;
+    }
+    bh_page->slot = (uint32_t)door.slot;
+    atomic_store(&bh_page->socket_next, door.socket + 1);
+    learn_devices();
+    return true;
+}
+
+CUresult
+bh_page_join(void (*prepare)(void))
+{
+    for (;;) {
+        uint32_t now = BH_PAGE_APART;
+
+        if (atomic_compare_exchange_strong(&bh_page->joined, &now, BH_PAGE_JOINING)) {
+            bool joined = join(prepare);
+
+            atomic_store(&bh_page->joined, joined ? BH_PAGE_JOINED : BH_PAGE_APART);
+            return joined ? CUDA_SUCCESS : CUDA_ERROR_SYSTEM_NOT_READY;
+        }
+        if (now == BH_PAGE_JOINED)
+            return CUDA_SUCCESS;
+        bh_clock_sleep(BH_MS);
+    }
+}
+
+/* ---- the connection ---- */
+
+bool
+bh_page_say(uint32_t word, unsigned index, uint32_t turn)
+{
+    struct bh_share_say say = { word, index, turn, 0 };
+    int socket = atomic_load(&bh_page->socket_next);
+
+    return socket > 0 && bh_door_say(socket - 1, &say);
+}
+
+bool
+bh_page_mind_door(void)
+{
+    int socket = atomic_load(&bh_page->socket_next);
+    struct bh_door door;
+
+    if (socket <= 0)
+        return false;
+    if (!bh_door_is_shut(socket - 1))
+        return true;
+    if (!bh_door_knock((int32_t)bh_page->slot, bh_clock_ns() + REJOIN_NS, &door))
+        return false;
+    if (door.slot != (int32_t)bh_page->slot || !map_pages(&door)) {
+        close(door.socket);
+        return false;
+    }
+    /* Under the old number, which other threads may be using; of two helpers that knocked,
+     * the last one's connection stays. */
+    dup3(door.socket, socket - 1, O_CLOEXEC);
+    close(door.socket);
+    return true;
+}

@@ -1,0 +1,52 @@
+/* The lease's pages in this process: joined at cuInit, left by ending or by fork. */
+#ifndef BH_SHIM_PAGE_H
+#define BH_SHIM_PAGE_H
+
+#include "shim/abi.h"
+#include "bulkhead/share_door.h"
+#include "bulkhead/share_page.h"
+#include "shim/state.h"
+
+enum {
+    BH_PAGE_ORDINALS_MAX = 64,
+    BH_PAGE_JOIN_SECONDS = 5,
+};
+
+enum { BH_PAGE_APART, BH_PAGE_JOINING, BH_PAGE_JOINED };
+
+/* Zero until joined, and again in a fork's child. */
+struct bh_page {
+    const struct bh_share_limits *limits;
+    struct bh_share_usage *usage;
+    _Atomic uint32_t joined; /* one of those */
+    uint32_t slot;
+    _Atomic int socket_next;                  /* the socket + 1; 0: none */
+    uint32_t visible;                         /* devices that the driver shows */
+    uint8_t index_next[BH_PAGE_ORDINALS_MAX]; /* index in `limits` + 1, by CUdevice */
+    CUdevice ordinal[BH_SHARE_DEVICES_MAX];
+};
+
+extern BH_HIDDEN struct bh_page *const bh_page;
+
+/* Join, once; after the driver's own cuInit went well.  `prepare` is called before, by the
+ * one thread that joins.  NOT_READY after BH_PAGE_JOIN_SECONDS
+ * without a door, or when it said no: then nothing is reserved and memory stays refused. */
+CUresult bh_page_join(void (*prepare)(void));
+bool bh_page_is_joined(void);
+
+/* Index of a device in the pages; -1: not of this lease. */
+int bh_page_device(CUdevice device);
+
+static inline const struct bh_share_device *
+bh_page_limits(unsigned index)
+{
+    return &bh_page->limits->device[index];
+}
+
+/* Say one of enum bh_share_word.  False: nobody hears it. */
+bool bh_page_say(uint32_t word, unsigned index, uint32_t turn);
+
+/* Is bulkhead-share there?  When it was started anew, join again with the same slot. */
+bool bh_page_mind_door(void);
+
+#endif

@@ -1,0 +1,293 @@
+#include "shim/vmm.h"
+
+#include <stdatomic.h>
+
+#include "shim/charge.h"
+#include "shim/driver.h"
+#include "shim/handles.h"
+#include "shim/ledger.h"
+#include "shim/page.h"
+
+/* references: handles in the low 32 bits, mappings in the high ones; 0: a free row. */
+#define HANDLE_REFERENCE UINT64_C(1)
+#define MAP_REFERENCE (UINT64_C(1) << 32)
+#define GOING UINT64_MAX
+
+enum { OBJECTS_MAX = 1 << 16 };
+
+struct object {
+    _Atomic uint64_t references;
+    uint64_t grains;
+    uint32_t device;
+};
+
+/* A handle's word: its object, and how often the driver gave this value out. */
+#define ONE_HANDLE (UINT64_C(1) << 32)
+#define OBJECT_OF(word) ((uint32_t)(word))
+
+static BH_STATE union {
+    struct {
+        struct object object[OBJECTS_MAX];
+        _Atomic uint32_t hint;
+    };
+    char whole[OBJECTS_MAX * sizeof(struct object) + BH_STATE_ALIGN];
+} state;
+
+static struct bh_handles handles;
+
+void
+bh_objects_init(void)
+{
+    bh_state_wipe_on_fork(&state, sizeof(state));
+    bh_handles_init(&handles);
+}
+
+/* ---- references ---- */
+
+/* A row that nobody has, with one handle; false when all are in use. */
+static bool
+claim(unsigned device, uint64_t grains, uint32_t *ret_object)
+{
+    uint32_t from = atomic_load_explicit(&state.hint, memory_order_relaxed);
+
+    for (uint32_t tried = 0; tried < OBJECTS_MAX; tried++) {
+        uint32_t number = (from + tried) % OBJECTS_MAX;
+        uint64_t none = 0;
+
+        if (!atomic_compare_exchange_strong(&state.object[number].references, &none,
+                                            HANDLE_REFERENCE))
+            continue;
+        state.object[number].device = device;
+        state.object[number].grains = grains;
+        atomic_store_explicit(&state.hint, number + 1, memory_order_relaxed);
+        *ret_object = number;
+        return true;
+    }
+    return false;
+}
+
+static void
+hold(uint32_t number, uint64_t reference)
+{
+    atomic_fetch_add(&state.object[number].references, reference);
+}
+
+/* The last reference gives the memory back. */
+static void
+let_go(uint32_t number, uint64_t reference)
+{
+    struct object *object = &state.object[number];
+    uint64_t before = atomic_load(&object->references), after;
+
+    do {
+        after = before == reference ? GOING : before - reference;
+        if (!BH_HOLDS(before >= reference && before != GOING))
+            return;
+    } while (!atomic_compare_exchange_weak(&object->references, &before, after));
+    if (after != GOING)
+        return;
+    bh_charge_give(object->device, object->grains);
+    atomic_store(&object->references, 0);
+}
+
+void
+bh_object_unmapped(uint32_t object)
+{
+    let_go(object, MAP_REFERENCE);
+}
+
+/* ---- handles ---- */
+
+CUresult
+cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+            const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    CUresult rc = bh_ledger_ready();
+    int device;
+    uint64_t grains;
+    uint32_t object;
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (prop == NULL || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return REAL(cuMemCreate)(handle, size, prop, flags);
+    device = bh_page_device(prop->location.id);
+    if (device < 0)
+        return CUDA_ERROR_INVALID_DEVICE;
+    grains = bh_charge_grains(size);
+    rc = bh_ledger_reserve((unsigned)device, grains);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = REAL(cuMemCreate)(handle, size, prop, flags);
+    if (rc == CUDA_SUCCESS && claim((unsigned)device, grains, &object)) {
+        if (bh_handles_put(&handles, *handle, ONE_HANDLE | object))
+            return CUDA_SUCCESS;
+        atomic_store(&state.object[object].references, 0);
+    }
+    if (rc == CUDA_SUCCESS)
+        (void)REAL(cuMemRelease)(*handle);
+    bh_charge_give((unsigned)device, grains);
+    return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
+}
+
+/* One reference less through this value; the last takes the value out. */
+static bool
+take_handle(uint64_t handle, uint32_t *ret_object)
+{
+    _Atomic uint64_t *word = bh_handles_at(&handles, handle);
+    uint64_t before = word == NULL ? 0 : atomic_load(word);
+
+    if (before == 0)
+        return false;
+    *ret_object = OBJECT_OF(before);
+    while (before >= 2 * ONE_HANDLE)
+        if (atomic_compare_exchange_weak(word, &before, before - ONE_HANDLE))
+            return true;
+    return bh_handles_take(&handles, handle, &before);
+}
+
+static bool
+give_handle(uint64_t handle, uint32_t object)
+{
+    _Atomic uint64_t *word = bh_handles_at(&handles, handle);
+
+    if (word == NULL)
+        return bh_handles_put(&handles, handle, ONE_HANDLE | object);
+    atomic_fetch_add(word, ONE_HANDLE);
+    return true;
+}
+
+CUresult
+cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    uint32_t object;
+    bool known = take_handle(handle, &object);
+    CUresult rc = REAL(cuMemRelease)(handle);
+
+    if (!known)
+        return rc;
+    if (rc == CUDA_SUCCESS)
+        let_go(object, HANDLE_REFERENCE);
+    else
+        (void)BH_HOLDS(give_handle(handle, object));
+    return rc;
+}
+
+/* The handle has the value that is known, or is another one for what is mapped there. */
+CUresult
+cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+    CUresult rc = REAL(cuMemRetainAllocationHandle)(handle, addr);
+    struct bh_record record;
+    uint64_t word;
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (bh_handles_find(&handles, *handle, &word))
+        record.amount = OBJECT_OF(word);
+    else if (!bh_records_before((uintptr_t)addr, &record) || record.kind != BH_RECORD_MAP)
+        return rc; /* imported: who exported it pays */
+    hold((uint32_t)record.amount, HANDLE_REFERENCE);
+    (void)BH_HOLDS(give_handle(*handle, (uint32_t)record.amount));
+    return rc;
+}
+
+/* ---- mappings ---- */
+
+CUresult
+cuMemMap(CUdeviceptr address, size_t size, size_t offset,
+         CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    struct bh_record record = { .kind = BH_RECORD_MAP };
+    uint64_t word;
+    CUresult rc;
+
+    if (!bh_handles_find(&handles, handle, &word))
+        return REAL(cuMemMap)(address, size, offset, handle, flags);
+    record.amount = OBJECT_OF(word);
+    hold(OBJECT_OF(word), MAP_REFERENCE);
+    rc = REAL(cuMemMap)(address, size, offset, handle, flags);
+    if (rc == CUDA_SUCCESS && bh_ledger_note(address, record))
+        return CUDA_SUCCESS;
+    if (rc == CUDA_SUCCESS)
+        (void)REAL(cuMemUnmap)(address, size);
+    let_go(OBJECT_OF(word), MAP_REFERENCE);
+    return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
+}
+
+static void
+turn_range(uint64_t from, uint64_t below, enum bh_record_kind kind, enum bh_record_kind to)
+{
+    struct bh_record record;
+
+    while ((from = bh_records_next(from, below, &record)) < below) {
+        if (record.kind == kind)
+            (void)bh_records_turn(from, kind, to);
+        from++;
+    }
+}
+
+/* Mappings are marked before the driver ends them, and forgotten after.  One that another
+ * thread makes at the same address in between takes the place of the marked one, which is
+ * then forgotten there. */
+CUresult
+cuMemUnmap(CUdeviceptr address, size_t size)
+{
+    uint64_t below = size > BH_RECORDS_END - address ? BH_RECORDS_END : address + size;
+    struct bh_record record;
+    CUresult rc;
+
+    if (address >= BH_RECORDS_END)
+        return REAL(cuMemUnmap)(address, size);
+    turn_range(address, below, BH_RECORD_MAP, BH_RECORD_LEAVING);
+    rc = REAL(cuMemUnmap)(address, size);
+    if (rc != CUDA_SUCCESS) {
+        turn_range(address, below, BH_RECORD_LEAVING, BH_RECORD_MAP);
+        return rc;
+    }
+    for (uint64_t at = address; (at = bh_records_next(at, below, &record)) < below; at++)
+        if (bh_records_take(at, 1u << BH_RECORD_LEAVING, &record))
+            bh_ledger_forget(record);
+    return rc;
+}
+
+/* A sparse array's mapping, as far as it must be read: resource, subresource, then this. */
+struct map_info {
+    unsigned char head[56];
+    unsigned int operation, handle_type;
+    CUmemGenericAllocationHandle handle;
+    unsigned char tail[32];
+};
+
+/* What is mapped into an array stays charged: which mappings end when parts of an array are
+ * unmapped is not followed. */
+static void
+hold_mapped(const CUarrayMapInfo *list, unsigned int count)
+{
+    const struct map_info *info = (const struct map_info *)(const void *)list;
+    uint64_t word;
+
+    for (unsigned int i = 0; i < count; i++)
+        if (info[i].operation == 1 && bh_handles_find(&handles, info[i].handle, &word))
+            hold(OBJECT_OF(word), MAP_REFERENCE);
+}
+
+CUresult
+cuMemMapArrayAsync(CUarrayMapInfo *map_info_list, unsigned int count, CUstream stream)
+{
+    CUresult rc = REAL(cuMemMapArrayAsync)(map_info_list, count, stream);
+
+    if (rc == CUDA_SUCCESS)
+        hold_mapped(map_info_list, count);
+    return rc;
+}
+
+CUresult
+cuMemMapArrayAsync_ptsz(CUarrayMapInfo *map_info_list, unsigned int count, CUstream stream)
+{
+    CUresult rc = REAL(cuMemMapArrayAsync_ptsz)(map_info_list, count, stream);
+
+    if (rc == CUDA_SUCCESS)
+        hold_mapped(map_info_list, count);
+    return rc;
+}

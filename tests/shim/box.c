@@ -1,0 +1,392 @@
+#include "tests/shim/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PEERS_MAX = BH_SHARE_SLOTS_MAX };
+
+struct box bh_box;
+static int limits_fd, usage_fd, listening = -1, stirred[2];
+static struct {
+    int fd, slot; /* slot -1: no hello yet */
+} peers[PEERS_MAX];
+static unsigned peer_count;
+static bool slot_taken[BH_SHARE_SLOTS_MAX];
+
+static void
+need(bool good, const char *what)
+{
+    if (good)
+        return;
+    printf("Bail out! %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+uint64_t
+bh_box_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- the door ---- */
+
+static void
+open_door(void)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_DOOR };
+
+    unlink(BH_SHARE_DOOR);
+    listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    need(listening >= 0 &&
+             bind(listening, (const struct sockaddr *)&name, sizeof(name)) == 0 &&
+             listen(listening, 256) == 0,
+         "door");
+}
+
+static int
+forged_page(void)
+{
+    int fd = memfd_create("forged", MFD_CLOEXEC);
+
+    need(fd >= 0 &&
+             ftruncate(fd,
+                       bh_box.door == BOX_SHORT ? 64 : sizeof(struct bh_share_limits)) == 0,
+         "memfd");
+    return fd;
+}
+
+static void
+answer(int fd, int slot)
+{
+    enum box_door door = (enum box_door)bh_box.door;
+    struct bh_share_welcome welcome = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_WELCOME,
+                                        slot };
+    int given[2] = { limits_fd, usage_fd };
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(given))];
+    struct iovec part = { &welcome, sizeof(welcome) };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    bool forged = door == BOX_SHORT || door == BOX_FORGED;
+
+    if (door == BOX_REFUSES)
+        welcome.answer = BH_SHARE_FULL;
+    if (door == BOX_FOREIGN)
+        welcome.magic++;
+    if (door == BOX_SLOTLESS)
+        welcome.slot = BH_SHARE_SLOTS_MAX;
+    if (forged)
+        given[0] = forged_page();
+    if (door != BOX_REFUSES && door != BOX_BARE) {
+        struct cmsghdr *rights;
+
+        message.msg_control = control;
+        message.msg_controllen = sizeof(control);
+        rights = CMSG_FIRSTHDR(&message);
+        *rights = (struct cmsghdr) { CMSG_LEN(sizeof(given)), SOL_SOCKET, SCM_RIGHTS };
+        memcpy(CMSG_DATA(rights), given, sizeof(given));
+    }
+    (void)!sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (forged)
+        close(given[0]);
+}
+
+static int
+free_slot(int wanted)
+{
+    for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++)
+        if (wanted < 0 ? !slot_taken[i] : i == wanted)
+            return i;
+    return -1;
+}
+
+/* False: this one goes. */
+static bool
+listen_to(unsigned at)
+{
+    union {
+        struct bh_share_hello hello;
+        struct bh_share_say say;
+    } message;
+    ssize_t got = recv(peers[at].fd, &message, sizeof(message), 0);
+
+    if (got <= 0 || (peers[at].slot < 0 && bh_box.door == BOX_HANGS_UP))
+        return false;
+    if (peers[at].slot < 0 && bh_box.door == BOX_SILENT)
+        return true;
+    if (peers[at].slot < 0) {
+        peers[at].slot = free_slot(message.hello.slot);
+        slot_taken[peers[at].slot] = true;
+        answer(peers[at].fd, peers[at].slot);
+    } else if (message.say.word > 0 && message.say.word < BH_SHARE_WORDS) {
+        bh_box.said_turn[message.say.word] = message.say.turn;
+        bh_box.said_ns[message.say.word] = bh_box_now_ns();
+        atomic_fetch_add(&bh_box.said[message.say.word], 1);
+    }
+    return true;
+}
+
+static void
+reap(unsigned at)
+{
+    int slot = peers[at].slot;
+
+    for (uint32_t device = 0; slot >= 0 && device < BH_SHARE_DEVICES_MAX; device++) {
+        uint32_t held = bh_share_held(bh_box.usage, device, (uint32_t)slot);
+
+        if (held > 0)
+            (void)bh_share_change(bh_box.usage, device, (uint32_t)slot, -(int32_t)held,
+                                  BH_SHARE_UNITS_MAX);
+    }
+    if (slot >= 0)
+        slot_taken[slot] = false;
+    close(peers[at].fd);
+    peers[at] = peers[--peer_count];
+    atomic_fetch_sub(&bh_box.connections, 1);
+}
+
+static void
+welcome_new(void)
+{
+    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    peers[peer_count].fd = fd;
+    peers[peer_count++].slot = -1;
+    atomic_fetch_add(&bh_box.connections, 1);
+}
+
+static void
+look_around(void)
+{
+    static struct pollfd look[PEERS_MAX + 2];
+    unsigned count = peer_count;
+    char byte;
+
+    look[0] = (struct pollfd) { .fd = listening, .events = POLLIN };
+    look[1] = (struct pollfd) { .fd = stirred[0], .events = POLLIN };
+    for (unsigned i = 0; i < count; i++)
+        look[i + 2] = (struct pollfd) { .fd = peers[i].fd, .events = POLLIN };
+    if (poll(look, count + 2, -1) <= 0)
+        return;
+    for (unsigned i = count; i-- > 0;)
+        if (look[i + 2].revents != 0 && !listen_to(i))
+            reap(i);
+    if (look[1].revents != 0 && read(stirred[0], &byte, 1) == 1) {
+        if (byte == 'x') { /* as if it were started anew */
+            while (peer_count > 0) {
+                close(peers[--peer_count].fd);
+                atomic_fetch_sub(&bh_box.connections, 1);
+            }
+            close(listening);
+            open_door();
+        }
+        if (byte == 'n') {
+            close(listening);
+            listening = -1;
+            unlink(BH_SHARE_DOOR);
+        }
+        if (byte == 'o' && listening < 0)
+            open_door();
+    }
+    if (look[0].revents != 0 && listening >= 0)
+        welcome_new();
+}
+
+static void *
+keep_door(void *self)
+{
+    for (;;)
+        look_around();
+    return self;
+}
+
+/* ---- the room ---- */
+
+static void *
+map_new(const char *path, size_t bytes, int *ret_fd)
+{
+    int fd = path == NULL ? memfd_create("share", MFD_CLOEXEC)
+                          : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    void *memory;
+
+    need(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0, "file");
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    need(memory != MAP_FAILED, "mmap");
+    *ret_fd = fd;
+    return memory;
+}
+
+static void
+copy_file(const char *from, const char *to)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    char part[1 << 16];
+    ssize_t got;
+
+    need(in >= 0 && out >= 0, from);
+    while ((got = read(in, part, sizeof(part))) > 0)
+        need(write(out, part, (size_t)got) == got, to);
+    close(in);
+    close(out);
+}
+
+bool
+bh_box_enter(const char *path)
+{
+    pthread_t thread;
+    int world_fd;
+
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", "/run", "tmpfs", 0, "mode=755") != 0) {
+        printf("1..0 # SKIP needs root for a mount namespace\n");
+        return false;
+    }
+    mkdir("/run/bulkhead", 0755);
+    mkdir(BH_SHARE_DRIVER_DIR, 0755);
+    copy_file(path, BH_SHARE_DRIVER_DIR "/libcuda.so.1");
+    bh_box.world = map_new(NULL_WORLD_FILE, 8192, &world_fd);
+    bh_box.limits = map_new(NULL, sizeof(*bh_box.limits), &limits_fd);
+    bh_box.usage = map_new(NULL, sizeof(*bh_box.usage), &usage_fd);
+    need(pipe2(stirred, O_CLOEXEC) == 0, "pipe");
+    open_door();
+    need(pthread_create(&thread, NULL, keep_door, NULL) == 0, "thread");
+    return true;
+}
+
+void
+bh_box_share(unsigned devices, uint32_t cap, uint32_t context)
+{
+    bh_box_emptied();
+    memset(bh_box.world, 0, sizeof(*bh_box.world));
+    memset(bh_box.usage, 0, sizeof(*bh_box.usage));
+    memset(bh_box.limits, 0, sizeof(*bh_box.limits));
+    bh_box.world->devices = devices;
+    bh_box.limits->magic = BH_SHARE_MAGIC;
+    bh_box.limits->version = BH_SHARE_VERSION;
+    bh_box.limits->device_count = devices;
+    for (unsigned i = 0; i < devices; i++) {
+        memset(bh_box.limits->device[i].uuid, (int)i + 1, 16);
+        bh_box.limits->device[i].cap_units = cap;
+        bh_box.limits->device[i].context_units = context;
+        bh_box.limits->device[i].memory_bytes = cap * BH_SHARE_UNIT_BYTES;
+    }
+    bh_box.door = BOX_GOOD;
+    for (unsigned i = 0; i < BH_SHARE_WORDS; i++)
+        bh_box.said[i] = bh_box.said_turn[i] = 0;
+}
+
+pid_t
+bh_box_start(int (*body)(void *self), void *self)
+{
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    need(pid >= 0, "fork");
+    if (pid == 0)
+        _exit(body(self));
+    return pid;
+}
+
+int
+bh_box_wait(pid_t pid)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0)
+        need(errno == EINTR, "waitpid");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool
+bh_box_alive(const pid_t *pids, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        siginfo_t about = { 0 };
+
+        if (waitid(P_PID, (id_t)pids[i], &about, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            about.si_pid != 0)
+            return false;
+    }
+    return true;
+}
+
+int
+bh_box_run(int (*body)(void *self), void *self)
+{
+    return bh_box_wait(bh_box_start(body, self));
+}
+
+static void
+nap(void)
+{
+    struct timespec little = { 0, 200000 };
+
+    nanosleep(&little, NULL);
+}
+
+void
+bh_box_emptied(void)
+{
+    uint64_t until = bh_box_now_ns() + UINT64_C(10000000000);
+
+    while (atomic_load(&bh_box.connections) > 0) {
+        need(bh_box_now_ns() < until, "somebody stays");
+        nap();
+    }
+}
+
+uint32_t
+bh_box_used(unsigned device)
+{
+    return bh_share_used(bh_box.usage, device);
+}
+
+void
+bh_box_turn(unsigned device, uint32_t turn)
+{
+    atomic_store(&bh_box.limits->device[device].turn, turn);
+    syscall(SYS_futex, &bh_box.limits->device[device].turn, FUTEX_WAKE, 1 << 30, NULL, NULL,
+            0);
+}
+
+bool
+bh_box_heard(enum bh_share_word word, uint32_t more)
+{
+    uint64_t until = bh_box_now_ns() + UINT64_C(2000000000);
+
+    while (atomic_load(&bh_box.said[word]) <= more) {
+        if (bh_box_now_ns() > until)
+            return false;
+        nap();
+    }
+    return true;
+}
+
+void
+bh_box_stir(char what)
+{
+    need(write(stirred[1], &what, 1) == 1, "pipe");
+}

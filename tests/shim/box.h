@@ -1,0 +1,76 @@
+/* A sandbox as a job with a share has it, for tests of the shim: the door, the pages behind
+ * it, and a driver, all where the library looks for them.
+ *
+ * The test becomes a mount namespace of its own with an empty /run; what it runs in
+ * children finds there what bh_box_share() says.  The door is a thread of the test: a
+ * stand-in for bulkhead-share that gives out slots, reaps those who leave and remembers
+ * what was said. */
+#ifndef BH_SHIM_BOX_H
+#define BH_SHIM_BOX_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "bulkhead/share_door.h"
+#include "bulkhead/share_page.h"
+#include "shim/null_world.h"
+
+enum box_door {
+    BOX_GOOD,
+    BOX_ABSENT,   /* no socket */
+    BOX_SILENT,   /* accepts, says nothing */
+    BOX_HANGS_UP, /* takes the hello and goes */
+    BOX_REFUSES,  /* BH_SHARE_FULL */
+    BOX_FOREIGN,  /* WELCOME with another magic number */
+    BOX_BARE,     /* WELCOME without descriptors */
+    BOX_SHORT,    /* a page that is too short */
+    BOX_FORGED,   /* a page of another kind */
+    BOX_SLOTLESS, /* WELCOME to a slot that there is not */
+    BOX_DOORS
+};
+
+struct box {
+    struct bh_share_limits *limits;
+    struct bh_share_usage *usage;
+    struct null_world *world;
+    _Atomic int door, connections;
+    _Atomic uint32_t said[BH_SHARE_WORDS];      /* how often */
+    _Atomic uint32_t said_turn[BH_SHARE_WORDS]; /* the turn it was last said of */
+    _Atomic uint64_t said_ns[BH_SHARE_WORDS];
+};
+
+extern struct box bh_box;
+
+/* Enter it, with the driver at `path`.  False: no right to; the test is skipped. */
+bool bh_box_enter(const char *path);
+
+/* A fresh share: so many devices, each with this cap; a context takes `context` units. */
+void bh_box_share(unsigned devices, uint32_t cap, uint32_t context);
+
+/* Run `body` in a child; what it returns, or -1 when it did not end by itself. */
+int bh_box_run(int (*body)(void *self), void *self);
+pid_t bh_box_start(int (*body)(void *self), void *self);
+int bh_box_wait(pid_t pid);
+
+/* None of these has ended. */
+bool bh_box_alive(const pid_t *pids, unsigned count);
+
+/* Wait until everybody who joined has left and was reaped. */
+void bh_box_emptied(void);
+
+uint32_t bh_box_used(unsigned device);
+
+/* Write a device's turn and wake who waits for it. */
+void bh_box_turn(unsigned device, uint32_t turn);
+
+/* 'x': hang up on everybody and open anew, as bulkhead-share started again; 'n': no door;
+ * 'o': a door again. */
+void bh_box_stir(char what);
+
+uint64_t bh_box_now_ns(void);
+
+/* Wait up to two seconds until `word` is more than `more`. */
+bool bh_box_heard(enum bh_share_word word, uint32_t more);
+
+#endif

@@ -1,0 +1,40 @@
+/* What runs in a child of a test: a check that fails ends it with a line on standard error.
+ */
+#ifndef BH_SHIM_CHILD_H
+#define BH_SHIM_CHILD_H
+
+#include <stdio.h>
+
+#include "bulkhead/cuda_abi.h"
+
+#define CHECK(condition)                                                                   \
+    do {                                                                                   \
+        if (!(condition)) {                                                                \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                \
+            return 1;                                                                      \
+        }                                                                                  \
+    } while (0)
+
+#define GOOD(call) CHECK((call) == CUDA_SUCCESS)
+
+#define MIB (UINT64_C(1) << 20)
+
+/* cuInit and device 0's primary context. */
+static inline int
+child_begin(void)
+{
+    CUcontext context;
+
+    GOOD(cuInit(0));
+    GOOD(cuDevicePrimaryCtxRetain(&context, 0));
+    GOOD(cuCtxSetCurrent(context));
+    return 0;
+}
+
+#define BEGIN()                                                                            \
+    do {                                                                                   \
+        if (child_begin() != 0)                                                            \
+            return 1;                                                                      \
+    } while (0)
+
+#endif

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""What the shim's libcuda.so.1 exports, needs and does when it is loaded.
+
+usage: exports_test.py LIBRARY SOURCES.  Prints TAP."""
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+RUDE = {"abort", "exit", "_exit", "quick_exit", "umask", "setenv", "putenv", "unsetenv", "printf", "fprintf",
+        "puts", "fputs", "fopen", "perror", "syslog", "signal", "sigaction", "malloc", "calloc", "realloc", "free",
+        "pthread_mutex_lock", "pthread_rwlock_wrlock", "sem_wait", "getenv", "secure_getenv", "system",
+        "gettimeofday", "time", "kill", "raise"}
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def table(name, macro):
+    with open(os.path.join(ROOT, "tables", name), encoding="utf-8") as file:
+        return re.findall(rf"^{macro}\((\w+)", file.read(), re.M)
+
+
+def names(library, *options):
+    lines = output("nm", "-D", *options, library).splitlines()
+    return [line.split()[-1].split("@")[0] for line in lines]
+
+
+def main(library):
+    wanted = sorted(table("cuda_names.tbl", "CUDA_NAME"))
+    exported = sorted(n for n in names(library, "--defined-only") if not n.startswith("__"))
+    undefined = set(names(library, "--undefined-only"))
+    dynamic = output("readelf", "-d", library)
+    sections = output("readelf", "-SW", library)
+    hooks = table("hooks.tbl", "(?:HOOK|SUBMIT)")
+    calls = sum((table(f, "CUDA_CALL") for f in ("cuda.tbl", "cuda_context.tbl", "cuda_memory.tbl", "cuda_work.tbl")), [])
+    sanitized = "lib" in "".join(re.findall(r"NEEDED.*\[(lib[a-z]*san)", dynamic))
+    needed = [n for n in re.findall(r"NEEDED.*\[(.*)\]", dynamic) if not re.match(r"(libc|ld-linux.*|lib[a-z]*san)\.so", n)]
+    init = re.search(r"\.init_array\s+INIT_ARRAY\s+\w+ \w+ (\w+)", sections)
+    results = [
+        ("exports", exported == wanted, sorted(set(exported) ^ set(wanted))),
+        ("soname", re.findall(r"SONAME.*\[(.*)\]", dynamic) == ["libcuda.so.1"], dynamic),
+        ("libraries beside libc", not needed, needed),
+        ("bound at load, to itself first", sanitized or ("BIND_NOW" in dynamic and "SYMBOLIC" in dynamic), dynamic),
+        ("nothing rude", sanitized or not undefined & RUDE, sorted(undefined & RUDE)),
+        ("no thread-local storage that is allocated when touched", "__tls_get_addr" not in undefined, undefined),
+        # frame_dummy of the compiler's own start files is the only one
+        ("no constructor", sanitized or (init is not None and int(init[1], 16) == 8), sections),
+        ("a hook once", len(hooks) == len(set(hooks)), hooks),
+        ("a hook has its row", not set(hooks) - set(calls), sorted(set(hooks) - set(calls))),
+    ]
+    print(f"1..{len(results)}")
+    for number, (name, good, why) in enumerate(results, 1):
+        print(f"{'ok' if good else 'not ok'} {number} - {name}" + ("" if good else f"\n# {why}"))
+    return not all(good for _, good, _ in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,355 @@
+/* Work waits for its turn, and a turn ends when nothing is left on the device.
+ *
+ *   gate_test NULL_DRIVER LIBCUDA */
+#include "base/test.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "tests/shim/box.h"
+#include "tests/shim/child.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define KERNEL(ns) ((CUfunction)(uintptr_t)(ns))
+
+enum { OPEN = 1 * BH_SHARE_TURN_STEP, OTHERS = 2 * BH_SHARE_TURN_STEP | BH_SHARE_SHUT };
+
+static CUresult
+launch(uint64_t ns)
+{
+    return cuLaunchKernel(KERNEL(ns), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+static bool
+until(const _Atomic uint64_t *word, uint64_t more)
+{
+    for (int i = 0; i < 4000; i++) {
+        if (atomic_load(word) > more)
+            return true;
+        usleep(500);
+    }
+    return false;
+}
+
+/* ---- every kind of submission waits ---- */
+
+static CUgraphExec
+make_graph(void)
+{
+    CUgraphExec exec = NULL;
+    CUgraph graph;
+
+    if (cuGraphCreate(&graph, 0) == CUDA_SUCCESS)
+        (void)cuGraphInstantiateWithFlags(&exec, graph, 0);
+    return exec;
+}
+
+static CUresult
+submit_graph(void)
+{
+    return cuGraphLaunch(make_graph(), NULL);
+}
+
+static CUresult
+submit_kernel(void)
+{
+    return launch(1000);
+}
+
+static CUresult
+submit_kernel_own(void)
+{
+    return cuLaunchKernel_ptsz(KERNEL(1000), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+static CUresult
+submit_ex(void)
+{
+    CUlaunchConfig config = { .gridDimX = 1 };
+
+    return cuLaunchKernelEx(&config, KERNEL(1000), NULL, NULL);
+}
+
+static CUresult
+submit_cooperative(void)
+{
+    return cuLaunchCooperativeKernel(KERNEL(1000), 1, 1, 1, 1, 1, 1, 0, NULL, NULL);
+}
+
+static CUresult
+submit_fill(void)
+{
+    return cuMemsetD8Async(0, 0, 2 << 20, NULL);
+}
+
+static CUresult
+submit_small_fill(void)
+{
+    return cuMemsetD8Async(0, 0, 1 << 20, NULL);
+}
+
+/* In a capture nothing runs, so nothing waits: neither for a turn nor for the capture. */
+static CUresult
+submit_captured(void)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUresult rc = cuStreamCreate(&stream, 0);
+
+    if (rc == CUDA_SUCCESS)
+        rc = cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    if (rc == CUDA_SUCCESS)
+        rc = cuLaunchKernel(KERNEL(1), 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+    return rc == CUDA_SUCCESS ? cuStreamEndCapture(stream, &graph) : rc;
+}
+
+static const struct kind {
+    const char *name;
+    CUresult (*submit)(void);
+    bool waits;
+} kinds[] = {
+    { "cuLaunchKernel", submit_kernel, true },
+    { "cuLaunchKernel_ptsz", submit_kernel_own, true },
+    { "cuLaunchKernelEx", submit_ex, true },
+    { "cuLaunchCooperativeKernel", submit_cooperative, true },
+    { "cuGraphLaunch", submit_graph, true },
+    { "a fill of 2 MiB", submit_fill, true },
+    { "a fill of 1 MiB", submit_small_fill, false },
+    { "in a capture", submit_captured, false },
+};
+
+static int
+submit_one(void *self)
+{
+    const struct kind *kind = self;
+
+    BEGIN();
+    GOOD(kind->submit());
+    return 0;
+}
+
+static void
+work_waits_for_its_turn(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        struct kind kind = kinds[i];
+        pid_t pid;
+
+        bh_box_share(1, 512, 16);
+        bh_box_turn(0, OTHERS);
+        pid = bh_box_start(submit_one, &kind);
+        if (kind.waits) {
+            BH_CHECK(kind.name, bh_box_heard(BH_SHARE_WANT, 0));
+            BH_CHECK_EQ(kind.name, bh_box.said_turn[BH_SHARE_WANT], OTHERS);
+            BH_CHECK_EQ(kind.name, bh_box.world->launches, 0);
+            bh_box_turn(0, OPEN);
+        }
+        BH_CHECK_EQ(kind.name, bh_box_wait(pid), 0);
+        BH_CHECK_EQ(kind.name, bh_box.world->launches, 1);
+        BH_CHECK_EQ(kind.name, bh_box.said[BH_SHARE_WANT], kind.waits);
+    }
+    BH_CHECK_DONE();
+}
+
+/* ---- turns end ---- */
+
+static void *
+keep_launching(void *self)
+{
+    CUcontext context;
+
+    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+        cuCtxSetCurrent(context) != CUDA_SUCCESS)
+        return self;
+    while (atomic_load(&bh_box.world->fail_free) == 0)
+        if (launch(20000) != CUDA_SUCCESS)
+            return self;
+        else
+            usleep(20);
+    return NULL;
+}
+
+static int
+launch_in_threads(void *self)
+{
+    pthread_t thread[4];
+
+    BEGIN();
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&thread[i], NULL, keep_launching, &bh_box) == 0);
+    for (int i = 0; i < 4; i++) {
+        void *bad;
+
+        pthread_join(thread[i], &bad);
+        CHECK(bad == NULL);
+    }
+    (void)self;
+    return 0;
+}
+
+/* Thirty turns, each ended while four threads submit: after DRAINED there is nothing on the
+ * device, and nothing comes until the next turn. */
+static void
+a_turn_ends_drained(void **state)
+{
+    uint32_t turn = OPEN;
+    pid_t pid;
+
+    (void)state;
+    bh_box_share(1, 512, 16);
+    bh_box_turn(0, turn);
+    pid = bh_box_start(launch_in_threads, NULL);
+    for (int i = 0; i < 30; i++) {
+        uint64_t launches = atomic_load(&bh_box.world->launches);
+
+        BH_CHECK("work goes on", until(&bh_box.world->launches, launches + 20));
+        turn += BH_SHARE_TURN_STEP;
+        bh_box_turn(0, turn | BH_SHARE_SHUT);
+        BH_CHECK("drained", bh_box_heard(BH_SHARE_DRAINED, (uint32_t)i));
+        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED],
+                    turn | BH_SHARE_SHUT);
+        BH_CHECK("nothing is left", atomic_load(&bh_box.world->busy_until_ns[0]) <=
+                                        bh_box.said_ns[BH_SHARE_DRAINED]);
+        atomic_store(&bh_box.world->closed, 1);
+        usleep(2000);
+        BH_CHECK_EQ("nothing came", bh_box.world->launched_late, 0);
+        atomic_store(&bh_box.world->closed, 0);
+        turn += BH_SHARE_TURN_STEP;
+        bh_box_turn(0, i % 2 == 0 ? turn : turn | BH_SHARE_CONTENDED);
+    }
+    atomic_store(&bh_box.world->fail_free, 1);
+    BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
+    BH_CHECK_DONE();
+}
+
+/* ---- while others wait ---- */
+
+static int
+launch_long(void *self)
+{
+    BEGIN();
+    for (int i = 0; i < 150; i++)
+        GOOD(launch(*(const uint64_t *)self));
+    atomic_store(&bh_box.world->closed, 1);
+    while (atomic_load(&bh_box.world->fail_free) == 0)
+        usleep(1000);
+    return 0;
+}
+
+/* Little is submitted ahead, and IDLE comes soon after the last of it is done. */
+static void
+little_goes_ahead(void **state)
+{
+    static const uint64_t kernels[] = { 50000, 1000000 };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(kernels); i++) {
+        uint64_t kernel = kernels[i], most = 0, done;
+        pid_t pid;
+
+        bh_box_share(1, 512, 16);
+        bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
+        pid = bh_box_start(launch_long, &kernel);
+        while (atomic_load(&bh_box.world->closed) == 0) {
+            uint64_t now = bh_box_now_ns(),
+                     busy = atomic_load(&bh_box.world->busy_until_ns[0]);
+
+            /* The first ones are not known yet. */
+            if (atomic_load(&bh_box.world->launches) > 30 && busy > now &&
+                busy - now > most)
+                most = busy - now;
+            usleep(100);
+        }
+        BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
+        done = atomic_load(&bh_box.world->busy_until_ns[0]);
+        BH_CHECK("idle when it is", until(&bh_box.said_ns[BH_SHARE_IDLE], done));
+        BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE],
+                    OPEN | BH_SHARE_CONTENDED);
+        atomic_store(&bh_box.world->fail_free, 1);
+        BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
+    }
+    BH_CHECK_DONE();
+}
+
+/* ---- words beside the turn's ---- */
+
+static int
+work_twice(void *self)
+{
+    (void)self;
+    BEGIN();
+    for (unsigned i = 1; i <= 2; i++) {
+        GOOD(launch(1000));
+        CHECK(until(&bh_box.world->launches, i - 1));
+        while (atomic_load(&bh_box.world->closed) < i) /* the test has heard IDLE */
+            usleep(200);
+    }
+    return 0;
+}
+
+/* In an open turn, too: who ends it waits for those that it knows to have work.  And who
+ * said that it is idle takes it back with the next submission. */
+static void
+who_has_work_says_so(void **state)
+{
+    struct kind kind = kinds[0];
+    pid_t pid;
+
+    (void)state;
+    bh_box_share(1, 512, 16);
+    bh_box_turn(0, OPEN);
+    BH_CHECK_EQ("open", bh_box_run(submit_one, &kind), 0);
+    BH_CHECK("first", bh_box_heard(BH_SHARE_WANT, 0));
+    bh_box_share(1, 512, 16);
+    bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
+    pid = bh_box_start(work_twice, NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        BH_CHECK("idle", bh_box_heard(BH_SHARE_IDLE, i));
+        BH_CHECK_EQ("told", bh_box.said[BH_SHARE_WANT], i + 1);
+        atomic_store(&bh_box.world->closed, i + 1);
+    }
+    BH_CHECK_EQ("twice", bh_box_wait(pid), 0);
+    BH_CHECK_DONE();
+}
+
+/* ---- bulkhead-share does not come back ---- */
+
+static void
+without_a_door_work_goes_on(void **state)
+{
+    struct kind kind = kinds[0];
+    uint64_t from;
+    pid_t pid;
+
+    (void)state;
+    bh_box_share(1, 512, 16);
+    bh_box_turn(0, OTHERS);
+    pid = bh_box_start(submit_one, &kind);
+    BH_CHECK("wanted", bh_box_heard(BH_SHARE_WANT, 0));
+    from = bh_box_now_ns();
+    bh_box_stir('x');
+    bh_box_stir('n');
+    BH_CHECK_EQ("freely", bh_box_wait(pid), 0);
+    BH_CHECK("not at once", bh_box_now_ns() - from > UINT64_C(500000000));
+    BH_CHECK_EQ("all the same", bh_box.world->launches, 1);
+    bh_box_stir('o');
+    BH_CHECK_DONE();
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_waits_for_its_turn),
+        cmocka_unit_test(a_turn_ends_drained),
+        cmocka_unit_test(little_goes_ahead),
+        cmocka_unit_test(who_has_work_says_so),
+        cmocka_unit_test(without_a_door_work_goes_on),
+    };
+
+    if (argc < 3 || !bh_box_enter(argv[1]))
+        return argc < 3 ? 2 : 0;
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

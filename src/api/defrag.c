@@ -70,12 +70,13 @@ static void
 put_place(struct writing *writing, bh_gpu_id id, uint32_t profile_id, uint32_t start)
 {
     const struct bh_dir_gpu *gpu = bh_directory_gpu(writing->call->dir, id);
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
+    char name[BH_PIECE_NAME_MAX];
     struct bh_json_writer *w = &writing->w;
 
+    bh_piece_name(BH_GPU_MODEL_NONE, profile_id, name);
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "gpu", gpu ? gpu->uuid : "");
-    bh_json_str(w, "profile", profile ? profile->name : "whole");
+    bh_json_str(w, "profile", name);
     bh_json_u64(w, "start", start);
     bh_json_close(w, '}');
 }

@@ -54,22 +54,43 @@ put_holder(struct gpu_list *list, const struct bh_piece_view *piece)
     bh_json_str(&list->w, "tenant", named && tenant ? tenant->path : "another tenant");
 }
 
+/* What a share allows, and that it is no more than grade F. */
 static void
-put_piece(struct gpu_list *list, const struct bh_piece_view *piece)
+put_share(struct bh_json_writer *w, enum bh_gpu_model model, uint32_t profile)
+{
+    struct bh_share share;
+
+    if (!bh_share_get((bh_profile_id){ profile }, &share))
+        return;
+    bh_json_u64(w, "cap_bytes", bh_share_cap_bytes(model, &share));
+    bh_json_u64(w, "compute_parts", share.compute);
+    bh_json_str(w, "grade", bh_grade_names[BH_GRADE_F]);
+    bh_json_u64(w, "memory_parts", share.memory);
+    bh_json_str(w, "share_mode", bh_share_mode_names[share.mode]);
+}
+
+static void
+put_piece(struct gpu_list *list, const struct bh_gpu_view *gpu, const struct bh_piece_view *piece)
 {
     const struct bh_profile *profile =
         bh_profile_get((bh_profile_id){ piece->piece.profile });
     struct bh_json_writer *w = &list->w;
+    char name[BH_PIECE_NAME_MAX];
+
+    bh_piece_name((enum bh_gpu_model)gpu->model, piece->piece.profile, name);
 
     bh_json_open(w, NULL, '{');
-    bh_json_bool(w, "assumed", profile && profile->assumed);
+    bh_json_bool(w, "assumed", profile ? profile->assumed
+                                       : bh_profile_is_share((bh_profile_id){ piece->piece.profile })
+                                             && bh_share_is_assumed((enum bh_gpu_model)gpu->model));
+    put_share(w, (enum bh_gpu_model)gpu->model, piece->piece.profile);
     if (profile) {
         bh_json_u64(w, "memory_mib", profile->memory_mib);
         bh_json_u64(w, "slices", profile->compute_slices);
         bh_json_u64(w, "units", profile->memory_units);
     }
     bh_json_u64(w, "id", piece->piece.partition.v);
-    bh_json_str(w, "profile", profile ? profile->name : "whole");
+    bh_json_str(w, "profile", name);
     bh_json_u64(w, "start", piece->piece.start);
     bh_json_str(w, "state", bh_piece_state_names[piece->state]);
     put_holder(list, piece);
@@ -77,12 +98,12 @@ put_piece(struct gpu_list *list, const struct bh_piece_view *piece)
 }
 
 static void
-put_pieces(struct gpu_list *list, bh_gpu_id gpu)
+put_pieces(struct gpu_list *list, const struct bh_gpu_view *gpu)
 {
     bh_json_open(&list->w, "pieces", '[');
     for (uint32_t i = 0; i < list->q->piece_count; i++)
-        if (bh_same(list->q->pieces[i].piece.gpu, gpu))
-            put_piece(list, &list->q->pieces[i]);
+        if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu))
+            put_piece(list, gpu, &list->q->pieces[i]);
     bh_json_close(&list->w, ']');
 }
 
@@ -113,7 +134,7 @@ put_geometry(struct bh_json_writer *w, enum bh_gpu_model model)
     bh_json_str(w, "model", facts->name);
 }
 
-/* "mig", "whole" or "free"; a GPU that is not managed is in nobody's mode. */
+/* "mig", "shared", "whole" or "free"; a GPU that is not managed is in nobody's mode. */
 static const char *
 mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
 {
@@ -123,7 +144,7 @@ mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
         return "mig";
     for (uint32_t i = 0; i < list->q->piece_count; i++)
         if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu))
-            return "whole";
+            return gpu->shared ? "shared" : "whole";
     return "free";
 }
 
@@ -202,9 +223,10 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     bh_json_str(w, "mode", mode_of(list, gpu));
     bh_json_str(w, "node", facts ? facts->node->name : "");
     bh_json_str(w, "node_held", bh_held_names[gpu->node_held]);
-    put_pieces(list, gpu->gpu);
+    put_pieces(list, gpu);
     bh_json_bool(w, "reset_due", gpu->reset_due);
     bh_json_u64(w, "resets", gpu->resets);
+    bh_json_u64(w, "share_percent", gpu->share_limit / (BH_GPU_PARTS / 100));
     put_parts(w, "unusable", gpu->unusable);
     put_parts(w, "used", gpu->used);
     bh_json_str(w, "uuid", named->uuid);

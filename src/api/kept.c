@@ -109,13 +109,14 @@ put_room(const struct bh_call *call, struct bh_json_writer *w, const char *key,
     bh_json_open(w, key, '[');
     for (uint32_t i = 0; i < room->kept.piece_count; i++) {
         const struct bh_piece *piece = &room->kept.pieces[i];
-        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ piece->profile });
+        char name[BH_PIECE_NAME_MAX];
         const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, piece->gpu);
 
+        bh_piece_name(BH_GPU_MODEL_NONE, piece->profile, name);
         bh_json_open(w, NULL, '{');
         bh_json_str(w, "gpu", gpu ? gpu->uuid : "");
         bh_json_str(w, "node", room->names[i] ? room->names[i] : "");
-        bh_json_str(w, "profile", profile ? profile->name : "whole");
+        bh_json_str(w, "profile", name);
         bh_json_u64(w, "start", piece->start);
         bh_json_close(w, '}');
     }

@@ -222,12 +222,11 @@ standing_at(const struct layouts *l, const struct row *row, uint32_t profile, ui
 static void
 put_place(struct bh_json_writer *w, const char *key, uint32_t profile_id, uint32_t start)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
-    char text[48];
+    char text[48], name[BH_PIECE_NAME_MAX];
 
-    if (profile)
-        snprintf(text, sizeof text, "%s@%u", profile->name, start);
-    bh_json_str(w, key, profile ? text : "whole");
+    bh_piece_name(BH_GPU_MODEL_NONE, profile_id, name);
+    snprintf(text, sizeof text, "%s@%u", name, start);
+    bh_json_str(w, key, profile_id == BH_PROFILE_WHOLE.v ? name : text);
 }
 
 static void

@@ -17,25 +17,22 @@ ask_skus(void *self, const struct bh_engine *engine, uint64_t now_ns)
             q->skus[i].sku.v = 0;
 }
 
-static const char *
-profile_name(uint32_t number)
-{
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ number });
-
-    return profile ? profile->name : "whole";
-}
-
 static void
 put_model(struct bh_json_writer *w, const struct bh_sku_model *entry)
 {
     struct bh_parts parts = bh_profile_parts((bh_profile_id){ entry->profile });
+    char name[BH_PIECE_NAME_MAX];
+    struct bh_share share;
 
+    bh_piece_name((enum bh_gpu_model)entry->model, entry->profile, name);
     bh_json_open(w, NULL, '{');
     bh_json_u64(w, "compute_parts", parts.compute);
     bh_put_gpus(w, "gpus", bh_parts_equivalent(parts));
     bh_json_u64(w, "memory_parts", parts.memory);
     bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)entry->model)->name);
-    bh_json_str(w, "profile", profile_name(entry->profile));
+    bh_json_str(w, "profile", name);
+    if (bh_share_get((bh_profile_id){ entry->profile }, &share))
+        bh_json_str(w, "share_mode", bh_share_mode_names[share.mode]);
     bh_json_close(w, '}');
 }
 

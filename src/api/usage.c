@@ -43,7 +43,8 @@ static void
 put_sums(struct bh_json_writer *w, const struct bh_ledger_view *ledger)
 {
     static const enum bh_unusable by_name[] = { BH_UNUSABLE_AWAY, BH_UNUSABLE_CARVING,
-                                                BH_UNUSABLE_CORDONED, BH_UNUSABLE_FAULT,
+                                                BH_UNUSABLE_CORDONED,
+                                                BH_UNUSABLE_RESERVE, BH_UNUSABLE_FAULT,
                                                 BH_UNUSABLE_GEOMETRY };
 
     put_both(w, "idle", ledger->idle_compute, ledger->idle_memory);

@@ -273,6 +273,8 @@ put_pieces(struct bh_buf *out, bh_json_value pieces)
         bh_buf_puts(out, i > 0 ? ", " : "");
         put_text(out, bh_json_get(piece, "profile"));
         bh_buf_printf(out, "@%" PRIu64 " ", bh_json_number(bh_json_get(piece, "start"), 0));
+        if (bh_json_get(piece, "grade"))
+            bh_buf_printf(out, "grade %s ", bh_json_text(bh_json_get(piece, "grade"), ""));
         put_text(out, bh_json_get(piece, "state"));
         if (bh_json_get(piece, "tenant"))
             bh_buf_putc(out, ' ');

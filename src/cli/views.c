@@ -58,6 +58,7 @@ static const struct bh_column gpus_columns[] = {
     { "IDLE", "idle.gpus", BH_CELL_TEXT, false },
     { "UNUSABLE", "unusable.gpus", BH_CELL_TEXT, true },
     { "LAYOUT", "layout", BH_CELL_TEXT, true },
+    { "SHARES %", "share_percent", BH_CELL_TEXT, true },
     { "PIECES", "pieces", BH_CELL_PIECES, false },
     { "TROUBLE", "trouble", BH_CELL_TEXT, true },
 };

@@ -334,11 +334,8 @@ fill_sku(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_
         .price = amount_of(from->price, BH_MONEY_UNIT, 0),
     };
     for (uint32_t i = 0; i < from->models.count && i < BH_SKU_MODELS_MAX; i++) {
-        enum bh_gpu_model model = bh_model_find(models[i].model);
-        const struct bh_profile *profile = bh_profile_find(model, models[i].profile);
-
         ret_sku->models[ret_sku->model_count++] = (struct bh_sku_model){
-            model, profile ? profile->id.v : BH_PROFILE_WHOLE.v
+            bh_model_find(models[i].model), bh_site_sku_profile(&models[i])
         };
     }
 }
@@ -579,6 +576,7 @@ bh_site_gpu_flags(const struct bh_site *site, const char *uuid, const char *node
         if (strcmp(gpus[i].uuid, "all") == 0 || strcmp(gpus[i].uuid, uuid) == 0) {
             flags.managed = gpus[i].managed;
             flags.cordoned = gpus[i].cordoned;
+            flags.share_limit = bh_site_gpu_share_limit(&gpus[i]);
         }
     return flags;
 }
@@ -587,6 +585,9 @@ bh_site_gpu_flags(const struct bh_site *site, const char *uuid, const char *node
 static const char *
 fate_of(const struct bh_site_gpu_flags *flags, const struct bh_gpu_view *view)
 {
+    if (flags->managed == view->managed && flags->cordoned == view->cordoned
+        && flags->share_limit != view->share_limit)
+        return flags->share_limit ? "may be shared" : "not shared any more";
     if (flags->managed == view->managed && flags->cordoned == view->cordoned)
         return bh_layout_names[flags->layout];
     return flags->managed ? "managed" : "left alone";
@@ -609,7 +610,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         facts = bh_core_gpu_facts(core, view.gpu);
         flags.managed = flags.managed && (facts->seen ? facts->usable : view.managed);
         if (flags.managed == view.managed && flags.cordoned == view.cordoned
-            && flags.layout == view.layout)
+            && flags.layout == view.layout && flags.share_limit == view.share_limit)
             continue;
         change = add_change(plan, BH_NAME_GPU, uuid, fate_of(&flags, &view));
         if (!change)
@@ -620,6 +621,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
                        .managed = flags.managed, .cordoned = flags.cordoned,
                        .fenced = view.fenced, .link = view.link, .numa = view.numa,
                        .layout = flags.layout, .lone_carve = view.lone_carve,
+                       .share_limit = flags.share_limit,
                        .mig_capable = facts->seen ? facts->mig_capable
                                                   : view.model != BH_GPU_MODEL_NONE },
         };

@@ -35,6 +35,7 @@ bool bh_site_revives(const struct bh_core *core, const struct bh_site *site);
 /* What the site says of a GPU, by its UUID and the name of its node; a later entry of the file
  * outranks an earlier one. */
 struct bh_site_gpu_flags {
+    uint32_t share_limit;        /* as in bh_ev_gpu */
     bool managed, cordoned;
     enum bh_layout layout;
 };

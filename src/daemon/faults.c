@@ -49,6 +49,7 @@ set_fenced(struct bh_core *core, const struct report *report, bool fenced, struc
                                       .link = view->link, .numa = view->numa,
                                       .layout = view->layout,
                                       .lone_carve = view->lone_carve,
+                                      .share_limit = view->share_limit,
                                       .mig_capable = report->facts->seen
                                                          ? report->facts->mig_capable
                                                          : view->model != BH_GPU_MODEL_NONE };

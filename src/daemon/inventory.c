@@ -29,7 +29,8 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
     return bh_same(view->node, gpu->node) && view->model == gpu->model
            && view->managed == gpu->managed && view->cordoned == gpu->cordoned
            && view->fenced == gpu->fenced && view->numa == gpu->numa
-           && view->layout == gpu->layout && view->lone_carve == gpu->lone_carve;
+           && view->layout == gpu->layout && view->lone_carve == gpu->lone_carve
+           && view->share_limit == gpu->share_limit;
 }
 
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
@@ -59,6 +60,7 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->managed = flags.managed && facts->usable;
     gpu->cordoned = flags.cordoned;
     gpu->layout = flags.layout;
+    gpu->share_limit = flags.share_limit;
     gpu->fenced = bh_fault_fences(from->fault);
     gpu->mig_capable = from->mig_capable;
     gpu->lone_carve = from->mig_capable && !bh_driver_is_fixed(driver, BH_DRIVER_REPARTITION);

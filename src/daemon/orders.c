@@ -23,12 +23,25 @@ gpu_uuid(const struct bh_core *core, bh_gpu_id gpu)
     return uuid ? uuid : "";
 }
 
-static const char *
-profile_name(uint32_t profile)
+/* What kind of piece, with all that the node needs of a share. */
+static void
+fill_kind(const struct bh_core *core, const struct bh_piece *piece, struct bh_msg_carve *carve)
 {
-    const struct bh_profile *known = bh_profile_get((bh_profile_id){ profile });
+    struct bh_gpu_view gpu = { 0 };
+    enum bh_gpu_model model;
+    struct bh_share share;
 
-    return known ? known->name : "whole";
+    (void)bh_view_gpu(core->state.engine, piece->gpu, &gpu);
+    model = (enum bh_gpu_model)gpu.model;
+    bh_piece_name(model, piece->profile, carve->profile);
+    if (!bh_share_get((bh_profile_id){ piece->profile }, &share))
+        return;
+    carve->cap_bytes = bh_share_cap_bytes(model, &share);
+    carve->context_bytes = bh_share_context_bytes(model);
+    carve->weight = share.compute;
+    carve->hard = share.mode == BH_SHARE_HARD;
+    carve->latency = share.mode == BH_SHARE_LATENCY;
+    carve->multiplexed = share.mode == BH_SHARE_MULTIPLEXED;
 }
 
 static void *
@@ -55,7 +68,7 @@ carve_message(const struct bh_core *core, const struct bh_effect *effect, struct
         carve->job = view.job.v;
     }
     snprintf(carve->gpu, sizeof carve->gpu, "%s", gpu_uuid(core, effect->piece.gpu));
-    snprintf(carve->profile, sizeof carve->profile, "%s", profile_name(effect->piece.profile));
+    fill_kind(core, &effect->piece, carve);
     return carve;
 }
 

@@ -101,14 +101,16 @@ put_pieces(const struct bh_core *core, const struct bh_job_view *view, struct bh
 {
     for (uint32_t i = 0; i < view->piece_count; i++) {
         const struct bh_piece *piece = &view->pieces[i];
-        const struct bh_profile *profile =
-            bh_profile_get((bh_profile_id){ piece->profile });
+        char name[BH_PIECE_NAME_MAX];
+        struct bh_gpu_view gpu = { 0 };
         const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, piece->gpu.v);
 
         if (i > 0)
             bh_buf_puts(out, ", ");
-        bh_buf_printf(out, "%.12s %s", name_or_none(uuid), profile ? profile->name : "whole");
-        if (profile)
+        (void)bh_view_gpu(core->state.engine, piece->gpu, &gpu);
+        bh_piece_name((enum bh_gpu_model)gpu.model, piece->profile, name);
+        bh_buf_printf(out, "%.12s %s", name_or_none(uuid), name);
+        if (piece->profile != BH_PROFILE_WHOLE.v)
             bh_buf_printf(out, "@%" PRIu32, piece->start);
     }
 }

@@ -143,13 +143,8 @@ admit_tenant_remove(struct bh_engine *engine, const struct bh_event *event,
 static bool
 sku_row_valid(const struct bh_sku_model *row)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ row->profile });
-
-    if (row->model >= BH_GPU_MODELS)
-        return false;
-    if (row->profile == BH_PROFILE_WHOLE.v)
-        return true;
-    return profile && (uint32_t)profile->model == row->model;
+    return row->model < BH_GPU_MODELS
+           && bh_piece_exists((enum bh_gpu_model)row->model, row->profile);
 }
 
 static bh_rc
@@ -204,7 +199,8 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
     if (report->gpu.v == 0 || report->model >= BH_GPU_MODELS
         || (report->mig_capable && report->model == BH_GPU_MODEL_NONE)
         || report->link > UINT8_MAX || report->numa > UINT8_MAX
-        || (uint32_t)report->layout >= BH_LAYOUTS)
+        || (uint32_t)report->layout >= BH_LAYOUTS
+        || report->share_limit > BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS)
         return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!node_find(engine, report->node.v))
         return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);

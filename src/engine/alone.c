@@ -40,6 +40,14 @@ bh_alone_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *ret_
 }
 
 bool
+bh_alone_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
+                   uint32_t *ret_beside)
+{
+    return bh_profile_is_share((bh_profile_id){ profile })
+           || bh_alone_may_carve(search, gpu, ret_beside);
+}
+
+bool
 bh_alone_with(const struct bh_engine *engine, uint32_t slot, uint32_t tenant_id)
 {
     struct bh_search search = { .engine = engine, .tenant = tenant_find(engine, tenant_id) };

@@ -12,6 +12,11 @@
  * of another tenant that is in the way. */
 bool bh_alone_may_carve(const struct bh_search *search, uint32_t gpu, uint32_t *ret_beside);
 
+/* The same for a piece of the profile that would come there: a share is made without the
+ * driver, so it may always. */
+bool bh_alone_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
+                        uint32_t *ret_beside);
+
 /* The same as things stand, for a tenant by its id; 0 is nobody. */
 bool bh_alone_with(const struct bh_engine *engine, uint32_t gpu, uint32_t tenant_id);
 

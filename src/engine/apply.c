@@ -24,7 +24,7 @@ piece_fits(const struct bh_engine *engine, const struct bh_piece *piece, uint32_
 
     if (!gpu || gpu_at(engine, gpu)->node != node || piece->partition.v == 0)
         return false;
-    if (piece->profile > UINT16_MAX || piece->start > UINT16_MAX)
+    if (piece->start > UINT16_MAX)
         return false;
     if (piece->carve)
         return part->id == 0 && bh_slots_free(engine, TABLE_PART) > 0;
@@ -50,8 +50,8 @@ pieces_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
 
         if (!piece_fits(engine, piece, tenant, node))
             return false;
-        places[i] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
-                                    (uint16_t)piece->start };
+        places[i] = (struct place){ piece->gpu.v, piece->profile,
+                                    piece->start };
     }
     *ret_node = node;
     return bh_place_possible(&search, places, decision->piece_count);
@@ -220,8 +220,8 @@ add_places(struct bh_engine *engine, struct claim *claim, const struct bh_decisi
     for (uint32_t i = 0; i < decision->piece_count; i++) {
         const struct bh_piece *piece = &decision->pieces[i];
 
-        claim->places[claim->count++] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
-                                                        (uint16_t)piece->start };
+        claim->places[claim->count++] = (struct place){ piece->gpu.v, piece->profile,
+                                                        piece->start };
         claim->equivalent += bh_quota_equivalent(piece->profile, 1);
         gpu_at(engine, gpu_find(engine, piece->gpu.v))->claimed++;
     }

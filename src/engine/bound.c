@@ -90,7 +90,7 @@ clear_whole(const struct bh_bid *bid, uint32_t gpu, struct figure *ret_figure)
 
 /* At least one of those on the GPU must leave, if the piece does not fit already. */
 static bool
-clear_some(const struct bh_bid *bid, uint32_t gpu, const struct bh_profile *profile,
+clear_some(const struct bh_bid *bid, uint32_t gpu, uint32_t profile,
            struct figure *ret_figure)
 {
     const struct bh_engine *engine = bid->search->engine;
@@ -99,7 +99,7 @@ clear_some(const struct bh_bid *bid, uint32_t gpu, const struct bh_profile *prof
 
     bh_room_occupancy(bid->search, gpu, &occupancy);
     *ret_figure = nothing;
-    if (bh_occupancy_room(&occupancy, profile) > 0)
+    if (bh_piece_room(&occupancy, (enum bh_gpu_model)gpu_at(engine, gpu)->model, profile) > 0)
         return true;
     for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
          at = part_at(engine, at)->next_on_gpu) {
@@ -181,13 +181,19 @@ is_offered(const struct bh_bid *bid, uint32_t slot)
            && gpu->id != bid->need->avoid_gpu && bh_room_offered(engine, gpu);
 }
 
+static bool
+wants_whole(const struct bh_bid *bid)
+{
+    return sku_at(bid->search->engine, bid->need->sku)->profiles[bid->row]
+           == BH_PROFILE_WHOLE.v;
+}
+
 /* The figures of the node's GPUs; false where it has more than are looked at. */
 static bool
 look_at(const struct bh_bid *bid, uint32_t node, struct figures *ret_figures)
 {
     const struct bh_engine *engine = bid->search->engine;
-    uint32_t profile_id = sku_at(engine, bid->need->sku)->profiles[bid->row];
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
+    uint32_t profile = sku_at(engine, bid->need->sku)->profiles[bid->row];
 
     BH_ASSERT(bid->search->gone_count == 0);
     ret_figures->count = 0;
@@ -198,18 +204,11 @@ look_at(const struct bh_bid *bid, uint32_t node, struct figures *ret_figures)
         struct figure figure;
 
         if (is_offered(bid, gpu)
-            && (profile ? clear_some(bid, gpu, profile, &figure)
-                        : clear_whole(bid, gpu, &figure)))
+            && (wants_whole(bid) ? clear_whole(bid, gpu, &figure)
+                                 : clear_some(bid, gpu, profile, &figure)))
             add_figure(ret_figures, &figure);
     }
     return true;
-}
-
-static bool
-wants_whole(const struct bh_bid *bid)
-{
-    return sku_at(bid->search->engine, bid->need->sku)->profiles[bid->row]
-           == BH_PROFILE_WHOLE.v;
 }
 
 uint32_t

@@ -169,19 +169,13 @@ check_standing(struct inspection *in)
 /* ---- GPUs ---- */
 
 static bool
-stack_part(const struct part *part, struct bh_occupancy *occupancy)
+stack_part(const struct gpu *gpu, const struct part *part, struct bh_occupancy *occupancy)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ part->profile });
+    enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
 
-    if (!profile) {
-        if (occupancy->whole || occupancy->units)
-            return false;
-        occupancy->whole = true;
-        return true;
-    }
-    if (!bh_occupancy_fits(occupancy, profile, part->start))
+    if (!bh_piece_fits(occupancy, model, part->profile, part->start))
         return false;
-    bh_occupancy_add(occupancy, profile, part->start);
+    bh_piece_add(occupancy, model, part->profile, part->start);
     return true;
 }
 
@@ -189,7 +183,8 @@ stack_part(const struct part *part, struct bh_occupancy *occupancy)
 static bool
 check_pieces(struct inspection *in, const struct gpu *gpu, uint32_t slot)
 {
-    struct bh_occupancy occupancy = { 0 };
+    /* shares were sold by the scale, whatever the site says by now */
+    struct bh_occupancy occupancy = { .share_limit = gpu->share_scale };
     uint32_t idle = 0, leased = 0, stuck = 0;
 
     for (uint32_t at = gpu->first_part; at; at = part_at(in->engine, at)->next_on_gpu) {
@@ -201,7 +196,7 @@ check_pieces(struct inspection *in, const struct gpu *gpu, uint32_t slot)
         if (part->gpu != slot)
             return broken(in, "piece", part->id, "stands on another GPU than its list");
         if ((part->state == BH_PIECE_CARVING || part->state == BH_PIECE_LEASED)
-            && !stack_part(part, &occupancy))
+            && !stack_part(gpu, part, &occupancy))
             return broken(in, "piece", part->id, "the geometry forbids it there");
         if (part->state == BH_PIECE_LEASED && !part->lease)
             return broken(in, "piece", part->id, "leased to nobody");
@@ -211,11 +206,15 @@ check_pieces(struct inspection *in, const struct gpu *gpu, uint32_t slot)
         if ((part->state == BH_PIECE_IDLE || part->state == BH_PIECE_CLEARING) && part->lease)
             return broken(in, "piece", part->id, "idle, but has a lease");
     }
+    if (gpu->occupancy.share_limit > gpu->share_limit || !gpu->occupancy.shared != !gpu->share_scale)
+        return broken(in, "gpu", gpu->id, "is shared beyond what the site allows");
+    occupancy.share_limit = gpu->occupancy.share_limit;
     if (memcmp(&occupancy, &gpu->occupancy, sizeof(occupancy)) != 0)
         return broken(in, "gpu", gpu->id, "its occupancy is not that of its pieces");
+    occupancy.share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS; /* idle: sold to nobody */
     for (uint32_t at = gpu->first_part; at; at = part_at(in->engine, at)->next_on_gpu)
         if (part_at(in->engine, at)->state == BH_PIECE_IDLE
-            && !stack_part(part_at(in->engine, at), &occupancy))
+            && !stack_part(gpu, part_at(in->engine, at), &occupancy))
             return broken(in, "piece", part_at(in->engine, at)->id,
                           "idle where the geometry forbids it");
     if (idle != gpu->idle || leased != gpu->leased || stuck != gpu->stuck)

@@ -39,7 +39,7 @@ is_free(const struct wish *wish, const struct bh_shift *shift, const struct targ
 {
     struct bh_search search = wish->base;
     struct place place = { (uint32_t)gpu_at(search.engine, target->gpu)->id,
-                           (uint16_t)target->profile, (uint16_t)target->start };
+                           target->profile, target->start };
 
     bh_shift_imagine(shift, &search);
     return bh_place_free(&search, &place, 0);
@@ -110,7 +110,7 @@ static bool
 make_free(const struct wish *wish, struct bh_shift *shift, const struct target *target)
 {
     struct place place = { (uint32_t)gpu_at(shift->engine, target->gpu)->id,
-                           (uint16_t)target->profile, (uint16_t)target->start };
+                           target->profile, target->start };
 
     if (!is_free(wish, shift, target) && !clear_place(shift, target))
         return false;
@@ -119,14 +119,6 @@ make_free(const struct wish *wish, struct bh_shift *shift, const struct target *
             return false;
     bh_shift_take(shift, wish->need->job, &place);
     return true;
-}
-
-static uint32_t
-starts_of(uint32_t profile_id)
-{
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
-
-    return profile ? profile->starts : 1;
 }
 
 static bool
@@ -147,6 +139,19 @@ offers(const struct wish *wish, uint32_t slot)
                               wish->row);
 }
 
+/* Where the wanted piece is tried on the GPU, with those who move away. */
+static uint32_t
+starts_on(const struct wish *wish, const struct bh_shift *shift, uint32_t gpu)
+{
+    struct bh_search search = wish->base;
+
+    if (!offers(wish, gpu))
+        return 0;
+    bh_shift_imagine(shift, &search);
+    return bh_room_starts(&search, gpu,
+                          sku_at(search.engine, wish->need->sku)->profiles[wish->row], NULL, 0);
+}
+
 /* The cheapest place on the node for one more piece. */
 static bool
 add_place(const struct wish *wish, uint32_t node, struct bh_shift *shift)
@@ -158,8 +163,7 @@ add_place(const struct wish *wish, uint32_t node, struct bh_shift *shift)
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
-        for (uint32_t starts = offers(wish, gpu) ? starts_of(sku->profiles[wish->row]) : 0; starts;
-             starts &= starts - 1) {
+        for (uint32_t starts = starts_on(wish, shift, gpu); starts; starts &= starts - 1) {
             struct target target = { gpu, sku->profiles[wish->row],
                                      (uint32_t)__builtin_ctz(starts) };
 
@@ -232,8 +236,7 @@ find_for_piece(struct wish *wish, uint32_t node, const struct bh_shift *empty,
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t starts = offers(wish, gpu) ? starts_of(sku->profiles[wish->row]) : 0; starts;
-             starts &= starts - 1) {
+        for (uint32_t starts = starts_on(wish, empty, gpu); starts; starts &= starts - 1) {
             struct target target = { gpu, sku->profiles[wish->row],
                                      (uint32_t)__builtin_ctz(starts) };
             struct bh_shift next = *empty;

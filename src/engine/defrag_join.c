@@ -45,11 +45,9 @@ list_sizes(const struct bh_engine *engine, struct sizes *ret_sizes)
 static uint64_t
 room_on(const struct gpu *gpu, const struct bh_occupancy *occupancy, const struct size *size)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ size->profile });
-
-    if (!profile)
-        return occupancy->units == 0 && !occupancy->whole;
-    return gpu->mig_capable ? bh_occupancy_room(occupancy, profile) : 0;
+    if (!bh_room_takes(gpu, size->profile))
+        return 0;
+    return bh_piece_room(occupancy, (enum bh_gpu_model)size->model, size->profile);
 }
 
 /* The same on a node's GPUs of the size's model together; and how many GPUs those are. */

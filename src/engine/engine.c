@@ -12,7 +12,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 10 };
+enum { LAYOUT = 11 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t

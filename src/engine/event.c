@@ -152,6 +152,7 @@ static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_ev_gpu, model, BH_FIELD_U32),
     ID32(struct bh_ev_gpu, node),
     BH_F(struct bh_ev_gpu, numa, BH_FIELD_U32),
+    BH_F(struct bh_ev_gpu, share_limit, BH_FIELD_U32),
 };
 
 static const struct bh_field piece_rows[] = {

@@ -39,6 +39,9 @@ struct bh_ev_gpu {
     enum bh_layout layout; /* of the pool of its node */
     bool lone_carve;     /* its driver must not carve or destroy beside another tenant's
                             lease (CVE-2026-24197) */
+    uint32_t share_limit; /* compute parts that shares of it may have together: BH_GPU_PARTS, or
+                            more where the site oversubscribes it; 0: it must not be shared.
+                            While it has shares, what it was when the first came bounds it */
 };
 
 /* A piece was carved (or destroyed), or could not be. */

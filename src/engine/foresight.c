@@ -146,7 +146,7 @@ meet_pieces(struct bh_foresight *foresight, const struct bh_engine *engine)
         const struct sku *sku = sku_at(engine, slot);
 
         for (uint32_t row = 0; row < sku->model_count; row++)
-            if (sku->profiles[row] != BH_PROFILE_WHOLE.v)
+            if (bh_profile_get((bh_profile_id){ sku->profiles[row] })) /* not whole, no share */
                 meet(foresight, BH_SIGHT_PIECES, sku->profiles[row]);
     }
 }

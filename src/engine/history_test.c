@@ -11,8 +11,8 @@
 #include "engine/slots.h"
 #include "engine/story_test.h"
 
-enum { NODES = 3, GPUS_PER_NODE = 4, GPUS = NODES * GPUS_PER_NODE, TENANTS = 9, SKUS = 5,
-       JOBS_AT_ONCE = 60 };
+enum { NODES = 3, GPUS_PER_NODE = 4, GPUS = NODES * GPUS_PER_NODE, TENANTS = 9, SKUS = 7,
+       CARVED = 5, JOBS_AT_ONCE = 60 };
 
 static uint64_t steps_wanted = 20000, seed_wanted = 1;
 
@@ -63,6 +63,8 @@ check_alone(const struct history *history, const struct bh_effect *effect)
     const struct bh_engine *engine = history->story->engine;
     const struct gpu *gpu = gpu_at(engine, gpu_find(engine, effect->piece.gpu.v));
 
+    if (bh_profile_is_share((bh_profile_id){ effect->piece.profile }))
+        return; /* no instance is made or destroyed */
     if ((effect->kind != BH_FX_CARVE && effect->kind != BH_FX_DESTROY) || !gpu->lone_carve)
         return;
     for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
@@ -135,6 +137,27 @@ set_tenant(struct history *history, uint32_t at)
     play(history, &event);
 }
 
+/* SKUs above CARVED are shares; now and then an instance keeps the promise, too. */
+static void
+set_share_sku(struct history *history, uint32_t id)
+{
+    struct bh_event event = { .kind = BH_EV_SKU };
+    struct bh_ev_sku *sku = &event.u.sku;
+    struct bh_share share = { 600 + 450 * draw(history, 3), 500 + 400 * draw(history, 4),
+                              (enum bh_share_mode)draw(history, BH_SHARE_MODES) };
+
+    *sku = (struct bh_ev_sku){ .sku = { id }, .grade = BH_GRADE_F, .model_count = 2 };
+    sku->models[0].model = BH_GPU_H100_80GB;
+    sku->models[1].model = BH_GPU_A30_24GB;
+    sku->models[0].profile = sku->models[1].profile = bh_share_profile(&share).v;
+    if (chance(history, 20)) {
+        sku->models[2].model = BH_GPU_H100_80GB;
+        sku->models[2].profile = bh_profile_find(BH_GPU_H100_80GB, "2g.20gb")->id.v;
+        sku->model_count = 3;
+    }
+    play(history, &event);
+}
+
 static void
 set_sku(struct history *history, uint32_t id)
 {
@@ -143,6 +166,10 @@ set_sku(struct history *history, uint32_t id)
     struct bh_event event = { .kind = BH_EV_SKU };
     struct bh_ev_sku *sku = &event.u.sku;
 
+    if (id > CARVED) {
+        set_share_sku(history, id);
+        return;
+    }
     sku->sku.v = id;
     sku->grade = on_h100[id - 1] ? BH_GRADE_C : BH_GRADE_B;
     sku->models[0].model = BH_GPU_H100_80GB;
@@ -178,7 +205,6 @@ set_node(struct history *history, uint32_t node, bool up)
         event.u.node.cpu_milli = 4000 + 1000 * draw(history, 8);
         event.u.node.memory_mib = chance(history, 80) ? 2000 + 1000 * draw(history, 8) : 0;
     }
-
     play(history, &event);
 }
 
@@ -195,7 +221,8 @@ build(struct history *history)
             .model = small ? BH_GPU_A30_24GB : BH_GPU_H100_80GB,
             .managed = true, .mig_capable = true,
             .layout = (enum bh_layout)(i % BH_LAYOUTS),
-            .link = i % GPUS_PER_NODE / 2, .numa = 1 + i % 2, .lone_carve = i % 4 == 1 };
+            .link = i % GPUS_PER_NODE / 2, .numa = 1 + i % 2, .lone_carve = i % 4 == 1,
+            .share_limit = i % 3 * BH_GPU_PARTS };
         set_gpu(history, i);
     }
     for (uint32_t i = 1; i <= SKUS; i++)
@@ -391,6 +418,8 @@ change_gpu(struct history *history)
     gpu->cordoned = chance(history, 15);
     gpu->fenced = chance(history, 15);
     gpu->managed = chance(history, 95);
+    if (chance(history, 20))
+        gpu->share_limit = draw(history, 4) * 2100;
     set_gpu(history, at);
 }
 

@@ -232,8 +232,8 @@ bh_lease_add_piece(struct work *work, uint32_t slot, uint32_t at, const struct b
         bh_part_lend(work, part, slot);
     }
     lease->parts[at] = part;
-    lease->places[at] = (struct place){ piece->gpu.v, (uint16_t)piece->profile,
-                                        (uint16_t)piece->start };
+    lease->places[at] = (struct place){ piece->gpu.v, piece->profile,
+                                        piece->start };
     lease->grade = (uint8_t)bh_room_grade(engine, lease->tenant, piece->profile);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/health.h"
+#include "engine/part.h"
 #include "engine/pool.h"
 #include "engine/room.h"
 #include "engine/slots.h"
@@ -169,7 +170,7 @@ in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_piece_st
         const struct part *part = part_at(engine, at);
 
         if (part->state == state)
-            sum = bh_parts_add(sum, bh_profile_parts((bh_profile_id){ part->profile }));
+            sum = bh_parts_add(sum, bh_part_charge(gpu, part->profile));
     }
     return sum;
 }
@@ -185,6 +186,29 @@ cause_of(const struct bh_engine *engine, const struct gpu *gpu)
     if (gpu->fenced || !bh_health_takes_work(gpu))
         return BH_UNUSABLE_FAULT;
     return gpu->cordoned || gpu->held || node->held ? BH_UNUSABLE_CORDONED : BH_UNUSABLE_AWAY;
+}
+
+/* Memory that a shared GPU keeps back: none when it is not shared. */
+static uint64_t
+kept_back(const struct gpu *gpu)
+{
+    enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
+    uint64_t slots = (uint64_t)__builtin_popcount(gpu->occupancy.shares);
+
+    return gpu->occupancy.shared
+               ? bh_share_reserve_parts(model) + slots * bh_share_context_parts(model) : 0;
+}
+
+/* What could still be sold of a GPU that is shared: what nobody has, and is not kept back. */
+static struct bh_parts
+rest_of_shared(const struct bh_engine *engine, const struct gpu *gpu)
+{
+    struct bh_parts taken = bh_parts_add(in_state(engine, gpu, BH_PIECE_LEASED),
+                                         in_state(engine, gpu, BH_PIECE_CARVING));
+
+    taken.memory += kept_back(gpu);
+    return (struct bh_parts){ BH_GPU_PARTS - least(BH_GPU_PARTS, taken.compute),
+                              BH_GPU_PARTS - least(BH_GPU_PARTS, taken.memory) };
 }
 
 static void
@@ -203,7 +227,11 @@ tell_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_spl
     changing.compute = least(changing.compute, split->unusable.compute);
     changing.memory = least(changing.memory, split->unusable.memory);
     split->causes[BH_UNUSABLE_CARVING] = changing;
-    split->causes[BH_UNUSABLE_GEOMETRY] = bh_parts_sub(split->unusable, changing);
+    split->causes[BH_UNUSABLE_RESERVE].memory =
+        least(kept_back(gpu), split->unusable.memory - changing.memory);
+    split->causes[BH_UNUSABLE_GEOMETRY] =
+        bh_parts_sub(bh_parts_sub(split->unusable, changing),
+                     split->causes[BH_UNUSABLE_RESERVE]);
 }
 
 void
@@ -216,7 +244,8 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
     if (bh_room_offered(engine, gpu)) {
         struct bh_parts clearing = in_state(engine, gpu, BH_PIECE_CLEARING);
 
-        idle = rest_of((enum bh_gpu_model)gpu->model, &gpu->occupancy);
+        idle = gpu->occupancy.shared ? rest_of_shared(engine, gpu)
+                                     : rest_of((enum bh_gpu_model)gpu->model, &gpu->occupancy);
         idle.compute -= least(idle.compute, clearing.compute);
         idle.memory -= least(idle.memory, clearing.memory);
     }

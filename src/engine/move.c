@@ -186,7 +186,7 @@ check_range(const struct bh_ev_move *move, struct bh_reason *ret_why)
         || move->place_count > BH_MOVE_PLACES_MAX)
         return BH_RANGE;
     for (uint32_t i = 0; i < move->place_count; i++)
-        if (move->places[i].profile > UINT16_MAX || move->places[i].start > UINT16_MAX)
+        if (move->places[i].start > UINT16_MAX)
             return BH_RANGE;
     return BH_OK;
 }
@@ -300,8 +300,8 @@ take_places(struct checking *c, struct bh_search *search, const struct bh_move_p
     for (uint32_t i = 0; i < search->gone_count; i++)
         search->gone[i] = c->jobs[i];
     for (uint32_t i = 0; i < count; i++)
-        at[i] = (struct place){ places[i].gpu.v, (uint16_t)places[i].profile,
-                                (uint16_t)places[i].start };
+        at[i] = (struct place){ places[i].gpu.v, places[i].profile,
+                                places[i].start };
     if (!bh_place_possible(search, at, count))
         return false;
     for (uint32_t i = 0; i < count; i++)
@@ -401,8 +401,8 @@ claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_place
     claim->job = slot;
     for (uint32_t i = 0; i < count; i++) {
         claim->places[claim->count++] = (struct place){ places[i].gpu.v,
-                                                        (uint16_t)places[i].profile,
-                                                        (uint16_t)places[i].start };
+                                                        places[i].profile,
+                                                        places[i].start };
         claim->equivalent += bh_quota_equivalent(places[i].profile, 1);
         gpu_at(engine, gpu_find(engine, places[i].gpu.v))->claimed++;
     }

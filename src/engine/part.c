@@ -7,34 +7,50 @@
 #include "engine/shape.h"
 #include "engine/slots.h"
 
-static struct bh_parts
-size_of(const struct part *part)
+struct bh_parts
+bh_part_charge(const struct gpu *gpu, uint32_t profile)
 {
-    return bh_profile_parts((bh_profile_id){ part->profile });
+    struct bh_parts parts = bh_profile_parts((bh_profile_id){ profile });
+
+    if (bh_profile_is_share((bh_profile_id){ profile }) && gpu->share_scale > BH_GPU_PARTS)
+        parts.compute = parts.compute * BH_GPU_PARTS / gpu->share_scale;
+    return parts;
+}
+
+static struct bh_parts
+charge_of(const struct bh_engine *engine, const struct part *part)
+{
+    return bh_part_charge(gpu_at(engine, part->gpu), part->profile);
+}
+
+void
+bh_part_limit_shares(struct gpu *gpu)
+{
+    uint32_t limit = gpu->share_limit;
+
+    if (!gpu->occupancy.shared)
+        gpu->share_scale = 0;
+    else if (limit > gpu->share_scale)
+        limit = gpu->share_scale;
+    gpu->occupancy.share_limit = limit;
 }
 
 static void
 occupy(struct gpu *gpu, const struct part *part)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ part->profile });
+    bool first = !gpu->occupancy.shared;
 
-    if (profile) {
-        bh_occupancy_add(&gpu->occupancy, profile, part->start);
-        return;
-    }
-    BH_ASSERT(gpu->occupancy.units == 0 && !gpu->occupancy.whole);
-    gpu->occupancy.whole = true;
+    bh_piece_add(&gpu->occupancy, (enum bh_gpu_model)gpu->model, part->profile, part->start);
+    if (first && gpu->occupancy.shared)
+        gpu->share_scale = gpu->share_limit;
+    bh_part_limit_shares(gpu);
 }
 
 static void
 vacate(struct gpu *gpu, const struct part *part)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ part->profile });
-
-    if (profile)
-        bh_occupancy_remove(&gpu->occupancy, profile, part->start);
-    else
-        gpu->occupancy.whole = false;
+    bh_piece_remove(&gpu->occupancy, (enum bh_gpu_model)gpu->model, part->profile, part->start);
+    bh_part_limit_shares(gpu);
 }
 
 /* Destroy for a tenant the idle pieces that cannot stand beside what now occupies the GPU. */
@@ -46,12 +62,12 @@ make_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
 
     for (uint32_t at = gpu->idle ? gpu->first_part : 0; at;) {
         const struct part *part = part_at(work->engine, at);
-        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ part->profile });
+        enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
         uint32_t next = part->next_on_gpu;
 
         if (part->state == BH_PIECE_IDLE) {
-            if (profile && bh_occupancy_fits(&full, profile, part->start))
-                bh_occupancy_add(&full, profile, part->start);
+            if (bh_piece_fits(&full, model, part->profile, part->start))
+                bh_piece_add(&full, model, part->profile, part->start);
             else
                 bh_part_clear(work, at, tenant);
         }
@@ -87,14 +103,15 @@ bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease)
     part->tenant = (uint32_t)tenant_at(engine, lease_at(engine, lease)->tenant)->id;
     if (part->tenant == 0)
         bh_shape_count(engine, piece->profile, true);
-    part->profile = (uint16_t)piece->profile;
+    part->profile = piece->profile;
     part->start = (uint16_t)piece->start;
     part->state = BH_PIECE_CARVING;
     occupy(gpu, part);
     make_way(work, gpu_slot, part->tenant);
     part->next_on_gpu = gpu->first_part;
     gpu->first_part = slot;
-    gpu->mig = part->profile != BH_PROFILE_WHOLE.v;
+    gpu->mig = bh_profile_get((bh_profile_id){ part->profile }) != NULL;
+    gpu->shared = bh_profile_is_share((bh_profile_id){ part->profile });
     if (engine->core.next_partition <= piece->partition.v)
         engine->core.next_partition = piece->partition.v + 1;
     bh_effect_part(work, BH_FX_CARVE, slot);
@@ -109,7 +126,7 @@ become_leased(struct work *work, struct part *part)
 
     part->state = BH_PIECE_LEASED;
     gpu_at(engine, part->gpu)->leased++;
-    bh_ledger_hold(engine, lease_at(engine, part->lease)->tenant, size_of(part));
+    bh_ledger_hold(engine, lease_at(engine, part->lease)->tenant, charge_of(engine, part));
 }
 
 static void
@@ -178,7 +195,7 @@ bh_part_return(struct work *work, uint32_t slot)
         return;
     }
     BH_ASSERT(part->state == BH_PIECE_LEASED);
-    bh_ledger_yield(engine, lease_at(engine, part->lease)->tenant, size_of(part));
+    bh_ledger_yield(engine, lease_at(engine, part->lease)->tenant, charge_of(engine, part));
     gpu_at(engine, gpu)->leased--;
     become_idle(work, part);
     if (part->gone)

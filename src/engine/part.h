@@ -26,6 +26,14 @@ void bh_part_return(struct work *work, uint32_t part);
 /* An idle piece is destroyed for a tenant (id), or for nobody yet (0). */
 void bh_part_clear(struct work *work, uint32_t part, uint32_t tenant);
 
+/* What shares of the GPU may have follows from what the site says, and from what they were sold
+ * by while there are any. */
+void bh_part_limit_shares(struct gpu *gpu);
+
+/* The parts that a piece of this profile is charged with on the GPU: of a share on one that is
+ * oversubscribed, the compute that it has left when all want theirs, rounded down. */
+struct bh_parts bh_part_charge(const struct gpu *gpu, uint32_t profile);
+
 /* The piece is no more. */
 void bh_part_drop(struct work *work, uint32_t part);
 

@@ -97,7 +97,7 @@ bh_place_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t 
 
     if (gpu->model != sku->models[row])
         return false;
-    if (profile != BH_PROFILE_WHOLE.v && !gpu->mig_capable)
+    if (!bh_room_takes(gpu, profile))
         return false;
     return bh_grade_keeps(bh_room_grade(engine, tenant, profile), (enum bh_grade)sku->grade);
 }
@@ -139,7 +139,7 @@ is_hopeless(const struct bh_finder *finder, const struct node *node)
 {
     if (!(node->models >> finder->model & 1))
         return true;
-    if (!finder->counts)
+    if (!finder->counts || bh_profile_is_share((bh_profile_id){ finder->profile }))
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v ? node->empty < finder->need->count
                                                  : node->open == 0;
@@ -152,7 +152,7 @@ is_in_vain(const struct bh_finder *finder)
     const struct bh_search *search = finder->search;
     const struct core *core = &search->engine->core;
 
-    if (bh_place_imagines(search))
+    if (bh_place_imagines(search) || bh_profile_is_share((bh_profile_id){ finder->profile }))
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v
                ? core->empty[finder->model] < finder->need->count * finder->need->gang
@@ -166,6 +166,8 @@ choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t starts)
     struct bh_spot spot = { .gpu = slot, .profile = finder->profile,
                             .start = (uint32_t)__builtin_ctz(starts) }, first = spot;
 
+    if (bh_profile_is_share((bh_profile_id){ finder->profile }))
+        first.start = bh_room_slot(finder->search->engine, slot, starts);
     if (!gpu_at(finder->search->engine, slot)->idle)
         return first;
     for (; starts; starts &= starts - 1) {
@@ -192,7 +194,7 @@ choose_spot(struct bh_finder *finder, uint32_t slot, const struct bh_occupancy *
     *ret_spot = ready ? (struct bh_spot){ slot, finder->profile, part_at(engine, ready)->start,
                                           ready }
                       : choose_start(finder, slot, starts);
-    if (ready || bh_alone_may_carve(finder->search, slot, &beside))
+    if (ready || bh_alone_may_stand(finder->search, slot, finder->profile, &beside))
         return true;
     finder->alone = beside;
     finder->alone_gpu = slot;
@@ -234,7 +236,7 @@ bh_place_offers(struct bh_finder *finder, uint32_t slot)
             || (finder->claims_bind && gpu->claimed)))
         return false;
     return gpu->model == finder->model && gpu->id != finder->need->avoid_gpu
-           && (gpu->mig_capable || finder->profile == BH_PROFILE_WHOLE.v)
+           && bh_room_takes(gpu, finder->profile)
            && bh_room_offered(finder->search->engine, gpu);
 }
 
@@ -494,7 +496,7 @@ bh_finder_for(const struct bh_search *search, const struct bh_need *need, uint32
     struct bh_finder finder = { .search = search, .need = need, .row = row,
                              .model = sku->models[row], .profile = sku->profiles[row] };
 
-    bh_starts_init(&finder.starts, finder.profile);
+    bh_starts_init(&finder.starts, finder.model, finder.profile);
     return finder;
 }
 
@@ -654,12 +656,11 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
     return false;
 }
 
-/* Whether there is such a piece on such a GPU at all. */
+/* A share needs a GPU that may be shared; whether one can be carved is the carving's matter. */
 static bool
-stands_on(const struct gpu *gpu, const struct bh_profile *profile, uint32_t profile_id)
+may_be_shared(const struct gpu *gpu, uint32_t profile)
 {
-    return profile ? (uint32_t)profile->model == gpu->model
-                   : profile_id == BH_PROFILE_WHOLE.v;
+    return !bh_profile_is_share((bh_profile_id){ profile }) || bh_room_takes(gpu, profile);
 }
 
 bool
@@ -681,23 +682,21 @@ bh_place_free(const struct bh_search *search, const struct place *places, uint32
 {
     const struct bh_engine *engine = search->engine;
     const struct place *place = &places[count];
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ place->profile });
     uint32_t slot = gpu_find(engine, place->gpu), beside;
     const struct gpu *gpu = gpu_at(engine, slot);
+    enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
     struct bh_occupancy occupancy;
 
     if (!slot || !bh_room_offered(engine, gpu) || search->closed >> gpu->model & 1
-        || !stands_on(gpu, profile, place->profile))
+        || !bh_piece_exists(model, place->profile) || !may_be_shared(gpu, place->profile))
         return false;
     bh_room_occupancy(search, slot, &occupancy);
     for (uint32_t i = 0; i < count; i++)
         if (places[i].gpu == place->gpu)
-            bh_room_block(&occupancy, (enum bh_gpu_model)gpu->model, places[i].profile,
-                          places[i].start);
-    if (profile ? !bh_occupancy_fits(&occupancy, profile, place->start)
-                : occupancy.whole || occupancy.units)
+            bh_room_block(&occupancy, model, places[i].profile, places[i].start);
+    if (!bh_piece_fits(&occupancy, model, place->profile, place->start))
         return false;
-    if (!bh_alone_may_carve(search, slot, &beside)
+    if (!bh_alone_may_stand(search, slot, place->profile, &beside)
         && !bh_place_idle(engine, &(struct bh_spot){ slot, place->profile, place->start, 0 },
                           search->tenant))
         return false;
@@ -720,8 +719,8 @@ bh_place_list(const struct bh_engine *engine, const struct bh_plan *plan,
 {
     for (uint32_t i = 0; i < plan->count; i++)
         ret_places[i] = (struct place){ (uint32_t)gpu_at(engine, plan->spots[i].gpu)->id,
-                                        (uint16_t)plan->spots[i].profile,
-                                        (uint16_t)plan->spots[i].start };
+                                        plan->spots[i].profile,
+                                        plan->spots[i].start };
 }
 
 bool

@@ -87,7 +87,7 @@ is_free(struct scheme *scheme, const struct target *target)
 {
     scheme->places[scheme->count] =
         (struct place){ (uint32_t)gpu_at(scheme->search.engine, target->gpu)->id,
-                        (uint16_t)target->profile, (uint16_t)target->start };
+                        target->profile, target->start };
     return bh_place_free(&scheme->search, scheme->places, scheme->count);
 }
 
@@ -237,14 +237,6 @@ growth_of(const struct scheme *scheme, const struct target *target)
     return (int64_t)bh_occupancy_fragmentation(&occupancy, model) - (int64_t)before;
 }
 
-static uint32_t
-starts_of(uint32_t profile_id)
-{
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
-
-    return profile ? profile->starts : 1;
-}
-
 /* The cheapest place on a node for one more piece, added to the scheme. */
 static bool
 add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
@@ -260,7 +252,9 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
             || gpu_at(engine, gpu)->id == need->avoid_gpu
             || !bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
             continue;
-        for (uint32_t starts = starts_of(sku->profiles[row]); starts; starts &= starts - 1) {
+        for (uint32_t starts = bh_room_starts(&scheme->search, gpu, sku->profiles[row],
+                                              scheme->places, scheme->count);
+             starts; starts &= starts - 1) {
             struct target target = { gpu, sku->profiles[row],
                                      (uint32_t)__builtin_ctz(starts) };
 

@@ -66,30 +66,69 @@ void
 bh_room_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
               uint32_t start)
 {
-    const struct bh_profile *piece = bh_profile_get((bh_profile_id){ profile });
-    uint32_t slices;
+    bh_piece_block(occupancy, model, profile, start);
+}
 
-    if (!piece) {
-        occupancy->whole = true;
-        return;
+/* Slots of the GPU that suspended leases will want again. */
+static uint32_t
+slots_of_suspended(const struct bh_engine *engine, uint64_t gpu_id)
+{
+    uint32_t slots = 0;
+
+    for (uint32_t at = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &at);) {
+        const struct lease *lease = lease_at(engine, at);
+
+        for (uint32_t i = 0; lease->state == LEASE_SUSPENDED && i < lease->count; i++)
+            if (lease->places[i].gpu == gpu_id && lease->places[i].start < BH_GPU_SHARES_MAX)
+                slots |= UINT32_C(1) << lease->places[i].start;
     }
-    slices = occupancy->slices + piece->compute_slices;
-    if (slices > bh_model_facts(model)->compute_slices)
-        slices = bh_model_facts(model)->compute_slices;
-    occupancy->slices = slices;
-    occupancy->units |= ((1u << piece->memory_units) - 1) << start;
-    occupancy->media = occupancy->media || piece->media;
+    return slots;
+}
+
+uint32_t
+bh_room_slot(const struct bh_engine *engine, uint32_t slot, uint32_t slots)
+{
+    const struct gpu *gpu = gpu_at(engine, slot);
+    uint32_t quiet = slots & ~slots_of_suspended(engine, gpu->id);
+
+    BH_ASSERT(slots != 0);
+    for (uint32_t at = gpu->idle ? gpu->first_part : 0; at; at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->state == BH_PIECE_IDLE
+            && part_at(engine, at)->start < BH_GPU_SHARES_MAX)
+            quiet &= ~(UINT32_C(1) << part_at(engine, at)->start);
+    return (uint32_t)__builtin_ctz(quiet ? quiet : slots);
+}
+
+uint32_t
+bh_room_starts(const struct bh_search *search, uint32_t slot, uint32_t profile,
+               const struct place *taken, uint32_t count)
+{
+    struct bh_occupancy occupancy;
+    uint32_t free_slots;
+
+    if (!bh_profile_is_share((bh_profile_id){ profile }))
+        return bh_piece_starts(profile);
+    bh_room_occupancy(search, slot, &occupancy);
+    free_slots = ~occupancy.shares;
+    for (uint32_t i = 0; i < count; i++)
+        if (taken[i].gpu == gpu_at(search->engine, slot)->id
+            && taken[i].start < BH_GPU_SHARES_MAX)
+            free_slots &= ~(UINT32_C(1) << taken[i].start);
+    return free_slots ? UINT32_C(1) << bh_room_slot(search->engine, slot, free_slots) : 1;
+}
+
+bool
+bh_room_takes(const struct gpu *gpu, uint32_t profile)
+{
+    if (bh_profile_is_share((bh_profile_id){ profile }))
+        return gpu->share_limit > 0 && !gpu->wanted.mode;
+    return gpu->mig_capable || profile == BH_PROFILE_WHOLE.v;
 }
 
 bool
 bh_room_overlaps(const struct part *part, uint32_t profile, uint32_t start)
 {
-    const struct bh_profile *one = bh_profile_get((bh_profile_id){ part->profile });
-    const struct bh_profile *other = bh_profile_get((bh_profile_id){ profile });
-
-    if (!one || !other)
-        return true;
-    return part->start < start + other->memory_units && start < part->start + one->memory_units;
+    return bh_piece_overlaps(part->profile, part->start, profile, start);
 }
 
 /* Whether the piece no longer counts in what is imagined. */
@@ -110,24 +149,19 @@ static void
 rebuild(const struct bh_search *search, const struct gpu *gpu,
         struct bh_occupancy *ret_occupancy)
 {
-    *ret_occupancy = (struct bh_occupancy){ 0 };
+    enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
+
+    *ret_occupancy = (struct bh_occupancy){ .share_limit = gpu->occupancy.share_limit };
     for (uint32_t at = gpu->first_part; at;) {
         const struct part *part = part_at(search->engine, at);
 
         at = part->next_on_gpu;
-        if (part->stuck) {
-            bh_room_block(ret_occupancy, (enum bh_gpu_model)gpu->model, part->profile,
-                          part->start);
-        } else if (counts(part) && !is_past(search, part)) {
-            const struct bh_profile *profile =
-                bh_profile_get((bh_profile_id){ part->profile });
-
-            if (profile && bh_occupancy_fits(ret_occupancy, profile, part->start))
-                bh_occupancy_add(ret_occupancy, profile, part->start);
-            else
-                bh_room_block(ret_occupancy, (enum bh_gpu_model)gpu->model, part->profile,
-                              part->start);
-        }
+        if (!part->stuck && (!counts(part) || is_past(search, part)))
+            continue;
+        if (!part->stuck && bh_piece_fits(ret_occupancy, model, part->profile, part->start))
+            bh_piece_add(ret_occupancy, model, part->profile, part->start);
+        else
+            bh_piece_block(ret_occupancy, model, part->profile, part->start);
     }
 }
 
@@ -147,19 +181,39 @@ block_claim(const struct claim *claim, const struct gpu *gpu, struct bh_occupanc
     return found;
 }
 
-/* Nothing fits on a GPU that is taken whole: no more is looked at. */
+/* Nothing fits on a GPU that is taken whole, but for shares: no more is looked at. */
 static void
 block_claims(const struct bh_search *search, const struct gpu *gpu,
              struct bh_occupancy *occupancy)
 {
     uint32_t found = 0;
 
-    for (uint32_t i = 0; i < CLAIMS_MAX && found < gpu->claimed && !occupancy->whole; i++) {
+    for (uint32_t i = 0; i < CLAIMS_MAX && found < gpu->claimed; i++) {
         const struct claim *claim = bh_room_claim(search, i);
 
+        if (occupancy->whole && !occupancy->shared)
+            return;
         if (claim && claim->at_ns == 0)
             found += block_claim(claim, gpu, occupancy);
     }
+}
+
+static uint32_t
+higher(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The shares of both; where one has another piece, the sum takes none. */
+static void
+add_shares(struct bh_occupancy *occupancy, const struct bh_occupancy *later)
+{
+    bool taken = (occupancy->whole && !occupancy->shared) || (later->whole && !later->shared);
+
+    occupancy->shared = !taken && (occupancy->shared || later->shared);
+    occupancy->shares |= later->shares;
+    occupancy->share_compute = higher(occupancy->share_compute, later->share_compute);
+    occupancy->share_memory = higher(occupancy->share_memory, later->share_memory);
 }
 
 /* What stands there now and what will when a reservation's time has come: whoever fits
@@ -177,6 +231,7 @@ block_reservation(const struct bh_search *search, const struct gpu *gpu,
     rebuild(&then, gpu, &later);
     block_claims(search, gpu, &later);
     block_claim(claim, gpu, &later);
+    add_shares(occupancy, &later);
     occupancy->units |= later.units;
     occupancy->slices = later.slices > occupancy->slices ? later.slices : occupancy->slices;
     occupancy->whole = occupancy->whole || later.whole;
@@ -228,6 +283,8 @@ bh_room_occupancy(const struct bh_search *search, uint32_t slot,
 enum bh_grade
 bh_room_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t profile)
 {
+    if (bh_profile_is_share((bh_profile_id){ profile }))
+        return BH_GRADE_F;
     if (bh_tenant_dedicated(engine, tenant))
         return BH_GRADE_A;
     return profile == BH_PROFILE_WHOLE.v ? BH_GRADE_B : BH_GRADE_C;
@@ -242,6 +299,8 @@ may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profi
 
     if (a == b)
         return true;
+    if (bh_profile_is_share((bh_profile_id){ profile }))
+        grade = BH_GRADE_F;
     return bh_grade_keeps(grade,
                           bh_boundary_grade(bh_tenant_separation(engine, a, b).boundary));
 }

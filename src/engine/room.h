@@ -54,6 +54,19 @@ void bh_room_occupancy(const struct bh_search *search, uint32_t gpu,
 void bh_room_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
                    uint32_t start);
 
+/* Where a piece of the profile would be tried on the GPU beside places that are taken: each
+ * start of a MIG profile; for a share, which fits as well in any slot, one that is free. */
+uint32_t bh_room_starts(const struct bh_search *search, uint32_t gpu, uint32_t profile,
+                        const struct place *taken, uint32_t count);
+
+/* Of these slots for shares (bits, not none) the lowest that nobody comes back to: neither an
+ * idle piece stands there, nor did a suspended lease; else the lowest. */
+uint32_t bh_room_slot(const struct bh_engine *engine, uint32_t gpu, uint32_t slots);
+
+/* Whether the GPU is one that the profile may stand on: one that can be carved, or may be
+ * shared.  One with a declared layout is not shared. */
+bool bh_room_takes(const struct gpu *gpu, uint32_t profile);
+
 /* Whether a piece stands where another is to stand on its GPU. */
 bool bh_room_overlaps(const struct part *part, uint32_t profile, uint32_t start);
 
@@ -69,8 +82,8 @@ bool bh_room_on_node(const struct bh_search *search, uint32_t node, uint32_t *re
 bool bh_room_lease_apart(const struct bh_engine *engine, uint32_t lease,
                          struct bh_reason *ret_why);
 
-/* What separates a job on such a piece from others: whole GPUs B, MIG C, and A for
- * tenants with nodes of their own. */
+/* What separates a job on such a piece from others: whole GPUs B, MIG C, shares F, and A for
+ * tenants with nodes of their own, but for shares. */
 enum bh_grade bh_room_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t profile);
 
 #endif

@@ -97,7 +97,7 @@ struct gpu {
     uint64_t retry_ns; /* when to try again to destroy the stuck ones; 0: none waits */
     struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
     uint8_t managed, cordoned, fenced, mig_capable;
-    uint8_t mig;     /* was carved last */
+    uint8_t mig;     /* was carved into instances last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;
     uint8_t layout, lone_carve, held; /* held: enum bh_held */
@@ -110,7 +110,10 @@ struct gpu {
     uint64_t standing_retry_ns;     /* a carve failed: none before the tick then; 0: none did */
     uint32_t apply;                 /* number of the change that wanted it */
     uint8_t standing, standing_rc;  /* enum bh_standing_state; why it failed: bh_rc */
-    uint8_t spare[2];
+    uint8_t shared;  /* had shares last */
+    uint8_t spare[1];
+    uint32_t share_limit;           /* compute parts that its shares may have, as the site says */
+    uint32_t share_scale;           /* the same when the first of them came; 0: it has none */
     uint32_t causes_compute[BH_UNUSABLES], causes_memory[BH_UNUSABLES]; /* of unusable */
     struct gpu_health health;
 };
@@ -134,7 +137,7 @@ enum gpu_counted {
 
 struct place {
     uint32_t gpu; /* id: a slot may be gone by the time the place is wanted again */
-    uint16_t profile, start;
+    uint32_t profile, start;
 };
 
 struct job {
@@ -201,13 +204,14 @@ struct part {
     uint32_t gpu, next_on_gpu;
     uint32_t lease;  /* slot; of LEASED, or CARVING for it */
     uint32_t tenant; /* id: who holds it, or held it last; 0: nobody since it was carved */
-    uint16_t profile, start;
+    uint32_t profile;
     uint64_t order;  /* of CARVE or DESTROY, not yet answered */
     uint8_t state, waiting, gone, stuck;
     uint32_t cleared_for; /* tenant id: who it is destroyed for; 0: nobody yet */
     uint8_t unclean; /* scrubs of it that failed, counted no further than is of use */
     uint8_t evict;   /* why its lease must end (enum bh_end_cause), or 0 */
-    uint8_t unused[6];
+    uint16_t start;
+    uint8_t unused[4];
 };
 
 /* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash of the

@@ -172,6 +172,8 @@ ask(struct bh_engine *engine, const struct bh_search *search, const struct bh_ne
             models |= UINT64_C(1) << sku->models[row];
             continue;
         }
+        if (bh_profile_is_share((bh_profile_id){ sku->profiles[row] }))
+            return NOT_KNOWN; /* groups tell how GPUs are carved, not how they are shared */
         finder = bh_finder_for(search, need, row);
         if (need->count != 1 || ask_groups(engine, &finder, best) == NOT_KNOWN)
             return NOT_KNOWN;

@@ -102,7 +102,7 @@ cost_of(const struct bh_story *story, const struct bh_spot *spot)
     const struct bh_start_choice *best;
     struct bh_starts starts;
 
-    bh_starts_init(&starts, spot->profile);
+    bh_starts_init(&starts, gpu->model, spot->profile);
     bh_starts_price(&starts, story->engine, gpu->model);
     best = bh_starts_find(&starts, &after);
     assert_true(best->starts >> spot->start & 1);

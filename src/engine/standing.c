@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/alone.h"
+#include "engine/order.h"
 #include "engine/part.h"
 #include "engine/room.h"
 #include "engine/slots.h"
@@ -29,6 +30,8 @@ want(struct bh_engine *engine, struct gpu *gpu, const struct standing *wanted)
 {
     engine->core.declared -= gpu->wanted.mode != BH_STANDING_NOT_SAID;
     gpu->wanted = *wanted;
+    if (!wanted->mode && gpu->share_limit)
+        bh_order_stir(engine); /* it may be shared again */
     engine->core.declared += gpu->wanted.mode != BH_STANDING_NOT_SAID;
     engine->hints.settled = false;
 }
@@ -44,7 +47,7 @@ present(const struct bh_engine *engine, const struct gpu *gpu)
     for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
         const struct part *part = part_at(engine, at);
 
-        if (part->state == BH_PIECE_CLEARING || part->profile == BH_PROFILE_WHOLE.v
+        if (part->state == BH_PIECE_CLEARING || !bh_profile_get((bh_profile_id){ part->profile })
             || standing.count == BH_STANDING_MAX)
             continue;
         standing.profiles[standing.count] = (uint8_t)part->profile;

@@ -6,8 +6,9 @@
 #include "engine/pool.h"
 
 void
-bh_starts_init(struct bh_starts *starts, uint32_t profile)
+bh_starts_init(struct bh_starts *starts, uint32_t model, uint32_t profile)
 {
+    starts->model = (enum bh_gpu_model)model;
     starts->profile = profile;
     starts->figures = NULL;
     for (uint32_t i = 0; i < BH_STARTS_MEMO; i++)
@@ -25,7 +26,9 @@ static bool
 alike(const struct bh_occupancy *a, const struct bh_occupancy *b)
 {
     return a->units == b->units && a->slices == b->slices && a->whole == b->whole
-           && a->media == b->media && memcmp(a->counts, b->counts, sizeof(a->counts)) == 0;
+           && a->media == b->media && a->shared == b->shared && a->shares == b->shares
+           && a->share_compute == b->share_compute && a->share_memory == b->share_memory
+           && a->share_limit == b->share_limit && memcmp(a->counts, b->counts, sizeof(a->counts)) == 0;
 }
 
 /* Where the model has no prices: the starts where fragmentation grows least. */
@@ -58,13 +61,38 @@ weigh_starts(const struct bh_profile *profile, const struct bh_occupancy *occupa
     }
 }
 
+/* Shares go where least is left: GPUs that are shared fill up, and others stay whole. */
+static void
+weigh_share(const struct bh_starts *starts, const struct bh_share *share,
+            const struct bh_occupancy *occupancy, struct bh_start_choice *ret_choice)
+{
+    uint32_t free_slots = ~occupancy->shares;
+    struct bh_occupancy after = *occupancy;
+
+    ret_choice->starts = 0;
+    ret_choice->growth = 0;
+    if (bh_share_room(occupancy, starts->model, share) == 0)
+        return;
+    bh_share_add(&after, starts->model, share, (uint32_t)__builtin_ctz(free_slots));
+    ret_choice->starts = free_slots;
+    ret_choice->growth = 2 * BH_GPU_PARTS
+                         + (int64_t)(occupancy->share_limit - after.share_compute)
+                         - (int64_t)after.share_memory;
+}
+
 static void
 weigh(const struct bh_starts *starts, const struct bh_occupancy *occupancy,
       struct bh_start_choice *ret_choice)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ starts->profile });
 
+    struct bh_share share;
+
     ret_choice->occupancy = *occupancy;
+    if (bh_share_get((bh_profile_id){ starts->profile }, &share)) {
+        weigh_share(starts, &share, occupancy, ret_choice);
+        return;
+    }
     if (profile && starts->figures) {
         struct bh_mig_choice choice =
             bh_mig_choose(starts->figures, &starts->prices, occupancy, profile);

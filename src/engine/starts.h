@@ -19,14 +19,16 @@ enum { BH_STARTS_MEMO = 16 };
 
 /* Contents are for starts.c. */
 struct bh_starts {
+    enum bh_gpu_model model;
     uint32_t profile;
     const struct bh_mig *figures; /* and prices; NULL: by fragmentation */
     struct bh_mig_prices prices;
     struct bh_start_choice memos[BH_STARTS_MEMO];
 };
 
-/* For a profile (BH_PROFILE_WHOLE: whole GPUs), by how much the free part is broken up. */
-void bh_starts_init(struct bh_starts *starts, uint32_t profile);
+/* For a profile on GPUs of a model: MIG profiles by how much the free part is broken up, shares
+ * (which have all free slots) by how much is left. */
+void bh_starts_init(struct bh_starts *starts, uint32_t model, uint32_t profile);
 
 /* By what room is worth (engine/pool.h), where the model has prices. */
 void bh_starts_price(struct bh_starts *starts, const struct bh_engine *engine, uint32_t model);

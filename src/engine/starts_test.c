@@ -29,7 +29,8 @@ the_starts_that_break_up_least(void **state)
             struct bh_occupancy occupancy = { 0 };
             struct bh_starts starts;
 
-            bh_starts_init(&starts, wanted ? wanted->id.v : BH_PROFILE_WHOLE.v);
+            bh_starts_init(&starts, BH_GPU_H100_80GB,
+                           wanted ? wanted->id.v : BH_PROFILE_WHOLE.v);
             bh_starts_find(&starts, &occupancy);
             if (cases[i].stands)
                 bh_occupancy_add(&occupancy,

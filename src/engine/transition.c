@@ -189,6 +189,8 @@ on_gpu(struct work *work, const struct bh_event *event)
     gpu->numa = (uint8_t)report->numa;
     gpu->layout = (uint8_t)report->layout;
     gpu->lone_carve = report->lone_carve;
+    gpu->share_limit = report->share_limit;
+    bh_part_limit_shares(gpu);
     bh_ledger_refresh(engine, slot);
     if (!gpu->fenced)
         retry_stuck(work, slot, &retries);

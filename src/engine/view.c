@@ -172,7 +172,7 @@ bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
 const char *const bh_unusable_names[BH_UNUSABLES] = {
     [BH_UNUSABLE_GEOMETRY] = "geometry", [BH_UNUSABLE_CARVING] = "carving",
     [BH_UNUSABLE_FAULT] = "fault",       [BH_UNUSABLE_CORDONED] = "cordoned",
-    [BH_UNUSABLE_AWAY] = "away",
+    [BH_UNUSABLE_AWAY] = "away",         [BH_UNUSABLE_RESERVE] = "driver_reserve",
 };
 
 /* ---- GPUs and pieces ---- */
@@ -197,6 +197,8 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .layout = (enum bh_layout)gpu->layout,
         .mig_capable = gpu->mig_capable,
         .lone_carve = gpu->lone_carve,
+        .shared = gpu->shared,
+        .share_limit = gpu->share_limit,
         .held = (enum bh_held)gpu->held,
         .node_held = (enum bh_held)node_at(engine, gpu->node)->held,
         .health = (enum bh_gpu_health)gpu->health.state,

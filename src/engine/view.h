@@ -70,6 +70,7 @@ enum bh_unusable {
     BH_UNUSABLE_FAULT,    /* it does not answer, or its health keeps work off it */
     BH_UNUSABLE_CORDONED, /* by the site file, or by an operator */
     BH_UNUSABLE_AWAY,     /* its node is down, or needs a reboot; or it is not managed */
+    BH_UNUSABLE_RESERVE,  /* of a shared GPU: the driver's, and the contexts' of its slots */
     BH_UNUSABLES
 };
 extern const char *const bh_unusable_names[BH_UNUSABLES];
@@ -82,6 +83,8 @@ struct bh_gpu_view {
     uint32_t link, numa;         /* as in bh_ev_gpu */
     enum bh_layout layout;
     bool mig_capable, lone_carve;
+    bool shared;                 /* it has shares now, or had them last */
+    uint32_t share_limit;        /* as in bh_ev_gpu */
     enum bh_held held, node_held;
     enum bh_gpu_health health;
     uint32_t xid, sign;          /* of the fault that brought it to that health */

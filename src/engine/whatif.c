@@ -199,7 +199,8 @@ bh_whatif_drain(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_event *
                    .fenced = present->fenced, .mig_capable = present->mig_capable,
                    .link = present->link, .numa = present->numa,
                    .layout = (enum bh_layout)present->layout,
-                   .lone_carve = present->lone_carve },
+                   .lone_carve = present->lone_carve,
+                   .share_limit = present->share_limit },
     };
     return true;
 }

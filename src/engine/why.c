@@ -7,12 +7,14 @@
 #include "engine/lease.h"
 #include "engine/move.h"
 #include "engine/order.h"
+#include "engine/part.h"
 #include "engine/place.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
+#include "engine/why_share.h"
 
 static bh_sku_id
 sku_of(const struct bh_engine *engine, uint32_t sku)
@@ -98,17 +100,18 @@ static uint32_t
 room_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint32_t node,
                 uint32_t row)
 {
-    static const struct bh_occupancy empty;
     const struct sku *sku = sku_at(engine, need->sku);
-    const struct bh_profile *profile =
-        bh_profile_get((bh_profile_id){ sku->profiles[row] });
     uint32_t room = 0;
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
-         gpu = gpu_at(engine, gpu)->next_on_node)
+         gpu = gpu_at(engine, gpu)->next_on_node) {
+        struct bh_occupancy empty = { .share_limit = gpu_at(engine, gpu)->share_limit };
+
         if (gpu_at(engine, gpu)->managed
             && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
-            room += profile ? bh_occupancy_room(&empty, profile) : 1;
+            room += bh_piece_room(&empty, (enum bh_gpu_model)gpu_at(engine, gpu)->model,
+                                  sku->profiles[row]);
+    }
     return room;
 }
 
@@ -132,7 +135,7 @@ survey_gpu(const struct bh_engine *engine, uint32_t slot, struct field *field)
 
         if (part->state != BH_PIECE_CARVING && part->state != BH_PIECE_LEASED)
             continue;
-        used = bh_parts_add(used, bh_profile_parts((bh_profile_id){ part->profile }));
+        used = bh_parts_add(used, bh_part_charge(gpu, part->profile));
         field->used++;
     }
     field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);
@@ -333,16 +336,22 @@ is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_re
     return true;
 }
 
+/* Name who on the GPU leaves first. */
+static void
+name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reason *reason)
+{
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->lease)
+            name_holder(engine, part_at(engine, at)->lease, reason);
+}
+
 /* Name who on the node leaves first. */
 static void
 name_host_holder(const struct bh_engine *engine, uint32_t node, struct bh_reason *reason)
 {
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-             at = part_at(engine, at)->next_on_gpu)
-            if (part_at(engine, at)->lease)
-                name_holder(engine, part_at(engine, at)->lease, reason);
+        name_holders_on(engine, gpu, reason);
 }
 
 /* GPUs are free for it where cores or memory are not. */
@@ -427,6 +436,10 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
         || is_behind(search, need, reason)
         || is_unhosted(search, need, reason))
         return;
+    if (bh_why_share(search, need, reason)) {
+        name_holders_on(engine, gpu_find(engine, reason->gpu.v), reason);
+        return;
+    }
     *reason = (struct bh_reason){ .code = BH_REASON_NO_CAPACITY,
                                   .sku = sku_of(engine, need->sku),
                                   .wanted = need->count * need->gang,
@@ -465,6 +478,9 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     field = survey(engine, &need);
     if (!field.ever && field.forbids.code != BH_REASON_NONE) {
         *reason = field.forbids;
+    } else if (!field.ever && bh_why_unshared(engine, need.sku)) {
+        *reason = (struct bh_reason){ .code = BH_REASON_NOT_SHARED,
+                                      .sku = sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
         tell_never_hosted(engine, job, reason);
     } else if (!field.ever) {

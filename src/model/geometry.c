@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "model/share.h"
 
 enum { FIRST_PROFILE = 2 }; /* after NONE and WHOLE */
 
@@ -128,9 +129,12 @@ struct bh_parts
 bh_profile_parts(bh_profile_id id)
 {
     const struct bh_profile *profile = bh_profile_get(id);
+    struct bh_share share;
 
     if (id.v == BH_PROFILE_WHOLE.v)
         return (struct bh_parts){ BH_GPU_PARTS, BH_GPU_PARTS };
+    if (bh_share_get(id, &share))
+        return (struct bh_parts){ share.compute, share.memory };
     return profile ? profile->parts : (struct bh_parts){ 0, 0 };
 }
 

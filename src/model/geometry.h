@@ -77,7 +77,7 @@ const struct bh_profile *bh_profile_find(enum bh_gpu_model model, const char *na
 /* Profiles of a model in table order: the first, and how many follow it. */
 const struct bh_profile *bh_profile_first(enum bh_gpu_model model, uint32_t *ret_count);
 
-/* Parts a whole GPU or a profile takes. */
+/* Parts a whole GPU, a profile or a share takes. */
 struct bh_parts bh_profile_parts(bh_profile_id id);
 
 /* What stands on one GPU: built by adding pieces. */
@@ -85,7 +85,12 @@ struct bh_occupancy {
     uint32_t units;                   /* bit u: memory unit u is taken */
     uint32_t slices;                  /* compute slices taken */
     uint8_t counts[16];               /* per profile of the model, in table order */
-    bool media, whole;
+    uint32_t shares;                  /* bit s: share slot s is taken (model/share.h) */
+    uint32_t share_compute;           /* parts of them together */
+    uint32_t share_memory;            /* likewise, with a context for each slot */
+    uint32_t share_limit;             /* what share_compute may be; 0: it is not to be shared */
+    bool media, whole;                /* whole: by one piece, or by its shares */
+    bool shared;                      /* what takes it whole are shares */
 };
 
 /* Whether `profile` may be added at `start`; never when the GPU is taken whole. */

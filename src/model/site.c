@@ -93,10 +93,21 @@ static const struct bh_fields tenant_fields =
     BH_FIELDS("tenant", struct bh_site_tenant, tenant_rows);
 
 static const struct bh_field model_rows[] = {
+    BH_F(struct bh_site_sku_model, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "of a share: the cap on its GPU memory, \"18Gi\" or \"20%\"; as much as each of "
+                "so many shares can have, when absent"),
+    BH_F_ENUM(struct bh_site_sku_model, mode, bh_share_mode_names,
+              .doc = "of a share: work_conserving, hard (never more than the share), latency "
+                     "(for interactive jobs), multiplexed (the whole GPU in turns)"),
     BH_F(struct bh_site_sku_model, model, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = 32, .doc = "GPU model: \"H100-80GB\""),
-    BH_F(struct bh_site_sku_model, profile, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = 24, .doc = "MIG profile \"1g.10gb\", or \"whole\""),
+    BH_F(struct bh_site_sku_model, profile, BH_FIELD_TEXT,
+         .max = 24, .doc = "MIG profile \"1g.10gb\", or \"whole\"; or else a share"),
+    BH_F_ENUM(struct bh_site_sku_model, rounding, bh_rounding_names,
+              .doc = "of a share's memory that is no whole number of parts, of which a GPU has "
+                     "4200: up, down; none refuses it"),
+    BH_F(struct bh_site_sku_model, share, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
+         .doc = "a share of a GPU's compute in the place of a profile: \"25%\", \"1/4\""),
 };
 static const struct bh_fields sku_model_fields =
     BH_FIELDS("sku_model", struct bh_site_sku_model, model_rows);
@@ -154,6 +165,11 @@ static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_site_gpu, cordoned, BH_FIELD_BOOL, .doc = "takes no new work"),
     BH_F(struct bh_site_gpu, managed, BH_FIELD_BOOL,
          .doc = "Bulkhead may change it; others are shown and left alone"),
+    BH_F(struct bh_site_gpu, oversubscribe, BH_FIELD_U32,
+         .doc = "percent of its compute that shares may be promised together, 100 to 1000; 100 "
+                "when absent"),
+    BH_F(struct bh_site_gpu, shared, BH_FIELD_BOOL,
+         .doc = "it may be shared (docs/shares.md) while nothing else stands on it"),
     BH_F(struct bh_site_gpu, uuid, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 47,
          .doc = "\"GPU-...\", or \"all\""),
 };
@@ -291,6 +307,29 @@ bh_site_sku_models(const struct bh_site_sku *sku)
     for (uint32_t i = 0; i < sku->models.count; i++)
         mask |= UINT64_C(1) << bh_model_find(models[i].model);
     return mask;
+}
+
+uint32_t
+bh_site_sku_profile(const struct bh_site_sku_model *entry)
+{
+    enum bh_gpu_model model = bh_model_find(entry->model);
+    struct bh_share_words words = { entry->share, entry->memory, entry->rounding, entry->mode };
+    const struct bh_profile *profile =
+        entry->profile ? bh_profile_find(model, entry->profile) : NULL;
+    struct bh_share share;
+    struct bh_err unseen;
+
+    if (entry->share && bh_share_parse(model, &words, &share, &unseen) == BH_OK)
+        return bh_share_profile(&share).v;
+    return profile ? profile->id.v : BH_PROFILE_WHOLE.v;
+}
+
+uint32_t
+bh_site_gpu_share_limit(const struct bh_site_gpu *gpu)
+{
+    uint32_t percent = gpu->oversubscribe ? gpu->oversubscribe : 100;
+
+    return gpu->shared ? BH_GPU_PARTS / 100 * percent : 0;
 }
 
 bool

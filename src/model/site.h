@@ -11,6 +11,7 @@
 #include "model/period.h"
 #include "model/policy.h"
 #include "model/role.h"
+#include "model/share.h"
 #include "model/sign_in.h"
 
 /* The site file: everything an administrator declares, as `bulkhead apply -f`
@@ -57,7 +58,10 @@ struct bh_site_tenant {
 
 struct bh_site_sku_model {
     const char *model;           /* "H100-80GB" */
-    const char *profile;         /* "1g.10gb" or "whole" */
+    const char *profile;         /* "1g.10gb" or "whole"; or */
+    const char *share, *memory;  /* "25%" of its compute, "18Gi" of its memory; NULL: even */
+    enum bh_rounding rounding;   /* of the two, where they are no whole numbers of parts */
+    enum bh_share_mode mode;
 };
 
 struct bh_site_sku {
@@ -89,6 +93,8 @@ struct bh_site_binding {
 struct bh_site_gpu {
     const char *uuid;            /* "GPU-..." or "all" */
     bool managed, cordoned;
+    bool shared;                 /* it may have shares while it is neither carved nor whole */
+    uint32_t oversubscribe;      /* percent of its compute that they may have; 0 is 100 */
 };
 
 /* Nodes whose GPUs are kept for pieces of a size. */
@@ -146,6 +152,12 @@ const struct bh_site_principal *bh_site_principal_named(const struct bh_site *si
 
 /* The GPU models that keep the SKU's promise: a bit for each, by enum bh_gpu_model. */
 uint64_t bh_site_sku_models(const struct bh_site_sku *sku);
+
+/* The profile that a row of a file that is right stands for. */
+uint32_t bh_site_sku_profile(const struct bh_site_sku_model *entry);
+
+/* Compute parts that shares of the GPU may have together; 0: it must not be shared. */
+uint32_t bh_site_gpu_share_limit(const struct bh_site_gpu *gpu);
 
 /* Whether a principal's name is one that an issuer of the file gives, "corp:ada": such people
  * are not declared. */

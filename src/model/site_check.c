@@ -302,16 +302,38 @@ check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
 /* ---- SKUs ---- */
 
 static bh_rc
+check_share(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry,
+            struct bh_err *err)
+{
+    struct bh_share_words words = { entry->share, entry->memory, entry->rounding, entry->mode };
+    struct bh_share share;
+
+    if (!entry->share || entry->profile)
+        return bh_err_set(err, BH_INVALID, "say a profile or a share of it, not %s",
+                          entry->profile ? "both" : "neither");
+    if (sku->grade < BH_GRADE_F) {
+        bh_err_set(err, BH_INVALID, "a share cannot keep grade %s", bh_grade_names[sku->grade]);
+        return bh_err_hint(err, "promise grade F, or use a profile");
+    }
+    return bh_share_parse(bh_model_find(entry->model), &words, &share, err);
+}
+
+static bh_rc
 check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry,
             struct bh_err *err)
 {
     enum bh_gpu_model model = bh_model_find(entry->model);
-    bool whole = strcmp(entry->profile, "whole") == 0;
+    bool whole = entry->profile && strcmp(entry->profile, "whole") == 0;
 
     if (model == BH_GPU_MODEL_NONE) {
         bh_err_set(err, BH_INVALID, "GPU model \"%.32s\" is not known", entry->model);
         return bh_err_hint(err, "`bulkhead gpu` shows the models of this site");
     }
+    if (!entry->profile || entry->share)
+        return check_share(sku, entry, err);
+    if (entry->memory || entry->rounding || entry->mode)
+        return bh_err_set(err, BH_INVALID, "memory, mode and rounding are a share's, and this is a "
+                                           "profile");
     if (!whole && !bh_profile_find(model, entry->profile))
         return bh_err_set(err, BH_INVALID, "%s has no profile \"%.24s\"", entry->model,
                           entry->profile);
@@ -337,7 +359,7 @@ check_models(const struct bh_site_sku *sku, struct bh_err *err)
 
         for (uint32_t k = 0; k < i && rc == BH_OK; k++)
             if (strcmp(models[k].model, models[i].model) == 0
-                && strcmp(models[k].profile, models[i].profile) == 0)
+                && bh_site_sku_profile(&models[k]) == bh_site_sku_profile(&models[i]))
                 rc = bh_err_set(err, BH_INVALID, "%s is named twice", models[i].model);
         if (rc != BH_OK)
             return bh_err_wrap(err, "models[%" PRIu32 "]", i);
@@ -444,6 +466,13 @@ check_gpu(const struct bh_site *site, uint32_t at, struct bh_err *err)
         bh_err_set(err, BH_INVALID, "uuid is neither \"all\" nor of the form GPU-...");
         return bh_err_hint(err, "`bulkhead gpu -o wide` shows the UUIDs");
     }
+    if (gpus[at].oversubscribe && !gpus[at].shared)
+        return bh_err_set(err, BH_INVALID, "oversubscribe is for a GPU with shared: true");
+    if (gpus[at].oversubscribe
+        && (gpus[at].oversubscribe < 100
+            || gpus[at].oversubscribe > 100 * BH_SHARE_OVERSUBSCRIBE_MAX))
+        return bh_err_set(err, BH_RANGE, "oversubscribe: not 100 to %d percent",
+                          100 * BH_SHARE_OVERSUBSCRIBE_MAX);
     for (uint32_t i = 0; i < at; i++)
         if (strcmp(gpus[i].uuid, gpus[at].uuid) == 0)
             return bh_err_set(err, BH_INVALID, "named twice");

@@ -23,6 +23,7 @@ check(const char *yaml, struct bh_err *err)
     return rc;
 }
 
+#define SHARE(row) "skus: [{name: s, grade: F, models: [{model: H100-80GB, " row "}]}]"
 #define SMALL "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
 #define CORP "sign_in: {address: https://x, issuers: [{name: corp, url: https://id, client_id: b}]}\n"
 #define ACME "tenants: [{name: acme}]\n"
@@ -126,6 +127,35 @@ static const struct {
       "skus[0] s: models[1]: H100-80GB is named twice" },
     { "a piece of a model, or all of it", "skus: [{name: s, grade: C, models: [{model: H100-80GB, "
       "profile: 1g.10gb}, {model: H100-80GB, profile: whole}]}]", BH_OK, "" },
+    { "a share", SHARE("share: 25%, memory: 18Gi, rounding: up, mode: hard"), BH_OK, NULL },
+    { "a share by halves", SHARE("share: 0.5"), BH_OK, NULL },
+    { "a share that is none", SHARE("share: 1/11"), BH_INVALID, NULL },
+    { "its memory not rounded", SHARE("share: 1/4, memory: 18Gi"), BH_INVALID,
+      "skus[0] s: models[0]: memory: 18Gi is no whole number of parts of H100-80GB's 81559 MiB" },
+    { "too much memory", SHARE("share: 1/4, memory: 100%"), BH_RANGE,
+      "skus[0] s: models[0]: memory: an empty H100-80GB has 4147 of 4200 parts for one share" },
+    { "a share and a profile", SHARE("share: 1/4, profile: whole"), BH_INVALID,
+      "skus[0] s: models[0]: say a profile or a share of it, not both" },
+    { "neither", SHARE("memory: 18Gi"), BH_INVALID,
+      "skus[0] s: models[0]: say a profile or a share of it, not neither" },
+    { "a profile with a mode", SHARE("profile: whole, mode: hard"), BH_INVALID,
+      "skus[0] s: models[0]: memory, mode and rounding are a share's, and this is a profile" },
+    { "no such mode", SHARE("share: 1/4, mode: soft"), BH_INVALID, NULL },
+    { "a share that promises MIG", "skus: [{name: s, grade: C, models: [{model: H100-80GB, "
+      "share: 1/4}]}]", BH_INVALID, "skus[0] s: models[0]: a share cannot keep grade C" },
+    { "two shares of a model", "skus: [{name: s, grade: F, models: [{model: H100-80GB, share: "
+      "1/4}, {model: H100-80GB, share: 1/3}]}]", BH_OK, NULL },
+    { "one share twice", "skus: [{name: s, grade: F, models: [{model: H100-80GB, share: 1/4}, "
+      "{model: H100-80GB, share: 25%}]}]", BH_INVALID,
+      "skus[0] s: models[1]: H100-80GB is named twice" },
+    { "a GPU to be shared", "gpus: [{uuid: all, managed: true, shared: true}]", BH_OK, NULL },
+    { "oversubscribed", "gpus: [{uuid: all, shared: true, oversubscribe: 150}]", BH_OK, NULL },
+    { "oversubscribed and not shared", "gpus: [{uuid: all, oversubscribe: 150}]", BH_INVALID,
+      "gpus[0] all: oversubscribe is for a GPU with shared: true" },
+    { "less than it has", "gpus: [{uuid: all, shared: true, oversubscribe: 99}]", BH_RANGE,
+      "gpus[0] all: oversubscribe: not 100 to 1000 percent" },
+    { "more than ten times", "gpus: [{uuid: all, shared: true, oversubscribe: 1001}]", BH_RANGE,
+      NULL },
     { "driver-enforced memory", "skus: [{name: s, grade: D, models: [{model: H100-80GB, profile: "
       "1g.10gb}]}]", BH_INVALID,
       "skus[0] s: grade D (memory limited by the driver) is not offered: not verified on hardware" },

@@ -17,6 +17,7 @@
 #include "node/devices.h"
 #include "node/path.h"
 #include "node/scratch.h"
+#include "node/share_slot.h"
 #include "node/store.h"
 #include "node/unpack.h"
 #include "runtime/oci.h"
@@ -403,7 +404,7 @@ fill_in(struct bh_arena *arena, const char *text, size_t length,
             bh_buf_put_u64(&out, piece->minor);
             at += 7;
         } else if (strncmp(at, "{gi}", 4) == 0) {
-            if (piece->gi == BH_WHOLE_GPU)
+            if (!bh_share_slot_is_instance(piece))
                 bh_buf_putc(&out, 'w');
             else
                 bh_buf_put_u64(&out, piece->gi);

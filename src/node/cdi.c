@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "node/job.h"
 #include "node/path.h"
+#include "node/share_slot.h"
 
 #define PREFIX "bulkhead-lease-"
 #define SUFFIX ".json"
@@ -50,7 +51,7 @@ put_piece_nodes(struct bh_json_writer *w, const struct bh_node *node,
 
     snprintf(parent.path, sizeof parent.path, "/dev/nvidia%" PRIu32, piece->minor);
     put_node(w, &parent);
-    for (size_t i = 0; piece->gi != BH_WHOLE_GPU && node->caps_major && i < BH_COUNT(minors);
+    for (size_t i = 0; bh_share_slot_is_instance(piece) && node->caps_major && i < BH_COUNT(minors);
          i++) {
         struct node_of cap = { .major = node->caps_major, .minor = minors[i],
                                .permissions = "r" };

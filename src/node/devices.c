@@ -1,6 +1,7 @@
 #include "node/devices.h"
 
 #include "node/path.h"
+#include "node/share_slot.h"
 
 enum { NVIDIA_MAJOR = 195, NVIDIA_CTL = 255 };
 
@@ -30,7 +31,7 @@ add_piece(struct list *list, const struct bh_node *node, const struct bh_note_pi
     add(list, &(struct bh_sandbox_device){ "/dev/nvidiactl", NVIDIA_MAJOR, NVIDIA_CTL, true });
     if (node->uvm_major)
         add(list, &(struct bh_sandbox_device){ "/dev/nvidia-uvm", node->uvm_major, 0, true });
-    if (piece->gi == BH_WHOLE_GPU || !caps)
+    if (!bh_share_slot_is_instance(piece) || !caps)
         return;
     for (int i = 0; i < 2; i++) {
         struct bh_sandbox_device cap = { .major = caps,

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "node/devices.h"
 #include "node/path.h"
+#include "node/share_slot.h"
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
 #include "runtime/readback.h"
@@ -398,7 +399,7 @@ is_stranger(const struct bh_node *node, const struct bh_job *job,
     struct bh_err ignored;
     char id[32];
 
-    if (piece->gi != BH_WHOLE_GPU && piece->gi != process->gi)
+    if (bh_share_slot_is_instance(piece) && piece->gi != process->gi)
         return false;
     bh_node_job_id(job->note.lease, id);
     return node->runtime.ops->has(node->runtime.self, id, (pid_t)process->pid, &inside, &ignored)

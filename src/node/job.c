@@ -31,6 +31,7 @@
 #include "node/path.h"
 #include "node/reset.h"
 #include "node/scrub.h"
+#include "node/share_slot.h"
 #include "node/unpack.h"
 #include "runtime/cgroup.h"
 
@@ -193,6 +194,8 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
     rc = bh_launch_folder(node, start->lease, folder, err);
     if (rc == BH_OK)
+        rc = bh_share_slot_sync(node, err);
+    if (rc == BH_OK)
         rc = bh_exit_record_reserve(folder, err);
     if (rc == BH_OK)
         rc = launch(node, job, start, err);
@@ -225,7 +228,7 @@ overlaps(const struct bh_note_piece *a, const struct bh_note_piece *b)
 {
     return strcmp(a->gpu, b->gpu) == 0
            && (a->gi == BH_WHOLE_GPU || b->gi == BH_WHOLE_GPU || a->gi == b->gi
-               || a->start == b->start);
+               || a->start == b->start || bh_share_slot_is(a) != bh_share_slot_is(b));
 }
 
 bool
@@ -277,7 +280,7 @@ holds(const struct bh_job *job, const char *gpu, uint32_t gi)
     for (uint32_t i = 0; i < job->note.lent_count; i++) {
         const struct bh_note_piece *piece = &job->note.lent[i];
 
-        if (strcmp(piece->gpu, gpu) == 0 && (piece->gi == BH_WHOLE_GPU || piece->gi == gi))
+        if (strcmp(piece->gpu, gpu) == 0 && (!bh_share_slot_is_instance(piece) || piece->gi == gi))
             return true;
     }
     return false;

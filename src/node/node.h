@@ -30,6 +30,13 @@ struct bh_trouble {
 };
 
 struct bh_health_watch;
+struct bh_share_grant;
+
+/* Open shares: node/share_slot.h. */
+struct bh_share_slots {
+    struct bh_share_grant *open; /* in no order */
+    uint32_t count;
+};
 
 struct bh_node {
     struct bh_conf conf;
@@ -55,6 +62,7 @@ struct bh_node {
     bh_ns sample_at;                  /* monotonic */
     struct bh_trouble troubles[32];   /* node/trouble.h */
     struct bh_health_watch *health;
+    struct bh_share_slots shares;          /* that leases have now */
 
     struct bh_guests *guests;         /* node/guest.h */
     struct bh_scrubs *scrubs;         /* node/scrub.h */

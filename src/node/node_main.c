@@ -32,6 +32,7 @@
 #include "node/scratch.h"
 #include "node/scrub.h"
 #include "node/session.h"
+#include "node/share_slot.h"
 #include "node/store.h"
 #include "node/stream.h"
 #include "node/verify.h"
@@ -190,6 +191,7 @@ close_all(struct bh_node *node)
     if (node->scan_arena)
         bh_arena_free(node->scan_arena);
     bh_verify_free(node->verify);
+    bh_share_slot_free(node);
     bh_scrubs_free(node->scrubs);
     bh_reset_free(node->reset);
     bh_state_close(&node->state);
@@ -334,6 +336,8 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_accept(node);
     if (loop->polls[5].revents)
         bh_node_streams_turn(loop->streams);
+    if (bh_share_slot_sync(node, err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_STR("what", "opening of a share"), BH_ERRLOG(err));
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
     return BH_OK;

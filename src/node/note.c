@@ -19,8 +19,11 @@ static const char *const kind_names[BH_NOTE_KINDS] = {
 };
 
 static const struct bh_field piece_rows[] = {
+    BH_F(struct bh_note_piece, cap_bytes, BH_FIELD_U64),
     BH_F(struct bh_note_piece, ci, BH_FIELD_U32),
     BH_F(struct bh_note_piece, ci_minor, BH_FIELD_U32),
+    BH_F(struct bh_note_piece, cleared_for, BH_FIELD_U32),
+    BH_F(struct bh_note_piece, context_bytes, BH_FIELD_U64),
     BH_F(struct bh_note_piece, gi, BH_FIELD_U32),
     BH_F(struct bh_note_piece, gi_minor, BH_FIELD_U32),
     BH_F(struct bh_note_piece, gpu, BH_FIELD_STR),
@@ -28,6 +31,8 @@ static const struct bh_field piece_rows[] = {
     BH_F(struct bh_note_piece, minor, BH_FIELD_U32),
     BH_F(struct bh_note_piece, partition, BH_FIELD_U64),
     BH_F(struct bh_note_piece, profile, BH_FIELD_STR),
+    BH_F(struct bh_note_piece, share_flags, BH_FIELD_U32),
+    BH_F(struct bh_note_piece, share_weight, BH_FIELD_U32),
     BH_F(struct bh_note_piece, start, BH_FIELD_U32),
     BH_F(struct bh_note_piece, units, BH_FIELD_U32),
     BH_F(struct bh_note_piece, uuid, BH_FIELD_STR),

@@ -36,6 +36,9 @@ struct bh_note_piece {
     uint32_t start, gi, ci, memory_mib; /* gi 0xffffffff: the whole GPU */
     uint32_t minor, gi_minor, ci_minor; /* device minors */
     uint32_t units;                     /* of memory, bit u for unit u; 0: not noted */
+    uint64_t cap_bytes, context_bytes;  /* of a share: bh_msg_carve */
+    uint32_t share_weight, share_flags; /* likewise; node/share_slot.h */
+    uint32_t cleared_for;               /* of a share: the tenant that may use its memory */
 };
 
 #define BH_WHOLE_GPU UINT32_MAX

@@ -20,6 +20,7 @@
 #include "node/reset.h"
 #include "node/scrub.h"
 #include "node/settle.h"
+#include "node/share_slot.h"
 #include "node/trouble.h"
 #include "node/unpack.h"
 #include "node/verify.h"
@@ -111,6 +112,12 @@ note_carve(struct bh_node *node, const void *message, struct bh_note *note, stru
     note->job = carve->job;
     snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", carve->gpu);
     snprintf(note->piece.profile, sizeof note->piece.profile, "%s", carve->profile);
+    note->piece.cap_bytes = carve->cap_bytes;
+    note->piece.context_bytes = carve->context_bytes;
+    note->piece.share_weight = carve->weight;
+    note->piece.share_flags = (carve->hard ? BH_SHARE_IS_HARD : 0)
+                              | (carve->latency ? BH_SHARE_IS_LATENCY : 0)
+                              | (carve->multiplexed ? BH_SHARE_IS_MULTIPLEXED : 0);
     /* the rest is checked when its turn comes: an order before it may make the room */
     return bh_piece_allowed(node, carve->gpu, err);
 }
@@ -206,7 +213,8 @@ scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, struct effe
     bh_rc rc = bh_scrub_before(node, wish, &ret_effect->waits, err);
 
     ret_effect->held = rc != BH_OK;
-    return rc;
+    return rc == BH_OK && !ret_effect->waits
+               ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
 }
 
 static bh_rc
@@ -248,7 +256,8 @@ perform_carve(struct bh_node *node, const void *message, struct effect *ret_effe
     if (rc == BH_OK)
         rc = bh_piece_carve_check(node, &note.piece, err);
     if (rc == BH_OK)
-        rc = bh_alone_check(node, note.piece.gpu, note.tenant, err);
+        rc = bh_share_slot_is(&note.piece) ? bh_share_slot_check(node, &note.piece, note.tenant, err)
+                                      : bh_alone_check(node, note.piece.gpu, note.tenant, err);
     if (rc == BH_OK)
         rc = bh_state_note(&node->state, &note, err);
     if (rc == BH_OK)

@@ -6,22 +6,29 @@
 
 #include "base/log.h"
 #include "node/health.h"
-#include "model/geometry.h"
+#include "model/share.h"
 #include "node/alone.h"
 #include "node/guest.h"
 #include "node/job.h"
 #include "node/reset.h"
 #include "node/scrub.h"
+#include "node/share_slot.h"
 
 #define NO_COMPUTE_INSTANCE UINT32_MAX
 
 enum { TURNS_MAX = 3 }; /* of a change whose gpu child died, each after a look at the GPU */
-#define NOT_YET_KNOWN (UINT32_MAX - 1) /* the number of a GPU instance to be made */
+#define NOT_YET_KNOWN UINT32_C(0xfffffeff) /* the number of a GPU instance to be made */
 
 static bool
 is_whole(const struct bh_note_piece *piece)
 {
     return strcmp(piece->profile, "whole") == 0;
+}
+
+static bool
+makes_instance(const struct bh_note_piece *piece)
+{
+    return !is_whole(piece) && !bh_share_slot_is(piece);
 }
 
 const struct bh_device_gpu *
@@ -149,7 +156,8 @@ check_holders(const struct bh_node *node, const struct bh_note_piece *wanted, st
     struct bh_note_piece place = *wanted;
     const struct bh_job *holder;
 
-    place.gi = is_whole(wanted) ? BH_WHOLE_GPU : NOT_YET_KNOWN;
+    place.gi = is_whole(wanted) ? BH_WHOLE_GPU
+               : bh_share_slot_is(wanted) ? bh_share_slot_gi(wanted->start) : NOT_YET_KNOWN;
     holder = bh_job_at(node, &place, 0);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds place %u of GPU %s",
                                holder->note.lease, wanted->start, wanted->gpu)
@@ -185,16 +193,21 @@ bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
                           wanted->partition);
     if (bh_state_piece_at(&node->state, wanted->gpu, BH_WHOLE_GPU))
         return bh_err_set(err, BH_CONFLICT, "GPU %s is lent as a whole", wanted->gpu);
+    if (!bh_share_slot_is(wanted) && bh_share_slot_others(node, wanted->gpu, 0) > 0)
+        return bh_err_set(err, BH_CONFLICT, "GPU %s is shared by %u", wanted->gpu,
+                          bh_share_slot_others(node, wanted->gpu, 0));
+    if (bh_share_slot_is(wanted) && wanted->start >= BH_GPU_SHARES_MAX)
+        return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares", BH_GPU_SHARES_MAX);
     rc = check_holders(node, wanted, err);
     if (rc != BH_OK)
         return rc;
-    if (is_whole(wanted) && instances_on(node, wanted->gpu) > 0)
+    if (!makes_instance(wanted) && instances_on(node, wanted->gpu) > 0)
         return bh_err_set(err, BH_CONFLICT, "GPU %s has %u MIG instances", wanted->gpu,
                           instances_on(node, wanted->gpu));
     for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
-        if (!is_whole(wanted) && strcmp(instance->gpu, wanted->gpu) == 0
+        if (makes_instance(wanted) && strcmp(instance->gpu, wanted->gpu) == 0
             && instance->start == wanted->start)
             return bh_err_set(err, BH_FULL, "place %u of GPU %s is taken by a %s", wanted->start,
                               wanted->gpu, instance->profile);
@@ -202,17 +215,17 @@ bh_piece_carve_check(struct bh_node *node, const struct bh_note_piece *wanted,
     return BH_OK;
 }
 
-/* Memory units that the piece lies on; all of the GPU's where that is not known. */
-static uint32_t
-units_of(const struct bh_device_gpu *gpu, const struct bh_note_piece *wanted)
+uint32_t
+bh_piece_units(const struct bh_node *node, const struct bh_note_piece *wanted)
 {
+    const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
     enum bh_gpu_model model = gpu ? bh_model_by_product(gpu->product) : BH_GPU_MODEL_NONE;
     const struct bh_profile *profile =
         model ? bh_profile_find(model, wanted->profile) : NULL;
 
-    if (is_whole(wanted) && model)
+    if (!makes_instance(wanted) && model)
         return (1u << bh_model_facts(model)->memory_units) - 1;
-    if (is_whole(wanted) || !profile ||
+    if (!makes_instance(wanted) || !profile ||
         wanted->start + profile->memory_units > BH_MARK_UNITS)
         return BH_MARK_ALL;
     return ((1u << profile->memory_units) - 1) << wanted->start;
@@ -225,10 +238,11 @@ note_piece(struct bh_node *node, const struct bh_note_piece *wanted,
     const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
     struct bh_note note = { .kind = BH_NOTE_PIECE, .piece = *wanted };
 
-    note.piece.units = units_of(gpu, wanted);
+    note.piece.units = bh_piece_units(node, wanted);
     note.piece.minor = gpu ? gpu->minor : 0;
     note.piece.memory_mib = instance ? instance->memory_mib : gpu ? gpu->memory_mib : 0;
-    note.piece.gi = instance ? instance->gi : BH_WHOLE_GPU;
+    note.piece.gi = instance ? instance->gi
+                    : bh_share_slot_is(wanted) ? bh_share_slot_gi(wanted->start) : BH_WHOLE_GPU;
     note.piece.ci = instance ? instance->ci : BH_WHOLE_GPU;
     note.piece.gi_minor = instance ? instance->gi_minor : 0;
     note.piece.ci_minor = instance ? instance->ci_minor : 0;
@@ -242,7 +256,7 @@ has_mode(const struct bh_node *node, const struct bh_note_piece *wanted)
 {
     const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
 
-    return !gpu || gpu->mig_enabled == !is_whole(wanted);
+    return !gpu || gpu->mig_enabled == makes_instance(wanted);
 }
 
 /* The GPU in the mode that the piece needs; it is empty when that has to change. */
@@ -255,7 +269,7 @@ set_mode(struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err
         struct bh_err unseen;
 
         node->inventory_known = false;
-        rc = node->device.ops->set_mig(node->device.self, wanted->gpu, !is_whole(wanted), err);
+        rc = node->device.ops->set_mig(node->device.self, wanted->gpu, makes_instance(wanted), err);
         if (rc == BH_UNCERTAIN)
             bh_health_hung(node, wanted->gpu, err);
         if (rc == BH_OK || !bh_gpu_child_died(err) || bh_piece_scan(node, &unseen) != BH_OK)
@@ -378,8 +392,9 @@ bh_piece_carve(struct bh_node *node, const struct bh_note *order, struct bh_err 
 
     if (rc != BH_OK)
         return rc;
-    if (is_whole(wanted)) {
-        rc = check_unused(node, wanted->gpu, err);
+    if (!makes_instance(wanted)) {
+        if (bh_share_slot_others(node, wanted->gpu, wanted->partition) == 0)
+            rc = check_unused(node, wanted->gpu, err);
         return rc == BH_OK ? note_piece(node, wanted, NULL, err) : rc;
     }
     for (int turn = 0; turn < TURNS_MAX && again; turn++)
@@ -441,6 +456,8 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->note.lease, partition);
     rc = check_idle(node, piece, err);
+    if (rc == BH_OK && bh_share_slot_is(piece)) /* its contexts went with the processes of its job */
+        return note_gone(node, partition, err);
     if (rc == BH_OK)
         rc = bh_alone_check(node, piece->gpu, tenant, err);
     if (rc == BH_OK)
@@ -472,7 +489,7 @@ refresh(struct bh_node *node, const struct bh_note_piece *known, struct bh_err *
     const struct bh_device_instance *instance = find_instance(node, known);
     struct bh_note_piece wanted = *known;
 
-    if (!gpu || (!is_whole(known) && !instance))
+    if (!gpu || (makes_instance(known) && !instance))
         return note_gone(node, known->partition, err);
     if (instance && instance->ci == NO_COMPUTE_INSTANCE)
         return finish_destroy(node, known, err);

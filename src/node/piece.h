@@ -39,6 +39,9 @@ BH_MUST_USE bh_rc bh_piece_adopt(struct bh_node *node, const struct bh_note *ord
 /* After a scan at start: bring what we know up to date, forget what is gone. */
 BH_MUST_USE bh_rc bh_piece_reconcile(struct bh_node *node, struct bh_err *err);
 
+/* Memory units that the piece lies on; all of the GPU's where that is not known. */
+uint32_t bh_piece_units(const struct bh_node *node, const struct bh_note_piece *wanted);
+
 /* The GPU as last scanned, or NULL. */
 const struct bh_device_gpu *bh_piece_gpu(const struct bh_node *node, const char *uuid);
 

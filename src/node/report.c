@@ -61,6 +61,8 @@ fill_piece(struct bh_msg_piece *piece, const struct bh_note_piece *from)
     *piece = (struct bh_msg_piece){ .partition = from->partition, .start = from->start,
                                     .gi = from->gi, .ci = from->ci,
                                     .memory_mib = from->memory_mib };
+    if (from->cap_bytes)
+        piece->memory_mib = (uint32_t)(from->cap_bytes >> 20);
     snprintf(piece->gpu, sizeof piece->gpu, "%s", from->gpu);
     snprintf(piece->uuid, sizeof piece->uuid, "%s", from->uuid);
     snprintf(piece->profile, sizeof piece->profile, "%s", from->profile);

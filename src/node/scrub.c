@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "node/path.h"
 #include "node/scrub_run.h"
+#include "node/share_slot.h"
 
 enum { TRIES_MAX = 2, LEAST_PERCENT = 80 };
 
@@ -88,7 +89,9 @@ bh_rc
 bh_scrub_check(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (!bh_mark_allows(&node->state.marks, &lease->lent[i], lease->tenant))
+        if (bh_share_slot_is(&lease->lent[i]) ? lease->lent[i].cleared_for != lease->tenant
+                                         : !bh_mark_allows(&node->state.marks, &lease->lent[i],
+                                                           lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
                               "memory of piece %" PRIu64
                               " was another tenant's and has no receipt",
@@ -314,6 +317,13 @@ take_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_rep
         conclude(node, scrub);
 }
 
+/* A share on a GPU that others share: nothing can be filled there. */
+static bool
+comes_beside(const struct bh_node *node, const struct bh_note_piece *piece)
+{
+    return bh_share_slot_is(piece) && bh_share_slot_others(node, piece->gpu, piece->partition) > 0;
+}
+
 static void
 begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_wish *wish)
 {
@@ -324,6 +334,14 @@ begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_wish *wis
     *scrub = (struct scrub){ .state = RUNS, .wish = *wish, .note.kind = BH_NOTE_RECEIPT };
     scrub->note.piece = *piece;
     begin_receipt(node, wish, &scrub->note.piece, &scrub->note.receipt);
+    if (comes_beside(node, &scrub->note.piece)) {
+        scrub->note.receipt.beside = true;
+        scrub->err.rc = accept_unsampled(node, &scrub->note.receipt, "others share the GPU: contexts "
+                                         "were destroyed, and the driver clears what it gives out",
+                                         &scrub->err);
+        conclude(node, scrub);
+        return;
+    }
     if (bh_scrub_has_helper(node, why, sizeof why)) {
         try_run(node, scrub);
         return;
@@ -391,7 +409,9 @@ bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret
 {
     const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
 
-    return ask(node, wish, piece && bh_mark_failed(&node->state.marks, piece), ret_waits, err);
+    return ask(node, wish,
+               piece && bh_mark_failed(&node->state.marks, piece) && !comes_beside(node, piece),
+               ret_waits, err);
 }
 
 bh_rc
@@ -404,7 +424,8 @@ bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t orde
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK && !*ret_waits; i++) {
         struct bh_scrub_wish wish = { order, lease->lent[i].partition, lease->tenant,
                                       lease->job };
-        bool unknown = bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant);
+        bool unknown = !bh_share_slot_is(&lease->lent[i])
+                       && bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant);
 
         rc = ask(node, &wish, unknown && bh_scrub_is_due(node, &wish), ret_waits, err);
     }

@@ -185,7 +185,8 @@ apply_mark(struct bh_state *state, const struct bh_note *note)
 static void
 apply_receipt(struct bh_state *state, const struct bh_note *note)
 {
-    bh_mark_receipt(&state->marks, bh_mark_units(&note->piece), &note->receipt);
+    if (!note->receipt.beside)
+        bh_mark_receipt(&state->marks, bh_mark_units(&note->piece), &note->receipt);
     state->receipts[state->receipt_count++] = note->receipt;
 }
 
@@ -282,6 +283,9 @@ bh_state_hold(struct bh_state *state, const struct bh_note *lease, struct bh_err
                                 .tenant = lease->tenant,
                                 .job = lease->job };
 
+        if (lease->lent[i].share_weight
+            && !bh_mark_allows(&state->marks, &lease->lent[i], lease->tenant))
+            mark.tenant = BH_MARK_UNKNOWN; /* several had it: another's to everybody */
         memcpy(mark.piece.gpu, lease->lent[i].gpu, sizeof mark.piece.gpu);
         mark.piece.units = bh_mark_units(&lease->lent[i]);
         rc = bh_state_note(state, &mark, err);

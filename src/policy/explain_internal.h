@@ -26,4 +26,10 @@ void bh_explain_next_never_host(const struct phrase *p);
 void bh_explain_driver(const struct phrase *p);
 void bh_explain_next_driver(const struct phrase *p);
 
+/* explain_share.c: why there is no share of a GPU, and what helps. */
+void bh_explain_unshared(const struct phrase *p);
+void bh_explain_next_unshared(const struct phrase *p);
+void bh_explain_share_mode(const struct phrase *p);
+void bh_explain_share_memory(const struct phrase *p);
+
 #endif

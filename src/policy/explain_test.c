@@ -78,6 +78,16 @@ static const struct {
       "driver lacks the fix for CVE-2026-24197",
       "install a driver with the fix (535.309.01, 580.159.03, 595.71.05); until then it starts "
       "when those jobs have ended, or on a piece that stands ready (`bulkhead layout`)" },
+    { { .code = BH_REASON_NOT_SHARED, .sku = { 1 } }, 0,
+      "small is a share of a GPU, and no GPU of its models may be shared here",
+      "choose another SKU, or have an admin say `shared: true` for a GPU in the site file "
+      "(docs/shares.md)" },
+    { { .code = BH_REASON_SHARE_MODE, .gpu = { 1 }, .frees_at_ns = IN_4M10S, .job = { 77 } }, 3,
+      "the GPUs that may be shared are carved or taken whole now, GPU-1234 among them; a GPU "
+      "changes that only when it is empty", "room frees in 4m10s at the latest" },
+    { { .code = BH_REASON_SHARE_MEMORY, .sku = { 1 }, .gpu = { 1 }, .wanted = 300, .limit = 85 }, 0,
+      "GPU-1234 has the compute for small, but only 85 of the 300 parts of memory that it wants",
+      NULL },
     { { .code = BH_REASON_QUOTA_MODEL, .tenant = { 2 }, .model = BH_GPU_H100_80GB,
         .limit = 4200, .used = 4200, .wanted = 600, .frees_at_ns = IN_4M10S }, 3,
       "acme/vision is at its limit of 1 GPU of H100-80GB: 1 GPU of H100-80GB in use, this "

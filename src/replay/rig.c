@@ -156,19 +156,20 @@ static void
 occupancy_of(const struct bh_rig *rig, bh_gpu_id gpu, struct bh_occupancy *ret_occupancy,
              uint32_t *ret_count)
 {
-    *ret_occupancy = (struct bh_occupancy){ 0 };
+    const struct bh_ev_gpu *known = find_gpu(rig, gpu);
+    enum bh_gpu_model model = known ? (enum bh_gpu_model)known->model : BH_GPU_MODEL_NONE;
+
+    /* what a site sells of a GPU is no matter of the node */
+    *ret_occupancy = (struct bh_occupancy){
+        .share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS };
     *ret_count = 0;
     for (uint32_t i = 0; i < rig->stood_count; i++) {
         const struct bh_piece *piece = &rig->stood[i];
-        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ piece->profile });
 
         if (!bh_same(piece->gpu, gpu))
             continue;
         ++*ret_count;
-        if (profile)
-            bh_occupancy_add(ret_occupancy, profile, piece->start);
-        else
-            ret_occupancy->whole = true;
+        bh_piece_add(ret_occupancy, model, piece->profile, piece->start);
     }
 }
 
@@ -207,21 +208,24 @@ static bh_rc
 carve(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     const struct bh_piece *piece = &order->effect.piece;
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ piece->profile });
+    const struct bh_ev_gpu *gpu = find_gpu(rig, piece->gpu);
+    enum bh_gpu_model model = gpu ? (enum bh_gpu_model)gpu->model : BH_GPU_MODEL_NONE;
     struct bh_occupancy occupancy;
+    char name[BH_PIECE_NAME_MAX];
     uint32_t count;
 
     occupancy_of(rig, piece->gpu, &occupancy, &count);
-    if (profile ? bh_occupancy_fits(&occupancy, profile, piece->start) : count == 0) {
+    if (bh_piece_fits(&occupancy, model, piece->profile, piece->start)) {
         if (rig->stood_count == PIECES_MAX)
             return bh_err_set(err, BH_FULL, "more than %d pieces", PIECES_MAX);
         rig->stood[rig->stood_count++] = *piece;
         return BH_OK;
     }
+    bh_piece_name(model, piece->profile, name);
     if (!rig->in_way)
         return bh_err_set(err, BH_BUG,
                           "the node was told to carve %s at %u of GPU %u, where something stands",
-                          profile ? profile->name : "the whole", piece->start, piece->gpu.v);
+                          name, piece->start, piece->gpu.v);
     order->outcome = BH_OUTCOME_FAILED;
     return BH_OK;
 }

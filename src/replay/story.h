@@ -77,6 +77,12 @@ extern const struct bh_statement bh_expect_statements[]; /* what must be true no
 extern const struct bh_statement bh_whatif_statements[]; /* what would be */
 extern const struct bh_statement bh_defrag_statements[]; /* moves */
 extern const struct bh_statement bh_layout_statements[]; /* what shall stand on GPUs */
+extern const struct bh_statement bh_share_statements[]; /* shares of GPUs */
+/* A share of a SKU's row as a profile's number: "1/4", or "25%,18Gi+hard", bytes rounded up to
+ * parts.  BH_INVALID, BH_RANGE: there is no such share of the model. */
+BH_MUST_USE bh_rc bh_story_parse_share(enum bh_gpu_model model, const char *text,
+                                       uint32_t *ret_profile, struct bh_err *err);
+
 /* `settings burn-in SPAN`, as struct bh_option takes it. */
 bh_rc bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into,
                             struct bh_err *err);

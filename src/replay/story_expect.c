@@ -336,9 +336,12 @@ enum { GPU_PIECES_MAX = 32 };
 static void
 describe(const struct bh_story *story, const struct bh_piece_view *view, struct bh_buf *out)
 {
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ view->piece.profile });
+    struct bh_gpu_view gpu = { 0 };
+    char name[BH_PIECE_NAME_MAX];
 
-    bh_buf_printf(out, "%s@%u=%s", profile ? profile->name : "whole", view->piece.start,
+    (void)bh_view_gpu(bh_world_engine(story->world), view->piece.gpu, &gpu);
+    bh_piece_name((enum bh_gpu_model)gpu.model, view->piece.profile, name);
+    bh_buf_printf(out, "%s@%u=%s", name, view->piece.start,
                   view->job.v ? bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)view->job.v)
                               : bh_piece_state_names[view->state]);
 }

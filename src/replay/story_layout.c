@@ -26,6 +26,7 @@ play_driver(struct bh_story *story, const struct bh_words *words, struct bh_err 
                                       .managed = view.managed, .cordoned = view.cordoned,
                                       .fenced = view.fenced, .link = view.link,
                                       .numa = view.numa, .layout = view.layout,
+                                      .share_limit = view.share_limit,
                                       .lone_carve = driver == OLD };
     return bh_story_ask(story, &event, err);
 }

@@ -143,7 +143,7 @@ report_of(const struct bh_gpu_view *view)
                                .managed = view->managed, .cordoned = view->cordoned,
                                .fenced = view->fenced, .link = view->link,
                                .numa = view->numa, .layout = view->layout,
-                               .lone_carve = view->lone_carve };
+                               .lone_carve = view->lone_carve, .share_limit = view->share_limit };
 }
 
 /* layout gpu1 development: all its GPUs */
@@ -242,7 +242,7 @@ play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *e
 
 /* ---- SKUs ---- */
 
-/* "H100-80GB=1g.10gb" or "H100-80GB=whole" */
+/* "H100-80GB=1g.10gb", "H100-80GB=1/4,18Gi+hard" or "H100-80GB=whole" */
 static bh_rc
 parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *err)
 {
@@ -259,10 +259,11 @@ parse_row(const char *word, struct bh_sku_model *ret_row, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     profile = bh_profile_find((enum bh_gpu_model)ret_row->model, equals + 1);
-    if (!profile && strcmp(equals + 1, "whole") != 0)
-        return bh_err_set(err, BH_INVALID, "%s has no profile %.40s", model, equals + 1);
     ret_row->profile = profile ? profile->id.v : BH_PROFILE_WHOLE.v;
-    return BH_OK;
+    if (profile || strcmp(equals + 1, "whole") == 0)
+        return BH_OK;
+    return bh_story_parse_share((enum bh_gpu_model)ret_row->model, equals + 1, &ret_row->profile,
+                                err);
 }
 
 static bh_rc

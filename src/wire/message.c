@@ -49,13 +49,19 @@ static const struct bh_field hello_fields[] = {
 };
 
 static const struct bh_field carve_fields[] = {
+    BH_F(struct bh_msg_carve, cap_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_carve, context_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_carve, hard, BH_FIELD_BOOL),
     BH_F(struct bh_msg_carve, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_carve, latency, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_carve, multiplexed, BH_FIELD_BOOL),
     BH_F(struct bh_msg_carve, order, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, partition, BH_FIELD_U64),
     BH_F(struct bh_msg_carve, profile, BH_FIELD_STR),
     BH_F(struct bh_msg_carve, start, BH_FIELD_U32),
     BH_F(struct bh_msg_carve, tenant, BH_FIELD_U32),
+    BH_F(struct bh_msg_carve, weight, BH_FIELD_U32),
 };
 
 static const struct bh_field destroy_fields[] = {
@@ -305,6 +311,7 @@ static const struct bh_fields receipt_from =
 
 static const struct bh_field receipt_fields[] = {
     BH_F(struct bh_msg_receipt, begun_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_receipt, beside, BH_FIELD_BOOL),
     BH_F(struct bh_msg_receipt, bytes, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_receipt, driver, bh_driver_scrub_names,
               .flags = BH_FIELD_ALWAYS),

@@ -36,8 +36,9 @@ struct bh_msg_hello {
     char site[64];             /* name of the site, for the node's log */
 };
 
-/* Make one piece: a MIG instance with its compute instance, or the GPU as a whole
- * (profile "whole").  Switches the GPU's mode when it is empty and must. */
+/* Make one piece: a MIG instance with its compute instance, the GPU as a whole
+ * (profile "whole"), or a share of it (model/share.h).  Switches the GPU's mode when it is
+ * empty and must. */
 struct bh_msg_carve {
     uint64_t order, partition;
     char gpu[BH_UUID_MAX];
@@ -45,6 +46,13 @@ struct bh_msg_carve {
     uint32_t start;
     uint32_t tenant;           /* whose it is going to be; 0: nobody's yet */
     uint64_t job;              /* 0: none yet */
+    /* Of a share alone; `start` is its slot. */
+    uint64_t cap_bytes;        /* of GPU memory, whole granules of 2 MiB */
+    uint64_t context_bytes;    /* beside the cap, for one context */
+    uint32_t weight;           /* parts of 4200 of the GPU's time */
+    bool hard;                 /* never more than that */
+    bool latency;              /* its turn comes sooner */
+    bool multiplexed;          /* the whole GPU in turns */
 };
 
 struct bh_msg_destroy {

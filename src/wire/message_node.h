@@ -158,6 +158,7 @@ struct bh_msg_receipt {
     uint64_t residue;                /* of these held something before */
     uint64_t unfilled;               /* or something else than the fill after it */
     uint32_t tries;                  /* runs of the helper */
+    bool beside;                     /* of a share that came beside others: nothing was filled */
     char why[200];                   /* of one that failed or was not sampled */
 };
 

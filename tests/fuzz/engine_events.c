@@ -11,7 +11,7 @@
 #include "engine/view.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { STEPS_MAX = 400, MEMORY = 1 << 20, OUTSTANDING = 64, SKUS = 4, TENANTS = 6,
+enum { STEPS_MAX = 400, MEMORY = 9 << 17, OUTSTANDING = 64, SKUS = 4, TENANTS = 6,
        ROUNDS_MAX = 32 };
 
 static const struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 3, .gpus = 6,
@@ -175,6 +175,13 @@ set_settings(struct fuzz *fuzz)
         foresee(fuzz);
 }
 
+/* Of several sizes; one of no memory, which is none. */
+static uint32_t
+a_share(uint32_t sku)
+{
+    return 1u << 30 | (sku & 3) << 26 | (600 + 450 * sku) << 13 | (sku == SKUS ? 0 : 300 * (sku + 1));
+}
+
 static void
 set_sku(struct fuzz *fuzz)
 {
@@ -192,6 +199,8 @@ set_sku(struct fuzz *fuzz)
 
         sku->models[i].model = model;
         sku->models[i].profile = row < count ? first[row].id.v : row == count ? 1 : 0;
+        if (row > count && sku->grade == BH_GRADE_F)
+            sku->models[i].profile = a_share(sku->sku.v);
     }
     send(fuzz, &event);
 }
@@ -218,7 +227,7 @@ set_gpu(struct fuzz *fuzz)
         .gpu = { id }, .node = { flags & 128 ? flags % 5 : 1 + id % 2 },
         .model = id % 3 ? BH_GPU_H100_80GB : BH_GPU_A30_24GB, .managed = flags % 16 != 15,
         .cordoned = (flags >> 4 & 7) == 7, .fenced = (flags >> 4 & 7) == 6,
-        .mig_capable = flags % 8 != 7, .lone_carve = id % 3 == 2, .layout = (enum bh_layout)(flags % (BH_LAYOUTS + 1)) };
+        .share_limit = flags % 4 * BH_GPU_PARTS, .mig_capable = flags % 8 != 7, .lone_carve = id % 3 == 2, .layout = (enum bh_layout)(flags % (BH_LAYOUTS + 1)) };
     send(fuzz, &event);
 }
 

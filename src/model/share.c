@@ -1,0 +1,380 @@
+#include "model/share.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/attr.h"
+#include "base/num.h"
+
+/* A profile number of a share: this bit, two bits of mode, thirteen each of compute and
+ * memory.  The table of MIG profiles never reaches it. */
+#define SHARE_BIT (UINT32_C(1) << 30)
+enum { PARTS_BITS = 13, PARTS_MASK = (1 << PARTS_BITS) - 1, MODE_MASK = 3 };
+_Static_assert((int)BH_GPU_PARTS <= (int)PARTS_MASK, "parts have their bits");
+_Static_assert((int)BH_SHARE_MODES == (int)MODE_MASK + 1, "modes have theirs");
+
+enum { SHARE_ASSUMED_RESERVE = 1, SHARE_ASSUMED_CONTEXT = 2 };
+
+const char *const bh_share_mode_names[BH_SHARE_MODES] = {
+    [BH_SHARE_WORK_CONSERVING] = "work_conserving",
+    [BH_SHARE_HARD] = "hard",
+    [BH_SHARE_LATENCY] = "latency",
+    [BH_SHARE_MULTIPLEXED] = "multiplexed",
+};
+
+const char *const bh_rounding_names[BH_ROUNDINGS] = {
+    [BH_ROUNDING_NONE] = "none",
+    [BH_ROUNDING_UP] = "up",
+    [BH_ROUNDING_DOWN] = "down",
+};
+
+/* As they end a name, so that the longest still has room. */
+static const char *const suffixes[BH_SHARE_MODES] = {
+    [BH_SHARE_WORK_CONSERVING] = "",
+    [BH_SHARE_HARD] = "+hard",
+    [BH_SHARE_LATENCY] = "+lat",
+    [BH_SHARE_MULTIPLEXED] = "+mux",
+};
+
+static const struct {
+    uint32_t reserve_mib, context_mib, assumed;
+} kept_back[BH_GPU_MODELS] = {
+#define SHARE_MODEL(id, reserve, context, unsure) [BH_GPU_##id] = { reserve, context, unsure },
+#include "tables/share.tbl"
+#undef SHARE_MODEL
+};
+
+bool
+bh_profile_is_share(bh_profile_id profile)
+{
+    return (profile.v & SHARE_BIT) != 0;
+}
+
+static bool
+is_size(const struct bh_share *share)
+{
+    return share->compute > 0 && share->compute <= BH_GPU_PARTS && share->memory > 0
+           && share->memory <= BH_GPU_PARTS && (uint32_t)share->mode < BH_SHARE_MODES;
+}
+
+bh_profile_id
+bh_share_profile(const struct bh_share *share)
+{
+    BH_ASSERT(is_size(share));
+    return (bh_profile_id){ SHARE_BIT | (uint32_t)share->mode << 2 * PARTS_BITS
+                            | share->compute << PARTS_BITS | share->memory };
+}
+
+bool
+bh_share_get(bh_profile_id profile, struct bh_share *ret_share)
+{
+    struct bh_share share = { profile.v >> PARTS_BITS & PARTS_MASK, profile.v & PARTS_MASK,
+                              (enum bh_share_mode)(profile.v >> 2 * PARTS_BITS & MODE_MASK) };
+
+    if (!bh_profile_is_share(profile) || profile.v >> 31 || !is_size(&share)
+        || bh_share_profile(&share).v != profile.v)
+        return false;
+    *ret_share = share;
+    return true;
+}
+
+/* ---- what is kept back ---- */
+
+static uint32_t
+parts_of_mib(enum bh_gpu_model model, uint32_t mib)
+{
+    const struct bh_model_facts *facts = bh_model_facts(model);
+
+    if (!facts || mib == 0)
+        return 0;
+    return (uint32_t)(((uint64_t)mib * BH_GPU_PARTS + facts->memory_mib - 1) / facts->memory_mib);
+}
+
+uint32_t
+bh_share_reserve_parts(enum bh_gpu_model model)
+{
+    return parts_of_mib(model, kept_back[model].reserve_mib);
+}
+
+uint32_t
+bh_share_context_parts(enum bh_gpu_model model)
+{
+    return parts_of_mib(model, kept_back[model].context_mib);
+}
+
+uint64_t
+bh_share_context_bytes(enum bh_gpu_model model)
+{
+    return (uint64_t)kept_back[model].context_mib << 20;
+}
+
+bool
+bh_share_is_assumed(enum bh_gpu_model model)
+{
+    return kept_back[model].assumed != 0;
+}
+
+uint64_t
+bh_share_cap_bytes(enum bh_gpu_model model, const struct bh_share *share)
+{
+    const struct bh_model_facts *facts = bh_model_facts(model);
+    uint64_t bytes = facts ? ((uint64_t)facts->memory_mib << 20) * share->memory / BH_GPU_PARTS : 0;
+
+    return bytes - bytes % BH_SHARE_GRANULE_BYTES;
+}
+
+/* What shares may have of an empty GPU's memory, their contexts included. */
+static uint32_t
+sellable(enum bh_gpu_model model)
+{
+    uint32_t reserve = bh_share_reserve_parts(model);
+
+    return bh_share_context_parts(model) ? BH_GPU_PARTS - reserve : 0;
+}
+
+/* ---- on a GPU ---- */
+
+bool
+bh_share_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
+              const struct bh_share *share, uint32_t slot)
+{
+    if (slot >= BH_GPU_SHARES_MAX || occupancy->shares >> slot & 1)
+        return false;
+    if (occupancy->units || (occupancy->whole && !occupancy->shared))
+        return false;
+    if (occupancy->share_compute + share->compute > occupancy->share_limit)
+        return false;
+    return occupancy->share_memory + share->memory + bh_share_context_parts(model)
+           <= sellable(model);
+}
+
+void
+bh_share_add(struct bh_occupancy *occupancy, enum bh_gpu_model model,
+             const struct bh_share *share, uint32_t slot)
+{
+    BH_ASSERT(slot < BH_GPU_SHARES_MAX);
+    BH_ASSERT(!(occupancy->shares >> slot & 1));
+    occupancy->shares |= UINT32_C(1) << slot;
+    occupancy->share_compute += share->compute;
+    occupancy->share_memory += share->memory + bh_share_context_parts(model);
+    occupancy->whole = occupancy->shared = true;
+}
+
+void
+bh_share_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model,
+                const struct bh_share *share, uint32_t slot)
+{
+    uint32_t memory = share->memory + bh_share_context_parts(model);
+
+    BH_ASSERT(slot < BH_GPU_SHARES_MAX && occupancy->shares >> slot & 1);
+    BH_ASSERT(occupancy->share_compute >= share->compute && occupancy->share_memory >= memory);
+    occupancy->shares &= ~(UINT32_C(1) << slot);
+    occupancy->share_compute -= share->compute;
+    occupancy->share_memory -= memory;
+    occupancy->whole = occupancy->shared = occupancy->shares != 0;
+}
+
+static uint32_t
+least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+uint32_t
+bh_share_room(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
+              const struct bh_share *share)
+{
+    uint32_t free_slots = ~occupancy->shares, each, room;
+
+    if (free_slots == 0
+        || !bh_share_fits(occupancy, model, share, (uint32_t)__builtin_ctz(free_slots)))
+        return 0;
+    each = share->memory + bh_share_context_parts(model);
+    room = (occupancy->share_limit - occupancy->share_compute) / share->compute;
+    room = least(room, (sellable(model) - occupancy->share_memory) / each);
+    return least(room, (uint32_t)__builtin_popcount(free_slots));
+}
+
+/* ---- words ---- */
+
+/* "25%" as "25/100". */
+static bool
+is_percent(const char *text, char ret_fraction[40])
+{
+    size_t length = strlen(text);
+
+    if (length < 2 || length > 20 || text[length - 1] != '%')
+        return false;
+    memcpy(ret_fraction, text, length - 1);
+    memcpy(&ret_fraction[length - 1], "/100", sizeof "/100");
+    return true;
+}
+
+/* A number of 4200 parts; one between two is rounded as was said. */
+static bh_rc
+parse_fraction(const char *what, const char *text, uint64_t *ret_parts, struct bh_err *err)
+{
+    char fraction[40];
+    bh_rc rc = bh_parse_parts(is_percent(text, fraction) ? fraction : text, BH_GPU_PARTS,
+                              ret_parts, err);
+
+    return rc == BH_OK ? rc : bh_err_wrap(err, "%s", what);
+}
+
+/* Bytes as parts of the model's memory, exactly or rounded as was said. */
+static bh_rc
+parse_bytes(enum bh_gpu_model model, const struct bh_share_words *words, uint64_t *ret_parts,
+            struct bh_err *err)
+{
+    uint64_t whole = (uint64_t)bh_model_facts(model)->memory_mib << 20, bytes, parts;
+    bh_rc rc = bh_parse_bytes(words->memory, &bytes, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "memory");
+    if (bytes > whole)
+        return bh_err_set(err, BH_RANGE, "memory: %s has no %.20s", bh_model_facts(model)->name,
+                          words->memory);
+    parts = bytes * BH_GPU_PARTS / whole;
+    if (bytes * BH_GPU_PARTS % whole) {
+        if (words->rounding == BH_ROUNDING_NONE) {
+            bh_err_set(err, BH_INVALID, "memory: %.20s is no whole number of parts of %s's %u MiB",
+                       words->memory, bh_model_facts(model)->name,
+                       bh_model_facts(model)->memory_mib);
+            return bh_err_hint(err, "say rounding: up for %" PRIu64 " of %d parts, or down for %"
+                                    PRIu64, parts + 1, BH_GPU_PARTS, parts);
+        }
+        parts += words->rounding == BH_ROUNDING_UP;
+    }
+    *ret_parts = parts;
+    return BH_OK;
+}
+
+/* As many equal shares as the compute allows, side by side. */
+static uint64_t
+even_memory(enum bh_gpu_model model, uint64_t compute)
+{
+    uint64_t slots = compute ? BH_GPU_PARTS / compute : 0, each;
+
+    slots = slots > BH_GPU_SHARES_MAX ? BH_GPU_SHARES_MAX : slots;
+    each = slots ? sellable(model) / slots : 0;
+    return each > bh_share_context_parts(model) ? each - bh_share_context_parts(model) : 0;
+}
+
+static bh_rc
+parse_memory(enum bh_gpu_model model, const struct bh_share_words *words, uint64_t compute,
+             uint64_t *ret_parts, struct bh_err *err)
+{
+    char fraction[40];
+
+    if (!words->memory)
+        *ret_parts = even_memory(model, compute);
+    else if (is_percent(words->memory, fraction) || strchr(words->memory, '/'))
+        return parse_fraction("memory", words->memory, ret_parts, err);
+    else
+        return parse_bytes(model, words, ret_parts, err);
+    return BH_OK;
+}
+
+bh_rc
+bh_share_parse(enum bh_gpu_model model, const struct bh_share_words *words,
+               struct bh_share *ret_share, struct bh_err *err)
+{
+    uint64_t compute, memory;
+    bh_rc rc;
+
+    if (sellable(model) == 0)
+        return bh_err_set(err, BH_INVALID, "this model cannot be shared");
+    rc = parse_fraction("share", words->share, &compute, err);
+    if (rc == BH_OK)
+        rc = parse_memory(model, words, compute, &memory, err);
+    if (rc != BH_OK)
+        return rc;
+    if (compute == 0 || compute > BH_GPU_PARTS)
+        return bh_err_set(err, BH_RANGE, "share: %.20s of a GPU", words->share);
+    if (memory == 0 || memory + bh_share_context_parts(model) > sellable(model)) {
+        bh_err_set(err, BH_RANGE, "memory: an empty %s has %u of %d parts for one share",
+                   bh_model_facts(model)->name, sellable(model) - bh_share_context_parts(model),
+                   BH_GPU_PARTS);
+        return bh_err_hint(err, "the rest is the driver's and the context's (docs/shares.md)");
+    }
+    *ret_share = (struct bh_share){ (uint32_t)compute, (uint32_t)memory, words->mode };
+    return BH_OK;
+}
+
+static uint32_t
+common(uint32_t a, uint32_t b)
+{
+    while (b) {
+        uint32_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A name's next characters; it stays ended. */
+static void
+put_text(char name[BH_SHARE_NAME_MAX], uint32_t *length, const char *text)
+{
+    size_t more = strlen(text);
+
+    BH_ASSERT(*length + more < BH_SHARE_NAME_MAX);
+    memcpy(&name[*length], text, more + 1);
+    *length += (uint32_t)more;
+}
+
+static void
+put_number(char name[BH_SHARE_NAME_MAX], uint32_t *length, uint64_t number)
+{
+    char digits[40];
+
+    bh_part_ns_format(number, digits);
+    put_text(name, length, digits);
+}
+
+void
+bh_share_format(enum bh_gpu_model model, const struct bh_share *share,
+                char ret_name[BH_SHARE_NAME_MAX])
+{
+    uint32_t divisor = common(share->compute, BH_GPU_PARTS), length = 0;
+
+    BH_ASSERT(is_size(share));
+    put_number(ret_name, &length, share->compute / divisor);
+    put_text(ret_name, &length, "/");
+    put_number(ret_name, &length, BH_GPU_PARTS / divisor);
+    put_text(ret_name, &length, ":");
+    put_number(ret_name, &length, model ? bh_share_cap_bytes(model, share) >> 20 : share->memory);
+    put_text(ret_name, &length, model ? "Mi" : "p");
+    put_text(ret_name, &length, suffixes[share->mode]);
+}
+
+bh_rc
+bh_share_find(enum bh_gpu_model model, const char *name, struct bh_share *ret_share,
+              struct bh_err *err)
+{
+    char text[BH_SHARE_NAME_MAX], again[BH_SHARE_NAME_MAX];
+    const char *colon = strchr(name, ':'), *plus = strchr(name, '+');
+    struct bh_share_words words = { .share = text, .rounding = BH_ROUNDING_UP };
+    bh_rc rc;
+
+    if (!colon || strlen(name) >= sizeof text)
+        return bh_err_set(err, BH_INVALID, "\"%.24s\" is no share", name);
+    memcpy(text, name, strlen(name) + 1);
+    text[colon - name] = '\0';
+    words.memory = &text[colon - name + 1];
+    if (plus)
+        text[plus - name] = '\0';
+    while (plus && words.mode < BH_SHARE_MODES && strcmp(suffixes[words.mode], plus) != 0)
+        words.mode++;
+    if (words.mode == BH_SHARE_MODES)
+        return bh_err_set(err, BH_INVALID, "\"%.24s\" is no share", name);
+    rc = bh_share_parse(model, &words, ret_share, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_share_format(model, ret_share, again);
+    return strcmp(again, name) == 0
+               ? BH_OK
+               : bh_err_set(err, BH_INVALID, "\"%.24s\" is written \"%s\"", name, again);
+}

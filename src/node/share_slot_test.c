@@ -1,0 +1,210 @@
+/* Shares of GPUs on a node, over its socket, on the simulated driver.  docs/shares.md. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "model/job.h"
+#include "node/node_fixture_test.h"
+#include "node/share_slot.h"
+
+enum { A = 7, B = 8, LAST_SLOT = 31 };
+#define GIB (UINT64_C(1) << 30)
+
+static struct bh_msg_carve
+share(uint64_t partition, uint32_t slot)
+{
+    return (struct bh_msg_carve){ .partition = partition, .start = slot,
+                                  .profile = "1/4:10240Mi", .cap_bytes = 10 * GIB,
+                                  .context_bytes = 600 << 20, .weight = 1050 };
+}
+
+static struct bh_msg_outcome
+carve_share(uint64_t partition, uint32_t gpu, uint32_t slot, uint32_t tenant)
+{
+    struct bh_msg_carve wanted = share(partition, slot);
+
+    return bh_test_carve_for(tenant, &wanted, gpu);
+}
+
+static struct bh_msg_outcome
+destroy(uint64_t partition)
+{
+    struct bh_msg_destroy message = { .partition = partition };
+
+    return bh_test_order(BH_MSG_DESTROY, &message);
+}
+
+/* How often the node's log says it. */
+static uint32_t
+logged(const char *text)
+{
+    uint32_t count = 0;
+
+    for (const char *at = bh_test_read("node.log"); (at = strstr(at, text)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static void
+test_stand_together(void **state)
+{
+    struct test_job one = { .lease = 1, .partition = 11, .tenant = A,
+                            .script = "ls /dev/nvidia*; echo up; exec sleep 60" };
+    struct test_job two = { .lease = 2, .partition = 12, .tenant = A, .script = "true" };
+    struct bh_msg_stop stop = { .lease = 1 };
+
+    BH_CHECK_EQ("the first", carve_share(11, 0, 0, A).outcome, 0);
+    BH_CHECK_EQ("beside it", carve_share(12, 0, 1, A).outcome, 0);
+    BH_CHECK_EQ("the same slot", carve_share(13, 0, 0, A).rc, BH_CONFLICT);
+    BH_CHECK_EQ("has its job", bh_test_start_job(&one).outcome, 0);
+    BH_CHECK("sees the GPU", bh_test_wait_for_log(1, "/dev/nvidia0") && bh_test_wait_for_log(1, "up"));
+    BH_CHECK("and no instance", !strstr(bh_test_log(1), "nvidia-caps"));
+    BH_CHECK_EQ("the other runs beside it", bh_test_run_job(&two).cause, BH_END_EXITED);
+    BH_CHECK_EQ("in use, it stays", destroy(11).rc, BH_CONFLICT);
+    BH_CHECK_EQ("idle, it goes", destroy(12).outcome, 0);
+    BH_CHECK_EQ("open for each", logged("has a share of a GPU"), 2);
+    BH_CHECK_EQ("stopped", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    bh_test_take(BH_MSG_ENDED, 1);
+    BH_CHECK_EQ("then it goes, too", destroy(11).outcome, 0);
+    BH_CHECK_EQ("closed for each", logged("its share of a GPU no more"), 2);
+    BH_CHECK_DONE();
+}
+
+/* A GPU is in one mode at a time, whatever it is ordered. */
+static void
+test_modes(void **state)
+{
+    BH_CHECK_EQ("an instance", bh_test_carve(1, 0, "1g.10gb", 0).outcome, 0);
+    BH_CHECK_EQ("no share beside it", carve_share(2, 0, 0, A).rc, BH_CONFLICT);
+    BH_CHECK_EQ("it goes", destroy(1).outcome, 0);
+    BH_CHECK_EQ("now a share", carve_share(2, 0, 0, A).outcome, 0);
+    BH_CHECK_EQ("no instance beside it", bh_test_carve(3, 0, "1g.10gb", 1).rc, BH_CONFLICT);
+    BH_CHECK_EQ("nor the whole", bh_test_carve(4, 0, "whole", 0).rc, BH_CONFLICT);
+    BH_CHECK_EQ("it goes", destroy(2).outcome, 0);
+    BH_CHECK_EQ("the whole", bh_test_carve(4, 0, "whole", 0).outcome, 0);
+    BH_CHECK_EQ("no share of it", carve_share(5, 0, 0, A).rc, BH_CONFLICT);
+    BH_CHECK_EQ("it goes", destroy(4).outcome, 0);
+    BH_CHECK_EQ("an instance again", bh_test_carve(6, 0, "1g.10gb", 0).outcome, 0);
+    BH_CHECK_DONE();
+}
+
+static void
+test_sizes(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t cap_bytes;
+        uint32_t weight, slot;
+        bh_rc rc;
+    } cases[] = {
+        { "no cap", 0, 1050, 0, BH_INVALID },
+        { "half a granule", GIB + (1 << 20), 1050, 0, BH_INVALID },
+        { "no weight", GIB, 0, 0, BH_INVALID },
+        { "more than a GPU", GIB, 4201, 0, BH_INVALID },
+        { "no such slot", GIB, 1050, LAST_SLOT + 1, BH_RANGE },
+        { "no such memory", 1000 * GIB, 1050, 0, BH_RANGE },
+        { "the last slot", GIB, 1, LAST_SLOT, BH_OK },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_msg_carve wanted = share(20 + i, cases[i].slot);
+
+        wanted.cap_bytes = cases[i].cap_bytes;
+        wanted.weight = cases[i].weight;
+        BH_CHECK_EQ(cases[i].name, bh_test_carve_for(A, &wanted, 0).rc, cases[i].rc);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Nothing can be filled while others run: the receipt says so, and the memory counts as
+ * nobody's from then on. */
+static void
+test_another_tenant_beside(void **state)
+{
+    struct test_job one = { .lease = 1, .partition = 11, .tenant = A, .script = "exec sleep 60" };
+    struct test_job two = { .lease = 2, .partition = 12, .tenant = B, .script = "true" };
+    struct test_job thief = { .lease = 3, .partition = 12, .tenant = A, .script = "true" };
+    struct bh_msg_stop stop = { .lease = 1 };
+    struct bh_msg_carve whole = { .partition = 14, .profile = "whole" };
+    struct bh_msg_receipt receipt;
+
+    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
+    bh_test_take(BH_MSG_RECEIPT, 0);
+    BH_CHECK_EQ("A runs", bh_test_start_job(&one).outcome, 0);
+    BH_CHECK_EQ("for B beside it", carve_share(12, 0, 1, B).outcome, 0);
+    receipt = bh_test_take(BH_MSG_RECEIPT, 0).receipt;
+    BH_CHECK_EQ("not filled", receipt.method, BH_SCRUB_RECREATE);
+    BH_CHECK_EQ("not sampled", receipt.result, BH_SCRUB_UNSAMPLED);
+    BH_CHECK_EQ("and why", receipt.beside, true);
+    BH_CHECK_EQ("whose it was", receipt.from[0].tenant, A);
+    BH_CHECK_EQ("not for A", bh_test_start_job(&thief).rc, BH_CONFLICT);
+    BH_CHECK_EQ("B runs", bh_test_run_job(&two).cause, BH_END_EXITED);
+    BH_CHECK_EQ("A ends", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    bh_test_take(BH_MSG_ENDED, 1);
+    BH_CHECK_EQ("A's goes", destroy(11).outcome, 0);
+    BH_CHECK_EQ("B's goes", destroy(12).outcome, 0);
+    BH_CHECK_EQ("the whole for B", bh_test_carve_for(B, &whole, 0).outcome, 0);
+    receipt = bh_test_take(BH_MSG_RECEIPT, 0).receipt;
+    BH_CHECK_EQ("is scrubbed", receipt.partition, 14);
+    BH_CHECK_EQ("as nobody's", receipt.from[0].tenant, UINT32_MAX);
+    BH_CHECK_DONE();
+}
+
+static void
+test_required(void **state)
+{
+    struct test_job job = { .lease = 1, .partition = 11, .tenant = A, .script = "true" };
+
+    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
+    BH_CHECK_EQ("A uses it", bh_test_run_job(&job).cause, BH_END_EXITED);
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_test_write_conf(&the_node, "scrub_required = 1\n");
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK_EQ("its own beside it", carve_share(12, 0, 1, A).outcome, 0);
+    BH_CHECK_EQ("not for B", carve_share(13, 0, 2, B).rc, BH_UNAVAILABLE);
+    BH_CHECK_DONE();
+}
+
+/* Which shares are open follows from the journal. */
+static void
+test_node_killed(void **state)
+{
+    struct test_job job = { .lease = 1, .partition = 11, .tenant = A,
+                            .script = "echo up; exec sleep 60" };
+    struct bh_msg_inventory inventory;
+    const struct bh_msg_piece *piece;
+
+    BH_CHECK_EQ("made", carve_share(11, 0, 3, A).outcome, 0);
+    BH_CHECK_EQ("runs", bh_test_start_job(&job).outcome, 0);
+    BH_CHECK("up", bh_test_wait_for_log(1, "up"));
+    BH_CHECK_EQ("open", logged("has a share of a GPU"), 1);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    inventory = bh_test_greet(&the_node);
+    BH_CHECK_EQ("known", inventory.pieces.count, 1);
+    piece = inventory.pieces.items;
+    BH_CHECK_STR("as it was", piece->profile, "1/4:10240Mi");
+    BH_CHECK_EQ("its slot", piece->start, 3);
+    BH_CHECK_EQ("its cap", piece->memory_mib, 10240);
+    BH_CHECK_EQ("in use", destroy(11).rc, BH_CONFLICT);
+    BH_CHECK("open again", logged("has a share of a GPU") >= 1 && logged("its share of a GPU no more") == 0);
+    BH_CHECK_DONE();
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        BH_NODE_TEST(test_stand_together),
+        BH_NODE_TEST(test_modes),
+        BH_NODE_TEST(test_sizes),
+        BH_NODE_TEST(test_another_tenant_beside),
+        BH_NODE_TEST(test_required),
+        BH_NODE_TEST(test_node_killed),
+    };
+
+    return bh_test_main(argc, argv, tests, BH_COUNT(tests));
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Shares of a GPU on a running site, as people see them (docs/shares.md)."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from tap import contains, equal
+
+HOLD_ON = ("sh", "-c", "ls /dev/nvidia0; trap 'exit 0' TERM; sleep 60 & wait")
+SITE = tap.SITE.replace("managed: true}", "managed: true, shared: true}").replace("""skus:
+""", """skus:
+  - name: quarter
+    grade: F
+    models: [{model: H100-80GB, share: 25%, memory: 18Gi, rounding: up, mode: hard}]
+    cpu: "0.1"
+    memory: 64Mi
+""", 1)
+
+
+def apply(site, text, check=0):
+    path = site.dir / "shares.yaml"
+    path.write_text(text)
+    return site.cli(None, "apply", "-f", str(path), check=check)
+
+
+@tap.test(topology="1x H100-80GB", site=SITE)
+def shared(site):
+    """two projects share a GPU, a department does not join them; gpu, ps, describe and why show it"""
+    first = site.submit(*HOLD_ON, tenant="acme/vision/train", sku="quarter")
+    second = site.submit(*HOLD_ON, tenant="acme/vision/batch", sku="quarter")
+    for job in (first, second):
+        site.await_state(job, "running")
+        contains("which share", site.job(job)["pieces"], "1/4:18446Mi+hard@")
+        contains("describe", site.cli(None, "describe", str(job), check=0).stdout, "1/4:18446Mi+hard")
+    contains("ps", site.cli(None, "ps", "-o", "wide", check=0).stdout, "1/4:18446Mi+hard")
+    gpu = site.client().get("/v1/gpus")["items"][0]
+    equal("mode", gpu["mode"], "shared")
+    equal("both are shares", [piece["grade"] for piece in gpu["pieces"]], ["F", "F"])
+    equal("used", [gpu["used"]["compute"], gpu["used"]["memory"]], [2100, 1900])
+    equal("kept back", gpu["unusable"]["memory"], 22 + 2 * 31)
+    contains("table", site.cli(None, "gpu", check=0).stdout, "shared")
+    contains("its grade", site.cli(None, "gpu", check=0).stdout, "grade F")
+    far = site.submit(*HOLD_ON, tenant="acme/speech/asr", sku="quarter")
+    site.until(lambda: site.job(far)["reason"] == "boundary", what="the reason")
+    contains("why", site.cli(None, "why", str(far), check=0).stdout, "boundary")
+    for job in (first, second):
+        site.client().post(f"/v1/jobs/{job}/cancel")
+    site.await_state(far, "running")
+    apply(site, SITE.replace(", shared: true", ""))
+    last = site.submit(*HOLD_ON, tenant="acme/speech/asr", sku="quarter")
+    site.until(lambda: site.job(last)["reason"] == "not_shared", what="the reason")
+
+
+if __name__ == "__main__":
+    tap.main()

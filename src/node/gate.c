@@ -117,6 +117,23 @@ refuse(struct bh_node *node, struct bh_job *job, const char *why)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
 }
 
+/* Whether the process has ended, perhaps unreaped: then there is nothing to look at. */
+static bool
+is_gone(pid_t pid)
+{
+    char path[64], text[512];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    const char *name_end;
+    ssize_t n;
+
+    bh_path_format(path, sizeof path, "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    name_end = strrchr(text, ')');
+    return !name_end || strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0;
+}
+
 static void
 look(struct bh_node *node, struct bh_job *job, pid_t init)
 {
@@ -124,6 +141,8 @@ look(struct bh_node *node, struct bh_job *job, pid_t init)
 
     bh_inspect(node, job, init, &report);
     job->gate_at = 0;
+    if (!bh_report_held(&report) && is_gone(init))
+        return; /* it was ended before its command began: no wall is broken, its end answers */
     if (!bh_report_held(&report)) {
         refuse(node, job, report.why);
         return;

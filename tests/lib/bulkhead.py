@@ -45,15 +45,20 @@ class Refused(Exception):
 
 
 def sanitizer_of(library):
-    """The AddressSanitizer that a library was linked with, or None."""
+    """The AddressSanitizer or ThreadSanitizer that a library was linked with, or None."""
     said = subprocess.run(["ldd", library], capture_output=True, text=True).stdout
     return next((word for line in said.splitlines() for word in line.split()
-                 if word.startswith("/") and "libasan" in word), None)
+                 if word.startswith("/") and ("libasan" in word or "libtsan" in word)), None)
+
+
+def has_thread_sanitizer(library):
+    """Neither Python nor a scrub's helper in its sandbox runs with that."""
+    return "libtsan" in (sanitizer_of(library) or "")
 
 
 def python_beside(library, program="python3"):
     """The beginning of a command for a Python that loads this library by ctypes: one with
-    AddressSanitizer in it takes only a process that had the sanitizer from the beginning."""
+    a sanitizer in it takes only a process that had the sanitizer from the beginning."""
     sanitizer = sanitizer_of(library)
     return ["env", f"LD_PRELOAD={sanitizer}", "ASAN_OPTIONS=detect_leaks=0", program] if sanitizer else [program]
 

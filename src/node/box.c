@@ -11,12 +11,14 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "bulkhead/share_door.h"
 #include "node/disk.h"
 #include "node/image_note.h"
 #include "node/network.h"
 #include "node/devices.h"
 #include "node/path.h"
 #include "node/scratch.h"
+#include "node/share_lease.h"
 #include "node/share_slot.h"
 #include "node/store.h"
 #include "node/unpack.h"
@@ -390,40 +392,14 @@ put_scratch(struct box *box, struct bh_err *err)
 
 /* ---- devices and what comes with them ---- */
 
-/* `text` with {minor} and {gi} filled in, or NULL when it does not fit. */
-static char *
-fill_in(struct bh_arena *arena, const char *text, size_t length,
-        const struct bh_note_piece *piece)
-{
-    char memory[1024];
-    struct bh_buf out;
-
-    bh_buf_init_fixed(&out, memory, sizeof memory);
-    for (const char *at = text, *end = text + length; at < end;) {
-        if (strncmp(at, "{minor}", 7) == 0) {
-            bh_buf_put_u64(&out, piece->minor);
-            at += 7;
-        } else if (strncmp(at, "{gi}", 4) == 0) {
-            if (!bh_share_slot_is_instance(piece))
-                bh_buf_putc(&out, 'w');
-            else
-                bh_buf_put_u64(&out, piece->gi);
-            at += 4;
-        } else {
-            bh_buf_putc(&out, *at++);
-        }
-    }
-    return bh_buf_text(&out) ? bh_arena_strdup(arena, bh_buf_text(&out)) : NULL;
-}
-
 /* One mount of the driver's, copied like a job's own: its folder may be root's alone. */
 static bh_rc
 add_driver_mount(struct box *box, const char *text, const struct bh_note_piece *piece,
                  struct bh_err *err)
 {
     const char *colon = strchr(text, ':');
-    const char *source = colon ? fill_in(box->arena, text, (size_t)(colon - text), piece) : NULL;
-    char *target = colon ? fill_in(box->arena, colon + 1, strlen(colon + 1), piece) : NULL;
+    const char *source = colon ? bh_devices_fill(box->arena, text, (size_t)(colon - text), piece) : NULL;
+    char *target = colon ? bh_devices_fill(box->arena, colon + 1, strlen(colon + 1), piece) : NULL;
     BH_AUTO(bh_fd_close) int fd = -1;
     char *place = NULL, *options = target ? strchr(target, ':') : NULL;
     bool write = options && strcmp(options, ":rw") == 0;
@@ -515,7 +491,8 @@ put_env(struct box *box, struct bh_err *err)
     const char *usual[] = {
         ("PATH=" BH_ROOTFS_TOOLS ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
         "HOME=/tmp", "LANG=C.UTF-8", "TERM=dumb", "NVIDIA_VISIBLE_DEVICES=void",
-        ("LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER),
+        bh_share_lease_is(box->job) ? "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER ":" BH_SHARE_DRIVER_DIR
+                                    : "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER,
     };
     bh_rc rc = BH_OK;
 
@@ -723,10 +700,29 @@ put_own_folders(struct box *box, struct bh_err *err)
                                               box->node->boxes),
                          BH_ROOTFS_LIBEXEC, false, err);
 
-    if (rc == BH_OK && *conf->driver_lib_dir)
+    if (rc == BH_OK && *conf->driver_lib_dir && !bh_share_lease_is(box->job))
         rc = add_mount(box, conf->driver_lib_dir, BH_ROOTFS_DRIVER, false, err);
     if (rc == BH_OK && *conf->tools_dir)
         rc = add_mount(box, conf->tools_dir, BH_ROOTFS_TOOLS, false, err);
+    return rc;
+}
+
+/* The shim in the driver's place, the door, and the driver behind it. */
+static bh_rc
+put_share(struct box *box, struct bh_err *err)
+{
+    const struct bh_conf *conf = &box->node->conf;
+    char door[BH_NODE_PATH_MAX];
+    bh_rc rc;
+
+    if (!bh_share_lease_is(box->job))
+        return BH_OK;
+    bh_share_lease_door(box->node, box->job->note.lease, door);
+    rc = add_mount(box, bh_arena_printf(box->arena, "%s", door), BH_SHARE_LEASE_DOOR, false, err);
+    if (rc == BH_OK)
+        rc = add_mount(box, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, false, err);
+    if (rc == BH_OK)
+        rc = add_mount(box, bh_share_lease_shim(box->node), BH_ROOTFS_DRIVER, false, err);
     return rc;
 }
 
@@ -760,6 +756,8 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
         rc = put_asked_mounts(&box, err);
     if (rc == BH_OK)
         rc = put_cwd(&box, err);
+    if (rc == BH_OK)
+        rc = put_share(&box, err);
     if (rc == BH_OK && image)
         rc = put_root(&box, err);
     if (rc == BH_OK && image)

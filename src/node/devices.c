@@ -1,5 +1,7 @@
 #include "node/devices.h"
 
+#include <string.h>
+
 #include "node/path.h"
 #include "node/share_slot.h"
 
@@ -51,4 +53,29 @@ bh_devices_of(const struct bh_node *node, const struct bh_note *lease,
     for (uint32_t i = 0; i < lease->lent_count; i++)
         add_piece(&list, node, &lease->lent[i]);
     return list.count;
+}
+
+char *
+bh_devices_fill(struct bh_arena *arena, const char *text, size_t length,
+                const struct bh_note_piece *piece)
+{
+    char memory[1024];
+    struct bh_buf out;
+
+    bh_buf_init_fixed(&out, memory, sizeof memory);
+    for (const char *at = text, *end = text + length; at < end;) {
+        if (strncmp(at, "{minor}", 7) == 0) {
+            bh_buf_put_u64(&out, piece->minor);
+            at += 7;
+        } else if (strncmp(at, "{gi}", 4) == 0) {
+            if (!bh_share_slot_is_instance(piece))
+                bh_buf_putc(&out, 'w');
+            else
+                bh_buf_put_u64(&out, piece->gi);
+            at += 4;
+        } else {
+            bh_buf_putc(&out, *at++);
+        }
+    }
+    return bh_buf_text(&out) ? bh_arena_strdup(arena, bh_buf_text(&out)) : NULL;
 }

@@ -8,4 +8,9 @@
 uint32_t bh_devices_of(const struct bh_node *node, const struct bh_note *lease,
                        struct bh_sandbox_device *ret_devices);
 
+/* The first `length` bytes of `text` with {minor} and {gi} filled in ("w" for what is no MIG
+ * instance), in `arena`; NULL when it does not fit. */
+char *bh_devices_fill(struct bh_arena *arena, const char *text, size_t length,
+                      const struct bh_note_piece *piece);
+
 #endif

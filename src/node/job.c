@@ -31,6 +31,7 @@
 #include "node/path.h"
 #include "node/reset.h"
 #include "node/scrub.h"
+#include "node/share_lease.h"
 #include "node/share_slot.h"
 #include "node/unpack.h"
 #include "runtime/cgroup.h"
@@ -195,6 +196,8 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     rc = bh_launch_folder(node, start->lease, folder, err);
     if (rc == BH_OK)
         rc = bh_share_slot_sync(node, err);
+    if (rc == BH_OK)
+        rc = bh_share_lease_open(node, job, err);
     if (rc == BH_OK)
         rc = bh_exit_record_reserve(folder, err);
     if (rc == BH_OK)

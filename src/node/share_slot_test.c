@@ -1,5 +1,6 @@
 /* Shares of GPUs on a node, over its socket, on the simulated driver.  docs/shares.md. */
 
+#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,21 @@
 
 enum { A = 7, B = 8, LAST_SLOT = 31 };
 #define GIB (UINT64_C(1) << 30)
+
+/* A node with the shim, the simulated driver's libraries, and `more` in its node.conf. */
+static void
+start_with(const char *more)
+{
+    char text[TEST_PATH * 5], library[TEST_PATH], folder[TEST_PATH];
+
+    snprintf(library, sizeof library, "%s", the_node.library);
+    snprintf(folder, sizeof folder, "%s", dirname(library));
+    snprintf(text, sizeof text,
+             "driver_lib_dir = %s\nshim_dir = %s/../shim\n"
+             "job_driver_mount = %s/sim/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n%s",
+             folder, folder, the_node.folder, more);
+    bh_test_restart(text);
+}
 
 static struct bh_msg_carve
 share(uint64_t partition, uint32_t slot)
@@ -55,6 +71,7 @@ test_stand_together(void **state)
     struct test_job two = { .lease = 2, .partition = 12, .tenant = A, .script = "true" };
     struct bh_msg_stop stop = { .lease = 1 };
 
+    start_with("");
     BH_CHECK_EQ("the first", carve_share(11, 0, 0, A).outcome, 0);
     BH_CHECK_EQ("beside it", carve_share(12, 0, 1, A).outcome, 0);
     BH_CHECK_EQ("the same slot", carve_share(13, 0, 0, A).rc, BH_CONFLICT);
@@ -130,6 +147,7 @@ test_another_tenant_beside(void **state)
     struct bh_msg_carve whole = { .partition = 14, .profile = "whole" };
     struct bh_msg_receipt receipt;
 
+    start_with("");
     BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
     bh_test_take(BH_MSG_RECEIPT, 0);
     BH_CHECK_EQ("A runs", bh_test_start_job(&one).outcome, 0);
@@ -157,12 +175,10 @@ test_required(void **state)
 {
     struct test_job job = { .lease = 1, .partition = 11, .tenant = A, .script = "true" };
 
+    start_with("");
     BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
     BH_CHECK_EQ("A uses it", bh_test_run_job(&job).cause, BH_END_EXITED);
-    bh_test_node_end(&the_node, SIGTERM);
-    bh_test_write_conf(&the_node, "scrub_required = 1\n");
-    bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    start_with("scrub_required = 1\n");
     BH_CHECK_EQ("its own beside it", carve_share(12, 0, 1, A).outcome, 0);
     BH_CHECK_EQ("not for B", carve_share(13, 0, 2, B).rc, BH_UNAVAILABLE);
     BH_CHECK_DONE();
@@ -177,6 +193,7 @@ test_node_killed(void **state)
     struct bh_msg_inventory inventory;
     const struct bh_msg_piece *piece;
 
+    start_with("");
     BH_CHECK_EQ("made", carve_share(11, 0, 3, A).outcome, 0);
     BH_CHECK_EQ("runs", bh_test_start_job(&job).outcome, 0);
     BH_CHECK("up", bh_test_wait_for_log(1, "up"));

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Shares of a GPU on a running site, as people see them (docs/shares.md)."""
+import json
 import pathlib
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
+from bulkhead import sanitizer_of
 from tap import contains, equal
 
 HOLD_ON = ("sh", "-c", "ls /dev/nvidia0; trap 'exit 0' TERM; sleep 60 & wait")
@@ -50,6 +53,37 @@ def shared(site):
     apply(site, SITE.replace(", shared: true", ""))
     last = site.submit(*HOLD_ON, tenant="acme/speech/asr", sku="quarter")
     site.until(lambda: site.job(last)["reason"] == "not_shared", what="the reason")
+
+
+def lines(site, job):
+    return [json.loads(line) for line in site.log(job).splitlines() if line.startswith("{")]
+
+
+@tap.test(topology="1x H100-80GB", site=SITE)
+def enforced(site):
+    """a job's CUDA programs see their share, get no more of the memory than it is, and take turns with the other"""
+    if sanitizer_of(site.bin / "libcuda.so.1"):
+        raise tap.Skip("burn cannot load a library that a sanitizer is in")
+    shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
+    burn = "/usr/local/bulkhead/bin/bulkhead-burn"
+    fits = site.submit(burn, "--kernel", "0", "--time", "100ms", "--hold-mib", "17000",
+                       tenant="acme/vision/train", sku="quarter")
+    site.await_state(fits, "completed")
+    over = site.submit(burn, "--kernel", "0", "--time", "100ms", "--hold-mib", "19000",
+                       tenant="acme/vision/train", sku="quarter")
+    site.await_state(over, "failed")
+    contains("refused by its cap", site.log(over), "OUT_OF_MEMORY")
+    pair = [site.submit(burn, "--kernel", "2ms", "--time", "4s", "--window", "1s", "--loops-per-ms", "1000",
+                        tenant=tenant, sku="quarter") for tenant in ("acme/vision/train", "acme/vision/batch")]
+    for job in pair:
+        site.await_state(job, "completed")
+    had = [[line["work_ns"] / (line["end_ns"] - line["start_ns"]) for line in lines(site, job) if "work_ns" in line]
+           for job in pair]
+    print("#", had)
+    for job in had:
+        assert all(share < 0.32 for share in job[1:-1]), f"more than a hard quarter: {had}"
+        assert sum(job) / len(job) > 0.15, f"less than a quarter: {had}"
+    equal("nothing is left", list((site.dir / "run/shares").iterdir()), [])
 
 
 if __name__ == "__main__":

@@ -29,9 +29,10 @@ PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkhead
             ("fetch", "bulkhead-fetch"),
             ("signer", "bulkhead-signer"),
             ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
-            ("node", "bulkhead-init"), ("node", "bulkhead-probe"), ("node", "bulkhead-scrub"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
+            ("node", "bulkhead-init"), ("node", "bulkhead-probe"), ("node", "bulkhead-scrub"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("node", "bulkhead-share"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
             ("simdrv", "libnvidia-ml.so.1"), ("simdrv", "libcuda.so.1"), ("fetch", "bulkhead-fetch")]
-TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload")]
+TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload"), ("burn", "bulkhead-burn")]
+SHIM = [("shim", "libcuda.so.1")]
 
 
 class Refused(Exception):
@@ -163,7 +164,7 @@ def stage(build):
     place = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-stage-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     os.chmod(place, 0o755)
-    for folder, names in (("bin", PROGRAMS), ("tools", TOOLS)):
+    for folder, names in (("bin", PROGRAMS), ("tools", TOOLS), ("shim", SHIM)):
         (place / folder).mkdir(mode=0o755)
         for name in names:
             source = find_program(pathlib.Path(build), name)
@@ -242,6 +243,7 @@ cdi_dir = {self.dir}/cdi
 gpus = all
 gpu_reset = {self.bin}/bulkhead-simctl
 tools_dir = {self.bin.parent}/tools
+shim_dir = {self.bin.parent}/shim
 cgroup_parent = /{self.dir.name}
 sample_interval_ms = 500
 {"" if "verify_at" in self.node_extra or "verify_sample" in self.node_extra else "verify_at_start = 0" + chr(10) + "verify_sample = 0"}

@@ -22,9 +22,13 @@ no_driver(void)
 }
 
 static struct bh_library driver = {
-    .path = BH_SHARE_DRIVER_DIR "/libcuda.so.1", .known = "cuInit", .own = (void *)cuInit,
-    .names = names, .slots = bh_driver_slots,
-    .absent = (void *)no_driver, .lacking = (void *)lacking,
+    .path = BH_SHARE_DRIVER_DIR "/libcuda.so.1",
+    .known = "cuInit",
+    .own = (void *)cuInit,
+    .names = names,
+    .slots = bh_driver_slots,
+    .absent = (void *)no_driver,
+    .lacking = (void *)lacking,
 };
 
 void *

@@ -10,12 +10,12 @@
 
 struct bh_library {
     const char *path;
-    const char *known;       /* a call that both have, */
-    void *own;               /* and ours: that library must not be this one again */
+    const char *known;        /* a call that both have, */
+    void *own;                /* and ours: that library must not be this one again */
     const char *const *names; /* in the order of the slots */
     void **slots;
-    void *absent, *lacking;  /* what answers without the library, and without the call */
-    void *opened;            /* NULL at first */
+    void *absent, *lacking; /* what answers without the library, and without the call */
+    void *opened;           /* NULL at first */
 };
 
 /* The library's call of that name; NULL when there is none. */

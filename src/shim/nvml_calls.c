@@ -143,7 +143,10 @@ nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     bh_view_memory(index, &total, &used);
     *memory = (nvmlMemory_v2_t) {
-        .version = nvmlMemory_v2_t_WORD, .total = total, .free = total - used, .used = used,
+        .version = nvmlMemory_v2_t_WORD,
+        .total = total,
+        .free = total - used,
+        .used = used,
     };
     return NVML_SUCCESS;
 }

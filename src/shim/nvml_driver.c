@@ -22,9 +22,13 @@ no_driver(void)
 }
 
 static struct bh_library driver = {
-    .path = BH_SHARE_DRIVER_DIR "/libnvidia-ml.so.1", .known = "nvmlInit_v2",
-    .own = (void *)nvmlInit_v2, .names = names, .slots = bh_driver_slots,
-    .absent = (void *)no_driver, .lacking = (void *)lacking,
+    .path = BH_SHARE_DRIVER_DIR "/libnvidia-ml.so.1",
+    .known = "nvmlInit_v2",
+    .own = (void *)nvmlInit_v2,
+    .names = names,
+    .slots = bh_driver_slots,
+    .absent = (void *)no_driver,
+    .lacking = (void *)lacking,
 };
 
 void *

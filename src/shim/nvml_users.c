@@ -20,8 +20,10 @@ static void
 put_v2(void *entries, unsigned at, const struct bh_view_user *user)
 {
     ((nvmlProcessInfo_v2_t *)entries)[at] = (nvmlProcessInfo_v2_t) {
-        .pid = user->pid, .usedGpuMemory = user->bytes,
-        .gpuInstanceId = NVML_INSTANCE_ID_NONE, .computeInstanceId = NVML_INSTANCE_ID_NONE,
+        .pid = user->pid,
+        .usedGpuMemory = user->bytes,
+        .gpuInstanceId = NVML_INSTANCE_ID_NONE,
+        .computeInstanceId = NVML_INSTANCE_ID_NONE,
     };
 }
 
@@ -29,8 +31,10 @@ static void
 put_detail(void *entries, unsigned at, const struct bh_view_user *user)
 {
     ((nvmlProcessDetail_v1_t *)entries)[at] = (nvmlProcessDetail_v1_t) {
-        .pid = user->pid, .usedGpuMemory = user->bytes,
-        .gpuInstanceId = NVML_INSTANCE_ID_NONE, .computeInstanceId = NVML_INSTANCE_ID_NONE,
+        .pid = user->pid,
+        .usedGpuMemory = user->bytes,
+        .gpuInstanceId = NVML_INSTANCE_ID_NONE,
+        .computeInstanceId = NVML_INSTANCE_ID_NONE,
     };
 }
 

@@ -1,8 +1,8 @@
 /* What a lease has of its GPUs, as NVML's calls are told: from the lease's pages, which are
  * mapped for reading alone.
  *
- * The view joins nothing: it has no slot, keeps no connection and charges nothing.  No lock;
- * a fork's child keeps what is mapped. */
+ * The view joins nothing: it has no slot, keeps no connection and charges nothing.  No
+ * lock; a fork's child keeps what is mapped. */
 #ifndef BH_SHIM_NVML_VIEW_H
 #define BH_SHIM_NVML_VIEW_H
 
@@ -32,8 +32,8 @@ nvmlReturn_t bh_view_device(unsigned index, nvmlDevice_t *ret_device);
 /* Which of the lease's devices it is.  INVALID_ARGUMENT: none; or what the driver says. */
 nvmlReturn_t bh_view_index(nvmlDevice_t device, unsigned *ret_index);
 
-/* Memory in bytes: what programs are told that the device has, and what is taken of it, never
- * more. */
+/* Memory in bytes: what programs are told that the device has, and what is taken of it,
+ * never more. */
 void bh_view_memory(unsigned index, uint64_t *ret_total, uint64_t *ret_used);
 
 /* The processes that hold memory of the device, BH_SHARE_SLOTS_MAX at most; how many. */

@@ -45,8 +45,8 @@ map_pages(const struct bh_door *door)
 {
     void *limits = bh_pages_map(door->limits, sizeof(struct bh_share_limits), PROT_READ,
                                 (void *)(uintptr_t)bh_page->limits);
-    struct bh_share_usage *usage = bh_pages_map(door->usage, sizeof(*usage),
-                                                PROT_READ | PROT_WRITE, bh_page->usage);
+    struct bh_share_usage *usage =
+        bh_pages_map(door->usage, sizeof(*usage), PROT_READ | PROT_WRITE, bh_page->usage);
 
     close(door->limits);
     close(door->usage);

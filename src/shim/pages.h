@@ -7,8 +7,8 @@
 
 #include "bulkhead/share_page.h"
 
-/* Map `bytes` of a page, over what is at `at` when that is not NULL.  NULL: it is too short,
- * or there is no room. */
+/* Map `bytes` of a page, over what is at `at` when that is not NULL.  NULL: it is too
+ * short, or there is no room. */
 void *bh_pages_map(int fd, size_t bytes, int protection, void *at);
 
 /* Are they of the kind that this library knows? */

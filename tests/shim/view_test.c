@@ -188,7 +188,8 @@ see_users(void *self)
     nvmlProcessInfo_v1_t old[4];
     nvmlProcessDetail_v1_t details[4];
     nvmlProcessDetailList_t detail = { .version = nvmlProcessDetailList_v1_t_WORD,
-                                       .numProcArrayEntries = 4, .procArray = details };
+                                       .numProcArrayEntries = 4,
+                                       .procArray = details };
     nvmlDevice_t device;
     unsigned count = 4;
 
@@ -263,13 +264,13 @@ ask_for_words(void *self)
     nvmlReturn_t (*const refused[])(void) = {
 #define VIEW_OWN(name)
 #define VIEW_HIDDEN(name)
-#define VIEW_REFUSED(name) (nvmlReturn_t (*)(void))dlsym(RTLD_DEFAULT, #name),
+#define VIEW_REFUSED(name) (nvmlReturn_t(*)(void)) dlsym(RTLD_DEFAULT, #name),
 #include "tables/nvml_view.tbl"
     };
     nvmlReturn_t (*const hidden[])(void) = {
 #define VIEW_OWN(name)
 #define VIEW_REFUSED(name)
-#define VIEW_HIDDEN(name) (nvmlReturn_t (*)(void))dlsym(RTLD_DEFAULT, #name),
+#define VIEW_HIDDEN(name) (nvmlReturn_t(*)(void)) dlsym(RTLD_DEFAULT, #name),
 #include "tables/nvml_view.tbl"
     };
 

@@ -389,22 +389,46 @@ check_devices(const struct look *look, char *answer, size_t size)
     return true;
 }
 
-/* A process that lives and is on the piece but not in the job. */
-static bool
-is_stranger(const struct bh_node *node, const struct bh_job *job,
-                       const struct bh_note_piece *piece,
-                       const struct bh_device_process *process)
+static bh_rc
+look_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_inside)
 {
-    bool inside = false;
     struct bh_err ignored;
     char id[32];
 
+    bh_node_job_id(lease, id);
+    return node->runtime.ops->has(node->runtime.self, id, (pid_t)pid, ret_inside, &ignored);
+}
+
+/* In another job that shares the GPU. */
+static bool
+is_beside(const struct bh_node *node, const struct bh_note_piece *piece, uint32_t pid)
+{
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_note *note = &node->state.jobs[i].note;
+        bool shares = false, inside = false;
+
+        for (uint32_t k = 0; k < note->lent_count; k++)
+            shares |= bh_share_slot_is(&note->lent[k]) && strcmp(note->lent[k].gpu, piece->gpu) == 0;
+        if (shares && look_inside(node, note->lease, pid, &inside) == BH_OK && inside)
+            return true;
+    }
+    return false;
+}
+
+/* A process that lives and is on the piece, but neither in the job nor, of a share, in one that
+ * has another share of the GPU. */
+static bool
+is_stranger(const struct bh_node *node, const struct bh_job *job,
+            const struct bh_note_piece *piece, const struct bh_device_process *process)
+{
+    bool inside = false;
+
     if (bh_share_slot_is_instance(piece) && piece->gi != process->gi)
         return false;
-    bh_node_job_id(job->note.lease, id);
-    return node->runtime.ops->has(node->runtime.self, id, (pid_t)process->pid, &inside, &ignored)
-               == BH_OK
-           && !inside && kill((pid_t)process->pid, 0) == 0;
+    if (bh_share_slot_is(piece) && is_beside(node, piece, process->pid))
+        return false;
+    return look_inside(node, job->note.lease, process->pid, &inside) == BH_OK && !inside &&
+           kill((pid_t)process->pid, 0) == 0;
 }
 
 /* Nobody else has a context on a piece that is about to be used. */

@@ -73,8 +73,11 @@ def enforced(site):
                        tenant="acme/vision/train", sku="quarter")
     site.await_state(over, "failed")
     contains("refused by its cap", site.log(over), "OUT_OF_MEMORY")
-    pair = [site.submit(burn, "--kernel", "2ms", "--time", "4s", "--window", "1s", "--loops-per-ms", "1000",
-                        tenant=tenant, sku="quarter") for tenant in ("acme/vision/train", "acme/vision/batch")]
+    spin = (burn, "--kernel", "2ms", "--window", "500ms", "--loops-per-ms", "1000", "--time")
+    first = site.submit(*spin, "5s", tenant="acme/vision/train", sku="quarter")
+    site.until(lambda: lines(site, first), what="a first window")  # it is on the GPU when the other starts
+    second = site.submit(*spin, "3s", tenant="acme/vision/batch", sku="quarter")
+    pair = (first, second)
     for job in pair:
         site.await_state(job, "completed")
     had = [[line["work_ns"] / (line["end_ns"] - line["start_ns"]) for line in lines(site, job) if "work_ns" in line]

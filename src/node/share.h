@@ -37,7 +37,7 @@ BH_MUST_USE bh_rc bh_share_host_open(struct bh_share_host *host,
 /* The lease's processes are gone.  Nothing when it is not open. */
 void bh_share_host_close(struct bh_share_host *host, uint64_t lease);
 
-/* What the driver holds for a lease on a device beyond what it charged itself. */
+/* What the driver says that a lease has on a device. */
 void bh_share_host_overhead(struct bh_share_host *host,
                             const struct bh_share_overhead *overhead);
 

@@ -19,6 +19,7 @@ struct bh_share_leases {
     uint64_t open[BH_SHARE_LEASES_MAX];
     uint32_t count;
     bh_ns tried_at; /* monotonic; when leases of before were asked for last */
+    bh_ns compare_at; /* monotonic; when the driver is asked next */
 };
 
 const char *
@@ -62,6 +63,7 @@ hear(void *self, const struct bh_share_notice *notice)
         [BH_SHARE_NOTICE_FULL] = "too many processes use its share",
         [BH_SHARE_NOTICE_STRANGER] = "a process asked for what is not its own",
         [BH_SHARE_NOTICE_STUCK] = "its work on the GPU does not end: others run beside it",
+        [BH_SHARE_NOTICE_MORE] = "it has more GPU memory than it reserved: its cap is lower now",
     };
 
     (void)self;
@@ -228,6 +230,68 @@ open_adopted(struct bh_node *node)
     }
 }
 
+/* ---- what the driver says ---- */
+
+static uint64_t
+bytes_of(const struct bh_node *node, uint64_t lease, const struct bh_device_process *processes,
+         uint32_t count)
+{
+    uint64_t bytes = 0;
+    struct bh_err ignored;
+    bool inside;
+    char id[32];
+
+    bh_node_job_id(lease, id);
+    for (uint32_t p = 0; p < count; p++) {
+        inside = false;
+        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
+                                   &ignored) == BH_OK && inside)
+            bytes += processes[p].memory_mib << 20;
+    }
+    return bytes;
+}
+
+/* Its shares in the order in which put_gpu named them. */
+static void
+tell_overhead(struct bh_node *node, const struct bh_job *job)
+{
+    struct bh_share_overhead said = { .lease = job->note.lease };
+
+    for (uint32_t k = 0; k < job->note.lent_count; k++) {
+        BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+        const struct bh_note_piece *lent = &job->note.lent[k];
+        struct bh_device_process *processes;
+        uint32_t count = 0;
+        struct bh_err ignored;
+
+        if (!bh_share_slot_is(lent))
+            continue;
+        if (node->device.ops->processes(node->device.self, lent->gpu, arena, &processes, &count,
+                                        &ignored) == BH_OK) {
+            said.bytes = bytes_of(node, said.lease, processes, count);
+            bh_share_host_overhead(node->share_leases->host, &said);
+        }
+        said.device++;
+    }
+}
+
+static void
+compare_with_driver(struct bh_node *node)
+{
+    struct bh_share_leases *leases = node->share_leases;
+    bh_ns now = bh_time_monotonic();
+
+    if (leases->count == 0 || now < leases->compare_at)
+        return;
+    leases->compare_at = now + BH_NS_PER_S;
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+
+        if (!job->ended && job->running && is_open(leases, job->note.lease))
+            tell_overhead(node, job);
+    }
+}
+
 void
 bh_share_leases_turn(struct bh_node *node)
 {
@@ -235,6 +299,7 @@ bh_share_leases_turn(struct bh_node *node)
     if (!node->share_leases)
         return;
     close_ended(node);
+    compare_with_driver(node);
     bh_share_host_turn(node->share_leases->host);
 }
 

@@ -28,7 +28,8 @@ void bh_share_lease_door(const struct bh_node *node, uint64_t lease,
                          char ret_path[BH_NODE_PATH_MAX]);
 
 /* Once per turn of the loop: close those whose jobs ended, open those of jobs that a node
- * before this one started, hear what bulkhead-share says. */
+ * before this one started, hear what bulkhead-share says; each second tell it what the driver
+ * says that they have. */
 void bh_share_leases_turn(struct bh_node *node);
 
 /* End bulkhead-share; pages and doors stay for the next one. */

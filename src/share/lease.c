@@ -20,6 +20,7 @@
 
 /* Connections beyond the slots are of processes that were not answered yet. */
 enum { PROCESSES_MAX = BH_SHARE_SLOTS_MAX + 64, DOOR_BACKLOG = 128 };
+#define MORE_TOLD_BYTES (UINT64_C(64) << 20) /* contexts and modules differ by less */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
@@ -42,7 +43,8 @@ struct bh_share_lease {
     struct bh_share_watch door;
     int door_fd;
     uint32_t seat, count;
-    bool joined, stuck;
+    bool joined, stuck, more_told;
+    uint64_t more[BH_SHARE_DEVICES_MAX]; /* than was reserved, as the driver said last */
     struct process *processes;
 };
 
@@ -436,7 +438,18 @@ bh_share_lease_id(const struct bh_share_lease *lease)
 void
 bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t bytes)
 {
-    bh_share_pages_overhead(lease->pages, device, bytes);
+    uint64_t used = bh_share_pages_used_bytes(lease->pages, device);
+    uint64_t more = bytes > used ? bytes - used : 0, before;
+
+    if (device >= lease->open.gpu_count)
+        return;
+    /* The driver was asked a moment ago: what was freed since is no overhead. */
+    before = lease->more[device];
+    lease->more[device] = more;
+    bh_share_pages_overhead(lease->pages, device, more < before ? more : before);
+    if (more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES && !lease->more_told)
+        tell(lease, BH_SHARE_NOTICE_MORE, 0);
+    lease->more_told = more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES;
 }
 
 struct bh_share_lease_state

@@ -32,6 +32,9 @@ BH_MUST_USE bh_rc bh_share_lease_open(const struct bh_share_site *site,
 void bh_share_lease_close(struct bh_share_lease *lease, uint64_t now_ns);
 
 uint64_t bh_share_lease_id(const struct bh_share_lease *lease);
+
+/* The driver says that the lease has so many bytes on a device.  What is more than its page
+ * says, twice in a row, counts against its cap from then on. */
 void bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t bytes);
 struct bh_share_lease_state bh_share_lease_state(const struct bh_share_lease *lease);
 

@@ -42,7 +42,7 @@ struct bh_share_close {
 struct bh_share_overhead {
     uint64_t lease;
     uint32_t device;          /* place in `gpus` */
-    uint64_t bytes;
+    uint64_t bytes;           /* that the driver holds for the lease's processes, all of it */
 };
 
 struct bh_share_outcome {
@@ -66,6 +66,7 @@ enum bh_share_notice_kind {
     BH_SHARE_NOTICE_FULL,     /* no slot for one more process */
     BH_SHARE_NOTICE_STRANGER, /* asked for a slot that is another's, or speaks another version */
     BH_SHARE_NOTICE_STUCK,    /* its turn does not end: others run beside it */
+    BH_SHARE_NOTICE_MORE,     /* the driver holds more for it than its processes reserved */
     BH_SHARE_NOTICES
 };
 

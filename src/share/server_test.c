@@ -314,6 +314,14 @@ a_process_comes_and_dies(void **state)
     BH_CHECK("not over the cap", !bh_share_change(me.usage, 0, (uint32_t)me.slot, 3, 512));
     kill(other, SIGKILL);
     BH_CHECK("given back by dying", falls_to(&me, 10));
+    for (uint64_t i = 0; i < 2; i++) {
+        struct bh_share_overhead more = { .lease = 7, .bytes = (10 + 4 * i) * 2 * MIB + MIB };
+
+        send_message(fixture, BH_SHARE_MSG_OVERHEAD, &more);
+    }
+    BH_CHECK_EQ("again", ask(fixture, &open), BH_OK); /* and so they were heard */
+    BH_CHECK_EQ("the less of two, rounded up",
+                atomic_load(&me.limits->device[0].overhead_units), 1);
     waitpid(other, NULL, 0);
     while (me.usage->pid[me.slot + 1] != 0 && tries-- > 0)
         bh_time_sleep(1000000);

@@ -80,6 +80,8 @@ bh_view_device(unsigned index, nvmlDevice_t *ret_device)
     unsigned at = 4;
     const uint8_t *uuid;
 
+    if (atomic_load(&limits) == NULL)
+        return NVML_ERROR_UNINITIALIZED;
     if (index >= bh_view_count() || ret_device == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
     uuid = atomic_load(&limits)->device[index].uuid;

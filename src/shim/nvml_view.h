@@ -25,8 +25,8 @@ nvmlReturn_t bh_view_open(void);
 /* The devices of the lease; 0 while the pages are not seen. */
 unsigned bh_view_count(void);
 
-/* The device of the lease with that index.  INVALID_ARGUMENT: there is none; or what the
- * driver says. */
+/* The device of the lease with that index.  UNINITIALIZED: the pages are not seen;
+ * INVALID_ARGUMENT: there is none; or what the driver says. */
 nvmlReturn_t bh_view_device(unsigned index, nvmlDevice_t *ret_device);
 
 /* Which of the lease's devices it is.  INVALID_ARGUMENT: none; or what the driver says. */

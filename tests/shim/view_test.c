@@ -80,6 +80,7 @@ see_devices(void *self)
 
     (void)self;
     CHECK(nvmlDeviceGetCount_v2(&count) == NVML_ERROR_UNINITIALIZED);
+    CHECK(nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_ERROR_UNINITIALIZED);
     OK(nvmlInit_v2());
     OK(nvmlDeviceGetCount_v2(&count));
     CHECK(count == 2);

@@ -14,10 +14,15 @@
 #define BH_SHARE_DOOR "/run/bulkhead/share.sock"
 #define BH_SHARE_DRIVER_DIR "/run/bulkhead/driver"
 
+/* The slot of who only wants to see the pages: no process joins, and the one that it may have
+ * joined as stays. */
+#define BH_SHARE_LOOK (-2)
+
 /* First message of a process. */
 struct bh_share_hello {
     uint32_t magic, version; /* BH_SHARE_MAGIC, BH_SHARE_VERSION */
-    int32_t slot;            /* -1; or the one it has, when bulkhead-share was started anew */
+    int32_t slot;            /* -1; or the one it has, when bulkhead-share was started anew;
+                                or BH_SHARE_LOOK */
     uint32_t reserved;
 };
 
@@ -34,7 +39,7 @@ enum bh_share_answer {
 struct bh_share_welcome {
     uint32_t magic, version;
     uint32_t answer; /* enum bh_share_answer */
-    int32_t slot;
+    int32_t slot;    /* -1 for who only looks */
 };
 
 enum bh_share_word {

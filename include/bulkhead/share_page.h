@@ -73,6 +73,9 @@ struct bh_share_slot {
 struct bh_share_usage {
     struct bh_share_total total[BH_SHARE_DEVICES_MAX];
     struct bh_share_slot slot[BH_SHARE_SLOTS_MAX];
+    /* Who has it, as the process itself says and in its own namespace: for the job's people
+     * alone, nothing is decided by it.  0: nobody, or nobody yet. */
+    _Atomic uint32_t pid[BH_SHARE_SLOTS_MAX];
 };
 
 /* ---- the words ---- */

@@ -176,6 +176,8 @@ seat(struct process *process, const struct bh_share_hello *hello, uint64_t now_n
 
     if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION)
         return BH_SHARE_BAD_VERSION;
+    if (hello->slot == BH_SHARE_LOOK)
+        return BH_SHARE_WELCOME;
     if (hello->slot < 0) {
         if (before != NULL)
             remove_process(before, now_ns);

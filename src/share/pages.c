@@ -134,18 +134,20 @@ is_usage(int fd)
            found.st_size == sizeof(struct bh_share_usage);
 }
 
-/* The usage as a process has it mapped; -1. */
+/* The usage as a process that has joined has it mapped; -1.  Who only looks does not have it
+ * for writing. */
 static int
 find_mapped(uint32_t pid)
 {
-    char path[100], line[512], range[64];
+    char path[100], line[512], range[64], may[8];
     FILE *maps;
     int fd = -1;
 
     snprintf(path, sizeof(path), "/proc/%u/maps", pid);
     maps = fopen(path, "re");
     while (maps != NULL && fd < 0 && fgets(line, sizeof(line), maps) != NULL) {
-        if (strstr(line, "/memfd:" USAGE_NAME) == NULL || sscanf(line, "%63s", range) != 1)
+        if (strstr(line, "/memfd:" USAGE_NAME) == NULL ||
+            sscanf(line, "%63s %7s", range, may) != 2 || may[1] != 'w')
             continue;
         snprintf(path, sizeof(path), "/proc/%u/map_files/%s", pid, range);
         fd = open(path, O_RDWR | O_CLOEXEC);
@@ -341,8 +343,10 @@ bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot)
     BH_ASSERT(slot < BH_SHARE_SLOTS_MAX);
     for (uint32_t d = 0; d < pages->limits->device_count; d++)
         back &= take_back(pages, d, slot);
-    if (back)
+    if (back) {
+        atomic_store(&pages->usage->pid[slot], 0);
         pages->slots->owner[slot] = (struct bh_share_owner) { 0 };
+    }
     return back;
 }
 

@@ -288,7 +288,7 @@ a_process_comes_and_dies(void **state)
     struct bh_share_open open = lease_of(fixture, 7, 1024);
     struct guest me;
     pid_t other;
-    int pipe_fds[2];
+    int pipe_fds[2], tries = 5000;
     char byte;
 
     assert_int_equal(ask(fixture, &open), BH_OK);
@@ -304,6 +304,7 @@ a_process_comes_and_dies(void **state)
     if (other == 0) {
         struct guest it = come_in(fixture, 7, new_one);
 
+        atomic_store(&it.usage->pid[it.slot], (uint32_t)getpid());
         if (it.slot != me.slot && bh_share_change(it.usage, 0, (uint32_t)it.slot, 500, 512))
             (void)!write(pipe_fds[1], "k", 1);
         pause();
@@ -322,8 +323,40 @@ a_process_comes_and_dies(void **state)
     BH_CHECK_EQ("the less of two, rounded up",
                 atomic_load(&me.limits->device[0].overhead_units), 1);
     waitpid(other, NULL, 0);
+    while (me.usage->pid[me.slot + 1] != 0 && tries-- > 0)
+        bh_time_sleep(1000000);
+    BH_CHECK_EQ("nobody's", me.usage->pid[me.slot + 1], 0);
     close(me.fd);
     close_lease(fixture, 7);
+    BH_CHECK_DONE();
+}
+
+/* Who looks sees the pages, has no slot, and what its process joined as stays. */
+static void
+one_looks(void **state)
+{
+    static const struct bh_share_hello look = { BH_SHARE_MAGIC, BH_SHARE_VERSION,
+                                                BH_SHARE_LOOK, 0 };
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 6, 1024);
+    struct guest me, view, next;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    me = come_in(fixture, 6, new_one);
+    BH_CHECK("mine", bh_share_change(me.usage, 0, (uint32_t)me.slot, 10, 512));
+    view = come_in(fixture, 6, look);
+    BH_CHECK_EQ("welcome", view.answer, BH_SHARE_WELCOME);
+    BH_CHECK_EQ("no slot", view.slot, -1);
+    BH_CHECK_EQ("what there is", bh_share_used(view.usage, 0), 10);
+    close(view.fd);
+    next = come_in(fixture, 6, look); /* the end of the first is known by now */
+    BH_CHECK_EQ("again", next.answer, BH_SHARE_WELCOME);
+    BH_CHECK_EQ("still mine", bh_share_used(me.usage, 0), 10);
+    say(&me, BH_SHARE_WANT);
+    BH_CHECK("and heard", comes(&me, 0, 5000));
+    close(next.fd);
+    close(me.fd);
+    close_lease(fixture, 6);
     BH_CHECK_DONE();
 }
 
@@ -465,6 +498,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_process_comes_and_dies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_looks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_go_round, set_up, tear_down),
         cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),

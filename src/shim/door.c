@@ -67,8 +67,14 @@ take_descriptors(struct msghdr *message, int ret_fd[2])
     return count;
 }
 
+static bool
+is_slot(int32_t slot, int32_t asked)
+{
+    return asked == BH_SHARE_LOOK ? slot == -1 : slot >= 0 && slot < BH_SHARE_SLOTS_MAX;
+}
+
 static enum knock
-receive(int socket, struct bh_door *ret_door)
+receive(int socket, int32_t asked, struct bh_door *ret_door)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
     struct bh_share_welcome welcome = { 0 };
@@ -83,7 +89,7 @@ receive(int socket, struct bh_door *ret_door)
 
     if (got == (ssize_t)sizeof(welcome) && welcome.magic == BH_SHARE_MAGIC &&
         welcome.version == BH_SHARE_VERSION && welcome.answer == BH_SHARE_WELCOME &&
-        count == 2 && welcome.slot >= 0 && welcome.slot < BH_SHARE_SLOTS_MAX) {
+        count == 2 && is_slot(welcome.slot, asked)) {
         *ret_door = (struct bh_door) { socket, fd[0], fd[1], welcome.slot };
         return ANSWERED;
     }
@@ -103,7 +109,7 @@ knock_once(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
         return NOBODY;
     if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello) &&
         wait_readable(fd, until_ns))
-        result = receive(fd, ret_door);
+        result = receive(fd, slot, ret_door);
     if (result != ANSWERED)
         close(fd);
     return result;

@@ -1,8 +1,4 @@
-/* The driver's own library: opened when a call first needs it, and each of its calls found
- * when it is first used.
- *
- * It stands at BH_SHARE_DRIVER_DIR, outside the global scope: programs find ours.  No lock
- * is held while it is opened; two threads that come first both open it. */
+/* The driver's own libcuda.so.1, behind ours (library.h). */
 #ifndef BH_SHIM_DRIVER_H
 #define BH_SHIM_DRIVER_H
 

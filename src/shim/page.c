@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shim/clock.h"
 #include "shim/door.h"
 #include "shim/driver.h"
+#include "shim/pages.h"
 
 #define ROUND_PAGE(bytes) (((bytes) + BH_STATE_ALIGN - 1) & ~(size_t)(BH_STATE_ALIGN - 1))
 #define REJOIN_NS (50 * BH_MS)
@@ -38,42 +38,23 @@ bh_page_device(CUdevice device)
 
 /* ---- the pages ---- */
 
-static void *
-map_page(int fd, size_t bytes, int protection, void *at)
-{
-    struct stat about;
-    void *memory;
-
-    if (fstat(fd, &about) != 0 || about.st_size < (off_t)bytes)
-        return NULL;
-    memory = mmap(at, bytes, protection, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    (void)madvise(memory, bytes, MADV_DONTFORK);
-    return memory;
-}
-
-static bool
-is_good(const struct bh_share_limits *limits)
-{
-    return limits->magic == BH_SHARE_MAGIC && limits->version == BH_SHARE_VERSION &&
-           limits->device_count <= BH_SHARE_DEVICES_MAX;
-}
-
 /* Map both, and close the descriptors.  Over the old ones when there are any: the same
  * memory, or what replaced it. */
 static bool
 map_pages(const struct bh_door *door)
 {
-    void *limits = map_page(door->limits, sizeof(struct bh_share_limits), PROT_READ,
-                            (void *)(uintptr_t)bh_page->limits);
-    void *usage = map_page(door->usage, sizeof(struct bh_share_usage),
-                           PROT_READ | PROT_WRITE, bh_page->usage);
+    void *limits = bh_pages_map(door->limits, sizeof(struct bh_share_limits), PROT_READ,
+                                (void *)(uintptr_t)bh_page->limits);
+    struct bh_share_usage *usage =
+        bh_pages_map(door->usage, sizeof(*usage), PROT_READ | PROT_WRITE, bh_page->usage);
 
     close(door->limits);
     close(door->usage);
-    if (limits == NULL || usage == NULL || !is_good(limits))
+    if (limits == NULL || usage == NULL || !bh_pages_are_good(limits))
         return false;
+    (void)madvise(limits, sizeof(struct bh_share_limits), MADV_DONTFORK);
+    (void)madvise(usage, sizeof(*usage), MADV_DONTFORK);
+    atomic_store(&usage->pid[door->slot], (uint32_t)getpid());
     bh_page->limits = limits;
     bh_page->usage = usage;
     return true;

@@ -1,8 +1,13 @@
-/* The 637 names of libcuda.so.1, each a jump to where its slot points.
+/* The names of a library of the driver's, each a jump to where its slot points: those of
+ * SHIM_NAMES, or the 637 of libcuda.so.1.
  *
  * A slot first points to a few instructions that look the call up in the driver's library,
  * fill the slot and go on there, with every argument as it came.  The names are weak: a call
- * that a hook_*.c defines takes the name, and its slot is how the hook reaches the driver. */
+ * that another file defines takes the name, and its slot is how the hook reaches the driver. */
+#ifndef SHIM_NAMES
+#define SHIM_NAMES "tables/cuda_names.tbl"
+#endif
+
 #if defined(__x86_64__)
 #define LANDING endbr64
 #elif defined(__aarch64__)
@@ -27,8 +32,10 @@ bh_real_\name:
     .type bh_driver_slots, %object
 bh_driver_slots:
 #define CUDA_NAME(name) slot name;
-#include "tables/cuda_names.tbl"
+#define NVML_NAME(name) slot name;
+#include SHIM_NAMES
 #undef CUDA_NAME
+#undef NVML_NAME
     .size bh_driver_slots, . - bh_driver_slots
 
 .macro trampoline name
@@ -61,8 +68,10 @@ lazy_\name:
 
     .text
 #define CUDA_NAME(name) trampoline name;
-#include "tables/cuda_names.tbl"
+#define NVML_NAME(name) trampoline name;
+#include SHIM_NAMES
 #undef CUDA_NAME
+#undef NVML_NAME
 
 /* Ask bh_driver_find(slot), which never fails, and jump to what it says. */
     .balign 16

@@ -93,5 +93,33 @@ def enforced(site):
     equal("nothing is left", list((site.dir / "run/shares").iterdir()), [])
 
 
+# Shows what it sees once its own process holds memory; that process ends with the job.
+WATCHED = """bulkhead-burn --kernel 0 --time 60s --hold-mib %d >/dev/null &
+until bulkhead-smi --json | grep -q '"pid"'; do sleep 0.05; done
+bulkhead-smi; bulkhead-smi --json; echo BURN=$!; %s"""
+
+
+@tap.test(topology="1x H100-80GB", site=SITE)
+def seen(site):
+    """bulkhead-smi in a job shows the share: its memory, its processes, and nothing of a neighbour on the GPU"""
+    if sanitizer_of(site.bin / "libcuda.so.1"):
+        raise tap.Skip("burn cannot load a library that a sanitizer is in")
+    shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
+    beside = site.submit("sh", "-c", WATCHED % (9000, "wait"), tenant="acme/vision/batch", sku="quarter")
+    site.until(lambda: "BURN=" in site.log(beside), what="the neighbour's memory")
+    job = site.submit("sh", "-c", WATCHED % (4000, "kill $!"), tenant="acme/vision/train", sku="quarter")
+    site.await_state(job, "completed")
+    log = site.log(job)
+    contains("as people see it", log, "18446MiB")
+    report, end = json.JSONDecoder().raw_decode(log[log.index("{\n"):])
+    equal("one GPU", [device["memory_total_bytes"] >> 20 for device in report["devices"]], [18446])
+    used = report["devices"][0]["memory_used_bytes"] >> 20
+    equal("its own process", [process["pid"] for process in report["processes"]], [int(log.split("BURN=")[1].split()[0])])
+    assert 4000 <= report["processes"][0]["memory_bytes"] >> 20 <= used < 5000, report
+    equal("nobody knows how busy its share is", report["devices"][0]["utilization_percent"], None)
+    site.client().post(f"/v1/jobs/{beside}/cancel")
+    site.await_state(beside, "cancelled")
+
+
 if __name__ == "__main__":
     tap.main()

@@ -132,7 +132,9 @@ listen_to(unsigned at)
         return false;
     if (peers[at].slot < 0 && bh_box.door == BOX_SILENT)
         return true;
-    if (peers[at].slot < 0) {
+    if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_LOOK) {
+        answer(peers[at].fd, -1);
+    } else if (peers[at].slot < 0) {
         peers[at].slot = free_slot(message.hello.slot);
         slot_taken[peers[at].slot] = true;
         answer(peers[at].fd, peers[at].slot);
@@ -273,6 +275,15 @@ bh_box_enter(const char *path)
     open_door();
     need(pthread_create(&thread, NULL, keep_door, NULL) == 0, "thread");
     return true;
+}
+
+void
+bh_box_bring(const char *path, const char *name)
+{
+    char place[128];
+
+    snprintf(place, sizeof(place), "%s/%s", BH_SHARE_DRIVER_DIR, name);
+    copy_file(path, place);
 }
 
 void

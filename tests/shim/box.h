@@ -45,6 +45,9 @@ extern struct box bh_box;
 /* Enter it, with the driver at `path`.  False: no right to; the test is skipped. */
 bool bh_box_enter(const char *path);
 
+/* Another of the driver's libraries, from `path`, as `name`. */
+void bh_box_bring(const char *path, const char *name);
+
 /* A fresh share: so many devices, each with this cap; a context takes `context` units. */
 void bh_box_share(unsigned devices, uint32_t cap, uint32_t context);
 

@@ -460,10 +460,32 @@ a_restart_is_survived(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- who has which slot, for the NVML view ---- */
+
+static int
+sign(void *self)
+{
+    uint32_t slot = self == NULL ? 0 : 1;
+
+    BEGIN();
+    CHECK(bh_box.usage->pid[slot] == (uint32_t)getpid());
+    return self == NULL ? bh_box_run(sign, &bh_box) : 0;
+}
+
+static void
+a_slot_tells_whose_it_is(void **state)
+{
+    (void)state;
+    bh_box_share(1, CAP, CONTEXT);
+    BH_CHECK_EQ("and of a fork's child", bh_box_run(sign, NULL), 0);
+    BH_CHECK_DONE();
+}
+
 int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slot_tells_whose_it_is),
         cmocka_unit_test(calls_are_found),
         cmocka_unit_test(wrong_doors_are_refused),
         cmocka_unit_test(a_door_that_opens_late_is_found),

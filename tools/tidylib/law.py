@@ -58,7 +58,7 @@ LIBRARIES = [
     (r"argon2\.h", ["src/identity/password"]),
     (r"curl/.*", ["src/fetch/", "src/cli/"]),
     (r"yaml\.h", ["src/base/yaml", "src/api/"]),
-    (r"bulkhead/nvml_\w+\.h", ["src/device/", "src/simdrv/", "src/smi/", "include/bulkhead/"]),
+    (r"bulkhead/nvml_\w+\.h", ["src/device/", "src/simdrv/", "src/smi/", "src/shim/", "include/bulkhead/"]),
     (r"cmocka\.h", ["src/base/test.h"]),
 ]
 SYSTEM = set("""

@@ -1,0 +1,382 @@
+/* What NVML's calls are told in a job with a share, on the simulated NVML.
+ *
+ *   view_test NULL_DRIVER SIMULATED_NVML */
+#include "base/test.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bulkhead/nvml_abi.h"
+#include "tests/shim/box.h"
+#include "tests/shim/child.h"
+
+#define OK(call) CHECK((call) == NVML_SUCCESS)
+
+enum { CAP = 512, OVERHEAD = 3 };
+
+/* ---- a lease of the GPUs 2 and 0 of three, in this order ---- */
+
+static const unsigned gpu_of[] = { 2, 0 };
+
+/* Of the driver's own library, in a child: the view is what the test is linked with. */
+static int
+learn_uuids(void *self)
+{
+    void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    __typeof__(&nvmlInit_v2) init;
+    __typeof__(&nvmlDeviceGetHandleByIndex_v2) by_index;
+    __typeof__(&nvmlDeviceGetUUID) get_uuid;
+
+    (void)self;
+    CHECK(driver != NULL);
+    init = (__typeof__(init))dlsym(driver, "nvmlInit_v2");
+    by_index = (__typeof__(by_index))dlsym(driver, "nvmlDeviceGetHandleByIndex_v2");
+    get_uuid = (__typeof__(get_uuid))dlsym(driver, "nvmlDeviceGetUUID");
+    OK(init());
+    for (unsigned i = 0; i < 2; i++) {
+        char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE], *at = text + 4;
+        nvmlDevice_t device;
+
+        OK(by_index(gpu_of[i], &device));
+        OK(get_uuid(device, text, sizeof(text)));
+        for (unsigned byte = 0; byte < 16; byte++) {
+            unsigned value;
+
+            at += *at == '-';
+            CHECK(sscanf(at, "%2x", &value) == 1);
+            bh_box.limits->device[i].uuid[byte] = (uint8_t)value;
+            at += 2;
+        }
+    }
+    return 0;
+}
+
+static void
+open_share(void)
+{
+    bh_box_share(2, CAP, 0);
+    assert_int_equal(bh_box_run(learn_uuids, NULL), 0);
+    bh_box.limits->device[0].overhead_units = OVERHEAD;
+}
+
+static void
+take(uint32_t slot, uint32_t pid, int32_t units)
+{
+    atomic_store(&bh_box.usage->pid[slot], pid);
+    assert_true(bh_share_change(bh_box.usage, 0, slot, units, BH_SHARE_UNITS_MAX));
+}
+
+/* ---- devices ---- */
+
+static int
+see_devices(void *self)
+{
+    char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+    nvmlDevice_t device, again;
+    nvmlPciInfo_t pci;
+    unsigned count, index, minor;
+
+    (void)self;
+    CHECK(nvmlDeviceGetCount_v2(&count) == NVML_ERROR_UNINITIALIZED);
+    CHECK(nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_ERROR_UNINITIALIZED);
+    OK(nvmlInit_v2());
+    OK(nvmlDeviceGetCount_v2(&count));
+    CHECK(count == 2);
+    OK(nvmlDeviceGetCount(&count));
+    CHECK(count == 2);
+    CHECK(nvmlDeviceGetHandleByIndex_v2(2, &device) == NVML_ERROR_INVALID_ARGUMENT);
+    for (unsigned i = 0; i < 2; i++) {
+        OK(nvmlDeviceGetHandleByIndex_v2(i, &device));
+        OK(nvmlDeviceGetMinorNumber(device, &minor));
+        CHECK(minor == gpu_of[i]);
+        OK(nvmlDeviceGetIndex(device, &index));
+        CHECK(index == i);
+        OK(nvmlDeviceGetUUID(device, text, sizeof(text)));
+        OK(nvmlDeviceGetHandleByUUID(text, &again));
+        CHECK(again == device);
+        OK(nvmlDeviceGetPciInfo_v3(device, &pci));
+        OK(nvmlDeviceGetHandleByPciBusId_v2(pci.busId, &again));
+        CHECK(again == device);
+    }
+    count = 0; /* of all bus numbers only the lease's answer */
+    for (unsigned bus = 0; bus < 256; bus++) {
+        snprintf(text, sizeof(text), "00000000:%02X:00.0", bus);
+        count += nvmlDeviceGetHandleByPciBusId_v2(text, &again) == NVML_SUCCESS;
+    }
+    CHECK(count == 2);
+    OK(nvmlShutdown());
+    return 0;
+}
+
+static void
+only_the_leases_devices(void **state)
+{
+    (void)state;
+    open_share();
+    BH_CHECK_EQ("devices", bh_box_run(see_devices, NULL), 0);
+    BH_CHECK_DONE();
+}
+
+/* ---- memory ---- */
+
+struct memory_case {
+    const char *name;
+    int32_t taken;
+    uint32_t overhead, used; /* units */
+};
+
+static int
+see_memory(void *self)
+{
+    const struct memory_case *wanted = self;
+    nvmlMemory_v2_t second = { .version = nvmlMemory_v2_t_WORD };
+    nvmlMemory_t first;
+    nvmlDevice_t device;
+
+    OK(nvmlInit_v2());
+    OK(nvmlDeviceGetHandleByIndex_v2(0, &device));
+    OK(nvmlDeviceGetMemoryInfo(device, &first));
+    CHECK(first.total == CAP * BH_SHARE_UNIT_BYTES);
+    CHECK(first.used == wanted->used * BH_SHARE_UNIT_BYTES);
+    CHECK(first.free == first.total - first.used);
+    OK(nvmlDeviceGetMemoryInfo_v2(device, &second));
+    CHECK(second.total == first.total && second.used == first.used &&
+          second.free == first.free && second.reserved == 0);
+    second.version++;
+    CHECK(nvmlDeviceGetMemoryInfo_v2(device, &second) ==
+          NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    CHECK(nvmlDeviceGetMemoryInfo(device, NULL) == NVML_ERROR_INVALID_ARGUMENT);
+    OK(nvmlDeviceGetHandleByIndex_v2(1, &device));
+    OK(nvmlDeviceGetMemoryInfo(device, &first));
+    CHECK(first.used == 0 && first.free == CAP * BH_SHARE_UNIT_BYTES);
+    return 0;
+}
+
+static void
+memory_is_the_shares(void **state)
+{
+    static const struct memory_case cases[] = {
+        { "nothing", 0, 0, 0 },
+        { "what the driver holds", 0, OVERHEAD, OVERHEAD },
+        { "what was reserved", 100, 0, 100 },
+        { "both", 100, OVERHEAD, 100 + OVERHEAD },
+        { "full", CAP, 0, CAP },
+        { "never below 0", CAP, OVERHEAD, CAP },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct memory_case one = cases[i];
+
+        open_share();
+        bh_box.limits->device[0].overhead_units = one.overhead;
+        if (one.taken > 0)
+            take(4, 1, one.taken);
+        BH_CHECK_EQ(one.name, bh_box_run(see_memory, &one), 0);
+    }
+    BH_CHECK_DONE();
+}
+
+/* ---- processes ---- */
+
+static int
+see_users(void *self)
+{
+    uint32_t *pids = self;
+    nvmlProcessInfo_t list[4];
+    nvmlProcessInfo_v1_t old[4];
+    nvmlProcessDetail_v1_t details[4];
+    nvmlProcessDetailList_t detail = { .version = nvmlProcessDetailList_v1_t_WORD,
+                                       .numProcArrayEntries = 4,
+                                       .procArray = details };
+    nvmlDevice_t device;
+    unsigned count = 4;
+
+    OK(nvmlInit_v2());
+    OK(nvmlDeviceGetHandleByIndex_v2(0, &device));
+    OK(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, list));
+    CHECK(count == 2);
+    CHECK(list[0].pid == pids[0] && list[0].usedGpuMemory == 30 * BH_SHARE_UNIT_BYTES);
+    CHECK(list[1].pid == pids[1] && list[1].usedGpuMemory == 7 * BH_SHARE_UNIT_BYTES);
+    CHECK(list[0].gpuInstanceId == NVML_INSTANCE_ID_NONE);
+    count = 4;
+    OK(nvmlDeviceGetComputeRunningProcesses(device, &count, old));
+    CHECK(count == 2 && old[1].pid == pids[1]);
+    OK(nvmlDeviceGetRunningProcessDetailList(device, &detail));
+    CHECK(detail.numProcArrayEntries == 2 && details[1].pid == pids[1]);
+    count = 0;
+    CHECK(nvmlDeviceGetComputeRunningProcesses_v2(device, &count, NULL) ==
+          NVML_ERROR_INSUFFICIENT_SIZE);
+    CHECK(count == 2);
+    OK(nvmlDeviceGetGraphicsRunningProcesses_v3(device, &count, list));
+    CHECK(count == 0);
+    OK(nvmlDeviceGetMPSComputeRunningProcesses_v3(device, &count, list));
+    CHECK(count == 0);
+    OK(nvmlDeviceGetHandleByIndex_v2(1, &device));
+    OK(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, list));
+    CHECK(count == 0);
+    return 0;
+}
+
+static int
+stay(void *self)
+{
+    (void)self;
+    pause();
+    return 0;
+}
+
+/* Two that live and hold memory; one that holds none, one that has died, one unknown. */
+static void
+only_the_leases_processes(void **state)
+{
+    uint32_t pids[2] = { (uint32_t)getpid(), 0 };
+    pid_t gone, lives;
+
+    (void)state;
+    open_share();
+    gone = bh_box_start(stay, NULL);
+    kill(gone, SIGKILL);
+    bh_box_wait(gone);
+    lives = bh_box_start(stay, NULL);
+    pids[1] = (uint32_t)lives;
+    take(0, pids[0], 30);
+    take(3, (uint32_t)gone, 5);
+    take(5, 0, 9);
+    atomic_store(&bh_box.usage->pid[6], 1);
+    take(511, pids[1], 20);
+    take(511, pids[1], -13);
+    BH_CHECK_EQ("settled", bh_box_run(see_users, pids), 0);
+    /* As if the last one died between its change of the total and its own word. */
+    bh_box.usage->slot[511].held[0] = bh_share_held_pack(20, 1);
+    BH_CHECK_EQ("not yet settled", bh_box_run(see_users, pids), 0);
+    kill(lives, SIGKILL);
+    bh_box_wait(lives);
+    BH_CHECK_DONE();
+}
+
+/* ---- one word ---- */
+
+static int
+ask_for_words(void *self)
+{
+    nvmlReturn_t (*const refused[])(void) = {
+#define VIEW_OWN(name)
+#define VIEW_HIDDEN(name)
+#define VIEW_REFUSED(name) (nvmlReturn_t(*)(void)) dlsym(RTLD_DEFAULT, #name),
+#include "tables/nvml_view.tbl"
+    };
+    nvmlReturn_t (*const hidden[])(void) = {
+#define VIEW_OWN(name)
+#define VIEW_REFUSED(name)
+#define VIEW_HIDDEN(name) (nvmlReturn_t(*)(void)) dlsym(RTLD_DEFAULT, #name),
+#include "tables/nvml_view.tbl"
+    };
+
+    (void)self;
+    OK(nvmlInit_v2());
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        CHECK(refused[i] != NULL && refused[i]() == NVML_ERROR_NO_PERMISSION);
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+        CHECK(hidden[i] != NULL && hidden[i]() == NVML_ERROR_NOT_SUPPORTED);
+    return 0;
+}
+
+static int
+pass_on(void *self)
+{
+    nvmlBAR1Memory_t bar1;
+    nvmlDevice_t device;
+    char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
+
+    (void)self;
+    OK(nvmlInit_v2());
+    OK(nvmlDeviceGetHandleByIndex_v2(0, &device));
+    OK(nvmlDeviceGetName(device, name, sizeof(name)));
+    CHECK(strstr(name, "H100") != NULL);
+    OK(nvmlDeviceGetBAR1MemoryInfo(device, &bar1));
+    CHECK(bar1.bar1Total > 0);
+    CHECK(strcmp(nvmlErrorString(NVML_SUCCESS), "no NVML library") != 0);
+    return 0;
+}
+
+static void
+the_rest(void **state)
+{
+    (void)state;
+    open_share();
+    BH_CHECK_EQ("refused and hidden", bh_box_run(ask_for_words, NULL), 0);
+    BH_CHECK_EQ("passed on", bh_box_run(pass_on, NULL), 0);
+    BH_CHECK_DONE();
+}
+
+/* ---- the door ---- */
+
+static int
+not_begun(void *self)
+{
+    unsigned count;
+
+    (void)self;
+    CHECK(nvmlInit_v2() == NVML_ERROR_NOT_READY);
+    CHECK(nvmlDeviceGetCount_v2(&count) == NVML_ERROR_UNINITIALIZED);
+    return 0;
+}
+
+/* Without the pages there is no view, and the whole GPU is not shown instead. */
+static void
+nothing_without_pages(void **state)
+{
+    static const struct {
+        const char *name;
+        enum box_door door;
+    } cases[] = {
+        { "refused", BOX_REFUSES }, { "foreign", BOX_FOREIGN }, { "bare", BOX_BARE },
+        { "short", BOX_SHORT },     { "forged", BOX_FORGED },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        open_share();
+        bh_box.door = cases[i].door;
+        BH_CHECK_EQ(cases[i].name, bh_box_run(not_begun, NULL), 0);
+    }
+    BH_CHECK_DONE();
+}
+
+static bool
+make_simulated(void)
+{
+    static const char topology[] = "node: 3x H100-80GB\n";
+    static char folder[] = "/run/sim-XXXXXX";
+    char path[64];
+    FILE *file;
+
+    if (mkdtemp(folder) == NULL)
+        return false;
+    snprintf(path, sizeof(path), "%s/topology", folder);
+    file = fopen(path, "w");
+    if (file == NULL || fputs(topology, file) < 0 || fclose(file) != 0)
+        return false;
+    return setenv("BULKHEAD_SIM_STATE", folder, 1) == 0;
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_the_leases_devices),   cmocka_unit_test(memory_is_the_shares),
+        cmocka_unit_test(only_the_leases_processes), cmocka_unit_test(the_rest),
+        cmocka_unit_test(nothing_without_pages),
+    };
+
+    if (argc < 3 || !bh_box_enter(argv[1]))
+        return argc < 3;
+    bh_box_bring(argv[2], "libnvidia-ml.so.1");
+    if (!make_simulated())
+        return 1;
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -31,6 +31,7 @@ static BH_STATE union {
         _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
         _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
+        _Atomic uint32_t waiting;      /* threads that have work and may not submit it yet */
     };
     char whole[BH_STATE_ALIGN];
 } state;
@@ -215,8 +216,18 @@ bh_gate_enter(struct bh_pass *pass)
     if (me == NULL || atomic_load_explicit(&me->inside, memory_order_relaxed) != 0)
         return;
     pass->device = where.device;
+    if (try_enter(pass, me))
+        return;
+    atomic_fetch_add(&state.waiting, 1);
     while (!try_enter(pass, me))
         ;
+    atomic_fetch_sub(&state.waiting, 1);
+}
+
+bool
+bh_gate_has_waiting(void)
+{
+    return atomic_load(&state.waiting) != 0;
 }
 
 void

@@ -50,6 +50,10 @@ void bh_gate_prepare(void);
 void bh_gate_enter(struct bh_pass *pass);
 void bh_gate_leave(const struct bh_pass *pass, CUresult rc);
 
+/* Whether a thread has work and may not submit it yet: one that sleeps between two looks, on a
+ * machine that wakes it late, is not idle. */
+bool bh_gate_has_waiting(void);
+
 /* IDLE was said of this turn: the next submission takes it back. */
 void bh_gate_idle(uint32_t turn);
 

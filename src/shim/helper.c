@@ -95,7 +95,7 @@ answer_quiet(struct helper *helper, uint32_t turn, uint64_t count)
     const _Atomic uint32_t *word = bh_gate->turn;
 
     drain();
-    if (bh_meter_count() != count || atomic_load(word) != turn)
+    if (bh_meter_count() != count || bh_gate_has_waiting() || atomic_load(word) != turn)
         return;
     if (bh_page_say(BH_SHARE_IDLE, 0, turn)) {
         helper->answered = turn;

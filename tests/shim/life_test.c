@@ -185,6 +185,7 @@ a_door_that_opens_late_is_found(void **state)
     (void)state;
     bh_box_share(1, CAP, CONTEXT);
     bh_box_stir('n');
+    usleep(100000); /* closed before the child comes, who would keep it open himself */
     pid = bh_box_start(join_late, NULL);
     usleep(150000);
     bh_box_stir('o');

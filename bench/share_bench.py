@@ -23,7 +23,7 @@ def site_text():
   - name: part{percent}
     grade: F
     models: [{{model: H100-80GB, share: {percent}%, memory: 4Gi, rounding: up}}]
-    cpu: "0.1"
+    cpu: "{0.25 if percent < 15 and percent != 10 else 0.8}"
     memory: 64Mi""" for percent in sorted({share for mix, _ in MIXES for share in mix}))
     return tap.SITE.replace("managed: true}", "managed: true, shared: true}").replace("skus:", "skus:" + rows, 1)
 

@@ -491,7 +491,7 @@ put_env(struct box *box, struct bh_err *err)
     const char *usual[] = {
         ("PATH=" BH_ROOTFS_TOOLS ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
         "HOME=/tmp", "LANG=C.UTF-8", "TERM=dumb", "NVIDIA_VISIBLE_DEVICES=void",
-        bh_share_lease_is(box->job) ? "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER ":" BH_SHARE_DRIVER_DIR
+        bh_node_share_is(box->job) ? "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER ":" BH_SHARE_DRIVER_DIR
                                     : "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER,
     };
     bh_rc rc = BH_OK;
@@ -700,7 +700,7 @@ put_own_folders(struct box *box, struct bh_err *err)
                                               box->node->boxes),
                          BH_ROOTFS_LIBEXEC, false, err);
 
-    if (rc == BH_OK && *conf->driver_lib_dir && !bh_share_lease_is(box->job))
+    if (rc == BH_OK && *conf->driver_lib_dir && !bh_node_share_is(box->job))
         rc = add_mount(box, conf->driver_lib_dir, BH_ROOTFS_DRIVER, false, err);
     if (rc == BH_OK && *conf->tools_dir)
         rc = add_mount(box, conf->tools_dir, BH_ROOTFS_TOOLS, false, err);
@@ -715,14 +715,14 @@ put_share(struct box *box, struct bh_err *err)
     char door[BH_NODE_PATH_MAX];
     bh_rc rc;
 
-    if (!bh_share_lease_is(box->job))
+    if (!bh_node_share_is(box->job))
         return BH_OK;
-    bh_share_lease_door(box->node, box->job->note.lease, door);
-    rc = add_mount(box, bh_arena_printf(box->arena, "%s", door), BH_SHARE_LEASE_DOOR, false, err);
+    bh_node_share_door(box->node, box->job->note.lease, door);
+    rc = add_mount(box, bh_arena_printf(box->arena, "%s", door), BH_NODE_SHARE_DOOR, false, err);
     if (rc == BH_OK)
         rc = add_mount(box, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, false, err);
     if (rc == BH_OK)
-        rc = add_mount(box, bh_share_lease_shim(box->node), BH_ROOTFS_DRIVER, false, err);
+        rc = add_mount(box, bh_node_share_shim(box->node), BH_ROOTFS_DRIVER, false, err);
     return rc;
 }
 

@@ -197,7 +197,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (rc == BH_OK)
         rc = bh_share_slot_sync(node, err);
     if (rc == BH_OK)
-        rc = bh_share_lease_open(node, job, err);
+        rc = bh_node_share_open(node, job, err);
     if (rc == BH_OK)
         rc = bh_exit_record_reserve(folder, err);
     if (rc == BH_OK)

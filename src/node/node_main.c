@@ -193,7 +193,7 @@ close_all(struct bh_node *node)
         bh_arena_free(node->scan_arena);
     bh_verify_free(node->verify);
     bh_share_slot_free(node);
-    bh_share_leases_free(node);
+    bh_node_shares_free(node);
     bh_scrubs_free(node->scrubs);
     bh_reset_free(node->reset);
     bh_state_close(&node->state);
@@ -340,7 +340,7 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_node_streams_turn(loop->streams);
     if (bh_share_slot_sync(node, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "opening of a share"), BH_ERRLOG(err));
-    bh_share_leases_turn(node);
+    bh_node_shares_turn(node);
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
     return BH_OK;

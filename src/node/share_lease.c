@@ -23,13 +23,13 @@ struct bh_share_leases {
 };
 
 const char *
-bh_share_lease_shim(const struct bh_node *node)
+bh_node_share_shim(const struct bh_node *node)
 {
     return node->conf.shim_dir[0] != '\0' ? node->conf.shim_dir : BH_SHIM_DIR;
 }
 
 bool
-bh_share_lease_is(const struct bh_job *job)
+bh_node_share_is(const struct bh_job *job)
 {
     bool own = job->note.lease >= BH_SCRUB_LEASES; /* the node's: it works with the driver itself */
 
@@ -48,7 +48,7 @@ lease_folder(const struct bh_node *node, uint64_t lease, const char *below,
 }
 
 void
-bh_share_lease_door(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
+bh_node_share_door(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
     lease_folder(node, lease, "/door", ret_path);
 }
@@ -95,7 +95,7 @@ check_libraries(const struct bh_node *node, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
 
-    bh_path_format(path, sizeof path, "%.480s/libcuda.so.1", bh_share_lease_shim(node));
+    bh_path_format(path, sizeof path, "%.480s/libcuda.so.1", bh_node_share_shim(node));
     if (access(path, R_OK) != 0)
         return bh_err_set(err, BH_UNAVAILABLE,
                           "a share of a GPU cannot be enforced here: there is no %s", path);
@@ -152,7 +152,7 @@ is_open(const struct bh_share_leases *leases, uint64_t lease)
 }
 
 bh_rc
-bh_share_lease_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err)
+bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err)
 {
     struct bh_share_open open = { .lease = job->note.lease };
     struct bh_share_leases *leases;
@@ -221,10 +221,10 @@ open_adopted(struct bh_node *node)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        if (job->ended || !job->running || !bh_share_lease_is(job) ||
+        if (job->ended || !job->running || !bh_node_share_is(job) ||
             is_open(leases_of(node), job->note.lease))
             continue;
-        if (bh_share_lease_open(node, job, &err) != BH_OK)
+        if (bh_node_share_open(node, job, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_STR("what", "share of a running job"), BH_ERRLOG(&err));
         node->share_leases->tried_at = now;
     }
@@ -293,7 +293,7 @@ compare_with_driver(struct bh_node *node)
 }
 
 void
-bh_share_leases_turn(struct bh_node *node)
+bh_node_shares_turn(struct bh_node *node)
 {
     open_adopted(node);
     if (!node->share_leases)
@@ -304,7 +304,7 @@ bh_share_leases_turn(struct bh_node *node)
 }
 
 void
-bh_share_leases_free(struct bh_node *node)
+bh_node_shares_free(struct bh_node *node)
 {
     if (node->share_leases)
         bh_share_host_free(node->share_leases->host);

@@ -8,31 +8,31 @@
  * job keeps them: its processes still have them mapped. */
 
 /* Where they stand in the sandbox: include/bulkhead/share_door.h. */
-#define BH_SHARE_LEASE_DOOR "/run/bulkhead"
+#define BH_NODE_SHARE_DOOR "/run/bulkhead"
 
 /* The folder whose libcuda.so.1 stands in front of the driver's. */
-const char *bh_share_lease_shim(const struct bh_node *node);
+const char *bh_node_share_shim(const struct bh_node *node);
 
 /* Whether the job was lent shares that it must be held to: not a sandbox of the node's own. */
-bool bh_share_lease_is(const struct bh_job *job);
+bool bh_node_share_is(const struct bh_job *job);
 
 /* Make its pages and its door.  Nothing for a job without shares.
  *   BH_UNAVAILABLE  a share cannot be enforced here: no shim, no driver libraries, or
  *                   bulkhead-share does not answer; the message says which
  *   others as bh_share_host_open */
-BH_MUST_USE bh_rc bh_share_lease_open(struct bh_node *node, const struct bh_job *job,
+BH_MUST_USE bh_rc bh_node_share_open(struct bh_node *node, const struct bh_job *job,
                                       struct bh_err *err);
 
-/* The folder that is bound at BH_SHARE_LEASE_DOOR. */
-void bh_share_lease_door(const struct bh_node *node, uint64_t lease,
+/* The folder that is bound at BH_NODE_SHARE_DOOR. */
+void bh_node_share_door(const struct bh_node *node, uint64_t lease,
                          char ret_path[BH_NODE_PATH_MAX]);
 
 /* Once per turn of the loop: close those whose jobs ended, open those of jobs that a node
  * before this one started, hear what bulkhead-share says; each second tell it what the driver
  * says that they have. */
-void bh_share_leases_turn(struct bh_node *node);
+void bh_node_shares_turn(struct bh_node *node);
 
 /* End bulkhead-share; pages and doors stay for the next one. */
-void bh_share_leases_free(struct bh_node *node);
+void bh_node_shares_free(struct bh_node *node);
 
 #endif

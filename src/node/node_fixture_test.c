@@ -149,26 +149,32 @@ bh_test_hang_up(struct test_node *node)
 }
 
 void
-bh_test_put_helper(const char *script)
+bh_test_put_program(const char *name, const char *script)
 {
-    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
-                                          "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
+    static const char *const programs[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
+                                            "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
     char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
 
     bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);
     mkdir(folder, 0755);
-    for (size_t i = 0; i < BH_COUNT(others); i++) {
+    for (size_t i = 0; i < BH_COUNT(programs); i++) {
         char program[TEST_PATH];
 
         snprintf(program, sizeof program, "%s", the_node.program);
-        bh_path_format(from, sizeof from, "%s/%s", dirname(program), others[i]);
-        bh_path_format(to, sizeof to, "%s/%s", folder, others[i]);
+        bh_path_format(from, sizeof from, "%s/%s", dirname(program), programs[i]);
+        bh_path_format(to, sizeof to, "%s/%s", folder, programs[i]);
         (void)!symlink(from, to);
     }
-    bh_path_format(to, sizeof to, "%s/bulkhead-scrub", folder);
+    bh_path_format(to, sizeof to, "%s/%s", folder, name);
     snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
     bh_test_write(to, text);
     chmod(to, 0755);
+}
+
+void
+bh_test_put_helper(const char *script)
+{
+    bh_test_put_program("bulkhead-scrub", script);
 }
 
 /* ---- talking ---- */

@@ -13,6 +13,13 @@ static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_ISOLATION] = "isolation",
 };
 
+const char *const bh_walls_names[BH_WALLS_STATES] = {
+    [BH_WALLS_UNTRIED] = "untried",
+    [BH_WALLS_HELD] = "verified",
+    [BH_WALLS_UNFINISHED] = "unfinished",
+    [BH_WALLS_BROKEN] = "broken",
+};
+
 static const char *const outcome_names[] = { "done", "failed", "context-held", "unclean" };
 
 const char *const bh_driver_scrub_names[BH_DRIVER_SCRUBS] = {
@@ -216,6 +223,14 @@ static const struct bh_field grade_fields[] = {
 };
 static const struct bh_fields grade = BH_FIELDS("grade", struct bh_msg_grade, grade_fields);
 
+static const struct bh_field walls_fields[] = {
+    BH_F(struct bh_msg_walls, again_ns, BH_FIELD_NS),
+    BH_F_ENUM(struct bh_msg_walls, state, bh_walls_names),
+    BH_F(struct bh_msg_walls, tries, BH_FIELD_U32),
+    BH_F(struct bh_msg_walls, why, BH_FIELD_STR),
+};
+static const struct bh_fields walls = BH_FIELDS("walls", struct bh_msg_walls, walls_fields);
+
 static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, cpus, BH_FIELD_U32),
     BH_F(struct bh_msg_inventory, driver, BH_FIELD_STR),
@@ -231,6 +246,7 @@ static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, pieces, BH_FIELD_LIST, .of = &piece,
          .max = BH_WIRE_KEEP_MAX),
     BH_F(struct bh_msg_inventory, runtime, BH_FIELD_STR),
+    BH_F(struct bh_msg_inventory, walls, BH_FIELD_STRUCT, .of = &walls),
 };
 
 static const struct bh_field outcome_fields[] = {
@@ -280,6 +296,7 @@ static const struct bh_field samples_fields[] = {
     BH_F(struct bh_msg_samples, gpus, BH_FIELD_LIST, .of = &gpu),
     BH_F(struct bh_msg_samples, samples, BH_FIELD_LIST, .of = &sample,
          .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_samples, walls, BH_FIELD_STRUCT, .of = &walls),
 };
 
 static const struct bh_field traffic_item_fields[] = {
@@ -361,10 +378,12 @@ static const struct bh_field check_fields[] = {
     BH_F(struct bh_msg_check, held, BH_FIELD_BOOL),
     BH_F(struct bh_msg_check, name, BH_FIELD_STR),
     BH_F(struct bh_msg_check, outside, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_check, unfinished, BH_FIELD_BOOL),
 };
 static const struct bh_fields check = BH_FIELDS("check", struct bh_msg_check, check_fields);
 
 static const struct bh_field verdict_fields[] = {
+    BH_F(struct bh_msg_verdict, again_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_verdict, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_verdict, cause, BH_FIELD_STR),
     BH_F(struct bh_msg_verdict, checks, BH_FIELD_LIST, .of = &check, .max = BH_WIRE_KEEP_MAX),
@@ -373,6 +392,7 @@ static const struct bh_field verdict_fields[] = {
     BH_F(struct bh_msg_verdict, request, BH_FIELD_U64),
     BH_F(struct bh_msg_verdict, skipped, BH_FIELD_U32),
     BH_F(struct bh_msg_verdict, tried, BH_FIELD_U32),
+    BH_F(struct bh_msg_verdict, unfinished, BH_FIELD_BOOL),
     BH_F(struct bh_msg_verdict, why, BH_FIELD_STR),
 };
 

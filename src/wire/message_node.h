@@ -28,6 +28,24 @@ struct bh_msg_gpu {
     char trouble[BH_TROUBLE_MAX];  /* why the last change of it failed; "": it did not */
 };
 
+/* What the last tries of the walls between jobs came to. */
+enum bh_walls {
+    BH_WALLS_UNTRIED,
+    BH_WALLS_HELD,
+    BH_WALLS_UNFINISHED, /* not tried to the end: none was seen broken, and not all seen to stand */
+    BH_WALLS_BROKEN,
+    BH_WALLS_STATES
+};
+extern const char *const bh_walls_names[BH_WALLS_STATES];
+
+/* Of a node: while they are unfinished or broken it starts no job. */
+struct bh_msg_walls {
+    uint32_t state;                /* enum bh_walls */
+    uint32_t tries;                /* that the node makes by itself, so far, after one unfinished */
+    uint64_t again_ns;             /* when it makes the next; 0: when somebody asks */
+    char why[200];                 /* when unfinished or broken: the first check */
+};
+
 /* A kind of isolation that this node was probed for and does not offer. */
 struct bh_msg_grade {
     char grade[4];                 /* "D" */
@@ -57,6 +75,7 @@ struct bh_msg_inventory {
      * was acknowledged: one that ended while nobody listened is not a lost one. */
     struct bh_list gpus, leases, pieces;
     struct bh_list grades;     /* bh_msg_grade: not offered, and why */
+    struct bh_msg_walls walls;
 };
 
 /* The answer to CARVE .. STOP (a STOP's outcome only says that it was begun; the end
@@ -99,6 +118,7 @@ struct bh_msg_sample {
 struct bh_msg_samples {
     uint64_t at_ns;
     struct bh_list gpus, samples;  /* bh_msg_gpu, bh_msg_sample */
+    struct bh_msg_walls walls;
 };
 
 /* What a job sent and received, as it sees it, since it was started. */
@@ -187,14 +207,17 @@ struct bh_msg_check {
     char name[32];
     bool outside;                  /* looked at from outside, not tried by the probe */
     bool held;
+    bool unfinished;               /* not held, but there was no time for an answer */
     char answer[64];               /* "EPERM", "3 of 2 descriptors" */
 };
 
 /* What came of a VERIFY, or of a look that the node had by itself (request 0). */
 struct bh_msg_verdict {
     uint64_t request, lease, at_ns;
-    char cause[16];                /* "start", "driver", "sample", "asked", "lease" */
+    uint64_t again_ns;             /* when the node tries again by itself; 0: it does not */
+    char cause[16];                /* "start", "driver", "sample", "asked", "again" */
     bool held;                     /* all of them */
+    bool unfinished;               /* not all of them, but none was seen broken */
     uint32_t tried, skipped;
     char why[200];                 /* when not: the first that did not, or what hindered it */
     struct bh_list checks;         /* struct bh_msg_check */

@@ -105,8 +105,9 @@ bh_test_write_conf(const struct test_node *node, const char *more)
              "cdi_dir = %s/cdi\ndestroy_wait_ms = 0\n"
              "gpus = all\ncgroup_parent = %s\nnode_name = test\nuid_base = 3000000000\n"
              "image_roots = %s/images\nmount_roots = %s/work\ntmp_mib = 64\n"
-             "verify_at_start = 0\nverify_sample = 0\n%s",
-             f, f, node->socket, f, node->library, f, f, f, f, node->cgroup, f, f, more);
+             "verify_at_start = 0\n%s%s",
+             f, f, node->socket, f, node->library, f, f, f, f, node->cgroup, f, f,
+             strstr(more, "verify_sample") ? "" : "verify_sample = 0\n", more);
     append_patience(text, sizeof text);
     bh_path_format(path, sizeof path, "%s/node.conf", f);
     bh_test_write(path, text);

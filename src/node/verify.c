@@ -78,17 +78,26 @@ bh_verify_free(struct bh_verify *verify)
 
 /* ---- fences ---- */
 
-bool
-bh_verify_is_fenced(const struct bh_node *node, const char *gpu)
+/* For a wall of a lease that was on it. */
+static bool
+is_listed(const struct bh_verify *verify, const char *gpu)
 {
-    const struct bh_verify *verify = node->verify;
-
-    if (!verify)
-        return false;
     for (uint32_t i = 0; i < verify->fenced_count; i++)
         if (strcmp(verify->fenced[i], gpu) == 0)
             return true;
+    return false;
+}
+
+static bool
+fences_all(const struct bh_verify *verify)
+{
     return verify->walls == BH_WALLS_UNFINISHED || verify->walls == BH_WALLS_BROKEN;
+}
+
+bool
+bh_verify_is_fenced(const struct bh_node *node, const char *gpu)
+{
+    return node->verify && (fences_all(node->verify) || is_listed(node->verify, gpu));
 }
 
 /* The wall clock's time of the next try by itself. */
@@ -126,7 +135,7 @@ fence(struct bh_node *node, const char *gpu, const char *why)
 {
     struct bh_verify *verify = node->verify;
 
-    if (!bh_verify_is_fenced(node, gpu) && verify->fenced_count < FENCED_MAX)
+    if (!is_listed(verify, gpu) && verify->fenced_count < FENCED_MAX)
         snprintf(verify->fenced[verify->fenced_count++], BH_UUID_MAX, "%s", gpu);
     say_health(node, gpu, BH_FAULT_ISOLATION, why);
 }
@@ -164,23 +173,28 @@ plan(struct bh_node *node, bool proven, const char *why)
                BH_U64("again_ms", verify->again.at ? (verify->again.at - now) / BH_NS_PER_MS : 0));
 }
 
+/* After a try that held; `proven`: also those of walls that were seen broken. */
 static void
-lift_fences(struct bh_node *node)
+lift_fences(struct bh_node *node, bool proven)
 {
     struct bh_verify *verify = node->verify;
+    bool all = fences_all(verify);
 
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
+        bool listed = is_listed(verify, gpu->uuid);
 
-        if (bh_verify_is_fenced(node, gpu->uuid) && !gpu->lost
+        if ((proven ? all || listed : all && !listed) && !gpu->lost
             && !bh_health_is_away(node, gpu->uuid))
             say_health(node, gpu->uuid, BH_FAULT_NONE, "the walls held");
     }
     verify->walls = BH_WALLS_HELD;
     verify->why[0] = '\0';
+    verify->again = (struct bh_again){ 0 };
+    if (!proven)
+        return;
     verify->fenced_count = 0;
     verify->proven = false;
-    verify->again = (struct bh_again){ 0 };
 }
 
 void
@@ -200,7 +214,7 @@ bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *sta
 {
     const struct bh_verify *verify = node->verify;
 
-    if (verify->walls == BH_WALLS_UNFINISHED || verify->walls == BH_WALLS_BROKEN) {
+    if (fences_all(verify)) {
         bh_err_set(err, BH_UNAVAILABLE, "isolation was not verified: %.150s", verify->why);
         return bh_err_hint(err, "bulkhead verify %.60s", node->name);
     }
@@ -380,13 +394,15 @@ bh_verify_greet(struct bh_node *node)
     node->verify->has_unheard = false;
 }
 
-/* What follows from a try.  Whoever may ask about a lease does not lift what was proven. */
+/* What follows from a try.  What was proven is lifted by one that was asked for, and of the whole
+ * node: a tenant may ask about his lease. */
 static void
 conclude(struct bh_node *node, const struct asked *asked)
 {
     struct bh_verify *verify = node->verify;
     const struct bh_report *report = &verify->report;
     enum bh_walls walls = bh_report_walls(report);
+    bool may_lift = !verify->proven || (asked->request && !asked->lease);
 
     if (walls == BH_WALLS_BROKEN)
         bh_log(WALL_BROKEN, BH_STR("node", node->name), BH_STR("why", report->why));
@@ -395,8 +411,8 @@ conclude(struct bh_node *node, const struct asked *asked)
     if (walls != BH_WALLS_HELD) {
         plan(node, walls == BH_WALLS_BROKEN, report->why);
         fence_all(node, walls, report->why);
-    } else if (!asked->lease || !verify->proven) {
-        lift_fences(node);
+    } else if (may_lift || verify->walls != BH_WALLS_BROKEN) {
+        lift_fences(node, may_lift);
     }
 }
 

@@ -9,8 +9,8 @@
  * It is tried when the node starts, before anybody may connect; when the driver has changed; after
  * one in verify_sample starts of jobs; and when the daemon asks.  One try runs at a time, beside
  * the jobs; those asked for meanwhile wait.  When a wall does not hold, all GPUs are fenced and no
- * job is started until a later try holds.  A wall of one lease that does not stand fences the GPUs
- * of that lease.  What could not be tried to the end fences like that, too, and is tried again
+ * job is started until a try that was asked for holds.  A wall of one lease that does not stand
+ * fences the GPUs of that lease as long.  What could not be tried to the end fences like that, too, and is tried again
  * without being asked for (node/again.h). */
 
 BH_MUST_USE struct bh_verify *bh_verify_new(void);

@@ -2,11 +2,15 @@
  * tried again unasked, and what waits for a person.  Real sandboxes; the probe is slow, or worse,
  * until there is a file `go` in what the driver shows of its piece. */
 
+#include <fcntl.h>
 #include <glob.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/time.h"
@@ -168,6 +172,65 @@ test_broken_stays(void **state)
     BH_CHECK_DONE();
 }
 
+/* A rule that nobody ordered stands in a lease's device fence, while its sandbox is made. */
+static pid_t
+widen_fence(uint64_t lease)
+{
+    char path[TEST_PATH * 2];
+    pid_t meddler = fork();
+
+    if (meddler != 0)
+        return meddler;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bh_path_format(path, sizeof path, "/sys/fs/cgroup/devices%s/bh-%u/devices.allow",
+                   the_node.cgroup, (unsigned)lease);
+    for (;;) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        if (fd >= 0) {
+            (void)!write(fd, "c 10:200 rwm", 12);
+            close(fd);
+        }
+    }
+}
+
+/* A wall of a lease that was seen broken keeps its GPU fenced, whatever is tried without being
+ * asked for. */
+static void
+test_lease_broken(void **state)
+{
+    struct test_job broken = { .lease = 67, .partition = 1, .script = "true" };
+    struct test_job other = { .lease = 68, .partition = 2, .script = "true" };
+    struct bh_msg_outcome outcome;
+    struct bh_msg_verdict verdict;
+    pid_t meddler;
+
+    if (access("/sys/fs/cgroup/devices", F_OK) != 0)
+        skip(); /* version 2: a program cannot be widened from outside */
+    start_with_probe(REAL, "verify_sample = 1\nverify_retry_ms = 100\n");
+    BH_CHECK_EQ("carved", bh_test_carve(2, 1, "1g.10gb", 0).outcome, 0);
+    meddler = widen_fence(broken.lease);
+    outcome = bh_test_start_job(&broken);
+    kill(meddler, SIGKILL);
+    waitpid(meddler, NULL, 0);
+    BH_CHECK(outcome.why, strstr(outcome.why, "isolation: device-fence") != NULL);
+    do {
+        BH_CHECK_EQ("elsewhere", bh_test_run_job(&other).exit_status, 0);
+        verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+        other.lease++;
+    } while (!verdict.held && other.lease < 78);
+    BH_CHECK("sampled, and held", verdict.held && strcmp(verdict.cause, "sample") == 0);
+    broken.lease = 80;
+    outcome = bh_test_start_job(&broken);
+    BH_CHECK(outcome.why, strstr(outcome.why, "was not verified") != NULL);
+    for (int tries = 0; tries == 0 || (tries < 10 && !verdict.held); tries++)
+        verdict = verify(7, 0);
+    BH_CHECK("asked for", verdict.held);
+    broken.lease = 81;
+    BH_CHECK_EQ("runs", bh_test_run_job(&broken).exit_status, 0);
+    BH_CHECK_DONE();
+}
+
 /* A lease that ended before it could be looked at says nothing of the walls. */
 static void
 test_lease_gone(void **state)
@@ -218,6 +281,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_tried_again),
         BH_NODE_TEST(test_given_up),
         BH_NODE_TEST(test_broken_stays),
+        BH_NODE_TEST(test_lease_broken),
         BH_NODE_TEST(test_lease_gone),
         BH_NODE_TEST(test_driver_hangs),
     };

@@ -197,6 +197,23 @@ read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
     return true;
 }
 
+/* What GPM says of it; a board or driver that has none says more than all of the time. */
+static void
+put_activity(struct bh_exposition *x, enum bh_metric metric, const struct device *device)
+{
+    static const char *const members[] = {
+        [BH_METRIC_DEV_GR_ACTIVE - BH_METRIC_DEV_GR_ACTIVE] = "busy_bp",
+        [BH_METRIC_DEV_SM_ACTIVE - BH_METRIC_DEV_GR_ACTIVE] = "sm_bp",
+        [BH_METRIC_DEV_TENSOR - BH_METRIC_DEV_GR_ACTIVE] = "tensor_bp",
+        [BH_METRIC_DEV_DRAM - BH_METRIC_DEV_GR_ACTIVE] = "dram_bp",
+    };
+    uint64_t parts = bh_json_number(
+        bh_json_get(device->sample, members[metric - BH_METRIC_DEV_GR_ACTIVE]), UINT64_MAX);
+
+    if (parts <= 10000)
+        bh_exposition_nano(x, device->values, (bh_part_ns)parts * 100000);
+}
+
 /* What the board does not have reads as 0, or above 100 for the utilisation: no series. */
 static void
 put_device(struct bh_exposition *x, enum bh_metric metric, const struct device *device)
@@ -231,11 +248,12 @@ put_devices(struct bh_exposition *x, const struct bh_scrape *s)
 {
     struct device device;
 
-    for (int metric = BH_METRIC_DEV_GPU_TEMP; metric <= BH_METRIC_DEV_ECC_DBE; metric++) {
+    for (int metric = BH_METRIC_DEV_GPU_TEMP; metric <= BH_METRIC_DEV_DRAM; metric++) {
         bh_exposition_family(x, (enum bh_metric)metric);
         for (uint32_t i = 0; i < s->call->dir->gpu_count; i++)
             if (read_device(s, i, &device))
-                put_device(x, (enum bh_metric)metric, &device);
+                (metric < BH_METRIC_DEV_GR_ACTIVE ? put_device : put_activity)(
+                    x, (enum bh_metric)metric, &device);
     }
 }
 

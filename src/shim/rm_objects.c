@@ -218,25 +218,30 @@ goes(const struct object *object, uint64_t freed, uint64_t before, uint64_t *ret
                : atomic_load(&object->parent) == handle;
 }
 
+static bool
+sweep_bucket(unsigned bucket, uint64_t freed, uint64_t before)
+{
+    struct object *object = atomic_load(&state.table.bucket[bucket]);
+    bool some = false;
+    uint64_t life;
+
+    for (; object != NULL; object = atomic_load(&object->next))
+        if (goes(object, freed, before, &life))
+            some |= end(object, life);
+    return some;
+}
+
 /* What goes with `freed`: again while something went, as what is below it goes too. */
 static void
 sweep(uint64_t freed, uint64_t before)
 {
-    bool again = true;
+    bool again;
 
-    while (again) {
+    do {
         again = false;
-        for (unsigned i = 0; i < BUCKETS; i++) {
-            struct object *object = atomic_load(&state.table.bucket[i]);
-
-            for (; object != NULL; object = atomic_load(&object->next)) {
-                uint64_t life;
-
-                if (goes(object, freed, before, &life))
-                    again |= end(object, life);
-            }
-        }
-    }
+        for (unsigned i = 0; i < BUCKETS; i++)
+            again |= sweep_bucket(i, freed, before);
+    } while (again);
 }
 
 void

@@ -20,9 +20,10 @@ enum { C = 0xc1d00001, OTHER = 0xc1d00002, D = 0x5c000001, D2, M, M2, M3, X };
 static int (*answer)(unsigned long request, void *argument);
 
 /* In the place of libc's: this program comes first wherever a name is looked for. */
-__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...);
+__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request,
+                                                          ...) __asm__("ioctl");
 int
-ioctl(int fd, unsigned long request, ...)
+bh_test_ioctl(int fd, unsigned long request, ...)
 {
     __builtin_va_list more;
     void *argument;

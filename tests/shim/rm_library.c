@@ -8,13 +8,13 @@
 
 #ifdef BH_RM_LIBRARY_STRAIGHT /* one that does not */
 int
-rm_call(int fd, unsigned long request, void *argument)
+bh_rm_call(int fd, unsigned long request, void *argument)
 {
     return (int)syscall(SYS_ioctl, fd, request, argument);
 }
 #else
 int
-rm_call(int fd, unsigned long request, void *argument)
+bh_rm_call(int fd, unsigned long request, void *argument)
 {
     return ioctl(fd, request, argument);
 }

@@ -2,7 +2,7 @@
  *
  *   rm_page_test DRIVER NULL_DRIVER
  *
- * DRIVER is the null driver with rm_call in it; NULL_DRIVER makes no such calls. */
+ * DRIVER is the null driver with bh_rm_call in it; NULL_DRIVER makes no such calls. */
 #include "base/test.h"
 
 #include <dlfcn.h>
@@ -17,9 +17,10 @@
 enum { CAP = 512, CONTEXT = 32, FD = 3000, C = 0xc1d00001, D = 0x5c000001, D2, S, S2, M, M2 };
 
 /* In the place of libc's: this program comes first wherever a name is looked for. */
-__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...);
+__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request,
+                                                          ...) __asm__("ioctl");
 int
-ioctl(int fd, unsigned long request, ...)
+bh_test_ioctl(int fd, unsigned long request, ...)
 {
     (void)request;
     return fd == FD ? 0 : -1;
@@ -28,14 +29,14 @@ ioctl(int fd, unsigned long request, ...)
 static int
 call(unsigned long request, void *argument)
 {
-    static int (*rm_call)(int, unsigned long, void *);
+    static int (*bh_rm_call)(int, unsigned long, void *);
 
-    if (rm_call == NULL) {
+    if (bh_rm_call == NULL) {
         void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
-        rm_call = (int (*)(int, unsigned long, void *))dlsym(driver, "rm_call");
+        bh_rm_call = (int (*)(int, unsigned long, void *))dlsym(driver, "bh_rm_call");
     }
-    return rm_call(FD, request, argument);
+    return bh_rm_call(FD, request, argument);
 }
 
 static int

@@ -21,9 +21,10 @@ static struct {
 } kernel, ours;
 
 /* In the place of libc's: the test itself comes first wherever a name is looked for. */
-__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...);
+__attribute__((visibility("default"))) int bh_test_ioctl(int fd, unsigned long request,
+                                                          ...) __asm__("ioctl");
 int
-ioctl(int fd, unsigned long request, ...)
+bh_test_ioctl(int fd, unsigned long request, ...)
 {
     __builtin_va_list more;
 
@@ -106,7 +107,7 @@ static void
 check_calls(const char *name, void *library, unsigned taken)
 {
     int (*call)(int, unsigned long, void *) =
-        (int (*)(int, unsigned long, void *))dlsym(library, "rm_call");
+        (int (*)(int, unsigned long, void *))dlsym(library, "bh_rm_call");
     int argument = 0;
 
     memset(&kernel, 0, sizeof(kernel));
@@ -145,7 +146,7 @@ slots_are_found(void **state)
         BH_CHECK_EQ(name, errno, 42);
         BH_CHECK_EQ(name, slots.taken, cases[i].taken);
         BH_CHECK_EQ(name, slots.missed, 0);
-        BH_CHECK(name, (atomic_load(&forward) == (void *)ioctl) == cases[i].bound);
+        BH_CHECK(name, (atomic_load(&forward) == (void *)bh_test_ioctl) == cases[i].bound);
         BH_CHECK_EQ(name, look_at_pages(path, after), pages);
         BH_CHECK(name, pages > 0 && memcmp(before, after, pages) == 0);
         check_calls(name, library, cases[i].taken);
@@ -171,10 +172,10 @@ unbound_slots_stay_ours(void **state)
 
     (void)state;
     assert_non_null(library);
-    atomic_store(&forward, (void *)ioctl);
+    atomic_store(&forward, (void *)bh_test_ioctl);
     slots = bh_rm_slot_take(library, "ioctl", (void *)stand_in, &forward);
     BH_CHECK_EQ("taken", slots.taken, 1);
-    BH_CHECK("kept", atomic_load(&forward) == (void *)ioctl);
+    BH_CHECK("kept", atomic_load(&forward) == (void *)bh_test_ioctl);
     for (int i = 0; i < 3; i++)
         check_calls("call", library, 1);
     dlclose(library);

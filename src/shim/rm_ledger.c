@@ -81,7 +81,8 @@ sum_up(uint64_t ret_bytes[BH_SHARE_DEVICES_MAX])
     bool whole = true;
 
     memset(ret_bytes, 0, BH_SHARE_DEVICES_MAX * sizeof(*ret_bytes));
-    for (unsigned instance = 0; instance <= BH_RM_DEVICES_MAX; instance++) {
+    for (uint64_t left = bh_rm_objects_devices(); left != 0; left &= left - 1) {
+        unsigned instance = (unsigned)__builtin_ctzll(left);
         uint64_t bytes = bh_rm_objects_bytes(instance);
         int index = bytes == 0 ? -1 : index_of(instance);
 

@@ -39,6 +39,7 @@ struct table {
     struct chunk *_Atomic chunk; /* the one that rows are taken from */
     _Atomic uint64_t number;
     _Atomic uint64_t bytes[BH_RM_DEVICES_MAX + 1];
+    _Atomic uint64_t devices; /* bits of those that ever had any */
     _Atomic uint64_t strays; /* parents that were not known: a bit for each, never cleared */
 };
 
@@ -63,6 +64,12 @@ uint64_t
 bh_rm_objects_bytes(uint32_t device)
 {
     return atomic_load(&state.table.bytes[device]);
+}
+
+uint64_t
+bh_rm_objects_devices(void)
+{
+    return atomic_load(&state.table.devices);
 }
 
 /* ---- rows ---- */
@@ -170,6 +177,18 @@ hold(struct object *object, uint64_t life)
         return true;
     release(object);
     return false;
+}
+
+static void
+count(uint32_t device, uint64_t bytes)
+{
+    uint64_t bit = UINT64_C(1) << device;
+
+    if (bytes == 0)
+        return;
+    atomic_fetch_add(&state.table.bytes[device], bytes);
+    if ((atomic_load(&state.table.devices) & bit) == 0)
+        atomic_fetch_or(&state.table.devices, bit);
 }
 
 /* Its handle is gone; false: somebody else ended it. */
@@ -304,7 +323,7 @@ put(const struct bh_rm_object *object, struct object *origin)
     atomic_store(&row->device, device);
     atomic_store(&row->bytes, object->bytes);
     atomic_store(&row->origin, origin);
-    atomic_fetch_add(&state.table.bytes[device], object->bytes);
+    count(device, object->bytes);
     atomic_store(&row->references, 1);
     atomic_store(&row->life, LIFE(number, LIVE));
     return true;

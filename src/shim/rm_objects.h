@@ -47,6 +47,9 @@ void bh_rm_objects_free(uint32_t client, uint32_t handle, uint64_t before);
 /* The device of an object; false when the object is not known, or has none. */
 bool bh_rm_objects_device(uint32_t client, uint32_t handle, uint32_t *ret_device);
 
+/* The devices, as bits, that ever had memory booked; UNKNOWN is one of them. */
+uint64_t bh_rm_objects_devices(void);
+
 /* Bytes of a device, or of those whose device is UNKNOWN. */
 uint64_t bh_rm_objects_bytes(uint32_t device);
 

@@ -162,17 +162,6 @@ struct device {
     uint64_t xid;
 };
 
-static bh_json_value
-sample_of(const struct bh_gpu_facts_of *gpu)
-{
-    bh_json_value samples = bh_json_get(bh_json_get(gpu->node->root, "samples"), "gpus");
-
-    for (size_t i = 0; i < bh_json_count(samples); i++)
-        if (strcmp(bh_json_text(bh_json_get(bh_json_at(samples, i), "uuid"), ""), gpu->uuid) == 0)
-            return bh_json_at(samples, i);
-    return gpu->gpu;
-}
-
 /* False: its node is not connected. */
 static bool
 read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
@@ -182,7 +171,7 @@ read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
     if (!gpu)
         return false;
     device->facts = gpu->gpu;
-    device->sample = sample_of(gpu);
+    device->sample = bh_facts_sample(gpu);
     device->xid = s->gpus[at].gpu.v ? s->gpus[at].xid : 0;
     snprintf(device->index, sizeof device->index, "%" PRIu64,
              bh_json_number(bh_json_get(gpu->gpu, "index"), 0));

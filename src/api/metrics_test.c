@@ -30,21 +30,6 @@ static const char inventory[] =
     "{\"job\":9,\"rx_bytes\":1}]}";
 
 static void
-settle(struct fixture *f)
-{
-    struct bh_effect effect;
-
-    while (bh_engine_outstanding(f->engine, (bh_node_id){ 1 }, &effect, 1)) {
-        struct bh_event event = { .kind = BH_EV_STARTED, .u.lease.lease = effect.lease };
-
-        if (effect.kind == BH_FX_CARVE)
-            event = (struct bh_event){ .kind = BH_EV_CARVED,
-                                       .u.piece.partition = effect.piece.partition };
-        bh_fixture_step(f, event);
-    }
-}
-
-static void
 put_carried(struct fixture *f, enum bh_document_kind kind, uint64_t number, uint64_t rx_bytes)
 {
     const struct bh_carried_row row = { { .counted = true, .rx_bytes = rx_bytes,
@@ -73,7 +58,7 @@ open_site(void)
     bh_fixture_submit(f, 1, 2, 1, 1);
     bh_fixture_submit(f, 2, 2, 1, 1);
     bh_fixture_submit(f, 3, 4, 2, 2);
-    settle(f);
+    bh_fixture_settle(f);
     put_carried(f, BH_DOCUMENT_CARRIED, 1, 100);
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 2, 1000);
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 4, 5);

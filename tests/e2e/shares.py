@@ -42,6 +42,10 @@ def shared(site):
     contains("ps", site.cli(None, "ps", "-o", "wide", check=0).stdout, "1/4:18446Mi+hard")
     gpu = site.client().get("/v1/gpus")["items"][0]
     equal("mode", gpu["mode"], "shared")
+    schemas = site.client().get("/openapi.json")["components"]["schemas"]
+    for schema, shown in (("gpu_shown", gpu), ("gpu_piece", gpu["pieces"][0]), ("gpu_parts", gpu["used"])):
+        equal(f"as documented: {schema}", [sorted(set(shown) - set(schemas[schema]["properties"])),
+                                           sorted(set(schemas[schema]["required"]) - set(shown))], [[], []])
     equal("both are shares", [piece["grade"] for piece in gpu["pieces"]], ["F", "F"])
     equal("used", [gpu["used"]["compute"], gpu["used"]["memory"]], [2100, 1900])
     equal("kept back", gpu["unusable"]["memory"], 22 + 2 * 31)

@@ -14,6 +14,7 @@
 /* The largest page of video memory: by so much more than was asked for may be taken. */
 #define PAGE_MOST (UINT64_C(512) << 20)
 #define BYTES_MOST (UINT64_C(1) << 44)
+enum { ROUNDS_MAX = 8 };
 
 typedef int (*ioctl_t)(int fd, unsigned long request, ...);
 
@@ -112,7 +113,8 @@ kind_of(bool whole)
 }
 
 /* Two threads may write at once, the older sum last: each looks again whether it still
- * holds what it wrote. */
+ * holds what it wrote.  Not for ever: while others change it they also write it, and the
+ * helper comes by. */
 void
 bh_rm_ledger_publish(void)
 {
@@ -124,7 +126,7 @@ bh_rm_ledger_publish(void)
         return;
     seen = &bh_page->usage->seen[bh_page->slot];
     whole = sum_up(bytes);
-    for (;;) {
+    for (int round = 0; round < ROUNDS_MAX; round++) {
         for (uint32_t i = 0; i < bh_page->limits->device_count; i++)
             atomic_store(&seen->grains[i], grains_of(bytes[i]));
         atomic_store(&bh_page->usage->seen_kind[bh_page->slot], kind_of(whole));

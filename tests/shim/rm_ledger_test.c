@@ -480,7 +480,7 @@ forks_begin_anew(void **state)
     pid_t pid;
 
     (void)state;
-    bh_rm_ledger_watch(NULL);
+    bh_rm_objects_init();
     start_anew();
     (void)make(rm_memory(&made, C, D, M, 2 * MIB));
     pid = fork();

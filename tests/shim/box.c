@@ -1,5 +1,6 @@
 #include "tests/shim/box.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -284,6 +285,14 @@ bh_box_bring(const char *path, const char *name)
 
     snprintf(place, sizeof(place), "%s/%s", BH_SHARE_DRIVER_DIR, name);
     copy_file(path, place);
+}
+
+void *
+bh_box_driver(const char *name)
+{
+    void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    return driver == NULL ? NULL : dlsym(driver, name);
 }
 
 void

@@ -48,6 +48,9 @@ bool bh_box_enter(const char *path);
 /* Another of the driver's libraries, from `path`, as `name`. */
 void bh_box_bring(const char *path, const char *name);
 
+/* A call of the driver itself, past the shim; NULL: it has none. */
+void *bh_box_driver(const char *name);
+
 /* A fresh share: so many devices, each with this cap; a context takes `context` units. */
 void bh_box_share(unsigned devices, uint32_t cap, uint32_t context);
 

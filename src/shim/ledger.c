@@ -11,7 +11,6 @@
 #include "shim/helper.h"
 #include "shim/meter.h"
 #include "shim/module.h"
-#include "shim/page.h"
 #include "shim/pool.h"
 #include "shim/stream.h"
 #include "shim/vmm.h"
@@ -34,14 +33,6 @@ bh_ledger_init(void)
     bh_gate_init();
     bh_meter_init();
     bh_helper_init();
-}
-
-CUresult
-bh_ledger_ready(void)
-{
-    if (__builtin_expect(bh_state_is_latched(), 0))
-        return CUDA_ERROR_UNKNOWN;
-    return bh_page_is_joined() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult

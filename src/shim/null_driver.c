@@ -57,6 +57,9 @@ static struct {
 } small[GRAINS];
 static _Atomic uint32_t next_unit, next_grain;
 static __thread uint32_t free_units[1 << 14], free_count;
+/* A small part that was freed is the next one of its size, as with any allocator. */
+static __thread uint32_t free_grains, free_grains_at;
+static bool small_anew; /* NULL_SMALL_ANEW: no address comes twice */
 static _Atomic uint64_t small_bytes[NULL_DEVICES_MAX];
 
 /* ---- what the device holds ---- */
@@ -132,6 +135,7 @@ cuInit(unsigned int flags)
             default_pool[i].device = i;
             current_pool[i] = &default_pool[i];
         }
+        small_anew = getenv("NULL_SMALL_ANEW") != NULL;
         begun = true;
     }
     pthread_mutex_unlock(&bh_null_lock);
@@ -311,7 +315,7 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
         if (!bh_null_shared) { /* one that begins anew finds the same addresses */
             atomic_store(&next_unit, 0);
             atomic_store(&next_grain, 0);
-            free_count = 0;
+            free_count = free_grains = 0;
         }
     }
     pthread_mutex_unlock(&bh_null_lock);
@@ -368,9 +372,15 @@ free_range(uint32_t at)
 static CUdeviceptr
 small_range(uint64_t bytes, int device)
 {
-    uint32_t grains = (uint32_t)(bh_null_up(bytes, 512) / 512);
-    uint32_t at = atomic_fetch_add(&next_grain, grains) % (GRAINS - 2048);
+    uint32_t grains = (uint32_t)(bh_null_up(bytes, 512) / 512), at;
     uint64_t before;
+
+    if (grains == free_grains) {
+        at = free_grains_at;
+        free_grains = 0;
+    } else {
+        at = atomic_fetch_add(&next_grain, grains) % (GRAINS - 2048);
+    }
 
     small[at].grains = grains;
     small[at].device = device;
@@ -441,6 +451,10 @@ cuMemFree_v2(CUdeviceptr address)
         bytes = small[at].grains * UINT64_C(512);
         if (bytes == 0)
             return CUDA_ERROR_INVALID_VALUE;
+        if (!small_anew) {
+            free_grains = small[at].grains;
+            free_grains_at = at;
+        }
         small[at].grains = 0;
         if (bh_null_shared)
             pthread_mutex_lock(&bh_null_lock);

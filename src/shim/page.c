@@ -12,21 +12,9 @@
 #include "shim/driver.h"
 #include "shim/pages.h"
 
-#define ROUND_PAGE(bytes) (((bytes) + BH_STATE_ALIGN - 1) & ~(size_t)(BH_STATE_ALIGN - 1))
 #define REJOIN_NS (50 * BH_MS)
 
-static BH_STATE union {
-    struct bh_page page;
-    char whole[ROUND_PAGE(sizeof(struct bh_page))];
-} state;
-
-struct bh_page *const bh_page = &state.page;
-
-bool
-bh_page_is_joined(void)
-{
-    return atomic_load_explicit(&bh_page->joined, memory_order_acquire) == BH_PAGE_JOINED;
-}
+struct bh_page_state bh_page_state;
 
 int
 bh_page_device(CUdevice device)
@@ -113,7 +101,7 @@ leave_in_child(void)
 
     if (socket > 0)
         close(socket - 1);
-    memset(&state, 0, sizeof(state));
+    memset(bh_page, 0, sizeof(*bh_page));
     errno = saved;
 }
 
@@ -139,7 +127,7 @@ join(void (*prepare)(void))
     static bool watched;
     struct bh_door door;
 
-    bh_state_wipe_on_fork(&state, sizeof(state));
+    bh_state_wipe_on_fork(bh_page, sizeof(*bh_page));
     prepare();
     if (!watched)
         watched = pthread_atfork(note_socket, NULL, close_in_child) == 0;

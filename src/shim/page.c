@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -93,6 +95,20 @@ learn_devices(void)
 
 /* ---- joining and leaving ---- */
 
+/* A static program that loads us brings a second libc with us, which cannot start threads
+ * there: neither we nor the driver could work. */
+static bool
+is_static_program(void)
+{
+    const ElfW(Phdr) *part = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    unsigned long parts = part == NULL ? 0 : getauxval(AT_PHNUM);
+
+    for (unsigned long i = 0; i < parts; i++)
+        if (part[i].p_type == PT_INTERP)
+            return false;
+    return true;
+}
+
 /* The connection is the parent's; the rest of what it knows the kernel wiped. */
 static void
 leave_in_child(void)
@@ -146,6 +162,8 @@ join(void (*prepare)(void))
 CUresult
 bh_page_join(void (*prepare)(void))
 {
+    if (is_static_program())
+        return CUDA_ERROR_SYSTEM_NOT_READY;
     for (;;) {
         uint32_t now = BH_PAGE_APART;
 

@@ -31,7 +31,8 @@ extern BH_HIDDEN struct bh_page_state bh_page_state;
 
 /* Join, once; after the driver's own cuInit went well.  `prepare` is called before, by the
  * one thread that joins.  NOT_READY after BH_PAGE_JOIN_SECONDS
- * without a door, or when it said no: then nothing is reserved and memory stays refused. */
+ * without a door, when it said no, or in a static program: then nothing is reserved and memory
+ * stays refused. */
 CUresult bh_page_join(void (*prepare)(void));
 
 static inline bool

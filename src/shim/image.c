@@ -11,8 +11,8 @@
 
 #include "shim/ptx.h"
 
-#define FAT_MAGIC 0xba55ed50u
-#define WRAPPER_MAGIC 0x466243b1u
+#define FAT_MAGIC "\x50\xed\x55\xba"
+#define WRAPPER_MAGIC "\xb1\x43\x62\x46"
 #define SECTION_ALIGN UINT64_C(512)
 #define PTX_GROWTH 4 /* compiled code against its text */
 
@@ -267,24 +267,31 @@ is_ptx(struct source *source)
     return first == '.' || first == '/';
 }
 
+/* No more is read than is the same. */
+static bool
+begins(struct source *source, const char *magic)
+{
+    char there;
+
+    for (uint64_t at = 0; magic[at] != '\0'; at++)
+        if (!read_at(source, at, &there, 1) || there != magic[at])
+            return false;
+    return true;
+}
+
 static uint64_t
 bytes_of(struct source *source, unsigned capability)
 {
-    struct wrapper wrapper = { 0 };
+    struct wrapper wrapper;
 
-    if (is_ptx(source))
-        return ptx_bytes(source, 0, UINT64_MAX);
-    if (!read_at(source, 0, &wrapper, sizeof(wrapper)))
-        return BH_IMAGE_UNKNOWN_BYTES;
-    if (wrapper.magic == WRAPPER_MAGIC && source->memory != NULL) {
+    if (begins(source, WRAPPER_MAGIC) && source->memory != NULL &&
+        read_at(source, 0, &wrapper, sizeof(wrapper)))
         *source = (struct source) { .memory = (const unsigned char *)wrapper.image };
-        if (!read_at(source, 0, &wrapper.magic, sizeof(wrapper.magic)))
-            return BH_IMAGE_UNKNOWN_BYTES;
-    }
-    if (memcmp(&wrapper.magic, ELFMAG, SELFMAG) == 0)
+    if (begins(source, ELFMAG))
         return cubin_bytes(source, 0);
-    return wrapper.magic == FAT_MAGIC ? fat_bytes(source, 0, capability)
-                                      : BH_IMAGE_UNKNOWN_BYTES;
+    if (begins(source, FAT_MAGIC))
+        return fat_bytes(source, 0, capability);
+    return is_ptx(source) ? ptx_bytes(source, 0, UINT64_MAX) : BH_IMAGE_UNKNOWN_BYTES;
 }
 
 uint64_t

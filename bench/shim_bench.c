@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -318,10 +319,25 @@ struct options {
     unsigned runs;
 };
 
+/* A simulated NVML wants to know what there is. */
+static void
+set_topology(void)
+{
+    FILE *file;
+
+    mkdir("/run/sim", 0755);
+    file = fopen("/run/sim/topology", "w");
+    if (file == NULL || fputs("node: 1x H100-80GB\n", file) < 0 || fclose(file) != 0)
+        exit(3);
+    setenv("BULKHEAD_SIM_STATE", "/run/sim", 1);
+}
+
 static void
 start_preloaded(const char *preload)
 {
     int in[2], out[2];
+
+    set_topology();
 
     if (pipe(in) != 0 || pipe(out) != 0)
         exit(3);

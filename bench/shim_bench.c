@@ -424,5 +424,7 @@ main(int argc, char **argv)
     }
     bh_box_share(1, 40960, 256);
     rc = bh_box_run(measure, &options);
-    return rc != 0 ? rc : bh_box_run(measure_anew, &options);
+    /* Another driver gives out what addresses it likes. */
+    return rc != 0 || strstr(argv[2], "nullcuda") == NULL ? rc
+                                                          : bh_box_run(measure_anew, &options);
 }

@@ -1,10 +1,9 @@
-/* The null driver's modules, libraries, green contexts and memory of other APIs.  An image is
- * PTX whose variables are all in brackets: "v[67108864]". */
-#include "shim/null_driver.h"
+#include "shim/null_code.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* An image is PTX whose variables are all in brackets: "v[67108864]". */
 struct CUmod_st {
     struct CUctx_st *context;
     uint64_t bytes;

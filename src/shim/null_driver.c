@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/null_code.h"
+
 #define UNITS (1u << 22)
 #define GRAINS (1u << 22)
 #define LARGE_BASE (UINT64_C(1) << 45)

@@ -47,11 +47,9 @@ void bh_null_pools_waited(void);
 /* So many calls fail, then none. */
 bool bh_null_fails(_Atomic uint32_t *left);
 
-/* This process's contexts, green ones aside; and their code. */
+/* This process's contexts, green ones aside. */
 extern struct CUctx_st *bh_null_contexts[];
 extern unsigned bh_null_context_count;
-void bh_null_code_begin(struct CUctx_st *context);
-void bh_null_code_end(struct CUctx_st *context);
 
 /* Of a graph's allocations: its low bits are the size. */
 #define NULL_GRAPH_BASE (UINT64_C(1) << 47)

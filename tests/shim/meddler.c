@@ -9,23 +9,28 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT _Atomic unsigned meddler_mallocs, meddler_wall_clocks;
+EXPORT _Atomic unsigned bh_meddler_wall_clocks; /* how often somebody asked for it */
+static _Atomic unsigned mallocs;
 
 void *__libc_malloc(size_t bytes);
+EXPORT void *bh_meddler_malloc(size_t bytes) __asm__("malloc");
+EXPORT int bh_meddler_clock(clockid_t clock, struct timespec *now) __asm__("clock_gettime");
+EXPORT void *bh_meddler_dlsym(void *library, const char *name) __asm__("dlsym");
+
 static int (*real_info)(size_t *, size_t *);
 
-EXPORT void *
-malloc(size_t bytes)
+void *
+bh_meddler_malloc(size_t bytes)
 {
-    meddler_mallocs++;
+    mallocs++;
     return __libc_malloc(bytes);
 }
 
 /* One second, one day, one year further at each look, and back. */
-EXPORT int
-clock_gettime(clockid_t clock, struct timespec *now)
+int
+bh_meddler_clock(clockid_t clock, struct timespec *now)
 {
-    static __typeof__(&clock_gettime) real;
+    static __typeof__(&bh_meddler_clock) real;
     static const long jumps[] = { 1, 86400, 31536000, -31536000, -86400, -1 };
 
     if (real == NULL)
@@ -33,7 +38,7 @@ clock_gettime(clockid_t clock, struct timespec *now)
     if (real == NULL || real(clock, now) != 0)
         return -1;
     if (clock == CLOCK_REALTIME)
-        now->tv_sec += jumps[meddler_wall_clocks++ % 6];
+        now->tv_sec += jumps[bh_meddler_wall_clocks++ % 6];
     return 0;
 }
 
@@ -42,15 +47,15 @@ slow_info(size_t *left, size_t *total)
 {
     struct timespec from, now;
 
-    clock_gettime(CLOCK_MONOTONIC, &from);
+    bh_meddler_clock(CLOCK_MONOTONIC, &from);
     do
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        bh_meddler_clock(CLOCK_MONOTONIC, &now);
     while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < 1000);
     return real_info(left, total);
 }
 
-EXPORT void *
-dlsym(void *library, const char *name)
+void *
+bh_meddler_dlsym(void *library, const char *name)
 {
     static void *(*real)(void *, const char *);
 

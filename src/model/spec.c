@@ -256,11 +256,8 @@ check_image(const char *text, struct bh_err *err)
     if (!fault)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", text, fault);
-    if (strncmp(text, "docker://", 9) == 0)
-        return bh_err_hint(err, "nodes have no network: skopeo copy %.60s oci:/srv/images/NAME:TAG, "
-                                "and write oci:/srv/images/NAME:TAG", text);
-    return bh_err_hint(err, "write host, dir:/path/to/a/root, oci:/path/to/a/layout:TAG or "
-                            "oci:/path/to/a/layout@sha256:DIGEST");
+    return bh_err_hint(err, "write host, dir:/path/to/a/root, oci:/path/to/a/layout:TAG, "
+                            "docker://REGISTRY/NAME:TAG, or @sha256:DIGEST in a tag's place");
 }
 
 static bh_rc

@@ -74,7 +74,7 @@ static const struct {
     { "scratch", JOB(",\"scratch\":\"20Gi\""), BH_OK, NULL },
     { "little scratch", JOB(",\"scratch\":\"1Mi\""), BH_RANGE, "scratch: \"1Mi\" is not within 16Mi and 16Ti" },
     { "unknown image", JOB(",\"image\":\"docker://x\""), BH_INVALID,
-      "image: \"docker://x\" is not known" },
+      "image: \"docker://x\" names no registry" },
     { "image without a tag", JOB(",\"image\":\"oci:/x\""), BH_INVALID, "image: \"oci:/x\" has no tag" },
     { "image that escapes", JOB(",\"image\":\"dir:/a/../b\""), BH_INVALID,
       "image: \"dir:/a/../b\" leads upward with \"..\"" },

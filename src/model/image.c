@@ -30,6 +30,13 @@ bh_image_is_digest(const char *text)
            strspn(text, "0123456789abcdef") == BH_IMAGE_DIGEST_CHARS;
 }
 
+bool
+bh_image_is_packed(const char *text)
+{
+    return strncmp(text, "oci:", 4) == 0 ||
+           strncmp(text, BH_IMAGE_DOCKER, strlen(BH_IMAGE_DOCKER)) == 0;
+}
+
 /* What stands behind the path: ":TAG", "@sha256:HEX", "@sha256", or nothing. */
 static const char *
 read_version(const char *text, struct bh_image *image)

@@ -46,6 +46,10 @@ bool bh_image_allows(const struct bh_image *entry, const struct bh_image *image)
 const char *bh_image_host_fault(const char *text, size_t length);
 const char *bh_image_repository_fault(const char *text, size_t length);
 
+/* Whether a job's image is one that is unpacked, with a configuration of its own: of a layout,
+ * of a registry. */
+bool bh_image_is_packed(const char *text);
+
 /* Whether `text` is 64 lower-case hexadecimal digits. */
 bool bh_image_is_digest(const char *text);
 

@@ -129,7 +129,7 @@ check_names(const struct bh_job_spec *spec, struct bh_err *err)
 static bh_rc
 check_command(const struct bh_job_spec *spec, struct bh_err *err)
 {
-    bool own = spec->image && strncmp(spec->image, "oci:", 4) == 0; /* the image may have one */
+    bool own = spec->image && bh_image_is_packed(spec->image); /* the image may have one */
 
     if (spec->args.count > 0 ? spec->args.items[0][0] != '\0' : own)
         return BH_OK;

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "bulkhead/share_door.h"
+#include "model/image.h"
 #include "node/disk.h"
 #include "node/image_note.h"
 #include "node/network.h"
@@ -353,7 +354,7 @@ put_image_root(struct box *box, const char *image, struct bh_err *err)
 static bool
 is_image(const char *text)
 {
-    return text && (strncmp(text, "dir:", 4) == 0 || strncmp(text, "oci:", 4) == 0);
+    return text && (strncmp(text, "dir:", 4) == 0 || bh_image_is_packed(text));
 }
 
 static bh_rc

@@ -62,4 +62,3 @@ bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as
     }
     return take_told(runner->order->told, err);
 }
-

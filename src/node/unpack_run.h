@@ -27,7 +27,4 @@ struct bh_unpack_runner {
 BH_MUST_USE bh_rc bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order),
                                 bool as_guest, struct bh_err *err);
 
-/* Read such a line; false: it is another. */
-bool bh_unpack_progress_read(const char *line, struct bh_unpack_progress *ret_progress);
-
 #endif

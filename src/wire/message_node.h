@@ -123,13 +123,16 @@ enum bh_image_stage {
     BH_IMAGE_STAGES
 };
 
-/* At most one a second for a lease; not repeated, but READY before the outcome of its START. */
+/* At most one a second for a lease, and READY before the outcome of its START; that is said
+ * again on each connection while the job is there. */
 struct bh_msg_image {
     uint64_t lease, job;
     uint32_t stage;                /* enum bh_image_stage */
     uint64_t done_bytes, total_bytes; /* 0: not known */
-    char digest[65];               /* of the manifest, when READY */
+    char digest[68];               /* hex of the manifest's, when READY; "": it came to nothing */
 };
+
+extern const char *const bh_image_stage_names[BH_IMAGE_STAGES];
 
 /* Whether the driver clears memory that is freed, as its own parameters say. */
 enum bh_driver_scrub {

@@ -9,11 +9,10 @@ import json
 import os
 import pathlib
 import shutil
-import socket
+import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -25,7 +24,7 @@ PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 WORD = sys.argv[2] if len(sys.argv) > 2 else ""
 BASE = 3600000000 + 65536 * (os.getpid() % 1000)
 GROUPS = "/sys/fs/cgroup"
-GROUP = f"bh-registry-test-{os.getpid()}"
+GROUP = sys.argv[4] if WORD == "--inside" else f"bh-registry-test-{os.getpid()}"
 HELLO = entry("hello", "hello\n", mode=0o644)
 DOCKER = "application/vnd.docker."
 
@@ -33,12 +32,14 @@ DOCKER = "application/vnd.docker."
 class Bench:
     """A registry with a layout, a store, and the program."""
 
-    def __init__(self, base):
+    def __init__(self, base, registry=None):
         self.base = pathlib.Path(base)
+        self.base.mkdir(exist_ok=True)
         self.layout = oci.Layout(self.base / "layout")
         self.digest = self.layout.add("x", layer(HELLO))
         self.blob = json.loads((self.layout.path / "blobs/sha256" / self.digest).read_bytes())["layers"][0]["digest"][7:]
-        self.registry = Registry(self.layout)
+        self.registry = registry or Registry(self.layout)
+        self.registry.layout = self.layout
         self.store = self.base / "store"
         self.store.mkdir(mode=0o700)
         self.progress = []
@@ -67,8 +68,8 @@ class Bench:
         return self.store / digest / "rootfs"
 
 
-def inside():
-    """The processes of the test's control groups."""
+def processes():
+    """Those of the test's control groups."""
     return {pid for group in groups() for pid in pathlib.Path(group, "cgroup.procs").read_text().split()}
 
 
@@ -162,6 +163,18 @@ def credentials(b):
 
 
 @harmless
+def sent_on(b):
+    "a registry may send to a host that is listed"
+    other = Registry(b.layout)
+    try:
+        b.registry.redirect[b.blob] = f"http://{other.host}/v2/{other.name}/blobs/sha256:{b.blob}"
+        b.root(b.unpack(hosts=[f"http:{b.registry.host}", f"http:{other.host}"]))
+        assert other.blobs() == [b.blob], other.asked
+    finally:
+        other.stop()
+
+
+@harmless
 def progress(b):
     "what it does is said while it lasts, at most once a second"
     b.layout.add("big", layer(entry("noise", os.urandom(6 << 20))))
@@ -182,10 +195,10 @@ def ended_from_outside(b):
     b.registry.stall = "*"
     child = subprocess.Popen(b.words(stall=60), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     await_until(b.registry.blobs)
-    assert len(inside()) >= 3, inside()
+    assert len(processes()) >= 3, processes()
     child.kill()
     child.wait()
-    await_until(lambda: not inside())
+    await_until(lambda: not processes())
 
 
 @refused("no such tag", "the registry has no such image", tag="none")
@@ -279,6 +292,50 @@ def loopback(b):
     pass
 
 
+# ---- TLS and addresses, in a network of the test's own ----
+
+ADDRESS, NAME = "10.9.8.7", "registry.test"
+
+
+@harmless
+def tls(b):
+    "a registry's certificate is verified, and its name leads to no address that is denied"
+    for tool in ("unshare", "ip", "openssl"):
+        assert shutil.which(tool), f"{tool} is missing"
+    script = f'ip link set lo up && ip addr add {ADDRESS}/32 dev lo && exec "$@"'
+    done = subprocess.run(["unshare", "--net", "--mount", "sh", "-c", script, "sh", sys.executable, __file__, PROGRAM, "--inside", str(b.base), GROUP],
+                          capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def put_over(path, text, base):
+    made = base / path.replace("/", "-")
+    made.write_text(text)
+    subprocess.run(["mount", "--bind", made, path], check=True)
+
+
+def inside(base):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    key, certificate = base / "key", base / "certificate"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={NAME}",
+                    "-addext", f"subjectAltName=DNS:{NAME}", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context.load_cert_chain(certificate, key)
+    put_over("/etc/hosts", f"127.0.0.1 localhost\n{ADDRESS} {NAME} other.test\n169.254.169.254 metadata.test\n", base)
+    b = Bench(base / "inside", Registry(None, at=ADDRESS, tls=context))
+    at = f"{NAME}:{b.registry.port}"
+
+    def said(want, host=at, **how):
+        got = b.unpack(hosts=[host], source=f"{host}/vision/torch", **how)
+        assert want in got, f"{got!r} does not say {want!r}"
+    said("certificate")
+    put_over("/etc/ssl/certs/ca-certificates.crt", certificate.read_text(), base)
+    said("other.test: its address may not be reached", host=f"other.test:{b.registry.port}", deny=["10.0.0.0/8"])
+    said("metadata.test: its address may not be reached", host="metadata.test:80")
+    said("certificate", host=f"other.test:{b.registry.port}")
+    assert not b.registry.asked, b.registry.asked
+    said(b.digest)
+
+
 def run_row(function, said, how):
     with tempfile.TemporaryDirectory(prefix="bh-registry-") as base:
         os.chmod(base, 0o755)
@@ -340,4 +397,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(inside(pathlib.Path(sys.argv[3])) if WORD == "--inside" else main())

@@ -17,16 +17,18 @@ class Registry:
     basic     what a request must carry as Basic credentials, or None
     """
 
-    def __init__(self, layout, name="vision/torch"):
+    def __init__(self, layout, name="vision/torch", at="127.0.0.1", tls=None):
         self.layout, self.name, self.asked = layout, name, []
         self.stall = self.endless = self.wrong = self.basic = None
         self.redirect, self.slow = {}, 0
         self.let_go = threading.Event()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.server = http.server.ThreadingHTTPServer((at, 0), self._handler())
+        if tls:     # a context: handshakes are the connections' own, so that none holds up others
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.server.daemon_threads = True
         self.server.block_on_close = False
         self.port = self.server.server_address[1]
-        self.host = f"127.0.0.1:{self.port}"
+        self.host = f"{at}:{self.port}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 

@@ -57,18 +57,40 @@ read_certificates(struct bh_pull *pull)
         bh_buf_clear(&pull->certificates);
 }
 
+static bool
+is_listed(const struct bh_pull *pull, const struct bh_registry *host)
+{
+    for (uint32_t i = 0; i < pull->host_count; i++)
+        if (strcmp(pull->hosts[i].host, host->host) == 0 && pull->hosts[i].port == host->port)
+            return true;
+    return false;
+}
+
 static bh_rc
-make_relay(struct bh_pull *pull, struct bh_err *err)
+read_hosts(struct bh_pull *pull, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < pull->entry_count && rc == BH_OK; i++)
-        rc = bh_registry_parse(pull->entries[i], true, &pull->hosts[i], err);
+    for (uint32_t i = 0; i < pull->entry_count && rc == BH_OK; i++) {
+        struct bh_registry host;
+
+        rc = bh_registry_parse(pull->entries[i], true, &host, err);
+        if (rc == BH_OK && !is_listed(pull, &host))
+            pull->hosts[pull->host_count++] = host;
+    }
+    return rc;
+}
+
+static bh_rc
+make_relay(struct bh_pull *pull, struct bh_err *err)
+{
+    bh_rc rc = read_hosts(pull, err);
+
     if (rc != BH_OK)
         return rc;
     pull->relay = (struct bh_relay) {
         .hosts = pull->hosts,
-        .host_count = pull->entry_count,
+        .host_count = pull->host_count,
         .deny = pull->deny,
         .deny_count = pull->deny_count,
         .told = mmap(NULL, sizeof *pull->relay.told, PROT_READ | PROT_WRITE,
@@ -110,7 +132,7 @@ write_file(const char *path, const struct bh_buf *text, uint32_t owner, struct b
 static void
 put_hosts(const struct bh_pull *pull, struct bh_buf *out)
 {
-    for (uint32_t i = 0; i < pull->entry_count; i++) {
+    for (uint32_t i = 0; i < pull->host_count; i++) {
         char address[16];
 
         bh_relay_address(&pull->relay, i, address);

@@ -25,7 +25,8 @@ struct bh_pull {
     uint32_t entry_count, deny_count;
     uint64_t stall_s;
     /* Its course. */
-    struct bh_registry hosts[BH_RELAY_HOSTS_MAX];
+    struct bh_registry hosts[BH_RELAY_HOSTS_MAX]; /* each once */
+    uint32_t host_count;
     struct bh_relay relay;
     struct bh_buf auth_text, certificates;
     bh_ns begun_at;                           /* monotonic; of the step that runs */

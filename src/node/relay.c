@@ -221,14 +221,18 @@ bh_relay_start(struct bh_relay *relay, struct bh_err *err)
     return relay->pid < 0 ? bh_err_errno(err, "start the relay") : BH_OK;
 }
 
-/* A plain one is an address of the loopback already. */
+/* A plain one is an address of the loopback already; a name with several ports has one. */
 void
 bh_relay_address(const struct bh_relay *relay, uint32_t host, char ret_text[16])
 {
+    uint32_t first = 0;
+
+    while (strcmp(relay->hosts[first].host, relay->hosts[host].host) != 0)
+        first++;
     if (relay->hosts[host].plain)
         snprintf(ret_text, 16, "%.15s", relay->hosts[host].host);
     else
-        snprintf(ret_text, 16, "127.1.0.%u", host + 1);
+        snprintf(ret_text, 16, "127.1.0.%u", first + 1);
 }
 
 static bh_rc

@@ -44,9 +44,9 @@ class Bench:
         self.store.mkdir(mode=0o700)
         self.progress = []
 
-    def words(self, tag="x", digest="", cap=64 << 20, hosts=None, stall=20, source=None, auth="", deny=()):
+    def words(self, tag="x", digest="", cap=64 << 20, hosts=None, stall=20, source=None, auth="", deny=(), umoci=None):
         hosts = hosts or [f"http:{self.registry.host}"]
-        return [PROGRAM, f"--store={self.store}", f"--umoci={shutil.which('umoci')}", f"--skopeo={shutil.which('skopeo')}",
+        return [PROGRAM, f"--store={self.store}", f"--umoci={umoci or shutil.which('umoci')}", f"--skopeo={shutil.which('skopeo')}",
                 f"--source={source or self.registry.host + '/' + self.registry.name}", f"--tag={tag}", f"--digest={digest}",
                 f"--cgroup-mount={GROUPS}", f"--cgroup=/{GROUP}", f"--base={BASE}", "--lease=7", f"--bytes-max={cap}",
                 f"--stall={stall}", f"--auth={auth}", "--uid=20001", "--gid=20001",
@@ -157,7 +157,11 @@ def credentials(b):
     auth.chmod(0o640)
     assert "can be used by others than root" in b.unpack(auth=auth)
     auth.chmod(0o600)
-    root = b.root(b.unpack(auth=auth))
+    spy = b.base / "umoci"
+    spy.write_text("#!/bin/sh\nmkdir /stage/rootfs\ncat /etc/auth.json > /stage/rootfs/seen\nls /etc >> /stage/rootfs/seen\n")
+    spy.chmod(0o755)
+    root = b.root(b.unpack(auth=auth, umoci=spy))
+    assert (root / "seen").read_text() == "", "umoci can read what skopeo was given"
     found = subprocess.run(["grep", "-rl", b.registry.basic, str(root.parents[1])], capture_output=True, text=True).stdout
     assert not found, found
 

@@ -7,6 +7,7 @@
 #include "api/facts.h"
 #include "base/json.h"
 #include "model/image.h"
+#include "wire/message.h"
 
 static const struct bh_field rows[] = {
     BH_F(struct bh_image_row, digest, BH_FIELD_HEX),
@@ -37,18 +38,27 @@ bh_image_row_read(const char *hex, struct bh_image_row *ret_row)
 
 /* ---- how far it is ---- */
 
+/* What is still to come counts: whoever fetches is behind one who checks. */
+static uint64_t
+rank(bh_json_value item)
+{
+    const char *stage = bh_json_text(bh_json_get(item, "stage"), "");
+    uint64_t at = strcmp(stage, bh_image_stage_names[BH_IMAGE_FETCHING]) == 0   ? 0
+                  : strcmp(stage, bh_image_stage_names[BH_IMAGE_CHECKING]) == 0 ? 1
+                                                                                 : 2;
+
+    return (at << 60) + (bh_json_number(bh_json_get(item, "done_bytes"), 0) >> 4);
+}
+
 /* Of several members' the one that is furthest behind. */
 static void
 find_slowest(bh_json_value items, uint64_t job, bh_json_value *slowest)
 {
     for (size_t i = 0; i < bh_json_count(items); i++) {
         bh_json_value item = bh_json_at(items, i);
-        bool other = bh_json_number(bh_json_get(item, "job"), 0) != job;
 
-        if (!other
-            && (!*slowest
-                || bh_json_number(bh_json_get(item, "done_bytes"), 0)
-                       < bh_json_number(bh_json_get(*slowest, "done_bytes"), 0)))
+        if (bh_json_number(bh_json_get(item, "job"), 0) == job
+            && (!*slowest || rank(item) < rank(*slowest)))
             *slowest = item;
     }
 }

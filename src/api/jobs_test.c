@@ -277,7 +277,8 @@ one_that_starts_shows_how_far_its_image_is(void **state)
 {
     f->inventory = "{\"images\":[{\"done_bytes\":629145600,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801},"
                    "{\"done_bytes\":1,\"job\":302,\"stage\":\"fetching\",\"total_bytes\":2}],\"node\":\"n1\"}";
-    f->inventory_of_second = "{\"images\":[{\"done_bytes\":125829120,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801}],\"node\":\"n2\"}";
+    f->inventory_of_second = "{\"images\":[{\"done_bytes\":125829120,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801},"
+                              "{\"done_bytes\":0,\"job\":301,\"stage\":\"unpacking\",\"total_bytes\":0}],\"node\":\"n2\"}";
     bh_fixture_put_job(f, 301, 2, 1, "starting");
     SEND(BH_GET, "/v1/jobs/301", .uid = ALICE);
     BH_CHECK("how far", strstr(got.text, "\"image\":\"fetching 120 of 801 MiB\""));

@@ -37,6 +37,12 @@ bh_image_is_packed(const char *text)
            strncmp(text, BH_IMAGE_DOCKER, strlen(BH_IMAGE_DOCKER)) == 0;
 }
 
+bool
+bh_image_is_own(const char *text)
+{
+    return text && (strncmp(text, "dir:", 4) == 0 || bh_image_is_packed(text));
+}
+
 /* What stands behind the path: ":TAG", "@sha256:HEX", "@sha256", or nothing. */
 static const char *
 read_version(const char *text, struct bh_image *image)

@@ -50,6 +50,10 @@ const char *bh_image_repository_fault(const char *text, size_t length);
  * of a registry. */
 bool bh_image_is_packed(const char *text);
 
+/* Whether it is a root of its own, and not parts of the node: such a one, or a folder.  NULL is
+ * none. */
+bool bh_image_is_own(const char *text);
+
 /* Whether `text` is 64 lower-case hexadecimal digits. */
 bool bh_image_is_digest(const char *text);
 

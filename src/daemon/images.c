@@ -104,7 +104,8 @@ put(struct bh_core *core, const char *key, const char *value, struct bh_err *err
 }
 
 bh_rc
-bh_images_record(struct bh_core *core, const struct bh_msg_image *image, struct bh_err *err)
+bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_image *image,
+                 struct bh_err *err)
 {
     char key[BH_IMAGE_KEY_SIZE], memory[ROW_BYTES_MAX];
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
@@ -115,7 +116,8 @@ bh_images_record(struct bh_core *core, const struct bh_msg_image *image, struct 
     bh_rc rc = bh_core_begin(core, err);
 
     if (rc != BH_OK || !bh_image_row_read(image->digest, &row)
-        || !bh_view_lease(core->state.engine, (bh_lease_id){ image->lease }, &view))
+        || !bh_view_lease(core->state.engine, (bh_lease_id){ image->lease }, &view)
+        || view.node.v != node.v)
         return rc;
     bh_image_key(view.job.v, key);
     bh_buf_init_fixed(&json, memory, sizeof memory);

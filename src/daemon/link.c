@@ -417,7 +417,7 @@ take_image(struct bh_node_link *link, const void *message, struct bh_err *err)
     bh_images_take(&link->images, image);
     pthread_mutex_unlock(&link->shared->mutex);
     return image->stage == BH_IMAGE_READY
-               ? bh_images_record(link->shared->core, image, err) : BH_OK;
+               ? bh_images_record(link->shared->core, link->node, image, err) : BH_OK;
 }
 
 static bh_rc

@@ -623,8 +623,9 @@ inventory_says(struct scene *s, const char *part)
     bool found;
 
     bh_buf_init(&json, 1 << 20);
-    found = bh_node_links_inventory(s->links, &cursor, &json)
-            && strstr(bh_buf_text(&json), part) != NULL;
+    while (bh_node_links_inventory(s->links, &cursor, &json))
+        ;
+    found = strstr(bh_buf_text(&json), part) != NULL;
     bh_buf_fini(&json);
     return found;
 }
@@ -661,13 +662,18 @@ test_how_far_an_image_is_is_memory_and_which_it_is_a_record(void **unused)
                                    "\"stage\":\"fetching\",\"total_bytes\":800}]";
     static const char none[] = "\"images\":[]";
     struct scene s;
-    struct peer *peer = &s.peers[0];
+    struct peer *peer = &s.peers[0], *other = &s.peers[1];
     uint64_t records;
 
-    open_scene(&s, 1);
+    open_scene(&s, 2);
     assert_int_equal(submit(&s.f, whole), BH_OK);
     bh_node_links_release(s.links);
-    turns_until(&s, 1);
+    turns_until(&s, 2);
+    if (other->lease) {
+        other = peer;
+        peer = &s.peers[1];
+    }
+    other->lease = peer->lease;
     records = s.f.core.journal.next_seq;
     say_image(peer, BH_IMAGE_FETCHING, 80, "");
     say_image(peer, BH_IMAGE_FETCHING, 120, "");
@@ -677,7 +683,11 @@ test_how_far_an_image_is_is_memory_and_which_it_is_a_record(void **unused)
     BH_CHECK("how far", inventory_says(&s, fetching));
     say_image(peer, BH_IMAGE_READY, 0, "");
     turn(&s);
-    BH_CHECK("it came to nothing", inventory_says(&s, none) && !has_image(&s, ""));
+    BH_CHECK("it came to nothing", !inventory_says(&s, fetching) && inventory_says(&s, none)
+                                       && !has_image(&s, ""));
+    say_image(other, BH_IMAGE_READY, 0, DIGEST);
+    turn(&s);
+    BH_CHECK_EQ("of another node's lease", s.f.core.journal.next_seq, records);
     say_image(peer, BH_IMAGE_READY, 0, "../../../etc/passwd");
     turn(&s);
     BH_CHECK_EQ("that is no digest", s.f.core.journal.next_seq, records);

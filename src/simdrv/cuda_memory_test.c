@@ -495,7 +495,7 @@ copy_ways(void)
 static void
 copy_rows(void)
 {
-    unsigned char rows[4][8], page[PAGE];
+    unsigned char rows[8][8] = { 0 }, page[PAGE];
     CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = PAGE,
                            .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = rows,
                            .dstPitch = sizeof rows[0], .WidthInBytes = 8, .Height = 4 };

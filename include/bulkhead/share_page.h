@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define BH_SHARE_MAGIC 0x42485348u /* "BHSH" */
-#define BH_SHARE_VERSION 1u
+#define BH_SHARE_VERSION 2u /* 2: the usage has more than slots */
 #define BH_SHARE_UNIT_BYTES (UINT64_C(2) << 20)
 
 enum {

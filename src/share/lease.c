@@ -157,44 +157,71 @@ answer(const struct process *process, enum bh_share_answer answer)
     (void)!sendmsg(process->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The process of that number that came before: it began another program since, or its
- * connection was another bulkhead-share's. */
+/* The entry of the same process that has this slot. */
 static struct process *
-find_before(const struct process *process)
+find_seated(const struct process *process, int slot)
 {
     for (struct process *p = process->lease->processes; p != NULL; p = p->next)
-        if (p != process && p->pid == process->pid && p->slot >= 0)
+        if (p != process && p->pid == process->pid && p->slot == slot)
             return p;
     return NULL;
+}
+
+static bool
+is_connected(const struct process *process)
+{
+    char byte;
+
+    return process->fd >= 0 &&
+           recv(process->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+}
+
+/* What the process had before it began another program goes.  A connection that stands is a
+ * second library's in one process (dlmopen), which has a seat of its own; so is memory that is
+ * still mapped, whose connection was another bulkhead-share's. */
+static void
+unseat_before(const struct process *process, uint64_t now_ns)
+{
+    for (struct process *p = process->lease->processes, *next; p != NULL; p = next) {
+        next = p->next;
+        if (p != process && p->pid == process->pid && p->slot >= 0 && !is_connected(p) &&
+            !bh_share_is_mapped(p->pid))
+            remove_process(p, now_ns);
+    }
+}
+
+static enum bh_share_answer
+seat_again(struct process *process, int slot)
+{
+    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
+    struct process *before = find_seated(process, slot);
+
+    if (slot >= BH_SHARE_SLOTS_MAX)
+        return BH_SHARE_STRANGER;
+    owner = bh_share_pages_owner(process->lease->pages, (uint32_t)slot);
+    if (owner.pid != me.pid || owner.started != me.started)
+        return BH_SHARE_STRANGER;
+    process->slot = slot;
+    process->active = true; /* it may have been; then it answers as one that is */
+    if (before != NULL)
+        unlink_process(before);
+    return BH_SHARE_WELCOME;
 }
 
 static enum bh_share_answer
 seat(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
-    struct bh_share_lease *lease = process->lease;
-    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
-    struct process *before = find_before(process);
+    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) };
 
     if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION)
         return BH_SHARE_BAD_VERSION;
     if (hello->slot == BH_SHARE_LOOK)
         return BH_SHARE_WELCOME;
-    if (hello->slot < 0) {
-        if (before != NULL)
-            remove_process(before, now_ns);
-        process->slot = bh_share_pages_seat(lease->pages, me);
-        return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
-    }
-    if (hello->slot >= BH_SHARE_SLOTS_MAX)
-        return BH_SHARE_STRANGER;
-    owner = bh_share_pages_owner(lease->pages, (uint32_t)hello->slot);
-    if (owner.pid != me.pid || owner.started != me.started)
-        return BH_SHARE_STRANGER;
-    process->slot = hello->slot;
-    process->active = true; /* it may have been; then it answers as one that is */
-    if (before != NULL && before->slot == process->slot)
-        unlink_process(before);
-    return BH_SHARE_WELCOME;
+    if (hello->slot >= 0)
+        return seat_again(process, hello->slot);
+    unseat_before(process, now_ns);
+    process->slot = bh_share_pages_seat(process->lease->pages, me);
+    return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
 
 static void

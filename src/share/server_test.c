@@ -390,6 +390,82 @@ one_looks(void **state)
     BH_CHECK_DONE();
 }
 
+/* Two copies of the library in one process (dlmopen) have a seat each; what it began as before
+ * another program has none. */
+static int
+two_copies(const struct fixture *fixture)
+{
+    struct guest first = come_in(fixture, 5, new_one), second, third;
+
+    if (!bh_share_change(first.usage, 0, (uint32_t)first.slot, 10, 512))
+        return 1;
+    second = come_in(fixture, 5, new_one);
+    if (second.answer != BH_SHARE_WELCOME || second.slot == first.slot ||
+        !bh_share_change(second.usage, 0, (uint32_t)second.slot, 20, 512))
+        return 2;
+    say(&first, BH_SHARE_WANT);
+    if (!comes(&first, 0, 5000) || bh_share_used(first.usage, 0) != 30)
+        return 3;
+    /* As exec does it: mappings and connections go, the process stays. */
+    close(first.fd);
+    close(second.fd);
+    munmap(first.usage, sizeof(*first.usage));
+    munmap(second.usage, sizeof(*second.usage));
+    third = come_in(fixture, 5, new_one);
+    return bh_share_used(third.usage, 0) == 0 ? 0 : 4;
+}
+
+static void
+each_copy_has_a_seat(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 5, 1024);
+    pid_t child;
+    int status;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    child = fork();
+    if (child == 0)
+        _exit(two_copies(fixture));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    BH_CHECK_EQ("both work", status, 0);
+    close_lease(fixture, 5);
+    BH_CHECK_DONE();
+}
+
+/* As many as there is room for; the next is refused at once, and nobody loses anything. */
+static void
+the_last_seat(void **state)
+{
+    static struct guest guest[BH_SHARE_SLOTS_MAX];
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 4, 1024);
+    struct guest late;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++) {
+        guest[i] = come_in(fixture, 4, new_one);
+        if (guest[i].answer != BH_SHARE_WELCOME)
+            fail_msg("guest %d", i);
+        if (i > 0) /* one mapping is enough to look */
+            munmap(guest[i].usage, sizeof(*guest[i].usage));
+        munmap((void *)(uintptr_t)guest[i].limits, sizeof(*guest[i].limits));
+    }
+    BH_CHECK("mine", bh_share_change(guest[0].usage, 0, (uint32_t)guest[0].slot, 10, 512));
+    late = come_in(fixture, 4, new_one);
+    BH_CHECK_EQ("one too many", late.answer, BH_SHARE_FULL);
+    for (int i = 0; i < 100 && fixture->notice.kind != BH_SHARE_NOTICE_FULL; i++)
+        BH_CHECK_EQ("again", ask(fixture, &open), BH_OK); /* and what comes before is heard */
+    BH_CHECK_EQ("the node is told", fixture->notice.kind, BH_SHARE_NOTICE_FULL);
+    BH_CHECK_EQ("of this lease", fixture->notice.lease, 4);
+    BH_CHECK_EQ("nothing lost", bh_share_used(guest[0].usage, 0), 10);
+    for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++)
+        close(guest[i].fd);
+    close(late.fd);
+    close_lease(fixture, 4);
+    BH_CHECK_DONE();
+}
+
 static void
 turns_go_round(void **state)
 {
@@ -600,9 +676,11 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_copy_has_a_seat, set_up, tear_down), /* others leave mappings */
         cmocka_unit_test_setup_teardown(a_process_comes_and_dies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(three_counts_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_looks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_last_seat, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_go_round, set_up, tear_down),
         cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),

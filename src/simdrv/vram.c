@@ -14,7 +14,7 @@
 #include "simdrv/queue.h"
 #include "simdrv/vram_internal.h"
 
-#define FOLDER_MODE 0755
+#define FOLDER_MODE 01777 /* a checkpoint of a process puts its file there */
 #define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
 
 static uint32_t

@@ -192,13 +192,14 @@ static bh_rc
 enter_root(const struct bh_checkpoint_request *request, struct bh_err *err)
 {
     struct sources sources;
-    bh_rc rc = open_sources(request, &sources, err);
+    bh_rc rc;
 
-    if (rc != BH_OK)
-        return rc;
     if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0
         || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return bh_err_errno(err, "make namespaces");
+    rc = open_sources(request, &sources, err);
+    if (rc != BH_OK)
+        return rc;
     if (mount("bulkhead-checkpoint", ROOM, "tmpfs", MS_NOSUID, "mode=755,size=65536") != 0)
         return bh_err_errno(err, "mount the helper's root");
     rc = fill_root(request, &sources, err);

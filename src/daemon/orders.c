@@ -375,7 +375,8 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     entry.verb = answers[effect->kind].verb;
     entry.obj = object_of(effect);
     event = answer_event(effect, outcome);
-    if (awaited && effect->kind == BH_FX_START && outcome->outcome == BH_OUTCOME_FAILED
+    if (awaited && (effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME)
+        && outcome->outcome == BH_OUTCOME_FAILED
         && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
     entry.text = failure.kept ? failure.digest.bytes : NULL;

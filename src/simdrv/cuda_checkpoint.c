@@ -201,12 +201,24 @@ is_zero(const uint8_t *bytes, size_t length)
     return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
+static bool
+is_hole(int fd, off_t at)
+{
+    off_t found = lseek(fd, at, SEEK_DATA);
+
+    return found < 0 ? errno == ENXIO : found >= at + (off_t)SIM_PAGE_BYTES;
+}
+
 /* Copy a page out or in.  Where it is all zeros the file has a hole. */
 static bool
 move_page(struct target *target, uint32_t page, int fd, off_t at, bool out)
 {
     static __thread uint8_t bytes[SIM_PAGE_BYTES];
 
+    if (out && sim_vram_is_clear(target->vram, page))
+        return true;
+    if (!out && is_hole(fd, at))
+        return sim_vram_fill(target->vram, page, 0, SIM_PAGE_BYTES, 0);
     if (out)
         return sim_vram_read(target->vram, page, 0, bytes, sizeof(bytes)) &&
                (is_zero(bytes, sizeof(bytes)) ||

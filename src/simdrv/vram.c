@@ -236,6 +236,14 @@ fill_page(const struct place *place, uint32_t word)
 }
 
 bool
+sim_vram_is_clear(struct sim_vram *vram, uint32_t page)
+{
+    struct place place = place_of(vram, page);
+
+    return place.page->word == 0 && !has_own(place.page);
+}
+
+bool
 sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target,
               size_t length)
 {

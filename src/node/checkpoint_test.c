@@ -85,14 +85,19 @@ write_conf(const char *more)
     bh_test_restart(text);
 }
 
+/* And the driver is asked something, at which it takes that up. */
 static void
 simctl(const char *command, const char *rule, const char *word)
 {
+    struct bh_msg_gpu_order look = { 0 };
     char path[TEST_PATH * 2];
 
     bh_path_format(path, sizeof path, "%s/sim", the_node.folder);
     bh_test_run((const char *const[]){ the_node.simctl, "--state", path, command, rule, word,
                                        NULL });
+    snprintf(look.gpu, sizeof look.gpu, "%s", the_node.gpus[0]);
+    if (the_node.link)
+        (void)bh_test_order(BH_MSG_TEST, &look);
 }
 
 /* To jobs on GPU number `gpu`. */

@@ -335,6 +335,25 @@ kill_within(uint32_t number, uint64_t order)
     BH_CHECK_EQ("done by the next node", bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome, 0);
 }
 
+/* What the helper itself answers when it is asked for a process that is not of the job with these
+ * ids: a test's own, of the machine's namespace. */
+static void
+test_stranger(void **state)
+{
+    char program[TEST_PATH], command[TEST_PATH * 4], path[TEST_PATH * 2];
+
+    snprintf(program, sizeof program, "%s", the_node.program);
+    bh_path_format(path, sizeof path, "%s/answer", the_node.folder);
+    bh_path_format(command, sizeof command,
+                   "echo '{\"action\":\"take\",\"id_base\":3000000000,\"pids\":[{\"pid\":%d}]}' | "
+                   "%s/bulkhead-checkpoint > %s",
+                   (int)getpid(), dirname(program), path);
+    bh_test_run((const char *const[]){ "/bin/sh", "-c", command, NULL });
+    BH_CHECK("refused", strstr(bh_test_read("answer"), "\"end\":\"refused\"") != NULL);
+    BH_CHECK(bh_test_read("answer"), strstr(bh_test_read("answer"), "is not of this job") != NULL);
+    BH_CHECK_DONE();
+}
+
 /* One job through all of it. */
 static void
 test_troubles(void **state)
@@ -378,7 +397,7 @@ main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_makes_way), BH_NODE_TEST(test_refused),
-        BH_NODE_TEST(test_troubles),
+        BH_NODE_TEST(test_troubles),  BH_NODE_TEST(test_stranger),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

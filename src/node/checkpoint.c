@@ -15,6 +15,7 @@
 #include "node/checkpoint_run.h"
 #include "node/job.h"
 #include "node/path.h"
+#include "node/scrub.h"
 #include "node/share_slot.h"
 #include "runtime/readback.h"
 
@@ -406,12 +407,21 @@ bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job)
 {
     struct course *course;
     struct bh_err err;
+    bh_rc rc;
 
-    if (!job->aside || job->ended || bh_job_is_suspended(job) || find(node, job->note.lease))
+    if (!job->aside || job->ended || job->asked || bh_job_is_suspended(job)
+        || find(node, job->note.lease))
         return;
     course = open_course(node, job->note.lease, 0);
     node->checkpoints->adopts = node->checkpoints->adopts || !course;
-    if (course && begin(node, course, BH_CHECKPOINT_BACK, &err) != BH_OK)
+    if (!course)
+        return;
+    rc = bh_job_check_places(node, &job->note, &err); /* it must not come back beside another */
+    if (rc == BH_OK)
+        rc = bh_scrub_check(node, &job->note, &err);
+    if (rc == BH_OK)
+        rc = begin(node, course, BH_CHECKPOINT_BACK, &err);
+    if (rc != BH_OK)
         fail(course, err.msg);
 }
 

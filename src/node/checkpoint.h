@@ -40,7 +40,8 @@ bh_ns bh_checkpoints_tick(struct bh_node *node, bh_ns now);
 /* Whether a helper runs for that order. */
 bool bh_checkpoint_runs(const struct bh_node *node, uint64_t order);
 
-/* After a start of the node: what may be away of a job that is not suspended is given back. */
+/* After a start of the node: what may be away of a job that is not suspended, and was not told to
+ * end, is given back. */
 void bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job);
 
 /* Of a job that has ended: true, and the cause is set, when it was ended because its memory could

@@ -45,6 +45,7 @@ struct bh_share_lease {
     uint32_t seat, count;
     bool joined, stuck, more_told;
     uint64_t more[BH_SHARE_DEVICES_MAX]; /* than was reserved, as the driver said last */
+    uint64_t driver[BH_SHARE_DEVICES_MAX]; /* bytes, as it said last */
     struct process *processes;
 };
 
@@ -444,12 +445,19 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
     if (device >= lease->open.gpu_count)
         return;
     /* The driver was asked a moment ago: what was freed since is no overhead. */
+    lease->driver[device] = bytes;
     before = lease->more[device];
     lease->more[device] = more;
     bh_share_pages_overhead(lease->pages, device, more < before ? more : before);
     if (more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES && !lease->more_told)
         tell(lease, BH_SHARE_NOTICE_MORE, 0);
     lease->more_told = more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES;
+}
+
+static uint32_t
+mib_of(uint64_t bytes)
+{
+    return bytes >> 20 < UINT32_MAX ? (uint32_t)(bytes >> 20) : UINT32_MAX;
 }
 
 struct bh_share_lease_state
@@ -461,10 +469,14 @@ bh_share_lease_state(const struct bh_share_lease *lease)
         .turn = bh_turns_state(lease->site->turns, lease->seat),
         .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
         .processes = lease->count,
+        .seen_kind = bh_share_pages_seen_kind(lease->pages),
     };
 
-    for (uint32_t d = 0; d < lease->open.gpu_count; d++)
+    for (uint32_t d = 0; d < lease->open.gpu_count; d++) {
         state.used_bytes[d] = bh_share_pages_used_bytes(lease->pages, d);
+        state.seen_mib[d] = mib_of(bh_share_pages_seen_bytes(lease->pages, d));
+        state.driver_mib[d] = mib_of(lease->driver[d]);
+    }
     return state;
 }
 

@@ -437,7 +437,8 @@ static bool
 could_not_start(const struct bh_job_row *row)
 {
     return bh_jobs_ended(row->state)
-           && strcmp(row->reason, bh_end_cause_names[BH_END_START_FAILED]) == 0;
+           && (strcmp(row->reason, bh_end_cause_names[BH_END_START_FAILED]) == 0
+               || strcmp(row->reason, bh_end_cause_names[BH_END_RESUME_FAILED]) == 0);
 }
 
 /* The engine forgets ended jobs: their row says how they ended. */

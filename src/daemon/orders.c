@@ -357,6 +357,16 @@ object_of(const struct bh_effect *effect)
     return (struct bh_record_object){ "lease", effect->lease.v };
 }
 
+/* Whether the node's words go with the record: why a job did not begin, go on, or make way. */
+static bool
+says_why(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
+{
+    if (effect->kind == BH_FX_SUSPEND)
+        return outcome->outcome == BH_OUTCOME_CONTEXT_HELD;
+    return (effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME)
+           && outcome->outcome == BH_OUTCOME_FAILED;
+}
+
 bh_rc
 bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                   const struct bh_msg_outcome *outcome, struct bh_err *err)
@@ -375,7 +385,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     entry.verb = answers[effect->kind].verb;
     entry.obj = object_of(effect);
     event = answer_event(effect, outcome);
-    if (awaited && effect->kind == BH_FX_START && outcome->outcome == BH_OUTCOME_FAILED
+    if (awaited && says_why(effect, outcome)
         && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
     entry.text = failure.kept ? failure.digest.bytes : NULL;

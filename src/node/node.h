@@ -15,6 +15,7 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
+struct bh_checkpoints;
 struct bh_guests;
 struct bh_reset;
 struct bh_scrubs;
@@ -71,6 +72,7 @@ struct bh_node {
     struct bh_scrubs *scrubs;         /* node/scrub.h */
     struct bh_reset *reset;           /* node/reset.h */
     struct bh_verify *verify;         /* node/verify.h */
+    struct bh_checkpoints *checkpoints; /* node/checkpoint.h */
 
     uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
     uint32_t doomed_count;

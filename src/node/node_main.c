@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/cdi.h"
+#include "node/checkpoint.h"
 #include "node/driver.h"
 #include "node/guest.h"
 #include "node/health.h"
@@ -134,6 +135,7 @@ make_tables(struct bh_node *node)
     node->scrubs = bh_scrubs_new();
     node->reset = bh_reset_new();
     node->verify = bh_verify_new();
+    node->checkpoints = bh_checkpoints_new();
 }
 
 static bh_rc
@@ -163,6 +165,8 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = open_gpus(node, err);
     if (rc == BH_OK)
         rc = bh_piece_reconcile(node, err);
+    if (rc == BH_OK)
+        bh_checkpoint_probe(node);
     return rc;
 }
 
@@ -199,6 +203,7 @@ close_all(struct bh_node *node)
     bh_node_shares_free(node);
     bh_scrubs_free(node->scrubs);
     bh_reset_free(node->reset);
+    bh_checkpoints_free(node->checkpoints);
     bh_state_close(&node->state);
 }
 
@@ -265,6 +270,7 @@ tick_orders(struct loop *loop, bh_ns now)
     next = sooner(next, bh_guests_tick(node, now));
     next = sooner(next, bh_scrubs_tick(node, now));
     next = sooner(next, bh_reset_tick(node, now));
+    next = sooner(next, bh_checkpoints_tick(node, now));
     next = sooner(next, bh_orders_tick(loop->orders, now));
     return sooner(next, bh_verify_tick(node, now));
 }

@@ -32,6 +32,11 @@ struct bh_job {
     bool running, frozen, ended;     /* running: its keeper was seen alive */
     bool asked;                      /* a signal to end was sent, or may have been */
     bool suspended;                  /* noted so: frozen, and seen without a GPU context */
+    bool aside;                      /* noted so: GPU memory of these processes is put aside,
+                                        or may be (checkpoint.h) */
+    struct bh_checkpoint_pid aside_pids[BH_CHECKPOINT_PIDS_MAX];
+    uint32_t aside_count;
+    char unrestored[200];            /* why it could not be given back; "": it was */
     bool dying;                      /* its end is under way: a process does not go */
     bool unwanted;                   /* the daemon does not know it: forget it at its end */
     int pidfd;                       /* of the keeper; -1: none */

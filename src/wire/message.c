@@ -228,6 +228,7 @@ static const struct bh_field grade_fields[] = {
 static const struct bh_fields grade = BH_FIELDS("grade", struct bh_msg_grade, grade_fields);
 
 static const struct bh_field inventory_fields[] = {
+    BH_F(struct bh_msg_inventory, checkpoint, BH_FIELD_STR),
     BH_F(struct bh_msg_inventory, cpus, BH_FIELD_U32),
     BH_F(struct bh_msg_inventory, driver, BH_FIELD_STR),
     BH_F_ENUM(struct bh_msg_inventory, driver_scrub, bh_driver_scrub_names),

@@ -58,6 +58,8 @@ struct bh_msg_inventory {
      * was acknowledged: one that ended while nobody listened is not a lost one. */
     struct bh_list gpus, leases, pieces;
     struct bh_list grades;     /* bh_msg_grade: not offered, and why */
+    char checkpoint[160];      /* "yes": a job that holds GPU memory can be suspended; else why
+                                  not; "": the node does not say */
 };
 
 /* The answer to CARVE .. STOP (a STOP's outcome only says that it was begun; the end

@@ -128,6 +128,53 @@ def seen(site):
     site.await_state(beside, "cancelled")
 
 
+# Fills memory through its share, and looks at it again when there is a file.
+KEEPS = """exec python3 -c '
+import ctypes as c, os, random, time
+l = c.CDLL("libcuda.so.1"); x = c.c_void_p(); p = c.c_uint64(); n = 8 << 20
+assert not l.cuInit(0)
+assert not l.cuDevicePrimaryCtxRetain(c.byref(x), 0) and not l.cuCtxSetCurrent(x)
+assert not l.cuMemAlloc_v2(c.byref(p), c.c_size_t(n))
+b = random.randbytes(n); r = c.create_string_buffer(n)
+assert not l.cuMemcpyHtoD_v2(p, b, c.c_size_t(n))
+print("begun", flush=True)
+while not os.path.exists("%s"):
+    assert not l.cuMemcpyDtoH_v2(r, p, c.c_size_t(4096)); time.sleep(0.02)
+assert not l.cuMemcpyDtoH_v2(r, p, c.c_size_t(n))
+print("same" if r.raw == b else "CHANGED", flush=True)
+'"""
+
+
+@tap.test(topology="1x H100-80GB", site=SITE, node_conf="checkpoint_timeout_ms = 20000")
+def makes_way(site):
+    """a job with memory on the GPU is suspended for a higher one, which gets its share, and goes on with the same bytes"""
+    if sanitizer_of(site.bin / "libcuda.so.1"):
+        raise tap.Skip("Python cannot load a library that a sanitizer is in")
+    shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
+    site.stop(site.node)
+    site.start_node()  # looks whether the driver has the calls
+    site.until(lambda: site.client().get("/v1/nodes")["items"][0].get("checkpoint") == "yes", what="the node")
+    contains("shown", site.cli(None, "node", "-o", "wide", check=0).stdout, "CHECKPOINTS")
+    go = site.sim / "view/0-w/go"
+    low = site.submit("sh", "-c", KEEPS % "/run/bulkhead-sim/view/go", tenant="acme/vision/train", sku="quarter",
+                      priority="low", on_preempt="suspend", memory="512Mi")
+    site.until(lambda: "begun" in site.log(low), what="its memory")
+    beside = [site.submit(*HOLD_ON, tenant="acme/vision/batch", sku="quarter") for _ in range(3)]
+    for job in beside:
+        site.await_state(job, "running")
+    high = site.submit("sleep", "0.2", tenant="acme/vision/batch", sku="quarter", priority="high")
+    site.await_state(high, "running")
+    equal("makes way", site.job(low)["state"], "suspended")
+    contains("why", site.cli(None, "why", str(low), check=0).stdout, "suspended")
+    site.await_state(high, "completed")
+    site.await_state(low, "running")
+    go.write_text("")
+    done = site.await_state(low, "completed", "failed")
+    equal("its output", site.log(low), "begun\nsame\n")
+    equal("it did not begin anew", done["restarts"], 0)
+    equal("outcomes", [r["ev"]["suspended"].get("outcome") for r in site.leaves() if r["verb"] == "node.suspended"], [None])
+
+
 ASIDE = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-test-", dir="/srv"))  # a machine's folder of libraries
 os.chmod(ASIDE, 0o755)
 atexit.register(shutil.rmtree, ASIDE, ignore_errors=True)

@@ -195,8 +195,6 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
     rc = bh_launch_folder(node, start->lease, folder, err);
     if (rc == BH_OK)
-        rc = bh_share_slot_sync(node, err);
-    if (rc == BH_OK)
         rc = bh_node_share_open(node, job, err);
     if (rc == BH_OK)
         rc = bh_exit_record_reserve(folder, err);
@@ -356,9 +354,13 @@ set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err 
     bh_rc rc;
 
     bh_node_job_id(job->note.lease, id);
+    if (frozen) /* before it can say nothing any more */
+        bh_node_share_pause(node, job->note.lease);
     rc = node->runtime.ops->freeze(node->runtime.self, id, frozen, err);
     if (rc == BH_OK)
         job->frozen = frozen;
+    if (!job->frozen)
+        bh_node_share_resume(node, job->note.lease);
     return rc;
 }
 

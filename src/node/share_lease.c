@@ -11,16 +11,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/path.h"
-#include "node/share.h"
+#include "node/share_lease_internal.h"
 #include "node/share_slot.h"
-
-struct bh_share_leases {
-    struct bh_share_host *host;
-    uint64_t open[BH_SHARE_LEASES_MAX];
-    uint32_t count;
-    bh_ns tried_at; /* monotonic; when leases of before were asked for last */
-    bh_ns compare_at; /* monotonic; when the driver is asked next */
-};
 
 const char *
 bh_node_share_shim(const struct bh_node *node)
@@ -142,19 +134,37 @@ put_gpu(const struct bh_note_piece *lent, struct bh_share_open *open)
     open->latency = (lent->share_flags & BH_SHARE_IS_LATENCY) != 0;
 }
 
-static bool
-is_open(const struct bh_share_leases *leases, uint64_t lease)
+struct bh_share_lease_row *
+bh_share_leases_find(struct bh_share_leases *leases, uint64_t lease)
 {
-    for (uint32_t i = 0; i < leases->count; i++)
-        if (leases->open[i] == lease)
-            return true;
-    return false;
+    for (uint32_t i = 0; i < leases->count; i++) {
+        if (leases->rows[i].lease == lease)
+            return &leases->rows[i];
+    }
+    return NULL;
+}
+
+static bh_rc
+add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (leases->count == BH_COUNT(leases->rows))
+        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_SHARE_LEASES_MAX);
+    rc = bh_share_host_open(leases->host, open, err);
+    if (rc != BH_OK)
+        return rc;
+    leases->rows[leases->count++] = (struct bh_share_lease_row){ .lease = open->lease };
+    for (uint32_t d = 0; d < open->gpu_count; d++)
+        bh_log(SHARE_OPENED, BH_STR("gpu", open->gpus[d].uuid), BH_U64("lease", open->lease),
+               BH_U64("cap_bytes", open->gpus[d].cap_bytes), BH_U64("weight", open->weight));
+    return BH_OK;
 }
 
 bh_rc
 bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err)
 {
-    struct bh_share_open open = { .lease = job->note.lease };
+    struct bh_share_open open = { .lease = job->note.lease, .paused = job->frozen };
     struct bh_share_leases *leases;
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
@@ -172,12 +182,8 @@ bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err
     lease_folder(node, open.lease, "", folder);
     bh_path_format(open.folder, sizeof open.folder, "%.190s", folder);
     leases = leases_of(node);
-    if (!is_open(leases, open.lease) && leases->count == BH_COUNT(leases->open))
-        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_SHARE_LEASES_MAX);
-    rc = bh_share_host_open(leases->host, &open, err);
-    if (rc == BH_OK && !is_open(leases, open.lease))
-        leases->open[leases->count++] = open.lease;
-    return rc;
+    return bh_share_leases_find(leases, open.lease) ? bh_share_host_open(leases->host, &open, err)
+                                                    : add(leases, &open, err);
 }
 
 /* ---- closing ---- */
@@ -198,14 +204,15 @@ close_ended(struct bh_node *node)
     char folder[BH_NODE_PATH_MAX];
 
     for (uint32_t i = leases->count; i-- > 0;) {
-        uint64_t lease = leases->open[i];
+        uint64_t lease = leases->rows[i].lease;
 
         if (lives(node, lease))
             continue;
         bh_share_host_close(leases->host, lease);
         lease_folder(node, lease, "", folder);
         bh_path_remove_tree(folder);
-        leases->open[i] = leases->open[--leases->count];
+        leases->rows[i] = leases->rows[--leases->count];
+        bh_log(SHARE_CLOSED, BH_U64("lease", lease));
     }
 }
 
@@ -222,7 +229,7 @@ open_adopted(struct bh_node *node)
         const struct bh_job *job = &node->state.jobs[i];
 
         if (job->ended || !job->running || !bh_node_share_is(job) ||
-            is_open(leases_of(node), job->note.lease))
+            bh_share_leases_find(leases_of(node), job->note.lease))
             continue;
         if (bh_node_share_open(node, job, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_STR("what", "share of a running job"), BH_ERRLOG(&err));
@@ -230,66 +237,27 @@ open_adopted(struct bh_node *node)
     }
 }
 
-/* ---- what the driver says ---- */
-
-static uint64_t
-bytes_of(const struct bh_node *node, uint64_t lease, const struct bh_device_process *processes,
-         uint32_t count)
-{
-    uint64_t bytes = 0;
-    struct bh_err ignored;
-    bool inside;
-    char id[32];
-
-    bh_node_job_id(lease, id);
-    for (uint32_t p = 0; p < count; p++) {
-        inside = false;
-        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
-                                   &ignored) == BH_OK && inside)
-            bytes += processes[p].memory_mib << 20;
-    }
-    return bytes;
-}
-
-/* Its shares in the order in which put_gpu named them. */
-static void
-tell_overhead(struct bh_node *node, const struct bh_job *job)
-{
-    struct bh_share_overhead said = { .lease = job->note.lease };
-
-    for (uint32_t k = 0; k < job->note.lent_count; k++) {
-        BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-        const struct bh_note_piece *lent = &job->note.lent[k];
-        struct bh_device_process *processes;
-        uint32_t count = 0;
-        struct bh_err ignored;
-
-        if (!bh_share_slot_is(lent))
-            continue;
-        if (node->device.ops->processes(node->device.self, lent->gpu, arena, &processes, &count,
-                                        &ignored) == BH_OK) {
-            said.bytes = bytes_of(node, said.lease, processes, count);
-            bh_share_host_overhead(node->share_leases->host, &said);
-        }
-        said.device++;
-    }
-}
+/* ---- suspending ---- */
 
 static void
-compare_with_driver(struct bh_node *node)
+allow(struct bh_node *node, uint64_t lease, bool paused)
 {
-    struct bh_share_leases *leases = node->share_leases;
-    bh_ns now = bh_time_monotonic();
+    const struct bh_share_allow said = { .lease = lease, .paused = paused };
 
-    if (leases->count == 0 || now < leases->compare_at)
-        return;
-    leases->compare_at = now + BH_NS_PER_S;
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
+    if (node->share_leases && bh_share_leases_find(node->share_leases, lease))
+        bh_share_host_allow(node->share_leases->host, &said);
+}
 
-        if (!job->ended && job->running && is_open(leases, job->note.lease))
-            tell_overhead(node, job);
-    }
+void
+bh_node_share_pause(struct bh_node *node, uint64_t lease)
+{
+    allow(node, lease, true);
+}
+
+void
+bh_node_share_resume(struct bh_node *node, uint64_t lease)
+{
+    allow(node, lease, false);
 }
 
 void
@@ -299,7 +267,7 @@ bh_node_shares_turn(struct bh_node *node)
     if (!node->share_leases)
         return;
     close_ended(node);
-    compare_with_driver(node);
+    bh_share_leases_compare(node);
     bh_share_host_turn(node->share_leases->host);
 }
 

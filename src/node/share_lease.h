@@ -23,6 +23,12 @@ bool bh_node_share_is(const struct bh_job *job);
 BH_MUST_USE bh_rc bh_node_share_open(struct bh_node *node, const struct bh_job *job,
                                       struct bh_err *err);
 
+/* Its processes are frozen, or about to be: it leaves the turns of its GPUs, and nobody waits for
+ * its answer.  Resumed it joins again.  Nothing for a lease without shares; either may be said
+ * again.  A node or a bulkhead-share that is started anew keeps to it. */
+void bh_node_share_pause(struct bh_node *node, uint64_t lease);
+void bh_node_share_resume(struct bh_node *node, uint64_t lease);
+
 /* The folder that is bound at BH_NODE_SHARE_DOOR. */
 void bh_node_share_door(const struct bh_node *node, uint64_t lease,
                          char ret_path[BH_NODE_PATH_MAX]);

@@ -405,6 +405,8 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
     find_survivors(lease);
     if (lease->processes != NULL)
         bh_turns_want(site->turns, now_ns, lease->seat);
+    if (open->paused)
+        bh_turns_pause(site->turns, now_ns, lease->seat);
     *ret_lease = lease;
     return BH_OK;
 }
@@ -450,6 +452,16 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
     if (more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES && !lease->more_told)
         tell(lease, BH_SHARE_NOTICE_MORE, 0);
     lease->more_told = more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES;
+}
+
+void
+bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
+                     const struct bh_share_allow *allow)
+{
+    if (allow->paused)
+        bh_turns_pause(lease->site->turns, now_ns, lease->seat);
+    else
+        bh_turns_resume(lease->site->turns, now_ns, lease->seat);
 }
 
 struct bh_share_lease_state

@@ -36,6 +36,10 @@ uint64_t bh_share_lease_id(const struct bh_share_lease *lease);
 /* The driver says that the lease has so many bytes on a device.  What is more than its page
  * says, twice in a row, counts against its cap from then on. */
 void bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t bytes);
+
+/* What the node allows it from now on. */
+void bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
+                          const struct bh_share_allow *allow);
 struct bh_share_lease_state bh_share_lease_state(const struct bh_share_lease *lease);
 
 /* Bring the turn that its processes read in line with what bh_turns says: after each call of

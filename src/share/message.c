@@ -15,6 +15,7 @@ static const struct bh_field open_fields[] = {
     BH_F(struct bh_share_open, hard, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, latency, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, lease, BH_FIELD_U64),
+    BH_F(struct bh_share_open, paused, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, weight, BH_FIELD_U32),
 };
 
@@ -26,6 +27,11 @@ static const struct bh_field overhead_fields[] = {
     BH_F(struct bh_share_overhead, bytes, BH_FIELD_U64),
     BH_F(struct bh_share_overhead, device, BH_FIELD_U32),
     BH_F(struct bh_share_overhead, lease, BH_FIELD_U64),
+};
+
+static const struct bh_field allow_fields[] = {
+    BH_F(struct bh_share_allow, lease, BH_FIELD_U64),
+    BH_F(struct bh_share_allow, paused, BH_FIELD_BOOL),
 };
 
 static const struct bh_field outcome_fields[] = {
@@ -61,6 +67,8 @@ static const struct bh_fields close_message =
     BH_FIELDS("close", struct bh_share_close, close_fields);
 static const struct bh_fields overhead_message =
     BH_FIELDS("overhead", struct bh_share_overhead, overhead_fields);
+static const struct bh_fields allow_message =
+    BH_FIELDS("allow", struct bh_share_allow, allow_fields);
 static const struct bh_fields outcome_message =
     BH_FIELDS("outcome", struct bh_share_outcome, outcome_fields);
 static const struct bh_fields state_message =
@@ -78,6 +86,8 @@ bh_share_message_fields(uint32_t number)
         return &close_message;
     case BH_SHARE_MSG_OVERHEAD:
         return &overhead_message;
+    case BH_SHARE_MSG_ALLOW:
+        return &allow_message;
     case BH_SHARE_MSG_ANSWER:
         return &outcome_message;
     case BH_SHARE_MSG_STATE:

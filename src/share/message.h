@@ -31,6 +31,7 @@ struct bh_share_open {
                                        bound into the job at /run/bulkhead */
     uint32_t weight;          /* parts of 4200 */
     bool hard, latency;
+    bool paused;              /* as ALLOW says it */
     struct bh_share_gpu gpus[BH_SHARE_DEVICES_MAX]; /* in the order of CUDA's ordinals */
     uint32_t gpu_count;
 };
@@ -43,6 +44,12 @@ struct bh_share_overhead {
     uint64_t lease;
     uint32_t device;          /* place in `gpus` */
     uint64_t bytes;           /* that the driver holds for the lease's processes, all of it */
+};
+
+struct bh_share_allow {
+    uint64_t lease;
+    bool paused;              /* its processes are frozen or about to be: no turn for it, and
+                                 nobody waits for its answer */
 };
 
 struct bh_share_outcome {

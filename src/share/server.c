@@ -108,6 +108,7 @@ take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
         struct bh_share_open open;
         struct bh_share_close close;
         struct bh_share_overhead overhead;
+        struct bh_share_allow allow;
     } asked;
     const struct bh_fields *fields = bh_share_message_fields(frame->number);
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_BYTES);
@@ -124,7 +125,10 @@ take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
         open_lease(server, &asked.open, now_ns);
     else if (frame->number == BH_SHARE_MSG_CLOSE)
         close_lease(server, asked.close.lease, now_ns);
-    else if ((at = find(server, asked.overhead.lease)) != NULL)
+    else if (frame->number == BH_SHARE_MSG_ALLOW) {
+        if ((at = find(server, asked.allow.lease)) != NULL)
+            bh_share_lease_allow(*at, now_ns, &asked.allow);
+    } else if ((at = find(server, asked.overhead.lease)) != NULL)
         bh_share_lease_overhead(*at, asked.overhead.device, asked.overhead.bytes);
     return BH_OK;
 }

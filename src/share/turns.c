@@ -16,12 +16,12 @@
 #define HAD_MAX (UINT64_C(1) << 62)
 
 struct seat {
-    bool taken, wants, stuck;
+    bool taken, wants, stuck, paused;
     struct bh_turns_member member;
     enum bh_turn turn;
     uint64_t had, used_ns;
     uint64_t since_ns;  /* of the turn's grant; ENDING: of its last charge */
-    uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck */
+    uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck, paused: as over */
     uint64_t rested_ns; /* hard: no turn before */
 };
 
@@ -71,9 +71,15 @@ is_on(const struct seat *seat)
 }
 
 static bool
+does_want(const struct seat *seat)
+{
+    return seat->taken && seat->wants && !seat->paused;
+}
+
+static bool
 is_active(const struct seat *seat)
 {
-    return seat->taken && (seat->wants || is_on(seat));
+    return does_want(seat) || (seat->taken && is_on(seat));
 }
 
 /* ---- charging ---- */
@@ -132,10 +138,15 @@ raise_levels(struct bh_turns *turns)
         raise_level(turns, g);
 }
 
-/* Who was away has saved up no more than `most` against those that were not. */
+/* Who was away has saved up no more than `most` against those that were not, as they stand
+ * now. */
 static void
-catch_up(const struct bh_turns *turns, struct seat *seat, uint64_t most)
+catch_up(struct bh_turns *turns, struct seat *seat, uint64_t now_ns, uint64_t most)
 {
+    for (uint32_t i = 0; i < turns->count; i++)
+        if (turns->seat[i].taken)
+            charge(turns, &turns->seat[i], now_ns);
+    raise_levels(turns);
     for (uint32_t g = 0; g < GPUS; g++)
         if ((seat->member.gpus >> g & 1) != 0 && turns->level[g] > most &&
             seat->had < turns->level[g] - most)
@@ -147,7 +158,7 @@ catch_up(const struct bh_turns *turns, struct seat *seat, uint64_t most)
 static bool
 is_waiting(const struct seat *seat, uint64_t now_ns)
 {
-    return seat->taken && seat->wants && !is_on(seat) &&
+    return does_want(seat) && !is_on(seat) &&
            (!seat->member.hard || seat->rested_ns <= now_ns);
 }
 
@@ -230,7 +241,17 @@ end(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
     charge(turns, seat, now_ns);
     seat->turn = BH_TURN_ENDING;
-    seat->until_ns = now_ns + turns->stuck_ns;
+    seat->until_ns = now_ns + (seat->paused ? BH_TURNS_PAUSE_NS : turns->stuck_ns);
+}
+
+/* Nothing of it is left, or nobody will say so. */
+static void
+be_over(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
+{
+    charge(turns, seat, now_ns);
+    raise_levels(turns); /* while it still counts */
+    seat->turn = BH_TURN_NONE;
+    seat->stuck = false;
 }
 
 /* Whether one that waits should have `holder`'s GPUs when its time is over; and for whom it
@@ -256,7 +277,8 @@ static bool
 is_contended(const struct bh_turns *turns, const struct seat *holder)
 {
     for (uint32_t i = 0; i < turns->count; i++)
-        if (meets(&turns->seat[i], holder) && turns->seat[i].wants && !is_on(&turns->seat[i]))
+        if (meets(&turns->seat[i], holder) && does_want(&turns->seat[i]) &&
+            !is_on(&turns->seat[i]))
             return true;
     return holder->member.hard;
 }
@@ -274,8 +296,12 @@ contend(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 static void
 look_at(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
-    if (seat->turn == BH_TURN_ENDING && now_ns >= seat->until_ns)
-        seat->stuck = true;
+    if (seat->turn == BH_TURN_ENDING && now_ns >= seat->until_ns) {
+        if (seat->paused)
+            be_over(turns, seat, now_ns);
+        else
+            seat->stuck = true;
+    }
     if (seat->turn != BH_TURN_OPEN && seat->turn != BH_TURN_CONTENDED)
         return;
     charge(turns, seat, now_ns);
@@ -330,7 +356,7 @@ bh_turns_join(struct bh_turns *turns, uint64_t now_ns, const struct bh_turns_mem
     if (index == turns->count)
         turns->count++;
     turns->seat[index] = (struct seat) { .taken = true, .member = *member };
-    catch_up(turns, &turns->seat[index], 0);
+    catch_up(turns, &turns->seat[index], now_ns, 0);
     *ret_index = index;
     decide(turns, now_ns);
     return BH_OK;
@@ -349,7 +375,7 @@ bh_turns_want(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
     struct seat *seat = seat_get(turns, index);
 
     if (!is_active(seat))
-        catch_up(turns, seat, 2 * turns->round_ns);
+        catch_up(turns, seat, now_ns, 2 * turns->round_ns);
     seat->wants = true;
     decide(turns, now_ns);
 }
@@ -361,10 +387,7 @@ bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 
     if (seat->turn != BH_TURN_ENDING)
         return;
-    charge(turns, seat, now_ns);
-    raise_levels(turns); /* while it still counts */
-    seat->turn = BH_TURN_NONE;
-    seat->stuck = false;
+    be_over(turns, seat, now_ns);
     decide(turns, now_ns);
 }
 
@@ -376,6 +399,34 @@ bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
     seat->wants = false;
     if (seat->turn == BH_TURN_OPEN || seat->turn == BH_TURN_CONTENDED)
         end(turns, seat, now_ns);
+    decide(turns, now_ns);
+}
+
+void
+bh_turns_pause(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
+{
+    struct seat *seat = seat_get(turns, index);
+
+    if (seat->paused)
+        return;
+    seat->paused = true;
+    if (is_on(seat))
+        end(turns, seat, now_ns);
+    decide(turns, now_ns);
+}
+
+void
+bh_turns_resume(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
+{
+    struct seat *seat = seat_get(turns, index);
+
+    if (!seat->paused)
+        return;
+    if (seat->turn == BH_TURN_ENDING)
+        seat->until_ns = now_ns + turns->stuck_ns;
+    else
+        catch_up(turns, seat, now_ns, 2 * turns->round_ns);
+    seat->paused = false;
     decide(turns, now_ns);
 }
 
@@ -400,7 +451,7 @@ bh_turns_next(const struct bh_turns *turns)
             continue;
         if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
             at = seat->until_ns;
-        else if (seat->turn == BH_TURN_NONE && seat->wants && seat->member.hard)
+        else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard)
             at = seat->rested_ns;
         if (at < next)
             next = at;

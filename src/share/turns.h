@@ -23,6 +23,10 @@ struct bh_turns;
 
 enum { BH_TURNS_MEMBERS_MAX = 128, BH_TURNS_WEIGHT_MAX = 4200 };
 
+/* What was submitted before a member was paused is done by then, as a rule: little is
+ * submitted ahead while others wait. */
+#define BH_TURNS_PAUSE_NS UINT64_C(50000000)
+
 struct bh_turns_options {
     uint64_t round_ns;   /* all that want have a turn in about so long; 0: 40 ms */
     uint64_t stuck_ns;   /* a turn that does not end within it no longer keeps others out;
@@ -66,6 +70,12 @@ void bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 
 /* It wants no more: its turn ends, whatever time it had left. */
 void bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+
+/* Its processes are stopped, or about to be: it has no turn until it is resumed, and what it
+ * wants is kept until then.  A turn that it has ends, at the latest after BH_TURNS_PAUSE_NS:
+ * nobody may be there to say that it is drained.  Either may be said again. */
+void bh_turns_pause(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+void bh_turns_resume(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 
 /* Time passed.  Call at bh_turns_next at the latest. */
 void bh_turns_tick(struct bh_turns *turns, uint64_t now_ns);

@@ -114,6 +114,77 @@ stuck(void **state)
     BH_CHECK_DONE();
 }
 
+/* One whose processes are frozen says nothing; it is not waited for, and pays for no pause. */
+static void
+paused(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint64_t over = 5 * MS + BH_TURNS_PAUSE_NS, used;
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 1 * MS, b);
+    bh_turns_pause(turns, 5 * MS, a);
+    BH_CHECK_EQ("shut at once", bh_turns_state(turns, a), BH_TURN_ENDING);
+    bh_turns_pause(turns, 20 * MS, a);
+    BH_CHECK_EQ("soon over", bh_turns_next(turns), over);
+    bh_turns_tick(turns, over);
+    BH_CHECK_EQ("nobody says that it is drained", bh_turns_state(turns, a), BH_TURN_NONE);
+    BH_CHECK("and it is not stuck", !bh_turns_is_stuck(turns, a));
+    BH_CHECK_EQ("the GPU is the other's", bh_turns_state(turns, b), BH_TURN_OPEN);
+    bh_turns_want(turns, SECOND, a);
+    BH_CHECK_EQ("what it wants waits", bh_turns_state(turns, a), BH_TURN_NONE);
+    BH_CHECK_EQ("and hurries nobody", bh_turns_state(turns, b), BH_TURN_OPEN);
+    BH_CHECK_EQ("nothing will happen", bh_turns_next(turns) == UINT64_MAX, true);
+    used = bh_turns_used_ns(turns, a);
+    BH_CHECK_EQ("charged to its end", used, over);
+    bh_turns_resume(turns, 3600 * SECOND, a);
+    BH_CHECK_EQ("back: the other has its rest", bh_turns_state(turns, b), BH_TURN_CONTENDED);
+    for (uint64_t now = 3600 * SECOND; now < 3601 * SECOND; now += MS) {
+        bh_turns_tick(turns, now);
+        bh_turns_drained(turns, now, a);
+        bh_turns_drained(turns, now, b);
+    }
+    used = (bh_turns_used_ns(turns, a) - used) / MS;
+    BH_CHECK("no hour is made good", used > 450 && used < 600);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+/* The same with one that was drained, asked for nothing, or is back before its time is over. */
+static void
+paused_and_drained(void **state)
+{
+    struct bh_turns *turns = make(SECOND);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    bh_turns_pause(turns, 2 * MS, a);
+    bh_turns_drained(turns, 3 * MS, a);
+    BH_CHECK_EQ("at once, then", bh_turns_state(turns, b), BH_TURN_OPEN);
+    bh_turns_idle(turns, 4 * MS, a);
+    bh_turns_resume(turns, 5 * MS, a);
+    BH_CHECK_EQ("it wants nothing any more", bh_turns_state(turns, b), BH_TURN_OPEN);
+    bh_turns_pause(turns, 6 * MS, b);
+    bh_turns_resume(turns, 7 * MS, b);
+    BH_CHECK_EQ("still ending", bh_turns_state(turns, b), BH_TURN_ENDING);
+    bh_turns_tick(turns, 900 * MS);
+    BH_CHECK("with the time of any other", !bh_turns_is_stuck(turns, b));
+    bh_turns_tick(turns, 7 * MS + SECOND);
+    BH_CHECK("and no more", bh_turns_is_stuck(turns, b));
+    bh_turns_pause(turns, 2 * SECOND, b);
+    bh_turns_tick(turns, 2 * SECOND + BH_TURNS_PAUSE_NS);
+    BH_CHECK_EQ("what was stuck is over, too", bh_turns_state(turns, b), BH_TURN_NONE);
+    BH_CHECK("and stuck no more", !bh_turns_is_stuck(turns, b));
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
 static void
 gang(void **state)
 {
@@ -420,14 +491,39 @@ no_debt_for_what_nobody_wanted(void **state)
     BH_CHECK_DONE();
 }
 
+/* Nor does one that comes back get what the other had since anybody looked last. */
+static void
+no_credit_for_what_was_not_charged_yet(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint64_t before;
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 3600 * SECOND, b);
+    before = bh_turns_used_ns(turns, a);
+    for (uint64_t now = 3600 * SECOND; now < 3602 * SECOND; now += MS) {
+        bh_turns_tick(turns, now);
+        bh_turns_drained(turns, now, a);
+        bh_turns_drained(turns, now, b);
+    }
+    BH_CHECK("half of what came then", bh_turns_used_ns(turns, a) - before > 900 * MS);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone),    cmocka_unit_test(hand_over), cmocka_unit_test(death),
-        cmocka_unit_test(stuck),    cmocka_unit_test(gang),      cmocka_unit_test(latency),
+        cmocka_unit_test(stuck),    cmocka_unit_test(paused),    cmocka_unit_test(paused_and_drained),
+        cmocka_unit_test(gang),     cmocka_unit_test(latency),
         cmocka_unit_test(refusals), cmocka_unit_test(shares),    cmocka_unit_test(hard),
         cmocka_unit_test(no_debt_for_what_nobody_wanted),
+        cmocka_unit_test(no_credit_for_what_was_not_charged_yet),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

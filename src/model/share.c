@@ -79,6 +79,14 @@ bh_share_get(bh_profile_id profile, struct bh_share *ret_share)
     return true;
 }
 
+bool
+bh_share_is_multiplexed(bh_profile_id profile)
+{
+    struct bh_share share;
+
+    return bh_share_get(profile, &share) && share.mode == BH_SHARE_MULTIPLEXED;
+}
+
 /* ---- what is kept back ---- */
 
 static uint32_t

@@ -51,6 +51,10 @@ bool bh_profile_is_share(bh_profile_id profile);
 bh_profile_id bh_share_profile(const struct bh_share *share);
 bool bh_share_get(bh_profile_id profile, struct bh_share *ret_share);
 
+/* Whether it is a share that hands the whole GPU on: it stands beside nobody but those of its own
+ * team, between whom there is no boundary. */
+bool bh_share_is_multiplexed(bh_profile_id profile);
+
 /* Parts of memory that a shared GPU of the model keeps back: for the driver, and for the
  * context of each slot.  Rounded up.  0 for a model that cannot be shared. */
 uint32_t bh_share_reserve_parts(enum bh_gpu_model model);

@@ -259,6 +259,7 @@ bh_share_host_allow(struct bh_share_host *host, const struct bh_share_allow *all
     if (lease == NULL)
         return;
     lease->open.paused = allow->paused;
+    lease->open.throttled = allow->throttled;
     tell(host, BH_SHARE_MSG_ALLOW, allow);
 }
 

@@ -120,18 +120,21 @@ make_folders(const struct bh_node *node, uint64_t lease, struct bh_err *err)
 
 /* Which of the node's GPUs it is, by its minor: the same for all leases. */
 static void
-put_gpu(const struct bh_note_piece *lent, struct bh_share_open *open)
+put_gpu(const struct bh_node *node, const struct bh_note_piece *lent, struct bh_share_open *open)
 {
     struct bh_share_gpu *gpu = &open->gpus[open->gpu_count++];
+    uint64_t context_bytes = lent->context_bytes / BH_SHARE_UNIT_BYTES * BH_SHARE_UNIT_BYTES;
 
     gpu->gpu = lent->minor % 32;
     memcpy(gpu->uuid, lent->gpu, sizeof gpu->uuid);
-    gpu->cap_bytes = lent->cap_bytes;
-    gpu->context_bytes = lent->context_bytes / BH_SHARE_UNIT_BYTES * BH_SHARE_UNIT_BYTES;
+    gpu->cap_bytes = lent->cap_bytes + context_bytes; /* the first is beside it */
+    gpu->context_bytes = context_bytes;
     gpu->memory_bytes = lent->cap_bytes;
     open->weight = lent->share_weight;
     open->hard = (lent->share_flags & BH_SHARE_IS_HARD) != 0;
     open->latency = (lent->share_flags & BH_SHARE_IS_LATENCY) != 0;
+    if (lent->share_flags & BH_SHARE_IS_MULTIPLEXED)
+        open->quantum_ns = node->conf.share_quantum_ms * (uint64_t)BH_NS_PER_MS;
 }
 
 struct bh_share_lease_row *
@@ -171,7 +174,7 @@ bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err
 
     for (uint32_t k = 0; k < job->note.lent_count && open.gpu_count < BH_SHARE_DEVICES_MAX; k++)
         if (bh_share_slot_is(&job->note.lent[k]))
-            put_gpu(&job->note.lent[k], &open);
+            put_gpu(node, &job->note.lent[k], &open);
     if (open.gpu_count == 0)
         return BH_OK;
     rc = check_libraries(node, err);

@@ -361,7 +361,8 @@ static bh_rc
 join(struct bh_share_lease *lease, uint64_t now_ns, struct bh_err *err)
 {
     struct bh_turns_member member = { .weight = lease->open.weight, .hard = lease->open.hard,
-                                      .latency = lease->open.latency };
+                                      .latency = lease->open.latency,
+                                      .quantum_ns = lease->open.quantum_ns };
     bh_rc rc;
 
     for (uint32_t d = 0; d < lease->open.gpu_count; d++)
@@ -405,8 +406,8 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
     find_survivors(lease);
     if (lease->processes != NULL)
         bh_turns_want(site->turns, now_ns, lease->seat);
-    if (open->paused)
-        bh_turns_pause(site->turns, now_ns, lease->seat);
+    bh_share_lease_allow(lease, now_ns, &(struct bh_share_allow) {
+                                            open->lease, open->paused, open->throttled });
     *ret_lease = lease;
     return BH_OK;
 }
@@ -462,6 +463,7 @@ bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
         bh_turns_pause(lease->site->turns, now_ns, lease->seat);
     else
         bh_turns_resume(lease->site->turns, now_ns, lease->seat);
+    bh_turns_throttle(lease->site->turns, now_ns, lease->seat, allow->throttled);
 }
 
 struct bh_share_lease_state

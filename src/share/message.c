@@ -16,6 +16,8 @@ static const struct bh_field open_fields[] = {
     BH_F(struct bh_share_open, latency, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, lease, BH_FIELD_U64),
     BH_F(struct bh_share_open, paused, BH_FIELD_BOOL),
+    BH_F(struct bh_share_open, quantum_ns, BH_FIELD_U64),
+    BH_F(struct bh_share_open, throttled, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, weight, BH_FIELD_U32),
 };
 
@@ -32,6 +34,7 @@ static const struct bh_field overhead_fields[] = {
 static const struct bh_field allow_fields[] = {
     BH_F(struct bh_share_allow, lease, BH_FIELD_U64),
     BH_F(struct bh_share_allow, paused, BH_FIELD_BOOL),
+    BH_F(struct bh_share_allow, throttled, BH_FIELD_BOOL),
 };
 
 static const struct bh_field outcome_fields[] = {

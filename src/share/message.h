@@ -31,7 +31,8 @@ struct bh_share_open {
                                        bound into the job at /run/bulkhead */
     uint32_t weight;          /* parts of 4200 */
     bool hard, latency;
-    bool paused;              /* as ALLOW says it */
+    uint64_t quantum_ns;      /* of a multiplexed share; 0: it is none */
+    bool paused, throttled;   /* as ALLOW says it */
     struct bh_share_gpu gpus[BH_SHARE_DEVICES_MAX]; /* in the order of CUDA's ordinals */
     uint32_t gpu_count;
 };
@@ -50,6 +51,7 @@ struct bh_share_allow {
     uint64_t lease;
     bool paused;              /* its processes are frozen or about to be: no turn for it, and
                                  nobody waits for its answer */
+    bool throttled;           /* a tenth of its weight, and never more */
 };
 
 struct bh_share_outcome {

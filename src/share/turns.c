@@ -6,9 +6,11 @@
 
 #define ROUND_DEFAULT_NS UINT64_C(40000000)
 #define STUCK_DEFAULT_NS UINT64_C(10000000000)
+#define REST_DEFAULT_NS UINT64_C(1000000000)
 /* A turn is no shorter, however light its member: a hand-over costs some 60 us. */
 #define TURN_LEAST_NS UINT64_C(2000000)
 #define NEVER UINT64_MAX
+#define THROTTLE 10
 #define GPUS 32
 
 /* `had` is what the member was charged, divided by its weight: ns x 4200 / parts.  Those that
@@ -17,16 +19,18 @@
 
 struct seat {
     bool taken, wants, stuck, paused;
-    struct bh_turns_member member;
+    struct bh_turns_member given, member; /* as it joined; as it is treated now */
     enum bh_turn turn;
     uint64_t had, used_ns;
     uint64_t since_ns;  /* of the turn's grant; ENDING: of its last charge */
     uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck, paused: as over */
     uint64_t rested_ns; /* hard: no turn before */
+    uint64_t idle_ns;   /* in a quantum: when its rest is over; 0: it is not idle */
+    bool whole;         /* CONTENDED: its turn is a quantum */
 };
 
 struct bh_turns {
-    uint64_t round_ns, stuck_ns;
+    uint64_t round_ns, stuck_ns, rest_ns;
     uint64_t level[GPUS]; /* of each GPU: the least `had` of those that want it, never less
                              than it was; the virtual time of fair queueing */
     uint32_t count;       /* seats that were ever taken */
@@ -41,6 +45,7 @@ bh_turns_new(const struct bh_turns_options *options)
     BH_ASSERT(turns != NULL);
     turns->round_ns = options->round_ns != 0 ? options->round_ns : ROUND_DEFAULT_NS;
     turns->stuck_ns = options->stuck_ns != 0 ? options->stuck_ns : STUCK_DEFAULT_NS;
+    turns->rest_ns = options->rest_ns != 0 ? options->rest_ns : REST_DEFAULT_NS;
     return turns;
 }
 
@@ -162,6 +167,19 @@ is_waiting(const struct seat *seat, uint64_t now_ns)
            (!seat->member.hard || seat->rested_ns <= now_ns);
 }
 
+/* Multiplexed, as are all that want its GPUs. */
+static bool
+is_whole(const struct bh_turns *turns, const struct seat *seat)
+{
+    if (seat->member.quantum_ns == 0)
+        return false;
+    for (uint32_t i = 0; i < turns->count; i++)
+        if (meets(&turns->seat[i], seat) && is_active(&turns->seat[i]) &&
+            turns->seat[i].member.quantum_ns == 0)
+            return false;
+    return true;
+}
+
 /* How long until it is a turn ahead of the first that waits for its GPUs: as far as it falls
  * behind while the others have theirs.  So what the last turn took too long is taken from the
  * next. */
@@ -169,6 +187,7 @@ static uint64_t
 length_ns(const struct bh_turns *turns, const struct seat *seat, uint64_t now_ns)
 {
     uint64_t weights = seat->member.weight, least = NEVER, lead, length;
+    uint64_t all = 1, round;
 
     for (uint32_t i = 0; i < turns->count; i++) {
         const struct seat *other = &turns->seat[i];
@@ -176,14 +195,16 @@ length_ns(const struct bh_turns *turns, const struct seat *seat, uint64_t now_ns
         if (!meets(other, seat) || !is_active(other))
             continue;
         weights += other->member.weight;
+        all++;
         if (is_waiting(other, now_ns) && other->had < least)
             least = other->had;
     }
     if (seat->member.hard && weights < BH_TURNS_WEIGHT_MAX)
         weights = BH_TURNS_WEIGHT_MAX;
+    round = is_whole(turns, seat) ? all * seat->member.quantum_ns : turns->round_ns;
     if (least == NEVER)
-        return turns->round_ns * seat->member.weight / weights;
-    lead = turns->round_ns * BH_TURNS_WEIGHT_MAX / weights;
+        return round * seat->member.weight / weights;
+    lead = round * BH_TURNS_WEIGHT_MAX / weights;
     lead -= lead * seat->member.weight / weights;
     length = least + lead > seat->had
                  ? (least + lead - seat->had) * seat->member.weight / BH_TURNS_WEIGHT_MAX
@@ -241,6 +262,8 @@ end(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
     charge(turns, seat, now_ns);
     seat->turn = BH_TURN_ENDING;
+    seat->wants = seat->wants && seat->idle_ns == 0;
+    seat->idle_ns = 0;
     seat->until_ns = now_ns + (seat->paused ? BH_TURNS_PAUSE_NS : turns->stuck_ns);
 }
 
@@ -286,11 +309,14 @@ is_contended(const struct bh_turns *turns, const struct seat *holder)
 static void
 contend(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
-    bool contended = is_contended(turns, seat);
+    bool contended = is_contended(turns, seat), whole = contended && is_whole(turns, seat);
 
-    if (contended && seat->turn == BH_TURN_OPEN)
+    if (contended && (seat->turn == BH_TURN_OPEN || whole != seat->whole))
         seat->until_ns = now_ns + length_ns(turns, seat, now_ns);
+    if (!whole)
+        seat->idle_ns = 0;
     seat->turn = contended ? BH_TURN_CONTENDED : BH_TURN_OPEN;
+    seat->whole = whole;
 }
 
 static void
@@ -306,7 +332,7 @@ look_at(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
         return;
     charge(turns, seat, now_ns);
     contend(turns, seat, now_ns);
-    if (should_end(turns, seat, now_ns) ||
+    if (should_end(turns, seat, now_ns) || (seat->idle_ns != 0 && now_ns >= seat->idle_ns) ||
         (seat->member.hard && now_ns >= seat->until_ns && seat->rested_ns > now_ns))
         end(turns, seat, now_ns);
     else if (now_ns >= seat->until_ns)
@@ -345,6 +371,8 @@ bh_turns_join(struct bh_turns *turns, uint64_t now_ns, const struct bh_turns_mem
 {
     uint32_t index = 0;
 
+    if (member->quantum_ns != 0 && (member->hard || member->latency))
+        return bh_err_set(err, BH_INVALID, "a multiplexed share is neither hard nor latency");
     if (member->gpus == 0 || member->weight == 0 || member->weight > BH_TURNS_WEIGHT_MAX)
         return bh_err_set(err, BH_INVALID, "a share of GPU time needs a GPU and 1 to %d parts",
                           BH_TURNS_WEIGHT_MAX);
@@ -355,7 +383,7 @@ bh_turns_join(struct bh_turns *turns, uint64_t now_ns, const struct bh_turns_mem
                           BH_TURNS_MEMBERS_MAX);
     if (index == turns->count)
         turns->count++;
-    turns->seat[index] = (struct seat) { .taken = true, .member = *member };
+    turns->seat[index] = (struct seat) { .taken = true, .given = *member, .member = *member };
     catch_up(turns, &turns->seat[index], now_ns, 0);
     *ret_index = index;
     decide(turns, now_ns);
@@ -377,6 +405,7 @@ bh_turns_want(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
     if (!is_active(seat))
         catch_up(turns, seat, now_ns, 2 * turns->round_ns);
     seat->wants = true;
+    seat->idle_ns = 0;
     decide(turns, now_ns);
 }
 
@@ -396,9 +425,13 @@ bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 {
     struct seat *seat = seat_get(turns, index);
 
-    seat->wants = false;
-    if (seat->turn == BH_TURN_OPEN || seat->turn == BH_TURN_CONTENDED)
-        end(turns, seat, now_ns);
+    if (seat->turn == BH_TURN_CONTENDED && seat->whole) {
+        seat->idle_ns = seat->idle_ns != 0 ? seat->idle_ns : now_ns + turns->rest_ns;
+    } else {
+        seat->wants = false;
+        if (seat->turn == BH_TURN_OPEN || seat->turn == BH_TURN_CONTENDED)
+            end(turns, seat, now_ns);
+    }
     decide(turns, now_ns);
 }
 
@@ -431,6 +464,22 @@ bh_turns_resume(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 }
 
 void
+bh_turns_throttle(struct bh_turns *turns, uint64_t now_ns, uint32_t index, bool throttled)
+{
+    struct seat *seat = seat_get(turns, index);
+
+    charge(turns, seat, now_ns); /* by the weight that it had */
+    seat->member = seat->given;
+    if (throttled) {
+        seat->member.weight = (seat->given.weight + THROTTLE - 1) / THROTTLE;
+        seat->member.hard = true;
+        seat->member.latency = false;
+        seat->member.quantum_ns = 0;
+    }
+    decide(turns, now_ns);
+}
+
+void
 bh_turns_tick(struct bh_turns *turns, uint64_t now_ns)
 {
     decide(turns, now_ns);
@@ -449,7 +498,10 @@ bh_turns_next(const struct bh_turns *turns)
 
         if (!seat->taken)
             continue;
-        if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
+        if (seat->turn == BH_TURN_CONTENDED && seat->idle_ns != 0 &&
+            seat->idle_ns < seat->until_ns)
+            at = seat->idle_ns;
+        else if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
             at = seat->until_ns;
         else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard)
             at = seat->rested_ns;

@@ -212,6 +212,90 @@ gang(void **state)
     BH_CHECK_DONE();
 }
 
+#define MULTIPLEXED(parts) \
+    ((struct bh_turns_member) { .gpus = 1, .weight = (parts), .quantum_ns = 30 * SECOND })
+
+/* The GPU goes from one to the other whole, and who stops for a moment keeps it. */
+static void
+multiplexed(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, MULTIPLEXED(1050)), b = join(turns, 0, MULTIPLEXED(1050)), c;
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 1 * MS, b);
+    BH_CHECK_EQ("others wait", bh_turns_state(turns, a), BH_TURN_CONTENDED);
+    BH_CHECK("for no 40 ms", bh_turns_next(turns) > 14 * SECOND);
+    bh_turns_idle(turns, 2 * SECOND, a);
+    BH_CHECK_EQ("a rest", bh_turns_next(turns), 3 * SECOND);
+    bh_turns_idle(turns, 2500 * MS, a);
+    BH_CHECK_EQ("is no longer when it is said twice", bh_turns_next(turns), 3 * SECOND);
+    bh_turns_want(turns, 2600 * MS, a);
+    bh_turns_tick(turns, 4 * SECOND);
+    BH_CHECK_EQ("back in time", bh_turns_state(turns, a), BH_TURN_CONTENDED);
+    bh_turns_idle(turns, 5 * SECOND, a);
+    bh_turns_tick(turns, 6 * SECOND);
+    BH_CHECK_EQ("too long", bh_turns_state(turns, a), BH_TURN_ENDING);
+    bh_turns_drained(turns, 6 * SECOND, a);
+    BH_CHECK_EQ("wants nothing", bh_turns_state(turns, b), BH_TURN_OPEN);
+    bh_turns_want(turns, 10 * SECOND, a);
+    BH_CHECK("waits for a quantum", bh_turns_next(turns) > 24 * SECOND);
+    c = join(turns, 11 * SECOND, (struct bh_turns_member) { .gpus = 1, .weight = 1050 });
+    bh_turns_want(turns, 11 * SECOND, c);
+    BH_CHECK("with one of another mode as any", bh_turns_next(turns) < 11 * SECOND + 41 * MS);
+    bh_turns_idle(turns, 11 * SECOND + MS, b);
+    BH_CHECK_EQ("no rest either", bh_turns_state(turns, b), BH_TURN_ENDING);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+/* An hour of them: how long turns are, and what each had. */
+static void
+multiplexed_for_long(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t weight[2], percent[2];
+        uint64_t turn_s[2];
+    } cases[] = {
+        { "equal", { 1050, 1050 }, { 50, 50 }, { 30, 30 } },
+        { "three to one", { 1575, 525 }, { 75, 25 }, { 45, 15 } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct bh_turns *turns = make(0);
+        uint32_t at[2], grants[2] = { 0, 0 };
+        enum bh_turn before[2] = { BH_TURN_NONE, BH_TURN_NONE };
+
+        for (int m = 0; m < 2; m++) {
+            at[m] = join(turns, 0, MULTIPLEXED(cases[i].weight[m]));
+            bh_turns_want(turns, 0, at[m]);
+        }
+        for (uint64_t now = 0; now < 3600 * SECOND; now += 10 * MS) {
+            bh_turns_tick(turns, now);
+            for (int m = 0; m < 2; m++) {
+                if (bh_turns_state(turns, at[m]) == BH_TURN_ENDING)
+                    bh_turns_drained(turns, now + 5 * MS, at[m]);
+                grants[m] += before[m] == BH_TURN_NONE &&
+                             bh_turns_state(turns, at[m]) != BH_TURN_NONE;
+                before[m] = bh_turns_state(turns, at[m]);
+            }
+        }
+        for (int m = 0; m < 2; m++) {
+            uint64_t used_s = bh_turns_used_ns(turns, at[m]) / SECOND;
+
+            BH_CHECK(cases[i].name, used_s + 50 >= cases[i].percent[m] * 36 &&
+                                        used_s <= cases[i].percent[m] * 36 + 50);
+            BH_CHECK(cases[i].name, used_s <= grants[m] * cases[i].turn_s[m] &&
+                                        used_s + 60 >= grants[m] * cases[i].turn_s[m]);
+        }
+        bh_turns_free(turns);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 latency(void **state)
 {
@@ -244,6 +328,9 @@ refusals(void **state)
         { "no GPU", { .weight = 1 }, BH_INVALID },
         { "no weight", { .gpus = 1 }, BH_INVALID },
         { "more than a GPU", { .gpus = 1, .weight = 4201 }, BH_INVALID },
+        { "hard quanta", { .gpus = 1, .weight = 1, .hard = true, .quantum_ns = 1 }, BH_INVALID },
+        { "quick quanta", { .gpus = 1, .weight = 1, .latency = true, .quantum_ns = 1 },
+          BH_INVALID },
         { "a GPU", { .gpus = 1, .weight = 4200 }, BH_OK },
     };
     struct bh_turns *turns = make(0);
@@ -255,8 +342,8 @@ refusals(void **state)
         BH_CHECK_EQ(cases[i].name, bh_turns_join(turns, 0, &cases[i].member, &index, &err),
                     cases[i].rc);
     for (uint32_t i = 1; i < BH_TURNS_MEMBERS_MAX; i++)
-        join(turns, 0, cases[3].member);
-    BH_CHECK_EQ("full", bh_turns_join(turns, 0, &cases[3].member, &index, &err), BH_FULL);
+        join(turns, 0, cases[5].member);
+    BH_CHECK_EQ("full", bh_turns_join(turns, 0, &cases[5].member, &index, &err), BH_FULL);
     bh_turns_free(turns);
     BH_CHECK_DONE();
 }
@@ -461,6 +548,38 @@ hard(void **state)
     BH_CHECK_DONE();
 }
 
+/* As if it had a tenth of its weight, and that as a hard part; then as before. */
+static void
+throttled(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint64_t used, now;
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    for (now = 0; now < 40 * SECOND; now += 100 * US) {
+        if (now == 10 * SECOND || now == 15 * SECOND)
+            bh_turns_throttle(turns, now, a, true);
+        if (now == 30 * SECOND)
+            bh_turns_throttle(turns, now, a, false);
+        if (now == 10 * SECOND)
+            BH_CHECK("nobody else was there", bh_turns_used_ns(turns, a) >= 9999 * MS);
+        if (now == 10 * SECOND || now == 30 * SECOND)
+            used = bh_turns_used_ns(turns, a);
+        bh_turns_tick(turns, now);
+        if (bh_turns_state(turns, a) == BH_TURN_ENDING)
+            bh_turns_drained(turns, now, a);
+        if (now == 30 * SECOND - 100 * US) {
+            used = bh_turns_used_ns(turns, a) - used;
+            BH_CHECK("a twentieth of 20 s", used > 950 * MS && used < 1050 * MS);
+        }
+    }
+    BH_CHECK("all of it again", bh_turns_used_ns(turns, a) - used > 9900 * MS);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
 /* Who ran alone for an hour owes nothing to one that comes then; nor does that one save up
  * what it did not want. */
 static void
@@ -521,6 +640,9 @@ main(void)
         cmocka_unit_test(alone),    cmocka_unit_test(hand_over), cmocka_unit_test(death),
         cmocka_unit_test(stuck),    cmocka_unit_test(paused),    cmocka_unit_test(paused_and_drained),
         cmocka_unit_test(gang),     cmocka_unit_test(latency),
+        cmocka_unit_test(multiplexed),
+        cmocka_unit_test(throttled),
+        cmocka_unit_test(multiplexed_for_long),
         cmocka_unit_test(refusals), cmocka_unit_test(shares),    cmocka_unit_test(hard),
         cmocka_unit_test(no_debt_for_what_nobody_wanted),
         cmocka_unit_test(no_credit_for_what_was_not_charged_yet),

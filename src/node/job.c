@@ -31,6 +31,7 @@
 #include "node/path.h"
 #include "node/reset.h"
 #include "node/scrub.h"
+#include "node/share_end.h"
 #include "node/share_lease.h"
 #include "node/share_slot.h"
 #include "node/unpack.h"
@@ -129,7 +130,8 @@ finish(struct bh_node *node, struct bh_job *job)
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     bh_cdi_remove(node, job->note.lease);
-    if (bh_gate_ended(node, job) && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
+    if ((bh_gate_ended(node, job) || bh_node_share_ended(job))
+        && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
     report_end(node, job);
     if (job->unwanted)

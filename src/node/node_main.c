@@ -285,6 +285,7 @@ tick(struct loop *loop)
     if (node->greeted)
         next = sooner(next, node->sample_at);
     next = sooner(next, bh_health_tick(node, now));
+    next = sooner(next, bh_node_shares_next(node));
     if (!next)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;

@@ -252,6 +252,12 @@ bh_share_host_overhead(struct bh_share_host *host, const struct bh_share_overhea
 }
 
 void
+bh_share_host_seen(struct bh_share_host *host, const struct bh_share_seen *seen)
+{
+    tell(host, BH_SHARE_MSG_SEEN, seen);
+}
+
+void
 bh_share_host_allow(struct bh_share_host *host, const struct bh_share_allow *allow)
 {
     struct open_lease *lease = find(host, allow->lease);

@@ -50,17 +50,19 @@ bh_node_share_door(const struct bh_node *node, uint64_t lease, char ret_path[BH_
 static void
 hear(void *self, const struct bh_share_notice *notice)
 {
-    static const char *const whats[] = {
-        [BH_SHARE_NOTICE_FORGED] = "its page of GPU memory says what cannot be",
-        [BH_SHARE_NOTICE_FULL] = "too many processes use its share",
-        [BH_SHARE_NOTICE_STRANGER] = "a process asked for what is not its own",
-        [BH_SHARE_NOTICE_STUCK] = "its work on the GPU does not end: others run beside it",
-        [BH_SHARE_NOTICE_MORE] = "it has more GPU memory than it reserved: its cap is lower now",
+    static const enum bh_job_notice kinds[BH_SHARE_NOTICES] = {
+        [BH_SHARE_NOTICE_FORGED] = BH_JOB_NOTICE_FORGED,
+        [BH_SHARE_NOTICE_FULL] = BH_JOB_NOTICE_FULL,
+        [BH_SHARE_NOTICE_STRANGER] = BH_JOB_NOTICE_STRANGER,
+        [BH_SHARE_NOTICE_STUCK] = BH_JOB_NOTICE_STUCK,
+        [BH_SHARE_NOTICE_MORE] = BH_JOB_NOTICE_MORE,
+        [BH_SHARE_NOTICE_ROUND] = BH_JOB_NOTICE_ROUND,
     };
+    struct bh_node *node = self;
+    struct bh_share_lease_row *row = bh_share_leases_find(node->share_leases, notice->lease);
 
-    (void)self;
-    bh_log(SHARE_NOTICE, BH_U64("lease", notice->lease), BH_U64("pid", notice->pid),
-           BH_STR("what", notice->kind < BH_SHARE_NOTICES ? whats[notice->kind] : "?"));
+    if (row && notice->kind < BH_SHARE_NOTICES)
+        bh_share_leases_notice(node, row, kinds[notice->kind]);
 }
 
 static struct bh_share_leases *
@@ -75,7 +77,7 @@ leases_of(struct bh_node *node)
     BH_ASSERT(leases);
     bh_path_format(program, sizeof program, "%.480s/bulkhead-share", node->libexec);
     leases->host = bh_share_host_new(
-        &(struct bh_share_host_options){ .program = program, .notice = hear });
+        &(struct bh_share_host_options){ .program = program, .notice = hear, .self = node });
     node->share_leases = leases;
     return leases;
 }
@@ -157,7 +159,8 @@ add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_
     rc = bh_share_host_open(leases->host, open, err);
     if (rc != BH_OK)
         return rc;
-    leases->rows[leases->count++] = (struct bh_share_lease_row){ .lease = open->lease };
+    leases->rows[leases->count++] =
+        (struct bh_share_lease_row){ .lease = open->lease, .paused = open->paused };
     for (uint32_t d = 0; d < open->gpu_count; d++)
         bh_log(SHARE_OPENED, BH_STR("gpu", open->gpus[d].uuid), BH_U64("lease", open->lease),
                BH_U64("cap_bytes", open->gpus[d].cap_bytes), BH_U64("weight", open->weight));
@@ -242,25 +245,36 @@ open_adopted(struct bh_node *node)
 
 /* ---- suspending ---- */
 
-static void
-allow(struct bh_node *node, uint64_t lease, bool paused)
+void
+bh_share_leases_allow(struct bh_node *node, const struct bh_share_lease_row *row)
 {
-    const struct bh_share_allow said = { .lease = lease, .paused = paused };
+    const struct bh_share_allow said = { row->lease, row->paused, row->throttled };
 
-    if (node->share_leases && bh_share_leases_find(node->share_leases, lease))
-        bh_share_host_allow(node->share_leases->host, &said);
+    bh_share_host_allow(node->share_leases->host, &said);
+}
+
+static void
+set_paused(struct bh_node *node, uint64_t lease, bool paused)
+{
+    struct bh_share_lease_row *row =
+        node->share_leases ? bh_share_leases_find(node->share_leases, lease) : NULL;
+
+    if (!row)
+        return;
+    row->paused = paused;
+    bh_share_leases_allow(node, row);
 }
 
 void
 bh_node_share_pause(struct bh_node *node, uint64_t lease)
 {
-    allow(node, lease, true);
+    set_paused(node, lease, true);
 }
 
 void
 bh_node_share_resume(struct bh_node *node, uint64_t lease)
 {
-    allow(node, lease, false);
+    set_paused(node, lease, false);
 }
 
 void
@@ -272,6 +286,13 @@ bh_node_shares_turn(struct bh_node *node)
     close_ended(node);
     bh_share_leases_compare(node);
     bh_share_host_turn(node->share_leases->host);
+    bh_share_leases_tell(node);
+}
+
+bh_ns
+bh_node_shares_next(const struct bh_node *node)
+{
+    return node->share_leases && node->share_leases->count > 0 ? node->share_leases->compare_at : 0;
 }
 
 void

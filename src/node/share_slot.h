@@ -13,6 +13,9 @@ enum bh_share_flags {
     BH_SHARE_IS_HARD = 1,        /* never more than its weight */
     BH_SHARE_IS_LATENCY = 2,     /* its turn comes sooner */
     BH_SHARE_IS_MULTIPLEXED = 4, /* the whole GPU in turns */
+    /* of a share that was lent alone: what the job's SKU says, enum bh_over_cap */
+    BH_SHARE_IS_THROTTLED = 8,   /* over its cap */
+    BH_SHARE_IS_STOPPED = 16,
 };
 
 /* Whether the piece is a share; whether it is a MIG instance. */

@@ -8,6 +8,7 @@
 #include "model/boundary.h"
 #include "model/ids.h"
 #include "model/role.h"
+#include "model/share.h"
 #include "model/sign_in.h"
 #include "policy/admission.h"
 #include "policy/datasets.h"
@@ -27,6 +28,7 @@ struct bh_dir_sku {
     bh_sku_id id;
     const char *name;
     const char *cpu, *memory;    /* defaults of one piece; NULL: the node's share */
+    enum bh_over_cap over_cap;   /* of shares */
     bool gone;
     uint64_t models;             /* GPU models that keep it, a bit each */
 };

@@ -54,6 +54,11 @@ struct bh_share_allow {
     bool throttled;           /* a tenth of its weight, and never more */
 };
 
+struct bh_share_seen {
+    uint64_t lease;
+    uint32_t pid;             /* on the node */
+};
+
 struct bh_share_outcome {
     uint64_t lease;
     uint32_t rc;              /* bh_rc */
@@ -76,6 +81,7 @@ enum bh_share_notice_kind {
     BH_SHARE_NOTICE_STRANGER, /* asked for a slot that is another's, or speaks another version */
     BH_SHARE_NOTICE_STUCK,    /* its turn does not end: others run beside it */
     BH_SHARE_NOTICE_MORE,     /* the driver holds more for it than its processes reserved */
+    BH_SHARE_NOTICE_ROUND,    /* a process that holds GPU memory has no slot */
     BH_SHARE_NOTICES
 };
 

@@ -9,6 +9,7 @@
 #define REST_DEFAULT_NS UINT64_C(1000000000)
 /* A turn is no shorter, however light its member: a hand-over costs some 60 us. */
 #define TURN_LEAST_NS UINT64_C(2000000)
+#define PROBE_NS UINT64_C(20000000) /* CONTENDED, of a quantum: who is idle says so within it */
 #define NEVER UINT64_MAX
 #define THROTTLE 10
 #define GPUS 32
@@ -25,8 +26,10 @@ struct seat {
     uint64_t since_ns;  /* of the turn's grant; ENDING: of its last charge */
     uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck, paused: as over */
     uint64_t rested_ns; /* hard: no turn before */
-    uint64_t idle_ns;   /* in a quantum: when its rest is over; 0: it is not idle */
     bool whole;         /* CONTENDED: its turn is a quantum */
+    bool probing;       /* of a quantum: it is asked whether it is idle */
+    uint64_t probe_ns;  /* when that changes next */
+    uint64_t idle_ns;   /* when its rest is over; 0: it is not idle */
 };
 
 struct bh_turns {
@@ -313,10 +316,22 @@ contend(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 
     if (contended && (seat->turn == BH_TURN_OPEN || whole != seat->whole))
         seat->until_ns = now_ns + length_ns(turns, seat, now_ns);
-    if (!whole)
+    if (!whole || !seat->whole) {
         seat->idle_ns = 0;
+        seat->probing = false;
+        seat->probe_ns = now_ns + turns->rest_ns;
+    }
     seat->turn = contended ? BH_TURN_CONTENDED : BH_TURN_OPEN;
     seat->whole = whole;
+}
+
+static void
+probe(const struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
+{
+    if (!seat->whole || seat->idle_ns != 0 || now_ns < seat->probe_ns)
+        return;
+    seat->probing = !seat->probing;
+    seat->probe_ns = now_ns + (seat->probing ? PROBE_NS : turns->rest_ns);
 }
 
 static void
@@ -332,6 +347,7 @@ look_at(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
         return;
     charge(turns, seat, now_ns);
     contend(turns, seat, now_ns);
+    probe(turns, seat, now_ns);
     if (should_end(turns, seat, now_ns) || (seat->idle_ns != 0 && now_ns >= seat->idle_ns) ||
         (seat->member.hard && now_ns >= seat->until_ns && seat->rested_ns > now_ns))
         end(turns, seat, now_ns);
@@ -405,7 +421,10 @@ bh_turns_want(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
     if (!is_active(seat))
         catch_up(turns, seat, now_ns, 2 * turns->round_ns);
     seat->wants = true;
-    seat->idle_ns = 0;
+    if (seat->idle_ns != 0) {
+        seat->idle_ns = 0;
+        seat->probe_ns = now_ns; /* enough of it */
+    }
     decide(turns, now_ns);
 }
 
@@ -427,6 +446,7 @@ bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 
     if (seat->turn == BH_TURN_CONTENDED && seat->whole) {
         seat->idle_ns = seat->idle_ns != 0 ? seat->idle_ns : now_ns + turns->rest_ns;
+        seat->probing = true; /* until its rest is over: so it says when it is back */
     } else {
         seat->wants = false;
         if (seat->turn == BH_TURN_OPEN || seat->turn == BH_TURN_CONTENDED)
@@ -487,6 +507,12 @@ bh_turns_tick(struct bh_turns *turns, uint64_t now_ns)
 
 /* ---- reading ---- */
 
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 uint64_t
 bh_turns_next(const struct bh_turns *turns)
 {
@@ -498,9 +524,8 @@ bh_turns_next(const struct bh_turns *turns)
 
         if (!seat->taken)
             continue;
-        if (seat->turn == BH_TURN_CONTENDED && seat->idle_ns != 0 &&
-            seat->idle_ns < seat->until_ns)
-            at = seat->idle_ns;
+        if (seat->turn == BH_TURN_CONTENDED && seat->whole)
+            at = least(seat->until_ns, seat->idle_ns != 0 ? seat->idle_ns : seat->probe_ns);
         else if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
             at = seat->until_ns;
         else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard)
@@ -514,8 +539,12 @@ bh_turns_next(const struct bh_turns *turns)
 enum bh_turn
 bh_turns_state(const struct bh_turns *turns, uint32_t index)
 {
+    const struct seat *seat = &turns->seat[index];
+
     BH_ASSERT(index < turns->count);
-    return turns->seat[index].turn;
+    if (seat->turn == BH_TURN_CONTENDED && seat->whole && !seat->probing)
+        return BH_TURN_OPEN;
+    return seat->turn;
 }
 
 uint64_t
@@ -523,6 +552,15 @@ bh_turns_used_ns(const struct bh_turns *turns, uint32_t index)
 {
     BH_ASSERT(index < turns->count);
     return turns->seat[index].used_ns;
+}
+
+uint64_t
+bh_turns_had_ns(const struct bh_turns *turns, uint64_t now_ns, uint32_t index)
+{
+    const struct seat *seat = &turns->seat[index];
+
+    BH_ASSERT(index < turns->count);
+    return seat->used_ns + (is_on(seat) && now_ns > seat->since_ns ? now_ns - seat->since_ns : 0);
 }
 
 bool

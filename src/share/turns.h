@@ -19,7 +19,8 @@
  *
  * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a turn is a
  * quantum on an average, longer for who has the larger weight, and who stops for a moment keeps
- * it.  Where one that is not multiplexed wants one of the same GPUs they take turns as all do.
+ * it.  It is OPEN, and CONTENDED for a moment each second, so that who has nothing to do says so.
+ * Where one that is not multiplexed wants one of the same GPUs they take turns as all do.
  *
  * Nothing here reads a clock or speaks with anybody: times come in, in nanoseconds that never
  * go back, and after each call bh_turns_state says what each member's turn shall be. */
@@ -48,7 +49,7 @@ struct bh_turns_member {
 
 enum bh_turn {
     BH_TURN_NONE,        /* may submit nothing, has nothing on the GPUs */
-    BH_TURN_OPEN,        /* may submit; nobody else wants */
+    BH_TURN_OPEN,        /* may submit; nobody else wants, or it has a quantum */
     BH_TURN_CONTENDED,   /* may submit; others wait */
     BH_TURN_ENDING,      /* may submit nothing; what was submitted is not done yet */
 };
@@ -98,6 +99,9 @@ enum bh_turn bh_turns_state(const struct bh_turns *turns, uint32_t index);
 
 /* What it was charged so far, of one GPU's time; a turn that goes on is not in it. */
 uint64_t bh_turns_used_ns(const struct bh_turns *turns, uint32_t index);
+
+/* The same with the turn that goes on. */
+uint64_t bh_turns_had_ns(const struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 
 /* Whether its turn did not end in time, so that others run beside it. */
 bool bh_turns_is_stuck(const struct bh_turns *turns, uint32_t index);

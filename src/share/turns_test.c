@@ -215,42 +215,83 @@ gang(void **state)
 #define MULTIPLEXED(parts) \
     ((struct bh_turns_member) { .gpus = 1, .weight = (parts), .quantum_ns = 30 * SECOND })
 
+/* To that moment, a millisecond at a time; how many of them it was CONTENDED. */
+static uint64_t
+go_on(struct bh_turns *turns, uint32_t index, uint64_t from_ms, uint64_t to_ms)
+{
+    uint64_t contended = 0;
+
+    for (uint64_t now = from_ms; now <= to_ms; now++) {
+        bh_turns_tick(turns, now * MS);
+        contended += bh_turns_state(turns, index) == BH_TURN_CONTENDED;
+    }
+    return contended;
+}
+
 /* The GPU goes from one to the other whole, and who stops for a moment keeps it. */
 static void
 multiplexed(void **state)
 {
     struct bh_turns *turns = make(0);
     uint32_t a = join(turns, 0, MULTIPLEXED(1050)), b = join(turns, 0, MULTIPLEXED(1050)), c;
+    uint64_t asked;
 
     (void)state;
     bh_turns_want(turns, 0, a);
     bh_turns_want(turns, 1 * MS, b);
-    BH_CHECK_EQ("others wait", bh_turns_state(turns, a), BH_TURN_CONTENDED);
-    BH_CHECK("for no 40 ms", bh_turns_next(turns) > 14 * SECOND);
-    bh_turns_idle(turns, 2 * SECOND, a);
-    BH_CHECK_EQ("a rest", bh_turns_next(turns), 3 * SECOND);
-    bh_turns_idle(turns, 2500 * MS, a);
-    BH_CHECK_EQ("is no longer when it is said twice", bh_turns_next(turns), 3 * SECOND);
-    bh_turns_want(turns, 2600 * MS, a);
-    bh_turns_tick(turns, 4 * SECOND);
-    BH_CHECK_EQ("back in time", bh_turns_state(turns, a), BH_TURN_CONTENDED);
-    bh_turns_idle(turns, 5 * SECOND, a);
-    bh_turns_tick(turns, 6 * SECOND);
+    BH_CHECK_EQ("open though another waits", bh_turns_state(turns, a), BH_TURN_OPEN);
+    BH_CHECK_EQ("asked after a second", bh_turns_next(turns), 1001 * MS);
+    asked = go_on(turns, a, 1, 4000);
+    BH_CHECK_EQ("20 ms each second", asked, 3 * 20);
+    BH_CHECK_EQ("and open again", bh_turns_state(turns, a), BH_TURN_OPEN);
+    go_on(turns, a, 4001, 4065);
+    bh_turns_idle(turns, 4065 * MS, a);
+    BH_CHECK_EQ("a rest", bh_turns_next(turns), 5065 * MS);
+    bh_turns_idle(turns, 4500 * MS, a);
+    BH_CHECK_EQ("is no longer when it is said twice", bh_turns_next(turns), 5065 * MS);
+    BH_CHECK_EQ("it says when it is back", bh_turns_state(turns, a), BH_TURN_CONTENDED);
+    bh_turns_want(turns, 4600 * MS, a);
+    BH_CHECK_EQ("back in time", bh_turns_state(turns, a), BH_TURN_OPEN);
+    go_on(turns, a, 4601, 5605);
+    bh_turns_idle(turns, 5605 * MS, a);
+    bh_turns_tick(turns, 6605 * MS);
     BH_CHECK_EQ("too long", bh_turns_state(turns, a), BH_TURN_ENDING);
-    bh_turns_drained(turns, 6 * SECOND, a);
+    bh_turns_drained(turns, 6605 * MS, a);
     BH_CHECK_EQ("wants nothing", bh_turns_state(turns, b), BH_TURN_OPEN);
     bh_turns_want(turns, 10 * SECOND, a);
-    BH_CHECK("waits for a quantum", bh_turns_next(turns) > 24 * SECOND);
-    c = join(turns, 11 * SECOND, (struct bh_turns_member) { .gpus = 1, .weight = 1050 });
-    bh_turns_want(turns, 11 * SECOND, c);
-    BH_CHECK("with one of another mode as any", bh_turns_next(turns) < 11 * SECOND + 41 * MS);
-    bh_turns_idle(turns, 11 * SECOND + MS, b);
+    go_on(turns, b, 10000, 24000);
+    BH_CHECK_EQ("waits for a quantum", bh_turns_state(turns, a), BH_TURN_NONE);
+    c = join(turns, 24 * SECOND, (struct bh_turns_member) { .gpus = 1, .weight = 1050 });
+    bh_turns_want(turns, 24 * SECOND, c);
+    BH_CHECK_EQ("with one of another mode as any", bh_turns_state(turns, b), BH_TURN_CONTENDED);
+    BH_CHECK("in turns of ms", bh_turns_next(turns) < 24 * SECOND + 41 * MS);
+    bh_turns_idle(turns, 24 * SECOND + MS, b);
     BH_CHECK_EQ("no rest either", bh_turns_state(turns, b), BH_TURN_ENDING);
     bh_turns_free(turns);
     BH_CHECK_DONE();
 }
 
-/* An hour of them: how long turns are, and what each had. */
+/* Two that never rest, for an hour; how often each was granted a turn. */
+static void
+play_an_hour(struct bh_turns *turns, const uint32_t at[2], uint32_t ret_grants[2])
+{
+    enum bh_turn before[2] = { BH_TURN_NONE, BH_TURN_NONE };
+
+    for (uint64_t now = 0; now < 3600 * SECOND; now += 10 * MS) {
+        bh_turns_tick(turns, now);
+        for (int m = 0; m < 2; m++) {
+            enum bh_turn turn = bh_turns_state(turns, at[m]);
+
+            if (turn == BH_TURN_ENDING)
+                bh_turns_drained(turns, now + 5 * MS, at[m]);
+            turn = bh_turns_state(turns, at[m]);
+            ret_grants[m] += before[m] == BH_TURN_NONE && turn != BH_TURN_NONE;
+            before[m] = turn;
+        }
+    }
+}
+
+/* How long turns are, and what each had. */
 static void
 multiplexed_for_long(void **state)
 {
@@ -267,22 +308,12 @@ multiplexed_for_long(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bh_turns *turns = make(0);
         uint32_t at[2], grants[2] = { 0, 0 };
-        enum bh_turn before[2] = { BH_TURN_NONE, BH_TURN_NONE };
 
         for (int m = 0; m < 2; m++) {
             at[m] = join(turns, 0, MULTIPLEXED(cases[i].weight[m]));
             bh_turns_want(turns, 0, at[m]);
         }
-        for (uint64_t now = 0; now < 3600 * SECOND; now += 10 * MS) {
-            bh_turns_tick(turns, now);
-            for (int m = 0; m < 2; m++) {
-                if (bh_turns_state(turns, at[m]) == BH_TURN_ENDING)
-                    bh_turns_drained(turns, now + 5 * MS, at[m]);
-                grants[m] += before[m] == BH_TURN_NONE &&
-                             bh_turns_state(turns, at[m]) != BH_TURN_NONE;
-                before[m] = bh_turns_state(turns, at[m]);
-            }
-        }
+        play_an_hour(turns, at, grants);
         for (int m = 0; m < 2; m++) {
             uint64_t used_s = bh_turns_used_ns(turns, at[m]) / SECOND;
 

@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "bulkhead/share_door.h"
 #include "node/disk.h"
+#include "node/driver.h"
 #include "node/image_note.h"
 #include "node/network.h"
 #include "node/devices.h"
@@ -24,7 +25,7 @@
 #include "node/unpack.h"
 #include "runtime/oci.h"
 
-enum { MOUNTS_MAX = 200, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200, CLONES_MAX = 64 };
+enum { MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200, CLONES_MAX = 64 };
 
 struct box {
     struct bh_node *node;
@@ -50,7 +51,7 @@ static bh_rc
 add_mount(struct box *box, const char *source, const char *target, bool write,
           struct bh_err *err)
 {
-    if (!source || !target || box->sandbox->mount_count == MOUNTS_MAX)
+    if (!source || !target || box->sandbox->mount_count >= MOUNTS_MAX - BH_DRIVER_COVERS_MAX)
         return out_of_room(err);
     box->mounts[box->sandbox->mount_count++] = (struct bh_sandbox_mount){ source, target, write };
     return BH_OK;
@@ -713,6 +714,7 @@ put_share(struct box *box, struct bh_err *err)
 {
     const struct bh_conf *conf = &box->node->conf;
     char door[BH_NODE_PATH_MAX];
+    uint32_t count = 0;
     bh_rc rc;
 
     if (!bh_node_share_is(box->job))
@@ -723,6 +725,10 @@ put_share(struct box *box, struct bh_err *err)
         rc = add_mount(box, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, false, err);
     if (rc == BH_OK)
         rc = add_mount(box, bh_node_share_shim(box->node), BH_ROOTFS_DRIVER, false, err);
+    if (rc == BH_OK && !is_image(box->start->image)) {
+        rc = bh_driver_cover(box->node, box->arena, &box->mounts[box->sandbox->mount_count], &count, err);
+        box->sandbox->mount_count += count;
+    }
     return rc;
 }
 

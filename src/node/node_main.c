@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/cdi.h"
+#include "node/driver.h"
 #include "node/guest.h"
 #include "node/health.h"
 #include "node/host.h"
@@ -150,6 +151,7 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = open_runtime(node, err);
     if (rc == BH_OK)
         rc = bh_networks_open(node, err);
+    bh_driver_settle(node);
     if (rc == BH_OK)
         rc = bh_rootfs_open(&node->conf, node->boxes, node->libexec, &node->rootfs, err);
     if (rc == BH_OK)

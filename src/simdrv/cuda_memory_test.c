@@ -491,11 +491,46 @@ copy_ways(void)
     OK(cuMemAddressFree(mapped, 8 * MIB));
 }
 
+/* The first bytes of each page into rows side by side, and some of them back. */
+static void
+copy_rows(void)
+{
+    unsigned char rows[4][8], page[PAGE];
+    CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = PAGE,
+                           .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = rows,
+                           .dstPitch = sizeof rows[0], .WidthInBytes = 8, .Height = 4 };
+
+    open_device();
+    OK(cuMemAlloc_v2(&a, 4 * PAGE));
+    for (unsigned i = 0; i < 4; i++)
+        OK(cuMemsetD8_v2(a + i * PAGE, (unsigned char)(i + 1), 6));
+    copy.srcDevice = a;
+    OK(cuMemcpy2D_v2(&copy));
+    for (unsigned i = 0; i < 4; i++)
+        MUST(rows[i][0] == i + 1 && rows[i][5] == i + 1 && rows[i][6] == 0);
+    copy = (CUDA_MEMCPY2D) { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = rows,
+                             .srcPitch = sizeof rows[0], .srcY = 1, .srcXInBytes = 5,
+                             .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a,
+                             .dstPitch = PAGE, .dstXInBytes = 100, .WidthInBytes = 2,
+                             .Height = 2 };
+    OK(cuMemcpy2D_v2(&copy));
+    OK(cuMemcpyDtoH_v2(page, a + PAGE, sizeof page));
+    MUST(page[99] == 0 && page[100] == 3 && page[101] == 0 && page[0] == 2);
+    copy.Height = 5; /* past the end of the allocation */
+    MUST(cuMemcpy2D_v2(&copy) == CUDA_ERROR_INVALID_VALUE);
+    copy.Height = 1;
+    copy.srcPitch = 1; /* narrower than a row */
+    MUST(cuMemcpy2D_v2(&copy) == CUDA_ERROR_INVALID_VALUE);
+    copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    MUST(cuMemcpy2D_v2(&copy) == CUDA_ERROR_INVALID_VALUE);
+}
+
 static void
 test_copies(void **state)
 {
     (void)state;
     in_process(copy_ways);
+    in_process(copy_rows);
 }
 
 /* ---- what an address is ---- */

@@ -182,6 +182,8 @@ static const struct bh_field stream_fields[] = {
 
 static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, allowed, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_gpu, busy_bp, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, dram_bp, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, ecc_uncorrected, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_gpu, fault, fault_names),
     BH_F(struct bh_msg_gpu, foreign, BH_FIELD_BOOL),
@@ -196,7 +198,9 @@ static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, pci, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, power_mw, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, product, BH_FIELD_STR),
+    BH_F(struct bh_msg_gpu, sm_bp, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, temperature_c, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, tensor_bp, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, trouble, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, utilisation, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, uuid, BH_FIELD_STR),

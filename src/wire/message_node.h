@@ -23,6 +23,7 @@ struct bh_msg_gpu {
     bool allowed;                  /* node.conf lets Bulkhead change it */
     uint32_t fault;                /* enum bh_fault */
     uint32_t temperature_c, power_mw, utilisation; /* utilisation % or 255 unknown */
+    uint32_t busy_bp, sm_bp, tensor_bp, dram_bp; /* of 10,000, by GPM; more: unknown */
     uint64_t memory_used_mib, ecc_uncorrected;
     uint32_t numa;                 /* number of its NUMA node + 1; 0 unknown */
     char trouble[BH_TROUBLE_MAX];  /* why the last change of it failed; "": it did not */

@@ -10,6 +10,7 @@
 /* A turn is no shorter, however light its member: a hand-over costs some 60 us. */
 #define TURN_LEAST_NS UINT64_C(2000000)
 #define PROBE_NS UINT64_C(20000000) /* CONTENDED, of a quantum: who is idle says so within it */
+#define LAST_NS UINT64_C(2000000000) /* and before its end, so that what was submitted ahead is done */
 #define NEVER UINT64_MAX
 #define THROTTLE 10
 #define GPUS 32
@@ -88,6 +89,12 @@ static bool
 is_active(const struct seat *seat)
 {
     return does_want(seat) || (seat->taken && is_on(seat));
+}
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* ---- charging ---- */
@@ -328,10 +335,18 @@ contend(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 static void
 probe(const struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
-    if (!seat->whole || seat->idle_ns != 0 || now_ns < seat->probe_ns)
+    uint64_t last_ns = seat->until_ns - least(LAST_NS, seat->member.quantum_ns / 8);
+
+    if (!seat->whole || seat->idle_ns != 0)
         return;
-    seat->probing = !seat->probing;
-    seat->probe_ns = now_ns + (seat->probing ? PROBE_NS : turns->rest_ns);
+    if (now_ns >= last_ns) {
+        seat->probing = true;
+        seat->probe_ns = seat->until_ns;
+    } else if (now_ns >= seat->probe_ns) {
+        seat->probing = !seat->probing;
+        seat->probe_ns = now_ns + (seat->probing ? PROBE_NS : turns->rest_ns);
+    }
+    seat->probe_ns = now_ns < last_ns ? least(seat->probe_ns, last_ns) : seat->probe_ns;
 }
 
 static void
@@ -506,12 +521,6 @@ bh_turns_tick(struct bh_turns *turns, uint64_t now_ns)
 }
 
 /* ---- reading ---- */
-
-static uint64_t
-least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 uint64_t
 bh_turns_next(const struct bh_turns *turns)

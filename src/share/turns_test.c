@@ -271,6 +271,24 @@ multiplexed(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+multiplexed_at_its_end(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, MULTIPLEXED(1050)), b = join(turns, 0, MULTIPLEXED(1050));
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b); /* half a quantum: the first is ahead of nobody */
+    go_on(turns, a, 0, 12900);
+    BH_CHECK_EQ("open", bh_turns_state(turns, a), BH_TURN_OPEN);
+    BH_CHECK_EQ("all of the last two seconds", go_on(turns, a, 13000, 14999), 2000);
+    go_on(turns, a, 15000, 15000);
+    BH_CHECK_EQ("over", bh_turns_state(turns, a), BH_TURN_ENDING);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
 /* Two that never rest, for an hour; how often each was granted a turn. */
 static void
 play_an_hour(struct bh_turns *turns, const uint32_t at[2], uint32_t ret_grants[2])
@@ -672,6 +690,7 @@ main(void)
         cmocka_unit_test(stuck),    cmocka_unit_test(paused),    cmocka_unit_test(paused_and_drained),
         cmocka_unit_test(gang),     cmocka_unit_test(latency),
         cmocka_unit_test(multiplexed),
+        cmocka_unit_test(multiplexed_at_its_end),
         cmocka_unit_test(throttled),
         cmocka_unit_test(multiplexed_for_long),
         cmocka_unit_test(refusals), cmocka_unit_test(shares),    cmocka_unit_test(hard),

@@ -146,9 +146,9 @@ add_skus(struct bh_published *p, const struct bh_catalog *catalog)
             .name = copy(p->arena, name),
             .cpu = sku ? copy(p->arena, sku->cpu) : NULL,
             .memory = sku ? copy(p->arena, sku->memory) : NULL,
-            .over_cap = sku ? sku->over_cap : BH_OVER_CAP_WARN,
             .gone = !sku,
             .models = sku ? bh_site_sku_models(sku) : 0,
+            .over_cap = sku ? sku->over_cap : BH_OVER_CAP_WARN,
         };
     }
     p->directory.skus = rows;

@@ -28,9 +28,9 @@ struct bh_dir_sku {
     bh_sku_id id;
     const char *name;
     const char *cpu, *memory;    /* defaults of one piece; NULL: the node's share */
-    enum bh_over_cap over_cap;   /* of shares */
     bool gone;
     uint64_t models;             /* GPU models that keep it, a bit each */
+    enum bh_over_cap over_cap;   /* of shares */
 };
 
 struct bh_dir_principal {

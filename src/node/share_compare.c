@@ -9,24 +9,36 @@
 
 /* ---- what the driver says ---- */
 
-/* What a lease was lent of a GPU, and which of its devices that is; NULL: nothing. */
-static const struct bh_note_piece *
-share_of(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
+/* Several shares of one GPU are one device. */
+static bool
+is_another_device(const struct bh_job *job, uint32_t at)
 {
-    uint32_t device = 0;
+    for (uint32_t k = 0; k < at; k++) {
+        if (strcmp(job->note.lent[k].gpu, job->note.lent[at].gpu) == 0)
+            return false;
+    }
+    return bh_share_slot_is(&job->note.lent[at]);
+}
+
+/* Bytes that a lease may have of a GPU, and which of its devices that is; 0: none of it. */
+static uint64_t
+allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
+{
+    uint64_t bytes = 0;
+    uint32_t devices = 0;
 
     for (uint32_t k = 0; k < job->note.lent_count; k++) {
         const struct bh_note_piece *lent = &job->note.lent[k];
 
-        if (!bh_share_slot_is(lent))
+        if (is_another_device(job, k))
+            devices++;
+        if (!bh_share_slot_is(lent) || strcmp(lent->gpu, gpu) != 0)
             continue;
-        if (strcmp(lent->gpu, gpu) == 0) {
-            *ret_device = device;
-            return lent;
-        }
-        device++;
+        if (bytes == 0)
+            *ret_device = devices - 1;
+        bytes += lent->cap_bytes + lent->context_bytes;
     }
-    return NULL;
+    return bytes;
 }
 
 /* The bytes of its processes; who they are is told bulkhead-share. */
@@ -55,14 +67,12 @@ bytes_of(struct bh_node *node, uint64_t lease, const struct bh_device_process *p
 
 /* Where it is furthest beyond what it may. */
 static void
-note_look(struct bh_share_look *look, const struct bh_note_piece *lent, uint64_t bytes)
+note_look(struct bh_share_look *look, const char *gpu, uint64_t bytes, uint64_t allowed_bytes)
 {
-    uint64_t allowed_bytes = lent->cap_bytes + lent->context_bytes;
-
     if (look->seen && bytes + look->allowed_bytes <= look->bytes + allowed_bytes)
         return;
     *look = (struct bh_share_look){ .seen = true, .bytes = bytes, .allowed_bytes = allowed_bytes };
-    memcpy(look->gpu, lent->gpu, sizeof look->gpu);
+    snprintf(look->gpu, sizeof look->gpu, "%s", gpu);
 }
 
 static struct bh_share_lease_row *
@@ -87,12 +97,12 @@ compare_gpu(struct bh_node *node, const char *gpu)
         const struct bh_job *job = &node->state.jobs[i];
         struct bh_share_lease_row *row = row_of(node, job);
         struct bh_share_overhead said = { .lease = job->note.lease };
-        const struct bh_note_piece *lent = row ? share_of(job, gpu, &said.device) : NULL;
+        uint64_t allowed_bytes = row ? allowed_on(job, gpu, &said.device) : 0;
 
-        if (!lent)
+        if (allowed_bytes == 0)
             continue;
         said.bytes = bytes_of(node, said.lease, processes, count);
-        note_look(&row->look, lent, said.bytes);
+        note_look(&row->look, gpu, said.bytes, allowed_bytes);
         bh_share_host_overhead(node->share_leases->host, &said);
     }
 }
@@ -103,7 +113,8 @@ has_shares(struct bh_node *node, const char *gpu)
     uint32_t ignored;
 
     for (uint32_t i = 0; i < node->state.job_count; i++) {
-        if (row_of(node, &node->state.jobs[i]) && share_of(&node->state.jobs[i], gpu, &ignored))
+        if (row_of(node, &node->state.jobs[i])
+            && allowed_on(&node->state.jobs[i], gpu, &ignored) > 0)
             return true;
     }
     return false;

@@ -121,19 +121,40 @@ make_folders(const struct bh_node *node, uint64_t lease, struct bh_err *err)
     return rc;
 }
 
-/* Which of the node's GPUs it is, by its minor: the same for all leases. */
+/* Of a GPU's time, what the lease has of the one of which it has most: it takes turns on all of them
+ * at once. */
+static uint32_t
+weight_of(const struct bh_job *job)
+{
+    uint32_t most = 0;
+
+    for (uint32_t k = 0; k < job->note.lent_count; k++) {
+        uint32_t weight = 0;
+
+        for (uint32_t i = 0; i < job->note.lent_count; i++) {
+            if (strcmp(job->note.lent[i].gpu, job->note.lent[k].gpu) == 0)
+                weight += job->note.lent[i].share_weight;
+        }
+        most = weight > most ? weight : most;
+    }
+    return most < BH_GPU_PARTS ? most : BH_GPU_PARTS; /* more where it is oversubscribed */
+}
+
+/* Several shares of one GPU are one device to the job.  Which of the node's GPUs it is, by its minor: the same for all leases. */
 static void
 put_gpu(const struct bh_node *node, const struct bh_note_piece *lent, struct bh_share_open *open)
 {
-    struct bh_share_gpu *gpu = &open->gpus[open->gpu_count++];
     uint64_t context_bytes = lent->context_bytes / BH_SHARE_UNIT_BYTES * BH_SHARE_UNIT_BYTES;
+    struct bh_share_gpu *gpu = open->gpus;
 
+    while (gpu < open->gpus + open->gpu_count && strcmp(gpu->uuid, lent->gpu) != 0)
+        gpu++;
+    open->gpu_count += gpu == open->gpus + open->gpu_count;
     gpu->gpu = lent->minor % 32;
     memcpy(gpu->uuid, lent->gpu, sizeof gpu->uuid);
-    gpu->cap_bytes = lent->cap_bytes + context_bytes; /* the first is beside it */
+    gpu->cap_bytes += lent->cap_bytes + context_bytes; /* the first is beside it */
     gpu->context_bytes = context_bytes;
-    gpu->memory_bytes = lent->cap_bytes;
-    open->weight = lent->share_weight;
+    gpu->memory_bytes += lent->cap_bytes;
     open->hard = (lent->share_flags & BH_SHARE_IS_HARD) != 0;
     open->latency = (lent->share_flags & BH_SHARE_IS_LATENCY) != 0;
     if (lent->share_flags & BH_SHARE_IS_MULTIPLEXED)
@@ -181,6 +202,7 @@ bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err
             put_gpu(node, &job->note.lent[k], &open);
     if (open.gpu_count == 0)
         return BH_OK;
+    open.weight = weight_of(job);
     rc = check_libraries(node, err);
     if (rc == BH_OK)
         rc = make_folders(node, open.lease, err);

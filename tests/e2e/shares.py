@@ -135,6 +135,10 @@ def seen(site):
     equal("its own process", [process["pid"] for process in report["processes"]], [int(log.split("BURN=")[1].split()[0])])
     assert 4000 <= report["processes"][0]["memory_bytes"] >> 20 <= used < 5000, report
     assert report["devices"][0]["utilization_percent"] in (None, 0), report  # None: not measured yet
+    two = site.submit("bulkhead-smi", "--json", tenant="acme/vision/train", sku="quarter", count=2)
+    site.await_state(two, "completed")
+    equal("two shares of one GPU are one device", [device["memory_total_bytes"] >> 20 for device in
+                                                   json.loads(site.log(two))["devices"]], [2 * 18446])
     busy = site.submit("sh", "-c", BUSY, tenant="acme/vision/train", sku="quarter")
     site.await_state(busy, "completed")
     report, end = json.JSONDecoder().raw_decode(site.log(busy)[site.log(busy).index("{\n"):])

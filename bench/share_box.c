@@ -6,7 +6,9 @@
  *
  * WEIGHT is in parts of 4200.  Each lease's program finds in a mount namespace of its own what a
  * job finds: the door, the driver behind it, and the shim by LD_LIBRARY_PATH.  What lease N prints
- * is in OUT_DIR/N.log; a last line for each on standard output says how it ended.  As root. */
+ * is in OUT_DIR/N.log; a last line for each on standard output says how it ended, and the most
+ * that it was seen to have by two counts: what was charged, and what the driver's library asked
+ * the kernel for (enum bh_share_seen_kind, MiB).  As root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,6 +37,7 @@ struct run {
         pid_t pid;
         int status;
         struct bh_share_lease_state last;
+        uint32_t charged_mib, seen_kind, seen_mib; /* the most of each */
     } lease[LEASES_MAX];
     uint32_t count;
 };
@@ -144,6 +147,20 @@ start(struct run *run, char **argv)
     return end;
 }
 
+static void
+keep(struct run *run, uint32_t i, const struct bh_share_lease_state *state)
+{
+    uint32_t charged_mib = (uint32_t)(state->used_bytes[0] >> 20);
+
+    run->lease[i].last = *state;
+    if (run->lease[i].charged_mib < charged_mib)
+        run->lease[i].charged_mib = charged_mib;
+    if (run->lease[i].seen_mib < state->seen_mib[0])
+        run->lease[i].seen_mib = state->seen_mib[0];
+    if (run->lease[i].seen_kind < state->seen_kind)
+        run->lease[i].seen_kind = state->seen_kind;
+}
+
 /* Until all have ended: let the host hear, and keep what was last known of each. */
 static void
 watch(struct run *run)
@@ -159,7 +176,7 @@ watch(struct run *run)
             const struct bh_share_lease_state *state = bh_share_host_find(run->host, i + 1);
 
             if (state)
-                run->lease[i].last = *state;
+                keep(run, i, state);
             if (run->lease[i].pid > 0
                 && waitpid(run->lease[i].pid, &run->lease[i].status, WNOHANG) > 0) {
                 run->lease[i].pid = 0;
@@ -192,10 +209,13 @@ main(int argc, char **argv)
     for (uint32_t i = 0; i < run.count; i++) {
         static const char *const made[] = { "/door/driver", "/door", "" };
 
-        printf("lease %" PRIu32 " status %d signal %d gpu_ns %" PRIu64 "\n", i,
+        printf("lease %" PRIu32 " status %d signal %d gpu_ns %" PRIu64
+               " charged %" PRIu32 " seen %" PRIu32 " %" PRIu32 "\n",
+               i,
                WIFEXITED(run.lease[i].status) ? WEXITSTATUS(run.lease[i].status) : -1,
                WIFSIGNALED(run.lease[i].status) ? WTERMSIG(run.lease[i].status) : 0,
-               run.lease[i].last.gpu_ns);
+               run.lease[i].last.gpu_ns, run.lease[i].charged_mib, run.lease[i].seen_kind,
+               run.lease[i].seen_mib);
         bh_share_host_close(run.host, i + 1);
         for (size_t n = 0; n < BH_COUNT(made); n++) {
             char folder[96];

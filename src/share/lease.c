@@ -60,6 +60,7 @@ struct bh_share_lease {
     struct outsider outsiders[OUTSIDERS_MAX];
     uint64_t measured_ns, measured_had_ns;    /* when it was measured, and what it had had */
     uint32_t gpus;
+    uint64_t driver[BH_SHARE_DEVICES_MAX];    /* bytes, as it said last */
     struct process *processes;
 };
 
@@ -463,6 +464,7 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
     if (device >= lease->open.gpu_count)
         return;
     /* The driver was asked a moment ago: what was freed since is no overhead. */
+    lease->driver[device] = bytes;
     before = lease->more[device];
     lease->more[device] = more;
     bh_share_pages_overhead(lease->pages, device, more < before ? more : before);
@@ -531,6 +533,12 @@ bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
     bh_turns_throttle(lease->site->turns, now_ns, lease->seat, allow->throttled);
 }
 
+static uint32_t
+mib_of(uint64_t bytes)
+{
+    return bytes >> 20 < UINT32_MAX ? (uint32_t)(bytes >> 20) : UINT32_MAX;
+}
+
 struct bh_share_lease_state
 bh_share_lease_state(const struct bh_share_lease *lease)
 {
@@ -540,10 +548,14 @@ bh_share_lease_state(const struct bh_share_lease *lease)
         .turn = bh_turns_state(lease->site->turns, lease->seat),
         .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
         .processes = lease->count,
+        .seen_kind = bh_share_pages_seen_kind(lease->pages),
     };
 
-    for (uint32_t d = 0; d < lease->open.gpu_count; d++)
+    for (uint32_t d = 0; d < lease->open.gpu_count; d++) {
         state.used_bytes[d] = bh_share_pages_used_bytes(lease->pages, d);
+        state.seen_mib[d] = mib_of(bh_share_pages_seen_bytes(lease->pages, d));
+        state.driver_mib[d] = mib_of(lease->driver[d]);
+    }
     return state;
 }
 

@@ -331,6 +331,36 @@ a_process_comes_and_dies(void **state)
     BH_CHECK_DONE();
 }
 
+/* What it reserved, what its driver's library asked for, what the driver says. */
+static void
+three_counts_are_told(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 7, 1024);
+    struct bh_share_overhead driver = { .lease = 7, .bytes = 77 * MIB };
+    struct bh_share_state said = { 0 };
+    const struct bh_share_lease_state *lease;
+    struct guest me;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    me = come_in(fixture, 7, new_one);
+    send_message(fixture, BH_SHARE_MSG_OVERHEAD, &driver);
+    BH_CHECK("reserved", bh_share_change(me.usage, 0, (uint32_t)me.slot, 10, 512));
+    atomic_store(&me.usage->seen[me.slot].grains[0], 160);
+    atomic_store(&me.usage->seen_kind[me.slot], BH_SHARE_SEEN_WHOLE);
+    do { /* one may have been on its way */
+        await(fixture, BH_SHARE_MSG_STATE, &said);
+        lease = said.leases.items;
+    } while (said.leases.count == 0 || lease->seen_kind == BH_SHARE_SEEN_NOT);
+    BH_CHECK_EQ("charged", lease->used_bytes[0], 20 * MIB);
+    BH_CHECK_EQ("asked for", lease->seen_mib[0], 10);
+    BH_CHECK_EQ("whole", lease->seen_kind, BH_SHARE_SEEN_WHOLE);
+    BH_CHECK_EQ("the driver", lease->driver_mib[0], 77);
+    close(me.fd);
+    close_lease(fixture, 7);
+    BH_CHECK_DONE();
+}
+
 /* Who looks sees the pages, has no slot, and what its process joined as stays. */
 static void
 one_looks(void **state)
@@ -543,6 +573,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_process_comes_and_dies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(three_counts_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_looks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_go_round, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_is_paused, set_up, tear_down),

@@ -8,14 +8,17 @@
 #if defined(__ASSEMBLER__)
 #elif defined(__x86_64__)
 #define BH_OLDEST "GLIBC_2.2.5"
+#define BH_OLDEST_DLINFO "GLIBC_2.3.3"
 #elif defined(__aarch64__)
 #define BH_OLDEST "GLIBC_2.17"
+#define BH_OLDEST_DLINFO "GLIBC_2.17"
 #endif
 
 #ifdef BH_OLDEST
 #define BH_OLD(name) __asm__(".symver " #name "," #name "@" BH_OLDEST);
 BH_OLD(dlclose)
 BH_OLD(dlopen)
+__asm__(".symver dlinfo,dlinfo@" BH_OLDEST_DLINFO);
 BH_OLD(dlsym)
 BH_OLD(pthread_attr_setstacksize)
 BH_OLD(pthread_create)

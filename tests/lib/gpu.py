@@ -112,7 +112,9 @@ class Card:
         said = call(self.build / "bench/share_box", self.program("node", "bulkhead-share"), self.dir / "shim", self.driver,
                     self.uuid, out, *words, env=env, timeout=timeout)
         rows = [line.split() for line in said.splitlines() if line.startswith("lease ")]
-        return [{"text": (out / f"{row[1]}.log").read_text(), "status": int(row[3]), "gpu_ns": int(row[7])} for row in rows]
+        return [{"text": (out / f"{row[1]}.log").read_text(), "status": int(row[3]), "gpu_ns": int(row[7]),
+                 "charged_mib": int(row[9]), "seen_kind": ("not", "absent", "partly", "whole")[int(row[11])], "seen_mib": int(row[12])}
+                for row in rows]
 
     def context_mib(self):
         """What a context takes: measured, in whole units of 2 MiB."""

@@ -78,6 +78,7 @@ def main(library):
         ("libraries beside libc", not needed, needed),
         ("any glibc since 2.17", sanitized or not glibc, glibc),
         ("bound at load, to itself first", sanitized or ("BIND_NOW" in dynamic and "SYMBOLIC" in dynamic), dynamic),
+        ("stays once it is there", soname != "libcuda.so.1" or "NODELETE" in dynamic, dynamic),
         ("nothing rude", sanitized or not undefined & RUDE, sorted(undefined & RUDE)),
         ("no thread-local storage that is allocated when touched", "__tls_get_addr" not in undefined, undefined),
         # frame_dummy of the compiler's own start files is the only one

@@ -270,9 +270,9 @@ bh_share_host_overhead(struct bh_share_host *host, const struct bh_share_overhea
 }
 
 void
-bh_share_host_seen(struct bh_share_host *host, const struct bh_share_seen *seen)
+bh_share_host_holder(struct bh_share_host *host, const struct bh_share_holder *holder)
 {
-    tell(host, BH_SHARE_MSG_SEEN, seen);
+    tell(host, BH_SHARE_MSG_HOLDER, holder);
 }
 
 void

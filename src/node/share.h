@@ -42,7 +42,7 @@ void bh_share_host_overhead(struct bh_share_host *host,
                             const struct bh_share_overhead *overhead);
 
 /* That a process holds GPU memory, as the driver says. */
-void bh_share_host_seen(struct bh_share_host *host, const struct bh_share_seen *seen);
+void bh_share_host_holder(struct bh_share_host *host, const struct bh_share_holder *holder);
 
 /* What a lease is allowed from now on, also by a bulkhead-share that is started later.  Nothing
  * when it is not open. */

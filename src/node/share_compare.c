@@ -53,14 +53,14 @@ bytes_of(struct bh_node *node, uint64_t lease, const struct bh_device_process *p
 
     bh_node_job_id(lease, id);
     for (uint32_t p = 0; p < count; p++) {
-        const struct bh_share_seen seen = { lease, processes[p].pid };
+        const struct bh_share_holder holder = { lease, processes[p].pid };
 
         inside = false;
         if (node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
                                    &ignored) != BH_OK || !inside)
             continue;
         bytes += processes[p].memory_mib << 20;
-        bh_share_host_seen(node->share_leases->host, &seen);
+        bh_share_host_holder(node->share_leases->host, &holder);
     }
     return bytes;
 }

@@ -506,7 +506,7 @@ outsider_of(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
 }
 
 void
-bh_share_lease_seen(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
+bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
 {
     struct outsider *outsider;
 

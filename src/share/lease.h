@@ -39,7 +39,7 @@ void bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint
 
 /* The driver says that a process of the lease holds GPU memory.  One that has no slot for 3 s is
  * told of: it went round the shim. */
-void bh_share_lease_seen(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid);
+void bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid);
 
 /* What the node allows it from now on. */
 void bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,

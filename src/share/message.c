@@ -37,9 +37,9 @@ static const struct bh_field allow_fields[] = {
     BH_F(struct bh_share_allow, throttled, BH_FIELD_BOOL),
 };
 
-static const struct bh_field seen_fields[] = {
-    BH_F(struct bh_share_seen, lease, BH_FIELD_U64),
-    BH_F(struct bh_share_seen, pid, BH_FIELD_U32),
+static const struct bh_field holder_fields[] = {
+    BH_F(struct bh_share_holder, lease, BH_FIELD_U64),
+    BH_F(struct bh_share_holder, pid, BH_FIELD_U32),
 };
 
 static const struct bh_field outcome_fields[] = {
@@ -80,8 +80,8 @@ static const struct bh_fields overhead_message =
     BH_FIELDS("overhead", struct bh_share_overhead, overhead_fields);
 static const struct bh_fields allow_message =
     BH_FIELDS("allow", struct bh_share_allow, allow_fields);
-static const struct bh_fields seen_message =
-    BH_FIELDS("seen", struct bh_share_seen, seen_fields);
+static const struct bh_fields holder_message =
+    BH_FIELDS("holder", struct bh_share_holder, holder_fields);
 static const struct bh_fields outcome_message =
     BH_FIELDS("outcome", struct bh_share_outcome, outcome_fields);
 static const struct bh_fields state_message =
@@ -101,8 +101,8 @@ bh_share_message_fields(uint32_t number)
         return &overhead_message;
     case BH_SHARE_MSG_ALLOW:
         return &allow_message;
-    case BH_SHARE_MSG_SEEN:
-        return &seen_message;
+    case BH_SHARE_MSG_HOLDER:
+        return &holder_message;
     case BH_SHARE_MSG_ANSWER:
         return &outcome_message;
     case BH_SHARE_MSG_STATE:

@@ -54,7 +54,7 @@ struct bh_share_allow {
     bool throttled;           /* a tenth of its weight, and never more */
 };
 
-struct bh_share_seen {
+struct bh_share_holder {
     uint64_t lease;
     uint32_t pid;             /* on the node */
 };

@@ -103,7 +103,7 @@ close_lease(struct server *server, uint64_t lease, uint64_t now_ns)
 }
 
 _Static_assert(offsetof(struct bh_share_allow, lease) == 0 &&
-                   offsetof(struct bh_share_seen, lease) == 0 &&
+                   offsetof(struct bh_share_holder, lease) == 0 &&
                    offsetof(struct bh_share_overhead, lease) == 0,
                "what is said of a lease names it first");
 
@@ -115,7 +115,7 @@ take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
         struct bh_share_close close;
         struct bh_share_overhead overhead;
         struct bh_share_allow allow;
-        struct bh_share_seen seen;
+        struct bh_share_holder holder;
     } asked;
     const struct bh_fields *fields = bh_share_message_fields(frame->number);
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_BYTES);
@@ -132,12 +132,12 @@ take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
         open_lease(server, &asked.open, now_ns);
     else if (frame->number == BH_SHARE_MSG_CLOSE)
         close_lease(server, asked.close.lease, now_ns);
-    else if ((at = find(server, asked.seen.lease)) == NULL)
+    else if ((at = find(server, asked.holder.lease)) == NULL)
         return BH_OK; /* it was closed meanwhile */
     else if (frame->number == BH_SHARE_MSG_ALLOW)
         bh_share_lease_allow(*at, now_ns, &asked.allow);
-    else if (frame->number == BH_SHARE_MSG_SEEN)
-        bh_share_lease_seen(*at, now_ns, asked.seen.pid);
+    else if (frame->number == BH_SHARE_MSG_HOLDER)
+        bh_share_lease_holder(*at, now_ns, asked.holder.pid);
     else
         bh_share_lease_overhead(*at, asked.overhead.device, asked.overhead.bytes);
     return BH_OK;

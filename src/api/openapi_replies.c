@@ -26,6 +26,8 @@ static const struct member job_members[] = {
     { "gang", "integer", "members, which start and end together", true },
     { "grade", "string", "what separates it from others", true },
     { "id", "integer", "its number", true },
+    { "image", "string", "how far its image is, in GET of one job that starts", false },
+    { "image_digest", "string", "sha256: of the manifest of its image, in GET of one job", false },
     { "kind", "string", "batch, service or interactive", true },
     { "members", "[job_member]", "of a job that has leases, in GET of one job", false },
     { "name", "string", "free text", true },

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "bulkhead/share_door.h"
+#include "model/image.h"
 #include "node/disk.h"
 #include "node/driver.h"
 #include "node/image_note.h"
@@ -351,12 +352,6 @@ put_image_root(struct box *box, const char *image, struct bh_err *err)
     return rc;
 }
 
-static bool
-is_image(const char *text)
-{
-    return text && (strncmp(text, "dir:", 4) == 0 || strncmp(text, "oci:", 4) == 0);
-}
-
 static bh_rc
 put_root(struct box *box, struct bh_err *err)
 {
@@ -365,7 +360,7 @@ put_root(struct box *box, struct bh_err *err)
 
     if (!image || !*image || strcmp(image, "host") == 0)
         return put_host_root(box, err);
-    if (!is_image(image))
+    if (!bh_image_is_own(image))
         return bh_err_set(err, BH_INVALID, "image %.60s: expected host, dir:PATH or oci:PATH:TAG",
                           image);
     rc = put_image_root(box, image, err);
@@ -725,7 +720,7 @@ put_share(struct box *box, struct bh_err *err)
         rc = add_mount(box, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, false, err);
     if (rc == BH_OK)
         rc = add_mount(box, bh_node_share_shim(box->node), BH_ROOTFS_DRIVER, false, err);
-    if (rc == BH_OK && !is_image(box->start->image)) {
+    if (rc == BH_OK && !bh_image_is_own(box->start->image)) {
         rc = bh_driver_cover(box->node, box->arena, &box->mounts[box->sandbox->mount_count], &count, err);
         box->sandbox->mount_count += count;
     }
@@ -740,7 +735,7 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
     struct box box = { .node = request->node, .start = start, .job = request->job,
                        .network = bh_networks_wanted(request->start),
                        .arena = request->arena, .sandbox = ret_sandbox, .note = ret_note };
-    bool image = is_image(start->image);
+    bool image = bh_image_is_own(start->image);
     bh_rc rc;
 
     memset(ret_sandbox, 0, sizeof *ret_sandbox);

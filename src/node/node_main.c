@@ -28,6 +28,7 @@
 #include "node/order.h"
 #include "node/path.h"
 #include "node/piece.h"
+#include "node/registry.h"
 #include "node/report.h"
 #include "node/reset.h"
 #include "node/scratch.h"
@@ -452,6 +453,8 @@ main(int argc, char **argv)
         return status;
     bh_log_setup("bulkhead-node", options.json, BH_LOG_INFO);
     rc = bh_conf_read(options.config, arena, &node.conf, &err);
+    if (rc == BH_OK)
+        rc = bh_registries_check(&node.conf, &err);
     if (rc != BH_OK) {
         bh_log(CONFIG_REFUSED, BH_ERRLOG(&err), BH_STR("hint", err.hint));
         return bh_rc_exit(rc);

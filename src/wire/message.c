@@ -43,6 +43,13 @@ const char *const bh_scrub_result_names[BH_SCRUB_RESULTS] = {
     [BH_SCRUB_FAILED] = "failed",
 };
 
+const char *const bh_image_stage_names[BH_IMAGE_STAGES] = {
+    [BH_IMAGE_READY] = "ready",
+    [BH_IMAGE_FETCHING] = "fetching",
+    [BH_IMAGE_CHECKING] = "checking",
+    [BH_IMAGE_UNPACKING] = "unpacking",
+};
+
 static const char *const rc_names[] = {
 #define BH_ERROR(code, name, http, exit_status, retryable, doc) [BH_##code] = name,
 #include "tables/errors.tbl"
@@ -319,6 +326,15 @@ static const struct bh_field traffic_fields[] = {
          .max = BH_WIRE_KEEP_MAX),
 };
 
+static const struct bh_field image_fields[] = {
+    BH_F(struct bh_msg_image, digest, BH_FIELD_STR),
+    BH_F(struct bh_msg_image, done_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, stage, BH_FIELD_U32),
+    BH_F(struct bh_msg_image, total_bytes, BH_FIELD_U64),
+};
+
 static const struct bh_field receipt_from_fields[] = {
     BH_F(struct bh_msg_receipt_from, job, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt_from, tenant, BH_FIELD_U32),
@@ -424,6 +440,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_SAMPLES] = ROW("samples", samples),
     [BH_MSG_HEALTH] = ROW("health", health),
     [BH_MSG_TRAFFIC] = ROW("traffic", traffic),
+    [BH_MSG_IMAGE] = ROW("image", image),
     [BH_MSG_RECEIPT] = ROW("receipt", receipt),
     [BH_MSG_VERIFY] = ROW("verify", verify),
     [BH_MSG_VERDICT] = ROW("verdict", verdict),

@@ -115,6 +115,26 @@ struct bh_msg_traffic {
     struct bh_list items;          /* struct bh_msg_traffic_item */
 };
 
+/* How far the image of a job is that is to be started. */
+enum bh_image_stage {
+    BH_IMAGE_READY,     /* it is there, and its digest is known */
+    BH_IMAGE_FETCHING,  /* from a registry */
+    BH_IMAGE_CHECKING,  /* each blob against its digest, each archive's headers */
+    BH_IMAGE_UNPACKING,
+    BH_IMAGE_STAGES
+};
+
+/* At most one a second for a lease, and READY before the outcome of its START; that is said
+ * again on each connection while the job is there. */
+struct bh_msg_image {
+    uint64_t lease, job;
+    uint32_t stage;                /* enum bh_image_stage */
+    uint64_t done_bytes, total_bytes; /* 0: not known */
+    char digest[68];               /* hex of the manifest's, when READY; "": it came to nothing */
+};
+
+extern const char *const bh_image_stage_names[BH_IMAGE_STAGES];
+
 /* Whether the driver clears memory that is freed, as its own parameters say. */
 enum bh_driver_scrub {
     BH_DRIVER_SCRUB_UNKNOWN,

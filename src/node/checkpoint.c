@@ -15,6 +15,7 @@
 #include "node/checkpoint_run.h"
 #include "node/job.h"
 #include "node/path.h"
+#include "node/share_lease.h"
 #include "node/scrub.h"
 #include "node/share_slot.h"
 #include "runtime/readback.h"
@@ -291,9 +292,11 @@ begin(struct bh_node *node, struct course *course, enum bh_checkpoint_action act
                    : bh_err_set(err, BH_CONFLICT, "the job has ended");
 
     course->look_at = bh_time_monotonic();
-    if (rc == BH_OK)
-        course->step = action == BH_CHECKPOINT_TAKE ? GOES : COMES;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_node_share_pause(node, course->lease); /* locked, it could not answer to a turn */
+    course->step = action == BH_CHECKPOINT_TAKE ? GOES : COMES;
+    return BH_OK;
 }
 
 static void
@@ -334,6 +337,7 @@ end_going(struct bh_node *node, struct course *course, const struct bh_checkpoin
     }
     add_why(course, report->why);
     note_back(node, course->lease);
+    bh_node_share_resume(node, course->lease);
     course->step = OVER;
 }
 
@@ -347,6 +351,7 @@ end_coming(struct bh_node *node, struct course *course, const struct bh_checkpoi
     }
     bh_log(MEMORY_BACK, BH_U64("lease", course->lease), BH_U64("processes", report->processes));
     note_back(node, course->lease);
+    bh_node_share_resume(node, course->lease);
     course->step = OVER;
 }
 

@@ -32,6 +32,7 @@
 #include "node/path.h"
 #include "node/reset.h"
 #include "node/scrub.h"
+#include "node/share_end.h"
 #include "node/share_lease.h"
 #include "node/share_slot.h"
 #include "node/unpack.h"
@@ -130,7 +131,8 @@ finish(struct bh_node *node, struct bh_job *job)
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     bh_cdi_remove(node, job->note.lease);
-    if ((bh_gate_ended(node, job) || bh_checkpoint_ended(job)) && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
+    if ((bh_gate_ended(node, job) || bh_checkpoint_ended(job) || bh_node_share_ended(job))
+        && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
     report_end(node, job);
     if (job->unwanted)
@@ -195,8 +197,6 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (bh_keeper_alive(folder, &(pid_t){ 0 }))
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
     rc = bh_launch_folder(node, start->lease, folder, err);
-    if (rc == BH_OK)
-        rc = bh_share_slot_sync(node, err);
     if (rc == BH_OK)
         rc = bh_node_share_open(node, job, err);
     if (rc == BH_OK)
@@ -379,9 +379,13 @@ set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err 
     bh_rc rc;
 
     bh_node_job_id(job->note.lease, id);
+    if (frozen) /* before it can say nothing any more */
+        bh_node_share_pause(node, job->note.lease);
     rc = node->runtime.ops->freeze(node->runtime.self, id, frozen, err);
     if (rc == BH_OK)
         job->frozen = frozen;
+    if (!job->frozen)
+        bh_node_share_resume(node, job->note.lease);
     return rc;
 }
 

@@ -199,7 +199,6 @@ close_all(struct bh_node *node)
     if (node->scan_arena)
         bh_arena_free(node->scan_arena);
     bh_verify_free(node->verify);
-    bh_share_slot_free(node);
     bh_node_shares_free(node);
     bh_scrubs_free(node->scrubs);
     bh_reset_free(node->reset);
@@ -295,6 +294,7 @@ tick(struct loop *loop)
     if (node->greeted)
         next = sooner(next, node->sample_at);
     next = sooner(next, bh_health_tick(node, now));
+    next = sooner(next, bh_node_shares_next(node));
     if (!next)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;
@@ -347,8 +347,6 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_accept(node);
     if (loop->polls[5].revents)
         bh_node_streams_turn(loop->streams);
-    if (bh_share_slot_sync(node, err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_STR("what", "opening of a share"), BH_ERRLOG(err));
     bh_node_shares_turn(node);
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));

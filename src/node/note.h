@@ -20,7 +20,8 @@ enum bh_note_kind {
     BH_NOTE_LEASE,         /* a job is being started */
     BH_NOTE_FORGET_ORDER,  /* acknowledged */
     BH_NOTE_FORGET_LEASE,
-    BH_NOTE_ASKED,         /* a job was sent its first signal to end */
+    BH_NOTE_ASKED,         /* a job was sent its first signal to end; `why`: for having more
+                              GPU memory than its share allows */
     BH_NOTE_SUSPENDED,     /* a job is frozen and was seen to hold no GPU context */
     BH_NOTE_RESUMED,       /* that does not hold any more: it is about to be thawed */
     BH_NOTE_MARK,          /* whose the bytes of memory units of a GPU are */

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "model/share.h"
 #include "base/utf8.h"
 #include "node/alone.h"
 #include "node/box.h"
@@ -130,6 +131,14 @@ note_destroy(struct bh_node *node, const void *message, struct bh_note *note, st
     return BH_OK;
 }
 
+static void
+lend_share(const struct bh_msg_start *start, struct bh_note_piece *lent)
+{
+    lent->share_flags |= start->over_cap == BH_OVER_CAP_THROTTLE ? BH_SHARE_IS_THROTTLED
+                         : start->over_cap == BH_OVER_CAP_STOP   ? BH_SHARE_IS_STOPPED
+                                                                 : 0;
+}
+
 static bh_rc
 lend_pieces(const struct bh_node *node, const struct bh_msg_start *start, struct bh_note *lease,
             struct bh_err *err)
@@ -141,7 +150,10 @@ lend_pieces(const struct bh_node *node, const struct bh_msg_start *start, struct
         if (!piece)
             return bh_err_set(err, BH_NOT_FOUND, "pieces[%u]: no piece %" PRIu64
                               " on this node", i, start->pieces[i].partition);
-        lease->lent[lease->lent_count++] = *piece;
+        lease->lent[lease->lent_count] = *piece;
+        if (bh_share_slot_is(piece))
+            lend_share(start, &lease->lent[lease->lent_count]);
+        lease->lent_count++;
     }
     return BH_OK;
 }

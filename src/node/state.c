@@ -207,8 +207,11 @@ apply_asked(struct bh_state *state, const struct bh_note *note)
 {
     struct bh_job *job = bh_state_job(state, note->lease);
 
-    if (job)
-        job->asked = true;
+    if (!job)
+        return;
+    job->asked = true;
+    if (*note->why)
+        snprintf(job->over_cap, sizeof job->over_cap, "%.199s", note->why);
 }
 
 static void
@@ -402,6 +405,7 @@ put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
     struct bh_note suspended = { .kind = BH_NOTE_SUSPENDED, .lease = job->note.lease };
     bh_rc rc = bh_note_append(state->journal, &job->note, err);
 
+    snprintf(asked.why, sizeof asked.why, "%s", job->over_cap);
     if (rc == BH_OK && job->asked)
         rc = bh_note_append(state->journal, &asked, err);
     if (rc == BH_OK && job->suspended)

@@ -213,6 +213,24 @@ struct bh_msg_check {
     char answer[64];               /* "EPERM", "3 of 2 descriptors" */
 };
 
+/* What a job with a share of a GPU, or its share, did that its people should know.  Not repeated;
+ * the same of one lease comes again ten minutes later at the earliest. */
+enum bh_job_notice {
+#define BH_JOB_NOTICE(id, number, name, sentence) BH_JOB_NOTICE_##id = number,
+#include "tables/job_notices.tbl"
+#undef BH_JOB_NOTICE
+    BH_JOB_NOTICES
+};
+
+struct bh_msg_notice {
+    uint64_t lease, at_ns;
+    uint32_t kind;                 /* enum bh_job_notice */
+    uint32_t count;                /* how often since it was said last */
+};
+
+extern const char *const bh_job_notice_names[BH_JOB_NOTICES];
+extern const char *const bh_job_notice_sentences[BH_JOB_NOTICES];
+
 /* What came of a VERIFY, or of a look that the node had by itself (request 0). */
 struct bh_msg_verdict {
     uint64_t request, lease, at_ns;

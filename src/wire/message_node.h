@@ -2,6 +2,7 @@
 #define BH_WIRE_MESSAGE_NODE_H
 
 #include "wire/message.h"
+#include "wire/walls.h"
 
 /* What bulkhead-node says to bulkheadd: the other half of wire/message.h, which includes this. */
 
@@ -27,24 +28,6 @@ struct bh_msg_gpu {
     uint64_t memory_used_mib, ecc_uncorrected;
     uint32_t numa;                 /* number of its NUMA node + 1; 0 unknown */
     char trouble[BH_TROUBLE_MAX];  /* why the last change of it failed; "": it did not */
-};
-
-/* What the last tries of the walls between jobs came to. */
-enum bh_walls {
-    BH_WALLS_UNTRIED,
-    BH_WALLS_HELD,
-    BH_WALLS_UNFINISHED, /* not tried to the end: none was seen broken, and not all seen to stand */
-    BH_WALLS_BROKEN,
-    BH_WALLS_STATES
-};
-extern const char *const bh_walls_names[BH_WALLS_STATES];
-
-/* Of a node: while they are unfinished or broken it starts no job. */
-struct bh_msg_walls {
-    uint32_t state;                /* enum bh_walls */
-    uint32_t tries;                /* that the node makes by itself, so far, after one unfinished */
-    uint64_t again_ns;             /* when it makes the next; 0: when somebody asks */
-    char why[200];                 /* when unfinished or broken: the first check */
 };
 
 /* A kind of isolation that this node was probed for and does not offer. */

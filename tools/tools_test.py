@@ -72,6 +72,14 @@ BUSY = [
     ("four for each core", 8.0, 4.0),
     ("not for ever", 200.0, 10.0),
 ]
+# (what, --slower, how much slower for the others, what the tests are told)
+PATIENCE = [
+    ("as it comes", 1.0, 1.0, 1.0),
+    ("with a sanitizer", 5.0, 1.0, 5.0),
+    ("and with others", 2.0, 3.0, 6.0),
+    ("not for ever", 5.0, 8.0, 10.0),
+    ("never quicker", 0.1, 2.0, 2.0),
+]
 
 
 def pure_faults(folder, source):
@@ -114,6 +122,8 @@ def checks():
 
     for what, load, expected in BUSY:
         yield f"busy: {what}", run_tests.busy(load, 2), expected
+    for what, slower, others, expected in PATIENCE:
+        yield f"patience: {what}", run_tests.patience(slower, others), expected
 
 
 def main():

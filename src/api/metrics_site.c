@@ -116,6 +116,7 @@ put_tallies(struct bh_exposition *x, const struct bh_scrape *s)
     bh_exposition_family(x, BH_METRIC_VERDICTS);
     bh_exposition_u64(x, (const char *[]){ "broken" }, s->tally[BH_TALLY_VERDICTS]);
     bh_exposition_u64(x, (const char *[]){ "held" }, s->tally[BH_TALLY_VERDICTS + 1]);
+    bh_exposition_u64(x, (const char *[]){ "unfinished" }, s->tally[BH_TALLY_VERDICTS + 2]);
 }
 
 /* ---- the daemon itself ---- */

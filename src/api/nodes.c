@@ -80,6 +80,22 @@ put_grades(struct bh_json_writer *w, bh_json_value grades)
     bh_json_close(w, ']');
 }
 
+/* Whether its walls were seen to stand, as it last said. */
+static void
+put_walls(struct bh_json_writer *w, bh_json_value node)
+{
+    bh_json_value walls = bh_json_get(bh_json_get(node, "samples"), "walls");
+    uint64_t again_ns;
+
+    if (!walls)
+        walls = bh_json_get(node, "walls");
+    again_ns = bh_json_number(bh_json_get(walls, "again_ns"), 0);
+    bh_json_str(w, "isolation", bh_json_text(bh_json_get(walls, "state"), "untried"));
+    if (again_ns)
+        bh_json_ns(w, "isolation_again_ns", again_ns);
+    bh_json_str(w, "isolation_why", bh_json_text(bh_json_get(walls, "why"), ""));
+}
+
 static void
 put_node(struct node_list *list, const char *name, uint32_t id)
 {
@@ -101,6 +117,8 @@ put_node(struct node_list *list, const char *name, uint32_t id)
         put_grades(w, bh_json_get(from, "grades"));
     }
     bh_json_str(w, "held", bh_held_names[host->held]);
+    if (from)
+        put_walls(w, from);
     if (from)
         bh_json_u64(w, "memory_mib", bh_json_number(bh_json_get(from, "memory_mib"), 0));
     bh_json_str(w, "name", name);

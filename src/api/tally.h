@@ -11,8 +11,9 @@ enum { BH_TALLY_METHODS = 3, BH_TALLY_RESULTS = 3 }; /* of scrubs, as in wire/me
  * allow for counters that begin again.  A flat table, so that it is added and copied as one. */
 enum bh_tally {
     BH_TALLY_SCRUBS,                          /* by method and result */
-    BH_TALLY_VERDICTS = BH_TALLY_SCRUBS + BH_TALLY_METHODS * BH_TALLY_RESULTS, /* broken, held */
-    BH_TALLY_HEALTH = BH_TALLY_VERDICTS + 2,  /* by the health that a GPU came to */
+    BH_TALLY_VERDICTS = BH_TALLY_SCRUBS + BH_TALLY_METHODS * BH_TALLY_RESULTS, /* broken, held,
+                                                                                         unfinished */
+    BH_TALLY_HEALTH = BH_TALLY_VERDICTS + 3,  /* by the health that a GPU came to */
     BH_TALLY_COMMITS = BH_TALLY_HEALTH + BH_HEALTHS, /* by what they took, a bucket each */
     BH_TALLY_COMMIT_BOUNDS = 10,
     BH_TALLY_COMMIT_NS = BH_TALLY_COMMITS + BH_TALLY_COMMIT_BOUNDS + 1, /* of all of them */

@@ -15,6 +15,7 @@ struct burn {
     const struct burn_plan *plan;
     struct burn_driver driver;
     CUcontext context;
+    CUmodule module;
     CUfunction kernel;
     unsigned blocks;
     uint64_t loops; /* of a kernel */

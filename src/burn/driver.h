@@ -16,11 +16,14 @@
     X(cuCtxSetCurrent, cuCtxSetCurrent)                                                    \
     X(cuCtxSynchronize, cuCtxSynchronize)                                                  \
     X(cuModuleLoadData, cuModuleLoadData)                                                  \
+    X(cuModuleUnload, cuModuleUnload)                                                      \
     X(cuModuleGetFunction, cuModuleGetFunction)                                            \
     X(cuStreamCreate, cuStreamCreate)                                                      \
     X(cuStreamBeginCapture, cuStreamBeginCapture_v2)                                       \
     X(cuStreamEndCapture, cuStreamEndCapture)                                              \
+    X(cuStreamDestroy, cuStreamDestroy_v2)                                                 \
     X(cuEventCreate, cuEventCreate)                                                        \
+    X(cuEventDestroy, cuEventDestroy_v2)                                                   \
     X(cuEventRecord, cuEventRecord)                                                        \
     X(cuEventQuery, cuEventQuery)                                                          \
     X(cuEventSynchronize, cuEventSynchronize)                                              \
@@ -28,6 +31,8 @@
     X(cuLaunchKernel, cuLaunchKernel)                                                      \
     X(cuGraphInstantiate, cuGraphInstantiateWithFlags)                                     \
     X(cuGraphLaunch, cuGraphLaunch)                                                        \
+    X(cuGraphDestroy, cuGraphDestroy)                                                      \
+    X(cuGraphExecDestroy, cuGraphExecDestroy)                                              \
     X(cuMemAlloc, cuMemAlloc_v2)                                                           \
     X(cuMemFree, cuMemFree_v2)                                                             \
     X(cuMemAllocManaged, cuMemAllocManaged)                                                \

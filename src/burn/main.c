@@ -119,7 +119,6 @@ open_device(struct burn *burn)
     const char *cause = "";
     uint64_t loops_per_ms;
     CUdevice device;
-    CUmodule module;
     CUdeviceptr held;
     int sms = 1;
 
@@ -137,8 +136,8 @@ open_device(struct burn *burn)
               device);
     BURN_MUST(burn, cuDevicePrimaryCtxRetain, &burn->context, device);
     BURN_MUST(burn, cuCtxSetCurrent, burn->context);
-    BURN_MUST(burn, cuModuleLoadData, &module, bh_burn_ptx);
-    BURN_MUST(burn, cuModuleGetFunction, &burn->kernel, module, "burn");
+    BURN_MUST(burn, cuModuleLoadData, &burn->module, bh_burn_ptx);
+    BURN_MUST(burn, cuModuleGetFunction, &burn->kernel, burn->module, "burn");
     if (burn->plan->hold_mib > 0)
         BURN_MUST(burn, cuMemAlloc, &held, burn->plan->hold_mib * MIB);
     burn->blocks = burn->plan->blocks > 0 ? (unsigned)burn->plan->blocks : (unsigned)sms;
@@ -189,8 +188,10 @@ run(const struct burn_plan *plan)
     burn.stop = true;
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    if (!interrupted)
+    if (!interrupted) { /* else what runs ends with the process */
         BURN_MUST(&burn, cuCtxSynchronize);
+        BURN_MUST(&burn, cuModuleUnload, burn.module);
+    }
     return 0;
 }
 

@@ -67,6 +67,9 @@ bh_burn_measure(struct burn *burn)
         loops = loops * MEASURE_NS / measured_ns;
         loops = loops == 0 ? 1 : loops;
     }
+    BURN_MUST(burn, cuEventDestroy, start);
+    BURN_MUST(burn, cuEventDestroy, end);
+    BURN_MUST(burn, cuStreamDestroy, stream);
     return loops * 1000000 / MEASURE_NS;
 }
 
@@ -81,6 +84,7 @@ record_graph(struct burn *burn, struct lane *lane)
         launch_kernel(burn, lane->stream, burn->plan->kernel_ns, burn->loops);
     BURN_MUST(burn, cuStreamEndCapture, lane->stream, &graph);
     BURN_MUST(burn, cuGraphInstantiate, &lane->graph, graph, 0);
+    BURN_MUST(burn, cuGraphDestroy, graph);
 }
 
 static void
@@ -91,6 +95,17 @@ open_lane(struct burn *burn, struct lane *lane)
         BURN_MUST(burn, cuEventCreate, &lane->batch[i].event, CU_EVENT_DISABLE_TIMING);
     if (burn->plan->graph > 0)
         record_graph(burn, lane);
+}
+
+/* What is in flight runs on. */
+static void
+close_lane(struct burn *burn, struct lane *lane)
+{
+    for (unsigned i = 0; i < BATCHES; i++)
+        BURN_MUST(burn, cuEventDestroy, lane->batch[i].event);
+    if (lane->graph != NULL)
+        BURN_MUST(burn, cuGraphExecDestroy, lane->graph);
+    BURN_MUST(burn, cuStreamDestroy, lane->stream);
 }
 
 static void
@@ -207,6 +222,8 @@ bh_burn_work(void *self)
     while (!bh_burn_is_over(burn))
         if (!fill_lanes(worker))
             wait_for_first(worker);
+    for (uint64_t i = 0; i < burn->plan->streams; i++)
+        close_lane(burn, &worker->lane[i]);
     free(worker);
     return NULL;
 }

@@ -313,11 +313,16 @@ held_word(bh_json_value gpu)
 static void
 put_node_state(struct bh_buf *out, bh_json_value node)
 {
+    const char *isolation = bh_json_text(bh_json_get(node, "isolation"), "");
+
     put_text(out, bh_json_get(node, "state"));
     if (is_held(node, "held"))
         bh_buf_puts(out, is_drained_by(node, "held") ? ", drained" : ", cordoned");
     if (bh_json_truth(bh_json_get(node, "needs_reboot")))
         bh_buf_puts(out, ", needs a reboot");
+    if (strcmp(isolation, "broken") == 0 || strcmp(isolation, "unfinished") == 0)
+        bh_buf_printf(out, ", isolation %s%s", isolation,
+                      bh_json_get(node, "isolation_again_ns") ? " (tries again)" : "");
 }
 
 static void

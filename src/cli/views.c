@@ -79,6 +79,9 @@ static const struct bh_column nodes_columns[] = {
     { "CHECKPOINTS", "checkpoint", BH_CELL_TEXT, true },
     { "FAULTS", "driver_faults", BH_CELL_TEXT, false },
     { "NOT OFFERED", "grades_not_verified", BH_CELL_TEXT, true },
+    { "ISOLATION", "isolation", BH_CELL_TEXT, true },
+    { "WHY", "isolation_why", BH_CELL_TEXT, true },
+    { "AGAIN", "isolation_again_ns", BH_CELL_TIME, true },
     { "RUNTIME", "runtime", BH_CELL_TEXT, false },
 };
 VIEW(nodes);

@@ -18,6 +18,12 @@ text(bh_json_value object, const char *key)
     return bh_json_text(bh_json_get(object, key), "");
 }
 
+static bool
+is(bh_json_value object, const char *key)
+{
+    return bh_json_truth(bh_json_get(object, key));
+}
+
 /* "POST /v1/jobs/3/verify", "POST /v1/verify?node=gpu1" */
 static bh_rc
 name_request(const struct bh_cli *cli, char *ret_what, size_t size, struct bh_err *err)
@@ -39,22 +45,32 @@ name_request(const struct bh_cli *cli, char *ret_what, size_t size, struct bh_er
 static bool
 say_verdict(bh_json_value verdict, bool each)
 {
-    bool held = bh_json_truth(bh_json_get(verdict, "held"));
+    uint64_t again_ns = number(verdict, "again_ns");
+    bool held = is(verdict, "held");
     bh_json_value checks = bh_json_get(verdict, "checks");
 
     for (size_t i = 0; i < bh_json_count(checks); i++) {
         bh_json_value check = bh_json_at(checks, i);
-        bool stood = bh_json_truth(bh_json_get(check, "held"));
+        bool stood = is(check, "held");
 
         if (each || !stood)
-            printf("%-8s %-20s %s\n", stood ? "held" : "BROKEN", text(check, "name"),
-                   text(check, "answer"));
+            printf("%-8s %-20s %s\n",
+                   stood                       ? "held"
+                   : is(check, "unfinished") ? "no time"
+                                               : "BROKEN",
+                   text(check, "name"), text(check, "answer"));
     }
     if (number(verdict, "lease"))
         printf("lease %" PRIu64 " on ", number(verdict, "lease"));
     printf("%s: %s: %" PRIu64 " tried, %" PRIu64 " need what is not here\n",
-           text(verdict, "node"), held ? "all walls held" : "A WALL DID NOT HOLD",
+           text(verdict, "node"),
+           held                        ? "all walls held"
+           : is(verdict, "unfinished") ? "not tried to the end"
+                                       : "A WALL DID NOT HOLD",
            number(verdict, "tried"), number(verdict, "skipped"));
+    if (again_ns > number(verdict, "at_ns"))
+        printf("%s: tries again by itself in %" PRIu64 " s\n", text(verdict, "node"),
+               (again_ns - number(verdict, "at_ns") + 999999999) / 1000000000);
     return held;
 }
 
@@ -62,7 +78,7 @@ bh_rc
 bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    bool held = true, printed;
+    bool held = true, broken = false, printed;
     bh_json_value verdicts;
     char what[160];
     bh_rc rc = name_request(cli, what, sizeof what, err);
@@ -75,15 +91,19 @@ bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
     verdicts = bh_json_get(bh_json_root(json), "verdicts");
     for (size_t i = 0; i < bh_json_count(verdicts); i++) {
         bh_json_value verdict = bh_json_at(verdicts, i);
-        bool its = printed ? bh_json_truth(bh_json_get(verdict, "held"))
+        bool its = printed ? is(verdict, "held")
                            : say_verdict(verdict, bh_cli_output(cli) == BH_OUT_WIDE);
 
         held = held && its;
+        broken = broken || (!its && !is(verdict, "unfinished"));
     }
     if (bh_json_count(verdicts) < number(bh_json_root(json), "asked"))
         return bh_err_set(err, BH_UNAVAILABLE, "%zu of %" PRIu64 " answered", bh_json_count(verdicts),
                           number(bh_json_root(json), "asked"));
     if (bh_json_count(verdicts) == 0)
         return bh_err_set(err, BH_UNAVAILABLE, "no node is there to ask");
-    return held ? rc : bh_err_set(err, BH_UNAVAILABLE, "a wall did not hold");
+    if (held)
+        return rc;
+    return bh_err_set(err, BH_UNAVAILABLE, "%s",
+                      broken ? "a wall did not hold" : "the walls were not tried to the end");
 }

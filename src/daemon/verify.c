@@ -128,9 +128,16 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
         if (asked->job)
             entry.obj = (struct bh_record_object){ .type = "job", .id = asked->job };
     }
-    bh_tally_count(&core->tally, BH_TALLY_VERDICTS + verdict->held);
-    if (!verdict->held)
+    bh_tally_count(&core->tally, BH_TALLY_VERDICTS + (verdict->unfinished ? 2 : verdict->held));
+    if (verdict->unfinished)
+        bh_log(WALLS_UNFINISHED, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
+               BH_STR("why", verdict->why), BH_U64("again_ns", verdict->again_ns));
+    else if (!verdict->held)
         bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why));
-    return bh_core_note(core, &entry, verdict->held ? BH_OK : BH_UNAVAILABLE, err);
+    return bh_core_note(core, &entry,
+                        verdict->held         ? BH_OK
+                        : verdict->unfinished ? BH_TIMEOUT
+                                              : BH_UNAVAILABLE,
+                        err);
 }

@@ -102,24 +102,23 @@ answer_start(struct bh_node *node, struct bh_job *job)
         bh_orders_answer_start(node, order, job->broken);
 }
 
-/* What runs behind a broken wall is ended, and its GPUs are lent to nobody. */
+/* What runs behind a wall that was not seen to stand is ended, and its GPUs are lent to nobody. */
 static void
-refuse(struct bh_node *node, struct bh_job *job, const char *why)
+refuse(struct bh_node *node, struct bh_job *job, enum bh_walls walls, const char *why)
 {
     struct bh_err err;
     char id[32];
 
     snprintf(job->broken, sizeof job->broken, "isolation: %.160s", why);
     bh_node_job_id(job->note.lease, id);
-    bh_verify_fence_lease(node, job, why);
+    bh_verify_fence_lease(node, job, walls, why);
     job->kill_at = bh_time_monotonic(); /* and again until it is gone */
     if (node->runtime.ops->signal(node->runtime.self, id, SIGKILL, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
 }
 
-/* Whether the process has ended, perhaps unreaped: then there is nothing to look at. */
-static bool
-is_gone(pid_t pid)
+bool
+bh_gate_is_gone(pid_t pid)
 {
     char path[64], text[512];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -141,10 +140,10 @@ look(struct bh_node *node, struct bh_job *job, pid_t init)
 
     bh_inspect(node, job, init, &report);
     job->gate_at = 0;
-    if (!bh_report_held(&report) && is_gone(init))
+    if (!bh_report_held(&report) && bh_gate_is_gone(init))
         return; /* it was ended before its command began: no wall is broken, its end answers */
     if (!bh_report_held(&report)) {
-        refuse(node, job, report.why);
+        refuse(node, job, bh_report_walls(&report), report.why);
         return;
     }
     if (kill(init, SIGUSR1) != 0) {
@@ -173,7 +172,7 @@ bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
         answer_start(node, job);
     } else if (now >= job->gate_until) {
         job->gate_at = 0;
-        refuse(node, job, "the sandbox was not ready in 30 s");
+        refuse(node, job, BH_WALLS_UNFINISHED, "the sandbox was not ready in 30 s");
     } else {
         job->gate_at = now + FIRST_GLANCE;
     }

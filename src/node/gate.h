@@ -24,6 +24,9 @@ bool bh_gate_ended(struct bh_node *node, struct bh_job *job);
  * on already. */
 pid_t bh_gate_waiting(const struct bh_node *node, const char *id, bool *ret_passed);
 
+/* Whether a process has ended, perhaps unreaped: then there is nothing to look at. */
+bool bh_gate_is_gone(pid_t pid);
+
 /* Process 1 of a container that runs, or 0. */
 pid_t bh_gate_init(const struct bh_node *node, const char *id);
 

@@ -223,8 +223,13 @@ tell_present(struct bh_node *node, struct seen *seen, const struct bh_device_hea
         bh_log(GPU_ANSWERS, BH_STR("gpu", seen->gpu));
     seen->away = false;
     health.recovery = now->recovery;
-    if (bh_verify_is_fenced(node, seen->gpu))
+    if (bh_verify_is_fenced(node, seen->gpu)) {
+        struct bh_msg_walls walls;
+
+        bh_verify_walls(node, &walls);
         health.fault = BH_FAULT_ISOLATION;
+        snprintf(health.why, sizeof health.why, "%s", walls.why);
+    }
     send(node, &health);
 }
 

@@ -30,6 +30,7 @@ struct look {
     pid_t init;
     uid_t base;                  /* first id of the job's range */
     char status[4096];
+    bool *unanswered;            /* set by a check when what it asked did not answer in time */
 };
 
 /* Whether it stands as it must; `ret_answer` says how it stands. */
@@ -41,14 +42,23 @@ bh_report_put(struct bh_report *report, const struct bh_msg_check *check)
     if (report->count == BH_REPORT_CHECKS_MAX)
         return;
     report->checks[report->count++] = *check;
-    if (!check->held && !*report->why)
+    if (!check->held && (!*report->why || (!check->unfinished && report->broken == 0)))
         snprintf(report->why, sizeof report->why, "%s: %s", check->name, check->answer);
+    report->broken += !check->held && !check->unfinished;
 }
 
 bool
 bh_report_held(const struct bh_report *report)
 {
     return report->count > 0 && !*report->why;
+}
+
+enum bh_walls
+bh_report_walls(const struct bh_report *report)
+{
+    return bh_report_held(report) ? BH_WALLS_HELD
+           : report->broken > 0   ? BH_WALLS_BROKEN
+                                  : BH_WALLS_UNFINISHED;
 }
 
 /* How it stands, and that it must not. */
@@ -446,8 +456,10 @@ check_piece(const struct look *look, char *answer, size_t size)
         struct bh_err err;
 
         if (device->ops->processes(device->self, piece->gpu, arena, &processes, &count, &err)
-            != BH_OK)
+            != BH_OK) {
+            *look->unanswered = err.rc == BH_UNCERTAIN;
             return wrong(answer, size, "%.60s", err.msg);
+        }
         for (uint32_t p = 0; p < count; p++) {
             if (is_stranger(look->node, look->job, piece, &processes[p]))
                 return wrong(answer, size, "process %u is on it", processes[p].pid);
@@ -484,6 +496,7 @@ bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
         struct bh_msg_check check = { .outside = true };
 
         snprintf(check.name, sizeof check.name, "%s", checks[i].name);
+        look.unanswered = &check.unfinished;
         check.held = checks[i].check(&look, check.answer, sizeof check.answer);
         bh_report_put(ret_report, &check);
     }

@@ -12,12 +12,16 @@ enum { BH_REPORT_CHECKS_MAX = 256 };
 struct bh_report {
     struct bh_msg_check checks[BH_REPORT_CHECKS_MAX];
     uint32_t count, skipped;
-    char why[200];               /* the first that did not hold; "" when all did */
+    uint32_t broken;             /* did not hold, of what had the time to */
+    char why[200];               /* the first of those, else the first without an answer; "" */
 };
 
 /* Add a check to a report. */
 void bh_report_put(struct bh_report *report, const struct bh_msg_check *check);
 bool bh_report_held(const struct bh_report *report);
+
+/* What it comes to; nothing but checks without an answer is BH_WALLS_UNFINISHED. */
+enum bh_walls bh_report_walls(const struct bh_report *report);
 
 /* Look at the sandbox of a job whose process 1 is `init`. */
 void bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,

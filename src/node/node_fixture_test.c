@@ -105,8 +105,9 @@ bh_test_write_conf(const struct test_node *node, const char *more)
              "cdi_dir = %s/cdi\ndestroy_wait_ms = 0\n"
              "gpus = all\ncgroup_parent = %s\nnode_name = test\nuid_base = 3000000000\n"
              "image_roots = %s/images\nmount_roots = %s/work\ntmp_mib = 64\n"
-             "verify_at_start = 0\nverify_sample = 0\n%s",
-             f, f, node->socket, f, node->library, f, f, f, f, node->cgroup, f, f, more);
+             "verify_at_start = 0\n%s%s",
+             f, f, node->socket, f, node->library, f, f, f, f, node->cgroup, f, f,
+             strstr(more, "verify_sample") ? "" : "verify_sample = 0\n", more);
     append_patience(text, sizeof text);
     bh_path_format(path, sizeof path, "%s/node.conf", f);
     bh_test_write(path, text);
@@ -149,26 +150,32 @@ bh_test_hang_up(struct test_node *node)
 }
 
 void
-bh_test_put_helper(const char *script)
+bh_test_put_program(const char *name, const char *script)
 {
-    static const char *const others[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
-                                          "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
+    static const char *const programs[] = { "bulkhead-keeper", "bulkhead-gpu", "bulkhead-init",
+                                            "bulkhead-probe", "bulkhead-stream", "bulkhead-unpack" };
     char folder[TEST_PATH * 2], from[TEST_PATH * 3], to[TEST_PATH * 3], text[1024];
 
     bh_path_format(folder, sizeof folder, "%s/libexec", the_node.folder);
     mkdir(folder, 0755);
-    for (size_t i = 0; i < BH_COUNT(others); i++) {
+    for (size_t i = 0; i < BH_COUNT(programs); i++) {
         char program[TEST_PATH];
 
         snprintf(program, sizeof program, "%s", the_node.program);
-        bh_path_format(from, sizeof from, "%s/%s", dirname(program), others[i]);
-        bh_path_format(to, sizeof to, "%s/%s", folder, others[i]);
+        bh_path_format(from, sizeof from, "%s/%s", dirname(program), programs[i]);
+        bh_path_format(to, sizeof to, "%s/%s", folder, programs[i]);
         (void)!symlink(from, to);
     }
-    bh_path_format(to, sizeof to, "%s/bulkhead-scrub", folder);
+    bh_path_format(to, sizeof to, "%s/%s", folder, name);
     snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
     bh_test_write(to, text);
     chmod(to, 0755);
+}
+
+void
+bh_test_put_helper(const char *script)
+{
+    bh_test_put_program("bulkhead-scrub", script);
 }
 
 /* ---- talking ---- */

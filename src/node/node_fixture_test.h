@@ -72,7 +72,8 @@ void bh_test_node_end(struct test_node *node, int number);
 void bh_test_restart(const char *more);
 
 /* Make <folder>/libexec, for libexec_dir of node.conf: the node's programs, and that shell script
- * in place of bulkhead-scrub. */
+ * in place of one of them, or of bulkhead-scrub. */
+void bh_test_put_program(const char *name, const char *script);
 void bh_test_put_helper(const char *script);
 
 /* Connect, say HELLO and take the inventory; hang up. */

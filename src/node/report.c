@@ -153,6 +153,7 @@ bh_report_inventory(struct bh_node *node)
     put_pieces(node, arena, &inventory.pieces);
     put_leases(node, arena, &inventory.leases);
     bh_grades_probe(node, arena, &inventory.grades);
+    bh_verify_walls(node, &inventory.walls);
     bh_node_send(node, BH_MSG_INVENTORY, &inventory);
 }
 
@@ -232,6 +233,7 @@ bh_report_samples(struct bh_node *node)
     if (bh_piece_scan(node, &err) == BH_OK)
         put_gpus(node, arena, &samples.gpus);
     bh_verify_scanned(node);
+    bh_verify_walls(node, &samples.walls);
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
     bh_networks_report(node);
 }

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "node/again.h"
 #include "node/devices.h"
 #include "node/gate.h"
 #include "node/guest.h"
@@ -39,6 +40,7 @@ struct bh_verify {
     uint32_t asked_count;
     struct bh_guest *probe;          /* of the try that runs, or NULL */
     bool let_go, killed;
+    bool lease_gone;                 /* the one that was asked about */
     bh_ns until;                     /* monotonic; it is killed, or given up when it was */
     uint64_t tries;
     uint32_t starts;                 /* of jobs, since the last sample */
@@ -47,8 +49,10 @@ struct bh_verify {
     struct bh_report report;
     struct bh_msg_verdict unheard;   /* checks are the report's */
     bool has_unheard;
-    bool broken;                     /* of the machine's kind of sandbox */
-    char why[200];
+    enum bh_walls walls;             /* of the machine's kind of sandbox */
+    char why[200];                   /* when unfinished or broken */
+    bool proven;                     /* a wall was seen not to hold, here or at a lease */
+    struct bh_again again;
     char fenced[FENCED_MAX][BH_UUID_MAX];
     uint32_t fenced_count;
 };
@@ -74,17 +78,45 @@ bh_verify_free(struct bh_verify *verify)
 
 /* ---- fences ---- */
 
-bool
-bh_verify_is_fenced(const struct bh_node *node, const char *gpu)
+/* For a wall of a lease that was on it. */
+static bool
+is_listed(const struct bh_verify *verify, const char *gpu)
 {
-    const struct bh_verify *verify = node->verify;
-
-    if (!verify)
-        return false;
     for (uint32_t i = 0; i < verify->fenced_count; i++)
         if (strcmp(verify->fenced[i], gpu) == 0)
             return true;
-    return verify->broken;
+    return false;
+}
+
+static bool
+fences_all(const struct bh_verify *verify)
+{
+    return verify->walls == BH_WALLS_UNFINISHED || verify->walls == BH_WALLS_BROKEN;
+}
+
+bool
+bh_verify_is_fenced(const struct bh_node *node, const char *gpu)
+{
+    return node->verify && (fences_all(node->verify) || is_listed(node->verify, gpu));
+}
+
+/* The wall clock's time of the next try by itself. */
+static uint64_t
+again_ns(const struct bh_verify *verify)
+{
+    bh_ns now = bh_time_monotonic(), at = verify->again.at;
+
+    return at ? bh_time_now() + (at > now ? at - now : 0) : 0;
+}
+
+void
+bh_verify_walls(const struct bh_node *node, struct bh_msg_walls *ret_walls)
+{
+    const struct bh_verify *verify = node->verify;
+
+    *ret_walls = (struct bh_msg_walls){ .state = verify->walls, .tries = verify->again.made,
+                                        .again_ns = again_ns(verify) };
+    memcpy(ret_walls->why, verify->why, sizeof ret_walls->why);
 }
 
 static void
@@ -103,45 +135,77 @@ fence(struct bh_node *node, const char *gpu, const char *why)
 {
     struct bh_verify *verify = node->verify;
 
-    if (!bh_verify_is_fenced(node, gpu) && verify->fenced_count < FENCED_MAX)
+    if (!is_listed(verify, gpu) && verify->fenced_count < FENCED_MAX)
         snprintf(verify->fenced[verify->fenced_count++], BH_UUID_MAX, "%s", gpu);
-    bh_log(WALL_BROKEN, BH_STR("gpu", gpu), BH_STR("why", why));
     say_health(node, gpu, BH_FAULT_ISOLATION, why);
 }
 
+/* What was seen not to hold is not forgotten for a try that came to nothing. */
 static void
-fence_all(struct bh_node *node, const char *why)
+fence_all(struct bh_node *node, enum bh_walls walls, const char *why)
 {
-    node->verify->broken = true;
-    snprintf(node->verify->why, sizeof node->verify->why, "%s", why);
-    bh_log(WALL_BROKEN, BH_STR("node", node->name), BH_STR("why", why));
+    struct bh_verify *verify = node->verify;
+
+    if (walls >= verify->walls) {
+        verify->walls = walls;
+        snprintf(verify->why, sizeof verify->why, "%s", why);
+    }
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
         say_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
 }
 
+/* A wall was seen not to hold, or it was not seen that it does.  Only the latter is tried again
+ * unasked, as long as there is nothing of the former. */
 static void
-lift_fences(struct bh_node *node)
+plan(struct bh_node *node, bool proven, const char *why)
 {
     struct bh_verify *verify = node->verify;
+    bh_ns now = bh_time_monotonic();
+
+    verify->proven = verify->proven || proven;
+    if (verify->proven)
+        verify->again = (struct bh_again){ 0 };
+    else
+        bh_again_plan(&verify->again, &node->conf, now);
+    if (!proven)
+        bh_log(WALLS_UNFINISHED, BH_STR("node", node->name), BH_STR("why", why),
+               BH_U64("tries", verify->again.made),
+               BH_U64("again_ms", verify->again.at ? (verify->again.at - now) / BH_NS_PER_MS : 0));
+}
+
+/* After a try that held; `proven`: also those of walls that were seen broken. */
+static void
+lift_fences(struct bh_node *node, bool proven)
+{
+    struct bh_verify *verify = node->verify;
+    bool all = fences_all(verify);
 
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
+        bool listed = is_listed(verify, gpu->uuid);
 
-        if (bh_verify_is_fenced(node, gpu->uuid) && !gpu->lost
+        if ((proven ? all || listed : all && !listed) && !gpu->lost
             && !bh_health_is_away(node, gpu->uuid))
             say_health(node, gpu->uuid, BH_FAULT_NONE, "the walls held");
     }
-    verify->broken = false;
+    verify->walls = BH_WALLS_HELD;
+    verify->why[0] = '\0';
+    verify->again = (struct bh_again){ 0 };
+    if (!proven)
+        return;
     verify->fenced_count = 0;
+    verify->proven = false;
 }
 
 void
-bh_verify_fence_lease(struct bh_node *node, const struct bh_job *job, const char *why)
+bh_verify_fence_lease(struct bh_node *node, const struct bh_job *job, enum bh_walls walls,
+                      const char *why)
 {
-    if (job->note.lent_count == 0)
+    if (walls == BH_WALLS_BROKEN)
         bh_log(WALL_BROKEN, BH_U64("lease", job->note.lease), BH_STR("why", why));
     for (uint32_t i = 0; i < job->note.lent_count; i++)
         fence(node, job->note.lent[i].gpu, why);
+    plan(node, walls == BH_WALLS_BROKEN, why);
 }
 
 bh_rc
@@ -150,7 +214,7 @@ bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *sta
 {
     const struct bh_verify *verify = node->verify;
 
-    if (verify->broken) {
+    if (fences_all(verify)) {
         bh_err_set(err, BH_UNAVAILABLE, "isolation was not verified: %.150s", verify->why);
         return bh_err_hint(err, "bulkhead verify %.60s", node->name);
     }
@@ -274,9 +338,10 @@ static const char *const attempts[] = {
 #undef BH_ESCAPE
 };
 
-/* "name verdict answer" */
+/* "name verdict answer".  No answer of a probe that was killed, and "hung", are for want of time;
+ * one that went by itself was brought down by what it tried. */
 static void
-judge(struct bh_report *report, const char *output, const char *name)
+judge(struct bh_report *report, const char *output, const char *name, bool killed)
 {
     struct bh_msg_check check = { .answer = "no answer" };
     size_t length = strlen(name);
@@ -295,6 +360,7 @@ judge(struct bh_report *report, const char *output, const char *name)
     if (*verdict)
         snprintf(check.answer, sizeof check.answer, "%s%s%s", check.held ? "" : verdict,
                  check.held ? "" : " ", answer);
+    check.unfinished = *verdict ? strcmp(answer, "hung") == 0 : killed;
     bh_report_put(report, &check);
 }
 
@@ -305,7 +371,7 @@ read_output(struct bh_node *node)
 
     bh_guest_read(node->verify->probe, output);
     for (size_t i = 0; i < BH_COUNT(attempts); i++)
-        judge(&node->verify->report, output, attempts[i]);
+        judge(&node->verify->report, output, attempts[i], node->verify->killed);
 }
 
 static void
@@ -328,57 +394,85 @@ bh_verify_greet(struct bh_node *node)
     node->verify->has_unheard = false;
 }
 
-/* Judge the first that was asked for, and act on it. */
+/* What follows from a try.  What was proven is lifted by one that was asked for, and of the whole
+ * node: a tenant may ask about his lease. */
+static void
+conclude(struct bh_node *node, const struct asked *asked)
+{
+    struct bh_verify *verify = node->verify;
+    const struct bh_report *report = &verify->report;
+    enum bh_walls walls = bh_report_walls(report);
+    bool may_lift = !verify->proven || (asked->request && !asked->lease);
+
+    if (walls == BH_WALLS_BROKEN)
+        bh_log(WALL_BROKEN, BH_STR("node", node->name), BH_STR("why", report->why));
+    if (walls == BH_WALLS_HELD)
+        bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", report->count));
+    if (walls != BH_WALLS_HELD) {
+        plan(node, walls == BH_WALLS_BROKEN, report->why);
+        fence_all(node, walls, report->why);
+    } else if (may_lift || verify->walls != BH_WALLS_BROKEN) {
+        lift_fences(node, may_lift);
+    }
+}
+
+/* Judge the first that was asked for, and act on it.  That a lease is gone says nothing of the
+ * walls: it is told to who asked about it. */
 static void
 settle(struct bh_node *node)
 {
+    static const struct bh_msg_check gone = { .name = "lease", .answer = "does not run here",
+                                              .outside = true, .unfinished = true };
     struct bh_verify *verify = node->verify;
     struct asked asked = verify->asked[0];
     struct bh_report *report = &verify->report;
     struct bh_msg_verdict verdict = { .request = asked.request, .lease = asked.lease,
-                                      .at_ns = bh_time_now(), .held = bh_report_held(report),
-                                      .tried = report->count, .skipped = report->skipped,
-                                      .checks = { report->checks, report->count } };
+                                      .at_ns = bh_time_now() };
 
     memmove(verify->asked, verify->asked + 1, --verify->asked_count * sizeof verify->asked[0]);
+    conclude(node, &asked);
+    if (verify->lease_gone)
+        bh_report_put(report, &gone);
+    verdict.held = bh_report_held(report);
+    verdict.unfinished = bh_report_walls(report) == BH_WALLS_UNFINISHED;
+    verdict.again_ns = again_ns(verify);
+    verdict.tried = report->count;
+    verdict.skipped = report->skipped;
+    verdict.checks = (struct bh_list){ report->checks, report->count };
     snprintf(verdict.cause, sizeof verdict.cause, "%s", asked.cause);
     snprintf(verdict.why, sizeof verdict.why, "%s", report->why);
-    if (!verdict.held)
-        fence_all(node, report->why);
-    else if (!asked.lease || !*verify->why)
-        lift_fences(node);
-    if (verdict.held)
-        bh_log(WALLS_HELD, BH_STR("cause", verdict.cause), BH_U64("tried", verdict.tried));
     send_verdict(node, &verdict);
 }
 
 /* ---- the course of a try ---- */
 
-/* Of a lease that was asked about: its own walls. */
+/* Of a lease that was asked about: its own walls.  One that ends meanwhile has none. */
 static void
 look_at_lease(struct bh_node *node, uint64_t lease)
 {
     const struct bh_job *job = bh_state_job(&node->state, lease);
-    struct bh_msg_check gone = { .name = "lease", .answer = "does not run here", .outside = true };
+    struct bh_report *report = &node->verify->report;
     char id[32];
     pid_t init;
 
     bh_node_job_id(lease, id);
     init = job && job->running && !job->ended ? bh_gate_init(node, id) : 0;
     if (init > 0)
-        bh_inspect(node, job, init, &node->verify->report);
-    else
-        bh_report_put(&node->verify->report, &gone);
+        bh_inspect(node, job, init, report);
+    node->verify->lease_gone = init <= 0 || (!bh_report_held(report) && bh_gate_is_gone(init));
+    if (node->verify->lease_gone)
+        memset(report, 0, sizeof *report);
 }
 
 static void
 begin(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
-    struct bh_msg_check failed = { .name = "probe", .outside = true };
+    struct bh_msg_check failed = { .name = "probe", .outside = true, .unfinished = true };
     struct bh_err err;
 
     memset(&verify->report, 0, sizeof verify->report);
+    verify->lease_gone = false;
     snprintf(verify->driver, sizeof verify->driver, "%s", node->inventory.driver);
     if (verify->asked[0].lease)
         look_at_lease(node, verify->asked[0].lease);
@@ -438,22 +532,6 @@ go_on(struct bh_node *node, bh_ns now)
         glance(node);
 }
 
-bh_ns
-bh_verify_tick(struct bh_node *node, bh_ns now)
-{
-    struct bh_verify *verify = node->verify;
-
-    if (verify->probe)
-        go_on(node, now);
-    else if (verify->asked_count > 0)
-        begin(node);
-    if (!verify->probe)
-        return verify->asked_count > 0 ? now : 0;
-    if (verify->killed)
-        return now + KILL_AGAIN;
-    return verify->let_go ? verify->until : now + GLANCE;
-}
-
 static void
 ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
 {
@@ -465,6 +543,24 @@ ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
     verify->asked_count++;
     *asked = (struct asked){ .request = request, .lease = lease };
     snprintf(asked->cause, sizeof asked->cause, "%s", cause);
+}
+
+bh_ns
+bh_verify_tick(struct bh_node *node, bh_ns now)
+{
+    struct bh_verify *verify = node->verify;
+
+    if (!verify->probe && verify->asked_count == 0 && bh_again_take(&verify->again, now))
+        ask(node, 0, 0, "again");
+    if (verify->probe)
+        go_on(node, now);
+    else if (verify->asked_count > 0)
+        begin(node);
+    if (!verify->probe)
+        return verify->asked_count > 0 ? now : verify->again.at;
+    if (verify->killed)
+        return now + KILL_AGAIN;
+    return verify->let_go ? verify->until : now + GLANCE;
 }
 
 void

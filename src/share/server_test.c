@@ -626,6 +626,7 @@ forged(void **state)
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 5, 2);
     struct bh_share_notice notice;
+    struct guest me;
     pid_t other;
 
     assert_int_equal(ask(fixture, &open), BH_OK);
@@ -640,7 +641,79 @@ forged(void **state)
     await(fixture, BH_SHARE_MSG_NOTICE, &notice);
     BH_CHECK_EQ("told", notice.kind, BH_SHARE_NOTICE_FORGED);
     BH_CHECK_EQ("of whom", notice.pid, other);
+    me = come_in(fixture, 5, new_one);
+    BH_CHECK("its slot is not given again", me.answer == BH_SHARE_WELCOME && me.slot > 0);
+    close(me.fd);
     close_lease(fixture, 5);
+    BH_CHECK_DONE();
+}
+
+/* A slot that somebody has is nobody else's, and what was reserved in it stays his. */
+static void
+anothers_slot(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 8, 1024);
+    struct guest me, thief;
+    int pipe_fds[2];
+    pid_t other;
+    char slot;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(pipe(pipe_fds), 0);
+    other = fork();
+    if (other == 0) {
+        struct guest it = come_in(fixture, 8, new_one);
+
+        bh_share_change(it.usage, 0, (uint32_t)it.slot, 100, 512);
+        slot = (char)it.slot;
+        (void)!write(pipe_fds[1], &slot, 1);
+        pause();
+    }
+    assert_int_equal(read(pipe_fds[0], &slot, 1), 1);
+    thief = come_in(fixture, 8,
+                    (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION, slot, 0 });
+    BH_CHECK_EQ("refused", thief.answer, BH_SHARE_STRANGER);
+    close(thief.fd);
+    me = come_in(fixture, 8, new_one);
+    BH_CHECK("another", me.slot >= 0 && me.slot != slot);
+    BH_CHECK_EQ("his", bh_share_used(me.usage, 0), 100);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    BH_CHECK("until he dies", falls_to(&me, 0));
+    close(me.fd);
+    close_lease(fixture, 8);
+    BH_CHECK_DONE();
+}
+
+/* That a turn was drained is said of that turn: who says it of an earlier one is late. */
+static void
+late_words(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open one = lease_of(fixture, 9, 2), two = lease_of(fixture, 10, 2);
+    struct bh_share_say late = { .word = BH_SHARE_DRAINED };
+    struct guest a, b;
+
+    assert_int_equal(ask(fixture, &one), BH_OK);
+    assert_int_equal(ask(fixture, &two), BH_OK);
+    a = come_in(fixture, 9, new_one);
+    b = come_in(fixture, 10, new_one);
+    say(&a, BH_SHARE_WANT);
+    BH_CHECK("alone", comes(&a, 0, 5000));
+    late.turn = turn_of(&a);
+    say(&b, BH_SHARE_WANT);
+    BH_CHECK("over", comes(&a, BH_SHARE_SHUT, 5000));
+    assert_int_equal(send(a.fd, &late, sizeof(late), 0), sizeof(late));
+    BH_CHECK_EQ("heard", ask(fixture, &one), BH_OK); /* after it, and twice to be sure */
+    BH_CHECK_EQ("heard", ask(fixture, &one), BH_OK);
+    BH_CHECK("it is not drained", (turn_of(&b) & BH_SHARE_SHUT) != 0);
+    say(&a, BH_SHARE_DRAINED);
+    BH_CHECK("now", comes(&b, BH_SHARE_CONTENDED, 5000));
+    close(a.fd);
+    close(b.fd);
+    close_lease(fixture, 9);
+    close_lease(fixture, 10);
     BH_CHECK_DONE();
 }
 
@@ -658,6 +731,8 @@ main(void)
         cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(forged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(anothers_slot, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(late_words, set_up, tear_down),
     };
 
     if (geteuid() != 0)

@@ -366,6 +366,68 @@ latency(void **state)
     BH_CHECK_DONE();
 }
 
+/* First also where it had more of the GPU than the other, up to a round. */
+static void
+latency_that_had_more(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t batch = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t quick =
+        join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100, .latency = true });
+
+    (void)state;
+    bh_turns_want(turns, 0, quick);
+    bh_turns_idle(turns, 10 * MS, quick);
+    bh_turns_drained(turns, 10 * MS, quick);
+    bh_turns_want(turns, 10 * MS, batch);
+    BH_CHECK_EQ("alone", bh_turns_state(turns, batch), BH_TURN_OPEN);
+    bh_turns_want(turns, 11 * MS, quick);
+    BH_CHECK_EQ("makes way at once", bh_turns_state(turns, batch), BH_TURN_ENDING);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+/* A hundredth of the GPU would be 0.4 ms of each round, and a hand-over costs a tenth of that. */
+static void
+light_beside_heavy(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t heavy = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 4200 });
+    uint32_t light = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 42 });
+
+    (void)state;
+    bh_turns_want(turns, 0, heavy);
+    bh_turns_want(turns, 0, light);
+    bh_turns_tick(turns, 50 * MS);
+    bh_turns_drained(turns, 50 * MS, heavy);
+    BH_CHECK_EQ("its turn", bh_turns_state(turns, light), BH_TURN_CONTENDED);
+    BH_CHECK_EQ("is no shorter", bh_turns_next(turns), 52 * MS);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+/* All GPUs of one that waits for several are kept for it, whichever is free first. */
+static void
+gang_waits_for_the_first(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 2, .weight = 2100 });
+    uint32_t both = join(turns, 0, (struct bh_turns_member) { .gpus = 3, .weight = 2100 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    bh_turns_want(turns, 1, both);
+    bh_turns_tick(turns, 40 * MS);
+    bh_turns_drained(turns, 41 * MS, b);
+    BH_CHECK_EQ("the second is kept for it", bh_turns_state(turns, b), BH_TURN_NONE);
+    bh_turns_drained(turns, 43 * MS, a);
+    BH_CHECK_EQ("both", bh_turns_state(turns, both), BH_TURN_CONTENDED);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
 static void
 refusals(void **state)
 {
@@ -693,6 +755,8 @@ main(void)
         cmocka_unit_test(multiplexed_at_its_end),
         cmocka_unit_test(throttled),
         cmocka_unit_test(multiplexed_for_long),
+        cmocka_unit_test(latency_that_had_more), cmocka_unit_test(light_beside_heavy),
+        cmocka_unit_test(gang_waits_for_the_first),
         cmocka_unit_test(refusals), cmocka_unit_test(shares),    cmocka_unit_test(hard),
         cmocka_unit_test(no_debt_for_what_nobody_wanted),
         cmocka_unit_test(no_credit_for_what_was_not_charged_yet),

@@ -77,9 +77,9 @@ read_view(const char *memory_path, struct sim_view *ret_view)
     return got && ret_view->magic == SIM_VIEW_MAGIC && ret_view->layout == SIM_LAYOUT;
 }
 
-/* Take pages, as libcuda.so.1 does, and show it by a page of the memory file.  False: the
- * bytes cannot be opened. */
-static bool
+/* Take pages, as libcuda.so.1 does, and show it by a page of the memory file.  They are held as
+ * long as what is returned is open; NULL: the bytes cannot be opened. */
+static struct sim_vram *
 take_pages(const struct wish *wish, const char *path, int fd, int *ret_status)
 {
     struct sim_extents pages;
@@ -90,11 +90,11 @@ take_pages(const struct wish *wish, const char *path, int fd, int *ret_status)
     void *map;
 
     if (!find_folder(wish, folder) || !read_view(path, &view) || fstat(fd, &st) != 0)
-        return false;
+        return NULL;
     vram = sim_vram_open(folder, &view.gpu, (uint64_t)st.st_size);
     if (vram == NULL || !sim_ledger_join(vram)) {
         sim_vram_close(vram);
-        return false;
+        return NULL;
     }
     map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd,
                (off_t)sim_ledger_own(vram) * SIM_BLOCK_BYTES);
@@ -102,7 +102,7 @@ take_pages(const struct wish *wish, const char *path, int fd, int *ret_status)
     if (map == MAP_FAILED ||
         !sim_ledger_take(vram, (uint32_t)((wish->mib + 1) / 2), 0, &pages))
         *ret_status = fail("out of device memory", strerror(errno));
-    return true;
+    return vram;
 }
 
 /* The mapping is the context.  Its pages are never touched, so it costs no
@@ -123,13 +123,14 @@ map_bytes(const char *path, int fd, uint64_t bytes)
 }
 
 static int
-open_context(const struct wish *wish, const char *path)
+open_context(const struct wish *wish, const char *path, struct sim_vram **ret_vram)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), status = 0;
 
     if (fd < 0)
         return fail(path, strerror(errno));
-    if (!take_pages(wish, path, fd, &status))
+    *ret_vram = take_pages(wish, path, fd, &status);
+    if (*ret_vram == NULL)
         status = map_bytes(path, fd, wish->mib << 20);
     close(fd);
     return status;
@@ -206,8 +207,9 @@ main(int argc, char **argv)
                                              { NULL, 0, NULL, 0 } };
     const char *env = getenv("BULKHEAD_SIM_STATE");
     struct wish wish = { .seconds = UINT64_MAX, .busy = 20, .dir = "/run/bulkhead-sim" };
+    struct sim_vram *vram = NULL;
     char path[SIM_PATH_MAX];
-    int choice;
+    int choice, status;
 
     if (env != NULL && *env != '\0')
         wish.dir = env;
@@ -223,11 +225,13 @@ main(int argc, char **argv)
         return fputs(usage_text, stderr), EXIT_USAGE;
     if (!find_memory(&wish, path))
         return fail("no simulated device", strerror(errno));
-    if (open_context(&wish, path) != 0)
-        return 1;
-    printf("bulkhead-simload: pid %d holds %llu MiB of %s for %llu s\n", (int)getpid(),
-           (unsigned long long)wish.mib, path, (unsigned long long)wish.seconds);
-    fflush(stdout);
-    work(&wish);
-    return 0;
+    status = open_context(&wish, path, &vram);
+    if (status == 0) {
+        printf("bulkhead-simload: pid %d holds %llu MiB of %s for %llu s\n", (int)getpid(),
+               (unsigned long long)wish.mib, path, (unsigned long long)wish.seconds);
+        fflush(stdout);
+        work(&wish);
+    }
+    sim_vram_close(vram);
+    return status;
 }

@@ -14,6 +14,13 @@ static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_ISOLATION] = "isolation",
 };
 
+const char *const bh_walls_names[BH_WALLS_STATES] = {
+    [BH_WALLS_UNTRIED] = "untried",
+    [BH_WALLS_HELD] = "verified",
+    [BH_WALLS_UNFINISHED] = "unfinished",
+    [BH_WALLS_BROKEN] = "broken",
+};
+
 const char *const bh_job_notice_names[BH_JOB_NOTICES] = {
 #define BH_JOB_NOTICE(id, number, name, sentence) [number] = name,
 #include "tables/job_notices.tbl"
@@ -240,6 +247,14 @@ static const struct bh_field grade_fields[] = {
 };
 static const struct bh_fields grade = BH_FIELDS("grade", struct bh_msg_grade, grade_fields);
 
+static const struct bh_field walls_fields[] = {
+    BH_F(struct bh_msg_walls, again_ns, BH_FIELD_NS),
+    BH_F_ENUM(struct bh_msg_walls, state, bh_walls_names),
+    BH_F(struct bh_msg_walls, tries, BH_FIELD_U32),
+    BH_F(struct bh_msg_walls, why, BH_FIELD_STR),
+};
+static const struct bh_fields walls = BH_FIELDS("walls", struct bh_msg_walls, walls_fields);
+
 static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, checkpoint, BH_FIELD_STR),
     BH_F(struct bh_msg_inventory, cpus, BH_FIELD_U32),
@@ -256,6 +271,7 @@ static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, pieces, BH_FIELD_LIST, .of = &piece,
          .max = BH_WIRE_KEEP_MAX),
     BH_F(struct bh_msg_inventory, runtime, BH_FIELD_STR),
+    BH_F(struct bh_msg_inventory, walls, BH_FIELD_STRUCT, .of = &walls),
 };
 
 static const struct bh_field outcome_fields[] = {
@@ -305,6 +321,7 @@ static const struct bh_field samples_fields[] = {
     BH_F(struct bh_msg_samples, gpus, BH_FIELD_LIST, .of = &gpu),
     BH_F(struct bh_msg_samples, samples, BH_FIELD_LIST, .of = &sample,
          .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_samples, walls, BH_FIELD_STRUCT, .of = &walls),
 };
 
 static const struct bh_field traffic_item_fields[] = {
@@ -395,6 +412,7 @@ static const struct bh_field check_fields[] = {
     BH_F(struct bh_msg_check, held, BH_FIELD_BOOL),
     BH_F(struct bh_msg_check, name, BH_FIELD_STR),
     BH_F(struct bh_msg_check, outside, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_check, unfinished, BH_FIELD_BOOL),
 };
 static const struct bh_fields check = BH_FIELDS("check", struct bh_msg_check, check_fields);
 
@@ -406,6 +424,7 @@ static const struct bh_field notice_fields[] = {
 };
 
 static const struct bh_field verdict_fields[] = {
+    BH_F(struct bh_msg_verdict, again_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_verdict, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_verdict, cause, BH_FIELD_STR),
     BH_F(struct bh_msg_verdict, checks, BH_FIELD_LIST, .of = &check, .max = BH_WIRE_KEEP_MAX),
@@ -414,6 +433,7 @@ static const struct bh_field verdict_fields[] = {
     BH_F(struct bh_msg_verdict, request, BH_FIELD_U64),
     BH_F(struct bh_msg_verdict, skipped, BH_FIELD_U32),
     BH_F(struct bh_msg_verdict, tried, BH_FIELD_U32),
+    BH_F(struct bh_msg_verdict, unfinished, BH_FIELD_BOOL),
     BH_F(struct bh_msg_verdict, why, BH_FIELD_STR),
 };
 

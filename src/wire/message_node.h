@@ -2,6 +2,7 @@
 #define BH_WIRE_MESSAGE_NODE_H
 
 #include "wire/message.h"
+#include "wire/walls.h"
 
 /* What bulkhead-node says to bulkheadd: the other half of wire/message.h, which includes this. */
 
@@ -58,6 +59,7 @@ struct bh_msg_inventory {
      * was acknowledged: one that ended while nobody listened is not a lost one. */
     struct bh_list gpus, leases, pieces;
     struct bh_list grades;     /* bh_msg_grade: not offered, and why */
+    struct bh_msg_walls walls;
     char checkpoint[160];      /* "yes": a job that holds GPU memory can be suspended; else why
                                   not; "": the node does not say */
 };
@@ -102,6 +104,7 @@ struct bh_msg_sample {
 struct bh_msg_samples {
     uint64_t at_ns;
     struct bh_list gpus, samples;  /* bh_msg_gpu, bh_msg_sample */
+    struct bh_msg_walls walls;
 };
 
 /* What a job sent and received, as it sees it, since it was started. */
@@ -210,6 +213,7 @@ struct bh_msg_check {
     char name[32];
     bool outside;                  /* looked at from outside, not tried by the probe */
     bool held;
+    bool unfinished;               /* not held, but there was no time for an answer */
     char answer[64];               /* "EPERM", "3 of 2 descriptors" */
 };
 
@@ -234,8 +238,10 @@ extern const char *const bh_job_notice_sentences[BH_JOB_NOTICES];
 /* What came of a VERIFY, or of a look that the node had by itself (request 0). */
 struct bh_msg_verdict {
     uint64_t request, lease, at_ns;
-    char cause[16];                /* "start", "driver", "sample", "asked", "lease" */
+    uint64_t again_ns;             /* when the node tries again by itself; 0: it does not */
+    char cause[16];                /* "start", "driver", "sample", "asked", "again" */
     bool held;                     /* all of them */
+    bool unfinished;               /* not all of them, but none was seen broken */
     uint32_t tried, skipped;
     char why[200];                 /* when not: the first that did not, or what hindered it */
     struct bh_list checks;         /* struct bh_msg_check */

@@ -2,10 +2,12 @@
 """`bulkhead verify`, as its users see it, and what happens when a wall does not stand."""
 import os
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
+from bulkhead import SLOW
 from tap import contains, equal
 
 WAIT = "trap 'exit 0' TERM; sleep 60 & wait"
@@ -67,6 +69,49 @@ def broken_wall(site):
     site.cli("erin", "verify", check=0)
     site.await_state(job, "completed")
     equal("output", site.log(job), "began\n")
+
+
+def read_lines(path):
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []  # it has gone
+
+
+def hold_probes(site):
+    """A process that stops what runs in sandboxes, as a machine does that is much too busy."""
+    parents = [pathlib.Path(p) for p in site.group_parents()]
+    meddler = os.fork()
+    while meddler == 0:
+        for pid in {pid for p in parents for group in p.glob("bh-*/cgroup.procs") for pid in read_lines(group)}:
+            try:
+                os.kill(int(pid), signal.SIGSTOP)
+            except OSError:
+                pass
+    return meddler
+
+
+@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\n"
+          f"verify_timeout_ms = {round(1500 * SLOW)}\nverify_retry_ms = 500\nverify_retries = 100\n")
+def no_time(site):
+    "a try for which there was no time fences the node, says so and when the next is; the node tries again by itself, and jobs run when that held"
+    meddler = hold_probes(site)
+    try:
+        whole = site.cli("erin", "verify", check=8)
+        contains("said", whole.stdout, "not tried to the end")
+        contains("and when", whole.stdout, "tries again by itself in ")
+        contains("no wall is blamed", whole.stderr, "the walls were not tried to the end")
+        site.until(lambda: "isolation unfinished" in site.cli("erin", "node", check=0).stdout, what="the node's state")
+        job = site.submit("echo", "began")
+        site.await_state(job, "pending")
+    finally:
+        os.kill(meddler, 9)
+        os.waitpid(meddler, 0)
+    site.await_state(job, "completed")
+    site.until(lambda: site.client().get("/v1/nodes")["items"][0]["isolation"] == "verified", what="a try that held")
+    equal("node", "isolation" in site.cli("erin", "node", check=0).stdout, False)
+    equal("blamed", site.bad_lines("did not hold"), [])
+    assert site.bad_lines("could not be tried to the end"), "the log does not tell"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,290 @@
+/* Tries of the walls that come to nothing, and those that find one broken: what is fenced, what is
+ * tried again unasked, and what waits for a person.  Real sandboxes; the probe is slow, or worse,
+ * until there is a file `go` in what the driver shows of its piece. */
+
+#include <fcntl.h>
+#include <glob.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "model/job.h"
+#include "node/node_fixture_test.h"
+#include "node/path.h"
+
+/* Copied to where the probe stands: the real one, under the name of the scrub's helper. */
+#define REAL "exec /usr/local/bulkhead/libexec/scrub \"$@\""
+#define UNTIL_GO(bad) "[ -e /run/bulkhead-sim/view/go ] && " REAL "\n" bad
+
+/* A node with that probe, a piece that it is lent, and more in node.conf. */
+static void
+start_with_probe(const char *script, const char *more)
+{
+    char program[TEST_PATH], from[TEST_PATH * 2], to[TEST_PATH * 2], text[TEST_PATH * 3];
+
+    bh_test_put_program("bulkhead-scrub", "");
+    bh_path_format(to, sizeof to, "%s/libexec/bulkhead-scrub", the_node.folder);
+    snprintf(program, sizeof program, "%s", the_node.program);
+    bh_path_format(from, sizeof from, "%s/bulkhead-probe", dirname(program));
+    assert_int_equal(unlink(to), 0);
+    assert_int_equal(symlink(from, to), 0);
+    bh_path_format(to, sizeof to, "%s/libexec/bulkhead-probe", the_node.folder);
+    (void)unlink(to); /* else what the link leads to would be written */
+    bh_test_put_program("bulkhead-probe", script);
+    snprintf(text, sizeof text, "libexec_dir = %s/libexec\nverify_timeout_ms = %d\n%s",
+             the_node.folder, bh_test_patience(1000), more);
+    bh_test_restart(text);
+    BH_CHECK_EQ("carved", bh_test_carve(1, 0, "1g.10gb", 0).outcome, 0);
+}
+
+static void
+let_go(void)
+{
+    char pattern[TEST_PATH * 2], path[TEST_PATH * 2];
+    glob_t found;
+
+    bh_path_format(pattern, sizeof pattern, "%s/sim/view/0-*", the_node.folder);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        bh_path_format(path, sizeof path, "%s/go", found.gl_pathv[i]);
+        bh_test_write(path, "");
+    }
+    globfree(&found);
+}
+
+static struct bh_msg_verdict
+verify(uint64_t request, uint64_t lease)
+{
+    struct bh_msg_verify message = { .request = request, .lease = lease };
+
+    bh_test_send(BH_MSG_VERIFY, &message);
+    return bh_test_take(BH_MSG_VERDICT, 0).verdict;
+}
+
+/* No job starts, and all GPUs are reported. */
+static void
+check_fenced(void)
+{
+    struct test_job job = { .lease = 60, .script = "true" };
+    struct test_message message;
+    struct bh_msg_outcome outcome = bh_test_start_job(&job);
+
+    BH_CHECK_EQ("fenced", outcome.rc, BH_UNAVAILABLE);
+    BH_CHECK(outcome.why, strstr(outcome.why, "isolation was not verified") != NULL);
+    for (int gpu = 0; gpu < 2; gpu++)
+        BH_CHECK("told", bh_test_take_within(BH_MSG_HEALTH, 0, 1000, &message)
+                             && message.health.fault == BH_FAULT_ISOLATION);
+}
+
+static void
+check_runs(uint64_t lease)
+{
+    struct test_job job = { .lease = lease, .script = "true" };
+
+    BH_CHECK_EQ("runs", bh_test_run_job(&job).exit_status, 0);
+}
+
+/* A try for which there was no time fences all GPUs, and is made again until it holds. */
+static void
+test_tried_again(void **state)
+{
+    struct bh_msg_verdict verdict;
+    int tries = 0;
+
+    start_with_probe(UNTIL_GO("echo gpu_other held ENOENT; sleep 60"),
+                     "verify_retry_ms = 100\nverify_retries = 30\n");
+    verdict = verify(5, 0);
+    BH_CHECK("not held, not broken", !verdict.held && verdict.unfinished);
+    BH_CHECK("and says when again", verdict.again_ns > verdict.at_ns);
+    BH_CHECK(verdict.why, strstr(verdict.why, "instance_other: no answer") != NULL);
+    check_fenced();
+    let_go();
+    do {
+        verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+        BH_CHECK("unasked", verdict.request == 0 && strcmp(verdict.cause, "again") == 0);
+    } while (!verdict.held && verdict.unfinished && ++tries < 20);
+    BH_CHECK_STR("held", verdict.why, "");
+    BH_CHECK("nothing is due", verdict.held && verdict.again_ns == 0);
+    check_runs(61);
+    BH_CHECK_DONE();
+}
+
+/* A few times, and no more; who connects then is told how it stands. */
+static void
+test_given_up(void **state)
+{
+    struct bh_msg_inventory inventory;
+    struct bh_msg_verdict verdict;
+
+    start_with_probe("sleep 60", "verify_retry_ms = 100\nverify_retries = 1\n");
+    verdict = verify(5, 0);
+    BH_CHECK("again", verdict.unfinished && verdict.again_ns > 0);
+    verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+    BH_CHECK("not again", verdict.unfinished && verdict.again_ns == 0);
+    bh_test_hang_up(&the_node);
+    inventory = bh_test_greet(&the_node);
+    BH_CHECK_EQ("unfinished", inventory.walls.state, BH_WALLS_UNFINISHED);
+    BH_CHECK("and why", inventory.walls.again_ns == 0 && *inventory.walls.why);
+    for (uint32_t i = 0; i < inventory.gpus.count; i++)
+        BH_CHECK_EQ("fenced", ((struct bh_msg_gpu *)inventory.gpus.items)[i].fault,
+                    BH_FAULT_ISOLATION);
+    BH_CHECK_DONE();
+}
+
+/* An attempt that went through, and a probe that was brought down by one, wait for a person, also
+ * where the rest had no time or another try comes to nothing. */
+static void
+test_broken_stays(void **state)
+{
+    static const struct {
+        const char *name, *script, *why;
+    } cases[] = {
+        { "went through", UNTIL_GO("echo gpu_other breached open; sleep 60"),
+          "gpu_other: breached open" },
+        { "brought down", UNTIL_GO("echo gpu_other held ENOENT; exit 0"),
+          "instance_other: no answer" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_msg_destroy destroy = { .partition = 1 };
+        struct bh_msg_verdict verdict;
+        struct test_message message;
+
+        start_with_probe(cases[i].script, "verify_retry_ms = 100\nverify_retries = 30\n");
+        verdict = verify(5, 0);
+        BH_CHECK(cases[i].name, !verdict.held && !verdict.unfinished && !verdict.again_ns);
+        BH_CHECK_STR(cases[i].name, verdict.why, cases[i].why);
+        check_fenced();
+        let_go();
+        BH_CHECK("nobody asks", !bh_test_take_within(BH_MSG_VERDICT, 0, 400, &message));
+        for (int tries = 0; tries < 10 && !verdict.held; tries++)
+            verdict = verify(6, 0); /* on a busy machine it takes more than one */
+        BH_CHECK("asked for", verdict.held && verdict.request == 6);
+        check_runs(62 + i);
+        BH_CHECK_EQ("destroyed", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
+    }
+    BH_CHECK_DONE();
+}
+
+/* A rule that nobody ordered stands in a lease's device fence, while its sandbox is made. */
+static pid_t
+widen_fence(uint64_t lease)
+{
+    char path[TEST_PATH * 2];
+    pid_t meddler = fork();
+
+    if (meddler != 0)
+        return meddler;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bh_path_format(path, sizeof path, "/sys/fs/cgroup/devices%s/bh-%u/devices.allow",
+                   the_node.cgroup, (unsigned)lease);
+    for (;;) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        if (fd >= 0) {
+            (void)!write(fd, "c 10:200 rwm", 12);
+            close(fd);
+        }
+    }
+}
+
+/* A wall of a lease that was seen broken keeps its GPU fenced, whatever is tried without being
+ * asked for. */
+static void
+test_lease_broken(void **state)
+{
+    struct test_job broken = { .lease = 67, .partition = 1, .script = "true" };
+    struct test_job other = { .lease = 68, .partition = 2, .script = "true" };
+    struct bh_msg_outcome outcome;
+    struct bh_msg_verdict verdict;
+    pid_t meddler;
+
+    if (access("/sys/fs/cgroup/devices", F_OK) != 0)
+        skip(); /* version 2: a program cannot be widened from outside */
+    start_with_probe(REAL, "verify_sample = 1\nverify_retry_ms = 100\n");
+    BH_CHECK_EQ("carved", bh_test_carve(2, 1, "1g.10gb", 0).outcome, 0);
+    meddler = widen_fence(broken.lease);
+    outcome = bh_test_start_job(&broken);
+    kill(meddler, SIGKILL);
+    waitpid(meddler, NULL, 0);
+    BH_CHECK(outcome.why, strstr(outcome.why, "isolation: device-fence") != NULL);
+    do {
+        BH_CHECK_EQ("elsewhere", bh_test_run_job(&other).exit_status, 0);
+        verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+        other.lease++;
+    } while (!verdict.held && other.lease < 78);
+    BH_CHECK("sampled, and held", verdict.held && strcmp(verdict.cause, "sample") == 0);
+    broken.lease = 80;
+    outcome = bh_test_start_job(&broken);
+    BH_CHECK(outcome.why, strstr(outcome.why, "was not verified") != NULL);
+    for (int tries = 0; tries == 0 || (tries < 10 && !verdict.held); tries++)
+        verdict = verify(7, 0);
+    BH_CHECK("asked for", verdict.held);
+    broken.lease = 81;
+    BH_CHECK_EQ("runs", bh_test_run_job(&broken).exit_status, 0);
+    BH_CHECK_DONE();
+}
+
+/* A lease that ended before it could be looked at says nothing of the walls. */
+static void
+test_lease_gone(void **state)
+{
+    struct bh_msg_verdict verdict;
+
+    start_with_probe(REAL, "verify_retry_ms = 100\n");
+    verdict = verify(5, 999);
+    for (int tries = 0; tries < 10 && !strstr(verdict.why, "lease"); tries++)
+        verdict = verify(5, 999); /* a busy machine: the probe had no time */
+    BH_CHECK("not verified", !verdict.held && verdict.unfinished && verdict.lease == 999);
+    BH_CHECK_STR("why", verdict.why, "lease: does not run here");
+    check_runs(64);
+    BH_CHECK_DONE();
+}
+
+/* A driver that does not answer when a job's piece is looked at keeps the job from beginning; the
+ * fence goes with the next try, without anybody. */
+static void
+test_driver_hangs(void **state)
+{
+    struct test_job job = { .lease = 65, .partition = 1, .script = "true" };
+    struct bh_msg_outcome outcome;
+    struct bh_msg_verdict verdict;
+    char path[TEST_PATH * 2];
+
+    start_with_probe(REAL, "verify_retry_ms = 100\nverify_retries = 30\ncall_timeout_ms = 300\n");
+    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
+    bh_test_write(path, "nvmlDeviceGetComputeRunningProcesses_v3 hang count=1\n");
+    outcome = bh_test_start_job(&job);
+    BH_CHECK_EQ("refused", outcome.outcome, 1);
+    BH_CHECK(outcome.why, strstr(outcome.why, "isolation: piece:") != NULL);
+    BH_CHECK_EQ("ended", bh_test_take(BH_MSG_ENDED, 65).ended.cause, BH_END_START_FAILED);
+    do {
+        verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+        BH_CHECK_STR("unasked", verdict.cause, "again");
+    } while (!verdict.held && verdict.unfinished);
+    BH_CHECK("held", verdict.held);
+    job.lease = 66;
+    BH_CHECK_EQ("runs", bh_test_run_job(&job).exit_status, 0);
+    BH_CHECK_DONE();
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        BH_NODE_TEST(test_tried_again),
+        BH_NODE_TEST(test_given_up),
+        BH_NODE_TEST(test_broken_stays),
+        BH_NODE_TEST(test_lease_broken),
+        BH_NODE_TEST(test_lease_gone),
+        BH_NODE_TEST(test_driver_hangs),
+    };
+
+    return bh_test_main(argc, argv, tests, BH_COUNT(tests));
+}

@@ -267,7 +267,7 @@ test_lone_carve(void **state)
                                        "1x H100-80GB driver=580.65.06", NULL });
     bh_test_node_start(&the_node);
     inventory = bh_test_greet(&the_node);
-    memcpy(the_node.gpus[0], ((struct bh_msg_gpu *)inventory.gpus.items)[0].uuid, BH_UUID_MAX);
+    memcpy(the_node.gpus[0], bh_test_gpu(&inventory, 0)->uuid, BH_UUID_MAX);
     assert_int_equal(carve_for(5, 0, OURS).outcome, 0);
     assert_int_equal(carve_for(6, 1, 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0); /* it is OURS */
@@ -313,7 +313,7 @@ test_foreign_stays(void **state)
     control_driver("");
     bh_test_node_start(&the_node);
     inventory = bh_test_greet(&the_node);
-    BH_CHECK("it is foreign still", ((struct bh_msg_gpu *)inventory.gpus.items)[0].foreign);
+    BH_CHECK("it is foreign still", bh_test_gpu(&inventory, 0)->foreign);
     bh_test_send(BH_MSG_CARVE, &cut);
     BH_CHECK_EQ("its place is taken", bh_test_take(BH_MSG_OUTCOME, 901).outcome.rc, BH_FULL);
     BH_CHECK_DONE();

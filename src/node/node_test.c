@@ -566,9 +566,8 @@ test_journal_damaged(void **state)
     bh_test_node_start(&the_node);
     {
         struct bh_msg_inventory inventory = bh_test_greet(&the_node);
-        const struct bh_msg_gpu *gpus = inventory.gpus.items;
 
-        BH_CHECK("its instance is foreign now", gpus[0].foreign);
+        BH_CHECK("its instance is foreign now", bh_test_gpu(&inventory, 0)->foreign);
         BH_CHECK_EQ("and left alone", inventory.pieces.count, 1);
     }
     BH_CHECK_EQ("not destroyed for a carve", bh_test_carve(6, 0, "1g.10gb", 0).rc, BH_FULL);

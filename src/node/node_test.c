@@ -238,6 +238,18 @@ test_out_of_memory(void **state)
     BH_CHECK_DONE();
 }
 
+/* On a machine with less memory than a job gets that asks for none: nine tenths of it are no whole
+ * number of pages, as which the kernel keeps a limit. */
+static void
+test_small_machine(void **state)
+{
+    struct test_job job = { .lease = 33, .script = "exit 5" };
+
+    bh_test_restart("memory_default_mib = 67108864\n");
+    BH_CHECK_EQ("its walls stand", bh_test_run_job(&job).exit_status, 5);
+    BH_CHECK_DONE();
+}
+
 static void
 test_process_limit(void **state)
 {
@@ -688,6 +700,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_refused_folders),
         BH_NODE_TEST(test_image),
         BH_NODE_TEST(test_out_of_memory),
+        BH_NODE_TEST(test_small_machine),
         BH_NODE_TEST(test_process_limit),
         BH_NODE_TEST(test_not_found),
         BH_NODE_TEST(test_suspend_and_resume),

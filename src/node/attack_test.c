@@ -165,7 +165,9 @@ test_many_processes(void **state)
     struct test_job job = { .lease = 4, .partition = 5, .uid = 4321, .cwd = folder, .pids = 6000,
                             .script = "exec ./many" };
     struct bh_msg_lease lease = { .lease = 4 };
-    struct bh_msg_stop stop = { .lease = 4, .grace_ns = 8 * BH_NS_PER_S };
+    struct bh_msg_stop stop = { .lease = 4,
+                                .grace_ns = (bh_ns)bh_test_patience(8000) * BH_NS_PER_MS };
+    struct bh_msg_outcome suspended;
 
     assert_non_null(realpath("/proc/self/exe", own_path));
     bh_path_format(folder, sizeof folder, "%s/work/many", the_node.folder);
@@ -175,7 +177,9 @@ test_many_processes(void **state)
     assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(4, "mapped"));
-    BH_CHECK_EQ("context held", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 2);
+    suspended = bh_test_order(BH_MSG_SUSPEND, &lease);
+    BH_CHECK_EQ("context held", suspended.outcome, 2);
+    BH_CHECK_STR("without trouble", suspended.why, "");
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     BH_CHECK_EQ("SIGTERM reaches all", bh_test_take(BH_MSG_ENDED, 4).ended.exit_status, 143);
     BH_CHECK_DONE();

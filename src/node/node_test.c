@@ -626,6 +626,32 @@ test_keeper_killed(void **state)
     BH_CHECK_DONE();
 }
 
+/* The machine goes down: however the job takes it, the end is not its own. */
+static void
+test_machine_stops(void **state)
+{
+    static const struct {
+        const char *name, *script;
+        uint32_t status;
+    } cases[] = { { "saves and goes", "echo up; sleep 0.3; exit 0", 0 },
+                  { "dies of it", "echo up; sleep 0.3; kill -TERM $$", 143 } };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct test_job job = { .lease = 92 + i, .script = cases[i].script };
+        struct bh_msg_ended ended;
+        char name[40];
+
+        assert_int_equal(bh_test_start_job(&job).outcome, 0);
+        assert_true(bh_test_wait_for_log(job.lease, "up"));
+        bh_path_format(name, sizeof name, "state/jobs/%d/keeper", (int)job.lease);
+        assert_int_equal(kill((pid_t)strtol(bh_test_read(name), NULL, 10), SIGPWR), 0);
+        ended = bh_test_take(BH_MSG_ENDED, job.lease).ended;
+        BH_CHECK_EQ(cases[i].name, ended.cause, BH_END_NODE_LOST);
+        BH_CHECK_EQ(cases[i].name, ended.exit_status, cases[i].status);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 test_keep_collects(void **state)
 {
@@ -716,6 +742,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_journal_damaged),
         BH_NODE_TEST(test_driver_hangs),
         BH_NODE_TEST(test_keeper_killed),
+        BH_NODE_TEST(test_machine_stops),
         BH_NODE_TEST(test_keep_collects),
         BH_NODE_TEST(test_out_of_place),
         BH_NODE_TEST(test_garbage),

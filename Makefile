@@ -13,7 +13,7 @@ STAGE ?= /tmp/bulkhead-stage-$(shell id -u)
 BUILD ?= build
 export WERROR FUZZ_SECONDS FUZZ_SEED DESTDIR
 
-.PHONY: all demo test test-gpu test-vm san fuzz bench bench-shim soak fmt tidy install deb clean help
+.PHONY: all demo test test-gpu test-vm san fuzz bench bench-shim bench-gpu soak fmt tidy install deb clean help
 .NOTPARALLEL:
 
 all: ## build everything into build/
@@ -53,11 +53,17 @@ bench: ## run the benchmarks
 	@tools/bootstrap bench
 	@tools/bench
 
-bench-shim: ## what the CUDA shim adds to calls of a driver that answers at once
+bench-shim: ## what the CUDA shim adds to calls of a driver that answers at once; HAMI=/path/libvgpu.so: and that
 	@tools/bootstrap bench
 	@tools/build build buildtype=debugoptimized
-	@ninja -C build bench/shim_bench
-	@build/bench/shim_bench $(CURDIR)/build/src/shim/libcuda.so.1 build/src/shim/libnullcuda.so
+	@ninja -C build bench/shim_bench bench/shim_storm
+	@build/bench/shim_bench $(CURDIR)/build/src/shim/libcuda.so.1 build/src/shim/libnullcuda.so 21 \
+		$(if $(HAMI),$(HAMI) $(or $(HAMI_NVML),build/src/simdrv/libnvidia-ml.so.1))
+	@build/bench/shim_storm build/src/shim/libnullcuda.so
+
+bench-gpu: ## on a machine with a GPU: what shares cost and how exact they are
+	@tools/bootstrap bench
+	@tools/bench-gpu
 
 fmt: ## lay out the sources with clang-format
 	@tools/fmt

@@ -30,21 +30,6 @@ new_engine(uint32_t gpus, uint32_t jobs)
 }
 
 static void
-settle(struct fixture *f)
-{
-    struct bh_effect effect;
-
-    while (bh_engine_outstanding(f->engine, (bh_node_id){ 1 }, &effect, 1)) {
-        struct bh_event event = { .kind = BH_EV_STARTED, .u.lease.lease = effect.lease };
-
-        if (effect.kind == BH_FX_CARVE)
-            event = (struct bh_event){ .kind = BH_EV_CARVED,
-                                       .u.piece.partition = effect.piece.partition };
-        bh_fixture_step(f, event);
-    }
-}
-
-static void
 fill(struct fixture *f, uint32_t gpus, uint32_t running, uint32_t waiting)
 {
     struct bh_event sku = { .kind = BH_EV_SKU };
@@ -77,7 +62,7 @@ fill(struct fixture *f, uint32_t gpus, uint32_t running, uint32_t waiting)
     for (uint32_t job = 1; job <= running + waiting; job++) {
         bh_fixture_submit(f, job, 2, 1, 1);
         if (job <= running)
-            settle(f);
+            bh_fixture_settle(f);
     }
 }
 

@@ -4,12 +4,12 @@
 share_bench.py BUILD [SECONDS]: as root.  For each mix one job a share runs kernels without a pause; a line says what
 each had of the GPU, how far windows of a second were off its share (p95, in points), and what all did together
 against one alone in the same run."""
-import json
 import pathlib
 import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/lib"))
+import gpu
 import tap
 from bulkhead import Site
 
@@ -33,27 +33,11 @@ def start(site, percent, kernel, seconds):
                        tenant="acme/vision/batch", sku=f"part{percent}")
 
 
-def windows(site, job):
-    found = [json.loads(line) for line in site.log(job).splitlines() if line.startswith("{")]
-    return [(w["end_ns"], w["work_ns"] / (w["end_ns"] - w["start_ns"])) for w in found if "work_ns" in w]
-
-
 def measure(site, mix, kernel, seconds):
     jobs = [start(site, percent, kernel, seconds) for percent in mix]
     for job in jobs:
         site.await_state(job, "completed", seconds=seconds + 30)
-    had = [windows(site, job) for job in jobs]
-    begin, end = max(w[0][0] for w in had), min(w[-2][0] for w in had)  # where all of them ran
-    return [[share for at, share in w if begin < at <= end] for w in had]
-
-
-def report(mix, kernel, had, alone):
-    rates = [sum(w) / len(w) for w in had]
-    errors = sorted(abs(share / sum(rates) - percent / sum(mix)) * 100
-                    for w, percent in zip(had, mix) for share in w)
-    run = max(abs(rate / sum(rates) - percent / sum(mix)) * 100 for rate, percent in zip(rates, mix))
-    print(f"{'/'.join(map(str, mix)):22} {kernel:>5}  had {' '.join(f'{r:.3f}' for r in rates)}  window p95 "
-          f"{errors[len(errors) * 95 // 100]:.2f}  run {run:.2f}  all {sum(rates) / alone:.3f} of one alone", flush=True)
+    return [gpu.windows(site.log(job)) for job in jobs]
 
 
 def main():
@@ -61,8 +45,9 @@ def main():
     with Site(build, topology="1x H100-80GB", site=site_text()) as site:
         shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
         for mix, kernel in MIXES:
-            one = windows(site, one_alone(site, kernel))
-            report(mix, kernel, measure(site, mix, kernel, seconds), sum(w for _, w in one[1:-1]) / len(one[1:-1]))
+            alone = gpu.mean_part(gpu.windows(site.log(one_alone(site, kernel))))
+            figures = gpu.share_figures(mix, measure(site, mix, kernel, seconds), alone)
+            print(gpu.share_line(mix, kernel, figures), flush=True)
 
 
 def one_alone(site, kernel):

@@ -1,14 +1,20 @@
 /* What the shim adds to calls of a driver that answers at once.
  *
- *   shim_bench LIBCUDA NULL_DRIVER [RUNS]
+ *   shim_bench LIBCUDA NULL_DRIVER [RUNS [PRELOAD NVML]]
  *
  * Each run times the driver's own calls and then the shim's, so that both see the same
  * machine; the medians of the runs, and of their differences, are printed in nanoseconds.
- * Needs root: the shim looks for its driver and door at fixed places. */
+ * Needs root: the shim looks for its driver and door at fixed places.
+ *
+ * With PRELOAD, a library that is preloaded to the same end (HAMi-core's libvgpu.so), a second
+ * process has it before the same driver, and is timed third in each run; NVML is the
+ * libnvidia-ml.so.1 that it finds.  It gets a limit that is far away. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +43,7 @@ struct calls {
 };
 
 static struct CUgraphExec_st *graph;
+static int to_preloaded = -1, from_preloaded = -1; /* -1: there is none */
 
 static void
 find_calls(const char *path, struct calls *ret_calls)
@@ -203,20 +210,61 @@ median(double *values, unsigned count)
     return values[count / 2];
 }
 
-static void
-compare(const char *what, double (*timed)(const struct calls *), unsigned threads,
-        const struct calls calls[2], unsigned runs)
+/* ---- rows ---- */
+
+static const struct row {
+    const char *what;
+    double (*timed)(const struct calls *);
+    unsigned threads;
+} rows[] = {
+    { "cuLaunchKernel", time_launches, 1 },
+    { "cuLaunchKernel", time_launches, 4 },
+    { "cuGraphLaunch", time_graphs, 1 },
+    { "cuMemAlloc+cuMemFree 2 MiB", time_pairs, 1 },
+    { "cuMemAlloc+cuMemFree 2 MiB", time_pairs, 4 },
+    { "cuMemAlloc+cuMemFree 4 KiB", time_small_pairs, 1 },
+    { "AllocAsync+FreeAsync 2 MiB", time_async_pairs, 1 },
+    { "cuMemGetInfo", time_infos, 1 },
+    { "pair with 10,000 live", time_pairs, 1 },
+};
+
+enum { ROWS = sizeof(rows) / sizeof(rows[0]), LIVE_ROW = ROWS - 1 };
+
+/* In the process with the preloaded library. */
+static double
+ask_preloaded(uint8_t row)
 {
-    double bare[RUNS_MAX], shim[RUNS_MAX], added[RUNS_MAX];
+    double ns;
+
+    if (write(to_preloaded, &row, 1) != 1 ||
+        read(from_preloaded, &ns, sizeof(ns)) != (ssize_t)sizeof(ns)) {
+        fprintf(stderr, "shim_bench: the process with the preloaded library ended\n");
+        exit(5);
+    }
+    return ns;
+}
+
+static void
+compare(uint8_t number, const struct calls calls[2], unsigned runs)
+{
+    double bare[RUNS_MAX], shim[RUNS_MAX], added[RUNS_MAX], other[RUNS_MAX], theirs[RUNS_MAX];
+    const struct row *row = &rows[number];
+    double ours;
 
     for (unsigned i = 0; i < runs; i++) {
-        bare[i] = time_threads(timed, &calls[0], threads);
-        shim[i] = time_threads(timed, &calls[1], threads);
+        bare[i] = time_threads(row->timed, &calls[0], row->threads);
+        shim[i] = time_threads(row->timed, &calls[1], row->threads);
         added[i] = shim[i] - bare[i];
+        other[i] = to_preloaded < 0 ? 0 : ask_preloaded(number);
+        theirs[i] = other[i] - bare[i];
     }
-    printf("%-28s %u thread%s  driver %7.1f  shim %7.1f  added %7.1f\n", what, threads,
-           threads == 1 ? " " : "s", median(bare, runs), median(shim, runs),
-           median(added, runs));
+    ours = median(added, runs);
+    printf("%-28s %u thread%s  driver %7.1f  shim %7.1f  added %7.1f", row->what, row->threads,
+           row->threads == 1 ? " " : "s", median(bare, runs), median(shim, runs), ours);
+    if (to_preloaded >= 0)
+        printf("  preload %9.1f  added %9.1f  ratio %6.1f", median(other, runs),
+               median(theirs, runs), median(theirs, runs) / (ours > 0.1 ? ours : 0.1));
+    printf("\n");
     fflush(stdout);
 }
 
@@ -230,36 +278,122 @@ fill(const struct calls *calls)
             exit(3);
 }
 
+static bool
+begin(const struct calls *calls)
+{
+    CUcontext context;
+
+    return calls->cuInit(0) == CUDA_SUCCESS &&
+           calls->cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
+           calls->cuCtxSetCurrent(context) == CUDA_SUCCESS;
+}
+
+/* ---- the process with a preloaded library: a row's number in, its time out ---- */
+
+static int
+serve(void)
+{
+    struct calls calls;
+    uint8_t row;
+
+    graph = calloc(1, 64);
+    find_calls("libcuda.so.1", &calls);
+    if (!begin(&calls))
+        return 4;
+    while (read(STDIN_FILENO, &row, 1) == 1) {
+        static bool filled;
+        double ns;
+
+        if (row == LIVE_ROW && !filled)
+            fill(&calls);
+        filled = filled || row == LIVE_ROW;
+        ns = time_threads(rows[row % ROWS].timed, &calls, rows[row % ROWS].threads);
+        if (write(STDOUT_FILENO, &ns, sizeof(ns)) != (ssize_t)sizeof(ns))
+            return 5;
+    }
+    return 0;
+}
+
 struct options {
-    const char *libcuda;
+    const char *libcuda, *preload;
     unsigned runs;
 };
+
+/* A simulated NVML wants to know what there is. */
+static void
+set_topology(void)
+{
+    FILE *file;
+
+    mkdir("/run/sim", 0755);
+    file = fopen("/run/sim/topology", "w");
+    if (file == NULL || fputs("node: 1x H100-80GB\n", file) < 0 || fclose(file) != 0)
+        exit(3);
+    setenv("BULKHEAD_SIM_STATE", "/run/sim", 1);
+}
+
+static void
+start_preloaded(const char *preload)
+{
+    int in[2], out[2];
+
+    set_topology();
+
+    if (pipe(in) != 0 || pipe(out) != 0)
+        exit(3);
+    if (fork() == 0) {
+        dup2(in[0], STDIN_FILENO);
+        dup2(out[1], STDOUT_FILENO);
+        close(in[1]);
+        close(out[0]);
+        setenv("LD_PRELOAD", preload, 1);
+        setenv("LD_LIBRARY_PATH", BH_SHARE_DRIVER_DIR, 1);
+        setenv("CUDA_DEVICE_MEMORY_LIMIT", "79g", 1);
+        setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", "/run/preload.cache", 1);
+        execl("/proc/self/exe", "shim_bench", "--preloaded", (char *)NULL);
+        _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    to_preloaded = in[1];
+    from_preloaded = out[0];
+}
 
 static int
 measure(void *self)
 {
     const struct options *options = self;
     struct calls calls[2];
-    CUcontext context;
 
     graph = calloc(1, 64);
     find_calls(BH_SHARE_DRIVER_DIR "/libcuda.so.1", &calls[0]);
     find_calls(options->libcuda, &calls[1]);
-    for (int i = 0; i < 2; i++)
-        if (calls[i].cuInit(0) != CUDA_SUCCESS ||
-            calls[i].cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
-            calls[i].cuCtxSetCurrent(context) != CUDA_SUCCESS)
-            return 4;
-    compare("cuLaunchKernel", time_launches, 1, calls, options->runs);
-    compare("cuLaunchKernel", time_launches, 4, calls, options->runs);
-    compare("cuGraphLaunch", time_graphs, 1, calls, options->runs);
-    compare("cuMemAlloc+cuMemFree 2 MiB", time_pairs, 1, calls, options->runs);
-    compare("cuMemAlloc+cuMemFree 2 MiB", time_pairs, 4, calls, options->runs);
-    compare("cuMemAlloc+cuMemFree 4 KiB", time_small_pairs, 1, calls, options->runs);
-    compare("AllocAsync+FreeAsync 2 MiB", time_async_pairs, 1, calls, options->runs);
-    compare("cuMemGetInfo", time_infos, 1, calls, options->runs);
-    fill(&calls[1]);
-    compare("pair with 10,000 live", time_pairs, 1, calls, options->runs);
+    if (options->preload != NULL)
+        start_preloaded(options->preload);
+    if (!begin(&calls[0]) || !begin(&calls[1]))
+        return 4;
+    for (uint8_t row = 0; row < ROWS; row++) {
+        if (row == LIVE_ROW)
+            fill(&calls[1]);
+        compare(row, calls, options->runs);
+    }
+    return 0;
+}
+
+/* A first touch: no small address comes twice. */
+static int
+measure_anew(void *self)
+{
+    const struct options *options = self;
+    struct calls calls[2];
+
+    setenv("NULL_SMALL_ANEW", "1", 1);
+    find_calls(BH_SHARE_DRIVER_DIR "/libcuda.so.1", &calls[0]);
+    find_calls(options->libcuda, &calls[1]);
+    if (!begin(&calls[0]) || !begin(&calls[1]))
+        return 4;
+    printf("each address for the first time:\n");
+    compare(5, calls, options->runs);
     return 0;
 }
 
@@ -269,9 +403,12 @@ main(int argc, char **argv)
     struct options options = { .runs = 21 };
     struct bh_err err;
     uint64_t runs;
+    int rc;
 
-    if (argc < 3) {
-        fprintf(stderr, "usage: shim_bench LIBCUDA NULL_DRIVER [RUNS]\n");
+    if (argc == 2 && strcmp(argv[1], "--preloaded") == 0)
+        return serve();
+    if (argc < 3 || argc == 5) {
+        fprintf(stderr, "usage: shim_bench LIBCUDA NULL_DRIVER [RUNS [PRELOAD NVML]]\n");
         return 2;
     }
     options.libcuda = argv[1];
@@ -281,6 +418,13 @@ main(int argc, char **argv)
     if (!bh_box_enter(argv[2]))
         return 77;
     unlink(NULL_WORLD_FILE); /* a driver that nobody watches */
+    if (argc > 5) {
+        options.preload = argv[4];
+        bh_box_bring(argv[5], "libnvidia-ml.so.1");
+    }
     bh_box_share(1, 40960, 256);
-    return bh_box_run(measure, &options);
+    rc = bh_box_run(measure, &options);
+    /* Another driver gives out what addresses it likes. */
+    return rc != 0 || strstr(argv[2], "nullcuda") == NULL ? rc
+                                                          : bh_box_run(measure_anew, &options);
 }

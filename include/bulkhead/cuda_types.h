@@ -21,6 +21,8 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUlib_st *CUlibrary;
+typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUgraph_st *CUgraph;
@@ -53,6 +55,22 @@ typedef struct CUctxCreateParams_st {
     int numExecAffinityParams;
     void *cigParams;
 } CUctxCreateParams;
+
+typedef struct CUDA_MEMCPY2D_st {
+    size_t srcXInBytes, srcY;
+    CUmemorytype srcMemoryType;
+    const void *srcHost;
+    CUdeviceptr srcDevice;
+    CUarray srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    CUmemorytype dstMemoryType;
+    void *dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+} CUDA_MEMCPY2D;
 
 typedef struct CUDA_ARRAY_DESCRIPTOR_st {
     size_t Width, Height;
@@ -101,6 +119,9 @@ typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
     unsigned long long offset, size;
     unsigned int flags, reserved[16];
 } CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+
+typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st
+    CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
 
 typedef struct CUmemLocation_st {
     CUmemLocationType type;

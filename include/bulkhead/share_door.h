@@ -3,7 +3,8 @@
  *
  * The socket is bound into the job's sandbox at BH_SHARE_DOOR.  bulkhead-share knows who
  * knocks by the socket's peer credentials, never by what is said: the process's pidfd and the
- * connection tell when it ends.  One connection a process; a fork's child makes its own. */
+ * connection tell when it ends.  Each copy of the library in a process has a connection and a
+ * slot of its own (dlmopen makes several); a fork's child makes its own. */
 #ifndef BULKHEAD_SHARE_DOOR_H
 #define BULKHEAD_SHARE_DOOR_H
 

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define BH_SHARE_MAGIC 0x42485348u /* "BHSH" */
-#define BH_SHARE_VERSION 1u
+#define BH_SHARE_VERSION 2u /* 2: the usage has more than slots */
 #define BH_SHARE_UNIT_BYTES (UINT64_C(2) << 20)
 
 enum {
@@ -70,12 +70,29 @@ struct bh_share_slot {
     _Atomic uint64_t held[BH_SHARE_DEVICES_MAX];
 };
 
+/* By device, in grains of 64 KiB, rounded up: a cache line for a process. */
+#define BH_SHARE_SEEN_BYTES (UINT64_C(64) << 10)
+struct bh_share_seen {
+    _Alignas(64) _Atomic uint32_t grains[BH_SHARE_DEVICES_MAX];
+};
+
+enum bh_share_seen_kind {
+    BH_SHARE_SEEN_NOT,    /* it has not said */
+    BH_SHARE_SEEN_ABSENT, /* the driver's library goes another way to the kernel */
+    BH_SHARE_SEEN_PARTLY, /* some of it could not be counted */
+    BH_SHARE_SEEN_WHOLE,
+};
+
 struct bh_share_usage {
     struct bh_share_total total[BH_SHARE_DEVICES_MAX];
     struct bh_share_slot slot[BH_SHARE_SLOTS_MAX];
     /* Who has it, as the process itself says and in its own namespace: for the job's people
      * alone, nothing is decided by it.  0: nobody, or nobody yet. */
     _Atomic uint32_t pid[BH_SHARE_SLOTS_MAX];
+    /* What the driver's library of the process asked the kernel for: another count of the same
+     * memory, for comparing alone. */
+    struct bh_share_seen seen[BH_SHARE_SLOTS_MAX];
+    _Atomic uint32_t seen_kind[BH_SHARE_SLOTS_MAX]; /* enum bh_share_seen_kind */
 };
 
 /* ---- the words ---- */

@@ -89,3 +89,14 @@ bh_facts_gpu(const struct bh_facts *facts, const char *uuid)
 {
     return bsearch(&uuid, facts->gpus, facts->gpu_count, sizeof *facts->gpus, compare);
 }
+
+bh_json_value
+bh_facts_sample(const struct bh_gpu_facts_of *gpu)
+{
+    bh_json_value samples = bh_json_get(bh_json_get(gpu->node->root, "samples"), "gpus");
+
+    for (size_t i = 0; i < bh_json_count(samples); i++)
+        if (strcmp(bh_json_text(bh_json_get(bh_json_at(samples, i), "uuid"), ""), gpu->uuid) == 0)
+            return bh_json_at(samples, i);
+    return gpu->gpu;
+}

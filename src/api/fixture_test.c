@@ -236,6 +236,21 @@ bh_fixture_step(struct fixture *f, struct bh_event event)
     BH_ASSERT(rc == BH_OK);
 }
 
+void
+bh_fixture_settle(struct fixture *f)
+{
+    struct bh_effect effect;
+
+    while (bh_engine_outstanding(f->engine, (bh_node_id){ 1 }, &effect, 1)) {
+        struct bh_event event = { .kind = BH_EV_STARTED, .u.lease.lease = effect.lease };
+
+        if (effect.kind == BH_FX_CARVE)
+            event = (struct bh_event){ .kind = BH_EV_CARVED,
+                                       .u.piece.partition = effect.piece.partition };
+        bh_fixture_step(f, event);
+    }
+}
+
 static void
 fixture_sku(struct fixture *f, uint32_t id, enum bh_grade grade, uint32_t profile)
 {

@@ -63,6 +63,9 @@ struct received {
 /* Give the engine an event, which it must take. */
 void bh_fixture_step(struct fixture *f, struct bh_event event);
 
+/* Node 1 has carved and started all that it was told to. */
+void bh_fixture_settle(struct fixture *f);
+
 /* The engine takes a job of one piece. */
 void bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant,
                        uint32_t principal, uint32_t sku);

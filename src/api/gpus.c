@@ -231,7 +231,7 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     put_parts(w, "used", gpu->used);
     bh_json_str(w, "uuid", named->uuid);
     put_geometry(w, (enum bh_gpu_model)gpu->model);
-    put_facts(w, facts ? facts->gpu : NULL);
+    put_facts(w, facts ? bh_facts_sample(facts) : NULL);
     bh_json_close(w, '}');
 }
 

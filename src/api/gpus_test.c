@@ -58,6 +58,19 @@ facts_come_from_the_node(void **state)
     BH_CHECK_DONE();
 }
 
+/* The inventory is from when the node connected; samples come every few seconds. */
+static void
+sensors_are_those_sampled_last(void **state)
+{
+    f->inventory = "{\"gpus\":[{\"memory_used_mib\":7,\"product\":\"then\",\"uuid\":\"GPU-a\"}],"
+                   "\"node\":\"n1\",\"samples\":{\"gpus\":[{\"memory_used_mib\":512,"
+                   "\"product\":\"now\",\"temperature_c\":66,\"uuid\":\"GPU-a\"}]}}";
+    SEND(BH_GET, "/v1/gpus", .uid = ALICE);
+    BH_CHECK("memory", strstr(got.text, "\"memory_used_mib\":512"));
+    BH_CHECK("temperature", strstr(got.text, "\"temperature_c\":66"));
+    BH_CHECK_DONE();
+}
+
 static void
 each_node_speaks_for_its_own(void **state)
 {
@@ -92,6 +105,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_gpus, close_gpus)
     const struct CMUnitTest tests[] = { TEST(others_pieces_are_shown_without_names),
                                         TEST(facts_come_from_the_node),
+                                        TEST(sensors_are_those_sampled_last),
                                         TEST(each_node_speaks_for_its_own),
                                         TEST(what_was_asked_for_is_for_operators) };
 

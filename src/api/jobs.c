@@ -6,6 +6,7 @@
 #include "api/error.h"
 #include "api/failure.h"
 #include "api/forecast.h"
+#include "api/image.h"
 #include "api/kept.h"
 #include "api/members.h"
 #include "api/receipts.h"
@@ -383,7 +384,7 @@ ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
 static void
 put_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_explain *how,
-          const struct bh_reason *reason)
+          const struct bh_reason *reason, const char *image)
 {
     struct bh_buf text;
 
@@ -394,6 +395,7 @@ put_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_explai
     bh_json_str(w, "reason", bh_reason_names[reason->code]);
     bh_buf_clear(&text);
     bh_explain_sentence(&text, how, reason);
+    bh_buf_printf(&text, "%s%s", *image ? "; image: " : "", image);
     bh_json_str(w, "sentence", bh_buf_text(&text));
     bh_buf_fini(&text);
 }
@@ -401,6 +403,7 @@ put_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_explai
 static bh_rc
 put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
 {
+    char image[BH_IMAGE_TEXT_SIZE] = "";
     struct why why = { .job = { job } };
     struct bh_explain how;
     bh_rc rc = bh_visible_explain(call, &how, err);
@@ -412,7 +415,9 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     how.holder_tenant = why.holder;
     how.preemptor_tenant = why.preemptor;
     how.now_ns = why.now_ns;
-    put_words(call, w, &how, &why.reason);
+    if (why.reason.code == BH_REASON_STARTING)
+        bh_image_say(call, job, image);
+    put_words(call, w, &how, &why.reason, image);
     return BH_OK;
 }
 
@@ -517,6 +522,7 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
         rc = put_spec(call, &w, &row, err);
     if (rc == BH_OK)
         rc = bh_traffic_put_job(call, &w, row.job, err);
+    bh_image_put(call, &w, row.job, strcmp(row.state, "starting") == 0);
     if (rc == BH_OK && (strcmp(row.state, "pending") == 0 || could_not_start(&row))) {
         bh_json_open(&w, "why", '{');
         rc = put_state_words(call, &w, &row, err);

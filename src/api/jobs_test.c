@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "base/test.h"
 
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static struct fixture *f;
 static struct received got;
 
@@ -255,6 +257,44 @@ an_erased_job_says_so(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+put_image_document(void)
+{
+    const struct bh_document_row document = {
+        .kind = BH_DOCUMENT_IMAGE, .version = 1, .key = "00000000000000000301",
+        .value = "{\"digest\":\"" DIGEST "\"}",
+    };
+    struct bh_err err;
+
+    assert_int_equal(f->store.ops->begin(f->store.self, &err), BH_OK);
+    assert_int_equal(f->store.ops->put_document(f->store.self, &document, &err), BH_OK);
+    assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
+}
+
+/* Of a gang's members the one that is furthest behind counts. */
+static void
+one_that_starts_shows_how_far_its_image_is(void **state)
+{
+    f->inventory = "{\"images\":[{\"done_bytes\":629145600,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801},"
+                   "{\"done_bytes\":1,\"job\":302,\"stage\":\"fetching\",\"total_bytes\":2}],\"node\":\"n1\"}";
+    f->inventory_of_second = "{\"images\":[{\"done_bytes\":125829120,\"job\":301,\"stage\":\"fetching\",\"total_bytes\":838860801},"
+                              "{\"done_bytes\":0,\"job\":301,\"stage\":\"unpacking\",\"total_bytes\":0}],\"node\":\"n2\"}";
+    bh_fixture_put_job(f, 301, 2, 1, "starting");
+    SEND(BH_GET, "/v1/jobs/301", .uid = ALICE);
+    BH_CHECK("how far", strstr(got.text, "\"image\":\"fetching 120 of 801 MiB\""));
+    BH_CHECK("no digest yet", !strstr(got.text, "image_digest"));
+    f->inventory_of_second = NULL;
+    f->inventory = "{\"images\":[{\"done_bytes\":0,\"job\":301,\"stage\":\"unpacking\",\"total_bytes\":0}],\"node\":\"n1\"}";
+    SEND(BH_GET, "/v1/jobs/301", .uid = ALICE);
+    BH_CHECK("no amounts", strstr(got.text, "\"image\":\"unpacking\""));
+    put_image_document();
+    bh_fixture_put_job(f, 301, 2, 1, "running");
+    SEND(BH_GET, "/v1/jobs/301", .uid = ALICE);
+    BH_CHECK("not when it runs", !strstr(got.text, "\"image\":"));
+    BH_CHECK("but which it is", strstr(got.text, "\"image_digest\":\"sha256:" DIGEST "\""));
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -266,6 +306,7 @@ main(void)
                                         TEST(an_erased_job_says_so),
                                         TEST(why_says_what_holds_it_back),
                                         TEST(one_that_waits_shows_the_room_kept_for_it),
+                                        TEST(one_that_starts_shows_how_far_its_image_is),
                                         TEST(replies_are_as_the_api_describes_them) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

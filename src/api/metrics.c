@@ -151,6 +151,10 @@ put_running(struct bh_exposition *x, const struct bh_scrape *s)
         bh_exposition_nano(x, values, job->cpu_ns);
     put_job_numbers(x, s, BH_METRIC_JOB_MEMORY, MEMORY);
     put_job_numbers(x, s, BH_METRIC_JOB_GPU_MEMORY, GPU_MEMORY);
+    bh_exposition_family(x, BH_METRIC_JOB_GPU_BUSY);
+    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
+        if (job->busy_leases)
+            bh_exposition_nano(x, values, (bh_part_ns)job->busy_percent * 10000000 / job->busy_leases);
 }
 
 bh_rc

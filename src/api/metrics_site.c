@@ -162,17 +162,6 @@ struct device {
     uint64_t xid;
 };
 
-static bh_json_value
-sample_of(const struct bh_gpu_facts_of *gpu)
-{
-    bh_json_value samples = bh_json_get(bh_json_get(gpu->node->root, "samples"), "gpus");
-
-    for (size_t i = 0; i < bh_json_count(samples); i++)
-        if (strcmp(bh_json_text(bh_json_get(bh_json_at(samples, i), "uuid"), ""), gpu->uuid) == 0)
-            return bh_json_at(samples, i);
-    return gpu->gpu;
-}
-
 /* False: its node is not connected. */
 static bool
 read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
@@ -182,7 +171,7 @@ read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
     if (!gpu)
         return false;
     device->facts = gpu->gpu;
-    device->sample = sample_of(gpu);
+    device->sample = bh_facts_sample(gpu);
     device->xid = s->gpus[at].gpu.v ? s->gpus[at].xid : 0;
     snprintf(device->index, sizeof device->index, "%" PRIu64,
              bh_json_number(bh_json_get(gpu->gpu, "index"), 0));
@@ -195,6 +184,23 @@ read_device(const struct bh_scrape *s, uint32_t at, struct device *device)
     device->values[4] = bh_json_text(bh_json_get(gpu->gpu, "product"), "");
     device->values[5] = gpu->node->name;
     return true;
+}
+
+/* What GPM says of it; a board or driver that has none says more than all of the time. */
+static void
+put_activity(struct bh_exposition *x, enum bh_metric metric, const struct device *device)
+{
+    static const char *const members[] = {
+        [BH_METRIC_DEV_GR_ACTIVE - BH_METRIC_DEV_GR_ACTIVE] = "busy_bp",
+        [BH_METRIC_DEV_SM_ACTIVE - BH_METRIC_DEV_GR_ACTIVE] = "sm_bp",
+        [BH_METRIC_DEV_TENSOR - BH_METRIC_DEV_GR_ACTIVE] = "tensor_bp",
+        [BH_METRIC_DEV_DRAM - BH_METRIC_DEV_GR_ACTIVE] = "dram_bp",
+    };
+    uint64_t parts = bh_json_number(
+        bh_json_get(device->sample, members[metric - BH_METRIC_DEV_GR_ACTIVE]), UINT64_MAX);
+
+    if (parts <= 10000)
+        bh_exposition_nano(x, device->values, (bh_part_ns)parts * 100000);
 }
 
 /* What the board does not have reads as 0, or above 100 for the utilisation: no series. */
@@ -231,11 +237,12 @@ put_devices(struct bh_exposition *x, const struct bh_scrape *s)
 {
     struct device device;
 
-    for (int metric = BH_METRIC_DEV_GPU_TEMP; metric <= BH_METRIC_DEV_ECC_DBE; metric++) {
+    for (int metric = BH_METRIC_DEV_GPU_TEMP; metric <= BH_METRIC_DEV_DRAM; metric++) {
         bh_exposition_family(x, (enum bh_metric)metric);
         for (uint32_t i = 0; i < s->call->dir->gpu_count; i++)
             if (read_device(s, i, &device))
-                put_device(x, (enum bh_metric)metric, &device);
+                (metric < BH_METRIC_DEV_GR_ACTIVE ? put_device : put_activity)(
+                    x, (enum bh_metric)metric, &device);
     }
 }
 

@@ -19,30 +19,15 @@ static const char inventory[] =
     "{\"driver\":\"580.159.03\",\"gpus\":["
     "{\"index\":0,\"memory_mib\":81559,\"memory_used_mib\":7,\"pci\":\"00000000:10:00.0\","
     "\"product\":\"NVIDIA H100 80GB HBM3\",\"utilisation\":255,\"uuid\":\"GPU-a\"},"
-    "{\"index\":1,\"memory_mib\":81559,\"minor\":1,\"pci\":\"00000000:20:00.0\","
+    "{\"dram_bp\":0,\"index\":1,\"memory_mib\":81559,\"minor\":1,\"pci\":\"00000000:20:00.0\","
     "\"product\":\"NVIDIA H100 80GB HBM3\",\"temperature_c\":30,\"uuid\":\"GPU-b\"}],"
     "\"node\":\"n\\\"1\\\\\\n\","
-    "\"samples\":{\"at_ns\":\"1\",\"gpus\":[{\"ecc_uncorrected\":3,\"memory_used_mib\":81600,"
-    "\"power_mw\":70125,\"temperature_c\":41,\"utilisation\":99,\"uuid\":\"GPU-a\"}],"
-    "\"samples\":[{\"cpu_ns\":1500000000,\"gpu_memory_mib\":2,\"lease\":1,\"memory_bytes\":4096},"
+    "\"samples\":{\"at_ns\":\"1\",\"gpus\":[{\"busy_bp\":10000,\"dram_bp\":4294967295,\"ecc_uncorrected\":3,\"memory_used_mib\":81600,"
+    "\"power_mw\":70125,\"sm_bp\":4205,\"temperature_c\":41,\"tensor_bp\":1,\"utilisation\":99,\"uuid\":\"GPU-a\"}],"
+    "\"samples\":[{\"cpu_ns\":1500000000,\"gpu_memory_mib\":2,\"gpu_utilisation\":37,\"lease\":1,\"memory_bytes\":4096},"
     "{\"cpu_ns\":1,\"lease\":77}]},"
     "\"traffic\":[{\"denied_packets\":1,\"job\":1,\"rx_bytes\":20,\"tx_bytes\":30},"
     "{\"job\":9,\"rx_bytes\":1}]}";
-
-static void
-settle(struct fixture *f)
-{
-    struct bh_effect effect;
-
-    while (bh_engine_outstanding(f->engine, (bh_node_id){ 1 }, &effect, 1)) {
-        struct bh_event event = { .kind = BH_EV_STARTED, .u.lease.lease = effect.lease };
-
-        if (effect.kind == BH_FX_CARVE)
-            event = (struct bh_event){ .kind = BH_EV_CARVED,
-                                       .u.piece.partition = effect.piece.partition };
-        bh_fixture_step(f, event);
-    }
-}
 
 static void
 put_carried(struct fixture *f, enum bh_document_kind kind, uint64_t number, uint64_t rx_bytes)
@@ -73,7 +58,7 @@ open_site(void)
     bh_fixture_submit(f, 1, 2, 1, 1);
     bh_fixture_submit(f, 2, 2, 1, 1);
     bh_fixture_submit(f, 3, 4, 2, 2);
-    settle(f);
+    bh_fixture_settle(f);
     put_carried(f, BH_DOCUMENT_CARRIED, 1, 100);
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 2, 1000);
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 4, 5);

@@ -26,6 +26,8 @@ static const struct member job_members[] = {
     { "gang", "integer", "members, which start and end together", true },
     { "grade", "string", "what separates it from others", true },
     { "id", "integer", "its number", true },
+    { "image", "string", "how far its image is, in GET of one job that starts", false },
+    { "image_digest", "string", "sha256: of the manifest of its image, in GET of one job", false },
     { "kind", "string", "batch, service or interactive", true },
     { "members", "[job_member]", "of a job that has leases, in GET of one job", false },
     { "name", "string", "free text", true },
@@ -138,11 +140,83 @@ static const struct member receipts_members[] = {
     { "next", "string", "what `after` takes for the next page, where there may be one", false },
 };
 
+static const struct member parts_members[] = {
+    { "compute", "integer", "parts, of 4200 for a whole GPU", true },
+    { "gpus", "string", "the same in GPUs, for people", true },
+    { "memory", "integer", "parts, of 4200 for a whole GPU", true },
+};
+
+static const struct member piece_members[] = {
+    { "assumed", "boolean", "its numbers are from documents, not from such a board", true },
+    { "cap_bytes", "integer", "of a share: the most memory that its job gets", false },
+    { "compute_parts", "integer", "of a share: its part of the GPU's time, of 4200", false },
+    { "grade", "string", "of a share: F", false },
+    { "id", "integer", "its number", true },
+    { "job", "integer", "that holds it, where the caller may see that", false },
+    { "memory_mib", "integer", "of a MIG instance", false },
+    { "memory_parts", "integer", "of a share: its cap, in parts", false },
+    { "profile", "string", "of the GPU instance, whole, or what the share is", true },
+    { "share_mode", "string", "work_conserving, hard, latency or multiplexed", false },
+    { "slices", "integer", "of a MIG instance: compute slices", false },
+    { "start", "integer", "the first memory slice; of a share, its place", true },
+    { "state", "string", "its point of life", true },
+    { "tenant", "string", "of who holds it; another tenant: not for the caller", false },
+    { "units", "integer", "of a MIG instance: memory slices", false },
+};
+
+static const struct member gpu_members[] = {
+    { "assumed", "boolean", "its geometry is from documents, not from such a board", true },
+    { "compute_slices", "integer", "of a model that is known", false },
+    { "cordoned", "boolean", "gets nothing new", true },
+    { "ecc_uncorrected", "integer", "errors since the driver was loaded", false },
+    { "fault", "string", "what it had", false },
+    { "fenced", "boolean", "nothing is placed on it: a wall or its driver failed", true },
+    { "health", "string", "as docs/health.md has it", true },
+    { "health_since_ns", "ns", "when it came to that, unless it is ok", false },
+    { "health_until_ns", "ns", "when that is over", false },
+    { "held", "string", "whether it was cordoned or is being drained", true },
+    { "id", "integer", "its number", true },
+    { "idle", "gpu_parts", "free to be promised", true },
+    { "index", "integer", "on its node", false },
+    { "layout", "string", "whether a layout is declared, and stands", true },
+    { "lone_carve", "boolean", "instances are changed only while no other tenant runs on it", true },
+    { "managed", "boolean", "Bulkhead may change it", true },
+    { "memory_mib", "integer", "that it has", false },
+    { "memory_units", "integer", "memory slices of a model that is known", false },
+    { "memory_used_mib", "integer", "as sampled last", false },
+    { "mode", "string", "free, whole, mig, shared, unmanaged", true },
+    { "model", "string", "by which SKUs name it", false },
+    { "node", "string", "where it is, when that is connected", true },
+    { "node_held", "string", "the same as held, of its node", true },
+    { "pci", "string", "its address", false },
+    { "pieces", "[gpu_piece]", "that stand on it", true },
+    { "power_mw", "integer", "as sampled last", false },
+    { "product", "string", "as the driver names it", false },
+    { "reset_due", "boolean", "it is reset when it is next empty", true },
+    { "resets", "integer", "in the last day", true },
+    { "share_percent", "integer", "how much of it shares may promise; 0: none may stand on it", true },
+    { "temperature_c", "integer", "as sampled last", false },
+    { "trouble", "string", "why the last change of it failed", false },
+    { "unusable", "gpu_parts", "that nobody can have now", true },
+    { "used", "gpu_parts", "promised", true },
+    { "utilisation", "integer", "percent, as sampled last; not of a GPU in MIG mode", false },
+    { "uuid", "string", "as the driver has it", true },
+};
+
+static const struct member gpus_members[] = {
+    { "items", "[gpu_shown]", "by number", true },
+    { "total", "integer", "how many", true },
+};
+
 static const struct schema {
     const char *name;
     const struct member *members;
     size_t count;
 } schemas[] = {
+    { "gpu_shown", gpu_members, BH_COUNT(gpu_members) },
+    { "gpu_list", gpus_members, BH_COUNT(gpus_members) },
+    { "gpu_parts", parts_members, BH_COUNT(parts_members) },
+    { "gpu_piece", piece_members, BH_COUNT(piece_members) },
     { "job_list", list_members, BH_COUNT(list_members) },
     { "job_member", member_members, BH_COUNT(member_members) },
     { "job_shown", job_members, BH_COUNT(job_members) },
@@ -159,6 +233,7 @@ const char *
 bh_openapi_reply_of(enum bh_operation op)
 {
     static const char *const replies[BH_OPERATIONS] = {
+        [BH_OP_GPU_LIST] = "gpu_list",
         [BH_OP_JOB_LIST] = "job_list",
         [BH_OP_JOB_GET] = "job_shown",
         [BH_OP_JOB_WHY] = "job_why",

@@ -144,6 +144,8 @@ find_job(const struct bh_scrape *s, uint64_t job)
     return s->job_count ? bsearch(&job, s->jobs, s->job_count, sizeof *s->jobs, compare) : NULL;
 }
 
+enum { UNKNOWN_PERCENT = 255 }; /* as in struct bh_msg_sample */
+
 static void
 take_sample(const struct bh_scrape *s, bh_json_value sample)
 {
@@ -152,9 +154,14 @@ take_sample(const struct bh_scrape *s, bh_json_value sample)
         s->lease_count ? bsearch(&number, s->leases, s->lease_count, sizeof *s->leases, compare)
                        : NULL;
     struct bh_scrape_job *job = lease ? find_job(s, lease->job) : NULL;
+    uint64_t busy = bh_json_number(bh_json_get(sample, "gpu_utilisation"), UNKNOWN_PERCENT);
 
     if (!job)
         return;
+    if (busy <= 100) {
+        job->busy_percent += (uint32_t)busy;
+        job->busy_leases++;
+    }
     job->sampled = true;
     job->cpu_ns += bh_json_number(bh_json_get(sample, "cpu_ns"), 0);
     job->memory_bytes += bh_json_number(bh_json_get(sample, "memory_bytes"), 0);

@@ -24,6 +24,7 @@ struct bh_scrape_job {
     uint32_t tenant;             /* place in `tenants` */
     bool sampled, networked;     /* nodes told of it */
     uint64_t cpu_ns, memory_bytes, gpu_memory_mib; /* of its leases together */
+    uint32_t busy_percent, busy_leases; /* sum over the leases of which it is known; how many */
     struct bh_msg_carried carried; /* of those that ended, too */
 };
 

@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "daemon/command.h"
 #include "daemon/faults.h"
+#include "daemon/images.h"
 #include "daemon/inventory.h"
 #include "daemon/orders.h"
 #include "daemon/traffic.h"
@@ -49,6 +50,7 @@ struct bh_node_link {
     char *inventory;
     char *samples;
     struct bh_traffic traffic;   /* kept when the connection goes */
+    struct bh_images images;
     struct { uint64_t request; char *json; } verdicts[BH_NODE_VERDICTS]; /* the last, in a ring */
     uint32_t verdict_next;
 };
@@ -139,6 +141,9 @@ disconnect(struct bh_node_link *link)
     try_at(link, bh_time_monotonic() + link->backoff_ns);
     publish(link, &link->inventory, NULL, NULL);
     publish(link, &link->samples, NULL, NULL);
+    pthread_mutex_lock(&shared->mutex);
+    bh_images_clear(&link->images);
+    pthread_mutex_unlock(&shared->mutex);
 }
 
 void
@@ -151,6 +156,7 @@ bh_node_link_free(struct bh_node_link *link)
     free(link->acks);
     free(link->orders);
     bh_traffic_fini(&link->traffic);
+    bh_images_fini(&link->images);
     free(link->path);
     free(link);
 }
@@ -403,6 +409,18 @@ take_traffic(struct bh_node_link *link, const void *message, struct bh_err *err)
 }
 
 static bh_rc
+take_image(struct bh_node_link *link, const void *message, struct bh_err *err)
+{
+    const struct bh_msg_image *image = message;
+
+    pthread_mutex_lock(&link->shared->mutex);
+    bh_images_take(&link->images, image);
+    pthread_mutex_unlock(&link->shared->mutex);
+    return image->stage == BH_IMAGE_READY
+               ? bh_images_record(link->shared->core, link->node, image, err) : BH_OK;
+}
+
+static bh_rc
 take_health(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     return bh_faults_take(link->shared->core, link->node, message, err);
@@ -459,6 +477,7 @@ static const struct {
     { BH_MSG_SAMPLES, take_samples, false },
     { BH_MSG_HEALTH, take_health, false },
     { BH_MSG_TRAFFIC, take_traffic, false },
+    { BH_MSG_IMAGE, take_image, false },
     { BH_MSG_VERDICT, take_verdict, false },
 };
 
@@ -631,6 +650,8 @@ bh_node_link_inventory(const struct bh_node_link *link, struct bh_buf *ret_json)
     bh_buf_puts(ret_json, link->samples ? link->samples : "null");
     bh_buf_puts(ret_json, ",\"traffic\":");
     bh_traffic_put(&link->traffic, ret_json);
+    bh_buf_puts(ret_json, ",\"images\":");
+    bh_images_put(&link->images, ret_json);
     bh_buf_putc(ret_json, '}');
     return true;
 }

@@ -615,6 +615,97 @@ test_what_networks_carried_is_kept(void **unused)
     close_scene(&s);
 }
 
+static bool
+inventory_says(struct scene *s, const char *part)
+{
+    uint32_t cursor = 0;
+    struct bh_buf json;
+    bool found;
+
+    bh_buf_init(&json, 1 << 20);
+    while (bh_node_links_inventory(s->links, &cursor, &json))
+        ;
+    found = strstr(bh_buf_text(&json), part) != NULL;
+    bh_buf_fini(&json);
+    return found;
+}
+
+static void
+say_image(struct peer *peer, uint32_t stage, uint64_t done_bytes, const char *digest)
+{
+    struct bh_msg_image image = { .lease = peer->lease, .job = 1, .stage = stage,
+                                  .done_bytes = done_bytes, .total_bytes = 800 };
+
+    snprintf(image.digest, sizeof image.digest, "%s", digest);
+    say(peer, BH_MSG_IMAGE, &image);
+}
+
+static bool
+has_image(struct scene *s, const char *digest)
+{
+    const struct bh_document_key key = { BH_DOCUMENT_IMAGE, "00000000000000000001" };
+    struct bh_document_row row;
+
+    return s->f.core.store.ops->get_document(s->f.core.store.self, &key, s->f.arena, &row,
+                                             &s->f.err)
+               == BH_OK
+           && strstr(row.value, digest) != NULL;
+}
+
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* How far it is is forgotten with the connection; which it is is recorded once for a digest. */
+static void
+test_how_far_an_image_is_is_memory_and_which_it_is_a_record(void **unused)
+{
+    static const char fetching[] = "\"images\":[{\"done_bytes\":120,\"job\":1,"
+                                   "\"stage\":\"fetching\",\"total_bytes\":800}]";
+    static const char none[] = "\"images\":[]";
+    struct scene s;
+    struct peer *peer = &s.peers[0], *other = &s.peers[1];
+    uint64_t records;
+
+    open_scene(&s, 2);
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    turns_until(&s, 2);
+    if (other->lease) {
+        other = peer;
+        peer = &s.peers[1];
+    }
+    other->lease = peer->lease;
+    records = s.f.core.journal.next_seq;
+    say_image(peer, BH_IMAGE_FETCHING, 80, "");
+    say_image(peer, BH_IMAGE_FETCHING, 120, "");
+    say_image(peer, 99, 0, "");
+    say_image(peer, BH_IMAGE_FETCHING, 120, "");
+    turn(&s);
+    BH_CHECK("how far", inventory_says(&s, fetching));
+    say_image(peer, BH_IMAGE_READY, 0, "");
+    turn(&s);
+    BH_CHECK("it came to nothing", !inventory_says(&s, fetching) && inventory_says(&s, none)
+                                       && !has_image(&s, ""));
+    say_image(other, BH_IMAGE_READY, 0, DIGEST);
+    turn(&s);
+    BH_CHECK_EQ("of another node's lease", s.f.core.journal.next_seq, records);
+    say_image(peer, BH_IMAGE_READY, 0, "../../../etc/passwd");
+    turn(&s);
+    BH_CHECK_EQ("that is no digest", s.f.core.journal.next_seq, records);
+    say_image(peer, BH_IMAGE_READY, 0, DIGEST);
+    say_image(peer, BH_IMAGE_READY, 0, DIGEST);
+    turn(&s);
+    say_image(peer, BH_IMAGE_READY, 0, DIGEST);
+    turn(&s);
+    BH_CHECK("which", has_image(&s, DIGEST));
+    BH_CHECK_EQ("once", s.f.core.journal.next_seq, records + 1);
+    peer->lease += 77;
+    say_image(peer, BH_IMAGE_READY, 0, DIGEST);
+    turn(&s);
+    BH_CHECK_EQ("of a lease that is not", s.f.core.journal.next_seq, records + 1);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
 /* node_socket names one socket, which may come later than the daemon. */
 static void
 test_a_file_is_one_node(void **unused)
@@ -651,6 +742,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_became_of_an_order_is_unknown_after_a_start_and_then_told),
     cmocka_unit_test(test_an_answer_that_comes_too_late_is_recorded),
     cmocka_unit_test(test_what_networks_carried_is_kept),
+    cmocka_unit_test(test_how_far_an_image_is_is_memory_and_which_it_is_a_record),
     cmocka_unit_test(test_a_file_is_one_node),
 };
 

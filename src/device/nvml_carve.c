@@ -208,6 +208,7 @@ bh_nvml_destroy(void *self, const char *uuid, uint32_t gi, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
+    bh_nvml_activity_forget(nvml, &gpu, gi);
     result = nvml_call(nvml, gi_by_id, gpu.handle, gi, &instance);
     if (result == NVML_SUCCESS)
         result = bh_nvml_cis(nvml, instance, cis, &count);

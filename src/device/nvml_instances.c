@@ -121,6 +121,8 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
         memcpy(ret_instance->profile, profiles->items[i].name, sizeof ret_instance->profile);
         ret_instance->memory_mib = profiles->items[i].memory_mib;
     }
+    ret_instance->busy_bp =
+        ci ? bh_nvml_activity(nvml, gpu, about.id).busy_bp : BH_DEVICE_UNKNOWN;
     result = ci ? describe_ci(nvml, ci, ret_instance) : NVML_SUCCESS;
     if (result == NVML_SUCCESS)
         find_minors(nvml, gpu, ret_instance);

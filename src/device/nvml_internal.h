@@ -11,6 +11,14 @@ enum { BH_NVML_GPUS_MAX = 64, BH_NVML_PROFILES_MAX = 32, BH_NVML_INSTANCES_MAX =
 
 #define BH_NVML_NO_ID UINT32_MAX
 
+/* The last sample of how busy a GPU (place 0) or its instance gi (gi + 1) is. */
+enum { BH_NVML_WATCHES = 16 };
+struct bh_nvml_watch {
+    nvmlGpmSample_t sample;              /* NULL: none yet */
+    bh_ns at;                            /* monotonic */
+    struct bh_device_activity activity;  /* between it and the one before */
+};
+
 struct bh_nvml {
     void *library;
     char *proc_root;
@@ -18,6 +26,7 @@ struct bh_nvml {
     struct {
         char uuid[48], pci[20];
     } known[BH_NVML_GPUS_MAX];           /* by index: a lost GPU may not tell any more */
+    struct bh_nvml_watch watches[BH_NVML_GPUS_MAX][BH_NVML_WATCHES]; /* by minor */
 #define BH_NVML(member, symbol, older) __typeof__(&symbol) member;
 #include "tables/nvml_used.tbl"
 #undef BH_NVML
@@ -64,6 +73,18 @@ void bh_nvml_load_profiles(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu);
  * derives it: number is NVML's enum. */
 void bh_nvml_profile_name(uint32_t number, const nvmlGpuInstanceProfileInfo_t *profile,
                           uint64_t total_bytes, char ret_name[24]);
+
+/* nvml_activity.c: how busy the GPU (gi BH_NVML_NO_ID) or an instance on it was since the last
+ * sample, which this replaces when it is old enough.  All unknown: no sample before, or none to
+ * be had. */
+extern const struct bh_device_activity bh_nvml_no_activity;
+struct bh_device_activity bh_nvml_activity(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
+                                           uint32_t gi);
+
+/* Give samples back: the driver may take an instance or a GPU as in use while it is watched, and
+ * the next instance of that number is another one. */
+void bh_nvml_activity_forget(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi);
+void bh_nvml_activity_forget_gpu(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu);
 
 /* nvml_scan.c */
 bh_rc bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,

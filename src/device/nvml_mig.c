@@ -65,6 +65,7 @@ bh_nvml_set_mig(void *self, const char *uuid, bool enabled, struct bh_err *err)
         return bh_nvml_fail(err, result, "%s: cannot read its MIG mode", uuid);
     if (current == wanted && pending == wanted)
         return BH_OK;
+    bh_nvml_activity_forget_gpu(nvml, &gpu);
     result = nvml_call(nvml, set_mig_mode, gpu.handle, wanted, &activation);
     if (result != NVML_SUCCESS) {
         bh_nvml_fail(err, result, "%s: cannot have MIG mode %s", uuid,

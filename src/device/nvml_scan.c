@@ -125,13 +125,15 @@ scan_gpu(struct bh_nvml *nvml, uint32_t index, struct bh_inventory *inventory,
     result = look_at(nvml, index, &parent.handle, gpu);
     gpu->lost = bh_nvml_lost(result);
     remember(nvml, gpu);
+    gpu->activity = bh_nvml_no_activity;
     if (gpu->lost)
         return BH_OK;
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "cannot look at GPU %u", index);
+    parent.minor = gpu->minor;
+    gpu->activity = bh_nvml_activity(nvml, &parent, BH_NVML_NO_ID);
     if (!gpu->mig_enabled)
         return BH_OK;
-    parent.minor = gpu->minor;
     bh_nvml_load_profiles(nvml, &parent);
     rc = bh_nvml_instances(nvml, &parent, inventory, max, err);
     gpu->lost = rc != BH_OK && err->sys_kind == BH_SYS_NVML

@@ -187,6 +187,25 @@ bh_image_find_platform(const struct bh_buf *index, struct bh_image_blob *ret_blo
                       machine());
 }
 
+bh_rc
+bh_image_is_index(const struct bh_buf *text, bool *ret_index, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free)
+    struct bh_json *json = NULL;
+    bool manifests, layers;
+    bh_rc rc = open_document(text, "manifest", &json, err);
+
+    if (rc != BH_OK)
+        return rc;
+    manifests = bh_json_get(bh_json_root(json), "manifests") != NULL;
+    layers = bh_json_get(bh_json_root(json), "layers") != NULL;
+    if (manifests == layers)
+        return bh_err_set(err, BH_INVALID, "manifest: it lists %s",
+                          layers ? "layers and manifests at once" : "no layers");
+    *ret_index = manifests;
+    return BH_OK;
+}
+
 /* ---- the manifest ---- */
 
 /* A layer that is fetched from elsewhere is not the image's. */

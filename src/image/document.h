@@ -56,6 +56,11 @@ BH_MUST_USE bh_rc bh_image_find_platform(const struct bh_buf *index,
                                          struct bh_image_blob *ret_blob,
                                          struct bh_err *err);
 
+/* Whether a document that a registry gave is an index, by what it holds and not by what it
+ * calls itself.  BH_INVALID: neither, or both at once. */
+BH_MUST_USE bh_rc bh_image_is_index(const struct bh_buf *text, bool *ret_index,
+                                    struct bh_err *err);
+
 BH_MUST_USE bh_rc bh_image_read_manifest(const struct bh_buf *text,
                                          struct bh_image_manifest *ret_manifest,
                                          struct bh_err *err);

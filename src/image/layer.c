@@ -93,6 +93,8 @@ read_blob(struct layer *layer, struct bh_err *err)
         if (n == 0)
             break;
         layer->packed_bytes += (uint64_t)n;
+        if (layer->request->read_bytes)
+            *layer->request->read_bytes += (uint64_t)n;
         if (layer->packed_bytes > blob->bytes)
             return bh_err_set(err, BH_INVALID, "it is longer than the manifest says");
         layer->request->crypto->sha256_put(&layer->packed, layer->in, (size_t)n);

@@ -13,6 +13,7 @@ struct bh_layer_request {
     const char *diff_id; /* hex of the plain archive's digest */
     struct bh_tar_budget *budget;
     int from_fd, to_fd;
+    _Atomic uint64_t *read_bytes; /* what was read of it is added here; NULL: nowhere */
 };
 
 /* Read the blob once, write the archive to `to_fd`, which holds something of no use on

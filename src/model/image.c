@@ -30,6 +30,19 @@ bh_image_is_digest(const char *text)
            strspn(text, "0123456789abcdef") == BH_IMAGE_DIGEST_CHARS;
 }
 
+bool
+bh_image_is_packed(const char *text)
+{
+    return strncmp(text, "oci:", 4) == 0 ||
+           strncmp(text, BH_IMAGE_DOCKER, strlen(BH_IMAGE_DOCKER)) == 0;
+}
+
+bool
+bh_image_is_own(const char *text)
+{
+    return text && (strncmp(text, "dir:", 4) == 0 || bh_image_is_packed(text));
+}
+
 /* What stands behind the path: ":TAG", "@sha256:HEX", "@sha256", or nothing. */
 static const char *
 read_version(const char *text, struct bh_image *image)
@@ -61,6 +74,80 @@ read_path(const char *text, size_t length, struct bh_image *image)
     return bh_file_path_fault(image->path);
 }
 
+/* ---- registries ---- */
+
+static bool
+is_small(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* Words of small letters and digits with '.', '-' or, in repositories, '_' between them. */
+static bool
+are_words(const char *text, size_t length, const char *between)
+{
+    if (length == 0 || !is_small(text[0]) || !is_small(text[length - 1]))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (!is_small(text[i]) && !memchr(between, text[i], strlen(between)))
+            return false;
+    return true;
+}
+
+/* As Docker has it: without a dot or a port it would be a user of Docker Hub. */
+const char *
+bh_image_host_fault(const char *text, size_t length)
+{
+    const char *colon = memchr(text, ':', length);
+    size_t name = colon ? (size_t)(colon - text) : length;
+    uint32_t port = 0;
+
+    if (!colon && !memchr(text, '.', length))
+        return "names no registry: write it out, as docker.io/library/debian:12";
+    if (!are_words(text, name, ".-") || name > BH_IMAGE_HOST_MAX)
+        return "has a registry that is none";
+    for (size_t i = name + 1; colon && i < length; i++) {
+        port = text[i] >= '0' && text[i] <= '9' ? 10 * port + (uint32_t)(text[i] - '0') : 65536;
+        if (port > 65535)
+            break;
+    }
+    return colon && (port == 0 || port > 65535) ? "has a port that is none" : NULL;
+}
+
+const char *
+bh_image_repository_fault(const char *text, size_t length)
+{
+    for (size_t at = 0; at <= length;) {
+        const char *slash = memchr(text + at, '/', length - at);
+        size_t end = slash ? (size_t)(slash - text) : length;
+
+        if (!are_words(text + at, end - at, "._-"))
+            return "has a repository that is none";
+        at = end + 1;
+    }
+    return length > BH_IMAGE_REPOSITORY_MAX ? "is too long" : NULL;
+}
+
+/* "HOST[:PORT]/REPOSITORY" and what stands behind it; an entry may be a host alone. */
+static const char *
+read_registry(const char *text, struct bh_image *image)
+{
+    size_t host = strcspn(text, "/@"), repository;
+    const char *fault = bh_image_host_fault(text, host);
+
+    if (fault)
+        return fault;
+    repository = text[host] == '/' ? strcspn(text + host + 1, ":@") : 0;
+    if (text[host] == '/')
+        fault = bh_image_repository_fault(text + host + 1, repository);
+    if (fault)
+        return fault;
+    host += text[host] == '/' ? 1 + repository : 0;
+    memcpy(image->path, text, host);
+    image->path[host] = '\0';
+    return read_version(text + host, image);
+}
+
 const char *
 bh_image_parse_entry(const char *text, struct bh_image *ret_entry)
 {
@@ -77,6 +164,9 @@ bh_image_parse_entry(const char *text, struct bh_image *ret_entry)
         fault = read_path(text + 4, path, &entry);
         if (!fault)
             fault = read_version(text + 4 + path, &entry);
+    } else if (strncmp(text, BH_IMAGE_DOCKER, strlen(BH_IMAGE_DOCKER)) == 0) {
+        entry.kind = BH_IMAGE_REGISTRY;
+        fault = read_registry(text + strlen(BH_IMAGE_DOCKER), &entry);
     } else if (strncmp(text, "sha256:", 7) == 0) {
         entry = (struct bh_image) { .kind = BH_IMAGE_OCI, .pinned = true };
         fault = bh_image_is_digest(text + 7) ? NULL
@@ -101,7 +191,9 @@ bh_image_parse(const char *text, struct bh_image *ret_image)
         return fault;
     if (image.kind == BH_IMAGE_OCI && !image.path[0])
         return "has no path";
-    if (image.kind == BH_IMAGE_OCI && !image.tag[0] && !image.digest[0])
+    if (image.kind == BH_IMAGE_REGISTRY && !strchr(image.path, '/'))
+        return "has no repository";
+    if (image.kind >= BH_IMAGE_OCI && !image.tag[0] && !image.digest[0])
         return "has no tag";
     *ret_image = image;
     return NULL;
@@ -110,7 +202,9 @@ bh_image_parse(const char *text, struct bh_image *ret_image)
 bool
 bh_image_allows(const struct bh_image *entry, const struct bh_image *image)
 {
-    if (entry->kind != image->kind)
+    bool anywhere = entry->kind == BH_IMAGE_OCI && !entry->path[0]; /* sha256:HEX */
+
+    if (entry->kind != image->kind && !(anywhere && image->kind == BH_IMAGE_REGISTRY))
         return false;
     if (entry->path[0] &&
         (!image->path[0] || !bh_file_path_within(entry->path, image->path)))

@@ -5,6 +5,9 @@
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+#define NAMES_NONE "names no registry: write it out, as docker.io/library/debian:12"
+#define NO_REPOSITORY "has a repository that is none"
+
 static const char *
 said(const char *fault)
 {
@@ -25,7 +28,28 @@ test_parse(void **state)
         { "oci:/srv/a@sha256", "has no tag", NULL },
         { ("sha256:" HEX), "has no path", NULL },
         { "", "is not known", "is not known" },
-        { "docker://x/y:z", "is not known", "is not known" },
+        { "docker://nvcr.io/nvidia/pytorch:24.10-py3", NULL, NULL },
+        { ("docker://nvcr.io/nvidia/pytorch@sha256:" HEX), NULL, NULL },
+        { "docker://127.0.0.1:5000/a_b/c-d:1", NULL, NULL },
+        { "docker://nvcr.io/nvidia", "has no tag", NULL },
+        { "docker://nvcr.io", "has no repository", NULL },
+        { "docker://nvcr.io@sha256", "has no repository", NULL },
+        { "docker://nvcr.io:443", "has no repository", NULL },
+        { "docker://x/y:z", NAMES_NONE, NAMES_NONE },
+        { "docker://debian:12", "has no repository", NULL },
+        { "docker://", NAMES_NONE, NAMES_NONE },
+        { "docker://nvcr.io:0/a:1", "has a port that is none", "has a port that is none" },
+        { "docker://nvcr.io:65536/a:1", "has a port that is none", "has a port that is none" },
+        { "docker://nvcr.io:/a:1", "has a port that is none", "has a port that is none" },
+        { "docker://NVCR.io/a:1", "has a registry that is none", "has a registry that is none" },
+        { "docker://u@nvcr.io/a:1", NAMES_NONE, NAMES_NONE },
+        { "docker://u:p@nvcr.io/a:1", "has a port that is none", "has a port that is none" },
+        { "docker://nvcr.io/../a:1", NO_REPOSITORY, NO_REPOSITORY },
+        { "docker://nvcr.io//a:1", NO_REPOSITORY, NO_REPOSITORY },
+        { "docker://nvcr.io/a/:1", NO_REPOSITORY, NO_REPOSITORY },
+        { "docker://nvcr.io/A:1", NO_REPOSITORY, NO_REPOSITORY },
+        { "docker://nvcr.io/a?b:1", NO_REPOSITORY, NO_REPOSITORY },
+        { "docker://nvcr.io/a:b/c", "has a tag that is none", "has a tag that is none" },
         { "dir:srv", "is not absolute", "is not absolute" },
         { "oci:srv:1", "is not absolute", "is not absolute" },
         { "dir:/srv/../etc", "leads upward with \"..\"", "leads upward with \"..\"" },
@@ -78,6 +102,16 @@ test_allows(void **state)
         { ("sha256:" HEX), ("oci:/srv/a@sha256:" HEX), true },
         { ("sha256:" HEX), ("oci:/srv/a@sha256:" OTHER), false },
         { ("sha256:" HEX), "oci:/srv/a:1", false },
+        { "docker://nvcr.io", "docker://nvcr.io/nvidia/pytorch:1", true },
+        { "docker://nvcr.io", "docker://nvcr.io:444/nvidia/pytorch:1", false },
+        { "docker://nvcr.io/nvidia", "docker://nvcr.io/nvidia/pytorch:1", true },
+        { "docker://nvcr.io/nvidia", "docker://nvcr.io/nvidia2/pytorch:1", false },
+        { "docker://nvcr.io/nvidia", "oci:/srv/a:1", false },
+        { "oci:/", "docker://nvcr.io/nvidia/pytorch:1", false },
+        { "docker://nvcr.io/nvidia@sha256", "docker://nvcr.io/nvidia/pytorch:1", false },
+        { "docker://nvcr.io/nvidia@sha256", ("docker://nvcr.io/nvidia/a@sha256:" HEX), true },
+        { ("sha256:" HEX), ("docker://nvcr.io/nvidia/a@sha256:" HEX), true },
+        { ("sha256:" HEX), ("docker://nvcr.io/nvidia/a@sha256:" OTHER), false },
         /* entries within entries */
         { "oci:/srv", ("sha256:" HEX), false },
         { "oci:/srv@sha256", "oci:/srv", false },

@@ -129,7 +129,7 @@ check_names(const struct bh_job_spec *spec, struct bh_err *err)
 static bh_rc
 check_command(const struct bh_job_spec *spec, struct bh_err *err)
 {
-    bool own = spec->image && strncmp(spec->image, "oci:", 4) == 0; /* the image may have one */
+    bool own = spec->image && bh_image_is_packed(spec->image); /* the image may have one */
 
     if (spec->args.count > 0 ? spec->args.items[0][0] != '\0' : own)
         return BH_OK;
@@ -256,11 +256,8 @@ check_image(const char *text, struct bh_err *err)
     if (!fault)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", text, fault);
-    if (strncmp(text, "docker://", 9) == 0)
-        return bh_err_hint(err, "nodes have no network: skopeo copy %.60s oci:/srv/images/NAME:TAG, "
-                                "and write oci:/srv/images/NAME:TAG", text);
-    return bh_err_hint(err, "write host, dir:/path/to/a/root, oci:/path/to/a/layout:TAG or "
-                            "oci:/path/to/a/layout@sha256:DIGEST");
+    return bh_err_hint(err, "write host, dir:/path/to/a/root, oci:/path/to/a/layout:TAG, "
+                            "docker://REGISTRY/NAME:TAG, or @sha256:DIGEST in a tag's place");
 }
 
 static bh_rc

@@ -12,7 +12,9 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "bulkhead/share_door.h"
+#include "model/image.h"
 #include "node/disk.h"
+#include "node/driver.h"
 #include "node/image_note.h"
 #include "node/network.h"
 #include "node/devices.h"
@@ -24,7 +26,7 @@
 #include "node/unpack.h"
 #include "runtime/oci.h"
 
-enum { MOUNTS_MAX = 200, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200, CLONES_MAX = 64 };
+enum { MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200, CLONES_MAX = 64 };
 
 struct box {
     struct bh_node *node;
@@ -50,7 +52,7 @@ static bh_rc
 add_mount(struct box *box, const char *source, const char *target, bool write,
           struct bh_err *err)
 {
-    if (!source || !target || box->sandbox->mount_count == MOUNTS_MAX)
+    if (!source || !target || box->sandbox->mount_count >= MOUNTS_MAX - BH_DRIVER_COVERS_MAX)
         return out_of_room(err);
     box->mounts[box->sandbox->mount_count++] = (struct bh_sandbox_mount){ source, target, write };
     return BH_OK;
@@ -350,12 +352,6 @@ put_image_root(struct box *box, const char *image, struct bh_err *err)
     return rc;
 }
 
-static bool
-is_image(const char *text)
-{
-    return text && (strncmp(text, "dir:", 4) == 0 || strncmp(text, "oci:", 4) == 0);
-}
-
 static bh_rc
 put_root(struct box *box, struct bh_err *err)
 {
@@ -364,7 +360,7 @@ put_root(struct box *box, struct bh_err *err)
 
     if (!image || !*image || strcmp(image, "host") == 0)
         return put_host_root(box, err);
-    if (!is_image(image))
+    if (!bh_image_is_own(image))
         return bh_err_set(err, BH_INVALID, "image %.60s: expected host, dir:PATH or oci:PATH:TAG",
                           image);
     rc = put_image_root(box, image, err);
@@ -714,6 +710,7 @@ put_share(struct box *box, struct bh_err *err)
 {
     const struct bh_conf *conf = &box->node->conf;
     char door[BH_NODE_PATH_MAX];
+    uint32_t count = 0;
     bh_rc rc;
 
     if (!bh_node_share_is(box->job))
@@ -724,6 +721,10 @@ put_share(struct box *box, struct bh_err *err)
         rc = add_mount(box, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, false, err);
     if (rc == BH_OK)
         rc = add_mount(box, bh_node_share_shim(box->node), BH_ROOTFS_DRIVER, false, err);
+    if (rc == BH_OK && !bh_image_is_own(box->start->image)) {
+        rc = bh_driver_cover(box->node, box->arena, &box->mounts[box->sandbox->mount_count], &count, err);
+        box->sandbox->mount_count += count;
+    }
     return rc;
 }
 
@@ -735,7 +736,7 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
     struct box box = { .node = request->node, .start = start, .job = request->job,
                        .network = bh_networks_wanted(request->start),
                        .arena = request->arena, .sandbox = ret_sandbox, .note = ret_note };
-    bool image = is_image(start->image);
+    bool image = bh_image_is_own(start->image);
     bh_rc rc;
 
     memset(ret_sandbox, 0, sizeof *ret_sandbox);

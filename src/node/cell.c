@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 
 #define ROOM "/tmp" /* covered by the cell while it is built; every machine has it */
 
-enum { EXIT_NOT_CONFINED = 125, FIRST_OF_OTHERS = BH_CELL_FD + 1 };
+enum { EXIT_NOT_CONFINED = 125, FIRST_OF_OTHERS = BH_CELL_FD + 1, WATCH_MS = 1000 };
 
 static int machine_proc = -1; /* /proc as it was: the cell has none */
 
@@ -65,46 +66,86 @@ put_programs(struct bh_err *err)
     return rc;
 }
 
+/* A program of the machine, by descriptor; -1: none. */
 static bh_rc
-put_parts(int folder, int tool, struct bh_err *err)
+put_program(int fd, const char *place, struct bh_err *err)
 {
     char from[64];
-    int made = open(ROOM BH_CELL_TOOL, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    BH_AUTO(bh_fd_close)
+    int made = fd < 0 ? -1 : open(place, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+
+    if (fd < 0)
+        return BH_OK;
+    if (made < 0)
+        return bh_err_errno(err, "make %s of the cell", place);
+    bh_path_format(from, sizeof from, "/proc/self/fd/%d", fd);
+    return put_tree(from, place, MS_RDONLY, err);
+}
+
+struct parts {
+    int folder, tool, fetcher;
+};
+
+static bh_rc
+put_parts(const struct parts *parts, struct bh_err *err)
+{
+    char from[64];
     bh_rc rc = BH_OK;
 
-    if (made < 0 || mkdir(ROOM BH_CELL_STAGE, 0755) != 0 || mkdir(ROOM "/old", 0700) != 0)
+    if (mkdir(ROOM BH_CELL_STAGE, 0755) != 0 || mkdir(ROOM BH_CELL_ETC, 0755) != 0 ||
+        mkdir(ROOM "/old", 0700) != 0)
         rc = bh_err_errno(err, "make the cell's folders");
-    bh_fd_close(made);
-    bh_path_format(from, sizeof from, "/proc/self/fd/%d", folder);
+    bh_path_format(from, sizeof from, "/proc/self/fd/%d", parts->folder);
     if (rc == BH_OK)
         rc = put_tree(from, ROOM BH_CELL_STAGE, 0, err);
-    bh_path_format(from, sizeof from, "/proc/self/fd/%d", tool);
     if (rc == BH_OK)
-        rc = put_tree(from, ROOM BH_CELL_TOOL, MS_RDONLY, err);
+        rc = put_program(parts->tool, ROOM BH_CELL_TOOL, err);
+    if (rc == BH_OK)
+        rc = put_program(parts->fetcher, ROOM BH_CELL_FETCHER, err);
     return rc == BH_OK ? put_programs(err) : rc;
 }
 
-bh_rc
-bh_cell_enter(const char *folder, const char *tool, struct bh_err *err)
+static bh_rc
+open_parts(const struct bh_cell *cell, struct parts *parts, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close)
-    int folder_fd = -1;
-    BH_AUTO(bh_fd_close)
-    int tool_fd = -1;
+    parts->folder = open(cell->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (parts->folder < 0)
+        return bh_err_errno(err, "open %s", cell->folder);
+    parts->tool = open(cell->tool, O_PATH | O_CLOEXEC);
+    if (parts->tool < 0)
+        return bh_err_errno(err, "open %s", cell->tool);
+    if (cell->fetcher)
+        parts->fetcher = open(cell->fetcher, O_PATH | O_CLOEXEC);
+    if (cell->fetcher && parts->fetcher < 0)
+        return bh_err_errno(err, "open %s", cell->fetcher);
+    machine_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return machine_proc < 0 ? bh_err_errno(err, "open /proc") : BH_OK;
+}
+
+static bh_rc
+build(const struct bh_cell *cell, struct parts *parts, struct bh_err *err)
+{
     bh_rc rc;
 
     if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return bh_err_errno(err, "make namespaces");
-    folder_fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    tool_fd = open(tool, O_PATH | O_CLOEXEC);
-    machine_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (folder_fd < 0 || tool_fd < 0 || machine_proc < 0)
-        return bh_err_errno(err, "open %s", tool_fd < 0 ? tool : folder);
-    if (mount("bulkhead-cell", ROOM, "tmpfs", MS_NOSUID | MS_NODEV,
-              "mode=755,size=65536") != 0)
-        return bh_err_errno(err, "mount the cell");
-    rc = put_parts(folder_fd, tool_fd, err);
+    rc = open_parts(cell, parts, err);
+    if (rc == BH_OK && mount("bulkhead-cell", ROOM, "tmpfs", MS_NOSUID | MS_NODEV,
+                             "mode=755,size=65536") != 0)
+        rc = bh_err_errno(err, "mount the cell");
+    return rc == BH_OK ? put_parts(parts, err) : rc;
+}
+
+bh_rc
+bh_cell_enter(const struct bh_cell *cell, struct bh_err *err)
+{
+    struct parts parts = { -1, -1, -1 };
+    bh_rc rc = build(cell, &parts, err);
+
+    bh_fd_close(parts.folder);
+    bh_fd_close(parts.tool);
+    bh_fd_close(parts.fetcher);
     if (rc != BH_OK)
         return rc;
     if (syscall(SYS_pivot_root, ROOM, ROOM "/old") != 0 || chdir("/") != 0 ||
@@ -181,6 +222,23 @@ write_map(pid_t pid, const char *file, uint32_t base, uint32_t guest, struct bh_
     return BH_OK;
 }
 
+/* Its end; meanwhile who watches it looks. */
+static void
+await(const struct bh_cell_child *child, pid_t pid, int *ret_status)
+{
+    BH_AUTO(bh_fd_close)
+    int fd = child->watch ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    struct pollfd end = { .fd = fd, .events = POLLIN };
+
+    while (fd >= 0 && poll(&end, 1, WATCH_MS) == 0)
+        if (!child->watch(child->watch_self)) {
+            kill(pid, SIGKILL);
+            break;
+        }
+    while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
+        ;
+}
+
 bh_rc
 bh_cell_run(const struct bh_cell_child *child, int *ret_status, struct bh_err *err)
 {
@@ -204,8 +262,8 @@ bh_cell_run(const struct bh_cell_child *child, int *ret_status, struct bh_err *e
     if (rc == BH_OK && write(gate[1], "", 1) != 1)
         rc = bh_err_errno(err, "start the cell's child");
     close(gate[1]);
-    while (pid > 0 && waitpid(pid, ret_status, 0) < 0 && errno == EINTR)
-        ;
+    if (pid > 0)
+        await(child, pid, ret_status);
     if (rc == BH_OK && WIFEXITED(*ret_status) &&
         WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
         return bh_err_set(err, BH_IO, "the cell's child could not be confined");

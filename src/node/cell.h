@@ -1,6 +1,7 @@
 #ifndef BH_NODE_CELL_H
 #define BH_NODE_CELL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,11 +14,16 @@
  */
 
 #define BH_CELL_STAGE "/stage" /* the folder, within */
-#define BH_CELL_TOOL "/tool"   /* the one program that is added */
+#define BH_CELL_TOOL "/tool"   /* a program that is added */
+#define BH_CELL_FETCHER "/fetcher" /* another */
+#define BH_CELL_ETC "/etc"     /* an empty folder, to mount on */
 
-/* Enter it: this process's root is the cell afterwards.  `folder` and `tool` are paths of
- * the machine.  Root's alone. */
-BH_MUST_USE bh_rc bh_cell_enter(const char *folder, const char *tool, struct bh_err *err);
+/* Enter it: this process's root is the cell afterwards.  Paths of the machine; `fetcher` may
+ * be NULL.  Root's alone. */
+struct bh_cell {
+    const char *folder, *tool, *fetcher;
+};
+BH_MUST_USE bh_rc bh_cell_enter(const struct bh_cell *cell, struct bh_err *err);
 
 /* What a child may be besides the 65536 ids from `base`: the submitter, as whom it looks at
  * his files, numbered BH_CELL_GUEST there.  UINT32_MAX: nobody. */
@@ -27,6 +33,8 @@ struct bh_cell_child {
     uint32_t base, guest_uid, guest_gid;
     int (*run)(void *self); /* in the child; its exit status */
     void *self;
+    bool (*watch)(void *self); /* each second until its end; false: it is killed.  NULL: none */
+    void *watch_self;
 };
 
 /* Run it to its end; `ret_status` as waitpid gives it.  BH_IO: it could not be started. */

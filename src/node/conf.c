@@ -58,14 +58,15 @@ is_path(const char *name, const char *text)
     static const char *const others[] = { "node_name", "daemon_user", "driver_env",
                                          "job_driver_mount", "gpus", "networks",
                                          "network_pool", "network_uplinks",
-                                         "egress_deny", "bandwidth_max" };
+                                         "egress_deny", "bandwidth_max", "registries",
+                                         "registry_hosts" };
 
     for (size_t i = 0; i < BH_COUNT(others); i++) {
         if (strcmp(others[i], name) == 0)
             return false;
     }
     return (strcmp(name, "runtime") != 0 && strcmp(name, "nvml_library") != 0
-            && strcmp(name, "umoci") != 0)
+            && strcmp(name, "umoci") != 0 && strcmp(name, "skopeo") != 0)
            || strchr(text, '/');
 }
 

@@ -11,7 +11,17 @@ static const char *const sys_names[] = {
     [BH_SYS_CUDA] = "cuda", [BH_SYS_SQL] = "sql",     [BH_SYS_TLS] = "tls",
 };
 
+static const struct bh_field activity_fields[] = {
+    BH_F(struct bh_device_activity, busy_bp, BH_FIELD_U32),
+    BH_F(struct bh_device_activity, dram_bp, BH_FIELD_U32),
+    BH_F(struct bh_device_activity, sm_bp, BH_FIELD_U32),
+    BH_F(struct bh_device_activity, tensor_bp, BH_FIELD_U32),
+};
+static const struct bh_fields activity =
+    BH_FIELDS("activity", struct bh_device_activity, activity_fields);
+
 static const struct bh_field gpu_fields[] = {
+    BH_F(struct bh_device_gpu, activity, BH_FIELD_STRUCT, .of = &activity),
     BH_F(struct bh_device_gpu, ecc_uncorrected, BH_FIELD_U64),
     BH_F(struct bh_device_gpu, index, BH_FIELD_U32),
     BH_F(struct bh_device_gpu, lost, BH_FIELD_BOOL),
@@ -30,6 +40,7 @@ static const struct bh_field gpu_fields[] = {
 static const struct bh_fields gpu = BH_FIELDS("gpu", struct bh_device_gpu, gpu_fields);
 
 static const struct bh_field instance_fields[] = {
+    BH_F(struct bh_device_instance, busy_bp, BH_FIELD_U32),
     BH_F(struct bh_device_instance, ci, BH_FIELD_U32),
     BH_F(struct bh_device_instance, ci_minor, BH_FIELD_U32),
     BH_F(struct bh_device_instance, gi, BH_FIELD_U32),

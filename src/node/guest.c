@@ -14,6 +14,7 @@
 #include "node/gate.h"
 #include "node/job.h"
 #include "node/launch.h"
+#include "node/ranges.h"
 
 #define LOOK_AGAIN (500 * BH_NS_PER_MS)
 #define LAST_PATIENCE (2 * BH_NS_PER_S)
@@ -117,7 +118,7 @@ open_guest(struct bh_node *node, const struct bh_guest_request *request, struct 
     note->kind = BH_NOTE_LEASE;
     note->lease = request->start->lease;
     note->slot = BH_NO_SLOT; /* its own does not count when one is looked for */
-    note->slot = request->apart ? node->conf.uid_ranges : bh_guest_free_slot(node);
+    note->slot = request->apart ? bh_range_of_probe(&node->conf) : bh_guest_free_slot(node);
     if (request->lent)
         note->lent[note->lent_count++] = *request->lent;
     guest->output_fd = memfd_create("bulkhead-guest", MFD_CLOEXEC);

@@ -23,7 +23,7 @@ struct bh_guest_request {
     const struct bh_msg_start *start; /* its lease is the guest's number */
     const struct bh_note_piece *lent; /* the piece that it may use; NULL: none */
     bool alone;                       /* nobody else may use the piece meanwhile */
-    bool apart;                       /* its user ids are those above all jobs' */
+    bool apart;                       /* its user ids are the probe's (ranges.h) */
 };
 
 /* Start one: its process 1 will wait to be let go.

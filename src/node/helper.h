@@ -11,7 +11,7 @@
 
 /* Programs that the node starts beside itself for what takes long. */
 
-enum { BH_HELPER_WORDS = 20, BH_HELPER_WORD_MAX = 640, BH_HELPER_FD = 3 };
+enum { BH_HELPER_WORDS = 96, BH_HELPER_WORD_MAX = 640, BH_HELPER_FD = 3 };
 #define BH_HELPER_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* A program by its path, or by its name where programs are; false: there is none. */

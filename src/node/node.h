@@ -45,6 +45,7 @@ struct bh_node {
     struct bh_runtime runtime;
     struct bh_device device;
     struct bh_gpu_client *gpus;
+    char driver_folder[BH_NODE_PATH_MAX]; /* conf.driver_lib_dir, where it was gathered */
     struct bh_rootfs *rootfs;
     struct bh_networks *networks;
 

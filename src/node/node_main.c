@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/cdi.h"
+#include "node/driver.h"
 #include "node/guest.h"
 #include "node/health.h"
 #include "node/host.h"
@@ -27,6 +28,7 @@
 #include "node/order.h"
 #include "node/path.h"
 #include "node/piece.h"
+#include "node/registry.h"
 #include "node/report.h"
 #include "node/reset.h"
 #include "node/scratch.h"
@@ -150,6 +152,7 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = open_runtime(node, err);
     if (rc == BH_OK)
         rc = bh_networks_open(node, err);
+    bh_driver_settle(node);
     if (rc == BH_OK)
         rc = bh_rootfs_open(&node->conf, node->boxes, node->libexec, &node->rootfs, err);
     if (rc == BH_OK)
@@ -452,6 +455,8 @@ main(int argc, char **argv)
         return status;
     bh_log_setup("bulkhead-node", options.json, BH_LOG_INFO);
     rc = bh_conf_read(options.config, arena, &node.conf, &err);
+    if (rc == BH_OK)
+        rc = bh_registries_check(&node.conf, &err);
     if (rc != BH_OK) {
         bh_log(CONFIG_REFUSED, BH_ERRLOG(&err), BH_STR("hint", err.hint));
         return bh_rc_exit(rc);

@@ -13,10 +13,11 @@
 #include "node/numa.h"
 #include "node/piece.h"
 #include "node/scrub.h"
+#include "node/share_slot.h"
 #include "node/trouble.h"
 #include "node/verify.h"
 
-enum { REPORT_BYTES_MAX = 8 << 20 };
+enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 
 /* ---- lists ---- */
 
@@ -44,6 +45,8 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
             .temperature_c = gpu->temperature_c, .power_mw = gpu->power_mw,
             .utilisation = gpu->utilisation, .memory_used_mib = gpu->memory_used_mib,
             .ecc_uncorrected = gpu->ecc_uncorrected,
+            .busy_bp = gpu->activity.busy_bp, .sm_bp = gpu->activity.sm_bp,
+            .tensor_bp = gpu->activity.tensor_bp, .dram_bp = gpu->activity.dram_bp,
             .numa = bh_numa_of(BH_NUMA_DEVICES, gpu->pci),
         };
         snprintf(gpus[i].uuid, sizeof gpus[i].uuid, "%s", gpu->uuid);
@@ -153,6 +156,41 @@ bh_report_inventory(struct bh_node *node)
     bh_node_send(node, BH_MSG_INVENTORY, &inventory);
 }
 
+/* Percent of the time that one piece was busy, by the last scan; UNKNOWN: the driver does not
+ * say, or others are on the GPU, too. */
+static uint32_t
+percent_busy(const struct bh_node *node, const struct bh_note_piece *piece)
+{
+    for (uint32_t i = 0; piece->gi != BH_WHOLE_GPU && i < node->inventory.instance_count; i++) {
+        const struct bh_device_instance *instance = &node->inventory.instances[i];
+
+        if (strcmp(instance->uuid, piece->uuid) == 0)
+            return instance->busy_bp <= 10000 ? (instance->busy_bp + 50) / 100 : UTILISATION_UNKNOWN;
+    }
+    for (uint32_t i = 0; piece->gi == BH_WHOLE_GPU && i < node->inventory.gpu_count; i++) {
+        if (strcmp(node->inventory.gpus[i].uuid, piece->gpu) == 0)
+            return node->inventory.gpus[i].utilisation;
+    }
+    return UTILISATION_UNKNOWN;
+}
+
+/* The mean over a lease's pieces; UNKNOWN when one of them is. */
+static uint32_t
+utilisation_of(const struct bh_node *node, const struct bh_note *lease)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < lease->lent_count; i++) {
+        uint32_t percent = bh_share_slot_is(&lease->lent[i]) ? UTILISATION_UNKNOWN
+                                                             : percent_busy(node, &lease->lent[i]);
+
+        if (percent > 100)
+            return UTILISATION_UNKNOWN;
+        sum += percent;
+    }
+    return lease->lent_count ? sum / lease->lent_count : UTILISATION_UNKNOWN;
+}
+
 static bool
 sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample *sample)
 {
@@ -161,7 +199,8 @@ sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample 
     char id[32];
     bool used;
 
-    *sample = (struct bh_msg_sample){ .lease = job->note.lease, .gpu_utilisation = 255 };
+    *sample = (struct bh_msg_sample){ .lease = job->note.lease,
+                                      .gpu_utilisation = utilisation_of(node, &job->note) };
     bh_node_job_id(job->note.lease, id);
     if (node->runtime.ops->usage(node->runtime.self, id, &usage, &err) != BH_OK)
         return false;

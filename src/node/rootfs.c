@@ -121,12 +121,12 @@ make_local(const char *local, const char *libexec, struct bh_err *err)
                        &BH_ROOTFS_LIBEXEC[strlen("/usr/local")], programs[i]);
         bh_path_format(source, sizeof source, "%.480s/bulkhead-%s", libexec, programs[i]);
         rc = copy_file(source, path, 0755, err);
+    }
     bh_path_format(path, sizeof path, "%s%s/scrub", local,
                    &BH_ROOTFS_LIBEXEC[strlen("/usr/local")]);
     bh_path_format(source, sizeof source, "%.480s/bulkhead-scrub", libexec);
     if (rc == BH_OK && access(source, X_OK) == 0) /* without it nothing is sampled */
         rc = copy_file(source, path, 0755, err);
-    }
     return rc == BH_OK ? link_entries(local, err) : rc;
 }
 

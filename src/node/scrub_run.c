@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "node/driver.h"
 #include "node/path.h"
 
 enum { PIDS = 256 };
@@ -19,9 +20,7 @@ enum { PIDS = 256 };
 bool
 bh_scrub_has_helper(const struct bh_node *node, char *ret_why, size_t size)
 {
-    const char *const folders[] = { node->conf.driver_lib_dir, "/usr/lib/x86_64-linux-gnu",
-                                    "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
-                                    "/usr/lib" };
+    struct bh_driver_paths found;
     char path[BH_NODE_PATH_MAX];
 
     bh_path_format(path, sizeof path, "%s/bulkhead-scrub", node->libexec);
@@ -29,11 +28,10 @@ bh_scrub_has_helper(const struct bh_node *node, char *ret_why, size_t size)
         snprintf(ret_why, size, "there is no %.150s", path);
         return false;
     }
-    for (size_t i = 0; i < BH_COUNT(folders); i++) {
-        bh_path_format(path, sizeof path, "%s/libcuda.so.1", folders[i]);
-        if (*folders[i] && access(path, R_OK) == 0)
-            return true;
-    }
+    bh_path_format(path, sizeof path, "%.480s/libcuda.so.1", node->conf.driver_lib_dir);
+    bh_driver_find(&node->conf, "libcuda.so.1", &found);
+    if (found.count > 0 || (node->conf.driver_lib_dir[0] != '\0' && access(path, R_OK) == 0))
+        return true;
     snprintf(ret_why, size, "there is no libcuda.so.1");
     return false;
 }

@@ -14,6 +14,7 @@
 #include "node/piece.h"
 #include "node/report.h"
 #include "node/scrub.h"
+#include "node/unpack.h"
 #include "node/verify.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
@@ -64,6 +65,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     bh_scrub_repeat(node);
     bh_health_greet(node);
     bh_verify_greet(node);
+    bh_unpack_greet(node);
     bh_orders_repeat(orders);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (node->state.jobs[i].ended)

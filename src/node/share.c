@@ -10,7 +10,9 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "node/helper.h"
+#include "node/share_counts.h"
 #include "wire/frame_io.h"
 
 #define ANSWER_WITHIN (2 * BH_NS_PER_S)
@@ -21,6 +23,7 @@ struct open_lease {
     struct bh_share_open open;
     struct bh_share_lease_state state;
     bool told;               /* `state` is known */
+    struct bh_share_counts counts;
 };
 
 struct bh_share_host {
@@ -83,6 +86,20 @@ find(struct bh_share_host *host, uint64_t lease)
 /* ---- what it says ---- */
 
 static void
+compare_counts(struct open_lease *lease)
+{
+    const struct bh_share_lease_state *state = &lease->state;
+    uint32_t found = bh_share_counts_look(&lease->counts, state);
+
+    for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++)
+        if ((found & UINT32_C(1) << d) != 0)
+            bh_log(SHARE_COUNTS, BH_U64("lease", state->lease), BH_U64("device", d),
+                   BH_U64("charged_mib", state->used_bytes[d] >> 20),
+                   BH_U64("library_mib", state->seen_mib[d]),
+                   BH_U64("driver_mib", state->driver_mib[d]));
+}
+
+static void
 take_state(struct bh_share_host *host, const struct bh_share_state *state)
 {
     const struct bh_share_lease_state *items = state->leases.items;
@@ -94,6 +111,7 @@ take_state(struct bh_share_host *host, const struct bh_share_state *state)
             continue;
         lease->state = items[i];
         lease->told = true;
+        compare_counts(lease);
     }
 }
 

@@ -101,7 +101,8 @@ check_libraries(const struct bh_node *node, struct bh_err *err)
                           "a share of a GPU cannot be enforced here: there is no %s", path);
     if (node->conf.driver_lib_dir[0] == '\0')
         return bh_err_set(err, BH_UNAVAILABLE, "a share of a GPU cannot be enforced here: "
-                                               "driver_lib_dir is not set in node.conf");
+                                               "the driver's libraries were not found; "
+                                               "driver_search in node.conf says where");
     return BH_OK;
 }
 

@@ -23,6 +23,8 @@
 #include "node/kept.h"
 #include "node/order.h"
 #include "node/path.h"
+#include "node/ranges.h"
+#include "node/registry.h"
 #include "node/scratch.h"
 #include "node/store.h"
 #include "runtime/cgroup.h"
@@ -34,24 +36,29 @@ enum {
     UNPACK_CPU_MILLI = 2000
 };
 
+static const bh_ns COURSE_EACH = BH_NS_PER_S;
+
 struct bh_unpack {
     pid_t pid;
     int report_fd;
     bh_ns give_up_at;    /* monotonic */
     struct bh_kept kept; /* the START */
+    char said[REPORT_MAX]; /* the last line of its report, as far as it came */
+    size_t said_length;
+    struct bh_msg_image now, told; /* how far it is; what the daemon knows */
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
 };
 
 uint32_t
 bh_unpack_ids(const struct bh_conf *conf)
 {
-    return conf->uid_base + BH_OCI_ID_RANGE * conf->uid_ranges;
+    return bh_range_first(conf, bh_range_of_images(conf));
 }
 
 bool
 bh_unpack_has_image(const struct bh_msg_start *start)
 {
-    return start->image && strncmp(start->image, "oci:", 4) == 0;
+    return start->image && bh_image_is_packed(start->image);
 }
 
 bool
@@ -126,6 +133,56 @@ add_owner(struct bh_helper *helper, const struct bh_msg_start *start)
 }
 
 static bh_rc
+find_tool(const char *name, const char *package, char ret_path[BH_NODE_PATH_MAX],
+          struct bh_err *err)
+{
+    if (bh_helper_find(name, ret_path, BH_NODE_PATH_MAX))
+        return BH_OK;
+    bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node, and images%s need it", name,
+               strcmp(package, "skopeo") == 0 ? " of registries" : "");
+    return bh_err_hint(err, "install %s (apt install %s), or set %s in node.conf", package,
+                       package, package);
+}
+
+/* A host that images come from, or that these may send to.  Docker Hub is asked under another
+ * name than it is called by. */
+static void
+add_hosts(struct bh_helper *helper, const struct bh_conf *conf,
+          const struct bh_registry *registry)
+{
+    bool hub = strcmp(registry->host, "docker.io") == 0;
+
+    bh_helper_word(helper, "--host=%s%s:%u", registry->plain ? "http:" : "", registry->host,
+                   registry->port);
+    if (hub)
+        bh_helper_word(helper, "--host=registry-1.docker.io");
+    for (uint32_t i = 0; i < conf->registry_hosts.count; i++)
+        bh_helper_word(helper, "--host=%s", conf->registry_hosts.items[i]);
+    for (uint32_t i = 0; i < conf->egress_deny.count; i++)
+        bh_helper_word(helper, "--deny=%s", conf->egress_deny.items[i]);
+}
+
+static bh_rc
+add_registry(struct bh_helper *helper, const struct bh_node *node,
+             const struct bh_image *image, struct bh_err *err)
+{
+    char skopeo[BH_NODE_PATH_MAX];
+    struct bh_registry registry;
+    bh_rc rc = bh_registries_find(&node->conf, image->path, &registry, err);
+
+    if (rc == BH_OK)
+        rc = find_tool(node->conf.skopeo, "skopeo", skopeo, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_helper_word(helper, "--source=%s", image->path);
+    bh_helper_word(helper, "--skopeo=%s", skopeo);
+    bh_helper_word(helper, "--auth=%s", node->conf.registry_auth);
+    bh_helper_word(helper, "--stall=%u", node->conf.registry_stall_s);
+    add_hosts(helper, &node->conf, &registry);
+    return BH_OK;
+}
+
+static bh_rc
 add_image(struct bh_helper *helper, const struct bh_node *node,
           const struct bh_msg_start *start, int *ret_layout, struct bh_err *err)
 {
@@ -136,13 +193,11 @@ add_image(struct bh_helper *helper, const struct bh_node *node,
 
     if (fault)
         return bh_err_set(err, BH_INVALID, "image: \"%.80s\" %s", start->image, fault);
-    if (!bh_helper_find(node->conf.umoci, tool, sizeof tool)) {
-        bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node, and images need it",
-                   node->conf.umoci);
-        rc = bh_err_hint(err, "install umoci (apt install umoci), or set umoci in node.conf");
-    } else {
-        rc = open_layout(node, start, image.path, ret_layout, err);
-    }
+    rc = find_tool(node->conf.umoci, "umoci", tool, err);
+    if (rc == BH_OK)
+        rc = image.kind == BH_IMAGE_REGISTRY
+                 ? add_registry(helper, node, &image, err)
+                 : open_layout(node, start, image.path, ret_layout, err);
     if (rc == BH_OK)
         rc = bh_store_open(node, start->tenant, store, err);
     if (rc != BH_OK)
@@ -196,12 +251,21 @@ start_program(struct bh_node *node, const struct bh_msg_start *start,
         return rc;
     bh_helper_word(&helper, "--cgroup-mount=%s", node->conf.cgroup_mount);
     bh_helper_word(&helper, "--cgroup=%s", group);
-    if (pipe2(report, O_CLOEXEC) != 0)
+    if (pipe2(report, O_CLOEXEC) != 0 || fcntl(report[0], F_SETFL, O_NONBLOCK) != 0)
         return bh_err_errno(err, "pipe");
     rc = bh_helper_start(&helper, report[1], layout, &unpack->pid, err);
     close(report[1]);
     unpack->report_fd = report[0];
     return rc;
+}
+
+/* Each second, to hear how far it is. */
+static bh_ns
+next_look(const struct bh_unpack *unpack)
+{
+    bh_ns soon = bh_time_monotonic() + COURSE_EACH;
+
+    return soon < unpack->give_up_at ? soon : unpack->give_up_at;
 }
 
 bh_rc
@@ -219,15 +283,99 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
         rc = start_program(node, start, unpack, err);
     if (rc != BH_OK)
         return rc;
+    unpack->now = (struct bh_msg_image){ .lease = start->lease, .job = start->job };
     if (bh_unpack_has_image(start)) {
-        bh_job_say(node, start, "unpacking image %.200s", start->image);
+        bh_job_say(node, start, "%s image %.200s",
+                   *start->image == 'd' ? "fetching" : "unpacking", start->image);
         bh_log(IMAGE_WANTED, BH_U64("lease", start->lease), BH_STR("image", start->image));
     }
     unpack->give_up_at = bh_time_monotonic() + node->conf.image_timeout_s * BH_NS_PER_S;
     job->pidfd = (int)syscall(SYS_pidfd_open, unpack->pid, 0);
-    job->look_at = unpack->give_up_at;
+    job->look_at = next_look(unpack);
     job->unpack = bh_steal(&unpack);
     return BH_OK;
+}
+
+/* ---- its course ---- */
+
+/* "+STAGE DONE TOTAL" */
+static void
+take_line(struct bh_unpack *unpack)
+{
+    uint64_t numbers[3] = { 0 };
+    struct bh_err ignored;
+    char *save = NULL, *word = strtok_r(unpack->said + 1, " ", &save);
+    size_t count = 0;
+
+    for (; word && count < BH_COUNT(numbers); word = strtok_r(NULL, " ", &save))
+        if (bh_parse_u64(word, &numbers[count++], &ignored) != BH_OK)
+            return;
+    if (count < BH_COUNT(numbers) || numbers[0] == BH_IMAGE_READY
+        || numbers[0] >= BH_IMAGE_STAGES)
+        return;
+    unpack->now.stage = (uint32_t)numbers[0];
+    unpack->now.done_bytes = numbers[1];
+    unpack->now.total_bytes = numbers[2];
+}
+
+/* What came of its report: lines of its course are taken, what stands behind them is the end. */
+static void
+read_course(struct bh_unpack *unpack)
+{
+    char *said = unpack->said, *end;
+    ssize_t n;
+
+    while (unpack->said_length < REPORT_MAX - 1
+           && (n = read(unpack->report_fd, said + unpack->said_length,
+                        REPORT_MAX - 1 - unpack->said_length)) > 0) {
+        unpack->said_length += (size_t)n;
+        said[unpack->said_length] = '\0';
+        while (*said == '+' && (end = strchr(said, '\n')) != NULL) {
+            *end = '\0';
+            take_line(unpack);
+            unpack->said_length -= (size_t)(end + 1 - said);
+            memmove(said, end + 1, unpack->said_length + 1);
+        }
+    }
+}
+
+static void
+say_course(struct bh_node *node, struct bh_unpack *unpack)
+{
+    bool same = unpack->now.stage == unpack->told.stage
+                && unpack->now.done_bytes == unpack->told.done_bytes;
+
+    if (same || unpack->now.stage == BH_IMAGE_READY)
+        return;
+    unpack->told = unpack->now;
+    bh_node_send(node, BH_MSG_IMAGE, &unpack->now);
+}
+
+static void
+say_ready(struct bh_node *node, const struct bh_job *job, const char *digest)
+{
+    struct bh_msg_image image = { .lease = job->note.lease, .job = job->note.job };
+
+    bh_path_format(image.digest, sizeof image.digest, "%.64s", digest);
+    bh_node_send(node, BH_MSG_IMAGE, &image);
+}
+
+void
+bh_unpack_greet(struct bh_node *node)
+{
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+        char folder[BH_NODE_PATH_MAX];
+        struct bh_err ignored;
+
+        if (job->unpack) {
+            job->unpack->told.stage = BH_IMAGE_READY;
+            say_course(node, job->unpack);
+        } else if (bh_store_folder(node, job->note.lease, folder, &ignored) == BH_OK
+                   && strrchr(folder, '/') && bh_image_is_digest(strrchr(folder, '/') + 1)) {
+            say_ready(node, job, strrchr(folder, '/') + 1);
+        }
+    }
 }
 
 /* ---- its end ---- */
@@ -272,12 +420,11 @@ read_failure(char *text, struct bh_err *err)
 static bh_rc
 read_report(struct bh_unpack *unpack, struct bh_err *err)
 {
-    char text[REPORT_MAX];
-    ssize_t n = read(unpack->report_fd, text, sizeof text - 1);
+    char *text = unpack->said;
 
-    if (n <= 0)
+    read_course(unpack);
+    if (unpack->said_length == 0)
         return bh_err_set(err, BH_IO, "unpacking it was ended from outside");
-    text[n] = '\0';
     if (text[0] == '!')
         return read_failure(text + 1, err);
     text[strcspn(text, "\n")] = '\0';
@@ -307,6 +454,8 @@ conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
                  ? bh_store_use(node, job->note.lease, start.tenant, unpack->digest, err)
                  : bh_err_set(err, BH_BUG, "an image without a digest");
     job->unpack = NULL;
+    if (bh_unpack_has_image(&start))
+        say_ready(node, job, rc == BH_OK ? unpack->digest : "");
     if (rc != BH_OK)
         bh_scratch_remove(node, start.lease);
     bh_orders_start_now(node, &start, rc, err);
@@ -324,9 +473,12 @@ bh_unpack_look(struct bh_node *node, struct bh_job *job)
 
     if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         ended.si_pid == 0) {
+        read_course(unpack);
+        say_course(node, unpack);
+        job->look_at = next_look(unpack);
         if (bh_time_monotonic() < unpack->give_up_at)
             return;
-        rc = bh_err_set(&err, BH_TIMEOUT, "it was not unpacked within %u seconds",
+        rc = bh_err_set(&err, BH_TIMEOUT, "it was not there within %u seconds",
                         node->conf.image_timeout_s);
         bh_err_hint(&err, "image_timeout_s of node.conf is the limit");
     } else {

@@ -3,7 +3,7 @@
 
 #include "node/node.h"
 
-/* Images of jobs: unpacked by bulkhead-unpack beside the node's loop, kept for each tenant
+/* Images of jobs: fetched and unpacked by bulkhead-unpack beside the node's loop, kept for each tenant
  * in <state_dir>/images/TENANT/DIGEST, never shared between two (docs/images.md).
  *
  * A START whose image is a layout, or that has scratch (scratch.h), is answered when its
@@ -11,16 +11,17 @@
  * keeper, and job->unpack. */
 struct bh_unpack;
 
-/* Whether the order's image is one that must be unpacked. */
+/* Whether the order's image is one that must be unpacked: of a layout, of a registry. */
 bool bh_unpack_has_image(const struct bh_msg_start *start);
 
 /* Whether something must be made before the job can start: an image, scratch. */
 bool bh_unpack_wanted(const struct bh_msg_start *start);
 
 /* Begin: the order is answered later.
- *   BH_DENIED       the layout is not below image_roots, or the submitter may not read it
+ *   BH_DENIED       the layout is not below image_roots, or the submitter may not read it;
+ *                   the registry is not one of node.conf
  *   BH_INVALID      no image, no tenant
- *   BH_UNAVAILABLE  umoci is not installed */
+ *   BH_UNAVAILABLE  umoci, or for registries skopeo, is not installed */
 BH_MUST_USE bh_rc bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start,
                                   struct bh_err *err);
 
@@ -33,6 +34,9 @@ void bh_unpack_look(struct bh_node *node, struct bh_job *job);
 
 /* Give up: the order is answered, and its lease forgotten. */
 void bh_unpack_cancel(struct bh_node *node, struct bh_job *job);
+
+/* A daemon connected: say how far images are, and which those are that jobs have. */
+void bh_unpack_greet(struct bh_node *node);
 
 /* First of the 65536 user ids that files in the store belong to: behind those of all jobs.
  */

@@ -27,9 +27,11 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "model/image.h"
 #include "node/cell.h"
 #include "node/path.h"
-#include "node/unpack_steps.h"
+#include "node/pull.h"
+#include "node/unpack_run.h"
 #include "runtime/cgroup.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -47,12 +49,14 @@ enum { FILES_MAX = 1024, PATH_SIZE = 1024, EXIT_USAGE = 2, NICENESS = 10 };
 struct options {
     const char *tag, *digest, *store, *tool, *cgroup_mount, *cgroup, *remove, *scratch;
     uint64_t scratch_bytes, base, uid, gid, lease, bytes_max;
+    struct bh_pull pull; /* `source` NULL: the image is a layout */
 };
 
 struct unpack {
-    const struct options *options;
+    struct options *options;
     struct bh_unpack_order order;
-    int store;
+    struct bh_unpack_runner runner;
+    int store, lock;
     char folder[32]; /* of the stage, in the store */
 };
 
@@ -83,63 +87,73 @@ open_store(struct unpack *unpack, struct bh_err *err)
 {
     const struct options *options = unpack->options;
     char path[PATH_SIZE];
-    int lock;
 
     unpack->store = open(options->store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (unpack->store < 0)
         return bh_err_errno(err, "open %s", options->store);
-    lock = openat(unpack->store, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (lock < 0 || flock(lock, LOCK_EX) != 0) /* held until the end */
-        return bh_err_errno(err, "lock %s", options->store);
+    unpack->lock =
+        openat(unpack->store, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (unpack->lock < 0)
+        return bh_err_errno(err, "open the lock of %s", options->store);
     bh_path_format(unpack->folder, sizeof unpack->folder, "tmp-%" PRIu64, options->lease);
     bh_path_format(path, sizeof path, "%s/%s", options->store, unpack->folder);
     bh_path_remove_tree(path);
     if (mkdir(path, 0700) != 0 ||
         lchown(path, (uid_t)options->base, (gid_t)options->base) != 0)
         return bh_err_errno(err, "make folder %s", path);
-    return bh_cell_enter(path, options->tool, err);
+    return BH_OK;
+}
+
+static bh_rc
+enter_cell(struct unpack *unpack, struct bh_err *err)
+{
+    const struct options *options = unpack->options;
+    char path[PATH_SIZE];
+
+    bh_path_format(path, sizeof path, "%s/%s", options->store, unpack->folder);
+    return bh_cell_enter(&(struct bh_cell) { path, options->tool, options->pull.program }, err);
+}
+
+/* One image of a tenant is fetched and unpacked at a time, so that several members of a gang
+ * have it once.  Held until the end. */
+static bh_rc
+lock_store(const struct unpack *unpack, struct bh_err *err)
+{
+    return flock(unpack->lock, LOCK_EX) == 0
+               ? BH_OK : bh_err_errno(err, "lock the tenant's images");
 }
 
 /* ---- steps ---- */
 
-/* What a step told, as far as it may be believed. */
-static bh_rc
-take_told(const struct bh_unpack_told *told, struct bh_err *err)
+static bool
+look_at_stage(void *self, struct bh_unpack_progress *ret_progress)
 {
-    struct bh_err said = told->err;
+    struct bh_unpack_told *told = self;
 
-    said.msg[sizeof said.msg - 1] = said.hint[sizeof said.hint - 1] = '\0';
-    if (told->rc <= BH_OK || told->rc >= BH_BUG || !said.msg[0])
-        return bh_err_set(err, BH_IO, "unpacking failed and nobody said why");
-    bh_err_set(err, told->rc, "%s", said.msg);
-    return said.hint[0] ? bh_err_hint(err, "%s", said.hint) : told->rc;
+    *ret_progress = (struct bh_unpack_progress) { BH_IMAGE_CHECKING, told->read_bytes,
+                                                  told->total_bytes };
+    return true;
 }
 
-static bh_rc
-run_step(struct unpack *unpack, int (*step)(void *self), bool as_guest, struct bh_err *err)
+static bool
+look_at_tool(void *self, struct bh_unpack_progress *ret_progress)
 {
-    const struct options *options = unpack->options;
-    struct bh_cell_child child = { .base = (uint32_t)options->base,
-                                   .guest_uid =
-                                       as_guest ? (uint32_t)options->uid : UINT32_MAX,
-                                   .guest_gid =
-                                       as_guest ? (uint32_t)options->gid : UINT32_MAX,
-                                   .run = step,
-                                   .self = &unpack->order };
-    int status = 0;
+    *ret_progress = (struct bh_unpack_progress) { .stage = BH_IMAGE_UNPACKING };
+    return true;
+}
+
+/* One whose progress is said. */
+static bh_rc
+run_long(struct unpack *unpack, int (*step)(void *self), struct bh_err *err)
+{
+    bool stage = step == bh_unpack_stage;
     bh_rc rc;
 
-    memset(&unpack->order.told->err, 0, sizeof unpack->order.told->err);
-    rc = bh_cell_run(&child, &status, err);
-    if (rc != BH_OK || status == 0)
-        return rc;
-    if (!WIFEXITED(status)) {
-        bh_err_set(err, BH_FULL, "unpacking was killed, most likely for want of memory");
-        return bh_err_hint(err,
-                           "the image may be damaged, or image_memory_mib of node.conf too "
-                           "little for it");
-    }
-    return take_told(unpack->order.told, err);
+    unpack->runner.look = stage ? look_at_stage : look_at_tool;
+    unpack->runner.look_self = unpack->order.told;
+    rc = bh_unpack_run(&unpack->runner, step, stage && !unpack->order.pull, err);
+    unpack->runner.look = NULL;
+    return rc;
 }
 
 static bh_rc
@@ -147,9 +161,9 @@ run_tool(struct unpack *unpack, struct bh_err *err)
 {
     struct bh_err ignored;
 
-    if (run_step(unpack, bh_unpack_tool, false, &ignored) == BH_OK)
+    if (run_long(unpack, bh_unpack_tool, &ignored) == BH_OK)
         return BH_OK;
-    (void)!run_step(unpack, bh_unpack_explain, false, err);
+    (void)!bh_unpack_run(&unpack->runner, bh_unpack_explain, false, err);
     return err->rc;
 }
 
@@ -180,34 +194,113 @@ put_in_place(struct unpack *unpack, struct bh_err *err)
 
 /* Whether it is there; then this is its last use. */
 static bool
-is_present(const struct unpack *unpack)
+is_present(const struct unpack *unpack, const char *digest)
 {
     char path[128];
 
-    bh_path_format(path, sizeof path, "%s/image.json", unpack->order.told->manifest.digest);
+    bh_path_format(path, sizeof path, "%.64s/image.json", digest);
     return utimensat(unpack->store, path, NULL, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A digest that a child told becomes a name. */
+static bh_rc
+check_digest(const struct unpack *unpack, struct bh_err *err)
+{
+    char *digest = unpack->order.told->manifest.digest;
+
+    digest[BH_IMAGE_HEX - 1] = '\0';
+    return bh_image_is_digest(digest) ? BH_OK : bh_err_set(err, BH_BUG, "a digest that is none");
+}
+
+/* Which image it is, by its manifest's digest. */
+static bh_rc
+resolve(struct unpack *unpack, struct bh_err *err)
+{
+    struct bh_pull *pull = &unpack->options->pull;
+    bh_rc rc = BH_OK;
+
+    if (pull->source)
+        rc = bh_pull_begin(pull, err);
+    if (rc == BH_OK)
+        rc = enter_cell(unpack, err);
+    if (rc == BH_OK && pull->source)
+        rc = bh_pull_enter(pull, unpack->runner.base, err);
+    if (rc == BH_OK)
+        rc = pull->source ? bh_pull_resolve(pull, &unpack->runner, err)
+                          : bh_unpack_run(&unpack->runner, bh_unpack_resolve, true, err);
+    return rc == BH_OK ? check_digest(unpack, err) : rc;
+}
+
+/* The digest was asked for, so that no registry need say which image it is. */
+static bool
+is_known(struct unpack *unpack)
+{
+    const struct options *options = unpack->options;
+    char *digest = unpack->order.told->manifest.digest;
+
+    if (!options->pull.source || !bh_image_is_digest(options->digest) ||
+        !is_present(unpack, options->digest))
+        return false;
+    memcpy(digest, options->digest, BH_IMAGE_HEX);
+    return true;
+}
+
+static bh_rc
+fetch(struct unpack *unpack, struct bh_err *err)
+{
+    bh_rc rc = bh_pull_fetch(&unpack->options->pull, &unpack->runner, err);
+
+    bh_pull_end(&unpack->options->pull);
+    return rc;
+}
+
+static void
+remove_pulled(void)
+{
+    bh_path_remove_tree(BH_PULL_FOLDER);
+}
+
+static bh_rc
+unpack_new(struct unpack *unpack, struct bh_err *err)
+{
+    bh_rc rc = unpack->order.pull ? fetch(unpack, err) : BH_OK;
+
+    if (rc == BH_OK)
+        rc = run_long(unpack, bh_unpack_stage, err);
+    if (rc == BH_OK && unpack->order.pull)
+        remove_pulled();
+    if (rc == BH_OK)
+        rc = run_tool(unpack, err);
+    if (rc == BH_OK)
+        rc = bh_unpack_run(&unpack->runner, bh_unpack_finish, false, err);
+    return rc == BH_OK ? put_in_place(unpack, err) : rc;
+}
+
+static bh_rc
+drop_stage(const struct unpack *unpack, struct bh_err *err)
+{
+    if (unpack->order.pull)
+        remove_pulled();
+    return unlinkat(unpack->store, unpack->folder, AT_REMOVEDIR) == 0
+               ? BH_OK : bh_err_errno(err, "remove %s", unpack->folder);
 }
 
 static bh_rc
 unpack_image(struct unpack *unpack, struct bh_err *err)
 {
-    bh_rc rc = run_step(unpack, bh_unpack_resolve, true, err);
+    const char *digest = unpack->order.told->manifest.digest;
+    bh_rc rc;
 
+    if (is_known(unpack))
+        return drop_stage(unpack, err);
+    rc = resolve(unpack, err);
+    if (rc == BH_OK && is_present(unpack, digest))
+        return drop_stage(unpack, err);
+    if (rc == BH_OK)
+        rc = lock_store(unpack, err);
     if (rc != BH_OK)
         return rc;
-    unpack->order.told->manifest.digest[BH_IMAGE_HEX - 1] = '\0';
-    if (strspn(unpack->order.told->manifest.digest, "0123456789abcdef") != BH_IMAGE_HEX - 1)
-        return bh_err_set(err, BH_BUG, "a digest that is none");
-    if (is_present(unpack))
-        return unlinkat(unpack->store, unpack->folder, AT_REMOVEDIR) == 0
-                   ? BH_OK
-                   : bh_err_errno(err, "remove %s", unpack->folder);
-    rc = run_step(unpack, bh_unpack_stage, true, err);
-    if (rc == BH_OK)
-        rc = run_tool(unpack, err);
-    if (rc == BH_OK)
-        rc = run_step(unpack, bh_unpack_finish, false, err);
-    return rc == BH_OK ? put_in_place(unpack, err) : rc;
+    return is_present(unpack, digest) ? drop_stage(unpack, err) : unpack_new(unpack, err);
 }
 
 /* ---- scratch ---- */
@@ -273,31 +366,62 @@ read_number(const char *text, uint64_t *ret_number)
     return bh_parse_u64(text, ret_number, &ignored) == BH_OK;
 }
 
+enum kind { WORD_TEXT, WORD_NUMBER, WORD_LIST };
+
 static const struct word {
     const char *name;
-    size_t offset;
-    bool number;
+    size_t offset, count_offset; /* of a list: where it counts */
+    enum kind kind;
+    uint32_t most;
 } words[] = {
-#define WORD(name, member, number)                                                         \
+#define WORD(name, member, kind)                                                           \
     {                                                                                      \
-        name, offsetof(struct options, member), number                                     \
+        name, offsetof(struct options, member), 0, kind, 0                                 \
     }
-    WORD("tag", tag, false),
-    WORD("digest", digest, false),
-    WORD("store", store, false),
-    WORD("umoci", tool, false),
-    WORD("cgroup-mount", cgroup_mount, false),
-    WORD("cgroup", cgroup, false),
-    WORD("scratch", scratch, false),
-    WORD("remove", remove, false),
-    WORD("scratch-bytes", scratch_bytes, true),
-    WORD("base", base, true),
-    WORD("uid", uid, true),
-    WORD("gid", gid, true),
-    WORD("lease", lease, true),
-    WORD("bytes-max", bytes_max, true),
+#define WORDS(name, member, counter, most)                                                 \
+    {                                                                                      \
+        name, offsetof(struct options, member), offsetof(struct options, counter),         \
+            WORD_LIST, most                                                                \
+    }
+    WORD("tag", tag, WORD_TEXT),
+    WORD("digest", digest, WORD_TEXT),
+    WORD("store", store, WORD_TEXT),
+    WORD("umoci", tool, WORD_TEXT),
+    WORD("cgroup-mount", cgroup_mount, WORD_TEXT),
+    WORD("cgroup", cgroup, WORD_TEXT),
+    WORD("scratch", scratch, WORD_TEXT),
+    WORD("remove", remove, WORD_TEXT),
+    WORD("source", pull.source, WORD_TEXT),
+    WORD("skopeo", pull.program, WORD_TEXT),
+    WORD("auth", pull.auth, WORD_TEXT),
+    WORD("scratch-bytes", scratch_bytes, WORD_NUMBER),
+    WORD("base", base, WORD_NUMBER),
+    WORD("uid", uid, WORD_NUMBER),
+    WORD("gid", gid, WORD_NUMBER),
+    WORD("lease", lease, WORD_NUMBER),
+    WORD("bytes-max", bytes_max, WORD_NUMBER),
+    WORD("stall", pull.stall_s, WORD_NUMBER),
+    WORDS("host", pull.entries, pull.entry_count, BH_RELAY_HOSTS_MAX),
+    WORDS("deny", pull.deny, pull.deny_count, BH_RELAY_DENY_MAX),
+#undef WORDS
 #undef WORD
 };
+
+static bool
+take_word(const struct word *word, const char *value, struct options *options)
+{
+    char *place = (char *)options + word->offset;
+    uint32_t *count = (uint32_t *)(void *)((char *)options + word->count_offset);
+
+    if (word->kind == WORD_NUMBER)
+        return read_number(value, (uint64_t *)(void *)place);
+    if (word->kind == WORD_LIST && *count == word->most)
+        return false;
+    if (word->kind == WORD_LIST)
+        place += (*count)++ * sizeof value;
+    memcpy(place, &value, sizeof value);
+    return true;
+}
 
 /* "--name=value" */
 static bool
@@ -305,16 +429,10 @@ read_word(const char *text, struct options *options)
 {
     for (size_t i = 0; i < BH_COUNT(words); i++) {
         size_t length = strlen(words[i].name);
-        char *place = (char *)options + words[i].offset;
-        const char *value = text + 2 + length + 1;
 
-        if (strncmp(text, "--", 2) != 0 || strncmp(text + 2, words[i].name, length) != 0 ||
-            text[2 + length] != '=')
-            continue;
-        if (words[i].number)
-            return read_number(value, (uint64_t *)(void *)place);
-        memcpy(place, &value, sizeof value);
-        return true;
+        if (strncmp(text, "--", 2) == 0 && strncmp(text + 2, words[i].name, length) == 0 &&
+            text[2 + length] == '=')
+            return take_word(&words[i], text + 2 + length + 1, options);
     }
     return false;
 }
@@ -322,6 +440,8 @@ read_word(const char *text, struct options *options)
 static bool
 read_options(int argc, char **argv, struct options *options)
 {
+    const struct bh_pull *pull = &options->pull;
+
     for (int i = 1; i < argc; i++)
         if (!read_word(argv[i], options))
             return false;
@@ -329,6 +449,8 @@ read_options(int argc, char **argv, struct options *options)
         return true;
     if (!options->cgroup_mount || !options->cgroup ||
         (!options->store && !options->scratch))
+        return false;
+    if (pull->source && (!pull->program || pull->entry_count == 0 || pull->stall_s == 0))
         return false;
     return !options->store || (options->tool && options->base);
 }
@@ -348,10 +470,39 @@ remove_later(const char *path)
     return 0;
 }
 
+/* The descriptor that a cell's children inherit is a layout, or becomes one: nothing else may
+ * come to stand there. */
+static bh_rc
+take_places(struct unpack *unpack, struct bh_err *err)
+{
+    const struct options *options = unpack->options;
+    uid_t reader = options->pull.source ? 0 : BH_CELL_GUEST; /* as the cell numbers it */
+    void *told = mmap(NULL, sizeof *unpack->order.told, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (told == MAP_FAILED)
+        return bh_err_errno(err, "map memory");
+    if (options->pull.source && dup2(STDIN_FILENO, BH_CELL_FD) < 0)
+        return bh_err_errno(err, "take a descriptor");
+    unpack->order = (struct bh_unpack_order) {
+        .pull = options->pull.source ? &options->pull : NULL,
+        .tag = options->tag,
+        .digest = options->digest,
+        .bytes_max = options->bytes_max,
+        .layout = { &bh_crypto_openssl, BH_CELL_FD, reader, reader },
+        .told = told,
+    };
+    unpack->runner = (struct bh_unpack_runner) { .base = (uint32_t)options->base,
+                                                 .uid = (uint32_t)options->uid,
+                                                 .gid = (uint32_t)options->gid,
+                                                 .order = &unpack->order };
+    return BH_OK;
+}
+
 int
 main(int argc, char **argv)
 {
-    struct options options = { .tag = "", .digest = "" };
+    static struct options options = { .tag = "", .digest = "", .pull.auth = "" };
     struct unpack unpack = { .options = &options, .store = -1 };
     struct bh_err err = { 0 };
     bh_rc rc;
@@ -362,16 +513,9 @@ main(int argc, char **argv)
     }
     if (options.remove)
         return remove_later(options.remove);
-    unpack.order = (struct bh_unpack_order) {
-        .tag = options.tag,
-        .digest = options.digest,
-        .bytes_max = options.bytes_max,
-        .layout = { &bh_crypto_openssl, BH_CELL_FD, BH_CELL_GUEST, BH_CELL_GUEST },
-        .told = mmap(NULL, sizeof *unpack.order.told, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_ANONYMOUS, -1, 0),
-    };
-    rc = unpack.order.told == MAP_FAILED ? bh_err_errno(&err, "map memory")
-                                         : confine(&options, &err);
+    rc = take_places(&unpack, &err);
+    if (rc == BH_OK)
+        rc = confine(&options, &err);
     if (rc == BH_OK && options.scratch)
         rc = make_scratch(&options, &err);
     if (rc == BH_OK && options.store)

@@ -152,7 +152,8 @@ stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
     struct bh_layer_request request = { .crypto = staging->order->layout.crypto,
                                         .blob = layer,
                                         .diff_id = diff_id,
-                                        .budget = &staging->budget };
+                                        .budget = &staging->budget,
+                                        .read_bytes = &staging->order->told->read_bytes };
     BH_AUTO(bh_fd_close)
     int from = -1;
     BH_AUTO(bh_fd_close)
@@ -194,6 +195,9 @@ stage_all(struct staging *staging, struct bh_err *err)
     if (rc == BH_OK)
         rc = write_file(STAGE "/config", text.bytes, text.length, err);
     bh_buf_fini(&text);
+    staging->order->told->total_bytes = 0;
+    for (uint32_t i = 0; i < staging->manifest.layer_count; i++)
+        staging->order->told->total_bytes += staging->manifest.layers[i].bytes;
     for (uint32_t i = 0; i < staging->manifest.layer_count && rc == BH_OK; i++)
         rc = stage_layer(staging, i, err);
     return rc == BH_OK ? write_documents(staging, err) : rc;

@@ -1,6 +1,8 @@
 #ifndef BH_NODE_UNPACK_STEPS_H
 #define BH_NODE_UNPACK_STEPS_H
 
+#include <stdbool.h>
+
 #include "image/document.h"
 #include "image/layout.h"
 
@@ -11,11 +13,17 @@
 struct bh_unpack_told {
     bh_rc rc;
     struct bh_err err;
-    struct bh_image_blob manifest; /* by bh_unpack_resolve */
+    struct bh_image_blob manifest; /* by bh_unpack_resolve, or pull_steps.h */
+    bool resolved;                 /* that is one, and no index any more */
+    uint64_t total_bytes;          /* of its configuration and layers, as it says */
+    _Atomic uint64_t read_bytes;   /* of these, by bh_unpack_stage */
     uint64_t bytes;                /* of the layers' archives, by bh_unpack_stage */
 };
 
+struct bh_pull;
+
 struct bh_unpack_order {
+    const struct bh_pull *pull; /* from a registry (pull.h); NULL: a layout */
     const char *tag, *digest; /* "": not said */
     uint64_t bytes_max;       /* of the layers' archives */
     struct bh_layout layout;

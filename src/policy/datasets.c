@@ -304,7 +304,8 @@ allow_mount(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
 static const char *
 image_of(const struct bh_job_spec *spec, struct bh_image *image)
 {
-    return spec->image && !bh_image_parse(spec->image, image) && image->path[0] ? image->path : NULL;
+    return spec->image && !bh_image_parse(spec->image, image) && image->path[0] == '/'
+               ? image->path : NULL;
 }
 
 bool

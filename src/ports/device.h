@@ -12,6 +12,17 @@
  * library or on the simulated one; it lives in a child process, because a driver
  * call may never return. */
 
+/* How busy something was between the driver's last two samples of it, half a second apart at
+ * least, in parts of 10,000 of that time.  By NVML's GPM, of which boards before Hopper have
+ * nothing. */
+struct bh_device_activity {
+    uint32_t busy_bp;            /* a kernel or another engine's work was on it */
+    uint32_t sm_bp;              /* a warp was on an SM, mean over all SMs */
+    uint32_t tensor_bp, dram_bp; /* of the pipes' and of the memory's peak */
+};
+
+#define BH_DEVICE_UNKNOWN UINT32_MAX
+
 struct bh_device_instance {
     char gpu[48], uuid[48];      /* parent GPU; "MIG-..." */
     char profile[24];
@@ -19,6 +30,7 @@ struct bh_device_instance {
     uint32_t gi, ci;
     uint32_t memory_mib;
     uint32_t gi_minor, ci_minor; /* /dev/nvidia-caps/nvidia-cap<minor> */
+    uint32_t busy_bp;            /* as in bh_device_activity, of its GPU instance */
 };
 
 struct bh_device_gpu {
@@ -27,6 +39,7 @@ struct bh_device_gpu {
     bool mig_capable, mig_enabled, lost;
     uint32_t temperature_c, power_mw, utilisation; /* 255: not known */
     uint64_t memory_used_mib, ecc_uncorrected;
+    struct bh_device_activity activity; /* BH_DEVICE_UNKNOWN: not known (yet) */
 };
 
 struct bh_inventory {

@@ -97,6 +97,7 @@ enum bh_document_kind {
     BH_DOCUMENT_CARRIED,         /* what networks carried, of a job's leases that ended, by its */
     BH_DOCUMENT_CARRIED_TENANT,  /* number in 20 digits; of all of a tenant, by its */
     BH_DOCUMENT_FAILURE,         /* to start, by the job's number in 20 digits */
+    BH_DOCUMENT_IMAGE,           /* that a job has, by the same */
     BH_DOCUMENT_KINDS
 };
 

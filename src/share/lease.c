@@ -45,6 +45,7 @@ struct bh_share_lease {
     uint32_t seat, count;
     bool joined, stuck, more_told;
     uint64_t more[BH_SHARE_DEVICES_MAX]; /* than was reserved, as the driver said last */
+    uint64_t driver[BH_SHARE_DEVICES_MAX]; /* bytes, as it said last */
     struct process *processes;
 };
 
@@ -156,44 +157,71 @@ answer(const struct process *process, enum bh_share_answer answer)
     (void)!sendmsg(process->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The process of that number that came before: it began another program since, or its
- * connection was another bulkhead-share's. */
+/* The entry of the same process that has this slot. */
 static struct process *
-find_before(const struct process *process)
+find_seated(const struct process *process, int slot)
 {
     for (struct process *p = process->lease->processes; p != NULL; p = p->next)
-        if (p != process && p->pid == process->pid && p->slot >= 0)
+        if (p != process && p->pid == process->pid && p->slot == slot)
             return p;
     return NULL;
+}
+
+static bool
+is_connected(const struct process *process)
+{
+    char byte;
+
+    return process->fd >= 0 &&
+           recv(process->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+}
+
+/* What the process had before it began another program goes.  A connection that stands is a
+ * second library's in one process (dlmopen), which has a seat of its own; so is memory that is
+ * still mapped, whose connection was another bulkhead-share's. */
+static void
+unseat_before(const struct process *process, uint64_t now_ns)
+{
+    for (struct process *p = process->lease->processes, *next; p != NULL; p = next) {
+        next = p->next;
+        if (p != process && p->pid == process->pid && p->slot >= 0 && !is_connected(p) &&
+            !bh_share_is_mapped(p->pid))
+            remove_process(p, now_ns);
+    }
+}
+
+static enum bh_share_answer
+seat_again(struct process *process, int slot)
+{
+    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
+    struct process *before = find_seated(process, slot);
+
+    if (slot >= BH_SHARE_SLOTS_MAX)
+        return BH_SHARE_STRANGER;
+    owner = bh_share_pages_owner(process->lease->pages, (uint32_t)slot);
+    if (owner.pid != me.pid || owner.started != me.started)
+        return BH_SHARE_STRANGER;
+    process->slot = slot;
+    process->active = true; /* it may have been; then it answers as one that is */
+    if (before != NULL)
+        unlink_process(before);
+    return BH_SHARE_WELCOME;
 }
 
 static enum bh_share_answer
 seat(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
-    struct bh_share_lease *lease = process->lease;
-    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
-    struct process *before = find_before(process);
+    struct bh_share_owner me = { process->pid, bh_share_started(process->pid) };
 
     if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION)
         return BH_SHARE_BAD_VERSION;
     if (hello->slot == BH_SHARE_LOOK)
         return BH_SHARE_WELCOME;
-    if (hello->slot < 0) {
-        if (before != NULL)
-            remove_process(before, now_ns);
-        process->slot = bh_share_pages_seat(lease->pages, me);
-        return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
-    }
-    if (hello->slot >= BH_SHARE_SLOTS_MAX)
-        return BH_SHARE_STRANGER;
-    owner = bh_share_pages_owner(lease->pages, (uint32_t)hello->slot);
-    if (owner.pid != me.pid || owner.started != me.started)
-        return BH_SHARE_STRANGER;
-    process->slot = hello->slot;
-    process->active = true; /* it may have been; then it answers as one that is */
-    if (before != NULL && before->slot == process->slot)
-        unlink_process(before);
-    return BH_SHARE_WELCOME;
+    if (hello->slot >= 0)
+        return seat_again(process, hello->slot);
+    unseat_before(process, now_ns);
+    process->slot = bh_share_pages_seat(process->lease->pages, me);
+    return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
 
 static void
@@ -444,12 +472,19 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
     if (device >= lease->open.gpu_count)
         return;
     /* The driver was asked a moment ago: what was freed since is no overhead. */
+    lease->driver[device] = bytes;
     before = lease->more[device];
     lease->more[device] = more;
     bh_share_pages_overhead(lease->pages, device, more < before ? more : before);
     if (more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES && !lease->more_told)
         tell(lease, BH_SHARE_NOTICE_MORE, 0);
     lease->more_told = more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES;
+}
+
+static uint32_t
+mib_of(uint64_t bytes)
+{
+    return bytes >> 20 < UINT32_MAX ? (uint32_t)(bytes >> 20) : UINT32_MAX;
 }
 
 struct bh_share_lease_state
@@ -461,10 +496,14 @@ bh_share_lease_state(const struct bh_share_lease *lease)
         .turn = bh_turns_state(lease->site->turns, lease->seat),
         .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
         .processes = lease->count,
+        .seen_kind = bh_share_pages_seen_kind(lease->pages),
     };
 
-    for (uint32_t d = 0; d < lease->open.gpu_count; d++)
+    for (uint32_t d = 0; d < lease->open.gpu_count; d++) {
         state.used_bytes[d] = bh_share_pages_used_bytes(lease->pages, d);
+        state.seen_mib[d] = mib_of(bh_share_pages_seen_bytes(lease->pages, d));
+        state.driver_mib[d] = mib_of(lease->driver[d]);
+    }
     return state;
 }
 

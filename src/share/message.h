@@ -55,6 +55,10 @@ struct bh_share_lease_state {
     uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX], gpu_ns;
     uint32_t processes, turn; /* enum bh_turn */
     bool stuck;
+    /* The same memory as the driver's library of its processes asked for it, and as the driver
+     * said it last. */
+    uint32_t seen_mib[BH_SHARE_DEVICES_MAX], driver_mib[BH_SHARE_DEVICES_MAX];
+    uint32_t seen_kind;       /* enum bh_share_seen_kind; NOT: no process has said */
 };
 
 struct bh_share_state {

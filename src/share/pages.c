@@ -335,6 +335,14 @@ take_back(struct bh_share_pages *pages, uint32_t device, uint32_t slot)
     return false;
 }
 
+static void
+forget_seen(struct bh_share_pages *pages, uint32_t slot)
+{
+    atomic_store(&pages->usage->seen_kind[slot], BH_SHARE_SEEN_NOT);
+    for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++)
+        atomic_store(&pages->usage->seen[slot].grains[d], 0);
+}
+
 bool
 bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot)
 {
@@ -344,6 +352,7 @@ bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot)
     for (uint32_t d = 0; d < pages->limits->device_count; d++)
         back &= take_back(pages, d, slot);
     if (back) {
+        forget_seen(pages, slot);
         atomic_store(&pages->usage->pid[slot], 0);
         pages->slots->owner[slot] = (struct bh_share_owner) { 0 };
     }
@@ -390,4 +399,35 @@ bh_share_pages_used_bytes(const struct bh_share_pages *pages, uint32_t device)
     return device < pages->limits->device_count
                ? bh_share_used(pages->usage, device) * BH_SHARE_UNIT_BYTES
                : 0;
+}
+
+uint64_t
+bh_share_pages_seen_bytes(const struct bh_share_pages *pages, uint32_t device)
+{
+    uint64_t grains = 0;
+
+    for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX && device < BH_SHARE_DEVICES_MAX; s++)
+        if (pages->slots->owner[s].pid != 0)
+            grains += atomic_load(&pages->usage->seen[s].grains[device]);
+    return grains * BH_SHARE_SEEN_BYTES;
+}
+
+enum bh_share_seen_kind
+bh_share_pages_seen_kind(const struct bh_share_pages *pages)
+{
+    bool whole = false, absent = false;
+
+    for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX; s++) {
+        uint32_t kind = pages->slots->owner[s].pid == 0
+                            ? BH_SHARE_SEEN_NOT
+                            : atomic_load(&pages->usage->seen_kind[s]);
+
+        if (kind == BH_SHARE_SEEN_PARTLY)
+            return BH_SHARE_SEEN_PARTLY;
+        whole |= kind == BH_SHARE_SEEN_WHOLE;
+        absent |= kind == BH_SHARE_SEEN_ABSENT;
+    }
+    if (whole)
+        return absent ? BH_SHARE_SEEN_PARTLY : BH_SHARE_SEEN_WHOLE;
+    return absent ? BH_SHARE_SEEN_ABSENT : BH_SHARE_SEEN_NOT;
 }

@@ -58,4 +58,11 @@ uint32_t bh_share_pages_turn_get(const struct bh_share_pages *pages);
 void bh_share_pages_overhead(struct bh_share_pages *pages, uint32_t device, uint64_t bytes);
 uint64_t bh_share_pages_used_bytes(const struct bh_share_pages *pages, uint32_t device);
 
+/* What its processes say that they asked the driver for, all together. */
+uint64_t bh_share_pages_seen_bytes(const struct bh_share_pages *pages, uint32_t device);
+
+/* How much of it that is: WHOLE when each process has all of it, ABSENT when none has any,
+ * NOT when none has said, else PARTLY. */
+enum bh_share_seen_kind bh_share_pages_seen_kind(const struct bh_share_pages *pages);
+
 #endif

@@ -331,6 +331,36 @@ a_process_comes_and_dies(void **state)
     BH_CHECK_DONE();
 }
 
+/* What it reserved, what its driver's library asked for, what the driver says. */
+static void
+three_counts_are_told(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 7, 1024);
+    struct bh_share_overhead driver = { .lease = 7, .bytes = 77 * MIB };
+    struct bh_share_state said = { 0 };
+    const struct bh_share_lease_state *lease;
+    struct guest me;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    me = come_in(fixture, 7, new_one);
+    send_message(fixture, BH_SHARE_MSG_OVERHEAD, &driver);
+    BH_CHECK("reserved", bh_share_change(me.usage, 0, (uint32_t)me.slot, 10, 512));
+    atomic_store(&me.usage->seen[me.slot].grains[0], 160);
+    atomic_store(&me.usage->seen_kind[me.slot], BH_SHARE_SEEN_WHOLE);
+    do { /* one may have been on its way */
+        await(fixture, BH_SHARE_MSG_STATE, &said);
+        lease = said.leases.items;
+    } while (said.leases.count == 0 || lease->seen_kind == BH_SHARE_SEEN_NOT);
+    BH_CHECK_EQ("charged", lease->used_bytes[0], 20 * MIB);
+    BH_CHECK_EQ("asked for", lease->seen_mib[0], 10);
+    BH_CHECK_EQ("whole", lease->seen_kind, BH_SHARE_SEEN_WHOLE);
+    BH_CHECK_EQ("the driver", lease->driver_mib[0], 77);
+    close(me.fd);
+    close_lease(fixture, 7);
+    BH_CHECK_DONE();
+}
+
 /* Who looks sees the pages, has no slot, and what its process joined as stays. */
 static void
 one_looks(void **state)
@@ -357,6 +387,82 @@ one_looks(void **state)
     close(next.fd);
     close(me.fd);
     close_lease(fixture, 6);
+    BH_CHECK_DONE();
+}
+
+/* Two copies of the library in one process (dlmopen) have a seat each; what it began as before
+ * another program has none. */
+static int
+two_copies(const struct fixture *fixture)
+{
+    struct guest first = come_in(fixture, 5, new_one), second, third;
+
+    if (!bh_share_change(first.usage, 0, (uint32_t)first.slot, 10, 512))
+        return 1;
+    second = come_in(fixture, 5, new_one);
+    if (second.answer != BH_SHARE_WELCOME || second.slot == first.slot ||
+        !bh_share_change(second.usage, 0, (uint32_t)second.slot, 20, 512))
+        return 2;
+    say(&first, BH_SHARE_WANT);
+    if (!comes(&first, 0, 5000) || bh_share_used(first.usage, 0) != 30)
+        return 3;
+    /* As exec does it: mappings and connections go, the process stays. */
+    close(first.fd);
+    close(second.fd);
+    munmap(first.usage, sizeof(*first.usage));
+    munmap(second.usage, sizeof(*second.usage));
+    third = come_in(fixture, 5, new_one);
+    return bh_share_used(third.usage, 0) == 0 ? 0 : 4;
+}
+
+static void
+each_copy_has_a_seat(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 5, 1024);
+    pid_t child;
+    int status;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    child = fork();
+    if (child == 0)
+        _exit(two_copies(fixture));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    BH_CHECK_EQ("both work", status, 0);
+    close_lease(fixture, 5);
+    BH_CHECK_DONE();
+}
+
+/* As many as there is room for; the next is refused at once, and nobody loses anything. */
+static void
+the_last_seat(void **state)
+{
+    static struct guest guest[BH_SHARE_SLOTS_MAX];
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 4, 1024);
+    struct guest late;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++) {
+        guest[i] = come_in(fixture, 4, new_one);
+        if (guest[i].answer != BH_SHARE_WELCOME)
+            fail_msg("guest %d", i);
+        if (i > 0) /* one mapping is enough to look */
+            munmap(guest[i].usage, sizeof(*guest[i].usage));
+        munmap((void *)(uintptr_t)guest[i].limits, sizeof(*guest[i].limits));
+    }
+    BH_CHECK("mine", bh_share_change(guest[0].usage, 0, (uint32_t)guest[0].slot, 10, 512));
+    late = come_in(fixture, 4, new_one);
+    BH_CHECK_EQ("one too many", late.answer, BH_SHARE_FULL);
+    for (int i = 0; i < 100 && fixture->notice.kind != BH_SHARE_NOTICE_FULL; i++)
+        BH_CHECK_EQ("again", ask(fixture, &open), BH_OK); /* and what comes before is heard */
+    BH_CHECK_EQ("the node is told", fixture->notice.kind, BH_SHARE_NOTICE_FULL);
+    BH_CHECK_EQ("of this lease", fixture->notice.lease, 4);
+    BH_CHECK_EQ("nothing lost", bh_share_used(guest[0].usage, 0), 10);
+    for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++)
+        close(guest[i].fd);
+    close(late.fd);
+    close_lease(fixture, 4);
     BH_CHECK_DONE();
 }
 
@@ -497,8 +603,11 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_copy_has_a_seat, set_up, tear_down), /* others leave mappings */
         cmocka_unit_test_setup_teardown(a_process_comes_and_dies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(three_counts_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_looks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_last_seat, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_go_round, set_up, tear_down),
         cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),

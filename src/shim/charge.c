@@ -53,10 +53,9 @@ units_of(uint64_t grains)
 
 /* A unit that the sum grows into is reserved before it grows: whoever finds room in the
  * sum's last unit finds one that is paid for. */
-static bool
-take_small(unsigned device, uint64_t grains)
+bool
+bh_charge_take_summed(unsigned device, _Atomic uint64_t *sum, uint64_t grains)
 {
-    _Atomic uint64_t *sum = &state.small[device].grains;
     uint64_t before = atomic_load_explicit(sum, memory_order_relaxed);
 
     for (;;) {
@@ -71,10 +70,10 @@ take_small(unsigned device, uint64_t grains)
     }
 }
 
-static void
-give_small(unsigned device, uint64_t grains)
+void
+bh_charge_give_summed(unsigned device, _Atomic uint64_t *sum, uint64_t grains)
 {
-    uint64_t before = atomic_fetch_sub(&state.small[device].grains, grains);
+    uint64_t before = atomic_fetch_sub(sum, grains);
     int64_t less = (int64_t)(units_of(before) - units_of(before - grains));
 
     if (BH_HOLDS(before >= grains) && less > 0)
@@ -89,7 +88,7 @@ bh_charge_take(unsigned device, uint64_t grains)
     if (grains >= GRAINS_MOST)
         return false;
     if (grains < BH_GRAINS_SMALL)
-        return take_small(device, grains);
+        return bh_charge_take_summed(device, &state.small[device].grains, grains);
     return change_units(device, (int64_t)(grains / BH_GRAINS_UNIT));
 }
 
@@ -99,7 +98,7 @@ bh_charge_give(unsigned device, uint64_t grains)
     if (grains == 0)
         return;
     if (grains < BH_GRAINS_SMALL)
-        give_small(device, grains);
+        bh_charge_give_summed(device, &state.small[device].grains, grains);
     else
         (void)BH_HOLDS(change_units(device, -(int64_t)(grains / BH_GRAINS_UNIT)));
 }

@@ -6,6 +6,7 @@
 #ifndef BH_SHIM_CHARGE_H
 #define BH_SHIM_CHARGE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,11 @@ bool bh_charge_take(unsigned device, uint64_t grains);
 
 /* Give back what was taken by one bh_charge_take. */
 void bh_charge_give(unsigned device, uint64_t grains);
+
+/* The same for amounts that share units with others of a sum, however large they are: the
+ * sum's units are reserved.  Of bh_charge_take's small ones that sum is the process's. */
+bool bh_charge_take_summed(unsigned device, _Atomic uint64_t *sum, uint64_t grains);
+void bh_charge_give_summed(unsigned device, _Atomic uint64_t *sum, uint64_t grains);
 
 /* Units that the lease can still reserve on a device. */
 uint32_t bh_charge_free_units(unsigned device);

@@ -9,7 +9,9 @@
 #include "shim/handles.h"
 #include "shim/ledger.h"
 #include "shim/meter.h"
+#include "shim/module.h"
 #include "shim/page.h"
+#include "shim/pool.h"
 
 #define HANDLE(pointer) ((uint64_t)(uintptr_t)(pointer))
 
@@ -25,6 +27,7 @@ struct row {
     _Atomic uint64_t handle;
     uint32_t device;
     uint32_t units;                       /* charged for the context itself */
+    _Atomic uint64_t code;                /* grains of its modules */
     _Atomic uint32_t references;          /* of one that is no primary one */
     _Atomic uint32_t limit_units[LIMITS]; /* by enum CUlimit: stack, FIFO, heap */
 };
@@ -83,6 +86,16 @@ free_row(unsigned number)
     atomic_store(&state.row[number].handle, NONE);
 }
 
+static void
+forget_aliases(unsigned number)
+{
+    uint64_t at = 0, handle, word;
+
+    while (bh_handles_next(&handles, &at, &handle, &word))
+        if (word == number)
+            (void)bh_handles_take(&handles, handle, &word);
+}
+
 /* The context is gone: everything that was charged for it and in it is given back. */
 static void
 drop(unsigned number)
@@ -90,7 +103,9 @@ drop(unsigned number)
     struct row *row = &state.row[number];
 
     atomic_fetch_add(&epoch, 1);
+    forget_aliases(number);
     bh_ledger_drop_context(number);
+    bh_modules_drop(row->device, number);
     for (unsigned limit = 0; limit < LIMITS; limit++)
         bh_charge_give(row->device,
                        bh_charge_of_units(atomic_exchange(&row->limit_units[limit], 0)));
@@ -107,24 +122,19 @@ number_of(CUcontext context)
     return bh_handles_find(&handles, HANDLE(context), &number) ? (unsigned)number : 0;
 }
 
-/* One that was made in a way that is not hooked, as a green context's: nothing was charged.
- */
+/* One that was made in a way that is not hooked is charged when it is first seen. */
 static unsigned
 adopt(CUcontext context)
 {
     CUdevice device;
-    int index;
     unsigned number;
 
-    if (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
-        return 0;
-    index = bh_page_device(device);
-    number = index < 0 ? 0 : claim_row((unsigned)index, 0);
-    if (number == 0)
+    if (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS ||
+        bh_context_begin(device, &number) != CUDA_SUCCESS)
         return 0;
     atomic_store(&state.row[number].handle, HANDLE(context));
     if (!bh_handles_put(&handles, HANDLE(context), number)) {
-        free_row(number);
+        bh_context_give_up(number);
         return 0;
     }
     return number;
@@ -175,9 +185,29 @@ bh_contexts_visit(unsigned device, bool (*visit)(CUcontext context, void *self),
 
 /* ---- making one ---- */
 
-/* Reserve what a context takes; its row is ready for it. */
 static CUresult
-begin(CUdevice device, unsigned *ret_number)
+reserve(unsigned device, uint32_t units)
+{
+    CUresult rc = bh_ledger_reserve(device, bh_charge_of_units(units));
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = bh_modules_enter(device);
+    if (rc != CUDA_SUCCESS)
+        bh_charge_give(device, bh_charge_of_units(units));
+    return rc;
+}
+
+static void
+give(unsigned device, uint32_t units)
+{
+    bh_modules_leave(device);
+    bh_charge_give(device, bh_charge_of_units(units));
+}
+
+/* What a context takes itself, and libraries in it. */
+CUresult
+bh_context_begin(CUdevice device, unsigned *ret_number)
 {
     CUresult rc = bh_ledger_ready();
     int index = bh_page_device(device);
@@ -188,93 +218,42 @@ begin(CUdevice device, unsigned *ret_number)
     if (index < 0)
         return CUDA_ERROR_INVALID_DEVICE;
     units = bh_page_limits((unsigned)index)->context_units;
-    rc = bh_ledger_reserve((unsigned)index, bh_charge_of_units(units));
+    rc = reserve((unsigned)index, units);
     if (rc != CUDA_SUCCESS)
         return rc;
     *ret_number = claim_row((unsigned)index, units);
     if (*ret_number != 0)
         return CUDA_SUCCESS;
-    bh_charge_give((unsigned)index, bh_charge_of_units(units));
+    give((unsigned)index, units);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void
-give_up(unsigned number)
+void
+bh_context_give_up(unsigned number)
 {
     struct row *row = &state.row[number];
 
-    bh_charge_give(row->device, bh_charge_of_units(row->units));
+    give(row->device, row->units);
     free_row(number);
 }
 
-/* Known from now on under its handle. */
-static void
+/* Known from now on under its handle; the number under which it is.  One that was seen before
+ * it was made here keeps its number. */
+static unsigned
 know(unsigned number, CUcontext context)
 {
-    atomic_store(&state.row[number].handle, HANDLE(context));
-    (void)BH_HOLDS(bh_handles_put(&handles, HANDLE(context), number));
+    unsigned before = number_of(context);
+
+    if (before != 0) {
+        bh_context_give_up(number);
+        number = before;
+    } else {
+        atomic_store(&state.row[number].handle, HANDLE(context));
+        (void)BH_HOLDS(bh_handles_put(&handles, HANDLE(context), number));
+    }
     bh_gate_prepare();
+    return number;
 }
-
-static CUresult
-finish(unsigned number, CUresult rc, const CUcontext *context)
-{
-    if (rc != CUDA_SUCCESS)
-        give_up(number);
-    else
-        know(number, *context);
-    return rc;
-}
-
-CUresult
-cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = begin(device, &number);
-
-    return rc != CUDA_SUCCESS
-               ? rc
-               : finish(number, REAL(cuCtxCreate)(context, flags, device), context);
-}
-
-CUresult
-cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = begin(device, &number);
-
-    return rc != CUDA_SUCCESS
-               ? rc
-               : finish(number, REAL(cuCtxCreate_v2)(context, flags, device), context);
-}
-
-CUresult
-cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_params,
-               unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = begin(device, &number);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuCtxCreate_v3)(context, params_array, num_params, flags, device);
-    return finish(number, rc, context);
-}
-
-CUresult
-cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *ctx_create_params, unsigned int flags,
-               CUdevice device)
-{
-    unsigned number;
-    CUresult rc = begin(device, &number);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuCtxCreate_v4)(context, ctx_create_params, flags, device);
-    return finish(number, rc, context);
-}
-
-/* ---- ending one ---- */
 
 /* Out of the table before the driver ends it: its handle may be another's at once. */
 static unsigned
@@ -287,6 +266,106 @@ take_out(CUcontext context)
     bh_meter_forget_context(context);
     return (unsigned)number;
 }
+
+CUresult
+bh_context_alias(CUcontext green, CUcontext primary)
+{
+    unsigned number = number_of(primary);
+
+    return number != 0 && bh_handles_put(&handles, HANDLE(green), number)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void
+bh_context_unalias(CUcontext green)
+{
+    (void)take_out(green);
+    atomic_fetch_add(&epoch, 1);
+}
+
+/* ---- code in one ---- */
+
+CUresult
+bh_context_load(unsigned context, unsigned device, uint64_t grains)
+{
+    _Atomic uint64_t *code = &state.row[context].code;
+
+    if (grains >= bh_charge_of_units(BH_SHARE_UNITS_MAX))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return bh_charge_take_summed(device, code, grains) ||
+                   (bh_pools_reclaim(device) && bh_charge_take_summed(device, code, grains))
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void
+bh_context_unload(unsigned context, unsigned device, uint64_t grains)
+{
+    bh_charge_give_summed(device, &state.row[context].code, grains);
+}
+
+/* ---- the calls ---- */
+
+static CUresult
+finish(unsigned number, CUresult rc, const CUcontext *context)
+{
+    if (rc != CUDA_SUCCESS)
+        bh_context_give_up(number);
+    else
+        (void)know(number, *context);
+    return rc;
+}
+
+CUresult
+cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
+{
+    unsigned number;
+    CUresult rc = bh_context_begin(device, &number);
+
+    return rc != CUDA_SUCCESS
+               ? rc
+               : finish(number, REAL(cuCtxCreate)(context, flags, device), context);
+}
+
+CUresult
+cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+{
+    unsigned number;
+    CUresult rc = bh_context_begin(device, &number);
+
+    return rc != CUDA_SUCCESS
+               ? rc
+               : finish(number, REAL(cuCtxCreate_v2)(context, flags, device), context);
+}
+
+CUresult
+cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_params,
+               unsigned int flags, CUdevice device)
+{
+    unsigned number;
+    CUresult rc = bh_context_begin(device, &number);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = REAL(cuCtxCreate_v3)(context, params_array, num_params, flags, device);
+    return finish(number, rc, context);
+}
+
+CUresult
+cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *ctx_create_params, unsigned int flags,
+               CUdevice device)
+{
+    unsigned number;
+    CUresult rc = bh_context_begin(device, &number);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = REAL(cuCtxCreate_v4)(context, ctx_create_params, flags, device);
+    return finish(number, rc, context);
+}
+
+/* ---- ending one ---- */
 
 static CUresult
 ended(unsigned number, CUcontext context, CUresult rc)
@@ -354,9 +433,9 @@ retained(unsigned device, unsigned number, CUcontext context)
     if (number == 0)
         return;
     if (atomic_compare_exchange_strong(&state.primary[device].context, &none, number))
-        know(number, context);
+        atomic_store(&state.primary[device].context, know(number, context));
     else
-        give_up(number);
+        bh_context_give_up(number);
 }
 
 CUresult
@@ -371,14 +450,14 @@ cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     if (index < 0)
         return CUDA_ERROR_INVALID_DEVICE;
     if (atomic_load(&state.primary[index].context) == 0)
-        rc = begin(device, &number);
+        rc = bh_context_begin(device, &number);
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuDevicePrimaryCtxRetain)(context, device);
     if (rc == CUDA_SUCCESS)
         retained((unsigned)index, number, *context);
     else if (number != 0)
-        give_up(number);
+        bh_context_give_up(number);
     return rc;
 }
 

@@ -3,6 +3,7 @@
 #define BH_SHIM_CONTEXT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "shim/abi.h"
 
@@ -17,6 +18,20 @@ void bh_contexts_init(void);
 /* The calling thread's current context.  INVALID_CONTEXT without one; OUT_OF_MEMORY when
  * its device is not of this lease. */
 CUresult bh_context_here(struct bh_where *ret_where);
+
+/* Code that a context has more: all of it shares units there.  OUT_OF_MEMORY. */
+CUresult bh_context_load(unsigned context, unsigned device, uint64_t grains);
+void bh_context_unload(unsigned context, unsigned device, uint64_t grains);
+
+/* One that is being made: reserved, with a number.  NOT_INITIALIZED, INVALID_DEVICE,
+ * OUT_OF_MEMORY: nothing is.  It is given up when the driver does not make it. */
+CUresult bh_context_begin(CUdevice device, unsigned *ret_number);
+void bh_context_give_up(unsigned number);
+
+/* Let the handle of a green context stand for its device's primary context, whose memory it
+ * uses, until it is taken away. */
+CUresult bh_context_alias(CUcontext green, CUcontext primary);
+void bh_context_unalias(CUcontext green);
 
 /* Call `visit` with every context of a device, until it says false. */
 void bh_contexts_visit(unsigned device, bool (*visit)(CUcontext context, void *self),

@@ -2,6 +2,7 @@
 
 #include "bulkhead/share_door.h"
 #include "shim/library.h"
+#include "shim/rm_ledger.h"
 
 static const char *const names[] = {
 #define CUDA_NAME(name) #name,
@@ -29,6 +30,7 @@ static struct bh_library driver = {
     .slots = bh_driver_slots,
     .absent = (void *)no_driver,
     .lacking = (void *)lacking,
+    .ready = bh_rm_ledger_watch,
 };
 
 void *

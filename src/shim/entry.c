@@ -5,13 +5,17 @@
 #include "shim/driver.h"
 #include "shim/ledger.h"
 #include "shim/page.h"
+#include "shim/rm_ledger.h"
 
 CUresult
 cuInit(unsigned int flags)
 {
     CUresult rc = REAL(cuInit)(flags);
 
-    return rc == CUDA_SUCCESS ? bh_page_join(bh_ledger_init) : rc;
+    if (rc == CUDA_SUCCESS)
+        rc = bh_page_join(bh_ledger_init);
+    bh_rm_ledger_publish();
+    return rc;
 }
 
 /* ---- from the driver's addresses to ours ---- */

@@ -27,7 +27,6 @@ struct block {
 
 static BH_STATE union {
     struct {
-        struct bh_gate gate;
         _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
         _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
@@ -41,7 +40,7 @@ static BH_STATE union {
     char whole[BH_STATE_ALIGN];
 } first;
 
-struct bh_gate *const bh_gate = &state.gate;
+struct bh_gate_state bh_gate_state;
 __thread struct bh_gate_thread *bh_gate_me;
 static pthread_key_t leaving;
 static _Atomic uint32_t has_key;
@@ -60,6 +59,7 @@ void
 bh_gate_init(void)
 {
     bh_state_wipe_on_fork(&state, sizeof(state));
+    bh_state_wipe_on_fork(bh_gate, sizeof(*bh_gate));
     bh_state_wipe_on_fork(&first, sizeof(first));
     bh_gate_me = NULL;
     if (atomic_load(&has_key) == 0 && pthread_key_create(&leaving, thread_leaves) == 0)

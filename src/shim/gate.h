@@ -15,6 +15,7 @@
 
 #include "shim/abi.h"
 #include "bulkhead/share_page.h"
+#include "shim/state.h"
 
 /* Of a thread; in memory of the process, so that the helper can read it. */
 struct bh_gate_thread {
@@ -22,11 +23,12 @@ struct bh_gate_thread {
     _Atomic uint32_t taken;
 };
 
-struct bh_gate {
-    const _Atomic uint32_t *turn; /* NULL: nothing to submit yet */
+struct bh_gate_state {
+    BH_STATE const _Atomic uint32_t *turn; /* NULL: nothing to submit yet */
 };
 
-extern BH_HIDDEN struct bh_gate *const bh_gate;
+extern BH_HIDDEN struct bh_gate_state bh_gate_state;
+#define bh_gate (&bh_gate_state)
 extern BH_HIDDEN __thread struct bh_gate_thread *bh_gate_me;
 
 /* A submission: what it is, where to, and how it got in. */

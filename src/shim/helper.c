@@ -11,6 +11,7 @@
 #include "shim/gate.h"
 #include "shim/meter.h"
 #include "shim/page.h"
+#include "shim/rm_ledger.h"
 #include "shim/stream.h"
 
 enum { STACK_BYTES = 256 << 10 };
@@ -72,6 +73,7 @@ mind_door(struct helper *helper)
     if (bh_page_mind_door()) {
         helper->seen_ns = now;
         bh_gate_orphaned(false);
+        bh_rm_ledger_publish(); /* the page may be another */
     } else {
         helper->answered = 0; /* who comes next has not heard it */
         if (now - helper->seen_ns > ORPHAN_NS)

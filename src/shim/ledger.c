@@ -4,11 +4,13 @@
 #include "shim/capture.h"
 #include "shim/charge.h"
 #include "shim/context.h"
+#include "shim/external.h"
 #include "shim/gate.h"
 #include "shim/graph.h"
+#include "shim/green.h"
 #include "shim/helper.h"
 #include "shim/meter.h"
-#include "shim/page.h"
+#include "shim/module.h"
 #include "shim/pool.h"
 #include "shim/stream.h"
 #include "shim/vmm.h"
@@ -19,8 +21,11 @@ bh_ledger_init(void)
     bh_charge_init();
     bh_records_init();
     bh_contexts_init();
+    bh_greens_init();
+    bh_modules_init();
     bh_pools_init();
     bh_objects_init();
+    bh_imports_init();
     bh_arrays_init();
     bh_graphs_init();
     bh_capture_init();
@@ -28,14 +33,6 @@ bh_ledger_init(void)
     bh_gate_init();
     bh_meter_init();
     bh_helper_init();
-}
-
-CUresult
-bh_ledger_ready(void)
-{
-    if (__builtin_expect(bh_state_is_latched(), 0))
-        return CUDA_ERROR_UNKNOWN;
-    return bh_page_is_joined() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 CUresult
@@ -118,6 +115,7 @@ bh_ledger_forget(struct bh_record record)
         break;
     case BH_RECORD_MAP:
     case BH_RECORD_LEAVING:
+    case BH_RECORD_EXTERNAL:
         bh_object_unmapped((uint32_t)record.amount);
         break;
     case BH_RECORD_NONE:

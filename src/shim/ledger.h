@@ -3,6 +3,7 @@
 #define BH_SHIM_LEDGER_H
 
 #include "shim/abi.h"
+#include "shim/page.h"
 #include "shim/records.h"
 
 /* What one call reserves before it is made. */
@@ -16,7 +17,13 @@ void bh_ledger_init(void);
 
 /* SUCCESS when reservations can be made; NOT_INITIALIZED before cuInit or when it could not
  * join, UNKNOWN after an error of our own. */
-CUresult bh_ledger_ready(void);
+static inline CUresult
+bh_ledger_ready(void)
+{
+    if (__builtin_expect(bh_state_is_latched(), 0))
+        return CUDA_ERROR_UNKNOWN;
+    return bh_page_is_joined() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
 
 /* Reserve grains on a device; when the cap is reached, once more after pools gave back what
  * they keep without need.  SUCCESS or OUT_OF_MEMORY. */

@@ -8,13 +8,17 @@ static void *
 open_library(struct bh_library *library)
 {
     void *driver = __atomic_load_n(&library->opened, __ATOMIC_ACQUIRE), *first = NULL;
+    bool itself;
 
     if (driver != NULL)
         return driver;
     driver = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
     if (driver == NULL)
         return NULL;
-    if (dlsym(driver, library->known) == library->own ||
+    itself = dlsym(driver, library->known) == library->own;
+    if (!itself && library->ready != NULL)
+        library->ready(driver);
+    if (itself ||
         !__atomic_compare_exchange_n(&library->opened, &first, driver, false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         dlclose(driver);

@@ -252,7 +252,8 @@ cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool po
 
 /* ---- freeing ---- */
 
-#define FREEABLE (1u << BH_RECORD_LINEAR | 1u << BH_RECORD_ASYNC)
+#define FREEABLE                                                                           \
+    (1u << BH_RECORD_LINEAR | 1u << BH_RECORD_ASYNC | 1u << BH_RECORD_EXTERNAL)
 
 /* The record was taken out before the call: the address may be another thread's as soon as
  * the driver has it back. */

@@ -11,17 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/null_code.h"
+
 #define UNITS (1u << 22)
 #define GRAINS (1u << 22)
 #define LARGE_BASE (UINT64_C(1) << 45)
 #define SMALL_BASE (UINT64_C(1) << 46)
 #define SMALL_MOST (UINT64_C(1) << 20)
+#define CONTEXTS_MAX 4096
 #define POOL_STEP (UINT64_C(32) << 20)
 
-struct CUctx_st {
-    int device;
-    bool primary, alive;
-};
 struct CUmemPoolHandle_st {
     int device;
     uint64_t reserved, used, threshold;
@@ -36,7 +35,7 @@ static struct null_world own = { .devices = 1 };
 struct null_world *bh_null_world = &own;
 bool bh_null_shared;
 static bool begun;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t bh_null_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st primary[NULL_DEVICES_MAX];
 static int primary_references[NULL_DEVICES_MAX];
 static struct CUmemPoolHandle_st default_pool[NULL_DEVICES_MAX],
@@ -60,6 +59,9 @@ static struct {
 } small[GRAINS];
 static _Atomic uint32_t next_unit, next_grain;
 static __thread uint32_t free_units[1 << 14], free_count;
+/* A small part that was freed is the next one of its size, as with any allocator. */
+static __thread uint32_t free_grains, free_grains_at;
+static bool small_anew; /* NULL_SMALL_ANEW: no address comes twice */
 static _Atomic uint64_t small_bytes[NULL_DEVICES_MAX];
 
 /* ---- what the device holds ---- */
@@ -91,8 +93,8 @@ bh_null_up(uint64_t bytes, uint64_t step)
     return (bytes + step - 1) / step * step;
 }
 
-static bool
-fails(_Atomic uint32_t *left)
+bool
+bh_null_fails(_Atomic uint32_t *left)
 {
     uint32_t n = bh_null_shared ? atomic_load(left) : 0;
 
@@ -119,7 +121,7 @@ cuInit(unsigned int flags)
     struct null_world *found;
     int fd;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bh_null_lock);
     if (!begun) {
         fd = open(NULL_WORLD_FILE, O_RDWR | O_CLOEXEC);
         found = fd < 0
@@ -135,9 +137,10 @@ cuInit(unsigned int flags)
             default_pool[i].device = i;
             current_pool[i] = &default_pool[i];
         }
+        small_anew = getenv("NULL_SMALL_ANEW") != NULL;
         begun = true;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
     return CUDA_SUCCESS;
 }
 
@@ -165,7 +168,10 @@ cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 CUresult
 cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 128 : 2048;
+    *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT         ? 128
+             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9
+             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
+                                                                         : 2048;
     return CUDA_SUCCESS;
 }
 
@@ -219,14 +225,38 @@ cuCtxSetCurrent(CUcontext context)
     return CUDA_SUCCESS;
 }
 
+struct CUctx_st *bh_null_contexts[CONTEXTS_MAX];
+unsigned bh_null_context_count;
+
+/* Under the lock. */
+static void
+add_context(struct CUctx_st *context)
+{
+    atomic_fetch_add(&bh_null_world->contexts, 1);
+    if (bh_null_context_count < CONTEXTS_MAX)
+        bh_null_contexts[bh_null_context_count++] = context;
+    bh_null_code_begin(context);
+}
+
+static void
+remove_context(struct CUctx_st *context)
+{
+    bh_null_code_end(context);
+    for (unsigned i = 0; i < bh_null_context_count; i++)
+        if (bh_null_contexts[i] == context)
+            bh_null_contexts[i] = bh_null_contexts[--bh_null_context_count];
+    atomic_fetch_sub(&bh_null_world->contexts, 1);
+}
+
 CUresult
 cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-    pthread_mutex_lock(&lock);
-    if (primary_references[device]++ == 0)
-        atomic_fetch_add(&bh_null_world->contexts, 1);
+    pthread_mutex_lock(&bh_null_lock);
+    primary_references[device]++;
+    if (!primary[device].alive)
+        add_context(&primary[device]);
     primary[device].alive = true;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
     *context = &primary[device];
     return CUDA_SUCCESS;
 }
@@ -237,7 +267,9 @@ cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
     *context = calloc(1, sizeof(**context));
     (*context)->device = device;
     (*context)->alive = true;
-    atomic_fetch_add(&bh_null_world->contexts, 1);
+    pthread_mutex_lock(&bh_null_lock);
+    add_context(*context);
+    pthread_mutex_unlock(&bh_null_lock);
     return cuCtxPushCurrent_v2(*context);
 }
 
@@ -256,34 +288,48 @@ CUresult
 cuCtxDestroy_v2(CUcontext context)
 {
     drop_all(context);
-    atomic_fetch_sub(&bh_null_world->contexts, 1);
+    pthread_mutex_lock(&bh_null_lock);
+    remove_context(context);
+    pthread_mutex_unlock(&bh_null_lock);
     if (depth > 0 && stack[depth - 1] == context)
         depth--;
     free(context);
     return CUDA_SUCCESS;
 }
 
+/* Under the lock. */
+static void
+end_primary(CUdevice device)
+{
+    if (!primary[device].alive)
+        return;
+    primary[device].alive = false;
+    drop_all(&primary[device]);
+    remove_context(&primary[device]);
+}
+
 CUresult
 cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bh_null_lock);
     if (--primary_references[device] == 0) {
-        primary[device].alive = false;
-        drop_all(&primary[device]);
+        end_primary(device);
         if (!bh_null_shared) { /* one that begins anew finds the same addresses */
             atomic_store(&next_unit, 0);
             atomic_store(&next_grain, 0);
-            free_count = 0;
+            free_count = free_grains = 0;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
     return CUDA_SUCCESS;
 }
 
 CUresult
 cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-    drop_all(&primary[device]);
+    pthread_mutex_lock(&bh_null_lock);
+    end_primary(device);
+    pthread_mutex_unlock(&bh_null_lock);
     return CUDA_SUCCESS;
 }
 
@@ -328,18 +374,24 @@ free_range(uint32_t at)
 static CUdeviceptr
 small_range(uint64_t bytes, int device)
 {
-    uint32_t grains = (uint32_t)(bh_null_up(bytes, 512) / 512);
-    uint32_t at = atomic_fetch_add(&next_grain, grains) % (GRAINS - 2048);
+    uint32_t grains = (uint32_t)(bh_null_up(bytes, 512) / 512), at;
     uint64_t before;
+
+    if (grains == free_grains) {
+        at = free_grains_at;
+        free_grains = 0;
+    } else {
+        at = atomic_fetch_add(&next_grain, grains) % (GRAINS - 2048);
+    }
 
     small[at].grains = grains;
     small[at].device = device;
     if (bh_null_shared)
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&bh_null_lock);
     before = atomic_fetch_add(&small_bytes[device], grains * 512);
     bh_null_take(device, bh_null_up(before + grains * 512, NULL_UNIT) - bh_null_up(before, NULL_UNIT));
     if (bh_null_shared)
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&bh_null_lock);
     return SMALL_BASE + at * UINT64_C(512);
 }
 
@@ -352,7 +404,7 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (fails(&bh_null_world->fail_alloc))
+    if (bh_null_fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (bytes < SMALL_MOST) {
         *address = small_range(bytes, stack[depth - 1]->device);
@@ -388,7 +440,7 @@ cuMemFree_v2(CUdeviceptr address)
 {
     uint32_t at = (uint32_t)((address - LARGE_BASE) / NULL_UNIT);
 
-    if (fails(&bh_null_world->fail_free))
+    if (bh_null_fails(&bh_null_world->fail_free))
         return CUDA_ERROR_INVALID_VALUE;
     if (address >= NULL_GRAPH_BASE) {
         bh_null_graph_unused(address - NULL_GRAPH_BASE);
@@ -401,13 +453,17 @@ cuMemFree_v2(CUdeviceptr address)
         bytes = small[at].grains * UINT64_C(512);
         if (bytes == 0)
             return CUDA_ERROR_INVALID_VALUE;
+        if (!small_anew) {
+            free_grains = small[at].grains;
+            free_grains_at = at;
+        }
         small[at].grains = 0;
         if (bh_null_shared)
-            pthread_mutex_lock(&lock);
+            pthread_mutex_lock(&bh_null_lock);
         before = atomic_fetch_sub(&small_bytes[small[at].device], bytes);
         bh_null_give(small[at].device, bh_null_up(before, NULL_UNIT) - bh_null_up(before - bytes, NULL_UNIT));
         if (bh_null_shared)
-            pthread_mutex_unlock(&lock);
+            pthread_mutex_unlock(&bh_null_lock);
         return CUDA_SUCCESS;
     }
     if (address < LARGE_BASE || at >= UNITS || large[at].units == 0 ||
@@ -436,16 +492,16 @@ pool_alloc(CUdeviceptr *address, size_t bytes, struct CUmemPoolHandle_st *pool)
 {
     CUdeviceptr at = large_range(bytes, pool->device);
 
-    if (at == 0 || fails(&bh_null_world->fail_alloc))
+    if (at == 0 || bh_null_fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bh_null_lock);
     large[(at - LARGE_BASE) / NULL_UNIT].pool = pool;
     pool->used += bh_null_up(bytes, 512);
     if (pool->used > pool->reserved) {
         bh_null_take(pool->device, bh_null_up(pool->used, POOL_STEP) - pool->reserved);
         pool->reserved = bh_null_up(pool->used, POOL_STEP);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
     *address = at;
     return CUDA_SUCCESS;
 }
@@ -453,9 +509,9 @@ pool_alloc(CUdeviceptr *address, size_t bytes, struct CUmemPoolHandle_st *pool)
 static CUresult
 pool_free(uint32_t at)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bh_null_lock);
     large[at].pool->used -= bh_null_up(large[at].bytes, 512);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
     free_range(at);
     return CUDA_SUCCESS;
 }
@@ -465,14 +521,14 @@ shrink(struct CUmemPoolHandle_st *pool, uint64_t keep)
 {
     uint64_t need;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bh_null_lock);
     need = bh_null_up(pool->used, POOL_STEP);
     need = need > keep ? need : bh_null_up(keep, POOL_STEP);
     if (need < pool->reserved) {
         bh_null_give(pool->device, pool->reserved - need);
         pool->reserved = need;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
 }
 
 CUresult
@@ -580,21 +636,21 @@ cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 void
 bh_null_graph_take(uint64_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bh_null_lock);
     graph_used += bytes;
     if (graph_used > graph_reserved) {
         bh_null_take(0, graph_used - graph_reserved);
         graph_reserved = graph_used;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
 }
 
 void
 bh_null_graph_unused(uint64_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bh_null_lock);
     graph_used -= bytes;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
 }
 
 CUresult
@@ -608,10 +664,10 @@ cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, vo
 CUresult
 cuDeviceGraphMemTrim(CUdevice device)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&bh_null_lock);
     bh_null_give(0, graph_reserved - graph_used);
     graph_reserved = graph_used;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&bh_null_lock);
     return CUDA_SUCCESS;
 }
 
@@ -680,7 +736,7 @@ cuMemUnmap(CUdeviceptr address, size_t size)
 {
     uint32_t at = (uint32_t)((address - LARGE_BASE) / NULL_UNIT);
 
-    if (fails(&bh_null_world->fail_free))
+    if (bh_null_fails(&bh_null_world->fail_free))
         return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t end = at + (uint32_t)(size / NULL_UNIT); at < end; at++)
         if (large[at].object != NULL) {

@@ -2,6 +2,7 @@
 #ifndef BH_SHIM_NULL_DRIVER_H
 #define BH_SHIM_NULL_DRIVER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #pragma GCC visibility push(default)
@@ -9,6 +10,11 @@
 #pragma GCC visibility pop
 #include "shim/null_world.h"
 
+struct CUctx_st {
+    int device;
+    bool primary, alive;
+    uint64_t code; /* bytes of its modules */
+};
 struct CUgraph_st {
     uint64_t bytes;
 };
@@ -23,6 +29,7 @@ struct CUstream_st {
     CUgraph captured;
 };
 
+extern pthread_mutex_t bh_null_lock;
 extern struct null_world *bh_null_world;
 extern bool bh_null_shared; /* a test watches */
 
@@ -36,6 +43,13 @@ uint64_t bh_null_up(uint64_t bytes, uint64_t step);
 
 /* Somebody waited: pools give back what is beyond their threshold. */
 void bh_null_pools_waited(void);
+
+/* So many calls fail, then none. */
+bool bh_null_fails(_Atomic uint32_t *left);
+
+/* This process's contexts, green ones aside. */
+extern struct CUctx_st *bh_null_contexts[];
+extern unsigned bh_null_context_count;
 
 /* Of a graph's allocations: its low bits are the size. */
 #define NULL_GRAPH_BASE (UINT64_C(1) << 47)

@@ -36,6 +36,31 @@ null_symbol(const char *name)
     return self == NULL ? NULL : dlsym(self, name);
 }
 
+#define NEWER 99000
+
+static CUresult
+from_the_future(void)
+{
+    return CUDA_ERROR_NOT_READY;
+}
+
+/* What only a newer driver has: a call, and a form of one. */
+static void *
+newer_symbol(const char *symbol, int version)
+{
+    bool has = bh_null_world->newer != 0 && version >= NEWER &&
+               (strcmp(symbol, "cuFromTheFuture") == 0 || strcmp(symbol, "cuMemAlloc") == 0);
+
+    return has ? (void *)from_the_future : NULL;
+}
+
+CUresult
+cuDriverGetVersion(int *version)
+{
+    *version = bh_null_world->newer != 0 ? NEWER : 13000;
+    return CUDA_SUCCESS;
+}
+
 /* Those of them that are here; of two as old the stream's own goes first. */
 CUresult
 cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags,
@@ -59,6 +84,8 @@ cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t f
         best = calls[i].since;
         *function = there;
     }
+    if (newer_symbol(symbol, version) != NULL)
+        *function = newer_symbol(symbol, version);
     if (status != NULL)
         *status = *function == NULL ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
                                     : CU_GET_PROC_ADDRESS_SUCCESS;
@@ -116,4 +143,10 @@ cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs,
                                       CUmipmappedArray mipmap, CUdevice device)
 {
     return cuArrayGetMemoryRequirements(needs, (CUarray)(void *)mipmap, device);
+}
+
+CUresult
+cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
 }

@@ -20,6 +20,7 @@ struct null_world {
     _Atomic uint64_t contexts;                        /* that live */
     _Atomic uint64_t launches, launched_late;         /* late: after `closed` was set */
     _Atomic uint32_t closed;
+    uint32_t newer; /* the driver is of a version that nobody knows yet */
 };
 
 /* Bytes of memory that every device has; its UUID is sixteen times its ordinal + 1. */

@@ -179,6 +179,21 @@ is_there(uint32_t pid)
     return there;
 }
 
+/* A process with several copies of the library has several slots, and is one.  Returns how
+ * many users there are now. */
+static unsigned
+add_user(struct bh_view_user *users, unsigned count, uint32_t pid, uint64_t bytes)
+{
+    unsigned at = 0;
+
+    while (at < count && users[at].pid != pid)
+        at++;
+    if (at == count)
+        users[at] = (struct bh_view_user) { .pid = pid };
+    users[at].bytes += bytes;
+    return at == count ? count + 1 : count;
+}
+
 unsigned
 bh_view_users(unsigned index, struct bh_view_user *ret_users)
 {
@@ -190,7 +205,7 @@ bh_view_users(unsigned index, struct bh_view_user *ret_users)
         uint32_t units = pid == 0 ? 0 : held_units(seen, index, slot);
 
         if (units > 0 && is_there(pid))
-            ret_users[count++] = (struct bh_view_user) { pid, units * BH_SHARE_UNIT_BYTES };
+            count = add_user(ret_users, count, pid, units * BH_SHARE_UNIT_BYTES);
     }
     return count;
 }

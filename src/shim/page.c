@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,21 +14,9 @@
 #include "shim/driver.h"
 #include "shim/pages.h"
 
-#define ROUND_PAGE(bytes) (((bytes) + BH_STATE_ALIGN - 1) & ~(size_t)(BH_STATE_ALIGN - 1))
 #define REJOIN_NS (50 * BH_MS)
 
-static BH_STATE union {
-    struct bh_page page;
-    char whole[ROUND_PAGE(sizeof(struct bh_page))];
-} state;
-
-struct bh_page *const bh_page = &state.page;
-
-bool
-bh_page_is_joined(void)
-{
-    return atomic_load_explicit(&bh_page->joined, memory_order_acquire) == BH_PAGE_JOINED;
-}
+struct bh_page_state bh_page_state;
 
 int
 bh_page_device(CUdevice device)
@@ -105,6 +95,20 @@ learn_devices(void)
 
 /* ---- joining and leaving ---- */
 
+/* A static program that loads us brings a second libc with us, which cannot start threads
+ * there: neither we nor the driver could work. */
+static bool
+is_static_program(void)
+{
+    const ElfW(Phdr) *part = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    unsigned long parts = part == NULL ? 0 : getauxval(AT_PHNUM);
+
+    for (unsigned long i = 0; i < parts; i++)
+        if (part[i].p_type == PT_INTERP)
+            return false;
+    return true;
+}
+
 /* The connection is the parent's; the rest of what it knows the kernel wiped. */
 static void
 leave_in_child(void)
@@ -113,7 +117,7 @@ leave_in_child(void)
 
     if (socket > 0)
         close(socket - 1);
-    memset(&state, 0, sizeof(state));
+    memset(bh_page, 0, sizeof(*bh_page));
     errno = saved;
 }
 
@@ -139,7 +143,7 @@ join(void (*prepare)(void))
     static bool watched;
     struct bh_door door;
 
-    bh_state_wipe_on_fork(&state, sizeof(state));
+    bh_state_wipe_on_fork(bh_page, sizeof(*bh_page));
     prepare();
     if (!watched)
         watched = pthread_atfork(note_socket, NULL, close_in_child) == 0;
@@ -158,6 +162,8 @@ join(void (*prepare)(void))
 CUresult
 bh_page_join(void (*prepare)(void))
 {
+    if (is_static_program())
+        return CUDA_ERROR_SYSTEM_NOT_READY;
     for (;;) {
         uint32_t now = BH_PAGE_APART;
 

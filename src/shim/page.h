@@ -15,8 +15,8 @@ enum {
 enum { BH_PAGE_APART, BH_PAGE_JOINING, BH_PAGE_JOINED };
 
 /* Zero until joined, and again in a fork's child. */
-struct bh_page {
-    const struct bh_share_limits *limits;
+struct bh_page_state {
+    BH_STATE const struct bh_share_limits *limits; /* fills whole pages of memory */
     struct bh_share_usage *usage;
     _Atomic uint32_t joined; /* one of those */
     uint32_t slot;
@@ -26,13 +26,20 @@ struct bh_page {
     CUdevice ordinal[BH_SHARE_DEVICES_MAX];
 };
 
-extern BH_HIDDEN struct bh_page *const bh_page;
+extern BH_HIDDEN struct bh_page_state bh_page_state;
+#define bh_page (&bh_page_state)
 
 /* Join, once; after the driver's own cuInit went well.  `prepare` is called before, by the
  * one thread that joins.  NOT_READY after BH_PAGE_JOIN_SECONDS
- * without a door, or when it said no: then nothing is reserved and memory stays refused. */
+ * without a door, when it said no, or in a static program: then nothing is reserved and memory
+ * stays refused. */
 CUresult bh_page_join(void (*prepare)(void));
-bool bh_page_is_joined(void);
+
+static inline bool
+bh_page_is_joined(void)
+{
+    return atomic_load_explicit(&bh_page->joined, memory_order_acquire) == BH_PAGE_JOINED;
+}
 
 /* Index of a device in the pages; -1: not of this lease. */
 int bh_page_device(CUdevice device);

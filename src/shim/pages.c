@@ -1,15 +1,15 @@
 #include "shim/pages.h"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 void *
 bh_pages_map(int fd, size_t bytes, int protection, void *at)
 {
-    struct stat about;
+    off_t size = lseek(fd, 0, SEEK_END); /* fstat is no function of C libraries before 2.33 */
     void *memory;
 
-    if (fstat(fd, &about) != 0 || about.st_size < (off_t)bytes)
+    if (size < (off_t)bytes)
         return NULL;
     memory = mmap(at, bytes, protection, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd, 0);
     return memory == MAP_FAILED ? NULL : memory;

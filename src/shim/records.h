@@ -12,10 +12,11 @@
 
 enum bh_record_kind {
     BH_RECORD_NONE,
-    BH_RECORD_LINEAR,  /* owner: its context */
-    BH_RECORD_ASYNC,   /* owner: its pool */
-    BH_RECORD_MAP,     /* amount: the object that is mapped */
-    BH_RECORD_LEAVING, /* a MAP while it is being unmapped */
+    BH_RECORD_LINEAR,   /* owner: its context */
+    BH_RECORD_ASYNC,    /* owner: its pool */
+    BH_RECORD_MAP,      /* amount: the object that is mapped */
+    BH_RECORD_LEAVING,  /* a MAP while it is being unmapped */
+    BH_RECORD_EXTERNAL, /* amount: the import that is mapped */
     BH_RECORD_KINDS
 };
 

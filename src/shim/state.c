@@ -1,10 +1,9 @@
 #include "shim/state.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 
-static _Atomic bool latched;
+_Atomic bool bh_state_latched;
 
 void
 bh_state_wipe_on_fork(void *state, size_t bytes)
@@ -37,11 +36,5 @@ bh_state_unmap(void *memory, size_t bytes)
 void
 bh_state_latch(void)
 {
-    atomic_store_explicit(&latched, true, memory_order_relaxed);
-}
-
-bool
-bh_state_is_latched(void)
-{
-    return atomic_load_explicit(&latched, memory_order_relaxed);
+    atomic_store_explicit(&bh_state_latched, true, memory_order_relaxed);
 }

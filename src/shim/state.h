@@ -6,6 +6,7 @@
 #ifndef BH_SHIM_STATE_H
 #define BH_SHIM_STATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,7 +23,13 @@ void bh_state_unmap(void *memory, size_t bytes);
 
 /* Our own error was found: from now on every call that reserves answers UNKNOWN. */
 void bh_state_latch(void);
-bool bh_state_is_latched(void);
+extern __attribute__((visibility("hidden"))) _Atomic bool bh_state_latched;
+
+static inline bool
+bh_state_is_latched(void)
+{
+    return atomic_load_explicit(&bh_state_latched, memory_order_relaxed);
+}
 
 /* False, and latched, when `condition` does not hold. */
 #define BH_HOLDS(condition)                                                                \

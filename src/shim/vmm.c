@@ -44,9 +44,8 @@ bh_objects_init(void)
 
 /* ---- references ---- */
 
-/* A row that nobody has, with one handle; false when all are in use. */
-static bool
-claim(unsigned device, uint64_t grains, uint32_t *ret_object)
+bool
+bh_object_new(unsigned device, uint64_t grains, uint32_t *ret_object)
 {
     uint32_t from = atomic_load_explicit(&state.hint, memory_order_relaxed);
 
@@ -91,9 +90,27 @@ let_go(uint32_t number, uint64_t reference)
 }
 
 void
+bh_object_mapped(uint32_t object)
+{
+    hold(object, MAP_REFERENCE);
+}
+
+void
 bh_object_unmapped(uint32_t object)
 {
     let_go(object, MAP_REFERENCE);
+}
+
+void
+bh_object_released(uint32_t object)
+{
+    let_go(object, HANDLE_REFERENCE);
+}
+
+void
+bh_object_forget(uint32_t object)
+{
+    atomic_store(&state.object[object].references, 0);
 }
 
 /* ---- handles ---- */
@@ -119,10 +136,10 @@ cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     if (rc != CUDA_SUCCESS)
         return rc;
     rc = REAL(cuMemCreate)(handle, size, prop, flags);
-    if (rc == CUDA_SUCCESS && claim((unsigned)device, grains, &object)) {
+    if (rc == CUDA_SUCCESS && bh_object_new((unsigned)device, grains, &object)) {
         if (bh_handles_put(&handles, *handle, ONE_HANDLE | object))
             return CUDA_SUCCESS;
-        atomic_store(&state.object[object].references, 0);
+        bh_object_forget(object);
     }
     if (rc == CUDA_SUCCESS)
         (void)REAL(cuMemRelease)(*handle);

@@ -55,6 +55,10 @@ struct CUctx_st {
     struct sim_physical *reserved[SIM_CUDA_LIMITS]; /* for limits above the usual */
     size_t limit[SIM_CUDA_LIMITS];
     struct sim_region *chunks[2]; /* of small allocations; [1]: below 4 GiB */
+    struct {
+        struct sim_physical **page;
+        size_t pages, bytes;
+    } code; /* simdrv/cuda_code.h */
     struct sim_cuda_work *work;       /* simdrv/cuda_work.h; NULL: nothing submitted yet */
 };
 

@@ -182,6 +182,55 @@ sim_capture_take(struct CUstream_st *stream, const struct sim_deed *deed, bool *
     return rc;
 }
 
+/* Under the lock, of a stream that is captured. */
+static CUresult
+add_memory(struct CUstream_st *stream, struct sim_capture_memory *memory)
+{
+    const struct sim_deed deed = { .type = memory->type };
+    struct sim_payload *payload = sim_payload_new(&deed);
+    CUresult rc = CUDA_SUCCESS;
+
+    if (payload == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    payload->device = memory->device;
+    payload->bytes = memory->bytes;
+    payload->address = memory->address;
+    if (memory->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        rc = sim_graph_memory_reserve(payload);
+    if (rc != CUDA_SUCCESS) {
+        payload->deed.type = CU_GRAPH_NODE_TYPE_EMPTY; /* it has no memory to forget */
+        sim_payload_release(payload);
+        return rc;
+    }
+    memory->address = payload->address;
+    return add_node(stream, payload);
+}
+
+CUresult
+sim_capture_take_memory(struct sim_stream_name name, struct sim_capture_memory *memory,
+                        bool *ret_taken)
+{
+    struct CUstream_st *stream;
+    CUresult rc;
+
+    *ret_taken = false;
+    if (all.count == 0)
+        return CUDA_SUCCESS;
+    rc = sim_cuda_find_stream(name, &stream);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    pthread_mutex_lock(&all.lock);
+    *ret_taken = stream->capture != NULL;
+    if (!*ret_taken)
+        rc = check_legacy(stream);
+    else if (stream->capture->invalid)
+        rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    else
+        rc = add_memory(stream, memory);
+    pthread_mutex_unlock(&all.lock);
+    return rc;
+}
+
 void
 sim_mark_clear(struct sim_mark *mark)
 {

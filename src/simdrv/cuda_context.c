@@ -7,6 +7,7 @@
 
 #include "simdrv/cuda_alloc.h"
 #include "simdrv/cuda_array.h"
+#include "simdrv/cuda_code.h"
 #include "simdrv/cuda_host.h"
 #include "simdrv/cuda_limit.h"
 #include "simdrv/cuda_pool.h"
@@ -138,6 +139,7 @@ end(struct CUctx_st *context)
     __atomic_store_n(&context->magic, 0, __ATOMIC_RELEASE);
     sim_memory_lock();
     sim_array_drop(context);
+    sim_code_drop(context);
     sim_alloc_drop(context);
     sim_host_drop(context);
     if (is_last(context))

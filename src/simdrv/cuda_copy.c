@@ -466,3 +466,34 @@ cuMemcpyAsync_ptsz(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstrea
 
     return copy_with(&manner, target, source, bytes);
 }
+
+/* ---- rectangles ---- */
+
+static bool
+is_plain(CUmemorytype type)
+{
+    return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE ||
+           type == CU_MEMORYTYPE_UNIFIED;
+}
+
+/* Rows of memory; those of arrays are not built. */
+CUDA_API CUresult
+cuMemcpy2D_v2(const CUDA_MEMCPY2D *rows)
+{
+    uint64_t target, source;
+    CUresult rc = CUDA_SUCCESS;
+
+    if (rows == NULL || !is_plain(rows->srcMemoryType) || !is_plain(rows->dstMemoryType) ||
+        rows->WidthInBytes > rows->srcPitch || rows->WidthInBytes > rows->dstPitch)
+        return sim_cuda_ready() ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_INITIALIZED;
+    source = rows->srcMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)rows->srcHost
+                                                       : rows->srcDevice;
+    target = rows->dstMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)rows->dstHost
+                                                       : rows->dstDevice;
+    source += rows->srcY * rows->srcPitch + rows->srcXInBytes;
+    target += rows->dstY * rows->dstPitch + rows->dstXInBytes;
+    for (size_t i = 0; i < rows->Height && rc == CUDA_SUCCESS; i++)
+        rc = copy_with(&now, target + i * rows->dstPitch, source + i * rows->srcPitch,
+                       rows->WidthInBytes);
+    return rc;
+}

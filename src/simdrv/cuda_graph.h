@@ -57,6 +57,19 @@ CUresult sim_graph_add(CUgraph graph, struct sim_tail after, struct sim_payload 
 CUresult sim_capture_take(struct CUstream_st *stream, const struct sim_deed *deed,
                           bool *ret_taken);
 
+/* Memory that is taken or freed in a stream which is captured: MEM_ALLOC of `bytes` on the
+ * device, whose address comes back, or MEM_FREE of an address. */
+struct sim_capture_memory {
+    CUgraphNodeType type;
+    CUdevice device;
+    size_t bytes;
+    CUdeviceptr address;
+};
+
+/* As sim_capture_take. */
+CUresult sim_capture_take_memory(struct sim_stream_name name,
+                                 struct sim_capture_memory *memory, bool *ret_taken);
+
 /* What an event that is recorded in a captured stream stands for. */
 struct sim_mark {
     uint64_t capture; /* its id; 0: none */

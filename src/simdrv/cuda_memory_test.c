@@ -491,11 +491,46 @@ copy_ways(void)
     OK(cuMemAddressFree(mapped, 8 * MIB));
 }
 
+/* The first bytes of each page into rows side by side, and some of them back. */
+static void
+copy_rows(void)
+{
+    unsigned char rows[8][8] = { 0 }, page[PAGE];
+    CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = PAGE,
+                           .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = rows,
+                           .dstPitch = sizeof rows[0], .WidthInBytes = 8, .Height = 4 };
+
+    open_device();
+    OK(cuMemAlloc_v2(&a, 4 * PAGE));
+    for (unsigned i = 0; i < 4; i++)
+        OK(cuMemsetD8_v2(a + i * PAGE, (unsigned char)(i + 1), 6));
+    copy.srcDevice = a;
+    OK(cuMemcpy2D_v2(&copy));
+    for (unsigned i = 0; i < 4; i++)
+        MUST(rows[i][0] == i + 1 && rows[i][5] == i + 1 && rows[i][6] == 0);
+    copy = (CUDA_MEMCPY2D) { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = rows,
+                             .srcPitch = sizeof rows[0], .srcY = 1, .srcXInBytes = 5,
+                             .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a,
+                             .dstPitch = PAGE, .dstXInBytes = 100, .WidthInBytes = 2,
+                             .Height = 2 };
+    OK(cuMemcpy2D_v2(&copy));
+    OK(cuMemcpyDtoH_v2(page, a + PAGE, sizeof page));
+    MUST(page[99] == 0 && page[100] == 3 && page[101] == 0 && page[0] == 2);
+    copy.Height = 5; /* past the end of the allocation */
+    MUST(cuMemcpy2D_v2(&copy) == CUDA_ERROR_INVALID_VALUE);
+    copy.Height = 1;
+    copy.srcPitch = 1; /* narrower than a row */
+    MUST(cuMemcpy2D_v2(&copy) == CUDA_ERROR_INVALID_VALUE);
+    copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    MUST(cuMemcpy2D_v2(&copy) == CUDA_ERROR_INVALID_VALUE);
+}
+
 static void
 test_copies(void **state)
 {
     (void)state;
     in_process(copy_ways);
+    in_process(copy_rows);
 }
 
 /* ---- what an address is ---- */
@@ -539,11 +574,57 @@ test_addresses(void **state)
     in_process(ask_addresses);
 }
 
+/* ---- modules ---- */
+
+#define PTX_OF_5_MIB                                                                       \
+    ".version 7.0\n.target sm_50\n.global .align 4 .b8 v[5242880];\n.visible .entry k_1us(){ret;}\n"
+
+static void
+load_modules(void)
+{
+    CUcontext context, popped;
+    CUmodule module, small;
+    CUlibrary library;
+    CUfunction function;
+    CUkernel k;
+
+    open_meter();
+    open_device();
+    OK(cuModuleLoadData(&module, PTX_OF_5_MIB));
+    MUST(pages_used() == CONTEXT_PAGES + 3);
+    OK(cuModuleLoadData(&small, "anything")); /* in the last of those pages */
+    MUST(pages_used() == CONTEXT_PAGES + 3);
+    OK(cuModuleUnload(module));
+    MUST(pages_used() == CONTEXT_PAGES + 1);
+    OK(cuLibraryLoadData(&library, PTX_OF_5_MIB, NULL, NULL, 0, NULL, NULL, 0));
+    MUST(pages_used() == CONTEXT_PAGES + 1); /* loading is lazy */
+    OK(cuLibraryGetKernel(&k, library, "k_1us"));
+    OK(cuKernelGetFunction(&function, k));
+    OK(cuKernelGetFunction(&function, k));
+    MUST(pages_used() == CONTEXT_PAGES + 3);
+    OK(cuCtxCreate_v2(&context, 0, 0));
+    OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    MUST(pages_used() == 2 * CONTEXT_PAGES + 6); /* in each context of its own */
+    OK(cuCtxPopCurrent_v2(&popped));
+    OK(cuCtxDestroy_v2(context));
+    OK(cuLibraryUnload(library));
+    OK(cuModuleUnload(small));
+    MUST(pages_used() == CONTEXT_PAGES);
+}
+
+static void
+test_modules(void **state)
+{
+    (void)state;
+    in_process(load_modules);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_kinds),
+        TEST(test_modules),
         TEST(test_full),
         TEST(test_copies),
         TEST(test_addresses),

@@ -6,12 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "simdrv/cuda_code.h"
 #include "simdrv/cuda_graph.h"
 
 #define MODULE_MAGIC 0x42484d44u
 #define FUNCTION_MAGIC 0x4248464eu
 #define UNKNOWN_NS 5000u /* a kernel whose name says nothing */
 #define PTX_MAX (1u << 20)
+#define IMAGE_MAX (64u << 20)
 
 /* CUkernel and CUfunction are one here, as are CUlibrary and CUmodule. */
 struct CUfunc_st {
@@ -24,10 +26,20 @@ struct CUfunc_st {
     char name[];
 };
 
+/* A context that it takes memory of. */
+struct loaded {
+    struct loaded *next;
+    struct CUctx_st *context;
+    uint64_t id;
+    size_t bytes;
+};
+
 struct CUmod_st {
     uint32_t magic;
-    struct CUctx_st *context; /* NULL: a library */
-    char *ptx;                /* NULL: an image that is not read */
+    bool library; /* comes into a context when a kernel of it is used there */
+    char *ptx;    /* NULL: an image that is not read */
+    size_t bytes; /* on the device, of a library */
+    struct loaded *loaded;
     struct CUfunc_st *functions;
 };
 
@@ -45,20 +57,93 @@ is_ptx(const char *image)
 }
 
 static struct CUmod_st *
-make_module(struct CUctx_st *context, const char *image)
+make_module(const char *image, size_t bytes, bool library)
 {
     struct CUmod_st *module = calloc(1, sizeof(*module));
 
     if (module == NULL)
         return NULL;
-    *module = (struct CUmod_st) { .magic = MODULE_MAGIC, .context = context };
+    *module =
+        (struct CUmod_st) { .magic = MODULE_MAGIC, .library = library, .bytes = bytes };
     if (is_ptx(image))
         module->ptx = strndup(image, PTX_MAX);
     return module;
 }
 
+static void
+free_module(struct CUmod_st *module)
+{
+    free(module->ptx);
+    free(module);
+}
+
+/* ---- in contexts ---- */
+
+static unsigned
+capability_of(CUdevice device)
+{
+    int major = 0, minor = 0;
+
+    (void)cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    (void)cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    return (unsigned)(major * 10 + minor);
+}
+
+/* Under the lock. */
 static CUresult
-load(CUmodule *module, const void *image)
+load_into(struct CUmod_st *module, struct CUctx_st *context)
+{
+    struct loaded *loaded = module->loaded;
+    CUresult rc;
+
+    while (loaded != NULL && (loaded->context != context || loaded->id != context->id))
+        loaded = loaded->next;
+    if (loaded != NULL)
+        return CUDA_SUCCESS;
+    loaded = calloc(1, sizeof(*loaded));
+    if (loaded == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    rc = sim_code_take(context, module->bytes);
+    if (rc != CUDA_SUCCESS) {
+        free(loaded);
+        return rc;
+    }
+    *loaded = (struct loaded) { module->loaded, context, context->id, module->bytes };
+    module->loaded = loaded;
+    return CUDA_SUCCESS;
+}
+
+static void
+unload(struct CUmod_st *module)
+{
+    while (module->loaded != NULL) {
+        struct loaded *loaded = module->loaded;
+
+        if (sim_cuda_is_context(loaded->context) && loaded->context->id == loaded->id)
+            sim_code_give(loaded->context, loaded->bytes);
+        module->loaded = loaded->next;
+        free(loaded);
+    }
+}
+
+/* A kernel of a library is used: its context has the library from now on. */
+static CUresult
+use(struct CUmod_st *module)
+{
+    struct CUctx_st *context;
+    CUresult rc = module->library ? sim_cuda_current(&context) : CUDA_ERROR_INVALID_VALUE;
+
+    if (!module->library || rc != CUDA_SUCCESS)
+        return module->library ? rc : CUDA_SUCCESS;
+    pthread_mutex_lock(&lock);
+    rc = load_into(module, context);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+/* At most `limit` bytes of the image are there. */
+static CUresult
+load(CUmodule *module, const void *image, size_t limit)
 {
     struct CUctx_st *context;
     CUresult rc = sim_cuda_current(&context);
@@ -69,17 +154,25 @@ load(CUmodule *module, const void *image)
         rc = sim_cuda_capture_check();
     if (rc != CUDA_SUCCESS)
         return rc;
-    *module = make_module(context, image);
-    return *module == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    *module = make_module(
+        image, sim_image_bytes(image, limit, capability_of(context->device)), false);
+    if (*module == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&lock);
+    rc = load_into(*module, context);
+    pthread_mutex_unlock(&lock);
+    if (rc != CUDA_SUCCESS)
+        free_module(*module);
+    return rc;
 }
 
 static CUresult
 read_image(const char *path, char **ret_image)
 {
     int fd = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    char *image = fd < 0 ? NULL : calloc(1, PTX_MAX + 1);
+    char *image = fd < 0 ? NULL : calloc(1, IMAGE_MAX + 1);
 
-    if (image != NULL && read(fd, image, PTX_MAX) < 0) {
+    if (image != NULL && read(fd, image, IMAGE_MAX) < 0) {
         free(image);
         image = NULL;
     }
@@ -99,7 +192,7 @@ cuModuleLoad(CUmodule *module, const char *fname)
     if (rc == CUDA_SUCCESS)
         rc = read_image(fname, &image);
     if (rc == CUDA_SUCCESS)
-        rc = load(module, image);
+        rc = load(module, image, IMAGE_MAX);
     free(image);
     return rc;
 }
@@ -107,7 +200,7 @@ cuModuleLoad(CUmodule *module, const char *fname)
 CUDA_API CUresult
 cuModuleLoadData(CUmodule *module, const void *image)
 {
-    return load(module, image);
+    return load(module, image, SIZE_MAX);
 }
 
 CUDA_API CUresult
@@ -117,13 +210,13 @@ cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int num_options
     (void)num_options;
     (void)options;
     (void)option_values;
-    return load(module, image);
+    return load(module, image, SIZE_MAX);
 }
 
 CUDA_API CUresult
 cuModuleLoadFatBinary(CUmodule *module, const void *fat_cubin)
 {
-    return load(module, fat_cubin);
+    return load(module, fat_cubin, SIZE_MAX);
 }
 
 static bool
@@ -146,9 +239,9 @@ cuModuleUnload(CUmodule hmod)
         function->magic = 0;
         free(function);
     }
+    unload(hmod);
     pthread_mutex_unlock(&lock);
-    free(hmod->ptx);
-    free(hmod);
+    free_module(hmod);
     return CUDA_SUCCESS;
 }
 
@@ -303,9 +396,13 @@ sim_kernel_deed(CUfunction function, void **parameters, void **extra,
                 struct sim_deed *ret_deed)
 {
     const void *first;
+    CUresult rc;
 
     if (!is_function(function))
         return CUDA_ERROR_INVALID_HANDLE;
+    rc = use(function->module);
+    if (rc != CUDA_SUCCESS)
+        return rc;
     *ret_deed = (struct sim_deed) { .type = CU_GRAPH_NODE_TYPE_KERNEL,
                                     .engine = SIM_ENGINE_COMPUTE,
                                     .cost_ns = function->cost_ns,
@@ -321,14 +418,16 @@ sim_kernel_deed(CUfunction function, void **parameters, void **extra,
 
 /* ---- libraries: modules without a context ---- */
 
+/* Loading modes do not matter: it is lazy (cuModuleGetLoadingMode). */
 static CUresult
-load_library(CUlibrary *library, const void *image)
+load_library(CUlibrary *library, const void *image, size_t limit)
 {
     if (!sim_cuda_ready())
         return CUDA_ERROR_NOT_INITIALIZED;
     if (library == NULL || image == NULL)
         return CUDA_ERROR_INVALID_VALUE;
-    *library = (CUlibrary)make_module(NULL, image);
+    *library = (CUlibrary)make_module(
+        image, sim_image_bytes(image, limit, capability_of(0)), true);
     return *library == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -344,7 +443,7 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_option
     (void)library_options;
     (void)library_option_values;
     (void)num_library_options;
-    return load_library(library, code);
+    return load_library(library, code, SIZE_MAX);
 }
 
 CUDA_API CUresult
@@ -363,7 +462,7 @@ cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *j
     (void)library_option_values;
     (void)num_library_options;
     if (rc == CUDA_SUCCESS)
-        rc = load_library(library, image);
+        rc = load_library(library, image, IMAGE_MAX);
     free(image);
     return rc;
 }
@@ -388,7 +487,7 @@ cuLibraryGetModule(CUmodule *mod, CUlibrary library)
     if (!is_module((CUmodule)library))
         return CUDA_ERROR_INVALID_HANDLE;
     *mod = (CUmodule)library;
-    return CUDA_SUCCESS;
+    return use(*mod);
 }
 
 CUDA_API CUresult
@@ -399,7 +498,7 @@ cuKernelGetFunction(CUfunction *func, CUkernel kernel)
     if (!is_function((CUfunction)kernel))
         return CUDA_ERROR_INVALID_HANDLE;
     *func = (CUfunction)kernel;
-    return CUDA_SUCCESS;
+    return use((*func)->module);
 }
 
 /* ---- what is said of a kernel ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "simdrv/cuda_alloc.h"
+#include "simdrv/cuda_graph.h"
 #include "simdrv/cuda_stream.h"
 
 #define POOL_MAGIC 0x4248504fu
@@ -633,18 +634,40 @@ cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool 
 
 /* ---- allocations in the order of a stream ---- */
 
-/* The address is there at once.  `pool` NULL: the present one of the context's device. */
-static CUresult
-allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool)
+/* The device that memory of a pool is on; `pool` NULL: as in allocate(). */
+static CUdevice
+device_of(CUmemoryPool pool, const struct CUctx_st *context)
 {
+    CUdevice device = context->device;
+
+    sim_memory_lock();
+    if (is_pool(pool) && pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        device = pool->location.id;
+    sim_memory_unlock();
+    return device;
+}
+
+/* The address is there at once, but in a capture the memory comes when the graph is launched.
+ * `pool` NULL: the present one of the context's device. */
+static CUresult
+allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool, struct sim_stream_name name)
+{
+    struct sim_capture_memory node = { CU_GRAPH_NODE_TYPE_MEM_ALLOC, 0, bytes, 0 };
     struct CUctx_st *context;
     CUresult rc = sim_cuda_enter(&context);
     uint64_t start = 0;
+    bool taken = false;
 
     if (rc != CUDA_SUCCESS)
         return rc;
     if (address == NULL || bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
+    node.device = device_of(pool, context);
+    rc = sim_capture_take_memory(name, &node, &taken);
+    if (rc == CUDA_SUCCESS && taken)
+        *address = node.address;
+    if (rc != CUDA_SUCCESS || taken)
+        return rc;
     sim_memory_lock();
     if (pool == NULL)
         rc = current_pool(context->device, &pool);
@@ -661,41 +684,46 @@ allocate(CUdeviceptr *address, size_t bytes, CUmemoryPool pool)
 CUDA_API CUresult
 cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream)
 {
-    (void)stream;
-    return allocate(address, bytes, NULL);
+    return allocate(address, bytes, NULL, (struct sim_stream_name) { stream, false });
 }
 
 CUDA_API CUresult
 cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream)
 {
-    (void)stream;
-    return allocate(address, bytes, NULL);
+    return allocate(address, bytes, NULL, (struct sim_stream_name) { stream, true });
 }
 
 CUDA_API CUresult
 cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
                         CUstream stream)
 {
-    (void)stream;
-    return pool == NULL ? CUDA_ERROR_INVALID_VALUE : allocate(address, bytes, pool);
+    return pool == NULL ? CUDA_ERROR_INVALID_VALUE
+                        : allocate(address, bytes, pool,
+                                   (struct sim_stream_name) { stream, false });
 }
 
 CUDA_API CUresult
 cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
                              CUstream stream)
 {
-    return cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+    return pool == NULL ? CUDA_ERROR_INVALID_VALUE
+                        : allocate(address, bytes, pool,
+                                   (struct sim_stream_name) { stream, true });
 }
 
 static CUresult
 free_in(CUdeviceptr address, CUstream stream, bool own)
 {
     const struct sim_work work = { .kind = SIM_WORK_FREE, .target = address };
+    struct sim_capture_memory node = { CU_GRAPH_NODE_TYPE_MEM_FREE, 0, 0, address };
     struct CUctx_st *context;
     CUresult rc = sim_cuda_current(&context);
     struct sim_range range;
+    bool taken = false;
 
-    if (rc != CUDA_SUCCESS)
+    if (rc == CUDA_SUCCESS && address != 0)
+        rc = sim_capture_take_memory((struct sim_stream_name) { stream, own }, &node, &taken);
+    if (rc != CUDA_SUCCESS || taken)
         return rc;
     sim_memory_lock();
     if (!sim_alloc_find(address, &range) || range.start != address ||

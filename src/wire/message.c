@@ -31,6 +31,13 @@ const char *const bh_scrub_result_names[BH_SCRUB_RESULTS] = {
     [BH_SCRUB_FAILED] = "failed",
 };
 
+const char *const bh_image_stage_names[BH_IMAGE_STAGES] = {
+    [BH_IMAGE_READY] = "ready",
+    [BH_IMAGE_FETCHING] = "fetching",
+    [BH_IMAGE_CHECKING] = "checking",
+    [BH_IMAGE_UNPACKING] = "unpacking",
+};
+
 static const char *const rc_names[] = {
 #define BH_ERROR(code, name, http, exit_status, retryable, doc) [BH_##code] = name,
 #include "tables/errors.tbl"
@@ -169,6 +176,8 @@ static const struct bh_field stream_fields[] = {
 
 static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, allowed, BH_FIELD_BOOL),
+    BH_F(struct bh_msg_gpu, busy_bp, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, dram_bp, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, ecc_uncorrected, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_gpu, fault, fault_names),
     BH_F(struct bh_msg_gpu, foreign, BH_FIELD_BOOL),
@@ -183,7 +192,9 @@ static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, pci, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, power_mw, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, product, BH_FIELD_STR),
+    BH_F(struct bh_msg_gpu, sm_bp, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, temperature_c, BH_FIELD_U32),
+    BH_F(struct bh_msg_gpu, tensor_bp, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, trouble, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, utilisation, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, uuid, BH_FIELD_STR),
@@ -302,6 +313,15 @@ static const struct bh_field traffic_fields[] = {
          .max = BH_WIRE_KEEP_MAX),
 };
 
+static const struct bh_field image_fields[] = {
+    BH_F(struct bh_msg_image, digest, BH_FIELD_STR),
+    BH_F(struct bh_msg_image, done_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_image, stage, BH_FIELD_U32),
+    BH_F(struct bh_msg_image, total_bytes, BH_FIELD_U64),
+};
+
 static const struct bh_field receipt_from_fields[] = {
     BH_F(struct bh_msg_receipt_from, job, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt_from, tenant, BH_FIELD_U32),
@@ -400,6 +420,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_SAMPLES] = ROW("samples", samples),
     [BH_MSG_HEALTH] = ROW("health", health),
     [BH_MSG_TRAFFIC] = ROW("traffic", traffic),
+    [BH_MSG_IMAGE] = ROW("image", image),
     [BH_MSG_RECEIPT] = ROW("receipt", receipt),
     [BH_MSG_VERIFY] = ROW("verify", verify),
     [BH_MSG_VERDICT] = ROW("verdict", verdict),

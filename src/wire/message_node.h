@@ -23,6 +23,7 @@ struct bh_msg_gpu {
     bool allowed;                  /* node.conf lets Bulkhead change it */
     uint32_t fault;                /* enum bh_fault */
     uint32_t temperature_c, power_mw, utilisation; /* utilisation % or 255 unknown */
+    uint32_t busy_bp, sm_bp, tensor_bp, dram_bp; /* of 10,000, by GPM; more: unknown */
     uint64_t memory_used_mib, ecc_uncorrected;
     uint32_t numa;                 /* number of its NUMA node + 1; 0 unknown */
     char trouble[BH_TROUBLE_MAX];  /* why the last change of it failed; "": it did not */
@@ -113,6 +114,26 @@ struct bh_msg_traffic {
     uint64_t at_ns;
     struct bh_list items;          /* struct bh_msg_traffic_item */
 };
+
+/* How far the image of a job is that is to be started. */
+enum bh_image_stage {
+    BH_IMAGE_READY,     /* it is there, and its digest is known */
+    BH_IMAGE_FETCHING,  /* from a registry */
+    BH_IMAGE_CHECKING,  /* each blob against its digest, each archive's headers */
+    BH_IMAGE_UNPACKING,
+    BH_IMAGE_STAGES
+};
+
+/* At most one a second for a lease, and READY before the outcome of its START; that is said
+ * again on each connection while the job is there. */
+struct bh_msg_image {
+    uint64_t lease, job;
+    uint32_t stage;                /* enum bh_image_stage */
+    uint64_t done_bytes, total_bytes; /* 0: not known */
+    char digest[68];               /* hex of the manifest's, when READY; "": it came to nothing */
+};
+
+extern const char *const bh_image_stage_names[BH_IMAGE_STAGES];
 
 /* Whether the driver clears memory that is freed, as its own parameters say. */
 enum bh_driver_scrub {

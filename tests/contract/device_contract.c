@@ -385,13 +385,53 @@ test_in_use(void **state)
     snprintf(name, sizeof name, "bulkhead-simloa %d: kill %d", (int)pid, (int)pid);
     BH_CHECK_EQ("in use", destroy(&f, gpu, made.gi), BH_CONFLICT);
     BH_CHECK_STR("by whom", f.err.hint, name);
-    BH_CHECK_EQ("intact", memcmp(&scanned(&f).instances[0], &made, sizeof made), 0);
+    found = scanned(&f);
+    found.instances[0].busy_bp = made.busy_bp;
+    BH_CHECK_EQ("intact", memcmp(&found.instances[0], &made, sizeof made), 0);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     BH_CHECK_EQ("free", destroy(&f, gpu, made.gi), BH_OK);
     BH_CHECK_EQ("nobody", f.device.ops->processes(f.device.self, gpu, f.arena, &users, &count,
                                                   &f.err), BH_OK);
     BH_CHECK_EQ("nobody", count, 0);
+    server_end(&f);
+}
+
+/* How busy a GPU and an instance were between two scans; what stands there next begins anew. */
+static void
+test_activity(void **state)
+{
+    struct fixture f = server("node: 1x H100-80GB mig=on driver=580.159.03 seed=7\n"
+                              "node: 1x A100-40GB\n");
+    struct bh_inventory found = scanned(&f);
+    struct bh_device_instance made;
+    char view[32];
+    const char *argv[] = { simload, "--mib", "1", "--seconds", "60", "--busy", "80",
+                           "--view", view, NULL };
+    pid_t pid;
+
+    (void)state;
+    BH_CHECK_EQ("one sample tells nothing", found.gpus[0].activity.busy_bp, BH_DEVICE_UNKNOWN);
+    assert_int_equal(f.device.ops->carve(f.device.self, found.gpus[0].uuid, "1g.10gb", 0, &made,
+                                         &f.err), BH_OK);
+    snprintf(view, sizeof view, "%u-%u", found.gpus[0].minor, made.gi);
+    assert_int_equal(run(argv, &pid), 0);
+    for (int turn = 0; turn < 400; turn++) {
+        bh_arena_reset(f.arena);
+        found = scanned(&f);
+        if (found.instances[0].busy_bp - 1 < 10000)
+            break;
+        bh_time_sleep(20 * BH_NS_PER_MS);
+    }
+    BH_CHECK("the instance", found.instances[0].busy_bp - 1 < 10000);
+    BH_CHECK("its GPU", found.gpus[0].activity.busy_bp <= 10000);
+    BH_CHECK_EQ("what the board has not", found.gpus[0].activity.tensor_bp, BH_DEVICE_UNKNOWN);
+    BH_CHECK_EQ("before Hopper", found.gpus[1].activity.busy_bp, BH_DEVICE_UNKNOWN);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    BH_CHECK_EQ("destroyed", destroy(&f, found.gpus[0].uuid, found.instances[0].gi), BH_OK);
+    BH_CHECK_EQ("another", carve(&f, found.gpus[0].uuid, "1g.10gb", 0), BH_OK);
+    BH_CHECK_EQ("begins anew", scanned(&f).instances[0].busy_bp, BH_DEVICE_UNKNOWN);
     server_end(&f);
 }
 
@@ -617,11 +657,39 @@ test_real_scan(void **state)
         BH_CHECK("memory", gpu->memory_mib > 1000 && gpu->memory_used_mib <= gpu->memory_mib);
         BH_CHECK("temperature", gpu->temperature_c > 0 && gpu->temperature_c < 120);
         BH_CHECK("utilisation", gpu->utilisation <= 100 || gpu->utilisation == 255);
+        BH_CHECK_EQ("activity of one sample", gpu->activity.busy_bp, BH_DEVICE_UNKNOWN);
     }
     for (uint32_t i = 0; i < found.instance_count; i++)
         printf("# %s %s on %s at %u:%u gi %u ci %u\n", found.instances[i].uuid,
                found.instances[i].profile, found.instances[i].gpu, found.instances[i].start,
                found.instances[i].size, found.instances[i].gi, found.instances[i].ci);
+    device_close(&f);
+    BH_CHECK_DONE();
+}
+
+/* GPM's numbers, where the board has them: Hopper and newer. */
+static void
+test_real_activity(void **state)
+{
+    struct fixture f = device_open();
+    struct bh_inventory found = scanned(&f);
+
+    (void)state;
+    bh_time_sleep(BH_NS_PER_S);
+    found = scanned(&f);
+    for (uint32_t i = 0; i < found.gpu_count; i++) {
+        const struct bh_device_activity *activity = &found.gpus[i].activity;
+        const uint32_t parts[] = { activity->busy_bp, activity->sm_bp, activity->tensor_bp,
+                                   activity->dram_bp };
+
+        printf("# %s activity of 10000: busy %d, SM %d, tensor %d, DRAM %d\n",
+               found.gpus[i].uuid, (int)parts[0], (int)parts[1], (int)parts[2], (int)parts[3]);
+        for (size_t n = 0; n < BH_COUNT(parts); n++)
+            BH_CHECK("a part, or unknown",
+                     parts[n] <= 10000 || parts[n] == BH_DEVICE_UNKNOWN);
+        BH_CHECK("Hopper has it", !strstr(found.gpus[i].product, " H") ||
+                                      parts[0] != BH_DEVICE_UNKNOWN);
+    }
     device_close(&f);
     BH_CHECK_DONE();
 }
@@ -657,6 +725,7 @@ static const struct CMUnitTest sim_tests[] = {
     cmocka_unit_test(test_half_made), cmocka_unit_test(test_in_use),
     cmocka_unit_test(test_lost),      cmocka_unit_test(test_events),
     cmocka_unit_test(test_minors),    cmocka_unit_test(test_no_driver),
+    cmocka_unit_test(test_activity),
 };
 
 /* Only where a child is what hangs. */
@@ -667,6 +736,7 @@ static const struct CMUnitTest hang_tests[] = {
 
 static const struct CMUnitTest real_tests[] = {
     cmocka_unit_test(test_real_scan),
+    cmocka_unit_test(test_real_activity),
     cmocka_unit_test(test_real_reads),
 };
 

@@ -9,10 +9,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
 import oci
 import tap
+from registry import Registry
 from tap import contains, equal
 
 TRAIN, BATCH, ASR = "acme/vision/train", "acme/vision/batch", "acme/speech/asr"
 NODE = {"topology": "1x H100-80GB", "node_conf": "image_roots = /tmp\nimages_cap_mib = 64"}
+REGISTRY = Registry(None)   # its port stands in node.conf
+LISTED = f"registries = http:{REGISTRY.host}/vision\n"
 
 
 def images(site, owner=20001, needs=True):
@@ -97,6 +100,48 @@ def without_umoci(site):
     layout, digest = images(site, needs=False)
     contains("said", run(site, f"oci:{layout.path}:good", "true", check=None).stdout,
              "/nonexistent/umoci is not on this node, and images need it; install umoci")
+
+
+@tap.test(topology="1x H100-80GB", node_conf=LISTED + "images_cap_mib = 64")
+def registry(site):
+    "an image of a registry is fetched, says how far it is, and its digest is shown and recorded"
+    if not shutil.which("skopeo"):
+        raise tap.Skip("skopeo is not installed")
+    REGISTRY.layout, digest = images(site, owner=None)
+    said = run(site, REGISTRY.image("good")).stdout
+    contains("says what it does", said, "bulkhead: fetching image docker://")
+    contains("what it ran", said, "1234\n2345\nhello\nof the app\n")
+    job = max(item["id"] for item in site.client("alice").request("GET", "/v1/jobs")["items"])
+    contains("shown", site.cli("alice", "describe", str(job), check=0).stdout, f"sha256:{digest}")
+    equal("recorded", [(r["obj"]["id"], r["text"]) for r in site.leaves() if r["verb"] == "job.image"], [(job, digest)])
+    REGISTRY.asked.clear()
+    run(site, REGISTRY.image(digest=digest), "true")
+    equal("nobody is asked for what is there", REGISTRY.asked, [])
+    contains("no such tag", run(site, REGISTRY.image("none"), "true", check=None).stdout, "the registry has no such image")
+    other = f"docker://{REGISTRY.host}/other/torch:good"
+    contains("no such prefix", run(site, other, "true", check=None).stdout,
+             "has other/torch; registries of node.conf lists".replace("other/torch", f"{REGISTRY.host}/other/torch"))
+    slow = REGISTRY.layout.add("slow", oci.layer(oci.entry("noise", os.urandom(9 << 20))))
+    REGISTRY.stall, REGISTRY.asked[:] = "*", []
+    job = site.submit("true", client=site.client("alice"), tenant=BATCH, image=REGISTRY.image(digest=slow))
+    why = lambda: site.cli("alice", "why", str(job), check=0).stdout
+    site.until(lambda: "image: fetching 4 of 10 MiB" in why())
+    contains("described", site.cli("alice", "describe", str(job), check=0).stdout, "fetching 4 of 10 MiB")
+    site.cli("alice", "cancel", str(job))
+    site.until(lambda: site.client("alice").request("GET", f"/v1/jobs/{job}")["state"] == "cancelled")
+    site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")))
+    REGISTRY.let_go.set()
+
+
+@tap.test(topology="1x H100-80GB", node_conf=LISTED + "skopeo = /nonexistent/skopeo")
+def without_skopeo(site):
+    "without skopeo, and of registries that are not listed, the job says so in one line"
+    contains("said", run(site, REGISTRY.image("good"), "true", check=None).stdout,
+             "/nonexistent/skopeo is not on this node, and images of registries need it; install skopeo (apt install skopeo), or set skopeo in node.conf")
+    contains("another", run(site, "docker://nvcr.io/nvidia/pytorch:1", "true", check=None).stdout,
+             "no registry of this node has nvcr.io/nvidia/pytorch; registries of node.conf lists those that images may come from")
+    refused = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--image", "docker://debian/x:12", "--", "true", check=3)
+    contains("no registry", refused.stderr, "names no registry")
 
 
 @tap.test(**NODE)

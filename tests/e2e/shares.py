@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Shares of a GPU on a running site, as people see them (docs/shares.md)."""
+import atexit
 import json
+import os
 import pathlib
 import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
@@ -39,6 +42,10 @@ def shared(site):
     contains("ps", site.cli(None, "ps", "-o", "wide", check=0).stdout, "1/4:18446Mi+hard")
     gpu = site.client().get("/v1/gpus")["items"][0]
     equal("mode", gpu["mode"], "shared")
+    schemas = site.client().get("/openapi.json")["components"]["schemas"]
+    for schema, shown in (("gpu_shown", gpu), ("gpu_piece", gpu["pieces"][0]), ("gpu_parts", gpu["used"])):
+        equal(f"as documented: {schema}", [sorted(set(shown) - set(schemas[schema]["properties"])),
+                                           sorted(set(schemas[schema]["required"]) - set(shown))], [[], []])
     equal("both are shares", [piece["grade"] for piece in gpu["pieces"]], ["F", "F"])
     equal("used", [gpu["used"]["compute"], gpu["used"]["memory"]], [2100, 1900])
     equal("kept back", gpu["unusable"]["memory"], 22 + 2 * 31)
@@ -119,6 +126,26 @@ def seen(site):
     equal("nobody knows how busy its share is", report["devices"][0]["utilization_percent"], None)
     site.client().post(f"/v1/jobs/{beside}/cancel")
     site.await_state(beside, "cancelled")
+
+
+ASIDE = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-test-", dir="/srv"))  # a machine's folder of libraries
+os.chmod(ASIDE, 0o755)
+atexit.register(shutil.rmtree, ASIDE, ignore_errors=True)
+
+
+@tap.test(topology="1x H100-80GB", site=SITE, node_conf=f"host_paths = {ASIDE}\ndriver_search = {ASIDE}\n")
+def covered(site):
+    """the driver's library of the machine's own file system is the shim in a job with a share, whatever its environment"""
+    if sanitizer_of(site.bin / "libcuda.so.1"):
+        raise tap.Skip("burn cannot load a library that a sanitizer is in")
+    shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
+    shutil.copy(site.bin / "libcuda.so.1", ASIDE / "libcuda.so.580.159.03")
+    (ASIDE / "libcuda.so.1").symlink_to("libcuda.so.580.159.03")
+    over = site.submit("env", "-u", "LD_LIBRARY_PATH", "/usr/local/bulkhead/bin/bulkhead-burn", "--kernel", "0", "--time", "100ms",
+                       "--hold-mib", "19000", "--library", str(ASIDE / "libcuda.so.580.159.03"), tenant="acme/vision/train",
+                       sku="quarter")
+    site.await_state(over, "failed")
+    contains("refused by its cap", site.log(over), "OUT_OF_MEMORY")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ read_documents(char kind, struct bh_buf *text)
     struct bh_arena *arena = bh_arena_new(1 << 20);
     struct bh_image_blob blob;
     struct bh_err err;
+    bool index;
 
+    (void)!bh_image_is_index(text, &index, &err);
     if (kind == 'i' && bh_image_find(text, "x", "", &blob, &err) == BH_OK)
         BH_ASSERT(blob.media == BH_MEDIA_INDEX || blob.media == BH_MEDIA_MANIFEST);
     if (kind == 'p')

@@ -223,11 +223,7 @@ class Site:
         for name in ("state", "logs", "node", "run"):
             (self.dir / name).mkdir()
         os.chown(self.dir / "state", DAEMON_UID, DAEMON_UID)
-        subprocess.run([self.program("bulkhead-simctl"), "init", "--state", str(self.sim),
-                        "--topology", self.topology], check=True, stdout=subprocess.DEVNULL)
-        library = self.bin / "libnvidia-ml.so.1"
-        (self.dir / "lib").mkdir()
-        shutil.copy(library, self.dir / "lib")
+        driver = self.prepare_driver()
         (self.dir / "node.conf").write_text(f"""
 state_dir = {self.dir}/node
 run_dir = {self.dir}/run
@@ -235,15 +231,8 @@ socket = {self.dir}/node.sock
 log_dir = {self.dir}/logs
 daemon_uid = {DAEMON_UID}
 daemon_gid = {DAEMON_UID}
-nvml_library = {self.dir}/lib/libnvidia-ml.so.1
-driver_lib_dir = {self.dir}/lib
-driver_env = BULKHEAD_SIM_STATE={self.sim}
-job_driver_mount = {self.sim}/view/{{minor}}-{{gi}}:/run/bulkhead-sim/view
-job_driver_mount = {self.sim}/vram/{{minor}}-{{gi}}:/run/bulkhead-sim/vram:rw
-proc_root = {self.sim}/proc
 cdi_dir = {self.dir}/cdi
-gpus = all
-gpu_reset = {self.bin}/bulkhead-simctl
+{driver}
 tools_dir = {self.bin.parent}/tools
 shim_dir = {self.bin.parent}/shim
 cgroup_parent = /{self.dir.name}
@@ -263,6 +252,21 @@ node_socket = {self.dir}/node.sock
         os.chmod(self.dir / "bulkheadd.conf", 0o644)
         os.chown(self.dir, 0, DAEMON_UID)  # the daemon makes its socket here, as in /run/bulkhead
         os.chmod(self.dir, 0o1775)
+
+    def prepare_driver(self):
+        """A simulated driver; what node.conf says of it."""
+        subprocess.run([self.program("bulkhead-simctl"), "init", "--state", str(self.sim),
+                        "--topology", self.topology], check=True, stdout=subprocess.DEVNULL)
+        (self.dir / "lib").mkdir()
+        shutil.copy(self.bin / "libnvidia-ml.so.1", self.dir / "lib")
+        return f"""nvml_library = {self.dir}/lib/libnvidia-ml.so.1
+driver_lib_dir = {self.dir}/lib
+driver_env = BULKHEAD_SIM_STATE={self.sim}
+job_driver_mount = {self.sim}/view/{{minor}}-{{gi}}:/run/bulkhead-sim/view
+job_driver_mount = {self.sim}/vram/{{minor}}-{{gi}}:/run/bulkhead-sim/vram:rw
+proc_root = {self.sim}/proc
+gpus = all
+gpu_reset = {self.bin}/bulkhead-simctl"""
 
     def patience(self):
         """The node's own deadlines, where the machine is slow and the test sets none."""

@@ -77,7 +77,7 @@ def source_of(test):
     folder, name = test.split("/")
     if folder == "scenario":
         return REPLAY
-    beside = os.path.isdir(os.path.join(ROOT, "src", folder))
+    beside = os.path.isfile(os.path.join(ROOT, "src", folder, name + "_test.c"))
     return f"{'src' if beside else 'tests'}/{folder}/{name}_test.c"
 
 

@@ -1,5 +1,6 @@
 #include "tests/shim/box.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -76,7 +77,7 @@ forged_page(void)
 }
 
 static void
-answer(int fd, int slot)
+answer(int fd, int slot, bool full)
 {
     enum box_door door = (enum box_door)bh_box.door;
     struct bh_share_welcome welcome = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_WELCOME,
@@ -87,7 +88,7 @@ answer(int fd, int slot)
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
     bool forged = door == BOX_SHORT || door == BOX_FORGED;
 
-    if (door == BOX_REFUSES)
+    if (door == BOX_REFUSES || full)
         welcome.answer = BH_SHARE_FULL;
     if (door == BOX_FOREIGN)
         welcome.magic++;
@@ -95,7 +96,7 @@ answer(int fd, int slot)
         welcome.slot = BH_SHARE_SLOTS_MAX;
     if (forged)
         given[0] = forged_page();
-    if (door != BOX_REFUSES && door != BOX_BARE) {
+    if (door != BOX_REFUSES && !full && door != BOX_BARE) {
         struct cmsghdr *rights;
 
         message.msg_control = control;
@@ -133,11 +134,12 @@ listen_to(unsigned at)
     if (peers[at].slot < 0 && bh_box.door == BOX_SILENT)
         return true;
     if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_LOOK) {
-        answer(peers[at].fd, -1);
+        answer(peers[at].fd, -1, false);
     } else if (peers[at].slot < 0) {
         peers[at].slot = free_slot(message.hello.slot);
-        slot_taken[peers[at].slot] = true;
-        answer(peers[at].fd, peers[at].slot);
+        if (peers[at].slot >= 0)
+            slot_taken[peers[at].slot] = true;
+        answer(peers[at].fd, peers[at].slot, peers[at].slot < 0);
     } else if (message.say.word > 0 && message.say.word < BH_SHARE_WORDS) {
         bh_box.said_turn[message.say.word] = message.say.turn;
         bh_box.said_ns[message.say.word] = bh_box_now_ns();
@@ -238,8 +240,8 @@ map_new(const char *path, size_t bytes, int *ret_fd)
     return memory;
 }
 
-static void
-copy_file(const char *from, const char *to)
+void
+bh_box_copy(const char *from, const char *to)
 {
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
@@ -267,7 +269,7 @@ bh_box_enter(const char *path)
     }
     mkdir("/run/bulkhead", 0755);
     mkdir(BH_SHARE_DRIVER_DIR, 0755);
-    copy_file(path, BH_SHARE_DRIVER_DIR "/libcuda.so.1");
+    bh_box_copy(path, BH_SHARE_DRIVER_DIR "/libcuda.so.1");
     bh_box.world = map_new(NULL_WORLD_FILE, 8192, &world_fd);
     bh_box.limits = map_new(NULL, sizeof(*bh_box.limits), &limits_fd);
     bh_box.usage = map_new(NULL, sizeof(*bh_box.usage), &usage_fd);
@@ -283,7 +285,22 @@ bh_box_bring(const char *path, const char *name)
     char place[128];
 
     snprintf(place, sizeof(place), "%s/%s", BH_SHARE_DRIVER_DIR, name);
-    copy_file(path, place);
+    bh_box_copy(path, place);
+}
+
+void
+bh_box_occupy(unsigned seats)
+{
+    for (unsigned i = 0; i < BH_SHARE_SLOTS_MAX; i++)
+        slot_taken[i] = i < seats;
+}
+
+void *
+bh_box_driver(const char *name)
+{
+    void *driver = dlopen(BH_SHARE_DRIVER_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    return driver == NULL ? NULL : dlsym(driver, name);
 }
 
 void

@@ -48,6 +48,15 @@ bool bh_box_enter(const char *path);
 /* Another of the driver's libraries, from `path`, as `name`. */
 void bh_box_bring(const char *path, const char *name);
 
+/* A copy of a program, which may be run. */
+void bh_box_copy(const char *from, const char *to);
+
+/* So many seats are taken, as if by processes that stay. */
+void bh_box_occupy(unsigned seats);
+
+/* A call of the driver itself, past the shim; NULL: it has none. */
+void *bh_box_driver(const char *name);
+
 /* A fresh share: so many devices, each with this cap; a context takes `context` units. */
 void bh_box_share(unsigned devices, uint32_t cap, uint32_t context);
 

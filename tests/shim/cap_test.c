@@ -12,6 +12,7 @@
 
 #include "tests/shim/box.h"
 #include "tests/shim/child.h"
+#include "tests/shim/ways.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -24,266 +25,10 @@ property(void)
                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 }
 
-/* ---- every way to get memory ---- */
-
-static CUmemoryPool pool;
-
-static CUresult
-get_linear(uint64_t *ret_what)
-{
-    CUdeviceptr at = 0;
-    CUresult rc = cuMemAlloc_v2(&at, 64 * MIB);
-
-    *ret_what = at;
-    return rc;
-}
-
-static CUresult
-get_managed(uint64_t *ret_what)
-{
-    CUdeviceptr at = 0;
-    CUresult rc = cuMemAllocManaged(&at, 64 * MIB, 1);
-
-    *ret_what = at;
-    return rc;
-}
-
-/* Rows of 65,000 bytes: the driver's pitch is 65,536, of 1,024 rows 64 MiB. */
-static CUresult
-get_pitch(uint64_t *ret_what)
-{
-    CUdeviceptr at = 0;
-    size_t pitch = 0;
-    CUresult rc = cuMemAllocPitch_v2(&at, &pitch, 65000, 1024, 16);
-
-    *ret_what = at;
-    return rc;
-}
-
-static CUresult
-get_async(uint64_t *ret_what)
-{
-    CUdeviceptr at = 0;
-    CUresult rc = cuMemAllocAsync(&at, 64 * MIB, NULL);
-
-    *ret_what = at;
-    return rc;
-}
-
-static CUresult
-get_from_pool(uint64_t *ret_what)
-{
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-    CUdeviceptr at = 0;
-    CUresult rc = pool == NULL ? cuMemPoolCreate(&pool, &props) : CUDA_SUCCESS;
-
-    if (rc == CUDA_SUCCESS)
-        rc = cuMemAllocFromPoolAsync(&at, 64 * MIB, pool, NULL);
-    *ret_what = at;
-    return rc;
-}
-
-static CUresult
-get_object(uint64_t *ret_what)
-{
-    CUmemGenericAllocationHandle handle = 0;
-    CUmemAllocationProp prop = property();
-    CUresult rc = cuMemCreate(&handle, 64 * MIB, &prop, 0);
-
-    *ret_what = handle;
-    return rc;
-}
-
-/* As llama.cpp and PyTorch do it: the handle goes at once, the mapping stays. */
-static CUresult
-get_mapped(uint64_t *ret_what)
-{
-    CUmemGenericAllocationHandle handle;
-    CUmemAllocationProp prop = property();
-    CUdeviceptr at = 0;
-    CUresult rc = cuMemCreate(&handle, 64 * MIB, &prop, 0);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = cuMemAddressReserve(&at, 64 * MIB, 0, 0, 0);
-    if (rc == CUDA_SUCCESS)
-        rc = cuMemMap(at, 64 * MIB, 0, handle, 0);
-    if (rc == CUDA_SUCCESS)
-        rc = cuMemRelease(handle);
-    *ret_what = at;
-    return rc;
-}
-
-static CUresult
-drop_mapped(uint64_t what)
-{
-    return cuMemUnmap(what, 64 * MIB);
-}
-
-/* 51.2 MiB of elements, which the driver makes 64 MiB. */
-static CUresult
-get_array(uint64_t *ret_what)
-{
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, 1024, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
-    CUarray array = NULL;
-    CUresult rc;
-
-    shape.Height = 3276;
-    rc = cuArray3DCreate_v2(&array, &shape);
-    *ret_what = (uintptr_t)array;
-    return rc;
-}
-
-static CUresult
-drop_array(uint64_t what)
-{
-    return cuArrayDestroy((CUarray)(uintptr_t)what);
-}
-
-static CUresult
-get_mipmap(uint64_t *ret_what)
-{
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, 3276, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
-    CUmipmappedArray array = NULL;
-    CUresult rc = cuMipmappedArrayCreate(&array, &shape, 1);
-
-    *ret_what = (uintptr_t)array;
-    return rc;
-}
-
-static CUresult
-drop_mipmap(uint64_t what)
-{
-    return cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)what);
-}
-
-static CUresult
-get_context(uint64_t *ret_what)
-{
-    CUcontext context = NULL;
-    CUresult rc = cuCtxCreate_v2(&context, 0, 0);
-
-    if (rc == CUDA_SUCCESS) {
-        CUcontext popped;
-
-        (void)cuCtxPopCurrent_v2(&popped);
-    }
-    *ret_what = (uintptr_t)context;
-    return rc;
-}
-
-static CUresult
-drop_context(uint64_t what)
-{
-    return cuCtxDestroy_v2((CUcontext)(uintptr_t)what);
-}
-
-/* A graph that allocates 64 MiB, launched once. */
-static CUresult
-get_graph(uint64_t *ret_what)
-{
-    CUDA_MEM_ALLOC_NODE_PARAMS node = {
-        .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
-        .bytesize = 64 * MIB,
-    };
-    CUgraphExec exec = NULL;
-    CUgraph graph;
-    CUgraphNode at;
-    CUresult rc = cuGraphCreate(&graph, 0);
-
-    if (rc == CUDA_SUCCESS)
-        rc = cuGraphAddMemAllocNode(&at, graph, NULL, 0, &node);
-    if (rc == CUDA_SUCCESS)
-        rc = cuGraphInstantiateWithFlags(&exec, graph, 0);
-    if (rc == CUDA_SUCCESS)
-        rc = cuGraphLaunch(exec, NULL);
-    *ret_what = node.dptr;
-    return rc;
-}
-
-/* What no node frees lives on until it is freed; then the device's pool for graphs has it.
- */
-static CUresult
-drop_graph(uint64_t what)
-{
-    CUresult rc = cuMemFree_v2(what);
-
-    if (rc == CUDA_SUCCESS)
-        rc = cuCtxSynchronize();
-    return rc == CUDA_SUCCESS ? cuDeviceGraphMemTrim(0) : rc;
-}
-
-/* The same out of a capture. */
-static CUresult
-get_captured(uint64_t *ret_what)
-{
-    CUgraphExec exec = NULL;
-    CUgraph graph;
-    CUstream stream;
-    CUdeviceptr at = 0;
-    CUresult rc = cuStreamCreate(&stream, 0);
-
-    if (rc == CUDA_SUCCESS)
-        rc = cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
-    if (rc == CUDA_SUCCESS)
-        rc = cuMemAllocAsync(&at, 64 * MIB, stream);
-    if (rc == CUDA_SUCCESS)
-        rc = cuStreamEndCapture(stream, &graph);
-    if (rc == CUDA_SUCCESS)
-        rc = cuGraphInstantiateWithFlags(&exec, graph, 0);
-    if (rc == CUDA_SUCCESS)
-        rc = cuGraphLaunch(exec, NULL);
-    *ret_what = at;
-    return rc;
-}
-
-static CUresult
-drop_linear(uint64_t what)
-{
-    return cuMemFree_v2(what);
-}
-
-static CUresult
-drop_async(uint64_t what)
-{
-    CUresult rc = cuMemFreeAsync(what, NULL);
-
-    return rc == CUDA_SUCCESS ? cuMemPoolTrimTo(pool, 0) : rc;
-}
-
-static CUresult
-drop_object(uint64_t what)
-{
-    return cuMemRelease(what);
-}
-
-static const struct way {
-    const char *name;
-    CUresult (*get)(uint64_t *ret_what);
-    CUresult (*drop)(uint64_t what);
-    uint32_t units; /* that one takes */
-    bool null_only; /* the simulated driver does not capture it yet */
-} ways[] = {
-    { "cuMemAlloc", get_linear, drop_linear, 32, false },
-    { "cuMemAllocManaged", get_managed, drop_linear, 32, false },
-    { "cuMemAllocPitch", get_pitch, drop_linear, 32, false },
-    { "cuMemAllocAsync, cuMemFree (row 4)", get_async, drop_linear, 32, false },
-    { "cuMemAllocFromPoolAsync (row 3)", get_from_pool, drop_async, 32, false },
-    { "cuMemCreate", get_object, drop_object, 32, false },
-    { "created, mapped, released (row 5)", get_mapped, drop_mapped, 32, false },
-    { "cuArray3DCreate (row 6)", get_array, drop_array, 32, false },
-    { "cuMipmappedArrayCreate", get_mipmap, drop_mipmap, 32, false },
-    { "cuCtxCreate", get_context, drop_context, 32, false },
-    { "graph with memory", get_graph, drop_graph, 32, false },
-    { "captured allocation", get_captured, drop_graph, 32, true },
-};
-
 static int
 take_all(void *self)
 {
-    const struct way *way = self;
+    const struct bh_way *way = self;
     uint64_t what[CAP];
     unsigned count = 0, most = (CAP - CONTEXT) / way->units;
     size_t left, total;
@@ -328,7 +73,7 @@ driver_units(void)
 static int
 take_all_simulated(void *self)
 {
-    const struct way *way = self;
+    const struct bh_way *way = self;
     uint64_t what[CAP];
     unsigned count = 0, again = 0;
     uint64_t more;
@@ -376,8 +121,8 @@ static void
 each_way_stops_on_the_simulated_driver(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT(ways); i++) {
-        struct way way = ways[i];
+    for (size_t i = 0; i < bh_way_count; i++) {
+        struct bh_way way = bh_ways[i];
 
         if (way.null_only)
             continue;
@@ -411,8 +156,8 @@ static void
 each_way_stops_at_the_cap(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT(ways); i++) {
-        struct way way = ways[i];
+    for (size_t i = 0; i < bh_way_count; i++) {
+        struct bh_way way = bh_ways[i];
 
         bh_box_share(1, CAP, CONTEXT);
         BH_CHECK_EQ(way.name, bh_box_run(take_all, &way), 0);

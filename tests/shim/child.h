@@ -15,6 +15,16 @@
         }                                                                                  \
     } while (0)
 
+/* A sanitizer's runtime must be a program's first library, and the only one of its kind: no
+ * program without it can load the library, and no namespace of its own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SANITIZED 0
+#endif
+
 #define GOOD(call) CHECK((call) == CUDA_SUCCESS)
 
 #define MIB (UINT64_C(1) << 20)

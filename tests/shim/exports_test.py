@@ -69,13 +69,16 @@ def main(library):
     dynamic = output("readelf", "-d", library)
     sections = output("readelf", "-SW", library)
     sanitized = "lib" in "".join(re.findall(r"NEEDED.*\[(lib[a-z]*san)", dynamic))
-    needed = [n for n in re.findall(r"NEEDED.*\[(.*)\]", dynamic) if not re.match(r"(libc|ld-linux.*|lib[a-z]*san)\.so", n)]
+    needed = [n for n in re.findall(r"NEEDED.*\[(.*)\]", dynamic) if not re.match(r"(libc|libdl|libpthread|ld-linux.*|lib[a-z]*san)\.so", n)]
+    glibc = sorted({v for v in re.findall(r"GLIBC_(\d+\.\d+)", output("readelf", "-V", library)) if float(v.split(".")[1]) > 17})
     init = re.search(r"\.init_array\s+INIT_ARRAY\s+\w+ \w+ (\w+)", sections)
     results = [
         ("exports", exported == wanted, sorted(set(exported) ^ set(wanted))),
         ("soname", re.findall(r"SONAME.*\[(.*)\]", dynamic) == [soname], dynamic),
         ("libraries beside libc", not needed, needed),
+        ("any glibc since 2.17", sanitized or not glibc, glibc),
         ("bound at load, to itself first", sanitized or ("BIND_NOW" in dynamic and "SYMBOLIC" in dynamic), dynamic),
+        ("stays once it is there", soname != "libcuda.so.1" or "NODELETE" in dynamic, dynamic),
         ("nothing rude", sanitized or not undefined & RUDE, sorted(undefined & RUDE)),
         ("no thread-local storage that is allocated when touched", "__tls_get_addr" not in undefined, undefined),
         # frame_dummy of the compiler's own start files is the only one

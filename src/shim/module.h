@@ -1,0 +1,23 @@
+/* Modules and libraries: what the code and variables of an image take in each context.
+ *
+ * A module belongs to the context that it was loaded in and is charged there.  A library
+ * comes into contexts when the driver likes: it counts in each of them, those that are made
+ * later included. */
+#ifndef BH_SHIM_MODULE_H
+#define BH_SHIM_MODULE_H
+
+#include "shim/abi.h"
+
+/* At the first join. */
+void bh_modules_init(void);
+
+/* A context more of a device: the libraries count in it, too.  OUT_OF_MEMORY. */
+CUresult bh_modules_enter(unsigned device);
+
+/* It could not be made. */
+void bh_modules_leave(unsigned device);
+
+/* It is gone, with the modules in it. */
+void bh_modules_drop(unsigned device, unsigned context);
+
+#endif

@@ -1,0 +1,338 @@
+#include "tests/shim/ways.h"
+
+#include "tests/shim/child.h"
+
+static CUmemAllocationProp
+property(void)
+{
+    return (CUmemAllocationProp) { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+}
+
+static CUmemoryPool pool;
+
+static CUresult
+get_linear(uint64_t *ret_what)
+{
+    CUdeviceptr at = 0;
+    CUresult rc = cuMemAlloc_v2(&at, 64 * MIB);
+
+    *ret_what = at;
+    return rc;
+}
+
+static CUresult
+get_managed(uint64_t *ret_what)
+{
+    CUdeviceptr at = 0;
+    CUresult rc = cuMemAllocManaged(&at, 64 * MIB, 1);
+
+    *ret_what = at;
+    return rc;
+}
+
+/* Rows of 65,000 bytes: the driver's pitch is 65,536, of 1,024 rows 64 MiB. */
+static CUresult
+get_pitch(uint64_t *ret_what)
+{
+    CUdeviceptr at = 0;
+    size_t pitch = 0;
+    CUresult rc = cuMemAllocPitch_v2(&at, &pitch, 65000, 1024, 16);
+
+    *ret_what = at;
+    return rc;
+}
+
+static CUresult
+get_async(uint64_t *ret_what)
+{
+    CUdeviceptr at = 0;
+    CUresult rc = cuMemAllocAsync(&at, 64 * MIB, NULL);
+
+    *ret_what = at;
+    return rc;
+}
+
+static CUresult
+get_from_pool(uint64_t *ret_what)
+{
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CUdeviceptr at = 0;
+    CUresult rc = pool == NULL ? cuMemPoolCreate(&pool, &props) : CUDA_SUCCESS;
+
+    if (rc == CUDA_SUCCESS)
+        rc = cuMemAllocFromPoolAsync(&at, 64 * MIB, pool, NULL);
+    *ret_what = at;
+    return rc;
+}
+
+static CUresult
+get_object(uint64_t *ret_what)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    CUmemAllocationProp prop = property();
+    CUresult rc = cuMemCreate(&handle, 64 * MIB, &prop, 0);
+
+    *ret_what = handle;
+    return rc;
+}
+
+/* As llama.cpp and PyTorch do it: the handle goes at once, the mapping stays. */
+static CUresult
+get_mapped(uint64_t *ret_what)
+{
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp prop = property();
+    CUdeviceptr at = 0;
+    CUresult rc = cuMemCreate(&handle, 64 * MIB, &prop, 0);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = cuMemAddressReserve(&at, 64 * MIB, 0, 0, 0);
+    if (rc == CUDA_SUCCESS)
+        rc = cuMemMap(at, 64 * MIB, 0, handle, 0);
+    if (rc == CUDA_SUCCESS)
+        rc = cuMemRelease(handle);
+    *ret_what = at;
+    return rc;
+}
+
+static CUresult
+drop_mapped(uint64_t what)
+{
+    return cuMemUnmap(what, 64 * MIB);
+}
+
+/* 51.2 MiB of elements, which the driver makes 64 MiB. */
+static CUresult
+get_array(uint64_t *ret_what)
+{
+    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, 1024, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
+    CUarray array = NULL;
+    CUresult rc;
+
+    shape.Height = 3276;
+    rc = cuArray3DCreate_v2(&array, &shape);
+    *ret_what = (uintptr_t)array;
+    return rc;
+}
+
+static CUresult
+drop_array(uint64_t what)
+{
+    return cuArrayDestroy((CUarray)(uintptr_t)what);
+}
+
+static CUresult
+get_mipmap(uint64_t *ret_what)
+{
+    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, 3276, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
+    CUmipmappedArray array = NULL;
+    CUresult rc = cuMipmappedArrayCreate(&array, &shape, 1);
+
+    *ret_what = (uintptr_t)array;
+    return rc;
+}
+
+static CUresult
+drop_mipmap(uint64_t what)
+{
+    return cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)what);
+}
+
+static CUresult
+get_context(uint64_t *ret_what)
+{
+    CUcontext context = NULL;
+    CUresult rc = cuCtxCreate_v2(&context, 0, 0);
+
+    if (rc == CUDA_SUCCESS) {
+        CUcontext popped;
+
+        (void)cuCtxPopCurrent_v2(&popped);
+    }
+    *ret_what = (uintptr_t)context;
+    return rc;
+}
+
+static CUresult
+drop_context(uint64_t what)
+{
+    return cuCtxDestroy_v2((CUcontext)(uintptr_t)what);
+}
+
+/* A graph that allocates 64 MiB, launched once. */
+static CUresult
+get_graph(uint64_t *ret_what)
+{
+    CUDA_MEM_ALLOC_NODE_PARAMS node = {
+        .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+        .bytesize = 64 * MIB,
+    };
+    CUgraphExec exec = NULL;
+    CUgraph graph;
+    CUgraphNode at;
+    CUresult rc = cuGraphCreate(&graph, 0);
+
+    if (rc == CUDA_SUCCESS)
+        rc = cuGraphAddMemAllocNode(&at, graph, NULL, 0, &node);
+    if (rc == CUDA_SUCCESS)
+        rc = cuGraphInstantiateWithFlags(&exec, graph, 0);
+    if (rc == CUDA_SUCCESS)
+        rc = cuGraphLaunch(exec, NULL);
+    *ret_what = node.dptr;
+    return rc;
+}
+
+/* What no node frees lives on until it is freed; then the device's pool for graphs has it.
+ */
+static CUresult
+drop_graph(uint64_t what)
+{
+    CUresult rc = cuMemFree_v2(what);
+
+    if (rc == CUDA_SUCCESS)
+        rc = cuCtxSynchronize();
+    return rc == CUDA_SUCCESS ? cuDeviceGraphMemTrim(0) : rc;
+}
+
+/* The same out of a capture. */
+static CUresult
+get_captured(uint64_t *ret_what)
+{
+    CUgraphExec exec = NULL;
+    CUgraph graph;
+    CUstream stream;
+    CUdeviceptr at = 0;
+    CUresult rc = cuStreamCreate(&stream, 0);
+
+    if (rc == CUDA_SUCCESS)
+        rc = cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    if (rc == CUDA_SUCCESS)
+        rc = cuMemAllocAsync(&at, 64 * MIB, stream);
+    if (rc == CUDA_SUCCESS)
+        rc = cuStreamEndCapture(stream, &graph);
+    if (rc == CUDA_SUCCESS)
+        rc = cuGraphInstantiateWithFlags(&exec, graph, 0);
+    if (rc == CUDA_SUCCESS)
+        rc = cuGraphLaunch(exec, NULL);
+    *ret_what = at;
+    return rc;
+}
+
+/* 64 MiB of variables, a little less for the text. */
+static const char image[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                            ".visible .global .align 4 .b8 v[67104768];\n"
+                            ".visible .entry k_1us()\n{\n ret;\n}\n";
+
+static CUresult
+get_module(uint64_t *ret_what)
+{
+    CUmodule module = NULL;
+    CUresult rc = cuModuleLoadData(&module, image);
+
+    *ret_what = (uintptr_t)module;
+    return rc;
+}
+
+static CUresult
+drop_module(uint64_t what)
+{
+    return cuModuleUnload((CUmodule)(uintptr_t)what);
+}
+
+/* The simulated driver loads it when a kernel of it is used. */
+static CUresult
+get_library(uint64_t *ret_what)
+{
+    CUlibrary library = NULL;
+    CUresult rc = cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0);
+    CUmodule module;
+
+    *ret_what = (uintptr_t)library;
+    if (rc == CUDA_SUCCESS)
+        (void)cuLibraryGetModule(&module, library);
+    return rc;
+}
+
+static CUresult
+drop_library(uint64_t what)
+{
+    return cuLibraryUnload((CUlibrary)(uintptr_t)what);
+}
+
+static CUresult
+get_green(uint64_t *ret_what)
+{
+    CUgreenCtx green = NULL;
+    CUresult rc = cuGreenCtxCreate(&green, NULL, 0, 1);
+
+    *ret_what = (uintptr_t)green;
+    return rc;
+}
+
+static CUresult
+drop_green(uint64_t what)
+{
+    return cuGreenCtxDestroy((CUgreenCtx)(uintptr_t)what);
+}
+
+static CUresult
+get_external(uint64_t *ret_what)
+{
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = { .type = 1, .handle.fd = -1, .size = 64 * MIB };
+    CUexternalMemory memory = NULL;
+    CUresult rc = cuImportExternalMemory(&memory, &desc);
+
+    *ret_what = (uintptr_t)memory;
+    return rc;
+}
+
+static CUresult
+drop_external(uint64_t what)
+{
+    return cuDestroyExternalMemory((CUexternalMemory)(uintptr_t)what);
+}
+
+static CUresult
+drop_linear(uint64_t what)
+{
+    return cuMemFree_v2(what);
+}
+
+static CUresult
+drop_async(uint64_t what)
+{
+    CUresult rc = cuMemFreeAsync(what, NULL);
+
+    return rc == CUDA_SUCCESS ? cuMemPoolTrimTo(pool, 0) : rc;
+}
+
+static CUresult
+drop_object(uint64_t what)
+{
+    return cuMemRelease(what);
+}
+
+const struct bh_way bh_ways[] = {
+    { "cuMemAlloc", get_linear, drop_linear, 32 },
+    { "cuMemAllocManaged", get_managed, drop_linear, 32 },
+    { "cuMemAllocPitch", get_pitch, drop_linear, 32 },
+    { "cuMemAllocAsync, cuMemFree (row 4)", get_async, drop_linear, 32 },
+    { "cuMemAllocFromPoolAsync (row 3)", get_from_pool, drop_async, 32 },
+    { "cuMemCreate", get_object, drop_object, 32 },
+    { "created, mapped, released (row 5)", get_mapped, drop_mapped, 32 },
+    { "cuArray3DCreate (row 6)", get_array, drop_array, 32 },
+    { "cuMipmappedArrayCreate", get_mipmap, drop_mipmap, 32 },
+    { "cuCtxCreate", get_context, drop_context, 32 },
+    { "graph with memory", get_graph, drop_graph, 32 },
+    { "captured allocation", get_captured, drop_graph, 32 },
+    { "cuModuleLoadData", get_module, drop_module, 32 },
+    { "cuLibraryLoadData", get_library, drop_library, 32 },
+    { "cuGreenCtxCreate", get_green, drop_green, 32, true },
+    { "cuImportExternalMemory", get_external, drop_external, 32, true },
+};
+
+const size_t bh_way_count = sizeof(bh_ways) / sizeof(bh_ways[0]);

@@ -3,7 +3,7 @@
 
 share_bench.py BUILD [SECONDS]: as root.  For each mix one job a share runs kernels without a pause; a line says what
 each had of the GPU, how far windows of a second were off its share (p95, in points), and what all did together
-against one alone in the same run."""
+against one alone in the same run.  Mixes of long kernels run for a minute at least."""
 import pathlib
 import shutil
 import sys
@@ -15,7 +15,10 @@ from bulkhead import Site
 
 BURN = "/usr/local/bulkhead/bin/bulkhead-burn"
 MIXES = [((50, 50), "1ms"), ((50, 50), "10ms"), ((50, 50), "50ms"), ((30, 70), "1ms"), ((30, 70), "10ms"),
-         ((10, 90), "1ms"), ((10, 90), "10ms"), ((14,) * 7, "1ms"), ((14,) * 7, "10ms")]
+         ((10, 90), "1ms"), ((10, 90), "10ms"), ((14,) * 7, "1ms"), ((14,) * 7, "10ms"), ((14,) * 7, "50ms")]
+# A window of a second says nothing of kernels that long: what counts is the whole run.
+LONG = [((50, 50), "200ms"), ((50, 50), "1s"), ((30, 70), "200ms"), ((10, 90), "200ms")]
+LONG_SECONDS = 60
 
 
 def site_text():
@@ -44,9 +47,10 @@ def main():
     build, seconds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
     with Site(build, topology="1x H100-80GB", site=site_text()) as site:
         shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
-        for mix, kernel in MIXES:
+        for mix, kernel in MIXES + LONG:
+            span = max(seconds, LONG_SECONDS) if (mix, kernel) in LONG else seconds
             alone = gpu.mean_part(gpu.windows(site.log(one_alone(site, kernel))))
-            figures = gpu.share_figures(mix, measure(site, mix, kernel, seconds), alone)
+            figures = gpu.share_figures(mix, measure(site, mix, kernel, span), alone)
             print(gpu.share_line(mix, kernel, figures), flush=True)
 
 

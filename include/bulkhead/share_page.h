@@ -50,9 +50,23 @@ struct bh_share_device {
     _Atomic uint32_t overhead_units;  /* what the driver holds beyond what was charged */
     _Atomic uint32_t turn;
     uint64_t memory_bytes;            /* what programs are told that the device has */
-    uint8_t reserved[24];
+    _Atomic uint64_t used_ns;         /* of its time: what turns took, to the last second */
+    _Atomic uint64_t busy;            /* how much of the last second that was; see below */
+    uint8_t reserved[8];
 };
 _Static_assert(sizeof(struct bh_share_device) == 64, "a cache line each");
+
+/* `busy`: 0 while nothing was measured, else
+ *
+ *   32 bits CLOCK_MONOTONIC in seconds, when it was measured | flags | thousandths of the second
+ *
+ * While nobody else wants the device the gate is open, and a turn says nothing about work. */
+enum {
+    BH_SHARE_BUSY_KNOWN = 1 << 17,
+    BH_SHARE_BUSY_FREE = 1 << 16, /* open all the while, and no other lease had a turn: what the
+                                     whole device did is the lease's own */
+    BH_SHARE_BUSY_PERMILLE = 0xffff,
+};
 
 struct bh_share_limits {
     uint32_t magic, version;

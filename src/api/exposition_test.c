@@ -62,7 +62,8 @@ rows_keep_their_rules(void **state)
 
         BH_CHECK(row->name, is_name(row->name));
         BH_CHECK(row->name, row->help[0] && !strchr(row->help, '\n'));
-        BH_CHECK(row->name, ours || strncmp(row->name, "DCGM_FI_DEV_", strlen("DCGM_FI_DEV_")) == 0);
+        BH_CHECK(row->name, ours || strncmp(row->name, "DCGM_FI_DEV_", strlen("DCGM_FI_DEV_")) == 0
+                                || strncmp(row->name, "DCGM_FI_PROF_", strlen("DCGM_FI_PROF_")) == 0);
         BH_CHECK_EQ(row->name, ours && row->type == BH_METRIC_COUNTER,
                     ours && ends_in(row->name, "_total"));
         BH_CHECK_EQ(row->name, row->type == BH_METRIC_INFO, ends_in(row->name, "_info"));

@@ -7,6 +7,7 @@
 #include "api/failure.h"
 #include "api/forecast.h"
 #include "api/image.h"
+#include "api/job_notices.h"
 #include "api/kept.h"
 #include "api/members.h"
 #include "api/receipts.h"
@@ -434,10 +435,17 @@ spec_text(const struct bh_call *call, const struct bh_job_row *row)
 }
 
 static bool
-could_not_start(const struct bh_job_row *row)
+ended_for(const struct bh_job_row *row, enum bh_end_cause cause)
 {
-    return bh_jobs_ended(row->state)
-           && strcmp(row->reason, bh_end_cause_names[BH_END_START_FAILED]) == 0;
+    return bh_jobs_ended(row->state) && strcmp(row->reason, bh_end_cause_names[cause]) == 0;
+}
+
+/* Its node said why, in words. */
+static bool
+ended_by_node(const struct bh_job_row *row)
+{
+    return ended_for(row, BH_END_START_FAILED) || ended_for(row, BH_END_RESUME_FAILED)
+           || ended_for(row, BH_END_OVER_CAP);
 }
 
 /* The engine forgets ended jobs: their row says how they ended. */
@@ -456,7 +464,7 @@ put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh
         bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, spec_text(call, row), &why)
                                          ? why.msg
                                          : "it might not have a dataset that it mounts");
-    if (could_not_start(row) && bh_failure_read(call, row->job, cause, hint))
+    if (ended_by_node(row) && bh_failure_read(call, row->job, cause, hint))
         bh_buf_printf(&text, ": %s", cause);
     bh_json_str(w, "next", *hint ? hint : why.hint);
     bh_json_open(w, "operands", '{');
@@ -517,13 +525,15 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK && waits(&row))
         rc = bh_kept_put(call, &w, row.job, err);
     if (rc == BH_OK)
+        rc = bh_job_notices_put(call, &w, row.job, err);
+    if (rc == BH_OK)
         rc = bh_receipts_put(call, &w, row.job, err);
     if (rc == BH_OK)
         rc = put_spec(call, &w, &row, err);
     if (rc == BH_OK)
         rc = bh_traffic_put_job(call, &w, row.job, err);
     bh_image_put(call, &w, row.job, strcmp(row.state, "starting") == 0);
-    if (rc == BH_OK && (strcmp(row.state, "pending") == 0 || could_not_start(&row))) {
+    if (rc == BH_OK && (strcmp(row.state, "pending") == 0 || ended_by_node(&row))) {
         bh_json_open(&w, "why", '{');
         rc = put_state_words(call, &w, &row, err);
         bh_json_close(&w, '}');

@@ -91,6 +91,7 @@ put_node(struct node_list *list, const char *name, uint32_t id)
 
     bh_json_open(w, NULL, '{');
     if (from) {
+        bh_json_str(w, "checkpoint", bh_json_text(bh_json_get(from, "checkpoint"), "unknown"));
         bh_json_u64(w, "cpus", bh_json_number(bh_json_get(from, "cpus"), 0));
         bh_json_str(w, "driver", bh_json_text(bh_json_get(from, "driver"), ""));
         bh_json_str(w, "driver_scrub",

@@ -32,6 +32,8 @@ static const struct member job_members[] = {
     { "members", "[job_member]", "of a job that has leases, in GET of one job", false },
     { "name", "string", "free text", true },
     { "node", "string", "of its first member", true },
+    { "notices", "[job_notice]", "what it did with its share of a GPU that its people should know, in "
+      "GET of one job", false },
     { "pieces", "string", "of its first member, for people", true },
     { "priority", "string", "its class", true },
     { "reason", "string", "why it waits", true },
@@ -49,7 +51,8 @@ static const struct member job_members[] = {
     { "time_limit_ns", "ns", "how long it may run; 0: no limit", true },
     { "traffic", "traffic", "what it sent and received, in GET of one job that has a network", false },
     { "user", "string", "who submitted it", true },
-    { "why", "reason", "of a job that is pending or could not be started, in GET of one job", false },
+    { "why", "reason", "of a job that is pending, could not be started or was ended by its node, in GET "
+      "of one job", false },
 };
 
 static const struct member list_members[] = {
@@ -92,6 +95,14 @@ static const struct member why_members[] = {
     { "reserved_on", "[kept_place]", "that room", false },
     { "sentence", "string", "in words", true },
     { "state", "string", "its point of life", true },
+};
+
+static const struct member notice_members[] = {
+    { "count", "integer", "how often", true },
+    { "first_ns", "ns", "when it was told first", true },
+    { "last_ns", "ns", "and last", true },
+    { "name", "string", "its kind", true },
+    { "sentence", "string", "the same for people", true },
 };
 
 static const struct member traffic_members[] = {
@@ -224,6 +235,7 @@ static const struct schema {
     { "kept_place", place_members, BH_COUNT(place_members) },
     { "reason", reason_members, BH_COUNT(reason_members) },
     { "traffic", traffic_members, BH_COUNT(traffic_members) },
+    { "job_notice", notice_members, BH_COUNT(notice_members) },
     { "stream_ticket", ticket_members, BH_COUNT(ticket_members) },
     { "receipt", receipt_members, BH_COUNT(receipt_members) },
     { "receipt_list", receipts_members, BH_COUNT(receipts_members) },

@@ -36,6 +36,16 @@ put_model(struct bh_json_writer *w, const struct bh_sku_model *entry)
     bh_json_close(w, '}');
 }
 
+static bool
+has_shares(const struct bh_ev_sku *sku)
+{
+    for (uint32_t i = 0; i < sku->model_count; i++) {
+        if (bh_profile_is_share((bh_profile_id){ sku->models[i].profile }))
+            return true;
+    }
+    return false;
+}
+
 static void
 put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct bh_ev_sku *sku)
 {
@@ -50,6 +60,8 @@ put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct b
         put_model(w, &sku->models[i]);
     bh_json_close(w, ']');
     bh_json_str(w, "name", named->name);
+    if (has_shares(sku))
+        bh_json_str(w, "over_cap", bh_over_cap_names[named->over_cap]);
     bh_put_decimal(w, "price", sku->price, BH_MONEY_UNIT);
     bh_json_close(w, '}');
 }

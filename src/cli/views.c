@@ -76,6 +76,7 @@ static const struct bh_column nodes_columns[] = {
     { "HELD", "used_memory_mib", BH_CELL_MIB, true },
     { "DRIVER", "driver", BH_CELL_TEXT, false },
     { "CLEARS", "driver_scrub", BH_CELL_TEXT, true },
+    { "CHECKPOINTS", "checkpoint", BH_CELL_TEXT, true },
     { "FAULTS", "driver_faults", BH_CELL_TEXT, false },
     { "NOT OFFERED", "grades_not_verified", BH_CELL_TEXT, true },
     { "RUNTIME", "runtime", BH_CELL_TEXT, false },

@@ -16,6 +16,7 @@
 #include "daemon/faults.h"
 #include "daemon/images.h"
 #include "daemon/inventory.h"
+#include "daemon/notices.h"
 #include "daemon/orders.h"
 #include "daemon/traffic.h"
 #include "daemon/receipts.h"
@@ -464,6 +465,12 @@ take_verdict(struct bh_node_link *link, const void *message, struct bh_err *err)
     return bh_verify_take(link->shared->core, link->node, verdict, err);
 }
 
+static bh_rc
+take_notice(struct bh_node_link *link, const void *message, struct bh_err *err)
+{
+    return bh_notices_take(link->shared->core, message, err);
+}
+
 /* What a node may say, and when: nothing before its inventory. */
 static const struct {
     uint32_t number;
@@ -479,6 +486,7 @@ static const struct {
     { BH_MSG_TRAFFIC, take_traffic, false },
     { BH_MSG_IMAGE, take_image, false },
     { BH_MSG_VERDICT, take_verdict, false },
+    { BH_MSG_NOTICE, take_notice, false },
 };
 
 static bh_rc

@@ -97,6 +97,7 @@ fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
     snprintf(start->tenant, sizeof start->tenant, "%s", tenant ? tenant->path : "");
     snprintf(start->user, sizeof start->user, "%s", principal ? principal->name : "");
     snprintf(start->sku, sizeof start->sku, "%s", sku ? sku->name : "");
+    start->over_cap = sku ? sku->over_cap : BH_OVER_CAP_WARN;
 }
 
 /* Folders by their paths, datasets by the paths that they have now; they are all there. */
@@ -357,6 +358,16 @@ object_of(const struct bh_effect *effect)
     return (struct bh_record_object){ "lease", effect->lease.v };
 }
 
+/* Whether the node's words go with the record: why a job did not begin, go on, or make way. */
+static bool
+says_why(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
+{
+    if (effect->kind == BH_FX_SUSPEND)
+        return outcome->outcome == BH_OUTCOME_CONTEXT_HELD;
+    return (effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME)
+           && outcome->outcome == BH_OUTCOME_FAILED;
+}
+
 bh_rc
 bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
                   const struct bh_msg_outcome *outcome, struct bh_err *err)
@@ -375,7 +386,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     entry.verb = answers[effect->kind].verb;
     entry.obj = object_of(effect);
     event = answer_event(effect, outcome);
-    if (awaited && effect->kind == BH_FX_START && outcome->outcome == BH_OUTCOME_FAILED
+    if (awaited && says_why(effect, outcome)
         && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
     entry.text = failure.kept ? failure.digest.bytes : NULL;
@@ -440,15 +451,15 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
     if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view))
         return BH_OK;
     entry.tenant = view.tenant.v;
-    if (ended->cause == BH_END_START_FAILED
+    if ((ended->cause == BH_END_START_FAILED || ended->cause == BH_END_OVER_CAP)
         && bh_failures_keep(core, ended->lease, ended->why, &failure, err) != BH_OK)
         return err->rc;
-    /* What never started carried nothing: the record has one text, or none. */
-    counted = ended->carried.counted && !failure.kept;
+    /* The record has one text, or none; what never started carried nothing. */
+    counted = ended->carried.counted && ended->cause != BH_END_START_FAILED;
     if (counted)
         bh_carried_note(core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease,
                                                         view.tenant.v }, &note);
-    entry.text = failure.kept ? failure.digest.bytes : counted ? note.digest.bytes : NULL;
+    entry.text = counted ? note.digest.bytes : failure.kept ? failure.digest.bytes : NULL;
     rc = bh_core_step(core, &entry, &event, err);
     if (rc == BH_CONFLICT || rc == BH_NOT_FOUND) /* it no longer fits: dropped, as a repeat is */
         return BH_OK;

@@ -292,17 +292,23 @@ bh_room_grade(const struct bh_engine *engine, uint32_t tenant, uint32_t profile)
 
 /* ---- who stands beside whom ---- */
 
+/* `theirs`: the profile of what stands there. */
 static bool
-may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profile)
+may_share(const struct bh_engine *engine, uint32_t a, uint32_t b, uint32_t profile,
+          uint32_t theirs)
 {
     enum bh_grade grade = profile == BH_PROFILE_WHOLE.v ? BH_GRADE_B : BH_GRADE_C;
+    enum bh_boundary boundary;
 
     if (a == b)
         return true;
     if (bh_profile_is_share((bh_profile_id){ profile }))
         grade = BH_GRADE_F;
-    return bh_grade_keeps(grade,
-                          bh_boundary_grade(bh_tenant_separation(engine, a, b).boundary));
+    boundary = bh_tenant_separation(engine, a, b).boundary;
+    if (boundary > BH_BOUNDARY_NONE && (bh_share_is_multiplexed((bh_profile_id){ profile })
+                                        || bh_share_is_multiplexed((bh_profile_id){ theirs })))
+        return false;
+    return bh_grade_keeps(grade, bh_boundary_grade(boundary));
 }
 
 static bool
@@ -315,7 +321,8 @@ beside_claims(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
         for (uint32_t k = 0; claim && k < claim->count; k++) {
             if (claim->places[k].gpu != gpu_id
                 || may_share(search->engine, search->tenant,
-                             job_at(search->engine, claim->job)->tenant, profile))
+                             job_at(search->engine, claim->job)->tenant, profile,
+                             claim->places[k].profile))
                 continue;
             *ret_beside = claim->job;
             return false;
@@ -335,7 +342,8 @@ beside_taking(const struct bh_search *search, uint64_t gpu_id, uint32_t profile,
         const struct bh_taking *taking = &search->taking[i];
 
         if (taking->place.gpu != gpu_id
-            || may_share(engine, search->tenant, job_at(engine, taking->job)->tenant, profile))
+            || may_share(engine, search->tenant, job_at(engine, taking->job)->tenant, profile,
+                         taking->place.profile))
             continue;
         *ret_beside = taking->job;
         return false;
@@ -356,9 +364,11 @@ bh_room_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
         const struct lease *lease = lease_at(engine, part->lease);
 
         at = part->next_on_gpu;
-        if (!part->lease || lease->tenant == known || is_past(search, part))
+        if (!part->lease || is_past(search, part)
+            || (lease->tenant == known
+                && !bh_share_is_multiplexed((bh_profile_id){ part->profile })))
             continue;
-        if (!may_share(engine, search->tenant, lease->tenant, profile)) {
+        if (!may_share(engine, search->tenant, lease->tenant, profile, part->profile)) {
             *ret_beside = lease->job;
             return false;
         }

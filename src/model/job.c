@@ -72,6 +72,7 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_DATASET] = "dataset",
     [BH_END_GPU_FAULT] = "gpu_fault",
     [BH_END_DRAINED] = "drained",
+    [BH_END_OVER_CAP] = "over_cap",
 };
 
 /* What a job may be told to write a checkpoint with. */

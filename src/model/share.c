@@ -23,6 +23,12 @@ const char *const bh_share_mode_names[BH_SHARE_MODES] = {
     [BH_SHARE_MULTIPLEXED] = "multiplexed",
 };
 
+const char *const bh_over_cap_names[BH_OVER_CAPS] = {
+    [BH_OVER_CAP_WARN] = "warn",
+    [BH_OVER_CAP_THROTTLE] = "throttle",
+    [BH_OVER_CAP_STOP] = "stop",
+};
+
 const char *const bh_rounding_names[BH_ROUNDINGS] = {
     [BH_ROUNDING_NONE] = "none",
     [BH_ROUNDING_UP] = "up",
@@ -77,6 +83,14 @@ bh_share_get(bh_profile_id profile, struct bh_share *ret_share)
         return false;
     *ret_share = share;
     return true;
+}
+
+bool
+bh_share_is_multiplexed(bh_profile_id profile)
+{
+    struct bh_share share;
+
+    return bh_share_get(profile, &share) && share.mode == BH_SHARE_MULTIPLEXED;
 }
 
 /* ---- what is kept back ---- */

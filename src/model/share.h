@@ -19,6 +19,15 @@ enum bh_share_mode {
     BH_SHARE_MODES
 };
 
+/* What is done about a job that has more GPU memory than its share allows, as the driver sees it:
+ * a process of it goes round the shim. */
+enum bh_over_cap {
+    BH_OVER_CAP_WARN,     /* its people are told */
+    BH_OVER_CAP_THROTTLE, /* and it gets a tenth of its turns until it has given it back */
+    BH_OVER_CAP_STOP,     /* and it is ended */
+    BH_OVER_CAPS
+};
+
 /* How a size that is no whole number of parts becomes one. */
 enum bh_rounding {
     BH_ROUNDING_NONE, /* it is refused */
@@ -28,6 +37,7 @@ enum bh_rounding {
 };
 
 extern const char *const bh_share_mode_names[BH_SHARE_MODES];
+extern const char *const bh_over_cap_names[BH_OVER_CAPS];
 extern const char *const bh_rounding_names[BH_ROUNDINGS];
 
 enum {
@@ -50,6 +60,10 @@ bool bh_profile_is_share(bh_profile_id profile);
  * that no share has; nothing is stored. */
 bh_profile_id bh_share_profile(const struct bh_share *share);
 bool bh_share_get(bh_profile_id profile, struct bh_share *ret_share);
+
+/* Whether it is a share that hands the whole GPU on: it stands beside nobody but those of its own
+ * team, between whom there is no boundary. */
+bool bh_share_is_multiplexed(bh_profile_id profile);
 
 /* Parts of memory that a shared GPU of the model keeps back: for the driver, and for the
  * context of each slot.  Rounded up.  0 for a model that cannot be shared. */

@@ -349,6 +349,7 @@ static bh_rc
 check_models(const struct bh_site_sku *sku, struct bh_err *err)
 {
     const struct bh_site_sku_model *models = sku->models.items;
+    bool shares = false;
 
     if (sku->models.count == 0)
         return bh_err_set(err, BH_INVALID, "names no GPU model");
@@ -363,7 +364,10 @@ check_models(const struct bh_site_sku *sku, struct bh_err *err)
                 rc = bh_err_set(err, BH_INVALID, "%s is named twice", models[i].model);
         if (rc != BH_OK)
             return bh_err_wrap(err, "models[%" PRIu32 "]", i);
+        shares = shares || models[i].share;
     }
+    if (sku->over_cap && !shares)
+        return bh_err_set(err, BH_INVALID, "over_cap is of shares, and it has none");
     return BH_OK;
 }
 

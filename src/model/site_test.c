@@ -140,6 +140,13 @@ static const struct {
       "skus[0] s: models[0]: say a profile or a share of it, not neither" },
     { "a profile with a mode", SHARE("profile: whole, mode: hard"), BH_INVALID,
       "skus[0] s: models[0]: memory, mode and rounding are a share's, and this is a profile" },
+    { "over its cap", "skus: [{name: s, grade: F, over_cap: stop, models: [{model: H100-80GB, "
+      "share: 1/4}]}]", BH_OK, NULL },
+    { "over the cap of a profile", "skus: [{name: s, grade: C, over_cap: throttle, models: [{model: "
+      "H100-80GB, profile: 1g.10gb}]}]", BH_INVALID,
+      "skus[0] s: over_cap is of shares, and it has none" },
+    { "no such thing", "skus: [{name: s, grade: F, over_cap: kill, models: [{model: H100-80GB, "
+      "share: 1/4}]}]", BH_INVALID, NULL },
     { "no such mode", SHARE("share: 1/4, mode: soft"), BH_INVALID, NULL },
     { "a share that promises MIG", "skus: [{name: s, grade: C, models: [{model: H100-80GB, "
       "share: 1/4}]}]", BH_INVALID, "skus[0] s: models[0]: a share cannot keep grade C" },

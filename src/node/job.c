@@ -21,6 +21,7 @@
 #include "model/job.h"
 #include "node/box.h"
 #include "node/cdi.h"
+#include "node/checkpoint.h"
 #include "node/exit_record.h"
 #include "node/gate.h"
 #include "node/job_log.h"
@@ -31,6 +32,7 @@
 #include "node/path.h"
 #include "node/reset.h"
 #include "node/scrub.h"
+#include "node/share_end.h"
 #include "node/share_lease.h"
 #include "node/share_slot.h"
 #include "node/unpack.h"
@@ -129,7 +131,8 @@ finish(struct bh_node *node, struct bh_job *job)
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     bh_cdi_remove(node, job->note.lease);
-    if (bh_gate_ended(node, job) && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
+    if ((bh_gate_ended(node, job) || bh_checkpoint_ended(job) || bh_node_share_ended(job))
+        && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
     report_end(node, job);
     if (job->unwanted)
@@ -194,8 +197,6 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (bh_keeper_alive(folder, &(pid_t){ 0 }))
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " runs already", start->lease);
     rc = bh_launch_folder(node, start->lease, folder, err);
-    if (rc == BH_OK)
-        rc = bh_share_slot_sync(node, err);
     if (rc == BH_OK)
         rc = bh_node_share_open(node, job, err);
     if (rc == BH_OK)
@@ -300,16 +301,40 @@ first_of_gpu(const struct bh_job *job, uint32_t at)
     return true;
 }
 
+/* Each process once, although it may be on several GPUs. */
+static void
+add_process(struct bh_job_on_gpu *on_gpu, const struct bh_device_process *process)
+{
+    on_gpu->memory_mib += process->memory_mib;
+    for (uint32_t i = 0; i < on_gpu->count && i < BH_COUNT(on_gpu->pids); i++)
+        if (on_gpu->pids[i].pid == process->pid)
+            return;
+    if (on_gpu->count < BH_COUNT(on_gpu->pids))
+        on_gpu->pids[on_gpu->count].pid = process->pid;
+    on_gpu->count++;
+}
+
 bh_rc
 bh_job_gpu_use(struct bh_node *node, const struct bh_job *job, bool *ret_used, uint64_t *ret_mib,
                struct bh_err *err)
+{
+    struct bh_job_on_gpu on_gpu;
+    bh_rc rc = bh_job_gpu_list(node, job, &on_gpu, err);
+
+    *ret_used = on_gpu.count > 0;
+    *ret_mib = on_gpu.memory_mib;
+    return rc;
+}
+
+bh_rc
+bh_job_gpu_list(struct bh_node *node, const struct bh_job *job, struct bh_job_on_gpu *ret_on_gpu,
+                struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     char id[32];
     bh_rc rc = BH_OK;
 
-    *ret_used = false;
-    *ret_mib = 0;
+    *ret_on_gpu = (struct bh_job_on_gpu){ .count = 0 };
     bh_node_job_id(job->note.lease, id);
     for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {
         const char *gpu = job->note.lent[i].gpu;
@@ -327,10 +352,8 @@ bh_job_gpu_use(struct bh_node *node, const struct bh_job *job, bool *ret_used, u
                 continue;
             rc = node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
                                         err);
-            if (rc != BH_OK || !inside)
-                continue;
-            *ret_used = true;
-            *ret_mib += processes[p].memory_mib;
+            if (rc == BH_OK && inside)
+                add_process(ret_on_gpu, &processes[p]);
         }
     }
     return rc;
@@ -356,9 +379,13 @@ set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err 
     bh_rc rc;
 
     bh_node_job_id(job->note.lease, id);
+    if (frozen) /* before it can say nothing any more */
+        bh_node_share_pause(node, job->note.lease);
     rc = node->runtime.ops->freeze(node->runtime.self, id, frozen, err);
     if (rc == BH_OK)
         job->frozen = frozen;
+    if (!job->frozen)
+        bh_node_share_resume(node, job->note.lease);
     return rc;
 }
 
@@ -737,6 +764,7 @@ bh_job_adopt_all(struct bh_node *node)
         if (job->ended)
             continue;
         adopt_frozen(node, job);
+        bh_checkpoint_adopt(node, job);
         bh_gate_shut(job); /* it may wait for the node that died */
     }
 }

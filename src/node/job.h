@@ -57,6 +57,16 @@ bool bh_job_overlaps(const struct bh_note *lease, const struct bh_note_piece *pl
 BH_MUST_USE bh_rc bh_job_check_places(const struct bh_node *node, const struct bh_note *lease,
                                       struct bh_err *err);
 
+/* Its processes that have a context on one of its pieces, and what they hold; `count` may be more
+ * than there is room for. */
+struct bh_job_on_gpu {
+    struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX];
+    uint32_t count;
+    uint64_t memory_mib;
+};
+BH_MUST_USE bh_rc bh_job_gpu_list(struct bh_node *node, const struct bh_job *job,
+                                  struct bh_job_on_gpu *ret_on_gpu, struct bh_err *err);
+
 /* Whether any process of the job has a context on one of its pieces, and how much GPU
  * memory its processes hold. */
 BH_MUST_USE bh_rc bh_job_gpu_use(struct bh_node *node, const struct bh_job *job,

@@ -15,6 +15,7 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
+struct bh_checkpoints;
 struct bh_guests;
 struct bh_reset;
 struct bh_scrubs;
@@ -31,13 +32,6 @@ struct bh_trouble {
 
 struct bh_health_watch;
 struct bh_share_leases;
-struct bh_share_grant;
-
-/* Open shares: node/share_slot.h. */
-struct bh_share_slots {
-    struct bh_share_grant *open; /* in no order */
-    uint32_t count;
-};
 
 struct bh_node {
     struct bh_conf conf;
@@ -65,13 +59,13 @@ struct bh_node {
     bh_ns sample_at;                  /* monotonic */
     struct bh_trouble troubles[32];   /* node/trouble.h */
     struct bh_health_watch *health;
-    struct bh_share_slots shares;          /* that leases have now */
-    struct bh_share_leases *share_leases;  /* node/share_lease.h */
+    struct bh_share_leases *share_leases; /* node/share_lease.h */
 
     struct bh_guests *guests;         /* node/guest.h */
     struct bh_scrubs *scrubs;         /* node/scrub.h */
     struct bh_reset *reset;           /* node/reset.h */
     struct bh_verify *verify;         /* node/verify.h */
+    struct bh_checkpoints *checkpoints; /* node/checkpoint.h */
 
     uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
     uint32_t doomed_count;

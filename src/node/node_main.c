@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/cdi.h"
+#include "node/checkpoint.h"
 #include "node/driver.h"
 #include "node/guest.h"
 #include "node/health.h"
@@ -134,6 +135,7 @@ make_tables(struct bh_node *node)
     node->scrubs = bh_scrubs_new();
     node->reset = bh_reset_new();
     node->verify = bh_verify_new();
+    node->checkpoints = bh_checkpoints_new();
 }
 
 static bh_rc
@@ -163,6 +165,8 @@ open_all(struct bh_node *node, struct bh_err *err)
         rc = open_gpus(node, err);
     if (rc == BH_OK)
         rc = bh_piece_reconcile(node, err);
+    if (rc == BH_OK)
+        bh_checkpoint_probe(node);
     return rc;
 }
 
@@ -195,10 +199,10 @@ close_all(struct bh_node *node)
     if (node->scan_arena)
         bh_arena_free(node->scan_arena);
     bh_verify_free(node->verify);
-    bh_share_slot_free(node);
     bh_node_shares_free(node);
     bh_scrubs_free(node->scrubs);
     bh_reset_free(node->reset);
+    bh_checkpoints_free(node->checkpoints);
     bh_state_close(&node->state);
 }
 
@@ -265,6 +269,7 @@ tick_orders(struct loop *loop, bh_ns now)
     next = sooner(next, bh_guests_tick(node, now));
     next = sooner(next, bh_scrubs_tick(node, now));
     next = sooner(next, bh_reset_tick(node, now));
+    next = sooner(next, bh_checkpoints_tick(node, now));
     next = sooner(next, bh_orders_tick(loop->orders, now));
     return sooner(next, bh_verify_tick(node, now));
 }
@@ -289,6 +294,7 @@ tick(struct loop *loop)
     if (node->greeted)
         next = sooner(next, node->sample_at);
     next = sooner(next, bh_health_tick(node, now));
+    next = sooner(next, bh_node_shares_next(node));
     if (!next)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;
@@ -341,8 +347,6 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_accept(node);
     if (loop->polls[5].revents)
         bh_node_streams_turn(loop->streams);
-    if (bh_share_slot_sync(node, err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_STR("what", "opening of a share"), BH_ERRLOG(err));
     bh_node_shares_turn(node);
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));

@@ -16,6 +16,8 @@ static const char *const kind_names[BH_NOTE_KINDS] = {
     [BH_NOTE_MARK] = "mark",
     [BH_NOTE_RECEIPT] = "receipt",
     [BH_NOTE_FORGET_RECEIPT] = "forget_receipt",
+    [BH_NOTE_ASIDE] = "aside",
+    [BH_NOTE_BACK] = "back",
 };
 
 static const struct bh_field piece_rows[] = {
@@ -53,6 +55,7 @@ static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, message, BH_FIELD_U32),
     BH_F(struct bh_note, order, BH_FIELD_U64),
     BH_F(struct bh_note, outcome, BH_FIELD_U32),
+    BH_F_ARRAY(struct bh_note, pids, pid_count, bh_checkpoint_pid_fields, BH_CHECKPOINT_PIDS_MAX),
     BH_F(struct bh_note, piece, BH_FIELD_STRUCT, .of = &piece_fields),
     BH_F(struct bh_note, rc, BH_FIELD_U32),
     BH_F(struct bh_note, receipt, BH_FIELD_STRUCT, .of = &bh_receipt_fields),

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/fields.h"
+#include "checkpoint/report.h"
 #include "node/journal.h"
 #include "wire/message.h"
 
@@ -19,12 +20,15 @@ enum bh_note_kind {
     BH_NOTE_LEASE,         /* a job is being started */
     BH_NOTE_FORGET_ORDER,  /* acknowledged */
     BH_NOTE_FORGET_LEASE,
-    BH_NOTE_ASKED,         /* a job was sent its first signal to end */
+    BH_NOTE_ASKED,         /* a job was sent its first signal to end; `why`: for having more
+                              GPU memory than its share allows */
     BH_NOTE_SUSPENDED,     /* a job is frozen and was seen to hold no GPU context */
     BH_NOTE_RESUMED,       /* that does not hold any more: it is about to be thawed */
     BH_NOTE_MARK,          /* whose the bytes of memory units of a GPU are */
     BH_NOTE_RECEIPT,       /* a piece was scrubbed, or that failed */
     BH_NOTE_FORGET_RECEIPT, /* acknowledged */
+    BH_NOTE_ASIDE,         /* the GPU memory of a job's processes is put aside, or may be */
+    BH_NOTE_BACK,          /* it is not any more */
     BH_NOTE_KINDS
 };
 
@@ -63,6 +67,8 @@ struct bh_note {
     uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */
     bool clean, failed;            /* MARK */
     struct bh_msg_receipt receipt; /* RECEIPT */
+    struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX]; /* ASIDE */
+    uint32_t pid_count;
 };
 
 extern const struct bh_fields bh_note_fields;

@@ -7,9 +7,11 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "model/share.h"
 #include "base/utf8.h"
 #include "node/alone.h"
 #include "node/box.h"
+#include "node/checkpoint.h"
 #include "node/exit_record.h"
 #include "node/guest.h"
 #include "node/job.h"
@@ -129,6 +131,14 @@ note_destroy(struct bh_node *node, const void *message, struct bh_note *note, st
     return BH_OK;
 }
 
+static void
+lend_share(const struct bh_msg_start *start, struct bh_note_piece *lent)
+{
+    lent->share_flags |= start->over_cap == BH_OVER_CAP_THROTTLE ? BH_SHARE_IS_THROTTLED
+                         : start->over_cap == BH_OVER_CAP_STOP   ? BH_SHARE_IS_STOPPED
+                                                                 : 0;
+}
+
 static bh_rc
 lend_pieces(const struct bh_node *node, const struct bh_msg_start *start, struct bh_note *lease,
             struct bh_err *err)
@@ -140,7 +150,10 @@ lend_pieces(const struct bh_node *node, const struct bh_msg_start *start, struct
         if (!piece)
             return bh_err_set(err, BH_NOT_FOUND, "pieces[%u]: no piece %" PRIu64
                               " on this node", i, start->pieces[i].partition);
-        lease->lent[lease->lent_count++] = *piece;
+        lease->lent[lease->lent_count] = *piece;
+        if (bh_share_slot_is(piece))
+            lend_share(start, &lease->lent[lease->lent_count]);
+        lease->lent_count++;
     }
     return BH_OK;
 }
@@ -310,15 +323,14 @@ static bh_rc
 perform_suspend(struct bh_node *node, const void *message, struct effect *ret_effect,
                 struct bh_err *err)
 {
-    return bh_job_suspend(node, ((const struct bh_msg_lease *)message)->lease, &ret_effect->held,
-                          err);
+    return bh_checkpoint_suspend(node, message, &ret_effect->held, &ret_effect->waits, err);
 }
 
 static bh_rc
 perform_resume(struct bh_node *node, const void *message, struct effect *ret_effect,
                struct bh_err *err)
 {
-    return bh_job_resume(node, ((const struct bh_msg_lease *)message)->lease, err);
+    return bh_checkpoint_resume(node, message, &ret_effect->waits, err);
 }
 
 static bh_rc
@@ -460,7 +472,7 @@ answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool 
     if (rc != BH_OK)
         answer(node, pending, held ? OUTCOME_UNCLEAN : OUTCOME_FAILED, rc, why);
     else
-        answer(node, pending, held ? OUTCOME_HELD : OUTCOME_DONE, rc, why);
+        answer(node, pending, held ? OUTCOME_HELD : OUTCOME_DONE, rc, held ? pending->err.msg : why);
 }
 
 /* The GPU that an order changes, or has scrubbed; "": none, or it is not known. */
@@ -631,6 +643,7 @@ is_blocked(const struct bh_orders *orders, uint32_t at)
 
     return bh_waiting_is_behind(&orders->waiting, at, waiting->gpu)
            || bh_scrub_runs(orders->node, waiting->order)
+           || bh_checkpoint_runs(orders->node, waiting->order)
            || bh_reset_runs(orders->node, waiting->order);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "model/geometry.h"
+#include "node/checkpoint.h"
 #include "node/grades.h"
 #include "node/host.h"
 #include "node/job.h"
@@ -149,6 +150,7 @@ bh_report_inventory(struct bh_node *node)
     snprintf(inventory.node, sizeof inventory.node, "%s", node->name);
     snprintf(inventory.driver, sizeof inventory.driver, "%s", node->inventory.driver);
     snprintf(inventory.runtime, sizeof inventory.runtime, "%s", node->runtime_version);
+    bh_checkpoint_describe(node, inventory.checkpoint, sizeof inventory.checkpoint);
     put_gpus(node, arena, &inventory.gpus);
     put_pieces(node, arena, &inventory.pieces);
     put_leases(node, arena, &inventory.leases);

@@ -252,15 +252,39 @@ bh_share_host_close(struct bh_share_host *host, uint64_t lease)
         (void)!ask(host, BH_SHARE_MSG_CLOSE, &close_it, &err);
 }
 
-void
-bh_share_host_overhead(struct bh_share_host *host, const struct bh_share_overhead *overhead)
+/* What has no answer. */
+static void
+tell(struct bh_share_host *host, uint32_t number, const void *message)
 {
     struct bh_err err = { 0 };
 
-    if (host->pid != 0 &&
-        bh_link_send(host->link, BH_SHARE_MSG_OVERHEAD,
-                     bh_share_message_fields(BH_SHARE_MSG_OVERHEAD), overhead, &err) != BH_OK)
+    if (host->pid != 0 && bh_link_send(host->link, number, bh_share_message_fields(number),
+                                       message, &err) != BH_OK)
         end(host);
+}
+
+void
+bh_share_host_overhead(struct bh_share_host *host, const struct bh_share_overhead *overhead)
+{
+    tell(host, BH_SHARE_MSG_OVERHEAD, overhead);
+}
+
+void
+bh_share_host_holder(struct bh_share_host *host, const struct bh_share_holder *holder)
+{
+    tell(host, BH_SHARE_MSG_HOLDER, holder);
+}
+
+void
+bh_share_host_allow(struct bh_share_host *host, const struct bh_share_allow *allow)
+{
+    struct open_lease *lease = find(host, allow->lease);
+
+    if (lease == NULL)
+        return;
+    lease->open.paused = allow->paused;
+    lease->open.throttled = allow->throttled;
+    tell(host, BH_SHARE_MSG_ALLOW, allow);
 }
 
 int

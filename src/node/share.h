@@ -41,6 +41,13 @@ void bh_share_host_close(struct bh_share_host *host, uint64_t lease);
 void bh_share_host_overhead(struct bh_share_host *host,
                             const struct bh_share_overhead *overhead);
 
+/* That a process holds GPU memory, as the driver says. */
+void bh_share_host_holder(struct bh_share_host *host, const struct bh_share_holder *holder);
+
+/* What a lease is allowed from now on, also by a bulkhead-share that is started later.  Nothing
+ * when it is not open. */
+void bh_share_host_allow(struct bh_share_host *host, const struct bh_share_allow *allow);
+
 /* To poll for reading; -1: nothing runs.  Ready, or a second passed: bh_share_host_turn,
  * which takes what was said and starts a bulkhead-share that ended again. */
 int bh_share_host_fd(const struct bh_share_host *host);

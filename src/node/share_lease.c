@@ -11,16 +11,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/path.h"
-#include "node/share.h"
+#include "node/share_lease_internal.h"
 #include "node/share_slot.h"
-
-struct bh_share_leases {
-    struct bh_share_host *host;
-    uint64_t open[BH_SHARE_LEASES_MAX];
-    uint32_t count;
-    bh_ns tried_at; /* monotonic; when leases of before were asked for last */
-    bh_ns compare_at; /* monotonic; when the driver is asked next */
-};
 
 const char *
 bh_node_share_shim(const struct bh_node *node)
@@ -58,17 +50,19 @@ bh_node_share_door(const struct bh_node *node, uint64_t lease, char ret_path[BH_
 static void
 hear(void *self, const struct bh_share_notice *notice)
 {
-    static const char *const whats[] = {
-        [BH_SHARE_NOTICE_FORGED] = "its page of GPU memory says what cannot be",
-        [BH_SHARE_NOTICE_FULL] = "too many processes use its share",
-        [BH_SHARE_NOTICE_STRANGER] = "a process asked for what is not its own",
-        [BH_SHARE_NOTICE_STUCK] = "its work on the GPU does not end: others run beside it",
-        [BH_SHARE_NOTICE_MORE] = "it has more GPU memory than it reserved: its cap is lower now",
+    static const enum bh_job_notice kinds[BH_SHARE_NOTICES] = {
+        [BH_SHARE_NOTICE_FORGED] = BH_JOB_NOTICE_FORGED,
+        [BH_SHARE_NOTICE_FULL] = BH_JOB_NOTICE_FULL,
+        [BH_SHARE_NOTICE_STRANGER] = BH_JOB_NOTICE_STRANGER,
+        [BH_SHARE_NOTICE_STUCK] = BH_JOB_NOTICE_STUCK,
+        [BH_SHARE_NOTICE_MORE] = BH_JOB_NOTICE_MORE,
+        [BH_SHARE_NOTICE_ROUND] = BH_JOB_NOTICE_ROUND,
     };
+    struct bh_node *node = self;
+    struct bh_share_lease_row *row = bh_share_leases_find(node->share_leases, notice->lease);
 
-    (void)self;
-    bh_log(SHARE_NOTICE, BH_U64("lease", notice->lease), BH_U64("pid", notice->pid),
-           BH_STR("what", notice->kind < BH_SHARE_NOTICES ? whats[notice->kind] : "?"));
+    if (row && notice->kind < BH_SHARE_NOTICES)
+        bh_share_leases_notice(node, row, kinds[notice->kind]);
 }
 
 static struct bh_share_leases *
@@ -83,7 +77,7 @@ leases_of(struct bh_node *node)
     BH_ASSERT(leases);
     bh_path_format(program, sizeof program, "%.480s/bulkhead-share", node->libexec);
     leases->host = bh_share_host_new(
-        &(struct bh_share_host_options){ .program = program, .notice = hear });
+        &(struct bh_share_host_options){ .program = program, .notice = hear, .self = node });
     node->share_leases = leases;
     return leases;
 }
@@ -127,44 +121,88 @@ make_folders(const struct bh_node *node, uint64_t lease, struct bh_err *err)
     return rc;
 }
 
-/* Which of the node's GPUs it is, by its minor: the same for all leases. */
-static void
-put_gpu(const struct bh_note_piece *lent, struct bh_share_open *open)
+/* Of a GPU's time, what the lease has of the one of which it has most: it takes turns on all of them
+ * at once. */
+static uint32_t
+weight_of(const struct bh_job *job)
 {
-    struct bh_share_gpu *gpu = &open->gpus[open->gpu_count++];
+    uint32_t most = 0;
 
-    gpu->gpu = lent->minor % 32;
-    memcpy(gpu->uuid, lent->gpu, sizeof gpu->uuid);
-    gpu->cap_bytes = lent->cap_bytes;
-    gpu->context_bytes = lent->context_bytes / BH_SHARE_UNIT_BYTES * BH_SHARE_UNIT_BYTES;
-    gpu->memory_bytes = lent->cap_bytes;
-    open->weight = lent->share_weight;
-    open->hard = (lent->share_flags & BH_SHARE_IS_HARD) != 0;
-    open->latency = (lent->share_flags & BH_SHARE_IS_LATENCY) != 0;
+    for (uint32_t k = 0; k < job->note.lent_count; k++) {
+        uint32_t weight = 0;
+
+        for (uint32_t i = 0; i < job->note.lent_count; i++) {
+            if (strcmp(job->note.lent[i].gpu, job->note.lent[k].gpu) == 0)
+                weight += job->note.lent[i].share_weight;
+        }
+        most = weight > most ? weight : most;
+    }
+    return most < BH_GPU_PARTS ? most : BH_GPU_PARTS; /* more where it is oversubscribed */
 }
 
-static bool
-is_open(const struct bh_share_leases *leases, uint64_t lease)
+/* Several shares of one GPU are one device to the job.  Which of the node's GPUs it is, by its minor: the same for all leases. */
+static void
+put_gpu(const struct bh_node *node, const struct bh_note_piece *lent, struct bh_share_open *open)
 {
-    for (uint32_t i = 0; i < leases->count; i++)
-        if (leases->open[i] == lease)
-            return true;
-    return false;
+    uint64_t context_bytes = lent->context_bytes / BH_SHARE_UNIT_BYTES * BH_SHARE_UNIT_BYTES;
+    struct bh_share_gpu *gpu = open->gpus;
+
+    while (gpu < open->gpus + open->gpu_count && strcmp(gpu->uuid, lent->gpu) != 0)
+        gpu++;
+    open->gpu_count += gpu == open->gpus + open->gpu_count;
+    gpu->gpu = lent->minor % 32;
+    memcpy(gpu->uuid, lent->gpu, sizeof gpu->uuid);
+    gpu->cap_bytes += lent->cap_bytes + context_bytes; /* the first is beside it */
+    gpu->context_bytes = context_bytes;
+    gpu->memory_bytes += lent->cap_bytes;
+    open->hard = (lent->share_flags & BH_SHARE_IS_HARD) != 0;
+    open->latency = (lent->share_flags & BH_SHARE_IS_LATENCY) != 0;
+    if (lent->share_flags & BH_SHARE_IS_MULTIPLEXED)
+        open->quantum_ns = node->conf.share_quantum_ms * (uint64_t)BH_NS_PER_MS;
+}
+
+struct bh_share_lease_row *
+bh_share_leases_find(struct bh_share_leases *leases, uint64_t lease)
+{
+    for (uint32_t i = 0; i < leases->count; i++) {
+        if (leases->rows[i].lease == lease)
+            return &leases->rows[i];
+    }
+    return NULL;
+}
+
+static bh_rc
+add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_err *err)
+{
+    bh_rc rc;
+
+    if (leases->count == BH_COUNT(leases->rows))
+        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_SHARE_LEASES_MAX);
+    rc = bh_share_host_open(leases->host, open, err);
+    if (rc != BH_OK)
+        return rc;
+    leases->rows[leases->count++] =
+        (struct bh_share_lease_row){ .lease = open->lease, .paused = open->paused };
+    for (uint32_t d = 0; d < open->gpu_count; d++)
+        bh_log(SHARE_OPENED, BH_STR("gpu", open->gpus[d].uuid), BH_U64("lease", open->lease),
+               BH_U64("cap_bytes", open->gpus[d].cap_bytes), BH_U64("weight", open->weight));
+    return BH_OK;
 }
 
 bh_rc
 bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err)
 {
-    struct bh_share_open open = { .lease = job->note.lease };
+    struct bh_share_open open = { .lease = job->note.lease, .paused = job->frozen };
     struct bh_share_leases *leases;
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
 
     for (uint32_t k = 0; k < job->note.lent_count && open.gpu_count < BH_SHARE_DEVICES_MAX; k++)
         if (bh_share_slot_is(&job->note.lent[k]))
-            put_gpu(&job->note.lent[k], &open);
+            put_gpu(node, &job->note.lent[k], &open);
     if (open.gpu_count == 0)
         return BH_OK;
+    open.weight = weight_of(job);
     rc = check_libraries(node, err);
     if (rc == BH_OK)
         rc = make_folders(node, open.lease, err);
@@ -173,12 +211,8 @@ bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err
     lease_folder(node, open.lease, "", folder);
     bh_path_format(open.folder, sizeof open.folder, "%.190s", folder);
     leases = leases_of(node);
-    if (!is_open(leases, open.lease) && leases->count == BH_COUNT(leases->open))
-        return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_SHARE_LEASES_MAX);
-    rc = bh_share_host_open(leases->host, &open, err);
-    if (rc == BH_OK && !is_open(leases, open.lease))
-        leases->open[leases->count++] = open.lease;
-    return rc;
+    return bh_share_leases_find(leases, open.lease) ? bh_share_host_open(leases->host, &open, err)
+                                                    : add(leases, &open, err);
 }
 
 /* ---- closing ---- */
@@ -199,14 +233,15 @@ close_ended(struct bh_node *node)
     char folder[BH_NODE_PATH_MAX];
 
     for (uint32_t i = leases->count; i-- > 0;) {
-        uint64_t lease = leases->open[i];
+        uint64_t lease = leases->rows[i].lease;
 
         if (lives(node, lease))
             continue;
         bh_share_host_close(leases->host, lease);
         lease_folder(node, lease, "", folder);
         bh_path_remove_tree(folder);
-        leases->open[i] = leases->open[--leases->count];
+        leases->rows[i] = leases->rows[--leases->count];
+        bh_log(SHARE_CLOSED, BH_U64("lease", lease));
     }
 }
 
@@ -223,7 +258,7 @@ open_adopted(struct bh_node *node)
         const struct bh_job *job = &node->state.jobs[i];
 
         if (job->ended || !job->running || !bh_node_share_is(job) ||
-            is_open(leases_of(node), job->note.lease))
+            bh_share_leases_find(leases_of(node), job->note.lease))
             continue;
         if (bh_node_share_open(node, job, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_STR("what", "share of a running job"), BH_ERRLOG(&err));
@@ -231,66 +266,38 @@ open_adopted(struct bh_node *node)
     }
 }
 
-/* ---- what the driver says ---- */
+/* ---- suspending ---- */
 
-static uint64_t
-bytes_of(const struct bh_node *node, uint64_t lease, const struct bh_device_process *processes,
-         uint32_t count)
+void
+bh_share_leases_allow(struct bh_node *node, const struct bh_share_lease_row *row)
 {
-    uint64_t bytes = 0;
-    struct bh_err ignored;
-    bool inside;
-    char id[32];
+    const struct bh_share_allow said = { row->lease, row->paused, row->throttled };
 
-    bh_node_job_id(lease, id);
-    for (uint32_t p = 0; p < count; p++) {
-        inside = false;
-        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
-                                   &ignored) == BH_OK && inside)
-            bytes += processes[p].memory_mib << 20;
-    }
-    return bytes;
-}
-
-/* Its shares in the order in which put_gpu named them. */
-static void
-tell_overhead(struct bh_node *node, const struct bh_job *job)
-{
-    struct bh_share_overhead said = { .lease = job->note.lease };
-
-    for (uint32_t k = 0; k < job->note.lent_count; k++) {
-        BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-        const struct bh_note_piece *lent = &job->note.lent[k];
-        struct bh_device_process *processes;
-        uint32_t count = 0;
-        struct bh_err ignored;
-
-        if (!bh_share_slot_is(lent))
-            continue;
-        if (node->device.ops->processes(node->device.self, lent->gpu, arena, &processes, &count,
-                                        &ignored) == BH_OK) {
-            said.bytes = bytes_of(node, said.lease, processes, count);
-            bh_share_host_overhead(node->share_leases->host, &said);
-        }
-        said.device++;
-    }
+    bh_share_host_allow(node->share_leases->host, &said);
 }
 
 static void
-compare_with_driver(struct bh_node *node)
+set_paused(struct bh_node *node, uint64_t lease, bool paused)
 {
-    struct bh_share_leases *leases = node->share_leases;
-    bh_ns now = bh_time_monotonic();
+    struct bh_share_lease_row *row =
+        node->share_leases ? bh_share_leases_find(node->share_leases, lease) : NULL;
 
-    if (leases->count == 0 || now < leases->compare_at)
+    if (!row)
         return;
-    leases->compare_at = now + BH_NS_PER_S;
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
+    row->paused = paused;
+    bh_share_leases_allow(node, row);
+}
 
-        if (!job->ended && job->running && is_open(leases, job->note.lease))
-            tell_overhead(node, job);
-    }
+void
+bh_node_share_pause(struct bh_node *node, uint64_t lease)
+{
+    set_paused(node, lease, true);
+}
+
+void
+bh_node_share_resume(struct bh_node *node, uint64_t lease)
+{
+    set_paused(node, lease, false);
 }
 
 void
@@ -300,8 +307,15 @@ bh_node_shares_turn(struct bh_node *node)
     if (!node->share_leases)
         return;
     close_ended(node);
-    compare_with_driver(node);
+    bh_share_leases_compare(node);
     bh_share_host_turn(node->share_leases->host);
+    bh_share_leases_tell(node);
+}
+
+bh_ns
+bh_node_shares_next(const struct bh_node *node)
+{
+    return node->share_leases && node->share_leases->count > 0 ? node->share_leases->compare_at : 0;
 }
 
 void

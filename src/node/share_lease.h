@@ -23,14 +23,23 @@ bool bh_node_share_is(const struct bh_job *job);
 BH_MUST_USE bh_rc bh_node_share_open(struct bh_node *node, const struct bh_job *job,
                                       struct bh_err *err);
 
+/* Its processes are frozen, or about to be: it leaves the turns of its GPUs, and nobody waits for
+ * its answer.  Resumed it joins again.  Nothing for a lease without shares; either may be said
+ * again.  A node or a bulkhead-share that is started anew keeps to it. */
+void bh_node_share_pause(struct bh_node *node, uint64_t lease);
+void bh_node_share_resume(struct bh_node *node, uint64_t lease);
+
 /* The folder that is bound at BH_NODE_SHARE_DOOR. */
 void bh_node_share_door(const struct bh_node *node, uint64_t lease,
                          char ret_path[BH_NODE_PATH_MAX]);
 
 /* Once per turn of the loop: close those whose jobs ended, open those of jobs that a node
  * before this one started, hear what bulkhead-share says; each second tell it what the driver
- * says that they have. */
+ * says that they have, and do what their SKUs say about those that have more than they may. */
 void bh_node_shares_turn(struct bh_node *node);
+
+/* When the next turn is due, monotonic; 0: nothing is shared. */
+bh_ns bh_node_shares_next(const struct bh_node *node);
 
 /* End bulkhead-share; pages and doors stay for the next one. */
 void bh_node_shares_free(struct bh_node *node);

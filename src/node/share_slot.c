@@ -1,14 +1,10 @@
 #include "node/share_slot.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/log.h"
 #include "model/share.h"
-#include "node/job.h"
 #include "node/piece.h"
 #include "node/scrub.h"
 
@@ -100,98 +96,4 @@ bh_share_slot_clear(struct bh_node *node, uint64_t partition, uint32_t tenant, s
     note.piece = *piece;
     note.piece.cleared_for = tenant;
     return bh_state_note(&node->state, &note, err);
-}
-
-/* ---- what is open ---- */
-
-static struct bh_share_grant *
-find(const struct bh_node *node, uint64_t lease, uint64_t partition)
-{
-    for (uint32_t i = 0; i < node->shares.count; i++)
-        if (node->shares.open[i].lease == lease && node->shares.open[i].partition == partition)
-            return &node->shares.open[i];
-    return NULL;
-}
-
-bh_rc
-bh_share_slot_open(struct bh_node *node, const struct bh_share_grant *grant, struct bh_err *err)
-{
-    struct bh_share_slots *shares = &node->shares;
-
-    if (find(node, grant->lease, grant->partition))
-        return BH_OK;
-    if (!shares->open)
-        shares->open = calloc(BH_SHARES_MAX, sizeof *shares->open);
-    if (!shares->open || shares->count == BH_SHARES_MAX)
-        return bh_err_set(err, BH_FULL, "the node has %u shares open already", shares->count);
-    shares->open[shares->count++] = *grant;
-    bh_log(SHARE_OPENED, BH_STR("gpu", grant->gpu), BH_U64("lease", grant->lease),
-           BH_U64("cap_bytes", grant->cap_bytes), BH_U64("weight", grant->weight));
-    return BH_OK;
-}
-
-void
-bh_share_slot_close(struct bh_node *node, uint64_t lease, uint64_t partition)
-{
-    struct bh_share_grant *grant = find(node, lease, partition);
-
-    if (!grant)
-        return;
-    bh_log(SHARE_CLOSED, BH_STR("gpu", grant->gpu), BH_U64("lease", lease));
-    *grant = node->shares.open[--node->shares.count];
-}
-
-static bool
-holds(const struct bh_node *node, uint64_t lease, uint64_t partition)
-{
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
-
-        for (uint32_t k = 0; job->note.lease == lease && k < job->note.lent_count; k++)
-            if (job->note.lent[k].partition == partition)
-                return !job->ended && !bh_job_is_suspended(job);
-    }
-    return false;
-}
-
-static bh_rc
-open_lent(struct bh_node *node, const struct bh_note *lease, const struct bh_note_piece *lent,
-          struct bh_err *err)
-{
-    struct bh_share_grant grant = {
-        .lease = lease->lease, .partition = lent->partition, .cap_bytes = lent->cap_bytes,
-        .context_bytes = lent->context_bytes, .weight = lent->share_weight,
-        .flags = lent->share_flags,
-    };
-
-    memcpy(grant.gpu, lent->gpu, sizeof grant.gpu);
-    return bh_share_slot_open(node, &grant, err);
-}
-
-bh_rc
-bh_share_slot_sync(struct bh_node *node, struct bh_err *err)
-{
-    bh_rc rc = BH_OK;
-
-    for (uint32_t i = node->shares.count; i-- > 0;) {
-        const struct bh_share_grant *grant = &node->shares.open[i];
-
-        if (!holds(node, grant->lease, grant->partition))
-            bh_share_slot_close(node, grant->lease, grant->partition);
-    }
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
-
-        for (uint32_t k = 0; k < job->note.lent_count && !job->ended; k++)
-            if (bh_share_slot_is(&job->note.lent[k]) && !bh_job_is_suspended(job) && rc == BH_OK)
-                rc = open_lent(node, &job->note, &job->note.lent[k], err);
-    }
-    return rc;
-}
-
-void
-bh_share_slot_free(struct bh_node *node)
-{
-    free(node->shares.open);
-    node->shares = (struct bh_share_slots){ 0 };
 }

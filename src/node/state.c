@@ -207,8 +207,11 @@ apply_asked(struct bh_state *state, const struct bh_note *note)
 {
     struct bh_job *job = bh_state_job(state, note->lease);
 
-    if (job)
-        job->asked = true;
+    if (!job)
+        return;
+    job->asked = true;
+    if (*note->why)
+        snprintf(job->over_cap, sizeof job->over_cap, "%.199s", note->why);
 }
 
 static void
@@ -218,6 +221,18 @@ apply_suspended(struct bh_state *state, const struct bh_note *note)
 
     if (job)
         job->suspended = note->kind == BH_NOTE_SUSPENDED;
+}
+
+static void
+apply_aside(struct bh_state *state, const struct bh_note *note)
+{
+    struct bh_job *job = bh_state_job(state, note->lease);
+
+    if (!job)
+        return;
+    job->aside = note->kind == BH_NOTE_ASIDE;
+    job->aside_count = note->pid_count;
+    memcpy(job->aside_pids, note->pids, sizeof job->aside_pids);
 }
 
 static void
@@ -255,6 +270,8 @@ apply(struct bh_state *state, const struct bh_note *note)
         [BH_NOTE_MARK] = apply_mark,
         [BH_NOTE_RECEIPT] = apply_receipt,
         [BH_NOTE_FORGET_RECEIPT] = apply_forget_receipt,
+        [BH_NOTE_ASIDE] = apply_aside,
+        [BH_NOTE_BACK] = apply_aside,
     };
 
     if (kinds[note->kind])
@@ -372,15 +389,28 @@ bh_state_save(struct bh_state *state, struct bh_err *err)
 }
 
 static bh_rc
+put_aside(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
+{
+    struct bh_note aside = { .kind = BH_NOTE_ASIDE, .lease = job->note.lease,
+                             .pid_count = job->aside_count };
+
+    memcpy(aside.pids, job->aside_pids, sizeof aside.pids);
+    return bh_note_append(state->journal, &aside, err);
+}
+
+static bh_rc
 put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
 {
     struct bh_note asked = { .kind = BH_NOTE_ASKED, .lease = job->note.lease };
     struct bh_note suspended = { .kind = BH_NOTE_SUSPENDED, .lease = job->note.lease };
     bh_rc rc = bh_note_append(state->journal, &job->note, err);
 
+    snprintf(asked.why, sizeof asked.why, "%s", job->over_cap);
     if (rc == BH_OK && job->asked)
         rc = bh_note_append(state->journal, &asked, err);
-    return rc == BH_OK && job->suspended ? bh_note_append(state->journal, &suspended, err) : rc;
+    if (rc == BH_OK && job->suspended)
+        rc = bh_note_append(state->journal, &suspended, err);
+    return rc == BH_OK && job->aside ? put_aside(state, job, err) : rc;
 }
 
 /* Behind everything that sets marks when it is read again. */

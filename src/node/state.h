@@ -32,6 +32,11 @@ struct bh_job {
     bool running, frozen, ended;     /* running: its keeper was seen alive */
     bool asked;                      /* a signal to end was sent, or may have been */
     bool suspended;                  /* noted so: frozen, and seen without a GPU context */
+    bool aside;                      /* noted so: GPU memory of these processes is put aside,
+                                        or may be (checkpoint.h) */
+    struct bh_checkpoint_pid aside_pids[BH_CHECKPOINT_PIDS_MAX];
+    uint32_t aside_count;
+    char unrestored[200];            /* why it could not be given back; "": it was */
     bool dying;                      /* its end is under way: a process does not go */
     bool unwanted;                   /* the daemon does not know it: forget it at its end */
     int pidfd;                       /* of the keeper; -1: none */
@@ -45,6 +50,7 @@ struct bh_job {
     bh_ns gate_until;                /* monotonic; not ready by then: it never will be */
     uint64_t start_order;            /* START that is answered after the look, or 0 */
     char broken[200];                /* the wall that did not hold; "" is none */
+    char over_cap[200];              /* why the node ends it, over its share's cap; "": it does not */
     struct { uint64_t memory_bytes; uint32_t pids; } ordered; /* 0: not known any more */
 };
 

@@ -42,6 +42,8 @@ fill(struct bh_state *state)
     note(state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 10, .job = 3, .slot = 0,
                                   .lent = { { .partition = 5, .gi = 7 } }, .lent_count = 1,
                                   .boot = "b" });
+    note(state, (struct bh_note){ .kind = BH_NOTE_ASKED, .lease = 10, .why = "over its cap" });
+    note(state, (struct bh_note){ .kind = BH_NOTE_ASKED, .lease = 10 });
     note(state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 11, .slot = 1 });
     note(state, (struct bh_note){ .kind = BH_NOTE_FORGET_LEASE, .lease = 11 });
     note(state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 3, .message = BH_MSG_STOP });
@@ -66,6 +68,8 @@ check(const char *name, const struct bh_state *state)
     BH_CHECK(name, bh_state_piece_at(state, "GPU-1", 7) && !bh_state_piece_at(state, "GPU-2", 7));
     BH_CHECK(name, job && job->note.job == 3 && job->note.lent_count == 1
                        && job->note.lent[0].gi == 7 && job->pidfd == -1 && !job->ended);
+    BH_CHECK(name, job && job->asked);
+    BH_CHECK_STR(name, job ? job->over_cap : "", "over its cap");
 }
 
 static void

@@ -8,6 +8,7 @@
 #include "model/boundary.h"
 #include "model/ids.h"
 #include "model/role.h"
+#include "model/share.h"
 #include "model/sign_in.h"
 #include "policy/admission.h"
 #include "policy/datasets.h"
@@ -29,6 +30,7 @@ struct bh_dir_sku {
     const char *cpu, *memory;    /* defaults of one piece; NULL: the node's share */
     bool gone;
     uint64_t models;             /* GPU models that keep it, a bit each */
+    enum bh_over_cap over_cap;   /* of shares */
 };
 
 struct bh_dir_principal {

@@ -44,6 +44,7 @@ struct bh_sandbox {
 
 struct bh_sandbox_usage {
     uint64_t cpu_ns, bytes, peak_bytes;
+    uint64_t file_bytes;        /* of bytes: cached files, which the kernel can drop */
     bool oom;                   /* the kernel's OOM killer struck inside */
 };
 

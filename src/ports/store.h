@@ -98,6 +98,7 @@ enum bh_document_kind {
     BH_DOCUMENT_CARRIED_TENANT,  /* number in 20 digits; of all of a tenant, by its */
     BH_DOCUMENT_FAILURE,         /* to start, by the job's number in 20 digits */
     BH_DOCUMENT_IMAGE,           /* that a job has, by the same */
+    BH_DOCUMENT_NOTICES,         /* of a job, by its number in 20 digits */
     BH_DOCUMENT_KINDS
 };
 

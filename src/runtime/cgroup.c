@@ -618,6 +618,17 @@ bh_cgroup_remove_empty(const struct bh_cgroup_host *host, const char *path)
 
 /* ---- accounting ---- */
 
+/* Cached files; what lies in a tmpfs is none of them. */
+static uint64_t
+file_bytes(const char *stat, const char *active, const char *inactive)
+{
+    uint64_t some = 0, others = 0;
+
+    (void)read_keyed(stat, active, &some);
+    (void)read_keyed(stat, inactive, &others);
+    return some + others;
+}
+
 static bool
 usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_sandbox_usage *usage)
 {
@@ -631,6 +642,8 @@ usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_sandb
     found = read_number(name, &usage->bytes) && found;
     path_of(host, MEMORY, path, "memory.max_usage_in_bytes", name);
     found = read_number(name, &usage->peak_bytes) && found;
+    path_of(host, MEMORY, path, "memory.stat", name);
+    usage->file_bytes = file_bytes(name, "total_active_file", "total_inactive_file");
     path_of(host, MEMORY, path, "memory.oom_control", name);
     usage->oom = read_keyed(name, "oom_kill", &kills) && kills > 0;
     return found;
@@ -651,6 +664,8 @@ usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_sandb
     path_of(host, MEMORY, path, "memory.peak", name); /* since Linux 5.19 */
     if (!read_number(name, &usage->peak_bytes))
         usage->peak_bytes = usage->bytes;
+    path_of(host, MEMORY, path, "memory.stat", name);
+    usage->file_bytes = file_bytes(name, "active_file", "inactive_file");
     path_of(host, MEMORY, path, "memory.events", name);
     usage->oom = read_keyed(name, "oom_kill", &kills) && kills > 0;
     return found;

@@ -15,12 +15,16 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/time.h"
 #include "bulkhead/share_door.h"
 #include "share/pages.h"
 
 /* Connections beyond the slots are of processes that were not answered yet. */
-enum { PROCESSES_MAX = BH_SHARE_SLOTS_MAX + 64, DOOR_BACKLOG = 128 };
+enum { PROCESSES_MAX = BH_SHARE_SLOTS_MAX + 64, DOOR_BACKLOG = 128, OUTSIDERS_MAX = 16 };
 #define MORE_TOLD_BYTES (UINT64_C(64) << 20) /* contexts and modules differ by less */
+enum { MORE_TOLD_LOOKS = 4 }; /* of a second each: 3 s */
+#define OUTSIDE_TOLD_NS UINT64_C(3000000000)
+#define OUTSIDE_GONE_NS UINT64_C(2500000000) /* not seen for so long: it has none any more */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
@@ -36,6 +40,13 @@ struct process {
     bool drained, idle;  /* said so of the present turn */
 };
 
+/* A process with GPU memory and no slot. */
+struct outsider {
+    uint32_t pid;        /* 0: free */
+    uint64_t since_ns, seen_ns;
+    bool told;
+};
+
 struct bh_share_lease {
     const struct bh_share_site *site;
     struct bh_share_open open;
@@ -43,9 +54,13 @@ struct bh_share_lease {
     struct bh_share_watch door;
     int door_fd;
     uint32_t seat, count;
-    bool joined, stuck, more_told;
-    uint64_t more[BH_SHARE_DEVICES_MAX]; /* than was reserved, as the driver said last */
-    uint64_t driver[BH_SHARE_DEVICES_MAX]; /* bytes, as it said last */
+    bool joined, stuck;
+    uint64_t more[BH_SHARE_DEVICES_MAX];      /* than was reserved, as the driver said last */
+    uint32_t more_looks[BH_SHARE_DEVICES_MAX]; /* in a row with much more */
+    struct outsider outsiders[OUTSIDERS_MAX];
+    uint64_t measured_ns, measured_had_ns;    /* when it was measured, and what it had had */
+    uint32_t gpus;
+    uint64_t driver[BH_SHARE_DEVICES_MAX];    /* bytes, as it said last */
     struct process *processes;
 };
 
@@ -389,11 +404,13 @@ static bh_rc
 join(struct bh_share_lease *lease, uint64_t now_ns, struct bh_err *err)
 {
     struct bh_turns_member member = { .weight = lease->open.weight, .hard = lease->open.hard,
-                                      .latency = lease->open.latency };
+                                      .latency = lease->open.latency,
+                                      .quantum_ns = lease->open.quantum_ns };
     bh_rc rc;
 
     for (uint32_t d = 0; d < lease->open.gpu_count; d++)
         member.gpus |= lease->open.gpus[d].gpu < 32 ? 1u << lease->open.gpus[d].gpu : 0;
+    lease->gpus = member.gpus;
     rc = bh_turns_join(lease->site->turns, now_ns, &member, &lease->seat, err);
     lease->joined = rc == BH_OK;
     return rc;
@@ -433,6 +450,8 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
     find_survivors(lease);
     if (lease->processes != NULL)
         bh_turns_want(site->turns, now_ns, lease->seat);
+    bh_share_lease_allow(lease, now_ns, &(struct bh_share_allow) {
+                                            open->lease, open->paused, open->throttled });
     *ret_lease = lease;
     return BH_OK;
 }
@@ -476,9 +495,69 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
     before = lease->more[device];
     lease->more[device] = more;
     bh_share_pages_overhead(lease->pages, device, more < before ? more : before);
-    if (more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES && !lease->more_told)
+    if (more <= MORE_TOLD_BYTES)
+        lease->more_looks[device] = 0;
+    else if (lease->more_looks[device] < MORE_TOLD_LOOKS &&
+             ++lease->more_looks[device] == MORE_TOLD_LOOKS)
         tell(lease, BH_SHARE_NOTICE_MORE, 0);
-    lease->more_told = more > MORE_TOLD_BYTES && before > MORE_TOLD_BYTES;
+}
+
+static bool
+has_slot(const struct bh_share_lease *lease, uint32_t pid)
+{
+    for (const struct process *p = lease->processes; p != NULL; p = p->next)
+        if (p->pid == pid && p->slot >= 0)
+            return true;
+    return false;
+}
+
+/* Its place in the table, or a free one, or the one of who is gone; NULL: none. */
+static struct outsider *
+outsider_of(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
+{
+    struct outsider *found = NULL;
+
+    for (uint32_t i = 0; i < OUTSIDERS_MAX; i++) {
+        struct outsider *at = &lease->outsiders[i];
+
+        if (at->pid != 0 && now_ns - at->seen_ns > OUTSIDE_GONE_NS)
+            *at = (struct outsider) { 0 };
+        if (at->pid == pid)
+            return at;
+        if (at->pid == 0)
+            found = at;
+    }
+    if (found != NULL)
+        *found = (struct outsider) { .pid = pid, .since_ns = now_ns };
+    return found;
+}
+
+void
+bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid)
+{
+    struct outsider *outsider;
+
+    if (pid == 0 || has_slot(lease, pid))
+        return;
+    outsider = outsider_of(lease, now_ns, pid);
+    if (outsider == NULL)
+        return; /* so many are told of already */
+    outsider->seen_ns = now_ns;
+    if (outsider->told || now_ns - outsider->since_ns < OUTSIDE_TOLD_NS)
+        return;
+    outsider->told = true;
+    tell(lease, BH_SHARE_NOTICE_ROUND, pid);
+}
+
+void
+bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
+                     const struct bh_share_allow *allow)
+{
+    if (allow->paused)
+        bh_turns_pause(lease->site->turns, now_ns, lease->seat);
+    else
+        bh_turns_resume(lease->site->turns, now_ns, lease->seat);
+    bh_turns_throttle(lease->site->turns, now_ns, lease->seat, allow->throttled);
 }
 
 static uint32_t
@@ -505,6 +584,34 @@ bh_share_lease_state(const struct bh_share_lease *lease)
         state.driver_mib[d] = mib_of(lease->driver[d]);
     }
     return state;
+}
+
+struct bh_share_measured
+bh_share_lease_measure(struct bh_share_lease *lease, uint64_t now_ns)
+{
+    uint64_t had_ns = bh_turns_had_ns(lease->site->turns, now_ns, lease->seat);
+    struct bh_share_measured measured = { lease->gpus, lease->measured_ns,
+                                          had_ns - lease->measured_had_ns };
+
+    lease->measured_ns = now_ns;
+    lease->measured_had_ns = had_ns;
+    return measured;
+}
+
+void
+bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,
+                       const struct bh_share_measured *measured, bool others)
+{
+    uint64_t elapsed_ns = now_ns - measured->since_ns, permille;
+    bool open = bh_turns_state(lease->site->turns, lease->seat) == BH_TURN_OPEN;
+
+    if (measured->since_ns == 0 || elapsed_ns == 0)
+        return;
+    permille = measured->had_ns * 1000 / elapsed_ns;
+    bh_share_pages_busy(lease->pages, lease->measured_had_ns,
+                        now_ns / BH_NS_PER_S << 32 | BH_SHARE_BUSY_KNOWN |
+                            (open && !others ? BH_SHARE_BUSY_FREE : 0) |
+                            (permille < 1000 ? permille : 1000));
 }
 
 bool

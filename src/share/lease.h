@@ -36,7 +36,26 @@ uint64_t bh_share_lease_id(const struct bh_share_lease *lease);
 /* The driver says that the lease has so many bytes on a device.  What is more than its page
  * says, twice in a row, counts against its cap from then on. */
 void bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t bytes);
+
+/* The driver says that a process of the lease holds GPU memory.  One that has no slot for 3 s is
+ * told of: it went round the shim. */
+void bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pid);
+
+/* What the node allows it from now on. */
+void bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
+                          const struct bh_share_allow *allow);
 struct bh_share_lease_state bh_share_lease_state(const struct bh_share_lease *lease);
+
+/* What it had of its devices since it was measured last; then whether any other that has one of
+ * them had a turn on it meanwhile. */
+struct bh_share_measured {
+    uint32_t gpus;       /* a bit each, as bh_turns_member */
+    uint64_t since_ns;   /* of the one before; 0: this is the first */
+    uint64_t had_ns;     /* since then */
+};
+struct bh_share_measured bh_share_lease_measure(struct bh_share_lease *lease, uint64_t now_ns);
+void bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,
+                            const struct bh_share_measured *measured, bool others);
 
 /* Bring the turn that its processes read in line with what bh_turns says: after each call of
  * bh_turns, for each lease.  True: that changed the turns again. */

@@ -15,6 +15,9 @@ static const struct bh_field open_fields[] = {
     BH_F(struct bh_share_open, hard, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, latency, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, lease, BH_FIELD_U64),
+    BH_F(struct bh_share_open, paused, BH_FIELD_BOOL),
+    BH_F(struct bh_share_open, quantum_ns, BH_FIELD_U64),
+    BH_F(struct bh_share_open, throttled, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, weight, BH_FIELD_U32),
 };
 
@@ -26,6 +29,17 @@ static const struct bh_field overhead_fields[] = {
     BH_F(struct bh_share_overhead, bytes, BH_FIELD_U64),
     BH_F(struct bh_share_overhead, device, BH_FIELD_U32),
     BH_F(struct bh_share_overhead, lease, BH_FIELD_U64),
+};
+
+static const struct bh_field allow_fields[] = {
+    BH_F(struct bh_share_allow, lease, BH_FIELD_U64),
+    BH_F(struct bh_share_allow, paused, BH_FIELD_BOOL),
+    BH_F(struct bh_share_allow, throttled, BH_FIELD_BOOL),
+};
+
+static const struct bh_field holder_fields[] = {
+    BH_F(struct bh_share_holder, lease, BH_FIELD_U64),
+    BH_F(struct bh_share_holder, pid, BH_FIELD_U32),
 };
 
 static const struct bh_field outcome_fields[] = {
@@ -64,6 +78,10 @@ static const struct bh_fields close_message =
     BH_FIELDS("close", struct bh_share_close, close_fields);
 static const struct bh_fields overhead_message =
     BH_FIELDS("overhead", struct bh_share_overhead, overhead_fields);
+static const struct bh_fields allow_message =
+    BH_FIELDS("allow", struct bh_share_allow, allow_fields);
+static const struct bh_fields holder_message =
+    BH_FIELDS("holder", struct bh_share_holder, holder_fields);
 static const struct bh_fields outcome_message =
     BH_FIELDS("outcome", struct bh_share_outcome, outcome_fields);
 static const struct bh_fields state_message =
@@ -81,6 +99,10 @@ bh_share_message_fields(uint32_t number)
         return &close_message;
     case BH_SHARE_MSG_OVERHEAD:
         return &overhead_message;
+    case BH_SHARE_MSG_ALLOW:
+        return &allow_message;
+    case BH_SHARE_MSG_HOLDER:
+        return &holder_message;
     case BH_SHARE_MSG_ANSWER:
         return &outcome_message;
     case BH_SHARE_MSG_STATE:

@@ -31,6 +31,8 @@ struct bh_share_open {
                                        bound into the job at /run/bulkhead */
     uint32_t weight;          /* parts of 4200 */
     bool hard, latency;
+    uint64_t quantum_ns;      /* of a multiplexed share; 0: it is none */
+    bool paused, throttled;   /* as ALLOW says it */
     struct bh_share_gpu gpus[BH_SHARE_DEVICES_MAX]; /* in the order of CUDA's ordinals */
     uint32_t gpu_count;
 };
@@ -43,6 +45,18 @@ struct bh_share_overhead {
     uint64_t lease;
     uint32_t device;          /* place in `gpus` */
     uint64_t bytes;           /* that the driver holds for the lease's processes, all of it */
+};
+
+struct bh_share_allow {
+    uint64_t lease;
+    bool paused;              /* its processes are frozen or about to be: no turn for it, and
+                                 nobody waits for its answer */
+    bool throttled;           /* a tenth of its weight, and never more */
+};
+
+struct bh_share_holder {
+    uint64_t lease;
+    uint32_t pid;             /* on the node */
 };
 
 struct bh_share_outcome {
@@ -71,6 +85,7 @@ enum bh_share_notice_kind {
     BH_SHARE_NOTICE_STRANGER, /* asked for a slot that is another's, or speaks another version */
     BH_SHARE_NOTICE_STUCK,    /* its turn does not end: others run beside it */
     BH_SHARE_NOTICE_MORE,     /* the driver holds more for it than its processes reserved */
+    BH_SHARE_NOTICE_ROUND,    /* a process that holds GPU memory has no slot */
     BH_SHARE_NOTICES
 };
 

@@ -384,6 +384,15 @@ bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags)
 }
 
 void
+bh_share_pages_busy(struct bh_share_pages *pages, uint64_t used_ns, uint64_t busy)
+{
+    for (uint32_t d = 0; d < pages->limits->device_count; d++) {
+        atomic_store(&pages->limits->device[d].used_ns, used_ns);
+        atomic_store(&pages->limits->device[d].busy, busy);
+    }
+}
+
+void
 bh_share_pages_overhead(struct bh_share_pages *pages, uint32_t device, uint64_t bytes)
 {
     uint64_t units = (bytes + BH_SHARE_UNIT_BYTES - 1) / BH_SHARE_UNIT_BYTES;

@@ -55,6 +55,9 @@ bool bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot);
 uint32_t bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags);
 uint32_t bh_share_pages_turn_get(const struct bh_share_pages *pages);
 
+/* What its turns took so far, and the word `busy` of this second. */
+void bh_share_pages_busy(struct bh_share_pages *pages, uint64_t used_ns, uint64_t busy);
+
 void bh_share_pages_overhead(struct bh_share_pages *pages, uint32_t device, uint64_t bytes);
 uint64_t bh_share_pages_used_bytes(const struct bh_share_pages *pages, uint32_t device);
 

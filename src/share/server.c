@@ -1,6 +1,7 @@
 #include "share/server.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -101,6 +102,11 @@ close_lease(struct server *server, uint64_t lease, uint64_t now_ns)
     say(server, BH_SHARE_MSG_ANSWER, &outcome);
 }
 
+_Static_assert(offsetof(struct bh_share_allow, lease) == 0 &&
+                   offsetof(struct bh_share_holder, lease) == 0 &&
+                   offsetof(struct bh_share_overhead, lease) == 0,
+               "what is said of a lease names it first");
+
 static bh_rc
 take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
 {
@@ -108,6 +114,8 @@ take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
         struct bh_share_open open;
         struct bh_share_close close;
         struct bh_share_overhead overhead;
+        struct bh_share_allow allow;
+        struct bh_share_holder holder;
     } asked;
     const struct bh_fields *fields = bh_share_message_fields(frame->number);
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_BYTES);
@@ -124,7 +132,13 @@ take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
         open_lease(server, &asked.open, now_ns);
     else if (frame->number == BH_SHARE_MSG_CLOSE)
         close_lease(server, asked.close.lease, now_ns);
-    else if ((at = find(server, asked.overhead.lease)) != NULL)
+    else if ((at = find(server, asked.holder.lease)) == NULL)
+        return BH_OK; /* it was closed meanwhile */
+    else if (frame->number == BH_SHARE_MSG_ALLOW)
+        bh_share_lease_allow(*at, now_ns, &asked.allow);
+    else if (frame->number == BH_SHARE_MSG_HOLDER)
+        bh_share_lease_holder(*at, now_ns, asked.holder.pid);
+    else
         bh_share_lease_overhead(*at, asked.overhead.device, asked.overhead.bytes);
     return BH_OK;
 }
@@ -168,6 +182,24 @@ until_next(const struct server *server, uint64_t now_ns)
     return (struct timespec) { (time_t)(wait / BH_NS_PER_S), (long)(wait % BH_NS_PER_S) };
 }
 
+/* What each had of its GPUs in the second that is over. */
+static void
+measure(struct server *server, uint64_t now_ns)
+{
+    static struct bh_share_measured measured[BH_TURNS_MEMBERS_MAX];
+
+    for (uint32_t i = 0; i < server->count; i++)
+        measured[i] = bh_share_lease_measure(server->leases[i], now_ns);
+    for (uint32_t i = 0; i < server->count; i++) {
+        bool others = false;
+
+        for (uint32_t k = 0; k < server->count; k++)
+            others = others || (k != i && (measured[k].gpus & measured[i].gpus) != 0 &&
+                                measured[k].had_ns > 0);
+        bh_share_lease_publish(server->leases[i], now_ns, &measured[i], others);
+    }
+}
+
 /* One descriptor at a time: what is done about it may free what the next one is of. */
 static void
 step(struct server *server)
@@ -186,6 +218,7 @@ step(struct server *server)
     follow(server, now_ns);
     if (now_ns >= server->state_ns) {
         server->state_ns = now_ns + STATE_EVERY_NS;
+        measure(server, now_ns);
         say_state(server);
     }
 }

@@ -495,6 +495,51 @@ turns_go_round(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+allow(struct fixture *fixture, uint64_t lease, bool paused)
+{
+    struct bh_share_allow allow = { .lease = lease, .paused = paused };
+
+    send_message(fixture, BH_SHARE_MSG_ALLOW, &allow);
+}
+
+/* One that is frozen in the middle of its turn keeps nobody out, and finds its own again. */
+static void
+one_is_paused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open one = lease_of(fixture, 1, 2), two = lease_of(fixture, 2, 2);
+    struct guest a, b;
+
+    assert_int_equal(ask(fixture, &one), BH_OK);
+    assert_int_equal(ask(fixture, &two), BH_OK);
+    a = come_in(fixture, 1, new_one);
+    b = come_in(fixture, 2, new_one);
+    say(&a, BH_SHARE_WANT);
+    BH_CHECK("alone", comes(&a, 0, 5000));
+    allow(fixture, 1, true);
+    BH_CHECK("shut", comes(&a, BH_SHARE_SHUT, 5000));
+    say(&b, BH_SHARE_WANT);
+    BH_CHECK("not waited for", comes(&b, 0, 5000));
+    allow(fixture, 1, false);
+    BH_CHECK("it waits again", comes(&b, BH_SHARE_SHUT, 5000));
+    say(&b, BH_SHARE_DRAINED);
+    BH_CHECK("and has its turn", comes(&a, BH_SHARE_CONTENDED, 5000));
+    allow(fixture, 9, true); /* no such lease: nothing */
+    stop_server(fixture, SIGKILL);
+    start_server(fixture);
+    one.paused = true;
+    assert_int_equal(ask(fixture, &one), BH_OK);
+    assert_int_equal(ask(fixture, &two), BH_OK);
+    BH_CHECK("paused as it was", comes(&b, 0, 5000));
+    BH_CHECK("the other is shut", comes(&a, BH_SHARE_SHUT, 5000));
+    close(a.fd);
+    close(b.fd);
+    close_lease(fixture, 1);
+    close_lease(fixture, 2);
+    BH_CHECK_DONE();
+}
+
 /* Killed and started anew: what was reserved stays, who died meanwhile is found. */
 static void
 started_anew(void **state)
@@ -609,6 +654,7 @@ main(void)
         cmocka_unit_test_setup_teardown(one_looks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_last_seat, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_go_round, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_is_paused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(forged, set_up, tear_down),

@@ -6,9 +6,13 @@
 
 #define ROUND_DEFAULT_NS UINT64_C(40000000)
 #define STUCK_DEFAULT_NS UINT64_C(10000000000)
+#define REST_DEFAULT_NS UINT64_C(1000000000)
 /* A turn is no shorter, however light its member: a hand-over costs some 60 us. */
 #define TURN_LEAST_NS UINT64_C(2000000)
+#define PROBE_NS UINT64_C(20000000) /* CONTENDED, of a quantum: who is idle says so within it */
+#define LAST_NS UINT64_C(2000000000) /* and before its end, so that what was submitted ahead is done */
 #define NEVER UINT64_MAX
+#define THROTTLE 10
 #define GPUS 32
 
 /* `had` is what the member was charged, divided by its weight: ns x 4200 / parts.  Those that
@@ -16,17 +20,21 @@
 #define HAD_MAX (UINT64_C(1) << 62)
 
 struct seat {
-    bool taken, wants, stuck;
-    struct bh_turns_member member;
+    bool taken, wants, stuck, paused;
+    struct bh_turns_member given, member; /* as it joined; as it is treated now */
     enum bh_turn turn;
     uint64_t had, used_ns;
     uint64_t since_ns;  /* of the turn's grant; ENDING: of its last charge */
-    uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck */
+    uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck, paused: as over */
     uint64_t rested_ns; /* hard: no turn before */
+    bool whole;         /* CONTENDED: its turn is a quantum */
+    bool probing;       /* of a quantum: it is asked whether it is idle */
+    uint64_t probe_ns;  /* when that changes next */
+    uint64_t idle_ns;   /* when its rest is over; 0: it is not idle */
 };
 
 struct bh_turns {
-    uint64_t round_ns, stuck_ns;
+    uint64_t round_ns, stuck_ns, rest_ns;
     uint64_t level[GPUS]; /* of each GPU: the least `had` of those that want it, never less
                              than it was; the virtual time of fair queueing */
     uint32_t count;       /* seats that were ever taken */
@@ -41,6 +49,7 @@ bh_turns_new(const struct bh_turns_options *options)
     BH_ASSERT(turns != NULL);
     turns->round_ns = options->round_ns != 0 ? options->round_ns : ROUND_DEFAULT_NS;
     turns->stuck_ns = options->stuck_ns != 0 ? options->stuck_ns : STUCK_DEFAULT_NS;
+    turns->rest_ns = options->rest_ns != 0 ? options->rest_ns : REST_DEFAULT_NS;
     return turns;
 }
 
@@ -71,9 +80,21 @@ is_on(const struct seat *seat)
 }
 
 static bool
+does_want(const struct seat *seat)
+{
+    return seat->taken && seat->wants && !seat->paused;
+}
+
+static bool
 is_active(const struct seat *seat)
 {
-    return seat->taken && (seat->wants || is_on(seat));
+    return does_want(seat) || (seat->taken && is_on(seat));
+}
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* ---- charging ---- */
@@ -132,10 +153,15 @@ raise_levels(struct bh_turns *turns)
         raise_level(turns, g);
 }
 
-/* Who was away has saved up no more than `most` against those that were not. */
+/* Who was away has saved up no more than `most` against those that were not, as they stand
+ * now. */
 static void
-catch_up(const struct bh_turns *turns, struct seat *seat, uint64_t most)
+catch_up(struct bh_turns *turns, struct seat *seat, uint64_t now_ns, uint64_t most)
 {
+    for (uint32_t i = 0; i < turns->count; i++)
+        if (turns->seat[i].taken)
+            charge(turns, &turns->seat[i], now_ns);
+    raise_levels(turns);
     for (uint32_t g = 0; g < GPUS; g++)
         if ((seat->member.gpus >> g & 1) != 0 && turns->level[g] > most &&
             seat->had < turns->level[g] - most)
@@ -147,8 +173,21 @@ catch_up(const struct bh_turns *turns, struct seat *seat, uint64_t most)
 static bool
 is_waiting(const struct seat *seat, uint64_t now_ns)
 {
-    return seat->taken && seat->wants && !is_on(seat) &&
+    return does_want(seat) && !is_on(seat) &&
            (!seat->member.hard || seat->rested_ns <= now_ns);
+}
+
+/* Multiplexed, as are all that want its GPUs. */
+static bool
+is_whole(const struct bh_turns *turns, const struct seat *seat)
+{
+    if (seat->member.quantum_ns == 0)
+        return false;
+    for (uint32_t i = 0; i < turns->count; i++)
+        if (meets(&turns->seat[i], seat) && is_active(&turns->seat[i]) &&
+            turns->seat[i].member.quantum_ns == 0)
+            return false;
+    return true;
 }
 
 /* How long until it is a turn ahead of the first that waits for its GPUs: as far as it falls
@@ -158,6 +197,7 @@ static uint64_t
 length_ns(const struct bh_turns *turns, const struct seat *seat, uint64_t now_ns)
 {
     uint64_t weights = seat->member.weight, least = NEVER, lead, length;
+    uint64_t all = 1, round;
 
     for (uint32_t i = 0; i < turns->count; i++) {
         const struct seat *other = &turns->seat[i];
@@ -165,14 +205,16 @@ length_ns(const struct bh_turns *turns, const struct seat *seat, uint64_t now_ns
         if (!meets(other, seat) || !is_active(other))
             continue;
         weights += other->member.weight;
+        all++;
         if (is_waiting(other, now_ns) && other->had < least)
             least = other->had;
     }
     if (seat->member.hard && weights < BH_TURNS_WEIGHT_MAX)
         weights = BH_TURNS_WEIGHT_MAX;
+    round = is_whole(turns, seat) ? all * seat->member.quantum_ns : turns->round_ns;
     if (least == NEVER)
-        return turns->round_ns * seat->member.weight / weights;
-    lead = turns->round_ns * BH_TURNS_WEIGHT_MAX / weights;
+        return round * seat->member.weight / weights;
+    lead = round * BH_TURNS_WEIGHT_MAX / weights;
     lead -= lead * seat->member.weight / weights;
     length = least + lead > seat->had
                  ? (least + lead - seat->had) * seat->member.weight / BH_TURNS_WEIGHT_MAX
@@ -230,7 +272,19 @@ end(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
     charge(turns, seat, now_ns);
     seat->turn = BH_TURN_ENDING;
-    seat->until_ns = now_ns + turns->stuck_ns;
+    seat->wants = seat->wants && seat->idle_ns == 0;
+    seat->idle_ns = 0;
+    seat->until_ns = now_ns + (seat->paused ? BH_TURNS_PAUSE_NS : turns->stuck_ns);
+}
+
+/* Nothing of it is left, or nobody will say so. */
+static void
+be_over(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
+{
+    charge(turns, seat, now_ns);
+    raise_levels(turns); /* while it still counts */
+    seat->turn = BH_TURN_NONE;
+    seat->stuck = false;
 }
 
 /* Whether one that waits should have `holder`'s GPUs when its time is over; and for whom it
@@ -256,7 +310,8 @@ static bool
 is_contended(const struct bh_turns *turns, const struct seat *holder)
 {
     for (uint32_t i = 0; i < turns->count; i++)
-        if (meets(&turns->seat[i], holder) && turns->seat[i].wants && !is_on(&turns->seat[i]))
+        if (meets(&turns->seat[i], holder) && does_want(&turns->seat[i]) &&
+            !is_on(&turns->seat[i]))
             return true;
     return holder->member.hard;
 }
@@ -264,23 +319,51 @@ is_contended(const struct bh_turns *turns, const struct seat *holder)
 static void
 contend(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
-    bool contended = is_contended(turns, seat);
+    bool contended = is_contended(turns, seat), whole = contended && is_whole(turns, seat);
 
-    if (contended && seat->turn == BH_TURN_OPEN)
+    if (contended && (seat->turn == BH_TURN_OPEN || whole != seat->whole))
         seat->until_ns = now_ns + length_ns(turns, seat, now_ns);
+    if (!whole || !seat->whole) {
+        seat->idle_ns = 0;
+        seat->probing = false;
+        seat->probe_ns = now_ns + turns->rest_ns;
+    }
     seat->turn = contended ? BH_TURN_CONTENDED : BH_TURN_OPEN;
+    seat->whole = whole;
+}
+
+static void
+probe(const struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
+{
+    uint64_t last_ns = seat->until_ns - least(LAST_NS, seat->member.quantum_ns / 8);
+
+    if (!seat->whole || seat->idle_ns != 0)
+        return;
+    if (now_ns >= last_ns) {
+        seat->probing = true;
+        seat->probe_ns = seat->until_ns;
+    } else if (now_ns >= seat->probe_ns) {
+        seat->probing = !seat->probing;
+        seat->probe_ns = now_ns + (seat->probing ? PROBE_NS : turns->rest_ns);
+    }
+    seat->probe_ns = now_ns < last_ns ? least(seat->probe_ns, last_ns) : seat->probe_ns;
 }
 
 static void
 look_at(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
-    if (seat->turn == BH_TURN_ENDING && now_ns >= seat->until_ns)
-        seat->stuck = true;
+    if (seat->turn == BH_TURN_ENDING && now_ns >= seat->until_ns) {
+        if (seat->paused)
+            be_over(turns, seat, now_ns);
+        else
+            seat->stuck = true;
+    }
     if (seat->turn != BH_TURN_OPEN && seat->turn != BH_TURN_CONTENDED)
         return;
     charge(turns, seat, now_ns);
     contend(turns, seat, now_ns);
-    if (should_end(turns, seat, now_ns) ||
+    probe(turns, seat, now_ns);
+    if (should_end(turns, seat, now_ns) || (seat->idle_ns != 0 && now_ns >= seat->idle_ns) ||
         (seat->member.hard && now_ns >= seat->until_ns && seat->rested_ns > now_ns))
         end(turns, seat, now_ns);
     else if (now_ns >= seat->until_ns)
@@ -319,6 +402,8 @@ bh_turns_join(struct bh_turns *turns, uint64_t now_ns, const struct bh_turns_mem
 {
     uint32_t index = 0;
 
+    if (member->quantum_ns != 0 && (member->hard || member->latency))
+        return bh_err_set(err, BH_INVALID, "a multiplexed share is neither hard nor latency");
     if (member->gpus == 0 || member->weight == 0 || member->weight > BH_TURNS_WEIGHT_MAX)
         return bh_err_set(err, BH_INVALID, "a share of GPU time needs a GPU and 1 to %d parts",
                           BH_TURNS_WEIGHT_MAX);
@@ -329,8 +414,8 @@ bh_turns_join(struct bh_turns *turns, uint64_t now_ns, const struct bh_turns_mem
                           BH_TURNS_MEMBERS_MAX);
     if (index == turns->count)
         turns->count++;
-    turns->seat[index] = (struct seat) { .taken = true, .member = *member };
-    catch_up(turns, &turns->seat[index], 0);
+    turns->seat[index] = (struct seat) { .taken = true, .given = *member, .member = *member };
+    catch_up(turns, &turns->seat[index], now_ns, 0);
     *ret_index = index;
     decide(turns, now_ns);
     return BH_OK;
@@ -349,8 +434,12 @@ bh_turns_want(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
     struct seat *seat = seat_get(turns, index);
 
     if (!is_active(seat))
-        catch_up(turns, seat, 2 * turns->round_ns);
+        catch_up(turns, seat, now_ns, 2 * turns->round_ns);
     seat->wants = true;
+    if (seat->idle_ns != 0) {
+        seat->idle_ns = 0;
+        seat->probe_ns = now_ns; /* enough of it */
+    }
     decide(turns, now_ns);
 }
 
@@ -361,10 +450,7 @@ bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 
     if (seat->turn != BH_TURN_ENDING)
         return;
-    charge(turns, seat, now_ns);
-    raise_levels(turns); /* while it still counts */
-    seat->turn = BH_TURN_NONE;
-    seat->stuck = false;
+    be_over(turns, seat, now_ns);
     decide(turns, now_ns);
 }
 
@@ -373,9 +459,58 @@ bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 {
     struct seat *seat = seat_get(turns, index);
 
-    seat->wants = false;
-    if (seat->turn == BH_TURN_OPEN || seat->turn == BH_TURN_CONTENDED)
+    if (seat->turn == BH_TURN_CONTENDED && seat->whole) {
+        seat->idle_ns = seat->idle_ns != 0 ? seat->idle_ns : now_ns + turns->rest_ns;
+        seat->probing = true; /* until its rest is over: so it says when it is back */
+    } else {
+        seat->wants = false;
+        if (seat->turn == BH_TURN_OPEN || seat->turn == BH_TURN_CONTENDED)
+            end(turns, seat, now_ns);
+    }
+    decide(turns, now_ns);
+}
+
+void
+bh_turns_pause(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
+{
+    struct seat *seat = seat_get(turns, index);
+
+    if (seat->paused)
+        return;
+    seat->paused = true;
+    if (is_on(seat))
         end(turns, seat, now_ns);
+    decide(turns, now_ns);
+}
+
+void
+bh_turns_resume(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
+{
+    struct seat *seat = seat_get(turns, index);
+
+    if (!seat->paused)
+        return;
+    if (seat->turn == BH_TURN_ENDING)
+        seat->until_ns = now_ns + turns->stuck_ns;
+    else
+        catch_up(turns, seat, now_ns, 2 * turns->round_ns);
+    seat->paused = false;
+    decide(turns, now_ns);
+}
+
+void
+bh_turns_throttle(struct bh_turns *turns, uint64_t now_ns, uint32_t index, bool throttled)
+{
+    struct seat *seat = seat_get(turns, index);
+
+    charge(turns, seat, now_ns); /* by the weight that it had */
+    seat->member = seat->given;
+    if (throttled) {
+        seat->member.weight = (seat->given.weight + THROTTLE - 1) / THROTTLE;
+        seat->member.hard = true;
+        seat->member.latency = false;
+        seat->member.quantum_ns = 0;
+    }
     decide(turns, now_ns);
 }
 
@@ -398,9 +533,11 @@ bh_turns_next(const struct bh_turns *turns)
 
         if (!seat->taken)
             continue;
-        if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
+        if (seat->turn == BH_TURN_CONTENDED && seat->whole)
+            at = least(seat->until_ns, seat->idle_ns != 0 ? seat->idle_ns : seat->probe_ns);
+        else if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
             at = seat->until_ns;
-        else if (seat->turn == BH_TURN_NONE && seat->wants && seat->member.hard)
+        else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard)
             at = seat->rested_ns;
         if (at < next)
             next = at;
@@ -411,8 +548,12 @@ bh_turns_next(const struct bh_turns *turns)
 enum bh_turn
 bh_turns_state(const struct bh_turns *turns, uint32_t index)
 {
+    const struct seat *seat = &turns->seat[index];
+
     BH_ASSERT(index < turns->count);
-    return turns->seat[index].turn;
+    if (seat->turn == BH_TURN_CONTENDED && seat->whole && !seat->probing)
+        return BH_TURN_OPEN;
+    return seat->turn;
 }
 
 uint64_t
@@ -420,6 +561,15 @@ bh_turns_used_ns(const struct bh_turns *turns, uint32_t index)
 {
     BH_ASSERT(index < turns->count);
     return turns->seat[index].used_ns;
+}
+
+uint64_t
+bh_turns_had_ns(const struct bh_turns *turns, uint64_t now_ns, uint32_t index)
+{
+    const struct seat *seat = &turns->seat[index];
+
+    BH_ASSERT(index < turns->count);
+    return seat->used_ns + (is_on(seat) && now_ns > seat->since_ns ? now_ns - seat->since_ns : 0);
 }
 
 bool

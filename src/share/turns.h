@@ -17,16 +17,26 @@
  * with the turns after; no turn is lost to who has nothing to do.  The times are those of
  * ../facts/cuda-shim.md, section 3.2.
  *
+ * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a turn is a
+ * quantum on an average, longer for who has the larger weight, and who stops for a moment keeps
+ * it.  It is OPEN, and CONTENDED for a moment each second, so that who has nothing to do says so.
+ * Where one that is not multiplexed wants one of the same GPUs they take turns as all do.
+ *
  * Nothing here reads a clock or speaks with anybody: times come in, in nanoseconds that never
  * go back, and after each call bh_turns_state says what each member's turn shall be. */
 struct bh_turns;
 
 enum { BH_TURNS_MEMBERS_MAX = 128, BH_TURNS_WEIGHT_MAX = 4200 };
 
+/* What was submitted before a member was paused is done by then, as a rule: little is
+ * submitted ahead while others wait. */
+#define BH_TURNS_PAUSE_NS UINT64_C(50000000)
+
 struct bh_turns_options {
     uint64_t round_ns;   /* all that want have a turn in about so long; 0: 40 ms */
     uint64_t stuck_ns;   /* a turn that does not end within it no longer keeps others out;
                             0: 10 s */
+    uint64_t rest_ns;    /* a quantum goes on while its member is idle for no longer; 0: 1 s */
 };
 
 struct bh_turns_member {
@@ -34,11 +44,12 @@ struct bh_turns_member {
     uint32_t weight;     /* in parts, 1 to BH_TURNS_WEIGHT_MAX */
     bool hard;           /* no more than its weight of 4200, also when nobody else wants */
     bool latency;        /* its turns come first, as long as it has had no more than its due */
+    uint64_t quantum_ns; /* of a multiplexed one, that is neither hard nor latency; 0: none */
 };
 
 enum bh_turn {
     BH_TURN_NONE,        /* may submit nothing, has nothing on the GPUs */
-    BH_TURN_OPEN,        /* may submit; nobody else wants */
+    BH_TURN_OPEN,        /* may submit; nobody else wants, or it has a quantum */
     BH_TURN_CONTENDED,   /* may submit; others wait */
     BH_TURN_ENDING,      /* may submit nothing; what was submitted is not done yet */
 };
@@ -49,7 +60,7 @@ void bh_turns_free(struct bh_turns *turns);
 BH_AUTO_DEFINE(struct bh_turns *, bh_turns_free)
 
 /* Add a member; it starts level with those that it meets.
- *   BH_INVALID  no GPU, or a weight out of range
+ *   BH_INVALID  no GPU, a weight out of range, or a quantum beside what forbids it
  *   BH_FULL     BH_TURNS_MEMBERS_MAX are here */
 BH_MUST_USE bh_rc bh_turns_join(struct bh_turns *turns, uint64_t now_ns,
                                 const struct bh_turns_member *member, uint32_t *ret_index,
@@ -64,8 +75,19 @@ void bh_turns_want(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 /* Nothing of it is left on its GPUs: the end of a turn that is ENDING, otherwise nothing. */
 void bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 
-/* It wants no more: its turn ends, whatever time it had left. */
+/* It wants no more: its turn ends, whatever time it had left; a quantum after the rest that it
+ * may take. */
 void bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+
+/* Its processes are stopped, or about to be: it has no turn until it is resumed, and what it
+ * wants is kept until then.  A turn that it has ends, at the latest after BH_TURNS_PAUSE_NS:
+ * nobody may be there to say that it is drained.  Either may be said again. */
+void bh_turns_pause(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+void bh_turns_resume(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+
+/* It has more than it may, and gets less for it: a tenth of its weight and never more, until that
+ * is taken back.  Either may be said again. */
+void bh_turns_throttle(struct bh_turns *turns, uint64_t now_ns, uint32_t index, bool throttled);
 
 /* Time passed.  Call at bh_turns_next at the latest. */
 void bh_turns_tick(struct bh_turns *turns, uint64_t now_ns);
@@ -77,6 +99,9 @@ enum bh_turn bh_turns_state(const struct bh_turns *turns, uint32_t index);
 
 /* What it was charged so far, of one GPU's time; a turn that goes on is not in it. */
 uint64_t bh_turns_used_ns(const struct bh_turns *turns, uint32_t index);
+
+/* The same with the turn that goes on. */
+uint64_t bh_turns_had_ns(const struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 
 /* Whether its turn did not end in time, so that others run beside it. */
 bool bh_turns_is_stuck(const struct bh_turns *turns, uint32_t index);

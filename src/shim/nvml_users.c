@@ -111,6 +111,27 @@ nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList
 
 /* ---- how busy they are ---- */
 
+/* Of the whole device's time, so that the shares of a device add up.  How busy its memory was is
+ * known of the whole device alone. */
+nvmlReturn_t
+nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilization)
+{
+    unsigned index, permille;
+    bool whole;
+    nvmlReturn_t rc = bh_view_index(device, &index);
+
+    if (rc == NVML_SUCCESS && utilization == NULL)
+        rc = NVML_ERROR_INVALID_ARGUMENT;
+    if (rc == NVML_SUCCESS)
+        rc = bh_view_busy(index, &permille, &whole);
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (whole)
+        return REAL(nvmlDeviceGetUtilizationRates)(device, utilization);
+    *utilization = (nvmlUtilization_t) { .gpu = (permille + 5) / 10 };
+    return NVML_SUCCESS;
+}
+
 static bool
 is_of_lease(unsigned index, unsigned pid)
 {

@@ -11,6 +11,7 @@
 #include "shim/pages.h"
 
 #define LOOK_NS (2000 * BH_MS)
+enum { BUSY_OLD_S = 3 }; /* bulkhead-share does not measure any more */
 
 /* Whoever comes first puts them here; both mappings of one page are the same memory. */
 static const struct bh_share_limits *_Atomic limits;
@@ -151,6 +152,19 @@ bh_view_memory(unsigned index, uint64_t *ret_total, uint64_t *ret_used)
     used *= BH_SHARE_UNIT_BYTES;
     *ret_total = device->memory_bytes;
     *ret_used = used < device->memory_bytes ? used : device->memory_bytes;
+}
+
+nvmlReturn_t
+bh_view_busy(unsigned index, unsigned *ret_permille, bool *ret_whole)
+{
+    uint64_t busy = atomic_load(&atomic_load(&limits)->device[index].busy);
+    uint64_t now_s = bh_clock_ns() / (1000 * BH_MS), at_s = busy >> 32;
+
+    if ((busy & BH_SHARE_BUSY_KNOWN) == 0 || now_s > at_s + BUSY_OLD_S)
+        return NVML_ERROR_NOT_SUPPORTED;
+    *ret_permille = (unsigned)(busy & BH_SHARE_BUSY_PERMILLE);
+    *ret_whole = (busy & BH_SHARE_BUSY_FREE) != 0;
+    return NVML_SUCCESS;
 }
 
 /* As bh_share_held; but what the total names and is not settled yet is added here alone. */

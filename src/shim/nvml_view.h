@@ -36,6 +36,10 @@ nvmlReturn_t bh_view_index(nvmlDevice_t device, unsigned *ret_index);
  * never more. */
 void bh_view_memory(unsigned index, uint64_t *ret_total, uint64_t *ret_used);
 
+/* How busy the lease kept the device in the last second, in thousandths of it.  NOT_SUPPORTED:
+ * nobody measured it; `ret_whole`: what the driver says of the whole device is the lease's own. */
+nvmlReturn_t bh_view_busy(unsigned index, unsigned *ret_permille, bool *ret_whole);
+
 /* The processes that hold memory of the device, BH_SHARE_SLOTS_MAX at most; how many. */
 unsigned bh_view_users(unsigned index, struct bh_view_user *ret_users);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@
 
 #define CONTEXTS_MAX 4096
 #define POLL_NS 200000
-#define FILE_MODE 0666 /* the folder is what is closed */
+#define FILE_MODE 0600 /* the process itself reads it, and nobody else with that GPU */
 #define AUTO_FREE __attribute__((cleanup(free_saved)))
 
 static void
@@ -38,6 +39,7 @@ struct target {
     struct sim_vram *vram;
     struct sim_slot *record;
     uint32_t slot;
+    uid_t owner; /* the process's user */
     char folder[SIM_PATH_MAX];
 };
 
@@ -56,10 +58,23 @@ close_targets(struct targets *targets)
     targets->count = 0;
 }
 
-static bool
-open_target(const struct sim_cuda_device *device, uint32_t slot, struct target *target)
+static uid_t
+owner_of(uint32_t pid)
 {
+    char path[SIM_PATH_MAX];
+    struct stat st;
+
+    return sim_path(path, "/proc/%u", pid) && stat(path, &st) == 0 ? st.st_uid : geteuid();
+}
+
+static bool
+open_target(const struct sim_cuda_device *device, const struct sim_context *context,
+            struct target *target)
+{
+    uint32_t slot = context->slot;
+
     target->slot = slot;
+    target->owner = owner_of(context->pid);
     if (!sim_session_vram_path(&device->gpu, device->gi, target->folder))
         return false;
     target->vram = sim_vram_open(target->folder, &device->gpu, sim_cuda_bytes(device));
@@ -91,8 +106,7 @@ open_targets(int pid, struct targets *ret_targets)
             if (contexts[i].pid == (uint32_t)pid && contexts[i].slot != 0 &&
                 contexts[i].file.device == file.device &&
                 contexts[i].file.inode == file.inode &&
-                open_target(&device, contexts[i].slot,
-                            &ret_targets->target[ret_targets->count]))
+                open_target(&device, &contexts[i], &ret_targets->target[ret_targets->count]))
                 ret_targets->count++;
     }
     free(contexts);
@@ -144,6 +158,22 @@ open_file(const struct target *target, int flags)
                                    : -1;
 }
 
+/* One that is there already is the process's: in a folder where all may write, the kernel
+ * opens that for nobody who says that he would make it. */
+static int
+make_file(const struct target *target)
+{
+    int fd = open_file(target, O_RDWR);
+
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    fd = open_file(target, O_RDWR | O_CREAT | O_EXCL);
+    if (fd < 0 || fchown(fd, target->owner, (gid_t)-1) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 static off_t
 bytes_at(uint32_t index, uint32_t count)
 {
@@ -171,12 +201,24 @@ is_zero(const uint8_t *bytes, size_t length)
     return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
+static bool
+is_hole(int fd, off_t at)
+{
+    off_t found = lseek(fd, at, SEEK_DATA);
+
+    return found < 0 ? errno == ENXIO : found >= at + (off_t)SIM_PAGE_BYTES;
+}
+
 /* Copy a page out or in.  Where it is all zeros the file has a hole. */
 static bool
 move_page(struct target *target, uint32_t page, int fd, off_t at, bool out)
 {
     static __thread uint8_t bytes[SIM_PAGE_BYTES];
 
+    if (out && sim_vram_is_clear(target->vram, page))
+        return true;
+    if (!out && is_hole(fd, at))
+        return sim_vram_fill(target->vram, page, 0, SIM_PAGE_BYTES, 0);
     if (out)
         return sim_vram_read(target->vram, page, 0, bytes, sizeof(bytes)) &&
                (is_zero(bytes, sizeof(bytes)) ||
@@ -233,7 +275,7 @@ static bool
 save(struct target *target)
 {
     uint32_t count = (uint32_t)sim_slot_pages(target->record);
-    int fd = open_file(target, O_RDWR | O_CREAT);
+    int fd = make_file(target);
     struct sim_extents pages = { 0 };
     bool saved = fd >= 0 && sim_ledger_pages(target->vram, target->slot, &pages) &&
                  save_pages(target, &pages, count, fd);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bulkhead/cuda_codes.h"
+
 struct sim_meter {
     struct sim_vram *vram;
     uint64_t bytes;
@@ -76,6 +78,14 @@ sim_meter_read(struct sim_meter *meter, struct sim_meter_reading *ret_reading)
                 .bytes = sums[slot] * SIM_PAGE_BYTES
             };
     }
+}
+
+bool
+sim_meter_is_away(struct sim_meter *meter, uint32_t slot)
+{
+    return slot < SIM_SLOTS_MAX &&
+           __atomic_load_n(&sim_ledger_slot(meter->vram, slot)->gate, __ATOMIC_SEQ_CST) ==
+               CU_PROCESS_STATE_CHECKPOINTED;
 }
 
 uint64_t

@@ -33,6 +33,9 @@ void sim_meter_read(struct sim_meter *meter, struct sim_meter_reading *ret_readi
 /* Only `used_bytes` of it. */
 uint64_t sim_meter_used(struct sim_meter *meter);
 
+/* Whether the slot's process was checkpointed: it has nothing of the GPU. */
+bool sim_meter_is_away(struct sim_meter *meter, uint32_t slot);
+
 /* Bytes of one slot's process, with what it shares. */
 uint64_t sim_meter_slot(struct sim_meter *meter, uint32_t slot);
 

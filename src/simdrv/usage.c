@@ -171,6 +171,8 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
             meter = open_meter(gpu, gi);
             gauge = open_gauge(gpu, gi);
         }
+        if (context->slot != 0 && meter != NULL && sim_meter_is_away(meter, context->slot))
+            continue; /* the driver lists it no more */
         if (context->slot != 0)
             measure(&user, meter, gauge);
         visitor->visit(visitor->self, &user);

@@ -14,7 +14,7 @@
 #include "simdrv/queue.h"
 #include "simdrv/vram_internal.h"
 
-#define FOLDER_MODE 0755
+#define FOLDER_MODE 01777 /* a checkpoint of a process puts its file there */
 #define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
 
 static uint32_t
@@ -233,6 +233,14 @@ fill_page(const struct place *place, uint32_t word)
     }
     if (place->page->word != word)
         place->page->word = word;
+}
+
+bool
+sim_vram_is_clear(struct sim_vram *vram, uint32_t page)
+{
+    struct place place = place_of(vram, page);
+
+    return place.page->word == 0 && !has_own(place.page);
 }
 
 bool

@@ -61,6 +61,8 @@ bool sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *
                    size_t length);
 bool sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset,
                     const void *source, size_t length);
+/* Whether the page was never written since it was filled with zero: all of it is zero. */
+bool sim_vram_is_clear(struct sim_vram *vram, uint32_t page);
 /* Fill with a word; offset and length are multiples of 4. */
 bool sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t length,
                    uint32_t word);

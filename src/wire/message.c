@@ -4,6 +4,7 @@
 
 #include "base/attr.h"
 #include "model/job.h"
+#include "model/share.h"
 
 static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_NONE] = "none",
@@ -11,6 +12,17 @@ static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_HUNG] = "hung",
     [BH_FAULT_XID] = "xid", [BH_FAULT_SIGN] = "sign",
     [BH_FAULT_ISOLATION] = "isolation",
+};
+
+const char *const bh_job_notice_names[BH_JOB_NOTICES] = {
+#define BH_JOB_NOTICE(id, number, name, sentence) [number] = name,
+#include "tables/job_notices.tbl"
+#undef BH_JOB_NOTICE
+};
+const char *const bh_job_notice_sentences[BH_JOB_NOTICES] = {
+#define BH_JOB_NOTICE(id, number, name, sentence) [number] = sentence,
+#include "tables/job_notices.tbl"
+#undef BH_JOB_NOTICE
 };
 
 static const char *const outcome_names[] = { "done", "failed", "context-held", "unclean" };
@@ -115,6 +127,7 @@ static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, mounts, BH_FIELD_LIST, .of = &mount),
     BH_F(struct bh_msg_start, network, BH_FIELD_STRUCT, .of = &network),
     BH_F(struct bh_msg_start, order, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_msg_start, over_cap, bh_over_cap_names),
     BH_F(struct bh_msg_start, pids, BH_FIELD_U32),
     BH_F_ARRAY(struct bh_msg_start, pieces, piece_count, piece_ref, BH_WIRE_PIECES_MAX),
     BH_F(struct bh_msg_start, scratch_bytes, BH_FIELD_U64),
@@ -228,6 +241,7 @@ static const struct bh_field grade_fields[] = {
 static const struct bh_fields grade = BH_FIELDS("grade", struct bh_msg_grade, grade_fields);
 
 static const struct bh_field inventory_fields[] = {
+    BH_F(struct bh_msg_inventory, checkpoint, BH_FIELD_STR),
     BH_F(struct bh_msg_inventory, cpus, BH_FIELD_U32),
     BH_F(struct bh_msg_inventory, driver, BH_FIELD_STR),
     BH_F_ENUM(struct bh_msg_inventory, driver_scrub, bh_driver_scrub_names),
@@ -384,6 +398,13 @@ static const struct bh_field check_fields[] = {
 };
 static const struct bh_fields check = BH_FIELDS("check", struct bh_msg_check, check_fields);
 
+static const struct bh_field notice_fields[] = {
+    BH_F(struct bh_msg_notice, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_notice, count, BH_FIELD_U32),
+    BH_F_ENUM(struct bh_msg_notice, kind, bh_job_notice_names),
+    BH_F(struct bh_msg_notice, lease, BH_FIELD_U64),
+};
+
 static const struct bh_field verdict_fields[] = {
     BH_F(struct bh_msg_verdict, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_verdict, cause, BH_FIELD_STR),
@@ -424,6 +445,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_RECEIPT] = ROW("receipt", receipt),
     [BH_MSG_VERIFY] = ROW("verify", verify),
     [BH_MSG_VERDICT] = ROW("verdict", verdict),
+    [BH_MSG_NOTICE] = ROW("notice", notice),
 };
 
 /* A row for every message of the table, with the struct that the table names. */

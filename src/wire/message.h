@@ -104,6 +104,7 @@ struct bh_msg_start {
     char tenant[120], user[64], sku[64]; /* for the job's environment */
     struct bh_msg_network network;
     uint32_t stdio;            /* enum bh_stdio */
+    uint32_t over_cap;         /* enum bh_over_cap, where it has shares */
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a

@@ -58,6 +58,8 @@ struct bh_msg_inventory {
      * was acknowledged: one that ended while nobody listened is not a lost one. */
     struct bh_list gpus, leases, pieces;
     struct bh_list grades;     /* bh_msg_grade: not offered, and why */
+    char checkpoint[160];      /* "yes": a job that holds GPU memory can be suspended; else why
+                                  not; "": the node does not say */
 };
 
 /* The answer to CARVE .. STOP (a STOP's outcome only says that it was begun; the end
@@ -210,6 +212,24 @@ struct bh_msg_check {
     bool held;
     char answer[64];               /* "EPERM", "3 of 2 descriptors" */
 };
+
+/* What a job with a share of a GPU, or its share, did that its people should know.  Not repeated;
+ * the same of one lease comes again ten minutes later at the earliest. */
+enum bh_job_notice {
+#define BH_JOB_NOTICE(id, number, name, sentence) BH_JOB_NOTICE_##id = number,
+#include "tables/job_notices.tbl"
+#undef BH_JOB_NOTICE
+    BH_JOB_NOTICES
+};
+
+struct bh_msg_notice {
+    uint64_t lease, at_ns;
+    uint32_t kind;                 /* enum bh_job_notice */
+    uint32_t count;                /* how often since it was said last */
+};
+
+extern const char *const bh_job_notice_names[BH_JOB_NOTICES];
+extern const char *const bh_job_notice_sentences[BH_JOB_NOTICES];
 
 /* What came of a VERIFY, or of a look that the node had by itself (request 0). */
 struct bh_msg_verdict {

@@ -29,7 +29,7 @@ PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkhead
             ("fetch", "bulkhead-fetch"),
             ("signer", "bulkhead-signer"),
             ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
-            ("node", "bulkhead-init"), ("node", "bulkhead-probe"), ("node", "bulkhead-scrub"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("node", "bulkhead-share"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
+            ("node", "bulkhead-init"), ("node", "bulkhead-probe"), ("node", "bulkhead-scrub"), ("node", "bulkhead-checkpoint"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("node", "bulkhead-share"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
             ("simdrv", "libnvidia-ml.so.1"), ("simdrv", "libcuda.so.1"), ("fetch", "bulkhead-fetch")]
 TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload"), ("burn", "bulkhead-burn")]
 SHIM = [("shim", "libcuda.so.1"), ("shim", "libnvidia-ml.so.1")]

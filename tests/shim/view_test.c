@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bulkhead/nvml_abi.h"
@@ -312,6 +313,60 @@ the_rest(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- how busy ---- */
+
+struct busy_case {
+    const char *name;
+    uint64_t flags, age_s;
+    nvmlReturn_t rc;
+    unsigned percent;
+};
+
+static int
+see_busy(void *self)
+{
+    const struct busy_case *wanted = self;
+    nvmlUtilization_t seen = { .gpu = 77, .memory = 77 };
+    nvmlDevice_t device;
+
+    OK(nvmlInit_v2());
+    OK(nvmlDeviceGetHandleByIndex_v2(0, &device));
+    CHECK(nvmlDeviceGetUtilizationRates(device, &seen) == wanted->rc);
+    CHECK(seen.gpu == wanted->percent);
+    CHECK(wanted->rc != NVML_SUCCESS || seen.memory == 0);
+    CHECK(nvmlDeviceGetUtilizationRates(device, NULL) == NVML_ERROR_INVALID_ARGUMENT);
+    return 0;
+}
+
+/* The simulated device does nothing: 0 is the driver's word. */
+static void
+busy_with_the_leases_work(void **state)
+{
+    static const struct busy_case cases[] = {
+        { "not measured yet", 0, 0, NVML_ERROR_NOT_SUPPORTED, 77 },
+        { "a quarter", BH_SHARE_BUSY_KNOWN | 250, 0, NVML_SUCCESS, 25 },
+        { "rounded", BH_SHARE_BUSY_KNOWN | 255, 1, NVML_SUCCESS, 26 },
+        { "all of it", BH_SHARE_BUSY_KNOWN | 1000, 1, NVML_SUCCESS, 100 },
+        { "nothing", BH_SHARE_BUSY_KNOWN, 1, NVML_SUCCESS, 0 },
+        { "nobody else was there", BH_SHARE_BUSY_KNOWN | BH_SHARE_BUSY_FREE | 1000, 1,
+          NVML_SUCCESS, 0 },
+        { "long ago", BH_SHARE_BUSY_KNOWN | 250, 10, NVML_ERROR_NOT_SUPPORTED, 77 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct busy_case one = cases[i];
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        open_share();
+        bh_box.limits->device[0].busy =
+            one.flags == 0 ? 0 : ((uint64_t)now.tv_sec - one.age_s) << 32 | one.flags;
+        BH_CHECK_EQ(one.name, bh_box_run(see_busy, &one), 0);
+    }
+    BH_CHECK_DONE();
+}
+
 /* ---- the door ---- */
 
 static int
@@ -369,7 +424,7 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_leases_devices),   cmocka_unit_test(memory_is_the_shares),
         cmocka_unit_test(only_the_leases_processes), cmocka_unit_test(the_rest),
-        cmocka_unit_test(nothing_without_pages),
+        cmocka_unit_test(busy_with_the_leases_work), cmocka_unit_test(nothing_without_pages),
     };
 
     if (argc < 3 || !bh_box_enter(argv[1]))

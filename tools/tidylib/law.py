@@ -9,7 +9,7 @@ _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
 _ADAPTERS = {"store", "device", "runtime", "net", "network", "identity", "crypto", "fetch", "signer",
-             "image", "share"}
+             "image", "share", "checkpoint"}
 _SEALS = {"keys"}                # stands on ports alone, so the API may use it
 _MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS | _SEALS
 MAY_INCLUDE = {

@@ -1,0 +1,404 @@
+/* Jobs that hold GPU memory are suspended, and go on with the same bytes: the node, its helper and
+ * the simulated driver.  docs/shares.md, ADR 0042. */
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/time.h"
+#include "model/job.h"
+#include "node/node_fixture_test.h"
+#include "node/path.h"
+
+#ifdef __SANITIZE_ADDRESS__
+void __asan_init(void);
+#endif
+
+enum { A = 7, B = 8, HELD = 2 };
+
+static uint64_t lease_now; /* of the job that holds memory */
+
+/* Each of N processes fills MIB of device memory with bytes of its own; when there is a file `go`
+ * in what the driver shows of the piece, it looks whether they are the same.  The second one
+ * SHARES: it passes memory on to others. */
+#define HOLDS                                                                              \
+    "cat >/tmp/hold.py <<'EOF'\n"                                                          \
+    "import ctypes as c,os,random,sys,time\n"                                              \
+    "l=c.CDLL('libcuda.so.1'); n=int(sys.argv[1])<<20; me=sys.argv[2]\n"                   \
+    "x=c.c_void_p(); p=c.c_uint64(); h=c.create_string_buffer(64)\n"                       \
+    "assert not l.cuInit(0)\n"                                                             \
+    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"   \
+    "assert not l.cuMemAlloc_v2(c.byref(p),c.c_size_t(n))\n"                               \
+    "if sys.argv[3]=='shares': assert not l.cuIpcGetMemHandle(h,p)\n"                      \
+    "random.seed(me); b=random.randbytes(1<<16)\n"                                         \
+    "for at in range(0,n,2<<20):\n"                                                        \
+    "  assert not l.cuMemcpyHtoD_v2(c.c_uint64(p.value+at),b,c.c_size_t(len(b)))\n"        \
+    "print('holds',me,flush=True)\n"                                                       \
+    "r=c.create_string_buffer(len(b)); same=True\n"                                        \
+    "while not os.path.exists('/run/bulkhead-sim/view/go'):\n"                             \
+    "  assert not l.cuMemcpyDtoH_v2(r,p,c.c_size_t(len(b))); time.sleep(0.01)\n"           \
+    "for at in range(0,n,2<<20):\n"                                                        \
+    "  assert not l.cuMemcpyDtoH_v2(r,c.c_uint64(p.value+at),c.c_size_t(len(b)))\n"        \
+    "  same=same and r.raw==b\n"                                                           \
+    "print('same' if same else 'CHANGED',me,flush=True)\n"                                 \
+    "EOF\n"                                                                                \
+    "for i in $(seq $N); do\n"                                                             \
+    "how=alone; [ $i = 2 ] && how=$SECOND\n"                                               \
+    "python3 /tmp/hold.py $MIB $i $how &\n"                                                \
+    "done; wait\n"
+
+/* A Python that is to load a libcuda with AddressSanitizer in it must have the sanitizer
+ * from the beginning. */
+static const char *
+prelude(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    static char text[TEST_PATH * 2];
+    Dl_info info;
+
+    BH_CHECK("the sanitizer's library", dladdr((void *)__asan_init, &info) != 0);
+    snprintf(text, sizeof text, "export LD_PRELOAD=%s ASAN_OPTIONS=detect_leaks=0\n",
+             info.dli_fname);
+    return text;
+#else
+    return "";
+#endif
+}
+
+/* A node with the simulated libcuda.so.1, and `more` in its node.conf. */
+static void
+write_conf(const char *more)
+{
+    char text[TEST_PATH * 4], library[TEST_PATH];
+
+    snprintf(library, sizeof library, "%s", the_node.library);
+    snprintf(text, sizeof text,
+             "driver_lib_dir = %s\njob_driver_mount = %s/sim/vram/{minor}-{gi}:"
+             "/run/bulkhead-sim/vram:rw\n%s",
+             dirname(library), the_node.folder, more);
+    bh_test_restart(text);
+}
+
+/* And the driver is asked something, at which it takes that up. */
+static void
+simctl(const char *command, const char *rule, const char *word)
+{
+    struct bh_msg_gpu_order look = { 0 };
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim", the_node.folder);
+    bh_test_run((const char *const[]){ the_node.simctl, "--state", path, command, rule, word,
+                                       NULL });
+    snprintf(look.gpu, sizeof look.gpu, "%s", the_node.gpus[0]);
+    if (the_node.link)
+        (void)bh_test_order(BH_MSG_TEST, &look);
+}
+
+/* To jobs on GPU number `gpu`. */
+static void
+say_go(uint32_t gpu)
+{
+    char path[TEST_PATH * 2];
+    glob_t views;
+
+    bh_path_format(path, sizeof path, "%s/sim/view/%u-*", the_node.folder, gpu);
+    assert_int_equal(glob(path, 0, NULL, &views), 0);
+    for (size_t i = 0; i < views.gl_pathc; i++) {
+        bh_path_format(path, sizeof path, "%s/go", views.gl_pathv[i]);
+        bh_test_write(path, "");
+    }
+    globfree(&views);
+}
+
+static uint32_t
+carve(uint32_t tenant, uint64_t partition, uint32_t gpu, const char *profile)
+{
+    struct bh_msg_carve message = { .partition = partition, .job = partition };
+    struct bh_msg_outcome outcome;
+
+    snprintf(message.profile, sizeof message.profile, "%s", profile);
+    outcome = bh_test_carve_for(tenant, &message, gpu);
+    if (outcome.outcome != 0)
+        fprintf(stderr, "carve: %s\n", outcome.why);
+    return outcome.outcome;
+}
+
+static uint32_t
+destroy(uint64_t partition)
+{
+    struct bh_msg_destroy message = { .partition = partition };
+
+    return bh_test_order(BH_MSG_DESTROY, &message).outcome;
+}
+
+struct holder {
+    uint64_t partition;
+    const char *processes, *mib, *second;
+    uint64_t memory_mib;
+};
+
+/* Start A's job; it holds so much when this returns. */
+static void
+hold(const struct holder *holder)
+{
+    char script[8192], n[32], m[32], s[32];
+    struct test_job job = { .lease = ++lease_now, .partition = holder->partition, .tenant = A,
+                            .script = script, .env = { n, m, s },
+                            .memory_bytes = holder->memory_mib << 20 };
+    struct bh_msg_outcome outcome;
+
+    snprintf(script, sizeof script, "%s" HOLDS, prelude());
+    snprintf(n, sizeof n, "N=%s", holder->processes);
+    snprintf(m, sizeof m, "MIB=%s", holder->mib);
+    snprintf(s, sizeof s, "SECOND=%s", holder->second);
+    outcome = bh_test_start_job(&job);
+    BH_CHECK_STR("A's job", outcome.why, "");
+    snprintf(n, sizeof n, "holds %s", holder->processes);
+    BH_CHECK("holds its memory", bh_test_wait_for_log(lease_now, "holds 1"));
+    BH_CHECK("all of it", bh_test_wait_for_log(lease_now, n));
+}
+
+static struct bh_msg_outcome
+suspend(void)
+{
+    struct bh_msg_lease lease = { .lease = lease_now };
+
+    return bh_test_order(BH_MSG_SUSPEND, &lease);
+}
+
+static struct bh_msg_outcome
+resume(void)
+{
+    struct bh_msg_lease lease = { .lease = lease_now };
+
+    return bh_test_order(BH_MSG_RESUME, &lease);
+}
+
+/* It goes on, and finds what it wrote. */
+static void
+check_same(const char *name, uint32_t gpu, const char *last)
+{
+    struct bh_msg_ack ack = { .lease = lease_now };
+    struct bh_msg_ended ended;
+
+    say_go(gpu);
+    ended = bh_test_take(BH_MSG_ENDED, lease_now).ended;
+    BH_CHECK_EQ(name, ended.exit_status, 0);
+    BH_CHECK(name, strstr(bh_test_log(lease_now), "same 1") != NULL);
+    BH_CHECK(name, strstr(bh_test_log(lease_now), last) != NULL);
+    BH_CHECK(bh_test_log(lease_now), strstr(bh_test_log(lease_now), "CHANGED") == NULL);
+    bh_test_send(BH_MSG_ACK, &ack);
+}
+
+/* ---- what it is for ---- */
+
+/* What another tenant's job finds on a GPU whose driver clears nothing, in its memory and in
+ * the simulated driver's folder. */
+#define LOOKS                                                                              \
+    "cat /run/bulkhead-sim/vram/checkpoint* 2>/dev/null | wc -c\n"                         \
+    "exec python3 -c '\n"                                                                  \
+    "import ctypes as c\n"                                                                 \
+    "l=c.CDLL(\"libcuda.so.1\"); x=c.c_void_p(); p=c.c_uint64(); n=c.c_size_t(1<<30)\n"    \
+    "assert not l.cuInit(0)\n"                                                             \
+    "assert not l.cuDevicePrimaryCtxRetain(c.byref(x),0) and not l.cuCtxSetCurrent(x)\n"   \
+    "assert not l.cuMemAlloc_v2(c.byref(p),n)\n"                                           \
+    "b=c.create_string_buffer(64); found=0\n"                                              \
+    "for at in range(0,1<<30,2<<20):\n"                                                    \
+    "  assert not l.cuMemcpyDtoH_v2(b,c.c_uint64(p.value+at),c.c_size_t(64))\n"            \
+    "  found+=any(b.raw)\n"                                                                \
+    "print(\"found\",found)'"
+
+static void
+test_makes_way(void **state)
+{
+    char script[4096];
+    struct test_job other = { .lease = 99, .partition = 2, .tenant = B, .script = script };
+    struct bh_msg_inventory inventory;
+
+    snprintf(script, sizeof script, "%s" LOOKS, prelude());
+    write_conf("");
+    bh_test_hang_up(&the_node);
+    inventory = bh_test_greet(&the_node);
+    BH_CHECK_STR("the driver has the calls", inventory.checkpoint, "yes");
+    simctl("inject", "gpu=0", "leak");
+    BH_CHECK_EQ("a whole GPU for A", carve(A, 1, 0, "whole"), 0);
+    hold(&(struct holder){ 1, "2", "4", "alone", 0 });
+    BH_CHECK_EQ("out", suspend().outcome, 0);
+    BH_CHECK_EQ("and in", resume().outcome, 0);
+    BH_CHECK_EQ("A makes way", suspend().outcome, 0);
+    BH_CHECK_EQ("its piece can go", destroy(1), 0);
+    BH_CHECK_EQ("the GPU for B", carve(B, 2, 0, "whole"), 0);
+    BH_CHECK_EQ("B runs", bh_test_run_job(&other).exit_status, 0);
+    BH_CHECK_STR("and finds nothing of A", bh_test_log(99), "0\nfound 0\n");
+    BH_CHECK_EQ("not yet A's again", resume().rc, BH_CONFLICT);
+    BH_CHECK_EQ("B's can go", destroy(2), 0);
+    BH_CHECK_EQ("the GPU for A again", carve(A, 3, 0, "whole"), 0);
+    BH_CHECK_EQ("A goes on", resume().outcome, 0);
+    check_same("with the same bytes", 0, "same 2");
+    BH_CHECK_DONE();
+}
+
+/* ---- what cannot be ---- */
+
+static const struct {
+    const char *name;
+    uint32_t gpu;
+    struct holder holder;
+    const char *why, *last;
+} refused[] = {
+    { "the second shares memory: the first comes back", 0, { 1, "2", "4", "shares", 0 },
+      "cuCheckpointProcessCheckpoint of process ", "same 2" },
+    { "the job's memory limit is too low", 0, { 1, "1", "300", "alone", 256 },
+      "MiB that are left of the job's memory limit", "same 1" },
+    { "a MIG instance", 1, { 2, "1", "4", "alone", 0 }, "do not know MIG instances", "same 1" },
+};
+
+/* The driver fails when the memory is to come back. */
+static void
+lose_memory(void)
+{
+    struct bh_msg_outcome outcome;
+    struct bh_msg_ended ended;
+
+    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    BH_CHECK_EQ("suspended", suspend().outcome, 0);
+    simctl("inject", "gpu=0", "cuda-fail");
+    outcome = resume();
+    BH_CHECK_EQ("refused", outcome.outcome, 1);
+    BH_CHECK(outcome.why, strstr(outcome.why, "could not be given back: cuInit") != NULL);
+    ended = bh_test_take(BH_MSG_ENDED, lease_now).ended;
+    BH_CHECK_EQ("the job is ended", ended.cause, BH_END_RESUME_FAILED);
+    BH_CHECK(ended.why, strstr(ended.why, "could not be given back") != NULL);
+}
+
+static void
+test_refused(void **state)
+{
+    char go[TEST_PATH * 2];
+
+    write_conf("");
+    BH_CHECK_EQ("a whole GPU", carve(A, 1, 0, "whole"), 0);
+    BH_CHECK_EQ("an instance", carve(A, 2, 1, "1g.10gb"), 0);
+    bh_path_format(go, sizeof go, "%s/sim/view/0-w/go", the_node.folder);
+    for (size_t i = 0; i < BH_COUNT(refused); i++) {
+        struct bh_msg_outcome outcome;
+
+        hold(&refused[i].holder);
+        outcome = suspend();
+        BH_CHECK_EQ(refused[i].name, outcome.outcome, HELD);
+        BH_CHECK(outcome.why, strstr(outcome.why, refused[i].why) != NULL);
+        check_same(refused[i].name, refused[i].gpu, refused[i].last);
+        unlink(go);
+    }
+    lose_memory();
+    BH_CHECK_DONE();
+}
+
+/* ---- what goes wrong ---- */
+
+/* The driver's calls do not come back from now on; or do again. */
+static void
+hang(bool hangs)
+{
+    if (hangs)
+        simctl("inject", "gpu=0", "cuda-hang");
+    else
+        simctl("clear", NULL, NULL);
+}
+
+static void
+kill_node(void)
+{
+    bh_test_node_end(&the_node, SIGKILL);
+    hang(false);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+}
+
+/* Give the order and kill the node in the middle of it, and once more when it was told to go on. */
+static void
+kill_within(uint32_t number, uint64_t order)
+{
+    struct bh_msg_lease lease = { .lease = lease_now, .order = order };
+
+    hang(true);
+    bh_test_send(number, &lease);
+    bh_time_sleep(bh_test_patience(200) * BH_NS_PER_MS);
+    kill_node();
+    bh_test_send(number, &lease);
+    BH_CHECK_EQ("done by the next node", bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome, 0);
+}
+
+/* What the helper itself answers when it is asked for a process that is not of the job with these
+ * ids: a test's own, of the machine's namespace. */
+static void
+test_stranger(void **state)
+{
+    char program[TEST_PATH], command[TEST_PATH * 4], path[TEST_PATH * 2];
+
+    snprintf(program, sizeof program, "%s", the_node.program);
+    bh_path_format(path, sizeof path, "%s/answer", the_node.folder);
+    bh_path_format(command, sizeof command,
+                   "echo '{\"action\":\"take\",\"id_base\":3000000000,\"pids\":[{\"pid\":%d}]}' | "
+                   "%s/bulkhead-checkpoint > %s",
+                   (int)getpid(), dirname(program), path);
+    bh_test_run((const char *const[]){ "/bin/sh", "-c", command, NULL });
+    BH_CHECK("refused", strstr(bh_test_read("answer"), "\"end\":\"refused\"") != NULL);
+    BH_CHECK(bh_test_read("answer"), strstr(bh_test_read("answer"), "is not of this job") != NULL);
+    BH_CHECK_DONE();
+}
+
+/* One job through all of it. */
+static void
+test_troubles(void **state)
+{
+    struct bh_msg_lease lease = { .order = 800 };
+    struct bh_msg_outcome outcome;
+
+    write_conf("checkpoint = 0\n");
+    BH_CHECK_EQ("carved", carve(A, 1, 0, "whole"), 0);
+    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    outcome = suspend();
+    BH_CHECK_EQ("switched off", outcome.outcome, HELD);
+    BH_CHECK_STR("switched off", outcome.why, "checkpoint = 0 in node.conf");
+
+    write_conf("checkpoint_timeout_ms = 300\n");
+    hang(true);
+    outcome = suspend();
+    BH_CHECK_EQ("hangs", outcome.outcome, HELD);
+    BH_CHECK(outcome.why, strstr(outcome.why, "did not answer within 300 ms; then: ") != NULL);
+    hang(false);
+
+    write_conf("");
+    kill_within(BH_MSG_SUSPEND, 900);
+    kill_node();
+    kill_node(); /* the second reads a rewritten journal */
+    kill_within(BH_MSG_RESUME, 901);
+
+    the_node.order = 1000;
+    BH_CHECK_EQ("suspended", suspend().outcome, 0);
+    hang(true);
+    lease.lease = lease_now;
+    bh_test_send(BH_MSG_RESUME, &lease);
+    bh_time_sleep(bh_test_patience(200) * BH_NS_PER_MS);
+    kill_node();
+    check_same("nobody asks again: it is given back by itself", 0, "same 1");
+    BH_CHECK_DONE();
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        BH_NODE_TEST(test_makes_way), BH_NODE_TEST(test_refused),
+        BH_NODE_TEST(test_troubles),  BH_NODE_TEST(test_stranger),
+    };
+
+    return bh_test_main(argc, argv, tests, BH_COUNT(tests));
+}

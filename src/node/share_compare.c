@@ -1,0 +1,199 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "node/share_end.h"
+#include "node/share_lease_internal.h"
+#include "node/share_slot.h"
+
+/* ---- what the driver says ---- */
+
+/* Several shares of one GPU are one device. */
+static bool
+is_another_device(const struct bh_job *job, uint32_t at)
+{
+    for (uint32_t k = 0; k < at; k++) {
+        if (strcmp(job->note.lent[k].gpu, job->note.lent[at].gpu) == 0)
+            return false;
+    }
+    return bh_share_slot_is(&job->note.lent[at]);
+}
+
+/* Bytes that a lease may have of a GPU, and which of its devices that is; 0: none of it. */
+static uint64_t
+allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
+{
+    uint64_t bytes = 0;
+    uint32_t devices = 0;
+
+    for (uint32_t k = 0; k < job->note.lent_count; k++) {
+        const struct bh_note_piece *lent = &job->note.lent[k];
+
+        if (is_another_device(job, k))
+            devices++;
+        if (!bh_share_slot_is(lent) || strcmp(lent->gpu, gpu) != 0)
+            continue;
+        if (bytes == 0)
+            *ret_device = devices - 1;
+        bytes += lent->cap_bytes + lent->context_bytes;
+    }
+    return bytes;
+}
+
+/* The bytes of its processes; who they are is told bulkhead-share. */
+static uint64_t
+bytes_of(struct bh_node *node, uint64_t lease, const struct bh_device_process *processes,
+         uint32_t count)
+{
+    uint64_t bytes = 0;
+    struct bh_err ignored;
+    bool inside;
+    char id[32];
+
+    bh_node_job_id(lease, id);
+    for (uint32_t p = 0; p < count; p++) {
+        const struct bh_share_holder holder = { lease, processes[p].pid };
+
+        inside = false;
+        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
+                                   &ignored) != BH_OK || !inside)
+            continue;
+        bytes += processes[p].memory_mib << 20;
+        bh_share_host_holder(node->share_leases->host, &holder);
+    }
+    return bytes;
+}
+
+/* Where it is furthest beyond what it may. */
+static void
+note_look(struct bh_share_look *look, const char *gpu, uint64_t bytes, uint64_t allowed_bytes)
+{
+    if (look->seen && bytes + look->allowed_bytes <= look->bytes + allowed_bytes)
+        return;
+    *look = (struct bh_share_look){ .seen = true, .bytes = bytes, .allowed_bytes = allowed_bytes };
+    snprintf(look->gpu, sizeof look->gpu, "%s", gpu);
+}
+
+static struct bh_share_lease_row *
+row_of(struct bh_node *node, const struct bh_job *job)
+{
+    return job->ended || !job->running ? NULL
+                                       : bh_share_leases_find(node->share_leases, job->note.lease);
+}
+
+static void
+compare_gpu(struct bh_node *node, const char *gpu)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct bh_device_process *processes;
+    struct bh_err ignored;
+    uint32_t count = 0;
+
+    if (node->device.ops->processes(node->device.self, gpu, arena, &processes, &count, &ignored)
+        != BH_OK)
+        return;
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+        struct bh_share_lease_row *row = row_of(node, job);
+        struct bh_share_overhead said = { .lease = job->note.lease };
+        uint64_t allowed_bytes = row ? allowed_on(job, gpu, &said.device) : 0;
+
+        if (allowed_bytes == 0)
+            continue;
+        said.bytes = bytes_of(node, said.lease, processes, count);
+        note_look(&row->look, gpu, said.bytes, allowed_bytes);
+        bh_share_host_overhead(node->share_leases->host, &said);
+    }
+}
+
+static bool
+has_shares(struct bh_node *node, const char *gpu)
+{
+    uint32_t ignored;
+
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        if (row_of(node, &node->state.jobs[i])
+            && allowed_on(&node->state.jobs[i], gpu, &ignored) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- what is done about it ---- */
+
+static enum bh_over_cap
+policy_of(const struct bh_job *job)
+{
+    uint32_t flags = 0;
+
+    for (uint32_t k = 0; k < job->note.lent_count; k++)
+        flags |= job->note.lent[k].share_flags;
+    return flags & BH_SHARE_IS_STOPPED     ? BH_OVER_CAP_STOP
+           : flags & BH_SHARE_IS_THROTTLED ? BH_OVER_CAP_THROTTLE
+                                           : BH_OVER_CAP_WARN;
+}
+
+static void
+throttle(struct bh_node *node, struct bh_share_lease_row *row, bool throttled)
+{
+    row->throttled = throttled;
+    bh_share_leases_allow(node, row);
+    bh_share_leases_notice(node, row,
+                           throttled ? BH_JOB_NOTICE_THROTTLED : BH_JOB_NOTICE_RELEASED);
+}
+
+static void
+end(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job)
+{
+    char why[200];
+
+    snprintf(why, sizeof why, "it had %" PRIu64 " MiB of memory of %.47s, and its share allows %"
+             PRIu64, row->look.bytes >> 20, row->look.gpu, row->look.allowed_bytes >> 20);
+    bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED);
+    bh_node_share_end(node, job, why);
+}
+
+static void
+judge(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job, bh_ns now)
+{
+    const struct bh_share_look *look = &row->look;
+    bool over = look->bytes > look->allowed_bytes + BH_SHARE_OVER_BYTES;
+    enum bh_share_deed deed = bh_share_over_look(&row->over, policy_of(job), over, now);
+
+    if (deed == BH_SHARE_LEAVE)
+        return;
+    bh_log(SHARE_OVER_CAP, BH_U64("lease", row->lease), BH_STR("gpu", look->gpu),
+           BH_U64("mib", look->bytes >> 20), BH_U64("allowed_mib", look->allowed_bytes >> 20));
+    if (deed != BH_SHARE_RELEASE)
+        bh_share_leases_notice(node, row, BH_JOB_NOTICE_OVER_CAP);
+    if (deed == BH_SHARE_THROTTLE || deed == BH_SHARE_RELEASE)
+        throttle(node, row, deed == BH_SHARE_THROTTLE);
+    else if (deed == BH_SHARE_STOP)
+        end(node, row, job); /* the job may be forgotten by then: last */
+}
+
+void
+bh_share_leases_compare(struct bh_node *node)
+{
+    struct bh_share_leases *leases = node->share_leases;
+    bh_ns now = bh_time_monotonic();
+
+    if (leases->count == 0 || now < leases->compare_at)
+        return;
+    leases->compare_at = now + BH_NS_PER_S;
+    for (uint32_t i = 0; i < leases->count; i++)
+        leases->rows[i].look.seen = false;
+    for (uint32_t g = 0; g < node->inventory.gpu_count; g++) {
+        const char *gpu = node->inventory.gpus[g].uuid;
+
+        if (has_shares(node, gpu))
+            compare_gpu(node, gpu);
+    }
+    for (uint32_t i = leases->count; i-- > 0;) {
+        struct bh_job *job = bh_state_job(&node->state, leases->rows[i].lease);
+
+        if (job && leases->rows[i].look.seen)
+            judge(node, &leases->rows[i], job, now);
+    }
+}

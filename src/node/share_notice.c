@@ -1,0 +1,42 @@
+#include "base/log.h"
+#include "node/share_lease_internal.h"
+
+#define AGAIN_AFTER (600 * BH_NS_PER_S)
+
+static void
+tell(struct bh_node *node, struct bh_share_lease_row *row, uint32_t kind, bh_ns now)
+{
+    struct bh_share_untold *untold = &row->untold[kind];
+    struct bh_msg_notice notice = { .lease = row->lease, .at_ns = bh_time_now(), .kind = kind,
+                                    .count = untold->count };
+
+    if (untold->count == 0 || now < untold->again_at)
+        return;
+    if (!untold->logged)
+        bh_log(SHARE_NOTICE, BH_U64("lease", row->lease), BH_U64("count", untold->count),
+               BH_STR("what", bh_job_notice_sentences[kind]));
+    untold->logged = true;
+    if (!node->greeted)
+        return; /* a job's people hear of it when somebody listens */
+    bh_node_send(node, BH_MSG_NOTICE, &notice);
+    *untold = (struct bh_share_untold){ .again_at = now + AGAIN_AFTER };
+}
+
+void
+bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row,
+                       enum bh_job_notice kind)
+{
+    row->untold[kind].count++;
+    tell(node, row, kind, bh_time_monotonic());
+}
+
+void
+bh_share_leases_tell(struct bh_node *node)
+{
+    bh_ns now = bh_time_monotonic();
+
+    for (uint32_t i = 0; i < node->share_leases->count; i++) {
+        for (uint32_t kind = 0; kind < BH_JOB_NOTICES; kind++)
+            tell(node, &node->share_leases->rows[i], kind, now);
+    }
+}

@@ -44,6 +44,7 @@ static const uint64_t people_tend_ns = 30 * BH_NS_PER_S;
 static const uint64_t streams_tend_ns = 5 * BH_NS_PER_S;
 
 enum { CONFIG_ARENA_MAX = 1 << 20, SOCKET_MODE = 0666 };
+#define SIGNER_PATIENCE (10 * BH_NS_PER_S)
 
 static const char usage[] =
     "usage: bulkheadd [--config FILE] [--set KEY=VALUE]... [--allow-root]\n"
@@ -172,6 +173,7 @@ open_core(struct program *program, struct bh_err *err)
     core->crypto = &bh_crypto_openssl;
     core->hub = bh_hub_new();
     program->signing = bh_signing_process_new(&program->config);
+    (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* who opens says what lacks */
     core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, core->crypto, &core->store, err);
     return rc == BH_OK ? bh_core_open(core, err) : rc;

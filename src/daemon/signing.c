@@ -23,6 +23,7 @@ enum { CHANNEL = 3 };
 
 static const bh_ns pause_first_ns = 100 * BH_NS_PER_MS;
 static const bh_ns pause_most_ns = 30 * BH_NS_PER_S;
+static const bh_ns await_glance_ns = 20 * BH_NS_PER_MS;
 static const bh_ns steady_ns = 60 * BH_NS_PER_S; /* after so long all is well again */
 
 /* Where the program may lie, seen from the folder of this one: installed, then built, then
@@ -172,6 +173,21 @@ try_connect(struct bh_signing_process *process, struct bh_err *err)
     if (rc == BH_OK && fcntl(process->fd, F_SETFL, O_NONBLOCK) != 0)
         rc = bh_err_errno(err, "the signer's socket");
     return rc;
+}
+
+bool
+bh_signing_process_await(struct bh_signing_process *process, uint64_t most_ns)
+{
+    bh_ns until = bh_time_monotonic() + most_ns;
+    struct bh_err err;
+
+    process->since_ns = bh_time_monotonic();
+    while (process->socket[0] && process->fd < 0 && try_connect(process, &err) != BH_OK) {
+        if (bh_time_monotonic() >= until)
+            return false;
+        bh_time_sleep(await_glance_ns);
+    }
+    return true;
 }
 
 static bool

@@ -38,6 +38,11 @@ struct bh_signing {
 struct bh_signing_process;
 BH_MUST_USE struct bh_signing_process *bh_signing_process_new(const struct bh_daemon_config *config);
 struct bh_signing bh_signing_process_port(struct bh_signing_process *process);
+
+/* At the start: whether somebody else's child listens, waiting `most_ns` for it.  It is started
+ * beside us, after a crash of its own perhaps, and without it nothing goes on.  True for our own
+ * child, which is there as soon as it is started. */
+bool bh_signing_process_await(struct bh_signing_process *process, uint64_t most_ns);
 void bh_signing_process_free(struct bh_signing_process *process); /* ends the child */
 
 #endif

@@ -217,6 +217,32 @@ at_a_socket(void **state)
     teardown(&f);
 }
 
+/* Started beside us, it does not listen yet when we first ask. */
+static void
+awaited_at_a_socket(void **state)
+{
+    struct fixture f;
+    pid_t pid;
+
+    (void)state;
+    setup(&f);
+    BH_CHECK("a child of ours is not awaited", bh_signing_process_await(f.process, 0));
+    f.config.signer_socket = f.socket;
+    bh_signing_process_free(f.process);
+    f.process = bh_signing_process_new(&f.config);
+    f.port = bh_signing_process_port(f.process);
+    BH_CHECK("nobody comes", !bh_signing_process_await(f.process, 0));
+    pid = start_signer(&f, geteuid());
+    BH_CHECK("it comes", bh_signing_process_await(f.process, bh_test_patience(10) * BH_NS_PER_S));
+    BH_CHECK("connected", connected(&f));
+    ask(&f);
+    BH_CHECK_EQ("answered", take(&f), BH_OK);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -225,6 +251,7 @@ main(int argc, char **argv)
         cmocka_unit_test(a_key_that_others_may_read),
         cmocka_unit_test(no_program),
         cmocka_unit_test(at_a_socket),
+        cmocka_unit_test(awaited_at_a_socket),
     };
 
     if (argc != 2)

@@ -165,7 +165,9 @@ test_many_processes(void **state)
     struct test_job job = { .lease = 4, .partition = 5, .uid = 4321, .cwd = folder, .pids = 6000,
                             .script = "exec ./many" };
     struct bh_msg_lease lease = { .lease = 4 };
-    struct bh_msg_stop stop = { .lease = 4, .grace_ns = 8 * BH_NS_PER_S };
+    struct bh_msg_stop stop = { .lease = 4,
+                                .grace_ns = (bh_ns)bh_test_patience(8000) * BH_NS_PER_MS };
+    struct bh_msg_outcome suspended;
 
     assert_non_null(realpath("/proc/self/exe", own_path));
     bh_path_format(folder, sizeof folder, "%s/work/many", the_node.folder);
@@ -175,7 +177,9 @@ test_many_processes(void **state)
     assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(4, "mapped"));
-    BH_CHECK_EQ("context held", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 2);
+    suspended = bh_test_order(BH_MSG_SUSPEND, &lease);
+    BH_CHECK_EQ("context held", suspended.outcome, 2);
+    BH_CHECK_STR("without trouble", suspended.why, "");
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     BH_CHECK_EQ("SIGTERM reaches all", bh_test_take(BH_MSG_ENDED, 4).ended.exit_status, 143);
     BH_CHECK_DONE();
@@ -267,7 +271,7 @@ test_lone_carve(void **state)
                                        "1x H100-80GB driver=580.65.06", NULL });
     bh_test_node_start(&the_node);
     inventory = bh_test_greet(&the_node);
-    memcpy(the_node.gpus[0], ((struct bh_msg_gpu *)inventory.gpus.items)[0].uuid, BH_UUID_MAX);
+    memcpy(the_node.gpus[0], bh_test_gpu(&inventory, 0)->uuid, BH_UUID_MAX);
     assert_int_equal(carve_for(5, 0, OURS).outcome, 0);
     assert_int_equal(carve_for(6, 1, 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0); /* it is OURS */
@@ -313,7 +317,7 @@ test_foreign_stays(void **state)
     control_driver("");
     bh_test_node_start(&the_node);
     inventory = bh_test_greet(&the_node);
-    BH_CHECK("it is foreign still", ((struct bh_msg_gpu *)inventory.gpus.items)[0].foreign);
+    BH_CHECK("it is foreign still", bh_test_gpu(&inventory, 0)->foreign);
     bh_test_send(BH_MSG_CARVE, &cut);
     BH_CHECK_EQ("its place is taken", bh_test_take(BH_MSG_OUTCOME, 901).outcome.rc, BH_FULL);
     BH_CHECK_DONE();

@@ -571,7 +571,8 @@ memory_max(const struct bh_conf *conf)
 {
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
-    return conf->memory_max_mib ? (uint64_t)conf->memory_max_mib << 20 : machine / 10 * 9;
+    /* whole MiB: the kernel keeps whole pages, and the walls are held against what was ordered */
+    return conf->memory_max_mib ? (uint64_t)conf->memory_max_mib << 20 : (machine / 10 * 9) >> 20 << 20;
 }
 
 static bh_rc

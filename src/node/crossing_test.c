@@ -238,7 +238,7 @@ test_killed_in_destroy(void **state)
     inventory = bh_test_greet(&the_node);
     BH_CHECK_EQ("nothing stands", inventory.pieces.count, 0);
     for (uint32_t i = 0; i < inventory.gpus.count; i++)
-        BH_CHECK("nothing foreign", !((struct bh_msg_gpu *)inventory.gpus.items)[i].foreign);
+        BH_CHECK("nothing foreign", !bh_test_gpu(&inventory, i)->foreign);
     bh_test_send(BH_MSG_DESTROY, &destroy);
     BH_CHECK_EQ("done", bh_test_take(BH_MSG_OUTCOME, destroy.order).outcome.outcome, 0);
     BH_CHECK_DONE();
@@ -281,6 +281,39 @@ test_reset(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- the driver ---- */
+
+/* A node that starts before its driver, or whose driver was too slow when the daemon came: the
+ * daemon is told of the GPUs when they are there, and need not connect anew for it. */
+static void
+test_driver_later(void **state)
+{
+    struct test_job job = { .lease = 48, .partition = 6, .script = "ls /dev/nvidia-caps | wc -l" };
+    struct bh_msg_inventory inventory;
+    char control[TEST_PATH * 2], majors[TEST_PATH * 2], kept[TEST_PATH * 2];
+
+    bh_test_node_end(&the_node, SIGTERM);
+    bh_path_format(control, sizeof control, "%s/sim/control", the_node.folder);
+    bh_path_format(majors, sizeof majors, "%s/sim/proc/devices", the_node.folder);
+    bh_path_format(kept, sizeof kept, "%s/sim/proc/devices.later", the_node.folder);
+    bh_test_write(control, "nvmlDeviceGetCount_v2 fail=DRIVER_NOT_LOADED\n");
+    assert_int_equal(rename(majors, kept), 0);
+    bh_test_write_conf(&the_node, "sample_interval_ms = 100\n");
+    bh_test_node_start(&the_node);
+    BH_CHECK_EQ("no driver", bh_test_greet(&the_node).gpus.count, 0);
+    BH_CHECK_EQ("no piece", bh_test_carve(5, 0, "1g.10gb", 0).outcome, 1);
+    assert_int_equal(rename(kept, majors), 0);
+    bh_test_write(control, "");
+    inventory = bh_test_take(BH_MSG_INVENTORY, 0).inventory;
+    BH_CHECK_STR("told", bh_test_gpu(&inventory, 1)->uuid, the_node.gpus[1]);
+    BH_CHECK_EQ("a piece", bh_test_carve(6, 0, "1g.10gb", 0).outcome, 0);
+    BH_CHECK_EQ("a job", bh_test_run_job(&job).exit_status, 0);
+    BH_CHECK_STR("has its capabilities", bh_test_log(48), "2\n");
+    bh_test_take(BH_MSG_SAMPLES, 0);
+    BH_CHECK("told once", !bh_test_take_within(BH_MSG_INVENTORY, 0, 200, &(struct test_message){ 0 }));
+    BH_CHECK_DONE();
+}
+
 /* ---- the whole ---- */
 
 int
@@ -293,6 +326,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_gpu_child_killed),
         BH_NODE_TEST(test_killed_in_destroy),
         BH_NODE_TEST(test_reset),
+        BH_NODE_TEST(test_driver_later),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

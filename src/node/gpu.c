@@ -505,6 +505,12 @@ bh_gpu_client_device(struct bh_gpu_client *client)
     return (struct bh_device){ .ops = &client_ops, .self = client };
 }
 
+bh_ns
+bh_gpu_read_deadline(bh_ns change)
+{
+    return change / 2 > BH_GPU_READ_DEADLINE ? change / 2 : BH_GPU_READ_DEADLINE;
+}
+
 struct bh_gpu_client *
 bh_gpu_client_new(const struct bh_gpu_client_options *options)
 {
@@ -515,10 +521,11 @@ bh_gpu_client_new(const struct bh_gpu_client_options *options)
     client->library = copied(options->library);
     client->proc_root = copied(options->proc_root ? options->proc_root : "/proc");
     client->env = copied_list(options->env);
-    client->read_deadline =
-        options->read_deadline ? options->read_deadline : BH_GPU_READ_DEADLINE;
     client->change_deadline =
         options->change_deadline ? options->change_deadline : BH_GPU_CHANGE_DEADLINE;
+    client->read_deadline = options->read_deadline
+                                ? options->read_deadline
+                                : bh_gpu_read_deadline(client->change_deadline);
     return client;
 }
 

@@ -29,9 +29,14 @@ struct bh_gpu_client_options {
     const char *library;     /* path of libnvidia-ml.so.1, the vendor's or the simulated one */
     const char *proc_root;   /* "/proc", or the simulated driver's; NULL: "/proc" */
     const char *const *env;  /* the child's whole environment, ends with NULL; NULL: empty */
-    bh_ns read_deadline;     /* scan, processes; 0: BH_GPU_READ_DEADLINE */
+    bh_ns read_deadline;     /* scan, processes; 0: bh_gpu_read_deadline of the other */
     bh_ns change_deadline;   /* set_mig, carve, destroy; 0: BH_GPU_CHANGE_DEADLINE */
 };
+
+/* How long reads may take where changes may take `change`: half of it, since the node's loop
+ * waits, and never less than BH_GPU_READ_DEADLINE: a driver wakes its GPUs one by one when it is
+ * first asked, however soon a hang in a change shall be noticed. */
+bh_ns bh_gpu_read_deadline(bh_ns change);
 
 /* A client without children: they are started when first needed.  Owned by the caller. */
 BH_MUST_USE struct bh_gpu_client *bh_gpu_client_new(const struct bh_gpu_client_options *options);

@@ -198,6 +198,24 @@ static const struct {
     { "speaks HTTP",     LONG,  BH_UNCERTAIN, "the gpu child was killed in scan: frame of " },
 };
 
+static void
+test_read_deadline(void **state)
+{
+    static const struct {
+        const char *name;
+        bh_ns change, read;
+    } cases[] = {
+        { "a test's",      300 * BH_NS_PER_MS, 5 * BH_NS_PER_S },
+        { "the usual one", 10 * BH_NS_PER_S,   5 * BH_NS_PER_S },
+        { "a slow driver", 80 * BH_NS_PER_S,   40 * BH_NS_PER_S },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        BH_CHECK_EQ(cases[i].name, bh_gpu_read_deadline(cases[i].change), cases[i].read);
+    BH_CHECK_DONE();
+}
+
 /* Whatever a child does costs the node one call, and the next one has a fresh child. */
 static void
 test_parts(void **state)
@@ -436,7 +454,8 @@ test_events(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_messages),   cmocka_unit_test(test_parts),
+    cmocka_unit_test(test_messages),   cmocka_unit_test(test_read_deadline),
+    cmocka_unit_test(test_parts),
     cmocka_unit_test(test_no_program), cmocka_unit_test(test_long_names),
     cmocka_unit_test(test_child),      cmocka_unit_test(test_abandoned),
     cmocka_unit_test(test_events),

@@ -167,8 +167,8 @@ major_of(const char *devices, const char *name)
     return 0;
 }
 
-static void
-read_majors(struct bh_node *node)
+void
+bh_host_read_majors(struct bh_node *node)
 {
     char path[BH_NODE_PATH_MAX];
     struct bh_buf text;
@@ -213,6 +213,6 @@ bh_host_describe(struct bh_node *node, struct bh_err *err)
     else if (gethostname(node->name, sizeof node->name - 1) != 0)
         return bh_err_errno(err, "read the host name");
     read_boot(node);
-    read_majors(node);
+    bh_host_read_majors(node);
     return BH_OK;
 }

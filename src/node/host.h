@@ -20,4 +20,7 @@ BH_MUST_USE bh_rc bh_host_isolate(struct bh_node *node, struct bh_err *err);
 /* Name, boot id, device majors, where our programs are. */
 BH_MUST_USE bh_rc bh_host_describe(struct bh_node *node, struct bh_err *err);
 
+/* Read the device majors again; 0 for modules that are not loaded. */
+void bh_host_read_majors(struct bh_node *node);
+
 #endif

@@ -241,6 +241,16 @@ runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
     return true;
 }
 
+/* Whether whoever ends all jobs, because the machine goes down, has said so: SIGPWR, which is
+ * blocked from the start and only ever pending. */
+static bool
+told_to_go_down(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGPWR) == 1;
+}
+
 static void
 judge(struct keeper *keeper, int status)
 {
@@ -260,6 +270,9 @@ judge(struct keeper *keeper, int status)
         snprintf(end->why, sizeof end->why, "the job used all of its memory");
     } else if (end->exit_status != 0 && runtime_refused(keeper, end->why, sizeof end->why)) {
         end->cause = BH_END_START_FAILED; /* crun has said so on standard error, too */
+    } else if (told_to_go_down()) {
+        end->cause = BH_END_NODE_LOST;
+        snprintf(end->why, sizeof end->why, "all jobs of the machine were ended");
     }
 }
 
@@ -323,11 +336,16 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
 static void
 guard_inherited(void)
 {
+    sigset_t power;
+
     fcntl(BH_KEEPER_LOCK_FD, F_SETFD, FD_CLOEXEC);
     fcntl(BH_KEEPER_LOG_FD, F_SETFD, FD_CLOEXEC);
     close_range(BH_KEEPER_LOG_FD + 1, ~0U, 0);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
+    sigemptyset(&power);
+    sigaddset(&power, SIGPWR);
+    sigprocmask(SIG_BLOCK, &power, NULL);
 }
 
 int

@@ -55,6 +55,7 @@ struct bh_node {
     int listener;
     struct bh_link *link;             /* the daemon's connection, or NULL */
     bool greeted;                     /* HELLO was said on it */
+    bool gpus_untold;                 /* the inventory went without them: no answer from the driver */
     bh_ns sample_at;                  /* monotonic */
     struct bh_trouble troubles[32];   /* node/trouble.h */
     struct bh_health_watch *health;

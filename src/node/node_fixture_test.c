@@ -294,6 +294,17 @@ bh_test_greet(struct test_node *node)
     return bh_test_take(BH_MSG_INVENTORY, 0).inventory;
 }
 
+const struct bh_msg_gpu *
+bh_test_gpu(const struct bh_msg_inventory *inventory, uint32_t index)
+{
+    if (index >= inventory->gpus.count) {
+        fprintf(stderr, "%u GPUs; the node says:\n%s", inventory->gpus.count,
+                bh_test_read("node.log"));
+        fail();
+    }
+    return (const struct bh_msg_gpu *)inventory->gpus.items + index;
+}
+
 void
 bh_test_restart(const char *more)
 {
@@ -429,8 +440,8 @@ bh_test_set_up(void **state)
     bh_test_write_conf(node, "");
     bh_test_node_start(node);
     inventory = bh_test_greet(node);
-    for (uint32_t i = 0; i < inventory.gpus.count; i++)
-        memcpy(node->gpus[i], ((struct bh_msg_gpu *)inventory.gpus.items)[i].uuid, BH_UUID_MAX);
+    for (uint32_t i = 0; i < 2; i++)
+        memcpy(node->gpus[i], bh_test_gpu(&inventory, i)->uuid, BH_UUID_MAX);
     return 0;
 }
 

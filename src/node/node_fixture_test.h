@@ -80,6 +80,9 @@ void bh_test_put_helper(const char *script);
 struct bh_msg_inventory bh_test_greet(struct test_node *node);
 void bh_test_hang_up(struct test_node *node);
 
+/* A GPU of an inventory, which must have it. */
+const struct bh_msg_gpu *bh_test_gpu(const struct bh_msg_inventory *inventory, uint32_t index);
+
 void bh_test_send(uint32_t number, const void *message);
 
 /* Take the message of that kind, and about that order or lease; other messages are kept.

@@ -238,6 +238,18 @@ test_out_of_memory(void **state)
     BH_CHECK_DONE();
 }
 
+/* On a machine with less memory than a job gets that asks for none: nine tenths of it are no whole
+ * number of pages, as which the kernel keeps a limit. */
+static void
+test_small_machine(void **state)
+{
+    struct test_job job = { .lease = 33, .script = "exit 5" };
+
+    bh_test_restart("memory_default_mib = 67108864\n");
+    BH_CHECK_EQ("its walls stand", bh_test_run_job(&job).exit_status, 5);
+    BH_CHECK_DONE();
+}
+
 static void
 test_process_limit(void **state)
 {
@@ -566,9 +578,8 @@ test_journal_damaged(void **state)
     bh_test_node_start(&the_node);
     {
         struct bh_msg_inventory inventory = bh_test_greet(&the_node);
-        const struct bh_msg_gpu *gpus = inventory.gpus.items;
 
-        BH_CHECK("its instance is foreign now", gpus[0].foreign);
+        BH_CHECK("its instance is foreign now", bh_test_gpu(&inventory, 0)->foreign);
         BH_CHECK_EQ("and left alone", inventory.pieces.count, 1);
     }
     BH_CHECK_EQ("not destroyed for a carve", bh_test_carve(6, 0, "1g.10gb", 0).rc, BH_FULL);
@@ -612,6 +623,32 @@ test_keeper_killed(void **state)
     ended = bh_test_take(BH_MSG_ENDED, 90).ended;
     BH_CHECK_EQ("cause", ended.cause, BH_END_KEEPER_LOST);
     BH_CHECK("when it began is known", ended.started_ns > 0);
+    BH_CHECK_DONE();
+}
+
+/* The machine goes down: however the job takes it, the end is not its own. */
+static void
+test_machine_stops(void **state)
+{
+    static const struct {
+        const char *name, *script;
+        uint32_t status;
+    } cases[] = { { "saves and goes", "echo up; sleep 0.3; exit 0", 0 },
+                  { "dies of it", "echo up; sleep 0.3; kill -TERM $$", 143 } };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct test_job job = { .lease = 92 + i, .script = cases[i].script };
+        struct bh_msg_ended ended;
+        char name[40];
+
+        assert_int_equal(bh_test_start_job(&job).outcome, 0);
+        assert_true(bh_test_wait_for_log(job.lease, "up"));
+        bh_path_format(name, sizeof name, "state/jobs/%d/keeper", (int)job.lease);
+        assert_int_equal(kill((pid_t)strtol(bh_test_read(name), NULL, 10), SIGPWR), 0);
+        ended = bh_test_take(BH_MSG_ENDED, job.lease).ended;
+        BH_CHECK_EQ(cases[i].name, ended.cause, BH_END_NODE_LOST);
+        BH_CHECK_EQ(cases[i].name, ended.exit_status, cases[i].status);
+    }
     BH_CHECK_DONE();
 }
 
@@ -689,6 +726,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_refused_folders),
         BH_NODE_TEST(test_image),
         BH_NODE_TEST(test_out_of_memory),
+        BH_NODE_TEST(test_small_machine),
         BH_NODE_TEST(test_process_limit),
         BH_NODE_TEST(test_not_found),
         BH_NODE_TEST(test_suspend_and_resume),
@@ -704,6 +742,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_journal_damaged),
         BH_NODE_TEST(test_driver_hangs),
         BH_NODE_TEST(test_keeper_killed),
+        BH_NODE_TEST(test_machine_stops),
         BH_NODE_TEST(test_keep_collects),
         BH_NODE_TEST(test_out_of_place),
         BH_NODE_TEST(test_garbage),

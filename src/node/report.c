@@ -8,6 +8,7 @@
 #include "model/geometry.h"
 #include "node/checkpoint.h"
 #include "node/grades.h"
+#include "node/host.h"
 #include "node/job.h"
 #include "node/network.h"
 #include "node/numa.h"
@@ -145,6 +146,7 @@ bh_report_inventory(struct bh_node *node)
         bh_log(DRIVER_SCRUB_OFF, BH_U64("allowed", node->conf.driver_scrub_off));
     if (!node->inventory_known && bh_piece_scan(node, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(&err));
+    node->gpus_untold = !node->inventory_known;
     snprintf(inventory.node, sizeof inventory.node, "%s", node->name);
     snprintf(inventory.driver, sizeof inventory.driver, "%s", node->inventory.driver);
     snprintf(inventory.runtime, sizeof inventory.runtime, "%s", node->runtime_version);
@@ -230,8 +232,11 @@ bh_report_samples(struct bh_node *node)
             count++;
     }
     samples.samples = (struct bh_list){ items, count };
+    bh_host_read_majors(node); /* modules of the driver come one by one */
     if (bh_piece_scan(node, &err) == BH_OK)
         put_gpus(node, arena, &samples.gpus);
+    if (node->gpus_untold && node->inventory_known)
+        bh_report_inventory(node);
     bh_verify_scanned(node);
     bh_verify_walls(node, &samples.walls);
     bh_node_send(node, BH_MSG_SAMPLES, &samples);

@@ -372,7 +372,7 @@ test_driver_off(void **state)
         inventory = bh_test_greet(&the_node);
         outcome = bh_test_carve_for(A, &message, 0);
         BH_CHECK_EQ(rows[i].params, inventory.driver_scrub, rows[i].driver);
-        BH_CHECK_EQ(rows[i].params, ((struct bh_msg_gpu *)inventory.gpus.items)[0].allowed,
+        BH_CHECK_EQ(rows[i].params, bh_test_gpu(&inventory, 0)->allowed,
                     rows[i].allowed);
         BH_CHECK_EQ(rows[i].params, outcome.rc, rows[i].allowed ? BH_OK : BH_DENIED);
     }

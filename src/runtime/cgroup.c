@@ -17,10 +17,10 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "runtime/device_filter.h"
+#include "runtime/patience.h"
 
 enum { PATH_SIZE = 512 };
 #define KEEPERS "keepers"
-#define PATIENCE (2 * BH_NS_PER_S)
 #define GLANCE (200 * UINT64_C(1000))
 
 /* The hierarchies used of version 1, blkio where there is one; on version 2 the one tree has index 0. */
@@ -499,6 +499,16 @@ bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path, bool *ret_
     return BH_OK;
 }
 
+/* CPU time of the group: it grows as long as processes are still on their way into the freezer. */
+static uint64_t
+cpu_of(const struct bh_cgroup_host *host, const char *path)
+{
+    struct bh_sandbox_usage usage = { 0 };
+    struct bh_err ignored;
+
+    return bh_cgroup_usage(host, path, &usage, &ignored) == BH_OK ? usage.cpu_ns : 0;
+}
+
 /* Asked again until it is so: version 1 overlooks a process that waits in vfork(2) when
  * it is first told, and then says FREEZING for ever. */
 bh_rc
@@ -506,7 +516,7 @@ bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool froze
                  struct bh_err *err)
 {
     const char *words[2][2] = { { "THAWED", "FROZEN" }, { "0", "1" } };
-    bh_ns deadline = bh_time_monotonic() + PATIENCE;
+    struct bh_patience patience = bh_patience_begin(bh_time_monotonic());
     bool now = !frozen;
     bh_rc rc = BH_OK;
 
@@ -514,7 +524,7 @@ bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool froze
         rc = set(host, path, &freezer, words[host->unified][frozen], err);
         if (rc == BH_OK)
             rc = bh_cgroup_frozen(host, path, &now, err);
-        if (rc == BH_OK && now != frozen && bh_time_monotonic() > deadline)
+        if (rc == BH_OK && now != frozen && !bh_patience_left(&patience, bh_time_monotonic(), cpu_of(host, path)))
             rc = bh_err_set(err, BH_TIMEOUT, "%s does not %s", path, frozen ? "freeze" : "thaw");
         if (rc == BH_OK && now != frozen)
             bh_time_sleep(GLANCE);
@@ -580,7 +590,7 @@ remove_folder(const char *folder, bh_ns deadline, struct bh_err *err)
 bh_rc
 bh_cgroup_destroy(const struct bh_cgroup_host *host, const char *path, struct bh_err *err)
 {
-    bh_ns deadline = bh_time_monotonic() + PATIENCE;
+    bh_ns deadline = bh_time_monotonic() + BH_PATIENCE;
     char folder[PATH_SIZE];
     bh_rc rc = kill_all(host, path, deadline, err);
 

@@ -11,7 +11,7 @@ import tap
 from bulkhead import SLOW, has_thread_sanitizer, python_beside
 from tap import contains, equal
 
-WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 60 & wait")
+WAIT = ("sh", "-c", f"echo ready; trap 'exit 0' TERM; sleep {60 * SLOW:.0f} & wait")
 
 
 def control(site, text):

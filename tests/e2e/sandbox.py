@@ -10,9 +10,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
+from bulkhead import SLOW
 from tap import contains, equal
 
-WAIT = "trap 'exit 0' TERM; sleep 60 & wait"
+WAIT = f"trap 'exit 0' TERM; sleep {60 * SLOW:.0f} & wait"
 
 
 def inside(site, script, **spec):

@@ -181,7 +181,9 @@ def find_program(build, parts):
                       build / "sbin" / parts[-1]):
         if candidate.is_file():
             return candidate
-    return next((p for p in (build / "lib").rglob(parts[-1]) if p.is_file()), None) if (build / "lib").is_dir() else None
+    # Both the simulated driver and the shim have a libcuda.so.1 and a libnvidia-ml.so.1.
+    installed = "bulkhead/{}/{}".format({"simdrv": "sim"}.get(parts[0], parts[0]), parts[-1])
+    return next((p for around in ("", "*/") for p in (build / "lib").glob(around + installed) if p.is_file()), None)
 
 
 class Site:

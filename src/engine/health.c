@@ -139,7 +139,7 @@ evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health *fault)
                 || (fault->ends == BH_ENDS_INSTANCE && part->id == fault->partition.v)))
             part->evict = BH_END_GPU_FAULT;
     }
-    engine->hints.swept = false;
+    engine->hints.swept = engine->hints.settled = false;
 }
 
 /* Who meets a fault that may be the application's: the job on that piece, or on the GPU when it

@@ -88,6 +88,23 @@ only_the_instance_that_was_hit_ends(void **state)
     bh_story_close(story);
 }
 
+/* A GPU that is fenced already stays that: the fault's own decision is taken all the same, now
+ * and not with whatever happens next. */
+static void
+a_fault_that_changes_no_state_ends_its_job_at_once(void **state)
+{
+    struct bh_story *story = open_site(1);
+    uint64_t one = bh_story_run(story, bh_story_wants(21, 1, 1));
+
+    hit(story, one, BH_ENDS_NOBODY, BH_THEN_DRAIN);
+    assert_int_equal(health(story, 1), BH_HEALTH_DRAINING);
+    assert_int_equal(bh_story_state(story, one), BH_JOB_RUNNING);
+    hit(story, one, BH_ENDS_INSTANCE, BH_THEN_WATCH);
+    assert_int_equal(health(story, 1), BH_HEALTH_DRAINING);
+    assert_int_equal(bh_story_state(story, one), BH_JOB_STOPPING);
+    bh_story_close(story);
+}
+
 static void
 a_gpu_is_emptied_reset_tested_watched_and_returns(void **state)
 {
@@ -385,6 +402,7 @@ no_fault_makes_a_gpu_better(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_the_instance_that_was_hit_ends),
+    cmocka_unit_test(a_fault_that_changes_no_state_ends_its_job_at_once),
     cmocka_unit_test(a_gpu_is_emptied_reset_tested_watched_and_returns),
     cmocka_unit_test(who_may_not_begin_again_fails_with_the_cause),
     cmocka_unit_test(other_gpus_go_on),

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/alone.h"
+#include "engine/health.h"
 #include "engine/order.h"
 #include "engine/part.h"
 #include "engine/room.h"
@@ -122,12 +123,20 @@ bh_standing_admit(const struct bh_engine *engine, const struct bh_ev_standing *e
 
 /* ---- making it so ---- */
 
+/* What is made on a GPU with a fault would be in the way of its reset, or go with it. */
+static bool
+can_be_changed(const struct bh_engine *engine, const struct gpu *gpu)
+{
+    return gpu->managed && !gpu->fenced && bh_health_takes_work(gpu)
+           && node_at(engine, gpu->node)->up;
+}
+
 bool
 bh_standing_wants(const struct bh_engine *engine, uint32_t slot, const struct bh_piece *piece)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
 
-    return gpu->wanted.mode && gpu->managed && !gpu->fenced && node_at(engine, gpu->node)->up
+    return gpu->wanted.mode && can_be_changed(engine, gpu)
            && names(&gpu->wanted, piece->profile, piece->start);
 }
 
@@ -191,8 +200,7 @@ may_change(const struct bh_engine *engine, uint32_t slot)
     const struct gpu *gpu = gpu_at(engine, slot);
 
     return gpu->wanted.mode && gpu->standing != BH_STANDING_FAILED && !gpu->standing_retry_ns
-           && gpu->managed && !gpu->fenced && gpu->mig_capable
-           && node_at(engine, gpu->node)->up && bh_alone_with(engine, slot, 0);
+           && gpu->mig_capable && can_be_changed(engine, gpu) && bh_alone_with(engine, slot, 0);
 }
 
 bool

@@ -299,6 +299,25 @@ what_cannot_stand_is_refused(void **state)
     bh_story_close(story);
 }
 
+/* What is carved while the GPU is being reset would go with it unseen. */
+static void
+a_faulty_gpu_is_left_alone_until_it_is_well(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_event fault = { .kind = BH_EV_HEALTH,
+                              .u.health = { .gpu = { 1 }, .then = BH_THEN_RESET, .xid = 48 } };
+
+    bh_story_must(story, &fault);
+    assert_int_equal(bh_story_effects(story, BH_FX_RESET), 1);
+    declare(story, 1, 1, two);
+    assert_int_equal(bh_story_effects(story, BH_FX_CARVE), 0);
+    bh_story_settle(story);
+    bh_story_tick(story, 3600 * UINT64_C(1000000000)); /* past the burn-in */
+    bh_story_settle(story);
+    assert_string_equal(standing(story, 1), "3g.40gb@0 3g.40gb@4 ");
+    bh_story_close(story);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_carved_and_stands),
     cmocka_unit_test(another_layout_replaces_it),
@@ -311,5 +330,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(once_leaves_nothing_declared),
     cmocka_unit_test(a_cordoned_gpu_is_prepared),
     cmocka_unit_test(what_cannot_stand_is_refused),
+    cmocka_unit_test(a_faulty_gpu_is_left_alone_until_it_is_well),
 };
 BH_TEST_MAIN(tests)

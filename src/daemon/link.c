@@ -377,7 +377,7 @@ take_ended(struct bh_node_link *link, const void *message, struct bh_err *err)
     owe_ack(link, (struct bh_msg_ack){ .lease = ended.lease });
     if (!ended.carried.counted) /* its machine went down: what was said last */
         (void)bh_traffic_find(&link->traffic, ended.lease, &ended.carried);
-    return bh_orders_ended(link->shared->core, &ended, err);
+    return bh_orders_ended(link->shared->core, link->node, &ended, err);
 }
 
 static bh_rc
@@ -468,7 +468,7 @@ take_verdict(struct bh_node_link *link, const void *message, struct bh_err *err)
 static bh_rc
 take_notice(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
-    return bh_notices_take(link->shared->core, message, err);
+    return bh_notices_take(link->shared->core, link->node, message, err);
 }
 
 /* What a node may say, and when: nothing before its inventory. */

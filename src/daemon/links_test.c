@@ -688,6 +688,10 @@ test_how_far_an_image_is_is_memory_and_which_it_is_a_record(void **unused)
     say_image(other, BH_IMAGE_READY, 0, DIGEST);
     turn(&s);
     BH_CHECK_EQ("of another node's lease", s.f.core.journal.next_seq, records);
+    say_ended(other, BH_END_EXITED, 0);
+    say(other, BH_MSG_NOTICE, &(struct bh_msg_notice){ .lease = other->lease });
+    turn(&s);
+    BH_CHECK_EQ("nor its end, nor what happens to it", s.f.core.journal.next_seq, records);
     say_image(peer, BH_IMAGE_READY, 0, "../../../etc/passwd");
     turn(&s);
     BH_CHECK_EQ("that is no digest", s.f.core.journal.next_seq, records);

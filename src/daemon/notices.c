@@ -82,7 +82,8 @@ put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *notice, stru
 }
 
 bh_rc
-bh_notices_take(struct bh_core *core, const struct bh_msg_notice *notice, struct bh_err *err)
+bh_notices_take(struct bh_core *core, bh_node_id node, const struct bh_msg_notice *notice,
+                struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
                               .phase = BH_PHASE_EVENT, .obj = { .type = "job" } };
@@ -90,7 +91,8 @@ bh_notices_take(struct bh_core *core, const struct bh_msg_notice *notice, struct
     bh_rc rc = bh_core_begin(core, err);
 
     if (rc != BH_OK || notice->kind >= BH_JOB_NOTICES
-        || !bh_view_lease(core->state.engine, (bh_lease_id){ notice->lease }, &view))
+        || !bh_view_lease(core->state.engine, (bh_lease_id){ notice->lease }, &view)
+        || view.node.v != node.v)
         return rc;
     entry.verb = verbs[notice->kind];
     entry.tenant = view.tenant.v;

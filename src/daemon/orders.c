@@ -345,7 +345,7 @@ stop_failed(struct bh_core *core, const struct bh_effect *effect,
 
     if (outcome->outcome == BH_OUTCOME_OK || outcome->rc != BH_NOT_FOUND)
         return BH_OK; /* its end comes by itself, or it still runs */
-    return bh_orders_ended(core, &ended, err);
+    return bh_orders_ended(core, effect->node, &ended, err);
 }
 
 static struct bh_record_object
@@ -428,7 +428,8 @@ bh_orders_unknown(struct bh_core *core, struct bh_err *err)
 }
 
 bh_rc
-bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct bh_err *err)
+bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended,
+                struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -448,10 +449,12 @@ bh_orders_ended(struct bh_core *core, const struct bh_msg_ended *ended, struct b
     bool counted;
     bh_rc rc;
 
-    if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view))
+    if (!bh_view_lease(core->state.engine, (bh_lease_id){ ended->lease }, &view)
+        || view.node.v != node.v)
         return BH_OK;
     entry.tenant = view.tenant.v;
-    if ((ended->cause == BH_END_START_FAILED || ended->cause == BH_END_OVER_CAP)
+    if ((ended->cause == BH_END_START_FAILED || ended->cause == BH_END_RESUME_FAILED
+         || ended->cause == BH_END_OVER_CAP)
         && bh_failures_keep(core, ended->lease, ended->why, &failure, err) != BH_OK)
         return err->rc;
     /* The record has one text, or none; what never started carried nothing. */

@@ -15,6 +15,8 @@ nvml_close(void *self)
 
     if (nvml->events)
         (void)nvml_call(nvml, free_event_set, nvml->events);
+    for (uint32_t minor = 0; minor < BH_NVML_GPUS_MAX; minor++)
+        bh_nvml_activity_forget_gpu(nvml, &(struct bh_nvml_gpu){ .minor = minor });
     (void)nvml_call(nvml, shutdown);
     dlclose(nvml->library);
     free(nvml->proc_root);

@@ -97,6 +97,11 @@ class Card:
         env = {**self.env, "LD_LIBRARY_PATH": str(self.driver)}
         return lines(call(self.program("burn", "bulkhead-burn"), *options, env=env, timeout=timeout))
 
+    def loops_per_ms(self):
+        """Of bulkhead-burn's kernel, on the idle GPU."""
+        start = next(line for line in self.burn("--kernel", "1ms", "--time", "1s") if line["event"] == "start")
+        return str(round(start["loops"] * 1e6 / start["kernel_ns"]))
+
     def scrub(self):
         env = {**self.env, "LD_LIBRARY_PATH": str(self.driver), "CUDA_VISIBLE_DEVICES": self.uuid}
         said = call(self.program("node", "bulkhead-scrub"), "--uuid", self.uuid, "--seed", "1", env=env, timeout=60)
@@ -177,8 +182,10 @@ class Simulated(Card):
         return "simulated H100-80GB"
 
     def site(self, managed, site=None):
-        made = Site(self.build, topology="1x H100-80GB", site=site or "")
-        return made
+        return Site(self.build, topology="1x H100-80GB", site=site or "")
+
+    def loops_per_ms(self):
+        return "1000"  # the driver takes the kernel's time from its first parameter
 
 
 def lines(text):

@@ -1,7 +1,6 @@
 /* What takes long runs beside the node's loop: scrubs, resets, the probe.  While it does, other
  * GPUs' jobs start within their usual time, and nobody gets what it works on.  ADR 0034. */
 
-#include <glob.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
@@ -104,22 +103,6 @@ check_refused(const char *name, uint64_t lease, uint64_t partition, const char *
     BH_CHECK(outcome.why, strstr(outcome.why, why) != NULL);
 }
 
-/* The file that the helper on GPU 0 waits for. */
-static void
-let_go(void)
-{
-    char pattern[TEST_PATH * 2], path[TEST_PATH * 2];
-    glob_t found;
-
-    bh_path_format(pattern, sizeof pattern, "%s/sim/view/0-*", the_node.folder);
-    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        bh_path_format(path, sizeof path, "%s/go", found.gl_pathv[i]);
-        bh_test_write(path, "");
-    }
-    globfree(&found);
-}
-
 /* A helper that hangs costs its own GPU its time, and no other. */
 static void
 test_scrub_hangs(void **state)
@@ -137,7 +120,7 @@ test_scrub_hangs(void **state)
     check_refused("nobody gets it", 9, 1, "piece 1 is being scrubbed");
     BH_CHECK("no outcome, though it was asked again", !has_outcome(hangs.order));
     BH_CHECK("nor of the one behind it", !has_outcome(behind.order) && !is_scrubbed_now(2));
-    let_go();
+    bh_test_let_go(0);
     BH_CHECK_EQ("it failed", await_outcome(hangs.order), UNCLEAN);
     BH_CHECK("one outcome", !has_outcome(hangs.order));
     for (int turn = 0; turn < 200 && !is_scrubbed_now(2); turn++)

@@ -1,8 +1,6 @@
 /* Jobs that hold GPU memory are suspended, and go on with the same bytes: the node, its helper and
  * the simulated driver.  docs/shares.md, ADR 0042. */
 
-#include <dlfcn.h>
-#include <glob.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,10 +13,6 @@
 #include "model/job.h"
 #include "node/node_fixture_test.h"
 #include "node/path.h"
-
-#ifdef __SANITIZE_ADDRESS__
-void __asan_init(void);
-#endif
 
 enum { A = 7, B = 8, HELD = 2 };
 
@@ -53,67 +47,16 @@ static uint64_t lease_now; /* of the job that holds memory */
     "python3 /tmp/hold.py $MIB $i $how &\n"                                                \
     "done; wait\n"
 
-/* A Python that is to load a libcuda with AddressSanitizer in it must have the sanitizer
- * from the beginning. */
-static const char *
-prelude(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-    static char text[TEST_PATH * 2];
-    Dl_info info;
-
-    BH_CHECK("the sanitizer's library", dladdr((void *)__asan_init, &info) != 0);
-    snprintf(text, sizeof text, "export LD_PRELOAD=%s ASAN_OPTIONS=detect_leaks=0\n",
-             info.dli_fname);
-    return text;
-#else
-    return "";
-#endif
-}
-
-/* A node with the simulated libcuda.so.1, and `more` in its node.conf. */
-static void
-write_conf(const char *more)
-{
-    char text[TEST_PATH * 4], library[TEST_PATH];
-
-    snprintf(library, sizeof library, "%s", the_node.library);
-    snprintf(text, sizeof text,
-             "driver_lib_dir = %s\njob_driver_mount = %s/sim/vram/{minor}-{gi}:"
-             "/run/bulkhead-sim/vram:rw\n%s",
-             dirname(library), the_node.folder, more);
-    bh_test_restart(text);
-}
-
 /* And the driver is asked something, at which it takes that up. */
 static void
 simctl(const char *command, const char *rule, const char *word)
 {
     struct bh_msg_gpu_order look = { 0 };
-    char path[TEST_PATH * 2];
 
-    bh_path_format(path, sizeof path, "%s/sim", the_node.folder);
-    bh_test_run((const char *const[]){ the_node.simctl, "--state", path, command, rule, word,
-                                       NULL });
+    bh_test_simctl(command, rule, word);
     snprintf(look.gpu, sizeof look.gpu, "%s", the_node.gpus[0]);
     if (the_node.link)
         (void)bh_test_order(BH_MSG_TEST, &look);
-}
-
-/* To jobs on GPU number `gpu`. */
-static void
-say_go(uint32_t gpu)
-{
-    char path[TEST_PATH * 2];
-    glob_t views;
-
-    bh_path_format(path, sizeof path, "%s/sim/view/%u-*", the_node.folder, gpu);
-    assert_int_equal(glob(path, 0, NULL, &views), 0);
-    for (size_t i = 0; i < views.gl_pathc; i++) {
-        bh_path_format(path, sizeof path, "%s/go", views.gl_pathv[i]);
-        bh_test_write(path, "");
-    }
-    globfree(&views);
 }
 
 static uint32_t
@@ -153,7 +96,7 @@ hold(const struct holder *holder)
                             .memory_bytes = holder->memory_mib << 20 };
     struct bh_msg_outcome outcome;
 
-    snprintf(script, sizeof script, "%s" HOLDS, prelude());
+    snprintf(script, sizeof script, "%s" HOLDS, bh_test_python_prelude());
     snprintf(n, sizeof n, "N=%s", holder->processes);
     snprintf(m, sizeof m, "MIB=%s", holder->mib);
     snprintf(s, sizeof s, "SECOND=%s", holder->second);
@@ -187,7 +130,7 @@ check_same(const char *name, uint32_t gpu, const char *last)
     struct bh_msg_ack ack = { .lease = lease_now };
     struct bh_msg_ended ended;
 
-    say_go(gpu);
+    bh_test_let_go(gpu);
     ended = bh_test_take(BH_MSG_ENDED, lease_now).ended;
     BH_CHECK_EQ(name, ended.exit_status, 0);
     BH_CHECK(name, strstr(bh_test_log(lease_now), "same 1") != NULL);
@@ -221,8 +164,8 @@ test_makes_way(void **state)
     struct test_job other = { .lease = 99, .partition = 2, .tenant = B, .script = script };
     struct bh_msg_inventory inventory;
 
-    snprintf(script, sizeof script, "%s" LOOKS, prelude());
-    write_conf("");
+    snprintf(script, sizeof script, "%s" LOOKS, bh_test_python_prelude());
+    bh_test_restart_with_cuda("");
     bh_test_hang_up(&the_node);
     inventory = bh_test_greet(&the_node);
     BH_CHECK_STR("the driver has the calls", inventory.checkpoint, "yes");
@@ -282,7 +225,7 @@ test_refused(void **state)
 {
     char go[TEST_PATH * 2];
 
-    write_conf("");
+    bh_test_restart_with_cuda("");
     BH_CHECK_EQ("a whole GPU", carve(A, 1, 0, "whole"), 0);
     BH_CHECK_EQ("an instance", carve(A, 2, 1, "1g.10gb"), 0);
     bh_path_format(go, sizeof go, "%s/sim/view/0-w/go", the_node.folder);
@@ -361,21 +304,21 @@ test_troubles(void **state)
     struct bh_msg_lease lease = { .order = 800 };
     struct bh_msg_outcome outcome;
 
-    write_conf("checkpoint = 0\n");
+    bh_test_restart_with_cuda("checkpoint = 0\n");
     BH_CHECK_EQ("carved", carve(A, 1, 0, "whole"), 0);
     hold(&(struct holder){ 1, "1", "4", "alone", 0 });
     outcome = suspend();
     BH_CHECK_EQ("switched off", outcome.outcome, HELD);
     BH_CHECK_STR("switched off", outcome.why, "checkpoint = 0 in node.conf");
 
-    write_conf("checkpoint_timeout_ms = 300\n");
+    bh_test_restart_with_cuda("checkpoint_timeout_ms = 300\n");
     hang(true);
     outcome = suspend();
     BH_CHECK_EQ("hangs", outcome.outcome, HELD);
     BH_CHECK(outcome.why, strstr(outcome.why, "did not answer within 300 ms; then: ") != NULL);
     hang(false);
 
-    write_conf("");
+    bh_test_restart_with_cuda("");
     kill_within(BH_MSG_SUSPEND, 900);
     kill_node();
     kill_node(); /* the second reads a rewritten journal */

@@ -2,8 +2,10 @@
 #include "node/node_fixture_test.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <poll.h>
@@ -18,6 +20,10 @@
 #include "base/time.h"
 #include "node/path.h"
 #include "runtime/obstacle_test.h"
+
+#ifdef __SANITIZE_ADDRESS__
+void __asan_init(void);
+#endif
 
 struct test_node the_node;
 
@@ -312,6 +318,60 @@ bh_test_restart(const char *more)
     bh_test_write_conf(&the_node, more);
     bh_test_node_start(&the_node);
     bh_test_greet(&the_node);
+}
+
+void
+bh_test_restart_with_cuda(const char *more)
+{
+    char text[TEST_PATH * 4], library[TEST_PATH];
+
+    snprintf(library, sizeof library, "%s", the_node.library);
+    snprintf(text, sizeof text,
+             "driver_lib_dir = %s\njob_driver_mount = %s/sim/vram/{minor}-{gi}:"
+             "/run/bulkhead-sim/vram:rw\n%s",
+             dirname(library), the_node.folder, more);
+    bh_test_restart(text);
+}
+
+void
+bh_test_simctl(const char *command, const char *rule, const char *word)
+{
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim", the_node.folder);
+    bh_test_run((const char *const[]){ the_node.simctl, "--state", path, command, rule, word,
+                                       NULL });
+}
+
+void
+bh_test_let_go(uint32_t gpu)
+{
+    char path[TEST_PATH * 2];
+    glob_t views;
+
+    bh_path_format(path, sizeof path, "%s/sim/view/%u-*", the_node.folder, gpu);
+    assert_int_equal(glob(path, 0, NULL, &views), 0);
+    for (size_t i = 0; i < views.gl_pathc; i++) {
+        bh_path_format(path, sizeof path, "%s/go", views.gl_pathv[i]);
+        bh_test_write(path, "");
+    }
+    globfree(&views);
+}
+
+const char *
+bh_test_python_prelude(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    static char text[TEST_PATH * 2];
+    Dl_info info;
+
+    BH_CHECK("the sanitizer's library", dladdr((void *)__asan_init, &info) != 0);
+    snprintf(text, sizeof text, "export LD_PRELOAD=%s ASAN_OPTIONS=detect_leaks=0\n",
+             info.dli_fname);
+    return text;
+#else
+    return "";
+#endif
 }
 
 void

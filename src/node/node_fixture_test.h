@@ -71,6 +71,20 @@ void bh_test_node_end(struct test_node *node, int number);
 /* End it, and start it with `more` in its node.conf; greeted. */
 void bh_test_restart(const char *more);
 
+/* The same, with the simulated libcuda.so.1 and the memory behind it. */
+void bh_test_restart_with_cuda(const char *more);
+
+/* What stands before a Python of a job that loads it: one with AddressSanitizer in it must have
+ * the sanitizer from the beginning. */
+const char *bh_test_python_prelude(void);
+
+/* bulkhead-simctl on the node's simulated server; `word` may be NULL. */
+void bh_test_simctl(const char *command, const char *rule, const char *word);
+
+/* Make the file /run/bulkhead-sim/view/go, which jobs and helpers on the GPU of that number wait
+ * for. */
+void bh_test_let_go(uint32_t gpu);
+
 /* Make <folder>/libexec, for libexec_dir of node.conf: the node's programs, and that shell script
  * in place of one of them, or of bulkhead-scrub. */
 void bh_test_put_program(const char *name, const char *script);

@@ -1,8 +1,6 @@
 /* Memory that passes from one tenant to another, on the simulated libcuda.so.1.
  * docs/scrub.md. */
 
-#include <dlfcn.h>
-#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +11,6 @@
 #include "base/time.h"
 #include "node/node_fixture_test.h"
 #include "node/path.h"
-
-#ifdef __SANITIZE_ADDRESS__
-void __asan_init(void);
-#endif
 
 enum { A = 7, B = 8, UNCLEAN = 3 };
 
@@ -36,48 +30,6 @@ enum { A = 7, B = 8, UNCLEAN = 3 };
     "  if at%(128<<20)==0: assert not l.cuMemcpyHtoD_v2(c.c_uint64(p.value+at),b\"" canary \
     "\",c.c_size_t(8))\n"                                                                  \
     "print(\"found\",found)'"
-
-/* A Python that is to load a libcuda with AddressSanitizer in it must have the sanitizer
- * from the beginning. */
-static const char *
-prelude(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-    static char text[TEST_PATH * 2];
-    Dl_info info;
-
-    BH_CHECK("the sanitizer's library", dladdr((void *)__asan_init, &info) != 0);
-    snprintf(text, sizeof text, "export LD_PRELOAD=%s ASAN_OPTIONS=detect_leaks=0\n",
-             info.dli_fname);
-    return text;
-#else
-    return "";
-#endif
-}
-
-/* A node with the simulated libcuda.so.1, and `more` in its node.conf. */
-static void
-start_with(const char *more)
-{
-    char text[TEST_PATH * 4], library[TEST_PATH];
-
-    snprintf(library, sizeof library, "%s", the_node.library);
-    snprintf(text, sizeof text,
-             "driver_lib_dir = %s\njob_driver_mount = %s/sim/vram/{minor}-{gi}:"
-             "/run/bulkhead-sim/vram:rw\n%s",
-             dirname(library), the_node.folder, more);
-    bh_test_restart(text);
-}
-
-static void
-simctl(const char *command, const char *rule, const char *word)
-{
-    char path[TEST_PATH * 2];
-
-    bh_path_format(path, sizeof path, "%s/sim", the_node.folder);
-    bh_test_run((const char *const[]) { the_node.simctl, "--state", path, command, rule,
-                                        word, NULL });
-}
 
 static struct bh_msg_carve
 piece(uint64_t partition, const char *profile, uint32_t start)
@@ -133,7 +85,7 @@ touch(uint32_t tenant, uint64_t lease, uint64_t partition, const char *script)
     struct bh_msg_ended ended;
     struct bh_msg_ack ack = { .lease = lease };
 
-    snprintf(whole, sizeof whole, "%s%s", prelude(), script);
+    snprintf(whole, sizeof whole, "%s%s", bh_test_python_prelude(), script);
     ended = bh_test_run_job(&job);
     BH_CHECK_EQ(bh_test_log(lease), ended.exit_status, 0);
     bh_test_send(BH_MSG_ACK, &ack);
@@ -175,8 +127,8 @@ passes_clean(const char *profile)
 static void
 test_instance(void **state)
 {
-    start_with("");
-    simctl("inject", "gpu=0", "leak");
+    bh_test_restart_with_cuda("");
+    bh_test_simctl("inject", "gpu=0", "leak");
     passes_clean("1g.10gb");
     BH_CHECK_DONE();
 }
@@ -184,8 +136,8 @@ test_instance(void **state)
 static void
 test_whole(void **state)
 {
-    start_with("");
-    simctl("inject", "gpu=0", "leak");
+    bh_test_restart_with_cuda("");
+    bh_test_simctl("inject", "gpu=0", "leak");
     passes_clean("whole");
     BH_CHECK_DONE();
 }
@@ -196,8 +148,8 @@ test_other_shape(void **state)
 {
     struct bh_msg_receipt receipt;
 
-    start_with("");
-    simctl("inject", "gpu=0", "leak");
+    bh_test_restart_with_cuda("");
+    bh_test_simctl("inject", "gpu=0", "leak");
     BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 1), 0);
     BH_CHECK_EQ("unknown before", receipt_now().from_count, 1);
     BH_CHECK_STR("A", touch(A, 1, 1, TOUCH("SECRET-A")), "found 0\n");
@@ -218,7 +170,7 @@ test_start_refused(void **state)
     struct test_job other = { .lease = 9, .partition = 1, .tenant = B, .script = "true" };
     struct bh_msg_outcome outcome;
 
-    start_with("");
+    bh_test_restart_with_cuda("");
     BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
     touch(A, 1, 1, "true");
     outcome = bh_test_start_job(&other);
@@ -245,7 +197,7 @@ fails(const char *rule, const char *why)
     BH_CHECK_EQ("clean at first", receipt_now().result, BH_SCRUB_CLEAN);
     touch(A, 1, 1, "true");
     BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
-    simctl("inject", "gpu=0", rule);
+    bh_test_simctl("inject", "gpu=0", rule);
     BH_CHECK_EQ(rule, carve(B, 2, "1g.10gb", 0), UNCLEAN);
     receipt = receipt_now();
     BH_CHECK_EQ(rule, receipt.result, BH_SCRUB_FAILED);
@@ -257,7 +209,7 @@ fails(const char *rule, const char *why)
     BH_CHECK_EQ("nor who had it", bh_test_start_job(&job).rc, BH_CONFLICT);
     BH_CHECK_EQ("it stays", destroy(2).outcome, UNCLEAN);
     BH_CHECK_EQ("another try", receipt_now().result, BH_SCRUB_FAILED);
-    simctl("clear", NULL, NULL);
+    bh_test_simctl("clear", NULL, NULL);
     BH_CHECK_EQ("until it is clean", destroy(2).outcome, 0);
     BH_CHECK_EQ("with a receipt", receipt_now().result, BH_SCRUB_CLEAN);
     BH_CHECK_EQ("then it passes on", carve(B, 3, "1g.10gb", 0), 0);
@@ -266,7 +218,7 @@ fails(const char *rule, const char *why)
 static void
 test_stuck(void **state)
 {
-    start_with("");
+    bh_test_restart_with_cuda("");
     fails("stuck", "do not read back");
     BH_CHECK_DONE();
 }
@@ -274,7 +226,7 @@ test_stuck(void **state)
 static void
 test_driver_refuses(void **state)
 {
-    start_with("");
+    bh_test_restart_with_cuda("");
     fails("cuda-fail", "cuInit: CUDA_ERROR_UNKNOWN");
     BH_CHECK_DONE();
 }
@@ -284,19 +236,19 @@ test_hangs(void **state)
 {
     struct bh_msg_receipt receipt;
 
-    start_with("");
+    bh_test_restart_with_cuda("");
     BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
     BH_CHECK_EQ("clean at first", receipt_now().result, BH_SCRUB_CLEAN);
     touch(A, 1, 1, "true");
     BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
-    simctl("inject", "gpu=0", "cuda-hang");
-    start_with("scrub_timeout_ms = 300\n");
+    bh_test_simctl("inject", "gpu=0", "cuda-hang");
+    bh_test_restart_with_cuda("scrub_timeout_ms = 300\n");
     BH_CHECK_EQ("hangs", carve(B, 2, "1g.10gb", 0), UNCLEAN);
     receipt = receipt_now();
     BH_CHECK_EQ("hangs", receipt.result, BH_SCRUB_FAILED);
     BH_CHECK(receipt.why, strstr(receipt.why, "did not end within 300 ms") != NULL);
-    simctl("clear", NULL, NULL);
-    start_with("");
+    bh_test_simctl("clear", NULL, NULL);
+    bh_test_restart_with_cuda("");
     BH_CHECK_EQ("until it is clean", destroy(2).outcome, 0);
     BH_CHECK_EQ("with a receipt", receipt_now().result, BH_SCRUB_CLEAN);
     BH_CHECK_DONE();
@@ -361,7 +313,7 @@ test_driver_off(void **state)
     char path[TEST_PATH * 2];
 
     bh_path_format(path, sizeof path, "%s/sim/proc/driver/nvidia/params", the_node.folder);
-    start_with("");
+    bh_test_restart_with_cuda("");
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_msg_inventory inventory;
         struct bh_msg_carve message = piece(50 + i, "1g.10gb", (uint32_t)i);
@@ -386,8 +338,8 @@ test_killed_anywhere(void **state)
 {
     enum { ROUNDS = 6 };
 
-    start_with("");
-    simctl("inject", "gpu=0", "leak");
+    bh_test_restart_with_cuda("");
+    bh_test_simctl("inject", "gpu=0", "leak");
     BH_CHECK_EQ("first", carve(A, 99, "1g.10gb", 0), 0);
     BH_CHECK_EQ("first", receipt_now().result, BH_SCRUB_CLEAN);
     for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -449,7 +401,7 @@ test_liars(void **state)
         struct bh_msg_receipt receipt;
 
         bh_test_put_helper(liars[i].script);
-        start_with(more);
+        bh_test_restart_with_cuda(more);
         BH_CHECK_EQ(liars[i].name, bh_test_carve_for(A, &cut, (uint32_t)i / 7).outcome,
                     UNCLEAN);
         receipt = receipt_now();
@@ -465,7 +417,7 @@ test_nothing_left(void **state)
 {
     char path[TEST_PATH * 2];
 
-    start_with("");
+    bh_test_restart_with_cuda("");
     BH_CHECK_EQ("carved", carve(A, 1, "1g.10gb", 0), 0);
     BH_CHECK_EQ("a receipt", receipt_now().result, BH_SCRUB_CLEAN);
     bh_path_format(path, sizeof path, "%s/state/jobs/%llu", the_node.folder,
@@ -486,7 +438,7 @@ test_repeated(void **state)
 {
     struct test_message message;
 
-    start_with("");
+    bh_test_restart_with_cuda("");
     BH_CHECK_EQ("carved", carve(A, 1, "1g.10gb", 0), 0);
     BH_CHECK("told", bh_test_take_within(BH_MSG_RECEIPT, the_node.order, 0, &message));
     bh_test_hang_up(&the_node);

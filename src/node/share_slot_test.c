@@ -17,15 +17,11 @@ enum { A = 7, B = 8, LAST_SLOT = 31 };
 static void
 start_with(const char *more)
 {
-    char text[TEST_PATH * 5], library[TEST_PATH], folder[TEST_PATH];
+    char text[TEST_PATH * 2], library[TEST_PATH];
 
     snprintf(library, sizeof library, "%s", the_node.library);
-    snprintf(folder, sizeof folder, "%s", dirname(library));
-    snprintf(text, sizeof text,
-             "driver_lib_dir = %s\nshim_dir = %s/../shim\n"
-             "job_driver_mount = %s/sim/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n%s",
-             folder, folder, the_node.folder, more);
-    bh_test_restart(text);
+    snprintf(text, sizeof text, "shim_dir = %s/../shim\n%s", dirname(library), more);
+    bh_test_restart_with_cuda(text);
 }
 
 static struct bh_msg_carve

@@ -3,7 +3,6 @@
  * until there is a file `go` in what the driver shows of its piece. */
 
 #include <fcntl.h>
-#include <glob.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,21 +40,6 @@ start_with_probe(const char *script, const char *more)
              the_node.folder, bh_test_patience(1000), more);
     bh_test_restart(text);
     BH_CHECK_EQ("carved", bh_test_carve(1, 0, "1g.10gb", 0).outcome, 0);
-}
-
-static void
-let_go(void)
-{
-    char pattern[TEST_PATH * 2], path[TEST_PATH * 2];
-    glob_t found;
-
-    bh_path_format(pattern, sizeof pattern, "%s/sim/view/0-*", the_node.folder);
-    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        bh_path_format(path, sizeof path, "%s/go", found.gl_pathv[i]);
-        bh_test_write(path, "");
-    }
-    globfree(&found);
 }
 
 static struct bh_msg_verdict
@@ -104,7 +88,7 @@ test_tried_again(void **state)
     BH_CHECK("and says when again", verdict.again_ns > verdict.at_ns);
     BH_CHECK(verdict.why, strstr(verdict.why, "instance_other: no answer") != NULL);
     check_fenced();
-    let_go();
+    bh_test_let_go(0);
     do {
         verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
         BH_CHECK("unasked", verdict.request == 0 && strcmp(verdict.cause, "again") == 0);
@@ -161,7 +145,7 @@ test_broken_stays(void **state)
         BH_CHECK(cases[i].name, !verdict.held && !verdict.unfinished && !verdict.again_ns);
         BH_CHECK_STR(cases[i].name, verdict.why, cases[i].why);
         check_fenced();
-        let_go();
+        bh_test_let_go(0);
         BH_CHECK("nobody asks", !bh_test_take_within(BH_MSG_VERDICT, 0, 400, &message));
         for (int tries = 0; tries < 10 && !verdict.held; tries++)
             verdict = verify(6, 0); /* on a busy machine it takes more than one */

@@ -4,6 +4,7 @@
 usage: simulator.py BUILD.  Prints TAP."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -92,7 +93,7 @@ def changed(server):
 
 
 def carved(server):
-    """nvidia-smi makes MIG instances, shows them, and destroys them"""
+    """nvidia-smi makes MIG instances, shows them with the process in one of them, and destroys them"""
     for version in programs.SMI:
         modes = "580" if version == "615" else version  # that one asks the table how many GPUs are not listed
         equal(f"{version}: mode", server.smi(modes, "-i", "0", "-mig", "1")[0], 0)
@@ -100,7 +101,13 @@ def carved(server):
         equal(f"{version}: made: {text}", [status, text.count("Successfully created")], [0, 4])
         listed = server.smi(version, "-L")[1]
         equal(f"{version}: listed: {listed}", [listed.count("MIG 1g.10gb"), listed.count("MIG 3g.40gb")], [1, 1])
-        assert "40448MiB" in server.smi(version)[1], server.smi(version)
+        child = server.burn()
+        try:
+            text = server.smi(version)[1]
+            assert "40448MiB" in text and re.search(rf"^\|    0   13    0 +{child.pid} .*bulkhead-burn", text, re.M), text
+        finally:
+            child.kill()
+            child.wait()
         for words in ("-dci", "-dgi"):
             status, text = server.smi(version, "mig", "-i", "0", words)
             equal(f"{version}: {words}: {text}", [status, text.count("Successfully destroyed")], [0, 2])

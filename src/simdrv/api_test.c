@@ -501,9 +501,10 @@ test_slow_and_sick(void **unused)
 static void
 test_handles(void **unused)
 {
+    char buffer[8], firmware[NVML_GSP_FIRMWARE_VERSION_BUF_SIZE], driver[80];
+    nvmlEnableState_t display;
     nvmlDevice_t old;
-    unsigned value;
-    char buffer[8];
+    unsigned value, most;
 
     (void)unused;
     server_new("node: 1x A100-40GB\n");
@@ -518,6 +519,15 @@ test_handles(void **unused)
                 NVML_ERROR_INVALID_ARGUMENT);
     BH_CHECK_EQ("small buffer", nvmlDeviceGetName(old, buffer, sizeof(buffer)),
                 NVML_ERROR_INSUFFICIENT_SIZE);
+    BH_CHECK_EQ("firmware", nvmlDeviceGetGspFirmwareVersion(old, firmware), NVML_SUCCESS);
+    BH_CHECK_EQ("driver", nvmlSystemGetDriverVersion(driver, sizeof(driver)), NVML_SUCCESS);
+    BH_CHECK("firmware", strcmp(firmware, driver) == 0);
+    BH_CHECK_EQ("display", nvmlDeviceGetDisplayActive(old, &display), NVML_SUCCESS);
+    BH_CHECK_EQ("display", display, NVML_FEATURE_DISABLED);
+    BH_CHECK_EQ("clock", nvmlDeviceGetApplicationsClock(old, NVML_CLOCK_SM, &value),
+                NVML_SUCCESS);
+    BH_CHECK_EQ("clock", nvmlDeviceGetMaxClockInfo(old, NVML_CLOCK_SM, &most), NVML_SUCCESS);
+    BH_CHECK_EQ("clock", value, most);
     BH_CHECK_EQ("mig off", nvmlDeviceGetGpuInstanceById(old, 0, NULL),
                 NVML_ERROR_NOT_SUPPORTED);
     BH_CHECK_EQ("one shutdown", nvmlShutdown(), NVML_SUCCESS);

@@ -106,8 +106,8 @@ keep_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count,
 }
 
 bh_rc
-bh_nvml_busy(void *self, const char *uuid, uint64_t since_us, struct bh_arena *arena,
-             struct bh_device_busy **ret_busy, uint32_t *ret_count, struct bh_err *err)
+bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena,
+             struct bh_device_samples *samples, struct bh_err *err)
 {
     static nvmlProcessUtilizationSample_t found[PROCESSES_MAX];
     struct bh_nvml *nvml = self;
@@ -119,7 +119,8 @@ bh_nvml_busy(void *self, const char *uuid, uint64_t since_us, struct bh_arena *a
 
     if (rc != BH_OK)
         return rc;
-    result = nvml_call(nvml, process_samples, gpu.handle, found, &count, since_us);
+    result = nvml_call(nvml, process_samples, gpu.handle, found, &count,
+                       samples->since_us);
     if (result == NVML_ERROR_NOT_FOUND) /* nobody was */
         count = 0;
     else if (result != NVML_SUCCESS)
@@ -127,8 +128,8 @@ bh_nvml_busy(void *self, const char *uuid, uint64_t since_us, struct bh_arena *a
     busy = bh_arena_alloc(arena, PROCESSES_MAX * sizeof *busy);
     if (!busy)
         return bh_err_set(err, BH_FULL, "no room for the processes of %s", uuid);
-    *ret_count = keep_busy(found, count < PROCESSES_MAX ? count : PROCESSES_MAX, busy);
-    *ret_busy = busy;
+    samples->count = keep_busy(found, count < PROCESSES_MAX ? count : PROCESSES_MAX, busy);
+    samples->items = busy;
     return BH_OK;
 }
 

@@ -411,19 +411,19 @@ client_processes(void *self, const char *gpu, struct bh_arena *arena,
 }
 
 static bh_rc
-client_busy(void *self, const char *gpu, uint64_t since_us, struct bh_arena *arena,
-            struct bh_device_busy **ret_busy, uint32_t *ret_count, struct bh_err *err)
+client_busy(void *self, const char *gpu, struct bh_arena *arena,
+            struct bh_device_samples *samples, struct bh_err *err)
 {
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_BUSY, gpu, arena, err);
 
-    request.ask.since_us = since_us;
+    request.ask.since_us = samples->since_us;
     if (rc == BH_OK)
         rc = run_request(self, &request, err);
     if (rc != BH_OK)
         return rc;
-    *ret_busy = request.answer.busy.items;
-    *ret_count = request.answer.busy.count;
+    samples->items = request.answer.busy.items;
+    samples->count = request.answer.busy.count;
     return BH_OK;
 }
 

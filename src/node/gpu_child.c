@@ -104,12 +104,11 @@ static bh_rc
 busy(const struct bh_device *device, const struct bh_gpu_ask *ask, struct bh_gpu_answer *answer,
      struct bh_arena *arena, struct bh_err *err)
 {
-    struct bh_device_busy *items;
-    uint32_t count;
-    bh_rc rc = device->ops->busy(device->self, ask->gpu, ask->since_us, arena, &items, &count, err);
+    struct bh_device_samples samples = { .since_us = ask->since_us };
+    bh_rc rc = device->ops->busy(device->self, ask->gpu, arena, &samples, err);
 
     if (rc == BH_OK)
-        answer->busy = (struct bh_list){ items, count };
+        answer->busy = (struct bh_list){ samples.items, samples.count };
     return rc;
 }
 

@@ -1,5 +1,5 @@
 /* The contract of ports/device.h:
- *   device_contract BACK_END sim LIBRARY GPU_PROGRAM SIMLOAD BURN  all, on simulated servers
+ *   device_contract BACK_END sim LIBRARY GPU_PROGRAM SIMLOAD  all, on simulated servers
  *   device_contract gpu-child sim-hang ...   a driver that never answers
  *   device_contract BACK_END real LIBRARY GPU_PROGRAM         what does not change a card
  * BACK_END is nvml (the library in this process) or gpu-child (through bulkhead-gpu). */
@@ -20,7 +20,7 @@
 
 enum { ARENA = 4 << 20 };
 
-static const char *library, *gpu_program, *simload, *burn;
+static const char *library, *gpu_program, *simload;
 static char server_dir[64], proc_root[80];
 
 /* ---- back ends ---- */
@@ -397,84 +397,6 @@ test_in_use(void **state)
     server_end(&f);
 }
 
-static bool
-alive(pid_t pid)
-{
-    struct bh_err err;
-    struct bh_buf out;
-    char path[64], text[512];
-    const char *state;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    bh_buf_init_fixed(&out, text, sizeof text);
-    if (bh_file_read(path, sizeof text - 1, &out, &err) != BH_OK || !bh_buf_text(&out))
-        return false;
-    state = strrchr(text, ')');
-    return state && strncmp(state, ") Z", 3) != 0;
-}
-
-/* Work with the simulated libcuda.so.1; false: this build's burn cannot load it. */
-static bool
-start_burn(const char *kernel, pid_t *ret_pid)
-{
-    char cuda[256];
-    const char *argv[] = { burn, "--library", cuda, "--kernel", kernel, "--loops-per-ms", "1000",
-                           "--time", "60s", NULL };
-
-    snprintf(cuda, sizeof cuda, "%.*slibcuda.so.1", (int)(strrchr(library, '/') + 1 - library),
-             library);
-    return run(argv, ret_pid) == 0;
-}
-
-static uint32_t
-busy_now(struct fixture *f, const char *gpu, struct bh_device_busy **ret_busy)
-{
-    uint32_t count = UINT32_MAX;
-
-    bh_arena_reset(f->arena);
-    BH_CHECK_EQ("asks", f->device.ops->busy(f->device.self, gpu, 0, f->arena, ret_busy, &count,
-                                            &f->err), BH_OK);
-    return count;
-}
-
-/* Which processes kept a GPU busy: the one that works, and not the one that has a context. */
-static void
-test_busy(void **state)
-{
-    struct fixture f = server("node: 1x H100-80GB\nnode: 1x H100-80GB mig=on\n");
-    struct bh_inventory found = scanned(&f);
-    char whole[48], divided[48];
-    struct bh_device_busy *busy = NULL;
-    uint32_t count = 0;
-    pid_t pid, other;
-
-    (void)state;
-    memcpy(whole, found.gpus[0].uuid, sizeof whole);
-    memcpy(divided, found.gpus[1].uuid, sizeof divided);
-    BH_CHECK_EQ("nobody", busy_now(&f, whole, &busy), 0);
-    assert_true(start_burn("0", &other) && start_burn("1ms", &pid));
-    for (int turn = 0; turn < 2000 && count == 0 && alive(pid); turn++) {
-        bh_time_sleep(5 * BH_NS_PER_MS);
-        count = busy_now(&f, whole, &busy);
-    }
-    if (!alive(pid))
-        print_message("# burn cannot load this build's libcuda.so.1\n");
-    BH_CHECK("somebody", count > 0 || !alive(pid));
-    for (uint32_t i = 0; i < count; i++) {
-        BH_CHECK_EQ("pid", busy[i].pid, pid);
-        BH_CHECK("a part", busy[i].percent >= 1 && busy[i].percent <= 100);
-    }
-    BH_CHECK_EQ("not in MIG mode", f.device.ops->busy(f.device.self, divided, 0, f.arena, &busy,
-                                                      &count, &f.err), BH_UNAVAILABLE);
-    BH_CHECK_EQ("no such GPU", f.device.ops->busy(f.device.self, "GPU-none", 0, f.arena, &busy,
-                                                  &count, &f.err), BH_NOT_FOUND);
-    kill(pid, SIGKILL);
-    kill(other, SIGKILL);
-    waitpid(pid, NULL, 0);
-    waitpid(other, NULL, 0);
-    server_end(&f);
-}
-
 /* How busy a GPU and an instance were between two scans; what stands there next begins anew. */
 static void
 test_activity(void **state)
@@ -657,6 +579,22 @@ child_of(pid_t parent)
     return (pid_t)strtol(text, NULL, 10);
 }
 
+static bool
+alive(pid_t pid)
+{
+    struct bh_err err;
+    struct bh_buf out;
+    char path[64], text[512];
+    const char *state;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    bh_buf_init_fixed(&out, text, sizeof text);
+    if (bh_file_read(path, sizeof text - 1, &out, &err) != BH_OK || !bh_buf_text(&out))
+        return false;
+    state = strrchr(text, ')');
+    return state && strncmp(state, ") Z", 3) != 0;
+}
+
 /* A node that is killed takes its gpu children along, also one that hangs. */
 static void
 test_node_dies(void **state)
@@ -762,7 +700,7 @@ test_real_reads(void **state)
     struct fixture f = device_open();
     struct bh_inventory found = scanned(&f);
     struct bh_device_process *users;
-    struct bh_device_busy *busy;
+    struct bh_device_samples samples = { .since_us = 0 };
     struct bh_device_event event;
     uint32_t count, percent;
     bh_rc rc;
@@ -773,15 +711,14 @@ test_real_reads(void **state)
                     f.device.ops->processes(f.device.self, found.gpus[i].uuid, f.arena, &users,
                                             &count, &f.err), BH_OK);
     for (uint32_t i = 0; i < found.gpu_count; i++) {
-        rc = f.device.ops->busy(f.device.self, found.gpus[i].uuid, 0, f.arena, &busy, &count,
-                                &f.err);
+        rc = f.device.ops->busy(f.device.self, found.gpus[i].uuid, f.arena, &samples, &f.err);
         BH_CHECK("who keeps it busy, or no samples",
                  rc == BH_OK || (rc == BH_UNAVAILABLE && found.gpus[i].mig_enabled));
         percent = 0;
-        for (uint32_t k = 0; rc == BH_OK && k < count; k++)
-            percent += busy[k].percent;
+        for (uint32_t k = 0; rc == BH_OK && k < samples.count; k++)
+            percent += samples.items[k].percent;
         /* each sample counts for one process: the node judges by that */
-        BH_CHECK("parts of one whole", rc != BH_OK || percent <= 100 + count);
+        BH_CHECK("parts of one whole", rc != BH_OK || percent <= 100 + samples.count);
     }
     BH_CHECK_EQ("no such GPU",
                 f.device.ops->processes(f.device.self,
@@ -799,7 +736,7 @@ static const struct CMUnitTest sim_tests[] = {
     cmocka_unit_test(test_half_made), cmocka_unit_test(test_in_use),
     cmocka_unit_test(test_lost),      cmocka_unit_test(test_events),
     cmocka_unit_test(test_minors),    cmocka_unit_test(test_no_driver),
-    cmocka_unit_test(test_activity),  cmocka_unit_test(test_busy),
+    cmocka_unit_test(test_activity),
 };
 
 /* Only where a child is what hangs. */
@@ -818,13 +755,13 @@ int
 main(int argc, char **argv)
 {
     bool hang = argc == 6 && strcmp(argv[2], "sim-hang") == 0;
-    bool sim = hang || (argc == 7 && strcmp(argv[2], "sim") == 0);
+    bool sim = hang || (argc == 6 && strcmp(argv[2], "sim") == 0);
 
     for (size_t i = 0; argc > 1 && i < BH_COUNT(back_ends); i++)
         if (strcmp(back_ends[i].name, argv[1]) == 0)
             back_end = &back_ends[i];
     if (!back_end || (!sim && (argc != 5 || strcmp(argv[2], "real") != 0))) {
-        fputs("usage: device_contract BACK_END sim LIBRARY GPU_PROGRAM SIMLOAD BURN\n"
+        fputs("usage: device_contract BACK_END sim LIBRARY GPU_PROGRAM SIMLOAD\n"
               "       device_contract BACK_END real LIBRARY GPU_PROGRAM\n", stderr);
         return 2;
     }
@@ -832,8 +769,7 @@ main(int argc, char **argv)
         return 77; /* the driver's privileged calls want root, as the vendor's do */
     library = argv[3];
     gpu_program = argv[4];
-    simload = sim ? argv[5] : NULL;
-    burn = argc == 7 ? argv[6] : NULL;
+    simload = argv[argc - 1];
     snprintf(proc_root, sizeof proc_root, "/proc");
     cmocka_set_message_output(CM_OUTPUT_TAP);
     if (hang)

@@ -1,0 +1,55 @@
+#include "node/share_time.h"
+
+#define ALL_BP 10000
+
+/* Parts of the GPU's time that the lease took from others, after what is allowed; below nothing: it
+ * did not even use what it was given. */
+static int64_t
+beyond_bp(const struct bh_share_time *at, const struct bh_share_time_look *look)
+{
+    uint32_t had_bp = look->had_bp > at->had_before_bp ? look->had_bp : at->had_before_bp;
+    int64_t taken_bp = (int64_t)look->busy_bp - had_bp;
+
+    return (taken_bp < look->others_bp ? taken_bp : look->others_bp) -
+           (had_bp > 0 ? BH_SHARE_TIME_ALLOWED_BP : BH_SHARE_TIME_ALLOWED_NONE_BP);
+}
+
+static uint32_t
+percent(bh_ns part_ns, bh_ns span_ns)
+{
+    return span_ns > 0 ? (uint32_t)((part_ns * 100 + span_ns / 2) / span_ns) : 0;
+}
+
+bool
+bh_share_time_look(struct bh_share_time *at, const struct bh_share_time_look *look)
+{
+    int64_t more_bp = beyond_bp(at, look);
+
+    at->had_before_bp = look->had_bp;
+    if (look->span_ns == 0 || look->span_ns > BH_SHARE_TIME_SPAN_MOST_NS)
+        return false;
+    at->beyond_ns += more_bp * (int64_t)look->span_ns / ALL_BP;
+    if (at->beyond_ns <= 0) {
+        *at = (struct bh_share_time){ .had_before_bp = look->had_bp };
+        return false;
+    }
+    at->span_ns += look->span_ns;
+    at->busy_ns += look->busy_bp * look->span_ns / ALL_BP;
+    at->had_ns += look->had_bp * look->span_ns / ALL_BP;
+    if (at->told || at->beyond_ns < (int64_t)BH_SHARE_TIME_LIMIT_NS)
+        return false;
+    at->told = true;
+    return true;
+}
+
+uint32_t
+bh_share_time_busy(const struct bh_share_time *at)
+{
+    return percent(at->busy_ns, at->span_ns);
+}
+
+uint32_t
+bh_share_time_had(const struct bh_share_time *at)
+{
+    return percent(at->had_ns, at->span_ns);
+}

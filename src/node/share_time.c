@@ -5,13 +5,12 @@
 /* Parts of the GPU's time that the lease took from others, after what is allowed; below nothing: it
  * did not even use what it was given. */
 static int64_t
-beyond_bp(const struct bh_share_time *at, const struct bh_share_time_look *look)
+beyond_bp(const struct bh_share_time_look *look)
 {
-    uint32_t had_bp = look->had_bp > at->had_before_bp ? look->had_bp : at->had_before_bp;
-    int64_t taken_bp = (int64_t)look->busy_bp - had_bp;
+    int64_t taken_bp = (int64_t)look->busy_bp - look->had_bp;
 
     return (taken_bp < look->others_bp ? taken_bp : look->others_bp) -
-           (had_bp > 0 ? BH_SHARE_TIME_ALLOWED_BP : BH_SHARE_TIME_ALLOWED_NONE_BP);
+           (look->had_bp > 0 ? BH_SHARE_TIME_ALLOWED_BP : BH_SHARE_TIME_ALLOWED_NONE_BP);
 }
 
 static uint32_t
@@ -23,14 +22,11 @@ percent(bh_ns part_ns, bh_ns span_ns)
 bool
 bh_share_time_look(struct bh_share_time *at, const struct bh_share_time_look *look)
 {
-    int64_t more_bp = beyond_bp(at, look);
-
-    at->had_before_bp = look->had_bp;
     if (look->span_ns == 0 || look->span_ns > BH_SHARE_TIME_SPAN_MOST_NS)
         return false;
-    at->beyond_ns += more_bp * (int64_t)look->span_ns / ALL_BP;
+    at->beyond_ns += beyond_bp(look) * (int64_t)look->span_ns / ALL_BP;
     if (at->beyond_ns <= 0) {
-        *at = (struct bh_share_time){ .had_before_bp = look->had_bp };
+        *at = (struct bh_share_time){ .beyond_ns = 0 };
         return false;
     }
     at->span_ns += look->span_ns;

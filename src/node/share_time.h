@@ -13,7 +13,8 @@
  * (bh_device_busy), so a second's figure is off by twenty points and more, and one that meets the
  * same moment of each round of turns is off for as long as it does.  So what is beyond the turns
  * adds up over seconds, after an allowance, and what is below them takes it away again: a lease
- * that keeps to its turns comes back to nothing, one that does not gets to the limit. */
+ * that keeps to its turns comes back to nothing, also where samples come late, and one that does
+ * not gets to the limit. */
 
 /* Of the GPU's time, in parts of 10,000: what a lease may be seen beyond its turns at any time; and
  * one that had none, in which no sample can meet it. */
@@ -37,7 +38,6 @@ struct bh_share_time_look {
 /* Of one lease and GPU; all zero at first. */
 struct bh_share_time {
     int64_t beyond_ns;       /* added up; not below 0 */
-    uint32_t had_before_bp;  /* in the look before: samples come late */
     bh_ns span_ns, busy_ns, had_ns; /* since there is something beyond: for who is told */
     bool told;               /* until it has come back to nothing */
 };

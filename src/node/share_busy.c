@@ -64,34 +64,15 @@ bh_share_busy_percent(const struct bh_share_busy *busy, uint32_t pid)
 
 /* ---- what turns took ---- */
 
-static void
-take_had(struct bh_share_had *had, const struct bh_share_lease_state *state)
-{
-    uint64_t past_ns, took_ns;
-
-    if (!state) {
-        *had = (struct bh_share_had){ .known = false };
-        return;
-    }
-    if (state->at_ns == had->at_ns)
-        return; /* it has said nothing since */
-    past_ns = state->at_ns - had->at_ns;
-    took_ns = state->had_ns - had->had_ns;
-    /* the first, or another bulkhead-share's, which begins anew */
-    had->known = had->at_ns != 0 && state->at_ns > had->at_ns && state->had_ns >= had->had_ns;
-    if (had->known)
-        had->bp = took_ns < past_ns ? (uint32_t)(took_ns * ALL_BP / past_ns) : ALL_BP;
-    had->had_ns = state->had_ns;
-    had->at_ns = state->at_ns;
-}
-
 void
 bh_share_busy_begin(struct bh_node *node)
 {
     struct bh_share_leases *leases = node->share_leases;
+    bh_ns now = bh_time_monotonic();
 
     for (uint32_t i = 0; i < leases->count; i++)
-        take_had(&leases->rows[i].had, bh_share_host_find(leases->host, leases->rows[i].lease));
+        bh_share_had_take(&leases->rows[i].had,
+                          bh_share_host_find(leases->host, leases->rows[i].lease), now);
 }
 
 /* ---- judging ---- */

@@ -23,13 +23,6 @@ struct bh_share_look {
     uint64_t bytes, allowed_bytes;
 };
 
-/* What its turns took between the last two times that bulkhead-share said it. */
-struct bh_share_had {
-    uint64_t had_ns, at_ns;
-    uint32_t bp;      /* of the time between the two, in parts of 10,000 */
-    bool known;
-};
-
 struct bh_share_lease_row {
     uint64_t lease;
     bool paused, throttled;

@@ -1,6 +1,7 @@
 #include "node/share_time.h"
 
 #define ALL_BP 10000
+#define SILENT_NS (3 * BH_NS_PER_S) /* bulkhead-share says it each second */
 
 /* Parts of the GPU's time that the lease took from others, after what is allowed; below nothing: it
  * did not even use what it was given. */
@@ -36,6 +37,28 @@ bh_share_time_look(struct bh_share_time *at, const struct bh_share_time_look *lo
         return false;
     at->told = true;
     return true;
+}
+
+void
+bh_share_had_take(struct bh_share_had *had, const struct bh_share_lease_state *state, bh_ns now)
+{
+    uint64_t past_ns, took_ns;
+
+    if (!state) {
+        *had = (struct bh_share_had){ .known = false };
+        return;
+    }
+    if (state->at_ns == had->at_ns) {
+        had->known = had->known && now < had->at_ns + SILENT_NS;
+        return;
+    }
+    past_ns = state->at_ns - had->at_ns;
+    took_ns = state->had_ns - had->had_ns;
+    had->known = had->at_ns != 0 && state->at_ns > had->at_ns && state->had_ns >= had->had_ns;
+    if (had->known)
+        had->bp = took_ns < past_ns ? (uint32_t)(took_ns * ALL_BP / past_ns) : ALL_BP;
+    had->had_ns = state->had_ns;
+    had->at_ns = state->at_ns;
 }
 
 uint32_t

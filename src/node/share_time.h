@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/time.h"
+#include "share/message.h"
 
 /* Whether a lease runs on a GPU out of its turns, judged from outside: the driver's samples of its
  * processes against what its turns took.  Pure.
@@ -44,6 +45,18 @@ struct bh_share_time {
 
 /* Take the next look.  True once: it runs out of its turns. */
 bool bh_share_time_look(struct bh_share_time *at, const struct bh_share_time_look *look);
+
+/* What a lease's turns took between the last two times that bulkhead-share said it; all zero at
+ * first. */
+struct bh_share_had {
+    uint64_t had_ns, at_ns;
+    uint32_t bp;      /* of the time between the two, in parts of 10,000 */
+    bool known;       /* else the lease is not judged */
+};
+
+/* Take what it said last; NULL: nothing.  Not known after the first time, nor after that of another
+ * bulkhead-share, which counts anew, nor while it says nothing for three seconds. */
+void bh_share_had_take(struct bh_share_had *had, const struct bh_share_lease_state *state, bh_ns now);
 
 /* What was seen since there is something beyond, in per cent of the time. */
 uint32_t bh_share_time_busy(const struct bh_share_time *at);

@@ -66,7 +66,8 @@ test_looks(void **state)
 static void
 test_again(void **state)
 {
-    const struct bh_share_time_look out = { BH_NS_PER_S, 5000, 0, ALL }, kept = { BH_NS_PER_S, 0, 0, ALL };
+    const struct bh_share_time_look out = { BH_NS_PER_S, 5000, 0, ALL };
+    const struct bh_share_time_look kept = { BH_NS_PER_S, 0, 3333, ALL };
     struct bh_share_time at = { 0 };
     uint32_t told = 0;
 
@@ -96,6 +97,43 @@ test_gap(void **state)
     BH_CHECK_DONE();
 }
 
+/* What bulkhead-share says, in tenths of a second; at 0: nothing is known of the lease. */
+static const struct {
+    const char *name;
+    uint32_t at, had, now;
+    bool known;
+    uint32_t bp;
+} states[] = {
+    { "the first",                10,  5,  12, false, 0 },
+    { "a second later",           20,  9,  22, true,  4000 },
+    { "nothing new",              20,  9,  32, true,  4000 },
+    { "nothing new for long",     20,  9,  50, false, 4000 },
+    { "it speaks again",          60, 29,  62, true,  5000 },
+    { "all of the time and more", 70, 40,  72, true,  10000 },
+    { "another that counts anew", 80,  2,  82, false, 10000 },
+    { "and goes on",              90, 12,  92, true,  10000 },
+    { "gone",                      0,  0, 102, false, 0 },
+    { "there again",             110, 50, 112, false, 0 },
+};
+
+static void
+test_had(void **state)
+{
+    const uint64_t tenth_ns = BH_NS_PER_S / 10;
+    struct bh_share_had had = { .known = false };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(states); i++) {
+        const struct bh_share_lease_state said = { .at_ns = states[i].at * tenth_ns,
+                                                   .had_ns = states[i].had * tenth_ns };
+
+        bh_share_had_take(&had, states[i].at > 0 ? &said : NULL, states[i].now * tenth_ns);
+        BH_CHECK_EQ(states[i].name, had.known, states[i].known);
+        BH_CHECK_EQ(states[i].name, had.bp, states[i].bp);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -103,6 +141,7 @@ main(void)
         cmocka_unit_test(test_looks),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_had),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -14,6 +14,18 @@ enum { PITCH = 512 };
 
 /* ---- allocations of a context ---- */
 
+static void
+undo(uint64_t address)
+{
+    (void)REAL(cuMemFree_v2)(address);
+}
+
+static void
+undo_low(uint64_t address)
+{
+    (void)REAL(cuMemFree)((CUdeviceptr_v1)address);
+}
+
 CUresult
 cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
@@ -23,10 +35,7 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAlloc_v2)(address, bytes);
-    rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree_v2)(*address);
-    return rc;
+    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo);
 }
 
 CUresult
@@ -38,10 +47,7 @@ cuMemAlloc(CUdeviceptr_v1 *address, unsigned int bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAlloc)(address, bytes);
-    rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree)(*address);
-    return rc;
+    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo_low);
 }
 
 CUresult
@@ -53,10 +59,7 @@ cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocManaged)(address, bytes, flags);
-    rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree_v2)(*address);
-    return rc;
+    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo);
 }
 
 /* Bytes of rows of the usual pitch; 0 when the driver will refuse them. */
@@ -71,6 +74,19 @@ bytes_of_rows(uint64_t width, uint64_t height)
     return bytes;
 }
 
+/* The driver's pitch may be more than was thought: for this moment it may hold more than was
+ * reserved. */
+static CUresult
+settle_rows(struct bh_ticket *ticket, uint64_t address, uint64_t bytes,
+            void (*undo_it)(uint64_t address))
+{
+    if (bh_ticket_resize(ticket, bytes) == CUDA_SUCCESS)
+        return bh_ticket_settle(ticket, CUDA_SUCCESS, address, undo_it);
+    undo_it(address);
+    bh_charge_give(ticket->device, ticket->grains);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult
 cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size_t height,
                    unsigned int element_bytes)
@@ -81,14 +97,8 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch_v2)(address, pitch, width_bytes, height, element_bytes);
-    if (made == CUDA_SUCCESS &&
-        (rc = bh_ticket_resize(&ticket, *pitch * height)) != CUDA_SUCCESS)
-        bh_charge_give(ticket.device, ticket.grains);
-    else
-        rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree_v2)(*address);
-    return rc;
+    return made == CUDA_SUCCESS ? settle_rows(&ticket, *address, *pitch * height, undo)
+                                : bh_ticket_settle(&ticket, made, 0, undo);
 }
 
 CUresult
@@ -101,14 +111,8 @@ cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch)(address, pitch, width_bytes, height, element_bytes);
-    if (made == CUDA_SUCCESS &&
-        (rc = bh_ticket_resize(&ticket, (uint64_t)*pitch * height)) != CUDA_SUCCESS)
-        bh_charge_give(ticket.device, ticket.grains);
-    else
-        rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree)(*address);
-    return rc;
+    return made == CUDA_SUCCESS ? settle_rows(&ticket, *address, (uint64_t)*pitch * height, undo_low)
+                                : bh_ticket_settle(&ticket, made, 0, undo_low);
 }
 
 /* ---- allocations in a stream's order ---- */
@@ -263,7 +267,7 @@ freed(uint64_t address, bool known, struct bh_record record, CUresult rc)
     if (!known)
         return rc;
     if (rc == CUDA_SUCCESS)
-        bh_ledger_forget(record);
+        bh_ledger_forget(address, record);
     else
         (void)BH_HOLDS(bh_ledger_note(address, record));
     return rc;

@@ -168,35 +168,6 @@ each_way_stops_at_the_cap(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- small ones share units ---- */
-
-static int
-take_small(void *self)
-{
-    static CUdeviceptr at[CAP * 2048];
-    unsigned count = 0;
-
-    (void)self;
-    BEGIN();
-    while (count < COUNT(at) && cuMemAlloc_v2(&at[count], 1000) == CUDA_SUCCESS)
-        count++;
-    CHECK(count == 2 * 2048); /* 1,024 bytes each, two units */
-    CHECK(bh_box_used(0) == CONTEXT + 2);
-    while (count > 0)
-        GOOD(cuMemFree_v2(at[--count]));
-    CHECK(bh_box_used(0) == CONTEXT);
-    return 0;
-}
-
-static void
-small_ones_share_units(void **state)
-{
-    (void)state;
-    bh_box_share(1, CONTEXT + 2, CONTEXT);
-    BH_CHECK_EQ("small", bh_box_run(take_small, NULL), 0);
-    BH_CHECK_DONE();
-}
-
 /* ---- calls that the driver refuses leave nothing behind ---- */
 
 static int
@@ -493,7 +464,6 @@ main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_way_stops_at_the_cap),
-        cmocka_unit_test(small_ones_share_units),
         cmocka_unit_test(refused_calls_leave_nothing),
         cmocka_unit_test(a_primary_context_counts_once),
         cmocka_unit_test(each_device_has_its_cap),

@@ -1,5 +1,6 @@
 /* Linear memory, and what the program is told that it has. */
 #include <limits.h>
+#include <stdatomic.h>
 
 #include "shim/capture.h"
 #include "shim/charge.h"
@@ -62,20 +63,53 @@ cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
     return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo);
 }
 
-/* Bytes of rows of the usual pitch; 0 when the driver will refuse them. */
+/* What the driver makes of a row of one byte, which no caller can be asked to know: it pads
+ * others to multiples of it. */
 static uint64_t
-bytes_of_rows(uint64_t width, uint64_t height)
+ask_pitch(unsigned int element_bytes)
 {
-    uint64_t bytes;
+    struct bh_ticket ticket;
+    CUdeviceptr address;
+    size_t pitch = 0;
 
-    if (width > UINT64_MAX - PITCH ||
-        __builtin_mul_overflow((width + PITCH - 1) / PITCH * PITCH, height, &bytes))
+    if (bh_ticket_take(1, &ticket) != CUDA_SUCCESS)
+        return 0;
+    if (REAL(cuMemAllocPitch_v2)(&address, &pitch, 1, 1, element_bytes) == CUDA_SUCCESS)
+        (void)REAL(cuMemFree_v2)(address);
+    bh_charge_give(ticket.device, ticket.grains);
+    return pitch;
+}
+
+/* Asked once for each size of elements. */
+static uint64_t
+pitch_of(unsigned int element_bytes)
+{
+    static _Atomic uint64_t known[3]; /* of 4, 8 and 16 bytes; others the driver refuses */
+    _Atomic uint64_t *at = &known[element_bytes == 4 ? 0 : element_bytes == 8 ? 1 : 2];
+    uint64_t pitch = atomic_load_explicit(at, memory_order_relaxed);
+
+    if (pitch == 0)
+        pitch = ask_pitch(element_bytes);
+    if (pitch < PITCH)
+        return PITCH;
+    atomic_store_explicit(at, pitch, memory_order_relaxed);
+    return pitch;
+}
+
+/* More than anybody has when they do not fit in a number. */
+static uint64_t
+bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes)
+{
+    uint64_t pitch = pitch_of(element_bytes), bytes;
+
+    if (width > UINT64_MAX - pitch ||
+        __builtin_mul_overflow((width + pitch - 1) / pitch * pitch, height, &bytes))
         return UINT64_MAX;
     return bytes;
 }
 
-/* The driver's pitch may be more than was thought: for this moment it may hold more than was
- * reserved. */
+/* Of a driver that pads long rows more than short ones: for this moment it may hold more than
+ * was reserved. */
 static CUresult
 settle_rows(struct bh_ticket *ticket, uint64_t address, uint64_t bytes,
             void (*undo_it)(uint64_t address))
@@ -92,7 +126,8 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
                    unsigned int element_bytes)
 {
     struct bh_ticket ticket;
-    CUresult made, rc = bh_ticket_take(bytes_of_rows(width_bytes, height), &ticket);
+    CUresult made,
+        rc = bh_ticket_take(bytes_of_rows(width_bytes, height, element_bytes), &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -106,7 +141,8 @@ cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width
                 unsigned int height, unsigned int element_bytes)
 {
     struct bh_ticket ticket;
-    CUresult made, rc = bh_ticket_take(bytes_of_rows(width_bytes, height), &ticket);
+    CUresult made,
+        rc = bh_ticket_take(bytes_of_rows(width_bytes, height, element_bytes), &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;

@@ -54,6 +54,11 @@ static struct {
 } large[UNITS];
 static _Atomic uint32_t next_unit;
 static __thread uint32_t free_units[1 << 14], free_count;
+/* Ranges of several units that were given back, by how many. */
+enum { SPANS = 65, SPANS_KEPT = 64 };
+static __thread struct {
+    uint32_t count, at[SPANS_KEPT];
+} free_spans[SPANS];
 bool bh_null_small_anew;
 static unsigned number; /* of this process in the world */
 
@@ -342,6 +347,7 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
         if (!bh_null_shared) { /* one that begins anew finds the same addresses */
             atomic_store(&next_unit, 0);
             free_count = 0;
+            memset(free_spans, 0, sizeof(free_spans));
             bh_null_small_begin_anew();
         }
     }
@@ -366,15 +372,31 @@ cuCtxSetLimit(CUlimit limit, size_t value)
 
 /* ---- linear memory ---- */
 
+static uint32_t
+take_units(uint32_t units)
+{
+    if (units == 1 && free_count > 0)
+        return free_units[--free_count];
+    if (units > 1 && units < SPANS && free_spans[units].count > 0)
+        return free_spans[units].at[--free_spans[units].count];
+    return atomic_fetch_add(&next_unit, units);
+}
+
+static void
+free_range_of(uint32_t at, uint32_t units)
+{
+    if (units == 1 && free_count < sizeof(free_units) / sizeof(free_units[0]))
+        free_units[free_count++] = at;
+    else if (units > 1 && units < SPANS && free_spans[units].count < SPANS_KEPT)
+        free_spans[units].at[free_spans[units].count++] = at;
+}
+
 static CUdeviceptr
 large_range(uint64_t bytes, int device)
 {
-    uint32_t units = (uint32_t)(bh_null_up(bytes, NULL_UNIT) / NULL_UNIT), at;
+    uint32_t units = (uint32_t)(bh_null_up(bytes, NULL_UNIT) / NULL_UNIT);
+    uint32_t at = take_units(units);
 
-    if (units == 1 && free_count > 0)
-        at = free_units[--free_count];
-    else
-        at = atomic_fetch_add(&next_unit, units);
     if (at + units > UNITS)
         return 0;
     large[at].units = units;
@@ -392,8 +414,7 @@ free_range(uint32_t at)
     uint32_t units = large[at].units;
 
     large[at].units = 0;
-    if (units == 1 && free_count < sizeof(free_units) / sizeof(free_units[0]))
-        free_units[free_count++] = at;
+    free_range_of(at, units);
 }
 
 CUresult
@@ -695,7 +716,18 @@ CUresult
 cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr addr,
                     unsigned long long flags)
 {
-    *address = LARGE_BASE + atomic_fetch_add(&next_unit, size / NULL_UNIT) * NULL_UNIT;
+    uint32_t units = (uint32_t)(size / NULL_UNIT), at = take_units(units);
+
+    if (at + units > UNITS)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *address = LARGE_BASE + at * NULL_UNIT;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuMemAddressFree(CUdeviceptr address, size_t size)
+{
+    free_range_of((uint32_t)((address - LARGE_BASE) / NULL_UNIT), (uint32_t)(size / NULL_UNIT));
     return CUDA_SUCCESS;
 }
 

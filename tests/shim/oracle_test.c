@@ -81,9 +81,9 @@ take_mapped(struct thing *thing)
 static CUresult
 take_array(struct thing *thing)
 {
-    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, thing->size / 4096 + 1,
+    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, thing->size / 16384 + 1,
                                       0,    CU_AD_FORMAT_FLOAT,
-                                      1,    0 };
+                                      4,    0 };
     CUarray array;
     CUresult rc = cuArray3DCreate_v2(&array, &shape);
 
@@ -115,7 +115,7 @@ take(struct player *player, struct thing *thing)
         rc = cuMemAllocManaged(&at, thing->size, 1);
         break;
     case PITCH:
-        rc = cuMemAllocPitch_v2(&at, &pitch, thing->size / 16 + 1, 16, 4);
+        rc = cuMemAllocPitch_v2(&at, &pitch, thing->size / 16 + 1, 16, 16);
         break;
     case ASYNC:
         rc = cuMemAllocAsync(&at, thing->size, NULL);

@@ -82,6 +82,49 @@ they_share_units(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- what the driver pads is asked before ---- */
+
+static int
+take_padded(void *self)
+{
+    CUDA_ARRAY3D_DESCRIPTOR shape = { 1024, 128, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
+    CUdeviceptr at, rows = 0;
+    CUarray array = NULL;
+    CUmipmappedArray mipmap = NULL;
+    size_t pitch;
+
+    (void)self;
+    BEGIN();
+    GOOD(cuMemAlloc_v2(&at, 2 * MIB));
+    /* Of each the elements fit into the unit that is left, and the padding does not. */
+    CHECK(cuMemAllocPitch_v2(&rows, &pitch, 100, 4096, 16) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(cuArray3DCreate_v2(&array, &shape) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(cuMipmappedArrayCreate(&mipmap, &shape, 1) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(holds(1, 1));
+    GOOD(cuMemFree_v2(at));
+    GOOD(cuMemAllocPitch_v2(&rows, &pitch, 100, 4096, 16));
+    CHECK(pitch == 1024 && holds(1, 2));
+    GOOD(cuMemFree_v2(rows));
+    GOOD(cuArray3DCreate_v2(&array, &shape));
+    CHECK(holds(1, 2));
+    GOOD(cuArrayDestroy(array));
+    GOOD(cuMipmappedArrayCreate(&mipmap, &shape, 1));
+    CHECK(holds(1, 2));
+    GOOD(cuMipmappedArrayDestroy(mipmap));
+    CHECK(holds(1, 0));
+    return 0;
+}
+
+static void
+padding_is_known_before(void **state)
+{
+    (void)state;
+    share(1, CONTEXT + 2);
+    BH_CHECK_EQ("padded", bh_box_run(take_padded, NULL), 0);
+    BH_CHECK_EQ("most", bh_box.world->most[0], (CONTEXT + 2) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK_DONE();
+}
+
 /* ---- a block that is not full counts, too ---- */
 
 enum { BLOCKS = 4, PARTS = 4 * BLOCKS };
@@ -317,6 +360,7 @@ main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_share_units),
+        cmocka_unit_test(padding_is_known_before),
         cmocka_unit_test(blocks_with_holes_count_whole),
         cmocka_unit_test(contexts_have_blocks_of_their_own),
         cmocka_unit_test(blocks_change_hands),

@@ -4,6 +4,7 @@
 #include "shim/capture.h"
 #include "shim/charge.h"
 #include "shim/context.h"
+#include "shim/driver.h"
 #include "shim/external.h"
 #include "shim/gate.h"
 #include "shim/graph.h"
@@ -91,6 +92,12 @@ bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
     else
         bh_charge_give(ticket->device, ticket->grains);
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
+}
+
+void
+bh_ticket_undo(uint64_t address)
+{
+    (void)REAL(cuMemFree_v2)(address);
 }
 
 /* There is no moment at which too little is reserved. */

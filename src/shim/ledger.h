@@ -45,6 +45,9 @@ CUresult bh_ticket_take(uint64_t bytes, struct bh_ticket *ret_ticket);
 CUresult bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
                           void (*undo)(uint64_t address));
 
+/* The usual one: cuMemFree. */
+void bh_ticket_undo(uint64_t address);
+
 /* Make a ticket's reservation `bytes`.  OUT_OF_MEMORY: it stays what it was. */
 CUresult bh_ticket_resize(struct bh_ticket *ticket, uint64_t bytes);
 

@@ -16,12 +16,6 @@ enum { PITCH = 512 };
 /* ---- allocations of a context ---- */
 
 static void
-undo(uint64_t address)
-{
-    (void)REAL(cuMemFree_v2)(address);
-}
-
-static void
 undo_low(uint64_t address)
 {
     (void)REAL(cuMemFree)((CUdeviceptr_v1)address);
@@ -36,7 +30,7 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAlloc_v2)(address, bytes);
-    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo);
+    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, bh_ticket_undo);
 }
 
 CUresult
@@ -49,18 +43,6 @@ cuMemAlloc(CUdeviceptr_v1 *address, unsigned int bytes)
         return rc;
     made = REAL(cuMemAlloc)(address, bytes);
     return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo_low);
-}
-
-CUresult
-cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
-{
-    struct bh_ticket ticket;
-    CUresult made, rc = bh_ticket_take(bytes, &ticket);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    made = REAL(cuMemAllocManaged)(address, bytes, flags);
-    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo);
 }
 
 /* What the driver makes of a row of one byte, which no caller can be asked to know: it pads
@@ -90,8 +72,9 @@ pitch_of(unsigned int element_bytes)
 
     if (pitch == 0)
         pitch = ask_pitch(element_bytes);
-    if (pitch < PITCH)
+    if (pitch == 0)
         return PITCH;
+    pitch = pitch > PITCH ? pitch : PITCH;
     atomic_store_explicit(at, pitch, memory_order_relaxed);
     return pitch;
 }
@@ -132,8 +115,8 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch_v2)(address, pitch, width_bytes, height, element_bytes);
-    return made == CUDA_SUCCESS ? settle_rows(&ticket, *address, *pitch * height, undo)
-                                : bh_ticket_settle(&ticket, made, 0, undo);
+    return made == CUDA_SUCCESS ? settle_rows(&ticket, *address, *pitch * height, bh_ticket_undo)
+                                : bh_ticket_settle(&ticket, made, 0, bh_ticket_undo);
 }
 
 CUresult

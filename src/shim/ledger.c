@@ -77,7 +77,7 @@ enter_block(const struct bh_ticket *ticket, uint64_t address)
 /* Before it is noted, as from then on it may be forgotten. */
 CUresult
 bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
-                 void (*undo)(uint64_t address))
+                 bh_undo undo)
 {
     struct bh_record record = { BH_RECORD_LINEAR, ticket->device, ticket->context,
                                 ticket->grains };
@@ -85,8 +85,8 @@ bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
 
     if (counted && bh_ledger_note(address, record))
         return CUDA_SUCCESS;
-    if (rc == CUDA_SUCCESS)
-        undo(address);
+    if (rc == CUDA_SUCCESS && undo(address) != CUDA_SUCCESS)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     if (counted)
         bh_ledger_forget(address, record);
     else
@@ -94,10 +94,10 @@ bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
-void
+CUresult
 bh_ticket_undo(uint64_t address)
 {
-    (void)REAL(cuMemFree_v2)(address);
+    return REAL(cuMemFree_v2)(address);
 }
 
 /* There is no moment at which too little is reserved. */

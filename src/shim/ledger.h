@@ -39,14 +39,17 @@ CUresult bh_ledger_reserve(unsigned device, uint64_t grains);
  * OUT_OF_MEMORY, UNKNOWN: nothing was reserved. */
 CUresult bh_ticket_take(uint64_t bytes, struct bh_ticket *ret_ticket);
 
+/* Frees an address with the driver. */
+typedef CUresult (*bh_undo)(uint64_t address);
+
 /* The call came to `rc`.  When it went well, note what it reserved for `address`, else give
  * it back.  The call's result; OUT_OF_MEMORY when it could not be noted: then `undo` freed
- * the address, and after that it was given back. */
+ * the address, and after that it was given back; it stays reserved when `undo` failed. */
 CUresult bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
-                          void (*undo)(uint64_t address));
+                          bh_undo undo);
 
 /* The usual one: cuMemFree. */
-void bh_ticket_undo(uint64_t address);
+CUresult bh_ticket_undo(uint64_t address);
 
 /* Make a ticket's reservation `bytes`.  OUT_OF_MEMORY: it stays what it was. */
 CUresult bh_ticket_resize(struct bh_ticket *ticket, uint64_t bytes);

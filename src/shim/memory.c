@@ -15,10 +15,10 @@ enum { PITCH = 512 };
 
 /* ---- allocations of a context ---- */
 
-static void
+static CUresult
 undo_low(uint64_t address)
 {
-    (void)REAL(cuMemFree)((CUdeviceptr_v1)address);
+    return REAL(cuMemFree)((CUdeviceptr_v1)address);
 }
 
 CUresult
@@ -51,15 +51,16 @@ static uint64_t
 ask_pitch(unsigned int element_bytes)
 {
     struct bh_ticket ticket;
-    CUdeviceptr address;
+    CUdeviceptr address = 0;
     size_t pitch = 0;
+    CUresult made;
 
     if (bh_ticket_take(1, &ticket) != CUDA_SUCCESS)
         return 0;
-    if (REAL(cuMemAllocPitch_v2)(&address, &pitch, 1, 1, element_bytes) == CUDA_SUCCESS)
-        (void)REAL(cuMemFree_v2)(address);
-    bh_charge_give(ticket.device, ticket.grains);
-    return pitch;
+    made = REAL(cuMemAllocPitch_v2)(&address, &pitch, 1, 1, element_bytes);
+    if (bh_ticket_settle(&ticket, made, address, bh_ticket_undo) == CUDA_SUCCESS)
+        (void)cuMemFree_v2(address); /* if not, it stays charged */
+    return made == CUDA_SUCCESS ? pitch : 0;
 }
 
 /* Asked once for each size of elements. */
@@ -95,12 +96,12 @@ bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes)
  * was reserved. */
 static CUresult
 settle_rows(struct bh_ticket *ticket, uint64_t address, uint64_t bytes,
-            void (*undo_it)(uint64_t address))
+            bh_undo undo)
 {
     if (bh_ticket_resize(ticket, bytes) == CUDA_SUCCESS)
-        return bh_ticket_settle(ticket, CUDA_SUCCESS, address, undo_it);
-    undo_it(address);
-    bh_charge_give(ticket->device, ticket->grains);
+        return bh_ticket_settle(ticket, CUDA_SUCCESS, address, undo);
+    if (undo(address) == CUDA_SUCCESS)
+        bh_charge_give(ticket->device, ticket->grains);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

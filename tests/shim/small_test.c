@@ -125,6 +125,45 @@ padding_is_known_before(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- nodes of a graph: nobody says whether they share ---- */
+
+enum { STEP = 16, NODES = STEP + 1 }; /* units in which their memory is reserved */
+
+static int
+launch_nodes(void *self)
+{
+    CUDA_MEM_ALLOC_NODE_PARAMS node = { .poolProps.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                        .bytesize = 600000 };
+    CUgraphExec exec;
+    CUgraph graph;
+    CUgraphNode at;
+    CUdeviceptr other;
+
+    (void)self;
+    BEGIN();
+    GOOD(cuMemAlloc_v2(&other, STEP * BH_SHARE_UNIT_BYTES));
+    GOOD(cuGraphCreate(&graph, 0));
+    for (int i = 0; i < NODES; i++)
+        GOOD(cuGraphAddMemAllocNode(&at, graph, NULL, 0, &node));
+    GOOD(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    CHECK(cuGraphLaunch(exec, NULL) == CUDA_ERROR_OUT_OF_MEMORY); /* a step is left */
+    CHECK(holds(1, STEP));
+    GOOD(cuMemFree_v2(other));
+    GOOD(cuGraphLaunch(exec, NULL));
+    CHECK(holds(1, NODES));
+    return 0;
+}
+
+static void
+nodes_of_graphs_are_paid_for_each(void **state)
+{
+    (void)state;
+    share(1, CONTEXT + 2 * STEP);
+    BH_CHECK_EQ("graph", bh_box_run(launch_nodes, NULL), 0);
+    BH_CHECK_EQ("most", bh_box.world->most[0], (CONTEXT + NODES) * BH_SHARE_UNIT_BYTES);
+    BH_CHECK_DONE();
+}
+
 /* ---- a block that is not full counts, too ---- */
 
 enum { BLOCKS = 4, PARTS = 4 * BLOCKS };
@@ -361,6 +400,7 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_share_units),
         cmocka_unit_test(padding_is_known_before),
+        cmocka_unit_test(nodes_of_graphs_are_paid_for_each),
         cmocka_unit_test(blocks_with_holes_count_whole),
         cmocka_unit_test(contexts_have_blocks_of_their_own),
         cmocka_unit_test(blocks_change_hands),

@@ -2,6 +2,7 @@
  * at the page from within, and do meanwhile what another thread could. */
 #include "base/test.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "shim/charge.h"
@@ -337,6 +338,93 @@ a_context_takes_its_blocks_along(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- four threads, and a driver that takes the first place that is free ---- */
+
+enum { THREADS = 4, ROUNDS = 20000, LIVE = 3, PLACES = 4, PLACE_BYTES = 1 << 19 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool taken[BLOCKS][PLACES];
+
+/* Under the lock. */
+static void
+look_at_places(void)
+{
+    uint32_t held = 0;
+
+    for (int i = 0; i < BLOCKS; i++)
+        held += taken[i][0] || taken[i][1] || taken[i][2] || taken[i][3];
+    driver.short_of |= held > used();
+}
+
+static CUresult
+take_place(CUdeviceptr *address, size_t bytes)
+{
+    CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
+
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < BLOCKS * PLACES && rc != CUDA_SUCCESS; i++)
+        if (!taken[i / PLACES][i % PLACES]) {
+            taken[i / PLACES][i % PLACES] = true;
+            *address = BLOCK(0) + (uint64_t)i * PLACE_BYTES;
+            rc = CUDA_SUCCESS;
+        }
+    look_at_places();
+    pthread_mutex_unlock(&lock);
+    return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : rc;
+}
+
+static CUresult
+give_place(CUdeviceptr address)
+{
+    uint64_t i = (address - BLOCK(0)) / PLACE_BYTES;
+
+    pthread_mutex_lock(&lock);
+    look_at_places();
+    taken[i / PLACES][i % PLACES] = false;
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
+}
+
+static void *
+churn(void *self)
+{
+    CUdeviceptr live[LIVE] = { 0 };
+
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        CUdeviceptr *one = &live[(i + (uintptr_t)self) % LIVE];
+
+        if (*one != 0 && cuMemFree_v2(*one) != CUDA_SUCCESS)
+            return &lock;
+        *one = 0;
+        if (i % 5 != 0 && cuMemAlloc_v2(one, 700) != CUDA_SUCCESS)
+            *one = 0; /* the cap is near */
+    }
+    for (unsigned i = 0; i < LIVE; i++)
+        if (live[i] != 0 && cuMemFree_v2(live[i]) != CUDA_SUCCESS)
+            return &lock;
+    return NULL;
+}
+
+static void
+threads_leave_no_block_unpaid(void **state)
+{
+    pthread_t thread[THREADS];
+
+    (void)state;
+    bh_real_cuMemAlloc_v2 = (void *)take_place;
+    bh_real_cuMemFree_v2 = (void *)give_place;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, churn, (void *)i), 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *bad;
+
+        pthread_join(thread[i], &bad);
+        BH_CHECK("a thread", bad == NULL);
+    }
+    check_clean();
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -348,6 +436,7 @@ main(void)
         cmocka_unit_test(what_cannot_be_noted_is_freed_first),
         cmocka_unit_test(at_the_cap_the_driver_is_not_asked),
         cmocka_unit_test(a_context_takes_its_blocks_along),
+        cmocka_unit_test(threads_leave_no_block_unpaid),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

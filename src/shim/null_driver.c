@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "shim/null_code.h"
+#include "shim/null_small.h"
 
 #define UNITS (1u << 22)
 #define LARGE_BASE (UINT64_C(1) << 45)
@@ -59,7 +60,6 @@ enum { SPANS = 65, SPANS_KEPT = 64 };
 static __thread struct {
     uint32_t count, at[SPANS_KEPT];
 } free_spans[SPANS];
-bool bh_null_small_anew;
 static unsigned number; /* of this process in the world */
 
 /* ---- what the device holds ---- */

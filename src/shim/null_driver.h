@@ -39,16 +39,6 @@ uint64_t bh_null_now_ns(void);
 void bh_null_take(int device, uint64_t bytes);
 void bh_null_give(int device, uint64_t bytes);
 
-/* Allocations of less than a chunk.  0: no room.  False: none begins there. */
-CUdeviceptr bh_null_small_take(struct CUctx_st *context, uint64_t bytes);
-bool bh_null_small_has(CUdeviceptr address);
-bool bh_null_small_free(CUdeviceptr address);
-
-/* All of a context, under the lock; and, with nobody watching, those addresses once more. */
-void bh_null_small_drop(const struct CUctx_st *context);
-void bh_null_small_begin_anew(void);
-extern bool bh_null_small_anew; /* NULL_SMALL_ANEW: no address comes twice */
-
 uint64_t bh_null_up(uint64_t bytes, uint64_t step);
 
 /* Somebody waited: pools give back what is beyond their threshold. */

@@ -1,7 +1,7 @@
 /* The null driver's small allocations: parts of chunks of 2 MiB, each of one context, found
  * by first fit.  A chunk is taken when none of the context's has room, and given back with
  * its last part.  With nobody watching nothing is counted, and a part costs next to nothing. */
-#include "shim/null_driver.h"
+#include "shim/null_small.h"
 
 #define GRAIN UINT64_C(512)
 #define SMALL_BASE (UINT64_C(1) << 46)
@@ -11,6 +11,7 @@ enum { CHUNKS = 2048, GRAINS = (int)(NULL_UNIT / 512), QUICK = 1 << 22 };
 
 /* ---- nobody watches ---- */
 
+bool bh_null_small_anew;
 static uint32_t quick_grains[QUICK];
 static _Atomic uint32_t next_grain;
 /* A part that was freed is the next one of its size, as with any allocator. */

@@ -64,41 +64,56 @@ static unsigned number; /* of this process in the world */
 
 /* ---- what the device holds ---- */
 
-/* Whoever is killed has it in either both sums or in its own alone. */
-static void
-lock_world(void)
+/* A handler that runs in between may call us, too. */
+void
+bh_null_lock_quietly(pthread_mutex_t *lock, sigset_t *ret_before)
 {
-    if (pthread_mutex_lock(&bh_null_world->lock) != EOWNERDEAD)
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, ret_before);
+    if (pthread_mutex_lock(lock) != EOWNERDEAD)
         return;
+    /* Who was killed has it in both sums, or in its own alone. */
     null_world_add_up(bh_null_world);
-    pthread_mutex_consistent(&bh_null_world->lock);
+    pthread_mutex_consistent(lock);
+}
+
+void
+bh_null_unlock(pthread_mutex_t *lock, const sigset_t *before)
+{
+    pthread_mutex_unlock(lock);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 void
 bh_null_take(int device, uint64_t bytes)
 {
+    sigset_t before;
     uint64_t now;
 
     if (!bh_null_shared || bytes == 0)
         return;
-    lock_world();
+    bh_null_lock_quietly(&bh_null_world->lock, &before);
     bh_null_world->process[number].had[device] += bytes;
     now = atomic_load(&bh_null_world->used[device]) + bytes;
     atomic_store(&bh_null_world->used[device], now);
     if (now > atomic_load(&bh_null_world->most[device]))
         atomic_store(&bh_null_world->most[device], now);
-    pthread_mutex_unlock(&bh_null_world->lock);
+    bh_null_unlock(&bh_null_world->lock, &before);
 }
 
 void
 bh_null_give(int device, uint64_t bytes)
 {
+    sigset_t before;
+
     if (!bh_null_shared || bytes == 0)
         return;
-    lock_world();
+    bh_null_lock_quietly(&bh_null_world->lock, &before);
     bh_null_world->process[number].had[device] -= bytes;
     atomic_fetch_sub(&bh_null_world->used[device], bytes);
-    pthread_mutex_unlock(&bh_null_world->lock);
+    bh_null_unlock(&bh_null_world->lock, &before);
 }
 
 uint64_t

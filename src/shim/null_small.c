@@ -172,12 +172,13 @@ bh_null_small_take(struct CUctx_st *context, uint64_t bytes)
 {
     uint32_t grains = (uint32_t)(bh_null_up(bytes, GRAIN) / GRAIN);
     CUdeviceptr at;
+    sigset_t before;
 
     if (!bh_null_shared)
         return take_quickly(grains);
-    pthread_mutex_lock(&bh_null_lock);
+    bh_null_lock_quietly(&bh_null_lock, &before);
     at = take_in_chunks(context, grains);
-    pthread_mutex_unlock(&bh_null_lock);
+    bh_null_unlock(&bh_null_lock, &before);
     return at;
 }
 
@@ -191,15 +192,16 @@ bool
 bh_null_small_free(CUdeviceptr address)
 {
     uint64_t offset = address - SMALL_BASE;
+    sigset_t before;
     bool freed;
 
     if (offset % GRAIN != 0)
         return false;
     if (!bh_null_shared)
         return free_quickly((uint32_t)(offset / GRAIN));
-    pthread_mutex_lock(&bh_null_lock);
+    bh_null_lock_quietly(&bh_null_lock, &before);
     freed = free_in_chunks(offset);
-    pthread_mutex_unlock(&bh_null_lock);
+    bh_null_unlock(&bh_null_lock, &before);
     return freed;
 }
 

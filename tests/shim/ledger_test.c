@@ -338,6 +338,100 @@ a_context_takes_its_blocks_along(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- a device's own pool, which nobody made here ---- */
+
+enum { POOL_CAP = 64, STEP = 16 }; /* units; a pool grows by so many */
+#define POOL ((CUmemoryPool)(uintptr_t)0x7000)
+
+static uint64_t pool_used, pool_reserved;
+
+static uint64_t
+in_steps(uint64_t bytes)
+{
+    return (bytes + STEP * UNIT - 1) / (STEP * UNIT) * (STEP * UNIT);
+}
+
+static CUresult
+pool_of_device(CUmemoryPool *pool, CUdevice device)
+{
+    *pool = device == 0 ? POOL : NULL;
+    return CUDA_SUCCESS;
+}
+
+/* It is asked when the handle turned out to be a new one. */
+static CUresult
+own_pool_of_device(CUmemoryPool *pool, CUdevice device)
+{
+    done();
+    return pool_of_device(pool, device);
+}
+
+static CUresult
+take_async(CUdeviceptr *address, size_t bytes, CUstream stream)
+{
+    *address = BLOCK(BLOCKS) + pool_used;
+    pool_used += bytes;
+    if (pool_used > pool_reserved)
+        pool_reserved = in_steps(pool_used);
+    return stream == NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult
+give_async(CUdeviceptr address, CUstream stream)
+{
+    pool_used -= UNIT;
+    return stream == NULL && address != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult
+ask_pool(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    *(uint64_t *)value =
+        pool == POOL && attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? pool_reserved : 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+trim_pool(CUmemoryPool pool, size_t keep)
+{
+    pool_reserved = in_steps(pool_used > keep ? pool_used : keep);
+    return pool == POOL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUdeviceptr others;
+
+static void
+other_learns(void)
+{
+    other_rc = cuMemAllocAsync(&others, UNIT, NULL);
+}
+
+/* Two that use it for the first time at once charge one pool, not two. */
+static void
+two_learn_of_a_pool_at_once(void **state)
+{
+    CUdeviceptr mine;
+
+    (void)state;
+    bh_real_cuDeviceGetMemPool = (void *)pool_of_device;
+    bh_real_cuDeviceGetDefaultMemPool = (void *)own_pool_of_device;
+    bh_real_cuMemAllocAsync = (void *)take_async;
+    bh_real_cuMemFreeAsync = (void *)give_async;
+    bh_real_cuMemPoolGetAttribute = (void *)ask_pool;
+    bh_real_cuMemPoolTrimTo = (void *)trim_pool;
+    limits.device[0].cap_units = POOL_CAP;
+    driver.during = other_learns;
+    BH_CHECK_EQ("one", cuMemAllocAsync(&mine, UNIT, NULL), CUDA_SUCCESS);
+    BH_CHECK_EQ("the other", other_rc, CUDA_SUCCESS);
+    BH_CHECK_EQ("one step", used(), STEP);
+    BH_CHECK_EQ("one", cuMemFreeAsync(mine, NULL), CUDA_SUCCESS);
+    BH_CHECK_EQ("the other", cuMemFreeAsync(others, NULL), CUDA_SUCCESS);
+    BH_CHECK_EQ("trimmed", cuMemPoolTrimTo(POOL, 0), CUDA_SUCCESS);
+    limits.device[0].cap_units = CAP;
+    check_clean();
+    BH_CHECK_DONE();
+}
+
 /* ---- four threads, and a driver that takes the first place that is free ---- */
 
 enum { THREADS = 4, ROUNDS = 20000, LIVE = 3, PLACES = 4, PLACE_BYTES = 1 << 19 };
@@ -436,6 +530,7 @@ main(void)
         cmocka_unit_test(what_cannot_be_noted_is_freed_first),
         cmocka_unit_test(at_the_cap_the_driver_is_not_asked),
         cmocka_unit_test(a_context_takes_its_blocks_along),
+        cmocka_unit_test(two_learn_of_a_pool_at_once),
         cmocka_unit_test(threads_leave_no_block_unpaid),
     };
 

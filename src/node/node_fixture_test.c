@@ -241,6 +241,8 @@ test_is_about(const struct test_message *message, uint32_t number, uint64_t id)
         return message->outcome.order == id;
     if (number == BH_MSG_RECEIPT)
         return id == 0 || message->receipt.order == id;
+    if (number == BH_MSG_NOTICE)
+        return message->notice.lease == id;
     return number != BH_MSG_ENDED || message->ended.lease == id;
 }
 

@@ -26,6 +26,7 @@ struct test_message {
         struct bh_msg_traffic traffic;
         struct bh_msg_receipt receipt;
         struct bh_msg_verdict verdict;
+        struct bh_msg_notice notice;
     };
 };
 

@@ -178,11 +178,14 @@ add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_
 
     if (leases->count == BH_COUNT(leases->rows))
         return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_SHARE_LEASES_MAX);
-    rc = bh_share_host_open(leases->host, open, err);
-    if (rc != BH_OK)
-        return rc;
+    /* Before it is opened: what bulkhead-share finds then, as a forged page, it says at once. */
     leases->rows[leases->count++] =
         (struct bh_share_lease_row){ .lease = open->lease, .paused = open->paused };
+    rc = bh_share_host_open(leases->host, open, err);
+    if (rc != BH_OK) {
+        leases->count--;
+        return rc;
+    }
     for (uint32_t d = 0; d < open->gpu_count; d++)
         bh_log(SHARE_OPENED, BH_STR("gpu", open->gpus[d].uuid), BH_U64("lease", open->lease),
                BH_U64("cap_bytes", open->gpus[d].cap_bytes), BH_U64("weight", open->weight));

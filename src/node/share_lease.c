@@ -57,6 +57,7 @@ hear(void *self, const struct bh_share_notice *notice)
         [BH_SHARE_NOTICE_STUCK] = BH_JOB_NOTICE_STUCK,
         [BH_SHARE_NOTICE_MORE] = BH_JOB_NOTICE_MORE,
         [BH_SHARE_NOTICE_ROUND] = BH_JOB_NOTICE_ROUND,
+        [BH_SHARE_NOTICE_OUTDATED] = BH_JOB_NOTICE_OUTDATED,
     };
     struct bh_node *node = self;
     struct bh_share_lease_row *row = bh_share_leases_find(node->share_leases, notice->lease);

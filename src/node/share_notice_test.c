@@ -53,10 +53,13 @@ start_forger(void)
     assert_int_equal(pipe(ready), 0);
     pid = fork();
     if (pid == 0) {
-        int fd = memfd_create("bulkhead-usage", MFD_ALLOW_SEALING);
         struct bh_share_usage *usage;
+        char name[32];
+        int fd;
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        snprintf(name, sizeof name, BH_SHARE_USAGE_NAME, BH_SHARE_VERSION);
+        fd = memfd_create(name, MFD_ALLOW_SEALING);
         if (ftruncate(fd, sizeof *usage) != 0
             || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
             _exit(1);

@@ -228,13 +228,15 @@ seat(struct process *process, const struct bh_share_hello *hello, uint64_t now_n
 {
     struct bh_share_owner me = { process->pid, bh_share_started(process->pid) };
 
-    if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION)
+    if (hello->magic == BH_SHARE_MAGIC && hello->slot == -1)
+        unseat_before(process, now_ns);
+    if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION ||
+        bh_share_pages_are_outdated(process->lease->pages))
         return BH_SHARE_BAD_VERSION;
     if (hello->slot == BH_SHARE_LOOK)
         return BH_SHARE_WELCOME;
     if (hello->slot >= 0)
         return seat_again(process, hello->slot);
-    unseat_before(process, now_ns);
     process->slot = bh_share_pages_seat(process->lease->pages, me);
     return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
@@ -243,12 +245,16 @@ static void
 greet(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
     enum bh_share_answer said = seat(process, hello, now_ns);
+    bool outdated = bh_share_pages_are_outdated(process->lease->pages);
 
     answer(process, said);
-    if (said != BH_SHARE_WELCOME)
-        tell(process->lease,
-             said == BH_SHARE_FULL ? BH_SHARE_NOTICE_FULL : BH_SHARE_NOTICE_STRANGER,
-             process->pid);
+    if (said == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
+        return; /* the latter is one of those that were told of when the lease was opened */
+    tell(process->lease,
+         outdated                ? BH_SHARE_NOTICE_OUTDATED
+         : said == BH_SHARE_FULL ? BH_SHARE_NOTICE_FULL
+                                 : BH_SHARE_NOTICE_STRANGER,
+         process->pid);
 }
 
 static void
@@ -448,6 +454,8 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
         return bh_err_wrap(err, "share of lease %llu", (unsigned long long)open->lease);
     }
     find_survivors(lease);
+    if (bh_share_pages_are_outdated(lease->pages))
+        tell(lease, BH_SHARE_NOTICE_OUTDATED, 0);
     if (lease->processes != NULL)
         bh_turns_want(site->turns, now_ns, lease->seat);
     bh_share_lease_allow(lease, now_ns, &(struct bh_share_allow) {
@@ -492,6 +500,8 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
         return;
     /* The driver was asked a moment ago: what was freed since is no overhead. */
     lease->driver[device] = bytes;
+    if (bh_share_pages_are_outdated(lease->pages))
+        return; /* what they reserved stands in a page that cannot be read */
     before = lease->more[device];
     lease->more[device] = more;
     bh_share_pages_overhead(lease->pages, device, more < before ? more : before);

@@ -86,6 +86,7 @@ enum bh_share_notice_kind {
     BH_SHARE_NOTICE_STUCK,    /* its turn does not end: others run beside it */
     BH_SHARE_NOTICE_MORE,     /* the driver holds more for it than its processes reserved */
     BH_SHARE_NOTICE_ROUND,    /* a process that holds GPU memory has no slot */
+    BH_SHARE_NOTICE_OUTDATED, /* its processes count in pages of another version: none joins */
     BH_SHARE_NOTICES
 };
 

@@ -7,11 +7,11 @@
 
 /* Messages between bulkheadd and bulkhead-node, as plain structs with a
  * description each; wire/frame.h makes bytes of them.  tables/messages.tbl lists
- * them with their direction.  A message or a field is only ever added at a new
- * number; BH_WIRE_VERSION changes when an old one would be misread. */
+ * them with their direction.  BH_WIRE_VERSION changes whenever one of them does: both sides
+ * are built from one tree, and builds that differ say so. */
 
 enum {
-    BH_WIRE_VERSION = 2,
+    BH_WIRE_VERSION = 3,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,

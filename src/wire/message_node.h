@@ -98,6 +98,8 @@ struct bh_msg_ended {
 struct bh_msg_sample {
     uint64_t lease, cpu_ns, memory_bytes, gpu_memory_mib;
     uint32_t gpu_utilisation;      /* % or 255 unknown */
+    /* Of its shares of GPUs: the cap with first contexts (0: none), reserved of it, by the driver. */
+    uint64_t share_cap_bytes, share_charged_bytes, share_driver_bytes, share_turn_ns;
 };
 
 /* Every few seconds while jobs run; lost samples are not repeated. */

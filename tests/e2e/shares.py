@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -66,6 +67,14 @@ def lines(site, job):
     return [json.loads(line) for line in site.log(job).splitlines() if line.startswith("{")]
 
 
+def measured(site, job, family):
+    """What the metrics say of a job, by name without bulkhead_job_, and kind; the family must be there."""
+    rows = re.findall(rf'^bulkhead_job_(\S+?){{tenant="[^"]*",job="{job}"(?:,kind="(.*)")?}} (\S+)$',
+                      site.cli(None, "metrics", check=0).stdout, re.M)
+    shown = {f"{name} {kind}".strip(): float(value) for name, kind, value in rows if name.startswith(family.split("_")[0])}
+    return shown if any(name.startswith(family) for name in shown) else None
+
+
 @tap.test(topology="1x H100-80GB", site=SITE)
 def enforced(site):
     """a job's CUDA programs see their share, get no more of the memory than it is, and take turns with the other"""
@@ -101,6 +110,11 @@ def enforced(site):
                         site.client().get(f"/v1/jobs/{around}").get("notices", [])} == told, what="what its people are told")
     contains("as they read it", site.cli(None, "describe", str(around), check=0).stdout,
              "it has more GPU memory than it reserved")
+    numbers = site.until(lambda: measured(site, around, "share_driver"), what="a sample")
+    assert numbers["share_driver_bytes"] >= 20000 << 20 > numbers["share_cap_bytes"] == (18446 + 600) << 20, numbers
+    equal("nothing of that was reserved", [numbers["share_charged_bytes"], measured(site, around, "notices")],
+          [0, {f"notices_total {name}": told.get(name, 0) for name in
+               ("forged", "full", "stranger", "stuck", "more", "round", "over_cap", "throttled", "released", "stopped", "outdated")}])
     equal("each is a record", sorted(r["verb"] for r in site.records() if r["verb"].startswith("share.")),
           ["share.more", "share.over_cap", "share.round"])
     site.client().post(f"/v1/jobs/{around}/cancel")

@@ -26,8 +26,8 @@
 #include <stdint.h>
 
 #define BH_SHARE_MAGIC 0x42485348u /* "BHSH" */
-/* Of both pages and of what is said at the door: another number with each change of one of them,
- * however small.  The limits begin with magic and version in each. */
+/* Of both pages and of what is said at the door: another number with each change of one of them
+ * that the other side must know.  The limits begin with magic and version in each. */
 #define BH_SHARE_VERSION 2u /* 2: the usage has more than slots */
 #define BH_SHARE_UNIT_BYTES (UINT64_C(2) << 20)
 
@@ -70,11 +70,19 @@ enum {
     BH_SHARE_BUSY_PERMILLE = 0xffff,
 };
 
+/* What managed memory is of this lease; it may lie on a device or in main memory. */
+enum bh_share_managed {
+    BH_SHARE_MANAGED_CHARGED, /* memory as any other; also what an older page says */
+    BH_SHARE_MANAGED_FREE,    /* not counted */
+    BH_SHARE_MANAGED_NONE,    /* there is none */
+};
+
 struct bh_share_limits {
     uint32_t magic, version;
     uint64_t lease;
     uint32_t device_count;
-    uint8_t reserved[44];
+    uint32_t managed;         /* enum bh_share_managed */
+    uint8_t reserved[40];
     struct bh_share_device device[BH_SHARE_DEVICES_MAX];
 };
 

@@ -11,7 +11,7 @@
  * are built from one tree, and builds that differ say so. */
 
 enum {
-    BH_WIRE_VERSION = 4,
+    BH_WIRE_VERSION = 5,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,
@@ -104,7 +104,8 @@ struct bh_msg_start {
     char tenant[120], user[64], sku[64]; /* for the job's environment */
     struct bh_msg_network network;
     uint32_t stdio;            /* enum bh_stdio */
-    uint32_t over_cap;         /* enum bh_over_cap, where it has shares */
+    uint32_t managed;          /* enum bh_managed, where it has shares */
+    uint32_t over_cap;         /* enum bh_over_cap, likewise */
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a

@@ -97,9 +97,8 @@ struct bh_msg_ended {
 
 struct bh_msg_sample {
     uint64_t lease, cpu_ns, memory_bytes, gpu_memory_mib;
+    uint64_t share_cap_bytes, share_charged_bytes, share_driver_bytes, share_turn_ns; /* 0: no share */
     uint32_t gpu_utilisation;      /* % or 255 unknown */
-    /* Of its shares of GPUs: the cap with first contexts (0: none), reserved of it, by the driver. */
-    uint64_t share_cap_bytes, share_charged_bytes, share_driver_bytes, share_turn_ns;
 };
 
 /* Every few seconds while jobs run; lost samples are not repeated. */
@@ -230,8 +229,7 @@ enum bh_job_notice {
 
 struct bh_msg_notice {
     uint64_t lease, at_ns;
-    uint32_t kind;                 /* enum bh_job_notice */
-    uint32_t count;                /* how often since it was said last */
+    uint32_t kind, count;          /* enum bh_job_notice; how often since it was said last */
 };
 
 extern const char *const bh_job_notice_names[BH_JOB_NOTICES];

@@ -400,6 +400,42 @@ test_helpers(void **state)
     BH_CHECK_DONE();
 }
 
+/* A share has no turn while its processes are locked, and has its turn again when they are not. */
+static void
+test_turns(void **state)
+{
+    struct bh_msg_carve share = { .partition = 1, .profile = "1/4:10240Mi",
+                                  .cap_bytes = UINT64_C(10) << 30, .context_bytes = 600 << 20,
+                                  .weight = 1050 };
+    struct bh_msg_lease lease = { .order = 900 };
+    char library[TEST_PATH], conf[TEST_PATH * 2];
+    int fd;
+
+    snprintf(library, sizeof library, "%s", the_node.library);
+    snprintf(conf, sizeof conf, "shim_dir = %s/../shim\ncheckpoint_lock_ms = 500\n",
+             dirname(library));
+    bh_test_restart_with_cuda(conf);
+    BH_CHECK_EQ("a share", bh_test_carve_for(A, &share, 0).outcome, 0);
+    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    fd = bh_test_share_join(lease_now);
+    BH_CHECK("has its turn", bh_test_share_turn_is(fd, lease_now, false));
+    simctl("inject", "gpu=0", "cuda-busy");
+    lease.lease = lease_now;
+    bh_test_send(BH_MSG_SUSPEND, &lease);
+    BH_CHECK("none while it is asked to rest", bh_test_share_turn_is(fd, lease_now, true));
+    BH_CHECK_EQ("it does not", bh_test_take(BH_MSG_OUTCOME, 900).outcome.outcome, HELD);
+    BH_CHECK("so it has turns", bh_test_share_turn_is(fd, lease_now, false));
+    simctl("clear", NULL, NULL);
+    the_node.order = 1000;
+    BH_CHECK_EQ("suspended", suspend().outcome, 0);
+    BH_CHECK("none", bh_test_share_turn_is(fd, lease_now, true));
+    BH_CHECK_EQ("resumed", resume().outcome, 0);
+    BH_CHECK("again", bh_test_share_turn_is(fd, lease_now, false));
+    check_same("as it was", 0, "same 1");
+    close(fd);
+    BH_CHECK_DONE();
+}
+
 /* One job through all of it. */
 static void
 test_troubles(void **state)
@@ -444,7 +480,7 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_makes_way), BH_NODE_TEST(test_refused),
         BH_NODE_TEST(test_troubles),  BH_NODE_TEST(test_stranger),
-        BH_NODE_TEST(test_helpers),
+        BH_NODE_TEST(test_helpers),   BH_NODE_TEST(test_turns),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -200,7 +200,7 @@ add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_
 bh_rc
 bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err)
 {
-    struct bh_share_open open = { .lease = job->note.lease, .paused = job->frozen };
+    struct bh_share_open open = { .lease = job->note.lease, .paused = job->frozen || job->aside };
     struct bh_share_leases *leases;
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;

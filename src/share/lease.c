@@ -59,6 +59,7 @@ struct bh_share_lease {
     uint32_t more_looks[BH_SHARE_DEVICES_MAX]; /* in a row with much more */
     struct outsider outsiders[OUTSIDERS_MAX];
     uint64_t measured_ns, measured_had_ns;    /* when it was measured, and what it had had */
+    uint32_t permille;                        /* of the second before */
     uint32_t gpus;
     uint64_t driver[BH_SHARE_DEVICES_MAX];    /* bytes, as it said last */
     struct process *processes;
@@ -582,6 +583,8 @@ bh_share_lease_state(const struct bh_share_lease *lease)
     struct bh_share_lease_state state = {
         .lease = lease->open.lease,
         .gpu_ns = lease->measured_had_ns,
+        .permille = lease->permille,
+        .weight = lease->open.weight,
         .turn = bh_turns_state(lease->site->turns, lease->seat),
         .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
         .processes = lease->count,
@@ -618,10 +621,11 @@ bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,
     if (measured->since_ns == 0 || elapsed_ns == 0)
         return;
     permille = measured->had_ns * 1000 / elapsed_ns;
+    lease->permille = permille < 1000 ? (uint32_t)permille : 1000;
     bh_share_pages_busy(lease->pages, lease->measured_had_ns,
                         now_ns / BH_NS_PER_S << 32 | BH_SHARE_BUSY_KNOWN |
                             (open && !others ? BH_SHARE_BUSY_FREE : 0) |
-                            (permille < 1000 ? permille : 1000));
+                            lease->permille);
 }
 
 bool

@@ -69,6 +69,8 @@ struct bh_share_outcome {
 struct bh_share_lease_state {
     uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX];
     uint64_t gpu_ns;          /* the time of its turns, with the one that goes on */
+    uint32_t permille;        /* of the last second */
+    uint32_t weight;          /* as it was opened with: parts of 4200 */
     uint32_t processes, turn; /* enum bh_turn */
     bool stuck;
     /* The same memory as the driver's library of its processes asked for it, and as the driver

@@ -98,7 +98,7 @@ struct bh_msg_ended {
 struct bh_msg_sample {
     uint64_t lease, cpu_ns, memory_bytes, gpu_memory_mib;
     uint64_t share_cap_bytes, share_charged_bytes, share_driver_bytes, share_turn_ns; /* 0: no share */
-    uint32_t gpu_utilisation;      /* % or 255 unknown */
+    uint32_t gpu_utilisation, share_permille, share_promised; /* % or 255 unknown; of its turns */
 };
 
 /* Every few seconds while jobs run; lost samples are not repeated. */

@@ -19,11 +19,15 @@
  * joined as stays. */
 #define BH_SHARE_LOOK (-2)
 
+/* The slot of a static program, which cannot join: it says so and is refused, and its people are
+ * told why. */
+#define BH_SHARE_STATIC (-3)
+
 /* First message of a process. */
 struct bh_share_hello {
     uint32_t magic, version; /* BH_SHARE_MAGIC, BH_SHARE_VERSION */
     int32_t slot;            /* -1; or the one it has, when bulkhead-share was started anew;
-                                or BH_SHARE_LOOK */
+                                or BH_SHARE_LOOK, or BH_SHARE_STATIC */
     uint32_t reserved;
 };
 

@@ -58,6 +58,7 @@ hear(void *self, const struct bh_share_notice *notice)
         [BH_SHARE_NOTICE_MORE] = BH_JOB_NOTICE_MORE,
         [BH_SHARE_NOTICE_ROUND] = BH_JOB_NOTICE_ROUND,
         [BH_SHARE_NOTICE_OUTDATED] = BH_JOB_NOTICE_OUTDATED,
+        [BH_SHARE_NOTICE_STATIC] = BH_JOB_NOTICE_STATIC,
         [BH_SHARE_NOTICE_UNCOUNTED] = BH_JOB_NOTICE_UNCOUNTED,
     };
     struct bh_node *node = self;

@@ -234,6 +234,8 @@ seat(struct process *process, const struct bh_share_hello *hello, uint64_t now_n
     if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION ||
         bh_share_pages_are_outdated(process->lease->pages))
         return BH_SHARE_BAD_VERSION;
+    if (hello->slot == BH_SHARE_STATIC)
+        return BH_SHARE_STRANGER;
     if (hello->slot == BH_SHARE_LOOK)
         return BH_SHARE_WELCOME;
     if (hello->slot >= 0)
@@ -252,9 +254,10 @@ greet(struct process *process, const struct bh_share_hello *hello, uint64_t now_
     if (said == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
         return; /* the latter is one of those that were told of when the lease was opened */
     tell(process->lease,
-         outdated                ? BH_SHARE_NOTICE_OUTDATED
-         : said == BH_SHARE_FULL ? BH_SHARE_NOTICE_FULL
-                                 : BH_SHARE_NOTICE_STRANGER,
+         outdated                         ? BH_SHARE_NOTICE_OUTDATED
+         : said == BH_SHARE_FULL          ? BH_SHARE_NOTICE_FULL
+         : hello->slot == BH_SHARE_STATIC ? BH_SHARE_NOTICE_STATIC
+                                          : BH_SHARE_NOTICE_STRANGER,
          process->pid);
 }
 

@@ -91,6 +91,7 @@ enum bh_share_notice_kind {
     BH_SHARE_NOTICE_MORE,     /* the driver holds more for it than its processes reserved */
     BH_SHARE_NOTICE_ROUND,    /* a process that holds GPU memory has no slot */
     BH_SHARE_NOTICE_OUTDATED, /* its processes count in pages of another version: none joins */
+    BH_SHARE_NOTICE_STATIC,   /* a static program wants the GPU, and cannot join */
     BH_SHARE_NOTICE_UNCOUNTED, /* the driver's library took more than its processes reserved: the
                                   node itself says so, of the counts of a state */
     BH_SHARE_NOTICES

@@ -586,15 +586,20 @@ started_anew(void **state)
 static void
 refused(void **state)
 {
+    enum { STRANGER = BH_SHARE_NOTICE_STRANGER };
     static const struct {
         const char *name;
         struct bh_share_hello hello;
-        uint32_t answer;
+        uint32_t answer, told;
     } cases[] = {
-        { "another version", { BH_SHARE_MAGIC, 9, -1, 0 }, BH_SHARE_BAD_VERSION },
-        { "another thing", { 1, BH_SHARE_VERSION, -1, 0 }, BH_SHARE_BAD_VERSION },
-        { "another's slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 5, 0 }, BH_SHARE_STRANGER },
-        { "no slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 1 << 20, 0 }, BH_SHARE_STRANGER },
+        { "another version", { BH_SHARE_MAGIC, 9, -1, 0 }, BH_SHARE_BAD_VERSION, STRANGER },
+        { "another thing", { 1, BH_SHARE_VERSION, -1, 0 }, BH_SHARE_BAD_VERSION, STRANGER },
+        { "another's slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 5, 0 }, BH_SHARE_STRANGER,
+          STRANGER },
+        { "a static program", { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_STATIC, 0 },
+          BH_SHARE_STRANGER, BH_SHARE_NOTICE_STATIC },
+        { "no slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 1 << 20, 0 }, BH_SHARE_STRANGER,
+          STRANGER },
     };
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 4, 2), bad = open;
@@ -606,7 +611,7 @@ refused(void **state)
 
         BH_CHECK_EQ(cases[i].name, it.answer, cases[i].answer);
         await(fixture, BH_SHARE_MSG_NOTICE, &notice);
-        BH_CHECK_EQ(cases[i].name, notice.kind, BH_SHARE_NOTICE_STRANGER);
+        BH_CHECK_EQ(cases[i].name, notice.kind, cases[i].told);
         BH_CHECK_EQ(cases[i].name, notice.pid, getpid());
         close(it.fd);
     }

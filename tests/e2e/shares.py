@@ -266,6 +266,44 @@ def over_cap(site):
     site.await_state(slow, "cancelled")
 
 
+# One process writes nonsense into its page and ends; others say what cannot be; and there is one too many.
+HOSTILE = """exec python3 -c '
+import mmap, os, socket, struct, time
+def knock(version, slot):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect("/run/bulkhead/share.sock")
+    s.send(struct.pack("<IIiI", 0x42485348, version, slot, 0))
+    said, fds, *_ = socket.recv_fds(s, 64, 2)
+    return s, fds
+if os.fork() == 0:
+    page = mmap.mmap(knock(%d, -1)[1][1], 1024 + 65536)
+    page[1024:] = b"Z" * 65536
+    os._exit(0)
+os.wait()
+knock(99, -1)
+knock(%d, -3)
+kept = [knock(%d, -1) for i in range(512)]
+time.sleep(60)
+'"""
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+@tap.test(topology="1x H100-80GB", site=SITE)
+def told(site):
+    """what a job's processes do wrong with its share its people read, a line for each kind"""
+    shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
+    version = int(re.search(r"BH_SHARE_VERSION (\d+)u", (SOURCE / "include/bulkhead/share_page.h").read_text()).group(1))
+    job = site.submit("sh", "-c", HOSTILE % (version, version, version), tenant="acme/vision/train", sku="quarter",
+                      cpu="1", memory="256Mi")
+    site.until(lambda: sorted(n["name"] for n in site.client().get(f"/v1/jobs/{job}").get("notices", [])) ==
+               ["forged", "full", "static", "stranger"], what="what its people are told")
+    text = site.cli(None, "describe", str(job), check=0).stdout
+    for line in ("what cannot be", "too many of its processes", "another version", "linked statically"):
+        contains("as they read it", text, line)
+    site.client().post(f"/v1/jobs/{job}/cancel")
+    site.await_state(job, "cancelled")
+
+
 TURNS = """skus:
   - name: turn
     grade: F

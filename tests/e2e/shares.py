@@ -291,7 +291,6 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 @tap.test(topology="1x H100-80GB", site=SITE)
 def told(site):
     """what a job's processes do wrong with its share its people read, a line for each kind"""
-    shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
     version = int(re.search(r"BH_SHARE_VERSION (\d+)u", (SOURCE / "include/bulkhead/share_page.h").read_text()).group(1))
     job = site.submit("sh", "-c", HOSTILE % (version, version, version), tenant="acme/vision/train", sku="quarter",
                       cpu="1", memory="256Mi")

@@ -198,10 +198,15 @@ is_connected(const struct process *process)
 static void
 unseat_before(const struct process *process, uint64_t now_ns)
 {
+    enum { UNKNOWN, NO, YES } mapped = UNKNOWN; /* read once: the list may be as long as it likes */
+
     for (struct process *p = process->lease->processes, *next; p != NULL; p = next) {
         next = p->next;
-        if (p != process && p->pid == process->pid && p->slot >= 0 && !is_connected(p) &&
-            !bh_share_is_mapped(p->pid))
+        if (p == process || p->pid != process->pid || p->slot < 0 || is_connected(p))
+            continue;
+        if (mapped == UNKNOWN)
+            mapped = bh_share_is_mapped(p->pid) ? YES : NO;
+        if (mapped == NO)
             remove_process(p, now_ns);
     }
 }

@@ -23,7 +23,7 @@ bh_node_share_sample(const struct bh_node *node, const struct bh_job *job,
         sample->share_charged_bytes += state->used_bytes[d];
         sample->share_driver_bytes += (uint64_t)state->driver_mib[d] << 20;
     }
-    sample->share_turn_ns = state->gpu_ns;
+    sample->share_turn_ns = state->had_ns;
     sample->share_permille = state->permille;
     sample->share_promised = state->weight * 1000 / BH_GPU_PARTS;
 }

@@ -67,9 +67,9 @@ struct bh_share_outcome {
 };
 
 struct bh_share_lease_state {
-    uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX];
-    uint64_t gpu_ns;          /* the time of its turns, with the one that goes on */
-    uint32_t permille;        /* of the last second */
+    uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX], gpu_ns;
+    uint64_t had_ns, at_ns;   /* gpu_ns with the turn that goes on, and when that was, monotonic */
+    uint32_t permille;        /* of the last second in which it had its turn */
     uint32_t weight;          /* as it was opened with: parts of 4200 */
     uint32_t processes, turn; /* enum bh_turn */
     bool stuck;

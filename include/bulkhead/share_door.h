@@ -19,17 +19,21 @@
  * joined as stays. */
 #define BH_SHARE_LOOK (-2)
 
+/* The slot of a static program, which cannot join: it says so and is refused, and its people are
+ * told why. */
+#define BH_SHARE_STATIC (-3)
+
 /* First message of a process. */
 struct bh_share_hello {
     uint32_t magic, version; /* BH_SHARE_MAGIC, BH_SHARE_VERSION */
     int32_t slot;            /* -1; or the one it has, when bulkhead-share was started anew;
-                                or BH_SHARE_LOOK */
+                                or BH_SHARE_LOOK, or BH_SHARE_STATIC */
     uint32_t reserved;
 };
 
 enum bh_share_answer {
     BH_SHARE_WELCOME,
-    BH_SHARE_BAD_VERSION,
+    BH_SHARE_BAD_VERSION, /* of the hello, or of who joined before it and still counts */
     BH_SHARE_FULL,     /* BH_SHARE_SLOTS_MAX processes have joined */
     BH_SHARE_STRANGER, /* not a process of this lease, or not its slot */
     BH_SHARE_ANSWERS

@@ -26,6 +26,8 @@
 #include <stdint.h>
 
 #define BH_SHARE_MAGIC 0x42485348u /* "BHSH" */
+/* Of both pages and of what is said at the door: another number with each change of one of them
+ * that the other side must know.  The limits begin with magic and version in each. */
 #define BH_SHARE_VERSION 2u /* 2: the usage has more than slots */
 #define BH_SHARE_UNIT_BYTES (UINT64_C(2) << 20)
 

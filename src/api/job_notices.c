@@ -40,24 +40,34 @@ put_item(struct bh_json_writer *w, const struct bh_job_notice_item *item)
 }
 
 bh_rc
-bh_job_notices_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
+bh_job_notices_get(const struct bh_call *call, uint64_t job, struct bh_job_notices_row *ret_row,
                    struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     char key[BH_JOB_NOTICES_KEY_SIZE];
     const struct bh_document_key wanted = { BH_DOCUMENT_NOTICES, key };
-    struct bh_job_notices_row row = { .item_count = 0 };
     struct bh_document_row document;
     bh_rc rc;
 
     bh_job_notices_key(job, key);
     rc = store->ops->get_document(store->self, &wanted, call->arena, &document, err);
+    if (rc != BH_OK && rc != BH_NOT_FOUND)
+        return rc;
+    *ret_row = (struct bh_job_notices_row){ .item_count = 0 };
     if (rc == BH_NOT_FOUND)
         return BH_OK;
-    if (rc == BH_OK)
-        rc = bh_json_decode(document.value, strlen(document.value), &bh_job_notices_fields, &row,
-                            call->arena, err);
-    if (rc != BH_OK)
+    return bh_json_decode(document.value, strlen(document.value), &bh_job_notices_fields, ret_row,
+                          call->arena, err);
+}
+
+bh_rc
+bh_job_notices_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
+                   struct bh_err *err)
+{
+    struct bh_job_notices_row row;
+    bh_rc rc = bh_job_notices_get(call, job, &row, err);
+
+    if (rc != BH_OK || row.item_count == 0)
         return rc;
     bh_json_open(w, "notices", '[');
     for (uint32_t i = 0; i < row.item_count; i++)

@@ -23,6 +23,10 @@ extern const struct bh_fields bh_job_notices_fields;
 enum { BH_JOB_NOTICES_KEY_SIZE = 21 };
 void bh_job_notices_key(uint64_t job, char ret_key[BH_JOB_NOTICES_KEY_SIZE]);
 
+/* Those of a job; none when there are none. */
+BH_MUST_USE bh_rc bh_job_notices_get(const struct bh_call *call, uint64_t job,
+                                     struct bh_job_notices_row *ret_row, struct bh_err *err);
+
 /* The list `notices` of a job that the caller may see; nothing when there is none. */
 BH_MUST_USE bh_rc bh_job_notices_put(const struct bh_call *call, struct bh_json_writer *w,
                                      uint64_t job, struct bh_err *err);

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "api/facts.h"
 #include "base/assert.h"
+#include "base/json.h"
 
 struct members {
     bh_job_id job;
@@ -10,6 +12,7 @@ struct members {
     struct bh_member_view *views; /* BH_JOB_GANG_MAX */
     const char *nodes[BH_JOB_GANG_MAX];
     struct bh_arena *arena;
+    struct bh_facts facts;
 };
 
 static void
@@ -50,6 +53,43 @@ put_piece(const struct bh_call *call, struct bh_json_writer *w, const struct bh_
     bh_json_close(w, '}');
 }
 
+/* What its node sampled of a lease last; NULL: nothing. */
+static bh_json_value
+sample_of(const struct bh_facts *facts, uint64_t lease)
+{
+    for (uint32_t i = 0; i < facts->node_count; i++) {
+        bh_json_value samples =
+            bh_json_get(bh_json_get(facts->nodes[i].root, "samples"), "samples");
+
+        for (size_t n = 0; n < bh_json_count(samples); n++)
+            if (bh_json_number(bh_json_get(bh_json_at(samples, n), "lease"), 0) == lease)
+                return bh_json_at(samples, n);
+    }
+    return NULL;
+}
+
+/* How it stands with its shares of GPUs; nothing of one without. */
+static void
+put_share(struct bh_json_writer *w, bh_json_value sample)
+{
+    static const struct {
+        const char *name, *sampled;
+        uint32_t shift;
+    } rows[] = { { "cap_mib", "share_cap_bytes", 20 },
+                 { "driver_mib", "share_driver_bytes", 20 },
+                 { "promised_permille", "share_promised", 0 },
+                 { "reserved_mib", "share_charged_bytes", 20 },
+                 { "turns_permille", "share_permille", 0 } };
+
+    if (!bh_json_number(bh_json_get(sample, "share_cap_bytes"), 0))
+        return;
+    bh_json_open(w, "share", '{');
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        bh_json_u64(w, rows[i].name,
+                    bh_json_number(bh_json_get(sample, rows[i].sampled), 0) >> rows[i].shift);
+    bh_json_close(w, '}');
+}
+
 static void
 put_member(const struct bh_call *call, struct bh_json_writer *w, const struct members *members,
            uint32_t at)
@@ -64,6 +104,7 @@ put_member(const struct bh_call *call, struct bh_json_writer *w, const struct me
     for (uint32_t i = 0; i < view->piece_count; i++)
         put_piece(call, w, &view->pieces[i]);
     bh_json_close(w, ']');
+    put_share(w, sample_of(&members->facts, view->lease.v));
     bh_json_str(w, "state", view->done ? "done" : bh_job_state_names[view->state]);
     bh_json_close(w, '}');
 }
@@ -81,9 +122,11 @@ bh_members_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job, str
     if (rc != BH_OK || members.count == 0)
         return rc;
     rc = store->ops->list_names(store->self, take_name, &members, err);
+    bh_facts_load(&call->api->options.owner, &members.facts);
     bh_json_open(w, "members", '[');
     for (uint32_t i = 0; i < members.count; i++)
         put_member(call, w, &members, i);
     bh_json_close(w, ']');
+    bh_facts_fini(&members.facts);
     return rc;
 }

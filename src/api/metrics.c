@@ -85,6 +85,7 @@ put_tenant_networks(struct bh_exposition *x, const struct bh_scrape *s)
 /* ---- jobs that run ---- */
 
 enum of_job { RX, TX, DENIED, MEMORY, GPU_MEMORY };
+enum of_share { CAP, CHARGED, DRIVER };
 
 static uint64_t
 number_of(const struct bh_scrape_job *job, enum of_job what)
@@ -157,6 +158,48 @@ put_running(struct bh_exposition *x, const struct bh_scrape *s)
             bh_exposition_nano(x, values, (bh_part_ns)job->busy_percent * 10000000 / job->busy_leases);
 }
 
+static void
+put_share_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metric metric,
+                  enum of_share what)
+{
+    const struct bh_scrape_job *job;
+    const char *values[2];
+    char number[24];
+
+    bh_exposition_family(x, metric);
+    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));) {
+        const uint64_t bytes[] = { [CAP] = job->share.cap_bytes,
+                                   [CHARGED] = job->share.charged_bytes,
+                                   [DRIVER] = job->share.driver_bytes };
+
+        if (job->share.cap_bytes)
+            bh_exposition_u64(x, values, bytes[what]);
+    }
+}
+
+/* Each kind that has not been, too: a first one is an increase then. */
+static void
+put_shares(struct bh_exposition *x, const struct bh_scrape *s)
+{
+    const struct bh_scrape_job *job;
+    const char *values[3];
+    char number[24];
+
+    put_share_numbers(x, s, BH_METRIC_JOB_SHARE_CAP, CAP);
+    put_share_numbers(x, s, BH_METRIC_JOB_SHARE_CHARGED, CHARGED);
+    put_share_numbers(x, s, BH_METRIC_JOB_SHARE_DRIVER, DRIVER);
+    bh_exposition_family(x, BH_METRIC_JOB_SHARE_TURNS);
+    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
+        if (job->share.cap_bytes)
+            bh_exposition_nano(x, values, job->share.turn_ns);
+    bh_exposition_family(x, BH_METRIC_JOB_NOTICES);
+    for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
+        for (uint32_t kind = 0; job->share.cap_bytes && kind < BH_JOB_NOTICES; kind++) {
+            values[2] = bh_job_notice_names[kind];
+            bh_exposition_u64(x, values, job->notices[kind]);
+        }
+}
+
 bh_rc
 bh_metrics_show(struct bh_call *call, struct bh_err *err)
 {
@@ -172,6 +215,7 @@ bh_metrics_show(struct bh_call *call, struct bh_err *err)
     put_held(&x, &scrape);
     put_tenant_networks(&x, &scrape);
     put_running(&x, &scrape);
+    put_shares(&x, &scrape);
     if (scrape.all)
         bh_metrics_put_site(&x, &scrape);
     bh_exposition_end(&x);

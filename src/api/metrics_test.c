@@ -6,6 +6,7 @@
 
 #include "api/carried.h"
 #include "api/fixture_test.h"
+#include "api/job_notices.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/test.h"
@@ -24,10 +25,33 @@ static const char inventory[] =
     "\"node\":\"n\\\"1\\\\\\n\","
     "\"samples\":{\"at_ns\":\"1\",\"gpus\":[{\"busy_bp\":10000,\"dram_bp\":4294967295,\"ecc_uncorrected\":3,\"memory_used_mib\":81600,"
     "\"power_mw\":70125,\"sm_bp\":4205,\"temperature_c\":41,\"tensor_bp\":1,\"utilisation\":99,\"uuid\":\"GPU-a\"}],"
-    "\"samples\":[{\"cpu_ns\":1500000000,\"gpu_memory_mib\":2,\"gpu_utilisation\":37,\"lease\":1,\"memory_bytes\":4096},"
+    "\"samples\":[{\"cpu_ns\":1500000000,\"gpu_memory_mib\":2,\"gpu_utilisation\":37,\"lease\":1,\"memory_bytes\":4096,"
+    "\"share_cap_bytes\":4194304,\"share_charged_bytes\":2097152,\"share_driver_bytes\":1048576,\"share_turn_ns\":2500000000},"
     "{\"cpu_ns\":1,\"lease\":77}]},"
     "\"traffic\":[{\"denied_packets\":1,\"job\":1,\"rx_bytes\":20,\"tx_bytes\":30},"
     "{\"job\":9,\"rx_bytes\":1}]}";
+
+static void
+put(struct fixture *f, const struct bh_document_row *document)
+{
+    struct bh_err err;
+
+    assert_int_equal(f->store.ops->begin(f->store.self, &err), BH_OK);
+    assert_int_equal(f->store.ops->put_document(f->store.self, document, &err), BH_OK);
+    assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
+}
+
+static void
+put_notices(struct fixture *f, uint64_t job)
+{
+    char key[BH_JOB_NOTICES_KEY_SIZE];
+
+    bh_job_notices_key(job, key);
+    put(f, &(struct bh_document_row){
+               .kind = BH_DOCUMENT_NOTICES, .key = key, .version = 1,
+               .value = "{\"items\":[{\"count\":3,\"first_ns\":\"1\",\"kind\":\"more\","
+                        "\"last_ns\":\"2\"}]}" });
+}
 
 static void
 put_carried(struct fixture *f, enum bh_document_kind kind, uint64_t number, uint64_t rx_bytes)
@@ -37,15 +61,12 @@ put_carried(struct fixture *f, enum bh_document_kind kind, uint64_t number, uint
     char key[BH_CARRIED_KEY_SIZE], json_memory[400];
     struct bh_document_row document = { .kind = kind, .key = key, .version = 1 };
     struct bh_buf json;
-    struct bh_err err;
 
     bh_carried_key(number, key);
     bh_buf_init_fixed(&json, json_memory, sizeof json_memory);
     bh_json_encode(&json, &bh_carried_row_fields, &row);
     document.value = bh_buf_text(&json);
-    assert_int_equal(f->store.ops->begin(f->store.self, &err), BH_OK);
-    assert_int_equal(f->store.ops->put_document(f->store.self, &document, &err), BH_OK);
-    assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
+    put(f, &document);
 }
 
 /* alice's job 1 of acme/vision runs; 2 waits for the quota; bob's 3 of other runs, too. */
@@ -62,6 +83,8 @@ open_site(void)
     put_carried(f, BH_DOCUMENT_CARRIED, 1, 100);
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 2, 1000);
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 4, 5);
+    put_notices(f, 1);
+    put_notices(f, 3); /* no share's job: left out */
     bh_fixture_put_record(f, 0, "{}");
     for (uint32_t i = 0; i < BH_TALLIES; i++)
         f->tally[i] = i;

@@ -66,7 +66,16 @@ static const struct member member_members[] = {
     { "member", "integer", "counted from 0", true },
     { "node", "string", "where it is", true },
     { "pieces", "array", "what it holds", true },
+    { "share", "job_share", "how it stands with its shares of GPUs, as its node said last", false },
     { "state", "string", "its point of life; done: it ended and others have not", true },
+};
+
+static const struct member share_members[] = {
+    { "cap_mib", "integer", "GPU memory that it may have, the first context on each GPU with it", true },
+    { "driver_mib", "integer", "that it has as the driver sees it", true },
+    { "promised_permille", "integer", "of a GPU's time, while others want it, too", true },
+    { "reserved_mib", "integer", "that its processes have reserved", true },
+    { "turns_permille", "integer", "of the last second in which it had its turn", true },
 };
 
 static const struct member place_members[] = {
@@ -232,6 +241,7 @@ static const struct schema {
     { "job_member", member_members, BH_COUNT(member_members) },
     { "job_shown", job_members, BH_COUNT(job_members) },
     { "job_why", why_members, BH_COUNT(why_members) },
+    { "job_share", share_members, BH_COUNT(share_members) },
     { "kept_place", place_members, BH_COUNT(place_members) },
     { "reason", reason_members, BH_COUNT(reason_members) },
     { "traffic", traffic_members, BH_COUNT(traffic_members) },

@@ -144,6 +144,15 @@ find_job(const struct bh_scrape *s, uint64_t job)
     return s->job_count ? bsearch(&job, s->jobs, s->job_count, sizeof *s->jobs, compare) : NULL;
 }
 
+static void
+take_share(struct bh_scrape_share *share, bh_json_value sample)
+{
+    share->cap_bytes += bh_json_number(bh_json_get(sample, "share_cap_bytes"), 0);
+    share->charged_bytes += bh_json_number(bh_json_get(sample, "share_charged_bytes"), 0);
+    share->driver_bytes += bh_json_number(bh_json_get(sample, "share_driver_bytes"), 0);
+    share->turn_ns += bh_json_number(bh_json_get(sample, "share_turn_ns"), 0);
+}
+
 enum { UNKNOWN_PERCENT = 255 }; /* as in struct bh_msg_sample */
 
 static void
@@ -166,6 +175,7 @@ take_sample(const struct bh_scrape *s, bh_json_value sample)
     job->cpu_ns += bh_json_number(bh_json_get(sample, "cpu_ns"), 0);
     job->memory_bytes += bh_json_number(bh_json_get(sample, "memory_bytes"), 0);
     job->gpu_memory_mib += bh_json_number(bh_json_get(sample, "gpu_memory_mib"), 0);
+    take_share(&job->share, sample);
 }
 
 static void
@@ -219,6 +229,27 @@ take_carried(void *self, const struct bh_document_row *row)
 }
 
 static bh_rc
+read_job(const struct bh_scrape *s, struct bh_scrape_job *job, struct bh_err *err)
+{
+    const struct bh_store *store = &s->call->api->options.store;
+    struct bh_job_notices_row notices;
+    struct bh_carried_row ended;
+    bh_rc rc = BH_OK;
+
+    if (job->networked) {
+        rc = bh_carried_get(store, BH_DOCUMENT_CARRIED, job->job, &ended, err);
+        if (rc == BH_OK)
+            bh_carried_add(&job->carried, &ended.sums);
+    }
+    if (rc != BH_OK || !job->share.cap_bytes)
+        return rc;
+    rc = bh_job_notices_get(s->call, job->job, &notices, err);
+    for (uint32_t i = 0; rc == BH_OK && i < notices.item_count; i++)
+        job->notices[notices.items[i].kind] = notices.items[i].count;
+    return rc;
+}
+
+static bh_rc
 read_store(struct bh_scrape *s, struct bh_err *err)
 {
     const struct bh_document_filter tenants = { .kind = BH_DOCUMENT_CARRIED_TENANT };
@@ -226,13 +257,8 @@ read_store(struct bh_scrape *s, struct bh_err *err)
     bh_rc rc = store->ops->list_documents(store->self, &tenants, take_carried, s, err);
 
     for (uint32_t i = 0; i < s->job_count && rc == BH_OK; i++) {
-        struct bh_carried_row ended;
-
-        if (!s->jobs[i].networked || !s->tenants[s->jobs[i].tenant].visible)
-            continue;
-        rc = bh_carried_get(store, BH_DOCUMENT_CARRIED, s->jobs[i].job, &ended, err);
-        if (rc == BH_OK)
-            bh_carried_add(&s->jobs[i].carried, &ended.sums);
+        if (s->tenants[s->jobs[i].tenant].visible)
+            rc = read_job(s, &s->jobs[i], err);
     }
     if (rc != BH_OK)
         return rc;

@@ -3,6 +3,7 @@
 
 #include "api/carried.h"
 #include "api/facts.h"
+#include "api/job_notices.h"
 #include "api/tally.h"
 
 /* What a scrape of metrics tells, gathered from the owner thread, the nodes' reports and the store.
@@ -18,12 +19,19 @@ struct bh_scrape_tenant {
     struct bh_msg_carried carried; /* of leases that ended */
 };
 
+/* What a job has of its shares of GPUs; no cap: it has none. */
+struct bh_scrape_share {
+    uint64_t cap_bytes, charged_bytes, driver_bytes, turn_ns;
+};
+
 /* A job that has leases. */
 struct bh_scrape_job {
     uint64_t job;
     uint32_t tenant;             /* place in `tenants` */
     bool sampled, networked;     /* nodes told of it */
     uint64_t cpu_ns, memory_bytes, gpu_memory_mib; /* of its leases together */
+    struct bh_scrape_share share;
+    uint64_t notices[BH_JOB_NOTICES]; /* how often, by kind */
     uint32_t busy_percent, busy_leases; /* sum over the leases of which it is known; how many */
     struct bh_msg_carried carried; /* of those that ended, too */
 };

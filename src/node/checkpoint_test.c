@@ -297,6 +297,145 @@ test_stranger(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- a helper that ends or hangs ---- */
+
+/* The first line of a file of /proc. */
+static void
+read_line(char *line, int size, const char *path)
+{
+    FILE *file = fopen(path, "re");
+
+    line[0] = '\0';
+    if (file && !fgets(line, size, file))
+        line[0] = '\0';
+    if (file)
+        fclose(file);
+}
+
+/* The node's child of that name; 0: none yet. */
+static pid_t
+find_helper(void)
+{
+    char path[64], children[512], name[32];
+    int pid, used;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)the_node.pid, (int)the_node.pid);
+    read_line(children, sizeof children, path);
+    for (const char *at = children; sscanf(at, "%d%n", &pid, &used) == 1; at += used) {
+        snprintf(path, sizeof path, "/proc/%d/comm", pid);
+        read_line(name, sizeof name, path);
+        if (strncmp(name, "bulkhead-checkp", 15) == 0)
+            return pid;
+    }
+    return 0;
+}
+
+/* Give the order, and kill the helper that sits in the driver then. */
+static struct bh_msg_outcome
+kill_helper_of(uint32_t number, uint64_t order)
+{
+    struct bh_msg_lease lease = { .lease = lease_now, .order = order };
+    pid_t helper = 0;
+
+    hang(true);
+    bh_test_send(number, &lease);
+    for (int tries = bh_test_patience(300); helper == 0 && tries > 0; tries--) {
+        bh_time_sleep(BH_NS_PER_MS);
+        helper = find_helper();
+    }
+    assert_true(helper > 0);
+    kill(helper, SIGSTOP); /* wherever it has come to */
+    hang(false);
+    kill(helper, SIGKILL);
+    return bh_test_take(BH_MSG_OUTCOME, order).outcome;
+}
+
+/* Ended with that cause and sentence, and no helper is left. */
+static void
+check_lost(const struct bh_msg_outcome *outcome, const char *why)
+{
+    struct bh_msg_ack ack = { .lease = lease_now };
+    struct bh_msg_ended ended;
+
+    BH_CHECK_EQ("refused", outcome->outcome, 1);
+    BH_CHECK(outcome->why, strstr(outcome->why, why) != NULL);
+    ended = bh_test_take(BH_MSG_ENDED, lease_now).ended;
+    BH_CHECK_EQ("the job is ended, not suspended for ever", ended.cause, BH_END_RESUME_FAILED);
+    BH_CHECK(ended.why, strstr(ended.why, why) != NULL);
+    bh_test_send(BH_MSG_ACK, &ack);
+}
+
+static void
+test_helpers(void **state)
+{
+    struct bh_msg_outcome outcome;
+
+    bh_test_restart_with_cuda("checkpoint_timeout_ms = 1500\ncheckpoint_lock_ms = 100\n");
+    BH_CHECK_EQ("carved", carve(A, 1, 0, "whole"), 0);
+    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+
+    simctl("inject", "gpu=0", "cuda-busy");
+    outcome = suspend();
+    BH_CHECK_EQ("does not come to rest", outcome.outcome, HELD);
+    BH_CHECK(outcome.why, strstr(outcome.why, "cuCheckpointProcessLock of process ") != NULL);
+    BH_CHECK(outcome.why, strstr(outcome.why, "CUDA_ERROR_NOT_READY") != NULL);
+    simctl("clear", NULL, NULL);
+
+    outcome = kill_helper_of(BH_MSG_SUSPEND, 900);
+    BH_CHECK_EQ("killed on the way out: it keeps the GPU", outcome.outcome, HELD);
+    BH_CHECK(outcome.why, strstr(outcome.why, "the helper died") != NULL);
+    the_node.order = 1000;
+    BH_CHECK_EQ("and can be suspended", suspend().outcome, 0);
+    outcome = kill_helper_of(BH_MSG_RESUME, 1900);
+    check_lost(&outcome, "the helper died");
+
+    the_node.order = 2000;
+    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    BH_CHECK_EQ("suspended", suspend().outcome, 0);
+    hang(true);
+    outcome = resume();
+    check_lost(&outcome, "did not answer within 1500 ms");
+    hang(false);
+    BH_CHECK_EQ("nothing is left behind: its piece can go", destroy(1), 0);
+    BH_CHECK_DONE();
+}
+
+/* A share has no turn while its processes are locked, and has its turn again when they are not. */
+static void
+test_turns(void **state)
+{
+    struct bh_msg_carve share = { .partition = 1, .profile = "1/4:10240Mi",
+                                  .cap_bytes = UINT64_C(10) << 30, .context_bytes = 600 << 20,
+                                  .weight = 1050 };
+    struct bh_msg_lease lease = { .order = 900 };
+    char library[TEST_PATH], conf[TEST_PATH * 2];
+    int fd;
+
+    snprintf(library, sizeof library, "%s", the_node.library);
+    snprintf(conf, sizeof conf, "shim_dir = %s/../shim\ncheckpoint_lock_ms = 500\n",
+             dirname(library));
+    bh_test_restart_with_cuda(conf);
+    BH_CHECK_EQ("a share", bh_test_carve_for(A, &share, 0).outcome, 0);
+    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    fd = bh_test_share_join(lease_now);
+    BH_CHECK("has its turn", bh_test_share_turn_is(fd, lease_now, false));
+    simctl("inject", "gpu=0", "cuda-busy");
+    lease.lease = lease_now;
+    bh_test_send(BH_MSG_SUSPEND, &lease);
+    BH_CHECK("none while it is asked to rest", bh_test_share_turn_is(fd, lease_now, true));
+    BH_CHECK_EQ("it does not", bh_test_take(BH_MSG_OUTCOME, 900).outcome.outcome, HELD);
+    BH_CHECK("so it has turns", bh_test_share_turn_is(fd, lease_now, false));
+    simctl("clear", NULL, NULL);
+    the_node.order = 1000;
+    BH_CHECK_EQ("suspended", suspend().outcome, 0);
+    BH_CHECK("none", bh_test_share_turn_is(fd, lease_now, true));
+    BH_CHECK_EQ("resumed", resume().outcome, 0);
+    BH_CHECK("again", bh_test_share_turn_is(fd, lease_now, false));
+    check_same("as it was", 0, "same 1");
+    close(fd);
+    BH_CHECK_DONE();
+}
+
 /* One job through all of it. */
 static void
 test_troubles(void **state)
@@ -341,6 +480,7 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_makes_way), BH_NODE_TEST(test_refused),
         BH_NODE_TEST(test_troubles),  BH_NODE_TEST(test_stranger),
+        BH_NODE_TEST(test_helpers),   BH_NODE_TEST(test_turns),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -384,7 +384,7 @@ set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err 
     rc = node->runtime.ops->freeze(node->runtime.self, id, frozen, err);
     if (rc == BH_OK)
         job->frozen = frozen;
-    if (!job->frozen)
+    if (!job->frozen && !job->aside) /* else when its GPU memory is back */
         bh_node_share_resume(node, job->note.lease);
     return rc;
 }

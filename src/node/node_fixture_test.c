@@ -10,14 +10,19 @@
 #include <libgen.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/test.h"
 #include "base/time.h"
+#include "bulkhead/share_door.h"
+#include "bulkhead/share_page.h"
 #include "node/path.h"
 #include "runtime/obstacle_test.h"
 
@@ -241,6 +246,8 @@ test_is_about(const struct test_message *message, uint32_t number, uint64_t id)
         return message->outcome.order == id;
     if (number == BH_MSG_RECEIPT)
         return id == 0 || message->receipt.order == id;
+    if (number == BH_MSG_NOTICE)
+        return message->notice.lease == id;
     return number != BH_MSG_ENDED || message->ended.lease == id;
 }
 
@@ -553,4 +560,46 @@ bh_test_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count
     if (argc > 4)
         cmocka_set_test_filter(argv[4]);
     return _cmocka_run_group_tests("tests", tests, count, NULL, NULL);
+}
+
+/* ---- shares ---- */
+
+int
+bh_test_share_join(uint64_t lease)
+{
+    const struct bh_share_hello hello = { BH_SHARE_MAGIC, BH_SHARE_VERSION, -1, 0 };
+    const struct bh_share_say want = { .word = BH_SHARE_WANT };
+    struct sockaddr_un door = { .sun_family = AF_UNIX };
+    struct bh_share_welcome welcome = { 0 };
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    snprintf(door.sun_path, sizeof door.sun_path, "%.70s/run/shares/%d/door/share.sock",
+             the_node.folder, (int)lease);
+    assert_int_equal(connect(fd, (struct sockaddr *)&door, sizeof door), 0);
+    assert_int_equal(send(fd, &hello, sizeof hello, 0), sizeof hello);
+    assert_int_equal(recv(fd, &welcome, sizeof welcome, 0), sizeof welcome);
+    assert_int_equal(welcome.answer, BH_SHARE_WELCOME);
+    assert_int_equal(send(fd, &want, sizeof want, 0), sizeof want);
+    return fd;
+}
+
+bool
+bh_test_share_turn_is(int connection, uint64_t lease, bool shut)
+{
+    char path[TEST_PATH * 2];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    struct bh_share_say drained = { .word = BH_SHARE_DRAINED };
+    const off_t at = offsetof(struct bh_share_limits, device[0].turn);
+    bool is = false;
+
+    snprintf(path, sizeof path, "%s/run/shares/%d/limits", the_node.folder, (int)lease);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (int tries = bh_test_patience(2000); tries > 0 && !is; tries--) {
+        bh_time_sleep(BH_NS_PER_MS);
+        is = pread(fd, &drained.turn, sizeof drained.turn, at) == sizeof drained.turn
+             && ((drained.turn & BH_SHARE_SHUT) != 0) == shut;
+    }
+    if (is && shut)
+        (void)!send(connection, &drained, sizeof drained, MSG_NOSIGNAL);
+    return is;
 }

@@ -26,6 +26,7 @@ struct test_message {
         struct bh_msg_traffic traffic;
         struct bh_msg_receipt receipt;
         struct bh_msg_verdict verdict;
+        struct bh_msg_notice notice;
     };
 };
 
@@ -80,6 +81,11 @@ const char *bh_test_python_prelude(void);
 
 /* bulkhead-simctl on the node's simulated server; `word` may be NULL. */
 void bh_test_simctl(const char *command, const char *rule, const char *word);
+
+/* Join a lease of shares as one of its processes would, and want its turn; the connection.  Then
+ * whether it comes to have its turn, or none; of that it says that it is drained. */
+int bh_test_share_join(uint64_t lease);
+bool bh_test_share_turn_is(int connection, uint64_t lease, bool shut);
 
 /* Make the file /run/bulkhead-sim/view/go, which jobs and helpers on the GPU of that number wait
  * for. */

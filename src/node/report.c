@@ -14,6 +14,7 @@
 #include "node/numa.h"
 #include "node/piece.h"
 #include "node/scrub.h"
+#include "node/share_sample.h"
 #include "node/share_slot.h"
 #include "node/trouble.h"
 #include "node/verify.h"
@@ -209,6 +210,7 @@ sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample 
         return false;
     sample->cpu_ns = usage.cpu_ns;
     sample->memory_bytes = usage.bytes;
+    bh_node_share_sample(node, job, sample);
     if (job->note.lent_count > 0
         && bh_job_gpu_use(node, job, &used, &sample->gpu_memory_mib, &err) != BH_OK)
         sample->gpu_memory_mib = 0;

@@ -86,17 +86,23 @@ find(struct bh_share_host *host, uint64_t lease)
 /* ---- what it says ---- */
 
 static void
-compare_counts(struct open_lease *lease)
+compare_counts(struct bh_share_host *host, struct open_lease *lease)
 {
     const struct bh_share_lease_state *state = &lease->state;
+    const struct bh_share_notice notice = { .lease = state->lease,
+                                            .kind = BH_SHARE_NOTICE_UNCOUNTED };
     uint32_t found = bh_share_counts_look(&lease->counts, state);
 
-    for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++)
-        if ((found & UINT32_C(1) << d) != 0)
-            bh_log(SHARE_COUNTS, BH_U64("lease", state->lease), BH_U64("device", d),
-                   BH_U64("charged_mib", state->used_bytes[d] >> 20),
-                   BH_U64("library_mib", state->seen_mib[d]),
-                   BH_U64("driver_mib", state->driver_mib[d]));
+    for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++) {
+        if ((found & UINT32_C(1) << d) == 0)
+            continue;
+        bh_log(SHARE_COUNTS, BH_U64("lease", state->lease), BH_U64("device", d),
+               BH_U64("charged_mib", state->used_bytes[d] >> 20),
+               BH_U64("library_mib", state->seen_mib[d]),
+               BH_U64("driver_mib", state->driver_mib[d]));
+        if (bh_share_counts_tells(state, d))
+            host->options.notice(host->options.self, &notice);
+    }
 }
 
 static void
@@ -111,7 +117,7 @@ take_state(struct bh_share_host *host, const struct bh_share_state *state)
             continue;
         lease->state = items[i];
         lease->told = true;
-        compare_counts(lease);
+        compare_counts(host, lease);
     }
 }
 

@@ -22,4 +22,9 @@ enum { BH_SHARE_COUNTS_APART_MIB = 64, BH_SHARE_COUNTS_STATES = 3 };
 uint32_t bh_share_counts_look(struct bh_share_counts *counts,
                               const struct bh_share_lease_state *state);
 
+/* Of a device whose counts were found to differ: whether the job's people are told.  Only when all
+ * three are whole, and the library took more than was reserved: the other ways of differing are
+ * told by `more`, or are nobody's matter, as managed memory that is on no GPU. */
+bool bh_share_counts_tells(const struct bh_share_lease_state *state, uint32_t device);
+
 #endif

@@ -61,6 +61,37 @@ differences_are_told_once(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(differences_are_told_once) };
+static void
+people_are_told_of_what_no_hook_knows(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t kind, charged, seen, driver;
+        bool told;
+    } rows[] = {
+        { "the library took more", BH_SHARE_SEEN_WHOLE, 100, 165, 165, true },
+        { "a little more", BH_SHARE_SEEN_WHOLE, 100, 164, 165, false },
+        { "it took less, as for managed memory", BH_SHARE_SEEN_WHOLE, 900, 100, 100, false },
+        { "the driver alone has more: that is told otherwise", BH_SHARE_SEEN_WHOLE, 100, 100, 900,
+          false },
+        { "the driver has not said", BH_SHARE_SEEN_WHOLE, 100, 900, 0, false },
+        { "a part", BH_SHARE_SEEN_PARTLY, 100, 900, 900, false },
+        { "none", BH_SHARE_SEEN_ABSENT, 100, 900, 900, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bh_share_lease_state said = { .seen_kind = rows[i].kind };
+
+        said.used_bytes[3] = (uint64_t)rows[i].charged << 20;
+        said.seen_mib[3] = rows[i].seen;
+        said.driver_mib[3] = rows[i].driver;
+        BH_CHECK_EQ(rows[i].name, bh_share_counts_tells(&said, 3), rows[i].told);
+    }
+    BH_CHECK_DONE();
+}
+
+static const struct CMUnitTest tests[] = { cmocka_unit_test(differences_are_told_once),
+                                           cmocka_unit_test(people_are_told_of_what_no_hook_knows) };
 
 BH_TEST_MAIN(tests)

@@ -57,6 +57,9 @@ hear(void *self, const struct bh_share_notice *notice)
         [BH_SHARE_NOTICE_STUCK] = BH_JOB_NOTICE_STUCK,
         [BH_SHARE_NOTICE_MORE] = BH_JOB_NOTICE_MORE,
         [BH_SHARE_NOTICE_ROUND] = BH_JOB_NOTICE_ROUND,
+        [BH_SHARE_NOTICE_OUTDATED] = BH_JOB_NOTICE_OUTDATED,
+        [BH_SHARE_NOTICE_STATIC] = BH_JOB_NOTICE_STATIC,
+        [BH_SHARE_NOTICE_UNCOUNTED] = BH_JOB_NOTICE_UNCOUNTED,
     };
     struct bh_node *node = self;
     struct bh_share_lease_row *row = bh_share_leases_find(node->share_leases, notice->lease);
@@ -181,11 +184,14 @@ add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_
 
     if (leases->count == BH_COUNT(leases->rows))
         return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node", BH_SHARE_LEASES_MAX);
-    rc = bh_share_host_open(leases->host, open, err);
-    if (rc != BH_OK)
-        return rc;
+    /* Before it is opened: what bulkhead-share finds then, as a forged page, it says at once. */
     leases->rows[leases->count++] =
         (struct bh_share_lease_row){ .lease = open->lease, .paused = open->paused };
+    rc = bh_share_host_open(leases->host, open, err);
+    if (rc != BH_OK) {
+        leases->count--;
+        return rc;
+    }
     for (uint32_t d = 0; d < open->gpu_count; d++)
         bh_log(SHARE_OPENED, BH_STR("gpu", open->gpus[d].uuid), BH_U64("lease", open->lease),
                BH_U64("cap_bytes", open->gpus[d].cap_bytes), BH_U64("weight", open->weight));
@@ -195,7 +201,7 @@ add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_
 bh_rc
 bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err)
 {
-    struct bh_share_open open = { .lease = job->note.lease, .paused = job->frozen };
+    struct bh_share_open open = { .lease = job->note.lease, .paused = job->frozen || job->aside };
     struct bh_share_leases *leases;
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;

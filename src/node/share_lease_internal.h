@@ -5,16 +5,10 @@
 #include "node/share.h"
 #include "node/share_over.h"
 #include "node/share_time.h"
+#include "node/share_untold.h"
 
 /* What the files node/share_*.c know of the leases whose shares are open.  Which ones are follows
  * from the node's journal alone: after a crash the same ones are opened again. */
-
-/* What was seen of a kind and is not told yet. */
-struct bh_share_untold {
-    uint32_t count;
-    bh_ns again_at; /* monotonic; not told before */
-    bool logged;
-};
 
 /* GPU memory as the driver says it, of the GPU where it is most beyond what is allowed. */
 struct bh_share_look {

@@ -1,32 +1,26 @@
 #include "base/log.h"
 #include "node/share_lease_internal.h"
 
-#define AGAIN_AFTER (600 * BH_NS_PER_S)
-
 static void
 tell(struct bh_node *node, struct bh_share_lease_row *row, uint32_t kind, bh_ns now)
 {
-    struct bh_share_untold *untold = &row->untold[kind];
-    struct bh_msg_notice notice = { .lease = row->lease, .at_ns = bh_time_now(), .kind = kind,
-                                    .count = untold->count };
+    struct bh_msg_notice notice = { .lease = row->lease, .at_ns = bh_time_now(), .kind = kind };
+    bool log;
 
-    if (untold->count == 0 || now < untold->again_at)
-        return;
-    if (!untold->logged)
-        bh_log(SHARE_NOTICE, BH_U64("lease", row->lease), BH_U64("count", untold->count),
+    /* A job's people hear of it when somebody listens. */
+    notice.count = bh_share_untold_take(&row->untold[kind], now, node->greeted, &log);
+    if (log)
+        bh_log(SHARE_NOTICE, BH_U64("lease", row->lease), BH_U64("count", notice.count),
                BH_STR("what", bh_job_notice_sentences[kind]));
-    untold->logged = true;
-    if (!node->greeted)
-        return; /* a job's people hear of it when somebody listens */
-    bh_node_send(node, BH_MSG_NOTICE, &notice);
-    *untold = (struct bh_share_untold){ .again_at = now + AGAIN_AFTER };
+    if (notice.count > 0 && node->greeted)
+        bh_node_send(node, BH_MSG_NOTICE, &notice);
 }
 
 void
 bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row,
                        enum bh_job_notice kind)
 {
-    row->untold[kind].count++;
+    bh_share_untold_add(&row->untold[kind]);
     tell(node, row, kind, bh_time_monotonic());
 }
 

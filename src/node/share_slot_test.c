@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/time.h"
 #include "model/job.h"
@@ -207,6 +208,42 @@ test_node_killed(void **state)
     BH_CHECK_DONE();
 }
 
+/* Its processes are frozen: it has no turn, and nobody waits for its answer; also when the node
+ * was killed meanwhile.  Thawed it has turns again. */
+static void
+test_suspended(void **state)
+{
+    struct test_job job = { .lease = 1, .partition = 11, .tenant = A,
+                            .script = "echo up; exec sleep 60" };
+    struct bh_msg_lease lease = { .lease = 1 };
+    struct bh_msg_gpu_order look = { 0 };
+    int fd;
+
+    start_with("");
+    BH_CHECK_EQ("made", carve_share(11, 0, 0, A).outcome, 0);
+    BH_CHECK_EQ("runs", bh_test_start_job(&job).outcome, 0);
+    BH_CHECK("up", bh_test_wait_for_log(1, "up"));
+    fd = bh_test_share_join(1);
+    BH_CHECK("has its turn", bh_test_share_turn_is(fd, 1, false));
+    BH_CHECK_EQ("suspended", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
+    BH_CHECK("has none", bh_test_share_turn_is(fd, 1, true));
+    BH_CHECK_EQ("resumed", bh_test_order(BH_MSG_RESUME, &lease).outcome, 0);
+    BH_CHECK("has it again", bh_test_share_turn_is(fd, 1, false));
+    BH_CHECK_EQ("suspended again", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    close(fd);
+    fd = bh_test_share_join(1);
+    snprintf(look.gpu, sizeof look.gpu, "%s", the_node.gpus[0]);
+    BH_CHECK_EQ("time passes", bh_test_order(BH_MSG_TEST, &look).outcome, 0);
+    BH_CHECK("has none by the next node", bh_test_share_turn_is(fd, 1, true));
+    BH_CHECK_EQ("resumed by it", bh_test_order(BH_MSG_RESUME, &lease).outcome, 0);
+    BH_CHECK("has it again", bh_test_share_turn_is(fd, 1, false));
+    close(fd);
+    BH_CHECK_DONE();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -217,6 +254,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_another_tenant_beside),
         BH_NODE_TEST(test_required),
         BH_NODE_TEST(test_node_killed),
+        BH_NODE_TEST(test_suspended),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

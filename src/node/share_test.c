@@ -5,11 +5,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/num.h"
 #include "base/test.h"
+#include "bulkhead/share_door.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -116,6 +120,75 @@ kept(void **state)
     BH_CHECK_DONE();
 }
 
+/* Join as a process does, and say that the driver's library took so much. */
+static struct bh_share_usage *
+join_and_say(const struct bh_share_open *open, uint32_t seen_mib)
+{
+    const struct bh_share_hello hello = { BH_SHARE_MAGIC, BH_SHARE_VERSION, -1, 0 };
+    struct sockaddr_un door = { .sun_family = AF_UNIX };
+    struct bh_share_welcome welcome;
+    union {
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = { &welcome, sizeof(welcome) };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
+                              .msg_controllen = sizeof(control.bytes) };
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fds[2];
+    struct bh_share_usage *usage;
+
+    snprintf(door.sun_path, sizeof(door.sun_path), "%.80s/door/share.sock", open->folder);
+    assert_int_equal(connect(fd, (struct sockaddr *)&door, sizeof(door)), 0);
+    assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+    assert_int_equal(recvmsg(fd, &message, 0), sizeof(welcome));
+    memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fds));
+    usage = mmap(NULL, sizeof(*usage), PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
+    assert_ptr_not_equal(usage, MAP_FAILED);
+    atomic_store(&usage->seen[welcome.slot].grains[0], seen_mib * 16);
+    atomic_store(&usage->seen_kind[welcome.slot], BH_SHARE_SEEN_WHOLE);
+    close(fds[0]);
+    close(fds[1]); /* the connection stays until the end of the test */
+    return usage;
+}
+
+/* What the driver's library took and nobody reserved is told, once. */
+static void
+uncounted(void **state)
+{
+    char folder[] = "/tmp/bh-share-host-XXXXXX", path[128];
+    struct bh_share_overhead driver = { .lease = 1, .bytes = 100 * MIB };
+    int notices = 0;
+    struct bh_share_host *host =
+        bh_share_host_new(&(struct bh_share_host_options) { program, hear, &notices });
+    bh_ns until = bh_time_monotonic() + 20 * BH_NS_PER_S;
+    struct bh_share_usage *usage;
+    struct bh_share_open open;
+    struct bh_err err = { 0 };
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    open = lease_in(folder, 1);
+    assert_int_equal(bh_share_host_open(host, &open, &err), BH_OK);
+    bh_share_host_overhead(host, &driver);
+    usage = join_and_say(&open, 100);
+    while (notices == 0 && bh_time_monotonic() < until) {
+        struct pollfd ready = { .fd = bh_share_host_fd(host), .events = POLLIN };
+
+        poll(&ready, 1, 1000);
+        bh_share_host_turn(host);
+    }
+    BH_CHECK_EQ("told", notices, 1);
+    munmap(usage, sizeof(*usage));
+    bh_share_host_close(host, 1);
+    bh_share_host_free(host);
+    snprintf(path, sizeof(path), "%s/1/door", folder);
+    rmdir(path);
+    snprintf(path, sizeof(path), "%s/1", folder);
+    rmdir(path);
+    BH_CHECK_EQ("nothing is left", rmdir(folder), 0);
+    BH_CHECK_DONE();
+}
+
 static void
 no_program(void **state)
 {
@@ -136,6 +209,7 @@ main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept),
+        cmocka_unit_test(uncounted),
         cmocka_unit_test(no_program),
     };
 

@@ -59,6 +59,7 @@ struct bh_share_lease {
     uint32_t more_looks[BH_SHARE_DEVICES_MAX]; /* in a row with much more */
     struct outsider outsiders[OUTSIDERS_MAX];
     uint64_t measured_ns, measured_had_ns;    /* when it was measured, and what it had had */
+    uint32_t permille;                        /* of the second before */
     uint32_t gpus;
     uint64_t driver[BH_SHARE_DEVICES_MAX];    /* bytes, as it said last */
     struct process *processes;
@@ -197,10 +198,15 @@ is_connected(const struct process *process)
 static void
 unseat_before(const struct process *process, uint64_t now_ns)
 {
+    enum { UNKNOWN, NO, YES } mapped = UNKNOWN; /* read once: the list may be as long as it likes */
+
     for (struct process *p = process->lease->processes, *next; p != NULL; p = next) {
         next = p->next;
-        if (p != process && p->pid == process->pid && p->slot >= 0 && !is_connected(p) &&
-            !bh_share_is_mapped(p->pid))
+        if (p == process || p->pid != process->pid || p->slot < 0 || is_connected(p))
+            continue;
+        if (mapped == UNKNOWN)
+            mapped = bh_share_is_mapped(p->pid) ? YES : NO;
+        if (mapped == NO)
             remove_process(p, now_ns);
     }
 }
@@ -228,13 +234,17 @@ seat(struct process *process, const struct bh_share_hello *hello, uint64_t now_n
 {
     struct bh_share_owner me = { process->pid, bh_share_started(process->pid) };
 
-    if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION)
+    if (hello->magic == BH_SHARE_MAGIC && hello->slot == -1)
+        unseat_before(process, now_ns);
+    if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION ||
+        bh_share_pages_are_outdated(process->lease->pages))
         return BH_SHARE_BAD_VERSION;
+    if (hello->slot == BH_SHARE_STATIC)
+        return BH_SHARE_STRANGER;
     if (hello->slot == BH_SHARE_LOOK)
         return BH_SHARE_WELCOME;
     if (hello->slot >= 0)
         return seat_again(process, hello->slot);
-    unseat_before(process, now_ns);
     process->slot = bh_share_pages_seat(process->lease->pages, me);
     return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
@@ -243,12 +253,17 @@ static void
 greet(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
     enum bh_share_answer said = seat(process, hello, now_ns);
+    bool outdated = bh_share_pages_are_outdated(process->lease->pages);
 
     answer(process, said);
-    if (said != BH_SHARE_WELCOME)
-        tell(process->lease,
-             said == BH_SHARE_FULL ? BH_SHARE_NOTICE_FULL : BH_SHARE_NOTICE_STRANGER,
-             process->pid);
+    if (said == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
+        return; /* the latter is one of those that were told of when the lease was opened */
+    tell(process->lease,
+         outdated                         ? BH_SHARE_NOTICE_OUTDATED
+         : said == BH_SHARE_FULL          ? BH_SHARE_NOTICE_FULL
+         : hello->slot == BH_SHARE_STATIC ? BH_SHARE_NOTICE_STATIC
+                                          : BH_SHARE_NOTICE_STRANGER,
+         process->pid);
 }
 
 static void
@@ -448,6 +463,8 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
         return bh_err_wrap(err, "share of lease %llu", (unsigned long long)open->lease);
     }
     find_survivors(lease);
+    if (bh_share_pages_are_outdated(lease->pages))
+        tell(lease, BH_SHARE_NOTICE_OUTDATED, 0);
     if (lease->processes != NULL)
         bh_turns_want(site->turns, now_ns, lease->seat);
     bh_share_lease_allow(lease, now_ns, &(struct bh_share_allow) {
@@ -492,6 +509,8 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
         return;
     /* The driver was asked a moment ago: what was freed since is no overhead. */
     lease->driver[device] = bytes;
+    if (bh_share_pages_are_outdated(lease->pages))
+        return; /* what they reserved stands in a page that cannot be read */
     before = lease->more[device];
     lease->more[device] = more;
     bh_share_pages_overhead(lease->pages, device, more < before ? more : before);
@@ -573,6 +592,7 @@ bh_share_lease_state(const struct bh_share_lease *lease)
         .lease = lease->open.lease,
         .gpu_ns = bh_turns_used_ns(lease->site->turns, lease->seat),
         .had_ns = lease->measured_had_ns, .at_ns = lease->measured_ns,
+        .permille = lease->permille, .weight = lease->open.weight,
         .turn = bh_turns_state(lease->site->turns, lease->seat),
         .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
         .processes = lease->count,
@@ -609,10 +629,11 @@ bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,
     if (measured->since_ns == 0 || elapsed_ns == 0)
         return;
     permille = measured->had_ns * 1000 / elapsed_ns;
+    lease->permille = permille < 1000 ? (uint32_t)permille : 1000;
     bh_share_pages_busy(lease->pages, lease->measured_had_ns,
                         now_ns / BH_NS_PER_S << 32 | BH_SHARE_BUSY_KNOWN |
                             (open && !others ? BH_SHARE_BUSY_FREE : 0) |
-                            (permille < 1000 ? permille : 1000));
+                            lease->permille);
 }
 
 bool

@@ -69,6 +69,8 @@ struct bh_share_outcome {
 struct bh_share_lease_state {
     uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX], gpu_ns;
     uint64_t had_ns, at_ns;   /* gpu_ns with the turn that goes on, and when that was, monotonic */
+    uint32_t permille;        /* of the last second in which it had its turn */
+    uint32_t weight;          /* as it was opened with: parts of 4200 */
     uint32_t processes, turn; /* enum bh_turn */
     bool stuck;
     /* The same memory as the driver's library of its processes asked for it, and as the driver
@@ -88,6 +90,10 @@ enum bh_share_notice_kind {
     BH_SHARE_NOTICE_STUCK,    /* its turn does not end: others run beside it */
     BH_SHARE_NOTICE_MORE,     /* the driver holds more for it than its processes reserved */
     BH_SHARE_NOTICE_ROUND,    /* a process that holds GPU memory has no slot */
+    BH_SHARE_NOTICE_OUTDATED, /* its processes count in pages of another version: none joins */
+    BH_SHARE_NOTICE_STATIC,   /* a static program wants the GPU, and cannot join */
+    BH_SHARE_NOTICE_UNCOUNTED, /* the driver's library took more than its processes reserved: the
+                                  node itself says so, of the counts of a state */
     BH_SHARE_NOTICES
 };
 

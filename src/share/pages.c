@@ -19,17 +19,20 @@
 /* Others of the lease may change the words all the time, on purpose: so often is tried. */
 enum { TRIES = 10000 };
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
-#define USAGE_NAME "bulkhead-usage"
+#define USAGE_MAPPED "/memfd:bulkhead-usage" /* of whatever version, in /proc/PID/maps */
 
+/* The same in each version: one that was started anew must know who held what. */
 struct slots {
     struct bh_share_owner owner[BH_SHARE_SLOTS_MAX];
 };
+_Static_assert(sizeof(struct slots) == 512 * 16, "slots are as they were in version 1");
 
 struct bh_share_pages {
     int limits_fd, usage_fd; /* as they are given away */
     struct bh_share_limits *limits;
     struct bh_share_usage *usage;
     struct slots *slots;
+    bool outdated; /* when it was opened; until all slots of then are free */
 };
 
 /* ---- making them ---- */
@@ -134,10 +137,21 @@ is_usage(int fd)
            found.st_size == sizeof(struct bh_share_usage);
 }
 
+/* Whether a line of /proc/PID/maps names a usage page of this version. */
+static bool
+is_named(const char *line)
+{
+    static char name[64];
+    const char *at = strstr(line, "/memfd:");
+
+    snprintf(name, sizeof(name), "/memfd:" BH_SHARE_USAGE_NAME " ", BH_SHARE_VERSION);
+    return at != NULL && strncmp(at, name, strlen(name)) == 0;
+}
+
 /* The usage as a process that has joined has it mapped; -1.  Who only looks does not have it
- * for writing. */
+ * for writing.  `ret_other`: it has one mapped that is none of this version. */
 static int
-find_mapped(uint32_t pid)
+find_mapped(uint32_t pid, bool *ret_other)
 {
     char path[100], line[512], range[64], may[8];
     FILE *maps;
@@ -146,15 +160,16 @@ find_mapped(uint32_t pid)
     snprintf(path, sizeof(path), "/proc/%u/maps", pid);
     maps = fopen(path, "re");
     while (maps != NULL && fd < 0 && fgets(line, sizeof(line), maps) != NULL) {
-        if (strstr(line, "/memfd:" USAGE_NAME) == NULL ||
+        if (strstr(line, USAGE_MAPPED) == NULL ||
             sscanf(line, "%63s %7s", range, may) != 2 || may[1] != 'w')
             continue;
         snprintf(path, sizeof(path), "/proc/%u/map_files/%s", pid, range);
-        fd = open(path, O_RDWR | O_CLOEXEC);
+        fd = is_named(line) ? open(path, O_RDWR | O_CLOEXEC) : -1;
         if (fd >= 0 && !is_usage(fd)) {
             close(fd);
             fd = -1;
         }
+        *ret_other |= fd < 0;
     }
     if (maps != NULL)
         fclose(maps);
@@ -164,16 +179,20 @@ find_mapped(uint32_t pid)
 bool
 bh_share_is_mapped(uint32_t pid)
 {
-    BH_AUTO(bh_fd_close) int fd = find_mapped(pid);
+    bool other = false;
+    BH_AUTO(bh_fd_close) int fd = find_mapped(pid, &other);
 
-    return fd >= 0;
+    return fd >= 0 || other;
 }
 
 static int
 make_usage(void)
 {
-    int fd = memfd_create(USAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    char name[32];
+    int fd;
 
+    snprintf(name, sizeof(name), BH_SHARE_USAGE_NAME, BH_SHARE_VERSION);
+    fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0 && ftruncate(fd, sizeof(struct bh_share_usage)) == 0 &&
         fcntl(fd, F_ADD_SEALS, SEALS) == 0)
         return fd;
@@ -181,17 +200,20 @@ make_usage(void)
     return -1;
 }
 
+/* `ret_outdated`: processes of it go on counting in a page of another version. */
 static int
-find_usage(const struct slots *slots)
+find_usage(const struct slots *slots, bool *ret_outdated)
 {
+    bool other = false;
     int fd = -1;
 
     for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX && fd < 0; s++) {
         const struct bh_share_owner *owner = &slots->owner[s];
 
         if (owner->pid != 0 && bh_share_started(owner->pid) == owner->started)
-            fd = find_mapped(owner->pid);
+            fd = find_mapped(owner->pid, &other);
     }
+    *ret_outdated = fd < 0 && other;
     return fd >= 0 ? fd : make_usage();
 }
 
@@ -200,7 +222,7 @@ map_usage(struct bh_share_pages *pages, struct bh_err *err)
 {
     void *usage = MAP_FAILED;
 
-    pages->usage_fd = find_usage(pages->slots);
+    pages->usage_fd = find_usage(pages->slots, &pages->outdated);
     if (pages->usage_fd >= 0)
         usage = mmap(NULL, sizeof(*pages->usage), PROT_READ | PROT_WRITE, MAP_SHARED,
                      pages->usage_fd, 0);
@@ -219,6 +241,21 @@ open_limits(const char *folder)
 
     snprintf(path, sizeof(path), "%s/limits", folder);
     return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* Those of another version stay with who has them mapped; a file of this one takes the name. */
+static void
+drop_other_limits(const char *folder)
+{
+    BH_AUTO(bh_fd_close) int fd = open_limits(folder);
+    uint32_t words[2] = { 0 }; /* magic and version: first in each version */
+    char path[PATH_MAX];
+
+    if (fd < 0 || read(fd, words, sizeof(words)) != sizeof(words) || words[0] == 0 ||
+        (words[0] == BH_SHARE_MAGIC && words[1] == BH_SHARE_VERSION))
+        return;
+    snprintf(path, sizeof(path), "%s/limits", folder);
+    unlink(path);
 }
 
 /* What can change of an open lease: nothing but what bulkhead-share itself writes. */
@@ -254,8 +291,10 @@ bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **re
 
     BH_ASSERT(pages != NULL);
     pages->limits_fd = pages->usage_fd = -1;
-    if (rc == BH_OK)
+    if (rc == BH_OK) {
+        drop_other_limits(open->folder);
         rc = map(open->folder, "limits", sizeof(*pages->limits), &limits, err);
+    }
     pages->limits = limits;
     if (rc == BH_OK)
         rc = map(open->folder, "slots", sizeof(*pages->slots), &slots, err);
@@ -307,6 +346,16 @@ bh_share_pages_owner(const struct bh_share_pages *pages, uint32_t slot)
 {
     BH_ASSERT(slot < BH_SHARE_SLOTS_MAX);
     return pages->slots->owner[slot];
+}
+
+bool
+bh_share_pages_are_outdated(struct bh_share_pages *pages)
+{
+    for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX && pages->outdated; s++)
+        if (pages->slots->owner[s].pid != 0)
+            return true;
+    pages->outdated = false;
+    return false;
 }
 
 int

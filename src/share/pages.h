@@ -14,8 +14,15 @@
  * for reading alone, and `slots`, which only bulkhead-share sees: so one that was started
  * anew knows who held what, and takes back what died meanwhile.  The usage, which they write,
  * is a memfd whose size is sealed: nobody can make it smaller under our feet, or larger at the
- * node's cost.  One that was started anew finds it in a process that has it mapped. */
+ * node's cost.  One that was started anew finds it in a process that has it mapped.
+ *
+ * Pages are of one version.  Where processes still count in a page of another one, which cannot
+ * be read here, they keep to it, and nobody joins until they are gone: a second page beside
+ * theirs would promise the cap twice. */
 struct bh_share_pages;
+
+/* What the usage is called, with its version (printf): /proc/PID/maps names it. */
+#define BH_SHARE_USAGE_NAME "bulkhead-usage-%u"
 
 /* Who has a slot: a process by its number on the node and when it was started. */
 struct bh_share_owner {
@@ -23,7 +30,8 @@ struct bh_share_owner {
     uint64_t started;    /* field 22 of /proc/PID/stat */
 };
 
-/* Make the pages below open->folder, or find them; slots and reservations stay.
+/* Make the pages below open->folder, or find them; slots and reservations stay.  Of another
+ * version they are made anew.
  *   BH_INVALID  a cap that is no number of units, too many GPUs, a UUID that is none
  *   BH_IO, BH_FULL */
 BH_MUST_USE bh_rc bh_share_pages_open(const struct bh_share_open *open,
@@ -35,13 +43,16 @@ BH_AUTO_DEFINE(struct bh_share_pages *, bh_share_pages_free)
 int bh_share_pages_limits_fd(const struct bh_share_pages *pages);
 int bh_share_pages_usage_fd(const struct bh_share_pages *pages);
 
-/* Whether the process has a usage page mapped: not after it began another program. */
+/* Whether the process has a usage page mapped, of whatever version: not after it began another program. */
 bool bh_share_is_mapped(uint32_t pid);
 
 /* When the process of that number was started; 0: there is none. */
 uint64_t bh_share_started(uint32_t pid);
 
 struct bh_share_owner bh_share_pages_owner(const struct bh_share_pages *pages, uint32_t slot);
+
+/* Whether processes that have slots count in a page of another version: no other may have one. */
+bool bh_share_pages_are_outdated(struct bh_share_pages *pages);
 
 /* Give a process a free slot; -1: none is free. */
 int bh_share_pages_seat(struct bh_share_pages *pages, struct bh_share_owner owner);

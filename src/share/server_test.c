@@ -586,15 +586,20 @@ started_anew(void **state)
 static void
 refused(void **state)
 {
+    enum { STRANGER = BH_SHARE_NOTICE_STRANGER };
     static const struct {
         const char *name;
         struct bh_share_hello hello;
-        uint32_t answer;
+        uint32_t answer, told;
     } cases[] = {
-        { "another version", { BH_SHARE_MAGIC, 9, -1, 0 }, BH_SHARE_BAD_VERSION },
-        { "another thing", { 1, BH_SHARE_VERSION, -1, 0 }, BH_SHARE_BAD_VERSION },
-        { "another's slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 5, 0 }, BH_SHARE_STRANGER },
-        { "no slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 1 << 20, 0 }, BH_SHARE_STRANGER },
+        { "another version", { BH_SHARE_MAGIC, 9, -1, 0 }, BH_SHARE_BAD_VERSION, STRANGER },
+        { "another thing", { 1, BH_SHARE_VERSION, -1, 0 }, BH_SHARE_BAD_VERSION, STRANGER },
+        { "another's slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 5, 0 }, BH_SHARE_STRANGER,
+          STRANGER },
+        { "a static program", { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_STATIC, 0 },
+          BH_SHARE_STRANGER, BH_SHARE_NOTICE_STATIC },
+        { "no slot", { BH_SHARE_MAGIC, BH_SHARE_VERSION, 1 << 20, 0 }, BH_SHARE_STRANGER,
+          STRANGER },
     };
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 4, 2), bad = open;
@@ -606,7 +611,7 @@ refused(void **state)
 
         BH_CHECK_EQ(cases[i].name, it.answer, cases[i].answer);
         await(fixture, BH_SHARE_MSG_NOTICE, &notice);
-        BH_CHECK_EQ(cases[i].name, notice.kind, BH_SHARE_NOTICE_STRANGER);
+        BH_CHECK_EQ(cases[i].name, notice.kind, cases[i].told);
         BH_CHECK_EQ(cases[i].name, notice.pid, getpid());
         close(it.fd);
     }
@@ -645,6 +650,56 @@ forged(void **state)
     BH_CHECK("its slot is not given again", me.answer == BH_SHARE_WELCOME && me.slot > 0);
     close(me.fd);
     close_lease(fixture, 5);
+    BH_CHECK_DONE();
+}
+
+/* One that joined before an update goes on counting in its own page: nobody joins beside it. */
+static void
+outdated(void **state)
+{
+    static const int32_t slots[] = { 0, BH_SHARE_LOOK, -1 };
+    struct fixture *fixture = *state;
+    struct bh_share_open open = lease_of(fixture, 11, 1024);
+    struct bh_share_overhead driver = { .lease = 11, .bytes = 900 * MIB };
+    struct guest it;
+    int pipe_fds[2], tries = 5000;
+    pid_t old;
+    char byte;
+
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(pipe(pipe_fds), 0);
+    old = fork();
+    if (old == 0) {
+        it = come_in(fixture, 11, new_one);
+        munmap(it.usage, sizeof(*it.usage));
+        if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+                 memfd_create("bulkhead-usage", 0), 0) != MAP_FAILED)
+            (void)!write(pipe_fds[1], "k", 1);
+        pause();
+    }
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    stop_server(fixture, SIGKILL);
+    start_server(fixture);
+    assert_int_equal(ask(fixture, &open), BH_OK);
+    BH_CHECK_EQ("told at once", fixture->notice.kind, BH_SHARE_NOTICE_OUTDATED);
+    for (int k = 0; k < 5; k++) /* of memory that is not in its page nothing is told */
+        send_message(fixture, BH_SHARE_MSG_OVERHEAD, &driver);
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+        it = come_in(fixture, 11, (struct bh_share_hello) { BH_SHARE_MAGIC, 2, slots[i], 0 });
+        BH_CHECK_EQ("kept out", it.answer, BH_SHARE_BAD_VERSION);
+        close(it.fd);
+    }
+    while (fixture->notice.pid != (uint32_t)getpid())
+        assert_int_equal(ask(fixture, &open), BH_OK);
+    BH_CHECK_EQ("why", fixture->notice.kind, BH_SHARE_NOTICE_OUTDATED);
+    kill(old, SIGKILL);
+    waitpid(old, NULL, 0);
+    do {
+        it = come_in(fixture, 11, new_one);
+        close(it.fd);
+    } while (it.answer != BH_SHARE_WELCOME && tries-- > 0);
+    BH_CHECK("until it is gone", tries > 0);
+    close_lease(fixture, 11);
     BH_CHECK_DONE();
 }
 
@@ -722,6 +777,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_copy_has_a_seat, set_up, tear_down), /* others leave mappings */
+        cmocka_unit_test_setup_teardown(outdated, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_process_comes_and_dies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(three_counts_are_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_looks, set_up, tear_down),

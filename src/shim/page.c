@@ -15,6 +15,7 @@
 #include "shim/pages.h"
 
 #define REJOIN_NS (50 * BH_MS)
+#define STATIC_NS (500 * BH_MS)
 
 struct bh_page_state bh_page_state;
 
@@ -159,11 +160,25 @@ join(void (*prepare)(void))
     return true;
 }
 
+/* Not for an answer: so that its people hear of it. */
+static CUresult
+refuse_static(void)
+{
+    struct bh_door door;
+
+    if (bh_door_knock(BH_SHARE_STATIC, bh_clock_ns() + STATIC_NS, &door)) {
+        close(door.limits);
+        close(door.usage);
+        close(door.socket);
+    }
+    return CUDA_ERROR_SYSTEM_NOT_READY;
+}
+
 CUresult
 bh_page_join(void (*prepare)(void))
 {
     if (is_static_program())
-        return CUDA_ERROR_SYSTEM_NOT_READY;
+        return refuse_static();
     for (;;) {
         uint32_t now = BH_PAGE_APART;
 

@@ -25,6 +25,7 @@ static const struct {
     { "stuck", SIM_RULE_STUCK, false, false },
     { "cuda-hang", SIM_RULE_CUDA_HANG, false, false },
     { "cuda-fail", SIM_RULE_CUDA_FAIL, false, false },
+    { "cuda-busy", SIM_RULE_CUDA_BUSY, false, false },
     { "recovery", SIM_RULE_RECOVERY, false, true },
     { "thermal-ms", SIM_RULE_THERMAL, false, true },
     { "xid", SIM_RULE_XID, false, true },
@@ -321,7 +322,8 @@ memory_faults(const struct sim_rules *rules, uint32_t gpu)
     return level_of(rules, SIM_RULE_LEAK, gpu) * SIM_FAULT_LEAK |
            level_of(rules, SIM_RULE_STUCK, gpu) * SIM_FAULT_STUCK |
            level_of(rules, SIM_RULE_CUDA_HANG, gpu) * SIM_FAULT_CUDA_HANG |
-           level_of(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL;
+           level_of(rules, SIM_RULE_CUDA_FAIL, gpu) * SIM_FAULT_CUDA_FAIL |
+           level_of(rules, SIM_RULE_CUDA_BUSY, gpu) * SIM_FAULT_CUDA_BUSY;
 }
 
 bool

@@ -10,6 +10,7 @@
  *   gpu=1 leak                        freed memory is not cleared; likewise
  *   gpu=1 stuck                       the first page of an instance takes no fill
  *   gpu=1 cuda-hang                   cuInit never returns; and cuda-fail
+ *   gpu=1 cuda-busy                   no process comes to rest for a checkpoint
  *   gpu=2 recovery=1                  likewise: what field 230 says; and thermal-ms=N
  *   gpu=2 xid=79 gi=1 ci=0            once for each line
  *   gpu=2 ecc-uncorrected=2 gi=1      once for each line; and ecc-corrected
@@ -33,6 +34,7 @@ enum sim_rule_kind {
     SIM_RULE_STUCK,
     SIM_RULE_CUDA_HANG,
     SIM_RULE_CUDA_FAIL,
+    SIM_RULE_CUDA_BUSY,
     SIM_RULE_RECOVERY,
     SIM_RULE_THERMAL,
     SIM_RULE_XID,

@@ -40,6 +40,7 @@ struct target {
     struct sim_slot *record;
     uint32_t slot;
     uid_t owner; /* the process's user */
+    bool always_busy; /* a fault that was injected */
     char folder[SIM_PATH_MAX];
 };
 
@@ -74,6 +75,7 @@ open_target(const struct sim_cuda_device *device, const struct sim_context *cont
     uint32_t slot = context->slot;
 
     target->slot = slot;
+    target->always_busy = (device->gpu.memory_faults & SIM_FAULT_CUDA_BUSY) != 0;
     target->owner = owner_of(context->pid);
     if (!sim_session_vram_path(&device->gpu, device->gi, target->folder))
         return false;
@@ -428,7 +430,8 @@ static bool
 is_busy(const struct targets *targets)
 {
     for (unsigned i = 0; i < targets->count; i++)
-        if (__atomic_load_n(&targets->target[i].record->busy, __ATOMIC_SEQ_CST) != 0)
+        if (targets->target[i].always_busy ||
+            __atomic_load_n(&targets->target[i].record->busy, __ATOMIC_SEQ_CST) != 0)
             return true;
     return false;
 }

@@ -25,6 +25,7 @@
 #define SIM_FAULT_STUCK 2u     /* an instance's first page takes no fill */
 #define SIM_FAULT_CUDA_HANG 4u /* cuInit never returns */
 #define SIM_FAULT_CUDA_FAIL 8u /* cuInit fails */
+#define SIM_FAULT_CUDA_BUSY 16u /* no process comes to rest for a checkpoint */
 
 struct sim_uuid {
     uint8_t bytes[16];

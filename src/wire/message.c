@@ -315,6 +315,12 @@ static const struct bh_field sample_fields[] = {
     BH_F(struct bh_msg_sample, gpu_utilisation, BH_FIELD_U32),
     BH_F(struct bh_msg_sample, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_sample, memory_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_sample, share_cap_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_sample, share_charged_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_sample, share_driver_bytes, BH_FIELD_U64),
+    BH_F(struct bh_msg_sample, share_permille, BH_FIELD_U32),
+    BH_F(struct bh_msg_sample, share_promised, BH_FIELD_U32),
+    BH_F(struct bh_msg_sample, share_turn_ns, BH_FIELD_U64),
 };
 static const struct bh_fields sample = BH_FIELDS("sample", struct bh_msg_sample, sample_fields);
 

@@ -97,7 +97,8 @@ struct bh_msg_ended {
 
 struct bh_msg_sample {
     uint64_t lease, cpu_ns, memory_bytes, gpu_memory_mib;
-    uint32_t gpu_utilisation;      /* % or 255 unknown */
+    uint64_t share_cap_bytes, share_charged_bytes, share_driver_bytes, share_turn_ns; /* 0: no share */
+    uint32_t gpu_utilisation, share_permille, share_promised; /* % or 255 unknown; of its turns */
 };
 
 /* Every few seconds while jobs run; lost samples are not repeated. */
@@ -228,8 +229,7 @@ enum bh_job_notice {
 
 struct bh_msg_notice {
     uint64_t lease, at_ns;
-    uint32_t kind;                 /* enum bh_job_notice */
-    uint32_t count;                /* how often since it was said last */
+    uint32_t kind, count;          /* enum bh_job_notice; how often since it was said last */
 };
 
 extern const char *const bh_job_notice_names[BH_JOB_NOTICES];

@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -66,6 +67,14 @@ def lines(site, job):
     return [json.loads(line) for line in site.log(job).splitlines() if line.startswith("{")]
 
 
+def measured(site, job, family):
+    """What the metrics say of a job, by name without bulkhead_job_, and kind; the family must be there."""
+    rows = re.findall(rf'^bulkhead_job_(\S+?){{tenant="[^"]*",job="{job}"(?:,kind="(.*)")?}} (\S+)$',
+                      site.cli(None, "metrics", check=0).stdout, re.M)
+    shown = {f"{name} {kind}".strip(): float(value) for name, kind, value in rows if name.startswith(family.split("_")[0])}
+    return shown if any(name.startswith(family) for name in shown) else None
+
+
 @tap.test(topology="1x H100-80GB", site=SITE)
 def enforced(site):
     """a job's CUDA programs see their share, get no more of the memory than it is, and take turns with the other"""
@@ -101,6 +110,17 @@ def enforced(site):
                         site.client().get(f"/v1/jobs/{around}").get("notices", [])} == told, what="what its people are told")
     contains("as they read it", site.cli(None, "describe", str(around), check=0).stdout,
              "it has more GPU memory than it reserved")
+    site.until(lambda: (measured(site, around, "share_driver") or {}).get("share_driver_bytes", 0) >= 20000 << 20, what="a sample")
+    numbers = measured(site, around, "share_driver")
+    equal("its cap", numbers["share_cap_bytes"], (18446 + 600) << 20)
+    shown = site.client().get(f"/v1/jobs/{around}")["members"][0]["share"]
+    equal("how it stands", [shown["cap_mib"], shown["reserved_mib"], shown["promised_permille"], shown["driver_mib"] >= 20000],
+          [18446 + 600, 0, 250, True])
+    equal("as documented", sorted(shown), sorted(site.client().get("/openapi.json")["components"]["schemas"]["job_share"]["properties"]))
+    equal("nothing of that was reserved", [numbers["share_charged_bytes"], measured(site, around, "notices")],
+          [0, {f"notices_total {name}": told.get(name, 0) for name in
+               ("forged", "full", "stranger", "stuck", "more", "round", "over_cap", "throttled", "released", "stopped", "outdated",
+                "uncounted", "out_of_turn", "stopped_out", "static")}])
     equal("each is a record", sorted(r["verb"] for r in site.records() if r["verb"].startswith("share.")),
           ["share.more", "share.over_cap", "share.round"])
     site.client().post(f"/v1/jobs/{around}/cancel")
@@ -244,6 +264,47 @@ def over_cap(site):
     assert sum(shares) / len(shares) < 0.2, f"as if it was not throttled, alone on the GPU: {shares}"
     site.client().post(f"/v1/jobs/{slow}/cancel")
     site.await_state(slow, "cancelled")
+
+
+# One process writes nonsense into its page and ends; others say what cannot be; and there is one too many.
+HOSTILE = """exec python3 -c '
+import mmap, os, socket, struct, time
+def knock(version, slot):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect("/run/bulkhead/share.sock")
+    s.send(struct.pack("<IIiI", 0x42485348, version, slot, 0))
+    return s, socket.recv_fds(s, 64, 2)[1]
+if os.fork() == 0:
+    page = mmap.mmap(knock(%d, -1)[1][1], 1024 + 65536)
+    page[1024:] = b"Z" * 65536
+    os._exit(0)
+os.wait()
+knock(99, -1)
+knock(%d, -3)
+kept = []
+for i in range(512):
+    one, pages = knock(%d, -1)
+    kept.append(one)
+    for page in pages:
+        os.close(page)
+time.sleep(60)
+'"""
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+@tap.test(topology="1x H100-80GB", site=SITE)
+def told(site):
+    """what a job's processes do wrong with its share its people read, a line for each kind"""
+    version = int(re.search(r"BH_SHARE_VERSION (\d+)u", (SOURCE / "include/bulkhead/share_page.h").read_text()).group(1))
+    job = site.submit("sh", "-c", HOSTILE % (version, version, version), tenant="acme/vision/train", sku="quarter",
+                      cpu="1", memory="256Mi")
+    site.until(lambda: {"forged", "full", "static", "stranger"} <=
+               {n["name"] for n in site.client().get(f"/v1/jobs/{job}").get("notices", [])}, what="what its people are told")
+    text = site.cli(None, "describe", str(job), check=0).stdout
+    for line in ("what cannot be", "too many of its processes", "another version", "linked statically"):
+        contains("as they read it", text, line)
+    site.client().post(f"/v1/jobs/{job}/cancel")
+    site.await_state(job, "cancelled")
 
 
 TURNS = """skus:

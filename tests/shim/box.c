@@ -133,7 +133,10 @@ listen_to(unsigned at)
         return false;
     if (peers[at].slot < 0 && bh_box.door == BOX_SILENT)
         return true;
-    if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_LOOK) {
+    if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_STATIC) {
+        bh_box.statics++;
+        answer(peers[at].fd, -1, true);
+    } else if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_LOOK) {
         answer(peers[at].fd, -1, false);
     } else if (peers[at].slot < 0) {
         peers[at].slot = free_slot(message.hello.slot);

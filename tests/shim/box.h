@@ -38,7 +38,7 @@ struct box {
     struct bh_share_limits *limits;
     struct bh_share_usage *usage;
     struct null_world *world;
-    _Atomic int door, connections;
+    _Atomic int door, connections, statics; /* statics: programs that said that they are static */
     _Atomic uint32_t said[BH_SHARE_WORDS];      /* how often */
     _Atomic uint32_t said_turn[BH_SHARE_WORDS]; /* the turn it was last said of */
     _Atomic uint64_t said_ns[BH_SHARE_WORDS];

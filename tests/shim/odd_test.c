@@ -71,6 +71,7 @@ any_program_finds_its_cap(void **state)
     BH_CHECK_EQ("plain", run(&(struct program) { .path = stranger }), 0);
     /* No thread can be started in one, which the driver needs, too. */
     BH_CHECK_EQ("static, with dlopen", run(&(struct program) { .path = stranger_static }), 4);
+    BH_CHECK_EQ("and says so at the door", bh_box.statics, 1);
     BH_CHECK_EQ("set-user-id", run(&(struct program) { .path = set_uid, .set_uid = true }), 0);
     BH_CHECK_EQ("another preload, whose wall clock jumps",
                 run(&(struct program) { .path = stranger, .preload = meddler }), 0);

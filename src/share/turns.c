@@ -455,6 +455,19 @@ bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 }
 
 void
+bh_turns_finish(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
+{
+    struct seat *seat = seat_get(turns, index);
+
+    if (seat->turn != BH_TURN_CONTENDED || seat->whole)
+        return;
+    seat->until_ns = now_ns;
+    decide(turns, now_ns);
+    if (seat->turn == BH_TURN_ENDING)
+        bh_turns_drained(turns, now_ns, index);
+}
+
+void
 bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 {
     struct seat *seat = seat_get(turns, index);
@@ -554,6 +567,20 @@ bh_turns_state(const struct bh_turns *turns, uint32_t index)
     if (seat->turn == BH_TURN_CONTENDED && seat->whole && !seat->probing)
         return BH_TURN_OPEN;
     return seat->turn;
+}
+
+uint64_t
+bh_turns_until_ns(const struct bh_turns *turns, uint32_t index)
+{
+    const struct seat *seat = &turns->seat[index];
+
+    BH_ASSERT(index < turns->count);
+    if (seat->turn != BH_TURN_CONTENDED || seat->whole)
+        return 0;
+    for (uint32_t i = 0; i < turns->count && !seat->member.latency; i++)
+        if (meets(&turns->seat[i], seat) && turns->seat[i].member.latency)
+            return 0;
+    return seat->until_ns;
 }
 
 uint64_t

@@ -60,9 +60,9 @@ drain(void)
 /* ---- the loop ---- */
 
 struct helper {
-    uint32_t answered; /* the turn that DRAINED or IDLE was said of */
-    uint64_t count;    /* submissions when IDLE was */
-    uint64_t seen_ns;  /* the door was there */
+    uint32_t drained, idle; /* the turns that DRAINED and IDLE were said of */
+    uint64_t count;         /* submissions when IDLE was */
+    uint64_t seen_ns;       /* the door was there */
 };
 
 static void
@@ -75,19 +75,33 @@ mind_door(struct helper *helper)
         bh_gate_orphaned(false);
         bh_rm_ledger_publish(); /* the page may be another */
     } else {
-        helper->answered = 0; /* who comes next has not heard it */
+        helper->drained = helper->idle = 0; /* who comes next has not heard it */
         if (now - helper->seen_ns > ORPHAN_NS)
             bh_gate_orphaned(true);
     }
 }
 
+/* The turn is over, or nothing more of this process comes in it. */
 static void
-answer_shut(struct helper *helper, uint32_t turn)
+answer_end(struct helper *helper, uint32_t turn)
 {
     bh_gate_clear();
     drain();
     if (bh_page_say(BH_SHARE_DRAINED, 0, turn))
-        helper->answered = turn;
+        helper->drained = turn;
+}
+
+/* Nothing more comes in this turn: it is over when what is on the way is done.  Waiting for the
+ * device may keep a CPU busy, so it begins late. */
+static void
+answer_finished(struct helper *helper, uint32_t turn)
+{
+    uint64_t rest_ns = bh_meter_rest_ns(0); /* a lease of one device alone is finished early */
+
+    if (rest_ns > 0)
+        bh_clock_wait(bh_gate->turn, turn, rest_ns);
+    else
+        answer_end(helper, turn);
 }
 
 /* Nothing came for a while: see that nothing is left, and if still nothing came, say so. */
@@ -100,7 +114,7 @@ answer_quiet(struct helper *helper, uint32_t turn, uint64_t count)
     if (bh_meter_count() != count || bh_gate_has_waiting() || atomic_load(word) != turn)
         return;
     if (bh_page_say(BH_SHARE_IDLE, 0, turn)) {
-        helper->answered = turn;
+        helper->idle = turn;
         helper->count = count;
         bh_gate_idle(turn);
     }
@@ -112,19 +126,21 @@ step(struct helper *helper)
     const _Atomic uint32_t *word = bh_gate->turn;
     uint32_t turn = atomic_load(word);
     uint64_t count = bh_meter_count();
-    bool told = helper->answered == turn;
+    bool shut = (turn & BH_SHARE_SHUT) != 0, finished = bh_gate_is_finished(turn);
+    bool idle = helper->idle == turn && helper->count == count;
 
-    if ((turn & BH_SHARE_SHUT) != 0 && !told) {
-        answer_shut(helper, turn);
-    } else if ((turn & BH_SHARE_SHUT) == 0 && (turn & BH_SHARE_CONTENDED) != 0 &&
-               !(told && helper->count == count)) {
-        bh_clock_wait(word, turn, QUIET_NS);
-        if (atomic_load(word) == turn && bh_meter_count() == count)
-            answer_quiet(helper, turn, count);
-    } else if ((turn & (BH_SHARE_SHUT | BH_SHARE_CONTENDED)) == BH_SHARE_CONTENDED) {
-        bh_clock_wait(word, turn, BH_MS); /* said idle: work may come all the same */
-    } else {
+    if (shut && helper->drained != turn) {
+        answer_end(helper, turn);
+    } else if (finished && helper->drained != turn) {
+        answer_finished(helper, turn);
+    } else if (shut || finished || (turn & BH_SHARE_CONTENDED) == 0) {
         bh_clock_wait(word, turn, DOOR_NS);
+    } else if (!idle) {
+        bh_clock_wait(word, turn, QUIET_NS);
+        if (atomic_load(word) == turn && bh_meter_count() == count && !bh_gate_has_waiting())
+            answer_quiet(helper, turn, count);
+    } else {
+        bh_clock_wait(word, turn, BH_MS); /* said idle: work may come all the same */
     }
 }
 

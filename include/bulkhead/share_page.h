@@ -69,11 +69,19 @@ enum {
     BH_SHARE_BUSY_PERMILLE = 0xffff,
 };
 
+/* What managed memory is of this lease; it may lie on a device or in main memory. */
+enum bh_share_managed {
+    BH_SHARE_MANAGED_CHARGED, /* memory as any other; also what an older page says */
+    BH_SHARE_MANAGED_FREE,    /* not counted */
+    BH_SHARE_MANAGED_NONE,    /* there is none */
+};
+
 struct bh_share_limits {
     uint32_t magic, version;
     uint64_t lease;
     uint32_t device_count;
-    uint8_t reserved[44];
+    uint32_t managed;         /* enum bh_share_managed */
+    uint8_t reserved[40];
     struct bh_share_device device[BH_SHARE_DEVICES_MAX];
 };
 

@@ -53,6 +53,8 @@ put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct b
     if (named->cpu)
         bh_json_str(w, "cpu", named->cpu);
     bh_json_str(w, "grade", bh_grade_names[sku->grade]);
+    if (has_shares(sku))
+        bh_json_str(w, "managed", bh_managed_names[named->managed]);
     if (named->memory)
         bh_json_str(w, "memory", named->memory);
     bh_json_open(w, "models", '[');

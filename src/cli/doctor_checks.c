@@ -278,6 +278,25 @@ check_crun(const struct bh_cli *cli, struct bh_finding *f)
                   "into them; 1.30 has none of them");
 }
 
+static void
+check_images(const struct bh_cli *cli, struct bh_finding *f)
+{
+    const char *const umoci[] = { "umoci", "--version", NULL };
+    const char *const skopeo[] = { "skopeo", "--version", NULL };
+    char text[PROBE_TEXT_MAX];
+    bool unpacks = ask_program(umoci, text, sizeof text) == 0;
+    bool fetches = ask_program(skopeo, text, sizeof text) == 0;
+
+    if (!unpacks) {
+        report(f, BH_CHECK_WARN, "umoci does not run: jobs cannot have images");
+        advise(f, "apt-get install umoci, or set umoci in node.conf");
+    } else if (!fetches) {
+        report(f, BH_CHECK_OK, "umoci; without skopeo none from registries");
+    } else {
+        report(f, BH_CHECK_OK, "umoci, and skopeo for registries");
+    }
+}
+
 /* Load the driver's library in a child, as a broken one may not come back. */
 static void
 count_gpus(const char *library, int to)
@@ -499,6 +518,7 @@ const struct bh_check bh_doctor_checks[] = {
     { "limits", check_limits },
     { "clock", check_clock },
     { "crun", check_crun },
+    { "images", check_images },
     { "driver", check_driver },
     { "GPU holders", check_holders },
     { "disk", check_disk },

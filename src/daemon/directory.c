@@ -148,6 +148,7 @@ add_skus(struct bh_published *p, const struct bh_catalog *catalog)
             .memory = sku ? copy(p->arena, sku->memory) : NULL,
             .gone = !sku,
             .models = sku ? bh_site_sku_models(sku) : 0,
+            .managed = sku ? sku->managed : BH_MANAGED_CHARGE,
             .over_cap = sku ? sku->over_cap : BH_OVER_CAP_WARN,
         };
     }

@@ -97,6 +97,7 @@ fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
     snprintf(start->tenant, sizeof start->tenant, "%s", tenant ? tenant->path : "");
     snprintf(start->user, sizeof start->user, "%s", principal ? principal->name : "");
     snprintf(start->sku, sizeof start->sku, "%s", sku ? sku->name : "");
+    start->managed = sku ? sku->managed : BH_MANAGED_CHARGE;
     start->over_cap = sku ? sku->over_cap : BH_OVER_CAP_WARN;
 }
 

@@ -29,6 +29,12 @@ const char *const bh_over_cap_names[BH_OVER_CAPS] = {
     [BH_OVER_CAP_STOP] = "stop",
 };
 
+const char *const bh_managed_names[BH_MANAGEDS] = {
+    [BH_MANAGED_CHARGE] = "charge",
+    [BH_MANAGED_HOST] = "host",
+    [BH_MANAGED_REFUSE] = "refuse",
+};
+
 const char *const bh_rounding_names[BH_ROUNDINGS] = {
     [BH_ROUNDING_NONE] = "none",
     [BH_ROUNDING_UP] = "up",

@@ -28,6 +28,15 @@ enum bh_over_cap {
     BH_OVER_CAPS
 };
 
+/* What managed memory (cuMemAllocManaged) of a share is: it is on the GPU or in main memory, as
+ * the driver moves it, and the driver does not say how much of it is where. */
+enum bh_managed {
+    BH_MANAGED_CHARGE, /* all of it counts against the cap, wherever it is */
+    BH_MANAGED_HOST,   /* it is main memory: none counts, and the cap does not bind it */
+    BH_MANAGED_REFUSE, /* there is none: the device says that it does not support it */
+    BH_MANAGEDS
+};
+
 /* How a size that is no whole number of parts becomes one. */
 enum bh_rounding {
     BH_ROUNDING_NONE, /* it is refused */
@@ -38,6 +47,7 @@ enum bh_rounding {
 
 extern const char *const bh_share_mode_names[BH_SHARE_MODES];
 extern const char *const bh_over_cap_names[BH_OVER_CAPS];
+extern const char *const bh_managed_names[BH_MANAGEDS];
 extern const char *const bh_rounding_names[BH_ROUNDINGS];
 
 enum {

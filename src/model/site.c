@@ -117,6 +117,9 @@ static const struct bh_field sku_rows[] = {
          .doc = "cores that one piece brings; the node's share when absent"),
     BH_F_ENUM(struct bh_site_sku, grade, grade_names, .flags = BH_FIELD_REQUIRED,
               .doc = "weakest isolation it promises: A dedicated node, B whole GPU, C MIG"),
+    BH_F_ENUM(struct bh_site_sku, managed, bh_managed_names,
+              .doc = "of shares: managed memory (cuMemAllocManaged) counts against the cap: charge "
+                     "(also when absent); does not: host; is not to be had: refuse"),
     BH_F(struct bh_site_sku, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "main memory that one piece brings: \"8Gi\"; the node's share when absent"),
     BH_F(struct bh_site_sku, models, BH_FIELD_LIST, .flags = BH_FIELD_REQUIRED,

@@ -69,6 +69,7 @@ struct bh_site_sku {
     enum bh_grade grade;
     struct bh_list models;       /* struct bh_site_sku_model */
     const char *cpu, *memory;    /* what one piece gives a job by default */
+    enum bh_managed managed;     /* of shares */
     enum bh_over_cap over_cap;   /* of shares */
     const char *price;           /* of one piece and hour, in the site's currency; NULL: free */
 };

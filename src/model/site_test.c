@@ -145,6 +145,13 @@ static const struct {
     { "over the cap of a profile", "skus: [{name: s, grade: C, over_cap: throttle, models: [{model: "
       "H100-80GB, profile: 1g.10gb}]}]", BH_INVALID,
       "skus[0] s: over_cap is of shares, and it has none" },
+    { "managed memory", "skus: [{name: s, grade: F, managed: host, models: [{model: H100-80GB, "
+      "share: 1/4}]}]", BH_OK, NULL },
+    { "managed memory of a profile", "skus: [{name: s, grade: C, managed: refuse, models: [{model: "
+      "H100-80GB, profile: 1g.10gb}]}]", BH_INVALID,
+      "skus[0] s: managed is of shares, and it has none" },
+    { "no such memory", "skus: [{name: s, grade: F, managed: swap, models: [{model: H100-80GB, "
+      "share: 1/4}]}]", BH_INVALID, NULL },
     { "no such thing", "skus: [{name: s, grade: F, over_cap: kill, models: [{model: H100-80GB, "
       "share: 1/4}]}]", BH_INVALID, NULL },
     { "no such mode", SHARE("share: 1/4, mode: soft"), BH_INVALID, NULL },

@@ -134,6 +134,9 @@ note_destroy(struct bh_node *node, const void *message, struct bh_note *note, st
 static void
 lend_share(const struct bh_msg_start *start, struct bh_note_piece *lent)
 {
+    lent->share_flags |= start->managed == BH_MANAGED_HOST     ? BH_SHARE_HAS_MANAGED_FREE
+                         : start->managed == BH_MANAGED_REFUSE ? BH_SHARE_HAS_NO_MANAGED
+                                                               : 0;
     lent->share_flags |= start->over_cap == BH_OVER_CAP_THROTTLE ? BH_SHARE_IS_THROTTLED
                          : start->over_cap == BH_OVER_CAP_STOP   ? BH_SHARE_IS_STOPPED
                                                                  : 0;

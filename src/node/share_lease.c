@@ -157,6 +157,9 @@ put_gpu(const struct bh_node *node, const struct bh_note_piece *lent, struct bh_
     gpu->memory_bytes += lent->cap_bytes;
     open->hard = (lent->share_flags & BH_SHARE_IS_HARD) != 0;
     open->latency = (lent->share_flags & BH_SHARE_IS_LATENCY) != 0;
+    open->managed = lent->share_flags & BH_SHARE_HAS_MANAGED_FREE ? BH_SHARE_MANAGED_FREE
+                    : lent->share_flags & BH_SHARE_HAS_NO_MANAGED ? BH_SHARE_MANAGED_NONE
+                                                                  : BH_SHARE_MANAGED_CHARGED;
     if (lent->share_flags & BH_SHARE_IS_MULTIPLEXED)
         open->quantum_ns = node->conf.share_quantum_ms * (uint64_t)BH_NS_PER_MS;
 }

@@ -16,6 +16,9 @@ enum bh_share_flags {
     /* of a share that was lent alone: what the job's SKU says, enum bh_over_cap */
     BH_SHARE_IS_THROTTLED = 8,   /* over its cap */
     BH_SHARE_IS_STOPPED = 16,
+    /* and enum bh_managed */
+    BH_SHARE_HAS_MANAGED_FREE = 32,
+    BH_SHARE_HAS_NO_MANAGED = 64,
 };
 
 /* Whether the piece is a share; whether it is a MIG instance. */

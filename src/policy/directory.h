@@ -30,6 +30,7 @@ struct bh_dir_sku {
     const char *cpu, *memory;    /* defaults of one piece; NULL: the node's share */
     bool gone;
     uint64_t models;             /* GPU models that keep it, a bit each */
+    enum bh_managed managed;     /* of shares */
     enum bh_over_cap over_cap;   /* of shares */
 };
 

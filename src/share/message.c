@@ -15,6 +15,7 @@ static const struct bh_field open_fields[] = {
     BH_F(struct bh_share_open, hard, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, latency, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, lease, BH_FIELD_U64),
+    BH_F(struct bh_share_open, managed, BH_FIELD_U32),
     BH_F(struct bh_share_open, paused, BH_FIELD_BOOL),
     BH_F(struct bh_share_open, quantum_ns, BH_FIELD_U64),
     BH_F(struct bh_share_open, throttled, BH_FIELD_BOOL),

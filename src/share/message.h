@@ -33,6 +33,7 @@ struct bh_share_open {
     bool hard, latency;
     uint64_t quantum_ns;      /* of a multiplexed share; 0: it is none */
     bool paused, throttled;   /* as ALLOW says it */
+    uint32_t managed;         /* enum bh_share_managed */
     struct bh_share_gpu gpus[BH_SHARE_DEVICES_MAX]; /* in the order of CUDA's ordinals */
     uint32_t gpu_count;
 };

@@ -230,6 +230,7 @@ fill(struct bh_share_limits *limits, const struct bh_share_open *open)
     limits->version = BH_SHARE_VERSION;
     limits->lease = open->lease;
     limits->device_count = open->gpu_count;
+    limits->managed = open->managed;
     for (uint32_t d = 0; d < open->gpu_count; d++) {
         const struct bh_share_gpu *gpu = &open->gpus[d];
         struct bh_share_device *device = &limits->device[d];

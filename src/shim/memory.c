@@ -44,21 +44,6 @@ cuMemAlloc(CUdeviceptr_v1 *address, unsigned int bytes)
     return rc;
 }
 
-CUresult
-cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
-{
-    struct bh_ticket ticket;
-    CUresult made, rc = bh_ticket_take(bytes, &ticket);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    made = REAL(cuMemAllocManaged)(address, bytes, flags);
-    rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree_v2)(*address);
-    return rc;
-}
-
 /* Bytes of rows of the usual pitch; 0 when the driver will refuse them. */
 static uint64_t
 bytes_of_rows(uint64_t width, uint64_t height)

@@ -38,7 +38,7 @@ static bool begun;
 pthread_mutex_t bh_null_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st primary[NULL_DEVICES_MAX];
 static int primary_references[NULL_DEVICES_MAX];
-static struct CUmemPoolHandle_st default_pool[NULL_DEVICES_MAX],
+static struct CUmemPoolHandle_st default_pool[NULL_DEVICES_MAX], managed_pool,
     *current_pool[NULL_DEVICES_MAX];
 static uint64_t graph_reserved, graph_used;
 static __thread struct CUctx_st *stack[16];
@@ -171,6 +171,7 @@ cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
     *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT         ? 128
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
+             : attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY           ? 1
                                                                          : 2048;
     return CUDA_SUCCESS;
 }
@@ -628,6 +629,14 @@ CUresult
 cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
     current_pool[device] = pool;
+    return CUDA_SUCCESS;
+}
+
+/* Its managed pool is a device's like any other. */
+CUresult
+cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    *pool = type == CU_MEM_ALLOCATION_TYPE_MANAGED ? &managed_pool : current_pool[location->id];
     return CUDA_SUCCESS;
 }
 

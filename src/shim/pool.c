@@ -8,6 +8,7 @@
 #include "shim/driver.h"
 #include "shim/graph.h"
 #include "shim/handles.h"
+#include "shim/managed.h"
 #include "shim/page.h"
 #include "shim/records.h"
 
@@ -422,23 +423,34 @@ bh_pool_of_graphs(unsigned device)
 /* ---- the calls that make and change pools ---- */
 
 static unsigned
-device_of(const CUmemLocation *location)
+device_of(const CUmemLocation *location, CUmemAllocationType type)
 {
-    int index =
-        location->type == CU_MEM_LOCATION_TYPE_DEVICE ? bh_page_device(location->id) : -1;
+    int index = -1;
 
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        index = bh_managed_device(location);
+    else if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+        index = bh_page_device(location->id);
     return index < 0 ? UNCHARGED : (unsigned)index;
+}
+
+static bool
+is_refused(CUmemAllocationType type)
+{
+    return type == CU_MEM_ALLOCATION_TYPE_MANAGED && bh_page_is_joined() && bh_managed_is_none();
 }
 
 CUresult
 cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *pool_props)
 {
-    CUresult rc = REAL(cuMemPoolCreate)(pool, pool_props);
+    CUmemAllocationType type = pool_props == NULL ? 0 : pool_props->allocType;
+    CUresult rc = is_refused(type) ? CUDA_ERROR_NOT_SUPPORTED
+                                   : REAL(cuMemPoolCreate)(pool, pool_props);
     unsigned number;
 
     if (rc != CUDA_SUCCESS || !bh_page_is_joined())
         return rc;
-    if (know(*pool, device_of(&pool_props->location), &number))
+    if (know(*pool, device_of(&pool_props->location, type), &number))
         return CUDA_SUCCESS;
     (void)REAL(cuMemPoolDestroy)(*pool);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -522,6 +534,38 @@ cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 
     forget_current();
     return rc;
+}
+
+/* A device's own managed pool is not found by bh_pool_of_handle: which device it counts against
+ * is known here. */
+static CUresult
+know_managed(CUresult rc, const CUmemoryPool *pool, const CUmemLocation *location,
+             CUmemAllocationType type)
+{
+    uint64_t known;
+    unsigned number;
+
+    if (rc != CUDA_SUCCESS || type != CU_MEM_ALLOCATION_TYPE_MANAGED || !bh_page_is_joined() ||
+        bh_handles_find(&handles, HANDLE(*pool), &known) ||
+        know(*pool, device_of(location, type), &number))
+        return rc;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult
+cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    if (is_refused(type))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return know_managed(REAL(cuMemGetDefaultMemPool)(pool, location, type), pool, location, type);
+}
+
+CUresult
+cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    if (is_refused(type))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return know_managed(REAL(cuMemGetMemPool)(pool, location, type), pool, location, type);
 }
 
 CUresult

@@ -129,6 +129,7 @@ static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, image, BH_FIELD_TEXT),
     BH_F(struct bh_msg_start, job, BH_FIELD_U64),
     BH_F(struct bh_msg_start, lease, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_msg_start, managed, bh_managed_names),
     BH_F(struct bh_msg_start, member, BH_FIELD_U32),
     BH_F(struct bh_msg_start, memory_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_start, mounts, BH_FIELD_LIST, .of = &mount),

@@ -7,11 +7,11 @@
 
 /* Messages between bulkheadd and bulkhead-node, as plain structs with a
  * description each; wire/frame.h makes bytes of them.  tables/messages.tbl lists
- * them with their direction.  A message or a field is only ever added at a new
- * number; BH_WIRE_VERSION changes when an old one would be misread. */
+ * them with their direction.  BH_WIRE_VERSION changes whenever one of them does: both sides
+ * are built from one tree, and builds that differ say so. */
 
 enum {
-    BH_WIRE_VERSION = 2,
+    BH_WIRE_VERSION = 4,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,
@@ -104,7 +104,8 @@ struct bh_msg_start {
     char tenant[120], user[64], sku[64]; /* for the job's environment */
     struct bh_msg_network network;
     uint32_t stdio;            /* enum bh_stdio */
-    uint32_t over_cap;         /* enum bh_over_cap, where it has shares */
+    uint32_t managed;          /* enum bh_managed, where it has shares */
+    uint32_t over_cap;         /* enum bh_over_cap, likewise */
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a

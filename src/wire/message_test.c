@@ -141,7 +141,58 @@ test_bit_flips(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- the version ---- */
+
+/* What the bytes of all messages depend on: names, kinds and sizes, in order (FNV-1a). */
+static uint64_t
+mix(uint64_t shape, const char *text, uint32_t number)
+{
+    for (const char *at = text; *at; at++)
+        shape = (shape ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    for (uint32_t byte = 0; byte < 4; byte++)
+        shape = (shape ^ (number >> 8 * byte & 0xff)) * UINT64_C(0x100000001b3);
+    return shape;
+}
+
+static uint64_t
+shape_of(uint64_t shape, const struct bh_fields *fields)
+{
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const struct bh_field *field = &fields->fields[i];
+
+        shape = mix(shape, field->name, field->kind);
+        for (uint32_t n = 0; n < field->name_count; n++)
+            shape = mix(shape, field->names[n] ? field->names[n] : "", n);
+        if (field->kind == BH_FIELD_HEX)
+            shape = mix(shape, "bytes", field->size);
+        if (field->of)
+            shape = shape_of(shape, field->of);
+    }
+    return shape;
+}
+
+/* bulkheadd and bulkhead-node are upgraded one after the other: builds whose messages differ
+ * must not take each other's frames, and say so. */
+static void
+test_version(void **state)
+{
+    static const struct { uint32_t version; uint64_t shape; } known = {
+        4, UINT64_C(0xcc8d9d8741a05ad)
+    };
+    uint64_t shape = UINT64_C(0xcbf29ce484222325);
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(table); i++)
+        shape = shape_of(mix(shape, table[i].name, table[i].number),
+                         bh_message_fields(table[i].number));
+    BH_CHECK_EQ("messages changed: raise BH_WIRE_VERSION, put it and `shape` here", known.shape,
+                shape);
+    BH_CHECK_EQ("BH_WIRE_VERSION", known.version, BH_WIRE_VERSION);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_version),
     cmocka_unit_test(test_table),
     cmocka_unit_test(test_round_trip),
     cmocka_unit_test(test_bit_flips),

@@ -5,6 +5,7 @@ import http.client
 import json
 import pathlib
 import random
+import re
 import socket
 import struct
 import subprocess
@@ -300,7 +301,10 @@ def raw_http(site):
         holder.close()
 
 
-def frame(number, payload, version=1, length=None):
+WIRE_VERSION = int(re.search(r"BH_WIRE_VERSION = (\d+)", (pathlib.Path(__file__).parents[2] / "src/wire/message.h").read_text())[1])
+
+
+def frame(number, payload, version=WIRE_VERSION, length=None):
     return struct.pack("<IHH", (4 + len(payload)) if length is None else length, number, version) + payload
 
 
@@ -315,14 +319,14 @@ def node_frames(site):
             equal("answer to another uid", speak(path, frame(1, b""), uid), (b"", True))
         except PermissionError:
             pass
-    hello = struct.pack("<IQ", 1, 1) + struct.pack("<I", 1) + b"x"
+    hello = struct.pack("<QI", 1, 1) + b"x" + struct.pack("<I", WIRE_VERSION)
     for name, data in (("junk", b"\xff" * 4 + random.Random(1).randbytes(4092)), ("half a frame", frame(1, hello)[:-3]), ("unknown message", frame(1, hello) + frame(99, b"")),
                        ("huge frame", frame(1, b"", length=0xffffffff)), ("empty frame", frame(1, b"", length=0)),
-                       ("another version", frame(1, hello, version=77)), ("short payload", frame(1, hello) + frame(2, b"\1")),
+                       ("another version", frame(1, hello, version=77)), ("another version within", frame(1, hello[:-4] + struct.pack("<I", 77))), ("short payload", frame(1, hello) + frame(2, b"\1")),
                        ("long payload", frame(1, hello + b"more")), ("order before hello", frame(7, b"\0" * 24)),
                        ("a message of the node's", frame(1, hello) + frame(34, b"\0" * 60)),
-                       ("text that overruns", frame(1, struct.pack("<IQI", 1, 1, 0xfffffff0) + b"x"))):
-        _, closed = speak(path, data, DAEMON_UID)
+                       ("text that overruns", frame(1, struct.pack("<QI", 1, 0xfffffff0) + b"x"))):
+        _, closed = speak(path, data, DAEMON_UID, wait=0.3 if name == "half a frame" else 10)
         assert closed or name == "half a frame", f"{name}: the connection stays open"
         equal(f"node after {name}", site.node.poll(), None)
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the daemon's connection")

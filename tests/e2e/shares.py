@@ -200,22 +200,33 @@ ROUND = "bulkhead-burn --kernel 0 --time 60s --hold-mib 20000 --library /run/bul
 SPIN = "bulkhead-burn --kernel 2ms --window 500ms --loops-per-ms 1000 --time 60s"
 
 
-def with_policy(name, policy):
-    return (f"skus:\n  - name: {name}\n    grade: F\n    over_cap: {policy}\n"
+MANAGED = "bulkhead-burn --kernel 0 --time 200ms --storm managed --storm-mib 20000 --storm-live 1"
+
+
+def with_policy(name, policy, managed):
+    return (f"skus:\n  - name: {name}\n    grade: F\n    over_cap: {policy}\n    managed: {managed}\n"
             "    models: [{model: H100-80GB, share: 25%, memory: 18Gi, rounding: up}]\n"
             "    cpu: \"0.1\"\n    memory: 64Mi\n")
 
 
-@tap.test(topology="1x H100-80GB", site=SITE.replace("skus:\n", with_policy("slow", "throttle"), 1)
-          .replace("skus:\n", with_policy("strict", "stop"), 1))
+@tap.test(topology="1x H100-80GB", site=SITE.replace("skus:\n", with_policy("slow", "throttle", "host"), 1)
+          .replace("skus:\n", with_policy("strict", "stop", "refuse"), 1))
 def over_cap(site):
-    """a job that goes past its cap gets a tenth of its turns or is ended, as its SKU says, and its people read why"""
+    """what is done about a job past its cap, and what managed memory is, says its SKU, and its people read why"""
     if sanitizer_of(site.bin / "libcuda.so.1"):
         raise tap.Skip("burn cannot load a library that a sanitizer is in")
     shutil.copy(site.bin / "libcuda.so.1", site.dir / "lib")
-    equal("the SKUs say so", {sku["name"]: sku.get("over_cap") for sku in site.client().get("/v1/skus")["items"]
+    equal("the SKUs say so", {sku["name"]: (sku["over_cap"], sku["managed"])
+                              for sku in site.client().get("/v1/skus")["items"]
                               if sku["name"] in ("slow", "strict", "quarter")},
-          {"slow": "throttle", "strict": "stop", "quarter": "warn"})
+          {"slow": ("throttle", "host"), "strict": ("stop", "refuse"), "quarter": ("warn", "charge")})
+    managed = {sku: site.submit("sh", "-c", f"exec {MANAGED}", tenant="acme/vision/batch", sku=sku)
+               for sku in ("slow", "strict", "quarter")}
+    for sku, had in (("slow", True), ("quarter", False)):
+        site.await_state(managed[sku], "completed")
+        equal(f"{sku}: more than its cap", lines(site, managed[sku])[-1]["allocations"] > 0, had)
+    site.await_state(managed["strict"], "failed")
+    contains("no managed memory", site.cli(None, "logs", str(managed["strict"])).stdout, "managed: CUDA_ERROR_NOT_SUPPORTED")
     strict = site.submit("sh", "-c", f"exec {ROUND}", tenant="acme/vision/batch", sku="strict")
     slow = site.submit("sh", "-c", f"{ROUND} >/dev/null & exec {SPIN}", tenant="acme/vision/train", sku="slow")
     site.await_state(strict, "failed")

@@ -3,7 +3,9 @@
  * clocks that jump, calls out of signal handlers, drivers from the future.  No crash, no cap that
  * is loose, one clear answer.
  *
- *   odd_test NULL_DRIVER LIBCUDA STRANGER STATIC MEDDLER MUSL calls|programs|musl|silent */
+ *   odd_test NULL_DRIVER LIBCUDA STRANGER STATIC MEDDLER MUSL calls|programs|musl|silent|foreign
+ *
+ * foreign: the libraries and the stranger are another processor's (tests/shim/aarch64.py). */
 #include "base/test.h"
 
 #include <fcntl.h>
@@ -72,6 +74,16 @@ any_program_finds_its_cap(void **state)
     BH_CHECK_EQ("set-user-id", run(&(struct program) { .path = set_uid, .set_uid = true }), 0);
     BH_CHECK_EQ("another preload, whose wall clock jumps",
                 run(&(struct program) { .path = stranger, .preload = meddler }), 0);
+    BH_CHECK_DONE();
+}
+
+/* Its trampolines, its joining and its words of the pages are what they are here. */
+static void
+another_processor_finds_its_cap(void **state)
+{
+    (void)state;
+    BH_CHECK_EQ("emulated", run(&(struct program) { .path = stranger }), 0);
+    BH_CHECK_EQ("most", bh_box.world->most[0] / BH_SHARE_UNIT_BYTES, CAP - CONTEXT);
     BH_CHECK_DONE();
 }
 
@@ -329,6 +341,16 @@ run_silent(void)
 }
 
 static int
+run_foreign(void)
+{
+    static const struct CMUnitTest foreign[] = {
+        cmocka_unit_test(another_processor_finds_its_cap),
+    };
+
+    return cmocka_run_group_tests(foreign, NULL, NULL);
+}
+
+static int
 run_calls(void)
 {
     static const struct CMUnitTest calls[] = {
@@ -354,5 +376,6 @@ main(int argc, char **argv)
     return strcmp(argv[7], "programs") == 0 ? run_programs()
            : strcmp(argv[7], "musl") == 0   ? run_musl()
            : strcmp(argv[7], "silent") == 0 ? run_silent()
-                                            : run_calls();
+           : strcmp(argv[7], "foreign") == 0 ? run_foreign()
+                                             : run_calls();
 }

@@ -1,0 +1,60 @@
+#include "shim/managed.h"
+
+#include "shim/driver.h"
+#include "shim/ledger.h"
+
+int
+bh_managed_device(const CUmemLocation *location)
+{
+    int index =
+        location->type == CU_MEM_LOCATION_TYPE_DEVICE ? bh_page_device(location->id) : 0;
+
+    return bh_page->limits->managed == BH_SHARE_MANAGED_CHARGED ? index : -1;
+}
+
+static bool
+is_managed(CUdevice_attribute attribute)
+{
+    return attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY ||
+           attribute == CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
+}
+
+/* Programs ask before they allocate, and then do without. */
+CUresult
+cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    CUresult rc = REAL(cuDeviceGetAttribute)(value, attribute, device);
+
+    if (rc == CUDA_SUCCESS && is_managed(attribute) && bh_page_is_joined() && bh_managed_is_none())
+        *value = 0;
+    return rc;
+}
+
+static CUresult
+allocate_charged(CUdeviceptr *address, size_t bytes, unsigned int flags)
+{
+    struct bh_ticket ticket;
+    CUresult made, rc = bh_ticket_take(bytes, &ticket);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    made = REAL(cuMemAllocManaged)(address, bytes, flags);
+    rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
+    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
+        (void)REAL(cuMemFree_v2)(*address);
+    return rc;
+}
+
+CUresult
+cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
+{
+    CUresult rc = bh_ledger_ready();
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    if (bh_managed_is_none())
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (bh_page->limits->managed == BH_SHARE_MANAGED_FREE)
+        return REAL(cuMemAllocManaged)(address, bytes, flags);
+    return allocate_charged(address, bytes, flags);
+}

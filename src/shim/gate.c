@@ -182,20 +182,28 @@ finish(uint32_t turn)
 {
     const _Atomic uint32_t *word = bh_gate->turn;
 
-    if (bh_page->limits->device_count == 1 &&
-        atomic_exchange(&state.finished, turn) != turn)
+    if (atomic_exchange(&state.finished, turn) != turn)
         bh_clock_wake(word);
     bh_clock_wait(word, turn, LOOK_AGAIN_NS);
+}
+
+/* On several devices it is not for one of them to say that the turn is over: what runs on another
+ * may wait for what would have come. */
+static uint64_t
+end_of_turn(void)
+{
+    return bh_page->limits->device_count == 1 && !atomic_load(&state.orphaned)
+               ? atomic_load(&bh_page_limits(0)->until_ns)
+               : 0;
 }
 
 static bool
 try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t turn)
 {
-    bool orphaned = atomic_load(&state.orphaned);
     enum bh_admission admission = BH_ADMIT_NO_MORE;
 
-    pass->until_ns = orphaned ? 0 : atomic_load(&bh_page_limits(0)->until_ns);
-    if (orphaned || atomic_load(&state.finished) != turn)
+    pass->until_ns = end_of_turn();
+    if (pass->until_ns == 0 || atomic_load(&state.finished) != turn)
         admission = bh_meter_admit(pass);
     if (admission == BH_ADMIT_NOW)
         return true;

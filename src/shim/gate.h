@@ -56,7 +56,8 @@ void bh_gate_leave(const struct bh_pass *pass, CUresult rc);
  * machine that wakes it late, is not idle. */
 bool bh_gate_has_waiting(void);
 
-/* Whether nothing more is submitted in this turn, which is CONTENDED, though there is work. */
+/* Whether nothing more is submitted in this turn, which is CONTENDED, though there is work.  Never
+ * of a lease of several devices. */
 bool bh_gate_is_finished(uint32_t turn);
 
 /* IDLE was said of this turn: the next submission takes it back. */

@@ -81,12 +81,25 @@ mind_door(struct helper *helper)
     }
 }
 
+/* The turn was shut behind who had finished in it: nothing came in between. */
+static bool
+follows(uint32_t shut, uint32_t turn)
+{
+    return (shut & BH_SHARE_SHUT) != 0 &&
+           shut / BH_SHARE_TURN_STEP == turn / BH_SHARE_TURN_STEP + 1;
+}
+
 /* The turn is over, or nothing more of this process comes in it. */
 static void
 answer_end(struct helper *helper, uint32_t turn)
 {
+    uint32_t now;
+
     bh_gate_clear();
     drain();
+    now = atomic_load(bh_gate->turn);
+    if (follows(now, turn))
+        turn = now;
     if (bh_page_say(BH_SHARE_DRAINED, 0, turn))
         helper->drained = turn;
 }
@@ -96,7 +109,7 @@ answer_end(struct helper *helper, uint32_t turn)
 static void
 answer_finished(struct helper *helper, uint32_t turn)
 {
-    uint64_t rest_ns = bh_meter_rest_ns(0); /* a lease of one device alone is finished early */
+    uint64_t rest_ns = bh_meter_rest_ns(0); /* of one device alone: see bh_gate_is_finished */
 
     if (rest_ns > 0)
         bh_clock_wait(bh_gate->turn, turn, rest_ns);

@@ -458,6 +458,7 @@ void
 bh_turns_finish(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
 {
     struct seat *seat = seat_get(turns, index);
+    uint64_t before_ns = seat->until_ns;
 
     if (seat->turn != BH_TURN_CONTENDED || seat->whole)
         return;
@@ -465,6 +466,8 @@ bh_turns_finish(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
     decide(turns, now_ns);
     if (seat->turn == BH_TURN_ENDING)
         bh_turns_drained(turns, now_ns, index);
+    else if (seat->until_ns == before_ns)
+        seat->until_ns++; /* the same lead over the others: told anew all the same */
 }
 
 void

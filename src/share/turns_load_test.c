@@ -101,8 +101,7 @@ is_exclusive(const struct history *history)
     return true;
 }
 
-/* An end is told of a CONTENDED turn alone, it is in the future, and the arbiter keeps to it; never
- * where a latency member may want the GPU. */
+/* An end is told of a CONTENDED turn alone, it is in the future, and the arbiter keeps to it. */
 static bool
 keeps_to_its_ends(const struct history *history)
 {

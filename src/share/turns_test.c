@@ -537,8 +537,8 @@ finished(void **state)
     BH_CHECK_EQ("half a round ahead of it", end, 24 * MS);
     bh_turns_finish(turns, 12 * MS, b);
     BH_CHECK_EQ("5 ms against 7: it goes on", bh_turns_state(turns, b), BH_TURN_CONTENDED);
-    BH_CHECK_EQ("to the same end", bh_turns_until_ns(turns, b), end);
-    bh_turns_tick(turns, end);
+    BH_CHECK_EQ("to the same end, told anew", bh_turns_until_ns(turns, b), end + 1);
+    bh_turns_tick(turns, ++end);
     BH_CHECK_EQ("ending", bh_turns_state(turns, b), BH_TURN_ENDING);
     bh_turns_finish(turns, end, b);
     BH_CHECK_EQ("what is ending is drained, not finished", bh_turns_state(turns, b),

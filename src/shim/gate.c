@@ -29,7 +29,7 @@ static BH_STATE union {
         _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
         _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
-        _Atomic uint32_t waiting;      /* threads that have work and may not submit it yet */
+        _Atomic uint32_t waiting;      /* threads that have work and did not submit it yet */
         _Atomic uint32_t finished;     /* the turn in which nothing more is submitted; 0: none */
     };
     char whole[BH_STATE_ALIGN];
@@ -252,8 +252,6 @@ bh_gate_enter(struct bh_pass *pass)
     if (me == NULL || atomic_load_explicit(&me->inside, memory_order_relaxed) != 0)
         return;
     pass->device = where.device;
-    if (try_enter(pass, me))
-        return;
     atomic_fetch_add(&state.waiting, 1);
     while (!try_enter(pass, me))
         ;

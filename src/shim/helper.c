@@ -104,17 +104,19 @@ answer_end(struct helper *helper, uint32_t turn)
         helper->drained = turn;
 }
 
-/* Nothing more comes in this turn: it is over when what is on the way is done.  Waiting for the
- * device may keep a CPU busy, so it begins late. */
-static void
-answer_finished(struct helper *helper, uint32_t turn)
+/* The device has work for longer than it pays to wait for it: a driver may spin. */
+static bool
+rest(uint32_t turn)
 {
-    uint64_t rest_ns = bh_meter_rest_ns(0); /* of one device alone: see bh_gate_is_finished */
+    uint64_t longest_ns = 0, ns;
 
-    if (rest_ns > 0)
-        bh_clock_wait(bh_gate->turn, turn, rest_ns);
-    else
-        answer_end(helper, turn);
+    for (unsigned device = 0; device < bh_page->limits->device_count; device++) {
+        ns = bh_meter_rest_ns(device);
+        longest_ns = ns > longest_ns ? ns : longest_ns;
+    }
+    if (longest_ns > 0)
+        bh_clock_wait(bh_gate->turn, turn, longest_ns);
+    return longest_ns > 0;
 }
 
 /* Nothing came for a while: see that nothing is left, and if still nothing came, say so. */
@@ -145,12 +147,14 @@ step(struct helper *helper)
     if (shut && helper->drained != turn) {
         answer_end(helper, turn);
     } else if (finished && helper->drained != turn) {
-        answer_finished(helper, turn);
+        if (!rest(turn))
+            answer_end(helper, turn);
     } else if (shut || finished || (turn & BH_SHARE_CONTENDED) == 0) {
         bh_clock_wait(word, turn, DOOR_NS);
     } else if (!idle) {
         bh_clock_wait(word, turn, QUIET_NS);
-        if (atomic_load(word) == turn && bh_meter_count() == count && !bh_gate_has_waiting())
+        if (atomic_load(word) == turn && bh_meter_count() == count && !bh_gate_has_waiting() &&
+            !rest(turn))
             answer_quiet(helper, turn, count);
     } else {
         bh_clock_wait(word, turn, BH_MS); /* said idle: work may come all the same */

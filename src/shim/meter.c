@@ -12,7 +12,7 @@
 #define LATE_NS (1000 * BH_MS)   /* nobody keeps to an end that was so long ago */
 #define LOOK_LEAST_NS (50 * BH_US)
 #define REST_LEAST_NS (1 * BH_MS)
-#define LOOK_MOST_NS (2 * BH_MS)
+#define REST_STEP_NS (250 * BH_US)
 
 enum { RING = 64 };
 
@@ -254,6 +254,17 @@ try_admit(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
     return BH_ADMIT_NOW;
 }
 
+/* An estimate may be far too high: nobody sleeps for longer than an eighth of what it took so far. */
+static uint64_t
+at_most_an_eighth(const struct meter *meter, uint64_t wait_ns, uint64_t now_ns)
+{
+    uint64_t began = atomic_load(&meter->began_ns);
+    uint64_t most = now_ns > began ? (now_ns - began) / 8 : 0;
+
+    most = most > REST_STEP_NS ? most : REST_STEP_NS;
+    return wait_ns < most ? wait_ns : most;
+}
+
 /* When there is room, if what goes before takes as long as it should: half of the time until
  * then, since it may be quicker.  One piece ahead there is no time to lose. */
 static uint64_t
@@ -264,7 +275,7 @@ look_again_ns(const struct meter *meter, const struct bh_pass *pass, uint64_t no
 
     if (pass->until_ns == 0 || wait_ns < LOOK_LEAST_NS)
         return LOOK_LEAST_NS;
-    return wait_ns < LOOK_MOST_NS ? wait_ns : LOOK_MOST_NS;
+    return at_most_an_eighth(meter, wait_ns, now_ns);
 }
 
 enum bh_admission
@@ -335,9 +346,11 @@ rest_ns(const struct meter *meter, uint64_t now_ns)
     if (left <= REST_LEAST_NS)
         return 0;
     if (meter->tail - meter->head <= 1)
-        return left > ahead / 4 ? left - ahead / 4 : 0;
+        return left > ahead / 4 ? at_most_an_eighth(meter, left - ahead / 4, now_ns) : 0;
     end = began + first->estimated_ns;
-    return end > now_ns + 2 * LOOK_LEAST_NS ? (end - now_ns) / 2 : LOOK_LEAST_NS;
+    return end > now_ns + 2 * LOOK_LEAST_NS
+               ? at_most_an_eighth(meter, (end - now_ns) / 2, now_ns)
+               : LOOK_LEAST_NS;
 }
 
 uint64_t

@@ -445,7 +445,7 @@ static bool
 ended_by_node(const struct bh_job_row *row)
 {
     return ended_for(row, BH_END_START_FAILED) || ended_for(row, BH_END_RESUME_FAILED)
-           || ended_for(row, BH_END_OVER_CAP);
+           || ended_for(row, BH_END_OVER_CAP) || ended_for(row, BH_END_OVER_TIME);
 }
 
 /* The engine forgets ended jobs: their row says how they ended. */

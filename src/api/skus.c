@@ -64,6 +64,8 @@ put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct b
     bh_json_str(w, "name", named->name);
     if (has_shares(sku))
         bh_json_str(w, "over_cap", bh_over_cap_names[named->over_cap]);
+    if (has_shares(sku))
+        bh_json_str(w, "over_time", bh_over_time_names[named->over_time]);
     bh_put_decimal(w, "price", sku->price, BH_MONEY_UNIT);
     bh_json_close(w, '}');
 }

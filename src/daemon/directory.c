@@ -150,6 +150,7 @@ add_skus(struct bh_published *p, const struct bh_catalog *catalog)
             .models = sku ? bh_site_sku_models(sku) : 0,
             .managed = sku ? sku->managed : BH_MANAGED_CHARGE,
             .over_cap = sku ? sku->over_cap : BH_OVER_CAP_WARN,
+            .over_time = sku ? sku->over_time : BH_OVER_TIME_WARN,
         };
     }
     p->directory.skus = rows;

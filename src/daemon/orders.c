@@ -99,6 +99,7 @@ fill_identity(struct bh_msg_start *start, const struct bh_directory *dir,
     snprintf(start->sku, sizeof start->sku, "%s", sku ? sku->name : "");
     start->managed = sku ? sku->managed : BH_MANAGED_CHARGE;
     start->over_cap = sku ? sku->over_cap : BH_OVER_CAP_WARN;
+    start->over_time = sku ? sku->over_time : BH_OVER_TIME_WARN;
 }
 
 /* Folders by their paths, datasets by the paths that they have now; they are all there. */
@@ -455,7 +456,7 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
         return BH_OK;
     entry.tenant = view.tenant.v;
     if ((ended->cause == BH_END_START_FAILED || ended->cause == BH_END_RESUME_FAILED
-         || ended->cause == BH_END_OVER_CAP)
+         || ended->cause == BH_END_OVER_CAP || ended->cause == BH_END_OVER_TIME)
         && bh_failures_keep(core, ended->lease, ended->why, &failure, err) != BH_OK)
         return err->rc;
     /* The record has one text, or none; what never started carried nothing. */

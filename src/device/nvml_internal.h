@@ -121,6 +121,8 @@ bh_rc bh_nvml_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *e
 bh_rc bh_nvml_processes(void *self, const char *gpu, struct bh_arena *arena,
                         struct bh_device_process **ret_processes, uint32_t *ret_count,
                         struct bh_err *err);
+bh_rc bh_nvml_busy(void *self, const char *gpu, struct bh_arena *arena,
+                   struct bh_device_samples *samples, struct bh_err *err);
 bh_rc bh_nvml_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
                          struct bh_err *err);
 

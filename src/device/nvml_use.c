@@ -91,6 +91,48 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
     return BH_OK;
 }
 
+/* The library names more than a hundred per cent where it knows nothing, and entries without a
+ * process. */
+static uint32_t
+keep_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count,
+          struct bh_device_busy *ret_busy)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (found[i].pid != 0 && found[i].smUtil > 0 && found[i].smUtil <= 100)
+            ret_busy[kept++] = (struct bh_device_busy){ found[i].pid, found[i].smUtil };
+    return kept;
+}
+
+bh_rc
+bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena,
+             struct bh_device_samples *samples, struct bh_err *err)
+{
+    static nvmlProcessUtilizationSample_t found[PROCESSES_MAX];
+    struct bh_nvml *nvml = self;
+    unsigned int count = BH_COUNT(found);
+    struct bh_device_busy *busy;
+    struct bh_nvml_gpu gpu;
+    nvmlReturn_t result;
+    bh_rc rc = bh_nvml_gpu_find(nvml, uuid, &gpu, err);
+
+    if (rc != BH_OK)
+        return rc;
+    result = nvml_call(nvml, process_samples, gpu.handle, found, &count,
+                       samples->since_us);
+    if (result == NVML_ERROR_NOT_FOUND) /* nobody was */
+        count = 0;
+    else if (result != NVML_SUCCESS)
+        return bh_nvml_fail(err, result, "%s: cannot tell which processes use it", uuid);
+    busy = bh_arena_alloc(arena, PROCESSES_MAX * sizeof *busy);
+    if (!busy)
+        return bh_err_set(err, BH_FULL, "no room for the processes of %s", uuid);
+    samples->count = keep_busy(found, count < PROCESSES_MAX ? count : PROCESSES_MAX, busy);
+    samples->items = busy;
+    return BH_OK;
+}
+
 bh_rc
 bh_nvml_blame(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, struct bh_err *err)
 {

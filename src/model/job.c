@@ -73,6 +73,7 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_GPU_FAULT] = "gpu_fault",
     [BH_END_DRAINED] = "drained",
     [BH_END_OVER_CAP] = "over_cap",
+    [BH_END_OVER_TIME] = "over_time",
 };
 
 /* What a job may be told to write a checkpoint with. */

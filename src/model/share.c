@@ -35,6 +35,11 @@ const char *const bh_managed_names[BH_MANAGEDS] = {
     [BH_MANAGED_REFUSE] = "refuse",
 };
 
+const char *const bh_over_time_names[BH_OVER_TIMES] = {
+    [BH_OVER_TIME_WARN] = "warn",
+    [BH_OVER_TIME_STOP] = "stop",
+};
+
 const char *const bh_rounding_names[BH_ROUNDINGS] = {
     [BH_ROUNDING_NONE] = "none",
     [BH_ROUNDING_UP] = "up",

@@ -37,6 +37,14 @@ enum bh_managed {
     BH_MANAGEDS
 };
 
+/* What is done about a job that runs on its GPU out of its turns, by the driver's samples: a process
+ * of it goes round the shim, so fewer turns would be nothing to it. */
+enum bh_over_time {
+    BH_OVER_TIME_WARN, /* its people are told */
+    BH_OVER_TIME_STOP, /* and it is ended */
+    BH_OVER_TIMES
+};
+
 /* How a size that is no whole number of parts becomes one. */
 enum bh_rounding {
     BH_ROUNDING_NONE, /* it is refused */
@@ -47,6 +55,7 @@ enum bh_rounding {
 
 extern const char *const bh_share_mode_names[BH_SHARE_MODES];
 extern const char *const bh_over_cap_names[BH_OVER_CAPS];
+extern const char *const bh_over_time_names[BH_OVER_TIMES];
 extern const char *const bh_managed_names[BH_MANAGEDS];
 extern const char *const bh_rounding_names[BH_ROUNDINGS];
 

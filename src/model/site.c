@@ -130,6 +130,9 @@ static const struct bh_field sku_rows[] = {
     BH_F_ENUM(struct bh_site_sku, over_cap, bh_over_cap_names,
               .doc = "of shares: what is done about a job that has more GPU memory than its cap, as "
                      "the driver sees it: warn (also when absent), throttle, stop"),
+    BH_F_ENUM(struct bh_site_sku, over_time, bh_over_time_names,
+              .doc = "of shares: what is done about a job that runs on its GPU out of its turns, by "
+                     "the driver's samples: warn (also when absent), stop"),
     BH_F(struct bh_site_sku, price, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "of one piece and hour, in the site's currency: \"0.85\"; free when absent"),
 };

@@ -71,6 +71,7 @@ struct bh_site_sku {
     const char *cpu, *memory;    /* what one piece gives a job by default */
     enum bh_managed managed;     /* of shares */
     enum bh_over_cap over_cap;   /* of shares */
+    enum bh_over_time over_time; /* of shares */
     const char *price;           /* of one piece and hour, in the site's currency; NULL: free */
 };
 

@@ -366,9 +366,11 @@ check_models(const struct bh_site_sku *sku, struct bh_err *err)
             return bh_err_wrap(err, "models[%" PRIu32 "]", i);
         shares = shares || models[i].share;
     }
-    if ((sku->over_cap || sku->managed) && !shares)
+    if ((sku->over_cap || sku->over_time || sku->managed) && !shares)
         return bh_err_set(err, BH_INVALID, "%s is of shares, and it has none",
-                          sku->over_cap ? "over_cap" : "managed");
+                          sku->over_cap    ? "over_cap"
+                          : sku->over_time ? "over_time"
+                                           : "managed");
     return BH_OK;
 }
 

@@ -145,6 +145,11 @@ static const struct {
     { "over the cap of a profile", "skus: [{name: s, grade: C, over_cap: throttle, models: [{model: "
       "H100-80GB, profile: 1g.10gb}]}]", BH_INVALID,
       "skus[0] s: over_cap is of shares, and it has none" },
+    { "over time of a profile", "skus: [{name: s, grade: C, over_time: stop, models: [{model: "
+      "H100-80GB, profile: 1g.10gb}]}]", BH_INVALID,
+      "skus[0] s: over_time is of shares, and it has none" },
+    { "nothing to throttle", "skus: [{name: s, grade: F, over_time: throttle, models: [{model: "
+      "H100-80GB, share: 1/4}]}]", BH_INVALID, NULL },
     { "managed memory", "skus: [{name: s, grade: F, managed: host, models: [{model: H100-80GB, "
       "share: 1/4}]}]", BH_OK, NULL },
     { "managed memory of a profile", "skus: [{name: s, grade: C, managed: refuse, models: [{model: "

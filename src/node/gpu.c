@@ -247,7 +247,7 @@ static bool
 only_reads(const struct request *request)
 {
     return request->kind == BH_GPU_MSG_SCAN || request->kind == BH_GPU_MSG_PROCESSES
-           || request->kind == BH_GPU_MSG_HEALTH;
+           || request->kind == BH_GPU_MSG_BUSY || request->kind == BH_GPU_MSG_HEALTH;
 }
 
 /* Ask the child and wait for its answer. */
@@ -411,6 +411,23 @@ client_processes(void *self, const char *gpu, struct bh_arena *arena,
 }
 
 static bh_rc
+client_busy(void *self, const char *gpu, struct bh_arena *arena,
+            struct bh_device_samples *samples, struct bh_err *err)
+{
+    struct request request;
+    bh_rc rc = prepare(&request, BH_GPU_MSG_BUSY, gpu, arena, err);
+
+    request.ask.since_us = samples->since_us;
+    if (rc == BH_OK)
+        rc = run_request(self, &request, err);
+    if (rc != BH_OK)
+        return rc;
+    samples->items = request.answer.busy.items;
+    samples->count = request.answer.busy.count;
+    return BH_OK;
+}
+
+static bh_rc
 client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
               struct bh_err *err)
 {
@@ -494,6 +511,7 @@ static const struct bh_device_ops client_ops = {
     .carve = client_carve,
     .destroy = client_destroy,
     .processes = client_processes,
+    .busy = client_busy,
     .health = client_health,
     .next_event = client_next_event,
     .close = client_close,

@@ -101,6 +101,18 @@ processes(const struct bh_device *device, const struct bh_gpu_ask *ask,
 }
 
 static bh_rc
+busy(const struct bh_device *device, const struct bh_gpu_ask *ask, struct bh_gpu_answer *answer,
+     struct bh_arena *arena, struct bh_err *err)
+{
+    struct bh_device_samples samples = { .since_us = ask->since_us };
+    bh_rc rc = device->ops->busy(device->self, ask->gpu, arena, &samples, err);
+
+    if (rc == BH_OK)
+        answer->busy = (struct bh_list){ samples.items, samples.count };
+    return rc;
+}
+
+static bh_rc
 health(const struct bh_device *device, const struct bh_gpu_ask *ask,
        struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
 {
@@ -121,6 +133,7 @@ static const request requests[] = {
     [BH_GPU_MSG_CARVE] = carve,
     [BH_GPU_MSG_DESTROY] = destroy,
     [BH_GPU_MSG_PROCESSES] = processes,
+    [BH_GPU_MSG_BUSY] = busy,
     [BH_GPU_MSG_HEALTH] = health,
 };
 

@@ -64,6 +64,12 @@ static const struct bh_field process_fields[] = {
 static const struct bh_fields process =
     BH_FIELDS("process", struct bh_device_process, process_fields);
 
+static const struct bh_field busy_fields[] = {
+    BH_F(struct bh_device_busy, percent, BH_FIELD_U32),
+    BH_F(struct bh_device_busy, pid, BH_FIELD_U32),
+};
+static const struct bh_fields busy = BH_FIELDS("busy", struct bh_device_busy, busy_fields);
+
 static const struct bh_field health_fields[] = {
     BH_F(struct bh_device_health, drain_wanted, BH_FIELD_BOOL),
     BH_F(struct bh_device_health, ecc_corrected, BH_FIELD_U64),
@@ -88,10 +94,12 @@ static const struct bh_field ask_fields[] = {
     BH_F(struct bh_gpu_ask, gi, BH_FIELD_U32),
     BH_F(struct bh_gpu_ask, gpu, BH_FIELD_STR),
     BH_F(struct bh_gpu_ask, profile, BH_FIELD_STR),
+    BH_F(struct bh_gpu_ask, since_us, BH_FIELD_U64),
     BH_F(struct bh_gpu_ask, start, BH_FIELD_U32),
 };
 
 static const struct bh_field answer_fields[] = {
+    BH_F(struct bh_gpu_answer, busy, BH_FIELD_LIST, .of = &busy),
     BH_F(struct bh_gpu_answer, call, BH_FIELD_U64),
     BH_F(struct bh_gpu_answer, driver, BH_FIELD_STR),
     BH_F(struct bh_gpu_answer, gpus, BH_FIELD_LIST, .of = &gpu),
@@ -117,6 +125,7 @@ static const struct bh_fields messages[] = {
     [BH_GPU_MSG_CARVE] = BH_FIELDS("carve", struct bh_gpu_ask, ask_fields),
     [BH_GPU_MSG_DESTROY] = BH_FIELDS("destroy", struct bh_gpu_ask, ask_fields),
     [BH_GPU_MSG_PROCESSES] = BH_FIELDS("processes", struct bh_gpu_ask, ask_fields),
+    [BH_GPU_MSG_BUSY] = BH_FIELDS("busy", struct bh_gpu_ask, ask_fields),
     [BH_GPU_MSG_HEALTH] = BH_FIELDS("health", struct bh_gpu_ask, ask_fields),
     [BH_GPU_MSG_ANSWER] = BH_FIELDS("answer", struct bh_gpu_answer, answer_fields),
     [BH_GPU_MSG_EVENT] = BH_FIELDS("event", struct bh_device_event, event_fields),

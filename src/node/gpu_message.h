@@ -20,10 +20,11 @@ struct bh_gpu_ask {
     char gpu[48], profile[24];
     uint32_t start, gi;
     bool enabled;
+    uint64_t since_us;
 };
 
 /* rc BH_OK: SCAN filled driver, gpus and instances, CARVE one instance, PROCESSES the
- * processes, HEALTH one health.  Else the error. */
+ * processes, BUSY the busy, HEALTH one health.  Else the error. */
 struct bh_gpu_answer {
     uint64_t call;
     uint32_t rc, sys_kind;
@@ -32,6 +33,7 @@ struct bh_gpu_answer {
     struct bh_list gpus;      /* struct bh_device_gpu */
     struct bh_list instances; /* struct bh_device_instance */
     struct bh_list processes; /* struct bh_device_process */
+    struct bh_list busy;      /* struct bh_device_busy */
     struct bh_list healths;   /* struct bh_device_health: one */
 };
 

@@ -21,7 +21,8 @@ enum bh_note_kind {
     BH_NOTE_FORGET_ORDER,  /* acknowledged */
     BH_NOTE_FORGET_LEASE,
     BH_NOTE_ASKED,         /* a job was sent its first signal to end; `why`: for having more
-                              GPU memory than its share allows */
+                              of a GPU than its share allows, and `outcome` the cause of its end
+                              then (0, of before there were two: OVER_CAP) */
     BH_NOTE_SUSPENDED,     /* a job is frozen and was seen to hold no GPU context */
     BH_NOTE_RESUMED,       /* that does not hold any more: it is about to be thawed */
     BH_NOTE_MARK,          /* whose the bytes of memory units of a GPU are */
@@ -61,7 +62,7 @@ struct bh_note {
     bool begun;                      /* ORDER of a carve: the driver may have been asked */
     uint32_t slot;                   /* LEASE: range of user ids, or BH_NO_SLOT */
     char boot[40];                   /* LEASE: the kernel's boot id */
-    uint32_t outcome, rc;            /* OUTCOME */
+    uint32_t outcome, rc;            /* OUTCOME; ASKED: outcome */
     uint64_t at_ns;
     char why[BH_OUTCOME_WHY_MAX];
     uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */

@@ -134,6 +134,7 @@ note_destroy(struct bh_node *node, const void *message, struct bh_note *note, st
 static void
 lend_share(const struct bh_msg_start *start, struct bh_note_piece *lent)
 {
+    lent->share_flags |= start->over_time == BH_OVER_TIME_STOP ? BH_SHARE_IS_STOPPED_OUT : 0;
     lent->share_flags |= start->managed == BH_MANAGED_HOST     ? BH_SHARE_HAS_MANAGED_FREE
                          : start->managed == BH_MANAGED_REFUSE ? BH_SHARE_HAS_NO_MANAGED
                                                                : 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "model/job.h"
 #include "node/share_end.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
@@ -41,28 +42,35 @@ allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
     return bytes;
 }
 
-/* The bytes of its processes; who they are is told bulkhead-share. */
-static uint64_t
-bytes_of(struct bh_node *node, uint64_t lease, const struct bh_device_process *processes,
-         uint32_t count)
+/* The processes on a GPU, as the driver says. */
+struct users {
+    struct bh_device_process *items;
+    uint32_t count;
+    struct bh_share_busy busy;
+};
+
+/* What its processes have; who they are is told bulkhead-share. */
+static void
+add_up(struct bh_node *node, const struct users *users, struct bh_share_use *use)
 {
-    uint64_t bytes = 0;
+    const struct bh_device_process *processes = users->items;
+    uint64_t lease = use->row->lease;
     struct bh_err ignored;
     bool inside;
     char id[32];
 
     bh_node_job_id(lease, id);
-    for (uint32_t p = 0; p < count; p++) {
+    for (uint32_t p = 0; p < users->count; p++) {
         const struct bh_share_holder holder = { lease, processes[p].pid };
 
         inside = false;
         if (node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
                                    &ignored) != BH_OK || !inside)
             continue;
-        bytes += processes[p].memory_mib << 20;
+        use->bytes += processes[p].memory_mib << 20;
+        use->busy_percent += bh_share_busy_percent(&users->busy, processes[p].pid);
         bh_share_host_holder(node->share_leases->host, &holder);
     }
-    return bytes;
 }
 
 /* Where it is furthest beyond what it may. */
@@ -86,25 +94,33 @@ static void
 compare_gpu(struct bh_node *node, const char *gpu)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    struct bh_device_process *processes;
+    struct bh_share_use uses[BH_SHARE_LEASES_MAX];
+    struct users users = { 0 };
     struct bh_err ignored;
     uint32_t count = 0;
 
-    if (node->device.ops->processes(node->device.self, gpu, arena, &processes, &count, &ignored)
-        != BH_OK)
+    if (node->device.ops->processes(node->device.self, gpu, arena, &users.items, &users.count,
+                                    &ignored) != BH_OK)
         return;
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
+    bh_share_busy_ask(node, gpu, arena, &users.busy);
+    for (uint32_t i = 0; i < node->state.job_count && count < BH_SHARE_LEASES_MAX; i++) {
         const struct bh_job *job = &node->state.jobs[i];
-        struct bh_share_lease_row *row = row_of(node, job);
-        struct bh_share_overhead said = { .lease = job->note.lease };
-        uint64_t allowed_bytes = row ? allowed_on(job, gpu, &said.device) : 0;
+        struct bh_share_use *use = &uses[count];
+        uint64_t allowed_bytes;
 
+        *use = (struct bh_share_use){ .row = row_of(node, job) };
+        allowed_bytes = use->row ? allowed_on(job, gpu, &use->device) : 0;
         if (allowed_bytes == 0)
             continue;
-        said.bytes = bytes_of(node, said.lease, processes, count);
-        note_look(&row->look, gpu, said.bytes, allowed_bytes);
-        bh_share_host_overhead(node->share_leases->host, &said);
+        add_up(node, &users, use);
+        note_look(&use->row->look, gpu, use->bytes, allowed_bytes);
+        bh_share_host_overhead(node->share_leases->host,
+                               &(struct bh_share_overhead){ use->row->lease, use->device,
+                                                            use->bytes });
+        count++;
     }
+    if (users.busy.known)
+        bh_share_busy_judge(node, uses, count);
 }
 
 static bool
@@ -151,7 +167,7 @@ end(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job)
     snprintf(why, sizeof why, "it had %" PRIu64 " MiB of memory of %.47s, and its share allows %"
              PRIu64, row->look.bytes >> 20, row->look.gpu, row->look.allowed_bytes >> 20);
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED);
-    bh_node_share_end(node, job, why);
+    bh_node_share_end(node, job, BH_END_OVER_CAP, why);
 }
 
 static void
@@ -184,6 +200,7 @@ bh_share_leases_compare(struct bh_node *node)
     leases->compare_at = now + BH_NS_PER_S;
     for (uint32_t i = 0; i < leases->count; i++)
         leases->rows[i].look.seen = false;
+    bh_share_busy_begin(node);
     for (uint32_t g = 0; g < node->inventory.gpu_count; g++) {
         const char *gpu = node->inventory.gpus[g].uuid;
 
@@ -195,5 +212,9 @@ bh_share_leases_compare(struct bh_node *node)
 
         if (job && leases->rows[i].look.seen)
             judge(node, &leases->rows[i], job, now);
+        job = bh_state_job(&node->state, leases->rows[i].lease);
+        if (job && leases->rows[i].out_of_turn)
+            bh_share_busy_act(node, &leases->rows[i], job);
     }
+    leases->compared_at = now;
 }

@@ -4,6 +4,7 @@
 #include "node/node.h"
 #include "node/share.h"
 #include "node/share_over.h"
+#include "node/share_time.h"
 
 /* What the files node/share_*.c know of the leases whose shares are open.  Which ones are follows
  * from the node's journal alone: after a crash the same ones are opened again. */
@@ -27,6 +28,9 @@ struct bh_share_lease_row {
     bool paused, throttled;
     struct bh_share_look look;
     struct bh_share_over over;
+    struct bh_share_had had;
+    struct bh_share_time time[BH_SHARE_DEVICES_MAX];
+    uint32_t out_of_turn; /* devices on which it was just found to run out of its turns, a bit each */
     struct bh_share_untold untold[BH_JOB_NOTICES];
 };
 
@@ -36,6 +40,8 @@ struct bh_share_leases {
     uint32_t count;
     bh_ns tried_at;   /* monotonic; when leases of before were asked for last */
     bh_ns compare_at; /* monotonic; when the driver is asked next */
+    bh_ns compared_at; /* when it was asked last */
+    bool no_samples;  /* it was told that GPU time of processes is not seen */
 };
 
 /* NULL: its share is not open. */
@@ -47,6 +53,34 @@ void bh_share_leases_allow(struct bh_node *node, const struct bh_share_lease_row
 /* Each second: ask the driver, of each GPU with shares that are open once, what processes hold on
  * it, and tell bulkhead-share what each lease has and who it is.  Then do what is to be done. */
 void bh_share_leases_compare(struct bh_node *node);
+
+/* What the processes of a lease have of a GPU, as the driver says. */
+struct bh_share_use {
+    struct bh_share_lease_row *row;
+    uint32_t device;      /* of the lease */
+    uint64_t bytes;
+    uint32_t busy_percent;
+};
+
+/* Which processes kept a GPU busy since it was asked last. */
+struct bh_share_busy {
+    bool known;           /* else nothing is judged */
+    struct bh_device_samples samples;
+};
+
+/* Ask the driver.  That it cannot say is logged once. */
+void bh_share_busy_ask(struct bh_node *node, const char *gpu, struct bh_arena *arena,
+                       struct bh_share_busy *ret_busy);
+uint32_t bh_share_busy_percent(const struct bh_share_busy *busy, uint32_t pid);
+
+/* Once before the GPUs are gone through: what turns took since then. */
+void bh_share_busy_begin(struct bh_node *node);
+
+/* Judge all leases that share a GPU. */
+void bh_share_busy_judge(struct bh_node *node, const struct bh_share_use *uses, uint32_t count);
+
+/* Do what is to be done about a lease that runs out of its turns.  The job may be forgotten. */
+void bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job);
 
 /* Its people should know: now, or when ten minutes have passed since they were told the same, or
  * when the daemon listens again. */

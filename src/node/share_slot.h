@@ -19,6 +19,7 @@ enum bh_share_flags {
     /* and enum bh_managed */
     BH_SHARE_HAS_MANAGED_FREE = 32,
     BH_SHARE_HAS_NO_MANAGED = 64,
+    BH_SHARE_IS_STOPPED_OUT = 128, /* enum bh_over_time: out of its turns */
 };
 
 /* Whether the piece is a share; whether it is a MIG instance. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "model/job.h"
 #include "node/path.h"
 
 enum { COMPACT_BYTES = 4 << 20 };
@@ -210,8 +211,10 @@ apply_asked(struct bh_state *state, const struct bh_note *note)
     if (!job)
         return;
     job->asked = true;
-    if (*note->why)
-        snprintf(job->over_cap, sizeof job->over_cap, "%.199s", note->why);
+    if (!*note->why)
+        return;
+    snprintf(job->over_share, sizeof job->over_share, "%.199s", note->why);
+    job->over_cause = note->outcome != BH_END_NONE ? note->outcome : BH_END_OVER_CAP;
 }
 
 static void
@@ -405,7 +408,8 @@ put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
     struct bh_note suspended = { .kind = BH_NOTE_SUSPENDED, .lease = job->note.lease };
     bh_rc rc = bh_note_append(state->journal, &job->note, err);
 
-    snprintf(asked.why, sizeof asked.why, "%s", job->over_cap);
+    snprintf(asked.why, sizeof asked.why, "%s", job->over_share);
+    asked.outcome = job->over_cause;
     if (rc == BH_OK && job->asked)
         rc = bh_note_append(state->journal, &asked, err);
     if (rc == BH_OK && job->suspended)

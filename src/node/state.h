@@ -50,7 +50,8 @@ struct bh_job {
     bh_ns gate_until;                /* monotonic; not ready by then: it never will be */
     uint64_t start_order;            /* START that is answered after the look, or 0 */
     char broken[200];                /* the wall that did not hold; "" is none */
-    char over_cap[200];              /* why the node ends it, over its share's cap; "": it does not */
+    char over_share[200];            /* why the node ends it, over its share; "": it does not */
+    uint32_t over_cause;             /* enum bh_end_cause of that */
     struct { uint64_t memory_bytes; uint32_t pids; } ordered; /* 0: not known any more */
 };
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/test.h"
+#include "model/job.h"
 #include "node/path.h"
 
 static char folder[] = "/tmp/bh-state-XXXXXX";
@@ -42,7 +43,8 @@ fill(struct bh_state *state)
     note(state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 10, .job = 3, .slot = 0,
                                   .lent = { { .partition = 5, .gi = 7 } }, .lent_count = 1,
                                   .boot = "b" });
-    note(state, (struct bh_note){ .kind = BH_NOTE_ASKED, .lease = 10, .why = "over its cap" });
+    note(state, (struct bh_note){ .kind = BH_NOTE_ASKED, .lease = 10, .why = "over its cap",
+                                  .outcome = BH_END_OVER_TIME });
     note(state, (struct bh_note){ .kind = BH_NOTE_ASKED, .lease = 10 });
     note(state, (struct bh_note){ .kind = BH_NOTE_LEASE, .lease = 11, .slot = 1 });
     note(state, (struct bh_note){ .kind = BH_NOTE_FORGET_LEASE, .lease = 11 });
@@ -69,7 +71,8 @@ check(const char *name, const struct bh_state *state)
     BH_CHECK(name, job && job->note.job == 3 && job->note.lent_count == 1
                        && job->note.lent[0].gi == 7 && job->pidfd == -1 && !job->ended);
     BH_CHECK(name, job && job->asked);
-    BH_CHECK_STR(name, job ? job->over_cap : "", "over its cap");
+    BH_CHECK_STR(name, job ? job->over_share : "", "over its cap");
+    BH_CHECK_EQ(name, job ? job->over_cause : 0, BH_END_OVER_TIME);
 }
 
 static void

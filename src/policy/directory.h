@@ -32,6 +32,7 @@ struct bh_dir_sku {
     uint64_t models;             /* GPU models that keep it, a bit each */
     enum bh_managed managed;     /* of shares */
     enum bh_over_cap over_cap;   /* of shares */
+    enum bh_over_time over_time; /* of shares */
 };
 
 struct bh_dir_principal {

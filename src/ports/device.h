@@ -56,6 +56,20 @@ struct bh_device_process {
     uint64_t memory_mib;
 };
 
+/* A process that kept a GPU's SMs busy.  The driver looks a few times a second: each sample counts
+ * for the one process that it finds at work then, so short spans say little, and the parts of all
+ * processes add up to at most the whole. */
+struct bh_device_busy {
+    uint32_t pid;                /* as seen by this process; it may have ended since */
+    uint32_t percent;            /* of the time of the samples that were asked for; 1 .. 100 */
+};
+
+struct bh_device_samples {
+    uint64_t since_us;           /* asked for: those after it, since the epoch */
+    struct bh_device_busy *items;
+    uint32_t count;
+};
+
 struct bh_device_event {
     char gpu[48];
     uint32_t xid, gi;            /* gi 0xffffffff: the whole GPU */
@@ -92,6 +106,10 @@ struct bh_device_ops {
     bh_rc (*processes)(void *self, const char *gpu, struct bh_arena *arena,
                        struct bh_device_process **ret_processes, uint32_t *ret_count,
                        struct bh_err *err);
+    /* By the samples after samples->since_us, of which the driver keeps those of the last ten
+     * seconds or so.  BH_UNAVAILABLE: it samples no processes, as in MIG mode. */
+    bh_rc (*busy)(void *self, const char *gpu, struct bh_arena *arena,
+                  struct bh_device_samples *samples, struct bh_err *err);
     /* BH_NOT_FOUND: it has fallen off the bus. */
     bh_rc (*health)(void *self, const char *gpu, struct bh_device_health *ret_health,
                     struct bh_err *err);

@@ -584,6 +584,7 @@ bh_share_lease_state(const struct bh_share_lease *lease)
     struct bh_share_lease_state state = {
         .lease = lease->open.lease,
         .gpu_ns = bh_turns_used_ns(lease->site->turns, lease->seat),
+        .had_ns = lease->measured_had_ns, .at_ns = lease->measured_ns,
         .turn = bh_turns_state(lease->site->turns, lease->seat),
         .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
         .processes = lease->count,

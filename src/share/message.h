@@ -68,6 +68,7 @@ struct bh_share_outcome {
 
 struct bh_share_lease_state {
     uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX], gpu_ns;
+    uint64_t had_ns, at_ns;   /* gpu_ns with the turn that goes on, and when that was, monotonic */
     uint32_t processes, turn; /* enum bh_turn */
     bool stuck;
     /* The same memory as the driver's library of its processes asked for it, and as the driver

@@ -35,6 +35,7 @@ struct seat {
 
 struct bh_turns {
     uint64_t round_ns, stuck_ns, rest_ns;
+    uint64_t now_ns;      /* when it was decided last */
     uint64_t level[GPUS]; /* of each GPU: the least `had` of those that want it, never less
                              than it was; the virtual time of fair queueing */
     uint32_t count;       /* seats that were ever taken */
@@ -263,6 +264,7 @@ static void
 grant(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
     seat->turn = BH_TURN_OPEN;
+    seat->whole = false; /* a quantum begins when somebody waits */
     seat->since_ns = now_ns;
     seat->until_ns = now_ns + length_ns(turns, seat, now_ns);
 }
@@ -362,12 +364,12 @@ look_at(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
         return;
     charge(turns, seat, now_ns);
     contend(turns, seat, now_ns);
-    probe(turns, seat, now_ns);
     if (should_end(turns, seat, now_ns) || (seat->idle_ns != 0 && now_ns >= seat->idle_ns) ||
         (seat->member.hard && now_ns >= seat->until_ns && seat->rested_ns > now_ns))
         end(turns, seat, now_ns);
     else if (now_ns >= seat->until_ns)
         seat->until_ns = now_ns + length_ns(turns, seat, now_ns);
+    probe(turns, seat, now_ns);
 }
 
 /* End what is due, then give turns in order: who cannot have its turn yet keeps its GPUs from
@@ -378,6 +380,7 @@ decide(struct bh_turns *turns, uint64_t now_ns)
     uint32_t closed = 0;
     struct seat *seat;
 
+    turns->now_ns = now_ns;
     for (uint32_t i = 0; i < turns->count; i++)
         if (turns->seat[i].taken)
             look_at(turns, &turns->seat[i], now_ns);
@@ -553,7 +556,8 @@ bh_turns_next(const struct bh_turns *turns)
             at = least(seat->until_ns, seat->idle_ns != 0 ? seat->idle_ns : seat->probe_ns);
         else if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
             at = seat->until_ns;
-        else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard)
+        else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard &&
+                 seat->rested_ns > turns->now_ns) /* else it waits for another's turn */
             at = seat->rested_ns;
         if (at < next)
             next = at;

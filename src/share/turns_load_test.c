@@ -137,6 +137,7 @@ any_history(void **state)
             bh_turns_tick(history.turns, history.now_ns);
             BH_CHECK("one at a time", is_exclusive(&history));
             BH_CHECK("ends hold", keeps_to_its_ends(&history));
+            BH_CHECK("nothing is left that was due", bh_turns_next(history.turns) > history.now_ns);
         }
         for (uint32_t i = 0; i < HISTORY_MEMBERS; i++)
             used += history.here[i] ? bh_turns_used_ns(history.turns, i) : 0;

@@ -577,6 +577,30 @@ hard(void **state)
     BH_CHECK_DONE();
 }
 
+/* One that has rested and is kept out by another's turn waits for that: no time is due for it. */
+static void
+hard_that_has_rested(void **state)
+{
+    struct bh_turns *turns = make(SECOND);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100, .hard = true });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    bh_turns_tick(turns, 20 * MS);
+    bh_turns_drained(turns, 20 * MS, a);
+    BH_CHECK_EQ("the other's turn", bh_turns_state(turns, b), BH_TURN_CONTENDED);
+    bh_turns_tick(turns, 40 * MS);
+    BH_CHECK_EQ("it has rested: the turn ends", bh_turns_state(turns, b), BH_TURN_ENDING);
+    bh_turns_tick(turns, 90 * MS);
+    BH_CHECK_EQ("a long kernel: nothing is due", bh_turns_next(turns), 40 * MS + SECOND);
+    bh_turns_drained(turns, 100 * MS, b);
+    BH_CHECK_EQ("and has its turn", bh_turns_state(turns, a), BH_TURN_CONTENDED);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
 /* As if it had a tenth of its weight, and that as a hard part; then as before. */
 static void
 throttled(void **state)
@@ -677,6 +701,7 @@ main(void)
         cmocka_unit_test(gang_waits_for_the_first),
         cmocka_unit_test(until), cmocka_unit_test(until_of_a_quantum), cmocka_unit_test(finished),
         cmocka_unit_test(refusals), cmocka_unit_test(hard),
+        cmocka_unit_test(hard_that_has_rested),
         cmocka_unit_test(no_debt_for_what_nobody_wanted),
         cmocka_unit_test(no_credit_for_what_was_not_charged_yet),
     };

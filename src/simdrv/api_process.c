@@ -1,6 +1,8 @@
 /* Exported calls about processes. */
 #include "simdrv/api.h"
 
+#include "simdrv/gauge.h"
+#include "simdrv/queue.h"
 #include "simdrv/usage.h"
 
 #define ANY (SIM_GPU | SIM_MIG)
@@ -159,13 +161,42 @@ life_percent(const struct sim_context *context)
     return percent > 100 ? 100 : (unsigned)percent;
 }
 
+/* Two clocks are read one after the other, and a sample that was told is not told again. */
+#define CLOCKS_APART_NS 1000000u
+
+/* The processes that the SMs were busy for, by the samples after a moment. */
+struct sampled {
+    nvmlProcessUtilizationSample_t *entries;
+    unsigned room, count;
+    uint64_t since_ns, now_ns, now_us;
+};
+
 static void
-put_sample(void *entries, unsigned at, const struct sim_user *user)
+put_sampled(struct sampled *list, const nvmlProcessUtilizationSample_t *sample)
 {
-    ((nvmlProcessUtilizationSample_t *)entries)[at] =
-        (nvmlProcessUtilizationSample_t) { .pid = user->context.pid,
-                                           .timeStamp = sim_wall_us(),
-                                           .smUtil = life_percent(&user->context) };
+    if (list->entries != NULL && list->count < list->room)
+        list->entries[list->count] = *sample;
+    list->count++;
+}
+
+/* Of one that has no slot, and so no record of its work, how much it used a CPU. */
+static void
+add_sampled(void *self, const struct sim_user *user)
+{
+    struct sampled *list = self;
+    nvmlProcessUtilizationSample_t sample = { .pid = user->context.pid,
+                                              .timeStamp = list->now_us };
+    struct sim_gauge_share share;
+
+    if (user->gauge != NULL &&
+        sim_gauge_share_of(user->gauge, user->context.slot, list->since_ns, &share)) {
+        sample.smUtil = share.percent;
+        sample.timeStamp -= (list->now_ns - share.last_ns) / 1000;
+    } else if (user->context.slot == 0) {
+        sample.smUtil = life_percent(&user->context);
+    }
+    if (sample.smUtil > 0)
+        put_sampled(list, &sample);
 }
 
 NVML_API nvmlReturn_t
@@ -175,11 +206,24 @@ nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
                                 unsigned long long lastSeenTimeStamp)
 {
     struct sim_target target;
-    struct list list = { .entries = utilization, .put = put_sample };
+    struct sampled list = { .entries = utilization, .now_ns = sim_queue_now(),
+                            .now_us = sim_wall_us() };
+    uint64_t past_us = list.now_us > lastSeenTimeStamp ? list.now_us - lastSeenTimeStamp : 0;
     nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU | SIM_UNDIVIDED, &target);
 
-    (void)lastSeenTimeStamp;
-    return rc == NVML_SUCCESS ? list_users(&target, &list, processSamplesCount) : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
+    if (processSamplesCount == NULL)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    list.room = *processSamplesCount;
+    list.since_ns =
+        past_us < list.now_ns / 1000 ? list.now_ns - past_us * 1000 + CLOCKS_APART_NS : 0;
+    sim_users_each(&target.gpu, target.gi, false, add_sampled, &list);
+    *processSamplesCount = list.count;
+    if (list.count == 0)
+        return NVML_ERROR_NOT_FOUND;
+    return list.entries == NULL || list.count > list.room ? NVML_ERROR_INSUFFICIENT_SIZE
+                                                          : NVML_SUCCESS;
 }
 
 NVML_API nvmlReturn_t

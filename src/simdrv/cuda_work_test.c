@@ -406,11 +406,16 @@ test_utilization(void **state)
     second = utilization();
     print_message("# %u %%, then %u %%\n", first, second);
     assert_true(second >= 80 && second > first); /* on a busy machine a window may be cut */
-    assert_int_equal(nvmlDeviceGetProcessUtilization(gpu_at(0), sample, &count, 0),
-                     NVML_SUCCESS);
+    while (nvmlDeviceGetProcessUtilization(gpu_at(0), sample, &count, 0) != NVML_SUCCESS)
+        usleep(1000); /* until a sample is complete */
     assert_int_equal(count, 1);
     assert_int_equal(sample[0].pid, held);
-    assert_true(sample[0].smUtil >= 50); /* of its life */
+    assert_int_equal(nvmlDeviceGetProcessUtilization(gpu_at(0), sample, &count,
+                                                     sample[0].timeStamp),
+                     NVML_ERROR_NOT_FOUND);
+    assert_int_equal(nvmlDeviceGetProcessUtilization(gpu_at(0), NULL, &count, 0),
+                     NVML_ERROR_INSUFFICIENT_SIZE);
+    assert_int_equal(count, 1);
     assert_int_equal(kill(held, SIGKILL), 0);
     assert_int_equal(waitpid(held, NULL, 0), held);
 }

@@ -87,3 +87,37 @@ sim_gauge_busy(const struct sim_gauge *gauge, uint32_t user, uint64_t *ret_busy_
         *ret_busy_ns = busy_ns;
     return submitted > 0;
 }
+
+static bool
+is_users(const struct sim_device *device, uint32_t user, uint64_t birth)
+{
+    for (uint32_t i = 0; birth != 0 && i < SIM_TASK_SLOTS; i++)
+        if (device->slot[i].birth == birth)
+            return device->slot[i].user == user;
+    return false;
+}
+
+bool
+sim_gauge_share_of(const struct sim_gauge *gauge, uint32_t user, uint64_t since_ns,
+                   struct sim_gauge_share *ret_share)
+{
+    const struct sim_device *device = &gauge->device;
+    uint64_t all_ns = 0, busy_ns = 0, last_ns = 0, percent;
+
+    for (uint32_t i = 0; i < SIM_TASK_SAMPLES; i++) {
+        const struct sim_task_sample *sample = &device->sample[i];
+
+        if (sample->end_ns <= since_ns || sample->end_ns > device->now_ns)
+            continue;
+        all_ns += SIM_TASK_SAMPLE_NS;
+        if (!is_users(device, user, sample->birth))
+            continue;
+        busy_ns += sample->busy_ns;
+        last_ns = sample->end_ns > last_ns ? sample->end_ns : last_ns;
+    }
+    percent = all_ns == 0 ? 0 : (busy_ns * 100 + all_ns / 2) / all_ns;
+    if (percent == 0)
+        return false;
+    *ret_share = (struct sim_gauge_share) { percent < 100 ? (unsigned)percent : 100, last_ns };
+    return true;
+}

@@ -16,4 +16,14 @@ void sim_gauge_close(struct sim_gauge *gauge);
  * and unchanged: it never submitted any. */
 bool sim_gauge_busy(const struct sim_gauge *gauge, uint32_t user, uint64_t *ret_busy_ns);
 
+/* What the samples that ended after `since_ns`, of sim_queue_now(), say of the process: how much
+ * of their time was its, each counted for whose the SMs were at its end; and when the last that
+ * was its own ended.  False and unchanged: none was, or not one in a hundred. */
+struct sim_gauge_share {
+    unsigned percent;
+    uint64_t last_ns;
+};
+bool sim_gauge_share_of(const struct sim_gauge *gauge, uint32_t user, uint64_t since_ns,
+                        struct sim_gauge_share *ret_share);
+
 #endif

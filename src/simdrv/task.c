@@ -296,17 +296,45 @@ next_event(struct sim_device *device, uint64_t until_ns)
     return next;
 }
 
+/* Take the samples that end until then; all the while the SMs are those of `birth`. */
+static void
+sample(struct sim_device *device, uint64_t until_ns, uint64_t birth)
+{
+    uint64_t from_ns = device->now_ns, first = until_ns / SIM_TASK_SAMPLE_NS;
+
+    first = first > SIM_TASK_SAMPLES ? (first - SIM_TASK_SAMPLES) * SIM_TASK_SAMPLE_NS : 0;
+    if (from_ns < first) { /* the others would be written over */
+        from_ns = first;
+        device->sampling_ns = 0;
+    }
+    while (from_ns < until_ns) {
+        uint64_t number = from_ns / SIM_TASK_SAMPLE_NS + 1;
+        uint64_t end_ns = number * SIM_TASK_SAMPLE_NS;
+
+        device->sampling_ns += birth != 0 ? least(end_ns, until_ns) - from_ns : 0;
+        from_ns = least(end_ns, until_ns);
+        if (from_ns < end_ns)
+            break;
+        device->sample[number % SIM_TASK_SAMPLES] =
+            (struct sim_task_sample) { end_ns, birth, device->sampling_ns };
+        device->sampling_ns = 0;
+    }
+}
+
 /* The SMs are whose they are also while they are switched to him. */
 static void
 note_busy(struct sim_device *device, uint64_t past_ns)
 {
     const struct sim_task_engine *engine = &device->engine[SIM_ENGINE_COMPUTE];
+    struct sim_task_slot *slot = &device->slot[(engine->slot - 1) % SIM_TASK_SLOTS];
+    bool busy = runs_on(device, SIM_ENGINE_COMPUTE) != NULL ||
+                engine->switched_ns > device->now_ns;
 
-    if (runs_on(device, SIM_ENGINE_COMPUTE) == NULL &&
-        engine->switched_ns <= device->now_ns)
+    sample(device, device->now_ns + past_ns, busy ? slot->birth : 0);
+    if (!busy)
         return;
     device->busy_ns += past_ns;
-    device->slot[(engine->slot - 1) % SIM_TASK_SLOTS].busy_ns += past_ns;
+    slot->busy_ns += past_ns;
 }
 
 static void

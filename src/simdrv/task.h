@@ -29,6 +29,11 @@
 #define SIM_TASK_STREAMS 1024
 #define SIM_TASK_READY 16
 #define SIM_TASK_ALL_SMS 100 /* per cent */
+/* Of how busy the SMs are, as the published kernel part has it
+ * (NV2080_CTRL_PERF_GPUMON_PERFMON_UTIL_SAMPLE): so many samples are kept, each of a sixth of a
+ * second. */
+#define SIM_TASK_SAMPLES 72
+#define SIM_TASK_SAMPLE_NS 166666667u
 
 enum sim_engine {
     SIM_ENGINE_COMPUTE,
@@ -85,6 +90,13 @@ struct sim_task_engine {
     uint64_t slice_end_ns, switched_ns; /* it does nothing until `switched` */
 };
 
+/* A sample belongs to one context, whoever else worked in its time. */
+struct sim_task_sample {
+    uint64_t end_ns; /* a multiple of SIM_TASK_SAMPLE_NS; 0: none yet */
+    uint64_t birth;  /* whose the SMs were then; 0: nobody's */
+    uint64_t busy_ns; /* of its time, for whomever */
+};
+
 struct sim_device {
     uint32_t magic, pad;
     union {
@@ -95,6 +107,8 @@ struct sim_device {
     uint64_t now_ns, busy_ns, reaped_ns, births;
     uint64_t active[SIM_TASK_SLOTS / 64]; /* slots that have work */
     struct sim_task_engine engine[SIM_ENGINES];
+    uint64_t sampling_ns; /* busy so long since the last sample */
+    struct sim_task_sample sample[SIM_TASK_SAMPLES]; /* by their number, from the start of the clock */
     struct sim_task_slot slot[SIM_TASK_SLOTS];
 };
 

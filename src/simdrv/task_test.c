@@ -245,6 +245,38 @@ test_handover(void **state)
                      101 * MS + SIM_TASK_SWITCH_NS + SIM_TASK_HANDOVER_NS);
 }
 
+/* A sample is whose the SMs were at its end; of the time before it says how busy they were. */
+static void
+test_samples(void **state)
+{
+    static const uint64_t period = SIM_TASK_SAMPLE_NS;
+    const struct sim_task_sample *sample = device->sample;
+    uint32_t slot = enter();
+    uint64_t birth = device->slot[slot].birth;
+
+    (void)state;
+    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 2 * period });
+    sim_task_advance(device, period - 1);
+    BH_CHECK_EQ("not complete", sample[1].end_ns, 0);
+    sim_task_advance(device, 2 * period + period / 2);
+    BH_CHECK_EQ("its end", sample[1].end_ns, period);
+    BH_CHECK_EQ("all of it", sample[1].busy_ns, period);
+    BH_CHECK_EQ("its context's", sample[1].birth, birth);
+    BH_CHECK_EQ("the last that was busy", sample[2].birth, birth);
+    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * MS });
+    sim_task_advance(device, 3 * period);
+    BH_CHECK_EQ("busy for a while", sample[3].busy_ns, 10 * MS);
+    BH_CHECK_EQ("but nobody's at the end", sample[3].birth, 0);
+    submit(&(struct wish) { slot, 1, SIM_TASK_RUN, 10 * MS });
+    sim_task_advance(device, 3 * period + 1);
+    sim_task_advance(device, (3 + 1000) * period);
+    BH_CHECK_EQ("the latest of a long time", sample[1003 % SIM_TASK_SAMPLES].end_ns,
+                (3 + 1000) * period);
+    BH_CHECK_EQ("nothing in it", sample[1003 % SIM_TASK_SAMPLES].busy_ns, 0);
+    BH_CHECK_EQ("none before those that are kept", sample[4].end_ns, (4 + 13 * 72) * period);
+    BH_CHECK_DONE();
+}
+
 /* A context that leaves takes its work along. */
 static void
 test_leaving(void **state)
@@ -319,7 +351,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_order),    TEST(test_legacy),  TEST(test_priority),
         TEST(test_host),     TEST(test_depth),   TEST(test_shares),
-        TEST(test_handover), TEST(test_leaving), TEST(test_nonsense),
+        TEST(test_handover), TEST(test_samples), TEST(test_leaving),
+        TEST(test_nonsense),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

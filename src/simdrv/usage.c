@@ -162,7 +162,7 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
 
     for (size_t i = 0; place != NULL && i < usage.count; i++) {
         const struct sim_context *context = &usage.context[i];
-        struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, first_ci(gi) };
+        struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, first_ci(gi), NULL };
 
         if (context->file.device != place->file.device ||
             context->file.inode != place->file.inode)
@@ -175,6 +175,7 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
             continue; /* the driver lists it no more */
         if (context->slot != 0)
             measure(&user, meter, gauge);
+        user.gauge = context->slot != 0 ? gauge : NULL;
         visitor->visit(visitor->self, &user);
     }
     sim_gauge_close(gauge);

@@ -6,9 +6,12 @@
 #include "simdrv/contexts.h"
 #include "simdrv/sim.h"
 
+struct sim_gauge;
+
 struct sim_user {
     struct sim_context context;
     uint32_t gi, ci; /* SIM_NO_ID where the GPU is whole */
+    const struct sim_gauge *gauge; /* of the work of its device; NULL: there is none.  Valid in a visit */
 };
 
 /* Call `visit` for each process with a context on an instance, or with `gi`

@@ -136,6 +136,7 @@ static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, network, BH_FIELD_STRUCT, .of = &network),
     BH_F(struct bh_msg_start, order, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_start, over_cap, bh_over_cap_names),
+    BH_F_ENUM(struct bh_msg_start, over_time, bh_over_time_names),
     BH_F(struct bh_msg_start, pids, BH_FIELD_U32),
     BH_F_ARRAY(struct bh_msg_start, pieces, piece_count, piece_ref, BH_WIRE_PIECES_MAX),
     BH_F(struct bh_msg_start, scratch_bytes, BH_FIELD_U64),

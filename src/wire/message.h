@@ -11,7 +11,7 @@
  * are built from one tree, and builds that differ say so. */
 
 enum {
-    BH_WIRE_VERSION = 4,
+    BH_WIRE_VERSION = 5,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,
@@ -106,6 +106,7 @@ struct bh_msg_start {
     uint32_t stdio;            /* enum bh_stdio */
     uint32_t managed;          /* enum bh_managed, where it has shares */
     uint32_t over_cap;         /* enum bh_over_cap, likewise */
+    uint32_t over_time;        /* enum bh_over_time, likewise */
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a

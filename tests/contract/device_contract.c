@@ -700,8 +700,9 @@ test_real_reads(void **state)
     struct fixture f = device_open();
     struct bh_inventory found = scanned(&f);
     struct bh_device_process *users;
+    struct bh_device_samples samples = { .since_us = 0 };
     struct bh_device_event event;
-    uint32_t count;
+    uint32_t count, percent;
     bh_rc rc;
 
     (void)state;
@@ -709,6 +710,16 @@ test_real_reads(void **state)
         BH_CHECK_EQ("processes",
                     f.device.ops->processes(f.device.self, found.gpus[i].uuid, f.arena, &users,
                                             &count, &f.err), BH_OK);
+    for (uint32_t i = 0; i < found.gpu_count; i++) {
+        rc = f.device.ops->busy(f.device.self, found.gpus[i].uuid, f.arena, &samples, &f.err);
+        BH_CHECK("who keeps it busy, or no samples",
+                 rc == BH_OK || (rc == BH_UNAVAILABLE && found.gpus[i].mig_enabled));
+        percent = 0;
+        for (uint32_t k = 0; rc == BH_OK && k < samples.count; k++)
+            percent += samples.items[k].percent;
+        /* each sample counts for one process: the node judges by that */
+        BH_CHECK("parts of one whole", rc != BH_OK || percent <= 100 + samples.count);
+    }
     BH_CHECK_EQ("no such GPU",
                 f.device.ops->processes(f.device.self,
                                         "GPU-11111111-2222-3333-4444-555555555555", f.arena,

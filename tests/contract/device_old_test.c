@@ -12,6 +12,7 @@ test_old_library(void **state)
     struct bh_inventory found = { 0 };
     struct bh_device_instance made;
     struct bh_device_process *users;
+    struct bh_device_samples samples = { .since_us = 0 };
     struct bh_device_event event;
     struct bh_device device;
     struct bh_err err = { 0 };
@@ -35,6 +36,8 @@ test_old_library(void **state)
     BH_CHECK_EQ("destroy", device.ops->destroy(device.self, "GPU-old", 1, &err), BH_UNAVAILABLE);
     BH_CHECK_EQ("processes", device.ops->processes(device.self, "GPU-old", arena, &users, &count,
                                                    &err), BH_UNAVAILABLE);
+    BH_CHECK_EQ("busy", device.ops->busy(device.self, "GPU-old", arena, &samples, &err),
+                BH_UNAVAILABLE);
     BH_CHECK_EQ("events", device.ops->next_event(device.self, 0, &event, &err), BH_UNAVAILABLE);
     BH_CHECK_STR("why", err.msg, "cannot make an event set: this driver is too old for it");
     device.ops->close(device.self);

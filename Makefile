@@ -13,7 +13,7 @@ STAGE ?= /tmp/bulkhead-stage-$(shell id -u)
 BUILD ?= build
 export WERROR FUZZ_SECONDS FUZZ_SEED DESTDIR
 
-.PHONY: all demo test test-gpu test-vm san fuzz bench bench-shim bench-gpu soak fmt tidy install deb clean help
+.PHONY: all demo test test-gpu test-vm test-vendor san fuzz bench bench-shim bench-gpu soak fmt tidy install deb clean help
 .NOTPARALLEL:
 
 all: ## build everything into build/
@@ -40,6 +40,11 @@ test-vm: ## boot Debian 12 and 13, install the packages there, try them (RELEASE
 test-gpu: ## on a machine with a GPU: what needs no MIG change and no reset
 	@tools/bootstrap test
 	@tools/test-gpu
+
+test-vendor: ## nvidia-smi, gpustat, nvitop, libcudart: fetched into build-vendor, tried on the simulated driver
+	@tools/bootstrap test
+	@tools/vendor-programs build-vendor || [ $$? -eq 77 ]
+	@tools/test --suite vendor
 
 san: ## the tests under address, undefined and thread sanitizers
 	@tools/bootstrap san

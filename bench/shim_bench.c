@@ -190,6 +190,20 @@ time_small_pairs(const struct calls *calls)
     return (double)(cpu_ns() - from) / PAIRS;
 }
 
+/* The same with another one in the block. */
+static double
+time_small_beside(const struct calls *calls)
+{
+    CUdeviceptr other;
+    double ns;
+
+    if (calls->cuMemAlloc_v2(&other, 4096) != CUDA_SUCCESS)
+        exit(3);
+    ns = time_small_pairs(calls);
+    (void)calls->cuMemFree_v2(other);
+    return ns;
+}
+
 static double
 time_async_pairs(const struct calls *calls)
 {
@@ -292,6 +306,8 @@ static const struct row {
     { "cuMemAlloc+cuMemFree 2 MiB", time_pairs, 1 },
     { "cuMemAlloc+cuMemFree 2 MiB", time_pairs, 4 },
     { "cuMemAlloc+cuMemFree 4 KiB", time_small_pairs, 1 },
+    { "4 KiB with one beside it", time_small_beside, 1 },
+    { "4 KiB with one beside it", time_small_beside, 4 },
     { "AllocAsync+FreeAsync 2 MiB", time_async_pairs, 1 },
     { "cuMemGetInfo", time_infos, 1 },
     { "pair with 10,000 live", time_pairs, 1 },

@@ -44,6 +44,7 @@
 #define NVML_DEVICE_VBIOS_VERSION_BUFFER_SIZE 32
 #define NVML_DEVICE_PART_NUMBER_BUFFER_SIZE 80
 #define NVML_DEVICE_PCI_BUS_ID_BUFFER_SIZE 32
+#define NVML_GSP_FIRMWARE_VERSION_BUF_SIZE 0x40
 #define NVML_DEVICE_PCI_BUS_ID_BUFFER_V2_SIZE 16
 
 /* A byte count that the driver does not know, and an instance id that an

@@ -1,6 +1,7 @@
 #include "shim/array.h"
 
 #include "shim/charge.h"
+#include "shim/context.h"
 #include "shim/driver.h"
 #include "shim/handles.h"
 #include "shim/ledger.h"
@@ -38,7 +39,7 @@ bh_arrays_drop(unsigned context)
 static uint64_t
 bytes_per_element(CUarray_format format, unsigned int channels)
 {
-    uint64_t each = 4; /* of a format that is not known; settled once it is made */
+    uint64_t each = 4; /* of a format that is not known; what is asked knows more */
 
     if (format == CU_AD_FORMAT_UNSIGNED_INT8 || format == CU_AD_FORMAT_SIGNED_INT8)
         each = 1;
@@ -69,55 +70,94 @@ bytes_of(const CUDA_ARRAY3D_DESCRIPTOR *shape)
     return product(product(product(bytes, shape->Width), shape->Height), shape->Depth);
 }
 
+/* ---- what the driver makes of it ---- */
+
+static uint64_t
+ask_array(const CUDA_ARRAY3D_DESCRIPTOR *shape, CUdevice device)
+{
+    CUDA_ARRAY_MEMORY_REQUIREMENTS needs = { 0 };
+    CUarray array;
+
+    if (REAL(cuArray3DCreate_v2)(&array, shape) != CUDA_SUCCESS)
+        return 0;
+    if (REAL(cuArrayGetMemoryRequirements)(&needs, array, device) != CUDA_SUCCESS)
+        needs.size = 0;
+    (void)REAL(cuArrayDestroy)(array);
+    return needs.size;
+}
+
+static uint64_t
+ask_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, CUdevice device)
+{
+    CUDA_ARRAY_MEMORY_REQUIREMENTS needs = { 0 };
+    CUmipmappedArray array;
+
+    if (REAL(cuMipmappedArrayCreate)(&array, shape, levels) != CUDA_SUCCESS)
+        return 0;
+    if (REAL(cuMipmappedArrayGetMemoryRequirements)(&needs, array, device) != CUDA_SUCCESS)
+        needs.size = 0;
+    (void)REAL(cuMipmappedArrayDestroy)(array);
+    return needs.size;
+}
+
+/* Rows and levels are padded in a way that the driver alone knows, and it tells it only of an
+ * array whose memory comes later: so one of the same shape is made, which takes none.  Of
+ * `bytes` at least.  `levels` 0: no mipmapped array. */
+static uint64_t
+with_padding(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels, uint64_t bytes)
+{
+    CUDA_ARRAY3D_DESCRIPTOR later;
+    struct bh_where where;
+    CUdevice device;
+    uint64_t needed;
+
+    if (bytes == 0 || bytes == UINT64_MAX || bh_ledger_ready() != CUDA_SUCCESS ||
+        bh_context_here(&where) != CUDA_SUCCESS)
+        return bytes;
+    later = *shape;
+    later.Flags |= CUDA_ARRAY3D_DEFERRED_MAPPING;
+    device = bh_page->ordinal[where.device];
+    needed = levels == 0 ? ask_array(&later, device) : ask_mipmap(&later, levels, device);
+    return needed > bytes ? needed : bytes;
+}
+
 /* ---- making and ending ---- */
 
 static CUresult
-keep(struct bh_ticket *ticket, uint64_t handle, uint64_t needed)
+take_ticket(const CUDA_ARRAY3D_DESCRIPTOR *shape, struct bh_ticket *ret_ticket)
 {
-    uint64_t word;
+    return bh_ticket_take(with_padding(shape, 0, bytes_of(shape)), ret_ticket);
+}
 
-    if (needed != 0 && bh_ticket_resize(ticket, needed) != CUDA_SUCCESS)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    word = ticket->device | (uint64_t)ticket->context << 4 | ticket->grains << 16;
-    return bh_handles_put(&arrays, handle, word) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+/* False: there is no room to note it. */
+static bool
+note(const struct bh_ticket *ticket, uint64_t handle)
+{
+    uint64_t word = ticket->device | (uint64_t)ticket->context << 4 | ticket->grains << 16;
+
+    return ticket->grains == 0 || bh_handles_put(&arrays, handle, word);
 }
 
 static CUresult
-settle_array(struct bh_ticket *ticket, CUresult rc, const CUarray *handle)
+settle_array(const struct bh_ticket *ticket, CUresult rc, const CUarray *handle)
 {
-    CUDA_ARRAY_MEMORY_REQUIREMENTS needs = { 0 };
-
-    if (rc == CUDA_SUCCESS && ticket->grains != 0) {
-        if (REAL(cuArrayGetMemoryRequirements)(
-                &needs, *handle, bh_page->ordinal[ticket->device]) != CUDA_SUCCESS)
-            needs.size = 0;
-        rc = keep(ticket, HANDLE(*handle), needs.size);
-        if (rc == CUDA_SUCCESS)
-            return rc;
+    if (rc == CUDA_SUCCESS && note(ticket, HANDLE(*handle)))
+        return rc;
+    if (rc == CUDA_SUCCESS)
         (void)REAL(cuArrayDestroy)(*handle);
-    }
-    if (rc != CUDA_SUCCESS)
-        bh_charge_give(ticket->device, ticket->grains);
-    return rc;
+    bh_charge_give(ticket->device, ticket->grains);
+    return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
 static CUresult
-settle_mipmap(struct bh_ticket *ticket, CUresult rc, const CUmipmappedArray *handle)
+settle_mipmap(const struct bh_ticket *ticket, CUresult rc, const CUmipmappedArray *handle)
 {
-    CUDA_ARRAY_MEMORY_REQUIREMENTS needs = { 0 };
-
-    if (rc == CUDA_SUCCESS && ticket->grains != 0) {
-        if (REAL(cuMipmappedArrayGetMemoryRequirements)(
-                &needs, *handle, bh_page->ordinal[ticket->device]) != CUDA_SUCCESS)
-            needs.size = 0;
-        rc = keep(ticket, HANDLE(*handle), needs.size);
-        if (rc == CUDA_SUCCESS)
-            return rc;
+    if (rc == CUDA_SUCCESS && note(ticket, HANDLE(*handle)))
+        return rc;
+    if (rc == CUDA_SUCCESS)
         (void)REAL(cuMipmappedArrayDestroy)(*handle);
-    }
-    if (rc != CUDA_SUCCESS)
-        bh_charge_give(ticket->device, ticket->grains);
-    return rc;
+    bh_charge_give(ticket->device, ticket->grains);
+    return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
 CUresult
@@ -131,7 +171,7 @@ cuArrayCreate(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR_v1 *allocate_array)
     if (a != NULL)
         shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      0,
                                             a->Format, a->NumChannels, 0 };
-    rc = bh_ticket_take(a == NULL ? 0 : bytes_of(&shape), &ticket);
+    rc = take_ticket(a == NULL ? NULL : &shape, &ticket);
     return rc != CUDA_SUCCESS
                ? rc
                : settle_array(&ticket, REAL(cuArrayCreate)(handle, a), handle);
@@ -148,7 +188,7 @@ cuArrayCreate_v2(CUarray *handle, const CUDA_ARRAY_DESCRIPTOR *allocate_array)
     if (a != NULL)
         shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      0,
                                             a->Format, a->NumChannels, 0 };
-    rc = bh_ticket_take(a == NULL ? 0 : bytes_of(&shape), &ticket);
+    rc = take_ticket(a == NULL ? NULL : &shape, &ticket);
     return rc != CUDA_SUCCESS
                ? rc
                : settle_array(&ticket, REAL(cuArrayCreate_v2)(handle, a), handle);
@@ -165,7 +205,7 @@ cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *allocate_arra
     if (a != NULL)
         shape = (CUDA_ARRAY3D_DESCRIPTOR) { a->Width,  a->Height,      a->Depth,
                                             a->Format, a->NumChannels, a->Flags };
-    rc = bh_ticket_take(a == NULL ? 0 : bytes_of(&shape), &ticket);
+    rc = take_ticket(a == NULL ? NULL : &shape, &ticket);
     return rc != CUDA_SUCCESS
                ? rc
                : settle_array(&ticket, REAL(cuArray3DCreate)(handle, a), handle);
@@ -175,7 +215,7 @@ CUresult
 cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *allocate_array)
 {
     struct bh_ticket ticket;
-    CUresult rc = bh_ticket_take(bytes_of(allocate_array), &ticket);
+    CUresult rc = take_ticket(allocate_array, &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
@@ -194,7 +234,7 @@ cuMipmappedArrayCreate(CUmipmappedArray *handle,
     /* All levels below the first come to a third of it at most. */
     if (num_mipmap_levels > 1 && __builtin_add_overflow(bytes, bytes / 3, &bytes))
         bytes = UINT64_MAX;
-    rc = bh_ticket_take(bytes, &ticket);
+    rc = bh_ticket_take(with_padding(mipmapped_array_desc, num_mipmap_levels, bytes), &ticket);
     if (rc != CUDA_SUCCESS)
         return rc;
     return settle_mipmap(

@@ -4,29 +4,15 @@
 
 #define GRAINS_MOST ((uint64_t)(BH_SHARE_UNITS_MAX + 1) * BH_GRAINS_UNIT)
 
-/* Sum of small allocations of this process, in grains. */
-static BH_STATE union {
-    struct {
-        _Alignas(64) _Atomic uint64_t grains;
-    } small[BH_SHARE_DEVICES_MAX];
-    char whole[BH_STATE_ALIGN];
-} state;
-
-void
-bh_charge_init(void)
-{
-    bh_state_wipe_on_fork(&state, sizeof(state));
-}
-
+/* What has less than 1 MiB is one that shares its unit, the last grain below it included. */
 uint64_t
 bh_charge_grains(uint64_t bytes)
 {
-    uint64_t step = bytes >= BH_GRAINS_SMALL * BH_GRAIN_BYTES ? BH_GRAINS_UNIT : 1;
     uint64_t grains = bytes / BH_GRAIN_BYTES + (bytes % BH_GRAIN_BYTES != 0);
 
-    if (grains > GRAINS_MOST)
-        return GRAINS_MOST;
-    return (grains + step - 1) / step * step;
+    if (bytes < BH_GRAINS_SMALL * BH_GRAIN_BYTES)
+        return grains < BH_GRAINS_SMALL ? grains : BH_GRAINS_SMALL - 1;
+    return grains < GRAINS_MOST ? bh_charge_of_units(bh_charge_units(grains)) : GRAINS_MOST;
 }
 
 static uint32_t
@@ -45,12 +31,6 @@ change_units(unsigned device, int64_t units)
                            most_units(device));
 }
 
-static uint64_t
-units_of(uint64_t grains)
-{
-    return (grains + BH_GRAINS_UNIT - 1) / BH_GRAINS_UNIT;
-}
-
 /* A unit that the sum grows into is reserved before it grows: whoever finds room in the
  * sum's last unit finds one that is paid for. */
 bool
@@ -59,7 +39,7 @@ bh_charge_take_summed(unsigned device, _Atomic uint64_t *sum, uint64_t grains)
     uint64_t before = atomic_load_explicit(sum, memory_order_relaxed);
 
     for (;;) {
-        int64_t more = (int64_t)(units_of(before + grains) - units_of(before));
+        int64_t more = (int64_t)(bh_charge_units(before + grains) - bh_charge_units(before));
 
         if (more > 0 && !change_units(device, more))
             return false;
@@ -74,7 +54,7 @@ void
 bh_charge_give_summed(unsigned device, _Atomic uint64_t *sum, uint64_t grains)
 {
     uint64_t before = atomic_fetch_sub(sum, grains);
-    int64_t less = (int64_t)(units_of(before) - units_of(before - grains));
+    int64_t less = (int64_t)(bh_charge_units(before) - bh_charge_units(before - grains));
 
     if (BH_HOLDS(before >= grains) && less > 0)
         (void)BH_HOLDS(change_units(device, -less));
@@ -87,20 +67,14 @@ bh_charge_take(unsigned device, uint64_t grains)
         return true;
     if (grains >= GRAINS_MOST)
         return false;
-    if (grains < BH_GRAINS_SMALL)
-        return bh_charge_take_summed(device, &state.small[device].grains, grains);
-    return change_units(device, (int64_t)(grains / BH_GRAINS_UNIT));
+    return change_units(device, (int64_t)bh_charge_units(grains));
 }
 
 void
 bh_charge_give(unsigned device, uint64_t grains)
 {
-    if (grains == 0)
-        return;
-    if (grains < BH_GRAINS_SMALL)
-        bh_charge_give_summed(device, &state.small[device].grains, grains);
-    else
-        (void)BH_HOLDS(change_units(device, -(int64_t)(grains / BH_GRAINS_UNIT)));
+    if (grains > 0)
+        (void)BH_HOLDS(change_units(device, -(int64_t)bh_charge_units(grains)));
 }
 
 uint32_t

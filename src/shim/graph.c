@@ -50,11 +50,13 @@ era_now(void)
     return atomic_load(&state.era) & ERAS;
 }
 
+/* Where it will lie nobody says: no two nodes share a unit. */
 void
 bh_graph_add(CUgraph graph, unsigned device, uint64_t grains)
 {
     _Atomic uint64_t *word = bh_handles_at(&graphs, KEY(graph, device));
 
+    grains = bh_charge_of_units(bh_charge_units(grains));
     atomic_store(&state.with_memory, 1);
     if (word != NULL)
         atomic_fetch_add(word, grains);

@@ -11,7 +11,7 @@
 /* At the first join. */
 void bh_graphs_init(void);
 
-/* A node of this graph allocates so much. */
+/* A node of this graph allocates so much, in whole units. */
 void bh_graph_add(CUgraph graph, unsigned device, uint64_t grains);
 
 /* No graph of this process allocates memory. */

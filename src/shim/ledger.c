@@ -4,6 +4,7 @@
 #include "shim/capture.h"
 #include "shim/charge.h"
 #include "shim/context.h"
+#include "shim/driver.h"
 #include "shim/external.h"
 #include "shim/gate.h"
 #include "shim/graph.h"
@@ -18,7 +19,6 @@
 void
 bh_ledger_init(void)
 {
-    bh_charge_init();
     bh_records_init();
     bh_contexts_init();
     bh_greens_init();
@@ -58,36 +58,61 @@ bh_ticket_take(uint64_t bytes, struct bh_ticket *ret_ticket)
     return bh_ledger_reserve(here.device, ret_ticket->grains);
 }
 
+/* Count a small one in its block.  Its unit stays for the first one there; of the others the
+ * block was paid for. */
+static bool
+enter_block(const struct bh_ticket *ticket, uint64_t address)
+{
+    bool first;
+
+    if (!bh_charge_is_shared(ticket->grains))
+        return true;
+    if (!bh_records_enter(address, ticket->device, &first))
+        return false;
+    if (!first)
+        bh_charge_give(ticket->device, ticket->grains);
+    return true;
+}
+
+/* Before it is noted, as from then on it may be forgotten. */
 CUresult
-bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address)
+bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
+                 bh_undo undo)
 {
     struct bh_record record = { BH_RECORD_LINEAR, ticket->device, ticket->context,
                                 ticket->grains };
+    bool counted = rc == CUDA_SUCCESS && enter_block(ticket, address);
 
-    if (rc == CUDA_SUCCESS && bh_ledger_note(address, record))
+    if (counted && bh_ledger_note(address, record))
         return CUDA_SUCCESS;
-    bh_charge_give(ticket->device, ticket->grains);
+    if (rc == CUDA_SUCCESS && undo(address) != CUDA_SUCCESS)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (counted)
+        bh_ledger_forget(address, record);
+    else
+        bh_charge_give(ticket->device, ticket->grains);
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
 CUresult
+bh_ticket_undo(uint64_t address)
+{
+    return REAL(cuMemFree_v2)(address);
+}
+
+/* There is no moment at which too little is reserved. */
+CUresult
 bh_ticket_resize(struct bh_ticket *ticket, uint64_t bytes)
 {
-    uint64_t before = ticket->grains, after = bh_charge_grains(bytes);
-    bool alike = (before < BH_GRAINS_SMALL) == (after < BH_GRAINS_SMALL);
+    uint64_t grains = bh_charge_grains(bytes);
+    uint64_t before = bh_charge_units(ticket->grains), after = bh_charge_units(grains);
 
-    /* Amounts of one class add up, so the difference is enough; of two classes the new one
-     * comes first.  There is no moment at which too little is reserved. */
     if (after > before &&
-        bh_ledger_reserve(ticket->device, alike ? after - before : after) != CUDA_SUCCESS)
+        bh_ledger_reserve(ticket->device, bh_charge_of_units(after - before)) != CUDA_SUCCESS)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (after < before && !alike && !bh_charge_take(ticket->device, after))
-        return CUDA_SUCCESS; /* it stays charged as more */
-    if (!alike)
-        bh_charge_give(ticket->device, before);
-    else if (before > after)
-        bh_charge_give(ticket->device, before - after);
-    ticket->grains = after;
+    if (after < before)
+        bh_charge_give(ticket->device, bh_charge_of_units(before - after));
+    ticket->grains = grains;
     return CUDA_SUCCESS;
 }
 
@@ -99,16 +124,23 @@ bh_ledger_note(uint64_t address, struct bh_record record)
     if (!bh_records_put(address, record, &replaced))
         return false;
     if (__builtin_expect(replaced.kind != BH_RECORD_NONE, 0))
-        bh_ledger_forget(replaced);
+        bh_ledger_forget(address, replaced);
     return true;
 }
 
+static void
+forget_linear(uint64_t address, struct bh_record record)
+{
+    if (!bh_charge_is_shared(record.amount) || bh_records_leave(address, record.device))
+        bh_charge_give(record.device, record.amount);
+}
+
 void
-bh_ledger_forget(struct bh_record record)
+bh_ledger_forget(uint64_t address, struct bh_record record)
 {
     switch (record.kind) {
     case BH_RECORD_LINEAR:
-        bh_charge_give(record.device, record.amount);
+        forget_linear(address, record);
         break;
     case BH_RECORD_ASYNC:
         bh_pool_freed(record.owner, record.amount);
@@ -134,7 +166,7 @@ bh_ledger_drop_context(unsigned context)
     while ((at = bh_records_next(at, BH_RECORDS_END, &record)) < BH_RECORDS_END) {
         if (record.kind == BH_RECORD_LINEAR && record.owner == context &&
             bh_records_take(at, 1u << BH_RECORD_LINEAR, &record))
-            bh_ledger_forget(record);
+            bh_ledger_forget(at, record);
         at++;
     }
     bh_arrays_drop(context);

@@ -39,10 +39,7 @@ allocate_charged(CUdeviceptr *address, size_t bytes, unsigned int flags)
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocManaged)(address, bytes, flags);
-    rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree_v2)(*address);
-    return rc;
+    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, bh_ticket_undo);
 }
 
 CUresult

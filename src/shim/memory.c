@@ -1,5 +1,6 @@
 /* Linear memory, and what the program is told that it has. */
 #include <limits.h>
+#include <stdatomic.h>
 
 #include "shim/capture.h"
 #include "shim/charge.h"
@@ -14,6 +15,12 @@ enum { PITCH = 512 };
 
 /* ---- allocations of a context ---- */
 
+static CUresult
+undo_low(uint64_t address)
+{
+    return REAL(cuMemFree)((CUdeviceptr_v1)address);
+}
+
 CUresult
 cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
@@ -23,10 +30,7 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAlloc_v2)(address, bytes);
-    rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree_v2)(*address);
-    return rc;
+    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, bh_ticket_undo);
 }
 
 CUresult
@@ -38,22 +42,67 @@ cuMemAlloc(CUdeviceptr_v1 *address, unsigned int bytes)
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAlloc)(address, bytes);
-    rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree)(*address);
-    return rc;
+    return bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0, undo_low);
 }
 
-/* Bytes of rows of the usual pitch; 0 when the driver will refuse them. */
+/* What the driver makes of a row of one byte, which no caller can be asked to know: it pads
+ * others to multiples of it. */
 static uint64_t
-bytes_of_rows(uint64_t width, uint64_t height)
+ask_pitch(unsigned int element_bytes)
 {
-    uint64_t bytes;
+    struct bh_ticket ticket;
+    CUdeviceptr address = 0;
+    size_t pitch = 0;
+    CUresult made;
 
-    if (width > UINT64_MAX - PITCH ||
-        __builtin_mul_overflow((width + PITCH - 1) / PITCH * PITCH, height, &bytes))
+    if (bh_ticket_take(1, &ticket) != CUDA_SUCCESS)
+        return 0;
+    made = REAL(cuMemAllocPitch_v2)(&address, &pitch, 1, 1, element_bytes);
+    if (bh_ticket_settle(&ticket, made, address, bh_ticket_undo) == CUDA_SUCCESS)
+        (void)cuMemFree_v2(address); /* if not, it stays charged */
+    return made == CUDA_SUCCESS ? pitch : 0;
+}
+
+/* Asked once for each size of elements. */
+static uint64_t
+pitch_of(unsigned int element_bytes)
+{
+    static _Atomic uint64_t known[3]; /* of 4, 8 and 16 bytes; others the driver refuses */
+    _Atomic uint64_t *at = &known[element_bytes == 4 ? 0 : element_bytes == 8 ? 1 : 2];
+    uint64_t pitch = atomic_load_explicit(at, memory_order_relaxed);
+
+    if (pitch == 0)
+        pitch = ask_pitch(element_bytes);
+    if (pitch == 0)
+        return PITCH;
+    pitch = pitch > PITCH ? pitch : PITCH;
+    atomic_store_explicit(at, pitch, memory_order_relaxed);
+    return pitch;
+}
+
+/* More than anybody has when they do not fit in a number. */
+static uint64_t
+bytes_of_rows(uint64_t width, uint64_t height, unsigned int element_bytes)
+{
+    uint64_t pitch = pitch_of(element_bytes), bytes;
+
+    if (width > UINT64_MAX - pitch ||
+        __builtin_mul_overflow((width + pitch - 1) / pitch * pitch, height, &bytes))
         return UINT64_MAX;
     return bytes;
+}
+
+/* Of a driver that pads long rows more than short ones: for this moment it may hold more than
+ * was reserved. */
+static CUresult
+settle_rows(struct bh_ticket *ticket, uint64_t address, uint64_t bytes,
+            bh_undo undo)
+{
+    if (bh_ticket_resize(ticket, bytes) == CUDA_SUCCESS)
+        return bh_ticket_settle(ticket, CUDA_SUCCESS, address, undo);
+    if (undo(address) == CUDA_SUCCESS)
+        bh_charge_give(ticket->device, ticket->grains);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult
@@ -61,19 +110,14 @@ cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width_bytes, size
                    unsigned int element_bytes)
 {
     struct bh_ticket ticket;
-    CUresult made, rc = bh_ticket_take(bytes_of_rows(width_bytes, height), &ticket);
+    CUresult made,
+        rc = bh_ticket_take(bytes_of_rows(width_bytes, height, element_bytes), &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch_v2)(address, pitch, width_bytes, height, element_bytes);
-    if (made == CUDA_SUCCESS &&
-        (rc = bh_ticket_resize(&ticket, *pitch * height)) != CUDA_SUCCESS)
-        bh_charge_give(ticket.device, ticket.grains);
-    else
-        rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree_v2)(*address);
-    return rc;
+    return made == CUDA_SUCCESS ? settle_rows(&ticket, *address, *pitch * height, bh_ticket_undo)
+                                : bh_ticket_settle(&ticket, made, 0, bh_ticket_undo);
 }
 
 CUresult
@@ -81,19 +125,14 @@ cuMemAllocPitch(CUdeviceptr_v1 *address, unsigned int *pitch, unsigned int width
                 unsigned int height, unsigned int element_bytes)
 {
     struct bh_ticket ticket;
-    CUresult made, rc = bh_ticket_take(bytes_of_rows(width_bytes, height), &ticket);
+    CUresult made,
+        rc = bh_ticket_take(bytes_of_rows(width_bytes, height, element_bytes), &ticket);
 
     if (rc != CUDA_SUCCESS)
         return rc;
     made = REAL(cuMemAllocPitch)(address, pitch, width_bytes, height, element_bytes);
-    if (made == CUDA_SUCCESS &&
-        (rc = bh_ticket_resize(&ticket, (uint64_t)*pitch * height)) != CUDA_SUCCESS)
-        bh_charge_give(ticket.device, ticket.grains);
-    else
-        rc = bh_ticket_settle(&ticket, made, made == CUDA_SUCCESS ? *address : 0);
-    if (made == CUDA_SUCCESS && rc != CUDA_SUCCESS)
-        (void)REAL(cuMemFree)(*address);
-    return rc;
+    return made == CUDA_SUCCESS ? settle_rows(&ticket, *address, (uint64_t)*pitch * height, undo_low)
+                                : bh_ticket_settle(&ticket, made, 0, undo_low);
 }
 
 /* ---- allocations in a stream's order ---- */
@@ -248,7 +287,7 @@ freed(uint64_t address, bool known, struct bh_record record, CUresult rc)
     if (!known)
         return rc;
     if (rc == CUDA_SUCCESS)
-        bh_ledger_forget(record);
+        bh_ledger_forget(address, record);
     else
         (void)BH_HOLDS(bh_ledger_note(address, record));
     return rc;

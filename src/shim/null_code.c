@@ -140,6 +140,7 @@ cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
     *green = calloc(1, sizeof(**green));
     (*green)->context = (struct CUctx_st) { .device = device, .alive = true };
     atomic_fetch_add(&bh_null_world->contexts, 1);
+    bh_null_take(device, bh_null_world->context_bytes);
     return CUDA_SUCCESS;
 }
 
@@ -147,6 +148,7 @@ CUresult
 cuGreenCtxDestroy(CUgreenCtx green)
 {
     atomic_fetch_sub(&bh_null_world->contexts, 1);
+    bh_null_give(green->context.device, bh_null_world->context_bytes);
     (void)cuDevicePrimaryCtxRelease_v2(green->context.device);
     free(green);
     return CUDA_SUCCESS;

@@ -3,6 +3,7 @@
  * many nanoseconds as their function's address says. */
 #include "shim/null_driver.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,11 +13,10 @@
 #include <unistd.h>
 
 #include "shim/null_code.h"
+#include "shim/null_small.h"
 
 #define UNITS (1u << 22)
-#define GRAINS (1u << 22)
 #define LARGE_BASE (UINT64_C(1) << 45)
-#define SMALL_BASE (UINT64_C(1) << 46)
 #define SMALL_MOST (UINT64_C(1) << 20)
 #define CONTEXTS_MAX 4096
 #define POOL_STEP (UINT64_C(32) << 20)
@@ -53,38 +53,67 @@ static struct {
     struct object *object;
     const struct CUctx_st *context;
 } large[UNITS];
-static struct {
-    uint32_t grains;
-    int device;
-} small[GRAINS];
-static _Atomic uint32_t next_unit, next_grain;
+static _Atomic uint32_t next_unit;
 static __thread uint32_t free_units[1 << 14], free_count;
-/* A small part that was freed is the next one of its size, as with any allocator. */
-static __thread uint32_t free_grains, free_grains_at;
-static bool small_anew; /* NULL_SMALL_ANEW: no address comes twice */
-static _Atomic uint64_t small_bytes[NULL_DEVICES_MAX];
+/* Ranges of several units that were given back, by how many. */
+enum { SPANS = 65, SPANS_KEPT = 64 };
+static __thread struct {
+    uint32_t count, at[SPANS_KEPT];
+} free_spans[SPANS];
+static unsigned number; /* of this process in the world */
 
 /* ---- what the device holds ---- */
+
+/* A handler that runs in between may call us, too. */
+void
+bh_null_lock_quietly(pthread_mutex_t *lock, sigset_t *ret_before)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, ret_before);
+    if (pthread_mutex_lock(lock) != EOWNERDEAD)
+        return;
+    /* Who was killed has it in both sums, or in its own alone. */
+    null_world_add_up(bh_null_world);
+    pthread_mutex_consistent(lock);
+}
+
+void
+bh_null_unlock(pthread_mutex_t *lock, const sigset_t *before)
+{
+    pthread_mutex_unlock(lock);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
 
 void
 bh_null_take(int device, uint64_t bytes)
 {
-    uint64_t now, most;
+    sigset_t before;
+    uint64_t now;
 
-    if (!bh_null_shared)
+    if (!bh_null_shared || bytes == 0)
         return;
-    now = atomic_fetch_add(&bh_null_world->used[device], bytes) + bytes;
-    most = atomic_load(&bh_null_world->most[device]);
-    while (now > most &&
-           !atomic_compare_exchange_weak(&bh_null_world->most[device], &most, now))
-        ;
+    bh_null_lock_quietly(&bh_null_world->lock, &before);
+    bh_null_world->process[number].had[device] += bytes;
+    now = atomic_load(&bh_null_world->used[device]) + bytes;
+    atomic_store(&bh_null_world->used[device], now);
+    if (now > atomic_load(&bh_null_world->most[device]))
+        atomic_store(&bh_null_world->most[device], now);
+    bh_null_unlock(&bh_null_world->lock, &before);
 }
 
 void
 bh_null_give(int device, uint64_t bytes)
 {
-    if (bh_null_shared)
-        atomic_fetch_sub(&bh_null_world->used[device], bytes);
+    sigset_t before;
+
+    if (!bh_null_shared || bytes == 0)
+        return;
+    bh_null_lock_quietly(&bh_null_world->lock, &before);
+    bh_null_world->process[number].had[device] -= bytes;
+    atomic_fetch_sub(&bh_null_world->used[device], bytes);
+    bh_null_unlock(&bh_null_world->lock, &before);
 }
 
 uint64_t
@@ -115,6 +144,17 @@ bh_null_now_ns(void)
 
 /* ---- devices and contexts ---- */
 
+/* The last place is for all for whom there is none. */
+static void
+take_place(void)
+{
+    uint32_t nobody = 0, me = (uint32_t)getpid();
+
+    for (number = 0; number < NULL_PROCESSES_MAX - 1; number++, nobody = 0)
+        if (atomic_compare_exchange_strong(&bh_null_world->process[number].pid, &nobody, me))
+            return;
+}
+
 CUresult
 cuInit(unsigned int flags)
 {
@@ -128,8 +168,10 @@ cuInit(unsigned int flags)
                     ? MAP_FAILED
                     : mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         bh_null_shared = found != MAP_FAILED;
-        if (bh_null_shared)
+        if (bh_null_shared) {
             bh_null_world = found;
+            take_place();
+        }
         if (fd >= 0)
             close(fd);
         for (int i = 0; i < NULL_DEVICES_MAX; i++) {
@@ -137,7 +179,7 @@ cuInit(unsigned int flags)
             default_pool[i].device = i;
             current_pool[i] = &default_pool[i];
         }
-        small_anew = getenv("NULL_SMALL_ANEW") != NULL;
+        bh_null_small_anew = getenv("NULL_SMALL_ANEW") != NULL;
         begun = true;
     }
     pthread_mutex_unlock(&bh_null_lock);
@@ -236,6 +278,7 @@ add_context(struct CUctx_st *context)
     atomic_fetch_add(&bh_null_world->contexts, 1);
     if (bh_null_context_count < CONTEXTS_MAX)
         bh_null_contexts[bh_null_context_count++] = context;
+    bh_null_take(context->device, bh_null_world->context_bytes);
     bh_null_code_begin(context);
 }
 
@@ -243,6 +286,7 @@ static void
 remove_context(struct CUctx_st *context)
 {
     bh_null_code_end(context);
+    bh_null_give(context->device, bh_null_world->context_bytes);
     for (unsigned i = 0; i < bh_null_context_count; i++)
         if (bh_null_contexts[i] == context)
             bh_null_contexts[i] = bh_null_contexts[--bh_null_context_count];
@@ -274,7 +318,7 @@ cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
     return cuCtxPushCurrent_v2(*context);
 }
 
-/* What was allocated in it goes, too. */
+/* What was allocated in it goes, too.  Under the lock. */
 static void
 drop_all(const struct CUctx_st *context)
 {
@@ -283,13 +327,14 @@ drop_all(const struct CUctx_st *context)
             bh_null_give(context->device, bh_null_up(large[i].bytes, NULL_UNIT));
             large[i].units = 0;
         }
+    bh_null_small_drop(context);
 }
 
 CUresult
 cuCtxDestroy_v2(CUcontext context)
 {
-    drop_all(context);
     pthread_mutex_lock(&bh_null_lock);
+    drop_all(context);
     remove_context(context);
     pthread_mutex_unlock(&bh_null_lock);
     if (depth > 0 && stack[depth - 1] == context)
@@ -317,8 +362,9 @@ cuDevicePrimaryCtxRelease_v2(CUdevice device)
         end_primary(device);
         if (!bh_null_shared) { /* one that begins anew finds the same addresses */
             atomic_store(&next_unit, 0);
-            atomic_store(&next_grain, 0);
-            free_count = free_grains = 0;
+            free_count = 0;
+            memset(free_spans, 0, sizeof(free_spans));
+            bh_null_small_begin_anew();
         }
     }
     pthread_mutex_unlock(&bh_null_lock);
@@ -342,15 +388,31 @@ cuCtxSetLimit(CUlimit limit, size_t value)
 
 /* ---- linear memory ---- */
 
+static uint32_t
+take_units(uint32_t units)
+{
+    if (units == 1 && free_count > 0)
+        return free_units[--free_count];
+    if (units > 1 && units < SPANS && free_spans[units].count > 0)
+        return free_spans[units].at[--free_spans[units].count];
+    return atomic_fetch_add(&next_unit, units);
+}
+
+static void
+free_range_of(uint32_t at, uint32_t units)
+{
+    if (units == 1 && free_count < sizeof(free_units) / sizeof(free_units[0]))
+        free_units[free_count++] = at;
+    else if (units > 1 && units < SPANS && free_spans[units].count < SPANS_KEPT)
+        free_spans[units].at[free_spans[units].count++] = at;
+}
+
 static CUdeviceptr
 large_range(uint64_t bytes, int device)
 {
-    uint32_t units = (uint32_t)(bh_null_up(bytes, NULL_UNIT) / NULL_UNIT), at;
+    uint32_t units = (uint32_t)(bh_null_up(bytes, NULL_UNIT) / NULL_UNIT);
+    uint32_t at = take_units(units);
 
-    if (units == 1 && free_count > 0)
-        at = free_units[--free_count];
-    else
-        at = atomic_fetch_add(&next_unit, units);
     if (at + units > UNITS)
         return 0;
     large[at].units = units;
@@ -368,32 +430,7 @@ free_range(uint32_t at)
     uint32_t units = large[at].units;
 
     large[at].units = 0;
-    if (units == 1 && free_count < sizeof(free_units) / sizeof(free_units[0]))
-        free_units[free_count++] = at;
-}
-
-static CUdeviceptr
-small_range(uint64_t bytes, int device)
-{
-    uint32_t grains = (uint32_t)(bh_null_up(bytes, 512) / 512), at;
-    uint64_t before;
-
-    if (grains == free_grains) {
-        at = free_grains_at;
-        free_grains = 0;
-    } else {
-        at = atomic_fetch_add(&next_grain, grains) % (GRAINS - 2048);
-    }
-
-    small[at].grains = grains;
-    small[at].device = device;
-    if (bh_null_shared)
-        pthread_mutex_lock(&bh_null_lock);
-    before = atomic_fetch_add(&small_bytes[device], grains * 512);
-    bh_null_take(device, bh_null_up(before + grains * 512, NULL_UNIT) - bh_null_up(before, NULL_UNIT));
-    if (bh_null_shared)
-        pthread_mutex_unlock(&bh_null_lock);
-    return SMALL_BASE + at * UINT64_C(512);
+    free_range_of(at, units);
 }
 
 CUresult
@@ -408,8 +445,8 @@ cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
     if (bh_null_fails(&bh_null_world->fail_alloc))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (bytes < SMALL_MOST) {
-        *address = small_range(bytes, stack[depth - 1]->device);
-        return CUDA_SUCCESS;
+        *address = bh_null_small_take(stack[depth - 1], bytes);
+        return *address != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     at = large_range(bytes, stack[depth - 1]->device);
     if (at == 0)
@@ -447,26 +484,8 @@ cuMemFree_v2(CUdeviceptr address)
         bh_null_graph_unused(address - NULL_GRAPH_BASE);
         return CUDA_SUCCESS;
     }
-    if (address >= SMALL_BASE) {
-        uint64_t bytes, before;
-
-        at = (uint32_t)((address - SMALL_BASE) / 512);
-        bytes = small[at].grains * UINT64_C(512);
-        if (bytes == 0)
-            return CUDA_ERROR_INVALID_VALUE;
-        if (!small_anew) {
-            free_grains = small[at].grains;
-            free_grains_at = at;
-        }
-        small[at].grains = 0;
-        if (bh_null_shared)
-            pthread_mutex_lock(&bh_null_lock);
-        before = atomic_fetch_sub(&small_bytes[small[at].device], bytes);
-        bh_null_give(small[at].device, bh_null_up(before, NULL_UNIT) - bh_null_up(before - bytes, NULL_UNIT));
-        if (bh_null_shared)
-            pthread_mutex_unlock(&bh_null_lock);
-        return CUDA_SUCCESS;
-    }
+    if (bh_null_small_has(address))
+        return bh_null_small_free(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     if (address < LARGE_BASE || at >= UNITS || large[at].units == 0 ||
         large[at].object != NULL)
         return CUDA_ERROR_INVALID_VALUE;
@@ -721,7 +740,18 @@ CUresult
 cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr addr,
                     unsigned long long flags)
 {
-    *address = LARGE_BASE + atomic_fetch_add(&next_unit, size / NULL_UNIT) * NULL_UNIT;
+    uint32_t units = (uint32_t)(size / NULL_UNIT), at = take_units(units);
+
+    if (at + units > UNITS)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *address = LARGE_BASE + at * NULL_UNIT;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+cuMemAddressFree(CUdeviceptr address, size_t size)
+{
+    free_range_of((uint32_t)((address - LARGE_BASE) / NULL_UNIT), (uint32_t)(size / NULL_UNIT));
     return CUDA_SUCCESS;
 }
 

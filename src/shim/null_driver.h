@@ -3,6 +3,7 @@
 #define BH_SHIM_NULL_DRIVER_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 
 #pragma GCC visibility push(default)
@@ -32,6 +33,10 @@ struct CUstream_st {
 extern pthread_mutex_t bh_null_lock;
 extern struct null_world *bh_null_world;
 extern bool bh_null_shared; /* a test watches */
+
+/* With all signals blocked; that of the world also when its owner was killed. */
+void bh_null_lock_quietly(pthread_mutex_t *lock, sigset_t *ret_before);
+void bh_null_unlock(pthread_mutex_t *lock, const sigset_t *before);
 
 uint64_t bh_null_now_ns(void);
 

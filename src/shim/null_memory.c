@@ -7,7 +7,8 @@
 
 struct CUarray_st {
     int device;
-    uint64_t bytes;
+    bool deferred;
+    uint64_t bytes, needs;
 };
 
 /* ---- how programs find calls ---- */
@@ -103,8 +104,10 @@ cuArray3DCreate_v2(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *shape)
     *handle = calloc(1, sizeof(**handle));
     if (cuCtxGetDevice(&(*handle)->device) != CUDA_SUCCESS)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if ((shape->Flags & CUDA_ARRAY3D_SPARSE) == 0)
-        (*handle)->bytes = bh_null_up(bytes + (shape->NumChannels == 4 ? bytes / 4 : 0), NULL_UNIT);
+    (*handle)->needs = bh_null_up(bytes + (shape->NumChannels == 4 ? bytes / 4 : 0), NULL_UNIT);
+    (*handle)->deferred = (shape->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING) != 0;
+    if ((shape->Flags & CUDA_ARRAY3D_SPARSE) == 0 && !(*handle)->deferred)
+        (*handle)->bytes = (*handle)->needs;
     bh_null_take((*handle)->device, (*handle)->bytes);
     return CUDA_SUCCESS;
 }
@@ -121,7 +124,9 @@ CUresult
 cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *needs, CUarray array,
                              CUdevice device)
 {
-    needs->size = array->bytes;
+    if (!array->deferred)
+        return CUDA_ERROR_INVALID_VALUE;
+    needs->size = array->needs;
     return CUDA_SUCCESS;
 }
 

@@ -324,22 +324,50 @@ bh_pools_reclaim(unsigned device)
 
 /* ---- which pool ---- */
 
+static void
+count_row(unsigned number)
+{
+    uint32_t rows = atomic_load(&state.rows);
+
+    while (rows <= number && !atomic_compare_exchange_weak(&state.rows, &rows, number + 1))
+        ;
+}
+
+/* One that was just made, or imported. */
 static bool
 know(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
 {
     for (unsigned i = BH_SHARE_DEVICES_MAX; i < POOLS_MAX; i++) {
         struct row *row = &state.row[i];
         uint64_t none = NONE;
-        uint32_t rows = atomic_load(&state.rows);
 
         if (!atomic_compare_exchange_strong(&row->handle, &none, CLAIMED))
             continue;
-        while (rows <= i && !atomic_compare_exchange_weak(&state.rows, &rows, i + 1))
-            ;
+        count_row(i);
         row->device = device;
         atomic_store(&row->charge, 0);
         atomic_store(&row->live, 0);
         atomic_store(&row->handle, HANDLE(handle));
+        *ret_pool = i;
+        return bh_handles_put(&handles, HANDLE(handle), i);
+    }
+    return false;
+}
+
+/* One that was there before: several threads may meet it at once, and all of them get the row
+ * that the first one has put its handle in.  Nothing is charged in a row that is free. */
+static bool
+learn(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
+{
+    for (unsigned i = BH_SHARE_DEVICES_MAX; i < POOLS_MAX; i++) {
+        struct row *row = &state.row[i];
+        uint64_t there = NONE;
+
+        if (!atomic_compare_exchange_strong(&row->handle, &there, HANDLE(handle)) &&
+            there != HANDLE(handle))
+            continue;
+        row->device = device;
+        count_row(i);
         *ret_pool = i;
         return bh_handles_put(&handles, HANDLE(handle), i);
     }
@@ -372,7 +400,7 @@ bh_pool_of_handle(CUmemoryPool handle, unsigned *ret_pool)
         *ret_pool = (unsigned)number;
         return true;
     }
-    return handle != NULL && know(handle, owner_of(handle), ret_pool);
+    return handle != NULL && learn(handle, owner_of(handle), ret_pool);
 }
 
 static bool
@@ -547,7 +575,7 @@ know_managed(CUresult rc, const CUmemoryPool *pool, const CUmemLocation *locatio
 
     if (rc != CUDA_SUCCESS || type != CU_MEM_ALLOCATION_TYPE_MANAGED || !bh_page_is_joined() ||
         bh_handles_find(&handles, HANDLE(*pool), &known) ||
-        know(*pool, device_of(location, type), &number))
+        learn(*pool, device_of(location, type), &number))
         return rc;
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "bulkhead/share_page.h"
 #include "shim/state.h"
 
 /* A word is 0, a record, or the address of a leaf.
@@ -19,8 +20,10 @@ enum {
 
 typedef _Atomic uint64_t word_t;
 
+/* Pages of it that nobody uses take no memory: a device's counts are beside each other. */
 struct node {
     word_t word[NODES];
+    _Atomic uint32_t small[BH_SHARE_DEVICES_MAX][NODES];
 };
 
 struct leaf {
@@ -201,6 +204,34 @@ bh_records_turn(uint64_t address, enum bh_record_kind from, enum bh_record_kind 
     struct bh_record before;
 
     return replace(address, 1u << from, to, &before);
+}
+
+/* ---- blocks that several share ---- */
+
+static _Atomic uint32_t *
+count_of(struct node *node, uint64_t address, unsigned device)
+{
+    return &node->small[device][address >> NODE_SHIFT & (NODES - 1)];
+}
+
+bool
+bh_records_enter(uint64_t address, unsigned device, bool *ret_first)
+{
+    struct node *node = make_node(address);
+
+    if (node == NULL)
+        return false;
+    *ret_first = atomic_fetch_add(count_of(node, address, device), 1) == 0;
+    return true;
+}
+
+bool
+bh_records_leave(uint64_t address, unsigned device)
+{
+    struct node *node = find_node(address);
+    uint32_t before = node == NULL ? 0 : atomic_fetch_sub(count_of(node, address, device), 1);
+
+    return BH_HOLDS(before > 0) && before == 1;
 }
 
 /* ---- walking ---- */

@@ -3,7 +3,10 @@
  * A tree by address: a root of 16 GiB, nodes of 2 MiB, and below those that hold several
  * small allocations a leaf of 256 bytes, the alignment that CUDA promises.  Every step is
  * one load; nothing is ever moved or made larger, and no lock is taken, so every function
- * may run in a signal handler. Addresses that the tree has no place for are refused. */
+ * may run in a signal handler. Addresses that the tree has no place for are refused.
+ *
+ * A node counts how many small allocations of a device each block of 2 MiB has, too: the
+ * driver puts them there, so that the block is what they take together. */
 #ifndef BH_SHIM_RECORDS_H
 #define BH_SHIM_RECORDS_H
 
@@ -37,6 +40,15 @@ void bh_records_init(void);
  * address. */
 bool bh_records_put(uint64_t address, struct bh_record record,
                     struct bh_record *ret_replaced);
+
+/* One small allocation of `device` more in the block of an address, before its record is put
+ * there.  ret_first: the block had none.  False: no memory for the count, or no such
+ * address. */
+bool bh_records_enter(uint64_t address, unsigned device, bool *ret_first);
+
+/* One less, when its memory is gone, after its record was taken out.  True: it was the last
+ * one. */
+bool bh_records_leave(uint64_t address, unsigned device);
 
 /* Take the record of an address out, when its kind is one of `kinds` (bits 1 << kind); only
  * one caller gets it. */

@@ -1,5 +1,5 @@
 /* The names of a library of the driver's, each a jump to where its slot points: those of
- * SHIM_NAMES, or the 637 of libcuda.so.1.
+ * SHIM_NAMES, or those of libcuda.so.1.
  *
  * A slot first points to a few instructions that look the call up in the driver's library,
  * fill the slot and go on there, with every argument as it came.  The names are weak: a call

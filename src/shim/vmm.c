@@ -264,7 +264,7 @@ cuMemUnmap(CUdeviceptr address, size_t size)
     }
     for (uint64_t at = address; (at = bh_records_next(at, below, &record)) < below; at++)
         if (bh_records_take(at, 1u << BH_RECORD_LEAVING, &record))
-            bh_ledger_forget(record);
+            bh_ledger_forget(at, record);
     return rc;
 }
 

@@ -11,7 +11,8 @@ import sys
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 FACTS = os.path.join(os.path.dirname(ROOT), "shared", "data")
-ALSO = {"nvmlErrorString", "nvmlInternalGetExportTable"}
+ALSO = {"nvmlErrorString", "nvmlInternalGetExportTable", "nvmlGetBlacklistDeviceCount",
+        "nvmlGetBlacklistDeviceInfoByIndex"}
 PROFILE_COLUMNS = ("name", "nvml_profile_enum", "driver_profile_id", "compute_slices", "memory_units",
                    "placements", "max_instances", "memory_mib", "sm_count", "decoders", "encoders",
                    "copy_engines", "jpeg", "ofa")

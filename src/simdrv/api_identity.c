@@ -318,3 +318,51 @@ nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int nodeSetSize,
     nodeSet[0] = 1;
     return NVML_SUCCESS;
 }
+
+/* Boards of a server have nothing to show pictures on. */
+static nvmlReturn_t
+put_no_display(const char *function, nvmlDevice_t device, nvmlEnableState_t *state)
+{
+    struct sim_target target;
+    nvmlReturn_t rc = sim_open(function, device, SIM_GPU, &target);
+
+    return rc == NVML_SUCCESS ? SIM_PUT(state, NVML_FEATURE_DISABLED) : rc;
+}
+
+NVML_API nvmlReturn_t
+nvmlDeviceGetDisplayActive(nvmlDevice_t device, nvmlEnableState_t *isActive)
+{
+    return put_no_display(__func__, device, isActive);
+}
+
+NVML_API nvmlReturn_t
+nvmlDeviceGetDisplayMode(nvmlDevice_t device, nvmlEnableState_t *display)
+{
+    return put_no_display(__func__, device, display);
+}
+
+/* The firmware comes with the driver. */
+NVML_API nvmlReturn_t
+nvmlDeviceGetGspFirmwareVersion(nvmlDevice_t device, char *version)
+{
+    struct sim_target target;
+    struct sim_system system;
+    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
+
+    if (rc != NVML_SUCCESS)
+        return rc;
+    sim_session_system(&system);
+    return sim_put_text(version, NVML_GSP_FIRMWARE_VERSION_BUF_SIZE, system.driver);
+}
+
+NVML_API nvmlReturn_t
+nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, unsigned int *isEnabled,
+                             unsigned int *defaultMode)
+{
+    struct sim_target target;
+    nvmlReturn_t rc = sim_open(__func__, device, SIM_GPU, &target);
+
+    if (rc == NVML_SUCCESS)
+        rc = SIM_PUT(isEnabled, 1);
+    return rc == NVML_SUCCESS ? SIM_PUT(defaultMode, 1) : rc;
+}

@@ -252,3 +252,16 @@ nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count, unsigned i
     (void)pids;
     return put_none(__func__, device, count);
 }
+
+NVML_API nvmlReturn_t
+nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessionCount,
+                          unsigned int *averageFps, unsigned int *averageLatency)
+{
+    nvmlReturn_t rc = put_none(__func__, device, sessionCount);
+
+    if (rc == NVML_SUCCESS && (averageFps == NULL || averageLatency == NULL))
+        rc = NVML_ERROR_INVALID_ARGUMENT;
+    if (rc == NVML_SUCCESS)
+        *averageFps = *averageLatency = 0;
+    return rc;
+}

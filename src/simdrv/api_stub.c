@@ -10,4 +10,5 @@
                                                                                            \
         return rc == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : rc;                         \
     }
+NVML_STUB(nvmlGetBlacklistDeviceInfoByIndex)
 #include "tables/nvml.tbl"

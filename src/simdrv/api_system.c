@@ -70,16 +70,6 @@ nvmlErrorString(nvmlReturn_t result)
 }
 
 NVML_API nvmlReturn_t
-nvmlInternalGetExportTable(const void **table, const unsigned char uuid[16])
-{
-    nvmlReturn_t rc = sim_enter(__func__);
-
-    (void)table;
-    (void)uuid;
-    return rc == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : rc;
-}
-
-NVML_API nvmlReturn_t
 nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
     nvmlReturn_t rc = sim_enter(__func__);
@@ -211,3 +201,5 @@ nvmlGetExcludedDeviceCount(unsigned int *deviceCount)
 
     return rc == NVML_SUCCESS ? SIM_PUT(deviceCount, 0) : rc;
 }
+
+SIM_ALIAS(nvmlGetBlacklistDeviceCount, nvmlGetExcludedDeviceCount);

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "bulkhead/nvml_smi.h"
+
 static const char *const stubs[] = {
 #define NVML_STUB(name) #name,
 #include "tables/nvml.tbl"
@@ -242,6 +244,35 @@ stop_context(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* The same list as nvidia-smi asks for it, by the table that it wants. */
+static void
+check_table(nvmlDevice_t device, pid_t pid)
+{
+    static const unsigned char id[16] = BH_SMI_TABLE_ID, other[16] = { 1 };
+    static struct bh_smi_process list[2];
+    const void *table = NULL;
+    void *const *slots;
+    nvmlReturn_t (*compute)(nvmlDevice_t, unsigned *, struct bh_smi_process *);
+    unsigned count = 2;
+
+    BH_CHECK_EQ("another", nvmlInternalGetExportTable(&table, other), NVML_ERROR_NOT_FOUND);
+    BH_CHECK_EQ("nowhere", nvmlInternalGetExportTable(NULL, id),
+                NVML_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(nvmlInternalGetExportTable(&table, id), NVML_SUCCESS);
+    slots = table;
+    BH_CHECK_EQ("its size", (uintptr_t)slots[BH_SMI_SIZE], BH_SMI_SLOTS * sizeof(void *));
+    compute = (__typeof__(compute))slots[BH_SMI_COMPUTE];
+    BH_CHECK_EQ("list", compute(device, &count, list), NVML_SUCCESS);
+    BH_CHECK_EQ("list", count, 1);
+    BH_CHECK_EQ("pid", list[0].pid, pid);
+    BH_CHECK_EQ("bytes", list[0].used_bytes, 512ull << 20);
+    BH_CHECK_EQ("gi", list[0].gpu_instance, 13);
+    BH_CHECK("name", strstr(list[0].name, "api_test") != NULL);
+    count = 0;
+    BH_CHECK_EQ("no room", compute(device, &count, NULL), NVML_ERROR_INSUFFICIENT_SIZE);
+    BH_CHECK_EQ("no room", count, 1);
+}
+
 static void
 test_contexts(void **unused)
 {
@@ -266,6 +297,7 @@ test_contexts(void **unused)
     BH_CHECK_EQ("pid", processes[0].pid, pid);
     BH_CHECK_EQ("bytes", processes[0].usedGpuMemory, 512ull << 20);
     BH_CHECK_EQ("gi", processes[0].gpuInstanceId, 13);
+    check_table(made.device, pid);
     count = 0;
     BH_CHECK_EQ("size", nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, NULL),
                 NVML_ERROR_INSUFFICIENT_SIZE);
@@ -469,9 +501,10 @@ test_slow_and_sick(void **unused)
 static void
 test_handles(void **unused)
 {
+    char buffer[8], firmware[NVML_GSP_FIRMWARE_VERSION_BUF_SIZE], driver[80];
+    nvmlEnableState_t display;
     nvmlDevice_t old;
-    unsigned value;
-    char buffer[8];
+    unsigned value, most;
 
     (void)unused;
     server_new("node: 1x A100-40GB\n");
@@ -486,6 +519,15 @@ test_handles(void **unused)
                 NVML_ERROR_INVALID_ARGUMENT);
     BH_CHECK_EQ("small buffer", nvmlDeviceGetName(old, buffer, sizeof(buffer)),
                 NVML_ERROR_INSUFFICIENT_SIZE);
+    BH_CHECK_EQ("firmware", nvmlDeviceGetGspFirmwareVersion(old, firmware), NVML_SUCCESS);
+    BH_CHECK_EQ("driver", nvmlSystemGetDriverVersion(driver, sizeof(driver)), NVML_SUCCESS);
+    BH_CHECK("firmware", strcmp(firmware, driver) == 0);
+    BH_CHECK_EQ("display", nvmlDeviceGetDisplayActive(old, &display), NVML_SUCCESS);
+    BH_CHECK_EQ("display", display, NVML_FEATURE_DISABLED);
+    BH_CHECK_EQ("clock", nvmlDeviceGetApplicationsClock(old, NVML_CLOCK_SM, &value),
+                NVML_SUCCESS);
+    BH_CHECK_EQ("clock", nvmlDeviceGetMaxClockInfo(old, NVML_CLOCK_SM, &most), NVML_SUCCESS);
+    BH_CHECK_EQ("clock", value, most);
     BH_CHECK_EQ("mig off", nvmlDeviceGetGpuInstanceById(old, 0, NULL),
                 NVML_ERROR_NOT_SUPPORTED);
     BH_CHECK_EQ("one shutdown", nvmlShutdown(), NVML_SUCCESS);

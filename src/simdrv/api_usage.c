@@ -320,6 +320,21 @@ nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned in
     return put_clock(__func__, device, type, true, clock);
 }
 
+/* Nobody has set others: they are the most. */
+NVML_API nvmlReturn_t
+nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType,
+                                      unsigned int *clockMHz)
+{
+    return put_clock(__func__, device, clockType, true, clockMHz);
+}
+
+NVML_API nvmlReturn_t
+nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t clockType,
+                               unsigned int *clockMHz)
+{
+    return put_clock(__func__, device, clockType, true, clockMHz);
+}
+
 NVML_API nvmlReturn_t
 nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t clockType, nvmlClockId_t clockId,
                    unsigned int *clockMHz)

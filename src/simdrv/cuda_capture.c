@@ -565,6 +565,12 @@ cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
         return tell((struct sim_stream_name) { stream, own },                              \
                     &(struct wanted) { .status = status });                                \
     }                                                                                      \
+    CUDA_API CUresult cuStreamGetCaptureInfo##suffix(                                      \
+        CUstream stream, CUstreamCaptureStatus *status, uint64_t *id)                      \
+    {                                                                                      \
+        return tell((struct sim_stream_name) { stream, own },                              \
+                    &(struct wanted) { .status = status, .id = id });                      \
+    }                                                                                      \
     CUDA_API CUresult cuStreamGetCaptureInfo_v2##suffix(                                   \
         CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph,      \
         const CUgraphNode **dependencies, size_t *count)                                   \

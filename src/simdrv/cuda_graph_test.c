@@ -75,7 +75,7 @@ captures(void)
     CUgraph graph;
     CUgraphExec exec;
     CUstreamCaptureStatus status;
-    uint64_t id;
+    uint64_t id, first;
     size_t count;
 
     open_device();
@@ -95,8 +95,9 @@ captures(void)
     OK(cuEventRecord(join_event, side));
     OK(launch(kernel("k_1ms"), stream));
     OK(cuStreamWaitEvent(stream, join_event, 0));
+    OK(cuStreamGetCaptureInfo(stream, &status, &first));
     OK(cuStreamGetCaptureInfo_v2(stream, &status, &id, &graph, NULL, &count));
-    MUST(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && id != 0 && count == 2);
+    MUST(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && id == first && id != 0 && count == 2);
     MUST(cuEventQuery(join_event) == CUDA_ERROR_CAPTURED_EVENT);
     MUST(cuStreamEndCapture(side, &graph) == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
     OK(cuStreamIsCapturing(side, &status));

@@ -29,7 +29,7 @@ ARGUMENTS = {"api/metrics": [os.path.join(ROOT, "src/api/metrics_golden.txt")], 
              "evidence/snapshot": ["1500", "1"]}
 # Tests of the shim in a box (tests/shim/box.h), which needs root: all of the shim is in them, and
 # the driver that answers at once is beside its archive.
-BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/gate": [], "shim/life": [], "shim/managed": [], "shim/oracle": []}
+BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/gate": [], "shim/managed": [], "shim/oracle": []}
 # scenario/NAME is played by bulkhead-replay, which is linked for the purpose.
 REPLAY = "src/replay/main.c"
 

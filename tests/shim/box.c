@@ -270,7 +270,8 @@ bh_box_enter(const char *path)
     mkdir("/run/bulkhead", 0755);
     mkdir(BH_SHARE_DRIVER_DIR, 0755);
     bh_box_copy(path, BH_SHARE_DRIVER_DIR "/libcuda.so.1");
-    bh_box.world = map_new(NULL_WORLD_FILE, 8192, &world_fd);
+    bh_box.world = map_new(NULL_WORLD_FILE, BOX_WORLD_BYTES, &world_fd);
+    bh_box_world(1);
     bh_box.limits = map_new(NULL, sizeof(*bh_box.limits), &limits_fd);
     bh_box.usage = map_new(NULL, sizeof(*bh_box.usage), &usage_fd);
     need(pipe2(stirred, O_CLOEXEC) == 0, "pipe");
@@ -304,13 +305,42 @@ bh_box_driver(const char *name)
 }
 
 void
+bh_box_world(unsigned devices)
+{
+    pthread_mutexattr_t shared;
+
+    memset(bh_box.world, 0, sizeof(*bh_box.world));
+    bh_box.world->devices = devices;
+    pthread_mutexattr_init(&shared);
+    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&bh_box.world->lock, &shared);
+    pthread_mutexattr_destroy(&shared);
+}
+
+void
+bh_box_driver_frees(pid_t pid)
+{
+    struct null_world *world = bh_box.world;
+
+    if (pthread_mutex_lock(&world->lock) == EOWNERDEAD)
+        pthread_mutex_consistent(&world->lock);
+    for (unsigned i = 0; i < NULL_PROCESSES_MAX; i++)
+        if (atomic_load(&world->process[i].pid) == (uint32_t)pid) {
+            memset(world->process[i].had, 0, sizeof(world->process[i].had));
+            atomic_store(&world->process[i].pid, 0);
+        }
+    null_world_add_up(world);
+    pthread_mutex_unlock(&world->lock);
+}
+
+void
 bh_box_share(unsigned devices, uint32_t cap, uint32_t context)
 {
     bh_box_emptied();
-    memset(bh_box.world, 0, sizeof(*bh_box.world));
+    bh_box_world(devices);
     memset(bh_box.usage, 0, sizeof(*bh_box.usage));
     memset(bh_box.limits, 0, sizeof(*bh_box.limits));
-    bh_box.world->devices = devices;
     bh_box.limits->magic = BH_SHARE_MAGIC;
     bh_box.limits->version = BH_SHARE_VERSION;
     bh_box.limits->device_count = devices;

@@ -30,6 +30,10 @@ enum box_door {
     BOX_DOORS
 };
 
+/* The world's file has room behind it for what a test shares with its children. */
+enum { BOX_WORLD_BYTES = 16384, BOX_BEHIND_WORLD = 8192 };
+_Static_assert(sizeof(struct null_world) <= BOX_BEHIND_WORLD, "it fits");
+
 struct box {
     struct bh_share_limits *limits;
     struct bh_share_usage *usage;
@@ -56,6 +60,13 @@ void bh_box_occupy(unsigned seats);
 
 /* A call of the driver itself, past the shim; NULL: it has none. */
 void *bh_box_driver(const char *name);
+
+/* The driver as it is with nobody: so many devices, and nothing taken. */
+void bh_box_world(unsigned devices);
+
+/* What a process had is free again, as the driver does it when a process that was killed
+ * closes its files: before others learn that it is gone. */
+void bh_box_driver_frees(pid_t pid);
 
 /* A fresh share: so many devices, each with this cap; a context takes `context` units. */
 void bh_box_share(unsigned devices, uint32_t cap, uint32_t context);

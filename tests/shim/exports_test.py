@@ -53,7 +53,7 @@ def nvml_rows():
 
 
 def nvml_names():
-    return table("nvml.tbl", "NVML_(?:CALL|STUB)") + ["nvmlErrorString", "nvmlInternalGetExportTable"]
+    return table("nvml.tbl", "NVML_(?:CALL|STUB)") + table("nvml_names.tbl", "NVML_NAME")
 
 
 KINDS = {"libcuda.so.1": (lambda: table("cuda_names.tbl", "CUDA_NAME"), cuda_rows),

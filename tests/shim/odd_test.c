@@ -137,11 +137,13 @@ static volatile sig_atomic_t signals, failures;
 static void
 call_all(void)
 {
-    CUdeviceptr at;
+    CUdeviceptr at, small;
     size_t left, total;
-    CUresult rc = cuMemAlloc_v2(&at, 4 * MIB);
+    CUresult rc = cuMemAlloc_v2(&at, 4 * MIB), other = cuMemAlloc_v2(&small, 3000);
 
     failures += rc != CUDA_SUCCESS && rc != CUDA_ERROR_OUT_OF_MEMORY;
+    failures += other != CUDA_SUCCESS && other != CUDA_ERROR_OUT_OF_MEMORY;
+    failures += other == CUDA_SUCCESS && cuMemFree_v2(small) != CUDA_SUCCESS;
     failures += cuMemGetInfo_v2(&left, &total) != CUDA_SUCCESS;
     failures += cuLaunchKernel((CUfunction)1, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) !=
                 CUDA_SUCCESS;
@@ -184,6 +186,7 @@ a_signal_handler_may_call(void **state)
     (void)state;
     bh_box_share(1, CONTEXT + 4, CONTEXT);
     BH_CHECK_EQ("interrupted", bh_box_run(interrupted, NULL), 0);
+    BH_CHECK("never more", bh_box.world->most[0] <= 4 * BH_SHARE_UNIT_BYTES);
     BH_CHECK_DONE();
 }
 

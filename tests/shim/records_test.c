@@ -5,6 +5,7 @@
 
 #include "shim/handles.h"
 #include "shim/records.h"
+#include "shim/state.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define UNIT (UINT64_C(2) << 20)
@@ -102,6 +103,45 @@ walks_see_all(void **state)
     BH_CHECK_DONE();
 }
 
+/* By block and device; the record's place does not matter. */
+static const struct {
+    const char *name;
+    uint64_t address;
+    unsigned device;
+    bool comes, edge; /* is the first one, or the last */
+} counted[] = {
+    { "first", 9 * UNIT + 512, 0, true, true },
+    { "second", 9 * UNIT, 0, true, false },
+    { "another block", 10 * UNIT, 0, true, true },
+    { "another device", 9 * UNIT + 512, 15, true, true },
+    { "one goes", 9 * UNIT + 512, 0, false, false },
+    { "its last word", 10 * UNIT - 256, 0, false, true },
+    { "first again", 9 * UNIT, 0, true, true },
+    { "last again", 9 * UNIT, 0, false, true },
+    { "other device's last", 9 * UNIT, 15, false, true },
+    { "other block's last", 11 * UNIT - 1, 0, false, true },
+};
+
+static void
+blocks_count_small_ones(void **state)
+{
+    bool edge = false;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(counted); i++) {
+        if (counted[i].comes)
+            BH_CHECK(counted[i].name,
+                     bh_records_enter(counted[i].address, counted[i].device, &edge));
+        else
+            edge = bh_records_leave(counted[i].address, counted[i].device);
+        BH_CHECK_EQ(counted[i].name, edge, counted[i].edge);
+    }
+    BH_CHECK("no such place", !bh_records_enter(BH_RECORDS_END, 0, &edge));
+    BH_CHECK("nothing of ours is wrong", !bh_state_is_latched());
+    BH_CHECK("nobody can leave", !bh_records_leave(9 * UNIT, 0) && bh_state_is_latched());
+    BH_CHECK_DONE();
+}
+
 /* ---- four threads ---- */
 
 static struct bh_handles handles;
@@ -178,7 +218,7 @@ handles_are_listed(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(places_keep_records), cmocka_unit_test(fields_do_not_mix),
     cmocka_unit_test(walks_see_all),       cmocka_unit_test(threads_do_not_meet),
-    cmocka_unit_test(handles_are_listed),
+    cmocka_unit_test(handles_are_listed),  cmocka_unit_test(blocks_count_small_ones),
 };
 
 BH_TEST_MAIN(tests)

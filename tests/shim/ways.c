@@ -1,5 +1,7 @@
 #include "tests/shim/ways.h"
 
+#include <stdlib.h>
+
 #include "tests/shim/child.h"
 
 static CUmemAllocationProp
@@ -101,7 +103,9 @@ get_mapped(uint64_t *ret_what)
 static CUresult
 drop_mapped(uint64_t what)
 {
-    return cuMemUnmap(what, 64 * MIB);
+    CUresult rc = cuMemUnmap(what, 64 * MIB);
+
+    return rc == CUDA_SUCCESS ? cuMemAddressFree(what, 64 * MIB) : rc;
 }
 
 /* 51.2 MiB of elements, which the driver makes 64 MiB. */
@@ -296,6 +300,90 @@ drop_external(uint64_t what)
     return cuDestroyExternalMemory((CUexternalMemory)(uintptr_t)what);
 }
 
+/* ---- small ones: batches of 512 B to 512 KiB ---- */
+
+enum { BATCH = 96, SMALL_CONTEXTS = 4 };
+
+struct batch {
+    unsigned count;
+    CUdeviceptr at[BATCH];
+};
+
+static uint64_t small_seed = 88172645463325252u;
+
+static uint64_t
+draw_small(uint64_t below)
+{
+    small_seed ^= small_seed << 13, small_seed ^= small_seed >> 7,
+        small_seed ^= small_seed << 17;
+    return small_seed % below;
+}
+
+/* Of those that are there two of three go, so that their blocks have holes. */
+static CUresult
+thin_out(struct batch *batch)
+{
+    unsigned left = 0;
+    CUresult rc = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < batch->count && rc == CUDA_SUCCESS; i++)
+        if (draw_small(3) == 0)
+            batch->at[left++] = batch->at[i];
+        else
+            rc = cuMemFree_v2(batch->at[i]);
+    batch->count = left;
+    return rc;
+}
+
+static CUresult
+drop_batch(uint64_t what)
+{
+    struct batch *batch = (struct batch *)(uintptr_t)what;
+    CUresult rc = CUDA_SUCCESS;
+
+    while (batch->count > 0 && rc == CUDA_SUCCESS)
+        rc = cuMemFree_v2(batch->at[--batch->count]);
+    free(batch);
+    return rc;
+}
+
+/* Half of the batches are thinned out at once, and those that the cap ends. */
+static CUresult
+get_batch(uint64_t *ret_what)
+{
+    struct batch *batch = calloc(1, sizeof(*batch));
+    CUresult rc = CUDA_SUCCESS, thinned = CUDA_SUCCESS;
+
+    if (batch == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *ret_what = (uintptr_t)batch;
+    while (batch->count < BATCH && rc == CUDA_SUCCESS) {
+        rc = cuMemAlloc_v2(&batch->at[batch->count], 512u << draw_small(11));
+        batch->count += rc == CUDA_SUCCESS;
+    }
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY || draw_small(2) == 0)
+        thinned = thin_out(batch);
+    if (thinned != CUDA_SUCCESS || (rc != CUDA_SUCCESS && rc != CUDA_ERROR_OUT_OF_MEMORY))
+        return thinned != CUDA_SUCCESS ? thinned : rc;
+    if (rc == CUDA_SUCCESS || batch->count > 0)
+        return CUDA_SUCCESS;
+    free(batch);
+    return rc;
+}
+
+/* In one of four contexts. */
+static CUresult
+get_batch_in_contexts(uint64_t *ret_what)
+{
+    static CUcontext contexts[SMALL_CONTEXTS];
+    CUcontext *one = &contexts[draw_small(SMALL_CONTEXTS)];
+    CUresult rc = *one != NULL ? CUDA_SUCCESS : cuCtxCreate_v2(one, 0, 0);
+
+    if (rc == CUDA_SUCCESS)
+        rc = cuCtxSetCurrent(*one);
+    return rc == CUDA_SUCCESS ? get_batch(ret_what) : rc;
+}
+
 static CUresult
 drop_linear(uint64_t what)
 {
@@ -333,6 +421,8 @@ const struct bh_way bh_ways[] = {
     { "cuLibraryLoadData", get_library, drop_library, 32 },
     { "cuGreenCtxCreate", get_green, drop_green, 32, true },
     { "cuImportExternalMemory", get_external, drop_external, 32, true },
+    { "512 B to 512 KiB, with holes", get_batch, drop_batch, 0 },
+    { "the same in four contexts", get_batch_in_contexts, drop_batch, 0 },
 };
 
 const size_t bh_way_count = sizeof(bh_ways) / sizeof(bh_ways[0]);

@@ -1,4 +1,5 @@
-/* Every way to get memory of a device, as programs do it: each takes 64 MiB at a time. */
+/* Every way to get memory of a device, as programs do it: each takes 64 MiB at a time, or a
+ * batch of small allocations. */
 #ifndef BH_SHIM_WAYS_H
 #define BH_SHIM_WAYS_H
 
@@ -12,7 +13,7 @@ struct bh_way {
     const char *name;
     CUresult (*get)(uint64_t *ret_what);
     CUresult (*drop)(uint64_t what);
-    uint32_t units; /* that one takes */
+    uint32_t units; /* that one takes; 0: nobody can say */
     bool null_only; /* the simulated driver has no such call, or wants a real descriptor */
 };
 

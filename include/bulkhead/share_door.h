@@ -51,7 +51,8 @@ enum bh_share_word {
     BH_SHARE_WANT = 1, /* is about to submit: before the first submission of its life, open or
                           not, and whenever it finds its turn SHUT */
     BH_SHARE_DRAINED,  /* of that SHUT turn: nothing of this process is left on the devices;
-                          every process that ever said WANT says it for every such turn */
+                          every process that ever said WANT says it for every such turn.  Of
+                          a CONTENDED one: likewise, and nothing more comes in it */
     BH_SHARE_IDLE,     /* of that CONTENDED turn: nothing is left, nothing came for a while */
     BH_SHARE_WORDS
 };

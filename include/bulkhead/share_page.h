@@ -37,8 +37,8 @@ enum {
     BH_SHARE_UNITS_MAX = (1 << 20) - 1,
 };
 
-/* A device's turn changes with each grant and each end of one: its low bits say what holds,
- * the rest counts.  A futex: who waits for a turn waits for another value. */
+/* A device's turn changes with each grant and each end of one, and when a turn gets another
+ * end: its low bits say what holds, the rest counts.  A futex: who waits for a turn waits for another value. */
 enum {
     BH_SHARE_SHUT = 1u,      /* submit nothing; answer when all that was submitted is done */
     BH_SHARE_CONTENDED = 2u, /* others wait: submit little ahead, say when idle */
@@ -54,7 +54,8 @@ struct bh_share_device {
     uint64_t memory_bytes;            /* what programs are told that the device has */
     _Atomic uint64_t used_ns;         /* of its time: what turns took, to the last second */
     _Atomic uint64_t busy;            /* how much of the last second that was; see below */
-    uint8_t reserved[8];
+    _Atomic uint64_t until_ns;        /* CLOCK_MONOTONIC: when the CONTENDED turn shall end, so
+                                         that whoever has it plans for that; 0: not told */
 };
 _Static_assert(sizeof(struct bh_share_device) == 64, "a cache line each");
 

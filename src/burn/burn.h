@@ -21,6 +21,7 @@ struct burn {
     uint64_t loops; /* of a kernel */
     uint64_t end_ns;
     atomic_bool stop;
+    struct burn_worker *_Atomic workers;
     atomic_ullong kernels, launches, allocations, refused;
 };
 

@@ -180,6 +180,7 @@ run(const struct burn_plan *plan)
         uint64_t end = last.at_ns + plan->window_ns;
 
         bh_burn_sleep_until(end < burn.end_ns ? end : burn.end_ns);
+        bh_burn_note(&burn);
         next = count(&burn);
         tell(&burn, "window", &last, &next);
         last = next;
@@ -188,6 +189,7 @@ run(const struct burn_plan *plan)
     burn.stop = true;
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
+    bh_burn_forget(&burn);
     if (!interrupted) { /* else what runs ends with the process */
         BURN_MUST(&burn, cuCtxSynchronize);
         BURN_MUST(&burn, cuModuleUnload, burn.module);

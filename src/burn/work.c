@@ -2,6 +2,7 @@
  * that what it counts has just been completed. */
 #include "burn/work.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define BATCHES 256
@@ -25,8 +26,12 @@ struct lane {
     uint64_t kernels;     /* in them */
 };
 
-struct worker {
+/* Who launches may be kept waiting in a call, so whoever counts looks for himself. */
+struct burn_worker {
     struct burn *burn;
+    struct burn_worker *next;
+    pthread_mutex_t lock; /* of what is in flight: `first`, `next` and `kernels` of the lanes */
+    bool closed;
     uint64_t batch_launches, launch_kernels, ahead_kernels;
     uint64_t started_ns, launches;
     struct lane lane[BURN_STREAMS_MAX];
@@ -130,9 +135,38 @@ note_ended(struct burn *burn, struct lane *lane)
     }
 }
 
+static void
+note_all_ended(struct burn_worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    for (uint64_t i = 0; i < worker->burn->plan->streams && !worker->closed; i++)
+        note_ended(worker->burn, &worker->lane[i]);
+    pthread_mutex_unlock(&worker->lock);
+}
+
+void
+bh_burn_note(struct burn *burn)
+{
+    for (struct burn_worker *worker = burn->workers; worker != NULL; worker = worker->next)
+        note_all_ended(worker);
+}
+
+void
+bh_burn_forget(struct burn *burn)
+{
+    struct burn_worker *worker = burn->workers, *next;
+
+    for (; worker != NULL; worker = next) {
+        next = worker->next;
+        pthread_mutex_destroy(&worker->lock);
+        free(worker);
+    }
+    burn->workers = NULL;
+}
+
 /* With a rate, launches come at even distances. */
 static void
-wait_for_rate(struct worker *worker)
+wait_for_rate(struct burn_worker *worker)
 {
     uint64_t rate = worker->burn->plan->rate;
 
@@ -143,7 +177,7 @@ wait_for_rate(struct worker *worker)
 }
 
 static void
-launch_batch(struct worker *worker, struct lane *lane)
+launch_batch(struct burn_worker *worker, struct lane *lane)
 {
     struct burn *burn = worker->burn;
     struct batch *batch = &lane->batch[lane->next % BATCHES];
@@ -158,21 +192,34 @@ launch_batch(struct worker *worker, struct lane *lane)
         batch->kernels += worker->launch_kernels;
     }
     BURN_MUST(burn, cuEventRecord, batch->event, lane->stream);
+    pthread_mutex_lock(&worker->lock);
     lane->next++;
     lane->kernels += batch->kernels;
+    pthread_mutex_unlock(&worker->lock);
+}
+
+static bool
+is_full(struct burn_worker *worker, const struct lane *lane)
+{
+    bool full;
+
+    pthread_mutex_lock(&worker->lock);
+    full = lane->next - lane->first == BATCHES || lane->kernels >= worker->ahead_kernels;
+    pthread_mutex_unlock(&worker->lock);
+    return full;
 }
 
 /* True when anything was launched. */
 static bool
-fill_lanes(struct worker *worker)
+fill_lanes(struct burn_worker *worker)
 {
     bool launched = false;
 
+    note_all_ended(worker);
     for (uint64_t i = 0; i < worker->burn->plan->streams; i++) {
         struct lane *lane = &worker->lane[i];
 
-        note_ended(worker->burn, lane);
-        if (lane->next - lane->first == BATCHES || lane->kernels >= worker->ahead_kernels)
+        if (is_full(worker, lane))
             continue;
         launch_batch(worker, lane);
         launched = true;
@@ -181,17 +228,21 @@ fill_lanes(struct worker *worker)
 }
 
 static void
-wait_for_first(struct worker *worker)
+wait_for_first(struct burn_worker *worker)
 {
     struct lane *lane = &worker->lane[0];
+    CUevent event = NULL;
 
+    pthread_mutex_lock(&worker->lock);
     if (lane->first < lane->next)
-        BURN_MUST(worker->burn, cuEventSynchronize,
-                  lane->batch[lane->first % BATCHES].event);
+        event = lane->batch[lane->first % BATCHES].event;
+    pthread_mutex_unlock(&worker->lock);
+    if (event != NULL)
+        BURN_MUST(worker->burn, cuEventSynchronize, event);
 }
 
 static void
-plan_batches(struct worker *worker)
+plan_batches(struct burn_worker *worker)
 {
     const struct burn_plan *plan = worker->burn->plan;
     uint64_t batch = BATCH_NS / plan->kernel_ns;
@@ -205,25 +256,38 @@ plan_batches(struct worker *worker)
         worker->ahead_kernels = 2 * worker->launch_kernels;
 }
 
+/* It stays when its thread ends: whoever counts may be looking at it. */
+static void
+join(struct burn *burn, struct burn_worker *worker)
+{
+    worker->next = burn->workers;
+    while (!atomic_compare_exchange_weak(&burn->workers, &worker->next, worker)) {
+    }
+}
+
 void *
 bh_burn_work(void *self)
 {
     struct burn *burn = self;
-    struct worker *worker = calloc(1, sizeof(*worker));
+    struct burn_worker *worker = calloc(1, sizeof(*worker));
 
     if (worker == NULL)
         bh_burn_must(burn, "calloc", CUDA_ERROR_OUT_OF_MEMORY);
     BURN_MUST(burn, cuCtxSetCurrent, burn->context);
     worker->burn = burn;
+    pthread_mutex_init(&worker->lock, NULL);
     plan_batches(worker);
     for (uint64_t i = 0; i < burn->plan->streams; i++)
         open_lane(burn, &worker->lane[i]);
+    join(burn, worker);
     worker->started_ns = bh_burn_now();
     while (!bh_burn_is_over(burn))
         if (!fill_lanes(worker))
             wait_for_first(worker);
+    pthread_mutex_lock(&worker->lock);
+    worker->closed = true;
+    pthread_mutex_unlock(&worker->lock);
     for (uint64_t i = 0; i < burn->plan->streams; i++)
         close_lane(burn, &worker->lane[i]);
-    free(worker);
     return NULL;
 }

@@ -105,6 +105,16 @@ all(const struct bh_share_lease *lease, bool idle)
     return true;
 }
 
+/* Nothing comes in this turn from any of them. */
+static bool
+is_finished(const struct bh_share_lease *lease)
+{
+    for (const struct process *p = lease->processes; p != NULL; p = p->next)
+        if (p->active && !p->drained && !p->idle)
+            return false;
+    return true;
+}
+
 static void
 look_whether_done(struct bh_share_lease *lease, uint64_t now_ns)
 {
@@ -114,6 +124,8 @@ look_whether_done(struct bh_share_lease *lease, uint64_t now_ns)
         bh_turns_drained(lease->site->turns, now_ns, lease->seat);
     else if ((turn == BH_TURN_CONTENDED || turn == BH_TURN_OPEN) && all(lease, true))
         bh_turns_idle(lease->site->turns, now_ns, lease->seat);
+    else if (turn == BH_TURN_CONTENDED && is_finished(lease))
+        bh_turns_finish(lease->site->turns, now_ns, lease->seat);
 }
 
 static void
@@ -647,12 +659,16 @@ bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns)
     };
     enum bh_turn turn = bh_turns_state(lease->site->turns, lease->seat);
     bool stuck = bh_turns_is_stuck(lease->site->turns, lease->seat);
+    uint64_t until_ns = bh_turns_until_ns(lease->site->turns, lease->seat);
 
     if (stuck && !lease->stuck)
         tell(lease, BH_SHARE_NOTICE_STUCK, 0);
     lease->stuck = stuck;
-    if ((bh_share_pages_turn_get(lease->pages) & (BH_SHARE_TURN_STEP - 1)) != flags[turn]) {
-        bh_share_pages_turn(lease->pages, flags[turn]);
+    if ((bh_share_pages_turn_get(lease->pages) & (BH_SHARE_TURN_STEP - 1)) != flags[turn] ||
+        bh_share_pages_until_ns(lease->pages) != until_ns) {
+        bh_share_pages_turn(lease->pages, flags[turn], until_ns);
+        if (turn != BH_TURN_NONE) /* else they finished, and sleep until their next turn */
+            bh_share_pages_wake(lease->pages);
         for (struct process *p = lease->processes; p != NULL; p = p->next)
             p->drained = p->idle = false;
     }

@@ -417,20 +417,31 @@ bh_share_pages_turn_get(const struct bh_share_pages *pages)
     return atomic_load(&pages->limits->device[0].turn);
 }
 
+uint64_t
+bh_share_pages_until_ns(const struct bh_share_pages *pages)
+{
+    return atomic_load(&pages->limits->device[0].until_ns);
+}
+
 uint32_t
-bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags)
+bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns)
 {
     uint32_t turn = (bh_share_pages_turn_get(pages) & ~(BH_SHARE_TURN_STEP - 1)) +
                     BH_SHARE_TURN_STEP + flags;
 
     BH_ASSERT(flags < BH_SHARE_TURN_STEP);
     for (uint32_t d = 0; d < pages->limits->device_count; d++) {
-        _Atomic uint32_t *at = &pages->limits->device[d].turn;
-
-        atomic_store(at, turn);
-        syscall(SYS_futex, at, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        atomic_store(&pages->limits->device[d].until_ns, until_ns);
+        atomic_store(&pages->limits->device[d].turn, turn);
     }
     return turn;
+}
+
+void
+bh_share_pages_wake(struct bh_share_pages *pages)
+{
+    for (uint32_t d = 0; d < pages->limits->device_count; d++)
+        syscall(SYS_futex, &pages->limits->device[d].turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void

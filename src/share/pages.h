@@ -61,9 +61,11 @@ int bh_share_pages_seat(struct bh_share_pages *pages, struct bh_share_owner owne
  * page says what cannot be, or does not come to rest; the slot is not given again. */
 bool bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot);
 
-/* Let the turn words of all devices say `flags`, counting on, and wake who waits for them.
- * Returns the word. */
-uint32_t bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags);
+/* Let the turn words of all devices say `flags`, counting on, with that end of the turn: who sees
+ * the word sees its end.  Returns the word.  Then wake who waits for them. */
+uint32_t bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns);
+void bh_share_pages_wake(struct bh_share_pages *pages);
+uint64_t bh_share_pages_until_ns(const struct bh_share_pages *pages);
 uint32_t bh_share_pages_turn_get(const struct bh_share_pages *pages);
 
 /* What its turns took so far, and the word `busy` of this second. */

@@ -21,6 +21,7 @@
 #include "wire/frame_io.h"
 
 #define MIB (UINT64_C(1) << 20)
+#define UNTIL_OF(guest) atomic_load(&(guest).limits->device[0].until_ns)
 #define UUID "GPU-00112233-4455-6677-8899-aabbccddeeff"
 
 struct fixture {
@@ -28,6 +29,7 @@ struct fixture {
     pid_t server;
     struct bh_link *link;
     struct bh_share_notice notice; /* the last one */
+    uint64_t round_ns;             /* of turns; 0: as usual */
 };
 
 /* A process's side, as the shim has it. */
@@ -50,7 +52,8 @@ start_server(struct fixture *fixture)
     fixture->server = fork();
     if (fixture->server == 0) {
         close(pair[0]);
-        _exit(bh_share_serve(pair[1], &(struct bh_turns_options) { 0 }, &err) ==
+        _exit(bh_share_serve(pair[1], &(struct bh_turns_options) { .round_ns = fixture->round_ns },
+                             &err) ==
                       BH_UNAVAILABLE
                   ? 0
                   : 1);
@@ -73,12 +76,15 @@ stop_server(struct fixture *fixture, int signal)
         assert_int_equal(status, 0);
 }
 
+static const uint64_t long_round_ns = 20 * BH_NS_PER_S;
+
 static int
 set_up(void **state)
 {
     static struct fixture fixture;
 
     fixture = (struct fixture) { .folder = "/tmp/bh-share-XXXXXX" };
+    fixture.round_ns = *state != NULL ? *(const uint64_t *)*state : 0;
     *state = &fixture;
     if (geteuid() != 0 || mkdtemp(fixture.folder) == NULL)
         return -1;
@@ -495,6 +501,56 @@ turns_go_round(void **state)
     BH_CHECK_DONE();
 }
 
+/* Who has a turn while others wait is told when it ends.  When nothing more of his fits in, the
+ * next one has it, or he goes on; beside one that may come at any time there is no end. */
+static void
+a_turn_has_an_end(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bh_share_open open[] = { lease_of(fixture, 1, 2), lease_of(fixture, 2, 2),
+                                    lease_of(fixture, 3, 2) };
+    struct guest a, b, beside;
+    uint64_t until_ns;
+    uint32_t turn;
+
+    open[0].weight = 420;
+    open[1].weight = 3780;
+    open[2].latency = true;
+    assert_int_equal(ask(fixture, &open[0]), BH_OK);
+    assert_int_equal(ask(fixture, &open[1]), BH_OK);
+    a = come_in(fixture, 1, new_one);
+    b = come_in(fixture, 2, new_one);
+    beside = come_in(fixture, 2, new_one);
+    say(&a, BH_SHARE_WANT);
+    BH_CHECK("alone", comes(&a, 0, 5000));
+    BH_CHECK_EQ("no end", UNTIL_OF(a), 0);
+    say(&b, BH_SHARE_WANT);
+    say(&beside, BH_SHARE_WANT);
+    BH_CHECK("others wait", comes(&a, BH_SHARE_CONTENDED, 5000));
+    until_ns = UNTIL_OF(a);
+    BH_CHECK("it ends", until_ns > 0 && until_ns < bh_time_monotonic() + long_round_ns);
+    bh_time_sleep(20 * BH_NS_PER_MS); /* the other has nine times as much before it is ahead */
+    say(&a, BH_SHARE_DRAINED);
+    BH_CHECK("nothing more fits: handed over", comes(&b, BH_SHARE_CONTENDED, 5000));
+    BH_CHECK("before it ended", bh_time_monotonic() < until_ns);
+    BH_CHECK("shut, without an end", (turn_of(&a) & BH_SHARE_SHUT) != 0 && UNTIL_OF(a) == 0);
+    turn = turn_of(&b);
+    until_ns = UNTIL_OF(b);
+    say(&b, BH_SHARE_DRAINED);
+    BH_CHECK("heard", ask(fixture, &open[0]) == BH_OK && ask(fixture, &open[0]) == BH_OK);
+    BH_CHECK_EQ("one of two is not enough", turn_of(&b), turn);
+    say(&beside, BH_SHARE_IDLE);
+    for (int i = 0; i < 50000 && turn_of(&b) == turn; i++)
+        bh_time_sleep(100000);
+    BH_CHECK("it had less than the other: it goes on", comes(&b, BH_SHARE_CONTENDED, 0));
+    BH_CHECK("to another end", UNTIL_OF(b) != until_ns);
+    BH_CHECK("a latency share", ask(fixture, &open[2]) == BH_OK && ask(fixture, &open[2]) == BH_OK);
+    BH_CHECK_EQ("no end", UNTIL_OF(b), 0);
+    for (uint64_t lease = 3; lease > 0; close_lease(fixture, lease--))
+        ;
+    BH_CHECK_DONE();
+}
+
 static void
 allow(struct fixture *fixture, uint64_t lease, bool paused)
 {
@@ -783,6 +839,8 @@ main(void)
         cmocka_unit_test_setup_teardown(one_looks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_last_seat, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_go_round, set_up, tear_down),
+        cmocka_unit_test_prestate_setup_teardown(a_turn_has_an_end, set_up, tear_down,
+                                                 (void *)(uintptr_t)&long_round_ns),
         cmocka_unit_test_setup_teardown(one_is_paused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),

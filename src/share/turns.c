@@ -35,6 +35,7 @@ struct seat {
 
 struct bh_turns {
     uint64_t round_ns, stuck_ns, rest_ns;
+    uint64_t now_ns;      /* when it was decided last */
     uint64_t level[GPUS]; /* of each GPU: the least `had` of those that want it, never less
                              than it was; the virtual time of fair queueing */
     uint32_t count;       /* seats that were ever taken */
@@ -263,6 +264,7 @@ static void
 grant(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
     seat->turn = BH_TURN_OPEN;
+    seat->whole = false; /* a quantum begins when somebody waits */
     seat->since_ns = now_ns;
     seat->until_ns = now_ns + length_ns(turns, seat, now_ns);
 }
@@ -362,12 +364,12 @@ look_at(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
         return;
     charge(turns, seat, now_ns);
     contend(turns, seat, now_ns);
-    probe(turns, seat, now_ns);
     if (should_end(turns, seat, now_ns) || (seat->idle_ns != 0 && now_ns >= seat->idle_ns) ||
         (seat->member.hard && now_ns >= seat->until_ns && seat->rested_ns > now_ns))
         end(turns, seat, now_ns);
     else if (now_ns >= seat->until_ns)
         seat->until_ns = now_ns + length_ns(turns, seat, now_ns);
+    probe(turns, seat, now_ns);
 }
 
 /* End what is due, then give turns in order: who cannot have its turn yet keeps its GPUs from
@@ -378,6 +380,7 @@ decide(struct bh_turns *turns, uint64_t now_ns)
     uint32_t closed = 0;
     struct seat *seat;
 
+    turns->now_ns = now_ns;
     for (uint32_t i = 0; i < turns->count; i++)
         if (turns->seat[i].taken)
             look_at(turns, &turns->seat[i], now_ns);
@@ -452,6 +455,22 @@ bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
         return;
     be_over(turns, seat, now_ns);
     decide(turns, now_ns);
+}
+
+void
+bh_turns_finish(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
+{
+    struct seat *seat = seat_get(turns, index);
+    uint64_t before_ns = seat->until_ns;
+
+    if (seat->turn != BH_TURN_CONTENDED || seat->whole)
+        return;
+    seat->until_ns = now_ns;
+    decide(turns, now_ns);
+    if (seat->turn == BH_TURN_ENDING)
+        bh_turns_drained(turns, now_ns, index);
+    else if (seat->until_ns == before_ns)
+        seat->until_ns++; /* the same lead over the others: told anew all the same */
 }
 
 void
@@ -537,7 +556,8 @@ bh_turns_next(const struct bh_turns *turns)
             at = least(seat->until_ns, seat->idle_ns != 0 ? seat->idle_ns : seat->probe_ns);
         else if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
             at = seat->until_ns;
-        else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard)
+        else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard &&
+                 seat->rested_ns > turns->now_ns) /* else it waits for another's turn */
             at = seat->rested_ns;
         if (at < next)
             next = at;
@@ -554,6 +574,20 @@ bh_turns_state(const struct bh_turns *turns, uint32_t index)
     if (seat->turn == BH_TURN_CONTENDED && seat->whole && !seat->probing)
         return BH_TURN_OPEN;
     return seat->turn;
+}
+
+uint64_t
+bh_turns_until_ns(const struct bh_turns *turns, uint32_t index)
+{
+    const struct seat *seat = &turns->seat[index];
+
+    BH_ASSERT(index < turns->count);
+    if (seat->turn != BH_TURN_CONTENDED || seat->whole)
+        return 0;
+    for (uint32_t i = 0; i < turns->count && !seat->member.latency; i++)
+        if (meets(&turns->seat[i], seat) && turns->seat[i].member.latency)
+            return 0;
+    return seat->until_ns;
 }
 
 uint64_t

@@ -75,6 +75,11 @@ void bh_turns_want(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 /* Nothing of it is left on its GPUs: the end of a turn that is ENDING, otherwise nothing. */
 void bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 
+/* Nothing of it is left on its GPUs and nothing more comes in this turn, though it wants: what is
+ * left of a turn that is CONTENDED is too short for what it has to do.  The turn is over, or, where
+ * none that waits comes before it, goes on with another end. */
+void bh_turns_finish(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+
 /* It wants no more: its turn ends, whatever time it had left; a quantum after the rest that it
  * may take. */
 void bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
@@ -96,6 +101,11 @@ void bh_turns_tick(struct bh_turns *turns, uint64_t now_ns);
 uint64_t bh_turns_next(const struct bh_turns *turns);
 
 enum bh_turn bh_turns_state(const struct bh_turns *turns, uint32_t index);
+
+/* When a turn that is CONTENDED shall end, for who has it to plan for; it changes with each grant.
+ * 0: nothing to plan for.  No turn that is CONTENDED, a quantum, which is long, or one that a
+ * latency member may cut short: what is submitted far ahead would keep that one waiting. */
+uint64_t bh_turns_until_ns(const struct bh_turns *turns, uint32_t index);
 
 /* What it was charged so far, of one GPU's time; a turn that goes on is not in it. */
 uint64_t bh_turns_used_ns(const struct bh_turns *turns, uint32_t index);

@@ -7,8 +7,6 @@
 #define MS UINT64_C(1000000)
 #define US UINT64_C(1000)
 #define SECOND (1000 * MS)
-#define HANDOFF_NS (60 * US) /* ../facts/cuda-shim.md, fact 5 */
-#define AHEAD_NS (2 * MS)
 
 static struct bh_turns *
 make(uint64_t stuck_ns)
@@ -459,177 +457,97 @@ refusals(void **state)
     BH_CHECK_DONE();
 }
 
-/* ---- a GPU that several use without a pause ---- */
-
-struct load {
-    const char *name;
-    uint32_t tenants, weight[7];
-    uint64_t kernel_ns[7];
-    uint32_t window_bp;   /* 95 of 100 windows of a second are off by no more, in 0.01 % */
-    uint32_t run_bp;      /* the whole run is */
-    uint64_t seconds;
-    uint32_t all_bp;      /* work done by all, of what one alone would */
-};
-
-struct world {
-    struct bh_turns *turns;
-    const struct load *load;
-    uint32_t index[7];
-    uint64_t done_ns[7], before_ns[7]; /* work done; at the last window's begin */
-    uint64_t now_ns, random;
-    uint32_t errors[8 * 1024], error_count;
-};
-
-static uint64_t
-draw(struct world *world, uint64_t below)
-{
-    world->random = world->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return (world->random >> 33) % below;
-}
-
-static uint32_t
-apart_bp(uint64_t part, uint64_t of, uint64_t want, uint64_t want_of)
-{
-    int64_t got = of == 0 ? 0 : (int64_t)(part * 10000 / of);
-
-    return (uint32_t)llabs(got - (int64_t)(want * 10000 / want_of));
-}
+/* ---- the end of a turn, for who plans for it ---- */
 
 static void
-close_window(struct world *world)
+until(void **state)
 {
-    uint64_t sum = 0, weights = 0;
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t quick, elsewhere;
 
-    for (uint32_t t = 0; t < world->load->tenants; t++) {
-        sum += world->done_ns[t] - world->before_ns[t];
-        weights += world->load->weight[t];
-    }
-    for (uint32_t t = 0; t < world->load->tenants; t++) {
-        world->errors[world->error_count++] =
-            apart_bp(world->done_ns[t] - world->before_ns[t], sum, world->load->weight[t],
-                     weights);
-        world->before_ns[t] = world->done_ns[t];
-    }
-}
-
-/* Work done in a piece of time that spans windows counts in each for its part. */
-static void
-work(struct world *world, uint32_t tenant, uint64_t ns, uint64_t *next_window)
-{
-    while (world->now_ns + ns >= *next_window) {
-        uint64_t part = *next_window - world->now_ns;
-
-        world->done_ns[tenant] += part;
-        world->now_ns += part;
-        ns -= part;
-        close_window(world);
-        *next_window += SECOND;
-    }
-    world->done_ns[tenant] += ns;
-    world->now_ns += ns;
-}
-
-static uint32_t
-holder(const struct world *world)
-{
-    for (uint32_t t = 0; t < world->load->tenants; t++)
-        if (bh_turns_state(world->turns, world->index[t]) != BH_TURN_NONE)
-            return t;
-    return UINT32_MAX;
-}
-
-/* Whoever holds the turn runs kernel after kernel; when it must end, what was submitted
- * ahead still runs. */
-static void
-run(struct world *world)
-{
-    uint64_t next_window = SECOND, end_ns = world->load->seconds * SECOND;
-
-    while (world->now_ns < end_ns) {
-        uint32_t t = holder(world);
-        uint64_t length = world->load->kernel_ns[t], kernel;
-
-        kernel = length * (70 + draw(world, 61)) / 100;
-        work(world, t, kernel, &next_window);
-        bh_turns_tick(world->turns, world->now_ns);
-        if (bh_turns_state(world->turns, world->index[t]) != BH_TURN_ENDING)
-            continue;
-        if (length < AHEAD_NS)
-            work(world, t, draw(world, AHEAD_NS), &next_window);
-        world->now_ns += HANDOFF_NS;
-        bh_turns_drained(world->turns, world->now_ns, world->index[t]);
-    }
-}
-
-static int
-compare(const void *a, const void *b)
-{
-    return (*(const uint32_t *)a > *(const uint32_t *)b) -
-           (*(const uint32_t *)a < *(const uint32_t *)b);
-}
-
-static void
-check_load(const struct load *load)
-{
-    static struct world world;
-    uint64_t sum = 0, weights = 0;
-
-    world = (struct world) { .turns = make(0), .load = load, .random = 7 };
-    for (uint32_t t = 0; t < load->tenants; t++)
-        world.index[t] = join(world.turns, 0,
-                              (struct bh_turns_member) { .gpus = 1, .weight = load->weight[t] });
-    for (uint32_t t = 0; t < load->tenants; t++)
-        bh_turns_want(world.turns, 0, world.index[t]);
-    run(&world);
-    qsort(world.errors, world.error_count, sizeof(world.errors[0]), compare);
-    for (uint32_t t = 0; t < load->tenants; t++) {
-        sum += world.done_ns[t];
-        weights += load->weight[t];
-    }
-    BH_CHECK(load->name, world.errors[world.error_count * 95 / 100] <= load->window_bp);
-    for (uint32_t t = 0; t < load->tenants; t++)
-        BH_CHECK(load->name,
-                 apart_bp(world.done_ns[t], sum, load->weight[t], weights) <= load->run_bp);
-    BH_CHECK(load->name, sum * 10000 / world.now_ns >= load->all_bp);
-    if (getenv("SHOW") != NULL)
-        fprintf(stderr, "%-24s p95 of windows %5.2f points, run %.2f, throughput %.2f %%\n",
-                load->name, world.errors[world.error_count * 95 / 100] / 100.0,
-                apart_bp(world.done_ns[0], sum, load->weight[0], weights) / 100.0,
-                (double)(sum * 10000 / world.now_ns) / 100);
-    bh_turns_free(world.turns);
-}
-
-/* A minute has 60 kernels of a second: half of one is 0.83 points. */
-#define EQUAL(n) { n, n, n, n, n, n, n }
-#define ANY 10000
-
-static const struct load loads[] = {
-    { "50/50, 10 us", 2, { 2100, 2100 }, EQUAL(10 * US), 150, 75, 10, 9850 },
-    { "50/50, 1 ms", 2, { 2100, 2100 }, EQUAL(MS), 150, 75, 60, 9850 },
-    { "50/50, 10 ms", 2, { 2100, 2100 }, EQUAL(10 * MS), 150, 75, 60, 9850 },
-    { "50/50, 50 ms", 2, { 2100, 2100 }, EQUAL(50 * MS), 500, 75, 60, 9850 },
-    { "50/50, 1 s", 2, { 2100, 2100 }, EQUAL(SECOND), ANY, 90, 60, 9850 },
-    { "50/50, 1 and 50 ms", 2, { 2100, 2100 }, { MS, 50 * MS }, 500, 75, 60, 9850 },
-    { "30/70, 1 ms", 2, { 1260, 2940 }, EQUAL(MS), 150, 75, 60, 9850 },
-    { "30/70, 10 ms", 2, { 1260, 2940 }, EQUAL(10 * MS), 150, 75, 60, 9850 },
-    { "30/70, 50 ms", 2, { 1260, 2940 }, EQUAL(50 * MS), 500, 75, 60, 9850 },
-    { "10/90, 1 ms", 2, { 420, 3780 }, EQUAL(MS), 150, 75, 60, 9850 },
-    { "10/90, 10 ms", 2, { 420, 3780 }, EQUAL(10 * MS), 150, 75, 60, 9850 },
-    { "10/90, 50 ms", 2, { 420, 3780 }, EQUAL(50 * MS), 500, 75, 60, 9850 },
-    { "7 ways, 1 ms", 7, EQUAL(600), EQUAL(MS), 150, 75, 60, 9850 },
-    { "7 ways, 10 ms", 7, EQUAL(600), EQUAL(10 * MS), 150, 75, 60, 9850 },
-    { "7 ways, 50 ms", 7, EQUAL(600), EQUAL(50 * MS), 500, 75, 60, 9850 },
-    { "7 ways, 200 ms", 7, EQUAL(600), EQUAL(200 * MS), ANY, 75, 60, 9850 },
-};
-
-static void
-shares(void **state)
-{
     (void)state;
-    for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
-        check_load(&loads[i]);
+    BH_CHECK_EQ("no turn", bh_turns_until_ns(turns, a), 0);
+    bh_turns_want(turns, 0, a);
+    BH_CHECK_EQ("nobody waits", bh_turns_until_ns(turns, a), 0);
+    bh_turns_want(turns, 1 * MS, b);
+    BH_CHECK_EQ("as the arbiter has it", bh_turns_until_ns(turns, a), 10 * MS);
+    BH_CHECK_EQ("not of who waits", bh_turns_until_ns(turns, b), 0);
+    elsewhere = join(turns, 2 * MS, (struct bh_turns_member) { .gpus = 2, .weight = 1,
+                                                               .latency = true });
+    BH_CHECK_EQ("on another GPU", bh_turns_until_ns(turns, a), 10 * MS);
+    quick = join(turns, 2 * MS, (struct bh_turns_member) { .gpus = 3, .weight = 2100,
+                                                           .latency = true });
+    BH_CHECK_EQ("one that may come at any time", bh_turns_until_ns(turns, a), 0);
+    bh_turns_want(turns, 3 * MS, quick);
+    bh_turns_drained(turns, 3 * MS, a);
+    BH_CHECK_EQ("its own turn is cut by nobody", bh_turns_state(turns, quick), BH_TURN_CONTENDED);
+    BH_CHECK("so it has an end", bh_turns_until_ns(turns, quick) > 3 * MS);
+    bh_turns_leave(turns, 4 * MS, quick);
+    bh_turns_leave(turns, 4 * MS, elsewhere);
+    BH_CHECK_EQ("it is gone: the next", bh_turns_state(turns, b), BH_TURN_CONTENDED);
+    BH_CHECK_EQ("has an end", bh_turns_until_ns(turns, b), bh_turns_next(turns));
+    bh_turns_tick(turns, 100 * MS);
+    BH_CHECK_EQ("over", bh_turns_state(turns, b), BH_TURN_ENDING);
+    BH_CHECK_EQ("nothing to plan for", bh_turns_until_ns(turns, b), 0);
+    bh_turns_free(turns);
     BH_CHECK_DONE();
 }
+
+/* A quantum is long: nothing is submitted for the whole of it. */
+static void
+until_of_a_quantum(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, MULTIPLEXED(1050)), b = join(turns, 0, MULTIPLEXED(1050));
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    go_on(turns, a, 0, 14000);
+    BH_CHECK_EQ("its last seconds", bh_turns_state(turns, a), BH_TURN_CONTENDED);
+    BH_CHECK_EQ("no end", bh_turns_until_ns(turns, a), 0);
+    bh_turns_finish(turns, 14000 * MS, a);
+    BH_CHECK_EQ("nor is it given up", bh_turns_state(turns, a), BH_TURN_CONTENDED);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+static void
+finished(void **state)
+{
+    struct bh_turns *turns = make(0);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint64_t end;
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_finish(turns, 0, a);
+    BH_CHECK_EQ("nobody waits", bh_turns_state(turns, a), BH_TURN_OPEN);
+    bh_turns_want(turns, 0, b);
+    bh_turns_finish(turns, 7 * MS, b);
+    BH_CHECK_EQ("who has no turn", bh_turns_state(turns, b), BH_TURN_NONE);
+    bh_turns_finish(turns, 7 * MS, a);
+    BH_CHECK_EQ("handed over at once", bh_turns_state(turns, b), BH_TURN_CONTENDED);
+    BH_CHECK_EQ("it waits", bh_turns_state(turns, a), BH_TURN_NONE);
+    BH_CHECK_EQ("charged for what it had", bh_turns_used_ns(turns, a), 7 * MS);
+    end = bh_turns_until_ns(turns, b);
+    BH_CHECK_EQ("half a round ahead of it", end, 24 * MS);
+    bh_turns_finish(turns, 12 * MS, b);
+    BH_CHECK_EQ("5 ms against 7: it goes on", bh_turns_state(turns, b), BH_TURN_CONTENDED);
+    BH_CHECK_EQ("to the same end, told anew", bh_turns_until_ns(turns, b), end + 1);
+    bh_turns_tick(turns, ++end);
+    BH_CHECK_EQ("ending", bh_turns_state(turns, b), BH_TURN_ENDING);
+    bh_turns_finish(turns, end, b);
+    BH_CHECK_EQ("what is ending is drained, not finished", bh_turns_state(turns, b),
+                BH_TURN_ENDING);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+/* ---- what one has in the long run ---- */
 
 /* Never more than its part, though nobody else is there. */
 static void
@@ -656,6 +574,30 @@ hard(void **state)
         BH_CHECK("no more", used <= weights[i] * 10000 / 4200 + 75);
         bh_turns_free(turns);
     }
+    BH_CHECK_DONE();
+}
+
+/* One that has rested and is kept out by another's turn waits for that: no time is due for it. */
+static void
+hard_that_has_rested(void **state)
+{
+    struct bh_turns *turns = make(SECOND);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100, .hard = true });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    bh_turns_tick(turns, 20 * MS);
+    bh_turns_drained(turns, 20 * MS, a);
+    BH_CHECK_EQ("the other's turn", bh_turns_state(turns, b), BH_TURN_CONTENDED);
+    bh_turns_tick(turns, 40 * MS);
+    BH_CHECK_EQ("it has rested: the turn ends", bh_turns_state(turns, b), BH_TURN_ENDING);
+    bh_turns_tick(turns, 90 * MS);
+    BH_CHECK_EQ("a long kernel: nothing is due", bh_turns_next(turns), 40 * MS + SECOND);
+    bh_turns_drained(turns, 100 * MS, b);
+    BH_CHECK_EQ("and has its turn", bh_turns_state(turns, a), BH_TURN_CONTENDED);
+    bh_turns_free(turns);
     BH_CHECK_DONE();
 }
 
@@ -757,7 +699,9 @@ main(void)
         cmocka_unit_test(multiplexed_for_long),
         cmocka_unit_test(latency_that_had_more), cmocka_unit_test(light_beside_heavy),
         cmocka_unit_test(gang_waits_for_the_first),
-        cmocka_unit_test(refusals), cmocka_unit_test(shares),    cmocka_unit_test(hard),
+        cmocka_unit_test(until), cmocka_unit_test(until_of_a_quantum), cmocka_unit_test(finished),
+        cmocka_unit_test(refusals), cmocka_unit_test(hard),
+        cmocka_unit_test(hard_that_has_rested),
         cmocka_unit_test(no_debt_for_what_nobody_wanted),
         cmocka_unit_test(no_credit_for_what_was_not_charged_yet),
     };

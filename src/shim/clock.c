@@ -41,3 +41,12 @@ bh_clock_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t ns)
     syscall(SYS_futex, word, FUTEX_WAIT, value, &wait, NULL, 0);
     errno = saved;
 }
+
+void
+bh_clock_wake(const _Atomic uint32_t *word)
+{
+    int saved = errno;
+
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    errno = saved;
+}

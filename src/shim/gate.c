@@ -18,7 +18,6 @@ enum {
 };
 #define LOOK_AGAIN_NS (1000 * BH_MS) /* a WANT may have been lost */
 #define CLEAR_LOOK_NS (20 * BH_US)
-#define ADMIT_LOOK_NS (50 * BH_US)
 
 struct block {
     struct bh_gate_thread thread[THREADS_BLOCK];
@@ -30,7 +29,8 @@ static BH_STATE union {
         _Atomic uint32_t wanted, idle; /* the turn for which WANT was said, and IDLE */
         _Atomic uint32_t known;        /* bulkhead-share knows that this process has work */
         _Atomic bool orphaned;
-        _Atomic uint32_t waiting;      /* threads that have work and may not submit it yet */
+        _Atomic uint32_t waiting;      /* threads that have work and did not submit it yet */
+        _Atomic uint32_t finished;     /* the turn in which nothing more is submitted; 0: none */
     };
     char whole[BH_STATE_ALIGN];
 } state;
@@ -175,6 +175,47 @@ wait_for_turn(unsigned device, uint32_t turn)
         atomic_store(&state.wanted, 0); /* say it again */
 }
 
+/* What is left of the turn is too short for this work: the turn may end at once, and the helper
+ * says so. */
+static void
+finish(uint32_t turn)
+{
+    const _Atomic uint32_t *word = bh_gate->turn;
+
+    if (atomic_exchange(&state.finished, turn) != turn)
+        bh_clock_wake(word);
+    bh_clock_wait(word, turn, LOOK_AGAIN_NS);
+}
+
+/* On several devices it is not for one of them to say that the turn is over: what runs on another
+ * may wait for what would have come. */
+static uint64_t
+end_of_turn(void)
+{
+    return bh_page->limits->device_count == 1 && !atomic_load(&state.orphaned)
+               ? atomic_load(&bh_page_limits(0)->until_ns)
+               : 0;
+}
+
+static bool
+try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t turn)
+{
+    enum bh_admission admission = BH_ADMIT_NO_MORE;
+
+    pass->until_ns = end_of_turn();
+    if (pass->until_ns == 0 || atomic_load(&state.finished) != turn)
+        admission = bh_meter_admit(pass);
+    if (admission == BH_ADMIT_NOW)
+        return true;
+    bh_gate_step(me, (uint32_t)-1);
+    pass->inside = false;
+    if (admission == BH_ADMIT_NO_MORE)
+        finish(turn);
+    else
+        bh_clock_wait(bh_gate->turn, turn, pass->look_again_ns);
+    return false;
+}
+
 /* True: in, or not to be kept out.  False: look again. */
 static bool
 try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
@@ -192,12 +233,7 @@ try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
     }
     tell_of_work(pass->device, turn);
     pass->metered = (turn & BH_SHARE_CONTENDED) != 0;
-    if (!pass->metered || bh_meter_admit(pass))
-        return true;
-    bh_gate_step(me, (uint32_t)-1);
-    pass->inside = false;
-    bh_clock_wait(bh_gate->turn, turn, ADMIT_LOOK_NS);
-    return false;
+    return !pass->metered || try_metered(pass, me, turn);
 }
 
 void
@@ -216,8 +252,6 @@ bh_gate_enter(struct bh_pass *pass)
     if (me == NULL || atomic_load_explicit(&me->inside, memory_order_relaxed) != 0)
         return;
     pass->device = where.device;
-    if (try_enter(pass, me))
-        return;
     atomic_fetch_add(&state.waiting, 1);
     while (!try_enter(pass, me))
         ;
@@ -228,6 +262,12 @@ bool
 bh_gate_has_waiting(void)
 {
     return atomic_load(&state.waiting) != 0;
+}
+
+bool
+bh_gate_is_finished(uint32_t turn)
+{
+    return (turn & BH_SHARE_CONTENDED) != 0 && atomic_load(&state.finished) == turn;
 }
 
 void

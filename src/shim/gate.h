@@ -38,7 +38,7 @@ struct bh_pass {
     bool per_thread; /* the NULL stream is the thread's own */
     bool metered, inside;
     unsigned device;
-    uint64_t cost_ns;
+    uint64_t cost_ns, until_ns, look_again_ns;
 };
 
 /* At the first join. */
@@ -55,6 +55,10 @@ void bh_gate_leave(const struct bh_pass *pass, CUresult rc);
 /* Whether a thread has work and may not submit it yet: one that sleeps between two looks, on a
  * machine that wakes it late, is not idle. */
 bool bh_gate_has_waiting(void);
+
+/* Whether nothing more is submitted in this turn, which is CONTENDED, though there is work.  Never
+ * of a lease of several devices. */
+bool bh_gate_is_finished(uint32_t turn);
 
 /* IDLE was said of this turn: the next submission takes it back. */
 void bh_gate_idle(uint32_t turn);

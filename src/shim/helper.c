@@ -60,9 +60,9 @@ drain(void)
 /* ---- the loop ---- */
 
 struct helper {
-    uint32_t answered; /* the turn that DRAINED or IDLE was said of */
-    uint64_t count;    /* submissions when IDLE was */
-    uint64_t seen_ns;  /* the door was there */
+    uint32_t drained, idle; /* the turns that DRAINED and IDLE were said of */
+    uint64_t count;         /* submissions when IDLE was */
+    uint64_t seen_ns;       /* the door was there */
 };
 
 static void
@@ -75,19 +75,48 @@ mind_door(struct helper *helper)
         bh_gate_orphaned(false);
         bh_rm_ledger_publish(); /* the page may be another */
     } else {
-        helper->answered = 0; /* who comes next has not heard it */
+        helper->drained = helper->idle = 0; /* who comes next has not heard it */
         if (now - helper->seen_ns > ORPHAN_NS)
             bh_gate_orphaned(true);
     }
 }
 
-static void
-answer_shut(struct helper *helper, uint32_t turn)
+/* The turn was shut behind who had finished in it: nothing came in between. */
+static bool
+follows(uint32_t shut, uint32_t turn)
 {
+    return (shut & BH_SHARE_SHUT) != 0 &&
+           shut / BH_SHARE_TURN_STEP == turn / BH_SHARE_TURN_STEP + 1;
+}
+
+/* The turn is over, or nothing more of this process comes in it. */
+static void
+answer_end(struct helper *helper, uint32_t turn)
+{
+    uint32_t now;
+
     bh_gate_clear();
     drain();
+    now = atomic_load(bh_gate->turn);
+    if (follows(now, turn))
+        turn = now;
     if (bh_page_say(BH_SHARE_DRAINED, 0, turn))
-        helper->answered = turn;
+        helper->drained = turn;
+}
+
+/* The device has work for longer than it pays to wait for it: a driver may spin. */
+static bool
+rest(uint32_t turn)
+{
+    uint64_t longest_ns = 0, ns;
+
+    for (unsigned device = 0; device < bh_page->limits->device_count; device++) {
+        ns = bh_meter_rest_ns(device);
+        longest_ns = ns > longest_ns ? ns : longest_ns;
+    }
+    if (longest_ns > 0)
+        bh_clock_wait(bh_gate->turn, turn, longest_ns);
+    return longest_ns > 0;
 }
 
 /* Nothing came for a while: see that nothing is left, and if still nothing came, say so. */
@@ -100,7 +129,7 @@ answer_quiet(struct helper *helper, uint32_t turn, uint64_t count)
     if (bh_meter_count() != count || bh_gate_has_waiting() || atomic_load(word) != turn)
         return;
     if (bh_page_say(BH_SHARE_IDLE, 0, turn)) {
-        helper->answered = turn;
+        helper->idle = turn;
         helper->count = count;
         bh_gate_idle(turn);
     }
@@ -112,19 +141,23 @@ step(struct helper *helper)
     const _Atomic uint32_t *word = bh_gate->turn;
     uint32_t turn = atomic_load(word);
     uint64_t count = bh_meter_count();
-    bool told = helper->answered == turn;
+    bool shut = (turn & BH_SHARE_SHUT) != 0, finished = bh_gate_is_finished(turn);
+    bool idle = helper->idle == turn && helper->count == count;
 
-    if ((turn & BH_SHARE_SHUT) != 0 && !told) {
-        answer_shut(helper, turn);
-    } else if ((turn & BH_SHARE_SHUT) == 0 && (turn & BH_SHARE_CONTENDED) != 0 &&
-               !(told && helper->count == count)) {
-        bh_clock_wait(word, turn, QUIET_NS);
-        if (atomic_load(word) == turn && bh_meter_count() == count)
-            answer_quiet(helper, turn, count);
-    } else if ((turn & (BH_SHARE_SHUT | BH_SHARE_CONTENDED)) == BH_SHARE_CONTENDED) {
-        bh_clock_wait(word, turn, BH_MS); /* said idle: work may come all the same */
-    } else {
+    if (shut && helper->drained != turn) {
+        answer_end(helper, turn);
+    } else if (finished && helper->drained != turn) {
+        if (!rest(turn))
+            answer_end(helper, turn);
+    } else if (shut || finished || (turn & BH_SHARE_CONTENDED) == 0) {
         bh_clock_wait(word, turn, DOOR_NS);
+    } else if (!idle) {
+        bh_clock_wait(word, turn, QUIET_NS);
+        if (atomic_load(word) == turn && bh_meter_count() == count && !bh_gate_has_waiting() &&
+            !rest(turn))
+            answer_quiet(helper, turn, count);
+    } else {
+        bh_clock_wait(word, turn, BH_MS); /* said idle: work may come all the same */
     }
 }
 

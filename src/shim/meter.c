@@ -9,6 +9,10 @@
 #define AHEAD_NS (3 * BH_MS)
 #define SENTINEL_NS (200 * BH_US)
 #define UNKNOWN_NS (1 * BH_MS) /* of what was never seen: three of it go ahead */
+#define LATE_NS (1000 * BH_MS)   /* nobody keeps to an end that was so long ago */
+#define LOOK_LEAST_NS (50 * BH_US)
+#define REST_LEAST_NS (1 * BH_MS)
+#define REST_STEP_NS (250 * BH_US)
 
 enum { RING = 64 };
 
@@ -22,6 +26,8 @@ struct sentinel {
 
 static struct meter {
     BH_STATE _Atomic uint64_t ahead_ns; /* on the way */
+    _Atomic uint64_t began_ns;          /* when the first of that began to run */
+    _Atomic uint64_t until_ns;          /* the end of the turn that work was admitted in last */
     _Atomic uint64_t open_ns;           /* of that, behind no sentinel yet */
     _Atomic uint64_t submissions;
     _Atomic uint64_t open_work; /* what it is; MIXED */
@@ -131,6 +137,7 @@ retire(struct meter *meter, uint32_t end)
         lower(&meter->ahead_ns, sentinel->estimated_ns);
     }
     meter->done_ns = now;
+    atomic_store(&meter->began_ns, now);
 }
 
 /* What still waits in the ring, by what its work is known to take by now. */
@@ -210,34 +217,90 @@ put_sentinel(struct meter *meter, const struct bh_pass *pass)
 
 /* ---- submissions ---- */
 
+/* Without an end that is known, three milliseconds or one piece; with one, two of the same go, so
+ * that the device need not wait for who looks whether the first is done. */
 static bool
-fits(struct meter *meter, uint64_t cost_ns)
+is_room(uint64_t ahead_ns, uint64_t cost_ns, uint64_t until_ns)
+{
+    return ahead_ns == 0 || ahead_ns + cost_ns <= AHEAD_NS ||
+           (until_ns != 0 && 2 * ahead_ns <= 3 * cost_ns);
+}
+
+/* To the nearest: what would be half done at the end of the turn still goes. */
+static bool
+is_too_late(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
+{
+    uint64_t free_ns = atomic_load(&meter->began_ns) + atomic_load(&meter->ahead_ns);
+
+    if (pass->until_ns == 0 || atomic_load(&meter->until_ns) != pass->until_ns)
+        return false; /* one goes in each turn */
+    return (free_ns > now_ns ? free_ns : now_ns) + pass->cost_ns / 2 > pass->until_ns;
+}
+
+static enum bh_admission
+try_admit(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 {
     uint64_t ahead = atomic_load(&meter->ahead_ns);
 
+    if (is_too_late(meter, pass, now_ns))
+        return BH_ADMIT_NO_MORE;
     do {
-        if (ahead != 0 && ahead + cost_ns > AHEAD_NS)
-            return false;
-    } while (!atomic_compare_exchange_weak(&meter->ahead_ns, &ahead, ahead + cost_ns));
-    return true;
+        if (!is_room(ahead, pass->cost_ns, pass->until_ns))
+            return BH_ADMIT_LATER;
+    } while (!atomic_compare_exchange_weak(&meter->ahead_ns, &ahead, ahead + pass->cost_ns));
+    if (ahead == 0)
+        atomic_store(&meter->began_ns, now_ns);
+    atomic_store(&meter->until_ns, pass->until_ns);
+    return BH_ADMIT_NOW;
 }
 
-bool
+/* An estimate may be far too high: nobody sleeps for longer than an eighth of what it took so far. */
+static uint64_t
+at_most_an_eighth(const struct meter *meter, uint64_t wait_ns, uint64_t now_ns)
+{
+    uint64_t began = atomic_load(&meter->began_ns);
+    uint64_t most = now_ns > began ? (now_ns - began) / 8 : 0;
+
+    most = most > REST_STEP_NS ? most : REST_STEP_NS;
+    return wait_ns < most ? wait_ns : most;
+}
+
+/* When there is room, if what goes before takes as long as it should: half of the time until
+ * then, since it may be quicker.  One piece ahead there is no time to lose. */
+static uint64_t
+look_again_ns(const struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
+{
+    uint64_t free_ns = atomic_load(&meter->began_ns) + atomic_load(&meter->ahead_ns);
+    uint64_t wait_ns = free_ns > now_ns + pass->cost_ns ? (free_ns - now_ns - pass->cost_ns) / 2 : 0;
+
+    if (pass->until_ns == 0 || wait_ns < LOOK_LEAST_NS)
+        return LOOK_LEAST_NS;
+    return at_most_an_eighth(meter, wait_ns, now_ns);
+}
+
+enum bh_admission
 bh_meter_admit(struct bh_pass *pass)
 {
     struct meter *meter = &meters[pass->device];
+    uint64_t now_ns = bh_clock_ns();
+    enum bh_admission admission;
 
     pass->cost_ns = cost_of(pass->work);
-    if (fits(meter, pass->cost_ns))
-        return true;
+    if (now_ns > pass->until_ns + LATE_NS)
+        pass->until_ns = 0;
+    admission = try_admit(meter, pass, now_ns);
+    if (admission == BH_ADMIT_NOW)
+        return admission;
     if (have_ring(meter)) {
         look(meter);
         leave_ring(meter);
     }
-    if (fits(meter, pass->cost_ns))
-        return true;
-    atomic_fetch_add(&meter->submissions, 1); /* who waits to submit is not idle */
-    return false;
+    admission = try_admit(meter, pass, now_ns);
+    if (admission == BH_ADMIT_LATER) {
+        atomic_fetch_add(&meter->submissions, 1); /* who waits to submit is not idle */
+        pass->look_again_ns = look_again_ns(meter, pass, now_ns);
+    }
+    return admission;
 }
 
 void
@@ -269,6 +332,38 @@ take_ring(struct meter *meter)
 {
     while (!have_ring(meter))
         bh_clock_sleep(20 * BH_US);
+}
+
+/* The last piece is waited for in its last quarter: late enough, and exact.  Before it, whoever
+ * looks at each about when it ends learns what it takes. */
+static uint64_t
+rest_ns(const struct meter *meter, uint64_t now_ns)
+{
+    const struct sentinel *first = &meter->ring[meter->head % RING];
+    uint64_t began = atomic_load(&meter->began_ns), ahead = atomic_load(&meter->ahead_ns);
+    uint64_t left = began + ahead > now_ns ? began + ahead - now_ns : 0, end;
+
+    if (left <= REST_LEAST_NS)
+        return 0;
+    if (meter->tail - meter->head <= 1)
+        return left > ahead / 4 ? at_most_an_eighth(meter, left - ahead / 4, now_ns) : 0;
+    end = began + first->estimated_ns;
+    return end > now_ns + 2 * LOOK_LEAST_NS
+               ? at_most_an_eighth(meter, (end - now_ns) / 2, now_ns)
+               : LOOK_LEAST_NS;
+}
+
+uint64_t
+bh_meter_rest_ns(unsigned device)
+{
+    struct meter *meter = &meters[device];
+    uint64_t rest;
+
+    take_ring(meter);
+    look(meter);
+    rest = rest_ns(meter, bh_clock_ns());
+    leave_ring(meter);
+    return rest;
 }
 
 void

@@ -2,7 +2,8 @@
  *
  * No more than a few milliseconds of it are submitted ahead, so that a turn can end soon.
  * What a kernel or a graph takes is estimated from how long earlier ones took: an event
- * behind every 200 us of estimated work says when that work was done. */
+ * behind every 200 us of estimated work says when that work was done.  Where the turn's end is
+ * known, what goes is what brings its work nearest to that end, and one piece in any case. */
 #ifndef BH_SHIM_METER_H
 #define BH_SHIM_METER_H
 
@@ -11,15 +12,25 @@
 /* At the first join. */
 void bh_meter_init(void);
 
-/* May this go now?  Then it counts as on the way.  A thing that takes longer than the bound
- * goes when nothing else is on the way. */
-bool bh_meter_admit(struct bh_pass *pass);
+enum bh_admission {
+    BH_ADMIT_NOW,     /* it counts as on the way */
+    BH_ADMIT_LATER,   /* ask again after pass->look_again_ns */
+    BH_ADMIT_NO_MORE, /* not in this turn: what is left of it is too short */
+};
+
+/* May this go now, in a turn that ends at pass->until_ns (0: not known)?  A thing that takes longer
+ * than the bound goes when nothing else is on the way. */
+enum bh_admission bh_meter_admit(struct bh_pass *pass);
 
 /* It was submitted, or was not (rc). */
 void bh_meter_submitted(const struct bh_pass *pass, CUresult rc);
 
 /* Submissions since the beginning, and attempts; when it stays the same nothing came. */
 uint64_t bh_meter_count(void);
+
+/* What is on the way takes so much longer that nobody need wait for the device yet: look again
+ * then.  0: it is time to wait. */
+uint64_t bh_meter_rest_ns(unsigned device);
 
 /* Everything on the way is done. */
 void bh_meter_done(unsigned device);

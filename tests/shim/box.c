@@ -428,6 +428,13 @@ bh_box_used(unsigned device)
 void
 bh_box_turn(unsigned device, uint32_t turn)
 {
+    bh_box_turn_until(device, turn, 0);
+}
+
+void
+bh_box_turn_until(unsigned device, uint32_t turn, uint64_t until_ns)
+{
+    atomic_store(&bh_box.limits->device[device].until_ns, until_ns);
     atomic_store(&bh_box.limits->device[device].turn, turn);
     syscall(SYS_futex, &bh_box.limits->device[device].turn, FUTEX_WAKE, 1 << 30, NULL, NULL,
             0);

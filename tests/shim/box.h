@@ -84,8 +84,9 @@ void bh_box_emptied(void);
 
 uint32_t bh_box_used(unsigned device);
 
-/* Write a device's turn and wake who waits for it. */
+/* Write a device's turn and wake who waits for it; of one that ends at `until_ns`. */
 void bh_box_turn(unsigned device, uint32_t turn);
+void bh_box_turn_until(unsigned device, uint32_t turn, uint64_t until_ns);
 
 /* 'x': hang up on everybody and open anew, as bulkhead-share started again; 'n': no door;
  * 'o': a door again. */

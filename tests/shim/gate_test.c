@@ -12,6 +12,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define KERNEL(ns) ((CUfunction)(uintptr_t)(ns))
 
+#define MS UINT64_C(1000000)
+
 enum { OPEN = 1 * BH_SHARE_TURN_STEP, OTHERS = 2 * BH_SHARE_TURN_STEP | BH_SHARE_SHUT };
 
 static CUresult
@@ -272,6 +274,150 @@ little_goes_ahead(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- turns with an end ---- */
+
+static int
+launch_on(void *self)
+{
+    BEGIN();
+    while (atomic_load(&bh_box.world->fail_free) == 0)
+        GOOD(launch(*(const uint64_t *)self));
+    return 0;
+}
+
+static void
+stop(const char *name, pid_t pid)
+{
+    atomic_store(&bh_box.world->fail_free, 1);
+    bh_box_turn(0, 1000 * BH_SHARE_TURN_STEP);
+    BH_CHECK_EQ(name, bh_box_wait(pid), 0);
+}
+
+/* What still goes is what brings its work nearest to the end: then it is finished, of itself, and
+ * nothing comes before the next turn.  One goes in any turn, however long it is. */
+static void
+work_ends_near_the_end_of_its_turn(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t kernel_ns, left_ns;
+        uint64_t launches; /* at least */
+    } cases[] = {
+        { "one in any case", 10 * MS, 1 * MS, 1 },
+        { "though it were over", 10 * MS, 0, 1 },
+        { "several", 10 * MS, 42 * MS, 1 },
+        { "short ones", MS / 2, 15 * MS, 4 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint64_t kernel = cases[i].kernel_ns, before, end;
+        uint32_t turn = OPEN | BH_SHARE_CONTENDED;
+        pid_t pid;
+
+        bh_box_share(1, 512, 16);
+        bh_box_turn(0, turn);
+        pid = bh_box_start(launch_on, &kernel);
+        BH_CHECK(cases[i].name, until(&bh_box.world->launches, 8)); /* it is known now */
+        bh_box_turn(0, OTHERS);
+        BH_CHECK(cases[i].name, bh_box_heard(BH_SHARE_DRAINED, 0));
+        before = atomic_load(&bh_box.world->launches);
+        end = bh_box_now_ns() + cases[i].left_ns;
+        turn += 2 * BH_SHARE_TURN_STEP;
+        bh_box_turn_until(0, turn, end);
+        BH_CHECK(cases[i].name, bh_box_heard(BH_SHARE_DRAINED, 1));
+        BH_CHECK_EQ(cases[i].name, bh_box.said_turn[BH_SHARE_DRAINED], turn);
+        BH_CHECK(cases[i].name, bh_box.said_ns[BH_SHARE_DRAINED] >=
+                                    atomic_load(&bh_box.world->busy_until_ns[0]));
+        BH_CHECK(cases[i].name,
+                 atomic_load(&bh_box.world->launches) >= before + cases[i].launches);
+        if (cases[i].left_ns < kernel / 2)
+            BH_CHECK_EQ(cases[i].name, atomic_load(&bh_box.world->launches), before + 1);
+        else
+            BH_CHECK(cases[i].name, atomic_load(&bh_box.world->busy_until_ns[0]) <= end + kernel);
+        before = atomic_load(&bh_box.world->launches);
+        usleep(3000);
+        BH_CHECK_EQ(cases[i].name, atomic_load(&bh_box.world->launches), before);
+        bh_box_turn_until(0, turn + BH_SHARE_TURN_STEP, bh_box_now_ns() + 20 * MS);
+        BH_CHECK(cases[i].name, until(&bh_box.world->launches, before)); /* another end */
+        stop(cases[i].name, pid);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Who launches one that is known, and then another. */
+static int
+launch_another(void *self)
+{
+    BEGIN();
+    for (int i = 0; i < 8; i++)
+        GOOD(launch(2 * MS));
+    atomic_store(&bh_box.world->closed, 1);
+    while (atomic_load(&bh_box.world->fail_free) == 0)
+        GOOD(launch(*(const uint64_t *)self));
+    return 0;
+}
+
+/* With an end one of the same goes ahead of another, so that the device need not wait; without
+ * one, or with one that is long past, no long one does; of what is unknown never more than three. */
+static void
+how_much_goes_ahead(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t end_ms; /* 0: none; from now */
+        uint64_t kernel_ns, least_ns, most_ns;
+    } cases[] = {
+        { "no end", 0, 10 * MS, 0, 10 * MS },
+        { "long past", -2000, 10 * MS, 0, 10 * MS },
+        { "an end", 3600000, 10 * MS, 12 * MS, 20 * MS },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint64_t kernel = cases[i].kernel_ns, most = 0, from;
+        pid_t pid;
+
+        bh_box_share(1, 512, 16);
+        bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED,
+                          cases[i].end_ms == 0
+                              ? 0
+                              : bh_box_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
+        pid = bh_box_start(launch_another, &kernel);
+        BH_CHECK(cases[i].name, until(&bh_box.world->launches, 16));
+        from = atomic_load(&bh_box.world->launches);
+        while (atomic_load(&bh_box.world->launches) < from + 8) {
+            uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
+
+            if (busy > now && busy - now > most)
+                most = busy - now;
+            usleep(100);
+        }
+        BH_CHECK(cases[i].name, most >= cases[i].least_ns && most <= cases[i].most_ns);
+        BH_CHECK_EQ(cases[i].name, bh_box.said[BH_SHARE_DRAINED], 0);
+        stop(cases[i].name, pid);
+    }
+    BH_CHECK_DONE();
+}
+
+/* What runs on one device may wait for what would have come on another: a turn on several is kept
+ * to its end. */
+static void
+two_devices_are_not_finished_early(void **state)
+{
+    uint64_t kernel = 10 * MS;
+    pid_t pid;
+
+    (void)state;
+    bh_box_share(2, 512, 16);
+    bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
+    pid = bh_box_start(launch_on, &kernel);
+    BH_CHECK("goes on", until(&bh_box.world->launches, 4));
+    BH_CHECK_EQ("not said", bh_box.said[BH_SHARE_DRAINED], 0);
+    stop("ended", pid);
+    BH_CHECK_DONE();
+}
+
 /* ---- words beside the turn's ---- */
 
 static int
@@ -316,6 +462,26 @@ who_has_work_says_so(void **state)
 /* ---- bulkhead-share does not come back ---- */
 
 static void
+without_a_door_no_turn_is_finished(void **state)
+{
+    uint64_t kernel = 10 * MS, before;
+    pid_t pid;
+
+    (void)state;
+    bh_box_share(1, 512, 16);
+    bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
+    pid = bh_box_start(launch_on, &kernel);
+    BH_CHECK("finished", bh_box_heard(BH_SHARE_DRAINED, 0));
+    before = atomic_load(&bh_box.world->launches);
+    bh_box_stir('x');
+    bh_box_stir('n');
+    BH_CHECK("goes on", until(&bh_box.world->launches, before + 2));
+    stop("ended", pid);
+    bh_box_stir('o');
+    BH_CHECK_DONE();
+}
+
+static void
 without_a_door_work_goes_on(void **state)
 {
     struct kind kind = kinds[0];
@@ -344,7 +510,11 @@ main(int argc, char **argv)
         cmocka_unit_test(work_waits_for_its_turn),
         cmocka_unit_test(a_turn_ends_drained),
         cmocka_unit_test(little_goes_ahead),
+        cmocka_unit_test(work_ends_near_the_end_of_its_turn),
+        cmocka_unit_test(how_much_goes_ahead),
+        cmocka_unit_test(two_devices_are_not_finished_early),
         cmocka_unit_test(who_has_work_says_so),
+        cmocka_unit_test(without_a_door_no_turn_is_finished),
         cmocka_unit_test(without_a_door_work_goes_on),
     };
 

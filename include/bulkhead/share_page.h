@@ -28,7 +28,7 @@
 #define BH_SHARE_MAGIC 0x42485348u /* "BHSH" */
 /* Of both pages and of what is said at the door: another number with each change of one of them
  * that the other side must know.  The limits begin with magic and version in each. */
-#define BH_SHARE_VERSION 2u /* 2: the usage has more than slots */
+#define BH_SHARE_VERSION 3u /* 2: the usage has more than slots; 3: managed memory, ends of turns */
 #define BH_SHARE_UNIT_BYTES (UINT64_C(2) << 20)
 
 enum {
@@ -38,7 +38,8 @@ enum {
 };
 
 /* A device's turn changes with each grant and each end of one, and when a turn gets another
- * end: its low bits say what holds, the rest counts.  A futex: who waits for a turn waits for another value. */
+ * end: its low bits say what holds, the rest counts.
+ * A futex: who waits for a turn waits for another value. */
 enum {
     BH_SHARE_SHUT = 1u,      /* submit nothing; answer when all that was submitted is done */
     BH_SHARE_CONTENDED = 2u, /* others wait: submit little ahead, say when idle */

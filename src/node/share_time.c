@@ -44,7 +44,7 @@ bh_share_had_take(struct bh_share_had *had, const struct bh_share_lease_state *s
 {
     uint64_t past_ns, took_ns;
 
-    if (!state) {
+    if (!state || state->outdated) {
         *had = (struct bh_share_had){ .known = false };
         return;
     }

@@ -55,7 +55,8 @@ struct bh_share_had {
 };
 
 /* Take what it said last; NULL: nothing.  Not known after the first time, nor after that of another
- * bulkhead-share, which counts anew, nor while it says nothing for three seconds. */
+ * bulkhead-share, which counts anew, nor while it says nothing for three seconds, nor of a lease whose
+ * processes know no turns because their pages are of another version. */
 void bh_share_had_take(struct bh_share_had *had, const struct bh_share_lease_state *state, bh_ns now);
 
 /* What was seen since there is something beyond, in per cent of the time. */

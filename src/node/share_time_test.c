@@ -103,6 +103,7 @@ static const struct {
     uint32_t at, had, now;
     bool known;
     uint32_t bp;
+    bool outdated;
 } states[] = {
     { "the first",                10,  5,  12, false, 0 },
     { "a second later",           20,  9,  22, true,  4000 },
@@ -112,6 +113,7 @@ static const struct {
     { "all of the time and more", 70, 40,  72, true,  10000 },
     { "another that counts anew", 80,  2,  82, false, 10000 },
     { "and goes on",              90, 12,  92, true,  10000 },
+    { "its pages are outdated",  100, 13, 101, false, 0, .outdated = true },
     { "gone",                      0,  0, 102, false, 0 },
     { "there again",             110, 50, 112, false, 0 },
 };
@@ -125,7 +127,8 @@ test_had(void **state)
     (void)state;
     for (size_t i = 0; i < BH_COUNT(states); i++) {
         const struct bh_share_lease_state said = { .at_ns = states[i].at * tenth_ns,
-                                                   .had_ns = states[i].had * tenth_ns };
+                                                   .had_ns = states[i].had * tenth_ns,
+                                                   .outdated = states[i].outdated };
 
         bh_share_had_take(&had, states[i].at > 0 ? &said : NULL, states[i].now * tenth_ns);
         BH_CHECK_EQ(states[i].name, had.known, states[i].known);

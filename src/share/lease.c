@@ -607,6 +607,7 @@ bh_share_lease_state(const struct bh_share_lease *lease)
         .permille = lease->permille, .weight = lease->open.weight,
         .turn = bh_turns_state(lease->site->turns, lease->seat),
         .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
+        .outdated = bh_share_pages_are_outdated(lease->pages),
         .processes = lease->count,
         .seen_kind = bh_share_pages_seen_kind(lease->pages),
     };

@@ -55,6 +55,7 @@ static const struct bh_field lease_fields[] = {
     BH_F(struct bh_share_lease_state, gpu_ns, BH_FIELD_U64),
     BH_F(struct bh_share_lease_state, had_ns, BH_FIELD_U64),
     BH_F(struct bh_share_lease_state, lease, BH_FIELD_U64),
+    BH_F(struct bh_share_lease_state, outdated, BH_FIELD_BOOL),
     BH_F(struct bh_share_lease_state, permille, BH_FIELD_U32),
     BH_F(struct bh_share_lease_state, processes, BH_FIELD_U32),
     BH_F(struct bh_share_lease_state, seen_kind, BH_FIELD_U32),

@@ -73,6 +73,7 @@ struct bh_share_lease_state {
     uint32_t weight;          /* as it was opened with: parts of 4200 */
     uint32_t processes, turn; /* enum bh_turn */
     bool stuck;
+    bool outdated;            /* its processes follow pages of another version, and no turns */
     /* The same memory as the driver's library of its processes asked for it, and as the driver
      * said it last. */
     uint32_t seen_mib[BH_SHARE_DEVICES_MAX], driver_mib[BH_SHARE_DEVICES_MAX];

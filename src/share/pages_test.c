@@ -15,6 +15,10 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, USAGE = sizeof(struct bh_share_usage) };
 
+#define PAGE_OF(number) "bulkhead-usage-" #number
+#define PAGE_NOW PAGE_OF(3)
+_Static_assert(BH_SHARE_VERSION == 3, "the version that the cases speak of");
+
 /* What the process that has a slot has mapped, when bulkhead-share is started anew. */
 static const struct {
     const char *name, *page;
@@ -22,14 +26,13 @@ static const struct {
     bool outdated, mapped;
 } cases[] = {
     { "version 1", "bulkhead-usage", 67 << 10, SEALS, PROT_READ | PROT_WRITE, true, true },
-    { "the next one, as large", "bulkhead-usage-3", USAGE, SEALS, PROT_READ | PROT_WRITE, true,
+    { "the next one, as large", PAGE_OF(4), USAGE, SEALS, PROT_READ | PROT_WRITE, true, true },
+    { "a longer number", PAGE_OF(33), USAGE, SEALS, PROT_READ | PROT_WRITE, true, true },
+    { "this one, too short", PAGE_NOW, 4096, SEALS, PROT_READ | PROT_WRITE, true, true },
+    { "this one, too long", PAGE_NOW, USAGE + 4096, SEALS, PROT_READ | PROT_WRITE, true,
       true },
-    { "a longer number", "bulkhead-usage-22", USAGE, SEALS, PROT_READ | PROT_WRITE, true, true },
-    { "this one, too short", "bulkhead-usage-2", 4096, SEALS, PROT_READ | PROT_WRITE, true, true },
-    { "this one, too long", "bulkhead-usage-2", USAGE + 4096, SEALS, PROT_READ | PROT_WRITE, true,
-      true },
-    { "this one, not sealed", "bulkhead-usage-2", USAGE, 0, PROT_READ | PROT_WRITE, true, true },
-    { "this one", "bulkhead-usage-2", USAGE, SEALS, PROT_READ | PROT_WRITE, false, true },
+    { "this one, not sealed", PAGE_NOW, USAGE, 0, PROT_READ | PROT_WRITE, true, true },
+    { "this one", PAGE_NOW, USAGE, SEALS, PROT_READ | PROT_WRITE, false, true },
     { "only looked at", "bulkhead-usage", 67 << 10, SEALS, PROT_READ, false, false },
     { "something else", "other", USAGE, SEALS, PROT_READ | PROT_WRITE, false, false },
 };

@@ -275,7 +275,8 @@ def knock(version, slot):
     s.send(struct.pack("<IIiI", 0x42485348, version, slot, 0))
     return s, socket.recv_fds(s, 64, 2)[1]
 if os.fork() == 0:
-    page = mmap.mmap(knock(%d, -1)[1][1], 1024 + 65536)
+    held, pages = knock(%d, -1)
+    page = mmap.mmap(pages[1], 1024 + 65536)
     page[1024:] = b"Z" * 65536
     os._exit(0)
 os.wait()

@@ -333,12 +333,14 @@ outdated(void **state)
     for (int k = 0; k < 5; k++) /* of memory that is not in its page nothing is told */
         send_message(fixture, BH_SHARE_MSG_OVERHEAD, &driver);
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
-        it = come_in(fixture, 11, (struct bh_share_hello) { BH_SHARE_MAGIC, 2, slots[i], 0 });
+        it = come_in(fixture, 11, (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION,
+                                                           slots[i], 0 });
         BH_CHECK_EQ("kept out", it.answer, BH_SHARE_BAD_VERSION);
         close(it.fd);
     }
-    while (fixture->notice.pid != (uint32_t)getpid())
+    for (int k = 0; k < 100 && fixture->notice.pid != (uint32_t)getpid(); k++)
         assert_int_equal(ask(fixture, &open), BH_OK);
+    BH_CHECK_EQ("who", fixture->notice.pid, getpid());
     BH_CHECK_EQ("why", fixture->notice.kind, BH_SHARE_NOTICE_OUTDATED);
     kill(old, SIGKILL);
     waitpid(old, NULL, 0);

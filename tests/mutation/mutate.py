@@ -102,10 +102,11 @@ class Workshop:
 
     def words(self, test):
         """What the test is linked with, and its arguments."""
-        if test not in BOXED:
+        if not test.startswith("shim/"): # some of its names are the node's, too
             return [], arguments_of(test)
+        null = [os.path.join(os.path.dirname(self.shim()), "libnullcuda.so"), "-"] if test in BOXED else []
         return (["-Wl,-z,muldefs", "-Wl,--whole-archive", self.shim(), "-Wl,--no-whole-archive"],
-                [os.path.join(os.path.dirname(self.shim()), "libnullcuda.so"), "-", *arguments_of(test)])
+                [*null, *arguments_of(test)])
 
     def fails(self, test, objects, name):
         """How the test ends with these objects: "" when it passes.  Raises when there is no

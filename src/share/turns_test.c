@@ -2,27 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/test.h"
-
-#define MS UINT64_C(1000000)
-#define US UINT64_C(1000)
-#define SECOND (1000 * MS)
-
-static struct bh_turns *
-make(uint64_t stuck_ns)
-{
-    return bh_turns_new(&(struct bh_turns_options) { .stuck_ns = stuck_ns });
-}
-
-static uint32_t
-join(struct bh_turns *turns, uint64_t now_ns, struct bh_turns_member member)
-{
-    struct bh_err err = { 0 };
-    uint32_t index = 99;
-
-    BH_CHECK_EQ("joins", bh_turns_join(turns, now_ns, &member, &index, &err), BH_OK);
-    return index;
-}
+#include "share/turns_test.h"
 
 /* ---- a story each ---- */
 

@@ -6,6 +6,7 @@
 
 #define ROUND_DEFAULT_NS UINT64_C(40000000)
 #define STUCK_DEFAULT_NS UINT64_C(10000000000)
+#define RETRY_NS UINT64_C(1000000000) /* to end a turn that was stuck */
 #define REST_DEFAULT_NS UINT64_C(1000000000)
 /* A turn is no shorter, however light its member: a hand-over costs some 60 us. */
 #define TURN_LEAST_NS UINT64_C(2000000)
@@ -21,11 +22,13 @@
 
 struct seat {
     bool taken, wants, stuck, paused;
+    bool released; /* ENDING and stuck: it may submit, beside others */
     struct bh_turns_member given, member; /* as it joined; as it is treated now */
     enum bh_turn turn;
     uint64_t had, used_ns;
     uint64_t since_ns;  /* of the turn's grant; ENDING: of its last charge */
-    uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck, paused: as over */
+    uint64_t until_ns;  /* CONTENDED: its end; ENDING: when it counts as stuck, paused: as over;
+                           stuck: when it is released or shut again */
     uint64_t rested_ns; /* hard: no turn before */
     bool whole;         /* CONTENDED: its turn is a quantum */
     bool probing;       /* of a quantum: it is asked whether it is idle */
@@ -274,6 +277,7 @@ end(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
     charge(turns, seat, now_ns);
     seat->turn = BH_TURN_ENDING;
+    seat->released = false;
     seat->wants = seat->wants && seat->idle_ns == 0;
     seat->idle_ns = 0;
     seat->until_ns = now_ns + (seat->paused ? BH_TURNS_PAUSE_NS : turns->stuck_ns);
@@ -286,7 +290,7 @@ be_over(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
     charge(turns, seat, now_ns);
     raise_levels(turns); /* while it still counts */
     seat->turn = BH_TURN_NONE;
-    seat->stuck = false;
+    seat->stuck = seat->released = false;
 }
 
 /* Whether one that waits should have `holder`'s GPUs when its time is over; and for whom it
@@ -351,6 +355,20 @@ probe(const struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
     seat->probe_ns = now_ns < last_ns ? least(seat->probe_ns, last_ns) : seat->probe_ns;
 }
 
+/* What does not end may wait for what is not submitted yet: a collective of several processes or
+ * GPUs, of which the turn's end cut off a part.  So it goes on beside the others, and now and then
+ * it is tried whether it can end.  Not one that is throttled: it gets no more for being stuck. */
+static void
+be_stuck(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
+{
+    bool throttled = seat->member.hard && !seat->given.hard;
+
+    seat->stuck = true;
+    seat->released = !seat->released && !throttled;
+    seat->until_ns =
+        now_ns + (seat->released ? turns->stuck_ns : least(turns->stuck_ns, RETRY_NS));
+}
+
 static void
 look_at(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
 {
@@ -358,7 +376,7 @@ look_at(struct bh_turns *turns, struct seat *seat, uint64_t now_ns)
         if (seat->paused)
             be_over(turns, seat, now_ns);
         else
-            seat->stuck = true;
+            be_stuck(turns, seat, now_ns);
     }
     if (seat->turn != BH_TURN_OPEN && seat->turn != BH_TURN_CONTENDED)
         return;
@@ -485,6 +503,8 @@ bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index)
         seat->wants = false;
         if (seat->turn == BH_TURN_OPEN || seat->turn == BH_TURN_CONTENDED)
             end(turns, seat, now_ns);
+        else if (seat->released)
+            be_over(turns, seat, now_ns);
     }
     decide(turns, now_ns);
 }
@@ -554,7 +574,7 @@ bh_turns_next(const struct bh_turns *turns)
             continue;
         if (seat->turn == BH_TURN_CONTENDED && seat->whole)
             at = least(seat->until_ns, seat->idle_ns != 0 ? seat->idle_ns : seat->probe_ns);
-        else if (seat->turn == BH_TURN_CONTENDED || (seat->turn == BH_TURN_ENDING && !seat->stuck))
+        else if (seat->turn == BH_TURN_CONTENDED || seat->turn == BH_TURN_ENDING)
             at = seat->until_ns;
         else if (seat->turn == BH_TURN_NONE && does_want(seat) && seat->member.hard &&
                  seat->rested_ns > turns->now_ns) /* else it waits for another's turn */
@@ -573,7 +593,7 @@ bh_turns_state(const struct bh_turns *turns, uint32_t index)
     BH_ASSERT(index < turns->count);
     if (seat->turn == BH_TURN_CONTENDED && seat->whole && !seat->probing)
         return BH_TURN_OPEN;
-    return seat->turn;
+    return seat->released ? BH_TURN_CONTENDED : seat->turn;
 }
 
 uint64_t

@@ -34,8 +34,8 @@ enum { BH_TURNS_MEMBERS_MAX = 128, BH_TURNS_WEIGHT_MAX = 4200 };
 
 struct bh_turns_options {
     uint64_t round_ns;   /* all that want have a turn in about so long; 0: 40 ms */
-    uint64_t stuck_ns;   /* a turn that does not end within it no longer keeps others out;
-                            0: 10 s */
+    uint64_t stuck_ns;   /* a turn that does not end within it no longer keeps others out, and
+                            goes on beside them for as long; 0: 10 s */
     uint64_t rest_ns;    /* a quantum goes on while its member is idle for no longer; 0: 1 s */
 };
 
@@ -113,7 +113,8 @@ uint64_t bh_turns_used_ns(const struct bh_turns *turns, uint32_t index);
 /* The same with the turn that goes on. */
 uint64_t bh_turns_had_ns(const struct bh_turns *turns, uint64_t now_ns, uint32_t index);
 
-/* Whether its turn did not end in time, so that others run beside it. */
+/* Whether its turn did not end in time, so that others run beside it.  Its state is CONTENDED then,
+ * without an end, and for a second after each stuck_ns ENDING, until it is drained or idle. */
 bool bh_turns_is_stuck(const struct bh_turns *turns, uint32_t index);
 
 #endif

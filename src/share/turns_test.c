@@ -92,6 +92,62 @@ stuck(void **state)
     BH_CHECK_DONE();
 }
 
+/* A collective of which the end of the turn cut off a part: the rest must come for it to end. */
+static void
+stuck_goes_on(void **state)
+{
+    static const struct {
+        uint64_t at_ms;
+        enum bh_turn turn;
+    } looks[] = { { 1040, BH_TURN_CONTENDED }, { 2039, BH_TURN_CONTENDED }, { 2040, BH_TURN_ENDING },
+                  { 3039, BH_TURN_ENDING },    { 3040, BH_TURN_CONTENDED }, { 4039, BH_TURN_CONTENDED } };
+    struct bh_turns *turns = make(SECOND);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 3, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+
+    (void)state;
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    bh_turns_tick(turns, 40 * MS);
+    bh_turns_want(turns, 40 * MS, a);
+    for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+        BH_CHECK("it will be looked at", bh_turns_next(turns) <= looks[i].at_ms * MS + SECOND);
+        bh_turns_tick(turns, looks[i].at_ms * MS);
+        BH_CHECK_EQ("goes on, and is tried again", bh_turns_state(turns, a), looks[i].turn);
+        BH_CHECK("told as stuck", bh_turns_is_stuck(turns, a));
+        BH_CHECK_EQ("without an end", bh_turns_until_ns(turns, a), 0);
+        BH_CHECK("beside the other", bh_turns_state(turns, b) != BH_TURN_NONE);
+    }
+    bh_turns_idle(turns, 4039 * MS, a);
+    BH_CHECK_EQ("over", bh_turns_state(turns, a), BH_TURN_NONE);
+    BH_CHECK("and one of many", !bh_turns_is_stuck(turns, a));
+    BH_CHECK_EQ("charged for all of it", bh_turns_used_ns(turns, a), 4039 * MS);
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
+static void
+stuck_and_throttled(void **state)
+{
+    struct bh_turns *turns = make(SECOND);
+    uint32_t a = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+    uint32_t b = join(turns, 0, (struct bh_turns_member) { .gpus = 1, .weight = 2100 });
+
+    (void)state;
+    bh_turns_throttle(turns, 0, a, true);
+    bh_turns_want(turns, 0, a);
+    bh_turns_want(turns, 0, b);
+    for (uint64_t now = 0; now < 8 * SECOND; now += 10 * MS) {
+        bh_turns_tick(turns, now);
+        bh_turns_drained(turns, now, b);
+        BH_CHECK("no more for being stuck",
+                 !bh_turns_is_stuck(turns, a) || bh_turns_state(turns, a) == BH_TURN_ENDING);
+    }
+    BH_CHECK("it was", bh_turns_is_stuck(turns, a));
+    bh_turns_free(turns);
+    BH_CHECK_DONE();
+}
+
 /* One whose processes are frozen says nothing; it is not waited for, and pays for no pause. */
 static void
 paused(void **state)
@@ -671,6 +727,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone),    cmocka_unit_test(hand_over), cmocka_unit_test(death),
+        cmocka_unit_test(stuck_goes_on), cmocka_unit_test(stuck_and_throttled),
         cmocka_unit_test(stuck),    cmocka_unit_test(paused),    cmocka_unit_test(paused_and_drained),
         cmocka_unit_test(gang),     cmocka_unit_test(latency),
         cmocka_unit_test(multiplexed),

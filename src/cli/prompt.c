@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,22 +23,36 @@ note_signal(int number)
     caught = number;
 }
 
+/* What signals did before the question. */
+struct before {
+    struct sigaction actions[BH_COUNT(signals)];
+    sigset_t mask;
+};
+
+/* They come only while the answer is waited for: one that comes between the question and the
+ * waiting would be forgotten until a key is pressed. */
 static void
-catch_signals(struct sigaction ret_before[BH_COUNT(signals)])
+catch_signals(struct before *ret_before)
 {
-    struct sigaction action = { .sa_handler = note_signal }; /* no SA_RESTART: read returns */
+    struct sigaction action = { .sa_handler = note_signal };
+    sigset_t blocked;
 
     sigemptyset(&action.sa_mask);
+    sigemptyset(&blocked);
     caught = 0;
-    for (size_t i = 0; i < BH_COUNT(signals); i++)
-        sigaction(signals[i], &action, &ret_before[i]);
+    for (size_t i = 0; i < BH_COUNT(signals); i++) {
+        sigaddset(&blocked, signals[i]);
+        sigaction(signals[i], &action, &ret_before->actions[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &blocked, &ret_before->mask);
 }
 
 static void
-release_signals(const struct sigaction before[BH_COUNT(signals)])
+release_signals(const struct before *before)
 {
     for (size_t i = 0; i < BH_COUNT(signals); i++)
-        sigaction(signals[i], &before[i], NULL);
+        sigaction(signals[i], &before->actions[i], NULL);
+    pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
 }
 
 static void
@@ -49,11 +64,13 @@ forbid_core_dumps(void)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* nor this; core_pattern's programs heed no limit */
 }
 
+/* `mask`: of signals while it waits; NULL: as it is. */
 static bh_rc
-read_byte(int fd, char *ret_byte, bool *ret_end, struct bh_err *err)
+read_byte(int fd, const sigset_t *mask, char *ret_byte, bool *ret_end, struct bh_err *err)
 {
     for (;;) {
-        ssize_t got = read(fd, ret_byte, 1);
+        struct pollfd answer = { .fd = fd, .events = POLLIN };
+        ssize_t got = ppoll(&answer, 1, NULL, mask) < 0 ? -1 : read(fd, ret_byte, 1);
 
         *ret_end = got == 0;
         if (got >= 0)
@@ -65,7 +82,8 @@ read_byte(int fd, char *ret_byte, bool *ret_end, struct bh_err *err)
 
 /* *ret_end: the input ended before the line did. */
 static bh_rc
-read_line(int fd, char ret_text[BH_PROMPT_MAX], bool *ret_end, struct bh_err *err)
+read_line(int fd, const sigset_t *mask, char ret_text[BH_PROMPT_MAX], bool *ret_end,
+          struct bh_err *err)
 {
     size_t length = 0;
     bool strange = false;
@@ -73,7 +91,7 @@ read_line(int fd, char ret_text[BH_PROMPT_MAX], bool *ret_end, struct bh_err *er
     char byte = 0;
 
     for (;;) {
-        rc = read_byte(fd, &byte, ret_end, err);
+        rc = read_byte(fd, mask, &byte, ret_end, err);
         if (rc != BH_OK || *ret_end || byte == '\n')
             break;
         strange = strange || (unsigned char)byte < 0x20 || byte == 0x7f;
@@ -97,7 +115,7 @@ bh_prompt_read_line(int fd, char ret_text[BH_PROMPT_MAX], struct bh_err *err)
     bool end;
 
     forbid_core_dumps();
-    return read_line(fd, ret_text, &end, err);
+    return read_line(fd, NULL, ret_text, &end, err);
 }
 
 /* One question.  BH_UNCERTAIN: a signal came in between, and has done its work. */
@@ -105,7 +123,7 @@ static bh_rc
 ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
          struct bh_err *err)
 {
-    struct sigaction signals_before[BH_COUNT(signals)];
+    struct before signals_before;
     struct termios before, now;
     bool end = false;
     bh_rc rc;
@@ -115,15 +133,15 @@ ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
     now = before;
     now.c_lflag |= ICANON | ECHONL;
     now.c_lflag = echo ? now.c_lflag | ECHO : now.c_lflag & ~(tcflag_t)ECHO;
-    catch_signals(signals_before);
+    catch_signals(&signals_before);
     if (tcsetattr(fd, TCSAFLUSH, &now) != 0)
         rc = bh_err_errno(err, "the terminal");
     else
         rc = bh_fd_write_all(fd, question, strlen(question), err);
     if (rc == BH_OK)
-        rc = read_line(fd, ret_text, &end, err);
+        rc = read_line(fd, &signals_before.mask, ret_text, &end, err);
     tcsetattr(fd, TCSAFLUSH, &before);
-    release_signals(signals_before);
+    release_signals(&signals_before);
     if (caught) {
         raise(caught);
         return BH_UNCERTAIN;

@@ -8,7 +8,9 @@ First each test must pass with nothing planted.  With WORDs only mutants whose n
 contain one are tried, with --each N every Nth, those that `make test` has time for.
 """
 import concurrent.futures
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -115,12 +117,16 @@ class Workshop:
         words, given = self.words(test)
         subprocess.run([*self.cc, *objects, *words, "-Wl,--as-needed", "-Wl,--start-group", *self.archives,
                         "-Wl,--end-group", *LIBRARIES, "-o", program], check=True)
+        run = subprocess.Popen([program, *given], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True)
         try:
-            run = subprocess.run([program, *given], timeout=SECONDS,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            run.wait(SECONDS)
         except subprocess.TimeoutExpired:
             return "it does not end"
         finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)  # what it started, too
+            run.wait()
             os.unlink(program)
         return f"status {run.returncode}" if run.returncode else ""
 

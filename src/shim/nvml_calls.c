@@ -106,10 +106,10 @@ nvmlReturn_t
 nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
     unsigned at;
-    nvmlReturn_t rc = bh_view_index(device, &at);
+    nvmlReturn_t rc = bh_view_answer(device, index, &at);
 
-    if (rc != NVML_SUCCESS || index == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     *index = at;
     return NVML_SUCCESS;
 }
@@ -121,10 +121,10 @@ nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     uint64_t total, used;
     unsigned index;
-    nvmlReturn_t rc = bh_view_index(device, &index);
+    nvmlReturn_t rc = bh_view_answer(device, memory, &index);
 
-    if (rc != NVML_SUCCESS || memory == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     bh_view_memory(index, &total, &used);
     *memory = (nvmlMemory_t) { .total = total, .free = total - used, .used = used };
     return NVML_SUCCESS;
@@ -135,10 +135,10 @@ nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     uint64_t total, used;
     unsigned index;
-    nvmlReturn_t rc = bh_view_index(device, &index);
+    nvmlReturn_t rc = bh_view_answer(device, memory, &index);
 
-    if (rc != NVML_SUCCESS || memory == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     if (memory->version != nvmlMemory_v2_t_WORD)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     bh_view_memory(index, &total, &used);

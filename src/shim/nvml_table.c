@@ -25,10 +25,10 @@ list_compute(nvmlDevice_t device, unsigned *count, struct bh_smi_process *proces
 {
     struct bh_view_user users[BH_SHARE_SLOTS_MAX];
     unsigned index, room, there;
-    nvmlReturn_t rc = bh_view_index(device, &index);
+    nvmlReturn_t rc = bh_view_answer(device, count, &index);
 
-    if (rc != NVML_SUCCESS || count == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     room = *count;
     there = bh_view_users(index, users);
     *count = there;
@@ -46,11 +46,11 @@ static nvmlReturn_t
 list_none(nvmlDevice_t device, unsigned *count, struct bh_smi_process *processes)
 {
     unsigned index;
-    nvmlReturn_t rc = bh_view_index(device, &index);
+    nvmlReturn_t rc = bh_view_answer(device, count, &index);
 
     (void)processes;
-    if (rc != NVML_SUCCESS || count == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     *count = 0;
     return NVML_SUCCESS;
 }
@@ -59,10 +59,10 @@ static nvmlReturn_t
 is_watched(nvmlDevice_t device, unsigned *watched)
 {
     unsigned index;
-    nvmlReturn_t rc = bh_view_index(device, &index);
+    nvmlReturn_t rc = bh_view_answer(device, watched, &index);
 
-    if (rc != NVML_SUCCESS || watched == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     *watched = 1;
     return NVML_SUCCESS;
 }

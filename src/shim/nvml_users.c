@@ -44,10 +44,10 @@ list_users(nvmlDevice_t device, unsigned *count, void *entries, put_user *put)
 {
     struct bh_view_user users[BH_SHARE_SLOTS_MAX];
     unsigned index, room, there;
-    nvmlReturn_t rc = bh_view_index(device, &index);
+    nvmlReturn_t rc = bh_view_answer(device, count, &index);
 
-    if (rc != NVML_SUCCESS || count == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     room = *count;
     there = bh_view_users(index, users);
     for (unsigned i = 0; entries != NULL && i < room && i < there; i++)
@@ -63,10 +63,10 @@ static nvmlReturn_t
 list_none(nvmlDevice_t device, unsigned *count)
 {
     unsigned index;
-    nvmlReturn_t rc = bh_view_index(device, &index);
+    nvmlReturn_t rc = bh_view_answer(device, count, &index);
 
-    if (rc != NVML_SUCCESS || count == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     *count = 0;
     return NVML_SUCCESS;
 }
@@ -153,10 +153,10 @@ nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 {
     nvmlProcessUtilizationSample_t all[SAMPLES_MAX];
     unsigned index, count = SAMPLES_MAX, kept = 0;
-    nvmlReturn_t rc = bh_view_index(device, &index);
+    nvmlReturn_t rc = bh_view_answer(device, processSamplesCount, &index);
 
-    if (rc != NVML_SUCCESS || processSamplesCount == NULL)
-        return rc == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : rc;
+    if (rc != NVML_SUCCESS)
+        return rc;
     rc = REAL(nvmlDeviceGetProcessUtilization)(device, all, &count, lastSeenTimeStamp);
     if (rc != NVML_SUCCESS)
         return rc;

@@ -7,6 +7,7 @@
 #define BH_SHIM_NVML_VIEW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "bulkhead/share_page.h"
@@ -31,6 +32,16 @@ nvmlReturn_t bh_view_device(unsigned index, nvmlDevice_t *ret_device);
 
 /* Which of the lease's devices it is.  INVALID_ARGUMENT: none; or what the driver says. */
 nvmlReturn_t bh_view_index(nvmlDevice_t device, unsigned *ret_index);
+
+/* The same, for a call that puts its answer to `answer`: INVALID_ARGUMENT also when that is NULL,
+ * once the device is known to be one of them. */
+static inline nvmlReturn_t
+bh_view_answer(nvmlDevice_t device, const void *answer, unsigned *ret_index)
+{
+    nvmlReturn_t rc = bh_view_index(device, ret_index);
+
+    return rc == NVML_SUCCESS && answer == NULL ? NVML_ERROR_INVALID_ARGUMENT : rc;
+}
 
 /* Memory in bytes: what programs are told that the device has, and what is taken of it,
  * never more. */

@@ -26,7 +26,8 @@ import re
 import sys
 
 TILE = 256
-ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed"}
+ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed",
+           "z": "node.reset", "q": "node.tested"}
 ORDER_BITS = 12  # an order is the number of the record that gave it, and a place below 4096
 SAFE = 2**53 - 1
 
@@ -344,10 +345,10 @@ def check_record(number, record, before):
     order = int(record.get("order", 0))
     if record["phase"] not in ("intent", "outcome", "event"):
         raise ValueError(f"its phase is {record['phase']}")
-    if record["phase"] != "outcome" and order:
-        raise ValueError("it answers an order but is no outcome")
-    if record["phase"] == "outcome" and order >> ORDER_BITS >= number:
-        raise ValueError(f"it answers an order of the later record {order >> ORDER_BITS}")
+    if record["phase"] == "intent" and order:
+        raise ValueError("it answers an order but is an intent")
+    if (record["phase"] == "outcome" or order) and order >> ORDER_BITS >= number:
+        raise ValueError(f"it names an order of the later record {order >> ORDER_BITS}")
 
 
 class Orders:
@@ -367,8 +368,12 @@ class Orders:
         if self.exact_from is None and record["v"] > 1:
             self.exact_from = number
         order = int(record.get("order", 0))
-        if record["phase"] == "outcome" and self.exact_from is not None and order >> ORDER_BITS >= self.exact_from:
-            self.answer(order, record.get("verb"))
+        if self.exact_from is not None and order >> ORDER_BITS >= self.exact_from:
+            if record["phase"] == "outcome":
+                self.answer(order, record.get("verb"))
+            elif order and self.open.get(order) != "s":  # an event about a start, a dataset that is mounted
+                raise ValueError(f"it goes with order {order % (1 << ORDER_BITS)} of record {order >> ORDER_BITS}, "
+                                 "which is no start that is under way")
         letters = record.get("orders", "")
         if len(letters) > 1 << ORDER_BITS or set(letters) - set("t-") - set(ANSWERS):
             raise ValueError("its orders are malformed")

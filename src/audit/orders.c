@@ -123,16 +123,37 @@ forget_old(struct bh_audit_orders *orders, uint64_t now)
 
 /* ---- taking records ---- */
 
+/* An event may name the start that it is a condition of (a dataset that the job mounts):
+ * it answers nothing. */
+static bool
+names_start(const struct bh_record *record)
+{
+    return record->phase == BH_PHASE_EVENT && record->order != 0;
+}
+
 static bh_rc
 check_number(const struct bh_record *record, struct bh_err *err)
 {
-    if (record->phase != BH_PHASE_OUTCOME && record->order)
-        return bh_err_set(err, BH_CONFLICT, "it answers an order but is no outcome");
-    if (record->phase == BH_PHASE_OUTCOME && ORDER_RECORD(record->order) >= record->seq)
-        return bh_err_set(err, BH_CONFLICT,
-                          "it answers an order of the later record %" PRIu64,
+    if (record->phase == BH_PHASE_INTENT && record->order)
+        return bh_err_set(err, BH_CONFLICT, "it answers an order but is an intent");
+    if ((record->phase == BH_PHASE_OUTCOME || names_start(record))
+        && ORDER_RECORD(record->order) >= record->seq)
+        return bh_err_set(err, BH_CONFLICT, "it names an order of the later record %" PRIu64,
                           ORDER_RECORD(record->order));
     return BH_OK;
+}
+
+static bh_rc
+check_start(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
+{
+    const struct bh_audit_order *order = place_of(orders, record->order);
+
+    if (order->number != 0 && order->letter == 's')
+        return BH_OK;
+    return bh_err_set(err, BH_CONFLICT,
+                      "it goes with order %" PRIu64 " of record %" PRIu64
+                      ", which is no start that is under way",
+                      record->order % PLACES, ORDER_RECORD(record->order));
 }
 
 static bh_rc
@@ -196,9 +217,12 @@ bh_audit_orders_take(struct bh_audit_orders *orders, const struct bh_record *rec
         orders->begun = true;
         orders->exact_from = record->seq;
     }
-    if (record->phase == BH_PHASE_OUTCOME && orders->begun
-        && ORDER_RECORD(record->order) >= orders->exact_from)
-        rc = answer(orders, record, err);
+    if (orders->begun && ORDER_RECORD(record->order) >= orders->exact_from) {
+        if (record->phase == BH_PHASE_OUTCOME)
+            rc = answer(orders, record, err);
+        else if (names_start(record))
+            rc = check_start(orders, record, err);
+    }
     return rc == BH_OK && record->orders ? add_all(orders, record, err) : rc;
 }
 

@@ -9,7 +9,9 @@
 #include "base/err.h"
 
 /* Which orders were given and not answered yet, as the auditor walks: each outcome must
- * answer one that was given, by the right word, and none is answered twice.
+ * answer one that was given, by the right word, and none is answered twice.  An event may
+ * name a start that is under way, which it is about (a dataset that the job mounts); it
+ * answers nothing.
  *
  * An order's number is the number of the record that gave it, and its place in that
  * record's "orders", below 4096.  Records of version 1 do not say what they ordered: what
@@ -34,8 +36,9 @@ struct bh_audit_orders {
 void bh_audit_orders_init(struct bh_audit_orders *orders);
 
 /* Take the next record: what it answers, and what it orders.
- *   BH_CONFLICT  it answers what was not ordered, or was answered before, or is no outcome
- *                and answers; or its "orders" are malformed */
+ *   BH_CONFLICT  it answers what was not ordered, or was answered before; or is an intent and
+ *                answers; or an event about a start that is not under way; or its "orders" are
+ *                malformed */
 BH_MUST_USE bh_rc bh_audit_orders_take(struct bh_audit_orders *orders,
                                        const struct bh_record *record, struct bh_err *err);
 

@@ -16,6 +16,7 @@ struct line {
     uint64_t answers;
     const char *orders;
     uint32_t version;
+    bool event;          /* a dataset that the start mounts */
 };
 
 static const struct row {
@@ -71,6 +72,32 @@ static const struct row {
       { { "job.cancel", 0, "-t", 2 }, { "node.stopping", ORDER(0, 1), NULL, 2 } }, 1, 0, 0 },
     { "a later record's", { { "node.carved", ORDER(1, 1), NULL, 2 } }, 0, 0, 0 },
     { "its own", { { "tick", 0, NULL, 2 }, { "node.carved", ORDER(1, 0), "c", 2 } }, 1, 0, 0 },
+    { "a dataset of a start",
+      { { "job.submit", 0, "-cs", 2 },
+        { "dataset.read", ORDER(0, 2), NULL, 2, true },
+        { "dataset.write", ORDER(0, 2), NULL, 2, true },
+        { "node.started", ORDER(0, 2), NULL, 2 },
+        { "node.carved", ORDER(0, 1), NULL, 2 } },
+      NONE, 0, 0 },
+    { "a dataset does not answer the start",
+      { { "job.submit", 0, "-s", 2 }, { "dataset.read", ORDER(0, 1), NULL, 2, true } },
+      NONE, 1, 0 },
+    { "a dataset of a carve",
+      { { "job.submit", 0, "-cs", 2 }, { "dataset.read", ORDER(0, 1), NULL, 2, true } },
+      1, 2, 0 },
+    { "a dataset of a start that was answered",
+      { { "job.submit", 0, "-s", 2 }, { "node.started", ORDER(0, 1), NULL, 2 },
+        { "dataset.read", ORDER(0, 1), NULL, 2, true } },
+      2, 0, 0 },
+    { "a dataset of a start that was not ordered",
+      { { "tick", 0, NULL, 2 }, { "tick", 0, NULL, 2 },
+        { "dataset.read", ORDER(1, 1), NULL, 2, true } },
+      2, 0, 0 },
+    { "a dataset of a later start", { { "dataset.read", ORDER(1, 1), NULL, 2, true } }, 0, 0, 0 },
+    { "a dataset of a start of an older record",
+      { { "job.submit", 0, NULL, 1 }, { "tick", 0, NULL, 2 },
+        { "dataset.read", ORDER(0, 1), NULL, 2, true } },
+      NONE, 0, 0 },
     { "an unknown letter", { { "job.submit", 0, "-x", 2 } }, 0, 0, 0 },
     { "the first record's first place", { { "job.submit", 0, "c", 2 } }, 0, 0, 0 },
     { "older records do not say",
@@ -93,7 +120,9 @@ record_of(const struct line *line, uint64_t seq)
 
     return (struct bh_record){ .seq = seq, .verb = line->verb, .order = line->answers,
                                .orders = line->orders, .version = line->version,
-                               .phase = answers ? BH_PHASE_OUTCOME : BH_PHASE_INTENT };
+                               .phase = line->event ? BH_PHASE_EVENT
+                                        : answers   ? BH_PHASE_OUTCOME
+                                                    : BH_PHASE_INTENT };
 }
 
 static void
@@ -123,10 +152,10 @@ each_row(void **state)
 }
 
 static void
-an_event_answers_nothing(void **state)
+an_intent_answers_nothing(void **state)
 {
     struct bh_audit_orders *orders = malloc(sizeof *orders);
-    struct bh_record record = { .seq = 1, .order = 1, .version = 2 };
+    struct bh_record record = { .seq = 1, .order = 1, .version = 2, .phase = BH_PHASE_INTENT };
     struct bh_err err;
 
     (void)state;
@@ -203,7 +232,7 @@ too_many(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_row),
-    cmocka_unit_test(an_event_answers_nothing),
+    cmocka_unit_test(an_intent_answers_nothing),
     cmocka_unit_test(many),
     cmocka_unit_test(too_many),
 };

@@ -61,10 +61,12 @@ struct bh_record {
     const char *do_json;            /* "do": decisions, canonical JSON, NULL for none */
     const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or NULL */
     struct bh_record_object obj;    /* "obj" */
-    uint64_t order;                 /* "order": the effect an outcome answers; 0 none */
+    uint64_t order;                 /* "order": the effect an outcome answers, or the start
+                                       that an event is about; 0 none */
     const char *orders;             /* "orders": what this record orders, a letter for each
                                        place: c carve, d destroy, s start, p suspend,
-                                       r resume, t stop, - nothing; NULL for none */
+                                       r resume, t stop, z reset, q test, - nothing;
+                                       NULL for none */
     enum bh_phase phase;            /* "phase" */
     uint8_t req[16];                /* "req": request id */
     const char *res;                /* "res": bh_rc_name of the result */

@@ -276,7 +276,7 @@ finds_each_fault(void **state)
         { "time", time_back, 8, 8, "record 8: its time" },
         { "boot", boot_back, 30, 30, "record 30: its boot" },
         { "order ahead", order_ahead, 7, 7,
-          "record 7: it answers an order of the later record 9" },
+          "record 7: it names an order of the later record 9" },
         { "order twice", order_twice, 11, 11, "record 11: it answers order 1 of record 4, which" },
         { "order alone", order_without_outcome, 7, 7, "record 7: it answers an order but" },
         { "forged note", forge_note, 20, 29, "checkpoint of 30 records: " },

@@ -1,6 +1,7 @@
 #include "daemon/checkpoints.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 
 static const bh_ns refused_pause_ns = 1 * BH_NS_PER_S;
 static const bh_ns answer_max_ns = 10 * BH_NS_PER_S;
+static const bh_ns finish_max_ns = 5 * BH_NS_PER_S; /* a stop does not hang on the signer */
+static const int finish_poll_ms = 20;               /* also without a connection to wait on */
 
 /* ---- what was appended ---- */
 
@@ -226,6 +229,34 @@ bh_checkpoints_turn(struct bh_checkpoints *c, const struct bh_store *store)
         take_hello(c, store);
     else if (c->state == BH_SIGNER_BUSY)
         take_signature(c);
+}
+
+/* ---- the end ---- */
+
+static void
+await_signer(const struct bh_checkpoints *c)
+{
+    struct pollfd waiting = { .fd = c->signing.ops->fd(c->signing.self), .events = POLLIN };
+
+    poll(&waiting, 1, finish_poll_ms);
+}
+
+bh_rc
+bh_checkpoints_finish(struct bh_checkpoints *c, const struct bh_store *store,
+                      const struct bh_merkle_frontier *tree, struct bh_err *err)
+{
+    bh_ns deadline = bh_time_monotonic() + finish_max_ns;
+
+    while (c->mark_size < tree->size) {
+        (void)bh_checkpoints_ask(c, tree);
+        if (c->said_refused || c->said_lost)
+            return bh_err_set(err, BH_UNAVAILABLE, "the signer refuses, or is gone");
+        if (bh_time_monotonic() > deadline)
+            return bh_err_set(err, BH_TIMEOUT, "the signer does not answer");
+        await_signer(c);
+        bh_checkpoints_turn(c, store);
+    }
+    return BH_OK;
 }
 
 /* ---- the start: nothing goes on without the signer ---- */

@@ -58,6 +58,15 @@ void bh_checkpoints_aborted(struct bh_checkpoints *checkpoints);
 bool bh_checkpoints_ask(struct bh_checkpoints *checkpoints,
                         const struct bh_merkle_frontier *tree);
 
+/* Wait until `tree`, all of whose records are committed, is signed: note_size is its size then.
+ * For a clean stop; nothing else happens meanwhile.
+ *   BH_UNAVAILABLE  the signer refuses or is gone
+ *   BH_TIMEOUT      it took too long */
+BH_MUST_USE bh_rc bh_checkpoints_finish(struct bh_checkpoints *checkpoints,
+                                        const struct bh_store *store,
+                                        const struct bh_merkle_frontier *tree,
+                                        struct bh_err *err);
+
 /* Take the answer, if there is one: note_size tells.  A signer that is gone is looked for;
  * one that came back is asked how far it had signed, and `store` says what came since. */
 void bh_checkpoints_turn(struct bh_checkpoints *checkpoints, const struct bh_store *store);

@@ -137,6 +137,13 @@ bh_journal_signed(struct bh_journal *journal)
 }
 
 bh_rc
+bh_journal_finish(struct bh_journal *journal, struct bh_err *err)
+{
+    BH_ASSERT(journal->frontier.size == journal->durable.size);
+    return bh_checkpoints_finish(&journal->checkpoints, &journal->store, &journal->durable, err);
+}
+
+bh_rc
 bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err)
 {
     const struct bh_checkpoints *checkpoints = &journal->checkpoints;

@@ -53,6 +53,10 @@ void bh_journal_ask(struct bh_journal *journal, uint64_t now_ns, uint64_t interv
  * put into a transaction. */
 bool bh_journal_signed(struct bh_journal *journal);
 
+/* Wait until all records, which are committed, are signed; at a clean stop.  See
+ * bh_checkpoints_finish. */
+BH_MUST_USE bh_rc bh_journal_finish(struct bh_journal *journal, struct bh_err *err);
+
 /* Put it into the open transaction. */
 BH_MUST_USE bh_rc bh_journal_checkpoint(struct bh_journal *journal, struct bh_err *err);
 

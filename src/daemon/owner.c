@@ -621,6 +621,28 @@ bh_owner_halt(struct bh_owner_thread *owner)
     bh_hub_stop(owner->core->hub);
 }
 
+/* The last record of a clean stop is a snapshot's; what is signed after it leaves nothing that
+ * could be changed unseen while nobody serves. */
+static bh_rc
+close_journal(struct bh_core *core, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    if (core->journal.next_seq != core->snapshot_seq) {
+        rc = bh_snapshot_write(core, err);
+        if (rc == BH_OK)
+            rc = bh_core_commit(core, err);
+    }
+    if (rc != BH_OK)
+        return rc;
+    if (bh_journal_finish(&core->journal, err) != BH_OK)
+        bh_log(STOPPED_UNSIGNED, BH_ERRLOG(err));
+    if (!bh_journal_signed(&core->journal))
+        return BH_OK;
+    rc = bh_core_begin(core, err);
+    return rc == BH_OK ? bh_core_commit(core, err) : rc;
+}
+
 void
 bh_owner_stop(struct bh_owner_thread *owner)
 {
@@ -628,9 +650,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
 
     bh_owner_halt(owner);
     pthread_join(owner->thread, NULL);
-    if (!atomic_load(&owner->failed) && owner->core->journal.next_seq != owner->core->snapshot_seq
-        && (bh_snapshot_write(owner->core, &err) != BH_OK
-            || bh_core_commit(owner->core, &err) != BH_OK))
+    if (!atomic_load(&owner->failed) && close_journal(owner->core, &err) != BH_OK)
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
     bh_node_links_free(owner->links);
     bh_observer_close(owner->observer);

@@ -99,6 +99,7 @@ def root_recomputed(site):
 @tap.test()
 def cut_store(site):
     "bulkheadd refuses to start on a journal that is shorter than what it signed"
+    site.announce("cannot go on")
     count = busy(site)
     site.stop(site.daemon)
     kept = site.dir / "kept.db"
@@ -120,6 +121,7 @@ def cut_store(site):
 @tap.test()
 def rolled_back(site):
     "bulkheadd refuses a store of an earlier day, whole in itself, until somebody says that it is meant"
+    site.announce("cannot go on")
     busy(site)
     site.stop(site.daemon)
     state, earlier = site.dir / "state", site.dir / "earlier.db"
@@ -169,6 +171,7 @@ def apart(site):
 @tap.test()
 def signer_dies(site):
     "records go on while the signer is gone, the log and the status say so, and it comes back by itself"
+    site.announce("the signer is gone", "the signer refuses")
     busy(site)
     signer, = site.processes("bulkhead-signer")
     program = site.bin / "bulkhead-signer"

@@ -39,6 +39,7 @@ def fill(site, hold):
 @tap.test(topology="1x H100-80GB")
 def full(site):
     "a full disk refuses changes with 507 and serves reads; with room again all goes on and nothing is lost"
+    site.announce("disk full", "No space left on device")
     onto_small_disk(site)
     state = str(site.dir / "state")
     try:

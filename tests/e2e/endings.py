@@ -200,6 +200,7 @@ def lost_keeper(site):
 @tap.test()
 def lost_machine(site):
     "after the node's machine was down its jobs are queued again and run to their end"
+    site.announce("the signer is gone")
     job = started(site, "sh", "-c", "echo start; sleep 0.7; echo end")
     site.kill(site.node)
     kill_all(p for p in site.processes() if p != site.daemon.pid)

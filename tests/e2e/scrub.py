@@ -110,6 +110,7 @@ def whole(site):
 def unclean(site):
     """memory that does not take the fill is nobody's: the job waits, the GPU shows it, the log tells;
     without libcuda.so.1 the receipt says that nothing was sampled"""
+    site.announce("memory is not clean")
     job, _ = site.run("true", tenant=A, sku="full")
     said = receipts(site, "alice", job["id"])[0]
     equal("without the library", (said["method"], said["result"], said["samples"]), ("recreate", "unsampled", 0))

@@ -17,6 +17,8 @@ import subprocess
 import tempfile
 import time
 
+import closing
+
 DAEMON_UID = 64101
 SLOW = float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))  # so many times more patience
 SKIP = 77
@@ -196,7 +198,8 @@ class Site:
         self.sim = self.dir / "sim"
         self.socket = str(self.dir / "bulkhead.sock")
         self.daemon = self.node = None
-        self.trouble = []  # once it has ended: what must not stand in the logs
+        self.findings = []  # of the closing audit (closing.py), once it has ended
+        self.announced, self.excused = [], {}
         self.daemon_log = open(self.dir / "daemon.log", "ab")
         self.node_log = open(self.dir / "node.log", "ab")
         self.topology, self.node_extra, self.daemon_extra = topology, node_conf, daemon_conf
@@ -336,19 +339,32 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
                 process.kill()
                 process.wait()
 
+    def announce(self, *texts):
+        """What this test makes the programs log at level error."""
+        self.announced += texts
+
+    def excuse(self, check, why):
+        """This test breaks what that check of the closing audit looks at."""
+        assert why
+        self.excused[check] = why
+
     def __exit__(self, kind, *_):
+        findings = []
         try:
             if self.daemon and self.daemon.poll() is None and kind is None:
                 self.end_jobs()
-        except (OSError, Refused, http.client.HTTPException, RuntimeError):
-            pass
+                findings += closing.online(self)
+        except (OSError, Refused, http.client.HTTPException, RuntimeError) as fault:
+            findings.append(f"the site could not be asked: {fault}")
         self.report(kind is not None)
         self.stop(self.daemon)
         self.stop(self.node)
+        if kind is None:
+            findings += closing.offline(self)
+        self.findings = findings
         self.kill_leftovers()
         self.daemon_log.close()
         self.node_log.close()
-        self.trouble = self.bad_lines("Sanitizer", "runtime error", "invariant does not hold", "assertion")
         if os.environ.get("KEEP"):
             print("# kept:", self.dir, flush=True)
         else:

@@ -69,7 +69,7 @@ def run_one(build, function, options):
     try:
         with Site(build, **options) as site:
             function(site)
-        equal("bad lines in the logs", site.trouble, [])
+        equal("the closing audit", site.findings, [])
     except Skip as skip:
         return f" # SKIP {skip}", ""
     except BaseException as fault:

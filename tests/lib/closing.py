@@ -1,0 +1,218 @@
+"""The closing audit: what holds at the end of every end-to-end test, crash trial, soak and demo.
+
+Site runs it when it closes after a success: `online` while bulkheadd still serves, `offline` when
+the programs have ended.  Each check returns what is wrong, a sentence each; none is [].  A test
+that breaks one of these on purpose says so, and why: `site.excuse("log", "the store is cut")`, and
+announces what it makes the programs log at level error: `site.announce("disk is full")`."""
+import json
+import pathlib
+import re
+import shutil
+import sqlite3
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import verify_audit  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TILE = verify_audit.TILE
+WHOLE, FIRST_PROFILE = 1, 2  # profile numbers, as model/geometry.h has them
+UNITS = 16                   # no model has more memory units
+
+
+# ---- while it serves ----
+
+def usage_adds_up(site):
+    """Tenants, idle and unusable are physical time, in both dimensions; rows are the tenants."""
+    usage, wrong = site.client().get("/v1/usage"), []
+    sums = usage.get("sums")
+    for of in ("compute_part_ns", "memory_part_ns") if sums else ():
+        parts = {name: int(sums[name][of]) for name in ("tenants", "idle", "unusable", "physical")}
+        if parts["tenants"] + parts["idle"] + parts["unusable"] != parts["physical"]:
+            wrong.append(f"usage: {of} of tenants, idle and unusable is not the physical: {parts}")
+        causes = sum(int(cause[of]) for cause in sums["unusable_by"].values())
+        if causes != parts["unusable"]:
+            wrong.append(f"usage: {of} by cause is {causes}, not {parts['unusable']}")
+        rows = sum(int(row[of]) for row in usage["items"])
+        if rows != parts["tenants"]:
+            wrong.append(f"usage: {of} of the rows is {rows}, not {parts['tenants']}")
+    return wrong
+
+
+# ---- the log ----
+
+def read_store(site):
+    """([(leaf, its hash)], newest checkpoint or None) of the store; a pruned leaf is empty."""
+    with tempfile.TemporaryDirectory(prefix="bulkhead-closing-") as place:
+        for path in site.dir.glob("state/bulkhead.db*"):
+            shutil.copy(path, place)
+        store = sqlite3.connect(f"{place}/bulkhead.db")
+        leaves = store.execute("SELECT leaf, hash FROM records ORDER BY seq").fetchall()
+        note = store.execute("SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1").fetchone()
+        store.close()
+    return leaves, note
+
+
+def tiles_of_store(leaves, note):
+    """The files of C2SP's tlog-tiles for the records that the checkpoint covers."""
+    size, files = note[0], {"checkpoint": note[1].encode()}
+    hashes = [hashed for _, hashed in leaves[:size]]
+    for number, width in verify_audit.tiles_of(size):
+        bundle = [leaf for leaf, _ in leaves[number * TILE:number * TILE + width]]
+        if all(bundle):
+            files[verify_audit.tile_path("entries", number, width)] = b"".join(len(l).to_bytes(2, "big") + l for l in bundle)
+    level = 0
+    while hashes:
+        for number, width in verify_audit.tiles_of(len(hashes)):
+            files[verify_audit.tile_path(level, number, width)] = b"".join(hashes[number * TILE:number * TILE + width])
+        hashes = [verify_audit.root_of(hashes[i:i + TILE]) for i in range(0, len(hashes) - TILE + 1, TILE)]
+        level += 1
+    return files
+
+
+def log_is_whole(site):
+    """By the first verifier, on the store's file."""
+    done = site.cli(None, "audit", "verify", "--store", str(site.dir / "state/bulkhead.db"),
+                    "--vkey", str(site.dir / "state/audit.vkey"), "-o", "json")
+    if done.returncode != 0:
+        return [f"log: {(done.stdout + done.stderr).strip()}"]
+    said = json.loads(done.stdout)
+    return [f"log: {said['orders_open']} orders have no outcome: {said}"] if said["orders_open"] else []
+
+
+def log_is_whole_again(site):
+    """By the second verifier, up to the newest checkpoint: which covers the last record."""
+    leaves, note = read_store(site)
+    if not leaves:
+        return []
+    if not note or note[0] != len(leaves):
+        return [f"log: {len(leaves)} records, {note[0] if note else 0} of them signed after a clean stop"]
+    files = tiles_of_store(leaves, note)
+
+    def read(path):
+        if path not in files:
+            raise verify_audit.Missing(path)
+        return files[path]
+    try:
+        verify_audit.verify_log(read, verify_audit.parse_vkeys((site.dir / "state/audit.vkey").read_text()))
+    except (verify_audit.Bad, verify_audit.Missing) as wrong:
+        return [f"log, by the second verifier: {wrong}"]
+    return []
+
+
+# ---- custody: memory that changed tenants ----
+
+def profile_units():
+    """Memory units by profile number: rows of the table, in order."""
+    rows = re.findall(r"^MIG_PROFILE\(\w+,\s*\"[^\"]+\",\s*\d+,\s*\d+,\s*\d+,\s*(\d+),", (ROOT / "tables/mig.tbl").read_text(), re.M)
+    return {FIRST_PROFILE + row: int(units) for row, units in enumerate(rows)}
+
+
+class Custody:
+    """Whose memory each unit of each GPU was last, as the log tells it."""
+
+    def __init__(self):
+        self.units = profile_units()
+        self.pieces = {}    # partition: (gpu, first unit, units)
+        self.leases = {}    # lease: (tenant, partitions)
+        self.jobs = {}      # job: tenant
+        self.owner = {}     # (gpu, unit): tenant
+        self.scrubbed = {}  # partition: number of the record of its last receipt
+        self.used = {}      # (gpu, unit): number of the record of the last start
+        self.wrong = []
+
+    def span(self, piece):
+        units = self.units.get(piece["profile"])  # a whole GPU: all of it
+        return (piece["gpu"], piece.get("start", 0), units) if units else (piece["gpu"], 0, UNITS)
+
+    def place(self, decision):
+        lease, tenant = decision.get("lease"), self.jobs.get(decision.get("job"))
+        if lease is None or not decision.get("pieces"):
+            return
+        self.leases[lease] = (tenant, [piece["partition"] for piece in decision["pieces"]])
+        for piece in decision["pieces"]:
+            if piece.get("profile") == WHOLE or piece.get("profile") in self.units:  # shares: not yet
+                self.pieces[piece["partition"]] = self.span(piece)
+
+    def start(self, record, lease):
+        tenant, pieces = self.leases.get(lease, (None, []))
+        for piece in pieces:
+            gpu, first, count = self.pieces.get(piece, (0, 0, 0))
+            units = [(gpu, unit) for unit in range(first, first + count)]
+            others = {self.owner[u] for u in units if self.owner.get(u, tenant) != tenant}
+            last = max((self.used.get(u, -1) for u in units), default=-1)
+            if others and self.scrubbed.get(piece, -1) < last:
+                self.wrong.append(f"custody: record {record['seq']} starts lease {lease} of tenant {tenant} in memory of "
+                                  f"tenants {sorted(others)}, without a receipt since record {last}")
+            for unit in units:
+                self.owner[unit], self.used[unit] = tenant, record["seq"]
+
+    def take(self, record):
+        event = record.get("ev", {})
+        if "submit" in event and "job" in event["submit"]:
+            self.jobs[event["submit"]["job"]] = event["submit"].get("tenant")
+        for decision in record.get("do", []):
+            if isinstance(decision, dict):
+                self.place(decision)
+        if record["verb"] == "node.scrubbed":
+            self.scrubbed[record["obj"]["id"]] = record["seq"]
+        if record["verb"] == "node.started" and record["res"] == "ok" and "started" in event:
+            self.start(record, event["started"]["lease"])
+
+
+def memory_has_receipts(site):
+    custody = Custody()
+    leaves, _ = read_store(site)
+    for leaf, _ in leaves:
+        if leaf:
+            custody.take(json.loads(leaf))
+    return custody.wrong[:10]
+
+
+# ---- what is left ----
+
+def nothing_is_left(site):
+    left = [f"left: process {pid}: {command_of(pid)}" for pid in site.processes()]
+    left += [f"left: control group {group}" for group in site.groups()]
+    left += [f"left: mount {line.split()[1]}" for line in open("/proc/self/mounts") if line.split()[1].startswith(f"{site.dir}/")]
+    left += [f"left: file {path}" for path in site.dir.glob("run/*/*")]
+    return left
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return "?"
+
+
+def no_error_is_logged(site):
+    """Lines at level error, and signs of our own bugs at any level."""
+    bugs = site.bad_lines("Sanitizer", "runtime error", "invariant does not hold", "assertion")
+    errors = [line for line in site.bad_lines(" error bulkhead") if not any(word in line for word in site.announced)]
+    return [f"logged: {line}" for line in bugs + errors][:10]
+
+
+# ---- all of it ----
+
+ONLINE = {"usage": usage_adds_up}
+OFFLINE = {"log": log_is_whole, "log again": log_is_whole_again, "custody": memory_has_receipts}
+ALWAYS = {"left": nothing_is_left, "logged": no_error_is_logged}
+
+
+def run(site, checks):
+    found = []
+    for name, check in checks.items():
+        if name not in site.excused:
+            found += check(site)
+    return found
+
+
+def online(site):
+    return run(site, ONLINE)
+
+
+def offline(site):
+    store = (site.dir / "state/bulkhead.db").exists()
+    return run(site, {**(OFFLINE if store else {}), **ALWAYS})

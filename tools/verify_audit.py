@@ -355,7 +355,7 @@ class Orders:
     """What was ordered and is not answered; records of version 1 do not say what they order."""
 
     def __init__(self):
-        self.open, self.unknown, self.exact_from = {}, set(), None
+        self.open, self.unknown, self.abandoned, self.exact_from = {}, set(), {}, None
 
     def skip(self, number):
         """Record `number` was pruned: orders up to there are not looked at."""
@@ -363,6 +363,7 @@ class Orders:
             self.exact_from = number + 1
             self.open = {order: letter for order, letter in self.open.items() if order >> ORDER_BITS > number}
             self.unknown &= set(self.open)
+            self.abandoned = {order: letter for order, letter in self.abandoned.items() if order >> ORDER_BITS > number}
 
     def take(self, number, record):
         if self.exact_from is None and record["v"] > 1:
@@ -380,11 +381,17 @@ class Orders:
         self.open.update({number << ORDER_BITS | place: letter for place, letter in enumerate(letters) if letter in ANSWERS})
 
     def answer(self, order, verb):
+        if order and order in self.abandoned and verb == ANSWERS[self.abandoned[order]]:
+            del self.abandoned[order]
+            return
         if not order or order not in self.open:
             raise ValueError(f"it answers order {order % (1 << ORDER_BITS)} of record {order >> ORDER_BITS}, "
                              "which was not given or was answered before")
         if verb == "order.unknown":
             self.unknown.add(order)
+        elif verb == "order.abandoned":
+            self.abandoned[order] = self.open.pop(order)
+            self.unknown.discard(order)
         elif verb != ANSWERS[self.open[order]]:
             raise ValueError(f"{verb!r} does not answer what record {order >> ORDER_BITS} ordered")
         else:

@@ -69,7 +69,8 @@ remove_order(struct bh_audit_orders *orders, struct bh_audit_order *order)
 {
     uint32_t gap = (uint32_t)(order - orders->slots), slot = gap;
 
-    orders->open--;
+    orders->open -= !order->abandoned;
+    orders->abandoned -= order->abandoned;
     orders->unknown -= order->unknown;
     for (;;) {
         uint32_t home;
@@ -87,13 +88,17 @@ remove_order(struct bh_audit_orders *orders, struct bh_audit_order *order)
 }
 
 static uint64_t
-oldest_of(const struct bh_audit_orders *orders)
+oldest_of(const struct bh_audit_orders *orders, bool abandoned)
 {
     uint64_t oldest = UINT64_MAX;
 
-    for (uint32_t i = 0; i < BH_ORDERS_SLOTS; i++)
-        if (orders->slots[i].number && ORDER_RECORD(orders->slots[i].number) < oldest)
-            oldest = ORDER_RECORD(orders->slots[i].number);
+    for (uint32_t i = 0; i < BH_ORDERS_SLOTS; i++) {
+        const struct bh_audit_order *order = &orders->slots[i];
+
+        if (order->number && (abandoned || !order->abandoned)
+            && ORDER_RECORD(order->number) < oldest)
+            oldest = ORDER_RECORD(order->number);
+    }
     return oldest;
 }
 
@@ -116,7 +121,7 @@ forget_before(struct bh_audit_orders *orders, uint64_t from)
 static void
 forget_old(struct bh_audit_orders *orders, uint64_t now)
 {
-    uint64_t oldest = oldest_of(orders);
+    uint64_t oldest = oldest_of(orders, true);
 
     forget_before(orders, oldest + (now - oldest) / 2 + 1);
 }
@@ -148,12 +153,22 @@ check_start(struct bh_audit_orders *orders, const struct bh_record *record, stru
 {
     const struct bh_audit_order *order = place_of(orders, record->order);
 
-    if (order->number != 0 && order->letter == 's')
+    if (order->number != 0 && order->letter == 's' && !order->abandoned)
         return BH_OK;
     return bh_err_set(err, BH_CONFLICT,
                       "it goes with order %" PRIu64 " of record %" PRIu64
                       ", which is no start that is under way",
                       record->order % PLACES, ORDER_RECORD(record->order));
+}
+
+static void
+abandon(struct bh_audit_orders *orders, struct bh_audit_order *order)
+{
+    orders->open--;
+    orders->abandoned++;
+    orders->unknown -= order->unknown;
+    order->abandoned = true;
+    order->unknown = false;
 }
 
 static bh_rc
@@ -167,6 +182,16 @@ answer(struct bh_audit_orders *orders, const struct bh_record *record, struct bh
                           "it answers order %" PRIu64 " of record %" PRIu64
                           ", which was not given or was answered before",
                           record->order % PLACES, ORDER_RECORD(record->order));
+    if (order->abandoned
+        && (strcmp(word, BH_RECORD_ORDER_UNKNOWN) == 0
+            || strcmp(word, BH_RECORD_ORDER_ABANDONED) == 0))
+        return bh_err_set(err, BH_CONFLICT, "order %" PRIu64 " of record %" PRIu64
+                          " was abandoned before", record->order % PLACES,
+                          ORDER_RECORD(record->order));
+    if (strcmp(word, BH_RECORD_ORDER_ABANDONED) == 0) {
+        abandon(orders, order);
+        return BH_OK;
+    }
     if (strcmp(word, BH_RECORD_ORDER_UNKNOWN) == 0) {
         orders->unknown += !order->unknown;
         order->unknown = true;
@@ -196,8 +221,9 @@ add_all(struct bh_audit_orders *orders, const struct bh_record *record, struct b
             continue;
         if (number == 0)
             return bh_err_set(err, BH_CONFLICT, "the first record gives an order");
-        *place_of(orders, number) = (struct bh_audit_order){ number, record->orders[i], false };
-        if (++orders->open > BH_ORDERS_KEPT_MAX)
+        *place_of(orders, number) = (struct bh_audit_order){ .number = number,
+                                                             .letter = record->orders[i] };
+        if (++orders->open + orders->abandoned > BH_ORDERS_KEPT_MAX)
             forget_old(orders, record->seq);
     }
     return BH_OK;
@@ -237,5 +263,5 @@ bh_audit_orders_skip(struct bh_audit_orders *orders, uint64_t seq)
 void
 bh_audit_orders_close(struct bh_audit_orders *orders)
 {
-    orders->oldest_open = oldest_of(orders);
+    orders->oldest_open = oldest_of(orders, false);
 }

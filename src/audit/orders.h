@@ -25,11 +25,13 @@ struct bh_audit_orders {
         uint64_t number;    /* 0: no order stands here */
         char letter;        /* from the record's "orders" */
         bool unknown;       /* after a start, nobody knew what had become of it */
+        bool abandoned;     /* nothing waits for its answer any more */
     } slots[BH_ORDERS_SLOTS];
-    uint32_t open;          /* given and not answered */
+    uint32_t open;          /* given and neither answered nor abandoned */
     uint32_t unknown;       /* of them */
+    uint32_t abandoned;     /* given, abandoned and not answered */
     uint64_t exact_from;    /* answers to orders of earlier records are not looked for */
-    uint64_t oldest_open;   /* exact after bh_audit_orders_close: a record, or UINT64_MAX */
+    uint64_t oldest_open;   /* of open; exact after bh_audit_orders_close: a record, or UINT64_MAX */
     bool begun;             /* a record of version 2 was seen */
 };
 

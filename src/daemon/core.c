@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/faults.h"
+#include "daemon/orders.h"
 #include "daemon/replay.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
@@ -49,6 +50,7 @@ bh_core_close(struct bh_core *core)
     bh_keyring_close(&core->ring);
     bh_catalog_free(core->catalog);
     bh_access_close(core);
+    bh_open_orders_fini(&core->open_orders);
     bh_state_fini(&core->state);
     bh_arena_free(core->arena);
     free(core->effects);
@@ -148,7 +150,10 @@ append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *rec
         memcpy(record->text, entry->text, sizeof record->text);
     if (entry->req)
         memcpy(record->req, entry->req, sizeof record->req);
-    return bh_journal_append(&core->journal, record, err);
+    rc = bh_journal_append(&core->journal, record, err);
+    if (rc == BH_OK)
+        bh_open_orders_take(&core->open_orders, record);
+    return rc;
 }
 
 static bool
@@ -165,8 +170,10 @@ take_order(struct bh_core *core, const struct bh_effect *effect, struct bh_err *
     bool allowed = true;
     bh_rc rc = effect->kind == BH_FX_START ? bh_access_start(core, effect, &allowed, err) : BH_OK;
 
+    if (rc == BH_OK && !allowed)
+        return bh_orders_withhold(core, effect, err);
     /* beyond the room there is, the node gets them when it next says hello */
-    if (rc == BH_OK && allowed && core->effect_count < BH_CORE_EFFECTS_MAX)
+    if (rc == BH_OK && core->effect_count < BH_CORE_EFFECTS_MAX)
         core->effects[core->effect_count++] = *effect;
     return rc;
 }

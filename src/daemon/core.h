@@ -9,6 +9,7 @@
 #include "daemon/hub.h"
 #include "daemon/journal.h"
 #include "daemon/keyring.h"
+#include "daemon/open_orders.h"
 #include "daemon/tally.h"
 
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
@@ -71,6 +72,7 @@ struct bh_core {
     struct bh_kept_document *documents; /* the same */
     bool tokens_changed;             /* in the open batch */
     struct bh_access access;         /* of jobs to datasets */
+    struct bh_open_orders open_orders; /* in the log without an outcome */
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */

@@ -192,6 +192,8 @@ record_start(struct bh_core *core, struct bh_err *err)
     bh_rc rc = bh_core_note(core, &entry, BH_OK, err);
 
     if (rc == BH_OK)
+        rc = bh_orders_abandon(core, UINT64_MAX, err);
+    if (rc == BH_OK)
         rc = bh_orders_unknown(core, err);
     if (rc == BH_OK)
         rc = bh_stream_record_lost(core, err);

@@ -429,6 +429,66 @@ bh_orders_unknown(struct bh_core *core, struct bh_err *err)
     return rc;
 }
 
+static bh_rc
+note_abandoned(struct bh_core *core, struct bh_record_object about, uint64_t order, bh_rc why,
+               struct bh_err *err)
+{
+    const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                                    .dec = { .allow = true },
+                                    .phase = BH_PHASE_OUTCOME,
+                                    .obj = about,
+                                    .order = order,
+                                    .verb = BH_RECORD_ORDER_ABANDONED };
+
+    return bh_core_note(core, &entry, why, err);
+}
+
+bh_rc
+bh_orders_withhold(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+{
+    return note_abandoned(core, object_of(effect), effect->order, BH_DENIED, err);
+}
+
+static bool
+is_awaited(const struct bh_effect *effects, uint32_t count, uint64_t order)
+{
+    uint32_t low = 0, high = count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (effects[middle].order == order)
+            return true;
+        if (effects[middle].order < order)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+bh_rc
+bh_orders_abandon(struct bh_core *core, uint64_t before_ns, struct bh_err *err)
+{
+    struct bh_open_orders *open = &core->open_orders;
+    uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch,
+                                           BH_CORE_EFFECTS_MAX);
+    bh_rc rc = BH_OK;
+
+    if (count == BH_CORE_EFFECTS_MAX)
+        return BH_OK; /* there may be more, which are awaited all the same */
+    for (uint32_t i = 0; i < open->count && rc == BH_OK; i++) {
+        struct bh_open_order order = open->items[i];
+
+        if (order.done || order.since_ns >= before_ns
+            || is_awaited(core->scratch, count, order.number))
+            continue;
+        rc = note_abandoned(core, (struct bh_record_object){ .type = "order" }, order.number,
+                            BH_UNAVAILABLE, err);
+    }
+    return rc;
+}
+
 bh_rc
 bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended *ended,
                 struct bh_err *err)

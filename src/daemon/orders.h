@@ -38,4 +38,13 @@ BH_MUST_USE bh_rc bh_orders_ended(struct bh_core *core, bh_node_id node,
  * become of it.  They are sent again when the node says hello, and their outcomes follow. */
 BH_MUST_USE bh_rc bh_orders_unknown(struct bh_core *core, struct bh_err *err);
 
+/* A record of verb BH_RECORD_ORDER_ABANDONED for each order given before `before_ns` whose
+ * answer the engine does not wait for. */
+BH_MUST_USE bh_rc bh_orders_abandon(struct bh_core *core, uint64_t before_ns,
+                                    struct bh_err *err);
+
+/* The same for one order, which was not sent: a start without access to its datasets. */
+BH_MUST_USE bh_rc bh_orders_withhold(struct bh_core *core, const struct bh_effect *effect,
+                                     struct bh_err *err);
+
 #endif

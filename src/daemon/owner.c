@@ -17,6 +17,7 @@
 #include "daemon/command.h"
 #include "daemon/links.h"
 #include "daemon/observer.h"
+#include "daemon/orders.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
 
@@ -49,6 +50,7 @@ struct refusal {
 /* After a full disk: not every command tries in vain, and rebuilds the state for it. */
 static const bh_ns full_pause_ns = 1 * BH_NS_PER_S;
 
+static const bh_ns abandon_after_ns = 60 * BH_NS_PER_S;
 static const bh_ns refresh_pause_ns = 200 * BH_NS_PER_MS;
 
 enum { REFUSALS_MAX = 1024, IDLE_POLL_MS = 1000 };
@@ -60,6 +62,7 @@ struct bh_owner_thread {
     struct bh_observer *observer;
     bh_ns full_until_ns; /* the disk was full: nothing is written until then */
     bh_ns refresh_ns;    /* reasons in rows are not refreshed before */
+    uint64_t abandon_ns; /* orders that nothing waits for are not looked for before */
     bool full;           /* and that was said; until the next commit succeeds */
     struct refusal *taken;
     /* shared, under mutex */
@@ -536,6 +539,22 @@ sign_when_idle(struct bh_owner_thread *owner)
         fail_batch(owner, NULL, &err);
 }
 
+/* Orders that nothing waits for are closed in the log; the answers to most come before. */
+static void
+abandon_when_idle(struct bh_owner_thread *owner)
+{
+    struct bh_core *core = owner->core;
+    uint64_t now = bh_core_now(core);
+    struct bh_err err;
+
+    if (core->open || paused(owner) || now < owner->abandon_ns)
+        return;
+    owner->abandon_ns = now + abandon_after_ns / 2;
+    if (bh_orders_abandon(core, now - abandon_after_ns, &err) != BH_OK
+        || bh_core_commit(core, &err) != BH_OK)
+        fail_batch(owner, NULL, &err);
+}
+
 /* The thread ends: nobody waits for it any more, now or later. */
 static void
 turn_away(struct bh_owner_thread *owner)
@@ -574,6 +593,7 @@ run_thread(void *self)
         if (!paused(owner))
             bh_node_links_connect(owner->links);
         refresh_when_idle(owner);
+        abandon_when_idle(owner);
         sign_when_idle(owner);
     }
     turn_away(owner);

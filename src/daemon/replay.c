@@ -76,6 +76,7 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
         return false;
     }
     bh_journal_replayed(&replay->core->journal, leaf, length, &record);
+    bh_open_orders_take(&replay->core->open_orders, &record);
     replay->count++;
     return true;
 }
@@ -121,11 +122,27 @@ replay_records(struct bh_core *core, struct bh_err *err)
     return rc;
 }
 
+/* A snapshot is written when all that is open is what the engine waits for. */
+static void
+open_as_snapshot(struct bh_core *core)
+{
+    uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch,
+                                           BH_CORE_EFFECTS_MAX);
+
+    bh_open_orders_reset(&core->open_orders);
+    for (uint32_t i = 0; i < count; i++)
+        if (core->scratch[i].kind != BH_FX_STOP)
+            bh_open_orders_add(&core->open_orders, core->scratch[i].order,
+                               core->journal.last_ts_ns);
+}
+
 bh_rc
 bh_replay(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = bh_snapshot_load(core, err);
 
+    if (rc == BH_OK)
+        open_as_snapshot(core);
     if (rc == BH_OK)
         rc = check_minimum(core, err);
     if (rc == BH_OK)

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "daemon/orders.h"
 
 enum { SNAPSHOT_BYTES_MAX = 1 << 30 };
 
@@ -68,8 +69,8 @@ bh_snapshot_committed(struct bh_core *core)
     core->stale_snapshot = 0;
 }
 
-bh_rc
-bh_snapshot_write(struct bh_core *core, struct bh_err *err)
+static bh_rc
+write_snapshot(struct bh_core *core, struct bh_err *err)
 {
     struct note note = { .seq = core->journal.next_seq, .boot = core->journal.boot,
                          .next_job = core->next_job, .ts_ns = core->journal.last_ts_ns };
@@ -102,6 +103,14 @@ bh_snapshot_write(struct bh_core *core, struct bh_err *err)
     core->snapshot_seq = note.seq;
     bh_log(SNAPSHOT_WRITTEN, BH_U64("records", note.seq), BH_U64("bytes", core->state.bytes));
     return BH_OK;
+}
+
+bh_rc
+bh_snapshot_write(struct bh_core *core, struct bh_err *err)
+{
+    bh_rc rc = bh_orders_abandon(core, UINT64_MAX, err); /* the snapshot tells only of the rest */
+
+    return rc == BH_OK ? write_snapshot(core, err) : rc;
 }
 
 bh_rc

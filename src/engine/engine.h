@@ -81,7 +81,7 @@ BH_MUST_USE bh_rc bh_engine_replay(struct bh_engine *engine, const struct bh_eve
                                    struct bh_step *step);
 
 /* Effects ordered but not yet answered, in order: sent again to a node that came
- * back.  Returns how many were written (at most `max`). */
+ * back.  Of all nodes for `node` 0.  Returns how many were written (at most `max`). */
 uint32_t bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
                                struct bh_effect *ret_effects, uint32_t max);
 

@@ -217,21 +217,21 @@ bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
         if (!lease_at(engine, slot)->waiting)
             continue;
         bh_effect_of_lease(engine, slot, &effect);
-        if (bh_same(effect.node, node))
+        if (node.v == 0 || bh_same(effect.node, node))
             insert(ret_effects, &count, max, &effect);
     }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
         if (!part_at(engine, slot)->waiting)
             continue;
         bh_effect_of_part(engine, slot, &effect);
-        if (bh_same(effect.node, node))
+        if (node.v == 0 || bh_same(effect.node, node))
             insert(ret_effects, &count, max, &effect);
     }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
         if (!gpu_at(engine, slot)->health.waiting)
             continue;
         bh_effect_of_gpu(engine, slot, &effect);
-        if (bh_same(effect.node, node))
+        if (node.v == 0 || bh_same(effect.node, node))
             insert(ret_effects, &count, max, &effect);
     }
     return count;

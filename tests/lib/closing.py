@@ -40,6 +40,27 @@ def usage_adds_up(site):
     return wrong
 
 
+def orders_are_answered(site):
+    """What is under way when a test ends is waited for; what nothing waits for is abandoned by the
+    daemon at its stop, and the log says so (log_is_whole looks)."""
+    try:
+        if site.node and site.node.poll() is None:
+            site.until(lambda: not open_orders(site), 3)
+    except RuntimeError:
+        pass
+    return []
+
+
+def open_orders(site):
+    orders = verify_audit.Orders()
+    for number, (leaf, _) in enumerate(read_store(site)[0]):
+        if leaf:
+            orders.take(number, json.loads(leaf))
+        else:
+            orders.skip(number)
+    return orders.open
+
+
 # ---- the log ----
 
 def read_store(site):
@@ -196,7 +217,7 @@ def no_error_is_logged(site):
 
 # ---- all of it ----
 
-ONLINE = {"usage": usage_adds_up}
+ONLINE = {"usage": usage_adds_up, "orders": orders_are_answered}
 OFFLINE = {"log": log_is_whole, "log again": log_is_whole_again, "custody": memory_has_receipts}
 ALWAYS = {"left": nothing_is_left, "logged": no_error_is_logged}
 

@@ -171,7 +171,7 @@ a_tenants_viewer_sees_its_subtree_alone(void **state)
         { "alice", ALICE, "tenant=\"acme/vision\"",
           { "other", "\"acme\"", "acme/speech", "DCGM" } },
         { "bob", BOB, "tenant=\"other\"", { "acme", "UUID=", "bulkhead_queue_jobs", "n\\\"1" } },
-        { "dave", DAVE, "tenant=\"acme/vision\",job=\"1\"",
+        { "dave", DAVE, "tenant=\"acme/vision\",job_id=\"1\"",
           { "other", "UUID=", "bulkhead_parts", "bulkhead_commit" } },
     };
 
@@ -198,7 +198,7 @@ open_metrics_is_for_who_asks(void **state)
     BH_CHECK_STR("end", got.text + strlen(got.text) - 6, "# EOF\n");
     BH_CHECK("of ended leases and of those that run",
              strstr(got.text, "bulkhead_job_network_receive_bytes_total{tenant=\"acme/vision\","
-                              "job=\"1\"} 120\n"));
+                              "job_id=\"1\"} 120\n"));
     BH_CHECK_DONE();
     bh_fixture_close(f);
 }

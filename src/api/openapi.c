@@ -189,7 +189,8 @@ put_type(struct bh_json_writer *w, const struct bh_field *field)
         bh_json_str(w, "type", "boolean");
         return;
     case BH_FIELD_U32:
-        put_integer(w, 0, field->max ? field->max : UINT32_MAX);
+        put_integer(w, field->flags & BH_FIELD_POSITIVE ? 1 : 0,
+                    field->max ? field->max : UINT32_MAX);
         return;
     case BH_FIELD_I32:
         put_integer(w, INT32_MIN, INT32_MAX);

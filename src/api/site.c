@@ -30,6 +30,8 @@ bh_site_apply(struct bh_call *call, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = bh_site_check(&site, err);
+    if (rc == BH_INVALID && !err->hint[0])
+        bh_err_hint(err, "man bulkhead-site explains every key");
     if (rc == BH_OK)
         rc = bh_call_flag(call, "dry_run", &command.dry_run, err);
     if (rc != BH_OK)

@@ -30,6 +30,7 @@ enum bh_field_flag {
     BH_FIELD_ALWAYS = 2,   /* encoded even when zero, as REQUIRED ones are; others are
                               left out then, a STRUCT when all its fields are zero */
     BH_FIELD_NUMBERS = 4,  /* TEXT: an integer is taken too, as its digits */
+    BH_FIELD_POSITIVE = 8, /* U32: 0 is refused; to leave the key out says nothing */
 };
 
 struct bh_texts {

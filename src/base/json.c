@@ -27,6 +27,9 @@ use_malloc_or_abort(void)
 }
 
 /* Where in the document decoding stands, for messages. */
+/* What a mistyped key is compared with, and how many letters it may be off. */
+enum { KEY_COMPARED_MAX = 48, KEY_EDITS_MAX = 3 };
+
 struct place {
     const struct place *up;
     const char *key; /* NULL: an array item */
@@ -180,6 +183,8 @@ decode_32(struct decoder *d, const json_t *json, const struct bh_field *field,
     if (value > (is_signed ? INT32_MAX : (json_int_t)UINT32_MAX)
         || (is_signed && value < INT32_MIN))
         return fail(d, at, BH_RANGE, "%lld is out of range", (long long)value);
+    if (value == 0 && (field->flags & BH_FIELD_POSITIVE))
+        return fail(d, at, BH_RANGE, "must be at least 1");
     memcpy(place, &(uint32_t){ (uint32_t)value }, sizeof(uint32_t));
     return BH_OK;
 }
@@ -402,6 +407,70 @@ check_required(struct decoder *d, const json_t *json, const struct bh_fields *fi
     return BH_OK;
 }
 
+/* Insertions, deletions and replacements between two words (Wagner and Fischer 1974). */
+static uint32_t
+edit_distance(const char *a, const char *b)
+{
+    uint32_t row[KEY_COMPARED_MAX + 1], length = (uint32_t)strnlen(b, KEY_COMPARED_MAX);
+
+    for (uint32_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (uint32_t i = 0; a[i]; i++) {
+        uint32_t diagonal = row[0];
+
+        row[0] = i + 1;
+        for (uint32_t j = 0; j < length; j++) {
+            uint32_t changed = diagonal + (a[i] != b[j]);
+            uint32_t least = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
+
+            diagonal = row[j + 1];
+            row[j + 1] = changed < least ? changed : least;
+        }
+    }
+    return row[length];
+}
+
+/* The key that was probably meant; NULL: none is like it. */
+static const char *
+nearest_key(const struct bh_fields *fields, const char *key)
+{
+    uint32_t best = KEY_EDITS_MAX + 1;
+    const char *nearest = NULL;
+
+    if (strlen(key) > KEY_COMPARED_MAX)
+        return NULL;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        uint32_t edits = edit_distance(fields->fields[i].name, key);
+
+        if (edits < best && edits < strlen(key)) {
+            best = edits;
+            nearest = fields->fields[i].name;
+        }
+    }
+    return nearest;
+}
+
+static bh_rc
+refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields,
+           const struct place *at)
+{
+    char memory[sizeof d->err->hint] = "";
+    const char *nearest = nearest_key(fields, key);
+    struct bh_buf hint;
+    uint32_t i = 0;
+
+    (void)fail(d, at, BH_INVALID, "unknown key \"%.60s\" in %s", key, fields->name);
+    bh_buf_init_fixed(&hint, memory, sizeof memory);
+    if (nearest)
+        bh_buf_printf(&hint, "did you mean \"%s\"? ", nearest);
+    bh_buf_puts(&hint, "keys are");
+    for (; i < fields->count && hint.length + KEY_COMPARED_MAX < sizeof memory; i++)
+        bh_buf_printf(&hint, "%s %.32s", i ? "," : "", fields->fields[i].name);
+    if (i < fields->count)
+        bh_buf_printf(&hint, " and %u more", fields->count - i);
+    return bh_err_hint(d->err, "%s", bh_buf_text(&hint) ? bh_buf_text(&hint) : "");
+}
+
 static bh_rc
 decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fields,
               void *ret_struct, const struct place *at)
@@ -418,9 +487,11 @@ decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fie
         bh_rc rc;
 
         if (!field)
-            return fail(d, at, BH_INVALID, "unknown key \"%.60s\" in %s", key, fields->name);
+            return refuse_key(d, key, fields, at);
         here.key = field->name;
         rc = decode_field(d, value, field, ret_struct, &here);
+        if (rc != BH_OK && !d->err->hint[0] && field->doc)
+            return bh_err_hint(d->err, "%s: %.140s", field->name, field->doc);
         if (rc != BH_OK)
             return rc;
     }

@@ -204,6 +204,39 @@ test_refused(void **state)
     BH_CHECK_DONE();
 }
 
+/* What to do about a key that nobody knows. */
+static const struct {
+    const char *name, *text, *hint;
+} unknown_keys[] = {
+    { "a letter is missing", "{\"colur\":1}",
+      "did you mean \"colour\"? keys are at, big, colour, count, delta, digest, flag, name, nested, "
+      "slots, tags, tenants, text" },
+    { "two are swapped", "{\"nmae\":1}",
+      "did you mean \"name\"? keys are at, big, colour, count, delta, digest, flag, name, nested, "
+      "slots, tags, tenants, text" },
+    { "below", "{\"nested\":{\"limits\":1}}", "did you mean \"limit\"? keys are id, limit" },
+    { "nothing like it", "{\"nested\":{\"wavelength\":1}}", "keys are id, limit" },
+    { "one letter", "{\"nested\":{\"x\":1}}", "keys are id, limit" },
+};
+
+static void
+test_hints(void **state)
+{
+    struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+
+    for (size_t i = 0; i < BH_COUNT(unknown_keys); i++) {
+        struct bh_err err = { 0 };
+        struct zoo zoo;
+        bh_rc rc = bh_json_decode(unknown_keys[i].text, strlen(unknown_keys[i].text), &zoo_fields, &zoo, arena,
+                                  &err);
+
+        BH_CHECK_EQ(unknown_keys[i].name, rc, BH_INVALID);
+        BH_CHECK_STR(unknown_keys[i].name, err.hint, unknown_keys[i].hint);
+    }
+    bh_arena_free(arena);
+    BH_CHECK_DONE();
+}
+
 static const struct {
     const char *name, *text;
     size_t length;
@@ -497,6 +530,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_kinds), cmocka_unit_test(test_fractions_never_parse),
     cmocka_unit_test(test_members_come_in_order), cmocka_unit_test(test_default_maxima),
     cmocka_unit_test(test_accepted), cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_hints),
     cmocka_unit_test(test_nul_byte_is_refused), cmocka_unit_test(test_depth),
     cmocka_unit_test(test_size), cmocka_unit_test(test_small_arena), cmocka_unit_test(test_walk),
 };

@@ -175,7 +175,8 @@ make_cli(char *line, struct bh_args *args, struct bh_cli *cli)
 static const struct {
     const char *name, *line, *file;
     bh_rc rc;
-    const char *body; /* NULL: the file as it is */
+    const char *body;   /* NULL: the file as it is */
+    const char *tenant; /* BULKHEAD_TENANT */
 } jobs[] = {
     { "a program", "bulkhead run -t acme -s small -n 2 -- ls -l", NULL, BH_OK,
       "{\"args\":[\"ls\",\"-l\"],\"tenant\":\"acme\",\"sku\":\"small\",\"count\":2}" },
@@ -193,6 +194,14 @@ static const struct {
       "{\"sku\":\"large\",\"priority\":\"low\",\"args\":[\"a\",\"b c\"],\"count\":2}" },
     { "options over JSON", "bulkhead submit FILE -s large", "{\"args\": [\"a\"], \"sku\": \"x\"}", BH_OK,
       "{\"sku\":\"large\",\"args\":[\"a\"]}" },
+    { "a tenant of the environment", "bulkhead run -s small true", NULL, BH_OK,
+      "{\"args\":[\"true\"],\"tenant\":\"acme/vision\",\"sku\":\"small\"}", "acme/vision" },
+    { "an option over the environment", "bulkhead run -t acme -s small true", NULL, BH_OK,
+      "{\"args\":[\"true\"],\"tenant\":\"acme\",\"sku\":\"small\"}", "acme/vision" },
+    { "a file over the environment", "bulkhead submit FILE", "tenant: acme\nargs: [a]\n", BH_OK,
+      "{\"tenant\":\"acme\",\"args\":[\"a\"]}", "acme/vision" },
+    { "the environment beside a file", "bulkhead submit FILE", "args: [a]\n", BH_OK,
+      "{\"args\":[\"a\"],\"tenant\":\"acme/vision\"}", "acme/vision" },
     { "options over a list", "bulkhead submit FILE -s large", "- a\n", BH_INVALID, NULL },
     { "options over broken YAML", "bulkhead submit FILE -s large", "a: [\n", BH_INVALID, NULL },
     { "options over an alias", "bulkhead submit FILE -s large", "a: &x 1\nb: *x\n", BH_INVALID, NULL },
@@ -210,6 +219,10 @@ check_job(size_t i, const char *path)
 
     snprintf(line, sizeof line, "%s", jobs[i].line);
     make_cli(line, &args, &cli);
+    if (jobs[i].tenant)
+        setenv("BULKHEAD_TENANT", jobs[i].tenant, 1);
+    else
+        unsetenv("BULKHEAD_TENANT");
     rc = bh_jobspec_build(&args, jobs[i].file ? path : NULL, cli.arena, &body, &err);
     BH_CHECK_EQ(jobs[i].name, rc, jobs[i].rc);
     if (rc == BH_OK)

@@ -1,5 +1,4 @@
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,6 +22,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "cli/doctor.h"
+#include "cli/driver_probe.h"
 #include "device/holders.h"
 
 enum { CGROUP2_MAGIC = 0x63677270, NOFILE_WANTED = 8192, MEMLOCK_WANTED_KIB = 8192,
@@ -297,31 +297,6 @@ check_images(const struct bh_cli *cli, struct bh_finding *f)
     }
 }
 
-/* Load the driver's library in a child, as a broken one may not come back. */
-static void
-count_gpus(const char *library, int to)
-{
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    int (*init)(void) = handle ? (int (*)(void))dlsym(handle, "nvmlInit_v2") : NULL;
-    int (*count)(unsigned *) =
-        handle ? (int (*)(unsigned *))dlsym(handle, "nvmlDeviceGetCount_v2") : NULL;
-    unsigned gpus = 0;
-    int rc;
-
-    if (!handle || !init || !count) {
-        dprintf(to, "missing");
-        _exit(0);
-    }
-    rc = init();
-    if (rc == 0)
-        rc = count(&gpus);
-    if (rc == 0)
-        dprintf(to, "%u GPUs", gpus);
-    else
-        dprintf(to, "refused with NVML code %d", rc);
-    _exit(0);
-}
-
 /* A value of node.conf, or the standard. */
 static void
 read_setting(const char *conf, const char *name, const char *standard, char *ret_value,
@@ -351,46 +326,24 @@ put_node_conf(const struct bh_cli *cli, char ret_path[PATH_MAX])
 }
 
 static void
-judge_driver(const char *library, const char *text, struct bh_finding *f)
-{
-    if (strncmp(text, "missing", 7) == 0 || !*text) {
-        report(f, BH_CHECK_FAIL, "%s does not load", library);
-        advise(f, "install NVIDIA's driver, or use the simulated one: bulkhead up");
-    } else if (strstr(text, "GPUs")) {
-        report(f, strcmp(text, "0 GPUs") == 0 ? BH_CHECK_WARN : BH_CHECK_OK, "%s lists %s",
-               library, text);
-    } else {
-        report(f, BH_CHECK_FAIL, "%s %s", library, text);
-        advise(f, "nvidia-smi should work first");
-    }
-}
-
-static void
 check_driver(const struct bh_cli *cli, struct bh_finding *f)
 {
-    char conf[PATH_MAX], library[PATH_MAX], environment[PATH_MAX], text[64] = "";
-    int ends[2];
-    pid_t pid;
+    char conf[PATH_MAX], library[PATH_MAX], environment[PATH_MAX];
+    struct bh_err err;
+    uint32_t gpus;
+    bh_rc rc;
 
     put_node_conf(cli, conf);
     read_setting(conf, "nvml_library", "libnvidia-ml.so.1", library, sizeof library);
     read_setting(conf, "driver_env", "", environment, sizeof environment);
-    if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
-        report(f, BH_CHECK_FAIL, "cannot start a child");
+    rc = bh_driver_probe(library, environment, &gpus, &err);
+    if (rc == BH_OK) {
+        report(f, gpus ? BH_CHECK_OK : BH_CHECK_WARN, "%s lists %u GPUs", library, gpus);
         return;
     }
-    if (pid == 0) {
-        alarm(10); /* a driver call may hang */
-        if (*environment)
-            putenv(environment);
-        count_gpus(library, ends[1]);
-    }
-    bh_fd_close(ends[1]);
-    if (read(ends[0], text, sizeof text - 1) < 0)
-        *text = '\0';
-    bh_fd_close(ends[0]);
-    waitpid(pid, NULL, 0);
-    judge_driver(library, text, f);
+    report(f, BH_CHECK_FAIL, "%s", err.msg);
+    advise(f, rc == BH_NOT_FOUND ? "install NVIDIA's driver, or use the simulated one: bulkhead up"
+                                 : "nvidia-smi should work first");
 }
 
 /* ---- this installation ---- */
@@ -418,11 +371,15 @@ check_holders(const struct bh_cli *cli, struct bh_finding *f)
 static void
 check_disk(const struct bh_cli *cli, struct bh_finding *f)
 {
-    const char *folder = bh_doctor_folder(cli, "/var/lib/bulkhead");
+    char conf[PATH_MAX], folder[PATH_MAX];
     struct statvfs status;
     unsigned long long mib;
 
-    if (statvfs(folder, &status) != 0 && statvfs("/var/lib", &status) != 0) {
+    snprintf(conf, sizeof conf, "%s/bulkheadd.conf", bh_doctor_folder(cli, "/etc/bulkhead"));
+    read_setting(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder);
+    while (access(folder, F_OK) != 0 && strrchr(folder, '/') > folder)
+        *strrchr(folder, '/') = '\0'; /* it is made there */
+    if (statvfs(folder, &status) != 0) {
         report(f, BH_CHECK_WARN, "%s: %s", folder, strerror(errno));
         return;
     }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -53,6 +54,18 @@ find_file(const struct bh_args *args, const char **ret_file, struct bh_err *err)
     return bh_err_hint(err, "bulkhead submit --sku small -- %.60s ...", args->arguments[0]);
 }
 
+/* `submit -- bash < script`: the shell would run without it, and end well. */
+static void
+warn_of_input(const struct bh_args *args)
+{
+    struct stat status;
+
+    if (args->program && !args->options[BH_OPT_STDIN].given
+        && fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        fprintf(stderr, "bulkhead: a submitted job does not read this command's input: mount the "
+                        "file, or use bulkhead run -i\n");
+}
+
 bh_rc
 bh_cli_submit(struct bh_cli *cli, struct bh_err *err)
 {
@@ -60,6 +73,7 @@ bh_cli_submit(struct bh_cli *cli, struct bh_err *err)
     const char *file;
     bh_rc rc = find_file(cli->args, &file, err);
 
+    warn_of_input(cli->args);
     if (rc == BH_OK)
         rc = bh_cli_send_job(cli, file, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))

@@ -169,14 +169,23 @@ put_member(const struct writing *w, const struct bh_buf *file, const char *key)
     return BH_OK;
 }
 
+/* Whose job it is when neither an option nor a file says so; NULL: the server knows. */
+static const char *
+default_tenant(const struct bh_args *args)
+{
+    const char *tenant = getenv("BULKHEAD_TENANT");
+
+    return tenant && *tenant && !args->options[BH_OPT_TENANT].given ? tenant : NULL;
+}
+
 /* What the file, now in JSON, says and no option does. */
 static bh_rc
 put_rest(const struct writing *w, const struct bh_args *args, const struct bh_buf *file)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_json_parse(file->bytes, file->length, &json, w->err);
+    const char *tenant = default_tenant(args), *key;
     void *cursor = NULL;
-    const char *key;
     bh_json_value member;
 
     if (rc == BH_OK && bh_json_kind(bh_json_root(json)) != BH_JSON_OBJECT)
@@ -184,7 +193,28 @@ put_rest(const struct writing *w, const struct bh_args *args, const struct bh_bu
     while (rc == BH_OK && bh_json_next(bh_json_root(json), &cursor, &key, &member))
         if (!is_given(args, key))
             rc = put_member(w, file, key);
+    if (rc == BH_OK && tenant && !bh_json_get(bh_json_root(json), "tenant"))
+        bh_json_str(w->json, "tenant", tenant);
     return rc;
+}
+
+/* In a terminal of its own the job sees the kind that ours is, unless it says another. */
+static bh_rc
+put_env_of_terminal(const struct writing *w, const struct bh_args *args)
+{
+    const struct bh_option_value *env = &args->options[BH_OPT_ENV];
+    const char *term = getenv("TERM");
+    struct bh_option_value all = *env;
+    const char *texts[BH_OPTION_TEXTS_MAX + 1];
+
+    texts[0] = term ? bh_arena_printf(w->arena, "TERM=%.64s", term) : NULL;
+    if (!texts[0])
+        return env->given ? put_texts(w, BH_OPT_ENV, env) : BH_OK;
+    for (uint32_t i = 0; i < env->count; i++)
+        texts[i + 1] = env->texts[i];
+    all.texts = texts;
+    all.count = env->count + 1; /* the last of a name counts */
+    return put_texts(w, BH_OPT_ENV, &all);
 }
 
 static bh_rc
@@ -196,8 +226,11 @@ put_options(const struct writing *w, const struct bh_args *args)
     if (interactive && !args->options[BH_OPT_KIND].given)
         bh_json_str(w->json, bh_cli_options[BH_OPT_KIND].key, "interactive");
     for (uint32_t i = 0; rc == BH_OK && i < BH_OPTIONS; i++)
-        if (args->options[i].given && *bh_cli_options[i].key)
+        if (args->options[i].given && *bh_cli_options[i].key
+            && !(interactive && i == BH_OPT_ENV))
             rc = put_option(w, (enum bh_option_id)i, &args->options[i]);
+    if (rc == BH_OK && interactive)
+        rc = put_env_of_terminal(w, args);
     return rc;
 }
 
@@ -212,6 +245,8 @@ build_program(const struct writing *w, const struct bh_args *args)
     for (uint32_t i = 0; i < args->count; i++)
         bh_json_str(w->json, NULL, args->arguments[i]);
     bh_json_close(w->json, ']');
+    if (default_tenant(args))
+        bh_json_str(w->json, "tenant", default_tenant(args));
     rc = put_options(w, args);
     bh_json_close(w->json, '}');
     return rc;
@@ -252,7 +287,7 @@ bh_jobspec_build(const struct bh_args *args, const char *file, struct bh_arena *
     *ret_document = built;
     if (file) {
         rc = bh_cli_read_document(file, &text, err);
-        if (rc != BH_OK || !any_given(args)) {
+        if (rc != BH_OK || (!any_given(args) && !default_tenant(args))) {
             *ret_document = text;
             return rc;
         }

@@ -194,6 +194,7 @@ bh_man_bulkhead(struct bh_buf *out)
     put_section(out, "ENVIRONMENT");
     put_term(out, "BULKHEAD_SOCKET", "", "as --socket");
     put_term(out, "BULKHEAD_SERVER", "", "as --server");
+    put_term(out, "BULKHEAD_TENANT", "", "the tenant of jobs that name none");
     put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; wins over a kept session");
     put_term(out, "BULKHEAD_CA_FILE", "", "as --ca-file");
     put_term(out, "BULKHEAD_FINGERPRINT", "", "as --fingerprint");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cli/driver_probe.h"
 #include "cli/up.h"
 
 enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10, KEPT_BYTES_MAX = 8192 };
@@ -405,13 +406,35 @@ make_simulated_driver(const struct bh_up *up, struct bh_err *err)
     return rc == BH_OK ? bh_up_call(argv, err) : rc;
 }
 
+/* Before anything is made: without GPUs there is nothing to be ready for.  A node.conf that is
+ * there already may name another library. */
+static bh_rc
+check_real_driver(const struct bh_up *up, struct bh_err *err)
+{
+    char path[PATH_MAX + 16];
+    uint32_t gpus = 0;
+    bh_rc rc;
+
+    snprintf(path, sizeof path, "%s/node.conf", up->conf);
+    if (access(path, F_OK) == 0)
+        return BH_OK;
+    rc = bh_driver_probe("libnvidia-ml.so.1", "", &gpus, err);
+    if (rc == BH_OK && gpus == 0)
+        rc = bh_err_set(err, BH_NOT_FOUND, "the NVIDIA driver lists no GPU");
+    if (rc == BH_OK)
+        return BH_OK;
+    bh_err_wrap(err, "--gpu real");
+    return bh_err_hint(err, "nvidia-smi should work first; --gpu sim needs no GPU");
+}
+
 bh_rc
 bh_up_prepare(const struct bh_up *up, struct bh_err *err)
 {
-    bh_rc rc;
+    bh_rc rc = up->real_driver ? check_real_driver(up, err) : BH_OK;
 
     umask(022);
-    rc = make_folders(up, err);
+    if (rc == BH_OK)
+        rc = make_folders(up, err);
     if (rc == BH_OK)
         rc = move_key(up, err);
     if (rc == BH_OK)

@@ -22,7 +22,7 @@
 #define STOP_MAX_NS (15 * BH_NS_PER_S)
 #define RESTART_WINDOW_NS (60 * BH_NS_PER_S)
 
-enum { LINE_BYTES_MAX = 4096, RESTARTS_MAX = 10, POLL_MS = 50, STATUS_EXEC_FAILED = 127 };
+enum { LINE_BYTES_MAX = 4096, LAST_BYTES_MAX = 160, RESTARTS_MAX = 10, POLL_MS = 50, STATUS_EXEC_FAILED = 127 };
 
 static const char *const names[BH_UP_PROGRAMS] = { "node", "signer", "daemon" };
 
@@ -34,6 +34,7 @@ struct child {
     bh_ns window_from;
     size_t held;
     char line[LINE_BYTES_MAX];
+    char last[LAST_BYTES_MAX]; /* the last line that it said */
 };
 
 struct supervisor {
@@ -168,6 +169,7 @@ static void
 print_line(struct child *child, const char *name)
 {
     printf("%-6s | %.*s\n", name, (int)child->held, child->line);
+    snprintf(child->last, sizeof child->last, "%.*s", (int)child->held, child->line);
     child->held = 0;
 }
 
@@ -291,8 +293,8 @@ await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
         reap(s);
         for (int i = 0; i < BH_UP_PROGRAMS; i++)
             if (s->children[i].pid == 0)
-                return bh_err_set(err, BH_UNAVAILABLE, "%s ended before it was ready",
-                                  s->up->program[i]);
+                return bh_err_set(err, BH_UNAVAILABLE, "%.60s ended before it was ready: %s",
+                                  names[i], s->children[i].last);
         passed = bh_time_monotonic() - begun;
         if (passed > READY_MAX_NS)
             return bh_err_set(err, BH_UNAVAILABLE, "not ready within eleven minutes");

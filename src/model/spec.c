@@ -38,7 +38,8 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, checkpoint_signal, BH_FIELD_TEXT, .max = 8,
          .doc = "what tells it to write a checkpoint: \"USR1\" when absent; HUP, INT, QUIT, "
                 "USR2 and TERM are others"),
-    BH_F(struct bh_job_spec, count, BH_FIELD_U32, .max = BH_JOB_COUNT_MAX,
+    BH_F(struct bh_job_spec, count, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE,
+         .max = BH_JOB_COUNT_MAX,
          .doc = "pieces of the SKU for each member, all on one node; 1 when absent"),
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "cores: \"2\", \"0.5\"; the SKU's share when absent"),
@@ -48,7 +49,8 @@ static const struct bh_field job_fields[] = {
          .doc = "it must have ended by then: \"+2h\" after it is submitted, or "
                 "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or has not"),
     BH_F(struct bh_job_spec, env, BH_FIELD_TEXTS, .max = ENV_MAX, .doc = "\"NAME=value\""),
-    BH_F(struct bh_job_spec, gang, BH_FIELD_U32, .max = BH_JOB_GANG_MAX,
+    BH_F(struct bh_job_spec, gang, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE,
+         .max = BH_JOB_GANG_MAX,
          .doc = "members, each a run of the command with pieces of its own: all start, "
                 "suspend and end together; 1 when absent"),
     BH_F(struct bh_job_spec, grace, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
@@ -73,7 +75,7 @@ static const struct bh_field job_fields[] = {
                      "site's policy allows; none when absent"),
     BH_F_ENUM(struct bh_job_spec, on_preempt, bh_contract_names,
               .doc = "what may be done when a higher job needs the room; requeue when absent"),
-    BH_F(struct bh_job_spec, pids, BH_FIELD_U32, .max = PIDS_MAX,
+    BH_F(struct bh_job_spec, pids, BH_FIELD_U32, .flags = BH_FIELD_POSITIVE, .max = PIDS_MAX,
          .doc = "most processes; the node's default when absent"),
     BH_F_ENUM(struct bh_job_spec, priority, bh_priority_names,
               .doc = "normal when absent; high and urgent need priority.high on the tenant"),

@@ -86,6 +86,8 @@ static const struct {
     { "odd bandwidth", JOB(",\"bandwidth\":\"fast\",\"network\":\"egress\""), BH_INVALID,
       "bandwidth: \"fast\" is no bandwidth" },
     { "count over", JOB(",\"count\":17"), BH_RANGE, "count: 17 is over 16 pieces" },
+    { "count of none", JOB(",\"count\":0"), BH_RANGE, "count: must be at least 1" },
+    { "gang of none", JOB(",\"gang\":0"), BH_RANGE, "gang: must be at least 1" },
     { "count negative", JOB(",\"count\":-1"), BH_RANGE, "count: must not be negative" },
     { "count a fraction", JOB(",\"count\":0.5"), BH_INVALID, "count: fractions are not "
       "accepted; expected an integer" },

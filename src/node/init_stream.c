@@ -128,6 +128,10 @@ bh_init_terminal(int *ret_master, int *ret_slave)
 void
 bh_init_terminal_enter(int slave)
 {
+    const char *term = getenv("TERM");
+
+    if (!term || strcmp(term, "dumb") == 0) /* the node's choice for jobs without a terminal */
+        setenv("TERM", "xterm", 1);
     setsid();
     ioctl(slave, TIOCSCTTY, 0);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -69,7 +69,7 @@ def lines(site, job):
 
 def measured(site, job, family):
     """What the metrics say of a job, by name without bulkhead_job_, and kind; the family must be there."""
-    rows = re.findall(rf'^bulkhead_job_(\S+?){{tenant="[^"]*",job="{job}"(?:,kind="(.*)")?}} (\S+)$',
+    rows = re.findall(rf'^bulkhead_job_(\S+?){{tenant="[^"]*",job_id="{job}"(?:,kind="(.*)")?}} (\S+)$',
                       site.cli(None, "metrics", check=0).stdout, re.M)
     shown = {f"{name} {kind}".strip(): float(value) for name, kind, value in rows if name.startswith(family.split("_")[0])}
     return shown if any(name.startswith(family) for name in shown) else None

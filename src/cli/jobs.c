@@ -301,14 +301,15 @@ bh_cli_logs(struct bh_cli *cli, struct bh_err *err)
     return rc == BH_OK && exchange.stopped ? err->rc : rc;
 }
 
-/* Has the job come as far as is waited for? */
+/* Has the job come as far as is waited for?  It has started when its program runs: exec, attach
+ * and port-forward may follow. */
 static bool
 has_come(const struct bh_cli *cli, const char *state)
 {
     const char *goal = cli->args->options[BH_OPT_FOR].text;
     bool start = goal && strcmp(goal, "start") == 0;
 
-    return bh_job_has_ended(state) || (start && strcmp(state, "pending") != 0);
+    return bh_job_has_ended(state) || (start && strcmp(state, "running") == 0);
 }
 
 /* Ask until the job has come so far or the time is over. */

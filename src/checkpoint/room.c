@@ -16,6 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "checkpoint/filter.h"
@@ -251,50 +252,16 @@ open_namespace(const struct bh_checkpoint_request *request, int *ret_fd, struct 
 /* Reading and writing another process and its files; giving away a file that it made. */
 static const int kept[] = { CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_KILL };
 
-static bool
-is_kept(int cap)
-{
-    for (size_t i = 0; i < BH_COUNT(kept); i++)
-        if (kept[i] == cap)
-            return true;
-    return false;
-}
-
-/* What no program that it starts could have, and what it has itself. */
-static bh_rc
-drop_capabilities(bool all, struct bh_err *err)
-{
-    for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
-        if ((all || !is_kept(cap)) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1
-            && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0)
-            return bh_err_errno(err, "give up capability %d", cap);
-    return BH_OK;
-}
-
-static bh_rc
-keep_capabilities(bool none, struct bh_err *err)
-{
-    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct left[2] = { { 0 } };
-
-    for (size_t i = 0; i < BH_COUNT(kept) && !none; i++) {
-        left[kept[i] / 32].permitted |= 1u << kept[i] % 32;
-        left[kept[i] / 32].effective |= 1u << kept[i] % 32;
-    }
-    return syscall(SYS_capset, &header, left) == 0 ? BH_OK
-                                                   : bh_err_errno(err, "give up capabilities");
-}
-
 /* Nobody's: nothing can be lost with it, since it is asked for no process. */
 static bh_rc
 become_nobody(struct bh_err *err)
 {
-    bh_rc rc = drop_capabilities(true, err);
+    bh_rc rc = bh_capability_bound(NULL, 0, err);
 
     if (rc == BH_OK
         && (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0))
         rc = bh_err_errno(err, "become nobody");
-    return rc == BH_OK ? keep_capabilities(true, err) : rc;
+    return rc == BH_OK ? bh_capability_keep(NULL, 0, err) : rc;
 }
 
 /* From here on it is root of the job's namespace, which is one of the job's own ids here. */
@@ -307,8 +274,8 @@ become_the_jobs(int namespace, struct bh_err *err)
         return bh_err_errno(err, "enter the job's user namespace");
     if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
         return bh_err_errno(err, "become root of the job's user namespace");
-    rc = drop_capabilities(false, err);
-    return rc == BH_OK ? keep_capabilities(false, err) : rc;
+    rc = bh_capability_bound(kept, BH_COUNT(kept), err);
+    return rc == BH_OK ? bh_capability_keep(kept, BH_COUNT(kept), err) : rc;
 }
 
 bh_rc

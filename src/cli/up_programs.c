@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/fd.h"
 #include "base/time.h"
 #include "cli/up.h"
@@ -46,11 +47,15 @@ struct supervisor {
 
 /* ---- starting ---- */
 
-/* In the child: become the program's user, with no group but its own. */
+/* In the child: become the program's user, with no group but its own and no way to any right. */
 static void
 drop_rights(uint32_t uid)
 {
-    if (setgroups(0, NULL) == 0 && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0)
+    struct bh_err err;
+
+    if (bh_capability_bound(NULL, 0, &err) == BH_OK && setgroups(0, NULL) == 0
+        && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0
+        && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
         return;
     perror("bulkhead: cannot become the program's user");
     _exit(STATUS_EXEC_FAILED);

@@ -5,7 +5,6 @@
 #include <grp.h>
 #include <libgen.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/fd.h"
 #include "fetch/filter.h"
 #include "fetch/resolver_files.h"
@@ -28,9 +28,6 @@ enum { NOBODY = 65534, DESCRIPTORS_MAX = 256 };
 static bh_rc
 become_nobody(struct bh_err *err)
 {
-    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct none[2] = { { 0 } };
-
     if (geteuid() != 0)
         return BH_OK;
     if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
@@ -38,9 +35,7 @@ become_nobody(struct bh_err *err)
         if (errno != EINVAL && errno != EPERM)
             return bh_err_errno(err, "cannot become nobody");
     }
-    if (syscall(SYS_capset, &header, none) != 0)
-        return bh_err_errno(err, "cannot give up capabilities");
-    return BH_OK;
+    return bh_capability_keep(NULL, 0, err);
 }
 
 bh_rc

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/fd.h"
 #include "node/path.h"
 #include "runtime/seccomp.h"
@@ -164,17 +165,9 @@ drop_capabilities(void)
 {
     static const int kept[] = { CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,
                                 CAP_FSETID, CAP_SETUID,       CAP_SETGID };
-    bool good = true;
+    struct bh_err ignored;
 
-    for (int cap = 0; cap <= CAP_LAST_CAP; cap++) {
-        bool keep = false;
-
-        for (size_t i = 0; i < BH_COUNT(kept); i++)
-            keep = keep || kept[i] == cap;
-        if (!keep && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
-            good = good && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0;
-    }
-    return good;
+    return bh_capability_bound(kept, BH_COUNT(kept), &ignored) == BH_OK;
 }
 
 static bool

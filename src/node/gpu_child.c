@@ -1,13 +1,17 @@
 #include "node/gpu_child.h"
 
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/assert.h"
+#include "base/capability.h"
 #include "base/time.h"
 #include "node/gpu_message.h"
 #include "wire/frame_io.h"
@@ -259,4 +263,20 @@ bh_gpu_child_hide(const char *path, struct bh_err *err)
                != 0)
         return bh_err_errno(err, "hide %s", path);
     return BH_OK;
+}
+
+/* The driver lets CAP_SYS_ADMIN change MIG and read what others hold; device nodes that are missing
+ * are made (nvidia-modprobe), and /dev and /proc/driver are read whoever owns what is there. */
+bh_rc
+bh_gpu_child_confine(struct bh_err *err)
+{
+    static const int kept[] = { CAP_SYS_ADMIN, CAP_DAC_OVERRIDE, CAP_MKNOD };
+    bh_rc rc;
+
+    if (unshare(CLONE_NEWNET) != 0)
+        return bh_err_errno(err, "leave the network");
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return bh_err_errno(err, "no new privileges");
+    rc = bh_capability_bound(kept, BH_COUNT(kept), err);
+    return rc == BH_OK ? bh_capability_keep(kept, BH_COUNT(kept), err) : rc;
 }

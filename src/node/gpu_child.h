@@ -22,4 +22,8 @@ BH_MUST_USE bh_rc bh_gpu_child_watch(int fd, const struct bh_device_options *opt
  * of its own shows it where devices do not count.  BH_OK, too, where there is no such node. */
 BH_MUST_USE bh_rc bh_gpu_child_hide(const char *path, struct bh_err *err);
 
+/* Keep of root's rights only what the driver asks for, and have no network: a vendor's library runs
+ * here.  After bh_gpu_child_hide.  BH_IO: the kernel refuses. */
+BH_MUST_USE bh_rc bh_gpu_child_confine(struct bh_err *err);
+
 #endif

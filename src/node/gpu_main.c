@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "node/gpu_child.h"
 
@@ -51,6 +52,8 @@ main(int argc, char **argv)
     /* A node that dies takes its children along.  One that died before this call has
      * closed the socket, which ends the loops. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (rc == BH_OK && geteuid() == 0)
+        rc = bh_gpu_child_confine(&err);
     if (rc == BH_OK)
         rc = events ? bh_gpu_child_watch(SOCKET, &options, &err)
                     : bh_gpu_child_answer(SOCKET, &options, &err);

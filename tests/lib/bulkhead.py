@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import signal
 import socket
@@ -155,6 +156,17 @@ class Client:
 
 # ---- the programs, where everybody may run them ----
 
+def bounded():
+    """The beginning of a command for what systemd does for bulkhead-node: its unit's bounding set and
+    no_new_privs."""
+    unit = (ROOT / "packaging/systemd/bulkhead-node.service.in").read_text()
+    kept = {name.removeprefix("CAP_").lower() for name in re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M)[1].split()}
+    known = subprocess.run(["setpriv", "--list-caps"], capture_output=True, text=True, check=True).stdout.split()
+    gone = ",".join(f"-{name}" for name in known if name not in kept)
+    return ["setpriv", "--no-new-privs", f"--bounding-set={gone}", f"--inh-caps={gone}"]
+
+
+
 _stages = {}
 
 
@@ -277,7 +289,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         return "\n".join(f"{key} = {int(ms * SLOW)}" for key, ms in times.items() if key not in self.node_extra)
 
     def start_node(self):
-        self.node = subprocess.Popen([self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")],
+        self.node = subprocess.Popen([*bounded(), self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")],
                                      stdout=self.node_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
 
     def age_boot(self):

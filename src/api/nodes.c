@@ -80,7 +80,7 @@ put_grades(struct bh_json_writer *w, bh_json_value grades)
     bh_json_close(w, ']');
 }
 
-/* Whether its walls were seen to stand, as it last said. */
+/* What its isolation checks came to, as it last said. */
 static void
 put_walls(struct bh_json_writer *w, bh_json_value node)
 {
@@ -93,6 +93,7 @@ put_walls(struct bh_json_writer *w, bh_json_value node)
     bh_json_str(w, "isolation", bh_json_text(bh_json_get(walls, "state"), "untried"));
     if (again_ns)
         bh_json_ns(w, "isolation_again_ns", again_ns);
+    bh_json_u64(w, "isolation_gpus_fenced", bh_json_number(bh_json_get(walls, "gpus"), 0));
     bh_json_str(w, "isolation_why", bh_json_text(bh_json_get(walls, "why"), ""));
 }
 

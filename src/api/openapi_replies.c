@@ -24,7 +24,7 @@ static const struct member job_members[] = {
     { "estimated_start_ns", "ns", "when it will begin, as far as can be told", false },
     { "exit_status", "exit_status", "null while it has none", true },
     { "gang", "integer", "members, which start and end together", true },
-    { "grade", "string", "what separates it from others", true },
+    { "grade", "string", "what separates it from others; unverified stands behind it while its isolation checks do not pass", true },
     { "id", "integer", "its number", true },
     { "image", "string", "how far its image is, in GET of one job that starts", false },
     { "image_digest", "string", "sha256: of the manifest of its image, in GET of one job", false },

@@ -323,6 +323,9 @@ put_node_state(struct bh_buf *out, bh_json_value node)
     if (strcmp(isolation, "broken") == 0 || strcmp(isolation, "unfinished") == 0)
         bh_buf_printf(out, ", isolation %s%s", isolation,
                       bh_json_get(node, "isolation_again_ns") ? " (tries again)" : "");
+    if (strcmp(isolation, "partly") == 0)
+        bh_buf_printf(out, ", isolation partly (fenced GPUs: %" PRIu64 ")",
+                      bh_json_number(bh_json_get(node, "isolation_gpus_fenced"), 0));
 }
 
 static void

@@ -110,6 +110,9 @@ static const struct {
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"unfinished\","
       "\"isolation_again_ns\":\"1700000000000000000\"}",
       "up, isolation unfinished (tries again)" },
+    { "one GPU's", BH_CELL_NODE_STATE, "",
+      "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"partly\",\"isolation_gpus_fenced\":1}",
+      "up, isolation partly (fenced GPUs: 1)" },
     { "node with a hole", BH_CELL_NODE_STATE, "",
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"broken\"}", "up, isolation broken" },
     { "node verified", BH_CELL_NODE_STATE, "",

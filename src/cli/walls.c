@@ -18,10 +18,17 @@ text(bh_json_value object, const char *key)
     return bh_json_text(bh_json_get(object, key), "");
 }
 
+/* Of a check or a verdict: "pass", "inconclusive" or "fail". */
 static bool
-is(bh_json_value object, const char *key)
+passes(bh_json_value object)
 {
-    return bh_json_truth(bh_json_get(object, key));
+    return strcmp(text(object, "result"), "pass") == 0;
+}
+
+static bool
+is_inconclusive(bh_json_value object)
+{
+    return strcmp(text(object, "result"), "inconclusive") == 0;
 }
 
 /* "POST /v1/jobs/3/verify", "POST /v1/verify?node=gpu1" */
@@ -46,27 +53,22 @@ static bool
 say_verdict(bh_json_value verdict, bool each)
 {
     uint64_t again_ns = number(verdict, "again_ns");
-    bool held = is(verdict, "held");
+    bool held = passes(verdict);
     bh_json_value checks = bh_json_get(verdict, "checks");
 
     for (size_t i = 0; i < bh_json_count(checks); i++) {
         bh_json_value check = bh_json_at(checks, i);
-        bool stood = is(check, "held");
-
-        if (each || !stood)
-            printf("%-8s %-20s %s\n",
-                   stood                       ? "held"
-                   : is(check, "unfinished") ? "no time"
-                                               : "BROKEN",
-                   text(check, "name"), text(check, "answer"));
+        if (each || !passes(check))
+            printf("%-12s %-20s %s\n", text(check, "result"), text(check, "name"),
+                   text(check, "answer"));
     }
     if (number(verdict, "lease"))
         printf("lease %" PRIu64 " on ", number(verdict, "lease"));
     printf("%s: %s: %" PRIu64 " tried, %" PRIu64 " need what is not here\n",
            text(verdict, "node"),
-           held                        ? "all walls held"
-           : is(verdict, "unfinished") ? "not tried to the end"
-                                       : "A WALL DID NOT HOLD",
+           held                      ? "all isolation checks pass"
+           : is_inconclusive(verdict) ? "an isolation check is inconclusive"
+                                      : "AN ISOLATION CHECK FAILS",
            number(verdict, "tried"), number(verdict, "skipped"));
     if (again_ns > number(verdict, "at_ns"))
         printf("%s: tries again by itself in %" PRIu64 " s\n", text(verdict, "node"),
@@ -91,11 +93,11 @@ bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
     verdicts = bh_json_get(bh_json_root(json), "verdicts");
     for (size_t i = 0; i < bh_json_count(verdicts); i++) {
         bh_json_value verdict = bh_json_at(verdicts, i);
-        bool its = printed ? is(verdict, "held")
+        bool its = printed ? passes(verdict)
                            : say_verdict(verdict, bh_cli_output(cli) == BH_OUT_WIDE);
 
         held = held && its;
-        broken = broken || (!its && !is(verdict, "unfinished"));
+        broken = broken || (!its && !is_inconclusive(verdict));
     }
     if (bh_json_count(verdicts) < number(bh_json_root(json), "asked"))
         return bh_err_set(err, BH_UNAVAILABLE, "%zu of %" PRIu64 " answered", bh_json_count(verdicts),
@@ -105,5 +107,5 @@ bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
     if (held)
         return rc;
     return bh_err_set(err, BH_UNAVAILABLE, "%s",
-                      broken ? "a wall did not hold" : "the walls were not tried to the end");
+                      broken ? "an isolation check fails" : "an isolation check is inconclusive");
 }

@@ -619,7 +619,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
             .kind = BH_EV_GPU,
             .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
                        .managed = flags.managed, .cordoned = flags.cordoned,
-                       .fenced = view.fenced, .link = view.link, .numa = view.numa,
+                       .fenced = view.fenced, .keeps = view.keeps, .link = view.link, .numa = view.numa,
                        .layout = flags.layout, .lone_carve = view.lone_carve,
                        .share_limit = flags.share_limit,
                        .mig_capable = facts->seen ? facts->mig_capable

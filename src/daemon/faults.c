@@ -37,15 +37,17 @@ entry_of(const struct report *report)
 static bh_rc
 set_fenced(struct bh_core *core, const struct report *report, bool fenced, struct bh_err *err)
 {
+    bool keeps = fenced && report->health->fault == BH_FAULT_ISOLATION;
     const struct bh_gpu_view *view = &report->view;
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_entry entry = entry_of(report);
 
-    if (fenced == view->fenced)
+    if (fenced == view->fenced && keeps == view->keeps)
         return BH_OK;
     event.u.gpu = (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node,
                                       .model = view->model, .managed = view->managed,
                                       .cordoned = view->cordoned, .fenced = fenced,
+                                      .keeps = keeps,
                                       .link = view->link, .numa = view->numa,
                                       .layout = view->layout,
                                       .lone_carve = view->lone_carve,

@@ -12,7 +12,8 @@
 
 enum { BH_FAULTS_TENANT_HOUR = 20, BH_FAULTS_GPU_HOUR = 60 };
 
-/* Whether nothing may be placed on a GPU with that fault (enum bh_fault). */
+/* Whether nothing may be placed on a GPU with that fault (enum bh_fault).  What runs there runs on
+ * where it is an isolation check that failed: each lease ends by its own checks alone. */
 static inline bool
 bh_fault_fences(uint32_t fault)
 {

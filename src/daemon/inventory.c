@@ -28,7 +28,7 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
 {
     return bh_same(view->node, gpu->node) && view->model == gpu->model
            && view->managed == gpu->managed && view->cordoned == gpu->cordoned
-           && view->fenced == gpu->fenced && view->numa == gpu->numa
+           && view->fenced == gpu->fenced && view->keeps == gpu->keeps && view->numa == gpu->numa
            && view->layout == gpu->layout && view->lone_carve == gpu->lone_carve
            && view->share_limit == gpu->share_limit;
 }
@@ -62,6 +62,7 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->layout = flags.layout;
     gpu->share_limit = flags.share_limit;
     gpu->fenced = bh_fault_fences(from->fault);
+    gpu->keeps = from->fault == BH_FAULT_ISOLATION;
     gpu->mig_capable = from->mig_capable;
     gpu->lone_carve = from->mig_capable && !bh_driver_is_fixed(driver, BH_DRIVER_REPARTITION);
     gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;
@@ -249,7 +250,8 @@ bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list
         bh_rc rc;
 
         if (health.fault == BH_FAULT_NONE || !id
-            || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view) || view.fenced)
+            || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view)
+            || (view.fenced && !view.keeps))
             continue;
         memcpy(health.gpu, sampled[i].uuid, sizeof health.gpu);
         rc = bh_faults_take(core, node, &health, err);

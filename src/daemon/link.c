@@ -442,7 +442,13 @@ name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *verdi
         json.length--; /* the brace; one more member comes */
         bh_buf_putc(&json, ',');
         w = bh_json_begin(&json);
+        bh_json_bool(&w, "held", verdict->result == BH_CHECK_PASS); /* deprecated: result */
+        bh_buf_putc(&json, ',');
+        w = bh_json_begin(&json);
         bh_json_str(&w, "node", name ? name : "");
+        bh_buf_putc(&json, ',');
+        w = bh_json_begin(&json);
+        bh_json_bool(&w, "unfinished", verdict->result == BH_CHECK_INCONCLUSIVE); /* deprecated */
         bh_buf_putc(&json, '}');
         copy = bh_buf_text(&json) ? strdup(bh_buf_text(&json)) : NULL;
     }

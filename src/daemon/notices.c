@@ -4,11 +4,13 @@
 
 #include "api/job_notices.h"
 #include "base/json.h"
+#include "daemon/rows.h"
 
 enum { JSON_MAX = 4096 };
 
 static const char *const verbs[BH_JOB_NOTICES] = {
 #define BH_JOB_NOTICE(id, number, name, sentence) [number] = "share." name,
+#define BH_ISOLATION_NOTICE(id, number, name, sentence) [number] = "isolation." name,
 #include "tables/job_notices.tbl"
 #undef BH_JOB_NOTICE
 };
@@ -98,5 +100,8 @@ bh_notices_take(struct bh_core *core, bh_node_id node, const struct bh_msg_notic
     entry.tenant = view.tenant.v;
     entry.obj.id = view.job.v;
     rc = bh_core_note(core, &entry, BH_OK, err);
+    if (rc == BH_OK && (notice->kind == BH_JOB_NOTICE_UNVERIFIED
+                        || notice->kind == BH_JOB_NOTICE_VERIFIED))
+        rc = bh_rows_regrade(core, &view, notice->kind == BH_JOB_NOTICE_VERIFIED, err);
     return rc == BH_OK ? put(core, view.job.v, notice, err) : rc;
 }

@@ -199,6 +199,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
         start->pieces[i].partition = view.pieces[i].partition.v;
     fill_mounts(start, dir, &spec, arena);
     fill_identity(start, dir, &view);
+    start->boundary = bh_view_strongest(core->state.engine, view.tenant);
     start->cpu_milli = view.cpu_milli;
     start->memory_bytes = (uint64_t)view.memory_mib << 20;
     start->network.bandwidth_bps = numbers.bandwidth_bps;

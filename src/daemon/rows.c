@@ -133,10 +133,12 @@ waiting_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t no
     return bh_reason_names[reason.code];
 }
 
+/* `standing`: what is said of its grade beside it; "": nothing. */
 static bh_rc
-change_living(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns,
-              struct bh_err *err)
+change_living(struct bh_core *core, const struct bh_job_view *view, const char *standing,
+              uint64_t now_ns, struct bh_err *err)
 {
+    char grade[32];
     char memory[400];
     struct bh_buf pieces;
     struct bh_job_change row = {
@@ -153,6 +155,8 @@ change_living(struct bh_core *core, const struct bh_job_view *view, uint64_t now
 
     bh_buf_init_fixed(&pieces, memory, sizeof memory);
     put_pieces(core, view, &pieces);
+    snprintf(grade, sizeof grade, "%s%s", row.grade, standing);
+    row.grade = grade;
     row.pieces = bh_buf_text(&pieces) ? bh_buf_text(&pieces) : "";
     note_change(core, &row, view->tenant.v, view->principal.v, now_ns);
     return core->store.ops->change_job(core->store.self, &row, err);
@@ -188,11 +192,18 @@ bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err)
             continue;
         rc = bh_core_begin(core, err);
         if (rc == BH_OK)
-            rc = change_living(core, &view, now_ns, err);
+            rc = change_living(core, &view, "", now_ns, err);
         if (rc != BH_OK)
             return rc;
     }
     return BH_OK;
+}
+
+bh_rc
+bh_rows_regrade(struct bh_core *core, const struct bh_job_view *view, bool verified,
+                struct bh_err *err)
+{
+    return change_living(core, view, verified ? "" : " unverified", bh_core_now(core), err);
 }
 
 bh_rc
@@ -214,7 +225,7 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t no
 
     BH_ASSERT(effect->kind == BH_FX_JOB);
     if (effect->state < BH_JOB_COMPLETED && known)
-        return change_living(core, &view, now_ns, err);
+        return change_living(core, &view, "", now_ns, err);
     row.node = row.pieces = row.grade = NULL; /* stay as they were */
     note_change(core, &row, view.tenant.v, view.principal.v, now_ns);
     return core->store.ops->change_job(core->store.self, &row, err);

@@ -15,6 +15,10 @@ BH_MUST_USE bh_rc bh_rows_add(struct bh_core *core, const struct bh_event *event
 BH_MUST_USE bh_rc bh_rows_change(struct bh_core *core, const struct bh_effect *effect,
                                  uint64_t now_ns, struct bh_err *err);
 
+/* A lease of a job was found to be isolated as its grade says, or not to be shown to be. */
+BH_MUST_USE bh_rc bh_rows_regrade(struct bh_core *core, const struct bh_job_view *view,
+                                  bool verified, struct bh_err *err);
+
 /* Some of the waiting jobs, the next few at each call: rows that show another reason than
  * the engine now gives are written anew.  Clears core->reasons_stale after the last. */
 BH_MUST_USE bh_rc bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err);

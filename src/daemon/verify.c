@@ -114,6 +114,11 @@ bh_rc
 bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,
                struct bh_err *err)
 {
+    static const bh_rc results[BH_CHECK_RESULTS] = { [BH_CHECK_PASS] = BH_OK,
+                                                     [BH_CHECK_INCONCLUSIVE] = BH_TIMEOUT,
+                                                     [BH_CHECK_FAIL] = BH_UNAVAILABLE };
+    static const uint32_t tallies[BH_CHECK_RESULTS] = { [BH_CHECK_FAIL] = 0, [BH_CHECK_PASS] = 1,
+                                                        [BH_CHECK_INCONCLUSIVE] = 2 };
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
                               .phase = BH_PHASE_EVENT, .verb = "isolation.verdict",
                               .obj = { .type = "node", .id = node.v } };
@@ -128,16 +133,12 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
         if (asked->job)
             entry.obj = (struct bh_record_object){ .type = "job", .id = asked->job };
     }
-    bh_tally_count(&core->tally, BH_TALLY_VERDICTS + (verdict->unfinished ? 2 : verdict->held));
-    if (verdict->unfinished)
+    bh_tally_count(&core->tally, BH_TALLY_VERDICTS + tallies[verdict->result]);
+    if (verdict->result == BH_CHECK_INCONCLUSIVE)
         bh_log(WALLS_UNFINISHED, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why), BH_U64("again_ns", verdict->again_ns));
-    else if (!verdict->held)
+    else if (verdict->result == BH_CHECK_FAIL)
         bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why));
-    return bh_core_note(core, &entry,
-                        verdict->held         ? BH_OK
-                        : verdict->unfinished ? BH_TIMEOUT
-                                              : BH_UNAVAILABLE,
-                        err);
+    return bh_core_note(core, &entry, results[verdict->result], err);
 }

@@ -60,7 +60,7 @@ static bool
 takes_ground(const struct bh_engine *engine, const struct bh_event *event, const struct gpu *gpu)
 {
     if (event->kind == BH_EV_GPU)
-        return event->u.gpu.fenced && gpu->id == event->u.gpu.gpu.v;
+        return event->u.gpu.fenced && !event->u.gpu.keeps && gpu->id == event->u.gpu.gpu.v;
     if (event->kind == BH_EV_HEALTH)
         return event->u.health.ends != BH_ENDS_NOBODY && gpu->id == event->u.health.gpu.v;
     return event->kind == BH_EV_CORDON && event->u.cordon.held == BH_HELD_DRAIN_NOW
@@ -78,7 +78,7 @@ falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_event 
     for (uint32_t i = 0; lease->state == LEASE_CARVING && i < lease->count; i++) {
         const struct gpu *gpu = gpu_at(engine, gpu_find(engine, lease->places[i].gpu));
 
-        if (gpu->fenced || bh_health_ends(engine, slot) != BH_END_NONE
+        if (gpu->fenced == FENCE_ENDS || bh_health_ends(engine, slot) != BH_END_NONE
             || takes_ground(engine, event, gpu))
             return true;
     }

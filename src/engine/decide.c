@@ -24,7 +24,7 @@ static bool
 on_fenced_gpu(const struct bh_engine *engine, const struct lease *lease)
 {
     for (uint32_t i = 0; i < lease->count; i++)
-        if (gpu_at(engine, gpu_find(engine, lease->places[i].gpu))->fenced)
+        if (gpu_at(engine, gpu_find(engine, lease->places[i].gpu))->fenced == FENCE_ENDS)
             return true;
     return false;
 }

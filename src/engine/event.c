@@ -144,6 +144,7 @@ static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_ev_gpu, cordoned, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, fenced, BH_FIELD_BOOL),
     ID32(struct bh_ev_gpu, gpu),
+    BH_F(struct bh_ev_gpu, keeps, BH_FIELD_BOOL),
     BH_F_ENUM(struct bh_ev_gpu, layout, bh_layout_names),
     BH_F(struct bh_ev_gpu, link, BH_FIELD_U32),
     BH_F(struct bh_ev_gpu, lone_carve, BH_FIELD_BOOL),

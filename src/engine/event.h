@@ -32,7 +32,8 @@ struct bh_ev_gpu {
     uint32_t model;      /* enum bh_gpu_model */
     bool managed;        /* the site file gave it to Bulkhead */
     bool cordoned;       /* no new work */
-    bool fenced;         /* lost or faulty: its leases end */
+    bool fenced;         /* no new work; lost or faulty: its leases end */
+    bool keeps;          /* of one that is fenced: it answers, and its leases run on */
     bool mig_capable;
     uint32_t link;       /* NVLink domain on its node; 0: none, or unknown */
     uint32_t numa;       /* number of its NUMA node + 1; 0: unknown */

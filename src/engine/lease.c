@@ -576,10 +576,18 @@ abandon(struct work *work, uint32_t slot, const struct lease_news *news)
     conclude(work, lease_at(work->engine, slot)->job, news->cause, 0);
 }
 
+/* One that failed where an isolation check has closed the GPU is not the job's fault: it is
+ * queued again. */
 static void
 fail_start(struct work *work, uint32_t slot, const struct lease_news *news)
 {
-    retire(work, slot, BH_END_START_FAILED, 0);
+    const struct lease *lease = lease_at(work->engine, slot);
+    bool closed = false;
+
+    for (uint32_t i = 0; i < lease->count; i++)
+        closed |= gpu_at(work->engine, gpu_find(work->engine, lease->places[i].gpu))->fenced
+                  == FENCE_KEEPS;
+    retire(work, slot, closed ? BH_END_GPU_LOST : BH_END_START_FAILED, 0);
 }
 
 static void

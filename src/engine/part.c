@@ -257,7 +257,7 @@ uint64_t
 bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t slot)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
-    bool answers = node_at(engine, gpu->node)->up && !gpu->fenced
+    bool answers = node_at(engine, gpu->node)->up && gpu->fenced != FENCE_ENDS
                    && gpu->health.state != BH_HEALTH_RESETTING;
 
     return gpu->stuck && gpu->retry_ns && answers ? gpu->retry_ns : UINT64_MAX;

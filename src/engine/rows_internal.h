@@ -87,6 +87,8 @@ struct standing {
     uint8_t count, mode; /* enum bh_standing_mode */
 };
 
+enum gpu_fence { FENCE_NONE, FENCE_ENDS, FENCE_KEEPS }; /* KEEPS: its leases run on */
+
 struct gpu {
     uint64_t id;
     uint32_t next_free;
@@ -96,7 +98,7 @@ struct gpu {
     uint32_t idle, leased, stuck; /* pieces in those states */
     uint64_t retry_ns; /* when to try again to destroy the stuck ones; 0: none waits */
     struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
-    uint8_t managed, cordoned, fenced, mig_capable;
+    uint8_t managed, cordoned, fenced, mig_capable; /* fenced: enum gpu_fence */
     uint8_t mig;     /* was carved into instances last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
     uint8_t link, numa;

@@ -46,6 +46,13 @@ bh_tenant_separation(const struct bh_engine *engine, uint32_t a, uint32_t b)
                                    one.dedicated || other.dedicated };
 }
 
+enum bh_boundary
+bh_tenant_boundary(const struct bh_engine *engine, uint32_t tenant)
+{
+    BH_ASSERT(tenant != 0);
+    return demands(engine, tenant, 0).boundary;
+}
+
 bool
 bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant)
 {

@@ -16,6 +16,9 @@ struct bh_separation {
 struct bh_separation bh_tenant_separation(const struct bh_engine *engine, uint32_t a,
                                           uint32_t b);
 
+/* The strongest boundary that the tenant or one above it asks for. */
+enum bh_boundary bh_tenant_boundary(const struct bh_engine *engine, uint32_t tenant);
+
 /* Whether the tenant or one above it asks for nodes of its own. */
 bool bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant);
 

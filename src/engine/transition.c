@@ -182,7 +182,7 @@ on_gpu(struct work *work, const struct bh_event *event)
     if (gpu->cordoned && !report->cordoned)
         bh_part_absolve(work, slot);
     gpu->cordoned = report->cordoned;
-    gpu->fenced = report->fenced;
+    gpu->fenced = !report->fenced ? FENCE_NONE : report->keeps ? FENCE_KEEPS : FENCE_ENDS;
     gpu->mig_capable = report->mig_capable;
     engine->hints.due_known = engine->hints.due_known && !gpu->stuck; /* nothing is due else */
     gpu->link = (uint8_t)report->link;
@@ -192,7 +192,7 @@ on_gpu(struct work *work, const struct bh_event *event)
     gpu->share_limit = report->share_limit;
     bh_part_limit_shares(gpu);
     bh_ledger_refresh(engine, slot);
-    if (!gpu->fenced)
+    if (gpu->fenced != FENCE_ENDS)
         retry_stuck(work, slot, &retries);
     else
         engine->hints.swept = false;

@@ -190,7 +190,8 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .model = gpu->model,
         .managed = gpu->managed,
         .cordoned = gpu->cordoned,
-        .fenced = gpu->fenced,
+        .fenced = gpu->fenced != FENCE_NONE,
+        .keeps = gpu->fenced == FENCE_KEEPS,
         .mig = gpu->mig,
         .link = gpu->link,
         .numa = gpu->numa,
@@ -403,6 +404,14 @@ bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a, bh_tenant_id b)
     if (!one || !other)
         return BH_BOUNDARY_FORTRESS;
     return bh_tenant_separation(engine, one, other).boundary;
+}
+
+enum bh_boundary
+bh_view_strongest(const struct bh_engine *engine, bh_tenant_id id)
+{
+    uint32_t slot = tenant_find(engine, id.v);
+
+    return slot ? bh_tenant_boundary(engine, slot) : BH_BOUNDARY_FORTRESS;
 }
 
 /* ---- the rest ---- */

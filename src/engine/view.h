@@ -79,7 +79,7 @@ struct bh_gpu_view {
     bh_gpu_id gpu;
     bh_node_id node;
     uint32_t model;
-    bool managed, cordoned, fenced, mig;
+    bool managed, cordoned, fenced, keeps, mig; /* keeps: as in bh_ev_gpu */
     uint32_t link, numa;         /* as in bh_ev_gpu */
     enum bh_layout layout;
     bool mig_capable, lone_carve;
@@ -223,6 +223,9 @@ void bh_engine_why(const struct bh_engine *engine, bh_job_id job, uint64_t now_n
 /* Whether `ancestor` is `tenant` or stands above it. */
 bool bh_view_within(const struct bh_engine *engine, bh_tenant_id ancestor,
                     bh_tenant_id tenant);
+
+/* The strongest boundary that the tenant or one above it asks for; fortress when it is unknown. */
+enum bh_boundary bh_view_strongest(const struct bh_engine *engine, bh_tenant_id id);
 
 /* What must stand between two tenants; fortress when one is unknown. */
 enum bh_boundary bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a,

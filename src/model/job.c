@@ -74,6 +74,7 @@ const char *const bh_end_cause_names[BH_END_CAUSES] = {
     [BH_END_DRAINED] = "drained",
     [BH_END_OVER_CAP] = "over_cap",
     [BH_END_OVER_TIME] = "over_time",
+    [BH_END_ISOLATION] = "isolation",
 };
 
 /* What a job may be told to write a checkpoint with. */

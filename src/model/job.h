@@ -64,6 +64,7 @@ enum bh_end_cause {
     BH_END_DRAINED,      /* an operator empties its GPU or node now */
     BH_END_OVER_CAP,     /* it had more GPU memory than its share allows, and its SKU ends it for that */
     BH_END_OVER_TIME,    /* it ran on a GPU out of its share's turns, likewise */
+    BH_END_ISOLATION,    /* what separates it from others was not there, or could not be shown to be */
     BH_END_CAUSES
 };
 

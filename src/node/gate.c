@@ -1,95 +1,31 @@
 #include "node/gate.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "model/job.h"
 #include "node/inspect.h"
 #include "node/order.h"
-#include "node/path.h"
+#include "node/process.h"
 #include "node/verify.h"
 
 #define FIRST_GLANCE (2 * BH_NS_PER_MS)
+#define CHECK_AGAIN (200 * BH_NS_PER_MS)
 #define PATIENCE (30 * BH_NS_PER_S)
-enum { GLANCED_AT_MAX = 8 };
-
-/* Whether the process is bulkhead-init, and whether it waits for the signal. */
-static bool
-read_init(pid_t pid, bool *ret_waits)
-{
-    char path[64], text[2048];
-    BH_AUTO(bh_fd_close) int fd = -1;
-    const char *caught;
-    ssize_t n;
-
-    bh_path_format(path, sizeof path, "/proc/%d/status", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    text[n > 0 ? n : 0] = '\0';
-    if (strncmp(text, "Name:\tinit\n", 11) != 0)
-        return false;
-    caught = strstr(text, "\nSigCgt:\t");
-    *ret_waits = caught && strtoull(caught + 9, NULL, 16) >> (SIGUSR1 - 1) & 1;
-    return true;
-}
-
-pid_t
-bh_gate_waiting(const struct bh_node *node, const char *id, bool *ret_passed)
-{
-    pid_t pids[GLANCED_AT_MAX];
-    uint32_t count = 0;
-    struct bh_err ignored;
-
-    *ret_passed = false;
-    if (node->runtime.ops->processes(node->runtime.self, id, pids, GLANCED_AT_MAX, &count,
-                                     &ignored)
-        != BH_OK)
-        return 0;
-    for (uint32_t i = 0; i < count; i++) {
-        bool waits = false;
-
-        if (!read_init(pids[i], &waits))
-            continue;
-        if (waits)
-            return pids[i];
-        *ret_passed = count > 1; /* its command stands beside it */
-    }
-    *ret_passed = *ret_passed || count == GLANCED_AT_MAX;
-    return 0;
-}
-
-pid_t
-bh_gate_init(const struct bh_node *node, const char *id)
-{
-    pid_t pids[GLANCED_AT_MAX];
-    uint32_t count = 0;
-    struct bh_err ignored;
-    bool waits;
-
-    if (node->runtime.ops->processes(node->runtime.self, id, pids, GLANCED_AT_MAX, &count,
-                                     &ignored)
-        != BH_OK)
-        return 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (read_init(pids[i], &waits))
-            return pids[i];
-    return 0;
-}
 
 void
 bh_gate_shut(struct bh_job *job)
 {
     job->gate_at = bh_time_monotonic() + FIRST_GLANCE;
     job->gate_until = job->gate_at + PATIENCE;
+    job->gate_tries = 0;
 }
 
 static void
@@ -102,52 +38,56 @@ answer_start(struct bh_node *node, struct bh_job *job)
         bh_orders_answer_start(node, order, job->broken);
 }
 
-/* What runs behind a wall that was not seen to stand is ended, and its GPUs are lent to nobody. */
+/* What is not shown to be isolated does not begin. */
 static void
-refuse(struct bh_node *node, struct bh_job *job, enum bh_walls walls, const char *why)
+refuse(struct bh_node *node, struct bh_job *job, const char *why)
 {
     struct bh_err err;
     char id[32];
 
     snprintf(job->broken, sizeof job->broken, "isolation: %.160s", why);
     bh_node_job_id(job->note.lease, id);
-    bh_verify_fence_lease(node, job, walls, why);
+    job->gate_at = 0;
     job->kill_at = bh_time_monotonic(); /* and again until it is gone */
     if (node->runtime.ops->signal(node->runtime.self, id, SIGKILL, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
 }
 
-bool
-bh_gate_is_gone(pid_t pid)
+static void
+judge(struct bh_node *node, struct bh_job *job, const struct bh_report *report)
 {
-    char path[64], text[512];
-    BH_AUTO(bh_fd_close) int fd = -1;
-    const char *name_end;
-    ssize_t n;
+    const struct bh_evidence_remedy *remedy = bh_report_remedy(report, BH_EVIDENCE_START);
 
-    bh_path_format(path, sizeof path, "/proc/%d/stat", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    text[n > 0 ? n : 0] = '\0';
-    name_end = strrchr(text, ')');
-    return !name_end || strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0;
+    if (remedy->closes_gpu)
+        bh_verify_close_gpu(node, job, report->why);
+    if (!remedy->ends && job->gate_tries++ < BH_EVIDENCE_RECHECKS) {
+        job->gate_at = bh_time_monotonic() + CHECK_AGAIN;
+        return;
+    }
+    bh_log(LEASE_ISOLATION, BH_U64("lease", job->note.lease), BH_U64("job", job->note.job),
+           BH_STR("result", bh_check_result_names[bh_report_result(report)]),
+           BH_STR("why", report->why));
+    refuse(node, job, report->why);
 }
 
+/* Process 1 waits. */
 static void
-look(struct bh_node *node, struct bh_job *job, pid_t init)
+inspect(struct bh_node *node, struct bh_job *job, int fd, pid_t init)
 {
+    struct pollfd ended = { .fd = fd, .events = POLLIN };
     struct bh_report report;
 
     bh_inspect(node, job, init, &report);
-    job->gate_at = 0;
-    if (!bh_report_held(&report) && bh_gate_is_gone(init))
-        return; /* it was ended before its command began: no wall is broken, its end answers */
-    if (!bh_report_held(&report)) {
-        refuse(node, job, bh_report_walls(&report), report.why);
+    if (bh_report_result(&report) != BH_CHECK_PASS) {
+        if (bh_process_is_ending(init) || poll(&ended, 1, 0) > 0)
+            job->gate_at = 0; /* it was ended before its command began: its end answers */
+        else
+            judge(node, job, &report);
         return;
     }
-    if (kill(init, SIGUSR1) != 0) {
-        if (errno != ESRCH) /* else it was ended while it was looked at, and its end answers */
+    job->gate_at = 0;
+    if (syscall(SYS_pidfd_send_signal, fd, SIGUSR1, NULL, 0) != 0) {
+        if (errno != ESRCH) /* else it was ended while it was inspected, and its end answers */
             bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease),
                    BH_STR("what", "let it begin"));
         return;
@@ -159,20 +99,17 @@ look(struct bh_node *node, struct bh_job *job, pid_t init)
 void
 bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
-    bool passed;
-    char id[32];
-    pid_t init;
+    pid_t init = 0;
+    BH_AUTO(bh_fd_close) int fd = bh_process_first(node, job->note.lease, &init);
+    enum bh_first_state state = fd < 0 ? BH_FIRST_SETUP : bh_process_first_state(init);
 
-    bh_node_job_id(job->note.lease, id);
-    init = bh_gate_waiting(node, id, &passed);
-    if (init > 0) {
-        look(node, job, init);
-    } else if (passed) {
+    if (state == BH_FIRST_WAITS) {
+        inspect(node, job, fd, init);
+    } else if (state == BH_FIRST_BEGAN) {
         job->gate_at = 0;
         answer_start(node, job);
     } else if (now >= job->gate_until) {
-        job->gate_at = 0;
-        refuse(node, job, BH_WALLS_UNFINISHED, "the sandbox was not ready in 30 s");
+        refuse(node, job, "the sandbox was not ready in 30 s");
     } else {
         job->gate_at = now + FIRST_GLANCE;
     }

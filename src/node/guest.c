@@ -5,15 +5,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "node/gate.h"
 #include "node/job.h"
 #include "node/launch.h"
+#include "node/process.h"
 #include "node/ranges.h"
 
 #define LOOK_AGAIN (500 * BH_NS_PER_MS)
@@ -25,7 +26,7 @@ struct bh_guest {
     bool stuck;        /* over for whoever started it, and does not go */
     bool alone;
     struct bh_job job; /* what its sandbox is built for and held against; not in the state */
-    pid_t init;        /* its process 1, once it was looked at */
+    int init_fd;       /* its process 1 (pidfd), once it was inspected; else -1 */
     int output_fd;
     bh_ns again_at;    /* monotonic; when to look whether it has gone, when stuck */
 };
@@ -114,7 +115,7 @@ open_guest(struct bh_node *node, const struct bh_guest_request *request, struct 
 {
     struct bh_note *note = &guest->job.note;
 
-    *guest = (struct bh_guest){ .used = true, .alone = request->alone, .job.pidfd = -1 };
+    *guest = (struct bh_guest){ .used = true, .alone = request->alone, .init_fd = -1, .job.pidfd = -1 };
     note->kind = BH_NOTE_LEASE;
     note->lease = request->start->lease;
     note->slot = BH_NO_SLOT; /* its own does not count when one is looked for */
@@ -158,22 +159,23 @@ bh_guest_start(struct bh_node *node, const struct bh_guest_request *request,
 bool
 bh_guest_look(struct bh_node *node, struct bh_guest *guest, struct bh_report *ret_report)
 {
-    bool passed;
-    char id[32];
+    pid_t init = 0;
+    BH_AUTO(bh_fd_close) int fd = bh_process_first(node, guest->job.note.lease, &init);
 
-    bh_node_job_id(guest->job.note.lease, id);
-    guest->init = bh_gate_waiting(node, id, &passed);
-    if (guest->init <= 0)
+    if (fd < 0 || bh_process_first_state(init) != BH_FIRST_WAITS)
         return false;
-    bh_inspect(node, &guest->job, guest->init, ret_report);
+    bh_inspect(node, &guest->job, init, ret_report);
+    bh_fd_close(guest->init_fd);
+    guest->init_fd = bh_fd_steal(&fd);
     return true;
 }
 
 bh_rc
 bh_guest_let_go(struct bh_guest *guest, struct bh_err *err)
 {
-    BH_ASSERT(guest->init > 0);
-    return kill(guest->init, SIGUSR1) != 0 ? bh_err_errno(err, "let it begin") : BH_OK;
+    BH_ASSERT(guest->init_fd >= 0);
+    return syscall(SYS_pidfd_send_signal, guest->init_fd, SIGUSR1, NULL, 0) != 0
+               ? bh_err_errno(err, "let it begin") : BH_OK;
 }
 
 /* One whose keeper cannot be watched is over at once: nobody would learn of its end. */
@@ -212,6 +214,7 @@ reap(struct bh_guest *guest)
         waitid(P_PIDFD, (id_t)guest->job.pidfd, &reaped, WEXITED | WNOHANG);
     bh_fd_close(guest->job.pidfd);
     bh_fd_close(guest->output_fd);
+    bh_fd_close(guest->init_fd);
     *guest = (struct bh_guest){ .used = false };
 }
 

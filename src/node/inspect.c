@@ -15,13 +15,17 @@
 #include "base/attr.h"
 #include "base/fd.h"
 #include "node/devices.h"
+#include "node/health.h"
 #include "node/path.h"
+#include "node/process.h"
 #include "node/share_slot.h"
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
 #include "runtime/readback.h"
 
-enum { TEXT_MAX = 64 << 10, LINE_MAX = 1024 };
+/* 64 mounts of a job's, each with a source of 4,096 and a target of 1,000 bytes that the kernel
+ * writes as four, are 1.3 MB. */
+enum { STATUS_MAX = 16 << 10, MOUNTINFO_MAX = 2 << 20 };
 
 /* What is looked at, and what was read of it once. */
 struct look {
@@ -29,68 +33,87 @@ struct look {
     const struct bh_job *job;
     pid_t init;
     uid_t base;                  /* first id of the job's range */
-    char status[4096];
-    bool *unanswered;            /* set by a check when what it asked did not answer in time */
+    char status[STATUS_MAX];
 };
 
 /* Whether it stands as it must; `ret_answer` says how it stands. */
-typedef bool (*check_fn)(const struct look *look, char *ret_answer, size_t size);
+typedef enum bh_check_result (*check_fn)(const struct look *look, char *ret_answer, size_t size);
 
 void
-bh_report_put(struct bh_report *report, const struct bh_msg_check *check)
+bh_report_put(struct bh_report *report, const struct bh_msg_check *check, enum bh_evidence_by by)
 {
+    bool failed = check->result == BH_CHECK_FAIL;
+
     if (report->count == BH_REPORT_CHECKS_MAX)
         return;
     report->checks[report->count++] = *check;
-    if (!check->held && (!*report->why || (!check->unfinished && report->broken == 0)))
+    if (check->result != BH_CHECK_PASS && (!*report->why || (failed && report->failed == 0)))
         snprintf(report->why, sizeof report->why, "%s: %s", check->name, check->answer);
-    report->broken += !check->held && !check->unfinished;
+    report->failed += failed;
+    report->inconclusive += check->result == BH_CHECK_INCONCLUSIVE;
+    report->by_host = report->by_host || (failed && by == BH_EVIDENCE_BY_HOST);
 }
 
-bool
-bh_report_held(const struct bh_report *report)
+enum bh_check_result
+bh_report_result(const struct bh_report *report)
 {
-    return report->count > 0 && !*report->why;
+    if (report->failed > 0)
+        return BH_CHECK_FAIL;
+    return report->inconclusive > 0 || report->count == 0 ? BH_CHECK_INCONCLUSIVE : BH_CHECK_PASS;
 }
 
-enum bh_walls
-bh_report_walls(const struct bh_report *report)
+const struct bh_evidence_remedy *
+bh_report_remedy(const struct bh_report *report, enum bh_evidence_of of)
 {
-    return bh_report_held(report) ? BH_WALLS_HELD
-           : report->broken > 0   ? BH_WALLS_BROKEN
-                                  : BH_WALLS_UNFINISHED;
+    return bh_evidence_remedy(of, bh_report_result(report),
+                              report->by_host ? BH_EVIDENCE_BY_HOST : BH_EVIDENCE_BY_JOB);
 }
 
-/* How it stands, and that it must not. */
-static bool BH_PRINTF(3, 4)
-wrong(char *ret_answer, size_t size, const char *format, ...)
+/* How it stands, with what that comes to. */
+static enum bh_check_result BH_PRINTF(4, 5)
+answer_with(enum bh_check_result result, char *ret_answer, size_t size, const char *format, ...)
 {
     va_list values;
 
     va_start(values, format);
     vsnprintf(ret_answer, size, format, values);
     va_end(values);
-    return false;
+    return result;
+}
+
+#define wrong(answer, size, ...) answer_with(BH_CHECK_FAIL, answer, size, __VA_ARGS__)
+#define unknown(answer, size, ...) answer_with(BH_CHECK_INCONCLUSIVE, answer, size, __VA_ARGS__)
+
+static enum bh_check_result
+pass_if(bool stands)
+{
+    return stands ? BH_CHECK_PASS : BH_CHECK_FAIL;
 }
 
 /* ---- reading ---- */
 
+/* A file of process 1, whole, at most `max` bytes. */
 static bool
-read_of(const struct look *look, const char *name, char *text, size_t size)
+read_of(const struct look *look, const char *name, size_t max, struct bh_buf *ret_text)
 {
+    struct bh_err ignored;
     char path[96];
-    BH_AUTO(bh_fd_close) int fd = -1;
-    size_t length = 0;
-    ssize_t n = 1;
 
     bh_path_format(path, sizeof path, "/proc/%d/%s", (int)look->init, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && n > 0 && length < size - 1) {
-        n = read(fd, text + length, size - 1 - length);
-        length += n > 0 ? (size_t)n : 0;
-    }
-    text[length] = '\0';
-    return fd >= 0 && n >= 0;
+    return bh_file_read(path, max, ret_text, &ignored) == BH_OK && bh_buf_text(ret_text)
+           && ret_text->length > 0;
+}
+
+static bool
+read_short(const struct look *look, const char *name, char *text, size_t size)
+{
+    struct bh_buf buf;
+
+    bh_buf_init_fixed(&buf, text, size);
+    if (read_of(look, name, size - 1, &buf))
+        return true;
+    text[0] = '\0';
+    return false;
 }
 
 /* What stands behind "key:\t" in the status, up to the end of the line. */
@@ -111,16 +134,18 @@ status_of(const struct look *look, const char *key, char *text, size_t size)
     }
 }
 
-static bool
+static enum bh_check_result
 status_is(const struct look *look, const char *key, const char *wanted, char *answer, size_t size)
 {
     status_of(look, key, answer, size);
-    return strcmp(answer, wanted) == 0;
+    if (!*answer)
+        return unknown(answer, size, "%s cannot be read", key);
+    return pass_if(strcmp(answer, wanted) == 0);
 }
 
 /* ---- identity ---- */
 
-static bool
+static enum bh_check_result
 check_namespaces(const struct look *look, char *answer, size_t size)
 {
     static const char *const names[] = { "user", "pid", "mnt", "net", "ipc", "uts", "cgroup" };
@@ -131,17 +156,18 @@ check_namespaces(const struct look *look, char *answer, size_t size)
 
         bh_path_format(path, sizeof path, "/proc/%d/ns/%s", (int)look->init, names[i]);
         if (stat(path, &its) != 0)
-            return wrong(answer, size, "%s cannot be read", names[i]);
+            return unknown(answer, size, "%s cannot be read", names[i]);
         bh_path_format(path, sizeof path, "/proc/self/ns/%s", names[i]);
-        if (stat(path, &own) != 0 || own.st_ino == its.st_ino)
+        if (stat(path, &own) != 0)
+            return unknown(answer, size, "%s of the machine cannot be read", names[i]);
+        if (own.st_dev == its.st_dev && own.st_ino == its.st_ino)
             return wrong(answer, size, "%s is the machine's", names[i]);
     }
-    snprintf(answer, size, "%zu of its own", BH_COUNT(names));
-    return true;
+    return answer_with(BH_CHECK_PASS, answer, size, "%zu of its own", BH_COUNT(names));
 }
 
 /* Two jobs never map to the same ids, so that the range alone tells whose a process is. */
-static bool
+static enum bh_check_result
 check_ids(const struct look *look, char *answer, size_t size)
 {
     char text[256], wanted[64], line[64];
@@ -152,50 +178,52 @@ check_ids(const struct look *look, char *answer, size_t size)
     for (size_t i = 0; i < BH_COUNT(maps); i++) {
         char rest[8] = "";
 
-        if (!read_of(look, maps[i], text, sizeof text)
-            || sscanf(text, "%u %u %u %7s", &inside, &outside, &count, rest) != 3)
-            return wrong(answer, size, "%s cannot be read", maps[i]);
+        if (!read_short(look, maps[i], text, sizeof text)
+            || sscanf(text, "%u %u %u %7s", &inside, &outside, &count, rest) < 3)
+            return unknown(answer, size, "%s cannot be read", maps[i]);
         snprintf(line, sizeof line, "%u %u %u", inside, outside, count);
-        snprintf(answer, size, "%s", line);
-        if (strcmp(line, wanted) != 0)
-            return false;
+        snprintf(answer, size, "%s%s", line, *rest ? " and more" : "");
+        if (strcmp(answer, wanted) != 0)
+            return BH_CHECK_FAIL;
     }
-    return true;
+    return BH_CHECK_PASS;
 }
 
-static bool
+static enum bh_check_result
 check_user(const struct look *look, char *answer, size_t size)
 {
     unsigned ids[4];
 
     status_of(look, "Uid", answer, size);
     if (sscanf(answer, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
-        return false;
+        return unknown(answer, size, "its user cannot be read");
     for (size_t i = 0; i < BH_COUNT(ids); i++)
         if (ids[i] != ids[0] || ids[i] < look->base || ids[i] - look->base >= BH_OCI_ID_RANGE)
-            return false; /* which of its range is for the image to say */
-    return true;
+            return BH_CHECK_FAIL; /* which of its range is for the image to say */
+    return BH_CHECK_PASS;
 }
 
-static bool
+static enum bh_check_result
 check_capabilities(const struct look *look, char *answer, size_t size)
 {
     static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 
-    for (size_t i = 0; i < BH_COUNT(sets); i++)
-        if (!status_is(look, sets[i], "0000000000000000", answer, size))
-            return false;
-    snprintf(answer, size, "none");
-    return true;
+    for (size_t i = 0; i < BH_COUNT(sets); i++) {
+        enum bh_check_result result = status_is(look, sets[i], "0000000000000000", answer, size);
+
+        if (result != BH_CHECK_PASS)
+            return result;
+    }
+    return answer_with(BH_CHECK_PASS, answer, size, "none");
 }
 
-static bool
+static enum bh_check_result
 check_privileges(const struct look *look, char *answer, size_t size)
 {
     return status_is(look, "NoNewPrivs", "1", answer, size);
 }
 
-static bool
+static enum bh_check_result
 check_filter(const struct look *look, char *answer, size_t size)
 {
     return status_is(look, "Seccomp", "2", answer, size);
@@ -235,39 +263,56 @@ is_runtimes_own(const char *target)
            || strncmp(target, "/sys/", 5) == 0;
 }
 
-/* No mount lets programs gain rights, none but device nodes lets devices be opened, and what
- * is the machine's cannot be written. */
 static bool
-check_mount(char *line, char *answer, size_t size)
+is_at_or_below(const char *target, const char *folder)
 {
-    char target[256], options[256];
+    size_t length = strlen(folder);
 
-    if (sscanf(line, "%*s %*s %*s %*s %255s %255s", target, options) != 2)
-        return wrong(answer, size, "mounts cannot be read");
-    snprintf(answer, size, "%.60s", target);
-    if (!is_runtimes_own(target) && !has_option(options, "nosuid"))
-        return false;
-    if (!is_runtimes_own(target) && strncmp(target, "/dev", 4) != 0
-        && !has_option(options, "nodev"))
-        return false;
-    return !must_be_read_only(target) || has_option(options, "ro");
+    return strncmp(target, folder, length) == 0 && (!target[length] || target[length] == '/');
 }
 
-static bool
+/* No mount lets programs gain rights, none but device nodes lets devices be opened, and what
+ * is the machine's cannot be written.  Targets are the tenant's to choose, of any length. */
+static enum bh_check_result
+check_mount(char *line, char *answer, size_t size)
+{
+    char *field[6], *rest = NULL;
+
+    for (size_t i = 0; i < BH_COUNT(field); i++) {
+        field[i] = strtok_r(i ? NULL : line, " ", &rest);
+        if (!field[i])
+            return unknown(answer, size, "a mount cannot be read");
+    }
+    const char *target = field[4], *options = field[5];
+
+    snprintf(answer, size, "%.60s", target);
+    if (!is_runtimes_own(target) && !has_option(options, "nosuid"))
+        return BH_CHECK_FAIL;
+    if (!is_runtimes_own(target) && !is_at_or_below(target, "/dev")
+        && !has_option(options, "nodev"))
+        return BH_CHECK_FAIL;
+    return pass_if(!must_be_read_only(target) || has_option(options, "ro"));
+}
+
+static enum bh_check_result
 check_mounts(const struct look *look, char *answer, size_t size)
 {
-    char *text = calloc(1, TEXT_MAX), *rest = NULL;
-    bool held = text && read_of(look, "mountinfo", text, TEXT_MAX);
+    enum bh_check_result result = BH_CHECK_PASS;
     uint32_t count = 0;
+    struct bh_buf text;
+    char *rest = NULL;
 
-    snprintf(answer, size, "mounts cannot be read");
-    for (char *line = held ? strtok_r(text, "\n", &rest) : NULL; held && line;
+    bh_buf_init(&text, MOUNTINFO_MAX + 1);
+    if (!read_of(look, "mountinfo", MOUNTINFO_MAX, &text)) {
+        bh_buf_fini(&text);
+        return unknown(answer, size, "mounts cannot be read");
+    }
+    for (char *line = strtok_r(text.bytes, "\n", &rest); line && result == BH_CHECK_PASS;
          line = strtok_r(NULL, "\n", &rest), count++)
-        held = check_mount(line, answer, size);
-    if (held)
-        snprintf(answer, size, "%u mounts", count);
-    free(text);
-    return held && count > 0;
+        result = check_mount(line, answer, size);
+    bh_buf_fini(&text);
+    return result == BH_CHECK_PASS ? answer_with(result, answer, size, "%u mounts", count)
+                                   : result;
 }
 
 /* What process 1 may hold beside its three streams: the keeper's socket, and what those who were
@@ -292,7 +337,7 @@ is_stream(const struct look *look, const char *name)
 }
 
 /* Process 1 has its three streams and nothing that leads outside. */
-static bool
+static enum bh_check_result
 check_descriptors(const struct look *look, char *answer, size_t size)
 {
     uint32_t count = 0, astray = 0;
@@ -302,7 +347,7 @@ check_descriptors(const struct look *look, char *answer, size_t size)
     bh_path_format(path, sizeof path, "/proc/%d/fd", (int)look->init);
     dir = opendir(path);
     if (!dir)
-        return wrong(answer, size, "descriptors cannot be read");
+        return unknown(answer, size, "descriptors cannot be read");
     for (const struct dirent *entry; (entry = readdir(dir));) {
         bool own = entry->d_name[0] >= '0' && entry->d_name[0] <= '2' && !entry->d_name[1];
 
@@ -310,8 +355,8 @@ check_descriptors(const struct look *look, char *answer, size_t size)
         astray += entry->d_name[0] != '.' && !own && !is_stream(look, entry->d_name);
     }
     closedir(dir);
-    snprintf(answer, size, "%u descriptors, %u that lead to files", count, astray);
-    return astray == 0;
+    return answer_with(pass_if(astray == 0), answer, size,
+                       "%u descriptors, %u that lead to files", count, astray);
 }
 
 /* ---- limits and devices ---- */
@@ -325,7 +370,7 @@ group_of(const struct look *look, char *path, size_t size)
     bh_path_format(path, size, "%s/%s", look->node->conf.cgroup_parent, id);
 }
 
-static bool
+static enum bh_check_result
 check_groups(const struct look *look, char *answer, size_t size)
 {
     struct bh_err err;
@@ -334,18 +379,18 @@ check_groups(const struct look *look, char *answer, size_t size)
 
     bh_node_job_id(look->job->note.lease, id);
     if (look->node->runtime.ops->has(look->node->runtime.self, id, look->init, &inside, &err) != BH_OK)
-        return wrong(answer, size, "%.60s", err.msg);
-    snprintf(answer, size, inside ? "in its groups" : "not in its groups");
-    return inside;
+        return unknown(answer, size, "%.60s", err.msg);
+    return answer_with(pass_if(inside), answer, size,
+                       inside ? "in its groups" : "not in its groups");
 }
 
 /* What was ordered is known to the node that started the job; another one wants limits that
  * are any. */
-static bool
+static enum bh_check_result
 check_limit(uint64_t is, uint64_t ordered, char *answer, size_t size)
 {
-    snprintf(answer, size, "%" PRIu64, is);
-    return is != UINT64_MAX && is > 0 && (!ordered || is == ordered);
+    return answer_with(pass_if(is != UINT64_MAX && is > 0 && (!ordered || is == ordered)), answer,
+                       size, "%" PRIu64, is);
 }
 
 static bool
@@ -363,26 +408,28 @@ read_limits(const struct look *look, struct bh_limits *ret_limits, char *answer,
     return false;
 }
 
-static bool
+static enum bh_check_result
 check_memory(const struct look *look, char *answer, size_t size)
 {
     struct bh_limits limits;
 
-    return read_limits(look, &limits, answer, size)
-           && check_limit(limits.memory_bytes, look->job->ordered.memory_bytes, answer, size);
+    if (!read_limits(look, &limits, answer, size))
+        return BH_CHECK_INCONCLUSIVE;
+    return check_limit(limits.memory_bytes, look->job->ordered.memory_bytes, answer, size);
 }
 
-static bool
+static enum bh_check_result
 check_processes(const struct look *look, char *answer, size_t size)
 {
     uint64_t ordered = look->job->ordered.pids ? look->job->ordered.pids + 1U : 0; /* and crun */
     struct bh_limits limits;
 
-    return read_limits(look, &limits, answer, size)
-           && check_limit(limits.pids, ordered, answer, size);
+    if (!read_limits(look, &limits, answer, size))
+        return BH_CHECK_INCONCLUSIVE;
+    return check_limit(limits.pids, ordered, answer, size);
 }
 
-static bool
+static enum bh_check_result
 check_devices(const struct look *look, char *answer, size_t size)
 {
     struct bh_sandbox_device devices[2 + 3 * BH_WIRE_PIECES_MAX];
@@ -392,11 +439,12 @@ check_devices(const struct look *look, char *answer, size_t size)
     struct bh_err err;
 
     group_of(look, path, sizeof path);
-    if (bh_cgroup_probe(look->node->conf.cgroup_mount, &cgroups, &err) != BH_OK
-        || bh_readback_devices(&cgroups, path, devices, count, &err) != BH_OK)
-        return wrong(answer, size, "%.60s", err.msg);
-    snprintf(answer, size, "%u lent, no others", count);
-    return true;
+    if (bh_cgroup_probe(look->node->conf.cgroup_mount, &cgroups, &err) != BH_OK)
+        return unknown(answer, size, "%.60s", err.msg);
+    if (bh_readback_devices(&cgroups, path, devices, count, &err) != BH_OK)
+        return answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE,
+                           answer, size, "%.60s", err.msg);
+    return answer_with(BH_CHECK_PASS, answer, size, "%u lent, no others", count);
 }
 
 static bh_rc
@@ -437,67 +485,73 @@ is_stranger(const struct bh_node *node, const struct bh_job *job,
         return false;
     if (bh_share_slot_is(piece) && is_beside(node, piece, process->pid))
         return false;
-    return look_inside(node, job->note.lease, process->pid, &inside) == BH_OK && !inside &&
-           kill((pid_t)process->pid, 0) == 0;
+    return look_inside(node, job->note.lease, process->pid, &inside) == BH_OK && !inside
+           && !bh_process_is_ending((pid_t)process->pid);
 }
 
 /* Nobody else has a context on a piece that is about to be used. */
-static bool
+static enum bh_check_result
 check_piece(const struct look *look, char *answer, size_t size)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const struct bh_device *device = &look->node->device;
 
-    snprintf(answer, size, "%u pieces, nobody else on them", look->job->note.lent_count);
     for (uint32_t i = 0; i < look->job->note.lent_count; i++) {
         const struct bh_note_piece *piece = &look->job->note.lent[i];
         struct bh_device_process *processes;
         uint32_t count = 0;
         struct bh_err err;
 
+        if (bh_health_is_away(look->node, piece->gpu)) /* asking would hold the node up once more */
+            return unknown(answer, size, "%.40s does not answer", piece->gpu);
         if (device->ops->processes(device->self, piece->gpu, arena, &processes, &count, &err)
-            != BH_OK) {
-            *look->unanswered = err.rc == BH_UNCERTAIN;
-            return wrong(answer, size, "%.60s", err.msg);
-        }
+            != BH_OK)
+            return unknown(answer, size, "%.60s", err.msg);
         for (uint32_t p = 0; p < count; p++) {
             if (is_stranger(look->node, look->job, piece, &processes[p]))
                 return wrong(answer, size, "process %u is on it", processes[p].pid);
         }
     }
-    return true;
+    return answer_with(BH_CHECK_PASS, answer, size, "%u pieces, nobody else on them",
+                       look->job->note.lent_count);
 }
 
 /* ---- all of it ---- */
+
+static const struct {
+    const char *name;
+    check_fn check;
+    enum bh_evidence_by by;
+} checks[] = {
+    { "namespaces", check_namespaces, BH_EVIDENCE_BY_HOST },
+    { "ids", check_ids, BH_EVIDENCE_BY_HOST },
+    { "user", check_user, BH_EVIDENCE_BY_JOB },          /* its image says which */
+    { "capabilities", check_capabilities, BH_EVIDENCE_BY_HOST },
+    { "privileges", check_privileges, BH_EVIDENCE_BY_HOST },
+    { "call-filter", check_filter, BH_EVIDENCE_BY_HOST },
+    { "mounts", check_mounts, BH_EVIDENCE_BY_JOB },      /* it chooses places */
+    { "descriptors", check_descriptors, BH_EVIDENCE_BY_JOB }, /* it asks for streams */
+    { "groups", check_groups, BH_EVIDENCE_BY_HOST },
+    { "memory-limit", check_memory, BH_EVIDENCE_BY_HOST },
+    { "process-limit", check_processes, BH_EVIDENCE_BY_HOST },
+    { "device-fence", check_devices, BH_EVIDENCE_BY_HOST },
+    { "piece", check_piece, BH_EVIDENCE_BY_HOST },
+};
 
 void
 bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
            struct bh_report *ret_report)
 {
-    static const struct {
-        const char *name;
-        check_fn check;
-    } checks[] = {
-        { "namespaces", check_namespaces },   { "ids", check_ids },
-        { "user", check_user },               { "capabilities", check_capabilities },
-        { "privileges", check_privileges },   { "call-filter", check_filter },
-        { "mounts", check_mounts },           { "descriptors", check_descriptors },
-        { "groups", check_groups },           { "memory-limit", check_memory },
-        { "process-limit", check_processes }, { "device-fence", check_devices },
-        { "piece", check_piece },
-    };
     struct look look = { .node = node, .job = job, .init = init,
                          .base = node->conf.uid_base + BH_OCI_ID_RANGE * job->note.slot };
 
     memset(ret_report, 0, sizeof *ret_report);
-    if (!read_of(&look, "status", look.status, sizeof look.status))
-        look.status[0] = '\0';
+    (void)read_short(&look, "status", look.status, sizeof look.status);
     for (size_t i = 0; i < BH_COUNT(checks); i++) {
         struct bh_msg_check check = { .outside = true };
 
         snprintf(check.name, sizeof check.name, "%s", checks[i].name);
-        look.unanswered = &check.unfinished;
-        check.held = checks[i].check(&look, check.answer, sizeof check.answer);
-        bh_report_put(ret_report, &check);
+        check.result = checks[i].check(&look, check.answer, sizeof check.answer);
+        bh_report_put(ret_report, &check, checks[i].by);
     }
 }

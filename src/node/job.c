@@ -28,11 +28,13 @@
 #include "node/guest.h"
 #include "node/keeper.h"
 #include "node/launch.h"
+#include "node/lease_check.h"
 #include "node/network.h"
+#include "node/own_end.h"
 #include "node/path.h"
+#include "node/process.h"
 #include "node/reset.h"
 #include "node/scrub.h"
-#include "node/share_end.h"
 #include "node/share_lease.h"
 #include "node/share_slot.h"
 #include "node/unpack.h"
@@ -131,7 +133,7 @@ finish(struct bh_node *node, struct bh_job *job)
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
     bh_cdi_remove(node, job->note.lease);
-    if ((bh_gate_ended(node, job) || bh_checkpoint_ended(job) || bh_node_share_ended(job))
+    if ((bh_gate_ended(node, job) || bh_checkpoint_ended(job) || bh_own_end_took(job))
         && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
     report_end(node, job);
@@ -404,37 +406,15 @@ note_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
     return job->suspended == suspended ? BH_OK : bh_state_note(&node->state, &note, err);
 }
 
-static bool
-is_init(pid_t pid)
-{
-    char path[64], name[16] = "";
-    BH_AUTO(bh_fd_close) int fd = -1;
-
-    bh_path_format(path, sizeof path, "/proc/%d/comm", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && read(fd, name, sizeof name - 1) > 0 && strcmp(name, "init\n") == 0;
-}
-
-enum { LOOKED_AT_MAX = 4096 };
-
 /* Whether the runtime has handed over to the job's own process 1.  A half-built sandbox
  * is not put aside: its devices could be others when it goes on. */
-static bh_rc
-has_begun(struct bh_node *node, const struct bh_job *job, bool *ret_begun, struct bh_err *err)
+static bool
+has_begun(const struct bh_node *node, const struct bh_job *job)
 {
-    pid_t *pids = calloc(LOOKED_AT_MAX, sizeof *pids);
-    uint32_t count = 0;
-    char id[32];
-    bh_rc rc;
+    pid_t init = 0;
+    BH_AUTO(bh_fd_close) int fd = bh_process_first(node, job->note.lease, &init);
 
-    BH_ASSERT(pids);
-    bh_node_job_id(job->note.lease, id);
-    rc = node->runtime.ops->processes(node->runtime.self, id, pids, LOOKED_AT_MAX, &count, err);
-    *ret_begun = count == LOOKED_AT_MAX; /* so many did not come from the runtime */
-    for (uint32_t i = 0; i < count && rc == BH_OK && !*ret_begun; i++)
-        *ret_begun = is_init(pids[i]);
-    free(pids);
-    return rc;
+    return fd >= 0 && bh_process_first_state(init) != BH_FIRST_SETUP;
 }
 
 /* That a job is frozen says nothing about its contexts, and after a crash of the node
@@ -443,17 +423,14 @@ static bh_rc
 freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held,
                        struct bh_err *err)
 {
-    bool begun = false;
     uint64_t mib;
     bh_rc rc = note_suspended(node, job, false, err);
 
     if (rc == BH_OK)
         rc = set_frozen(node, job, true, err);
     if (rc == BH_OK)
-        rc = has_begun(node, job, &begun, err);
-    if (rc == BH_OK)
         rc = bh_job_gpu_use(node, job, ret_held, &mib, err);
-    *ret_held = *ret_held || !begun;
+    *ret_held = *ret_held || !has_begun(node, job);
     return rc == BH_OK && !*ret_held ? note_suspended(node, job, true, err) : rc;
 }
 
@@ -632,6 +609,7 @@ tick_job(struct bh_node *node, struct bh_job *job, bh_ns now)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
     if (job->gate_at && job->gate_at <= now && !job->frozen && !job->ended)
         bh_gate_tick(node, job, now);
+    bh_lease_check_tick(node, job, now);
     if (job->look_at && job->look_at <= now)
         bh_job_look(node, job); /* may forget it: last */
 }
@@ -654,6 +632,7 @@ bh_job_tick(struct bh_node *node, bh_ns now)
 
         next = sooner(sooner(sooner(next, job->kill_at), job->term_at), job->look_at);
         next = sooner(next, job->frozen || job->ended ? 0 : job->gate_at);
+        next = sooner(next, bh_lease_check_due(job));
     }
     return next;
 }
@@ -766,6 +745,7 @@ bh_job_adopt_all(struct bh_node *node)
         adopt_frozen(node, job);
         bh_checkpoint_adopt(node, job);
         bh_gate_shut(job); /* it may wait for the node that died */
+        bh_lease_check_adopt(job);
     }
 }
 

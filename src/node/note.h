@@ -20,9 +20,9 @@ enum bh_note_kind {
     BH_NOTE_LEASE,         /* a job is being started */
     BH_NOTE_FORGET_ORDER,  /* acknowledged */
     BH_NOTE_FORGET_LEASE,
-    BH_NOTE_ASKED,         /* a job was sent its first signal to end; `why`: for having more
-                              of a GPU than its share allows, and `outcome` the cause of its end
-                              then (0, of before there were two: OVER_CAP) */
+    BH_NOTE_ASKED,         /* a job was sent its first signal to end; `why`: the node stops it by
+                              itself, and `outcome` is the cause of its end then (0, of before
+                              there were two: OVER_CAP) */
     BH_NOTE_SUSPENDED,     /* a job is frozen and was seen to hold no GPU context */
     BH_NOTE_RESUMED,       /* that does not hold any more: it is about to be thawed */
     BH_NOTE_MARK,          /* whose the bytes of memory units of a GPU are */
@@ -66,6 +66,7 @@ struct bh_note {
     uint64_t at_ns;
     char why[BH_OUTCOME_WHY_MAX];
     uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */
+    uint32_t boundary;             /* LEASE: enum bh_boundary, as ordered; UNSET of before there was one */
     bool clean, failed;            /* MARK */
     struct bh_msg_receipt receipt; /* RECEIPT */
     struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX]; /* ASIDE */

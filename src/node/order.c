@@ -180,7 +180,7 @@ note_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret
                struct bh_err *err)
 {
     struct bh_note lease = { .kind = BH_NOTE_LEASE, .lease = start->lease, .job = start->job,
-                             .tenant = start->tenant_id };
+                             .tenant = start->tenant_id, .boundary = start->boundary };
     bh_rc rc = lend_pieces(node, start, &lease, err);
 
     if (rc == BH_OK)

@@ -87,7 +87,7 @@ let_go(struct bh_node *node, struct bh_scrub_run *run)
 
     if (!bh_guest_look(node, run->guest, &report))
         return;
-    rc = bh_report_held(&report) ? bh_guest_let_go(run->guest, &run->why)
+    rc = bh_report_result(&report) == BH_CHECK_PASS ? bh_guest_let_go(run->guest, &run->why)
                                  : bh_err_set(&run->why, BH_UNAVAILABLE,
                                               "the helper's sandbox: %.160s", report.why);
     run->step = BH_SCRUB_RUN_WORKS;

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "model/job.h"
-#include "node/share_end.h"
+#include "node/own_end.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
 
@@ -131,5 +131,5 @@ bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, struct b
     snprintf(why, sizeof why, "it was at work on its GPU %" PRIu32 " %% of the time while others had "
              "turns, and its own turns were %" PRIu32 " %%", busy, had);
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED_OUT);
-    bh_node_share_end(node, job, BH_END_OVER_TIME, why);
+    bh_own_end_begin(node, job, &(struct bh_own_end){ BH_END_OVER_TIME, BH_OWN_END_GRACE, why });
 }

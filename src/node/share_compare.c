@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "model/job.h"
-#include "node/share_end.h"
+#include "node/own_end.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
 
@@ -167,7 +167,7 @@ end(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job)
     snprintf(why, sizeof why, "it had %" PRIu64 " MiB of memory of %.47s, and its share allows %"
              PRIu64, row->look.bytes >> 20, row->look.gpu, row->look.allowed_bytes >> 20);
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED);
-    bh_node_share_end(node, job, BH_END_OVER_CAP, why);
+    bh_own_end_begin(node, job, &(struct bh_own_end){ BH_END_OVER_CAP, BH_OWN_END_GRACE, why });
 }
 
 static void

@@ -213,8 +213,8 @@ apply_asked(struct bh_state *state, const struct bh_note *note)
     job->asked = true;
     if (!*note->why)
         return;
-    snprintf(job->over_share, sizeof job->over_share, "%.199s", note->why);
-    job->over_cause = note->outcome != BH_END_NONE ? note->outcome : BH_END_OVER_CAP;
+    snprintf(job->own_why, sizeof job->own_why, "%.199s", note->why);
+    job->own_cause = note->outcome != BH_END_NONE ? note->outcome : BH_END_OVER_CAP;
 }
 
 static void
@@ -408,8 +408,8 @@ put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
     struct bh_note suspended = { .kind = BH_NOTE_SUSPENDED, .lease = job->note.lease };
     bh_rc rc = bh_note_append(state->journal, &job->note, err);
 
-    snprintf(asked.why, sizeof asked.why, "%s", job->over_share);
-    asked.outcome = job->over_cause;
+    snprintf(asked.why, sizeof asked.why, "%s", job->own_why);
+    asked.outcome = job->own_cause;
     if (rc == BH_OK && job->asked)
         rc = bh_note_append(state->journal, &asked, err);
     if (rc == BH_OK && job->suspended)

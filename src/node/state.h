@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "node/mark.h"
 #include "node/note.h"
+#include "node/share_untold.h"
 #include "wire/message.h"
 
 /* What the node knows, rebuilt from its journal at start: orders that were not
@@ -25,6 +26,19 @@ struct bh_order {
     bool done;
     bool unsaved;                    /* the outcome could not be noted yet */
     struct bh_msg_outcome outcome;   /* when done */
+};
+
+/* What a job's people are told of its isolation. */
+enum bh_lease_notice { BH_LEASE_UNVERIFIED, BH_LEASE_VERIFIED, BH_LEASE_STOPPED, BH_LEASE_NOTICES };
+
+/* How a lease stands by its isolation checks; node/lease_check.h. */
+struct bh_lease_isolation {
+    bool unverified;                 /* the last one did not pass */
+    bool unknown;                    /* none was made since this node started */
+    uint32_t rechecks;               /* made by the node since it was verified last */
+    bh_ns at;                        /* monotonic; of the next, or 0 */
+    struct bh_share_untold untold[BH_LEASE_NOTICES];
+    char why[200];
 };
 
 struct bh_job {
@@ -50,8 +64,10 @@ struct bh_job {
     bh_ns gate_until;                /* monotonic; not ready by then: it never will be */
     uint64_t start_order;            /* START that is answered after the look, or 0 */
     char broken[200];                /* the wall that did not hold; "" is none */
-    char over_share[200];            /* why the node ends it, over its share; "": it does not */
-    uint32_t over_cause;             /* enum bh_end_cause of that */
+    uint32_t gate_tries;             /* checks at the start barrier that were inconclusive */
+    struct bh_lease_isolation isolation;
+    char own_why[200];               /* why the node stops it by itself; "": it does not */
+    uint32_t own_cause;              /* enum bh_end_cause of that */
     struct { uint64_t memory_bytes; uint32_t pids; } ordered; /* 0: not known any more */
 };
 

@@ -71,8 +71,8 @@ check(const char *name, const struct bh_state *state)
     BH_CHECK(name, job && job->note.job == 3 && job->note.lent_count == 1
                        && job->note.lent[0].gi == 7 && job->pidfd == -1 && !job->ended);
     BH_CHECK(name, job && job->asked);
-    BH_CHECK_STR(name, job ? job->over_share : "", "over its cap");
-    BH_CHECK_EQ(name, job ? job->over_cause : 0, BH_END_OVER_TIME);
+    BH_CHECK_STR(name, job ? job->own_why : "", "over its cap");
+    BH_CHECK_EQ(name, job ? job->own_cause : 0, BH_END_OVER_TIME);
 }
 
 static void

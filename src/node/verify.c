@@ -17,14 +17,15 @@
 #include "base/log.h"
 #include "node/again.h"
 #include "node/devices.h"
-#include "node/gate.h"
+#include "node/fence.h"
 #include "node/guest.h"
 #include "node/health.h"
 #include "node/job.h"
+#include "node/lease_check.h"
 #include "node/path.h"
 #include "node/reset.h"
 
-enum { ASKED_MAX = 64, FENCED_MAX = 64, ARGS_MAX = 9, PROBE_PIDS = 64, GLANCE_MS = 2 };
+enum { ASKED_MAX = 64, ARGS_MAX = 9, PROBE_PIDS = 64, GLANCE_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
 #define KILL_PATIENCE (5 * BH_NS_PER_S)
 #define KILL_AGAIN (50 * BH_NS_PER_MS)
@@ -40,21 +41,20 @@ struct bh_verify {
     uint32_t asked_count;
     struct bh_guest *probe;          /* of the try that runs, or NULL */
     bool let_go, killed;
-    bool lease_gone;                 /* the one that was asked about */
+    bool lease_gone;                 /* the one that was asked about ends, or does not run here */
     bh_ns until;                     /* monotonic; it is killed, or given up when it was */
     uint64_t tries;
     uint32_t starts;                 /* of jobs, since the last sample */
     char driver[40];                 /* at the last try */
     int canary;                      /* abstract socket that nobody inside may reach */
-    struct bh_report report;
+    struct bh_report own, report;    /* of the probe and its sandbox; and all that is answered */
     struct bh_msg_verdict unheard;   /* checks are the report's */
     bool has_unheard;
     enum bh_walls walls;             /* of the machine's kind of sandbox */
     char why[200];                   /* when unfinished or broken */
-    bool proven;                     /* a wall was seen not to hold, here or at a lease */
+    bool proven;                     /* a try of the node failed: only one that is asked for lifts that */
     struct bh_again again;
-    char fenced[FENCED_MAX][BH_UUID_MAX];
-    uint32_t fenced_count;
+    struct bh_fences fences;
 };
 
 struct bh_verify *
@@ -78,16 +78,6 @@ bh_verify_free(struct bh_verify *verify)
 
 /* ---- fences ---- */
 
-/* For a wall of a lease that was on it. */
-static bool
-is_listed(const struct bh_verify *verify, const char *gpu)
-{
-    for (uint32_t i = 0; i < verify->fenced_count; i++)
-        if (strcmp(verify->fenced[i], gpu) == 0)
-            return true;
-    return false;
-}
-
 static bool
 fences_all(const struct bh_verify *verify)
 {
@@ -97,7 +87,7 @@ fences_all(const struct bh_verify *verify)
 bool
 bh_verify_is_fenced(const struct bh_node *node, const char *gpu)
 {
-    return node->verify && (fences_all(node->verify) || is_listed(node->verify, gpu));
+    return node->verify && (fences_all(node->verify) || bh_fence_find(&node->verify->fences, gpu));
 }
 
 /* The wall clock's time of the next try by itself. */
@@ -115,8 +105,14 @@ bh_verify_walls(const struct bh_node *node, struct bh_msg_walls *ret_walls)
     const struct bh_verify *verify = node->verify;
 
     *ret_walls = (struct bh_msg_walls){ .state = verify->walls, .tries = verify->again.made,
-                                        .again_ns = again_ns(verify) };
+                                        .again_ns = again_ns(verify),
+                                        .gpus = fences_all(verify) ? node->inventory.gpu_count
+                                                                   : verify->fences.count };
     memcpy(ret_walls->why, verify->why, sizeof ret_walls->why);
+    if (fences_all(verify) || verify->fences.count == 0)
+        return;
+    ret_walls->state = BH_WALLS_PARTLY;
+    snprintf(ret_walls->why, sizeof ret_walls->why, "%s", verify->fences.entries[0].why);
 }
 
 static void
@@ -130,19 +126,17 @@ say_health(struct bh_node *node, const char *gpu, uint32_t fault, const char *wh
     bh_node_send(node, BH_MSG_HEALTH, &health);
 }
 
-static void
-fence(struct bh_node *node, const char *gpu, const char *why)
+/* Those that do not answer are told of when they do again (node/health.h). */
+static bool
+answers(const struct bh_node *node, const struct bh_device_gpu *gpu)
 {
-    struct bh_verify *verify = node->verify;
-
-    if (!is_listed(verify, gpu) && verify->fenced_count < FENCED_MAX)
-        snprintf(verify->fenced[verify->fenced_count++], BH_UUID_MAX, "%s", gpu);
-    say_health(node, gpu, BH_FAULT_ISOLATION, why);
+    return !gpu->lost && !bh_health_is_away(node, gpu->uuid);
 }
 
-/* What was seen not to hold is not forgotten for a try that came to nothing. */
+/* No GPU takes a new lease; those that run, run on, and are checked each for itself.  What failed
+ * is not forgotten for a try that was inconclusive. */
 static void
-fence_all(struct bh_node *node, enum bh_walls walls, const char *why)
+close_all(struct bh_node *node, enum bh_walls walls, const char *why)
 {
     struct bh_verify *verify = node->verify;
 
@@ -151,61 +145,64 @@ fence_all(struct bh_node *node, enum bh_walls walls, const char *why)
         snprintf(verify->why, sizeof verify->why, "%s", why);
     }
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
-        say_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
+        if (answers(node, &node->inventory.gpus[i]))
+            say_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
+    for (uint32_t i = 0; walls == BH_WALLS_BROKEN && i < node->state.job_count; i++)
+        bh_lease_check_soon(&node->state.jobs[i]);
 }
 
-/* A wall was seen not to hold, or it was not seen that it does.  Only the latter is tried again
- * unasked, as long as there is nothing of the former. */
+/* One GPU, the first that the lease was lent. */
+void
+bh_verify_close_gpu(struct bh_node *node, const struct bh_job *job, const char *why)
+{
+    struct bh_fences *fences = &node->verify->fences;
+    const char *gpu = job->note.lent[0].gpu;
+
+    bh_log(WALL_BROKEN, BH_U64("lease", job->note.lease), BH_U64("job", job->note.job),
+           BH_STR("why", why));
+    if (job->note.lent_count > 0 && bh_fence_add(fences, gpu, job->note.job, why))
+        say_health(node, gpu, BH_FAULT_ISOLATION, bh_fence_find(fences, gpu));
+}
+
+/* Only a try that was inconclusive is made again unasked, as long as none has failed. */
 static void
-plan(struct bh_node *node, bool proven, const char *why)
+plan(struct bh_node *node, bool failed, const char *why)
 {
     struct bh_verify *verify = node->verify;
     bh_ns now = bh_time_monotonic();
 
-    verify->proven = verify->proven || proven;
+    verify->proven = verify->proven || failed;
     if (verify->proven)
         verify->again = (struct bh_again){ 0 };
     else
         bh_again_plan(&verify->again, &node->conf, now);
-    if (!proven)
+    if (!failed)
         bh_log(WALLS_UNFINISHED, BH_STR("node", node->name), BH_STR("why", why),
                BH_U64("tries", verify->again.made),
                BH_U64("again_ms", verify->again.at ? (verify->again.at - now) / BH_NS_PER_MS : 0));
 }
 
-/* After a try that held; `proven`: also those of walls that were seen broken. */
+/* After a try that passed; `asked`: somebody who may asked for it. */
 static void
-lift_fences(struct bh_node *node, bool proven)
+lift_fences(struct bh_node *node, bool asked)
 {
     struct bh_verify *verify = node->verify;
     bool all = fences_all(verify);
 
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
-        bool listed = is_listed(verify, gpu->uuid);
+        bool listed = bh_fence_find(&verify->fences, gpu->uuid) != NULL;
 
-        if ((proven ? all || listed : all && !listed) && !gpu->lost
-            && !bh_health_is_away(node, gpu->uuid))
-            say_health(node, gpu->uuid, BH_FAULT_NONE, "the walls held");
+        if ((asked ? all || listed : all && !listed) && answers(node, gpu))
+            say_health(node, gpu->uuid, BH_FAULT_NONE, "the isolation checks passed");
     }
     verify->walls = BH_WALLS_HELD;
     verify->why[0] = '\0';
     verify->again = (struct bh_again){ 0 };
-    if (!proven)
+    if (!asked)
         return;
-    verify->fenced_count = 0;
+    bh_fence_lift(&verify->fences);
     verify->proven = false;
-}
-
-void
-bh_verify_fence_lease(struct bh_node *node, const struct bh_job *job, enum bh_walls walls,
-                      const char *why)
-{
-    if (walls == BH_WALLS_BROKEN)
-        bh_log(WALL_BROKEN, BH_U64("lease", job->note.lease), BH_STR("why", why));
-    for (uint32_t i = 0; i < job->note.lent_count; i++)
-        fence(node, job->note.lent[i].gpu, why);
-    plan(node, walls == BH_WALLS_BROKEN, why);
 }
 
 bh_rc
@@ -352,16 +349,18 @@ judge(struct bh_report *report, const char *output, const char *name, bool kille
         if (strncmp(at, name, length) == 0 && at[length] == ' ')
             (void)!sscanf(at + length, " %15s %47s", verdict, answer);
     }
+    bool held = strcmp(verdict, "held") == 0;
+    bool timed_out = *verdict ? strcmp(answer, "hung") == 0 : killed;
+
     if (strcmp(verdict, "skipped") == 0) {
         report->skipped++;
         return;
     }
-    check.held = strcmp(verdict, "held") == 0;
     if (*verdict)
-        snprintf(check.answer, sizeof check.answer, "%s%s%s", check.held ? "" : verdict,
-                 check.held ? "" : " ", answer);
-    check.unfinished = *verdict ? strcmp(answer, "hung") == 0 : killed;
-    bh_report_put(report, &check);
+        snprintf(check.answer, sizeof check.answer, "%s%s%s", held ? "" : verdict,
+                 held ? "" : " ", answer);
+    check.result = held ? BH_CHECK_PASS : timed_out ? BH_CHECK_INCONCLUSIVE : BH_CHECK_FAIL;
+    bh_report_put(report, &check, BH_EVIDENCE_BY_HOST);
 }
 
 static void
@@ -371,7 +370,7 @@ read_output(struct bh_node *node)
 
     bh_guest_read(node->verify->probe, output);
     for (size_t i = 0; i < BH_COUNT(attempts); i++)
-        judge(&node->verify->report, output, attempts[i], node->verify->killed);
+        judge(&node->verify->own, output, attempts[i], node->verify->killed);
 }
 
 static void
@@ -394,35 +393,53 @@ bh_verify_greet(struct bh_node *node)
     node->verify->has_unheard = false;
 }
 
-/* What follows from a try.  What was proven is lifted by one that was asked for, and of the whole
- * node: a tenant may ask about his lease. */
+/* What follows from a try of the node.  What failed is lifted by one that was asked for, and of
+ * the whole node: a tenant may ask about a lease of its own. */
 static void
 conclude(struct bh_node *node, const struct asked *asked)
 {
     struct bh_verify *verify = node->verify;
-    const struct bh_report *report = &verify->report;
-    enum bh_walls walls = bh_report_walls(report);
-    bool may_lift = !verify->proven || (asked->request && !asked->lease);
+    const struct bh_report *own = &verify->own;
+    enum bh_check_result result = bh_report_result(own);
+    const struct bh_evidence_remedy *remedy = bh_report_remedy(own, BH_EVIDENCE_PROBE);
+    bool may_lift = asked->request && !asked->lease;
 
-    if (walls == BH_WALLS_BROKEN)
-        bh_log(WALL_BROKEN, BH_STR("node", node->name), BH_STR("why", report->why));
-    if (walls == BH_WALLS_HELD)
-        bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", report->count));
-    if (walls != BH_WALLS_HELD) {
-        plan(node, walls == BH_WALLS_BROKEN, report->why);
-        fence_all(node, walls, report->why);
-    } else if (may_lift || verify->walls != BH_WALLS_BROKEN) {
+    if (result == BH_CHECK_FAIL)
+        bh_log(WALL_BROKEN, BH_STR("node", node->name), BH_STR("why", own->why));
+    if (result == BH_CHECK_PASS)
+        bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
+    if (remedy->closes_node) {
+        plan(node, !remedy->again, own->why);
+        close_all(node, remedy->again ? BH_WALLS_UNFINISHED : BH_WALLS_BROKEN, own->why);
+    } else if (may_lift || !verify->proven) {
         lift_fences(node, may_lift);
     }
 }
 
+/* What is answered: the checks of the lease that was asked about, and of the probe; its own
+ * sandbox's only where they say something. */
+static void
+merge_reports(struct bh_verify *verify, bool lease)
+{
+    static const struct bh_msg_check gone = { .name = "lease", .answer = "does not run here",
+                                              .outside = true };
+
+    if (verify->lease_gone)
+        bh_report_put(&verify->report, &gone, BH_EVIDENCE_BY_JOB);
+    for (uint32_t i = 0; i < verify->own.count; i++) {
+        const struct bh_msg_check *check = &verify->own.checks[i];
+
+        if (!lease || !check->outside || check->result != BH_CHECK_PASS)
+            bh_report_put(&verify->report, check, BH_EVIDENCE_BY_HOST);
+    }
+    verify->report.skipped += verify->own.skipped;
+}
+
 /* Judge the first that was asked for, and act on it.  That a lease is gone says nothing of the
- * walls: it is told to who asked about it. */
+ * node: it is told to who asked about it. */
 static void
 settle(struct bh_node *node)
 {
-    static const struct bh_msg_check gone = { .name = "lease", .answer = "does not run here",
-                                              .outside = true, .unfinished = true };
     struct bh_verify *verify = node->verify;
     struct asked asked = verify->asked[0];
     struct bh_report *report = &verify->report;
@@ -431,10 +448,8 @@ settle(struct bh_node *node)
 
     memmove(verify->asked, verify->asked + 1, --verify->asked_count * sizeof verify->asked[0]);
     conclude(node, &asked);
-    if (verify->lease_gone)
-        bh_report_put(report, &gone);
-    verdict.held = bh_report_held(report);
-    verdict.unfinished = bh_report_walls(report) == BH_WALLS_UNFINISHED;
+    merge_reports(verify, asked.lease != 0);
+    verdict.result = bh_report_result(report);
     verdict.again_ns = again_ns(verify);
     verdict.tried = report->count;
     verdict.skipped = report->skipped;
@@ -446,57 +461,49 @@ settle(struct bh_node *node)
 
 /* ---- the course of a try ---- */
 
-/* Of a lease that was asked about: its own walls.  One that ends meanwhile has none. */
+/* A lease that was asked about: its own checks, and what follows from them.  One that ends
+ * meanwhile has none. */
 static void
-look_at_lease(struct bh_node *node, uint64_t lease)
+check_lease(struct bh_node *node, uint64_t lease)
 {
-    const struct bh_job *job = bh_state_job(&node->state, lease);
-    struct bh_report *report = &node->verify->report;
-    char id[32];
-    pid_t init;
+    struct bh_verify *verify = node->verify;
+    struct bh_job *job = bh_state_job(&node->state, lease);
 
-    bh_node_job_id(lease, id);
-    init = job && job->running && !job->ended ? bh_gate_init(node, id) : 0;
-    if (init > 0)
-        bh_inspect(node, job, init, report);
-    node->verify->lease_gone = init <= 0 || (!bh_report_held(report) && bh_gate_is_gone(init));
-    if (node->verify->lease_gone)
-        memset(report, 0, sizeof *report);
+    verify->lease_gone = !job || !bh_lease_check(node, job, &verify->report);
+    if (verify->lease_gone)
+        memset(&verify->report, 0, sizeof verify->report);
 }
 
 static void
 begin(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
-    struct bh_msg_check failed = { .name = "probe", .outside = true, .unfinished = true };
+    struct bh_msg_check failed = { .name = "probe", .outside = true };
     struct bh_err err;
 
     memset(&verify->report, 0, sizeof verify->report);
+    memset(&verify->own, 0, sizeof verify->own);
     verify->lease_gone = false;
     snprintf(verify->driver, sizeof verify->driver, "%s", node->inventory.driver);
     if (verify->asked[0].lease)
-        look_at_lease(node, verify->asked[0].lease);
+        check_lease(node, verify->asked[0].lease);
     if (begin_probe(node, &err) == BH_OK)
         return;
     snprintf(failed.answer, sizeof failed.answer, "%.60s", err.msg);
-    bh_report_put(&verify->report, &failed);
+    bh_report_put(&verify->own, &failed, BH_EVIDENCE_BY_HOST);
     bh_log(EFFECT_FAILED, BH_STR("what", "probe"), BH_ERRLOG(&err));
     settle(node);
 }
 
-/* Its own walls are looked at like a job's before it is let go; a lease's stand before. */
+/* Its own walls are looked at like a job's before it is let go. */
 static void
 glance(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
-    struct bh_report own;
     struct bh_err err;
 
-    if (!bh_guest_look(node, verify->probe, &own))
+    if (!bh_guest_look(node, verify->probe, &verify->own))
         return;
-    for (uint32_t i = 0; i < own.count; i++)
-        if (!verify->asked[0].lease || !own.checks[i].held)
-            bh_report_put(&verify->report, &own.checks[i]);
     verify->let_go = true;
     if (bh_guest_let_go(verify->probe, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "probe"), BH_ERRLOG(&err));

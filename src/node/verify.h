@@ -4,14 +4,14 @@
 #include "node/node.h"
 
 /* Whether the walls between jobs hold on this machine: tried by bulkhead-probe, in a sandbox made
- * by the same code as every job's and looked at from outside like them.
+ * by the same code as every job's and inspected from outside like them.
  *
  * It is tried when the node starts, before anybody may connect; when the driver has changed; after
  * one in verify_sample starts of jobs; and when the daemon asks.  One try runs at a time, beside
- * the jobs; those asked for meanwhile wait.  When a wall does not hold, all GPUs are fenced and no
- * job is started until a try that was asked for holds.  A wall of one lease that does not stand
- * fences the GPUs of that lease as long.  What could not be tried to the end fences like that, too, and is tried again
- * without being asked for (node/again.h). */
+ * the jobs; those asked for meanwhile wait.  When one fails, no GPU takes a new lease until a try
+ * that was asked for passes; each lease that runs is checked for itself (node/lease_check.h), and
+ * ends only by its own checks.  One that is inconclusive closes the GPUs, too, and is made again
+ * without being asked for (node/again.h).  node/evidence.h has the rules. */
 
 BH_MUST_USE struct bh_verify *bh_verify_new(void);
 void bh_verify_free(struct bh_verify *verify); /* NULL is fine */
@@ -38,10 +38,9 @@ bh_ns bh_verify_tick(struct bh_node *node, bh_ns now);
 BH_MUST_USE bh_rc bh_verify_check_start(const struct bh_node *node,
                                         const struct bh_msg_start *start, struct bh_err *err);
 
-/* A wall of that lease does not stand (BH_WALLS_BROKEN), or could not be looked at in time
- * (BH_WALLS_UNFINISHED). */
-void bh_verify_fence_lease(struct bh_node *node, const struct bh_job *job, enum bh_walls walls,
-                           const char *why);
+/* An isolation check of that lease failed, by evidence that no job can make: one GPU of its takes
+ * no new lease from now on, unless its job was the cause of that before. */
+void bh_verify_close_gpu(struct bh_node *node, const struct bh_job *job, const char *why);
 
 /* How it stands. */
 void bh_verify_walls(const struct bh_node *node, struct bh_msg_walls *ret_walls);

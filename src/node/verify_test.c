@@ -84,7 +84,7 @@ test_tried_again(void **state)
     start_with_probe(UNTIL_GO("echo gpu_other held ENOENT; sleep 60"),
                      "verify_retry_ms = 100\nverify_retries = 30\n");
     verdict = verify(5, 0);
-    BH_CHECK("not held, not broken", !verdict.held && verdict.unfinished);
+    BH_CHECK_EQ("neither", verdict.result, BH_CHECK_INCONCLUSIVE);
     BH_CHECK("and says when again", verdict.again_ns > verdict.at_ns);
     BH_CHECK(verdict.why, strstr(verdict.why, "instance_other: no answer") != NULL);
     check_fenced();
@@ -92,9 +92,9 @@ test_tried_again(void **state)
     do {
         verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
         BH_CHECK("unasked", verdict.request == 0 && strcmp(verdict.cause, "again") == 0);
-    } while (!verdict.held && verdict.unfinished && ++tries < 20);
+    } while (verdict.result == BH_CHECK_INCONCLUSIVE && ++tries < 20);
     BH_CHECK_STR("held", verdict.why, "");
-    BH_CHECK("nothing is due", verdict.held && verdict.again_ns == 0);
+    BH_CHECK("nothing is due", verdict.result == BH_CHECK_PASS && verdict.again_ns == 0);
     check_runs(61);
     BH_CHECK_DONE();
 }
@@ -108,9 +108,9 @@ test_given_up(void **state)
 
     start_with_probe("sleep 60", "verify_retry_ms = 100\nverify_retries = 1\n");
     verdict = verify(5, 0);
-    BH_CHECK("again", verdict.unfinished && verdict.again_ns > 0);
+    BH_CHECK("again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.again_ns > 0);
     verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
-    BH_CHECK("not again", verdict.unfinished && verdict.again_ns == 0);
+    BH_CHECK("not again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.again_ns == 0);
     bh_test_hang_up(&the_node);
     inventory = bh_test_greet(&the_node);
     BH_CHECK_EQ("unfinished", inventory.walls.state, BH_WALLS_UNFINISHED);
@@ -142,14 +142,14 @@ test_broken_stays(void **state)
 
         start_with_probe(cases[i].script, "verify_retry_ms = 100\nverify_retries = 30\n");
         verdict = verify(5, 0);
-        BH_CHECK(cases[i].name, !verdict.held && !verdict.unfinished && !verdict.again_ns);
+        BH_CHECK(cases[i].name, verdict.result == BH_CHECK_FAIL && !verdict.again_ns);
         BH_CHECK_STR(cases[i].name, verdict.why, cases[i].why);
         check_fenced();
         bh_test_let_go(0);
         BH_CHECK("nobody asks", !bh_test_take_within(BH_MSG_VERDICT, 0, 400, &message));
-        for (int tries = 0; tries < 10 && !verdict.held; tries++)
+        for (int tries = 0; tries < 10 && verdict.result != BH_CHECK_PASS; tries++)
             verdict = verify(6, 0); /* on a busy machine it takes more than one */
-        BH_CHECK("asked for", verdict.held && verdict.request == 6);
+        BH_CHECK("asked for", verdict.result == BH_CHECK_PASS && verdict.request == 6);
         check_runs(62 + i);
         BH_CHECK_EQ("destroyed", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
     }
@@ -202,14 +202,14 @@ test_lease_broken(void **state)
         BH_CHECK_EQ("elsewhere", bh_test_run_job(&other).exit_status, 0);
         verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
         other.lease++;
-    } while (!verdict.held && other.lease < 78);
-    BH_CHECK("sampled, and held", verdict.held && strcmp(verdict.cause, "sample") == 0);
+    } while (verdict.result != BH_CHECK_PASS && other.lease < 78);
+    BH_CHECK("sampled, and held", verdict.result == BH_CHECK_PASS && strcmp(verdict.cause, "sample") == 0);
     broken.lease = 80;
     outcome = bh_test_start_job(&broken);
     BH_CHECK(outcome.why, strstr(outcome.why, "was not verified") != NULL);
-    for (int tries = 0; tries == 0 || (tries < 10 && !verdict.held); tries++)
+    for (int tries = 0; tries == 0 || (tries < 10 && verdict.result != BH_CHECK_PASS); tries++)
         verdict = verify(7, 0);
-    BH_CHECK("asked for", verdict.held);
+    BH_CHECK_EQ("asked for", verdict.result, BH_CHECK_PASS);
     broken.lease = 81;
     BH_CHECK_EQ("runs", bh_test_run_job(&broken).exit_status, 0);
     BH_CHECK_DONE();
@@ -225,35 +225,37 @@ test_lease_gone(void **state)
     verdict = verify(5, 999);
     for (int tries = 0; tries < 10 && !strstr(verdict.why, "lease"); tries++)
         verdict = verify(5, 999); /* a busy machine: the probe had no time */
-    BH_CHECK("not verified", !verdict.held && verdict.unfinished && verdict.lease == 999);
+    BH_CHECK("not verified", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.lease == 999);
     BH_CHECK_STR("why", verdict.why, "lease: does not run here");
     check_runs(64);
     BH_CHECK_DONE();
 }
 
-/* A driver that does not answer when a job's piece is looked at keeps the job from beginning; the
- * fence goes with the next try, without anybody. */
+/* A driver that cannot say who is on a job's piece keeps the job from beginning for as long; then
+ * it does not begin, and nobody else has anything of it. */
 static void
-test_driver_hangs(void **state)
+test_driver_fails(void **state)
 {
     struct test_job job = { .lease = 65, .partition = 1, .script = "true" };
     struct bh_msg_outcome outcome;
-    struct bh_msg_verdict verdict;
+    struct test_message message;
     char path[TEST_PATH * 2];
 
-    start_with_probe(REAL, "verify_retry_ms = 100\nverify_retries = 30\ncall_timeout_ms = 300\n");
+    start_with_probe(REAL, "");
     bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
-    bh_test_write(path, "nvmlDeviceGetComputeRunningProcesses_v3 hang count=1\n");
+    bh_test_write(path, "nvmlDeviceGetComputeRunningProcesses_v3 fail=UNKNOWN count=2\n");
+    BH_CHECK_EQ("begins after another inspection", bh_test_run_job(&job).exit_status, 0);
+    bh_test_write(path, "nvmlDeviceGetComputeRunningProcesses_v3 fail=UNKNOWN\n");
+    job.lease = 66;
     outcome = bh_test_start_job(&job);
     BH_CHECK_EQ("refused", outcome.outcome, 1);
     BH_CHECK(outcome.why, strstr(outcome.why, "isolation: piece:") != NULL);
-    BH_CHECK_EQ("ended", bh_test_take(BH_MSG_ENDED, 65).ended.cause, BH_END_START_FAILED);
-    do {
-        verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
-        BH_CHECK_STR("unasked", verdict.cause, "again");
-    } while (!verdict.held && verdict.unfinished);
-    BH_CHECK("held", verdict.held);
-    job.lease = 66;
+    BH_CHECK_EQ("ended", bh_test_take(BH_MSG_ENDED, 66).ended.cause, BH_END_START_FAILED);
+    BH_CHECK("no isolation fault of a GPU",
+             !bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message)
+                 || message.health.fault != BH_FAULT_ISOLATION);
+    bh_test_write(path, "");
+    job.lease = 67;
     BH_CHECK_EQ("runs", bh_test_run_job(&job).exit_status, 0);
     BH_CHECK_DONE();
 }
@@ -267,7 +269,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_broken_stays),
         BH_NODE_TEST(test_lease_broken),
         BH_NODE_TEST(test_lease_gone),
-        BH_NODE_TEST(test_driver_hangs),
+        BH_NODE_TEST(test_driver_fails),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

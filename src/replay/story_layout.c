@@ -24,7 +24,7 @@ play_driver(struct bh_story *story, const struct bh_words *words, struct bh_err 
     event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu, .node = view.node, .model = view.model,
                                       .mig_capable = view.mig_capable,
                                       .managed = view.managed, .cordoned = view.cordoned,
-                                      .fenced = view.fenced, .link = view.link,
+                                      .fenced = view.fenced, .keeps = view.keeps, .link = view.link,
                                       .numa = view.numa, .layout = view.layout,
                                       .share_limit = view.share_limit,
                                       .lone_carve = driver == OLD };

@@ -61,7 +61,7 @@ play_share(struct bh_story *story, const struct bh_words *words, struct bh_err *
     event.u.gpu = (struct bh_ev_gpu){ .gpu = view.gpu, .node = view.node, .model = view.model,
                                       .mig_capable = view.mig_capable,
                                       .managed = view.managed, .cordoned = view.cordoned,
-                                      .fenced = view.fenced, .link = view.link,
+                                      .fenced = view.fenced, .keeps = view.keeps, .link = view.link,
                                       .numa = view.numa, .layout = view.layout,
                                       .lone_carve = view.lone_carve,
                                       .share_limit = BH_GPU_PARTS / 100 * percent };

@@ -141,7 +141,7 @@ report_of(const struct bh_gpu_view *view)
     return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
                                .mig_capable = view->model != BH_GPU_MODEL_NONE,
                                .managed = view->managed, .cordoned = view->cordoned,
-                               .fenced = view->fenced, .link = view->link,
+                               .fenced = view->fenced, .keeps = view->keeps, .link = view->link,
                                .numa = view->numa, .layout = view->layout,
                                .lone_carve = view->lone_carve, .share_limit = view->share_limit };
 }

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/attr.h"
+#include "model/boundary.h"
 #include "model/job.h"
 #include "model/share.h"
 
@@ -14,11 +15,18 @@ static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_ISOLATION] = "isolation",
 };
 
+const char *const bh_check_result_names[BH_CHECK_RESULTS] = {
+    [BH_CHECK_INCONCLUSIVE] = "inconclusive",
+    [BH_CHECK_PASS] = "pass",
+    [BH_CHECK_FAIL] = "fail",
+};
+
 const char *const bh_walls_names[BH_WALLS_STATES] = {
     [BH_WALLS_UNTRIED] = "untried",
     [BH_WALLS_HELD] = "verified",
     [BH_WALLS_UNFINISHED] = "unfinished",
     [BH_WALLS_BROKEN] = "broken",
+    [BH_WALLS_PARTLY] = "partly",
 };
 
 const char *const bh_job_notice_names[BH_JOB_NOTICES] = {
@@ -122,6 +130,7 @@ static const struct bh_fields network =
 
 static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, args, BH_FIELD_TEXTS),
+    BH_F_ENUM(struct bh_msg_start, boundary, bh_boundary_names),
     BH_F(struct bh_msg_start, cpu_milli, BH_FIELD_U32),
     BH_F(struct bh_msg_start, cwd, BH_FIELD_TEXT),
     BH_F(struct bh_msg_start, env, BH_FIELD_TEXTS),
@@ -251,6 +260,7 @@ static const struct bh_fields grade = BH_FIELDS("grade", struct bh_msg_grade, gr
 
 static const struct bh_field walls_fields[] = {
     BH_F(struct bh_msg_walls, again_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_walls, gpus, BH_FIELD_U32),
     BH_F_ENUM(struct bh_msg_walls, state, bh_walls_names),
     BH_F(struct bh_msg_walls, tries, BH_FIELD_U32),
     BH_F(struct bh_msg_walls, why, BH_FIELD_STR),
@@ -417,10 +427,9 @@ static const struct bh_field verify_fields[] = {
 
 static const struct bh_field check_fields[] = {
     BH_F(struct bh_msg_check, answer, BH_FIELD_STR),
-    BH_F(struct bh_msg_check, held, BH_FIELD_BOOL),
     BH_F(struct bh_msg_check, name, BH_FIELD_STR),
     BH_F(struct bh_msg_check, outside, BH_FIELD_BOOL),
-    BH_F(struct bh_msg_check, unfinished, BH_FIELD_BOOL),
+    BH_F_ENUM(struct bh_msg_check, result, bh_check_result_names, .flags = BH_FIELD_ALWAYS),
 };
 static const struct bh_fields check = BH_FIELDS("check", struct bh_msg_check, check_fields);
 
@@ -436,12 +445,11 @@ static const struct bh_field verdict_fields[] = {
     BH_F(struct bh_msg_verdict, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_verdict, cause, BH_FIELD_STR),
     BH_F(struct bh_msg_verdict, checks, BH_FIELD_LIST, .of = &check, .max = BH_WIRE_KEEP_MAX),
-    BH_F(struct bh_msg_verdict, held, BH_FIELD_BOOL),
     BH_F(struct bh_msg_verdict, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_verdict, request, BH_FIELD_U64),
+    BH_F_ENUM(struct bh_msg_verdict, result, bh_check_result_names, .flags = BH_FIELD_ALWAYS),
     BH_F(struct bh_msg_verdict, skipped, BH_FIELD_U32),
     BH_F(struct bh_msg_verdict, tried, BH_FIELD_U32),
-    BH_F(struct bh_msg_verdict, unfinished, BH_FIELD_BOOL),
     BH_F(struct bh_msg_verdict, why, BH_FIELD_STR),
 };
 

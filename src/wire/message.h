@@ -11,7 +11,7 @@
  * are built from one tree, and builds that differ say so. */
 
 enum {
-    BH_WIRE_VERSION = 6,
+    BH_WIRE_VERSION = 7,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,
@@ -107,6 +107,7 @@ struct bh_msg_start {
     uint32_t managed;          /* enum bh_managed, where it has shares */
     uint32_t over_cap;         /* enum bh_over_cap, likewise */
     uint32_t over_time;        /* enum bh_over_time, likewise */
+    uint32_t boundary;         /* enum bh_boundary: the strongest of the tenant and those above */
 };
 
 /* SUSPEND: freeze, then read the driver's process list; OUTCOME CONTEXT_HELD and a

@@ -12,7 +12,7 @@ enum bh_fault {
     BH_FAULT_HUNG,
     BH_FAULT_XID,
     BH_FAULT_SIGN,      /* what was read of it changed for the worse */
-    BH_FAULT_ISOLATION, /* a wall between jobs did not hold when it was tried */
+    BH_FAULT_ISOLATION, /* it answers, and an isolation check failed: no new lease on it */
     BH_FAULTS
 };
 
@@ -213,8 +213,7 @@ extern const struct bh_fields bh_carried_fields;
 struct bh_msg_check {
     char name[32];
     bool outside;                  /* looked at from outside, not tried by the probe */
-    bool held;
-    bool unfinished;               /* not held, but there was no time for an answer */
+    uint32_t result;               /* enum bh_check_result */
     char answer[64];               /* "EPERM", "3 of 2 descriptors" */
 };
 
@@ -240,8 +239,7 @@ struct bh_msg_verdict {
     uint64_t request, lease, at_ns;
     uint64_t again_ns;             /* when the node tries again by itself; 0: it does not */
     char cause[16];                /* "start", "driver", "sample", "asked", "again" */
-    bool held;                     /* all of them */
-    bool unfinished;               /* not all of them, but none was seen broken */
+    uint32_t result;               /* enum bh_check_result: the worst of all */
     uint32_t tried, skipped;
     char why[200];                 /* when not: the first that did not, or what hindered it */
     struct bh_list checks;         /* struct bh_msg_check */

@@ -1,0 +1,310 @@
+/* What a tenant can write is no evidence against others: jobs that try to make the node's isolation
+ * checks condemn what is not theirs.  Real sandboxes, the simulated driver. */
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "model/boundary.h"
+#include "model/job.h"
+#include "node/node_fixture_test.h"
+#include "node/path.h"
+
+enum { MOUNTS = 40, TARGET = 980, SUBMITTER = 4321, LEASE = 71, NEIGHBOR = 72 };
+#define WAIT "echo ready; while :; do sleep 0.05; done"
+
+static void
+ask_verify(uint64_t lease)
+{
+    struct bh_msg_verify message = { .request = 5, .lease = lease };
+
+    bh_test_send(BH_MSG_VERIFY, &message);
+}
+
+static struct bh_msg_verdict
+verify(uint64_t lease)
+{
+    ask_verify(lease);
+    return bh_test_take(BH_MSG_VERDICT, 0).verdict;
+}
+
+/* A job of that boundary on its own piece, or as that job. */
+static struct bh_msg_outcome
+start_within(const struct test_job *job, enum bh_boundary boundary, uint64_t number)
+{
+    const char *args[3];
+    struct bh_msg_start start = bh_test_start_message(job, args, NULL);
+
+    start.boundary = boundary;
+    start.job = number ? number : start.job;
+    return bh_test_order(BH_MSG_START, &start);
+}
+
+/* Two pieces of the first GPU and one of the second, and a neighbor on the first. */
+static void
+start_neighbors(const char *more)
+{
+    struct test_job neighbor = { .lease = NEIGHBOR, .partition = 2, .script = WAIT, .tenant = 1 };
+
+    bh_test_restart(more);
+    BH_CHECK_EQ("carved", bh_test_carve(1, 0, "1g.10gb", 0).outcome, 0);
+    BH_CHECK_EQ("carved", bh_test_carve(2, 0, "1g.10gb", 1).outcome, 0);
+    BH_CHECK_EQ("carved", bh_test_carve(3, 1, "1g.10gb", 0).outcome, 0);
+    BH_CHECK_EQ("neighbor", start_within(&neighbor, BH_BOUNDARY_HARD, 0).outcome, 0);
+}
+
+static bool
+runs(uint64_t lease)
+{
+    struct test_message message;
+
+    return !bh_test_take_within(BH_MSG_ENDED, lease, 100, &message);
+}
+
+/* How many GPUs were closed for isolation, as far as the node has said by now. */
+static uint32_t
+count_closed(void)
+{
+    struct test_message message;
+    uint32_t count = 0;
+
+    while (bh_test_take_within(BH_MSG_HEALTH, 0, 200, &message))
+        count += message.health.fault == BH_FAULT_ISOLATION;
+    return count;
+}
+
+/* Mount targets as long as they may be, so many that the list of mounts is 40 KiB and more. */
+static void
+test_long_targets(void **state)
+{
+    static char source[TEST_PATH * 2], targets[MOUNTS][TARGET + 1];
+    struct test_job job = { .lease = LEASE, .partition = 1, .script = WAIT, .uid = SUBMITTER };
+    struct bh_msg_mount mounts[MOUNTS];
+    const char *args[3];
+    struct bh_msg_start start = bh_test_start_message(&job, args, NULL);
+    struct bh_msg_verdict verdict;
+    struct bh_msg_outcome outcome;
+
+    start_neighbors("verify_retry_ms = 100\n");
+    bh_path_format(source, sizeof source, "%s/work/shown", the_node.folder);
+    assert_int_equal(mkdir(source, 0755), 0);
+    for (uint32_t i = 0; i < MOUNTS; i++) {
+        memset(targets[i], 'x', TARGET);
+        snprintf(targets[i], 12, "/mnt/%02u", i);
+        for (uint32_t at = 7; at < TARGET; at++)
+            targets[i][at] = at % 200 == 7 ? '/' : at % 3 == 0 ? ' ' : 'x'; /* written as four */
+        mounts[i] = (struct bh_msg_mount){ source, targets[i], false };
+    }
+    start.mounts = (struct bh_list){ mounts, MOUNTS };
+    start.boundary = BH_BOUNDARY_HARD;
+    outcome = bh_test_order(BH_MSG_START, &start);
+    BH_CHECK_STR("starts", outcome.why, "");
+    verdict = verify(LEASE);
+    BH_CHECK_STR("is verified", verdict.why, "");
+    BH_CHECK_EQ("no GPU", count_closed(), 0);
+    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK_DONE();
+}
+
+/* The next processes of the machine get low numbers, as they do when the numbers begin anew. */
+static pid_t
+begin_numbers_anew(void)
+{
+    pid_t meddler = fork();
+
+    if (meddler != 0)
+        return meddler;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+
+        if (fd < 0 || write(fd, "300", 3) != 3)
+            _exit(1);
+        close(fd);
+    }
+}
+
+/* Children that are called as process 1 is, hold files open, and stand before it in every list. */
+static void
+test_named_init(void **state)
+{
+    struct test_job job = {
+        .lease = LEASE, .partition = 1,
+        .script = "cp /bin/sleep /tmp/init; while [ ! -e /run/bulkhead-sim/view/go ]; do :; done; "
+                  "for i in 1 2 3 4 5 6 7 8 9; do (trap '' USR1; exec /tmp/init 600 5</etc/passwd) & done; " WAIT
+    };
+    struct bh_msg_verdict verdict;
+    pid_t meddler;
+
+    start_neighbors("verify_retry_ms = 100\n");
+    BH_CHECK_EQ("starts", start_within(&job, BH_BOUNDARY_HARD, 0).outcome, 0);
+    meddler = begin_numbers_anew();
+    bh_test_let_go(0);
+    BH_CHECK("named", bh_test_wait_for_log(LEASE, "ready"));
+    kill(meddler, SIGKILL);
+    waitpid(meddler, NULL, 0);
+    verdict = verify(LEASE);
+    BH_CHECK_STR("process 1 was inspected", verdict.why, "");
+    bh_test_restart("verify_retry_ms = 100\n"); /* the next node finds the same process 1 */
+    verdict = verify(LEASE);
+    BH_CHECK_STR("and again", verdict.why, "");
+    BH_CHECK_EQ("no GPU", count_closed(), 0);
+    BH_CHECK("it runs", runs(LEASE));
+    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK_DONE();
+}
+
+static void
+fail_driver(const char *how)
+{
+    char path[TEST_PATH * 2], text[TEST_PATH];
+
+    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
+    snprintf(text, sizeof text, "nvmlDeviceGetComputeRunningProcesses_v3 gpu=1 %s\n", how);
+    bh_test_write(path, how[0] ? text : "");
+}
+
+static void
+take_notice(const char *name, uint64_t lease, enum bh_job_notice kind)
+{
+    BH_CHECK_EQ(name, bh_test_take(BH_MSG_NOTICE, lease).notice.kind, kind);
+}
+
+/* A check that is inconclusive takes the lease its grade; after three more that are, it alone is
+ * stopped, where its boundary needs the grade. */
+static void
+test_inconclusive(void **state)
+{
+    static const struct {
+        const char *name;
+        enum bh_boundary boundary;
+        bool passes, ends;
+    } rows[] = {
+        { "hard, and passes again", BH_BOUNDARY_HARD, true,  false },
+        { "hard",                   BH_BOUNDARY_HARD, false, true },
+        { "soft",                   BH_BOUNDARY_SOFT, false, false },
+    };
+
+    start_neighbors("verify_retry_ms = 1000\n");
+    for (uint32_t i = 0; i < BH_COUNT(rows); i++) {
+        struct test_job job = { .lease = LEASE + 10 + i, .partition = 3, .script = WAIT };
+        struct bh_msg_stop stop = { .lease = job.lease };
+        struct test_message message;
+        struct bh_msg_ended ended;
+
+        BH_CHECK_EQ(rows[i].name, start_within(&job, rows[i].boundary, 0).outcome, 0);
+        fail_driver("fail=UNKNOWN");
+        ask_verify(job.lease);
+        take_notice(rows[i].name, job.lease, BH_JOB_NOTICE_UNVERIFIED);
+        if (rows[i].passes) {
+            fail_driver("");
+            take_notice(rows[i].name, job.lease, BH_JOB_NOTICE_VERIFIED);
+        }
+        if (rows[i].ends)
+            take_notice(rows[i].name, job.lease, BH_JOB_NOTICE_ISOLATION);
+        else if (!rows[i].passes) /* longer than three checks more */
+            BH_CHECK(rows[i].name, !bh_test_take_within(BH_MSG_NOTICE, job.lease, 5000, &message));
+        BH_CHECK_EQ(rows[i].name, bh_test_take(BH_MSG_VERDICT, 0).verdict.result,
+                    BH_CHECK_INCONCLUSIVE);
+        BH_CHECK_EQ(rows[i].name, bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+        ended = bh_test_take(BH_MSG_ENDED, job.lease).ended;
+        BH_CHECK_EQ(rows[i].name, ended.cause == BH_END_ISOLATION, rows[i].ends);
+        fail_driver("");
+    }
+    BH_CHECK_EQ("no GPU", count_closed(), 0);
+    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK_DONE();
+}
+
+static void
+widen_fence(uint64_t lease)
+{
+    char path[TEST_PATH * 2];
+    int fd;
+
+    bh_path_format(path, sizeof path, "/sys/fs/cgroup/devices%s/bh-%u/devices.allow",
+                   the_node.cgroup, (unsigned)lease);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, "c 10:200 rwm", 12) == 12);
+    close(fd);
+}
+
+/* A check that fails by what no job can make ends that lease, and closes one GPU for new ones;
+ * what runs there runs on, and the same job closes no second. */
+static void
+test_finding(void **state)
+{
+    struct test_job job = { .lease = LEASE, .partition = 1, .script = WAIT };
+    struct test_job again = { .lease = LEASE + 1 + NEIGHBOR, .partition = 3, .script = WAIT };
+    struct test_job other = { .lease = LEASE + 2 + NEIGHBOR, .partition = 3, .script = "true" };
+    struct bh_msg_outcome outcome;
+    struct bh_msg_verdict verdict;
+    struct bh_msg_ended ended;
+
+    if (access("/sys/fs/cgroup/devices", F_OK) != 0)
+        skip(); /* version 2: a program cannot be widened from outside */
+    start_neighbors("");
+    BH_CHECK_EQ("starts", start_within(&job, BH_BOUNDARY_HARD, 900).outcome, 0);
+    widen_fence(job.lease);
+    verdict = verify(job.lease);
+    BH_CHECK_EQ("fails", verdict.result, BH_CHECK_FAIL);
+    ended = bh_test_take(BH_MSG_ENDED, job.lease).ended;
+    BH_CHECK_EQ("stopped", ended.cause, BH_END_ISOLATION);
+    BH_CHECK(ended.why, strstr(ended.why, "isolation: device-fence: not ordered") != NULL);
+    BH_CHECK_EQ("one GPU", count_closed(), 1);
+    job.lease = LEASE + NEIGHBOR;
+    outcome = start_within(&job, BH_BOUNDARY_HARD, 901);
+    BH_CHECK(outcome.why, strstr(outcome.why, "was not verified") != NULL);
+    BH_CHECK_EQ("elsewhere", start_within(&again, BH_BOUNDARY_HARD, 900).outcome, 0);
+    widen_fence(again.lease);
+    BH_CHECK_EQ("fails", verify(again.lease).result, BH_CHECK_FAIL);
+    BH_CHECK_EQ("stopped", bh_test_take(BH_MSG_ENDED, again.lease).ended.cause, BH_END_ISOLATION);
+    BH_CHECK_EQ("no second GPU", count_closed(), 0);
+    BH_CHECK_EQ("others start there", start_within(&other, BH_BOUNDARY_HARD, 902).outcome, 0);
+    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK_DONE();
+}
+
+/* A job that ends while it is verified is no finding. */
+static void
+test_ends_meanwhile(void **state)
+{
+    char script[64];
+
+    start_neighbors("");
+    for (uint32_t i = 0; i < 12; i++) {
+        struct test_job job = { .lease = LEASE + 20 + i, .partition = 1, .script = script };
+        struct bh_msg_verify message = { .request = 7 + i, .lease = job.lease };
+
+        snprintf(script, sizeof script, "sleep 0.0%u", i % 10);
+        BH_CHECK_EQ("starts", start_within(&job, BH_BOUNDARY_HARD, 0).outcome, 0);
+        bh_time_sleep(i % 10 * 10 * BH_NS_PER_MS);
+        bh_test_send(BH_MSG_VERIFY, &message);
+        BH_CHECK("not a failure",
+                 bh_test_take(BH_MSG_VERDICT, 0).verdict.result != BH_CHECK_FAIL);
+        BH_CHECK_EQ("by itself", bh_test_take(BH_MSG_ENDED, job.lease).ended.cause, BH_END_EXITED);
+    }
+    BH_CHECK_EQ("no GPU", count_closed(), 0);
+    BH_CHECK_DONE();
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        BH_NODE_TEST(test_long_targets),
+        BH_NODE_TEST(test_named_init),
+        BH_NODE_TEST(test_inconclusive),
+        BH_NODE_TEST(test_finding),
+        BH_NODE_TEST(test_ends_meanwhile),
+    };
+
+    return bh_test_main(argc, argv, tests, BH_COUNT(tests));
+}

@@ -13,9 +13,10 @@
 #include "base/num.h"
 #include "bulkhead/share_door.h"
 #include "model/image.h"
-#include "node/disk.h"
 #include "node/driver.h"
+#include "node/evidence.h"
 #include "node/image_note.h"
+#include "node/limits.h"
 #include "node/network.h"
 #include "node/devices.h"
 #include "node/path.h"
@@ -26,7 +27,7 @@
 #include "node/unpack.h"
 #include "runtime/oci.h"
 
-enum { MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200, CLONES_MAX = 64 };
+enum { MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX, DEVICES_MAX = 2 + 3 * BH_WIRE_PIECES_MAX, ENV_MAX = 2200, CLONES_MAX = 200 };
 
 struct box {
     struct bh_node *node;
@@ -71,6 +72,39 @@ make_place(struct box *box, char **ret_place, struct bh_err *err)
     box->clone_count++;
     *ret_place = place;
     return BH_OK;
+}
+
+/* A folder that others see, too, read-only: across a boundary that is hard or stronger through an
+ * overlay of the job's own, so that its inodes are nobody else's: what is watched or locked there
+ * is this job's alone (docs/adr/0058).  A file system that cannot stand below an overlay is
+ * refused: the boundary would not hold. */
+static bh_rc
+add_shared(struct box *box, const char *source, const char *target, struct bh_err *err)
+{
+    char empty[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char *place = NULL;
+    bh_rc rc;
+
+    if (!bh_evidence_is_needed(box->start->boundary) || !source)
+        return add_mount(box, source, target, false, err);
+    fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOTDIR ? add_mount(box, source, target, false, err)
+                                : bh_err_errno(err, "open %s", source);
+    bh_path_format(empty, sizeof empty, "%s/empty", box->sandbox->bundle);
+    bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
+    bh_path_format(options, sizeof options, "lowerdir=%s:%s", empty, below);
+    rc = bh_dir_make(empty, 0755, err);
+    if (rc == BH_OK)
+        rc = make_place(box, &place, err);
+    if (rc == BH_OK
+        && mount("bulkhead-shared", place, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0) {
+        bh_err_errno(err, "show %s with inodes of its own", source);
+        rc = bh_err_hint(err, "its file system cannot stand below an overlay: put it on another, or "
+                              "ask for a boundary below hard");
+    }
+    return rc == BH_OK ? add_mount(box, place, target, false, err) : rc;
 }
 
 /* ---- mounts that the job asks for ---- */
@@ -171,7 +205,10 @@ clone_mount(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_ba
     }
     if (rc == BH_OK && wanted->write && !request.write)
         snprintf(box->note, 200, "%.120s is read-only for this job", wanted->source);
-    return rc == BH_OK ? add_mount(box, place, wanted->target, request.write, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    return request.write ? add_mount(box, place, wanted->target, true, err)
+                         : add_shared(box, place, wanted->target, err);
 }
 
 static bh_rc
@@ -237,7 +274,7 @@ put_host_root(struct box *box, struct bh_err *err)
     bh_rc rc = bh_rootfs_make_root(box->node->rootfs, box->sandbox->rootfs, err);
 
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        rc = add_mount(box, parts[i].source, parts[i].target, false, err);
+        rc = add_shared(box, parts[i].source, parts[i].target, err);
     return rc;
 }
 
@@ -553,85 +590,6 @@ put_args(struct box *box, struct bh_err *err)
     return BH_OK;
 }
 
-/* What version 1 takes for a CPU quota is 1 ms of 100 at least. */
-enum { CPU_MILLI_MIN = 10, CPU_MILLI_MAX = 4194303 };
-
-static bh_rc
-check_limit(const char *field, uint64_t asked, uint64_t most, const char *key,
-            struct bh_err *err)
-{
-    if (asked <= most)
-        return BH_OK;
-    bh_err_set(err, BH_RANGE, "%s: %" PRIu64 " is more than %" PRIu64, field, asked, most);
-    return key ? bh_err_hint(err, "the administrator can raise %s in node.conf", key) : err->rc;
-}
-
-static uint64_t
-memory_max(const struct bh_conf *conf)
-{
-    uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-
-    /* whole MiB: the kernel keeps whole pages, and the walls are held against what was ordered */
-    return conf->memory_max_mib ? (uint64_t)conf->memory_max_mib << 20 : (machine / 10 * 9) >> 20 << 20;
-}
-
-static bh_rc
-check_limits(const struct box *box, struct bh_err *err)
-{
-    const struct bh_conf *conf = &box->node->conf;
-    const struct bh_msg_start *start = box->start;
-    bh_rc rc = check_limit("pids", start->pids, conf->pids_max, "pids_max", err);
-
-    if (rc == BH_OK)
-        rc = check_limit("memory_bytes", start->memory_bytes, memory_max(conf),
-                         "memory_max_mib", err);
-    if (rc == BH_OK)
-        rc = check_limit("cpu_milli", start->cpu_milli, CPU_MILLI_MAX, NULL, err);
-    if (rc == BH_OK && start->cpu_milli && start->cpu_milli < CPU_MILLI_MIN)
-        rc = bh_err_set(err, BH_RANGE, "cpu_milli: %u is less than %d", start->cpu_milli,
-                        CPU_MILLI_MIN);
-    return rc;
-}
-
-static bh_rc
-limit_io(struct box *box, struct bh_err *err)
-{
-    const struct bh_conf *conf = &box->node->conf;
-    struct bh_sandbox *sandbox = box->sandbox;
-    const char *folder = *conf->scratch_dir ? conf->scratch_dir : conf->state_dir;
-    bh_rc rc;
-
-    if (conf->io_mib_s == 0)
-        return BH_OK;
-    sandbox->io_bytes = (uint64_t)conf->io_mib_s << 20;
-    rc = bh_disk_of("/sys/dev/block", folder, &sandbox->io_major, &sandbox->io_minor, err);
-    return rc == BH_OK ? rc : bh_err_wrap(err, "io_mib_s of node.conf");
-}
-
-static void
-put_limits(struct box *box)
-{
-    const struct bh_conf *conf = &box->node->conf;
-    const struct bh_msg_start *start = box->start;
-    struct bh_sandbox *sandbox = box->sandbox;
-
-    sandbox->cpu_milli = start->cpu_milli;
-    if (conf->cpu_milli_max && (!sandbox->cpu_milli || sandbox->cpu_milli > conf->cpu_milli_max))
-        sandbox->cpu_milli = conf->cpu_milli_max;
-    if (sandbox->cpu_milli && sandbox->cpu_milli < CPU_MILLI_MIN)
-        sandbox->cpu_milli = CPU_MILLI_MIN;
-    sandbox->pids = start->pids ? start->pids : conf->pids_default;
-    if (sandbox->pids > conf->pids_max)
-        sandbox->pids = conf->pids_max;
-    sandbox->memory_bytes = start->memory_bytes ? start->memory_bytes
-                                                : (uint64_t)conf->memory_default_mib << 20;
-    if (sandbox->memory_bytes > memory_max(conf))
-        sandbox->memory_bytes = memory_max(conf);
-    sandbox->tmp_bytes = (uint64_t)conf->tmp_mib << 20;
-    if (sandbox->tmp_bytes > sandbox->memory_bytes / 2)
-        sandbox->tmp_bytes = sandbox->memory_bytes / 2;
-}
-
 /* ---- all of it ---- */
 
 static bh_rc
@@ -693,14 +651,14 @@ static bh_rc
 put_own_folders(struct box *box, struct bh_err *err)
 {
     const struct bh_conf *conf = &box->node->conf;
-    bh_rc rc = add_mount(box, bh_arena_printf(box->arena, "%s/host/local/bulkhead/libexec",
-                                              box->node->boxes),
-                         BH_ROOTFS_LIBEXEC, false, err);
+    bh_rc rc = add_shared(box, bh_arena_printf(box->arena, "%s/host/local/bulkhead/libexec",
+                                               box->node->boxes),
+                          BH_ROOTFS_LIBEXEC, err);
 
     if (rc == BH_OK && *conf->driver_lib_dir && !bh_node_share_is(box->job))
-        rc = add_mount(box, conf->driver_lib_dir, BH_ROOTFS_DRIVER, false, err);
+        rc = add_shared(box, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
     if (rc == BH_OK && *conf->tools_dir)
-        rc = add_mount(box, conf->tools_dir, BH_ROOTFS_TOOLS, false, err);
+        rc = add_shared(box, conf->tools_dir, BH_ROOTFS_TOOLS, err);
     return rc;
 }
 
@@ -718,9 +676,9 @@ put_share(struct box *box, struct bh_err *err)
     bh_node_share_door(box->node, box->job->note.lease, door);
     rc = add_mount(box, bh_arena_printf(box->arena, "%s", door), BH_NODE_SHARE_DOOR, false, err);
     if (rc == BH_OK)
-        rc = add_mount(box, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, false, err);
+        rc = add_shared(box, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
     if (rc == BH_OK)
-        rc = add_mount(box, bh_node_share_shim(box->node), BH_ROOTFS_DRIVER, false, err);
+        rc = add_shared(box, bh_node_share_shim(box->node), BH_ROOTFS_DRIVER, err);
     if (rc == BH_OK && !bh_image_is_own(box->start->image)) {
         rc = bh_driver_cover(box->node, box->arena, &box->mounts[box->sandbox->mount_count], &count, err);
         box->sandbox->mount_count += count;
@@ -741,11 +699,11 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
 
     memset(ret_sandbox, 0, sizeof *ret_sandbox);
     ret_note[0] = '\0';
-    rc = check_limits(&box, err);
+    rc = bh_limits_check(&box.node->conf, start, err);
     if (rc == BH_OK)
         rc = put_names(&box, err);
     if (rc == BH_OK)
-        rc = limit_io(&box, err);
+        rc = bh_limits_io(&box.node->conf, ret_sandbox, err);
     if (rc == BH_OK)
         rc = read_image(&box, err);
     if (rc == BH_OK && !image)
@@ -773,7 +731,7 @@ bh_box_build(const struct bh_box_request *request, struct bh_sandbox *ret_sandbo
     if (rc == BH_OK && box.network)
         rc = put_network(&box, err);
     drop_overridden(&ret_sandbox->env);
-    put_limits(&box);
+    bh_limits_put(&box.node->conf, start, ret_sandbox);
     return rc;
 }
 

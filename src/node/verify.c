@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "model/boundary.h"
 #include "node/again.h"
 #include "node/devices.h"
 #include "node/fence.h"
@@ -25,7 +27,7 @@
 #include "node/path.h"
 #include "node/reset.h"
 
-enum { ASKED_MAX = 64, ARGS_MAX = 9, PROBE_PIDS = 64, GLANCE_MS = 2 };
+enum { ASKED_MAX = 64, ARGS_MAX = 10, PROBE_PIDS = 64, GLANCE_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
 #define KILL_PATIENCE (5 * BH_NS_PER_S)
 #define KILL_AGAIN (50 * BH_NS_PER_MS)
@@ -278,7 +280,18 @@ list_lent(const struct bh_node *node, const struct bh_note_piece *lent, struct b
     return list;
 }
 
-/* The order that a job's START would be. */
+/* What is the machine's own, and must be another in a sandbox. */
+static const char *
+name_inode(struct bh_arena *arena)
+{
+    struct stat st = { 0 };
+
+    (void)stat("/usr/bin", &st);
+    return bh_arena_printf(arena, "--inode=%" PRIu64 ":%" PRIu64, (uint64_t)st.st_dev,
+                           (uint64_t)st.st_ino);
+}
+
+/* The order that a job's START would be, of a tenant that trusts nobody. */
 static bh_rc
 make_start(struct bh_node *node, const struct bh_note_piece *lent, struct bh_arena *arena,
            struct bh_msg_start *ret_start, struct bh_err *err)
@@ -297,11 +310,13 @@ make_start(struct bh_node *node, const struct bh_note_piece *lent, struct bh_are
     args[count++] = bh_arena_printf(arena, "--file=%s/canary", conf->run_dir);
     args[count++] = bh_arena_printf(arena, "--socket=%s", conf->socket);
     args[count++] = bh_arena_printf(arena, "--abstract=bulkhead-canary-%d", (int)getpid());
+    args[count++] = name_inode(arena);
     args[count++] = list_lent(node, lent, arena);
     *ret_start = (struct bh_msg_start){ .lease = BH_PROBE_LEASES + ++node->verify->tries,
                                         .args = { args, count }, .image = "host", .cwd = "",
                                         .submitter_uid = UINT32_MAX, .submitter_gid = UINT32_MAX,
                                         .pids = pids, .memory_bytes = PROBE_MEMORY,
+                                        .boundary = BH_BOUNDARY_FORTRESS,
                                         .tenant = "bulkhead", .user = "verify", .sku = "verify" };
     for (uint32_t i = 0; i < count; i++)
         if (!args[i])

@@ -14,6 +14,7 @@ struct bh_targets {
     const char *address;   /* IPv4 address of another tenant's job */
     const char *memory;    /* bytes that the sandbox may have */
     const char *pids;      /* processes that it may have */
+    const char *inode;     /* of the machine's /usr/bin: "DEVICE:INODE", as numbers */
     const char *lent;      /* device nodes that were lent: "/dev/nvidia0,/dev/nvidiactl" */
 };
 

@@ -4,8 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -312,4 +316,100 @@ bh_try_mount_list(const struct bh_targets *targets)
     if (fault != 0)
         return fault;
     return strstr(text, folder) ? 0 : ENODATA;
+}
+
+/* ---- what /proc tells of everybody ---- */
+
+#define READS(name, path)                                                                 \
+    int bh_try_##name(const struct bh_targets *targets)                                   \
+    {                                                                                     \
+        char text[256];                                                                   \
+                                                                                          \
+        return read_text(path, text, sizeof text);                                        \
+    }
+
+READS(kernel_command, "/proc/cmdline")
+READS(kernel_config, "/proc/config.gz")
+READS(disk_activity, "/proc/diskstats")
+READS(load_average, "/proc/loadavg")
+READS(pressure, "/proc/pressure/cpu")
+READS(memory_activity, "/proc/vmstat")
+READS(interrupt_activity, "/proc/softirqs")
+READS(terminal_count, "/proc/sys/kernel/pty/nr")
+READS(file_count, "/proc/sys/fs/file-nr")
+
+/* ---- inodes and page cache that are shared ---- */
+
+/* The machine's /usr/bin, as "DEVICE:INODE", if that is what stands there: a descriptor; else -1
+ * and ENODATA. */
+static int
+open_shared(const struct bh_targets *targets)
+{
+    char own[64];
+    struct stat st;
+    int fd = open("/usr/bin", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return -1;
+    snprintf(own, sizeof own, "%llu:%llu", (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+    if (strcmp(own, targets->inode) == 0)
+        return fd;
+    close(fd);
+    errno = ENODATA;
+    return -1;
+}
+
+int
+bh_try_watch_shared(const struct bh_targets *targets)
+{
+    int fd = open_shared(targets), watches = inotify_init1(IN_CLOEXEC);
+
+    return fd < 0 ? ENODATA : bh_probe_result(inotify_add_watch(watches, "/usr/bin", IN_OPEN));
+}
+
+int
+bh_try_lock_shared(const struct bh_targets *targets)
+{
+    int fd = open_shared(targets);
+
+    return fd < 0 ? ENODATA : bh_probe_result(flock(fd, LOCK_SH | LOCK_NB));
+}
+
+int
+bh_try_sync_shared(const struct bh_targets *targets)
+{
+    int fd = open_shared(targets);
+
+    return fd < 0 ? ENODATA : bh_probe_result(syncfs(fd));
+}
+
+/* A file that stands in the machine's root and in most images. */
+static int
+open_library(void)
+{
+    static const char *const paths[] = { "/usr/bin/sh", "/bin/sh", "/usr/bin/env" };
+    int fd = -1;
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && fd < 0; i++)
+        fd = open(paths[i], O_RDONLY | O_CLOEXEC);
+    return fd;
+}
+
+int
+bh_try_cache_probe(const struct bh_targets *targets)
+{
+    char page[64];
+    struct iovec part = { page, sizeof page };
+    int fd = open_library();
+
+    return fd < 0 ? errno : bh_probe_result(preadv2(fd, &part, 1, 0, RWF_NOWAIT));
+}
+
+int
+bh_try_cache_evict(const struct bh_targets *targets)
+{
+    int fd = open_library();
+
+    return fd < 0 ? errno : posix_fadvise(fd, 0, 4096, POSIX_FADV_DONTNEED);
 }

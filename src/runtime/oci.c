@@ -185,10 +185,11 @@ put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
           const struct bh_oci_host *host)
 {
     static const char *const masked[] = {
-        "/proc/acpi", "/proc/asound", "/proc/driver/nvidia/gpus",
-        "/proc/interrupts", "/proc/kcore", "/proc/keys",
-        "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
-        "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
+        "/proc/acpi", "/proc/asound", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats",
+        "/proc/driver/nvidia/gpus", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+        "/proc/latency_stats", "/proc/loadavg", "/proc/pressure", "/proc/sched_debug",
+        "/proc/scsi", "/proc/softirqs", "/proc/sys/fs/file-nr", "/proc/sys/kernel/pty/nr",
+        "/proc/timer_list", "/proc/timer_stats", "/proc/vmstat", "/sys/devices/virtual/powercap", "/sys/firmware",
         "/sys/fs/cgroup", "/sys/kernel", NULL
     };
     static const char *const readonly[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",

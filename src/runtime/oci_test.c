@@ -77,7 +77,7 @@ test_promises(void **state)
         { "linux.uidMappings.0.size", NULL, 65536 },
         { "linux.gidMappings.0.hostID", NULL, 1065536 },
         { "mounts.2.options.5", "max=64", 0 },
-        { "linux.maskedPaths.2", "/proc/driver/nvidia/gpus", 0 },
+        { "linux.maskedPaths.5", "/proc/driver/nvidia/gpus", 0 },
         { "annotations.run.oci.seccomp_bpf_data", NULL, 0 },
     };
     struct bh_sandbox sandbox = plain();

@@ -1,6 +1,7 @@
 #include "runtime/seccomp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -29,7 +30,7 @@ enum { X32_BIT = 0x40000000, SOCKET_TYPE = 0xf /* without SOCK_CLOEXEC, SOCK_NON
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER         \
      | CLONE_NEWPID | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */)
 
-enum rule { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULES };
+enum rule { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULE_FADVISE, RULES };
 
 struct call {
     uint32_t number;
@@ -138,12 +139,25 @@ put_clone_rule(struct program *program)
     put_answer(program, SECCOMP_RET_ALLOW);
 }
 
+/* All but POSIX_FADV_DONTNEED. */
+static const uint32_t advices[] = { POSIX_FADV_NORMAL, POSIX_FADV_RANDOM, POSIX_FADV_SEQUENTIAL,
+                                    POSIX_FADV_WILLNEED, POSIX_FADV_NOREUSE };
+
 static void
 put_personality_rule(struct program *program)
 {
     put_load(program, low_word(0));
     put_allow_if(program, 0);
     put_allow_if(program, UINT32_MAX);
+    put_answer(program, SECCOMP_RET_ERRNO | EPERM);
+}
+
+static void
+put_fadvise_rule(struct program *program)
+{
+    put_load(program, low_word(3));
+    for (size_t i = 0; i < BH_COUNT(advices); i++)
+        put_allow_if(program, advices[i]);
     put_answer(program, SECCOMP_RET_ERRNO | EPERM);
 }
 
@@ -160,6 +174,7 @@ put_rule(struct program *program, enum rule rule, enum bh_seccomp_profile profil
         [RULE_SOCKET] = put_socket_rule,
         [RULE_CLONE] = put_clone_rule,
         [RULE_PERSONALITY] = put_personality_rule,
+        [RULE_FADVISE] = put_fadvise_rule,
     };
 
     if (special[rule])
@@ -322,6 +337,8 @@ bh_seccomp_put_oci(enum bh_seccomp_profile profile, struct bh_buf *out)
         put_oci_rule(&w, RULE_SPLICE, NULL, 0);
     put_oci_internet(&w, AF_INET);
     put_oci_internet(&w, AF_INET6);
+    for (size_t i = 0; i < BH_COUNT(advices); i++)
+        put_oci_rule(&w, RULE_FADVISE, &(struct condition){ 3, advices[i], 0 }, 1);
     bh_json_close(&w, ']');
     bh_json_close(&w, '}');
 }

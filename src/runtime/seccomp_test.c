@@ -1,6 +1,7 @@
 #include "runtime/seccomp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -132,7 +133,7 @@ test_verdicts(void **state)
 static void
 test_every_row(void **state)
 {
-    enum { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY };
+    enum { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULE_FADVISE };
     static const struct {
         const char *name;
         int number, rule;
@@ -157,6 +158,21 @@ test_every_row(void **state)
 
         if (!listed[number])
             BH_CHECK_EQ("not listed", judge(&call), REFUSED(ENOSYS));
+    }
+    BH_CHECK_DONE();
+}
+
+/* All advice but to forget: the page cache is everybody's. */
+static void
+test_advice(void **state)
+{
+    for (uint32_t advice = 0; advice < 8; advice++) {
+        struct seccomp_data call = { .nr = SYS_fadvise64, .arch = NATIVE,
+                                     .args = { 3, 0, 0, advice } };
+
+        BH_CHECK_EQ("advice", judge(&call),
+                    advice == POSIX_FADV_DONTNEED || advice > POSIX_FADV_NOREUSE
+                        ? REFUSED(EPERM) : SECCOMP_RET_ALLOW);
     }
     BH_CHECK_DONE();
 }
@@ -194,7 +210,7 @@ test_document(void **state)
     BH_CHECK_STR("default", bh_json_text(bh_json_get(root, "defaultAction"), ""),
                  "SCMP_ACT_ERRNO");
     BH_CHECK_EQ("one machine type", bh_json_count(bh_json_get(root, "architectures")), 1);
-    BH_CHECK_EQ("rules", bh_json_count(bh_json_get(root, "syscalls")), 20);
+    BH_CHECK_EQ("rules", bh_json_count(bh_json_get(root, "syscalls")), 25);
     bh_buf_fini(&text);
     BH_CHECK_DONE();
 }
@@ -202,6 +218,7 @@ test_document(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_verdicts),
     cmocka_unit_test(test_every_row),
+    cmocka_unit_test(test_advice),
     cmocka_unit_test(test_strict),
     cmocka_unit_test(test_document),
 };

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What stands between a job and everything else, tried from inside and from outside."""
 import errno
+import fcntl
 import os
 import pathlib
 import re
@@ -178,6 +179,65 @@ def lent_mounts(site):
 for _function, _options in tap.tests:
     if _function is lent_mounts:
         _options["node_conf"] = "mount_roots = /tmp"
+
+# Watches folders, locks a file, and says on SIGTERM how many events came since it was ready.
+WATCHER = """
+import ctypes, fcntl, os, select, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def events(fd):
+    size = 0
+    while select.select([fd], [], [], 0)[0]:
+        size += len(os.read(fd, 65536))
+    return size
+watch = libc.inotify_init1(0)
+for folder in sys.argv[1:]:
+    assert libc.inotify_add_watch(watch, folder.encode(), 0x21) >= 0, folder  # accesses, opens
+data = os.open(sys.argv[1] + "/data", os.O_RDONLY)
+fcntl.flock(data, fcntl.LOCK_EX)
+os.read(data, 10)
+print("own", events(watch) > 0, flush=True)
+def end(*_):
+    print("others", events(watch), flush=True)
+    os._exit(0)
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+@tap.test(topology="2x H100-80GB", node_conf="mount_roots = /tmp")
+def own_inodes(site):
+    """across a boundary that is hard a job learns nothing by inotify of what the machine's programs and other
+    tenants do with files that it sees, too, and its locks hold nobody up"""
+    shared = site.dir / "shared"
+    shared.mkdir(mode=0o755)
+    (shared / "data").write_text("x" * 8192)
+    site.apply(tap.SITE + f"\nmounts:\n  - {{path: {shared}, tenant: acme}}\n")
+    mounts = [{"source": str(shared), "target": "/mnt/shared"}]
+    job = site.submit("/usr/bin/python3", "-c", WATCHER, "/mnt/shared", "/usr/bin", "/etc", "/lib/x86_64-linux-gnu",
+                      mounts=mounts, client=site.client("alice"), grace="20s")
+    site.await_state(job, "running")
+    site.until(lambda: "ready" in site.log(job), what="the watch")
+    contains("a watch of its own files works", site.log(job), "own True")
+    out, log = site.run("cat", "/mnt/shared/data", "/etc/passwd", mounts=mounts, client=site.client("bob"), tenant="acme/speech/asr")
+    equal("the other tenant reads", (out["exit_status"], log.count("x") > 8000), (0, True))
+    pathlib.Path("/usr/bin/env").read_bytes()
+    with (shared / "data").open() as data:
+        data.read()
+        fcntl.flock(data, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else BlockingIOError
+    site.client("alice").post(f"/v1/jobs/{job}/cancel")
+    site.until(lambda: "others" in site.log(job), what="its count")
+    contains("events", site.log(job), "others 0")
+
+
+@tap.test()
+def quiet_proc(site):
+    "what /proc tells of everybody on the machine is empty in a job"
+    names = ("cmdline config.gz diskstats loadavg pressure/cpu vmstat softirqs sys/kernel/pty/nr sys/fs/file-nr").split()
+    out = inside(site, "".join(f"echo {n} $(cat /proc/{n} 2>/dev/null | wc -c); " for n in names))
+    equal("bytes", dict(line.split() for line in out.splitlines()), {n: "0" for n in names})
+
 
 if __name__ == "__main__":
     tap.main()

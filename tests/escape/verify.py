@@ -71,6 +71,57 @@ def broken_wall(site):
     equal("output", site.log(job), "began\n")
 
 
+@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\n")
+def neighbors(site):
+    "a check of one job that fails ends that job, and keeps new ones off its GPU; who runs there runs on, and the node says so"
+    parents = [pathlib.Path(p) for p in site.group_parents() if "/devices/" in p]
+    if not parents:
+        raise tap.Skip("the device fence of version 2 cannot be widened from outside")
+    jobs = [site.submit("sh", "-c", WAIT, grace="1s", client=site.client(who), tenant=tenant)
+            for who, tenant in (("alice", "acme/vision/batch"), ("bob", "acme/speech/asr"))]
+    for job in jobs:
+        site.await_state(job, "running")
+    lease = site.job(jobs[0])["members"][0]["lease"]
+    (parents[0] / f"bh-{lease}/devices.allow").write_text("c 10:200 rwm")
+    said = site.cli("alice", "verify", str(jobs[0]), check=8)
+    contains("said", said.stdout, "AN ISOLATION CHECK FAILS")
+    contains("which", said.stdout, "device-fence")
+    job = site.await_state(jobs[0], "failed")
+    equal("cause", job["cause"], "isolation")
+    later = site.submit("echo", "began", client=site.client("alice"), tenant="acme/vision/batch")
+    site.until(lambda: site.client().get("/v1/nodes")["items"][0]["isolation"] == "partly", what="the node's state")
+    wide = site.cli("erin", "node", "-o", "wide", check=0).stdout
+    contains("the node", wide, "isolation partly (fenced GPUs: 1)")
+    contains("whose", wide, f"job {jobs[0]}: device-fence")
+    equal("the GPU", [g["fenced"] for g in site.client().get("/v1/gpus")["items"]], [True])
+    equal("the neighbor", site.job(jobs[1])["state"], "running")
+    equal("a new one", site.job(later)["state"], "pending")
+    site.cli("erin", "verify", check=0)
+    site.await_state(later, "completed")
+    equal("the neighbor", site.job(jobs[1])["state"], "running")
+    verbs = [r["verb"] for r in site.leaves() if r["obj"].get("id") == jobs[0]]
+    assert "isolation.not_isolated" in verbs, verbs
+
+
+@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\nverify_retry_ms = 5000\n")
+def unverified(site):
+    "a job whose check is inconclusive is unverified at once, in ps and describe, and verified when it passes again"
+    job = site.submit("sh", "-c", WAIT, grace="1s", client=site.client("alice"))
+    site.await_state(job, "running")
+    equal("grade", site.job(job)["grade"], "C")
+    (site.sim / "control").write_text("nvmlDeviceGetComputeRunningProcesses_v3 fail=UNKNOWN\n")
+    said = site.cli("alice", "verify", str(job), check=8)
+    contains("said", said.stderr, "inconclusive")
+    site.until(lambda: site.job(job)["grade"] == "C unverified", what="its grade")
+    contains("ps", site.cli("alice", "ps", "-o", "wide", check=0).stdout, "C unverified")
+    contains("describe", site.cli("alice", "describe", str(job), check=0).stdout, "unverified")
+    (site.sim / "control").write_text("")
+    site.until(lambda: site.job(job)["grade"] == "C", what="its grade again")
+    equal("it runs on", site.job(job)["state"], "running")
+    verbs = [r["verb"] for r in site.leaves() if r["obj"].get("id") == job and r["verb"].startswith("isolation.")]
+    equal("records", [v for v in verbs if v != "isolation.verify" and v != "isolation.verdict"], ["isolation.unverified", "isolation.verified"])
+
+
 def read_lines(path):
     try:
         return path.read_text().split()

@@ -19,7 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g0", "-w", "-fno-strict-aliasing",
-         '-DBULKHEAD_VERSION="mutant"', *(f"-I{os.path.join(ROOT, folder)}" for folder in (".", "src", "include"))]
+         '-DBULKHEAD_VERSION="mutant"', '-DBH_VERSION="mutant"', *(f"-I{os.path.join(ROOT, folder)}" for folder in (".", "src", "include"))]
 LIBRARIES = ["-lcmocka", "-lsqlite3", "-lcrypto", "-ljansson", "-lyaml", "-lz", "-lm", "-pthread"]
 SECONDS = 90 * float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))
 # Beside its own source; arguments that keep it short.
@@ -32,6 +32,11 @@ ARGUMENTS = {"api/metrics": [os.path.join(ROOT, "src/api/metrics_golden.txt")], 
 # Tests of the shim in a box (tests/shim/box.h), which needs root: all of the shim is in them, and
 # the driver that answers at once is beside its archive.
 BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/gate": [], "shim/managed": [], "shim/oracle": []}
+# Tests of the node with real sandboxes, which need root: what is planted is in a bulkhead-node of its
+# own, beside the build's other programs.  With what the node is linked, and which of its tests.
+NODE = ["src/node/node_main.c"]
+NODED = {"node/hostile": ["src/node/node_fixture_test.c"]}
+BESIDE = ("keeper", "gpu", "init", "probe", "scrub", "share", "stream", "unpack", "checkpoint")
 # scenario/NAME is played by bulkhead-replay, which is linked for the purpose.
 REPLAY = "src/replay/main.c"
 
@@ -39,7 +44,7 @@ REPLAY = "src/replay/main.c"
 class Mutant:
     def __init__(self, name):
         self.name, self.path, self.tests = name, "", []
-        self.old, self.new = "", ""
+        self.old, self.new, self.only = "", "", ""
 
     def planted(self):
         """The source with the fault in it, and what is wrong with the table, or ""."""
@@ -66,6 +71,8 @@ def read_mutants():
                 mutants[-1].path = rest.strip()
             elif word == "caught-by":
                 mutants[-1].tests = rest.split()
+            elif word == "only":
+                mutants[-1].only = rest.strip()
             elif word and not word.startswith("#"):
                 sys.exit(f"mutants.txt: cannot read {line.strip()!r}")
     return mutants
@@ -97,7 +104,7 @@ class Workshop:
 
     def compile_test(self, test):
         return [self.compile(os.path.join(ROOT, path), path.replace("/", "_"))
-                for path in [source_of(test), *ALSO.get(test, []), *(BOXED[test] + ["tests/shim/box.c"] if test in BOXED else [])]]
+                for path in [source_of(test), *ALSO.get(test, []), *NODED.get(test, []), *(BOXED[test] + ["tests/shim/box.c"] if test in BOXED else [])]]
 
     def shim(self):
         return next(archive for archive in self.archives if archive.endswith("/libbh_shim.a"))
@@ -110,13 +117,32 @@ class Workshop:
         return (["-Wl,-z,muldefs", "-Wl,--whole-archive", self.shim(), "-Wl,--no-whole-archive"],
                 [*null, *arguments_of(test)])
 
-    def fails(self, test, objects, name):
+    def make_node(self, name, planted):
+        """A bulkhead-node with what is planted in a folder of its own; its arguments for a test."""
+        build = os.path.dirname(os.path.dirname(next(a for a in self.archives if a.endswith("/libbh_node.a"))))
+        folder = os.path.join(self.folder, name + "_node")
+        os.makedirs(folder, exist_ok=True)
+        for program in BESIDE:
+            with contextlib.suppress(FileExistsError):
+                os.symlink(f"{build}/node/bulkhead-{program}", f"{folder}/bulkhead-{program}")
+        main = [self.compile(os.path.join(ROOT, path), f"{name}_main") for path in NODE]
+        self.link([*planted, *main], f"{folder}/bulkhead-node")
+        return [f"{folder}/bulkhead-node", f"{build}/simdrv/bulkhead-simctl", f"{build}/simdrv/libnvidia-ml.so.1"]
+
+    def link(self, objects, program, words=()):
+        subprocess.run([*self.cc, *objects, *words, "-Wl,--as-needed", "-Wl,--start-group", *self.archives,
+                        "-Wl,--end-group", *LIBRARIES, "-o", program], check=True)
+
+    def fails(self, test, objects, name, planted=(), only=""):
         """How the test ends with these objects: "" when it passes.  Raises when there is no
         program: that is not how a fault is caught."""
         program = os.path.join(self.folder, f"{name}_{test.replace('/', '_')}")
         words, given = self.words(test)
-        subprocess.run([*self.cc, *objects, *words, "-Wl,--as-needed", "-Wl,--start-group", *self.archives,
-                        "-Wl,--end-group", *LIBRARIES, "-o", program], check=True)
+        if test in NODED:
+            given = [*self.make_node(name, planted), only]
+        else:
+            objects = [*planted, *objects]
+        self.link(objects, program, words)
         run = subprocess.Popen([program, *given], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
         try:
@@ -148,7 +174,7 @@ class Workshop:
         try:
             planted = self.compile(path, mutant.name)
             blind = [test for test in mutant.tests
-                     if not self.fails(test, [planted, *tests[test]], mutant.name)]
+                     if not self.fails(test, tests[test], mutant.name, [planted], mutant.only)]
         except subprocess.CalledProcessError:
             return "it cannot be compiled and linked"
         return f"it lives: {', '.join(blind)} passed" if blind else ""
@@ -169,7 +195,7 @@ def main():
     mutants = [m for m in read_mutants()
                if not words or any(word in m.name for word in words.split())][::each]
     if os.geteuid() != 0:
-        mutants = [m for m in mutants if not BOXED.keys() & set(m.tests)]
+        mutants = [m for m in mutants if not (BOXED.keys() | NODED.keys()) & set(m.tests)]
     names = sorted({test for mutant in mutants for test in mutant.tests})
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bh-mutation-") as folder, \

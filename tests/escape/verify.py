@@ -99,7 +99,7 @@ def neighbors(site):
     site.cli("erin", "verify", check=0)
     site.await_state(later, "completed")
     equal("the neighbor", site.job(jobs[1])["state"], "running")
-    verbs = [r["verb"] for r in site.leaves() if r["obj"].get("id") == jobs[0]]
+    verbs = [r["verb"] for r in site.records() if r.get("object", {}).get("id") == jobs[0]]
     assert "isolation.not_isolated" in verbs, verbs
 
 
@@ -118,7 +118,7 @@ def unverified(site):
     (site.sim / "control").write_text("")
     site.until(lambda: site.job(job)["grade"] == "C", what="its grade again")
     equal("it runs on", site.job(job)["state"], "running")
-    verbs = [r["verb"] for r in site.leaves() if r["obj"].get("id") == job and r["verb"].startswith("isolation.")]
+    verbs = [r["verb"] for r in site.records() if r.get("object", {}).get("id") == job and r["verb"].startswith("isolation.")]
     equal("records", [v for v in verbs if v != "isolation.verify" and v != "isolation.verdict"], ["isolation.unverified", "isolation.verified"])
 
 

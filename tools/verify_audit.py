@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Verify an exported audit log of Bulkhead, or a proof from it, with nothing of Bulkhead.
+"""Verify an exported audit log of Bulkhead, a copy of its store, or a proof, with nothing of Bulkhead.
 
 usage: verify_audit.py DIR [--vkey FILE] [--kept FILE]... [--witness FILE [--quorum N]]
+       verify_audit.py --store FILE --vkey FILE
        verify_audit.py --proof FILE [--record FILE] --vkey FILE
 
 DIR is what `bulkhead audit export` wrote: a log in C2SP's tlog-tiles layout.  Every record
@@ -11,6 +12,9 @@ order that an earlier record gave and none answered before.  --kept names checkp
 elsewhere: only they show that a log was cut and signed again; with --witness, a file of
 witnesses' keys, N of those (or all) must have cosigned each, or else DIR's.  Without --vkey the key in
 DIR is taken, which proves only that DIR agrees with itself.
+
+The files names, jobs and texts in DIR, and those tables of a store, say what ids and digests
+stand for.  They are not signed, but bound by the records: each row is held against them.
 
 Status: 0 good, 1 bad, 2 usage, 5 something is missing.  Needs Python 3.9 and nothing
 else; the module `cryptography`, where it is installed, is used for signatures.
@@ -23,7 +27,10 @@ import hashlib
 import json
 import pathlib
 import re
+import sqlite3
 import sys
+
+from verify_audit_rows import ERASED, Claims, check_jobs, check_names, compare_store
 
 TILE = 256
 ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed",
@@ -222,6 +229,19 @@ def root_of(hashes):
     return hashes[0]
 
 
+def roots_at(sizes, hashes):
+    """The roots at many sizes, in one walk: subtrees are joined as soon as two are as large."""
+    whole, roots = [], {}
+    for count, leaf in enumerate(hashes, 1):
+        whole.append((1, leaf))
+        while len(whole) > 1 and whole[-1][0] == whole[-2][0]:
+            right, left = whole.pop(), whole.pop()
+            whole.append((2 * left[0], node(left[1], right[1])))
+        if count in sizes:
+            roots[count] = functools.reduce(lambda right, left: node(left[1], right), reversed(whole[:-1]), whole[-1][1])
+    return roots
+
+
 def tile_path(level, number, width):
     groups = [f"{number % 1000:03}"]
     while number >= 1000:
@@ -330,9 +350,10 @@ def check_sealed(items):
 
 def check_record(number, record, before):
     """Its place among the others; `before` is the record before it, or None."""
-    if record.get("v") not in (1, 2) or record.get("seq") != number:
+    if record.get("v") not in (1, 2, 3) or record.get("seq") != number:
         raise ValueError(f"it says it is record {record.get('seq')}, of version {record.get('v')}")
-    if before and record["v"] < before["v"] or record["v"] == 1 and "orders" in record:
+    if before and record["v"] < before["v"] or record["v"] == 1 and "orders" in record \
+            or record["v"] < 3 and ("jobs" in record or "names" in record):
         raise ValueError("it is not of the version of its time")
     if not re.fullmatch("0|[1-9][0-9]{0,19}", record["ts"]):
         raise ValueError("it has no time")
@@ -340,8 +361,9 @@ def check_record(number, record, before):
         raise ValueError("its time is before that of the record before it")
     if before and record.get("boot", 0) < before.get("boot", 0):
         raise ValueError("its boot is before that of the record before it")
-    if "sealed" in record:
-        check_sealed(record["sealed"])
+    for key, check in (("sealed", check_sealed), ("names", check_names), ("jobs", check_jobs)):
+        if key in record:
+            check(record[key])
     order = int(record.get("order", 0))
     if record["phase"] not in ("intent", "outcome", "event"):
         raise ValueError(f"its phase is {record['phase']}")
@@ -410,19 +432,65 @@ def minimum_of(number, record):
     return minimum
 
 
-def check_records(records):
+ROW_KEYS = {
+    "names": {"erased_by", "id", "key", "kind", "name"},
+    "jobs": {"count", "ended_ns", "exit_status", "job", "principal", "principal_id", "reason", "sku", "spec", "started_ns", "state",
+             "submitted_ns", "tenant", "tenant_id"},
+    "texts": {"digest", "number", "text"},
+}
+
+
+def lines_of(read, name):
+    """The rows of a file of the export; None: there is no such file."""
+    try:
+        data = read(name)
+    except Missing:
+        return None
+    try:
+        rows = [json.loads(line, object_pairs_hook=once) for line in data.decode().split("\n") if line]
+        for row in rows:
+            if not set(row) <= ROW_KEYS[name]:
+                raise ValueError(f"it has {sorted(set(row) - ROW_KEYS[name])}")
+        return rows
+    except (ValueError, TypeError) as wrong:
+        raise Bad(f"{name}: a row is malformed: {wrong}") from wrong
+
+
+def compare_export(read, claims):
+    names, jobs, texts = tables = [lines_of(read, name) for name in ("names", "jobs", "texts")]
+    if None in tables:
+        if claims.names:
+            raise Missing("names, jobs or texts, without which nobody knows what the records' ids stand for")
+        return
+    try:
+        for row in names:
+            claims.name_row(row["kind"], row["id"], row.get("name", ERASED), bytes.fromhex(row.get("key", "")), int(row.get("erased_by", 0)))
+        for row in jobs:
+            blank = dict.fromkeys(("tenant", "principal", "sku", "state", "reason"), "")
+            zero = dict.fromkeys(("tenant_id", "principal_id", "count", "submitted_ns", "started_ns", "ended_ns", "exit_status"), 0)
+            claims.job_row({**blank, **zero, "spec": "0" * 64, **row})
+        for row in texts:
+            claims.text_row(row["digest"], row.get("text", "").encode())
+    except (KeyError, TypeError, ValueError) as wrong:
+        raise Bad(f"a row is malformed: {wrong}") from wrong
+    claims.end(True)
+
+
+def check_records(records, claims):
     """The orders that stay open."""
     before, orders, lacking, minimum = None, Orders(), 0, 0
     for number, data in enumerate(records):
         if data is None:
             lacking = number + 1
             orders.skip(number)
+            claims.skip(number)
             continue
         try:
             record = parse_record(data)
             check_record(number, record, before)
             orders.take(number, record)
             minimum = max(minimum, minimum_of(number, record))
+            claims.take(number, record)
         except (ValueError, KeyError, TypeError, RecursionError) as wrong:
             raise Bad(f"record {number}: {wrong}") from wrong
         before = record
@@ -434,7 +502,7 @@ def check_records(records):
 # ---- the two things to verify ----
 
 def verify_log(read, vkey, kept=()):
-    """How many records the log has, and the orders that are open in it; Bad or Missing when it is not whole.
+    """How many records the log has, the orders that are open in it and its Claims; Bad or Missing when it is not whole.
 
     `read` gives a file's bytes by its path; `kept` are checkpoints, as bytes."""
     size, root = open_checkpoint(read("checkpoint"), vkey)
@@ -447,7 +515,31 @@ def verify_log(read, vkey, kept=()):
     for head_size, head_root in [(size, root)] + heads:
         if root_of(hashes[:head_size]) != head_root:
             raise Bad(f"the first {head_size} records are not those that a checkpoint was signed over")
-    return size, check_records(records)
+    claims = Claims()
+    orders = check_records(records, claims)
+    compare_export(read, claims)
+    return size, orders, claims
+
+
+def verify_store(path, vkey):
+    """The same of a copy of the store: every checkpoint in it must hold."""
+    if not pathlib.Path(path).exists():
+        raise Missing(f"{path}: No such file or directory")
+    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    database.execute("BEGIN")
+    rows = database.execute("SELECT seq, leaf, hash FROM records ORDER BY seq").fetchall()
+    for number, (seq, leaf, stored) in enumerate(rows):
+        if seq != number or leaf and leaf_hash(leaf) != stored:
+            raise Bad(f"record {number}: it is missing, or its bytes do not have the hash stored beside it")
+    heads = {size: open_checkpoint(note.encode(), vkey) for size, note in database.execute("SELECT size, note FROM checkpoints")}
+    roots = roots_at(set(heads), [stored for _, _, stored in rows])
+    for size in sorted(heads):
+        if heads[size] != (size, roots.get(size)):
+            raise Bad(f"the first {size} records are not those that a checkpoint was signed over")
+    claims = Claims()
+    orders = check_records([leaf or None for _, leaf, _ in rows], claims)
+    compare_store(database, claims)
+    return len(rows), orders, claims
 
 
 def verify_proof(data, record, vkey):
@@ -494,7 +586,7 @@ def file_of(path):
 
 
 def parse_arguments(words):
-    options = {"--vkey": None, "--proof": None, "--record": None, "--witness": None, "--quorum": None, "--kept": []}
+    options = {"--vkey": None, "--proof": None, "--store": None, "--record": None, "--witness": None, "--quorum": None, "--kept": []}
     folders = []
     while words:
         word = words.pop(0)
@@ -506,7 +598,8 @@ def parse_arguments(words):
             options[word].append(words.pop(0))
         else:
             options[word] = words.pop(0)
-    if bool(folders) == bool(options["--proof"]) or len(folders) > 1 or any(f.startswith("-") for f in folders):
+    whats = bool(folders) + bool(options["--proof"]) + bool(options["--store"])
+    if whats != 1 or len(folders) > 1 or options["--store"] and not options["--vkey"] or any(f.startswith("-") for f in folders):
         print(__doc__, file=sys.stderr)
         sys.exit(2)
     return options, folders[0] if folders else None
@@ -524,21 +617,36 @@ def check_witnesses(options, folder):
         check_quorum(file_of(path), witnesses, quorum)
 
 
+def tell(size, orders, claims, signed_by):
+    """The status: 1 when rows are not what the log says."""
+    print(f"whole: {size} records, signed by {signed_by}")
+    if orders.open:
+        print(f"orders without an outcome: {len(orders.open)}, the oldest of record {min(orders.open) >> ORDER_BITS}; "
+              f"unknown after a start: {len(orders.unknown)}")
+    for table, counts in claims.counts.items():
+        print(f"{table}: " + ", ".join(f"{number} {what}" for what, number in counts.items() if number))
+    for (kind, number), record in sorted(claims.erased.items()):
+        print(f"  {kind} {number}: erased by record {record}")
+    if claims.upgrade is not None:
+        print(f"names of before record {claims.upgrade} are bound only from there")
+    for text in claims.differing[:20]:
+        print(f"NOT what the log says: {text}")
+    return 1 if claims.differing else 0
+
+
 def main():
     options, folder = parse_arguments(sys.argv[1:])
     try:
         vkey = parse_vkeys(file_of(options["--vkey"] or f"{folder}/vkey").decode(errors="replace"))
         if folder:
             check_witnesses(options, folder)
-            size, orders = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
-            print(f"whole: {size} records, signed by {vkey[0]}" + ("" if options["--vkey"] else ", by the key in the folder"))
-            if orders.open:
-                print(f"orders without an outcome: {len(orders.open)}, the oldest of record {min(orders.open) >> ORDER_BITS}; "
-                      f"unknown after a start: {len(orders.unknown)}")
-        else:
-            record = file_of(options["--record"]).rstrip(b"\n") if options["--record"] else None
-            index, size, record = verify_proof(file_of(options["--proof"]), record, vkey)
-            print(f"record {index} is in the log of {size} records that {vkey[0]} signed:\n{record.decode()}")
+            done = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
+            return tell(*done, vkey[0] + ("" if options["--vkey"] else ", by the key in the folder"))
+        if options["--store"]:
+            return tell(*verify_store(options["--store"], vkey), vkey[0])
+        record = file_of(options["--record"]).rstrip(b"\n") if options["--record"] else None
+        index, size, record = verify_proof(file_of(options["--proof"]), record, vkey)
+        print(f"record {index} is in the log of {size} records that {vkey[0]} signed:\n{record.decode()}")
     except Bad as wrong:
         print(f"BAD: {wrong}")
         return 1

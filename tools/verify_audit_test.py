@@ -123,15 +123,21 @@ def test_tail_cuts(files):
 
 def test_records():
     good = b'{"phase":"event","seq":0,"ts":"5","v":1}'
+    named = b'{"names":[{"c":"%s","id":3,"kind":"principal"}],"phase":"event","seq":0,"ts":"5","v":3,"verb":"x"}' % (b"ab" * 32)
+    became = b'{"jobs":[{"job":7,"started":"4","state":"running"}],"phase":"event","seq":0,"ts":"5","v":3,"verb":"x"}'
     rows = [("spaces", good.replace(b",", b", ")), ("order of keys", b'{"seq":0,"phase":"event","ts":"5","v":1}'),
             ("a key twice", b'{"phase":"event","seq":0,"seq":0,"ts":"5","v":1}'), ("a fraction", good.replace(b"0", b"0.0")),
             ("another number", good.replace(b"0", b"1")), ("no time", b'{"phase":"event","seq":0,"v":1}'),
-            ("a version", good.replace(b'"v":1', b'"v":3')), ("orders of version 1", good.replace(b'{', b'{"orders":"-c",')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
+            ("a version", good.replace(b'"v":1', b'"v":4')), ("names of version 2", named.replace(b'"v":3', b'"v":2')),
+            ("names without an id", named.replace(b'"id":3,', b"")), ("names of another kind", named.replace(b"principal", b"person")),
+            ("jobs without a state", became.replace(b',"state":"running"', b"")), ("an end that says when it began", became.replace(b'{"job"', b'{"cause":"x","ended":"9","job"')),
+            ("orders of version 1", good.replace(b'{', b'{"orders":"-c",')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
             ("an order in an event", b'{"order":1,"phase":"event","seq":0,"ts":"5","v":1}'), ("not UTF-8", b"\xff"), ("deep", b"[" * 100000)]
-    v.check_records([good])
+    for record in (good, named, became):
+        v.check_records([record], v.Claims())
     for name, record in rows:
         try:
-            v.check_records([record])
+            v.check_records([record], v.Claims())
             check(f"a record with {name} is refused", False)
         except v.Bad:
             check(f"a record with {name} is refused", True)
@@ -156,7 +162,7 @@ def test_orders():
             leaves.append(v.json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
         try:
             found = None
-            open_ones = len(v.check_records(leaves).open)
+            open_ones = len(v.check_records(leaves, v.Claims()).open)
         except v.Bad as wrong:
             found = int(str(wrong).split(":")[0].split()[1])
         check(f"orders: {name}", found == bad and (name != "one open" or open_ones == 1), found)

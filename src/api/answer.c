@@ -72,9 +72,13 @@ put_shredded(struct bh_json_writer *w, const struct bh_command *command,
     if (asked)
         bh_json_ns(w, "expires_ns", answer->expires_ns);
     bh_json_u64(w, "keys", answer->keys);
-    bh_json_str(w, "month", command->shred->month);
+    if (command->shred->name)
+        bh_json_str(w, "name", command->shred->name);
+    else
+        bh_json_str(w, "month", command->shred->month);
     bh_json_str(w, "state", asked ? "asked" : "destroyed");
-    bh_json_str(w, "tenant", command->shred->tenant);
+    if (!command->shred->name)
+        bh_json_str(w, "tenant", command->shred->tenant);
     if (asked)
         bh_json_str(w, "token", answer->shred_token);
 }

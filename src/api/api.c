@@ -14,6 +14,7 @@
 #include "api/keys.h"
 #include "api/layouts.h"
 #include "api/log.h"
+#include "api/log_rows.h"
 #include "api/log_tree.h"
 #include "api/metrics.h"
 #include "api/nodes.h"
@@ -70,6 +71,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_LOG_CHECKPOINT] = bh_log_checkpoint,
     [BH_OP_LOG_MINIMUM] = bh_log_minimum,
     [BH_OP_LOG_ENTRIES] = bh_log_entries,
+    [BH_OP_LOG_ROWS] = bh_log_rows,
     [BH_OP_LOG_TILE] = bh_log_tile,
     [BH_OP_WHATIF] = bh_whatif_ask,
     [BH_OP_DEFRAG_SHOW] = bh_defrag_show,

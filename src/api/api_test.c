@@ -108,6 +108,7 @@ static const struct {
     { BH_OP_LOG_MINIMUM, { BH_GET, "/v1/log/minimum", .tcp = true }, 200, "0\n" },
     { BH_OP_LOG_ENTRIES, { BH_GET, "/v1/log/tile/entries/000", .uid = CAROL }, 404,
       "the log does not reach to" },
+    { BH_OP_LOG_ROWS, { BH_GET, "/v1/log/rows/people", .uid = CAROL }, 404, "no rows of people" },
     { BH_OP_LOG_TILE, { BH_GET, "/v1/log/tile/0/000", .tcp = true }, 404,
       "the log does not reach to" },
     { BH_OP_WHATIF, { BH_POST, "/v1/whatif", .body = "{\"submit\":" JOB "}", .uid = ALICE },

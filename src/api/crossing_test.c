@@ -60,6 +60,7 @@ static const struct reach {
     [BH_OP_LOG_CHECKPOINT] = { OPEN, "/v1/log/checkpoint", NULL, NULL },
     [BH_OP_LOG_MINIMUM] = { OPEN, "/v1/log/minimum", NULL, NULL },
     [BH_OP_LOG_ENTRIES] = { DENIED, "/v1/log/tile/entries/000", NULL, NULL },
+    [BH_OP_LOG_ROWS] = { DENIED, "/v1/log/rows/names", NULL, NULL },
     [BH_OP_LOG_TILE] = { OPEN, "/v1/log/tile/0/000", NULL, NULL },
     [BH_OP_WHATIF] = { HIDDEN, "/v1/whatif", NULL, "{\"cancel\":1}" },
     [BH_OP_DEFRAG_SHOW] = { DENIED, "/v1/defrag", NULL, NULL },

@@ -5,15 +5,18 @@
 
 #include "model/path.h"
 
-enum { REASON_MAX = 1000, TOKEN_MAX = 16, MONTH_MAX = 7 };
+enum { REASON_MAX = 1000, TOKEN_MAX = 16, MONTH_MAX = 7, NAME_MAX_BYTES = 300 };
 
 static const struct bh_field request_fields[] = {
-    BH_F(struct bh_shred_request, month, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = MONTH_MAX, .doc = "\"2026-11\", in UTC, or \"all\""),
+    BH_F(struct bh_shred_request, month, BH_FIELD_TEXT, .max = MONTH_MAX,
+         .doc = "\"2026-11\", in UTC, or \"all\""),
+    BH_F(struct bh_shred_request, name, BH_FIELD_TEXT, .max = NAME_MAX_BYTES,
+         .doc = "instead of tenant and month: the name of a tenant, principal, group or dataset that "
+                "was removed, as \"principal:bob\"; its id stays"),
     BH_F(struct bh_shred_request, reason, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = REASON_MAX, .doc = "why; it is sealed in the record, under the site's key"),
-    BH_F(struct bh_shred_request, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_TENANT_PATH_MAX, .doc = "path, also of a tenant that was removed; \"*\" for the site's own"),
+    BH_F(struct bh_shred_request, tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
+         .doc = "path, also of a tenant that was removed; \"*\" for the site's own"),
     BH_F(struct bh_shred_request, token, BH_FIELD_TEXT, .max = TOKEN_MAX,
          .doc = "to confirm what another administrator asked for"),
 };
@@ -87,6 +90,9 @@ bh_key_shred(struct bh_call *call, struct bh_err *err)
     struct bh_command command = { .shred = &request };
     bh_rc rc = bh_call_body(call, &bh_shred_request_fields, &request, err);
 
+    if (rc == BH_OK && (request.name ? request.tenant || request.month
+                                     : !request.tenant || !request.month))
+        rc = bh_err_set(err, BH_INVALID, "say a tenant and a month, or a name");
     if (rc == BH_OK && !request.reason[0])
         rc = bh_err_set(err, BH_INVALID, "reason: say why");
     return rc == BH_OK ? bh_call_send(call, &command, err) : rc;

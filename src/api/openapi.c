@@ -76,6 +76,7 @@ static const struct parameter {
     { "old", "integer", "records of the earlier checkpoint" },
     { "raw", "boolean", "leaves as they are hashed; a hash where the caller may not see them" },
     { "since", "string", "not before this moment, as 2026-11-20T09:27:00Z, or a span ago, as 2h" },
+    { "size", "integer", "the first so many records of the log" },
     { "start", "boolean", "with when waiting jobs are expected to start" },
     { "state", "string", "only jobs in this state" },
     { "tenant", "string", "only this tenant and what is below it" },
@@ -436,6 +437,8 @@ type_of(const struct bh_operation_row *op)
 {
     if (op->id == BH_OP_LOG_TILE || op->id == BH_OP_LOG_ENTRIES)
         return "application/octet-stream";
+    if (op->id == BH_OP_LOG_ROWS)
+        return "application/x-ndjson";
     if (op->id == BH_OP_METRICS)
         return "text/plain; version=0.0.4; charset=utf-8";
     if (op->id == BH_OP_LOG_CHECKPOINT || op->id == BH_OP_LOG_MINIMUM)

@@ -69,6 +69,8 @@ struct bh_shred_request {
     const char *month;           /* "2026-11", or "all" */
     const char *reason;
     const char *token;           /* of what another asked for; NULL: ask */
+    const char *name;            /* "principal:bob", that is not in use: it alone is erased, and
+                                    tenant and month are NULL; else NULL */
 };
 
 /* What an interactive stream is to be (api/streams.h); the texts live with the command. */

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "audit/binding.h"
 #include "audit/canonical.h"
+#include "audit/job_status.h"
 #include "audit/sealed.h"
 #include "base/json.h"
 #include "base/num.h"
@@ -144,6 +146,8 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     put_decision(out, &record->dec);
     put_json(out, "do", record->do_json);
     put_json(out, "ev", record->ev_json);
+    put_json(out, "jobs", record->jobs_json);
+    put_json(out, "names", record->names_json);
     put_object(out, &record->obj);
     put_number(out, "order", record->order);
     put_text(out, "orders", record->orders);
@@ -279,6 +283,18 @@ take_event(struct reader *r, struct bh_slice value)
 }
 
 static bool
+take_jobs(struct reader *r, struct bh_slice value)
+{
+    return bh_job_status_is_list(value) && read_json(r, value, &r->record.jobs_json);
+}
+
+static bool
+take_names(struct reader *r, struct bh_slice value)
+{
+    return bh_binding_is_list(value) && read_json(r, value, &r->record.names_json);
+}
+
+static bool
 take_object(struct reader *r, struct bh_slice value)
 {
     struct bh_record_object *obj = &r->record.obj;
@@ -358,10 +374,12 @@ take_time(struct reader *r, struct bh_slice value)
 static bool
 take_version(struct reader *r, struct bh_slice value)
 {
+    const struct bh_record *record = &r->record;
     uint32_t *version = &r->record.version;
 
     return read_u32(value, version) && *version >= 1 && *version <= BH_RECORD_VERSION
-           && (*version > 1 || !r->record.orders);
+           && (*version > 1 || !record->orders)
+           && (*version > 2 || (!record->jobs_json && !record->names_json));
 }
 
 static bool
@@ -375,7 +393,8 @@ static const struct member {
     bool (*take)(struct reader *r, struct bh_slice value);
 } members[] = {
     { "actor", take_actor }, { "boot", take_boot },   { "dec", take_decision },
-    { "do", take_do },       { "ev", take_event },    { "obj", take_object },
+    { "do", take_do },       { "ev", take_event },    { "jobs", take_jobs },
+    { "names", take_names }, { "obj", take_object },
     { "order", take_order }, { "orders", take_orders }, { "phase", take_phase },
     { "req", take_request }, { "res", take_result },  { "sealed", take_sealed },
     { "seq", take_seq },     { "tenant", take_tenant }, { "text", take_digest },

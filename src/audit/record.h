@@ -14,7 +14,7 @@
  * integers and digests only; texts stand in tables by their digest, or are sealed.  Field names
  * are short because there are many records; facts/security.md 2.2 is the source. */
 
-enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 2 };
+enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 3 };
 
 /* The verb of an outcome that says: after a start, nobody knows (yet) what has become of
  * this order. */
@@ -28,6 +28,18 @@ enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 2 };
  * keeps the hashes alone from now on. */
 #define BH_RECORD_PRUNE "audit.prune"
 #define BH_RECORD_LOG "log"
+
+/* Verbs that say of names: these stand in the table since before records bound them, or are
+ * bound anew because the records that bound them were pruned; these were given by the record
+ * after this one; and this one, obj, was erased. */
+#define BH_RECORD_NAMES_BIND "names.bind"
+#define BH_RECORD_UPGRADE "upgrade" /* type of the first's object; after a pruning BH_RECORD_LOG */
+#define BH_RECORD_NAMES_GIVE "names.give"
+#define BH_RECORD_NAME_ERASE "name.erase"
+
+/* The verb of an event that holds nothing but "jobs": those that found no room in the record
+ * before it. */
+#define BH_RECORD_JOB_STATES "job.states"
 
 enum bh_phase {
     BH_PHASE_INTENT,   /* a command, durable before its effects */
@@ -64,6 +76,10 @@ struct bh_record {
     struct bh_record_decision dec;  /* "dec" */
     const char *do_json;            /* "do": decisions, canonical JSON, NULL for none */
     const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or NULL */
+    const char *jobs_json;          /* "jobs": what became of jobs, as audit/job_status.h
+                                       says, or NULL */
+    const char *names_json;         /* "names": what ids were given to, as audit/binding.h
+                                       says, or NULL */
     struct bh_record_object obj;    /* "obj" */
     uint64_t order;                 /* "order": the effect an outcome answers, or the start
                                        that an event is about; 0 none */
@@ -80,8 +96,9 @@ struct bh_record {
     uint32_t tenant;                /* "tenant": whose business it is; 0 the site's */
     uint8_t text[32];               /* "text": digest of the command's text, zero none */
     uint64_t ts_ns;                 /* "ts" */
-    uint32_t version;               /* "v": 2, or 1 of a record without "orders"; 0 is
-                                       written as the present one */
+    uint32_t version;               /* "v": 3; 2 of a record without "jobs" and "names", 1 of
+                                       one without "orders", too; 0 is written as the present
+                                       one */
     const char *verb;               /* "verb": operation or event name */
 };
 

@@ -6,12 +6,19 @@
     "[{\"c\":\"QUJD\",\"h\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\",\"k\":\"7\"," \
     "\"n\":\"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB\"}]"
 
+#define JOBS "[{\"job\":7,\"state\":\"starting\"}]"
+#define NAMES                                                                              \
+    "[{\"c\":\"8b07a7df69a2d40e30b5a53cc1be4be01eac88c0a4bb87b3f0aeeb6f1c1aa31a\",\"id\":7,"   \
+    "\"kind\":\"tenant\"}]"
+
 static const struct bh_record full = {
     .actor = { 3, BH_VIA_TOKEN, 1000, "t-abc" },
     .boot = 2,
     .dec = { true, 5 },
     .do_json = "[{\"place\":{\"job\":7}}]",
     .ev_json = "{\"submit\":{\"count\":1,\"job\":7}}",
+    .jobs_json = JOBS,
+    .names_json = NAMES,
     .obj = { "job", 7 },
     .order = (UINT64_C(1) << 60) + 1,
     .orders = "-c-s",
@@ -29,13 +36,13 @@ static const struct bh_record full = {
 #define FULL                                                                               \
     "{\"actor\":{\"id\":3,\"token\":\"t-abc\",\"uid\":1000,\"via\":\"token\"},\"boot\":2," \
     "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                \
-    "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"obj\":{\"id\":7,\"type\":\"job\"},"     \
+    "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"jobs\":" JOBS ",\"names\":" NAMES ",\"obj\":{\"id\":7,\"type\":\"job\"},"     \
     "\"order\":\"1152921504606846977\",\"orders\":\"-c-s\",\"phase\":\"outcome\","       \
     "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"sealed\":" SEALED        \
     ",\"seq\":9,\"tenant\":4,"                                                            \
     "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
-    "\"ts\":\"1795170000000000001\",\"v\":2,\"verb\":\"job.submit\"}"
-#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}"
+    "\"ts\":\"1795170000000000001\",\"v\":3,\"verb\":\"job.submit\"}"
+#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
 #define OLD "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
 
 static void
@@ -76,12 +83,14 @@ reads_back(void **state)
     BH_CHECK_EQ("rule", record.dec.rule, 5);
     BH_CHECK_STR("do", record.do_json, full.do_json);
     BH_CHECK_STR("ev", record.ev_json, full.ev_json);
+    BH_CHECK_STR("jobs", record.jobs_json, JOBS);
+    BH_CHECK_STR("names", record.names_json, NAMES);
     BH_CHECK_STR("sealed", record.sealed_json, full.sealed_json);
     BH_CHECK_STR("type", record.obj.type, "job");
     BH_CHECK_EQ("object", record.obj.id, 7);
     BH_CHECK("order", record.order == full.order);
     BH_CHECK_STR("orders", record.orders, "-c-s");
-    BH_CHECK_EQ("version", record.version, 2);
+    BH_CHECK_EQ("version", record.version, 3);
     BH_CHECK_EQ("phase", record.phase, BH_PHASE_OUTCOME);
     BH_CHECK("req", memcmp(record.req, full.req, sizeof full.req) == 0);
     BH_CHECK_STR("res", record.res, "ok");
@@ -105,8 +114,7 @@ refuses(void **state)
     static const struct {
         const char *name, *leaf;
     } rows[] = {
-        { "nothing", "" },
-        { "no object", "[]" },
+        { "nothing", "" }, { "no object", "[]" },
         { "empty object", "{}" },
         { "cut", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1" },
         { "junk behind", EMPTY "x" },
@@ -128,7 +136,11 @@ refuses(void **state)
         { "large number bare", "{\"order\":1152921504606846977," TAIL },
         { "time bare", "{\"phase\":\"intent\",\"seq\":0,\"ts\":0,\"v\":1}" },
         { "version 0", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":0}" },
-        { "version 3", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+        { "version 4", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
+        { "jobs of version 2", "{\"jobs\":" JOBS ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+        { "names of version 2", "{\"names\":" NAMES ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+        { "names that are none", "{\"names\":[{}],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+        { "jobs that are none", "{\"jobs\":[7],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
         { "orders of version 1", "{\"orders\":\"-c\"," TAIL },
         { "no version", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\"}" },
         { "unknown phase", "{\"phase\":\"guess\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },

@@ -94,6 +94,10 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
         rc = check_place(verifier, &record, err);
     if (rc == BH_OK)
         rc = take_minimum(verifier, &record, err);
+    if (rc == BH_OK && verifier->claims)
+        rc = bh_claims_take(verifier->claims, &record, err);
+    if (rc == BH_FULL)
+        return rc;
     if (rc != BH_OK) {
         bh_err_wrap(err, "record %" PRIu64, number);
         return fault(verifier, number, number, err);
@@ -111,6 +115,8 @@ bh_audit_verifier_hash(struct bh_audit_verifier *verifier, const uint8_t hash[32
     if (verifier->faulty)
         return refuse_after_fault(verifier, err);
     bh_audit_orders_skip(&verifier->orders, verifier->frontier.size);
+    if (verifier->claims)
+        bh_claims_skip(verifier->claims, verifier->frontier.size);
     bh_merkle_frontier_add(&verifier->frontier, verifier->crypto, hash);
     verifier->hashes_to = verifier->frontier.size;
     return BH_OK;

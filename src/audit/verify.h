@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "audit/checkpoint.h"
+#include "audit/claims.h"
 #include "audit/merkle.h"
 #include "audit/orders.h"
 #include "audit/record.h"
@@ -33,6 +34,7 @@ struct bh_audit_verifier {
     bool faulty;                  /* a fault was found; nothing more is accepted */
     uint64_t bad_first, bad_last; /* faulty: the record, or the range it lies in */
     struct bh_audit_orders orders; /* what is open, when the walk is over */
+    struct bh_claims *claims;     /* what the records say of rows; NULL: it is not gathered */
     char scratch[BH_RECORD_BYTES_MAX + 64];
 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cli/audit_rows.h"
 #include "cli/audit_verifier.h"
 #include "cli/output.h"
 #include "cli/views.h"
@@ -89,7 +90,7 @@ export_page(struct export *x, struct bh_err *err)
 
 /* Write the whole log to `fd`. */
 static bh_rc
-export_log(const struct bh_cli *cli, int fd, struct bh_err *err)
+export_log(const struct bh_cli *cli, int fd, uint64_t *ret_size, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct export x = { .cli = cli, .fd = fd };
@@ -99,6 +100,43 @@ export_log(const struct bh_cli *cli, int fd, struct bh_err *err)
         x.checkpoints = bh_json_get(bh_json_root(json), "items");
     while (rc == BH_OK && !x.last)
         rc = export_page(&x, err);
+    *ret_size = x.next;
+    return rc;
+}
+
+/* A page of rows, each as a line behind the table's name. */
+static bh_rc
+put_rows(void *self, const char *table, const char *lines, size_t length, struct bh_err *err)
+{
+    const int *fd = self;
+    struct bh_buf out;
+    bh_rc rc;
+
+    bh_buf_init(&out, 2 * BH_HTTP_BODY_MAX);
+    for (size_t at = 0; at < length;) {
+        const char *end = memchr(lines + at, '\n', length - at);
+        size_t line = end ? (size_t)(end - (lines + at)) + 1 : length - at;
+
+        bh_buf_puts(&out, table);
+        bh_buf_putc(&out, ' ');
+        bh_buf_put(&out, lines + at, line);
+        at += line;
+    }
+    rc = out.overflow ? bh_err_set(err, BH_FULL, "the rows are too long")
+                      : bh_fd_write_all(*fd, out.bytes ? out.bytes : "", out.length, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+/* What the records' ids and digests stand for, behind the records. */
+static bh_rc
+export_rows(const struct bh_cli *cli, int fd, uint64_t size, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; rc == BH_OK && bh_audit_tables[i]; i++)
+        rc = bh_audit_rows_fetch(cli, bh_audit_tables[i], size,
+                                 (struct bh_row_pages){ put_rows, &fd }, err);
     return rc;
 }
 
@@ -159,11 +197,12 @@ bh_rc
 bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
 {
     bool raw = bh_cli_flag(cli, BH_OPT_RAW);
+    uint64_t size;
     char path[128];
     bh_rc rc;
 
     if (bh_cli_flag(cli, BH_OPT_ALL) && raw)
-        return export_log(cli, STDOUT_FILENO, err);
+        return export_log(cli, STDOUT_FILENO, &size, err);
     rc = put_tail_path(cli, path, sizeof path, err);
     if (rc != BH_OK)
         return rc;
@@ -275,6 +314,7 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
     const char *arguments[ARGUMENTS_MAX], *option;
     char place[PATH_MAX], key[PATH_MAX];
     struct bh_verifier verifier;
+    uint64_t size;
     bh_rc rc = read_source(cli, place, &option, err);
 
     if (rc == BH_OK)
@@ -288,8 +328,10 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (!option)
-        rc = export_log(cli, verifier.fd, err);
-    else if (cli->args->options[BH_OPT_RECORDS].given)
+        rc = export_log(cli, verifier.fd, &size, err);
+    if (!option && rc == BH_OK)
+        rc = export_rows(cli, verifier.fd, size, err);
+    if (option && cli->args->options[BH_OPT_RECORDS].given)
         rc = copy_file(place, verifier.fd, err);
     return bh_verifier_end(cli, &verifier, rc, err);
 }

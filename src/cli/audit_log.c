@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "cli/audit.h"
+#include "cli/audit_rows.h"
 #include "cli/audit_verifier.h"
 #include "cli/output.h"
 #include "cli/views.h"
@@ -263,7 +264,7 @@ fetch_log(const struct bh_cli *cli, struct bh_err *err)
                          size, err);
     for (uint32_t level = 0; rc == BH_OK && level < BH_TILE_LEVELS; level++)
         rc = fetch_tiles(cli, (struct bh_tile){ .level = level }, size, err);
-    return rc;
+    return rc == BH_OK ? bh_audit_rows_save(cli, cli->args->arguments[0], size, err) : rc;
 }
 
 /* The key stands in the folder for others; we judge by the one we were given. */

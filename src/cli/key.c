@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/get.h"
 #include "cli/output.h"
@@ -25,6 +26,18 @@ bh_cli_key_list(struct bh_cli *cli, struct bh_err *err)
     return bh_cli_list(cli, "/v1/keys", false, &bh_view_keys, err);
 }
 
+/* "KEYS keys of TENANT (MONTH)", or "the name NAME". */
+static const char *
+what_of(const struct bh_cli *cli, bh_json_value answer)
+{
+    const char *name = text(answer, "name");
+
+    return *name ? bh_arena_printf(cli->arena, "the name %s", name)
+                 : bh_arena_printf(cli->arena, "%" PRIu64 " keys of %s (%s)",
+                                   number(answer, "keys"), text(answer, "tenant"),
+                                   text(answer, "month"));
+}
+
 /* What came of it; the token is for another person, so it stands alone. */
 static void
 say(const struct bh_cli *cli, bh_json_value answer)
@@ -32,17 +45,19 @@ say(const struct bh_cli *cli, bh_json_value answer)
     const char *token = text(answer, "token");
 
     if (!*token) {
-        printf("%" PRIu64 " keys of %s (%s) are destroyed; what they sealed is erased\n",
-               number(answer, "keys"), text(answer, "tenant"), text(answer, "month"));
+        if (*text(answer, "name"))
+            printf("the name %s is erased; its id stays\n", text(answer, "name"));
+        else
+            printf("%s are destroyed; what they sealed is erased\n", what_of(cli, answer));
         return;
     }
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
         fprintf(stderr,
-                "asked for: %" PRIu64 " keys of %s (%s); nothing is destroyed yet\n"
+                "asked for: %s; nothing is destroyed yet\n"
                 "another administrator confirms within 24 hours, with his own reason:\n"
-                "  bulkhead key shred %s --month %s --confirm TOKEN --reason TEXT\n",
-                number(answer, "keys"), text(answer, "tenant"), text(answer, "month"),
-                text(answer, "tenant"), text(answer, "month"));
+                "  bulkhead key shred %s%s%s%s --confirm TOKEN --reason TEXT\n",
+                what_of(cli, answer), text(answer, "name"), text(answer, "tenant"),
+                *text(answer, "month") ? " --month " : "", text(answer, "month"));
     printf("%s\n", token);
 }
 
@@ -61,17 +76,20 @@ bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_document body = { .yaml = false };
     struct bh_json_writer w;
+    bool of_name = strchr(cli->args->arguments[0], ':');
     bh_rc rc;
 
-    if (!bh_cli_flag(cli, BH_OPT_MONTH) || !bh_cli_flag(cli, BH_OPT_REASON))
-        return bh_err_set(err, BH_INVALID, "key shred: say --month (or all) and --reason");
+    if (of_name == bh_cli_flag(cli, BH_OPT_MONTH) || !bh_cli_flag(cli, BH_OPT_REASON))
+        return bh_err_set(err, BH_INVALID,
+                          of_name ? "key shred: a name takes --reason, and no --month"
+                                  : "key shred: say --month (or all) and --reason");
     bh_buf_init(&body.text, BH_JSON_BYTES_MAX);
     w = bh_json_begin(&body.text);
     bh_json_open(&w, NULL, '{');
     for (size_t i = 0; i < BH_COUNT(members); i++)
         if (bh_cli_flag(cli, members[i].option))
             bh_json_str(&w, members[i].key, cli->args->options[members[i].option].text);
-    bh_json_str(&w, "tenant", cli->args->arguments[0]);
+    bh_json_str(&w, of_name ? "name" : "tenant", cli->args->arguments[0]);
     bh_json_close(&w, '}');
     rc = bh_cli_change(cli, "POST /v1/keys/shred", &body, &json, err);
     bh_buf_fini(&body.text);

@@ -165,6 +165,7 @@ bh_verify_export(const struct bh_verify_args *args, const struct bh_note_key *ke
     struct bh_buf bundle, tile;
     const struct bh_folder folder = { read_file, (void *)(uintptr_t)args->folder, &bundle,
                                       &tile };
+    struct bh_verify_rows *rows = bh_verify_rows_new();
     const struct bh_kept keeps = { kept, args->kept_count };
     bh_rc rc;
 
@@ -172,6 +173,7 @@ bh_verify_export(const struct bh_verify_args *args, const struct bh_note_key *ke
     bh_buf_init(&bundle, BH_FOLDER_FILE_MAX + 1);
     bh_buf_init(&tile, BH_FOLDER_FILE_MAX + 1);
     bh_audit_verifier_init(&verifier->records, &bh_crypto_openssl, key);
+    verifier->records.claims = bh_verify_rows_claims(rows);
     rc = read_witnesses(args, witnesses, err);
     if (rc == BH_OK)
         rc = open_kept(args, key, witnesses, kept, err);
@@ -181,6 +183,9 @@ bh_verify_export(const struct bh_verify_args *args, const struct bh_note_key *ke
         rc = check_own(args, witnesses, err);
     if (rc == BH_OK)
         put_whole(verdict, &verifier->records, args->kept_count);
+    if (rc == BH_OK)
+        rc = bh_verify_rows_folder(rows, args->folder, verdict, err);
+    bh_verify_rows_free(rows);
     bh_buf_fini(&bundle);
     bh_buf_fini(&tile);
     free(witnesses);

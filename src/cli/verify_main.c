@@ -14,6 +14,7 @@
 #include "cli/verify.h"
 #include "ports/crypto.h"
 #include "store/audit.h"
+#include "store/compare.h"
 #include "store/sqlite.h"
 
 enum { STATUS_BAD = 1, STATUS_USAGE = 2, KEY_FILE_MAX = 4096 };
@@ -61,15 +62,19 @@ read_keys(const char *path, struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX], struc
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", path);
 }
 
+/* All of one moment, should bulkheadd go on writing meanwhile. */
 static bh_rc
-verify_store(const char *path, struct bh_audit_verifier *verifier, struct bh_err *err)
+verify_store(const char *path, struct bh_audit_verifier *verifier,
+             struct bh_claims_result *ret_result, struct bh_err *err)
 {
     struct bh_store store;
-    bh_rc rc = bh_store_sqlite_open(path, BH_STORE_READ, &bh_crypto_openssl, &store, err);
+    bh_rc rc = bh_store_sqlite_open(path, BH_STORE_SNAPSHOT, &bh_crypto_openssl, &store, err);
 
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", path);
     rc = bh_store_audit(&store, verifier, err);
+    if (rc == BH_OK)
+        rc = bh_store_compare(&store, &bh_crypto_openssl, verifier->claims, ret_result, err);
     store.ops->close(store.self);
     return rc;
 }
@@ -87,13 +92,26 @@ take_hash(struct bh_audit_verifier *verifier, const char *line, size_t length,
     return bh_audit_verifier_hash(verifier, hash, err);
 }
 
-/* A record, a checkpoint as a JSON string, or the hash of a record that was pruned. */
+/* "names {...}": a row of a table. */
 static bh_rc
-take_line(struct bh_audit_verifier *verifier, const char *line, size_t length,
-          struct bh_err *err)
+take_row(struct bh_verify_rows *rows, const char *line, size_t length, struct bh_err *err)
+{
+    size_t word = strcspn(line, " ");
+    char table[16];
+
+    snprintf(table, sizeof table, "%.*s", (int)(word < sizeof table ? word : 0), line);
+    return bh_verify_rows_take(rows, table, line + word + 1, length - word - 1, err);
+}
+
+/* A record, a checkpoint as a JSON string, the hash of a record that was pruned, or a row. */
+static bh_rc
+take_line(struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, const char *line,
+          size_t length, struct bh_err *err)
 {
     char note[BH_NOTE_BYTES_MAX + 1];
 
+    if (length > 0 && strcspn(line, " ") < length && *line != '{' && *line != '"')
+        return take_row(rows, line, length, err);
     if (*line != '"' && *line != '{')
         return take_hash(verifier, line, length, err);
     if (*line == '{')
@@ -105,7 +123,8 @@ take_line(struct bh_audit_verifier *verifier, const char *line, size_t length,
 }
 
 static bh_rc
-verify_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_err *err)
+verify_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_verify_rows *rows,
+             struct bh_err *err)
 {
     char *line = NULL;
     size_t size = 0;
@@ -115,7 +134,7 @@ verify_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_err *err)
     while (rc == BH_OK && (length = getline(&line, &size, in)) > 0) {
         if (line[length - 1] == '\n')
             line[--length] = '\0';
-        rc = take_line(verifier, line, (size_t)length, err);
+        rc = take_line(verifier, rows, line, (size_t)length, err);
     }
     free(line);
     if (rc == BH_OK && ferror(in))
@@ -163,14 +182,22 @@ verify_log(const struct bh_verify_args *args, const struct bh_note_key *key,
            struct bh_verdict_text *verdict, struct bh_err *err)
 {
     struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
+    struct bh_verify_rows *rows = bh_verify_rows_new();
+    struct bh_claims_result result;
     bh_rc rc;
 
     BH_ASSERT(verifier);
     bh_audit_verifier_init(verifier, &bh_crypto_openssl, key);
-    rc = args->store ? verify_store(args->store, verifier, err)
-                     : verify_lines(stdin, verifier, err);
+    verifier->claims = bh_verify_rows_claims(rows);
+    rc = args->store ? verify_store(args->store, verifier, &result, err)
+                     : verify_lines(stdin, verifier, rows, err);
     if (rc == BH_OK)
         put_good(verdict, verifier);
+    if (rc == BH_OK && args->store)
+        bh_verify_rows_put(verdict, &result);
+    else if (rc == BH_OK)
+        bh_verify_rows_end(rows, verdict);
+    bh_verify_rows_free(rows);
     free(verifier);
     return rc;
 }
@@ -239,21 +266,22 @@ say(const struct bh_verify_args *args, const struct bh_verdict_text *verdict,
     if (args->json && bad)
         printf("{\"good\":false,\"message\":%s}\n", bh_buf_text(&quoted));
     else if (args->json)
-        printf("{\"good\":true%.*s}\n", (int)verdict->members.length, verdict->members.bytes);
+        printf("{\"good\":%s%.*s}\n", verdict->differs ? "false" : "true",
+               (int)verdict->members.length, verdict->members.bytes);
     else if (bad)
         printf("%s: %s\n", args->proof || args->old ? "NOT proved" : "audit log is NOT whole",
                err->msg);
     else
         printf("%.*s\n", (int)verdict->sentence.length, verdict->sentence.bytes);
     bh_buf_fini(&quoted);
-    return bad ? STATUS_BAD : 0;
+    return bad || verdict->differs ? STATUS_BAD : 0;
 }
 
 int
 main(int argc, char **argv)
 {
     struct bh_verify_args args = { 0 };
-    struct bh_verdict_text verdict;
+    struct bh_verdict_text verdict = { .differs = false };
     struct bh_note_key keys[BH_NOTE_KEYS_MAX]; /* the newest leads to the others */
     struct bh_err err = { .rc = BH_OK };
     int status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/binding.h"
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
@@ -14,6 +15,15 @@
 struct name {
     char *text;
     bool gone;
+    bool waits;                  /* to be bound: it has no row yet, or an older one */
+    struct bh_digest key;        /* zero: it is not bound, or erased */
+    uint64_t record;             /* as in its row */
+};
+
+/* A name that waits to be bound. */
+struct waiting {
+    enum bh_name_kind kind;
+    uint32_t id;
 };
 
 /* Names of one kind; the id is the position, and position 0 stays empty.  `by_hash` has
@@ -27,7 +37,10 @@ struct names {
 struct bh_catalog {
     /* owner thread */
     struct bh_store store;
+    const struct bh_crypto_ops *crypto;
     struct names names[BH_NAME_KINDS];
+    struct waiting *waiting;
+    uint32_t waiting_from, waiting_to, waiting_room; /* those from .. to - 1 */
     struct bh_arena *site_arena;
     struct bh_site site;
     char *site_text;
@@ -39,12 +52,14 @@ struct bh_catalog {
 enum { SITE_ARENA_MAX = 16 << 20 };
 
 struct bh_catalog *
-bh_catalog_new(struct bh_store store)
+bh_catalog_new(struct bh_store store, const struct bh_crypto_ops *crypto)
 {
     struct bh_catalog *catalog = calloc(1, sizeof *catalog);
 
     BH_ASSERT(catalog);
+    _Static_assert((int)BH_NAME_KINDS == (int)BH_BINDING_KINDS, "bh_binding_kinds has them all");
     catalog->store = store;
+    catalog->crypto = crypto;
     catalog->site_arena = bh_arena_new(SITE_ARENA_MAX);
     catalog->site_text = strdup("");
     pthread_mutex_init(&catalog->mutex, NULL);
@@ -68,6 +83,7 @@ bh_catalog_free(struct bh_catalog *catalog)
         return;
     for (int kind = 0; kind < BH_NAME_KINDS; kind++)
         names_clear(&catalog->names[kind]);
+    free(catalog->waiting);
     bh_published_put(catalog->published);
     bh_arena_free(catalog->site_arena);
     free(catalog->site_text);
@@ -96,6 +112,12 @@ place_of(const struct names *names, const char *text)
     return &names->by_hash[at];
 }
 
+static bool
+is_erased(const char *name)
+{
+    return strcmp(name, BH_ERASED) == 0;
+}
+
 /* The slot of an id, growing up to it. */
 static struct name *
 slot_of(struct names *names, uint32_t id)
@@ -113,7 +135,7 @@ slot_of(struct names *names, uint32_t id)
         names->by_hash = calloc(2 * (size_t)room, sizeof *names->by_hash);
         BH_ASSERT(names->by_hash);
         for (uint32_t known = 1; known < names->count; known++)
-            if (names->items[known].text)
+            if (names->items[known].text && !is_erased(names->items[known].text))
                 *place_of(names, names->items[known].text) = known;
     }
     if (id >= names->count)
@@ -121,6 +143,7 @@ slot_of(struct names *names, uint32_t id)
     return &names->items[id];
 }
 
+/* What was erased keeps its id, and is found by no name. */
 static bool
 see_name(void *self, const struct bh_name_row *row)
 {
@@ -130,10 +153,13 @@ see_name(void *self, const struct bh_name_row *row)
 
     if (!slot->text) {
         slot->text = strdup(row->name);
-        *place_of(names, row->name) = row->id;
+        if (!is_erased(row->name))
+            *place_of(names, row->name) = row->id;
     }
-    BH_ASSERT(strcmp(slot->text, row->name) == 0); /* an id has one name for ever */
+    BH_ASSERT(strcmp(slot->text, row->name) == 0); /* an id has one name until it is erased */
     slot->gone = row->gone;
+    slot->key = row->key;
+    slot->record = row->record;
     return true;
 }
 
@@ -179,6 +205,7 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
 
     for (int kind = 0; kind < BH_NAME_KINDS; kind++)
         names_clear(&catalog->names[kind]);
+    catalog->waiting_from = catalog->waiting_to = 0;
     rc = catalog->store.ops->list_names(catalog->store.self, see_name, catalog, err);
     if (rc == BH_OK)
         rc = load_site(catalog, arena, err);
@@ -199,26 +226,64 @@ find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *
     return *ret_id ? &names->items[*ret_id] : NULL;
 }
 
+static bh_rc
+put_name(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
+{
+    const struct name *slot = &catalog->names[kind].items[id];
+    const struct bh_name_row row = { .kind = kind, .id = id, .name = slot->text,
+                                     .gone = slot->gone, .key = slot->key,
+                                     .record = slot->record };
+
+    return catalog->store.ops->put_name(catalog->store.self, &row, err);
+}
+
+static void
+wait_to_be_bound(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id)
+{
+    if (catalog->waiting_from == catalog->waiting_to)
+        catalog->waiting_from = catalog->waiting_to = 0;
+    if (catalog->waiting_to == catalog->waiting_room) {
+        catalog->waiting_room = catalog->waiting_room ? 2 * catalog->waiting_room : 64;
+        catalog->waiting = realloc(catalog->waiting,
+                                   catalog->waiting_room * sizeof *catalog->waiting);
+        BH_ASSERT(catalog->waiting);
+    }
+    catalog->waiting[catalog->waiting_to++] = (struct waiting){ kind, id };
+    catalog->names[kind].items[id].waits = true;
+}
+
+static bh_rc
+give_id(struct bh_catalog *catalog, struct bh_name_row *row, struct bh_err *err)
+{
+    uint32_t count = catalog->names[row->kind].count;
+    bh_rc rc = catalog->crypto->random(row->key.bytes, sizeof row->key.bytes, err);
+
+    row->id = count ? count : 1;
+    if (rc != BH_OK)
+        return rc;
+    see_name(catalog, row);
+    wait_to_be_bound(catalog, row->kind, row->id);
+    return BH_OK;
+}
+
 bh_rc
 bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind, const char *text,
                 uint32_t *ret_id, struct bh_err *err)
 {
     struct bh_name_row row = { .kind = kind, .name = text };
     struct name *slot = find_name(catalog, kind, text, &row.id);
-    bh_rc rc;
+    bh_rc rc = BH_OK;
 
-    if (slot && !slot->gone) {
-        *ret_id = row.id;
-        return BH_OK;
-    }
+    BH_ASSERT(!is_erased(text));
     if (!slot)
-        row.id = catalog->names[kind].count ? catalog->names[kind].count : 1;
-    rc = catalog->store.ops->put_name(catalog->store.self, &row, err);
-    if (rc != BH_OK)
-        return rc;
-    see_name(catalog, &row);
+        rc = give_id(catalog, &row, err);
+    else if (slot->gone) {
+        slot->gone = false;
+        if (!slot->waits)
+            rc = put_name(catalog, kind, row.id, err);
+    }
     *ret_id = row.id;
-    return BH_OK;
+    return rc;
 }
 
 uint32_t
@@ -260,12 +325,87 @@ bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
                 struct bh_err *err)
 {
     struct name *slot = slot_of(&catalog->names[kind], id);
-    struct bh_name_row row = { .kind = kind, .id = id, .name = slot->text, .gone = true };
-    bh_rc rc = catalog->store.ops->put_name(catalog->store.self, &row, err);
 
-    if (rc == BH_OK)
-        slot->gone = true;
+    slot->gone = true;
+    return slot->waits ? BH_OK : put_name(catalog, kind, id, err);
+}
+
+/* ---- binding ---- */
+
+uint32_t
+bh_catalog_unbound(const struct bh_catalog *catalog)
+{
+    return catalog->waiting_to - catalog->waiting_from;
+}
+
+bh_rc
+bh_catalog_bind(struct bh_catalog *catalog, uint32_t max, uint64_t seq, struct bh_buf *list,
+                struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (; rc == BH_OK && max > 0 && bh_catalog_unbound(catalog) > 0; max--) {
+        const struct waiting next = catalog->waiting[catalog->waiting_from++];
+        struct name *slot = &catalog->names[next.kind].items[next.id];
+        struct bh_binding binding = { .kind = next.kind, .id = next.id };
+
+        bh_binding_commit(catalog->crypto, &binding, slot->key.bytes, slot->text);
+        bh_binding_put(list, &binding);
+        slot->waits = false;
+        if (slot->record == 0) /* else it is bound again, as it was */
+            slot->record = seq;
+        rc = put_name(catalog, next.kind, next.id, err);
+    }
     return rc;
+}
+
+static bool
+has_key(const struct name *slot)
+{
+    static const struct bh_digest none;
+
+    return memcmp(&slot->key, &none, sizeof none) != 0;
+}
+
+bh_rc
+bh_catalog_rebind(struct bh_catalog *catalog, bool fresh, uint32_t *ret_count, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    *ret_count = 0;
+    for (uint32_t kind = 0; kind < BH_NAME_KINDS; kind++)
+        for (uint32_t id = 1; rc == BH_OK && id < catalog->names[kind].count; id++) {
+            struct name *slot = &catalog->names[kind].items[id];
+
+            if (!slot->text || is_erased(slot->text) || slot->waits)
+                continue;
+            if (fresh && !has_key(slot))
+                rc = catalog->crypto->random(slot->key.bytes, sizeof slot->key.bytes, err);
+            if (rc != BH_OK || !has_key(slot))
+                continue;
+            wait_to_be_bound(catalog, (enum bh_name_kind)kind, id);
+            ++*ret_count;
+        }
+    return rc;
+}
+
+bh_rc
+bh_catalog_erase(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, uint64_t seq,
+                 struct bh_err *err)
+{
+    struct name *slot = slot_of(&catalog->names[kind], id);
+    char *blank = strdup(BH_ERASED);
+
+    BH_ASSERT(blank && slot->text && !is_erased(slot->text));
+    if (!slot->gone || slot->waits) {
+        free(blank);
+        return bh_err_set(err, BH_CONFLICT, "\"%.80s\" is in use", slot->text);
+    }
+    free(slot->text);
+    slot->text = blank;
+    slot->key = (struct bh_digest){ { 0 } };
+    slot->record = seq;
+    return put_name(catalog, kind, id, err);
 }
 
 const struct bh_site *

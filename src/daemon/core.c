@@ -4,17 +4,19 @@
 #include <string.h>
 
 #include "api/codec.h"
+#include "audit/job_status.h"
 #include "audit/sealed.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/faults.h"
+#include "daemon/names.h"
 #include "daemon/orders.h"
 #include "daemon/replay.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
 
-enum { CORE_ARENA_MAX = 64 << 20, EVENT_JSON_MAX = 48 << 10 };
+enum { CORE_ARENA_MAX = 64 << 20, EVENT_JSON_MAX = 48 << 10, STATES_INLINE_MAX = 2 << 10 };
 
 bh_rc
 bh_core_open(struct bh_core *core, struct bh_err *err)
@@ -29,7 +31,7 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     BH_ASSERT(core->effects && core->scratch && core->shown && core->changes);
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
-    core->catalog = bh_catalog_new(core->store);
+    core->catalog = bh_catalog_new(core->store, core->crypto);
     bh_access_open(core);
     bh_state_init(&core->state);
     rc = bh_journal_open(&core->journal, core->config, err);
@@ -128,10 +130,13 @@ static bh_rc
 append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
        struct bh_err *err)
 {
-    char memory[BH_SEALED_ITEM_BYTES_MAX];
-    struct bh_buf sealed;
+    char memory[BH_SEALED_ITEM_BYTES_MAX], names_memory[BH_NAMES_BYTES_MAX];
+    struct bh_buf sealed, names;
     bh_rc rc = bh_core_begin(core, err);
 
+    bh_buf_init_fixed(&names, names_memory, sizeof names_memory);
+    if (rc == BH_OK && bh_catalog_unbound(core->catalog) > 0)
+        rc = bh_names_bind(core, entry, record, &names, err);
     bh_buf_init_fixed(&sealed, memory, sizeof memory);
     if (rc == BH_OK && entry->note && entry->note[0]) {
         rc = seal_note(core, entry, &sealed, err);
@@ -240,15 +245,61 @@ order_letters(const struct bh_core *core, char ret_letters[BH_EFFECTS_MAX + 1])
     return length ? ret_letters : NULL;
 }
 
+/* What became of jobs by this step, from effect *cursor on, as far as there is room. */
+static void
+put_states(const struct bh_core *core, const struct bh_event *event, uint32_t *cursor,
+           struct bh_buf *list)
+{
+    bh_buf_putc(list, '[');
+    for (; *cursor < core->step.effect_count; ++*cursor) {
+        const struct bh_effect *effect = &core->step.effects[*cursor];
+        struct bh_job_status state;
+
+        if (effect->kind != BH_FX_JOB || is_new_and_waiting(event, effect))
+            continue;
+        if (list->length + BH_JOB_STATUS_ITEM_MAX + 2 > list->size)
+            break;
+        bh_rows_status(core, effect, event->now_ns, &state);
+        bh_job_status_put(list, &state);
+    }
+    bh_buf_putc(list, ']');
+}
+
+/* Those that found no room. */
+static bh_rc
+record_states(struct bh_core *core, const struct bh_event *event, uint32_t cursor,
+              struct bh_err *err)
+{
+    static const struct bh_entry entry = { .dec = { .allow = true }, .phase = BH_PHASE_EVENT,
+                                           .verb = BH_RECORD_JOB_STATES };
+    char memory[EVENT_JSON_MAX / 2];
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && cursor < core->step.effect_count) {
+        struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK) };
+        struct bh_buf list;
+
+        bh_buf_init_fixed(&list, memory, sizeof memory);
+        put_states(core, event, &cursor, &list);
+        if (list.length <= 2)
+            return BH_OK;
+        record.jobs_json = bh_buf_text(&list);
+        rc = append(core, &entry, &record, err);
+    }
+    return rc;
+}
+
 static bh_rc
 record_step(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
             struct bh_err *err)
 {
     char event_memory[EVENT_JSON_MAX / 16], decision_memory[EVENT_JSON_MAX];
-    char letters[BH_EFFECTS_MAX + 1];
+    char letters[BH_EFFECTS_MAX + 1], states_memory[STATES_INLINE_MAX];
     struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK),
                                 .orders = order_letters(core, letters) };
-    struct bh_buf event_json, decision_json;
+    struct bh_buf event_json, decision_json, states;
+    uint32_t cursor = 0;
+    bh_rc rc;
 
     bh_buf_init_fixed(&event_json, event_memory, sizeof event_memory);
     bh_codec_put_event(&event_json, event);
@@ -260,7 +311,11 @@ record_step(struct bh_core *core, const struct bh_entry *entry, const struct bh_
     }
     if (!record.ev_json || decision_json.overflow)
         return bh_err_set(err, BH_BUG, "event is too long for a record");
-    return append(core, entry, &record, err);
+    bh_buf_init_fixed(&states, states_memory, sizeof states_memory);
+    put_states(core, event, &cursor, &states);
+    record.jobs_json = states.length > 2 ? bh_buf_text(&states) : NULL;
+    rc = append(core, entry, &record, err);
+    return rc == BH_OK ? record_states(core, event, cursor, err) : rc;
 }
 
 bh_rc
@@ -337,6 +392,9 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
         return BH_OK;
     }
     rc = record_made_keys(core, err);
+    if (rc == BH_OK && bh_catalog_unbound(core->catalog) > 0)
+        rc = bh_names_give(core, &(struct bh_entry){ .dec = { .allow = true } },
+                           bh_core_now(core), err);
     if (rc == BH_OK && bh_journal_signed(&core->journal))
         rc = bh_journal_checkpoint(&core->journal, err);
     if (rc == BH_OK)

@@ -19,6 +19,7 @@
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
 #include "daemon/orders.h"
+#include "daemon/names.h"
 #include "daemon/owner.h"
 #include "daemon/rotate.h"
 #include "daemon/stream_record.h"
@@ -191,6 +192,8 @@ record_start(struct bh_core *core, struct bh_err *err)
     uint32_t root;
     bh_rc rc = bh_core_note(core, &entry, BH_OK, err);
 
+    if (rc == BH_OK)
+        rc = bh_names_upgrade(core, err);
     if (rc == BH_OK)
         rc = bh_orders_abandon(core, UINT64_MAX, err);
     if (rc == BH_OK)

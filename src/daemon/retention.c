@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/slice.h"
 #include "daemon/command.h"
+#include "daemon/names.h"
 #include "daemon/snapshot.h"
 
 enum { AT_ONCE = 64 * BH_TILE_WIDTH };
@@ -136,6 +137,8 @@ prune(struct bh_core *core, const struct bh_entry *like, const uint64_t range[2]
     entry.verb = BH_RECORD_PRUNE;
     entry.obj = (struct bh_record_object){ .type = BH_RECORD_LOG, .id = range[1] };
     rc = bh_core_note(core, &entry, BH_OK, err);
+    if (rc == BH_OK && range[1] > range[0])
+        rc = bh_names_keep(core, range[1], err);
     if (rc == BH_OK && range[1] > range[0])
         rc = store->ops->prune_records(store->self, range[0], range[1] - 1, err);
     if (rc == BH_OK)

@@ -199,6 +199,35 @@ bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err)
     return BH_OK;
 }
 
+/* Whether the effect is the job's end, or else where it stands now. */
+static bool
+has_ended(const struct bh_core *core, const struct bh_effect *effect, struct bh_job_view *ret_view)
+{
+    bool known = bh_view_job(core->state.engine, effect->job, ret_view);
+
+    BH_ASSERT(effect->kind == BH_FX_JOB);
+    return effect->state >= BH_JOB_COMPLETED || !known;
+}
+
+void
+bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
+              struct bh_job_status *ret_state)
+{
+    struct bh_job_view view = { 0 };
+    bool ended = has_ended(core, effect, &view);
+
+    *ret_state = (struct bh_job_status){ .job = effect->job.v };
+    snprintf(ret_state->state, sizeof ret_state->state, "%s",
+             bh_job_state_names[ended ? effect->state : view.state]);
+    if (!ended) {
+        ret_state->started_ns = view.started_ns;
+        return;
+    }
+    ret_state->ended_ns = now_ns;
+    ret_state->exit_status = effect->exit_status;
+    snprintf(ret_state->cause, sizeof ret_state->cause, "%s", bh_end_cause_names[effect->cause]);
+}
+
 bh_rc
 bh_rows_regrade(struct bh_core *core, const struct bh_job_view *view, bool verified,
                 struct bh_err *err)
@@ -211,7 +240,7 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t no
                struct bh_err *err)
 {
     struct bh_job_view view = { 0 };
-    bool known = bh_view_job(core->state.engine, effect->job, &view);
+    bool ended = has_ended(core, effect, &view);
     struct bh_job_change row = {
         .job = effect->job.v,
         .lease = effect->lease.v,
@@ -223,8 +252,7 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t no
                            : -1,
     };
 
-    BH_ASSERT(effect->kind == BH_FX_JOB);
-    if (effect->state < BH_JOB_COMPLETED && known)
+    if (!ended)
         return change_living(core, &view, "", now_ns, err);
     row.node = row.pieces = row.grade = NULL; /* stay as they were */
     note_change(core, &row, view.tenant.v, view.principal.v, now_ns);

@@ -1,6 +1,7 @@
 #ifndef BH_DAEMON_ROWS_H
 #define BH_DAEMON_ROWS_H
 
+#include "audit/job_status.h"
 #include "daemon/core.h"
 
 /* Rows of the jobs table, written in the same transaction as the record that changed
@@ -10,6 +11,10 @@
 BH_MUST_USE bh_rc bh_rows_add(struct bh_core *core, const struct bh_event *event,
                               const struct bh_caller *caller, const char *name,
                               struct bh_err *err);
+
+/* What a job's row will say after `effect`, of kind JOB, as the record has it. */
+void bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
+                   struct bh_job_status *ret_state);
 
 /* A job's public state changed: `effect` is of kind JOB. */
 BH_MUST_USE bh_rc bh_rows_change(struct bh_core *core, const struct bh_effect *effect,

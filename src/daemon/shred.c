@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "audit/binding.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "daemon/command.h"
@@ -25,6 +26,9 @@ struct shredding {
     uint64_t *ids;               /* in `arena` */
     uint32_t count, room;
     char meta[META_KEY];         /* where the proposal is kept */
+    bool of_name;                /* a name, not keys: `ids` has `name` alone, for the token */
+    enum bh_name_kind kind;
+    uint32_t name;
 };
 
 /* ---- what is meant ---- */
@@ -105,6 +109,56 @@ take_key(void *self, const struct bh_key_row *row)
         s->ids[s->count] = row->id;
     s->count += is_meant(s, row);
     return true;
+}
+
+/* Names of what is no person's stand in rows of jobs besides, and are not erased. */
+static bool
+may_be_erased(uint32_t kind)
+{
+    return kind == BH_NAME_TENANT || kind == BH_NAME_PRINCIPAL || kind == BH_NAME_GROUP
+           || kind == BH_NAME_DATASET;
+}
+
+/* "principal:bob". */
+static bool
+read_name(struct shredding *s, const char *text)
+{
+    const char *colon = strchr(text, ':'), *known;
+    char kind[16];
+
+    if (!colon)
+        return false;
+    snprintf(kind, sizeof kind, "%.*s", (int)(colon - text), text);
+    if (!may_be_erased(bh_binding_kind(kind)))
+        return false;
+    s->kind = (enum bh_name_kind)bh_binding_kind(kind);
+    for (s->name = 1; (known = bh_catalog_name_of(s->core->catalog, s->kind, s->name)); s->name++)
+        if (strcmp(known, colon + 1) == 0 && strcmp(known, BH_ERASED) != 0)
+            return true;
+    return false;
+}
+
+static bh_rc
+find_name(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
+{
+    const char *text = s->command->shred->name;
+
+    s->of_name = true;
+    if (!read_name(s, text)) {
+        bh_err_set(err, BH_NOT_FOUND, "name: there is no \"%.80s\"", text);
+        return bh_err_hint(err, "say what it names: tenant:, principal:, group: or dataset:NAME");
+    }
+    if (bh_catalog_find(s->core->catalog, s->kind, strchr(text, ':') + 1)) {
+        bh_err_set(err, BH_CONFLICT, "\"%.80s\" is in use", text);
+        return bh_err_hint(err, "take it out of the site file first");
+    }
+    snprintf(s->meta, sizeof s->meta, "shred.name.%d.%" PRIu32, (int)s->kind, s->name);
+    s->ids = bh_arena_alloc(arena, sizeof *s->ids);
+    BH_ASSERT(s->ids);
+    s->ids[0] = (uint64_t)s->kind << 32 | s->name;
+    s->count = 1;
+    s->erasure = (struct bh_erasure){ .before_ns = UINT64_MAX };
+    return BH_OK;
 }
 
 struct readable {
@@ -188,7 +242,8 @@ check_hold(const struct shredding *s, struct bh_err *err)
     const struct bh_site_tenant *tenants = site->tenants.items;
 
     for (uint32_t i = 0; i < site->tenants.count; i++)
-        if (tenants[i].legal_hold && is_within(tenants[i].name, s->command->shred->tenant)) {
+        if (tenants[i].legal_hold
+            && (s->of_name || is_within(tenants[i].name, s->command->shred->tenant))) {
             bh_err_set(err, BH_CONFLICT, "%.80s is under a legal hold", tenants[i].name);
             return bh_err_hint(err, "legal_hold in the site file says so");
         }
@@ -213,6 +268,15 @@ bh_hold_check(const struct bh_core *core, const struct bh_site *fresh, struct bh
     return BH_OK;
 }
 
+static bool
+is_of(const struct shredding *s, const struct bh_job_view *view)
+{
+    if (s->of_name)
+        return (s->kind == BH_NAME_TENANT && view->tenant.v == s->name)
+               || (s->kind == BH_NAME_PRINCIPAL && view->principal.v == s->name);
+    return view->tenant.v == s->tenant;
+}
+
 /* A job that has not ended reads its specification when it starts again.  It was sealed a
  * moment before it was submitted, so one of just after the month may be of it. */
 static bh_rc
@@ -222,7 +286,7 @@ check_jobs(const struct shredding *s, struct bh_err *err)
     uint32_t cursor = 0, count = 0;
 
     while (bh_view_next_job(s->core->state.engine, &cursor, &view))
-        count += view.tenant.v == s->tenant && view.state < BH_JOB_COMPLETED
+        count += is_of(s, &view) && view.state < BH_JOB_COMPLETED
                  && view.submitted_ns >= s->erasure.from_ns
                  && (view.submitted_ns < s->erasure.before_ns
                      || view.submitted_ns - s->erasure.before_ns < moment_ns);
@@ -302,6 +366,11 @@ note(const struct shredding *s, const struct bh_entry *like, const char *verb,
              request->month, s->count, request->reason);
     entry.verb = verb;
     entry.obj = (struct bh_record_object){ .type = "tenant", .id = s->tenant };
+    if (s->of_name) { /* which is said by its id alone */
+        snprintf(text, sizeof text, "%s", request->reason);
+        snprintf(entry.obj.type, sizeof entry.obj.type, "%s", bh_binding_kinds[s->kind]);
+        entry.obj.id = s->name;
+    }
     entry.note = text;
     return bh_core_note(s->core, &entry, BH_OK, err);
 }
@@ -313,7 +382,7 @@ ask(const struct shredding *s, const struct bh_entry *entry, struct bh_arena *ar
     const struct proposal proposal = { s->command->caller.subject.principal.v, s->month,
                                        bh_core_now(s->core) };
     char value[80], token[TOKEN_TEXT];
-    bh_rc rc = note(s, entry, "key.shred.ask", err);
+    bh_rc rc = note(s, entry, s->of_name ? "name.erase.ask" : "key.shred.ask", err);
 
     make_token(s, &proposal, token);
     snprintf(value, sizeof value, "%" PRIu32 " %" PRIu32 " %" PRIu64, proposal.principal,
@@ -382,16 +451,39 @@ destroy_key(const struct shredding *s, const struct bh_entry *like, uint64_t id,
     return rc;
 }
 
+/* The record says who and why; key and name go in the same transaction. */
 static bh_rc
-destroy(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
+erase_name(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
+{
+    const struct bh_store *store = &s->core->store;
+    bh_rc rc = note(s, entry, BH_RECORD_NAME_ERASE, err);
+
+    if (rc == BH_OK)
+        rc = bh_catalog_erase(s->core->catalog, s->kind, s->name, s->core->journal.next_seq - 1,
+                              err);
+    if (rc == BH_OK)
+        rc = store->ops->erase_name(store->self, s->kind, s->name, err);
+    s->core->catalog_changed = true;
+    return rc;
+}
+
+static bh_rc
+destroy_keys(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_store *store = &s->core->store;
     bh_rc rc = note(s, entry, "key.shred", err);
 
     for (uint32_t i = 0; i < s->count && rc == BH_OK; i++)
         rc = destroy_key(s, entry, s->ids[i], err);
-    if (rc == BH_OK)
-        rc = store->ops->erase_jobs(store->self, &s->erasure, err);
+    return rc == BH_OK ? store->ops->erase_jobs(store->self, &s->erasure, err) : rc;
+}
+
+static bh_rc
+destroy(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
+{
+    const struct bh_store *store = &s->core->store;
+    bh_rc rc = s->of_name ? erase_name(s, entry, err) : destroy_keys(s, entry, err);
+
     if (rc == BH_OK)
         rc = store->ops->put_meta(store->self, s->meta, "", err);
     s->core->ring.scrub_due = true;
@@ -413,7 +505,7 @@ bh_shred_run(struct bh_core *core, const struct bh_command *command, struct bh_a
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "key.shred", verdict }, err);
-    rc = find_keys(&s, arena, err);
+    rc = command->shred->name ? find_name(&s, arena, err) : find_keys(&s, arena, err);
     if (rc == BH_OK)
         rc = check_hold(&s, err);
     if (rc == BH_OK)

@@ -11,6 +11,9 @@
  * is under a legal hold, or has jobs of that time that have not ended: those read their
  * specification yet.
  *
+ * With a name instead of a tenant, that name alone is erased, with what opens the commitment
+ * that binds it; it is not in use, and no tenant is under a legal hold.  The id stays.
+ *
  * The destroyed keys are recorded one by one, names and plain texts of the jobs go with
  * them, and the store is scrubbed after the commit. */
 BH_MUST_USE bh_rc bh_shred_run(struct bh_core *core, const struct bh_command *command,

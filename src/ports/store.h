@@ -72,6 +72,9 @@ struct bh_name_row {
     uint32_t id;
     const char *name;
     bool gone;                   /* kept so that old records can be read */
+    struct bh_digest key;        /* with the name it opens the commitment that binds it to the
+                                    log (audit/binding.h); zero: it is not bound, or erased */
+    uint64_t record;             /* that binds it, or, when it is erased, that says so */
 };
 
 /* An API token: the secret is never stored, only its SHA-256. */
@@ -140,6 +143,8 @@ struct bh_reply_row {
 typedef bool (*bh_job_sink)(void *self, const struct bh_job_row *row);
 typedef bool (*bh_record_sink)(void *self, uint64_t seq, const char *leaf, size_t length);
 typedef bool (*bh_hash_sink)(void *self, uint64_t seq, const struct bh_digest *hash);
+typedef bool (*bh_text_sink)(void *self, uint64_t number, const struct bh_digest *digest,
+                             const char *text, size_t length);
 typedef bool (*bh_name_sink)(void *self, const struct bh_name_row *row);
 typedef bool (*bh_token_sink)(void *self, const struct bh_token_row *row);
 typedef bool (*bh_key_sink)(void *self, const struct bh_key_row *row);
@@ -180,6 +185,9 @@ struct bh_store_ops {
      * BH_ERASED, those of their texts that are not sealed and no other job has, and all
      * remembered replies. */
     bh_rc (*erase_jobs)(void *self, const struct bh_erasure *which, struct bh_err *err);
+    /* Overwrite a tenant's or a principal's name in the rows of jobs with BH_ERASED, and drop all
+     * remembered replies. */
+    bh_rc (*erase_name)(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err);
     /* Outside of a transaction: see to it that nothing that was overwritten or deleted
      * stays in the store's files.  BH_UNAVAILABLE: readers still look at it; come again. */
     bh_rc (*scrub)(void *self, struct bh_err *err);
@@ -191,6 +199,9 @@ struct bh_store_ops {
                       const char **ret_value, struct bh_err *err);
     bh_rc (*get_text)(void *self, const struct bh_digest *digest, struct bh_arena *arena,
                       const char **ret_text, struct bh_err *err);
+    /* All texts behind number `after`, ascending by numbers, which a text keeps. */
+    bh_rc (*list_texts)(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
+                        struct bh_err *err);
     bh_rc (*get_job)(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
                      struct bh_err *err);
     bh_rc (*list_jobs)(void *self, const struct bh_job_filter *filter, bh_job_sink sink,

@@ -447,6 +447,33 @@ memory_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
     return row ? BH_OK : bh_err_set(err, BH_NOT_FOUND, "the store has no such record");
 }
 
+struct text_walk {
+    bh_text_sink sink;
+    void *self;
+    uint64_t after, number;
+};
+
+static bool
+emit_text(const void *row, void *context)
+{
+    const struct bh_memory_text *text = row;
+    struct text_walk *walk = context;
+
+    return ++walk->number <= walk->after || text->gone
+           || walk->sink(walk->self, walk->number, &text->digest, text->text, strlen(text->text));
+}
+
+static bh_rc
+memory_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
+                  struct bh_err *err)
+{
+    struct text_walk walk = { sink, sink_self, after, 0 };
+
+    (void)err;
+    bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, emit_text, &walk);
+    return BH_OK;
+}
+
 struct name_walk {
     bh_name_sink sink;
     void *self;
@@ -605,6 +632,7 @@ static const struct bh_store_ops memory_ops = {
     .put_meta = memory_put_meta,
     .put_key = bh_memory_put_key,
     .erase_jobs = bh_memory_erase_jobs,
+    .erase_name = bh_memory_erase_name,
     .scrub = bh_memory_scrub,
     .get_meta = memory_get_meta,
     .get_text = memory_get_text,
@@ -614,6 +642,7 @@ static const struct bh_store_ops memory_ops = {
     .list_records = memory_list_records,
     .list_hashes = memory_list_hashes,
     .last_record = memory_last_record,
+    .list_texts = memory_list_texts,
     .list_names = memory_list_names,
     .list_tokens = memory_list_tokens,
     .get_document = memory_get_document,

@@ -90,20 +90,12 @@ erase_job(struct bh_memory *memory, const struct bh_erasure *which,
     return rc;
 }
 
-bh_rc
-bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err)
+static bh_rc
+drop_replies(struct bh_memory *memory, struct bh_err *err)
 {
-    struct bh_memory *memory = self;
-    const struct bh_memory_rows *put = &memory->put[BH_MEMORY_JOBS], *kept = &memory->kept[BH_MEMORY_JOBS];
     const struct bh_memory_rows *replies = &memory->kept[BH_MEMORY_REPLIES];
     bh_rc rc = BH_OK;
 
-    /* a put row is replaced in its place, so the positions stand */
-    for (size_t i = 0; rc == BH_OK && i < put->count; i++)
-        rc = erase_job(memory, which, put->at[i], err);
-    for (size_t i = 0; rc == BH_OK && i < kept->count; i++)
-        if (!bh_memory_find(put, BH_MEMORY_JOBS, kept->at[i]))
-            rc = erase_job(memory, which, kept->at[i], err);
     for (size_t i = 0; rc == BH_OK && i < replies->count; i++) {
         struct bh_reply_row row = *(const struct bh_reply_row *)replies->at[i];
 
@@ -112,6 +104,53 @@ bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *
         rc = bh_memory_put_row(memory, BH_MEMORY_REPLIES, &row, err);
     }
     return rc;
+}
+
+static bh_rc
+erase_name_of(struct bh_memory *memory, const struct bh_name_row *which,
+              const struct bh_job_row *job, struct bh_err *err)
+{
+    struct bh_job_row blank = *job;
+
+    if (which->kind == BH_NAME_TENANT && job->tenant_id == which->id)
+        blank.tenant = BH_ERASED;
+    else if (which->kind == BH_NAME_PRINCIPAL && job->principal_id == which->id)
+        blank.principal = BH_ERASED;
+    else
+        return BH_OK;
+    return bh_memory_put_row(memory, BH_MEMORY_JOBS, &blank, err);
+}
+
+bh_rc
+bh_memory_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
+{
+    const struct bh_name_row which = { .kind = kind, .id = id };
+    struct bh_memory *memory = self;
+    const struct bh_memory_rows *put = &memory->put[BH_MEMORY_JOBS], *kept = &memory->kept[BH_MEMORY_JOBS];
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; rc == BH_OK && i < put->count; i++)
+        rc = erase_name_of(memory, &which, put->at[i], err);
+    for (size_t i = 0; rc == BH_OK && i < kept->count; i++)
+        if (!bh_memory_find(put, BH_MEMORY_JOBS, kept->at[i]))
+            rc = erase_name_of(memory, &which, kept->at[i], err);
+    return rc == BH_OK ? drop_replies(memory, err) : rc;
+}
+
+bh_rc
+bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err)
+{
+    struct bh_memory *memory = self;
+    const struct bh_memory_rows *put = &memory->put[BH_MEMORY_JOBS], *kept = &memory->kept[BH_MEMORY_JOBS];
+    bh_rc rc = BH_OK;
+
+    /* a put row is replaced in its place, so the positions stand */
+    for (size_t i = 0; rc == BH_OK && i < put->count; i++)
+        rc = erase_job(memory, which, put->at[i], err);
+    for (size_t i = 0; rc == BH_OK && i < kept->count; i++)
+        if (!bh_memory_find(put, BH_MEMORY_JOBS, kept->at[i]))
+            rc = erase_job(memory, which, kept->at[i], err);
+    return rc == BH_OK ? drop_replies(memory, err) : rc;
 }
 
 bh_rc

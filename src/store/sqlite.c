@@ -114,7 +114,7 @@ open_writer(struct bh_sqlite *store, struct bh_err *err)
 }
 
 static bh_rc
-open_for_reading(struct bh_sqlite *store, struct bh_err *err)
+open_for_reading(struct bh_sqlite *store, enum bh_store_mode mode, struct bh_err *err)
 {
     struct bh_sql *reader;
     bh_rc rc;
@@ -125,6 +125,9 @@ open_for_reading(struct bh_sqlite *store, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     rc = bh_sqlite_check_version(reader, err);
+    store->snapshot = mode == BH_STORE_SNAPSHOT;
+    if (rc == BH_OK && store->snapshot) /* given back first, it is taken again first */
+        rc = bh_sql_exec(reader, "BEGIN", err);
     bh_sqlite_give(store, reader);
     return rc;
 }
@@ -169,6 +172,7 @@ static const struct bh_store_ops sqlite_ops = {
     .put_meta = bh_sqlite_put_meta,
     .put_key = bh_sqlite_put_key,
     .erase_jobs = bh_sqlite_erase_jobs,
+    .erase_name = bh_sqlite_erase_name,
     .scrub = bh_sqlite_scrub,
     .get_meta = bh_sqlite_get_meta,
     .get_text = bh_sqlite_get_text,
@@ -178,6 +182,7 @@ static const struct bh_store_ops sqlite_ops = {
     .list_records = bh_sqlite_list_records,
     .list_hashes = bh_sqlite_list_hashes,
     .last_record = bh_sqlite_last_record,
+    .list_texts = bh_sqlite_list_texts,
     .list_names = bh_sqlite_list_names,
     .list_tokens = bh_sqlite_list_tokens,
     .get_document = bh_sqlite_get_document,
@@ -201,7 +206,7 @@ bh_store_sqlite_open(const char *path, enum bh_store_mode mode,
     BH_ASSERT(store->path);
     pthread_mutex_init(&store->mutex, NULL);
     pthread_cond_init(&store->freed, NULL);
-    rc = mode == BH_STORE_WRITE ? open_writer(store, err) : open_for_reading(store, err);
+    rc = mode == BH_STORE_WRITE ? open_writer(store, err) : open_for_reading(store, mode, err);
     if (rc != BH_OK) {
         store_close(store);
         return rc;

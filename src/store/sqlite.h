@@ -9,7 +9,8 @@ struct bh_crypto_ops;
 
 enum bh_store_mode {
     BH_STORE_WRITE, /* made when missing, locked against other programs */
-    BH_STORE_READ   /* beside a running bulkheadd; writer calls answer BH_UNAVAILABLE */
+    BH_STORE_READ,  /* beside a running bulkheadd; writer calls answer BH_UNAVAILABLE */
+    BH_STORE_SNAPSHOT /* the same, and all that its one thread reads is of one moment */
 };
 
 enum { BH_STORE_READERS_MAX = 8 };

@@ -41,7 +41,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, exit_status = ?, "
         "ended = ? WHERE job = ?",
     [BH_SQL_PUT_NAME] =
-        "INSERT OR REPLACE INTO names (kind, id, name, gone) VALUES (?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO names (kind, id, name, gone, key, record) VALUES (?, ?, ?, ?, ?, ?)",
     [BH_SQL_PUT_TOKEN] =
         "INSERT OR REPLACE INTO tokens (id, secret, principal_id, scopes, note, "
         "created_ns, "
@@ -58,6 +58,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_PUT_META] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
     [BH_SQL_GET_META] = "SELECT value FROM meta WHERE key = ?",
     [BH_SQL_GET_TEXT] = "SELECT text FROM texts WHERE digest = ?",
+    [BH_SQL_LIST_TEXTS] = "SELECT id, digest, text FROM texts WHERE id > ? ORDER BY id",
     [BH_SQL_GET_JOB] = "SELECT " BH_SQLITE_JOB_COLUMNS " FROM jobs WHERE job = ?",
     [BH_SQL_GET_REPLY] = "SELECT request, status, body, at_ns FROM replies "
                          "WHERE principal_id = ? AND key = ?",
@@ -66,7 +67,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "ORDER BY seq",
     [BH_SQL_LIST_HASHES] = "SELECT seq, hash FROM records WHERE seq >= ? ORDER BY seq",
     [BH_SQL_LAST_RECORD] = "SELECT seq FROM records ORDER BY seq DESC LIMIT 1",
-    [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone FROM names ORDER BY kind, id",
+    [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone, key, record FROM names ORDER BY kind, id",
     [BH_SQL_LIST_TOKENS] = "SELECT id, secret, principal_id, scopes, note, created_ns, "
                            "expires_ns, last_used_ns, revoked FROM tokens ORDER BY id",
     [BH_SQL_GET_DOCUMENT] = "SELECT kind, key, version, principal_id, value FROM documents "
@@ -86,6 +87,9 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "AND digest NOT IN (SELECT spec FROM jobs WHERE NOT (" ERASED "))",
     [BH_SQL_ERASE_NAMES] = "UPDATE jobs SET name = '" BH_ERASED "' WHERE name <> '' AND " ERASED,
     [BH_SQL_ERASE_REPLIES] = "DELETE FROM replies",
+    [BH_SQL_ERASE_TENANT] = "UPDATE jobs SET tenant = '" BH_ERASED "' WHERE tenant_id = ?",
+    [BH_SQL_ERASE_PRINCIPAL] =
+        "UPDATE jobs SET principal = '" BH_ERASED "' WHERE principal_id = ?",
     [BH_SQL_NEXT_STATE] = "SELECT state FROM jobs WHERE ended = ? AND state > ? "
                           "ORDER BY state LIMIT 1",
     [BH_SQL_IDS_ALL] = IDS(ALL),

@@ -35,7 +35,7 @@ enum bh_sql_statement {
     BH_SQL_DROP_REPLIES,
     BH_SQL_PUT_META,
     BH_SQL_GET_META,
-    BH_SQL_GET_TEXT,
+    BH_SQL_GET_TEXT, BH_SQL_LIST_TEXTS,
     BH_SQL_GET_JOB,
     BH_SQL_GET_REPLY,
     BH_SQL_LIST_RECORDS,
@@ -50,7 +50,7 @@ enum bh_sql_statement {
     BH_SQL_LIST_KEYS,
     BH_SQL_ERASE_TEXTS,
     BH_SQL_ERASE_NAMES,
-    BH_SQL_ERASE_REPLIES,
+    BH_SQL_ERASE_REPLIES, BH_SQL_ERASE_TENANT, BH_SQL_ERASE_PRINCIPAL,
     /* sqlite_jobs.c */
     BH_SQL_NEXT_STATE,
     BH_SQL_IDS_ALL,
@@ -146,6 +146,7 @@ struct bh_sqlite_checkpointer {
 };
 
 struct bh_sqlite {
+    bool snapshot;               /* the one reader stays in one transaction */
     const struct bh_crypto_ops *crypto;
     char *path;
     int lock_fd; /* -1: reading only */
@@ -191,13 +192,10 @@ bh_rc bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char 
                          size_t length, struct bh_err *err);
 bh_rc bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err);
 bh_rc bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *err);
-bh_rc bh_sqlite_put_document(void *self, const struct bh_document_row *row,
-                             struct bh_err *err);
-bh_rc bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row,
-                               struct bh_err *err);
+bh_rc bh_sqlite_put_document(void *self, const struct bh_document_row *row, struct bh_err *err);
+bh_rc bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err);
 bh_rc bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err);
-bh_rc bh_sqlite_put_meta(void *self, const char *key, const char *value,
-                         struct bh_err *err);
+bh_rc bh_sqlite_put_meta(void *self, const char *key, const char *value, struct bh_err *err);
 
 /* ---- sqlite_read.c ---- */
 bh_rc bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
@@ -209,10 +207,10 @@ bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_recor
 bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                             struct bh_err *err);
 bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
-bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self,
+bh_rc bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
                            struct bh_err *err);
-bh_rc bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self,
-                            struct bh_err *err);
+bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_err *err);
 bh_rc bh_sqlite_get_document(void *self, const struct bh_document_key *key,
                              struct bh_arena *arena, struct bh_document_row *ret_row,
                              struct bh_err *err);
@@ -226,6 +224,7 @@ bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
 /* ---- sqlite_keys.c ---- */
 bh_rc bh_sqlite_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
 bh_rc bh_sqlite_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err);
 bh_rc bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
 bh_rc bh_sqlite_scrub(void *self, struct bh_err *err);
 

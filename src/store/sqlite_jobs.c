@@ -155,8 +155,9 @@ walk_begin(struct job_walk *walk, struct bh_err *err)
     struct bh_sql_use use;
     bh_rc rc = bh_sqlite_take(walk->store, &walk->reader, err);
 
-    if (rc == BH_OK)
-        rc = bh_sql_use(walk->reader, BH_SQL_BEGIN_READ, &use, err);
+    if (rc != BH_OK || walk->store->snapshot) /* that is one view already */
+        return rc;
+    rc = bh_sql_use(walk->reader, BH_SQL_BEGIN_READ, &use, err);
     return rc == BH_OK ? bh_sql_run(&use, err) : rc;
 }
 
@@ -169,7 +170,7 @@ walk_end_auto(struct job_walk *walk)
     if (!walk->reader)
         return;
     /* Ending a view that only read cannot fail in a way that anyone could act on. */
-    if (!sqlite3_get_autocommit(walk->reader->db)
+    if (!walk->store->snapshot && !sqlite3_get_autocommit(walk->reader->db)
         && bh_sql_use(walk->reader, BH_SQL_COMMIT, &use, &err) == BH_OK)
         (void)!bh_sql_run(&use, &err);
     bh_sqlite_give(walk->store, walk->reader);

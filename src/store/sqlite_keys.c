@@ -103,6 +103,27 @@ bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *
     return rc == BH_OK ? erase(self, BH_SQL_ERASE_REPLIES, which, err) : rc;
 }
 
+bh_rc
+bh_sqlite_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc;
+
+    if (kind == BH_NAME_TENANT || kind == BH_NAME_PRINCIPAL) {
+        rc = bh_sqlite_write(store, kind == BH_NAME_TENANT ? BH_SQL_ERASE_TENANT
+                                                                  : BH_SQL_ERASE_PRINCIPAL,
+                             &use, err);
+        if (rc != BH_OK)
+            return rc;
+        bh_sql_put_u64(&use, id);
+        rc = bh_sqlite_written(store, &use, err);
+        if (rc != BH_OK)
+            return rc;
+    }
+    return erase(self, BH_SQL_ERASE_REPLIES, NULL, err);
+}
+
 /* The log holds pages as they were before: all of it is copied, then cut off. */
 bh_rc
 bh_sqlite_scrub(void *self, struct bh_err *err)

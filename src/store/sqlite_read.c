@@ -208,6 +208,36 @@ bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
     return rc;
 }
 
+struct text_walk {
+    bh_text_sink sink;
+    void *self;
+};
+
+static bool
+emit_text(const struct bh_sql_use *use, void *context)
+{
+    const struct text_walk *walk = context;
+    struct bh_digest digest;
+
+    bh_sql_digest(use, 1, &digest);
+    return walk->sink(walk->self, bh_sql_u64(use, 0), &digest, bh_sql_text(use, 2),
+                      (size_t)sqlite3_column_bytes(use->statement, 2));
+}
+
+bh_rc
+bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
+                     struct bh_err *err)
+{
+    BH_AUTO(query_end) struct query query = { 0 };
+    struct text_walk walk = { sink, sink_self };
+    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_TEXTS, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&query.use, clamp(after));
+    return query_each(&query, emit_text, &walk, err);
+}
+
 struct name_walk {
     bh_name_sink sink;
     void *self;
@@ -217,13 +247,15 @@ static bool
 emit_name(const struct bh_sql_use *use, void *context)
 {
     const struct name_walk *walk = context;
-    const struct bh_name_row row = {
+    struct bh_name_row row = {
         .kind = (enum bh_name_kind)bh_sql_u64(use, 0),
         .id = (uint32_t)bh_sql_u64(use, 1),
         .name = bh_sql_text(use, 2),
         .gone = bh_sql_u64(use, 3) != 0,
+        .record = bh_sql_u64(use, 5),
     };
 
+    bh_sql_digest(use, 4, &row.key);
     return walk->sink(walk->self, &row);
 }
 

@@ -72,6 +72,8 @@ static const char *const migrations[] = {
     "  parent INTEGER NOT NULL, created_ns INTEGER NOT NULL, shredded_ns INTEGER NOT NULL,"
     "  wrapped BLOB NOT NULL"
     ") STRICT;",
+    "ALTER TABLE names ADD COLUMN key BLOB NOT NULL DEFAULT x'';"
+    "ALTER TABLE names ADD COLUMN record INTEGER NOT NULL DEFAULT 0;",
 };
 
 enum { VERSION = BH_COUNT(migrations) };

@@ -168,6 +168,8 @@ bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err
     bh_sql_put_u64(&use, row->id);
     bh_sql_put_text(&use, row->name);
     bh_sql_put_u64(&use, row->gone);
+    bh_sql_put_bytes(&use, row->key.bytes, sizeof row->key.bytes);
+    bh_sql_put_u64(&use, row->record);
     return bh_sqlite_written(store, &use, err);
 }
 

@@ -319,13 +319,45 @@ keeps_texts(void **state)
     BH_CHECK_DONE();
 }
 
+static bool
+print_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
+           size_t length)
+{
+    bh_buf_printf(self, "%llu %02x %.*s;", (unsigned long long)number, digest->bytes[0],
+                  (int)length, text);
+    return length < 3;
+}
+
+static void
+lists_texts(void **state)
+{
+    struct fixture *f = *state;
+    const struct bh_digest first = { { 1 } }, second = { { 2 } }, third = { { 3 } };
+    char text[256];
+    struct bh_buf out;
+
+    begin(f);
+    MUST(f, put_text, &first, "a", 1);
+    MUST(f, put_text, &second, "bb", 2);
+    MUST(f, put_text, &third, "ccc", 3);
+    commit(f);
+    bh_buf_init_fixed(&out, text, sizeof text);
+    MUST(f, list_texts, 0, print_text, &out);
+    BH_CHECK_STR("all", bh_buf_text(&out), "1 01 a;2 02 bb;3 03 ccc;");
+    bh_buf_clear(&out);
+    MUST(f, list_texts, 2, print_text, &out);
+    BH_CHECK_STR("the last", bh_buf_text(&out), "3 03 ccc;");
+    BH_CHECK_DONE();
+}
+
 /* ---- names, tokens, checkpoints, replies ---- */
 
 static bool
 print_name(void *self, const struct bh_name_row *row)
 {
-    bh_buf_printf(self, "%u.%u %s%s;", (unsigned)row->kind, row->id, row->name,
-                  row->gone ? " gone" : "");
+    bh_buf_printf(self, "%u.%u %s%s %02x%02x %llu;", (unsigned)row->kind, row->id, row->name,
+                  row->gone ? " gone" : "", row->key.bytes[0], row->key.bytes[31],
+                  (unsigned long long)row->record);
     return true;
 }
 
@@ -359,11 +391,13 @@ keeps_names(void **state)
 {
     struct fixture *f = *state;
     const struct bh_name_row rows[] = {
-        { BH_NAME_NODE, 1, "n1", false },   { BH_NAME_TENANT, 2, "b", false },
-        { BH_NAME_TENANT, 1, "a", false },  { BH_NAME_GPU, 4294967295u, "GPU-1", false },
-        { BH_NAME_TENANT, 2, "b'2", true },
+        { BH_NAME_NODE, 1, "n1", false, { { 0 } }, 0 },
+        { BH_NAME_TENANT, 2, "b", false, { { 7 } }, 1 },
+        { BH_NAME_TENANT, 1, "a", false, { { 1, [31] = 2 } }, INT64_MAX },
+        { BH_NAME_GPU, 4294967295u, "GPU-1", false, { { 0 } }, 0 },
+        { BH_NAME_TENANT, 2, "b'2", true, { { 8 } }, 3 },
     };
-    char text[256];
+    char text[512];
     struct bh_buf out;
 
     begin(f);
@@ -372,10 +406,12 @@ keeps_names(void **state)
     commit(f);
     bh_buf_init_fixed(&out, text, sizeof text);
     MUST(f, list_names, print_name, &out);
-    BH_CHECK_STR("all", bh_buf_text(&out), "0.1 a;0.2 b'2 gone;3.1 n1;4.4294967295 GPU-1;");
+    BH_CHECK_STR("all", bh_buf_text(&out), 
+                 "0.1 a 0102 9223372036854775807;0.2 b'2 gone 0800 3;3.1 n1 0000 0;"
+                 "4.4294967295 GPU-1 0000 0;");
     bh_buf_clear(&out);
     MUST(f, list_names, print_and_stop, &out);
-    BH_CHECK_STR("first", bh_buf_text(&out), "0.1 a;");
+    BH_CHECK_STR("first", bh_buf_text(&out), "0.1 a 0102 9223372036854775807;");
     BH_CHECK_DONE();
 }
 
@@ -592,6 +628,7 @@ main(int argc, char **argv)
         TEST(lists_records),
         TEST(prunes_records),
         TEST(keeps_texts),
+        TEST(lists_texts),
         TEST(keeps_names),
         TEST(keeps_tokens),
         TEST(keeps_documents),
@@ -603,6 +640,7 @@ main(int argc, char **argv)
         TEST(bh_contract_pages_of_100_unless_told),
         TEST(bh_contract_keeps_keys),
         TEST(bh_contract_erases_jobs),
+        TEST(bh_contract_erases_names),
         TEST(reads_beside_the_writer),
     };
 

@@ -99,6 +99,51 @@ find_text(struct fixture *f, uint8_t first)
     return CALL(f, get_text, &digest, f->arena, &text);
 }
 
+static bool
+print_names(void *self, const struct bh_job_row *row)
+{
+    bh_buf_printf(self, "%s %s;", row->tenant, row->principal);
+    return true;
+}
+
+/* A tenant's or a principal's name in the rows of its jobs, also of this transaction. */
+void
+bh_contract_erases_names(void **state)
+{
+    struct fixture *f = *state;
+    const struct bh_job_filter all = { .limit = 10 };
+    const struct bh_reply_row reply = { 3, "key", { { 1 } }, 201, "{}", 99 };
+    struct bh_reply_row read;
+    char text[400];
+    struct bh_buf out;
+
+    begin(f);
+    for (uint32_t i = 1; i <= 3; i++) {
+        struct bh_job_row row = bh_contract_job_row(i);
+
+        row.tenant_id = i;
+        row.principal_id = 10 * i;
+        row.tenant = "acme";
+        row.principal = "alice";
+        MUST(f, put_job, &row);
+        if (i == 2) {
+            MUST(f, put_reply, &reply);
+            commit(f);
+            begin(f);
+        }
+    }
+    MUST(f, erase_name, BH_NAME_PRINCIPAL, 10);
+    MUST(f, erase_name, BH_NAME_TENANT, 3);
+    MUST(f, erase_name, BH_NAME_GROUP, 2);
+    commit(f);
+    bh_buf_init_fixed(&out, text, sizeof text);
+    MUST(f, list_jobs, &all, print_names, &out);
+    BH_CHECK_STR("those alone", bh_buf_text(&out),
+                 "acme " BH_ERASED ";acme alice;" BH_ERASED " alice;");
+    BH_CHECK_EQ("replies", CALL(f, get_reply, 3, "key", f->arena, &read), BH_NOT_FOUND);
+    BH_CHECK_DONE();
+}
+
 /* Jobs 10, 20, 30 are of tenant 1 and were submitted at 10, 20, 30; job 25 is another's. */
 void
 bh_contract_erases_jobs(void **state)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The audit log: complete, verifiable, and every change to a copy of it is found."""
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -338,7 +339,7 @@ def exported(site):
         other = subprocess.run([sys.executable, ROOT / "tools/verify_audit.py", folder, "--vkey", key_of(site), "--kept", kept], capture_output=True, text=True)
         return ours.returncode, other.returncode, ours.stdout + ours.stderr + other.stdout + other.stderr
 
-    equal("both", verdicts()[:2], (0, 0))
+    equal(f"both: {verdicts()[2]}", verdicts()[:2], (0, 0))
     for path in [p for p in folder.rglob("*") if p.is_file() and p.name != "vkey"]:
         whole = path.read_bytes()
         path.write_bytes(whole[:-9] + bytes([whole[-9] ^ 4]) + whole[-8:])
@@ -394,6 +395,99 @@ def pruned(site):
     done = verify(site, site.dir / "copy.db")
     equal("found", done.returncode, 1)
     contains("says what", done.stdout, "does not say that they were pruned")
+
+
+# What is done to a copy of the store, and what both verifiers say of it.
+SWAP = """UPDATE names SET name = CASE id WHEN {0} THEN (SELECT name FROM names WHERE kind = 2 AND id = {1})
+                                           ELSE (SELECT name FROM names WHERE kind = 2 AND id = {0}) END
+          WHERE kind = 2 AND id IN ({0}, {1})"""
+TAMPERED = [
+    ("two names swapped", SWAP.format(1, 2), "principal 1 is"),
+    ("a name replaced", "UPDATE names SET name = 'mallory' WHERE kind = 2 AND id = 2", "bound it to another name"),
+    ("a name's key replaced", "UPDATE names SET key = randomblob(32) WHERE kind = 0 AND id = 1", "tenant 1 is"),
+    ("a name that nobody gave", "INSERT INTO names VALUES (2, 99, 'mallory', 0, randomblob(32), 3)", "principal 99"),
+    ("a name that is gone", "DELETE FROM names WHERE kind = 2 AND id = 2", "principal 2 is missing"),
+    ("a job of another principal", "UPDATE jobs SET principal_id = 2 WHERE job = 1", "job 1: its principal"),
+    ("a job under another name", "UPDATE jobs SET principal = 'mallory' WHERE job = 1", "job 1: its principal"),
+    ("a job of another tenant", "UPDATE jobs SET tenant_id = 1 WHERE job = 1", "job 1: its tenant"),
+    ("a job of another SKU", "UPDATE jobs SET sku = 'large' WHERE job = 2", "job 2: its SKU"),
+    ("a job submitted at another time", "UPDATE jobs SET submitted_ns = submitted_ns - 1 WHERE job = 2", "job 2: its time of submission"),
+    ("a job that began at another time", "UPDATE jobs SET started_ns = started_ns - 1 WHERE job = 2", "job 2: its start"),
+    ("a job that ended at another time", "UPDATE jobs SET ended_ns = ended_ns - 1 WHERE job = 2", "job 2: its end"),
+    ("a job that failed", "UPDATE jobs SET state = 'failed', exit_status = 1 WHERE job = 3", "job 3: its state"),
+    ("a job that exited otherwise", "UPDATE jobs SET exit_status = 1 WHERE job = 3", "job 3: its exit status"),
+    ("a job that nobody submitted", "INSERT INTO jobs SELECT 99, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, principal, sku, kind, "
+     "state, contract, reason, node, pieces, grade, submitted_ns, started_ns, ended_ns, time_limit_ns, exit_status, spec, ended, deadline_ns, "
+     "checkpoint_signal, gang FROM jobs WHERE job = 1", "job 99 is in the table"),
+    ("a job that is gone", "DELETE FROM jobs WHERE job = 2", "job 2 is missing"),
+    ("a text changed", "UPDATE texts SET text = text || ' ' WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "does not have the digest"),
+    ("a text that is gone", "DELETE FROM texts WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "is missing, and no record erased it"),
+]
+
+
+def second(*words):
+    return subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), *map(str, words)], capture_output=True, text=True)
+
+
+def check_both(what, site, where, status, said):
+    """Both verifiers' verdict on `where`, which is --store FILE or --export DIR."""
+    ours = site.cli(None, "audit", "verify", *where, "--vkey", key_of(site))
+    other = second(*(where if where[0] == "--store" else where[1:]), "--vkey", key_of(site))
+    for name, done in (("bulkhead", ours), ("the second verifier", other)):
+        equal(f"{what}, {name}: {done.stdout}{done.stderr}", done.returncode, status)
+        contains(f"{what}, {name}", done.stdout, said)
+
+
+@tap.test()
+def rows_changed(site):
+    "a changed, swapped, missing or added row of names, jobs and texts is named, by both verifiers"
+    busy(site)
+    check_both("untouched", site, ("--store", str(copy_of(site))), 0, "whole")
+    for what, change, said in TAMPERED:
+        store = copy_of(site)
+        with sqlite3.connect(store) as db:
+            equal(what, db.execute(change).rowcount > 0, True)
+        check_both(what, site, ("--store", str(store)), 1, said)
+
+
+def put_back(state, kept):
+    for name in ("bulkhead.db-wal", "bulkhead.db-shm"):
+        (state / name).unlink(missing_ok=True)
+    shutil.copy(kept, state / "bulkhead.db")
+
+
+@tap.test()
+def rows_exported(site):
+    "an export carries names, jobs and texts; one of a store whose rows were changed shows it, in both verifiers"
+    busy(site)
+    place, state = open_folder(site), site.dir / "state"
+    site.run("true")  # so that the four jobs ended before the last record that is signed
+    busy(site)
+    site.cli("erin", "audit", "export", str(place / "good"), "--vkey", key_of(site), check=0)
+    names = [json.loads(line) for line in (place / "good/names").read_text().splitlines()]
+    assert {"alice", "root"} <= {row["name"] for row in names if row["kind"] == "principal"}, names
+    check_both("good", site, ("--export", str(place / "good")), 0, "names: ")
+    (place / "good/names").rename(place / "names")
+    check_missing = [site.cli(None, "audit", "verify", "--export", str(place / "good"), "--vkey", key_of(site)), second(place / "good", "--vkey", key_of(site))]
+    equal("without names", [done.returncode for done in check_missing], [5, 5])
+    site.stop(site.daemon)
+    kept = site.dir / "kept.db"
+    shutil.copy(state / "bulkhead.db", kept)
+    chosen = ("two names swapped", "a job of another principal", "a job that exited otherwise", "a job that is gone", "a text changed", "a text that is gone")
+    for number, (what, change, said) in enumerate(row for row in TAMPERED if row[0] in chosen):
+        put_back(state, kept)
+        with contextlib.closing(sqlite3.connect(state / "bulkhead.db", isolation_level=None)) as db:
+            db.execute(change)
+        site.start_daemon()
+        site.until(lambda: site.client("erin").get("/v1/log/checkpoint"), what="a checkpoint")
+        done = site.cli("erin", "audit", "export", str(place / f"bad{number}"), "--vkey", key_of(site))
+        equal(f"{what}: {done.stdout}{done.stderr}", done.returncode, 1)
+        check_both(what, site, ("--export", str(place / f"bad{number}")), 1, said)
+        equal(f"{what}, through the API", site.cli("erin", "audit", "verify", "--vkey", key_of(site)).returncode, 1)
+        site.stop(site.daemon)
+        (state / "audit.signed").write_text("0\n")  # the next copy is of before
+    put_back(state, kept)
+    site.start_daemon()
 
 
 @tap.test()

@@ -265,6 +265,8 @@ class Walk:
         self.ask("CONSISTENCY", query=f"old=2&new={size}", by="erin")
         tile = "000" if size >= 256 else f"000.p/{size}"
         self.ask("LOG_ENTRIES", at=tile, by="erin")
+        for rows in ("names", "jobs", "texts"):
+            self.ask("LOG_ROWS", at=rows, query=f"size={size}", by="erin")
         self.ask("LOG_TILE", at=f"0/{tile}")
         self.ask("AUDIT_PRUNE", {"checkpoint": self.ask("LOG_CHECKPOINT")}, query="dry_run=true", by="erin")
 

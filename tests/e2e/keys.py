@@ -92,6 +92,50 @@ def erased(site):
     equal("new jobs go on", told(site)["spec"]["env"][0], f"A={CANARY}-env")
 
 
+def verdicts(site, *where):
+    """Status and words of both verifiers."""
+    key = str(site.dir / "state/audit.vkey")
+    ours = site.cli(None, "audit", "verify", *where, "--vkey", key)
+    other = subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), *(where if where[0] == "--store" else where[1:]), "--vkey", key],
+                           capture_output=True, text=True)
+    return [(done.returncode, done.stdout + done.stderr) for done in (ours, other)]
+
+
+@tap.test(topology=ONE, site=TWO_ADMINS)
+def name_erased(site):
+    "a person who left is erased by name: the id stays, no file holds the name, and verify says which record erased it"
+    job = told(site)
+    equal("whose", job["user"], "root")
+    bob = site.submit("true", client=site.client("alice"))
+    site.await_state(bob, *ENDED)
+    asked = ("key", "shred", "principal:alice", "--reason", "left")
+    contains("still declared", site.cli("erin", *asked, check=3).stderr, "in use")
+    site.cli("erin", *asked, "--month", "all", check=3)
+    less = TWO_ADMINS.replace("  - {name: alice, uid: 20001}\n", "")
+    less = "".join(line for line in less.splitlines(keepends=True) if "principal: alice" not in line)
+    site.apply(less)
+    site.cli("alice", *asked, check=4)
+    contains("nobody", site.cli("erin", "key", "shred", "principal:mallory", "--reason", "left", check=5).stderr, "there is no")
+    token = site.cli("erin", *asked, check=0).stdout.strip()
+    contains("not oneself", site.cli("erin", *asked, "--confirm", token, check=4).stderr, "who asked does not confirm")
+    contains("done", site.cli("dave", *asked, "--confirm", token, check=0).stdout, "is erased")
+    erased = next(r for r in site.records() if r["verb"] == "name.erase")
+    equal("the jobs' rows", site.job(bob)["user"], "(erased)")
+    size = site.record_count()
+    site.until(lambda: site.client("dave").get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint")
+    place = site.dir / "copy"
+    place.mkdir(mode=0o777)
+    place.chmod(0o777)
+    site.cli("erin", "audit", "export", str(place / "log"), "--vkey", str(site.dir / "state/audit.vkey"), check=0)
+    for where in (("--store", str(site.dir / "state")), ("--export", str(place / "log"))):
+        where = ("--store", str(site.dir / "state/bulkhead.db")) if where[0] == "--store" else where
+        for status, text in verdicts(site, *where):
+            equal(f"{where}: {text}", status, 0)
+            contains(f"{where}", text, f"principal {erased['object']['id']}: erased by record {erased['seq']}")
+    site.apply(TWO_ADMINS)
+    assert json.loads(site.cli("erin", "audit", "search", "--verb", "job.submit", "--all", "-o", "json", check=0).stdout)["items"][1]["actor"]["id"] == erased["object"]["id"]
+
+
 @tap.test(topology=ONE)
 def held(site):
     "a legal hold and jobs that have not ended keep keys; one administrator alone is enough where there is one"

@@ -1,0 +1,331 @@
+#include "audit/claims.h"
+
+#include <string.h>
+
+#include "audit/claims_internal.h"
+#include "base/assert.h"
+#include "base/json.h"
+#include "base/num.h"
+
+/* ---- tables ---- */
+
+void
+bh_claim_key(uint8_t ret_key[32], uint64_t first, uint64_t second)
+{
+    memset(ret_key, 0, 32);
+    memcpy(ret_key, &first, sizeof first);
+    memcpy(ret_key + sizeof first, &second, sizeof second);
+}
+
+/* The first slot that holds the key, or none. */
+static void **
+slot_of(const struct claim_table *table, const uint8_t key[32])
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    size_t at;
+
+    for (size_t i = 0; i < 32; i++)
+        hash = (hash ^ key[i]) * UINT64_C(0x100000001b3);
+    at = (size_t)(hash ^ hash >> 32) & (table->room - 1);
+    while (table->slots[at] && memcmp(((struct claim *)table->slots[at])->key, key, 32) != 0)
+        at = (at + 1) & (table->room - 1);
+    return &table->slots[at];
+}
+
+void *
+bh_claim_find(const struct claim_table *table, const uint8_t key[32])
+{
+    return table->room ? *slot_of(table, key) : NULL;
+}
+
+/* The old slots stay in the arena: as many again as there are. */
+static bool
+grow(struct bh_claims *claims, struct claim_table *table)
+{
+    struct claim_table wider = { .room = table->room ? 2 * table->room : 256 };
+
+    if (2 * (table->count + 1) <= table->room)
+        return true;
+    wider.slots = bh_arena_alloc(claims->arena, wider.room * sizeof *wider.slots);
+    if (!wider.slots)
+        return false;
+    for (size_t i = 0; i < table->room; i++)
+        if (table->slots[i])
+            *slot_of(&wider, ((struct claim *)table->slots[i])->key) = table->slots[i];
+    wider.count = table->count;
+    *table = wider;
+    return true;
+}
+
+void *
+bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t key[32],
+             size_t size)
+{
+    void **slot;
+
+    if (!grow(claims, table))
+        return NULL;
+    slot = slot_of(table, key);
+    if (*slot)
+        return *slot;
+    *slot = bh_arena_alloc(claims->arena, size);
+    if (!*slot)
+        return NULL;
+    memcpy(((struct claim *)*slot)->key, key, 32);
+    table->count++;
+    return *slot;
+}
+
+static bh_rc
+no_room(struct bh_err *err)
+{
+    return bh_err_set(err, BH_FULL, "the log names more than there is memory for");
+}
+
+struct bh_claims *
+bh_claims_new(struct bh_arena *arena, const struct bh_crypto_ops *crypto)
+{
+    struct bh_claims *claims = bh_arena_alloc(arena, sizeof *claims);
+
+    BH_ASSERT(claims);
+    claims->arena = arena;
+    claims->crypto = crypto;
+    claims->first_job = claims->result.bound_from = UINT64_MAX;
+    bh_buf_init_fixed(&claims->differing, claims->differing_text, BH_CLAIMS_TOLD_BYTES);
+    bh_buf_init_fixed(&claims->erased, claims->erased_text, BH_CLAIMS_TOLD_BYTES);
+    return claims;
+}
+
+/* ---- names ---- */
+
+static bh_rc
+take_binding(struct bh_claims *claims, const struct bh_binding *binding, uint64_t seq,
+             struct bh_err *err)
+{
+    struct name_claim *name;
+    uint8_t key[32];
+
+    bh_claim_key(key, binding->kind, binding->id);
+    name = bh_claim_add(claims, &claims->names, key, sizeof *name);
+    if (!name)
+        return no_room(err);
+    claims->bindings++;
+    if (name->bound && memcmp(name->commitment, binding->commitment, BH_BINDING_BYTES) != 0)
+        return bh_err_set(err, BH_CONFLICT,
+                          "it binds %s %" PRIu32 ", which record %" PRIu64
+                          " bound to another name", bh_binding_kinds[binding->kind], binding->id,
+                          name->claim.record);
+    if (name->bound)
+        return BH_OK;
+    name->bound = true;
+    name->claim.record = seq;
+    memcpy(name->commitment, binding->commitment, BH_BINDING_BYTES);
+    return BH_OK;
+}
+
+static bh_rc
+take_names(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    struct bh_slice list = { record->names_json, strlen(record->names_json) };
+    struct bh_binding binding;
+    size_t cursor = 0;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_binding_next(list, &cursor, &binding))
+        rc = take_binding(claims, &binding, record->seq, err);
+    if (rc == BH_OK && strcmp(record->verb, BH_RECORD_NAMES_BIND) == 0
+        && strcmp(record->obj.type, BH_RECORD_UPGRADE) == 0
+        && claims->result.bound_from == UINT64_MAX)
+        claims->result.bound_from = record->seq;
+    return rc;
+}
+
+static bh_rc
+take_erasure(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    uint32_t kind = bh_binding_kind(record->obj.type);
+    struct name_claim *name;
+    uint8_t key[32];
+
+    if (kind == BH_BINDING_KINDS)
+        return bh_err_set(err, BH_CONFLICT, "it erases a name of no kind");
+    bh_claim_key(key, kind, record->obj.id);
+    name = bh_claim_add(claims, &claims->names, key, sizeof *name);
+    if (!name)
+        return no_room(err);
+    name->erased = true;
+    name->erased_by = record->seq;
+    return BH_OK;
+}
+
+/* ---- texts ---- */
+
+/* What "text" of these verbs is the digest of does not stand in the table of texts. */
+static bool
+names_a_text(const char *verb)
+{
+    static const char *const others[] = { "job.image", "node.scrubbed", "snapshot" };
+
+    for (size_t i = 0; i < BH_COUNT(others); i++)
+        if (strcmp(others[i], verb) == 0)
+            return false;
+    return true;
+}
+
+static bool
+is_zero(const uint8_t bytes[32])
+{
+    static const uint8_t zero[32];
+
+    return memcmp(bytes, zero, sizeof zero) == 0;
+}
+
+static bh_rc
+take_text(struct bh_claims *claims, const struct bh_record *record, const uint8_t digest[32],
+          struct bh_err *err)
+{
+    struct text_claim *text;
+
+    if (is_zero(digest))
+        return BH_OK;
+    text = bh_claim_add(claims, &claims->texts, digest, sizeof *text);
+    if (!text)
+        return no_room(err);
+    if (!text->claim.record) {
+        text->claim.record = record->seq;
+        text->tenant = record->tenant;
+    }
+    return BH_OK;
+}
+
+static bh_rc
+take_shredding(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    struct shred_claim *shred;
+    uint8_t key[32];
+
+    bh_claim_key(key, record->obj.id, 0);
+    shred = bh_claim_add(claims, &claims->shreds, key, sizeof *shred);
+    if (!shred)
+        return no_room(err);
+    shred->claim.record = record->seq;
+    return BH_OK;
+}
+
+/* ---- jobs ---- */
+
+static struct job_claim *
+job_of(struct bh_claims *claims, uint64_t job)
+{
+    uint8_t key[32];
+
+    bh_claim_key(key, job, 0);
+    return bh_claim_add(claims, &claims->jobs, key, sizeof(struct job_claim));
+}
+
+static uint64_t
+number_of(struct bh_slice object, const char *key)
+{
+    struct bh_slice value;
+    uint64_t number = 0;
+
+    return bh_slice_get(object, key, &value) && bh_slice_u64(value, &number) ? number : 0;
+}
+
+static bh_rc
+take_submission(struct bh_claims *claims, const struct bh_record *record, struct bh_slice submit,
+                struct bh_err *err)
+{
+    uint64_t number = number_of(submit, "job");
+    struct job_claim *job = job_of(claims, number);
+    struct bh_slice value;
+    char digits[65];
+
+    if (!job)
+        return no_room(err);
+    if (job->submitted)
+        return bh_err_set(err, BH_CONFLICT,
+                          "it submits job %" PRIu64 ", as record %" PRIu64 " did", number,
+                          job->claim.record);
+    if (bh_slice_get(submit, "spec", &value)
+        && (!bh_slice_str(value, digits, sizeof digits) || !bh_parse_hex(digits, job->spec, 32)))
+        return bh_err_set(err, BH_CONFLICT, "its job's spec is no digest");
+    job->submitted = true;
+    job->claim.record = record->seq;
+    job->submitted_ns = record->ts_ns;
+    job->tenant = (uint32_t)number_of(submit, "tenant");
+    job->principal = (uint32_t)number_of(submit, "principal");
+    job->sku = (uint32_t)number_of(submit, "sku");
+    job->count = (uint32_t)number_of(submit, "count");
+    if (number < claims->first_job)
+        claims->first_job = number;
+    if (record->version > 2) {
+        job->stated = true;
+        job->stated_by = record->seq;
+        memcpy(job->state.state, "pending", sizeof "pending");
+    }
+    return take_text(claims, record, job->spec, err);
+}
+
+static bh_rc
+take_states(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    struct bh_slice list = { record->jobs_json, strlen(record->jobs_json) };
+    struct bh_job_status state;
+    size_t cursor = 0;
+
+    while (bh_job_status_next(list, &cursor, &state)) {
+        struct job_claim *job = job_of(claims, state.job);
+
+        if (!job)
+            return no_room(err);
+        if (!state.ended_ns)
+            job->started_ns = state.started_ns;
+        else if (!job->stated)
+            job->started_ns = UINT64_MAX; /* a record of before knew it */
+        job->state = state;
+        job->stated = true;
+        job->stated_by = record->seq;
+    }
+    return BH_OK;
+}
+
+/* ---- the walk ---- */
+
+bh_rc
+bh_claims_take(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    const char *verb = record->verb ? record->verb : "";
+    struct bh_slice submit;
+    bh_rc rc = BH_OK;
+
+    claims->size = record->seq + 1;
+    claims->last_ts_ns = record->ts_ns;
+    if (record->ev_json
+        && bh_slice_get((struct bh_slice){ record->ev_json, strlen(record->ev_json) }, "submit",
+                        &submit))
+        rc = take_submission(claims, record, submit, err);
+    if (rc == BH_OK && record->jobs_json)
+        rc = take_states(claims, record, err);
+    if (rc == BH_OK && record->names_json)
+        rc = take_names(claims, record, err);
+    if (rc == BH_OK && names_a_text(verb))
+        rc = take_text(claims, record, record->text, err);
+    if (rc == BH_OK && record->dec.allow && strcmp(verb, BH_RECORD_NAME_ERASE) == 0)
+        rc = take_erasure(claims, record, err);
+    if (rc == BH_OK && record->dec.allow && strcmp(verb, "key.shred") == 0)
+        rc = take_shredding(claims, record, err);
+    return rc;
+}
+
+bool
+bh_claims_bound(const struct bh_claims *claims)
+{
+    return claims->bindings > 0;
+}
+
+void
+bh_claims_skip(struct bh_claims *claims, uint64_t seq)
+{
+    claims->pruned_to = claims->size = seq + 1;
+}

@@ -1,0 +1,358 @@
+/* The rows of the tables, held against what the records say. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "audit/claims_internal.h"
+
+/* Must be the store's BH_ERASED: what stands in the place of an erased name. */
+static const char erased_text[] = "(erased)";
+
+/* ---- what is told ---- */
+
+/* Count one more; false when enough were told: the first are enough to begin with. */
+static bool
+tells(struct bh_claims *claims)
+{
+    return claims->result.differences++ < BH_CLAIMS_TOLD_MAX;
+}
+
+/* Names come from a table that anybody may have changed: a line stays a line. */
+static void
+end_line(struct bh_buf *lines, size_t from)
+{
+    for (size_t i = from; i < lines->length; i++)
+        if ((unsigned char)lines->bytes[i] < ' ')
+            lines->bytes[i] = '?';
+    bh_buf_putc(lines, '\n');
+}
+
+#define tell(claims, ...)                                                                  \
+    do {                                                                                   \
+        size_t from_ = (claims)->differing.length;                                         \
+                                                                                           \
+        if (!tells(claims))                                                                \
+            break;                                                                         \
+        bh_buf_printf(&(claims)->differing, __VA_ARGS__);                                  \
+        end_line(&(claims)->differing, from_);                                             \
+    } while (0)
+
+/* ---- names ---- */
+
+static struct name_claim *
+find_name(const struct bh_claims *claims, uint32_t kind, uint32_t id)
+{
+    uint8_t key[32];
+
+    bh_claim_key(key, kind, id);
+    return bh_claim_find(&claims->names, key);
+}
+
+static bool
+has_key(const uint8_t *key)
+{
+    for (size_t i = 0; i < BH_BINDING_KEY_BYTES; i++)
+        if (key[i])
+            return true;
+    return false;
+}
+
+static void
+take_erased(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
+{
+    const char *kind = bh_binding_kinds[row->kind];
+
+    if (strcmp(row->name, erased_text) != 0 || has_key(row->key)) {
+        tell(claims, "%s %" PRIu32 " was erased by record %" PRIu64 ", but its row has a name",
+             kind, row->id, name->erased_by);
+        return;
+    }
+    name->name = erased_text;
+    if (claims->result.names.erased++ < BH_CLAIMS_TOLD_MAX)
+        bh_buf_printf(&claims->erased, "%s %" PRIu32 ": erased by record %" PRIu64 "\n", kind,
+                      row->id, name->erased_by);
+}
+
+/* A row that no record binds, or that was erased after these records.  Records that were pruned may have; but who prunes binds again
+ * what is in the table, so there is nothing that the log could not say from a binding on. */
+static void
+take_unbound(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
+{
+    if (name)
+        name->claim.seen = true;
+    if (claims->bindings == 0 || row->erased_by >= claims->size)
+        claims->result.names.unbound++;
+    else
+        tell(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it",
+             bh_binding_kinds[row->kind], row->id, row->name);
+}
+
+static bool
+take_bound(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
+{
+    struct bh_binding binding = { .kind = row->kind, .id = row->id };
+    const char *kind = bh_binding_kinds[row->kind];
+
+    if (!has_key(row->key)) {
+        tell(claims,
+             "%s %" PRIu32 ": the key of its name is gone, and no record erased it; record %" PRIu64
+             " bound it", kind, row->id, name->claim.record);
+        return false;
+    }
+    bh_binding_commit(claims->crypto, &binding, row->key, row->name);
+    if (memcmp(binding.commitment, name->commitment, BH_BINDING_BYTES) != 0) {
+        tell(claims,
+             "%s %" PRIu32 " is \"%.80s\" in the table; record %" PRIu64 " bound it to another name",
+             kind, row->id, row->name, name->claim.record);
+        return false;
+    }
+    claims->result.names.good++;
+    return true;
+}
+
+bh_rc
+bh_claims_name(struct bh_claims *claims, const struct bh_claimed_name *row, struct bh_err *err)
+{
+    struct name_claim *name;
+
+    if (row->kind >= BH_BINDING_KINDS) {
+        tell(claims, "name %" PRIu32 " is of the kind %" PRIu32 ", which there is not", row->id,
+             row->kind);
+        return BH_OK;
+    }
+    name = find_name(claims, row->kind, row->id);
+    if (!name || (!name->erased && row->erased_by >= claims->size)) {
+        take_unbound(claims, name, row);
+        return BH_OK;
+    }
+    if (name->claim.seen)
+        tell(claims, "%s %" PRIu32 " stands twice", bh_binding_kinds[row->kind], row->id);
+    name->claim.seen = true;
+    if (name->erased) {
+        take_erased(claims, name, row);
+        return BH_OK;
+    }
+    if (!take_bound(claims, name, row))
+        return BH_OK;
+    name->name = bh_arena_strdup(claims->arena, row->name);
+    return name->name ? BH_OK
+                      : bh_err_set(err, BH_FULL, "the names are more than there is memory for");
+}
+
+const char *
+bh_claims_name_of(const struct bh_claims *claims, uint32_t kind, uint32_t id)
+{
+    const struct name_claim *name = find_name(claims, kind, id);
+
+    return name ? name->name : NULL;
+}
+
+/* ---- jobs ---- */
+
+enum { TENANT, SKU, PRINCIPAL };
+
+/* Whether the row's text is the name of that id, as far as that is known. */
+static bool
+is_named(const struct bh_claims *claims, uint32_t kind, uint32_t id, const char *text)
+{
+    const char *name = bh_claims_name_of(claims, kind, id);
+
+    return !name || strcmp(name, text) == 0;
+}
+
+/* What of the submission the row says otherwise; NULL: nothing. */
+static const char *
+differs_in_submission(const struct bh_claims *claims, const struct job_claim *job,
+                      const struct bh_claimed_job *row)
+{
+    if (row->tenant_id != job->tenant || !is_named(claims, TENANT, job->tenant, row->tenant))
+        return "tenant";
+    if (row->principal_id != job->principal
+        || !is_named(claims, PRINCIPAL, job->principal, row->principal))
+        return "principal";
+    if (!is_named(claims, SKU, job->sku, row->sku))
+        return "SKU";
+    if (row->count != job->count)
+        return "count";
+    if (row->submitted_ns != job->submitted_ns)
+        return "time of submission";
+    return memcmp(row->spec, job->spec, 32) == 0 ? NULL : "specification";
+}
+
+static int32_t
+status_of(const struct bh_job_status *state)
+{
+    bool told = strcmp(state->cause, "exited") == 0 || strcmp(state->cause, "signalled") == 0;
+
+    return told ? state->exit_status : -1;
+}
+
+/* What of its state; a reason to wait changes without a record. */
+static const char *
+differs_in_state(const struct job_claim *job, const struct bh_claimed_job *row)
+{
+    if (strcmp(row->state, job->state.state) != 0)
+        return "state";
+    if (job->started_ns != UINT64_MAX && row->started_ns != job->started_ns)
+        return "start";
+    if (row->ended_ns != job->state.ended_ns)
+        return "end";
+    if (job->state.ended_ns && strcmp(row->reason, job->state.cause) != 0)
+        return "cause of the end";
+    return row->exit_status == status_of(&job->state) ? NULL : "exit status";
+}
+
+static void
+take_unknown(struct bh_claims *claims, const struct bh_claimed_job *row)
+{
+    if (claims->pruned_to > 0 && row->job < claims->first_job)
+        claims->result.jobs.unbound++;
+    else
+        tell(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);
+}
+
+void
+bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row)
+{
+    struct job_claim *job;
+    const char *what = NULL;
+    uint8_t key[32];
+
+    bh_claim_key(key, row->job, 0);
+    job = bh_claim_find(&claims->jobs, key);
+    if (!job) {
+        take_unknown(claims, row);
+        return;
+    }
+    job->claim.seen = true;
+    if (job->submitted)
+        what = differs_in_submission(claims, job, row);
+    if (what) {
+        tell(claims, "job %" PRIu64 ": its %s is not what record %" PRIu64 " says", row->job, what,
+             job->claim.record);
+        return;
+    }
+    if (job->stated)
+        what = differs_in_state(job, row);
+    if (what)
+        tell(claims, "job %" PRIu64 ": its %s is not what record %" PRIu64 " says", row->job, what,
+             job->stated_by);
+    else if (job->stated && job->submitted)
+        claims->result.jobs.good++;
+    else
+        claims->result.jobs.unbound++;
+}
+
+/* ---- texts ---- */
+
+static void
+put_digest(char ret_text[17], const uint8_t digest[32])
+{
+    struct bh_buf text;
+
+    bh_buf_init_fixed(&text, ret_text, 17);
+    bh_buf_put_hex(&text, digest, 8);
+    ret_text[16] = '\0';
+}
+
+void
+bh_claims_text(struct bh_claims *claims, const uint8_t digest[32], const uint8_t found[32])
+{
+    struct text_claim *text = bh_claim_find(&claims->texts, digest);
+    char name[17];
+
+    if (!text)
+        return; /* nobody claims anything of it */
+    text->claim.seen = true;
+    if (memcmp(digest, found, 32) == 0) {
+        claims->result.texts.good++;
+        return;
+    }
+    put_digest(name, digest);
+    tell(claims, "text %s...: it does not have the digest that record %" PRIu64 " names", name,
+         text->claim.record);
+}
+
+/* ---- what is missing ---- */
+
+static void
+end_names(struct bh_claims *claims)
+{
+    for (size_t i = 0; i < claims->names.room; i++) {
+        const struct name_claim *name = claims->names.slots[i];
+        uint64_t of[2];
+
+        if (!name || name->claim.seen)
+            continue;
+        memcpy(of, name->claim.key, sizeof of);
+        tell(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " bound it",
+             bh_binding_kinds[of[0]], of[1], name->claim.record);
+    }
+}
+
+/* Whether its row must have been given. */
+static bool
+is_wanted(const struct bh_claims *claims, const struct job_claim *job, bool ended_alone)
+{
+    return !ended_alone
+           || (job->stated && job->state.ended_ns && job->state.ended_ns < claims->last_ts_ns);
+}
+
+static void
+end_jobs(struct bh_claims *claims, bool ended_alone)
+{
+    for (size_t i = 0; i < claims->jobs.room; i++) {
+        const struct job_claim *job = claims->jobs.slots[i];
+        uint64_t number;
+
+        if (!job || job->claim.seen || !is_wanted(claims, job, ended_alone))
+            continue;
+        memcpy(&number, job->claim.key, sizeof number);
+        tell(claims, "job %" PRIu64 " is missing in the table; record %" PRIu64 " speaks of it",
+             number, job->submitted ? job->claim.record : job->stated_by);
+    }
+}
+
+/* Destroying a tenant's keys takes its texts of before sealing away, too. */
+static bool
+is_shredded(const struct bh_claims *claims, const struct text_claim *text)
+{
+    const struct shred_claim *shred;
+    uint8_t key[32];
+
+    bh_claim_key(key, text->tenant, 0);
+    shred = bh_claim_find(&claims->shreds, key);
+    return shred && shred->claim.record > text->claim.record;
+}
+
+static void
+end_texts(struct bh_claims *claims)
+{
+    for (size_t i = 0; i < claims->texts.room; i++) {
+        const struct text_claim *text = claims->texts.slots[i];
+        char name[17];
+
+        if (!text || text->claim.seen)
+            continue;
+        if (is_shredded(claims, text)) {
+            claims->result.texts.erased++;
+            continue;
+        }
+        put_digest(name, text->claim.key);
+        tell(claims, "text %s... of record %" PRIu64 " is missing, and no record erased it", name,
+             text->claim.record);
+    }
+}
+
+void
+bh_claims_end(struct bh_claims *claims, uint32_t tables, struct bh_claims_result *ret_result)
+{
+    if (tables & BH_CLAIMS_NAMES)
+        end_names(claims);
+    if (tables & BH_CLAIMS_JOBS)
+        end_jobs(claims, tables & BH_CLAIMS_ENDED);
+    if (tables & BH_CLAIMS_TEXTS)
+        end_texts(claims);
+    claims->result.differing = bh_buf_text(&claims->differing);
+    claims->result.erased = bh_buf_text(&claims->erased);
+    *ret_result = claims->result;
+}

@@ -1,0 +1,90 @@
+#include "audit/job_status.h"
+
+#include <string.h>
+
+#include "base/test.h"
+
+static struct bh_slice
+slice_of(const char *text)
+{
+    return (struct bh_slice){ text, strlen(text) };
+}
+
+static void
+reads_what_it_writes(void **state)
+{
+    static const struct {
+        struct bh_job_status state;
+        const char *text;
+    } rows[] = {
+        { { .job = 7, .state = "starting" }, "[{\"job\":7,\"state\":\"starting\"}]" },
+        { { .job = 7, .started_ns = 5, .state = "running" },
+          "[{\"job\":7,\"started\":\"5\",\"state\":\"running\"}]" },
+        { { .job = UINT64_MAX, .ended_ns = 9, .exit_status = 3, .state = "failed", .cause = "exited" },
+          "[{\"cause\":\"exited\",\"ended\":\"9\",\"job\":\"18446744073709551615\",\"state\":\"failed\","
+          "\"status\":3}]" },
+        { { .job = 8, .ended_ns = 9, .exit_status = -2, .state = "failed", .cause = "none" },
+          "[{\"cause\":\"none\",\"ended\":\"9\",\"job\":8,\"state\":\"failed\",\"status\":-2}]" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_job_status read;
+        char memory[BH_JOB_STATUS_ITEM_MAX];
+        struct bh_buf list;
+        size_t cursor = 0;
+
+        bh_buf_init_fixed(&list, memory, sizeof memory);
+        bh_buf_putc(&list, '[');
+        bh_job_status_put(&list, &rows[i].state);
+        bh_buf_putc(&list, ']');
+        BH_CHECK_STR("written", bh_buf_text(&list), rows[i].text);
+        BH_CHECK("read", bh_job_status_next(slice_of(rows[i].text), &cursor, &read));
+        BH_CHECK_EQ("job", read.job, rows[i].state.job);
+        BH_CHECK_EQ("started", read.started_ns, rows[i].state.started_ns);
+        BH_CHECK_EQ("ended", read.ended_ns, rows[i].state.ended_ns);
+        BH_CHECK_EQ("status", read.exit_status, rows[i].state.exit_status);
+        BH_CHECK_STR("state", read.state, rows[i].state.state);
+        BH_CHECK_STR("cause", read.cause, rows[i].state.cause);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+refuses(void **state)
+{
+    static const struct {
+        const char *what, *text;
+        bool good;
+    } rows[] = {
+        { "two", "[{\"job\":7,\"state\":\"a\"},{\"job\":8,\"state\":\"b\"}]", true },
+        { "none", "[]", false },
+        { "no state", "[{\"job\":7}]", false },
+        { "no job", "[{\"state\":\"a\"}]", false },
+        { "a status of 0", "[{\"job\":7,\"state\":\"a\",\"status\":0}]", false },
+        { "a cause without an end", "[{\"cause\":\"exited\",\"job\":7,\"state\":\"a\"}]", false },
+        { "an end that says when it started",
+          "[{\"cause\":\"x\",\"ended\":\"9\",\"job\":7,\"started\":\"5\",\"state\":\"a\"}]", false },
+        { "too long a state", "[{\"job\":7,\"state\":\"aaaaaaaaaaaaaaaaaaaaaaaa\"}]", false },
+        { "no word", "[{\"job\":7,\"state\":\"a b\"}]", false },
+        { "another order", "[{\"state\":\"a\",\"job\":7}]", false },
+        { "too large a status", "[{\"job\":7,\"state\":\"a\",\"status\":2147483648}]", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        BH_CHECK_EQ(rows[i].what, bh_job_status_is_list(slice_of(rows[i].text)), rows[i].good);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_what_it_writes),
+        cmocka_unit_test(refuses),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

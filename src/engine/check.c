@@ -4,6 +4,7 @@
 
 #include "base/attr.h"
 #include "engine/alike.h"
+#include "engine/dedication.h"
 #include "engine/gang.h"
 #include "engine/health.h"
 #include "engine/host.h"
@@ -237,11 +238,15 @@ check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
     }
     if (causes.compute != split.unusable.compute || causes.memory != split.unusable.memory)
         return broken(in, "gpu", gpu->id, "it is unusable without a cause");
-    if (split.leased.compute + split.idle.compute + split.unusable.compute != BH_GPU_PARTS
-        || split.leased.memory + split.idle.memory + split.unusable.memory != BH_GPU_PARTS)
+    if (split.leased.compute + split.dedicated.compute + split.idle.compute
+                + split.unusable.compute != BH_GPU_PARTS
+        || split.leased.memory + split.dedicated.memory + split.idle.memory
+                   + split.unusable.memory != BH_GPU_PARTS)
         return broken(in, "gpu", gpu->id, "its parts do not add up");
     if (split.leased.compute != gpu->leased_compute
         || split.leased.memory != gpu->leased_memory
+        || split.dedicated.compute != gpu->dedicated_compute
+        || split.dedicated.memory != gpu->dedicated_memory
         || split.unusable.compute != gpu->unusable_compute
         || split.unusable.memory != gpu->unusable_memory)
         return broken(in, "gpu", gpu->id, "its ledger rates are stale");
@@ -284,7 +289,7 @@ check_gpus(struct inspection *in)
 {
     const struct totals *totals = &in->engine->core.totals;
     uint64_t physical = 0, leased = 0, unusable = 0;
-    uint32_t crowded, astray;
+    uint32_t crowded, astray, tenant = 0;
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(in->engine, slot);
@@ -294,7 +299,8 @@ check_gpus(struct inspection *in)
         if (bh_health_broken(in->engine, slot))
             return broken(in, "gpu", gpu->id, bh_health_broken(in->engine, slot));
         physical += BH_GPU_PARTS;
-        leased += gpu->leased_compute + gpu->leased_memory;
+        leased += gpu->leased_compute + gpu->leased_memory + gpu->dedicated_compute
+                  + gpu->dedicated_memory;
         unusable += gpu->unusable_compute + gpu->unusable_memory;
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
@@ -307,6 +313,11 @@ check_gpus(struct inspection *in)
     if (!bh_host_check(in->engine, &crowded))
         return broken(in, "node", node_at(in->engine, crowded)->id,
                       "its cores, memory or leases are miscounted");
+    if (!bh_dedication_check(in->engine, &crowded, &tenant))
+        return crowded ? broken(in, "node", node_at(in->engine, crowded)->id,
+                                "is not dedicated as its leases say")
+                       : broken(in, "tenant", tenant_at(in->engine, tenant)->id,
+                                "is not charged for its nodes as they are dedicated");
     if (physical != totals->rate_physical
         || leased != totals->rate_leased_compute + totals->rate_leased_memory
         || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/dedication.h"
 #include "engine/ledger.h"
 #include "engine/quota.h"
 #include "engine/room.h"
@@ -46,14 +47,14 @@ bh_tenant_separation(const struct bh_engine *engine, uint32_t a, uint32_t b)
                                    one.dedicated || other.dedicated };
 }
 
-bool
+uint32_t
 bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant)
 {
     if (engine->core.dedicated == 0)
-        return false;
+        return 0;
     while (tenant && !tenant_at(engine, tenant)->dedicated)
         tenant = tenant_at(engine, tenant)->parent;
-    return tenant != 0;
+    return tenant;
 }
 
 bool
@@ -250,8 +251,10 @@ bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
     if (!known)
         tenant->since_ns = tenant->usage_ns = engine->core.now_ns;
     bh_usage_settle_all(engine);
+    bh_dedication_suspend(engine);
     attach(engine, tenant, tenant_find(engine, event->parent.v));
     write_settings(engine, tenant, event);
+    bh_dedication_restore(engine);
     bh_usage_set_budget(engine, slot, &event->budget);
     if (known)
         bh_quota_recount(engine);

@@ -248,11 +248,17 @@ name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
     }
 }
 
+/* Whether the lease holds something on the place's GPU, or keeps the tenant off its node. */
 static bool
-holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *place)
+holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *place,
+         uint32_t tenant)
 {
     const struct lease *lease = lease_at(engine, slot);
 
+    if (engine->core.dedicated && lease->tenant != tenant && lease->state != LEASE_DONE
+        && lease->node == gpu_at(engine, gpu_find(engine, place->gpu))->node
+        && bh_tenant_separation(engine, tenant, lease->tenant).dedicated)
+        return true;
     for (uint32_t i = 0; i < lease->count; i++)
         if (lease->parts[i] && lease->places[i].gpu == place->gpu)
             return true;
@@ -272,13 +278,15 @@ tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *re
     if (!claim)
         return;
     reason->frees_at_ns = claim->at_ns;
-    reason->job.v = 0;
+    if (reason->code != BH_REASON_BOUNDARY) /* whose neighbor it must not be is known */
+        reason->job.v = 0;
     reason->assumed = false;
     for (uint32_t i = 0; i < claim->count; i++)
         for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
             uint64_t ends_ns = bh_lease_ends_ns(engine, slot);
 
-            if (!holds_at(engine, slot, &claim->places[i]) || ends_ns > claim->at_ns
+            if (!holds_at(engine, slot, &claim->places[i], job_at(engine, job)->tenant)
+                || ends_ns > claim->at_ns
                 || ends_ns <= last_ns)
                 continue;
             last_ns = ends_ns;
@@ -308,31 +316,48 @@ backfilled_by(const struct bh_search *base, const struct bh_need *need)
     return by_ns;
 }
 
-/* The job for which the room is kept that this one would otherwise get. */
+/* How near the claim is to where the job would go: on the GPU, on the node, or elsewhere. */
+static uint32_t
+nearness(const struct bh_engine *engine, const struct claim *claim, uint32_t gpu)
+{
+    uint32_t near = 1;
+
+    for (uint32_t k = 0; k < claim->count; k++) {
+        uint32_t at = gpu_find(engine, claim->places[k].gpu);
+
+        if (at == gpu)
+            return 3;
+        if (gpu_at(engine, at)->node == gpu_at(engine, gpu)->node)
+            near = 2;
+    }
+    return near;
+}
+
+/* The job for which the room is kept that this one would otherwise get.  False: it would get
+ * none without that either, and `reason` says why. */
 static bool
 is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
 {
     const struct bh_engine *engine = base->engine;
     struct bh_search search = *base;
+    uint32_t nearest = 0;
     struct bh_plan plan;
 
     search.past_claims = true;
     search.closed = 0;
-    if (engine->core.claim_count == 0 || !bh_place_find(&search, need, &plan, NULL))
+    if (engine->core.claim_count == 0 || !bh_place_find(&search, need, &plan, reason))
         return false;
-    reason->code = BH_REASON_BEHIND;
-    reason->frees_at_ns = backfilled_by(base, need);
+    *reason = (struct bh_reason){ .code = BH_REASON_BEHIND,
+                                  .frees_at_ns = backfilled_by(base, need) };
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_room_claim(base, i);
+        uint32_t near = claim ? nearness(engine, claim, plan.spots[0].gpu) : 0;
 
-        for (uint32_t k = 0; claim && k < claim->count; k++)
-            if (claim->places[k].gpu == gpu_at(engine, plan.spots[0].gpu)->id)
-                reason->job.v = job_at(engine, claim->job)->id;
+        if (near <= nearest)
+            continue;
+        nearest = near;
+        reason->job.v = job_at(engine, claim->job)->id;
     }
-    for (uint32_t i = 0; i < CLAIMS_MAX && !reason->job.v; i++)
-        reason->job.v = bh_room_claim(base, i)
-                            ? job_at(engine, engine->core.claims[i].job)->id
-                            : 0;
     return true;
 }
 
@@ -418,6 +443,21 @@ tell_away(const struct field *field, struct bh_reason *reason)
         reason->gpu = field->away_gpu;
 }
 
+/* When the job leaves that must not have this one beside it. */
+static void
+tell_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
+{
+    uint32_t beside = job_find(engine, reason->job.v);
+
+    for (uint32_t at = 0; (at = bh_gang_next(engine, beside, at)) != 0;) {
+        uint64_t ends_ns = bh_lease_deadline_ns(engine, at);
+
+        if (ends_ns != UINT64_MAX && ends_ns > reason->frees_at_ns)
+            reason->frees_at_ns = ends_ns;
+    }
+    tell_reserved(engine, job, reason);
+}
+
 static void
 why_no_room(const struct bh_search *search, const struct bh_need *need,
             const struct field *field, struct bh_reason *reason)
@@ -432,9 +472,13 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
                                       .job = { job_at(engine, head)->id } };
         return;
     }
-    if (reason->code == BH_REASON_BOUNDARY || reason->code == BH_REASON_REPARTITION
-        || is_behind(search, need, reason)
-        || is_unhosted(search, need, reason))
+    if (is_behind(search, need, reason))
+        return;
+    if (reason->code == BH_REASON_BOUNDARY || reason->code == BH_REASON_REPARTITION) {
+        tell_when_apart(engine, need->job, reason);
+        return;
+    }
+    if (is_unhosted(search, need, reason))
         return;
     if (bh_why_share(search, need, reason)) {
         name_holders_on(engine, gpu_find(engine, reason->gpu.v), reason);

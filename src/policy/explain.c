@@ -266,6 +266,12 @@ say_boundary(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the free room for ");
     put_sku(p);
+    if (p->reason->gpu.v == 0) {
+        bh_buf_puts(p->out, " is on the node of ");
+        put_job(p, "a tenant");
+        bh_buf_puts(p->out, ", and a tenant whose nodes are dedicated shares them with no other");
+        return;
+    }
     if (holder_named(p)) {
         bh_buf_puts(p->out, " on ");
         bh_explain_gpu(p);

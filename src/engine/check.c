@@ -6,6 +6,7 @@
 #include "engine/alike.h"
 #include "engine/dedication.h"
 #include "engine/gang.h"
+#include "engine/gpu_form.h"
 #include "engine/health.h"
 #include "engine/host.h"
 #include "engine/lease.h"
@@ -159,12 +160,17 @@ check_expected(struct inspection *in)
 }
 
 static bool
-check_standing(struct inspection *in)
+check_derived(struct inspection *in)
 {
-    uint64_t gpu = 0;
-    const char *why = bh_standing_broken(in->engine, &gpu);
+    uint64_t id = 0;
+    const char *why = bh_standing_broken(in->engine, &id);
 
-    return !why || broken(in, "gpu", gpu, why);
+    if (why)
+        return broken(in, "gpu", id, why);
+    why = bh_dedication_broken(in->engine, &id);
+    if (why)
+        return broken(in, "of", id, why);
+    return bh_gpu_form_check(in->engine) || broken(in, "forms", 0, "who may use a GPU has changed");
 }
 
 /* ---- GPUs ---- */
@@ -289,7 +295,7 @@ check_gpus(struct inspection *in)
 {
     const struct totals *totals = &in->engine->core.totals;
     uint64_t physical = 0, leased = 0, unusable = 0;
-    uint32_t crowded, astray, tenant = 0;
+    uint32_t crowded, astray;
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(in->engine, slot);
@@ -313,11 +319,6 @@ check_gpus(struct inspection *in)
     if (!bh_host_check(in->engine, &crowded))
         return broken(in, "node", node_at(in->engine, crowded)->id,
                       "its cores, memory or leases are miscounted");
-    if (!bh_dedication_check(in->engine, &crowded, &tenant))
-        return crowded ? broken(in, "node", node_at(in->engine, crowded)->id,
-                                "is not dedicated as its leases say")
-                       : broken(in, "tenant", tenant_at(in->engine, tenant)->id,
-                                "is not charged for its nodes as they are dedicated");
     if (physical != totals->rate_physical
         || leased != totals->rate_leased_compute + totals->rate_leased_memory
         || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)
@@ -556,7 +557,6 @@ check_claims(struct inspection *in)
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = &in->engine->core.claims[i];
         const struct job *job = job_at(in->engine, claim->job);
-
         bool aside = bh_gang_all(in->engine, claim->job, LEASE_SUSPENDED);
         uint32_t members = aside ? bh_gang_live(in->engine, claim->job) : job->gang;
 
@@ -796,5 +796,5 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
            && check_decided(&in) && check_hints(&in) && check_due(&in) && check_shapes(&in)
-           && check_expected(&in) && check_moves(&in) && check_standing(&in);
+           && check_expected(&in) && check_moves(&in) && check_derived(&in);
 }

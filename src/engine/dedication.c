@@ -42,7 +42,8 @@ bh_dedication_leave(struct bh_engine *engine, uint32_t lease)
 void
 bh_dedication_suspend(struct bh_engine *engine)
 {
-    for (uint32_t node = 0; engine->core.dedicated && bh_slot_next(engine, TABLE_NODE, &node);) {
+    for (uint32_t node = 0;
+         engine->core.dedicated && bh_slot_next(engine, TABLE_NODE, &node);) {
         node_at(engine, node)->dedicating = 0;
         if (node_at(engine, node)->dedicated_to)
             charge(engine, node, 0);
@@ -66,7 +67,8 @@ node_is_right(const struct bh_engine *engine, uint32_t slot)
     const struct node *node = node_at(engine, slot);
     uint32_t leases = 0;
 
-    for (uint32_t at = 0; engine->core.dedicated && bh_slot_next(engine, TABLE_LEASE, &at);) {
+    for (uint32_t at = 0;
+         engine->core.dedicated && bh_slot_next(engine, TABLE_LEASE, &at);) {
         const struct lease *lease = lease_at(engine, at);
         uint32_t tenant = bh_tenant_dedicated(engine, lease->tenant);
 
@@ -97,18 +99,23 @@ tenant_is_right(const struct bh_engine *engine, uint32_t slot)
         compute += gpu->dedicated_compute;
         memory += gpu->dedicated_memory;
     }
-    return equivalents == tenant->dedicated_parts && own == tenant->dedicated_parts_own
-           && compute == tenant->rate_dedicated_compute && memory == tenant->rate_dedicated_memory;
+    return equivalents == tenant->dedicated_parts && own == tenant->dedicated_parts_own &&
+           compute == tenant->rate_dedicated_compute &&
+           memory == tenant->rate_dedicated_memory;
 }
 
-bool
-bh_dedication_check(const struct bh_engine *engine, uint32_t *ret_node, uint32_t *ret_tenant)
+const char *
+bh_dedication_broken(const struct bh_engine *engine, uint64_t *ret_id)
 {
-    for (*ret_node = 0; bh_slot_next(engine, TABLE_NODE, ret_node);)
-        if (!node_is_right(engine, *ret_node))
-            return false;
-    for (*ret_tenant = 0; bh_slot_next(engine, TABLE_TENANT, ret_tenant);)
-        if (!tenant_is_right(engine, *ret_tenant))
-            return false;
-    return true;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);) {
+        *ret_id = node_at(engine, slot)->id;
+        if (!node_is_right(engine, slot))
+            return "node is not dedicated as its leases say";
+    }
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
+        *ret_id = tenant_at(engine, slot)->id;
+        if (!tenant_is_right(engine, slot))
+            return "tenant is not charged for its nodes as they are dedicated";
+    }
+    return NULL;
 }

@@ -5,11 +5,11 @@
 
 /* Nodes that are dedicated.
  *
- * While a job of a tenant that says dedicated_nodes has a lease on a node, suspended ones too,
- * only jobs below that tenant may go there.  All leases on such a node have the same innermost
- * dedicated tenant on their way up: it is the one that the node is dedicated to, and the ledger
- * charges it for what it keeps from others (engine/ledger.h), from the placement of the first
- * lease to the departure of the last. */
+ * While a job of a tenant that says dedicated_nodes has a lease on a node, suspended ones
+ * too, only jobs below that tenant may go there.  All leases on such a node have the same
+ * innermost dedicated tenant on their way up: it is the one that the node is dedicated to,
+ * and the ledger charges it for what it keeps from others (engine/ledger.h), from the
+ * placement of the first lease to the departure of the last. */
 
 /* A lease (slot) came to its node, or leaves it. */
 void bh_dedication_arrive(struct bh_engine *engine, uint32_t lease);
@@ -19,9 +19,8 @@ void bh_dedication_leave(struct bh_engine *engine, uint32_t lease);
 void bh_dedication_suspend(struct bh_engine *engine);
 void bh_dedication_restore(struct bh_engine *engine);
 
-/* Whether nodes and tenants are charged as their leases say.  False: `ret_node` is the node
- * (slot) that is not, or 0 where `ret_tenant` (slot) is the tenant that is not. */
-bool bh_dedication_check(const struct bh_engine *engine, uint32_t *ret_node,
-                         uint32_t *ret_tenant);
+/* What is not charged as the leases say: which node or tenant (id) it is of; NULL: nothing.
+ */
+const char *bh_dedication_broken(const struct bh_engine *engine, uint64_t *ret_id);
 
 #endif

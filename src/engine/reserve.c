@@ -378,7 +378,8 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
                              .count = need->count * need->gang };
         struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
-        if (headed >> sku->models[row] & 1 || !bh_quota_permits(search, &wanted))
+        if (headed >> sku->models[row] & 1 || !bh_place_by(search->engine, need, row)
+            || !bh_quota_permits(search, &wanted))
             continue;
         found = soonest_in_row(&wish, found, ret_offer);
     }

@@ -55,6 +55,8 @@ struct sku {
     uint32_t models[BH_SKU_MODELS_MAX], profiles[BH_SKU_MODELS_MAX];
     uint32_t model_count, jobs;
     uint32_t equivalents[BH_SKU_MODELS_MAX]; /* of one piece: parts, by row */
+    uint32_t forms; /* that its rows have: bits of enum bh_gpu_form */
+    uint32_t unused;
     uint64_t price;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "engine/dedication.h"
+#include "engine/gpu_form.h"
 #include "engine/ledger.h"
 #include "engine/quota.h"
 #include "engine/room.h"
@@ -255,6 +256,7 @@ bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
     attach(engine, tenant, tenant_find(engine, event->parent.v));
     write_settings(engine, tenant, event);
     bh_dedication_restore(engine);
+    bh_gpu_form_recount(engine);
     bh_usage_set_budget(engine, slot, &event->budget);
     if (known)
         bh_quota_recount(engine);
@@ -298,4 +300,5 @@ bh_tenant_reap(struct bh_engine *engine, uint32_t slot)
     engine->core.withholders -= withholds(tenant);
     attach(engine, tenant, 0);
     bh_slot_remove(engine, TABLE_TENANT, slot);
+    bh_gpu_form_recount(engine);
 }

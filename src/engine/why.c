@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "engine/away.h"
 #include "engine/gang.h"
+#include "engine/gpu_form.h"
 #include "engine/host.h"
 #include "engine/lease.h"
 #include "engine/move.h"
@@ -88,6 +89,7 @@ struct field {
     bool ever;              /* the nodes could hold all its members when empty, and the limits
                                would allow it */
     bool shaped;            /* their GPUs could, whatever cores and memory they have */
+    bool weaker;            /* some GPU could, by a form that its boundary keeps it from */
     struct bh_reason forbids; /* the limit that never allows a row that the nodes could hold */
     uint64_t used, free_parts;
     uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
@@ -178,6 +180,21 @@ ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_
     return false;
 }
 
+/* Whether its boundary keeps it from what a managed GPU could hold by the row. */
+static bool
+is_forbidden(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+
+    if (bh_gpu_form_allows(engine, need->tenant, sku, row))
+        return false;
+    for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
+        if (gpu_at(engine, gpu)->managed && gpu_at(engine, gpu)->model == sku->models[row]
+            && bh_room_takes(gpu_at(engine, gpu), sku->profiles[row]))
+            return true;
+    return false;
+}
+
 static struct field
 survey(const struct bh_engine *engine, const struct bh_need *need)
 {
@@ -187,6 +204,7 @@ survey(const struct bh_engine *engine, const struct bh_need *need)
     for (uint32_t row = 0; row < sku->model_count; row++) {
         bool possible = ever_held(engine, need, row, &field.shaped);
 
+        field.weaker = field.weaker || is_forbidden(engine, need, row);
         if (possible && ever_allowed(engine, need, row, &field.forbids))
             field.ever = true;
         for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
@@ -525,6 +543,9 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     } else if (!field.ever && bh_why_unshared(engine, need.sku)) {
         *reason = (struct bh_reason){ .code = BH_REASON_NOT_SHARED,
                                       .sku = sku_of(engine, job->sku) };
+    } else if (!field.ever && field.weaker && !field.shaped) {
+        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_FORM,
+                                      .sku = sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
         tell_never_hosted(engine, job, reason);
     } else if (!field.ever) {
@@ -593,6 +614,8 @@ bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
         why_waiting(engine, slot, &reason);
     if (slot && !job->lease && job->cause == BH_END_PREEMPTED)
         reason.preempted_for.v = job->preempted_for;
+    if (slot && (reason.code == BH_REASON_RUNNING || (job->class && !job->hold)))
+        bh_gpu_form_tell(engine, slot, &reason.form);
     if (slot && job->moved) {
         reason.moved_ns = bh_move_last_ns(job);
         reason.moved_for.v = job->preempted_for;

@@ -99,9 +99,9 @@ tenant_is_right(const struct bh_engine *engine, uint32_t slot)
         compute += gpu->dedicated_compute;
         memory += gpu->dedicated_memory;
     }
-    return equivalents == tenant->dedicated_parts && own == tenant->dedicated_parts_own &&
-           compute == tenant->rate_dedicated_compute &&
-           memory == tenant->rate_dedicated_memory;
+    return equivalents == tenant->dedicated_parts && own == tenant->dedicated_parts_own
+           && compute == tenant->rate_dedicated_compute
+           && memory == tenant->rate_dedicated_memory;
 }
 
 const char *

@@ -19,8 +19,7 @@ void bh_dedication_leave(struct bh_engine *engine, uint32_t lease);
 void bh_dedication_suspend(struct bh_engine *engine);
 void bh_dedication_restore(struct bh_engine *engine);
 
-/* What is not charged as the leases say: which node or tenant (id) it is of; NULL: nothing.
- */
+/* What is not charged as the leases say, of the node or tenant `ret_id`; NULL: nothing. */
 const char *bh_dedication_broken(const struct bh_engine *engine, uint64_t *ret_id);
 
 #endif

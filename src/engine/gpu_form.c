@@ -153,7 +153,7 @@ bh_gpu_form_offered(const struct sku *sku)
     uint32_t forms = 0;
 
     for (uint32_t row = 0; row < sku->model_count; row++)
-        forms |= 1u << bh_gpu_form_of((bh_profile_id) { sku->profiles[row] });
+        forms |= 1u << bh_gpu_form_of((bh_profile_id){ sku->profiles[row] });
     return forms;
 }
 
@@ -161,7 +161,7 @@ bool
 bh_gpu_form_allows(const struct bh_engine *engine, uint32_t tenant, const struct sku *sku,
                    uint32_t row)
 {
-    uint32_t form = (uint32_t)bh_gpu_form_of((bh_profile_id) { sku->profiles[row] });
+    uint32_t form = (uint32_t)bh_gpu_form_of((bh_profile_id){ sku->profiles[row] });
 
     BH_ASSERT(row < sku->model_count);
     if (sku->forms >> (form + 1) == 0)
@@ -176,11 +176,11 @@ static bool
 is_offered(const struct sku *sku, uint32_t model, enum bh_gpu_form called)
 {
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        enum bh_gpu_form form = bh_gpu_form_of((bh_profile_id) { sku->profiles[row] });
+        enum bh_gpu_form form = bh_gpu_form_of((bh_profile_id){ sku->profiles[row] });
 
-        if (sku->models[row] == model &&
-            (form == called ||
-             (called == BH_GPU_FORM_MULTIPLEXED && form == BH_GPU_FORM_SHARE)))
+        if (sku->models[row] == model
+            && (form == called
+                || (called == BH_GPU_FORM_MULTIPLEXED && form == BH_GPU_FORM_SHARE)))
             return true;
     }
     return false;
@@ -226,9 +226,9 @@ bh_gpu_form_tell(const struct bh_engine *engine, uint32_t slot,
     model = job->lease ? gpu_at(engine, gpu_find(engine, lease->places[0].gpu))->model
                        : sku->models[row];
     form = bh_gpu_form_of(
-        (bh_profile_id) { job->lease ? lease->places[0].profile : sku->profiles[row] });
+        (bh_profile_id){ job->lease ? lease->places[0].profile : sku->profiles[row] });
     call = bh_gpu_form_call_of(engine, job->tenant, model);
-    *ret_form = (struct bh_gpu_form_reason) {
+    *ret_form = (struct bh_gpu_form_reason){
         .cause = job->lease ? cause_of(sku, model, form, call.form) : BH_GPU_FORM_FORBIDDEN,
         .form = form,
         .called = call.form,

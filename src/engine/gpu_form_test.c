@@ -7,7 +7,7 @@
 static void
 tenant(struct bh_story *story, uint32_t id, uint32_t parent, enum bh_boundary boundary)
 {
-    bh_story_tenant(story, (struct bh_ev_tenant) { .tenant = { id },
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { id },
                                                    .parent = { parent },
                                                    .kind = BH_TENANT_TEAM,
                                                    .boundary = boundary });
@@ -96,7 +96,7 @@ limits_of_none_keep_tenants_off(void **state)
         struct bh_ev_tenant *three = &event.u.tenant;
         int none_of = cases[i].none_of;
 
-        *three = (struct bh_ev_tenant) { .tenant = { 3 },
+        *three = (struct bh_ev_tenant){ .tenant = { 3 },
                                          .parent = { 1 },
                                          .limit = BH_UNLIMITED,
                                          .kind = BH_TENANT_DEPARTMENT };
@@ -104,13 +104,13 @@ limits_of_none_keep_tenants_off(void **state)
             three->limit = 0;
         if (none_of == MODEL || none_of == OTHER_MODEL)
             three->quotas[three->quota_count++] =
-                (struct bh_tenant_quota) { .scope = BH_QUOTA_MODEL,
+                (struct bh_tenant_quota){ .scope = BH_QUOTA_MODEL,
                                            .of = none_of == MODEL ? BH_GPU_H100_80GB
                                                                   : BH_GPU_A30_24GB };
         for (uint32_t sku = 1; sku <= 3 && none_of >= SKUS; sku++)
             if (none_of == SKUS || sku == 1)
                 three->quotas[three->quota_count++] =
-                    (struct bh_tenant_quota) { .scope = BH_QUOTA_SKU, .of = sku };
+                    (struct bh_tenant_quota){ .scope = BH_QUOTA_SKU, .of = sku };
         bh_story_must(story, &event);
         BH_CHECK_EQ(cases[i].name, call_of(story, 22).boundary, cases[i].boundary);
         bh_story_close(story);

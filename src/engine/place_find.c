@@ -37,7 +37,7 @@ tell_obstacle(const struct bh_engine *engine, const struct obstacle *obstacle, u
     if (!boundary && !gpu)
         return;
     *reason =
-        (struct bh_reason) { .code = boundary ? BH_REASON_BOUNDARY : BH_REASON_REPARTITION,
+        (struct bh_reason){ .code = boundary ? BH_REASON_BOUNDARY : BH_REASON_REPARTITION,
                              .sku = { (uint32_t)sku_at(engine, sku)->id },
                              .gpu = { (uint32_t)gpu_at(engine, gpu)->id },
                              .job = { job_at(engine, job)->id } };
@@ -58,9 +58,17 @@ struct choice {
 static uint32_t
 rank_of(const struct sku *sku, uint32_t row)
 {
-    enum bh_gpu_form form = bh_gpu_form_of((bh_profile_id) { sku->profiles[row] });
+    enum bh_gpu_form form = bh_gpu_form_of((bh_profile_id){ sku->profiles[row] });
 
     return form == BH_GPU_FORM_MULTIPLEXED ? BH_GPU_FORM_SHARE : (uint32_t)form;
+}
+
+static bool
+has_rank(const struct sku *sku, uint32_t rank)
+{
+    uint32_t shares = 1u << BH_GPU_FORM_MULTIPLEXED | 1u << BH_GPU_FORM_SHARE;
+
+    return (sku->forms & (rank == BH_GPU_FORM_SHARE ? shares : 1u << rank)) != 0;
 }
 
 /* Whether the SKU has rows of stronger forms, too. */
@@ -114,12 +122,12 @@ find_in_rank(const struct bh_search *search, const struct bh_need *need, uint32_
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_finder finder;
 
-        if (rank_of(sku, row) != rank ||
-            !bh_place_allowed(search, need, row, &choice->limit))
+        if (rank_of(sku, row) != rank
+            || !bh_place_allowed(search, need, row, &choice->limit))
             continue;
         finder = bh_finder_for(search, need, row);
-        if (bh_place_row(&finder, &plan, &score) &&
-            (!found || bh_place_better(&score, &best_score))) {
+        if (bh_place_row(&finder, &plan, &score)
+            && (!found || bh_place_better(&score, &best_score))) {
             bh_place_copy(best, &plan);
             best_score = score;
             found = true;
@@ -158,9 +166,8 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
     const struct sku *sku = sku_at(search->engine, need->sku);
     struct choice choice = { .plan = ret_plan };
 
-    try_rank(search, need, BH_GPU_FORM_SHARE, &choice);
-    for (uint32_t rank = BH_GPU_FORM_MIG; rank < BH_GPU_FORMS; rank++)
-        if (sku->forms >> rank & 1 && (!choice.found || choice.blocked > 0))
+    for (uint32_t rank = BH_GPU_FORM_SHARE; rank < BH_GPU_FORMS; rank++)
+        if (has_rank(sku, rank) && (!choice.found || choice.blocked > 0))
             try_rank(search, need, rank, &choice);
     if (choice.found || !ret_why)
         return choice.found;

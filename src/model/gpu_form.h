@@ -4,8 +4,7 @@
 #include "model/boundary.h"
 #include "model/geometry.h"
 
-/* What a job can hold of a GPU, by how much separates it from others there, weakest first.
- */
+/* What a job can hold of a GPU, by what separates it from others there, weakest first. */
 enum bh_gpu_form {
     BH_GPU_FORM_MULTIPLEXED, /* a share that hands the whole GPU on */
     BH_GPU_FORM_SHARE,       /* any other share: beside others, with its cap */

@@ -206,6 +206,7 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
 
     bh_json_open(w, NULL, '{');
     bh_json_bool(w, "cordoned", gpu->cordoned);
+    put_parts(w, "dedicated", gpu->dedicated);
     if (gpu->xid || gpu->sign)
         put_fault(w, gpu);
     bh_json_bool(w, "fenced", gpu->fenced);

@@ -82,6 +82,8 @@ bh_usage_show(struct bh_call *call, struct bh_err *err)
             continue;
         bh_json_open(&w, NULL, '{');
         put_amount(&w, "compute_part_ns", q.views[i].compute_ns);
+        put_amount(&w, "dedicated_compute_part_ns", q.views[i].dedicated_compute_ns);
+        put_amount(&w, "dedicated_memory_part_ns", q.views[i].dedicated_memory_ns);
         put_amount(&w, "memory_part_ns", q.views[i].memory_ns);
         bh_json_str(&w, "tenant", named->path);
         bh_json_close(&w, '}');

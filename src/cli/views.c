@@ -138,6 +138,7 @@ static const struct bh_column usage_columns[] = {
     { "TENANT", "tenant", BH_CELL_TEXT, false },
     { "COMPUTE GPU-HOURS", "compute_part_ns", BH_CELL_GPU_TIME, false },
     { "MEMORY GPU-HOURS", "memory_part_ns", BH_CELL_GPU_TIME, false },
+    { "OF THAT DEDICATED", "dedicated_compute_part_ns", BH_CELL_GPU_TIME, true },
     { "COMPUTE PART-NS", "compute_part_ns", BH_CELL_TEXT, true },
     { "MEMORY PART-NS", "memory_part_ns", BH_CELL_TEXT, true },
 };

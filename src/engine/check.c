@@ -4,7 +4,9 @@
 
 #include "base/attr.h"
 #include "engine/alike.h"
+#include "engine/dedication.h"
 #include "engine/gang.h"
+#include "engine/gpu_form.h"
 #include "engine/health.h"
 #include "engine/host.h"
 #include "engine/lease.h"
@@ -158,12 +160,17 @@ check_expected(struct inspection *in)
 }
 
 static bool
-check_standing(struct inspection *in)
+check_derived(struct inspection *in)
 {
-    uint64_t gpu = 0;
-    const char *why = bh_standing_broken(in->engine, &gpu);
+    uint64_t id = 0;
+    const char *why = bh_standing_broken(in->engine, &id);
 
-    return !why || broken(in, "gpu", gpu, why);
+    if (why)
+        return broken(in, "gpu", id, why);
+    why = bh_dedication_broken(in->engine, &id);
+    if (why)
+        return broken(in, "of", id, why);
+    return bh_gpu_form_check(in->engine) || broken(in, "forms", 0, "who may use a GPU has changed");
 }
 
 /* ---- GPUs ---- */
@@ -237,11 +244,15 @@ check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
     }
     if (causes.compute != split.unusable.compute || causes.memory != split.unusable.memory)
         return broken(in, "gpu", gpu->id, "it is unusable without a cause");
-    if (split.leased.compute + split.idle.compute + split.unusable.compute != BH_GPU_PARTS
-        || split.leased.memory + split.idle.memory + split.unusable.memory != BH_GPU_PARTS)
+    if (split.leased.compute + split.dedicated.compute + split.idle.compute
+                + split.unusable.compute != BH_GPU_PARTS
+        || split.leased.memory + split.dedicated.memory + split.idle.memory
+                   + split.unusable.memory != BH_GPU_PARTS)
         return broken(in, "gpu", gpu->id, "its parts do not add up");
     if (split.leased.compute != gpu->leased_compute
         || split.leased.memory != gpu->leased_memory
+        || split.dedicated.compute != gpu->dedicated_compute
+        || split.dedicated.memory != gpu->dedicated_memory
         || split.unusable.compute != gpu->unusable_compute
         || split.unusable.memory != gpu->unusable_memory)
         return broken(in, "gpu", gpu->id, "its ledger rates are stale");
@@ -294,7 +305,8 @@ check_gpus(struct inspection *in)
         if (bh_health_broken(in->engine, slot))
             return broken(in, "gpu", gpu->id, bh_health_broken(in->engine, slot));
         physical += BH_GPU_PARTS;
-        leased += gpu->leased_compute + gpu->leased_memory;
+        leased += gpu->leased_compute + gpu->leased_memory + gpu->dedicated_compute
+                  + gpu->dedicated_memory;
         unusable += gpu->unusable_compute + gpu->unusable_memory;
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
@@ -545,7 +557,6 @@ check_claims(struct inspection *in)
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = &in->engine->core.claims[i];
         const struct job *job = job_at(in->engine, claim->job);
-
         bool aside = bh_gang_all(in->engine, claim->job, LEASE_SUSPENDED);
         uint32_t members = aside ? bh_gang_live(in->engine, claim->job) : job->gang;
 
@@ -785,5 +796,5 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
            && check_decided(&in) && check_hints(&in) && check_due(&in) && check_shapes(&in)
-           && check_expected(&in) && check_moves(&in) && check_standing(&in);
+           && check_expected(&in) && check_moves(&in) && check_derived(&in);
 }

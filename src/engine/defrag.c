@@ -319,7 +319,7 @@ find_shift(const struct bh_search *base, const struct bh_need *need, struct bh_s
         struct bh_reason why;
         uint32_t whose;
 
-        if (base->closed >> sku->models[row] & 1
+        if (base->closed >> sku->models[row] & 1 || !bh_place_by(engine, need, row)
             || !bh_quota_allows(base, &wanted, &why, &whose))
             continue;
         found = need->gang == 1 ? find_for_one(&wish, &empty, ret_shift, found)

@@ -12,7 +12,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 11 };
+enum { LAYOUT = 12 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t
@@ -117,6 +117,12 @@ is_laid_out(const struct bh_engine *engine)
            && want.hints.queue_offset == engine->hints.queue_offset
            && want.hints.figures_offset == engine->hints.figures_offset
            && want.hints.stock_offset == engine->hints.stock_offset;
+}
+
+uint32_t
+bh_engine_layout(void)
+{
+    return LAYOUT;
 }
 
 struct bh_engine *

@@ -1,6 +1,7 @@
 #include "engine/host.h"
 
 #include "base/assert.h"
+#include "engine/dedication.h"
 #include "engine/gang.h"
 #include "engine/slots.h"
 #include "engine/stock.h"
@@ -242,6 +243,7 @@ bh_host_arrive(struct bh_engine *engine, uint32_t lease)
     node->lasting += bh_host_lasts(job_of(engine, lease));
     node->memory_used += job_of(engine, lease)->memory_mib;
     bh_host_return(engine, lease);
+    bh_dedication_arrive(engine, lease);
 }
 
 void
@@ -274,6 +276,7 @@ bh_host_leave(struct bh_engine *engine, uint32_t lease)
     node->memory_used -= job_of(engine, lease)->memory_mib;
     if (lease_at(engine, lease)->parts[0])
         bh_host_rest(engine, lease);
+    bh_dedication_leave(engine, lease);
 }
 
 /* What the leases take that hold pieces on the node. */

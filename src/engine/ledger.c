@@ -7,6 +7,7 @@
 #include "engine/room.h"
 #include "engine/slots.h"
 #include "engine/stock.h"
+#include "engine/usage.h"
 
 void
 bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns)
@@ -41,6 +42,17 @@ bh_ledger_usage(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
     *ret_memory = tenant->memory_ns + tenant->rate_memory * elapsed;
 }
 
+void
+bh_ledger_dedicated(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
+                    bh_part_ns *ret_compute, bh_part_ns *ret_memory)
+{
+    const struct tenant *tenant = tenant_at(engine, slot);
+    bh_part_ns elapsed = now_ns > tenant->since_ns ? now_ns - tenant->since_ns : 0;
+
+    *ret_compute = tenant->dedicated_compute_ns + tenant->rate_dedicated_compute * elapsed;
+    *ret_memory = tenant->dedicated_memory_ns + tenant->rate_dedicated_memory * elapsed;
+}
+
 static struct tenant *
 settle(struct bh_engine *engine, uint32_t slot)
 {
@@ -48,6 +60,8 @@ settle(struct bh_engine *engine, uint32_t slot)
     bh_part_ns compute, memory;
 
     BH_ASSERT(slot != 0);
+    bh_ledger_dedicated(engine, slot, engine->core.now_ns, &tenant->dedicated_compute_ns,
+                        &tenant->dedicated_memory_ns);
     bh_ledger_usage(engine, slot, engine->core.now_ns, &compute, &memory);
     tenant->compute_ns = compute;
     tenant->memory_ns = memory;
@@ -234,6 +248,20 @@ tell_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_spl
                      split->causes[BH_UNUSABLE_RESERVE]);
 }
 
+/* On a dedicated node the tenant has what nobody else can: all but what is being made or
+ * cleared. */
+static void
+dedicate(struct bh_split *split)
+{
+    struct bh_parts changing = split->causes[BH_UNUSABLE_CARVING];
+
+    split->dedicated = bh_parts_add(split->idle, bh_parts_sub(split->unusable, changing));
+    split->idle = (struct bh_parts){ 0, 0 };
+    split->unusable = changing;
+    split->causes[BH_UNUSABLE_GEOMETRY] = (struct bh_parts){ 0, 0 };
+    split->causes[BH_UNUSABLE_RESERVE] = (struct bh_parts){ 0, 0 };
+}
+
 void
 bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *ret_split)
 {
@@ -250,9 +278,12 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
         idle.memory -= least(idle.memory, clearing.memory);
     }
     ret_split->leased = leased;
+    ret_split->dedicated = (struct bh_parts){ 0, 0 };
     ret_split->idle = idle;
     ret_split->unusable = bh_parts_sub(bh_parts_sub(all, leased), idle);
     tell_causes(engine, gpu, ret_split);
+    if (node_at(engine, gpu->node)->dedicated_to && bh_room_offered(engine, gpu))
+        dedicate(ret_split);
 }
 
 /* How the GPU counts now, and the sums over its node and its model. */
@@ -283,6 +314,53 @@ recount(struct bh_engine *engine, uint32_t slot)
     node->open += !!(now & GPU_OPEN) - !!(before & GPU_OPEN);
 }
 
+/* ---- what dedication keeps from others ---- */
+
+/* The GPU-equivalents of what the GPU's leases have. */
+static uint64_t
+equivalent_of_leases(const struct bh_engine *engine, const struct gpu *gpu)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu)
+        if (part_at(engine, at)->state == BH_PIECE_LEASED)
+            sum += bh_parts_equivalent(bh_part_charge(gpu, part_at(engine, at)->profile));
+    return sum;
+}
+
+/* Charge the tenant for what the GPU's row says, or cease to. */
+static void
+charge_dedicated(struct bh_engine *engine, const struct gpu *gpu, bool begins)
+{
+    struct bh_parts parts = { gpu->dedicated_compute, gpu->dedicated_memory };
+    uint32_t at = gpu->dedicated_to;
+    uint64_t sign = begins ? 1 : UINT64_MAX;
+
+    if (at == 0)
+        return;
+    (begins ? bh_ledger_hold : bh_ledger_yield)(engine, at, parts);
+    tenant_at(engine, at)->rate_dedicated_compute += sign * parts.compute;
+    tenant_at(engine, at)->rate_dedicated_memory += sign * parts.memory;
+    bh_usage_dedicate(engine, at, sign * gpu->dedicated_equivalent);
+}
+
+static void
+follow_dedicated(struct bh_engine *engine, struct gpu *gpu, const struct bh_split *split)
+{
+    uint64_t all = bh_parts_equivalent(bh_parts_add(split->leased, split->dedicated));
+    bool any = split->dedicated.compute || split->dedicated.memory;
+
+    if (!any && !gpu->dedicated_to)
+        return;
+    charge_dedicated(engine, gpu, false);
+    gpu->dedicated_to = any ? node_at(engine, gpu->node)->dedicated_to : 0;
+    gpu->dedicated_compute = (uint32_t)split->dedicated.compute;
+    gpu->dedicated_memory = (uint32_t)split->dedicated.memory;
+    gpu->dedicated_equivalent =
+        any ? (uint32_t)(all - least(all, equivalent_of_leases(engine, gpu))) : 0;
+    charge_dedicated(engine, gpu, true);
+}
+
 void
 bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
 {
@@ -293,10 +371,13 @@ bh_ledger_refresh(struct bh_engine *engine, uint32_t slot)
     recount(engine, slot);
     bh_node_hint(engine, gpu->node)->end_ns = 0;
     bh_ledger_split(engine, slot, &split);
-    totals->rate_leased_compute += split.leased.compute - gpu->leased_compute;
-    totals->rate_leased_memory += split.leased.memory - gpu->leased_memory;
+    totals->rate_leased_compute += split.leased.compute + split.dedicated.compute
+                                   - gpu->leased_compute - gpu->dedicated_compute;
+    totals->rate_leased_memory += split.leased.memory + split.dedicated.memory
+                                  - gpu->leased_memory - gpu->dedicated_memory;
     totals->rate_unusable_compute += split.unusable.compute - gpu->unusable_compute;
     totals->rate_unusable_memory += split.unusable.memory - gpu->unusable_memory;
+    follow_dedicated(engine, gpu, &split);
     gpu->leased_compute = (uint32_t)split.leased.compute;
     gpu->leased_memory = (uint32_t)split.leased.memory;
     gpu->unusable_compute = (uint32_t)split.unusable.compute;

@@ -20,14 +20,21 @@ void bh_ledger_retire(struct bh_engine *engine, uint32_t tenant);
 void bh_ledger_usage(const struct bh_engine *engine, uint32_t tenant, uint64_t now_ns,
                      bh_part_ns *ret_compute, bh_part_ns *ret_memory);
 
-/* What becomes of a GPU's parts just now; the three sum to BH_GPU_PARTS each. */
+/* What becomes of a GPU's parts just now; the four sum to BH_GPU_PARTS each.  On a node that is
+ * dedicated (engine/dedication.h) nothing is idle: what is not leased and could be, but for
+ * that, is dedicated.  What is unusable for a cause of its own stays so. */
 struct bh_split {
-    struct bh_parts leased, idle, unusable;
+    struct bh_parts leased, dedicated, idle, unusable;
     struct bh_parts causes[BH_UNUSABLES]; /* they sum to unusable */
 };
 void bh_ledger_split(const struct bh_engine *engine, uint32_t gpu, struct bh_split *ret_split);
 
-/* A piece on the GPU, the GPU or its node changed: adjust the fleet's rates. */
+/* Of what it has used up to `now_ns`, what its dedicated nodes kept from others. */
+void bh_ledger_dedicated(const struct bh_engine *engine, uint32_t tenant, uint64_t now_ns,
+                         bh_part_ns *ret_compute, bh_part_ns *ret_memory);
+
+/* A piece on the GPU, the GPU or its node changed: adjust the fleet's rates, and those of the
+ * tenant that the node is dedicated to. */
 void bh_ledger_refresh(struct bh_engine *engine, uint32_t gpu);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "engine/alone.h"
+#include "engine/gpu_form.h"
 #include "engine/host.h"
 #include "engine/place_internal.h"
 #include "engine/slots.h"
@@ -97,7 +98,7 @@ bh_place_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t 
 
     if (gpu->model != sku->models[row])
         return false;
-    if (!bh_room_takes(gpu, profile))
+    if (!bh_room_takes(gpu, profile) || !bh_gpu_form_allows(engine, tenant, sku, row))
         return false;
     return bh_grade_keeps(bh_room_grade(engine, tenant, profile), (enum bh_grade)sku->grade);
 }
@@ -268,9 +269,8 @@ next_spot(struct bh_finder *finder, const struct bh_plan *plan, struct bh_spot *
     return found;
 }
 
-/* The spots are many: copy those that are there. */
-static void
-copy_plan(struct bh_plan *to, const struct bh_plan *from)
+void
+bh_place_copy(struct bh_plan *to, const struct bh_plan *from)
 {
     to->node = from->node;
     to->count = from->count;
@@ -343,7 +343,7 @@ fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *
 
     if (by_link ? near->link == 0 : near->numa == 0)
         return;
-    copy_plan(&other, plan);
+    bh_place_copy(&other, plan);
     other.count = before;
     finder->link = by_link ? near->link : 0;
     finder->numa = by_link ? 0 : near->numa;
@@ -351,7 +351,7 @@ fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *
     finder->link = finder->numa = 0;
     if (!found || !bh_place_better(&next, score))
         return;
-    copy_plan(plan, &other);
+    bh_place_copy(plan, &other);
     *score = next;
 }
 
@@ -454,16 +454,16 @@ add_node(struct bh_finder *finder, uint32_t left, struct bh_plan *plan, struct b
         struct bh_score score = { 0 };
         uint32_t members;
 
-        copy_plan(&next, plan);
+        bh_place_copy(&next, plan);
         members = bh_place_fill(finder, node, left, &next, &score);
         if (members == 0 || members < most || (members == most && !bh_place_better(&score, ret_score)))
             continue;
-        copy_plan(&best, &next);
+        bh_place_copy(&best, &next);
         *ret_score = score;
         most = members;
     }
     if (most)
-        copy_plan(plan, &best);
+        bh_place_copy(plan, &best);
     return most;
 }
 
@@ -510,8 +510,7 @@ bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t
     bool found;
 
     BH_ASSERT(row < sku->model_count);
-    if (!bh_grade_keeps(bh_room_grade(search->engine, need->tenant, finder.profile),
-                        (enum bh_grade)sku->grade))
+    if (!bh_place_by(search->engine, need, row))
         return false;
     ret_plan->count = 0;
     if (node)
@@ -534,60 +533,18 @@ bh_place_need(const struct bh_engine *engine, uint32_t slot)
                              .avoid_gpu = avoid ? class->avoid_gpu : 0 };
 }
 
-/* What stands beside the job's place and must not, as the finders met it. */
-struct obstacle {
-    uint32_t beside, gpu;
-    uint32_t alone, alone_gpu;
-};
-
-static void
-note_obstacle(struct obstacle *obstacle, const struct bh_finder *finder)
+bool
+bh_place_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score)
 {
-    if (finder->beside)
-        obstacle->beside = finder->beside;
-    if (finder->beside_gpu)
-        obstacle->gpu = finder->beside_gpu;
-    if (finder->alone_gpu) {
-        obstacle->alone = finder->alone;
-        obstacle->alone_gpu = finder->alone_gpu;
-    }
-}
-
-/* Why nothing was found, if it was for those who stand there. */
-static void
-tell_obstacle(const struct bh_engine *engine, const struct obstacle *obstacle, uint32_t sku,
-              struct bh_reason *reason)
-{
-    bool boundary = obstacle->beside != 0;
-    uint32_t gpu = boundary ? obstacle->gpu : obstacle->alone_gpu;
-    uint32_t job = boundary ? obstacle->beside : obstacle->alone;
-
-    if (!boundary && !gpu)
-        return;
-    *reason = (struct bh_reason){ .code = boundary ? BH_REASON_BOUNDARY : BH_REASON_REPARTITION,
-                                  .sku = { (uint32_t)sku_at(engine, sku)->id },
-                                  .gpu = { (uint32_t)gpu_at(engine, gpu)->id },
-                                  .job = { job_at(engine, job)->id } };
-}
-
-/* The best plan for one row, where it is better than what was found before. */
-static void
-try_row(struct bh_finder *finder, struct bh_plan *best, struct bh_score *best_score, bool *found)
-{
-    struct bh_score score = { 0 };
-    struct bh_plan plan;
-
     if (is_in_vain(finder))
-        return;
+        return false;
     bh_starts_price(&finder->starts, finder->search->engine, finder->model);
-    if (!fill_row(finder, &plan, &score))
-        return;
-    score.parts = sku_at(finder->search->engine, finder->need->sku)->equivalents[finder->row];
-    if (*found && !bh_place_better(&score, best_score))
-        return;
-    copy_plan(best, &plan);
-    *best_score = score;
-    *found = true;
+    *ret_score = (struct bh_score){ 0 };
+    if (!fill_row(finder, ret_plan, ret_score))
+        return false;
+    ret_score->parts =
+        sku_at(finder->search->engine, finder->need->sku)->equivalents[finder->row];
+    return true;
 }
 
 struct bh_wanted
@@ -609,10 +566,20 @@ bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *need)
     for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
         struct bh_wanted wanted = bh_place_wanted(engine, need, row);
 
-        if (bh_quota_guaranteed(engine, &wanted))
+        if (bh_place_by(engine, need, row) && bh_quota_guaranteed(engine, &wanted))
             return true;
     }
     return false;
+}
+
+bool
+bh_place_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+
+    return bh_grade_keeps(bh_room_grade(engine, need->tenant, sku->profiles[row]),
+                          (enum bh_grade)sku->grade)
+           && bh_gpu_form_allows(engine, need->tenant, sku, row);
 }
 
 bool
@@ -624,36 +591,8 @@ bh_place_allowed(const struct bh_search *search, const struct bh_need *need, uin
     struct bh_wanted wanted = bh_place_wanted(engine, need, row);
     uint32_t whose;
 
-    return bh_grade_keeps(bh_room_grade(engine, need->tenant, sku->profiles[row]),
-                          (enum bh_grade)sku->grade)
-           && !(search->closed >> sku->models[row] & 1)
+    return bh_place_by(engine, need, row) && !(search->closed >> sku->models[row] & 1)
            && bh_quota_allows(search, &wanted, ret_limit, &whose);
-}
-
-bool
-bh_place_find(const struct bh_search *search, const struct bh_need *need,
-              struct bh_plan *ret_plan, struct bh_reason *ret_why)
-{
-    const struct bh_engine *engine = search->engine;
-    const struct sku *sku = sku_at(engine, need->sku);
-    struct bh_reason limit = { 0 };
-    struct bh_score score = { 0 };
-    struct obstacle obstacle = { 0 };
-    bool found = false;
-
-    for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct bh_finder finder = bh_finder_for(search, need, row);
-
-        if (!bh_place_allowed(search, need, row, &limit))
-            continue;
-        try_row(&finder, ret_plan, &score, &found);
-        note_obstacle(&obstacle, &finder);
-    }
-    if (found || !ret_why)
-        return found;
-    *ret_why = limit;
-    tell_obstacle(engine, &obstacle, need->sku, ret_why);
-    return false;
 }
 
 /* A share needs a GPU that may be shared; whether one can be carved is the carving's matter. */

@@ -31,6 +31,9 @@ struct bh_need {
 /* The need of a class's head. */
 struct bh_need bh_place_need(const struct bh_engine *engine, uint32_t class);
 
+/* Whether it may be kept by that row of the SKU at all, by grade and form. */
+bool bh_place_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t row);
+
 /* What it would use, the SKU kept by one of its rows. */
 struct bh_wanted bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need,
                                  uint32_t row);
@@ -77,7 +80,7 @@ uint32_t bh_place_idle(const struct bh_engine *engine, const struct bh_spot *spo
 /* Whether the GPU is kept for pieces of another size, by the layout of its pool. */
 bool bh_place_misfits(const struct gpu *gpu, uint32_t profile);
 
-/* Whether a GPU of this model may serve this profile to the tenant by grade. */
+/* Whether a GPU of this model may serve this profile to the tenant, by grade and form. */
 bool bh_place_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t tenant,
                      const struct sku *sku, uint32_t row);
 

@@ -44,6 +44,13 @@ struct bh_finder bh_finder_for(const struct bh_search *search, const struct bh_n
 bool bh_place_allowed(const struct bh_search *search, const struct bh_need *need, uint32_t row,
                       struct bh_reason *ret_limit);
 
+/* The best plan for the finder's row, with its score.  False: there is no room for all members. */
+bool bh_place_row(struct bh_finder *finder, struct bh_plan *ret_plan,
+                  struct bh_score *ret_score);
+
+/* The spots of a plan are many: copy those that are there. */
+void bh_place_copy(struct bh_plan *to, const struct bh_plan *from);
+
 bool bh_place_better(const struct bh_score *a, const struct bh_score *b);
 
 /* Whether new work goes to the node last. */

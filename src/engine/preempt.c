@@ -590,7 +590,8 @@ find_scheme(struct work *work, const struct bh_search *search, const struct bh_n
         struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
         bh_asker_init(&asker, search, need->job, &wanted);
-        if (search->closed >> sku->models[row] & 1 || !bh_asker_may(&asker, search->engine))
+        if (search->closed >> sku->models[row] & 1 || !bh_place_by(search->engine, need, row)
+            || !bh_asker_may(&asker, search->engine))
             continue;
         if (bh_victims_any(&asker, search))
             found = !ret_scheme
@@ -648,6 +649,8 @@ bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_
     for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
         uint32_t within;
 
+        if (!bh_place_by(engine, need, row))
+            continue;
         if (!row_in_vain(work, &search, need, row, &within))
             return false;
         if (*ret_within == 0 || bh_tenant_within(engine, within, *ret_within))

@@ -167,6 +167,16 @@ insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct ends *
         insert_ends_on(engine, gpu, ends);
 }
 
+/* Of all that a place on the GPU counts on: where nodes are dedicated, on the whole node. */
+static void
+insert_ends_near(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
+{
+    if (engine->core.dedicated)
+        insert_ends_of_node(engine, gpu_at(engine, gpu)->node, ends);
+    else
+        insert_ends_on(engine, gpu, ends);
+}
+
 /* When leases end where the wish looks, on whole nodes: those beside may have to go, too. */
 static void
 list_ends(const struct wish *wish, struct ends *ends)
@@ -368,7 +378,8 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
                              .count = need->count * need->gang };
         struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
 
-        if (headed >> sku->models[row] & 1 || !bh_quota_permits(search, &wanted))
+        if (headed >> sku->models[row] & 1 || !bh_place_by(search->engine, need, row)
+            || !bh_quota_permits(search, &wanted))
             continue;
         found = soonest_in_row(&wish, found, ret_offer);
     }
@@ -498,7 +509,7 @@ bh_reserve_until_ns(const struct bh_engine *engine)
         if (claim->at_ns == 0)
             continue;
         for (uint32_t k = 0; k < claim->count; k++)
-            insert_ends_on(engine, gpu_find(engine, claim->places[k].gpu), &ends);
+            insert_ends_near(engine, gpu_find(engine, claim->places[k].gpu), &ends);
         if (ends.count > 0 && ends.at[0] < until_ns)
             until_ns = ends.at[0];
         if (claim->at_ns < until_ns)

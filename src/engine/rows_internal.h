@@ -27,6 +27,9 @@ struct tenant {
     uint64_t used;     /* GPU-equivalents in parts, with the subtree */
     uint64_t used_own; /* of that, its own jobs */
     uint64_t cost;     /* micro-units an hour of what is used, with the subtree */
+    /* What its nodes keep from others beside what is used: engine/dedication.h */
+    uint64_t dedicated_parts;     /* GPU-equivalents, with the subtree */
+    uint64_t dedicated_parts_own; /* of that, by its own dedication */
     /* What was used up to usage_ns: decayed (parts * ms * 2^16, engine/usage.h), and in the
      * budget's period (parts * ns, micro-units * ns / h). */
     uint64_t usage_ns, period_end_ns;
@@ -35,6 +38,8 @@ struct tenant {
     uint32_t period, weight;
     uint64_t rate_compute, rate_memory, since_ns;
     bh_part_ns compute_ns, memory_ns; /* own, up to since_ns */
+    uint64_t rate_dedicated_compute, rate_dedicated_memory; /* part of those rates, and of those */
+    bh_part_ns dedicated_compute_ns, dedicated_memory_ns;   /* sums */
     struct quota quotas[BH_TENANT_QUOTAS_MAX];
     uint32_t quota_count, children;
     uint32_t jobs;             /* own jobs that hold this slot */
@@ -50,6 +55,8 @@ struct sku {
     uint32_t models[BH_SKU_MODELS_MAX], profiles[BH_SKU_MODELS_MAX];
     uint32_t model_count, jobs;
     uint32_t equivalents[BH_SKU_MODELS_MAX]; /* of one piece: parts, by row */
+    uint32_t forms; /* that its rows have: bits of enum bh_gpu_form */
+    uint32_t unused;
     uint64_t price;
 };
 
@@ -65,6 +72,8 @@ struct node {
     uint64_t cpu_used, memory_used;  /* by leases: engine/host.h */
     uint32_t lasting;     /* of the leases, those of services and interactive jobs */
     uint32_t reboots;     /* of its GPUs, those that need one */
+    uint32_t dedicated_to; /* tenant (slot) whose leases keep others off it, or 0 */
+    uint32_t dedicating;   /* those leases: engine/dedication.h */
 };
 
 /* A GPU's health: engine/health.h. */
@@ -108,6 +117,8 @@ struct gpu {
     uint32_t alike, next_alike, prev_alike; /* its group, or 0; slots of GPUs in it */
     uint32_t claimed; /* places of claims and reservations on it */
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
+    uint32_t dedicated_to; /* tenant (slot) that is charged for these, or 0 */
+    uint32_t dedicated_compute, dedicated_memory, dedicated_equivalent;
     struct standing wanted, before; /* what is wanted; what a failure goes back to */
     uint64_t standing_retry_ns;     /* a carve failed: none before the tick then; 0: none did */
     uint32_t apply;                 /* number of the change that wanted it */

@@ -178,6 +178,8 @@ ask(struct bh_engine *engine, const struct bh_search *search, const struct bh_ne
         if (need->count != 1 || ask_groups(engine, &finder, best) == NOT_KNOWN)
             return NOT_KNOWN;
     }
+    if (best->found)
+        return FOUND; /* a whole GPU blocks as much at least */
     if (models && ask_index(engine, search, need, models, best) == NOT_KNOWN)
         return NOT_KNOWN;
     return best->found ? FOUND : NO_ROOM;

@@ -104,6 +104,7 @@ struct core {
     uint32_t dedicated;  /* tenants that say dedicated_nodes */
     uint32_t withholders; /* tenants that do not lend all they are guaranteed, or of whom
                              something is expected */
+    uint32_t common[MODELS_MAX];  /* tenants (slots), or 0: engine/gpu_form.h */
     uint32_t offered[MODELS_MAX]; /* GPUs that get new work, by model */
     uint32_t empty[MODELS_MAX], open[MODELS_MAX]; /* of them: enum gpu_counted */
     uint64_t used, used_models[MODELS_MAX]; /* GPU-equivalents of all tenants */

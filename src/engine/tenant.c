@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/dedication.h"
+#include "engine/gpu_form.h"
 #include "engine/ledger.h"
 #include "engine/quota.h"
 #include "engine/room.h"
@@ -53,14 +55,14 @@ bh_tenant_boundary(const struct bh_engine *engine, uint32_t tenant)
     return demands(engine, tenant, 0).boundary;
 }
 
-bool
+uint32_t
 bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant)
 {
     if (engine->core.dedicated == 0)
-        return false;
+        return 0;
     while (tenant && !tenant_at(engine, tenant)->dedicated)
         tenant = tenant_at(engine, tenant)->parent;
-    return tenant != 0;
+    return tenant;
 }
 
 bool
@@ -257,8 +259,11 @@ bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
     if (!known)
         tenant->since_ns = tenant->usage_ns = engine->core.now_ns;
     bh_usage_settle_all(engine);
+    bh_dedication_suspend(engine);
     attach(engine, tenant, tenant_find(engine, event->parent.v));
     write_settings(engine, tenant, event);
+    bh_dedication_restore(engine);
+    bh_gpu_form_recount(engine);
     bh_usage_set_budget(engine, slot, &event->budget);
     if (known)
         bh_quota_recount(engine);
@@ -302,4 +307,5 @@ bh_tenant_reap(struct bh_engine *engine, uint32_t slot)
     engine->core.withholders -= withholds(tenant);
     attach(engine, tenant, 0);
     bh_slot_remove(engine, TABLE_TENANT, slot);
+    bh_gpu_form_recount(engine);
 }

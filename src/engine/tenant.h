@@ -19,8 +19,8 @@ struct bh_separation bh_tenant_separation(const struct bh_engine *engine, uint32
 /* The strongest boundary that the tenant or one above it asks for. */
 enum bh_boundary bh_tenant_boundary(const struct bh_engine *engine, uint32_t tenant);
 
-/* Whether the tenant or one above it asks for nodes of its own. */
-bool bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant);
+/* The innermost of the tenant and those above it that asks for nodes of its own, or 0. */
+uint32_t bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant);
 
 /* Whether the tenant, or one above it, is being removed. */
 bool bh_tenant_leaving(const struct bh_engine *engine, uint32_t tenant);

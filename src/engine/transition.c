@@ -5,10 +5,11 @@
 #include "engine/cordon.h"
 #include "engine/effect.h"
 #include "engine/gang.h"
+#include "engine/gpu_form.h"
 #include "engine/health.h"
 #include "engine/jobs.h"
-#include "engine/ledger.h"
 #include "engine/lease.h"
+#include "engine/ledger.h"
 #include "engine/move.h"
 #include "engine/order.h"
 #include "engine/part.h"
@@ -108,6 +109,8 @@ on_sku(struct work *work, const struct bh_event *event)
         sku->profiles[i] = used ? settings->models[i].profile : 0;
         sku->equivalents[i] = used ? (uint32_t)bh_quota_equivalent(sku->profiles[i], 1) : 0;
     }
+    sku->forms = bh_gpu_form_offered(sku);
+    bh_gpu_form_recount(engine);
     bh_quota_recount(engine);
     bh_order_open_window(engine);
 }
@@ -116,6 +119,7 @@ static void
 on_sku_remove(struct work *work, const struct bh_event *event)
 {
     bh_slot_remove(work->engine, TABLE_SKU, sku_find(work->engine, event->u.sku.sku.v));
+    bh_gpu_form_recount(work->engine);
     bh_order_open_window(work->engine); /* what was kept back of it is free */
 }
 

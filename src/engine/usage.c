@@ -73,6 +73,19 @@ weighed_ms(const struct bh_engine *engine, uint64_t at_ns)
 
 /* ---- what was used ---- */
 
+/* GPU-equivalents that the tenant has: in use, or kept from others by dedication. */
+static uint64_t
+held_by(const struct tenant *tenant)
+{
+    return tenant->used + tenant->dedicated_parts;
+}
+
+static uint64_t
+held_by_own(const struct tenant *tenant)
+{
+    return tenant->used_own + tenant->dedicated_parts_own;
+}
+
 struct spending {
     bh_part_ns gpu;
     unsigned __int128 money; /* micro-units * ns / h */
@@ -89,7 +102,7 @@ spent_at(const struct tenant *tenant, uint64_t at_ns)
         from_ns = bh_period_begin_ns((enum bh_period)tenant->period, at_ns);
         spent = (struct spending){ 0, 0 };
     }
-    spent.gpu += (bh_part_ns)tenant->used * (at_ns - from_ns);
+    spent.gpu += (bh_part_ns)held_by(tenant) * (at_ns - from_ns);
     spent.money += (unsigned __int128)tenant->cost * (at_ns - from_ns);
     return spent;
 }
@@ -103,10 +116,10 @@ settle_at(struct bh_engine *engine, uint32_t slot, uint64_t at_ns)
     if (at_ns == tenant->usage_ns)
         return;
     BH_ASSERT(at_ns > tenant->usage_ns);
-    if (tenant->used) {
+    if (held_by(tenant)) {
         weighed = weighed_ms(engine, at_ns) - weighed_ms(engine, tenant->usage_ns);
-        tenant->fair += (unsigned __int128)tenant->used * weighed;
-        tenant->fair_own += (unsigned __int128)tenant->used_own * weighed;
+        tenant->fair += (unsigned __int128)held_by(tenant) * weighed;
+        tenant->fair_own += (unsigned __int128)held_by_own(tenant) * weighed;
     }
     if (tenant->period != BH_PERIOD_NONE) {
         struct spending spent = spent_at(tenant, at_ns);
@@ -130,6 +143,17 @@ bh_usage_settle_all(struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);)
         settle_at(engine, slot, engine->core.now_ns);
+}
+
+void
+bh_usage_dedicate(struct bh_engine *engine, uint32_t slot, uint64_t equivalent)
+{
+    bh_usage_settle(engine, slot);
+    tenant_at(engine, slot)->dedicated_parts_own += equivalent;
+    for (uint32_t at = slot; at; at = tenant_at(engine, at)->parent) {
+        bh_usage_settle(engine, at);
+        tenant_at(engine, at)->dedicated_parts += equivalent;
+    }
 }
 
 static void
@@ -202,7 +226,7 @@ static unsigned __int128
 amount_of(const struct bh_engine *engine, const struct tenant *tenant, bool own)
 {
     const struct core *core = &engine->core;
-    uint64_t held = own ? tenant->used_own : tenant->used;
+    uint64_t held = own ? held_by_own(tenant) : held_by(tenant);
     uint64_t at_ns = core->turned_ns, ms, ahead, weighed = 0;
 
     if (core->settings.order == BH_ORDER_DRF)
@@ -224,7 +248,7 @@ bh_usage_of(const struct bh_engine *engine, uint32_t slot)
     uint64_t now_ns = engine->core.now_ns;
     uint64_t ms = (now_ns - engine->core.half_life_began_ns) / NS_PER_MS;
     uint64_t weighed = weighed_ms(engine, now_ns) - weighed_ms(engine, tenant->usage_ns);
-    unsigned __int128 sum = tenant->fair + (unsigned __int128)tenant->used * weighed;
+    unsigned __int128 sum = tenant->fair + (unsigned __int128)held_by(tenant) * weighed;
 
     return (uint64_t)(sum / bh_usage_weights[step_of(engine, ms)] / BH_GPU_PARTS / 1000);
 }

@@ -21,6 +21,10 @@ void bh_usage_advance(struct bh_engine *engine, uint64_t now_ns);
 void bh_usage_settle(struct bh_engine *engine, uint32_t tenant);
 void bh_usage_settle_all(struct bh_engine *engine);
 
+/* So much more is kept from others by the tenant's dedication (modulo 2^64: less of it).  It
+ * counts as what is used, in the tenant and all above it; in limits it does not. */
+void bh_usage_dedicate(struct bh_engine *engine, uint32_t tenant, uint64_t equivalent);
+
 /* New settings for the decay: sums keep their meaning. */
 void bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settings);
 

@@ -209,7 +209,8 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .until_ns = gpu->health.until_ns,
         .reset_due = gpu->health.reset_due,
         .resets = (gpu->health.resets_ns[0] != 0) + (gpu->health.resets_ns[1] != 0),
-        .used = split.leased,
+        .used = bh_parts_add(split.leased, split.dedicated),
+        .dedicated = split.dedicated,
         .idle = split.idle,
         .unusable = split.unusable,
     };
@@ -365,6 +366,8 @@ show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
     bh_usage_spent(engine, slot, now_ns, &ret_view->spent_gpu, &ret_view->spent_money);
     ret_view->fair = bh_usage_of(engine, slot);
     bh_ledger_usage(engine, slot, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
+    bh_ledger_dedicated(engine, slot, now_ns, &ret_view->dedicated_compute_ns,
+                        &ret_view->dedicated_memory_ns);
 }
 
 bool

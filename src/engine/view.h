@@ -92,6 +92,7 @@ struct bh_gpu_view {
     bool reset_due;              /* when it is idle */
     uint32_t resets;             /* the last ones, at most 2 are remembered */
     struct bh_parts used, idle, unusable; /* sum to BH_GPU_PARTS in each dimension */
+    struct bh_parts dedicated;   /* of used: in no lease, kept from others by dedication */
     struct bh_parts causes[BH_UNUSABLES]; /* of unusable */
 };
 
@@ -148,6 +149,8 @@ struct bh_tenant_view {
     uint64_t spent_money;        /* micro-units */
     uint32_t running, pending;   /* jobs, with the subtree */
     bh_part_ns compute_ns, memory_ns; /* the tenant's own usage up to now */
+    bh_part_ns dedicated_compute_ns, dedicated_memory_ns; /* of that: in no lease, kept from
+                                    others by nodes that are dedicated to it */
 };
 
 /* Part-nanoseconds of all GPUs by what became of them; the sum of `tenants`, `idle`

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "engine/away.h"
 #include "engine/gang.h"
+#include "engine/gpu_form.h"
 #include "engine/host.h"
 #include "engine/lease.h"
 #include "engine/move.h"
@@ -88,6 +89,7 @@ struct field {
     bool ever;              /* the nodes could hold all its members when empty, and the limits
                                would allow it */
     bool shaped;            /* their GPUs could, whatever cores and memory they have */
+    bool weaker;            /* some GPU could, by a form that its boundary keeps it from */
     struct bh_reason forbids; /* the limit that never allows a row that the nodes could hold */
     uint64_t used, free_parts;
     uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
@@ -178,6 +180,21 @@ ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_
     return false;
 }
 
+/* Whether its boundary keeps it from what a managed GPU could hold by the row. */
+static bool
+is_forbidden(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+
+    if (bh_gpu_form_allows(engine, need->tenant, sku, row))
+        return false;
+    for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
+        if (gpu_at(engine, gpu)->managed && gpu_at(engine, gpu)->model == sku->models[row]
+            && bh_room_takes(gpu_at(engine, gpu), sku->profiles[row]))
+            return true;
+    return false;
+}
+
 static struct field
 survey(const struct bh_engine *engine, const struct bh_need *need)
 {
@@ -187,6 +204,7 @@ survey(const struct bh_engine *engine, const struct bh_need *need)
     for (uint32_t row = 0; row < sku->model_count; row++) {
         bool possible = ever_held(engine, need, row, &field.shaped);
 
+        field.weaker = field.weaker || is_forbidden(engine, need, row);
         if (possible && ever_allowed(engine, need, row, &field.forbids))
             field.ever = true;
         for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
@@ -248,11 +266,17 @@ name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
     }
 }
 
+/* Whether the lease holds something on the place's GPU, or keeps the tenant off its node. */
 static bool
-holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *place)
+holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *place,
+         uint32_t tenant)
 {
     const struct lease *lease = lease_at(engine, slot);
 
+    if (engine->core.dedicated && lease->tenant != tenant && lease->state != LEASE_DONE
+        && lease->node == gpu_at(engine, gpu_find(engine, place->gpu))->node
+        && bh_tenant_separation(engine, tenant, lease->tenant).dedicated)
+        return true;
     for (uint32_t i = 0; i < lease->count; i++)
         if (lease->parts[i] && lease->places[i].gpu == place->gpu)
             return true;
@@ -272,13 +296,15 @@ tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *re
     if (!claim)
         return;
     reason->frees_at_ns = claim->at_ns;
-    reason->job.v = 0;
+    if (reason->code != BH_REASON_BOUNDARY) /* whose neighbor it must not be is known */
+        reason->job.v = 0;
     reason->assumed = false;
     for (uint32_t i = 0; i < claim->count; i++)
         for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
             uint64_t ends_ns = bh_lease_ends_ns(engine, slot);
 
-            if (!holds_at(engine, slot, &claim->places[i]) || ends_ns > claim->at_ns
+            if (!holds_at(engine, slot, &claim->places[i], job_at(engine, job)->tenant)
+                || ends_ns > claim->at_ns
                 || ends_ns <= last_ns)
                 continue;
             last_ns = ends_ns;
@@ -308,31 +334,48 @@ backfilled_by(const struct bh_search *base, const struct bh_need *need)
     return by_ns;
 }
 
-/* The job for which the room is kept that this one would otherwise get. */
+/* How near the claim is to where the job would go: on the GPU, on the node, or elsewhere. */
+static uint32_t
+nearness(const struct bh_engine *engine, const struct claim *claim, uint32_t gpu)
+{
+    uint32_t near = 1;
+
+    for (uint32_t k = 0; k < claim->count; k++) {
+        uint32_t at = gpu_find(engine, claim->places[k].gpu);
+
+        if (at == gpu)
+            return 3;
+        if (gpu_at(engine, at)->node == gpu_at(engine, gpu)->node)
+            near = 2;
+    }
+    return near;
+}
+
+/* The job for which the room is kept that this one would otherwise get.  False: it would get
+ * none without that either, and `reason` says why. */
 static bool
 is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_reason *reason)
 {
     const struct bh_engine *engine = base->engine;
     struct bh_search search = *base;
+    uint32_t nearest = 0;
     struct bh_plan plan;
 
     search.past_claims = true;
     search.closed = 0;
-    if (engine->core.claim_count == 0 || !bh_place_find(&search, need, &plan, NULL))
+    if (engine->core.claim_count == 0 || !bh_place_find(&search, need, &plan, reason))
         return false;
-    reason->code = BH_REASON_BEHIND;
-    reason->frees_at_ns = backfilled_by(base, need);
+    *reason = (struct bh_reason){ .code = BH_REASON_BEHIND,
+                                  .frees_at_ns = backfilled_by(base, need) };
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_room_claim(base, i);
+        uint32_t near = claim ? nearness(engine, claim, plan.spots[0].gpu) : 0;
 
-        for (uint32_t k = 0; claim && k < claim->count; k++)
-            if (claim->places[k].gpu == gpu_at(engine, plan.spots[0].gpu)->id)
-                reason->job.v = job_at(engine, claim->job)->id;
+        if (near <= nearest)
+            continue;
+        nearest = near;
+        reason->job.v = job_at(engine, claim->job)->id;
     }
-    for (uint32_t i = 0; i < CLAIMS_MAX && !reason->job.v; i++)
-        reason->job.v = bh_room_claim(base, i)
-                            ? job_at(engine, engine->core.claims[i].job)->id
-                            : 0;
     return true;
 }
 
@@ -418,6 +461,21 @@ tell_away(const struct field *field, struct bh_reason *reason)
         reason->gpu = field->away_gpu;
 }
 
+/* When the job leaves that must not have this one beside it. */
+static void
+tell_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
+{
+    uint32_t beside = job_find(engine, reason->job.v);
+
+    for (uint32_t at = 0; (at = bh_gang_next(engine, beside, at)) != 0;) {
+        uint64_t ends_ns = bh_lease_deadline_ns(engine, at);
+
+        if (ends_ns != UINT64_MAX && ends_ns > reason->frees_at_ns)
+            reason->frees_at_ns = ends_ns;
+    }
+    tell_reserved(engine, job, reason);
+}
+
 static void
 why_no_room(const struct bh_search *search, const struct bh_need *need,
             const struct field *field, struct bh_reason *reason)
@@ -432,9 +490,13 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
                                       .job = { job_at(engine, head)->id } };
         return;
     }
-    if (reason->code == BH_REASON_BOUNDARY || reason->code == BH_REASON_REPARTITION
-        || is_behind(search, need, reason)
-        || is_unhosted(search, need, reason))
+    if (is_behind(search, need, reason))
+        return;
+    if (reason->code == BH_REASON_BOUNDARY || reason->code == BH_REASON_REPARTITION) {
+        tell_when_apart(engine, need->job, reason);
+        return;
+    }
+    if (is_unhosted(search, need, reason))
         return;
     if (bh_why_share(search, need, reason)) {
         name_holders_on(engine, gpu_find(engine, reason->gpu.v), reason);
@@ -480,6 +542,9 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
         *reason = field.forbids;
     } else if (!field.ever && bh_why_unshared(engine, need.sku)) {
         *reason = (struct bh_reason){ .code = BH_REASON_NOT_SHARED,
+                                      .sku = sku_of(engine, job->sku) };
+    } else if (!field.ever && field.weaker && !field.shaped) {
+        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_FORM,
                                       .sku = sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
         tell_never_hosted(engine, job, reason);
@@ -549,6 +614,8 @@ bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
         why_waiting(engine, slot, &reason);
     if (slot && !job->lease && job->cause == BH_END_PREEMPTED)
         reason.preempted_for.v = job->preempted_for;
+    if (slot && (reason.code == BH_REASON_RUNNING || (job->class && !job->hold)))
+        bh_gpu_form_tell(engine, slot, &reason.form);
     if (slot && job->moved) {
         reason.moved_ns = bh_move_last_ns(job);
         reason.moved_for.v = job->preempted_for;

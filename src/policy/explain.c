@@ -22,15 +22,18 @@ may_name(const struct bh_explain *how, bh_tenant_id tenant)
     return false;
 }
 
+void
+bh_explain_tenant(const struct phrase *p, bh_tenant_id id)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(p->how->dir, id);
+
+    bh_buf_puts(p->out, tenant && may_name(p->how, tenant->id) ? tenant->path : "a tenant above");
+}
+
 static void
 put_tenant(const struct phrase *p)
 {
-    const struct bh_dir_tenant *tenant = bh_directory_tenant(p->how->dir, p->reason->tenant);
-
-    if (tenant && may_name(p->how, tenant->id))
-        bh_buf_puts(p->out, tenant->path);
-    else
-        bh_buf_puts(p->out, "a tenant above");
+    bh_explain_tenant(p, p->reason->tenant);
 }
 
 static void
@@ -266,6 +269,12 @@ say_boundary(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the free room for ");
     put_sku(p);
+    if (p->reason->gpu.v == 0) {
+        bh_buf_puts(p->out, " is on the node of ");
+        put_job(p, "a tenant");
+        bh_buf_puts(p->out, ", and a tenant whose nodes are dedicated shares them with no other");
+        return;
+    }
     if (holder_named(p)) {
         bh_buf_puts(p->out, " on ");
         bh_explain_gpu(p);
@@ -698,6 +707,7 @@ static const struct {
     [BH_REASON_BUDGET_MONEY] = { say_budget, next_budget },
     [BH_REASON_NEVER_QUOTA] = { say_never_quota, next_never_quota },
     [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
+    [BH_REASON_NEVER_FORM] = { bh_explain_never_form, bh_explain_next_never_form },
     [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
     [BH_REASON_NO_SHAPE] = { say_no_shape, next_shape },
     [BH_REASON_CORES] = { bh_explain_unhosted, next_host },
@@ -761,6 +771,7 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
     BH_ASSERT(sayings[reason->code].sentence);
     sayings[reason->code].sentence(&p);
+    bh_explain_form(&p);
     say_also(&p, "; and ", true);
     if (reason->moved_ns && reason->code != BH_REASON_MOVING)
         say_moved(&p);

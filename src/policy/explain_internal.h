@@ -10,6 +10,9 @@ struct phrase {
     const struct bh_reason *reason;
 };
 
+/* The tenant by its path, where it may be named. */
+void bh_explain_tenant(const struct phrase *p, bh_tenant_id id);
+
 /* The GPU by its UUID. */
 void bh_explain_gpu(const struct phrase *p);
 
@@ -31,5 +34,10 @@ void bh_explain_unshared(const struct phrase *p);
 void bh_explain_next_unshared(const struct phrase *p);
 void bh_explain_share_mode(const struct phrase *p);
 void bh_explain_share_memory(const struct phrase *p);
+
+/* explain_form.c: which form of a GPU it has or must not have, where the reason says that. */
+void bh_explain_form(const struct phrase *p);
+void bh_explain_never_form(const struct phrase *p);
+void bh_explain_next_never_form(const struct phrase *p);
 
 #endif

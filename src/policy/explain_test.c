@@ -73,6 +73,18 @@ static const struct {
     { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } }, 3,
       "the free room for small lies beside a job of another tenant, which the boundary "
       "between the tenants keeps apart", NULL },
+    { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .job = { 5 } }, 1,
+      "the free room for small is on the node of job 5, and a tenant whose nodes are dedicated "
+      "shares them with no other", NULL },
+    { { .code = BH_REASON_RUNNING, .form = { BH_GPU_FORM_CALLED, BH_GPU_FORM_MIG,
+        BH_GPU_FORM_MIG, BH_BOUNDARY_HARD, { 2 } } }, 0,
+      "it has what it asked for; it has a MIG instance: the boundary hard of acme/vision calls "
+      "for a MIG instance", "nothing to do" },
+    { { .code = BH_REASON_NEVER_FORM, .sku = { 1 }, .form = { BH_GPU_FORM_FORBIDDEN,
+        BH_GPU_FORM_SHARE, BH_GPU_FORM_WHOLE, BH_BOUNDARY_FORTRESS, { 77 } } }, 0,
+      "the GPUs here could hold small only by a form that is too weak for the tenant's boundary; "
+      "the boundary fortress of a tenant above calls for a whole GPU, so a share is not given to "
+      "it", NULL },
     { { .code = BH_REASON_REPARTITION, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } }, 3,
       "room for it could only be carved while a job of another tenant runs on the GPU, and its "
       "driver lacks the fix for CVE-2026-24197",

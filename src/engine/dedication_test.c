@@ -1,0 +1,193 @@
+#include "engine/dedication.h"
+
+#include "base/attr.h"
+#include "engine/story_test.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* Department 3 asks for nodes of its own; node 1 has GPUs 1 and 2, node 2 has 11 and 12. */
+static struct bh_story *
+site_of_two_nodes(void)
+{
+    struct bh_story *story = bh_story_site(2);
+
+    bh_story_h100s(story, 2, 11, 2);
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
+                                                  .kind = BH_TENANT_DEPARTMENT,
+                                                  .dedicated_nodes = true });
+    return story;
+}
+
+static struct bh_tenant_view
+tenant(const struct bh_story *story, uint32_t id)
+{
+    struct bh_tenant_view view;
+
+    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ id }, story->now_ns, &view));
+    return view;
+}
+
+static struct bh_gpu_view
+gpu(const struct bh_story *story, uint32_t id)
+{
+    struct bh_gpu_view view;
+
+    assert_true(bh_view_gpu(story->engine, (bh_gpu_id){ id }, &view));
+    return view;
+}
+
+/* Seconds that a tenant has had a whole GPU, were all its time on one. */
+static uint64_t
+gpu_seconds(bh_part_ns time)
+{
+    assert_int_equal((uint64_t)(time % (BH_GPU_PARTS * SECOND_NS)), 0);
+    return (uint64_t)(time / BH_GPU_PARTS / SECOND_NS);
+}
+
+/* What becomes of each GPU of a dedicated node. */
+static void
+what_others_cannot_use_is_dedicated(void **state)
+{
+    enum what { NOTHING, CORDONED, DOWN };
+    static const struct {
+        const char *name;
+        enum what what; /* of GPU 2 */
+        uint32_t sku, used, dedicated, unusable; /* compute of both GPUs */
+    } cases[] = {
+        { "a small instance",        NOTHING,  1, 8400, 7800, 0 },
+        { "what geometry wastes",    NOTHING,  2, 8400, 6600, 0 },
+        { "a whole GPU",             NOTHING,  3, 8400, 4200, 0 },
+        { "a GPU that is cordoned",  CORDONED, 1, 4200, 3600, 4200 },
+        { "a node out of reach",     DOWN,     1, 600, 0, 7800 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = site_of_two_nodes();
+        struct bh_gpu_view one, other;
+
+        bh_story_run(story, bh_story_wants(31, cases[i].sku, 1));
+        if (cases[i].what == CORDONED)
+            bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { 2 }, .node = { 1 }, .managed = true,
+                                                    .model = BH_GPU_H100_80GB,
+                                                    .mig_capable = true, .cordoned = true });
+        if (cases[i].what == DOWN)
+            bh_story_node(story, 1, false);
+        one = gpu(story, 1);
+        other = gpu(story, 2);
+        BH_CHECK_EQ(cases[i].name, one.used.compute + other.used.compute, cases[i].used);
+        BH_CHECK_EQ(cases[i].name, one.dedicated.compute + other.dedicated.compute,
+                    cases[i].dedicated);
+        BH_CHECK_EQ(cases[i].name, one.unusable.compute + other.unusable.compute,
+                    cases[i].unusable);
+        BH_CHECK_EQ(cases[i].name, one.idle.memory + other.idle.memory, 0);
+        BH_CHECK_EQ(cases[i].name, gpu(story, 11).idle.compute, BH_GPU_PARTS);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* The bill: two GPUs for as long as the tenant has a lease there, in both dimensions. */
+static void
+the_whole_node_is_metered_from_first_to_last(void **state)
+{
+    struct bh_story *story = site_of_two_nodes();
+    uint64_t first = bh_story_run(story, bh_story_wants(31, 1, 1)), second;
+    struct bh_tenant_view own, above;
+
+    bh_story_tick(story, 10 * SECOND_NS);
+    second = bh_story_run(story, bh_story_wants(31, 2, 1));
+    bh_story_tick(story, 10 * SECOND_NS);
+    bh_story_exit(story, first, 0);
+    bh_story_tick(story, 10 * SECOND_NS);
+    bh_story_exit(story, second, 0);
+    bh_story_tick(story, 10 * SECOND_NS);
+    own = tenant(story, 31);
+    above = tenant(story, 3);
+    assert_int_equal(gpu_seconds(own.compute_ns + above.compute_ns), 2 * 30);
+    assert_int_equal(gpu_seconds(own.memory_ns + above.memory_ns), 2 * 30);
+    assert_true(above.dedicated_compute_ns == above.compute_ns && above.compute_ns > 0);
+    assert_true(own.dedicated_compute_ns == 0);
+    assert_int_equal(above.used, 0); /* limits count what jobs use */
+    assert_int_equal(gpu(story, 1).idle.compute, BH_GPU_PARTS);
+    bh_story_close(story);
+}
+
+/* A suspended job keeps others off its node: so it pays for it. */
+static void
+a_suspended_lease_still_dedicates(void **state)
+{
+    struct bh_story *story = site_of_two_nodes();
+    struct bh_ev_submit low = bh_story_wants(31, 3, 2), high = bh_story_wants(31, 3, 2);
+    uint64_t job;
+
+    low.priority = BH_PRIORITY_LOW;
+    low.contract = BH_CONTRACT_SUSPEND;
+    bh_story_run(story, bh_story_wants(21, 3, 2)); /* on node 1 */
+    bh_story_run(story, low);
+    high.priority = BH_PRIORITY_HIGH;
+    job = bh_story_run(story, high);
+    bh_story_tick(story, SECOND_NS);
+    assert_int_equal(gpu(story, 11).used.compute, BH_GPU_PARTS);
+    assert_int_equal(gpu(story, 11).dedicated.compute, 0); /* it is leased */
+    bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { 11 }, .node = { 2 }, .managed = true,
+                                            .model = BH_GPU_H100_80GB, .mig_capable = true,
+                                            .cordoned = true }); /* none resumes there */
+    bh_story_exit(story, job, 0);
+    bh_story_settle(story);
+    assert_int_equal(gpu(story, 12).dedicated.compute, BH_GPU_PARTS);
+    assert_int_equal(gpu(story, 11).dedicated.compute, 0);
+    assert_int_equal(gpu(story, 11).unusable.compute, BH_GPU_PARTS);
+    bh_story_close(story);
+}
+
+/* A node that becomes dedicated while it is in use, and ceases to be. */
+static void
+the_tree_may_change_under_it(void **state)
+{
+    struct bh_story *story = site_of_two_nodes();
+    struct bh_ev_tenant department = { .tenant = { 2 }, .parent = { 1 },
+                                       .kind = BH_TENANT_DEPARTMENT, .dedicated_nodes = true };
+
+    bh_story_run(story, bh_story_wants(21, 1, 1));
+    assert_int_equal(gpu(story, 1).used.compute, 600);
+    bh_story_tenant(story, department);
+    assert_int_equal(gpu(story, 1).used.compute, BH_GPU_PARTS);
+    bh_story_tick(story, 10 * SECOND_NS);
+    department.dedicated_nodes = false;
+    bh_story_tenant(story, department);
+    assert_int_equal(gpu(story, 1).used.compute, 600);
+    bh_story_tick(story, 10 * SECOND_NS);
+    assert_int_equal((uint64_t)(tenant(story, 2).compute_ns / SECOND_NS), 10 * 7800);
+    assert_int_equal((uint64_t)(tenant(story, 21).compute_ns / SECOND_NS), 20 * 600);
+    bh_story_close(story);
+}
+
+/* Budgets and turns count what is kept from others as what is used. */
+static void
+a_budget_counts_what_is_dedicated(void **state)
+{
+    struct bh_story *story = site_of_two_nodes();
+    struct bh_ev_tenant department = { .tenant = { 3 }, .parent = { 1 },
+                                       .kind = BH_TENANT_DEPARTMENT, .dedicated_nodes = true,
+                                       .budget = { BH_PERIOD_DAY, 15, BH_UNLIMITED } };
+    uint64_t job;
+
+    bh_story_tenant(story, department);
+    bh_story_run(story, bh_story_wants(31, 1, 1));
+    bh_story_tick(story, 10 * SECOND_NS); /* 20 GPU-seconds, of which its job used 1.4 */
+    job = bh_story_submit(story, bh_story_wants(31, 1, 1));
+    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_BUDGET);
+    assert_int_equal(bh_story_why(story, job).used, 20);
+    assert_int_equal(tenant(story, 3).fair, 20);
+    bh_story_close(story);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_others_cannot_use_is_dedicated),
+    cmocka_unit_test(the_whole_node_is_metered_from_first_to_last),
+    cmocka_unit_test(a_suspended_lease_still_dedicates),
+    cmocka_unit_test(the_tree_may_change_under_it),
+    cmocka_unit_test(a_budget_counts_what_is_dedicated),
+};
+BH_TEST_MAIN(tests)

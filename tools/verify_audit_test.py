@@ -126,9 +126,10 @@ def test_records():
     rows = [("spaces", good.replace(b",", b", ")), ("order of keys", b'{"seq":0,"phase":"event","ts":"5","v":1}'),
             ("a key twice", b'{"phase":"event","seq":0,"seq":0,"ts":"5","v":1}'), ("a fraction", good.replace(b"0", b"0.0")),
             ("another number", good.replace(b"0", b"1")), ("no time", b'{"phase":"event","seq":0,"v":1}'),
-            ("a version", good.replace(b'"v":1', b'"v":3')), ("orders of version 1", good.replace(b'{', b'{"orders":"-c",')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
+            ("a version", good.replace(b'"v":1', b'"v":4')), ("a count of version 2", good.replace(b'{', b'{"count":2,').replace(b'"v":1', b'"v":2')), ("a count of one", good.replace(b'{', b'{"count":1,').replace(b'"v":1', b'"v":3')), ("orders of version 1", good.replace(b'{', b'{"orders":"-c",')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
             ("an order in an event", b'{"order":1,"phase":"event","seq":0,"ts":"5","v":1}'), ("not UTF-8", b"\xff"), ("deep", b"[" * 100000)]
     v.check_records([good])
+    v.check_records([good.replace(b'{', b'{"count":2,').replace(b'"v":1', b'"v":3')])
     for name, record in rows:
         try:
             v.check_records([record])

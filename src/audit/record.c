@@ -141,6 +141,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     bh_buf_putc(out, '{');
     put_actor(out, &record->actor);
     put_number(out, "boot", record->boot);
+    put_number(out, "count", record->count);
     put_decision(out, &record->dec);
     put_json(out, "do", record->do_json);
     put_json(out, "ev", record->ev_json);
@@ -255,6 +256,12 @@ take_boot(struct reader *r, struct bh_slice value)
 }
 
 static bool
+take_count(struct reader *r, struct bh_slice value)
+{
+    return read_u64(value, &r->record.count) && r->record.count >= 2;
+}
+
+static bool
 take_decision(struct reader *r, struct bh_slice value)
 {
     struct bh_slice part;
@@ -361,7 +368,7 @@ take_version(struct reader *r, struct bh_slice value)
     uint32_t *version = &r->record.version;
 
     return read_u32(value, version) && *version >= 1 && *version <= BH_RECORD_VERSION
-           && (*version > 1 || !r->record.orders);
+           && (*version > 1 || !r->record.orders) && (*version > 2 || !r->record.count);
 }
 
 static bool
@@ -374,12 +381,13 @@ static const struct member {
     const char *key;
     bool (*take)(struct reader *r, struct bh_slice value);
 } members[] = {
-    { "actor", take_actor }, { "boot", take_boot },   { "dec", take_decision },
-    { "do", take_do },       { "ev", take_event },    { "obj", take_object },
-    { "order", take_order }, { "orders", take_orders }, { "phase", take_phase },
-    { "req", take_request }, { "res", take_result },  { "sealed", take_sealed },
-    { "seq", take_seq },     { "tenant", take_tenant }, { "text", take_digest },
-    { "ts", take_time },     { "v", take_version },   { "verb", take_verb },
+    { "actor", take_actor },    { "boot", take_boot },    { "count", take_count },
+    { "dec", take_decision },   { "do", take_do },        { "ev", take_event },
+    { "obj", take_object },     { "order", take_order },  { "orders", take_orders },
+    { "phase", take_phase },    { "req", take_request },  { "res", take_result },
+    { "sealed", take_sealed },  { "seq", take_seq },      { "tenant", take_tenant },
+    { "text", take_digest },    { "ts", take_time },      { "v", take_version },
+    { "verb", take_verb },
 };
 
 /* Whether `"key":` stands at `at`; steps over it. */

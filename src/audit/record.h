@@ -14,7 +14,7 @@
  * integers and digests only; texts stand in tables by their digest, or are sealed.  Field names
  * are short because there are many records; facts/security.md 2.2 is the source. */
 
-enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 2 };
+enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 3 };
 
 /* The verb of an outcome that says: after a start, nobody knows (yet) what has become of
  * this order. */
@@ -61,6 +61,8 @@ struct bh_record_decision {
 struct bh_record {
     struct bh_record_actor actor;   /* "actor" */
     uint32_t boot;                  /* "boot": how often the daemon has started */
+    uint64_t count;                 /* "count": equal refusals that this one stands for, 2 or
+                                       more; 0: it is about itself alone */
     struct bh_record_decision dec;  /* "dec" */
     const char *do_json;            /* "do": decisions, canonical JSON, NULL for none */
     const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or NULL */
@@ -80,8 +82,9 @@ struct bh_record {
     uint32_t tenant;                /* "tenant": whose business it is; 0 the site's */
     uint8_t text[32];               /* "text": digest of the command's text, zero none */
     uint64_t ts_ns;                 /* "ts" */
-    uint32_t version;               /* "v": 2, or 1 of a record without "orders"; 0 is
-                                       written as the present one */
+    uint32_t version;               /* "v": 3, 2 of a record without "count", or 1 of one
+                                       without "orders" as well; 0 is written as the present
+                                       one */
     const char *verb;               /* "verb": operation or event name */
 };
 

@@ -34,8 +34,10 @@ static const struct bh_record full = {
     "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"sealed\":" SEALED        \
     ",\"seq\":9,\"tenant\":4,"                                                            \
     "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
-    "\"ts\":\"1795170000000000001\",\"v\":2,\"verb\":\"job.submit\"}"
-#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}"
+    "\"ts\":\"1795170000000000001\",\"v\":3,\"verb\":\"job.submit\"}"
+#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
+#define COUNTED "{\"boot\":1,\"count\":12,\"phase\":\"event\",\"res\":\"denied\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
+#define BEFORE "{\"orders\":\"c\",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}"
 #define OLD "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
 
 static void
@@ -81,7 +83,8 @@ reads_back(void **state)
     BH_CHECK_EQ("object", record.obj.id, 7);
     BH_CHECK("order", record.order == full.order);
     BH_CHECK_STR("orders", record.orders, "-c-s");
-    BH_CHECK_EQ("version", record.version, 2);
+    BH_CHECK_EQ("version", record.version, 3);
+    BH_CHECK("no count", record.count == 0);
     BH_CHECK_EQ("phase", record.phase, BH_PHASE_OUTCOME);
     BH_CHECK("req", memcmp(record.req, full.req, sizeof full.req) == 0);
     BH_CHECK_STR("res", record.res, "ok");
@@ -95,6 +98,10 @@ reads_back(void **state)
     BH_CHECK("no orders", !record.orders);
     assert_int_equal(bh_record_decode(OLD, strlen(OLD), scratch, &record, &err), BH_OK);
     BH_CHECK_EQ("older", record.version, 1);
+    assert_int_equal(bh_record_decode(BEFORE, strlen(BEFORE), scratch, &record, &err), BH_OK);
+    BH_CHECK_EQ("of version 2", record.version, 2);
+    assert_int_equal(bh_record_decode(COUNTED, strlen(COUNTED), scratch, &record, &err), BH_OK);
+    BH_CHECK("counted", record.count == 12);
     BH_CHECK_DONE();
 }
 
@@ -106,6 +113,9 @@ refuses(void **state)
         const char *name, *leaf;
     } rows[] = {
         { "nothing", "" },
+        { "a count of its own", "{\"count\":1,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+        { "a count before its time",
+          "{\"count\":2,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
         { "no object", "[]" },
         { "empty object", "{}" },
         { "cut", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1" },
@@ -128,7 +138,7 @@ refuses(void **state)
         { "large number bare", "{\"order\":1152921504606846977," TAIL },
         { "time bare", "{\"phase\":\"intent\",\"seq\":0,\"ts\":0,\"v\":1}" },
         { "version 0", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":0}" },
-        { "version 3", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+        { "version 4", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
         { "orders of version 1", "{\"orders\":\"-c\"," TAIL },
         { "no version", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\"}" },
         { "unknown phase", "{\"phase\":\"guess\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },

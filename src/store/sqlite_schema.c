@@ -72,6 +72,7 @@ static const char *const migrations[] = {
     "  parent INTEGER NOT NULL, created_ns INTEGER NOT NULL, shredded_ns INTEGER NOT NULL,"
     "  wrapped BLOB NOT NULL"
     ") STRICT;",
+    "CREATE INDEX tokens_by_principal ON tokens (principal_id);",
 };
 
 enum { VERSION = BH_COUNT(migrations) };

@@ -353,7 +353,7 @@ def check_record(number, record, before):
     if record.get("v") not in (1, 2, 3) or record.get("seq") != number:
         raise ValueError(f"it says it is record {record.get('seq')}, of version {record.get('v')}")
     if before and record["v"] < before["v"] or record["v"] == 1 and "orders" in record \
-            or record["v"] < 3 and ("jobs" in record or "names" in record):
+            or record["v"] < 3 and any(key in record for key in ("count", "jobs", "names")):
         raise ValueError("it is not of the version of its time")
     if not re.fullmatch("0|[1-9][0-9]{0,19}", record["ts"]):
         raise ValueError("it has no time")
@@ -361,6 +361,8 @@ def check_record(number, record, before):
         raise ValueError("its time is before that of the record before it")
     if before and record.get("boot", 0) < before.get("boot", 0):
         raise ValueError("its boot is before that of the record before it")
+    if "count" in record and (type(record["count"]) is not int or record["count"] < 2):
+        raise ValueError("its count is not that of several")
     for key, check in (("sealed", check_sealed), ("names", check_names), ("jobs", check_jobs)):
         if key in record:
             check(record[key])

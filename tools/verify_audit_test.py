@@ -131,9 +131,10 @@ def test_records():
             ("a version", good.replace(b'"v":1', b'"v":4')), ("names of version 2", named.replace(b'"v":3', b'"v":2')),
             ("names without an id", named.replace(b'"id":3,', b"")), ("names of another kind", named.replace(b"principal", b"person")),
             ("jobs without a state", became.replace(b',"state":"running"', b"")), ("an end that says when it began", became.replace(b'{"job"', b'{"cause":"x","ended":"9","job"')),
+            ("a count of version 2", good.replace(b'{', b'{"count":2,').replace(b'"v":1', b'"v":2')), ("a count of one", good.replace(b'{', b'{"count":1,').replace(b'"v":1', b'"v":3')),
             ("orders of version 1", good.replace(b'{', b'{"orders":"-c",')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
             ("an order in an event", b'{"order":1,"phase":"event","seq":0,"ts":"5","v":1}'), ("not UTF-8", b"\xff"), ("deep", b"[" * 100000)]
-    for record in (good, named, became):
+    for record in (good, named, became, good.replace(b'{', b'{"count":2,').replace(b'"v":1', b'"v":3')):
         v.check_records([record], v.Claims())
     for name, record in rows:
         try:

@@ -22,6 +22,7 @@
 #include "api/outlook.h"
 #include "api/people.h"
 #include "api/policy.h"
+#include "api/rate.h"
 #include "api/receipts.h"
 #include "api/records.h"
 #include "api/site.h"
@@ -138,6 +139,7 @@ bh_api_new(const struct bh_api_options *options)
     api->options = *options;
     api->starts = bh_starts_new();
     api->gate = bh_whatif_gate_new();
+    api->rates = bh_rate_gate_new(options->rates);
     api->tree = bh_log_tree_new(&options->store, options->crypto);
     return api;
 }
@@ -150,6 +152,7 @@ bh_api_free(struct bh_api *api)
     bh_starts_free(api->starts);
     bh_whatif_gate_free(api->gate);
     bh_log_tree_free(api->tree);
+    bh_rate_gate_free(api->rates);
     free(api);
 }
 
@@ -351,16 +354,22 @@ authorise(struct bh_call *call, struct bh_err *err)
 
 /* ---- answering ---- */
 
+/* Who calls, and whether not too often: who shows no good credentials draws as a stranger. */
 static bh_rc
 identify(struct bh_call *call, struct bh_err *err)
 {
-    bh_rc rc;
+    struct bh_err limit;
+    bh_rc rc = BH_OK;
 
-    if (call->op->scope == BH_SCOPE_NOBODY)
-        return BH_OK;
-    rc = bh_auth_identify(call, err);
-    call->identified = rc == BH_OK;
-    return rc == BH_OK ? bh_auth_number(call, err) : rc;
+    if (call->op->scope != BH_SCOPE_NOBODY) {
+        rc = bh_auth_identify(call, err);
+        call->identified = rc == BH_OK;
+    }
+    if (bh_rate_gate_pass(call, &limit) != BH_OK) {
+        *err = limit;
+        return err->rc;
+    }
+    return call->identified ? bh_auth_number(call, err) : rc;
 }
 
 static bh_rc
@@ -415,6 +424,7 @@ bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *rep
     }
     call.dir = owner->ops->directory_get(owner->self);
     rc = serve(&call, &err);
+    reply->known = call.identified;
     if (rc == BH_OK) {
         if (call.status)
             reply->status = call.status;

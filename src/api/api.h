@@ -5,6 +5,7 @@
 #include "api/people.h"
 #include "api/streams.h"
 #include "keys/keys.h"
+#include "policy/rate.h"
 #include "ports/crypto.h"
 #include "ports/http.h"
 #include "ports/store.h"
@@ -25,6 +26,7 @@ struct bh_api_options {
     uint64_t (*now)(void);       /* nanoseconds since the epoch; NULL: the wall clock */
     struct bh_people_port people;
     struct bh_streams_port streams; /* ops NULL: there are none */
+    uint32_t rates[BH_RATE_CLASSES]; /* requests a second of a caller (policy/rate.h); 0: any */
     uint64_t silence_ns;         /* streams: a comment after this long; 0: two seconds */
 };
 

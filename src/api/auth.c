@@ -12,7 +12,6 @@ enum { UID_NOBODY = 65534 };
 /* ---- tokens ---- */
 
 struct token_search {
-    const struct bh_token *wanted;
     struct bh_arena *arena;
     struct bh_token_row row;
     bool found;
@@ -23,8 +22,6 @@ match_token(void *self, const struct bh_token_row *row)
 {
     struct token_search *search = self;
 
-    if (strcmp(row->id, search->wanted->id) != 0)
-        return true;
     search->row = *row;
     search->row.scopes = bh_arena_strdup(search->arena, row->scopes ? row->scopes : "");
     search->row.note = NULL;
@@ -48,12 +45,14 @@ find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
 {
     const struct bh_api_options *options = &call->api->options;
     struct bh_token token;
-    struct token_search search = { .wanted = &token, .arena = call->arena };
+    struct token_search search = { .arena = call->arena };
     bh_rc rc;
 
     if (!bh_token_parse(options->crypto, text, &token) || token.kind != BH_TOKEN_API)
         return bad_token(err);
-    rc = options->store.ops->list_tokens(options->store.self, match_token, &search, err);
+    rc = options->store.ops->list_tokens(options->store.self,
+                                         &(struct bh_token_filter){ .id = token.id },
+                                         match_token, &search, err);
     if (rc != BH_OK)
         return rc;
     if (!search.found || !search.row.scopes

@@ -15,6 +15,7 @@ struct bh_api {
     struct bh_starts *starts;        /* api/starts.h */
     struct bh_whatif_gate *gate;     /* api/whatif.h */
     struct bh_log_tree *tree;        /* api/log_tree.h */
+    struct bh_rate_gate *rates;      /* api/rate.h */
 };
 
 struct bh_call {
@@ -29,6 +30,7 @@ struct bh_call {
     struct bh_verdict verdict;
     struct bh_reason reason;         /* a refusal's reason with its operands */
     uint32_t status;                 /* of a reply that is no error; 0: 200 */
+    uint32_t retry_after_s;          /* of a BH_TOO_MANY; 0: unknown */
     bool recorded;                   /* the owner has seen it: it is in the journal */
     bool probed;                     /* it asked for what it may not see */
     bool identified;                 /* it is known who calls */

@@ -32,6 +32,7 @@ next_of(const struct bh_err *err)
     case BH_UNAUTHENTICATED:
     case BH_DENIED:
     case BH_FULL:
+    case BH_TOO_MANY:
     case BH_RANGE:
     case BH_TIMEOUT:
     case BH_UNAVAILABLE:
@@ -153,12 +154,23 @@ challenge_of(const struct bh_call *call)
     return text ? text : plain;
 }
 
+static void
+put_retry_after(struct bh_call *call)
+{
+    const char *seconds = bh_arena_printf(call->arena, "%" PRIu32, call->retry_after_s);
+
+    if (seconds)
+        bh_reply_header(call->reply, "Retry-After", seconds);
+}
+
 void
 bh_error_write(struct bh_call *call, const struct bh_err *err)
 {
     call->reply->status = (uint32_t)bh_rc_http(err->rc);
     if (err->rc == BH_UNAUTHENTICATED)
         bh_reply_header(call->reply, "WWW-Authenticate", challenge_of(call));
+    if (call->retry_after_s)
+        put_retry_after(call);
     write_shape(call, bh_rc_name(err->rc), err->msg, next_of(err));
 }
 

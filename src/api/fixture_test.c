@@ -479,9 +479,23 @@ fixture_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade 
 
 static const struct bh_streams_ops fixture_streams = { fixture_room, fixture_admit, fixture_open };
 
+void
+bh_fixture_limit(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES])
+{
+    struct bh_api_options options = {
+        .owner = { &fixture_owner, f }, .streams = { &fixture_streams, f }, .store = f->store,
+        .keys = f->keys, .crypto = &bh_crypto_openssl, .version = "test", .job_uid_first = 100000,
+        .now = fixture_now, .silence_ns = 50 * BH_NS_PER_MS };
+
+    memcpy(options.rates, rates, sizeof options.rates);
+    bh_api_free(f->api);
+    f->api = bh_api_new(&options);
+}
+
 struct fixture *
 bh_fixture_open(void)
 {
+    static const uint32_t no_limits[BH_RATE_CLASSES];
     struct fixture *f = calloc(1, sizeof *f);
     struct bh_err err;
 
@@ -502,10 +516,7 @@ bh_fixture_open(void)
     fixture_fill_engine(f);
     bh_store_memory_open(&bh_crypto_openssl, &f->store);
     fixture_open_keys(f);
-    f->api = bh_api_new(&(struct bh_api_options){
-        .owner = { &fixture_owner, f }, .streams = { &fixture_streams, f }, .store = f->store, .keys = f->keys,
-        .crypto = &bh_crypto_openssl,
-        .version = "test", .job_uid_first = 100000, .now = fixture_now, .silence_ns = 50 * BH_NS_PER_MS });
+    bh_fixture_limit(f, no_limits);
     return f;
 }
 

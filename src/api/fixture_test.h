@@ -93,6 +93,9 @@ void bh_fixture_put_sealed_name(struct fixture *f, uint64_t job, uint32_t tenant
 struct fixture *bh_fixture_open(void);
 void bh_fixture_close(struct fixture *f);
 
+/* From now on so many requests a second of a caller (policy/rate.h); all 0: any. */
+void bh_fixture_limit(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES]);
+
 /* One request through the API and its whole reply; of a stream a few parts. */
 void bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret);
 

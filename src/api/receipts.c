@@ -25,19 +25,23 @@ struct receipts {
 /* ---- which ---- */
 
 static bool
-is_about(const struct bh_msg_receipt *receipt, uint64_t job)
-{
-    bool about = receipt->job == job;
-
-    for (uint32_t i = 0; i < receipt->from_count; i++)
-        about = about || receipt->from[i].job == job;
-    return about;
-}
-
-static bool
 sees(const struct receipts *r, uint32_t tenant)
 {
     return r->visible.all || (tenant && bh_visible_has(&r->visible, tenant));
+}
+
+/* A job that the caller may not see is about nothing: else whoever shared a piece with it could
+ * ask for one number after the other. */
+static bool
+is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    bool about = receipt->job == r->job && (r->of_one_job || sees(r, receipt->tenant));
+
+    for (uint32_t i = 0; i < receipt->from_count; i++)
+        about = about
+                || (receipt->from[i].job == r->job
+                    && (r->of_one_job || sees(r, receipt->from[i].tenant)));
+    return about;
 }
 
 static bool
@@ -121,7 +125,8 @@ put_row(struct receipts *r, const struct bh_receipt_row *row)
     put_from(r, receipt);
     bh_json_str(w, "gpu", receipt->gpu);
     bh_json_u64(w, "id", receipt->order);
-    if (receipt->job && (sees(r, receipt->tenant) || receipt->job == r->job))
+    if (receipt->job
+        && (sees(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job)))
         bh_json_u64(w, "job", receipt->job);
     bh_json_str(w, "method", bh_scrub_method_names[receipt->method]);
     bh_json_u64(w, "piece", receipt->partition);
@@ -164,7 +169,7 @@ take(void *self, const struct bh_document_row *document)
                        r->arena, &ignored)
         != BH_OK)
         return true;
-    if (row.receipt.order <= r->after || (r->job && !is_about(&row.receipt, r->job))
+    if (row.receipt.order <= r->after || (r->job && !is_about(r, &row.receipt))
         || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !is_visible(r, &row.receipt))
         return true;
     if (r->room == 0 && row.receipt.order != r->last)

@@ -133,6 +133,8 @@ put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenan
 
     bh_json_open(&r->w, NULL, '{');
     put_actor(r, leaf);
+    if (number_in(leaf, "count"))
+        bh_json_u64(&r->w, "count", number_in(leaf, "count"));
     put_part(&r->w, leaf, "dec", "decision");
     put_note(r, leaf);
     put_part(&r->w, leaf, "obj", "object");

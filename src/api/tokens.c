@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/token.h"
+#include "base/utf8.h"
 
 static const struct bh_field request_fields[] = {
     BH_F(struct bh_token_request, lifetime, BH_FIELD_TEXT, .max = 32,
@@ -47,6 +48,8 @@ bh_tokens_create(struct bh_call *call, struct bh_err *err)
 
     if (call->request->body_length > 0)
         rc = bh_call_body(call, &bh_token_request_fields, &request, err);
+    if (rc == BH_OK && request.note && !bh_utf8_is_shown(request.note))
+        rc = bh_err_set(err, BH_INVALID, "note: has a control or another invisible character");
     if (rc == BH_OK)
         rc = check_scopes(request.scopes, err);
     return rc == BH_OK ? bh_call_send(call, &command, err) : rc;
@@ -58,8 +61,7 @@ struct token_list {
     struct bh_call *call;
     struct bh_json_writer w;
     bool any;                    /* the caller sees everybody's */
-    const char *wanted;          /* revoking: this id */
-    bool found;
+    bool found;                  /* revoking: it is there, and his */
 };
 
 static bool
@@ -86,8 +88,6 @@ put_token(void *self, const struct bh_token_row *row)
         bh_directory_principal(list->call->dir, (bh_principal_id){ row->principal_id });
     struct bh_json_writer *w = &list->w;
 
-    if (!is_own(list, row))
-        return true;
     bh_json_open(w, NULL, '{');
     bh_json_ns(w, "created_ns", row->created_ns);
     bh_json_ns(w, "expires_ns", row->expires_ns);
@@ -113,11 +113,15 @@ bh_tokens_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct token_list list = { .call = call, .w = bh_call_writer(call), .any = sees_all(call) };
-    bh_rc rc;
+    uint32_t own = call->caller.subject.principal.v;
+    bh_rc rc = BH_OK;
 
     bh_json_open(&list.w, NULL, '{');
     bh_json_open(&list.w, "items", '[');
-    rc = store->ops->list_tokens(store->self, put_token, &list, err);
+    if (list.any || own)
+        rc = store->ops->list_tokens(
+            store->self, &(struct bh_token_filter){ .principal_id = list.any ? 0 : own },
+            put_token, &list, err);
     bh_json_close(&list.w, ']');
     bh_json_close(&list.w, '}');
     return rc;
@@ -130,20 +134,21 @@ match_id(void *self, const struct bh_token_row *row)
 {
     struct token_list *list = self;
 
-    list->found = strcmp(row->id, list->wanted) == 0 && is_own(list, row);
-    return !list->found;
+    list->found = is_own(list, row);
+    return false;
 }
 
 bh_rc
 bh_tokens_revoke(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct token_list list = { .call = call, .any = sees_all(call), .wanted = call->id };
+    struct token_list list = { .call = call, .any = sees_all(call) };
     struct bh_command command = { .token_id = call->id };
     bh_rc rc = BH_OK;
 
     if (bh_token_id_valid(call->id))
-        rc = store->ops->list_tokens(store->self, match_id, &list, err);
+        rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = call->id },
+                                     match_id, &list, err);
     if (rc != BH_OK)
         return rc;
     if (!list.found) {

@@ -6,6 +6,8 @@
 #define PATIENCE (30 * BH_NS_PER_S)
 #define GLANCE (10 * BH_NS_PER_MS)
 
+enum { LATER_S = 5 /* until a try is over, and its place free */ };
+
 /* The verdicts that are there, as the nodes said them; how many. */
 static uint32_t
 put_verdicts(struct bh_call *call, uint64_t request, struct bh_buf *out)
@@ -28,6 +30,8 @@ verify(struct bh_call *call, struct bh_command *command, struct bh_err *err)
     bh_ns until = bh_time_monotonic() + PATIENCE;
     bh_rc rc = bh_call_command(call, command, &answer, err);
 
+    if (rc == BH_TOO_MANY)
+        call->retry_after_s = LATER_S;
     if (rc != BH_OK)
         return rc;
     if (answer.replayed) {

@@ -143,6 +143,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     bh_buf_putc(out, '{');
     put_actor(out, &record->actor);
     put_number(out, "boot", record->boot);
+    put_number(out, "count", record->count);
     put_decision(out, &record->dec);
     put_json(out, "do", record->do_json);
     put_json(out, "ev", record->ev_json);
@@ -256,6 +257,12 @@ static bool
 take_boot(struct reader *r, struct bh_slice value)
 {
     return read_u32(value, &r->record.boot);
+}
+
+static bool
+take_count(struct reader *r, struct bh_slice value)
+{
+    return read_u64(value, &r->record.count) && r->record.count >= 2;
 }
 
 static bool
@@ -379,7 +386,7 @@ take_version(struct reader *r, struct bh_slice value)
 
     return read_u32(value, version) && *version >= 1 && *version <= BH_RECORD_VERSION
            && (*version > 1 || !record->orders)
-           && (*version > 2 || (!record->jobs_json && !record->names_json));
+           && (*version > 2 || (!record->jobs_json && !record->names_json && !record->count));
 }
 
 static bool
@@ -392,9 +399,9 @@ static const struct member {
     const char *key;
     bool (*take)(struct reader *r, struct bh_slice value);
 } members[] = {
-    { "actor", take_actor }, { "boot", take_boot },   { "dec", take_decision },
-    { "do", take_do },       { "ev", take_event },    { "jobs", take_jobs },
-    { "names", take_names }, { "obj", take_object },
+    { "actor", take_actor }, { "boot", take_boot },   { "count", take_count },
+    { "dec", take_decision }, { "do", take_do },      { "ev", take_event },
+    { "jobs", take_jobs },   { "names", take_names }, { "obj", take_object },
     { "order", take_order }, { "orders", take_orders }, { "phase", take_phase },
     { "req", take_request }, { "res", take_result },  { "sealed", take_sealed },
     { "seq", take_seq },     { "tenant", take_tenant }, { "text", take_digest },

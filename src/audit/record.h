@@ -73,6 +73,8 @@ struct bh_record_decision {
 struct bh_record {
     struct bh_record_actor actor;   /* "actor" */
     uint32_t boot;                  /* "boot": how often the daemon has started */
+    uint64_t count;                 /* "count": equal refusals that this one stands for, 2 or
+                                       more; 0: it is about itself alone */
     struct bh_record_decision dec;  /* "dec" */
     const char *do_json;            /* "do": decisions, canonical JSON, NULL for none */
     const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or NULL */
@@ -96,8 +98,9 @@ struct bh_record {
     uint32_t tenant;                /* "tenant": whose business it is; 0 the site's */
     uint8_t text[32];               /* "text": digest of the command's text, zero none */
     uint64_t ts_ns;                 /* "ts" */
-    uint32_t version;               /* "v": 3; 2 of a record without "jobs" and "names", 1 of
-                                       one without "orders", too; 0 is written as the present
+    uint32_t version;               /* "v": 3; 2 of a record without "count", "jobs" and
+                                       "names", 1 of one without "orders", too; 0 is written as
+                                       the present
                                        one */
     const char *verb;               /* "verb": operation or event name */
 };

@@ -43,6 +43,8 @@ static const struct bh_record full = {
     "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
     "\"ts\":\"1795170000000000001\",\"v\":3,\"verb\":\"job.submit\"}"
 #define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
+#define COUNTED "{\"boot\":1,\"count\":12,\"phase\":\"event\",\"res\":\"denied\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
+#define BEFORE "{\"orders\":\"c\",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}"
 #define OLD "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
 
 static void
@@ -91,6 +93,7 @@ reads_back(void **state)
     BH_CHECK("order", record.order == full.order);
     BH_CHECK_STR("orders", record.orders, "-c-s");
     BH_CHECK_EQ("version", record.version, 3);
+    BH_CHECK("no count", record.count == 0);
     BH_CHECK_EQ("phase", record.phase, BH_PHASE_OUTCOME);
     BH_CHECK("req", memcmp(record.req, full.req, sizeof full.req) == 0);
     BH_CHECK_STR("res", record.res, "ok");
@@ -104,6 +107,10 @@ reads_back(void **state)
     BH_CHECK("no orders", !record.orders);
     assert_int_equal(bh_record_decode(OLD, strlen(OLD), scratch, &record, &err), BH_OK);
     BH_CHECK_EQ("older", record.version, 1);
+    assert_int_equal(bh_record_decode(BEFORE, strlen(BEFORE), scratch, &record, &err), BH_OK);
+    BH_CHECK_EQ("of version 2", record.version, 2);
+    assert_int_equal(bh_record_decode(COUNTED, strlen(COUNTED), scratch, &record, &err), BH_OK);
+    BH_CHECK("counted", record.count == 12);
     BH_CHECK_DONE();
 }
 
@@ -114,7 +121,11 @@ refuses(void **state)
     static const struct {
         const char *name, *leaf;
     } rows[] = {
-        { "nothing", "" }, { "no object", "[]" },
+        { "nothing", "" },
+        { "a count of its own", "{\"count\":1,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+        { "a count before its time",
+          "{\"count\":2,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+        { "no object", "[]" },
         { "empty object", "{}" },
         { "cut", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1" },
         { "junk behind", EMPTY "x" },

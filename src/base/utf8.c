@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/attr.h"
 
 /* The least code that needs a sequence of this many bytes. */
 static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -56,15 +57,58 @@ bh_utf8_encode(uint32_t code, char ret_bytes[4])
     return bytes;
 }
 
-/* C0, DEL, and C1, which terminals obey when it comes as two bytes. */
-static bool
-is_control(const char *text, size_t bytes)
+/* Controls, and Unicode's format characters (Cf) with the two that end lines and paragraphs. */
+static const struct {
+    uint32_t first, last;
+} unseen[] = {
+    { 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x00ad, 0x00ad }, { 0x0600, 0x0605 },
+    { 0x061c, 0x061c }, { 0x06dd, 0x06dd }, { 0x070f, 0x070f }, { 0x0890, 0x0891 },
+    { 0x08e2, 0x08e2 }, { 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },
+    { 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0x110bd, 0x110bd },
+    { 0x110cd, 0x110cd }, { 0x13430, 0x1343f }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+    { 0xe0000, 0xe007f },
+};
+
+static uint32_t
+code_of(const char *text, size_t bytes)
 {
-    unsigned char c = (unsigned char)text[0];
+    uint32_t code = (unsigned char)text[0];
 
     if (bytes == 1)
-        return c < 0x20 || c == 0x7f;
-    return bytes == 2 && c == 0xc2 && (unsigned char)text[1] < 0xa0;
+        return code;
+    code &= 0xffu >> (bytes + 1);
+    for (size_t i = 1; i < bytes; i++)
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    return code;
+}
+
+static bool
+is_unseen(const char *text, size_t bytes)
+{
+    uint32_t code = code_of(text, bytes);
+
+    if (code >= 0x20 && code < 0x7f)
+        return false;
+    for (size_t i = 0; i < BH_COUNT(unseen); i++)
+        if (code >= unseen[i].first && code <= unseen[i].last)
+            return true;
+    return false;
+}
+
+bool
+bh_utf8_is_shown(const char *text)
+{
+    size_t left = strlen(text);
+
+    while (left > 0) {
+        size_t bytes = bh_utf8_step(text, left);
+
+        if (bytes == 0 || is_unseen(text, bytes))
+            return false;
+        text += bytes;
+        left -= bytes;
+    }
+    return true;
 }
 
 void
@@ -74,7 +118,7 @@ bh_utf8_scrub(char *text)
 
     while (left > 0) {
         size_t bytes = bh_utf8_step(text, left);
-        bool keep = bytes > 0 && !is_control(text, bytes);
+        bool keep = bytes > 0 && !is_unseen(text, bytes);
 
         if (bytes == 0)
             bytes = 1;

@@ -1,6 +1,7 @@
 #ifndef BH_BASE_UTF8_H
 #define BH_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,8 +14,13 @@ size_t bh_utf8_step(const char *text, size_t length);
 /* Write the character `code` (a Unicode scalar value) to `ret_bytes`; its length. */
 size_t bh_utf8_encode(uint32_t code, char ret_bytes[4]);
 
-/* Replace every byte of `text` that is a control character or no UTF-8 by '?', so
- * that it can be shown on a terminal and put into JSON. */
+/* Whether all of it is what it looks like: UTF-8 without control characters and without those
+ * that are not seen but change what is: that turn the order of writing (Trojan Source), join,
+ * divide or hide. */
+bool bh_utf8_is_shown(const char *text);
+
+/* Replace every byte of `text` that bh_utf8_is_shown would not have by '?', so that it can be
+ * shown on a terminal and put into JSON. */
 void bh_utf8_scrub(char *text);
 
 #endif

@@ -64,6 +64,11 @@ static const struct {
     { "no-break space stays", "\xc2\xa0", "\xc2\xa0" },
     { "stray bytes", "a\x80\xff" "b", "a??b" },
     { "cut at the end", "abc\xe2\x82", "abc??" },
+    { "another order of writing", "a\xe2\x80\xae" "b\xe2\x81\xa6", "a???b???" },
+    { "marks of direction", "\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c", "????????" },
+    { "no width", "a\xe2\x80\x8b" "b\xef\xbb\xbf", "a???b???" },
+    { "tags", "\xf3\xa0\x81\x81", "????" },
+    { "right to left as it is", "\xd7\xa9\xd7\x9c", "\xd7\xa9\xd7\x9c" },
 };
 
 static void
@@ -73,8 +78,11 @@ test_scrub(void **state)
         char text[32];
 
         snprintf(text, sizeof text, "%s", scrubs[i].text);
+        BH_CHECK_EQ(scrubs[i].name, bh_utf8_is_shown(text),
+                    strcmp(scrubs[i].text, scrubs[i].scrubbed) == 0);
         bh_utf8_scrub(text);
         BH_CHECK_STR(scrubs[i].name, text, scrubs[i].scrubbed);
+        BH_CHECK(scrubs[i].name, bh_utf8_is_shown(text));
     }
     BH_CHECK_DONE();
 }

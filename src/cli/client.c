@@ -14,7 +14,8 @@
 
 #define SOCKET_STANDARD "/run/bulkhead/bulkhead.sock"
 
-enum { IDLE_MS = 200, SILENCE_MS = 120000, ERROR_BODY_MAX = 64 << 10, TOKEN_BYTES_MAX = 4096 };
+enum { IDLE_MS = 200, SILENCE_MS = 120000, ERROR_BODY_MAX = 64 << 10, TOKEN_BYTES_MAX = 4096,
+       RETRIES_MAX = 10, RETRY_AFTER_MAX_S = 30 };
 
 static const char *
 setting(const struct bh_args *args, enum bh_option_id option, const char *variable)
@@ -87,7 +88,10 @@ bh_client_error(uint32_t status, const char *body, size_t length, struct bh_err 
     bh_rc rc;
 
     if (bh_json_parse(body, length, &json, err) != BH_OK) {
-        rc = status == 404 ? BH_NOT_FOUND : status >= 500 ? BH_UNAVAILABLE : BH_INVALID;
+        rc = status == 404   ? BH_NOT_FOUND
+             : status == 429 ? BH_TOO_MANY
+             : status >= 500 ? BH_UNAVAILABLE
+                             : BH_INVALID;
         return bh_err_set(err, rc, "the server answered with HTTP status %u", status);
     }
     error = bh_json_get(bh_json_root(json), "error");
@@ -203,16 +207,21 @@ send_https(const struct bh_client *client, const struct bh_http_request *request
         .cert = client->cert, .key = client->key,
         .sink = receive, .self = r, .idle = r->exchange->idle, .idle_self = r->exchange->self,
         .ret_status = &r->parser.status, .ret_stopped = &r->exchange->stopped,
-        .ret_challenge = r->parser.challenge,
+        .ret_challenge = r->parser.challenge, .ret_retry_after_s = &r->parser.retry_after_s,
     };
 
     return bh_https_send(&https, request, err);
 }
 
+/* What a refusal asks for. */
+struct wanted {
+    char challenge[BH_HTTP_CHALLENGE_MAX];
+    uint32_t retry_after_s;
+};
+
 static bh_rc
 send_once(const struct bh_client *client, const struct bh_http_request *request,
-          struct bh_exchange *exchange, char ret_challenge[BH_HTTP_CHALLENGE_MAX],
-          struct bh_err *err)
+          struct bh_exchange *exchange, struct wanted *ret_wanted, struct bh_err *err)
 {
     struct bh_http_request with_token = *request;
     struct receiver r = { .exchange = exchange };
@@ -226,8 +235,41 @@ send_once(const struct bh_client *client, const struct bh_http_request *request,
     if (rc == BH_OK && !exchange->stopped && r.parser.status / 100 != 2)
         rc = bh_client_error(r.parser.status, r.error.bytes ? r.error.bytes : "", r.error.length,
                              err);
-    memcpy(ret_challenge, r.parser.challenge, BH_HTTP_CHALLENGE_MAX);
+    memcpy(ret_wanted->challenge, r.parser.challenge, sizeof ret_wanted->challenge);
+    ret_wanted->retry_after_s = r.parser.retry_after_s;
     bh_buf_fini(&r.error);
+    return rc;
+}
+
+/* False: the exchange ended it. */
+static bool
+wait_for(uint32_t seconds, struct bh_exchange *exchange)
+{
+    bh_ns until = bh_time_monotonic() + seconds * BH_NS_PER_S;
+
+    while (bh_time_monotonic() < until) {
+        if (exchange->idle && !exchange->idle(exchange->self)) {
+            exchange->stopped = true;
+            return false;
+        }
+        bh_time_sleep(IDLE_MS * BH_NS_PER_MS);
+    }
+    return true;
+}
+
+/* A server that says when to come again has done nothing: then we do. */
+static bh_rc
+send_patiently(const struct bh_client *client, const struct bh_http_request *request,
+               struct bh_exchange *exchange, struct wanted *ret_wanted, struct bh_err *err)
+{
+    bh_rc rc = send_once(client, request, exchange, ret_wanted, err);
+
+    for (int i = 0; i < RETRIES_MAX && rc == BH_TOO_MANY && ret_wanted->retry_after_s
+                    && ret_wanted->retry_after_s <= RETRY_AFTER_MAX_S; i++) {
+        if (!wait_for(ret_wanted->retry_after_s, exchange))
+            return BH_OK;
+        rc = send_once(client, request, exchange, ret_wanted, err);
+    }
     return rc;
 }
 
@@ -235,13 +277,13 @@ bh_rc
 bh_client_send(const struct bh_client *client, const struct bh_http_request *request,
                struct bh_exchange *exchange, struct bh_err *err)
 {
-    char challenge[BH_HTTP_CHALLENGE_MAX];
-    bh_rc rc = send_once(client, request, exchange, challenge, err);
+    struct wanted wanted;
+    bh_rc rc = send_patiently(client, request, exchange, &wanted, err);
 
     if (rc != BH_UNAUTHENTICATED || !client->refused)
         return rc;
-    rc = client->refused(client->refused_self, challenge, err);
-    return rc == BH_OK ? send_once(client, request, exchange, challenge, err) : rc;
+    rc = client->refused(client->refused_self, wanted.challenge, err);
+    return rc == BH_OK ? send_patiently(client, request, exchange, &wanted, err) : rc;
 }
 
 static bool

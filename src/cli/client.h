@@ -33,8 +33,9 @@ struct bh_exchange {
 BH_MUST_USE bh_rc bh_client_init(struct bh_client *client, const struct bh_args *args,
                                  struct bh_arena *arena, struct bh_err *err);
 
-/* Send the request; again when client->refused says so.  A status other than 2xx becomes an error with the server's own
- * code, message and next step.
+/* Send the request; again when client->refused says so, and when the server says that it came too
+ * often and may come again within 30 s.  A status other than 2xx becomes an error with the
+ * server's own code, message and next step.
  *   BH_UNAVAILABLE  nobody listens
  *   BH_UNCERTAIN    the connection broke before the answer was complete
  *   BH_IO           the answer is no HTTP */

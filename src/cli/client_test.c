@@ -16,7 +16,8 @@
 /* A server on a unix socket that gives one canned answer and keeps the request. */
 struct server {
     char folder[64], path[96], request[65536];
-    const char *answer;
+    const char *answer;   /* to the last request, */
+    const char *first;    /* and to the one before it; NULL: there is one */
     size_t step;          /* bytes written at once */
     int listener;
     pthread_t thread;
@@ -40,38 +41,53 @@ read_request(int fd, char *text, size_t size)
     return held;
 }
 
-static void *
-serve(void *self)
+static void
+give(struct server *server, const char *answer)
 {
-    struct server *server = self;
     int fd = accept(server->listener, NULL, NULL);
-    size_t length = strlen(server->answer);
+    size_t length = strlen(answer);
     struct bh_err unread;
 
     read_request(fd, server->request, sizeof server->request);
     for (size_t at = 0; at < length; at += server->step) {
         size_t piece = length - at < server->step ? length - at : server->step;
 
-        if (bh_fd_write_all(fd, server->answer + at, piece, &unread) != BH_OK)
+        if (bh_fd_write_all(fd, answer + at, piece, &unread) != BH_OK)
             break;
         if (server->step < 100)
             bh_time_sleep(BH_NS_PER_MS / 2); /* separate reads at the other end */
     }
     close(fd);
+}
+
+static void *
+serve(void *self)
+{
+    struct server *server = self;
+
+    if (server->first)
+        give(server, server->first);
+    give(server, server->answer);
     return NULL;
+}
+
+static void
+start_two(struct server *server, const char *first, const char *answer, size_t step)
+{
+    struct bh_err err;
+
+    *server = (struct server){ .folder = "/tmp/bulkhead-cli-test.XXXXXX", .answer = answer,
+                               .first = first, .step = step };
+    assert_non_null(mkdtemp(server->folder));
+    snprintf(server->path, sizeof server->path, "%s/s", server->folder);
+    assert_int_equal(bh_unix_listen(server->path, 0600, &server->listener, &err), BH_OK);
+    assert_int_equal(pthread_create(&server->thread, NULL, serve, server), 0);
 }
 
 static void
 start(struct server *server, const char *answer, size_t step)
 {
-    struct bh_err err;
-
-    *server = (struct server){ .folder = "/tmp/bulkhead-cli-test.XXXXXX", .answer = answer,
-                               .step = step };
-    assert_non_null(mkdtemp(server->folder));
-    snprintf(server->path, sizeof server->path, "%s/s", server->folder);
-    assert_int_equal(bh_unix_listen(server->path, 0600, &server->listener, &err), BH_OK);
-    assert_int_equal(pthread_create(&server->thread, NULL, serve, server), 0);
+    start_two(server, NULL, answer, step);
 }
 
 static void
@@ -141,6 +157,32 @@ test_answers(void **state)
             if (rc != BH_OK)
                 BH_CHECK_STR(answers[i].name, err.hint, answers[i].hint);
         }
+    BH_CHECK_DONE();
+}
+
+/* Whoever came too often is told when to come again, and does; who is not told, does not. */
+static void
+test_patience(void **state)
+{
+    static const char later[] = "HTTP/1.1 429 X\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\nno";
+    struct bh_http_request request = { .method = "POST", .path = "/v1/x" };
+    static struct server server;
+    struct bh_client client;
+    struct bh_err err = { .rc = BH_OK };
+    struct bh_json *json = NULL;
+    bh_ns began = bh_time_monotonic();
+
+    start_two(&server, later, JSON("200 OK", "9", "{\"a\":\"b\"}"), 65536);
+    client = (struct bh_client){ .socket = server.path };
+    BH_CHECK_EQ("again", bh_client_json(&client, &request, &json, &err), BH_OK);
+    stop(&server);
+    bh_json_free(json);
+    BH_CHECK("not before its time", bh_time_monotonic() - began >= BH_NS_PER_S);
+    start(&server, JSON("429 X", "37", "{\"error\":{\"code\":\"too_many\"}}        "), 65536);
+    client = (struct bh_client){ .socket = server.path };
+    BH_CHECK_EQ("not told when", bh_client_json(&client, &request, &json, &err), BH_TOO_MANY);
+    stop(&server);
+    bh_json_free(json);
     BH_CHECK_DONE();
 }
 
@@ -308,7 +350,7 @@ static const struct {
 } statuses[] = {
     { BH_OK, 0 },       { BH_INVALID, 3 }, { BH_RANGE, 3 },   { BH_CONFLICT, 3 },
     { BH_DENIED, 4 },   { BH_UNAUTHENTICATED, 4 },            { BH_NOT_FOUND, 5 },
-    { BH_QUOTA, 6 },    { BH_TIMEOUT, 7 }, { BH_UNAVAILABLE, 8 }, { BH_UNCERTAIN, 8 },
+    { BH_QUOTA, 6 },    { BH_TOO_MANY, 8 }, { BH_TIMEOUT, 7 }, { BH_UNAVAILABLE, 8 }, { BH_UNCERTAIN, 8 },
     { BH_FULL, 8 },     { BH_IO, 8 },      { BH_BUG, 8 },
 };
 
@@ -325,6 +367,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),        cmocka_unit_test(test_nobody),
+        cmocka_unit_test(test_patience),
         cmocka_unit_test(test_jobs),           cmocka_unit_test(test_change_has_key),
         cmocka_unit_test(test_crun_holes),     cmocka_unit_test(test_exit_statuses),
     };

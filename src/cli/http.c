@@ -76,6 +76,18 @@ take_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
     return BH_OK;
 }
 
+/* A date says nothing to us. */
+static bh_rc
+take_retry(struct bh_http_parser *p, const char *value, struct bh_err *err)
+{
+    struct bh_err unused;
+    uint64_t seconds;
+
+    if (bh_parse_u64(value, &seconds, &unused) == BH_OK && seconds <= UINT32_MAX)
+        p->retry_after_s = (uint32_t)seconds;
+    return BH_OK;
+}
+
 /* Headers that mean something to us; all others are passed over. */
 static const struct {
     const char *name;
@@ -85,6 +97,7 @@ static const struct {
     { "transfer-encoding", take_encoding },
     { "content-type", take_type },
     { "www-authenticate", take_challenge },
+    { "retry-after", take_retry },
 };
 
 /* The empty line after the headers: how the body comes. */

@@ -36,6 +36,7 @@ struct bh_http_parser {
     uint64_t left;                  /* of the body or of the chunk */
     uint64_t body_bytes, header_bytes;
     char content_type[64];
+    uint32_t retry_after_s;         /* Retry-After, when it is a number; 0: absent */
     char challenge[BH_HTTP_CHALLENGE_MAX]; /* WWW-Authenticate; "" when absent or longer */
     size_t line_length;
     char line[4096];

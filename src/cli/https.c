@@ -7,6 +7,8 @@
 
 #include <curl/curl.h>
 
+#include "base/num.h"
+
 /* The functions of libcurl that are used, with their real types. */
 #define CURL_CALLS(CALL)                                                                 \
     CALL(curl_easy_init) CALL(curl_easy_setopt) CALL(curl_easy_perform)                  \
@@ -61,25 +63,41 @@ take_body(char *bytes, size_t size, size_t count, void *self)
     return 0;
 }
 
-/* A header line, with its end. */
-static size_t
-take_header(char *bytes, size_t size, size_t count, void *self)
+/* The value in a header line, if it is that header's and not too long: true. */
+static bool
+read_header(const char *bytes, size_t length, const char *name,
+            char ret_value[BH_HTTP_CHALLENGE_MAX])
 {
-    static const char name[] = "www-authenticate:";
-    struct transfer *t = self;
-    size_t length = size * count, from = sizeof name - 1;
+    size_t from = strlen(name);
 
-    if (length < from || strncasecmp(bytes, name, from) != 0)
-        return length;
+    if (length < from || strncasecmp(bytes, name, from) != 0 || memchr(bytes, '\0', length))
+        return false;
     while (from < length && strchr(" \t", bytes[from]))
         from++;
     while (length > from && strchr(" \t\r\n", bytes[length - 1]))
         length--;
-    if (length - from < BH_HTTP_CHALLENGE_MAX && !memchr(bytes, '\0', length)) {
-        memcpy(t->https->ret_challenge, bytes + from, length - from);
-        t->https->ret_challenge[length - from] = '\0';
-    }
-    return size * count;
+    if (length - from >= BH_HTTP_CHALLENGE_MAX)
+        return false;
+    memcpy(ret_value, bytes + from, length - from);
+    ret_value[length - from] = '\0';
+    return true;
+}
+
+/* A header line, with its end. */
+static size_t
+take_header(char *bytes, size_t size, size_t count, void *self)
+{
+    const struct bh_https *https = ((struct transfer *)self)->https;
+    size_t length = size * count;
+    char text[BH_HTTP_CHALLENGE_MAX];
+    struct bh_err unused;
+    uint64_t seconds;
+
+    (void)read_header(bytes, length, "www-authenticate:", https->ret_challenge);
+    if (read_header(bytes, length, "retry-after:", text)
+        && bh_parse_u64(text, &seconds, &unused) == BH_OK && seconds <= UINT32_MAX)
+        *https->ret_retry_after_s = (uint32_t)seconds;
+    return length;
 }
 
 static int

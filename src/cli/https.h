@@ -17,6 +17,7 @@ struct bh_https {
     void *idle_self;
     uint32_t *ret_status;            /* set before the sink is called */
     bool *ret_stopped;               /* the sink or `idle` ended it */
+    uint32_t *ret_retry_after_s;     /* Retry-After in seconds; kept when absent */
     char *ret_challenge;             /* WWW-Authenticate; BH_HTTP_CHALLENGE_MAX bytes */
 };
 

@@ -199,6 +199,7 @@ static const struct bh_column records_columns[] = {
     { "PHASE", "phase", BH_CELL_TEXT, true },
     { "RESULT", "result", BH_CELL_TEXT, false },
     { "DECISION", "decision", BH_CELL_TEXT, false },
+    { "COUNT", "count", BH_CELL_TEXT, false },
     { "NOTE", "note", BH_CELL_TEXT, false },
 };
 VIEW(records);

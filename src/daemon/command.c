@@ -335,8 +335,8 @@ remember_reply(struct bh_core *core, const struct bh_command *command,
 static bh_rc
 note_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
-    bh_rc rc = bh_command_refused(core, &command->caller, command->op,
-                                  (struct bh_verdict){ .allow = true }, err->rc);
+    const struct bh_turned_away what = { command->op, { .allow = true }, err->rc, 1 };
+    bh_rc rc = bh_command_refused(core, &command->caller, &what);
 
     return rc == BH_OK ? err->rc : bh_err_set(err, rc, "the refusal could not be recorded");
 }
@@ -346,7 +346,7 @@ bh_command_run(struct bh_core *core, const struct bh_command *command, struct bh
                struct bh_answer *ret_answer, struct bh_err *err)
 {
     bool keyed = command->caller.idempotency_key && !command->dry_run;
-    uint64_t seq;
+    uint64_t seq, seen = core->refusals.seen;
     bh_rc rc;
 
     *ret_answer = (struct bh_answer){ 0 };
@@ -361,7 +361,8 @@ bh_command_run(struct bh_core *core, const struct bh_command *command, struct bh
     rc = run(core, command, arena, ret_answer, err);
     if (rc == BH_OK && keyed)
         rc = remember_reply(core, command, ret_answer, err);
-    if (rc != BH_OK && !bh_command_fatal(rc) && core->journal.next_seq == seq)
+    if (rc != BH_OK && !bh_command_fatal(rc) && core->journal.next_seq == seq
+        && core->refusals.seen == seen)
         rc = note_failure(core, command, err);
     return rc;
 }
@@ -373,12 +374,12 @@ bh_command_fatal(bh_rc rc)
 }
 
 bh_rc
-bh_command_refused(struct bh_core *core, const struct bh_caller *caller, enum bh_operation op,
-                   struct bh_verdict verdict, bh_rc res)
+bh_command_refused(struct bh_core *core, const struct bh_caller *caller,
+                   const struct bh_turned_away *what)
 {
-    struct bh_entry entry = bh_command_entry(caller, op, (bh_tenant_id){ 0 }, verdict);
+    struct bh_entry entry = bh_command_entry(caller, what->op, (bh_tenant_id){ 0 }, what->verdict);
     struct bh_err err;
 
     entry.phase = BH_PHASE_EVENT;
-    return bh_core_note(core, &entry, res, &err);
+    return bh_core_note_times(core, &entry, what->res, what->times, &err);
 }

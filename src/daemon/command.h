@@ -31,8 +31,14 @@ bh_rc bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_
 /* Whether a result means that the batch must be aborted. */
 bool bh_command_fatal(bh_rc rc);
 
-/* Record a request that the API turned away by itself. */
+/* A request that was turned away, or as many equal ones in a row. */
+struct bh_turned_away {
+    enum bh_operation op;
+    struct bh_verdict verdict;
+    bh_rc res;
+    uint64_t times;
+};
 BH_MUST_USE bh_rc bh_command_refused(struct bh_core *core, const struct bh_caller *caller,
-                                     enum bh_operation op, struct bh_verdict verdict, bh_rc res);
+                                     const struct bh_turned_away *what);
 
 #endif

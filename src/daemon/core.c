@@ -15,6 +15,7 @@
 #include "daemon/replay.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
+#include "daemon/verify.h"
 
 enum { CORE_ARENA_MAX = 64 << 20, EVENT_JSON_MAX = 48 << 10, STATES_INLINE_MAX = 2 << 10 };
 
@@ -342,11 +343,28 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
 }
 
 bh_rc
-bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct bh_err *err)
+bh_core_note_counted(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
+                     uint64_t count, struct bh_err *err)
 {
-    struct bh_record record = { .ts_ns = bh_core_now(core), .res = bh_rc_name(res) };
+    struct bh_record record = { .ts_ns = bh_core_now(core), .res = bh_rc_name(res),
+                                .count = count > 1 ? count : 0 };
 
     return append(core, entry, &record, err);
+}
+
+bh_rc
+bh_core_note_times(struct bh_core *core, const struct bh_entry *entry, bh_rc res, uint64_t times,
+                   struct bh_err *err)
+{
+    uint64_t left = bh_refusals_take(core, entry, res, times);
+
+    return left ? bh_core_note_counted(core, entry, res, left, err) : BH_OK;
+}
+
+bh_rc
+bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct bh_err *err)
+{
+    return bh_core_note_times(core, entry, res, 1, err);
 }
 
 /* Keys that were made since; the record stands beside the row. */
@@ -412,6 +430,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     bh_journal_committed(&core->journal);
     bh_snapshot_committed(core);
     bh_keyring_committed(&core->ring);
+    bh_refusals_committed(&core->refusals);
     if (core->catalog_changed)
         bh_catalog_publish(core->catalog);
     bh_access_committed(core);
@@ -421,6 +440,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     bh_arena_reset(core->arena);
     core->replies = NULL;
     core->documents = NULL;
+    core->taken = NULL;
     core->tokens_changed = false;
     return BH_OK;
 }
@@ -438,8 +458,10 @@ bh_core_abort(struct bh_core *core)
     bh_arena_reset(core->arena);
     core->replies = NULL;
     core->documents = NULL;
+    core->taken = NULL;
     core->tokens_changed = false;
     bh_access_aborted(core);
+    bh_refusals_aborted(&core->refusals);
     bh_tally_aborted(&core->tally);
     bh_state_fini(&core->state);
     bh_state_init(&core->state);
@@ -448,6 +470,7 @@ bh_core_abort(struct bh_core *core)
         return false;
     }
     core->journal.boot = boot;
+    bh_verify_aborted(core);
     bh_journal_aborted(&core->journal);
     return true;
 }

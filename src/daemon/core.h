@@ -10,6 +10,7 @@
 #include "daemon/journal.h"
 #include "daemon/keyring.h"
 #include "daemon/open_orders.h"
+#include "daemon/refusals.h"
 #include "daemon/tally.h"
 
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
@@ -54,8 +55,16 @@ struct bh_verify_order {
     uint64_t job;                    /* 0: none */
     uint32_t tenant;
     uint8_t req[16];                 /* request id of the wish, for the verdict's record */
+    uint32_t principal;              /* who asked first; 0: an administrator */
+    uint64_t asked_ns;               /* 0: answered */
 };
 enum { BH_CORE_VERIFIES_MAX = 256 };
+
+/* Whether the disk of the state folder is nearly full, and when that was looked at. */
+struct bh_disk {
+    uint64_t looked_ns;              /* monotonic; 0: never */
+    bool low;
+};
 
 struct bh_core {
     const struct bh_daemon_config *config;
@@ -70,7 +79,10 @@ struct bh_core {
     struct bh_arena *arena;          /* reset at every commit */
     struct bh_kept_reply *replies;   /* of the open batch, in `arena` */
     struct bh_kept_document *documents; /* the same */
+    struct bh_taken *taken;          /* likewise: jobs and tokens that were made */
     bool tokens_changed;             /* in the open batch */
+    struct bh_refusals refusals;     /* that repeat */
+    struct bh_disk disk;
     struct bh_access access;         /* of jobs to datasets */
     struct bh_open_orders open_orders; /* in the log without an outcome */
     bool open;                       /* a transaction is open */
@@ -125,6 +137,13 @@ struct bh_kept_document {
     struct bh_document_row row;
 };
 
+/* A job or a token that somebody made in the open batch, the same way. */
+struct bh_taken {
+    struct bh_taken *next;
+    uint32_t principal;
+    bool token;
+};
+
 /* What the journal says about a change besides the event itself. */
 struct bh_entry {
     struct bh_record_actor actor;
@@ -159,9 +178,16 @@ uint64_t bh_core_now(const struct bh_core *core);
 BH_MUST_USE bh_rc bh_core_step(struct bh_core *core, const struct bh_entry *entry,
                                struct bh_event *event, struct bh_err *err);
 
-/* Put a record without an engine event (a denial, a token) into the batch. */
+/* Put a record without an engine event (a denial, a token) into the batch.  A refusal like one
+ * before is counted instead (daemon/refusals.h). */
 BH_MUST_USE bh_rc bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
                                struct bh_err *err);
+/* The same for as many equal ones. */
+BH_MUST_USE bh_rc bh_core_note_times(struct bh_core *core, const struct bh_entry *entry,
+                                     bh_rc res, uint64_t times, struct bh_err *err);
+/* Put one record into the batch that stands for `count` refusals. */
+BH_MUST_USE bh_rc bh_core_note_counted(struct bh_core *core, const struct bh_entry *entry,
+                                       bh_rc res, uint64_t count, struct bh_err *err);
 
 /* Begin the batch's transaction if it is not open yet: for changes of query tables
  * that come with a record. */

@@ -350,7 +350,10 @@ static bh_rc
 start(struct program *program, struct bh_err *err)
 {
     struct bh_api_options options = { .crypto = &bh_crypto_openssl, .version = version,
-                                      .job_uid_first = program->config.job_uid_first };
+                                      .job_uid_first = program->config.job_uid_first,
+                                      .rates = { program->config.rate_reads,
+                                                 program->config.rate_changes,
+                                                 program->config.rate_expensive } };
     bh_rc rc = open_core(program, err);
 
     if (rc == BH_OK)

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "daemon/links.h"
 #include "daemon/observer.h"
@@ -42,9 +43,7 @@ struct wish {
 struct refusal {
     struct bh_caller caller;
     char token[16];
-    enum bh_operation op;
-    struct bh_verdict verdict;
-    bh_rc rc;
+    struct bh_turned_away what;
 };
 
 /* After a full disk: not every command tries in vain, and rebuilds the state for it. */
@@ -152,20 +151,36 @@ port_foresee(void *self, bh_foresight_question question, void *question_self,
     return port_ask(self, ask_foresight, &wish, err);
 }
 
+static bool
+is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
+            const struct bh_turned_away *what)
+{
+    return refusal->what.op == what->op && refusal->what.res == what->res
+           && refusal->what.verdict.rule == what->verdict.rule
+           && refusal->what.verdict.allow == what->verdict.allow
+           && refusal->caller.via == caller->via
+           && refusal->caller.uid == caller->uid
+           && refusal->caller.subject.principal.v == caller->subject.principal.v
+           && strcmp(refusal->token, caller->token ? caller->token : "") == 0;
+}
+
 static void
 port_refused(void *self, const struct bh_caller *caller, enum bh_operation op,
              struct bh_verdict verdict, const struct bh_err *err)
 {
     struct bh_owner_thread *owner = self;
-    struct refusal *refusal;
+    const struct bh_turned_away what = { op, verdict, err->rc, 1 };
+    struct refusal *refusal, *last;
 
     if (caller->subject.principal.v == 0)
         return; /* nobody known: not a record, or strangers could fill the log */
     pthread_mutex_lock(&owner->mutex);
-    if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
+    last = owner->refusal_count > 0 ? &owner->refusals[owner->refusal_count - 1] : NULL;
+    if (last && is_repeated(last, caller, &what)) {
+        last->what.times++;
+    } else if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
         refusal = &owner->refusals[owner->refusal_count++];
-        *refusal = (struct refusal){ .caller = *caller, .op = op, .verdict = verdict,
-                                     .rc = err->rc };
+        *refusal = (struct refusal){ .caller = *caller, .what = what };
         refusal->caller.subject.gids = NULL;
         refusal->caller.name = refusal->caller.idempotency_key = NULL;
         if (caller->token)
@@ -340,6 +355,9 @@ run_commands(struct bh_owner_thread *owner, struct wish *wish, struct bh_err *re
     for (; wish; wish = wish->next) {
         if (!wish->command)
             continue;
+        wish->rc = bh_allowance_check_disk(owner->core, wish->command, wish->err);
+        if (wish->rc != BH_OK)
+            continue;
         wish->rc = bh_command_run(owner->core, wish->command, wish->arena, wish->answer,
                                   wish->err);
         if (bh_command_fatal(wish->rc)) {
@@ -357,8 +375,7 @@ run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_w
         struct refusal *refusal = &owner->taken[i];
 
         refusal->caller.token = refusal->token[0] ? refusal->token : NULL;
-        ret_why->rc = bh_command_refused(owner->core, &refusal->caller, refusal->op,
-                                         refusal->verdict, refusal->rc);
+        ret_why->rc = bh_command_refused(owner->core, &refusal->caller, &refusal->what);
         if (ret_why->rc != BH_OK) {
             bh_err_set(ret_why, ret_why->rc, "a refusal could not be recorded");
             return false;
@@ -437,6 +454,8 @@ change_all(struct bh_owner_thread *owner, struct wish *wishes, uint32_t refusals
     if (rc == BH_OK
         && (!run_commands(owner, wishes, err) || !run_refusals(owner, refusals, err)))
         rc = err->rc;
+    if (rc == BH_OK)
+        rc = bh_refusals_write(owner->core, false, err);
     if (rc == BH_OK)
         rc = bh_observer_look(owner->observer, err);
     if (rc == BH_OK)
@@ -646,9 +665,9 @@ bh_owner_halt(struct bh_owner_thread *owner)
 static bh_rc
 close_journal(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = BH_OK;
+    bh_rc rc = bh_refusals_write(core, true, err);
 
-    if (core->journal.next_seq != core->snapshot_seq) {
+    if (rc == BH_OK && core->journal.next_seq != core->snapshot_seq) {
         rc = bh_snapshot_write(core, err);
         if (rc == BH_OK)
             rc = bh_core_commit(core, err);

@@ -332,7 +332,8 @@ a_passkey_alone_is_for_local_accounts(void **state)
     BH_CHECK_DONE();
 }
 
-/* A stranger who tries passkeys locks himself out, and nobody else. */
+/* Nobody guesses a signature: wrong passkeys lock nobody, also none who comes from the same
+ * place. */
 static void
 strangers_lock_nobody_out(void **state)
 {
@@ -341,15 +342,14 @@ strangers_lock_nobody_out(void **state)
 
     open_with(&device, BH_PASSKEY_EDDSA, &user);
     bh_test_authenticator_init(&thief, BH_PASSKEY_EDDSA); /* has the id, but not the key */
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 40; i++) {
         struct asked asked = ask("/v1/sign-in/challenge", NULL);
 
         bh_test_get(&thief, asked.challenge, &user, &response);
-        SEND(&s, BH_POST, "/v1/sign-in", .body = answer_to(&asked, ""),
-             .address = "203.0.113.9");
+        SEND(&s, BH_POST, "/v1/sign-in", .body = answer_to(&asked, ""));
         BH_CHECK_EQ("refused", s.status, 401);
+        BH_CHECK("not locked", !strstr(s.text, "too many"));
     }
-    BH_CHECK("locked", strstr(s.text, "too many"));
     device.counter = 100;
     enter(&device, &user);
     BH_CHECK_EQ("its owner", s.status, 201);

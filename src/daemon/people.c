@@ -103,7 +103,6 @@ put_document(struct bh_core *core, const struct bh_document_put *put, uint32_t p
 }
 
 struct use_search {
-    const struct bh_token_use *use;
     struct bh_arena *arena;
     struct bh_token_row row;
     bool found;
@@ -114,8 +113,6 @@ match_use(void *self, const struct bh_token_row *row)
 {
     struct use_search *search = self;
 
-    if (strcmp(row->id, search->use->id) != 0)
-        return true;
     search->row = *row;
     search->row.scopes = bh_arena_strdup(search->arena, row->scopes);
     search->row.note = bh_arena_strdup(search->arena, row->note);
@@ -127,8 +124,10 @@ match_use(void *self, const struct bh_token_row *row)
 static bh_rc
 put_use(struct bh_core *core, const struct bh_token_use *use, struct bh_err *err)
 {
-    struct use_search search = { .use = use, .arena = core->arena };
-    bh_rc rc = core->store.ops->list_tokens(core->store.self, match_use, &search, err);
+    struct use_search search = { .arena = core->arena };
+    bh_rc rc = core->store.ops->list_tokens(core->store.self,
+                                            &(struct bh_token_filter){ .id = use->id },
+                                            match_use, &search, err);
 
     if (rc != BH_OK || !search.found || search.row.revoked || core->tokens_changed)
         return rc;
@@ -223,8 +222,10 @@ bh_people_change(struct bh_core *core, const struct bh_command *command, struct 
     entry.note = change->note;
     if (change->person)
         entry.actor.id = person;
-    if (change->res != BH_OK)
+    if (change->res != BH_OK) { /* anybody may try; it came to nothing */
         entry.phase = BH_PHASE_EVENT;
+        entry.dec = (struct bh_record_decision){ .rule = BH_RULE_NOT_SHOWN };
+    }
     rc = bh_core_note(core, &entry, change->res, err);
     if (rc == BH_OK)
         rc = write_all(core, change, person, err);

@@ -172,6 +172,7 @@ send_sent(struct site *s, const struct sent *sent)
 
     memset(peer.certificate, sent->certificate, sizeof peer.certificate);
     snprintf(peer.address, sizeof peer.address, "%s", sent->address ? sent->address : "192.0.2.1");
+    memcpy(peer.block, peer.address, sizeof peer.block);
     snprintf(header, sizeof header, "Bearer %s", sent->bearer ? sent->bearer : "");
     if (sent->bearer)
         request.authorization = header;

@@ -174,6 +174,52 @@ one_answer_for_every_way_to_fail(void **state)
     BH_CHECK_DONE();
 }
 
+struct refused_sum {
+    uint64_t records, attempts;
+    bool allowed;
+};
+
+static bool
+add_refused(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    static char scratch[BH_RECORD_BYTES_MAX + 64];
+    struct refused_sum *sum = self;
+    struct bh_record record;
+
+    assert_int_equal(bh_record_decode(leaf, length, scratch, &record, &s.f.err), BH_OK);
+    if (strcmp(record.verb, "sign_in.refused") != 0)
+        return true;
+    sum->records++;
+    sum->attempts += record.count ? record.count : 1;
+    sum->allowed = sum->allowed || record.dec.allow;
+    return true;
+}
+
+/* 13 failures left 6 records, which read "allow yes". */
+static void
+each_failure_is_in_the_log_alone_or_counted(void **state)
+{
+    const struct bh_store *store = &s.f.core.store;
+    struct refused_sum sum = { 0 };
+
+    open_site(&s, people_site);
+    enrol(&s, "ada");
+    for (int i = 0; i < 13; i++) { /* the sixth and later have to wait */
+        sign_in(&s, "ada", "wrong wrong wrong", NULL);
+        BH_CHECK_EQ("refused", s.status, 401);
+    }
+    assert_int_equal(bh_refusals_write(&s.f.core, true, &s.f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
+    assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, add_refused, &sum,
+                                              &s.f.err),
+                     BH_OK);
+    BH_CHECK_EQ("all of them", sum.attempts, 13);
+    BH_CHECK_EQ("the first, and one for the others", sum.records, 2);
+    BH_CHECK("none is allowed", !sum.allowed);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
 static void
 attempts_are_counted_over_restarts_and_names(void **state)
 {
@@ -633,6 +679,7 @@ main(void)
         cmocka_unit_test(accounts_and_sessions_are_sealed_in_the_store),
         cmocka_unit_test(a_second_factor_opens_what_the_role_allows),
         cmocka_unit_test(one_answer_for_every_way_to_fail),
+        cmocka_unit_test(each_failure_is_in_the_log_alone_or_counted),
         cmocka_unit_test(attempts_are_counted_over_restarts_and_names),
         cmocka_unit_test(sessions_end),
         cmocka_unit_test(verbs_ask_again),

@@ -5,6 +5,7 @@
 #include "api/admit.h"
 #include "api/submission.h"
 #include "base/assert.h"
+#include "daemon/allowance.h"
 #include "daemon/command.h"
 
 static bh_rc
@@ -197,6 +198,8 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     rc = admit(core, command, &event.u.submit, err);
     if (rc == BH_OK)
         rc = bh_access_submit(core, command, event.u.submit.tenant, err);
+    if (rc == BH_OK)
+        rc = bh_allowance_check_job(core, command, event.u.submit.tenant, err);
     if (rc != BH_OK)
         return rc;
     entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,
@@ -209,6 +212,7 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     rc = seal_and_record(core, command, &event, &entry, err);
     if (rc != BH_OK)
         return rc;
+    bh_allowance_took_job(core, command->caller.subject.principal.v);
     answer_from_view(core, event.u.submit.job, ret_answer);
     ret_answer->reason = core->added_reason;
     return BH_OK;

@@ -6,6 +6,7 @@
 
 #include "api/token.h"
 #include "base/num.h"
+#include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "daemon/grants.h"
 
@@ -99,8 +100,6 @@ find_parent(void *self, const struct bh_token_row *row)
 {
     struct bh_token_row *made = self;
 
-    if (strcmp(row->id, made->id) != 0)
-        return true;
     made->expires_ns = row->expires_ns;
     return false;
 }
@@ -115,7 +114,9 @@ cap_lifetime(struct bh_core *core, const struct bh_command *command, uint64_t *e
     if (!command->caller.token)
         return BH_OK;
     snprintf(parent.id, sizeof parent.id, "%s", command->caller.token);
-    rc = core->store.ops->list_tokens(core->store.self, find_parent, &parent, err);
+    rc = core->store.ops->list_tokens(core->store.self,
+                                      &(struct bh_token_filter){ .id = parent.id }, find_parent,
+                                      &parent, err);
     if (rc == BH_OK && parent.expires_ns < *expires_ns)
         *expires_ns = parent.expires_ns;
     return rc;
@@ -135,6 +136,8 @@ make_row(struct bh_core *core, const struct bh_command *command, struct bh_token
         rc = check_scopes(command, err);
     if (rc == BH_OK)
         rc = check_presence(core, command, err);
+    if (rc == BH_OK)
+        rc = bh_allowance_check_token(core, command, ret_row->principal_id, err);
     if (rc == BH_OK)
         rc = bh_token_make(core->crypto, &token, ret_text, err);
     if (rc != BH_OK)
@@ -192,6 +195,7 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
     rc = put_row(core, &entry, &row, err);
     if (rc != BH_OK)
         return rc;
+    bh_allowance_took_token(core, row.principal_id);
     ret_answer->secret = bh_arena_strdup(arena, text);
     ret_answer->token_id = bh_arena_strdup(arena, row.id);
     explicit_bzero(text, sizeof text);
@@ -199,7 +203,6 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
 }
 
 struct search {
-    const char *id;
     struct bh_arena *arena;
     struct bh_token_row row;
     bool found;
@@ -210,8 +213,6 @@ match_id(void *self, const struct bh_token_row *row)
 {
     struct search *search = self;
 
-    if (strcmp(row->id, search->id) != 0)
-        return true;
     search->row = *row;
     search->row.scopes = bh_arena_strdup(search->arena, row->scopes);
     search->row.note = bh_arena_strdup(search->arena, row->note);
@@ -224,9 +225,11 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
                 struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct bh_verdict verdict = holds(core, command, "token.revoke");
-    struct search search = { .id = command->token_id, .arena = arena };
+    struct search search = { .arena = arena };
     struct bh_entry entry;
-    bh_rc rc = core->store.ops->list_tokens(core->store.self, match_id, &search, err);
+    bh_rc rc = core->store.ops->list_tokens(
+        core->store.self, &(struct bh_token_filter){ .id = command->token_id }, match_id, &search,
+        err);
 
     if (rc != BH_OK)
         return rc;
@@ -257,7 +260,7 @@ enum { REVOKED_AT_ONCE_MAX = 256 };
 
 struct owned {
     struct bh_core *core;
-    uint32_t principal, count;
+    uint32_t count;
     struct bh_token_row rows[REVOKED_AT_ONCE_MAX];
 };
 
@@ -267,7 +270,7 @@ take_owned(void *self, const struct bh_token_row *row)
     struct owned *owned = self;
     struct bh_token_row *kept;
 
-    if (row->principal_id != owned->principal || row->revoked)
+    if (row->revoked)
         return true;
     if (owned->count == REVOKED_AT_ONCE_MAX)
         return false;
@@ -291,8 +294,10 @@ bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *er
     if (!owned)
         return bh_err_set(err, BH_BUG, "no room to revoke tokens");
     owned->core = core;
-    owned->principal = principal;
-    rc = core->store.ops->list_tokens(core->store.self, take_owned, owned, err);
+    owned->count = 0;
+    rc = core->store.ops->list_tokens(core->store.self,
+                                      &(struct bh_token_filter){ .principal_id = principal },
+                                      take_owned, owned, err);
     if (rc == BH_OK && owned->count == REVOKED_AT_ONCE_MAX)
         return bh_err_set(err, BH_RANGE, "a principal that is removed holds over %d tokens",
                           REVOKED_AT_ONCE_MAX - 1);

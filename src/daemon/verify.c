@@ -4,13 +4,85 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/time.h"
+#include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "policy/operations.h"
+
+/* A try that was not answered by then counts no more: its node is gone, or forgot it. */
+#define UNDER_WAY (30 * BH_NS_PER_S)
+
+enum { OF_ONE_MAX = 2, OF_NODE_MAX = 4 };
+
+static bool
+is_under_way(const struct bh_core *core, const struct bh_verify_order *order)
+{
+    return order->asked_ns && order->asked_ns + UNDER_WAY > bh_core_now(core);
+}
+
+/* How many tries of others than administrators are under way, of a principal or on a node. */
+static uint32_t
+count_under_way(const struct bh_core *core, uint32_t principal, bh_node_id node)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX; i++) {
+        const struct bh_verify_order *order = &core->verifies_asked[i];
+
+        if (order->principal && is_under_way(core, order))
+            count += principal ? order->principal == principal : bh_same(order->node, node);
+    }
+    return count;
+}
+
+static bh_rc
+check_room(const struct bh_core *core, uint32_t principal, bh_node_id node, struct bh_err *err)
+{
+    if (!principal)
+        return BH_OK;
+    if (count_under_way(core, principal, node) < OF_ONE_MAX
+        && count_under_way(core, 0, node) < OF_NODE_MAX)
+        return BH_OK;
+    bh_err_set(err, BH_TOO_MANY, "too many tries of walls are under way");
+    return bh_err_hint(err, "wait until they are over: a try takes seconds");
+}
+
+/* Whether a try of that job, or of that node itself, is under way: then its verdicts are the
+ * answer. */
+static bool
+share(const struct bh_core *core, bh_job_id job, bh_node_id node, struct bh_answer *ret_answer)
+{
+    uint64_t request = 0;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX && !request; i++) {
+        const struct bh_verify_order *order = &core->verifies_asked[i];
+
+        if (is_under_way(core, order) && order->job == job.v
+            && (job.v || bh_same(order->node, node)))
+            request = order->request;
+    }
+    if (!request)
+        return false;
+    for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX; i++)
+        count += core->verifies_asked[i].request == request;
+    ret_answer->verify_request = request;
+    ret_answer->verify_count = count;
+    return true;
+}
+
+static uint32_t
+counted_for(struct bh_core *core, const struct bh_command *command)
+{
+    return bh_allowance_is_free(core, &command->caller) ? 0 : command->caller.subject.principal.v;
+}
 
 /* To be asked after the commit, and known again when it answers. */
 static void
 ask(struct bh_core *core, const struct bh_command *command, struct bh_verify_order *order)
 {
+    order->asked_ns = bh_core_now(core);
+    order->principal = counted_for(core, command);
     memcpy(order->req, command->caller.request_id, sizeof order->req);
     if (core->verify_count == BH_CORE_VERIFIES_MAX)
         return; /* who asked waits in vain, and may ask again */
@@ -34,7 +106,9 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
     struct bh_verdict verdict;
     struct bh_job_view view;
     struct bh_entry entry;
-    bh_rc rc;
+    struct bh_answer of_another = { 0 };
+    bool shared;
+    bh_rc rc = BH_OK;
 
     if (!bh_view_job(core->state.engine, command->job, &view))
         return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
@@ -46,7 +120,15 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
         return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
     entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
-    rc = note(core, &entry, ret_answer, err);
+    shared = share(core, command->job, (bh_node_id){ 0 }, &of_another);
+    if (!shared && bh_view_member(core->state.engine, command->job, 0, &member))
+        rc = check_room(core, counted_for(core, command), member.node, err);
+    if (rc == BH_OK)
+        rc = note(core, &entry, ret_answer, err);
+    if (shared) {
+        *ret_answer = of_another;
+        return rc;
+    }
     for (uint32_t i = 0; rc == BH_OK
                          && bh_view_member(core->state.engine, command->job, i, &member); i++) {
         if (member.done || !member.node.v)
@@ -80,8 +162,10 @@ verify_nodes(struct bh_core *core, const struct bh_command *command,
         bh_command_authz(core, command, "isolation.verify", (bh_tenant_id){ 0 });
     bool all = !command->text || !*command->text;
     struct bh_entry entry;
+    struct bh_answer of_another = { 0 };
     uint32_t cursor = 0, id = 0;
-    bh_rc rc;
+    bool shared;
+    bh_rc rc = BH_OK;
 
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
@@ -93,7 +177,15 @@ verify_nodes(struct bh_core *core, const struct bh_command *command,
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.obj = all ? (struct bh_record_object){ .type = "site" }
                     : (struct bh_record_object){ .type = "node", .id = id };
-    rc = note(core, &entry, ret_answer, err);
+    shared = !all && share(core, (bh_job_id){ 0 }, (bh_node_id){ id }, &of_another);
+    if (!shared)
+        rc = check_room(core, counted_for(core, command), (bh_node_id){ id }, err);
+    if (rc == BH_OK)
+        rc = note(core, &entry, ret_answer, err);
+    if (shared) {
+        *ret_answer = of_another;
+        return rc;
+    }
     if (rc == BH_OK && !all)
         ask_node(core, command, id, ret_answer);
     while (rc == BH_OK && all && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id))
@@ -124,10 +216,12 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
                               .obj = { .type = "node", .id = node.v } };
 
     for (uint32_t i = 0; verdict->request && i < BH_CORE_VERIFIES_MAX; i++) {
-        const struct bh_verify_order *asked = &core->verifies_asked[i];
+        struct bh_verify_order *asked = &core->verifies_asked[i];
 
-        if (asked->request != verdict->request || asked->lease != verdict->lease)
+        if (asked->request != verdict->request || asked->lease != verdict->lease
+            || !bh_same(asked->node, node))
             continue;
+        asked->asked_ns = 0;
         entry.req = asked->req;
         entry.tenant = asked->tenant;
         if (asked->job)
@@ -141,4 +235,13 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
         bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why));
     return bh_core_note(core, &entry, results[verdict->result], err);
+}
+
+void
+bh_verify_aborted(struct bh_core *core)
+{
+    core->verify_count = 0;
+    for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX; i++)
+        if (core->verifies_asked[i].request >= core->journal.next_seq)
+            core->verifies_asked[i] = (struct bh_verify_order){ 0 };
 }

@@ -6,8 +6,12 @@
 #include "wire/message.h"
 
 /* JOB_VERIFY, NODE_VERIFY, as bh_command_run: the wish is a record, the nodes are asked after
- * the commit, and what each says is another (isolation.verdict, with the same request id).
+ * the commit, and what each says is another (isolation.verdict, with the same request id).  Who
+ * asks for what is being tried already gets the verdict of that try.  A node tries one after the
+ * other: so that administrators never wait for long, others' tries that are under way are bounded,
+ * for each principal and for each node.
  *   BH_CONFLICT     the job does not run
+ *   BH_TOO_MANY     too many tries are under way
  *   BH_NOT_FOUND    no such node
  *   BH_UNAVAILABLE  the node, or every one, is down */
 BH_MUST_USE bh_rc bh_verify_run(struct bh_core *core, const struct bh_command *command,
@@ -17,5 +21,8 @@ BH_MUST_USE bh_rc bh_verify_run(struct bh_core *core, const struct bh_command *c
 /* A node says what came of a try: record it. */
 BH_MUST_USE bh_rc bh_verify_take(struct bh_core *core, bh_node_id node,
                                  const struct bh_msg_verdict *verdict, struct bh_err *err);
+
+/* The batch was thrown away: what was asked for in it is not under way. */
+void bh_verify_aborted(struct bh_core *core);
 
 #endif

@@ -10,15 +10,11 @@
 /* What a kind of count allows. */
 struct limit {
     uint32_t attempts, lock_s;
-    bool doubles;
     enum bh_fault fault;
 };
 
-static const struct limit account_limit = { 5, BH_LOCKOUT_S, true,
-                                            BH_FAULT_LOCKED_ACCOUNT };
-static const struct limit source_limit = { 20, BH_LOCKOUT_S, false,
-                                           BH_FAULT_LOCKED_SOURCE };
-static const struct limit all_limit = { 500, BH_LOCKOUT_ALL_S, false, BH_FAULT_LOCKED_ALL };
+static const struct limit account_limit = { 5, BH_LOCKOUT_S, BH_FAULT_LOCKED_ACCOUNT };
+static const struct limit source_limit = { 20, BH_LOCKOUT_S, BH_FAULT_LOCKED_SOURCE };
 
 static const uint8_t no_key[16];
 
@@ -49,12 +45,26 @@ is_stale(const struct bh_lockout_count *count, bh_ns now)
            count->since + BH_LOCKOUT_WINDOW_S * BH_NS_PER_S <= now;
 }
 
-/* The count of that key, or a place for it: a free one, else that of a single attempt that
- * locked nobody.  NULL when all places hold counts that matter. */
+/* Whether a count matters less than another: it locks nobody, or has locked less often, or saw
+ * fewer attempts, or began earlier. */
+static bool
+matters_less(const struct bh_lockout_count *a, const struct bh_lockout_count *b, bh_ns now)
+{
+    if ((a->until > now) != (b->until > now))
+        return a->until <= now;
+    if (a->locks != b->locks)
+        return a->locks < b->locks;
+    if (a->day_attempts != b->day_attempts)
+        return a->day_attempts < b->day_attempts;
+    return a->since < b->since;
+}
+
+/* The count of that key, or a place for it: a free one, else that of the count that matters
+ * least. */
 static struct bh_lockout_count *
 find(struct bh_lockout_count *counts, size_t size, const uint8_t key[16], bh_ns now)
 {
-    struct bh_lockout_count *place = NULL;
+    struct bh_lockout_count *place = NULL, *least = &counts[0];
 
     for (size_t i = 0; i < size; i++) {
         struct bh_lockout_count *count = &counts[i];
@@ -63,14 +73,13 @@ find(struct bh_lockout_count *counts, size_t size, const uint8_t key[16], bh_ns 
             return count;
         if (!place && (memcmp(count->key, no_key, 16) == 0 || is_stale(count, now)))
             place = count;
+        if (matters_less(count, least, now))
+            least = count;
     }
-    for (size_t i = 0; !place && i < size; i++)
-        if (counts[i].until <= now && counts[i].locks == 0 && counts[i].day_attempts <= 1)
-            place = &counts[i];
-    if (place) {
-        *place = (struct bh_lockout_count) { .since = now, .day = now };
-        memcpy(place->key, key, 16);
-    }
+    if (!place)
+        place = least;
+    *place = (struct bh_lockout_count) { .since = now, .day = now };
+    memcpy(place->key, key, 16);
     return place;
 }
 
@@ -107,8 +116,7 @@ count_one(struct bh_lockout_count *count, const struct limit *limit, bh_ns now)
     count->day_attempts++;
     if (count->attempts < limit->attempts)
         return;
-    for (uint32_t i = 0; limit->doubles && i < count->locks && lock_s < BH_LOCKOUT_MAX_S;
-         i++)
+    for (uint32_t i = 0; i < count->locks && lock_s < BH_LOCKOUT_MAX_S; i++)
         lock_s *= 2;
     if (lock_s > BH_LOCKOUT_MAX_S)
         lock_s = BH_LOCKOUT_MAX_S;
@@ -118,8 +126,7 @@ count_one(struct bh_lockout_count *count, const struct limit *limit, bh_ns now)
     count->locks++;
 }
 
-/* The counts that an attempt is subject to: a known device's own, or account, source, all.
- */
+/* The counts that an attempt is subject to: a known device's own, or account and source. */
 struct subject {
     struct bh_lockout_count *count;
     const struct limit *limit;
@@ -127,7 +134,7 @@ struct subject {
 
 static uint32_t
 subjects_of(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
-            struct subject ret_subjects[3])
+            struct subject ret_subjects[2])
 {
     uint8_t key[16];
 
@@ -141,22 +148,17 @@ subjects_of(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns 
     ret_subjects[1] =
         (struct subject) { find(lockout->sources, BH_LOCKOUT_SOURCES_MAX, key, now),
                            &source_limit };
-    ret_subjects[2] = (struct subject) { &lockout->all, &all_limit };
-    return 3;
+    return 2;
 }
 
 enum bh_fault
 bh_lockout_begin(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
                  bh_ns *ret_until, bool *ret_alert)
 {
-    struct subject subjects[3];
+    struct subject subjects[2];
     uint32_t count = subjects_of(lockout, attempt, now, subjects);
 
     for (uint32_t i = 0; i < count; i++) {
-        if (!subjects[i].count) {
-            *ret_until = now + BH_LOCKOUT_ALL_S * BH_NS_PER_S;
-            return BH_FAULT_LOCKED_ALL;
-        }
         if (is_locked(subjects[i].count, now)) {
             *ret_until = subjects[i].count->until;
             return subjects[i].limit->fault;
@@ -201,5 +203,4 @@ bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt)
     if (attempt->device)
         return;
     take_back(find_again(lockout->sources, BH_LOCKOUT_SOURCES_MAX, attempt->source, NULL));
-    take_back(&lockout->all);
 }

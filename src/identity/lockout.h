@@ -9,10 +9,10 @@
 /* How often somebody may try to sign in.  One value serves passwords, codes and recovery
  * codes on all paths; it is plain bytes that the caller keeps across restarts.
  *
- * Attempts are counted on the account, on where they come from, and altogether.  Five on an
- * account within 5 minutes lock it for 15 minutes, twice as long with each further lock of
- * that day (4 hours at most); 20 lock an address for 15 minutes; 500 lock everybody for a
- * minute.
+ * Attempts are counted on the account and on where they come from.  Five on an account within
+ * 5 minutes lock it for 15 minutes, 20 from an address block lock that; twice as long with each
+ * further lock of that day, 4 hours at most.  Nothing locks everybody: whoever guesses from many
+ * places waits for each of them, and stops nobody who signs in at another account or place.
  *
  * A stranger must not lock a person out: an attempt from a device that this account signed
  * in from before (its cookie was verified) is counted on account and device alone, and the
@@ -24,7 +24,6 @@ enum {
     BH_LOCKOUT_WINDOW_S = 300,
     BH_LOCKOUT_S = 900,
     BH_LOCKOUT_MAX_S = 14400,
-    BH_LOCKOUT_ALL_S = 60,
     BH_LOCKOUT_DAY_ALERT = 20 /* failed attempts a day on an account: tell somebody */
 };
 
@@ -40,20 +39,20 @@ struct bh_lockout_count {
 struct bh_lockout {
     struct bh_lockout_count accounts[BH_LOCKOUT_ACCOUNTS_MAX];
     struct bh_lockout_count sources[BH_LOCKOUT_SOURCES_MAX];
-    struct bh_lockout_count all;
 };
 
 struct bh_attempt {
     const char *account; /* as it was typed */
-    const char *source;  /* an address; of IPv6 the first 64 bits */
+    const char *source;  /* an address; of IPv6 the block of 64 bits */
     const char *device;  /* id of a device that is known; NULL: a stranger's */
 };
 
 /* May this attempt be made?  If so it is counted as failed at once, so that attempts made
  * at the same time cannot slip through; bh_lockout_succeed takes it back.  Keep the value
  * before the password or code is looked at.  *ret_alert: the account has just reached
- * BH_LOCKOUT_DAY_ALERT.
- *   LOCKED_ACCOUNT, LOCKED_SOURCE, LOCKED_ALL  not before *ret_until; nothing was counted
+ * BH_LOCKOUT_DAY_ALERT.  Where no place is free, the count that matters least makes room: one
+ * that locks nobody and has the fewest locks and attempts of its day.
+ *   LOCKED_ACCOUNT, LOCKED_SOURCE  not before *ret_until; nothing was counted
  */
 BH_MUST_USE enum bh_fault bh_lockout_begin(struct bh_lockout *lockout,
                                            const struct bh_attempt *attempt, bh_ns now,
@@ -61,7 +60,7 @@ BH_MUST_USE enum bh_fault bh_lockout_begin(struct bh_lockout *lockout,
 
 /* The attempt succeeded with all its factors: after the password alone this must not be
  * called, or whoever has it could guess codes for ever.  The account's count begins anew;
- * those of source and all lose this one attempt. */
+ * that of the source loses this one attempt. */
 void bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt);
 
 #endif

@@ -59,18 +59,9 @@ bh_passkey_key_bytes(enum bh_passkey_alg alg)
 bool
 bh_passkey_name_check(const char *name)
 {
-    size_t length = strlen(name), step;
+    size_t length = strlen(name);
 
-    if (length == 0 || length > BH_PASSKEY_NAME_MAX)
-        return false;
-    for (size_t i = 0; i < length; i += step) {
-        unsigned char c = (unsigned char)name[i];
-
-        step = bh_utf8_step(name + i, length - i);
-        if (step == 0 || c < ' ' || c == 0x7f)
-            return false;
-    }
-    return true;
+    return length > 0 && length <= BH_PASSKEY_NAME_MAX && bh_utf8_is_shown(name);
 }
 
 bool

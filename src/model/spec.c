@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "model/image.h"
 #include "model/path.h"
 
@@ -92,15 +93,6 @@ static const struct bh_field job_fields[] = {
 };
 const struct bh_fields bh_job_spec_fields = BH_FIELDS("job", struct bh_job_spec, job_fields);
 
-static bool
-has_control(const char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            return true;
-    return false;
-}
-
 static bh_rc
 check_path(const char *field, const char *path, struct bh_err *err)
 {
@@ -123,8 +115,8 @@ check_names(const struct bh_job_spec *spec, struct bh_err *err)
                           spec->tenant);
     if (spec->name && strlen(spec->name) > NAME_BYTES_MAX)
         return bh_err_set(err, BH_RANGE, "name: longer than %d bytes", NAME_BYTES_MAX);
-    if (spec->name && has_control(spec->name))
-        return bh_err_set(err, BH_INVALID, "name: has a control character");
+    if (spec->name && !bh_utf8_is_shown(spec->name))
+        return bh_err_set(err, BH_INVALID, "name: has a control or another invisible character");
     return BH_OK;
 }
 
@@ -181,7 +173,7 @@ is_label(const char *text)
             return false;
     }
     return name > 0 && name <= LABEL_BYTES_MAX && length > name + 1
-           && length - name - 1 <= LABEL_BYTES_MAX && !has_control(text);
+           && length - name - 1 <= LABEL_BYTES_MAX && bh_utf8_is_shown(text);
 }
 
 static bh_rc

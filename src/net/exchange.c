@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "net/certificate.h"
+#include "net/head.h"
 #include "net/server.h"
 
 /* A body beyond the limit is read and forgotten up to here, so that its sender gets
@@ -35,6 +36,10 @@ struct exchange {
 
 static const char too_large[] =
     REFUSAL("invalid", "the request body is larger than 1 MiB", "send less at once");
+static const char bad_head[] =
+    REFUSAL("invalid", "the head of the request is not well-formed",
+            "send one Host, one length of the body, names right before their colons, lines that "
+            "end with CR LF");
 static const char bad_method[] =
     REFUSAL("invalid", "this method is not used here",
             "use GET, POST, PUT or DELETE; /openapi.json lists the operations");
@@ -55,7 +60,7 @@ refuse(struct MHD_Connection *mhd, unsigned status, const char *text)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, POST, PUT, DELETE");
-    if (status == STATUS_TOO_LARGE)
+    if (status == STATUS_TOO_LARGE || status == MHD_HTTP_BAD_REQUEST)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     queued = MHD_queue_response(mhd, status, response);
     MHD_destroy_response(response);
@@ -253,6 +258,8 @@ answer(struct exchange *x)
     x->request.body_length = x->body.length;
     BH_ASSERT(x->request.body);
     x->owner->handler(x->owner->self, &x->request, &x->reply);
+    if (x->reply.known)
+        bh_peers_known(x->connection);
     return x->reply.upgrade.run ? hand_over(x) : send_reply(x);
 }
 
@@ -277,6 +284,9 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
 
     if (x)
         return *part_length > 0 ? take_part(x, part, part_length) : answer(x);
+    bh_peers_spoke(connection_of(mhd));
+    if (!bh_head_is_strict(mhd, version))
+        return refuse(mhd, MHD_HTTP_BAD_REQUEST, bad_head);
     if (!find_method(method, &known))
         return refuse(mhd, MHD_HTTP_METHOD_NOT_ALLOWED, bad_method);
     if (announces_too_much(mhd))

@@ -8,8 +8,7 @@
 #include "base/assert.h"
 
 struct bh_peers {
-    uint32_t most_each;
-    bh_ns deadline;
+    struct bh_peers_limits limits;
     pthread_t thread;
     /* under mutex */
     pthread_mutex_t mutex;
@@ -18,16 +17,38 @@ struct bh_peers {
     bool stopping;
 };
 
+static bool
+flag(const bool *place)
+{
+    return __atomic_load_n(place, __ATOMIC_RELAXED);
+}
+
+static bh_ns
+waiting_since(const struct bh_connection *connection)
+{
+    return __atomic_load_n(&connection->waiting_since, __ATOMIC_RELAXED);
+}
+
+/* Under the mutex. */
+static void
+tell_to_end(struct bh_connection *connection)
+{
+    connection->leaving = true;
+    shutdown(connection->fd, SHUT_RDWR);
+}
+
 static void
 shut_late_ones(struct bh_peers *peers)
 {
     bh_ns now = bh_time_monotonic();
 
     for (struct bh_connection *at = peers->first; at; at = at->next) {
-        bh_ns since = __atomic_load_n(&at->waiting_since, __ATOMIC_RELAXED);
+        bool strange = !flag(&at->known) && !flag(&at->spoke);
+        bh_ns most = strange ? peers->limits.head : peers->limits.request;
+        bh_ns since = waiting_since(at);
 
-        if (since && now > since && now - since > peers->deadline)
-            shutdown(at->fd, SHUT_RDWR);
+        if (since && now > since && now - since > most)
+            tell_to_end(at);
     }
 }
 
@@ -35,7 +56,7 @@ static void *
 look_after(void *self)
 {
     struct bh_peers *peers = self;
-    bh_ns pause = peers->deadline / 8 + BH_NS_PER_MS;
+    bh_ns pause = peers->limits.head / 8 + BH_NS_PER_MS;
 
     pthread_mutex_lock(&peers->mutex);
     while (!peers->stopping) {
@@ -50,15 +71,14 @@ look_after(void *self)
 }
 
 struct bh_peers *
-bh_peers_new(uint32_t most_each, bh_ns deadline)
+bh_peers_new(const struct bh_peers_limits *limits)
 {
     struct bh_peers *peers = calloc(1, sizeof *peers);
     pthread_condattr_t monotonic;
     int failed;
 
     BH_ASSERT(peers);
-    peers->most_each = most_each;
-    peers->deadline = deadline;
+    peers->limits = *limits;
     pthread_mutex_init(&peers->mutex, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -86,24 +106,74 @@ bh_peers_free(struct bh_peers *peers)
 }
 
 static bool
+is_root(const struct bh_connection *connection)
+{
+    return connection->transport.unix_socket && connection->transport.uid == 0;
+}
+
+static bool
 same_peer(const struct bh_transport *a, const struct bh_transport *b)
 {
     if (a->unix_socket != b->unix_socket)
         return false;
-    return a->unix_socket ? a->uid == b->uid : strcmp(a->address, b->address) == 0;
+    return a->unix_socket ? a->uid == b->uid : strcmp(a->block, b->block) == 0;
+}
+
+/* Those that count beside a newcomer, and who of them could make room. */
+struct crowd {
+    uint32_t all, strangers, of_peer;
+    struct bh_connection *oldest, *oldest_of_peer; /* strangers that wait for a request */
+};
+
+static void
+take_older(struct bh_connection **oldest, struct bh_connection *candidate)
+{
+    if (!*oldest || waiting_since(candidate) < waiting_since(*oldest))
+        *oldest = candidate;
 }
 
 /* Under the mutex. */
-static bool
-one_too_many(const struct bh_peers *peers, const struct bh_connection *connection)
+static struct crowd
+count(const struct bh_peers *peers, const struct bh_connection *newcomer)
 {
-    uint32_t count = 0;
+    struct crowd crowd = { 0 };
 
-    if (connection->transport.unix_socket && connection->transport.uid == 0)
-        return false;
-    for (const struct bh_connection *at = peers->first; at; at = at->next)
-        count += same_peer(&at->transport, &connection->transport);
-    return count >= peers->most_each;
+    for (struct bh_connection *at = peers->first; at; at = at->next) {
+        bool strange = !flag(&at->known), same = same_peer(&at->transport, &newcomer->transport);
+
+        if (at->leaving)
+            continue;
+        crowd.all++;
+        crowd.strangers += strange;
+        crowd.of_peer += same;
+        if (!strange || !waiting_since(at))
+            continue;
+        take_older(&crowd.oldest, at);
+        if (same)
+            take_older(&crowd.oldest_of_peer, at);
+    }
+    return crowd;
+}
+
+/* Under the mutex: whether the newcomer may stay, after somebody made room where that was needed.
+ * Root always may: the library takes some more than there are places. */
+static bool
+make_room(const struct bh_peers *peers, const struct bh_connection *newcomer)
+{
+    struct crowd crowd = count(peers, newcomer);
+    struct bh_connection *oldest = NULL;
+    bool root = is_root(newcomer), lacking = true;
+
+    if (!root && crowd.of_peer >= peers->limits.most_each)
+        oldest = crowd.oldest_of_peer;
+    else if (crowd.all >= peers->limits.most
+             || (!root && crowd.strangers >= peers->limits.most_strangers))
+        oldest = crowd.oldest;
+    else
+        lacking = false;
+    if (oldest)
+        tell_to_end(oldest);
+    return root || oldest || !lacking;
 }
 
 void
@@ -111,9 +181,10 @@ bh_peers_enter(struct bh_peers *peers, struct bh_connection *connection)
 {
     connection->peers = peers;
     connection->waiting_since = bh_time_monotonic();
+    connection->known = is_root(connection);
     pthread_mutex_lock(&peers->mutex);
-    if (one_too_many(peers, connection))
-        shutdown(connection->fd, SHUT_RDWR);
+    if (!make_room(peers, connection))
+        tell_to_end(connection);
     connection->next = peers->first;
     connection->place = &peers->first;
     if (peers->first)
@@ -135,13 +206,26 @@ bh_peers_leave(struct bh_connection *connection)
 }
 
 void
+bh_peers_spoke(struct bh_connection *connection)
+{
+    __atomic_store_n(&connection->spoke, true, __ATOMIC_RELAXED);
+}
+
+void
 bh_peers_answering(struct bh_connection *connection)
 {
     __atomic_store_n(&connection->waiting_since, 0, __ATOMIC_RELAXED);
 }
 
 void
+bh_peers_known(struct bh_connection *connection)
+{
+    __atomic_store_n(&connection->known, true, __ATOMIC_RELAXED);
+}
+
+void
 bh_peers_waiting(struct bh_connection *connection)
 {
+    __atomic_store_n(&connection->spoke, false, __ATOMIC_RELAXED);
     __atomic_store_n(&connection->waiting_since, bh_time_monotonic(), __ATOMIC_RELAXED);
 }

@@ -6,12 +6,15 @@
 #include "base/time.h"
 #include "ports/http.h"
 
-/* The open connections of a server: nobody may hold more than a share of them, and
- * nobody may take for ever to say what it wants.
+/* The open connections of a server: nobody may hold more than a share of them, nobody may take
+ * for ever to say what it wants, and strangers cannot take the places of who is known.
  *
- * A client that sends a byte now and then never is idle; here it has a deadline for its
- * whole request.  A thread looks every few seconds and shuts such connections down;
- * libmicrohttpd then ends them as it ends any that broke. */
+ * A connection is a stranger's until a request on it was made by somebody known (bh_peers_known);
+ * local root is known from the beginning.  Where a newcomer finds no place, the stranger's
+ * connection that has waited longest for a request makes room; where there is none, the newcomer
+ * goes.  A client that sends a byte now and then never is idle; here it has a deadline for its
+ * head, and one for its whole request.  A thread looks every few seconds and shuts late
+ * connections down; libmicrohttpd then ends them as it ends any that broke. */
 struct bh_peers;
 
 /* What lives as long as a connection; its requests follow one another. */
@@ -21,23 +24,35 @@ struct bh_connection {
     struct bh_peers *peers;
     int fd;
     bh_ns waiting_since;         /* monotonic; 0 while the request is being answered */
-    struct bh_connection *next, **place; /* under the peers' mutex */
+    bool spoke;                  /* a head has come since then */
+    bool known;
+    bool leaving;                /* told to end; it counts no more.  Under the peers' mutex, as: */
+    struct bh_connection *next, **place;
 };
 
-/* At most `most_each` connections a Unix user (root has no limit) or an address, and
- * `deadline` from the end of one reply to the end of the next request. */
-BH_MUST_USE struct bh_peers *bh_peers_new(uint32_t most_each, bh_ns deadline);
+struct bh_peers_limits {
+    uint32_t most;               /* connections */
+    uint32_t most_strangers;
+    uint32_t most_each;          /* of a Unix user (root has no limit) or an address block */
+    bh_ns head;                  /* from the end of a reply to the end of a stranger's next head */
+    bh_ns request;               /* and to the end of anybody's next request */
+};
+
+BH_MUST_USE struct bh_peers *bh_peers_new(const struct bh_peers_limits *limits);
 
 /* No connection may be left. */
 void bh_peers_free(struct bh_peers *peers);
 
-/* A connection whose transport and fd are known begins; one too many of its peer is
- * shut down at once. */
+/* A connection whose transport and fd are known begins; it, or the one that makes room for it,
+ * may be shut down at once. */
 void bh_peers_enter(struct bh_peers *peers, struct bh_connection *connection);
 void bh_peers_leave(struct bh_connection *connection);
 
-/* The request is whole, and its answer sent. */
+/* The request's head is there; the request is whole; somebody known made it; its answer is
+ * sent. */
+void bh_peers_spoke(struct bh_connection *connection);
 void bh_peers_answering(struct bh_connection *connection);
+void bh_peers_known(struct bh_connection *connection);
 void bh_peers_waiting(struct bh_connection *connection);
 
 #endif

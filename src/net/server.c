@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,7 +19,10 @@
 enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
        ARENA_BYTES_MAX = 16 << 20, UID_NOBODY = 65534,
        SHARE_OF_ONE = 2,   /* nobody but root holds more than half of the connections */
-       DEADLINE_IDLES = 3  /* a whole request takes at most this many idle times */ };
+       RESERVED = 4,       /* a quarter is for those who are known */
+       DEADLINE_IDLES = 3, /* a whole request takes at most this many idle times */
+       HEAD_S = 15,        /* a stranger's head at most this */
+       BEYOND = 4, BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */ };
 
 /* Malformed requests are refused, not guessed at; the option was renamed. */
 #if MHD_VERSION >= 0x00097701
@@ -55,19 +59,38 @@ read_unix_peer(int fd, struct bh_transport *transport)
             transport->gids[transport->gid_count++] = groups[i];
 }
 
+/* Whoever has an address of IPv6 has a block of 2^64, and is counted as one.  An address of IPv4
+ * that comes to a socket of IPv6 is counted as itself. */
+static void
+name_block(const struct in6_addr *from, struct bh_transport *transport)
+{
+    struct in6_addr block = *from;
+    char text[INET6_ADDRSTRLEN] = "";
+
+    if (IN6_IS_ADDR_V4MAPPED(from)) {
+        (void)inet_ntop(AF_INET, &from->s6_addr[12], transport->block, sizeof transport->block);
+        return;
+    }
+    memset(&block.s6_addr[8], 0, 8);
+    (void)inet_ntop(AF_INET6, &block, text, sizeof text);
+    snprintf(transport->block, sizeof transport->block, "%s/64", text);
+}
+
 static void
 read_address(const struct sockaddr *from, struct bh_transport *transport)
 {
-    const void *bytes = NULL;
+    const struct sockaddr_in *v4 = (const void *)from;
+    const struct sockaddr_in6 *v6 = (const void *)from;
+    char *text = transport->address;
 
-    if (from->sa_family == AF_INET)
-        bytes = &((const struct sockaddr_in *)(const void *)from)->sin_addr;
-    else if (from->sa_family == AF_INET6)
-        bytes = &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr;
-    if (!bytes || !inet_ntop(from->sa_family, bytes, transport->address,
-                             sizeof transport->address))
-        transport->address[0] = '\0';
     transport->uid = transport->gid = UINT32_MAX;
+    if (from->sa_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &v4->sin_addr, text, sizeof transport->address);
+        memcpy(transport->block, text, sizeof transport->block);
+        return;
+    }
+    (void)inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof transport->address);
+    name_block(&v6->sin6_addr, transport);
 }
 
 /* Copied at once: since libmicrohttpd 1.0 all answers of a connection share one place, and
@@ -195,7 +218,9 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
     struct option_list list = { .count = 0 };
 
     add(&list, MHD_OPTION_LISTEN_SOCKET, options->fd, NULL);
-    add(&list, MHD_OPTION_CONNECTION_LIMIT, (intptr_t)options->connections_max, NULL);
+    add(&list, MHD_OPTION_CONNECTION_LIMIT,
+        (intptr_t)(options->connections_max + options->connections_max / BEYOND + BEYOND_LEAST),
+        NULL);
     add(&list, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)options->idle_s, NULL);
     add(&list, MHD_OPTION_CONNECTION_MEMORY_LIMIT, BH_SERVER_HEADERS_MAX, NULL);
     add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
@@ -234,11 +259,17 @@ server_new(const struct bh_server_options *options)
 {
     struct bh_server *server = calloc(1, sizeof *server);
     uint32_t each = options->connections_max / SHARE_OF_ONE;
+    uint32_t request = DEADLINE_IDLES * options->idle_s;
 
     BH_ASSERT(server);
     server->owner = (struct bh_exchange_owner){ options->handler, options->self, false,
                                                  bh_upgrades_new() };
-    server->peers = bh_peers_new(each ? each : 1, DEADLINE_IDLES * options->idle_s * BH_NS_PER_S);
+    server->peers = bh_peers_new(&(struct bh_peers_limits){
+        .most = options->connections_max,
+        .most_strangers = options->connections_max - options->connections_max / RESERVED,
+        .most_each = each ? each : 1,
+        .head = request < HEAD_S ? request * BH_NS_PER_S : HEAD_S * BH_NS_PER_S,
+        .request = request * BH_NS_PER_S });
     return server;
 }
 

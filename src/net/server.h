@@ -10,9 +10,12 @@
  * connection.
  *
  * Bodies are at most BH_SERVER_BODY_MAX (413 above), headers BH_SERVER_HEADERS_MAX
- * (431 above).  A client that says nothing for idle_s loses its connection, and so does one
- * that takes three times as long for a request.  With connections_max open, further ones
- * wait or are closed; no Unix user but root and no address holds more than half.  Replies
+ * (431 above); a head that two readers could read in two ways is 400 (net/head.h).  A client
+ * that says nothing for idle_s loses its connection, and so does one that takes three times as
+ * long for a request, or a stranger that takes 15 s for a head.  With connections_max open, a
+ * further one ends the stranger's that has waited longest, or is closed (net/peers.h): no Unix
+ * user but root and no address block holds more than half, strangers together hold three
+ * quarters, and root always gets in.  Replies
  * carry Cache-Control: no-store and X-Content-Type-Options: nosniff.  Nothing is
  * logged: what a client does wrong is the client's to know. */
 struct bh_server;

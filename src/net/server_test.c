@@ -423,33 +423,6 @@ dripping_requests_have_a_deadline(void **state)
 }
 
 static void
-nobody_takes_all_connections(void **state)
-{
-    struct bh_server_options options = { .handler = toy, .connections_max = 8 };
-    BH_AUTO(bh_server_stop) struct bh_server *other = NULL;
-    struct bh_err err;
-    uint32_t served = 0;
-    char path[80];
-    int clients[6];
-
-    snprintf(path, sizeof path, "%s/share", folder);
-    assert_int_equal(bh_unix_listen(path, 0666, &options.fd, &err), BH_OK);
-    assert_int_equal(bh_server_start(&options, &other, &err), BH_OK);
-    assert_int_equal(seteuid(geteuid() ? geteuid() : SOMEBODY), 0); /* root has no share */
-    for (size_t i = 0; i < BH_COUNT(clients); i++) {
-        assert_int_equal(bh_unix_connect(path, &clients[i], &err), BH_OK);
-        say(clients[i], GET("/x"), strlen(GET("/x")));
-        served += strstr(hear(clients[i], "key=-"), "200 OK") != NULL;
-    }
-    assert_int_equal(seteuid(getuid()), 0);
-    BH_CHECK_EQ("half", served, 4);
-    for (size_t i = 0; i < BH_COUNT(clients); i++)
-        bh_fd_close(clients[i]);
-    unlink(path);
-    BH_CHECK_DONE();
-}
-
-static void
 wrong_options_are_refused(void **state)
 {
     struct bh_server_options plain = { .handler = toy, .fd = -1 };
@@ -701,7 +674,6 @@ main(void)
         cmocka_unit_test(streams_end_and_vanished_readers_are_noticed),
         cmocka_unit_test(a_stop_ends_open_streams),
         cmocka_unit_test(dripping_requests_have_a_deadline),
-        cmocka_unit_test(nobody_takes_all_connections),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(tls_is_1_3_only),
         cmocka_unit_test(client_certificates_are_verified),

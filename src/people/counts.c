@@ -30,7 +30,8 @@ enum { PLACES = sizeof(struct bh_lockout) / sizeof(struct bh_lockout_count) };
 static struct bh_lockout_count *
 place(struct bh_lockout *lockout, uint32_t at)
 {
-    _Static_assert(sizeof *lockout == PLACES * sizeof lockout->all, "counts and nothing else");
+    _Static_assert(sizeof *lockout == PLACES * sizeof lockout->accounts[0],
+                   "counts and nothing else");
     return (struct bh_lockout_count *)(void *)lockout + at;
 }
 
@@ -51,7 +52,7 @@ put_count(const struct bh_lockout_count *count, uint32_t at, struct bh_arena *ar
     return ret_put->row.key ? BH_OK : bh_err_set(err, BH_FULL, "no room for a count");
 }
 
-/* What changed since it was last asked.  An attempt touches three places. */
+/* What changed since it was last asked.  An attempt touches two places. */
 static bh_rc
 take_changes(struct bh_people *people, struct bh_arena *arena, struct bh_puts *puts,
              struct bh_err *err)
@@ -154,7 +155,7 @@ bh_door_of(const struct bh_people *people, struct bh_call *call, const char *acc
     struct bh_door door = { .account = account ? account : "", .principal = principal };
 
     door.source = peer->unix_socket ? bh_arena_printf(call->arena, "uid %" PRIu32, peer->uid)
-                                    : bh_arena_strdup(call->arena, peer->address);
+                                    : bh_arena_strdup(call->arena, peer->block);
     if (!door.source)
         door.source = "";
     if (device_known(people, device, principal))
@@ -168,17 +169,30 @@ attempt_of(const struct bh_door *door)
     return (struct bh_attempt){ door->account, door->source, door->device };
 }
 
-static bh_rc
-not_now(enum bh_fault fault, bh_ns until, struct bh_err *err)
+static struct bh_people_change
+refused(const struct bh_door *door)
 {
+    return (struct bh_people_change){ .verb = "sign_in.refused", .res = BH_UNAUTHENTICATED,
+                                      .object = { "account", door->principal } };
+}
+
+/* It may not be made: that is in the log as those are that were made. */
+static bh_rc
+not_now(struct bh_people *people, struct bh_call *call, const struct bh_door *door, bh_ns until,
+        struct bh_err *err)
+{
+    struct bh_people_change change = refused(door);
+    struct bh_answer answer;
     char when[32] = "";
     struct bh_buf text;
+    bh_rc rc = bh_people_commit(people, call, &change, &answer, err);
 
+    if (rc != BH_OK)
+        return rc;
     bh_buf_init_fixed(&text, when, sizeof when);
     bh_time_put_utc(&text, until);
     bh_buf_text(&text);
-    bh_err_set(err, BH_UNAUTHENTICATED, "%s", fault == BH_FAULT_LOCKED_ALL
-               ? "too many attempts to sign in" : "too many attempts with this name or from here");
+    bh_err_set(err, BH_UNAUTHENTICATED, "too many attempts with this name or from here");
     return bh_err_hint(err, "try again after %s; a device that has signed in before need not wait "
                             "for what others did", when);
 }
@@ -203,7 +217,7 @@ bh_attempt_begin(struct bh_people *people, struct bh_call *call, const struct bh
         rc = take_changes(people, call->arena, &puts, err);
     pthread_mutex_unlock(&people->mutex);
     if (fault != BH_FAULT_NONE)
-        return not_now(fault, until, err);
+        return not_now(people, call, door, until, err);
     if (alert)
         bh_log(ACCOUNT_ATTACKED, BH_U64("principal", door->principal));
     change.put_count = puts.count;
@@ -214,8 +228,7 @@ bh_rc
 bh_attempt_failed(struct bh_people *people, struct bh_call *call, const struct bh_door *door,
                   struct bh_err *err)
 {
-    struct bh_people_change change = { .verb = "sign_in.refused", .res = BH_UNAUTHENTICATED,
-                                       .object = { "account", door->principal } };
+    struct bh_people_change change = refused(door);
     struct bh_answer answer;
     bh_rc rc = bh_people_commit(people, call, &change, &answer, err);
 

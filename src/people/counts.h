@@ -24,7 +24,7 @@ struct bh_door bh_door_of(const struct bh_people *people, struct bh_call *call,
  * until when. */
 BH_MUST_USE bh_rc bh_attempt_begin(struct bh_people *people, struct bh_call *call,
                                    const struct bh_door *door, struct bh_err *err);
-/* It failed: record that, and the one answer for every way to fail. */
+/* It failed (counted before, or not: a passkey's signature cannot be guessed): record that, and the one answer for every way to fail. */
 bh_rc bh_attempt_failed(struct bh_people *people, struct bh_call *call,
                         const struct bh_door *door, struct bh_err *err);
 /* It succeeded: appends what is to be written with what it leads to. */

@@ -356,29 +356,23 @@ bh_rc
 bh_passkey_sign_in(struct bh_people *people, struct bh_call *call,
                    const struct bh_sign_in_request *request, struct bh_err *err)
 {
-    struct bh_puts puts = { .count = 0 };
     struct bh_opening opening = { .session = { .host = request->host,
                                                .level = BH_LEVEL_PASSKEY } };
     struct bh_door door = bh_passkey_door(people, call);
     const struct bh_dir_principal *principal = NULL;
     struct bh_opened opened = { 0 };
     struct bh_shown shown;
-    bh_rc rc = bh_attempt_begin(people, call, &door, err);
+    bh_rc rc;
 
-    if (rc != BH_OK)
-        return rc;
     if (bh_passkey_right(people, call, request, &shown))
         principal = may_enter(call, shown.principal);
     if (!principal)
         return bh_attempt_failed(people, call, &door, err);
-    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
-    puts.items[puts.count++] = shown.put;
-    opening.puts = puts.items;
-    opening.put_count = puts.count;
+    opening.puts = &shown.put;
+    opening.put_count = 1;
     opening.principal = shown.principal;
     opening.name = principal->name;
-    if (rc == BH_OK)
-        rc = bh_session_open(people, call, &opening, &opened, err);
+    rc = bh_session_open(people, call, &opening, &opened, err);
     if (rc == BH_OK)
         bh_put_opened(call, &opened);
     bh_secret_wipe(opened.secret, sizeof opened.secret);

@@ -262,17 +262,13 @@ prove_by_passkey(struct bh_people *people, struct bh_call *call,
     struct bh_door door = bh_passkey_door(people, call);
     struct bh_puts puts = { .count = 0 };
     struct bh_shown shown;
-    bh_rc rc = bh_attempt_begin(people, call, &door, err);
 
-    if (rc != BH_OK)
-        return rc;
     if (!bh_passkey_right(people, call, request, &shown) ||
         shown.principal != session->principal)
         return bh_attempt_failed(people, call, &door, err);
-    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
     puts.items[puts.count++] = shown.put;
     session->level = BH_LEVEL_PASSKEY;
-    return rc == BH_OK ? write_proof(people, call, &puts, session, err) : rc;
+    return write_proof(people, call, &puts, session, err);
 }
 
 bh_rc

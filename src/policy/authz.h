@@ -36,7 +36,8 @@ enum { BH_RULE_DEFAULT_DENY = 0, BH_RULE_LOCAL_ROOT = 1000, BH_RULE_OPEN = 1001,
        BH_RULE_TOKEN_SCOPE = 1002, BH_RULE_OWN_OBJECT = 1003,
        BH_RULE_NOT_HELD = 1004, /* he would grant what he does not hold */
        BH_RULE_STEP_UP = 1005, /* he holds it, and must show again that it is him */
-       BH_RULE_BROKEN_GLASS = 1006 };
+       BH_RULE_BROKEN_GLASS = 1006,
+       BH_RULE_NOT_SHOWN = 1007 /* who signs in did not show that it is him */ };
 
 struct bh_verdict {
     bool allow;

@@ -21,6 +21,8 @@ struct bh_transport {
     uint32_t gids[64];           /* and supplementary groups, primary one included */
     uint32_t gid_count;
     char address[48];            /* HTTPS: "127.0.0.1"; never trusted for anything */
+    char block[48];              /* HTTPS: what one client has at its disposal: of IPv6 the first
+                                    64 bits, "2001:db8:0:1::/64"; of IPv4 the address */
     uint8_t certificate[32];     /* HTTPS: SHA-256 of the client's certificate (DER), which was
                                     verified; zeros: it showed none */
 };
@@ -77,6 +79,7 @@ struct bh_reply {
     struct bh_header headers[BH_REPLY_HEADERS_MAX]; /* extra ones, or instead of
                                     Cache-Control: no-store */
     uint32_t header_count;
+    bool known;                  /* it is known who asked: the connection is no stranger's */
     struct bh_buf body;          /* grows up to 64 MiB; released by the server */
     struct bh_stream stream;     /* used instead of `body` when read is not NULL */
     struct bh_upgrade upgrade;   /* used instead of either when run is not NULL: a 101 */

@@ -147,6 +147,11 @@ typedef bool (*bh_text_sink)(void *self, uint64_t number, const struct bh_digest
                              const char *text, size_t length);
 typedef bool (*bh_name_sink)(void *self, const struct bh_name_row *row);
 typedef bool (*bh_token_sink)(void *self, const struct bh_token_row *row);
+/* Which tokens: the one with that id, or those of a principal; neither: all. */
+struct bh_token_filter {
+    const char *id;
+    uint32_t principal_id;
+};
 typedef bool (*bh_key_sink)(void *self, const struct bh_key_row *row);
 typedef bool (*bh_document_sink)(void *self, const struct bh_document_row *row);
 typedef bool (*bh_checkpoint_sink)(void *self, const struct bh_checkpoint_row *row);
@@ -221,8 +226,9 @@ struct bh_store_ops {
      * when there is none. */
     bh_rc (*last_record)(void *self, uint64_t *ret_seq, struct bh_err *err);
     bh_rc (*list_names)(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
-    bh_rc (*list_tokens)(void *self, bh_token_sink sink, void *sink_self,
-                         struct bh_err *err);
+    /* Ascending by id; one token, and those of a principal, are found by an index. */
+    bh_rc (*list_tokens)(void *self, const struct bh_token_filter *filter, bh_token_sink sink,
+                         void *sink_self, struct bh_err *err);
     /* All there ever were, ascending by id. */
     bh_rc (*list_keys)(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
     /* BH_NOT_FOUND; BH_FULL: the arena has no room. */

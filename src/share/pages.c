@@ -375,12 +375,13 @@ take_back(struct bh_share_pages *pages, uint32_t device, uint32_t slot)
 {
     for (int i = 0; i < TRIES; i++) {
         uint32_t held = bh_share_held(pages->usage, device, slot);
-        enum bh_share_tried tried = held == 0 ? BH_SHARE_DONE
-                                              : bh_share_try(pages->usage, device, slot,
-                                                             -(int32_t)held, BH_SHARE_UNITS_MAX);
 
-        if (tried != BH_SHARE_AGAIN)
-            return tried == BH_SHARE_DONE;
+        /* What was done is looked at again: a forged page may say that the slot has some still. */
+        if (held == 0)
+            return true;
+        if (bh_share_try(pages->usage, device, slot, -(int32_t)held, BH_SHARE_UNITS_MAX) ==
+            BH_SHARE_REFUSED)
+            return false;
     }
     return false;
 }

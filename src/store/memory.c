@@ -498,6 +498,7 @@ memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err 
 }
 
 struct token_walk {
+    const struct bh_token_filter *filter;
     bh_token_sink sink;
     void *self;
 };
@@ -506,14 +507,19 @@ static bool
 emit_token(const void *row, void *context)
 {
     const struct token_walk *walk = context;
+    const struct bh_token_row *token = row;
 
-    return walk->sink(walk->self, row);
+    if ((walk->filter->id && strcmp(token->id, walk->filter->id) != 0)
+        || (walk->filter->principal_id && token->principal_id != walk->filter->principal_id))
+        return true;
+    return walk->sink(walk->self, token);
 }
 
 static bh_rc
-memory_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_err *err)
+memory_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink,
+                   void *sink_self, struct bh_err *err)
 {
-    struct token_walk walk = { sink, sink_self };
+    struct token_walk walk = { filter, sink, sink_self };
 
     (void)err;
     bh_memory_each_row(self, BH_MEMORY_TOKENS, NULL, emit_token, &walk);

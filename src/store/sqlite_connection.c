@@ -20,6 +20,8 @@ enum { BUSY_MS = 1000 };
 #define TENANT "tenant_id = ?4 AND " STATE
 #define ERASED "tenant_id = ?1 AND submitted_ns >= ?2 AND submitted_ns < ?3"
 #define PRINCIPAL "principal_id = ?4 AND " STATE
+#define TOKEN_COLUMNS                                                                      \
+    "id, secret, principal_id, scopes, note, created_ns, expires_ns, last_used_ns, revoked"
 
 static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -68,8 +70,10 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_LIST_HASHES] = "SELECT seq, hash FROM records WHERE seq >= ? ORDER BY seq",
     [BH_SQL_LAST_RECORD] = "SELECT seq FROM records ORDER BY seq DESC LIMIT 1",
     [BH_SQL_LIST_NAMES] = "SELECT kind, id, name, gone, key, record FROM names ORDER BY kind, id",
-    [BH_SQL_LIST_TOKENS] = "SELECT id, secret, principal_id, scopes, note, created_ns, "
-                           "expires_ns, last_used_ns, revoked FROM tokens ORDER BY id",
+    [BH_SQL_LIST_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY id",
+    [BH_SQL_LIST_TOKENS_OF] =
+        "SELECT " TOKEN_COLUMNS " FROM tokens WHERE principal_id = ? ORDER BY id",
+    [BH_SQL_GET_TOKEN] = "SELECT " TOKEN_COLUMNS " FROM tokens WHERE id = ?",
     [BH_SQL_GET_DOCUMENT] = "SELECT kind, key, version, principal_id, value FROM documents "
                             "WHERE kind = ? AND key = ?",
     [BH_SQL_LIST_DOCUMENTS] = "SELECT kind, key, version, principal_id, value FROM documents "

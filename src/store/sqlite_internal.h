@@ -41,8 +41,7 @@ enum bh_sql_statement {
     BH_SQL_LIST_RECORDS,
     BH_SQL_LIST_HASHES,
     BH_SQL_LAST_RECORD,
-    BH_SQL_LIST_NAMES,
-    BH_SQL_LIST_TOKENS,
+    BH_SQL_LIST_NAMES, BH_SQL_LIST_TOKENS, BH_SQL_LIST_TOKENS_OF, BH_SQL_GET_TOKEN,
     BH_SQL_GET_DOCUMENT,
     BH_SQL_LIST_DOCUMENTS,
     BH_SQL_LIST_CHECKPOINTS,
@@ -210,7 +209,9 @@ bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
 bh_rc bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
                            struct bh_err *err);
 bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
-bh_rc bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_err *err);
+bh_rc bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter,
+                            bh_token_sink sink, void *sink_self,
+                            struct bh_err *err);
 bh_rc bh_sqlite_get_document(void *self, const struct bh_document_key *key,
                              struct bh_arena *arena, struct bh_document_row *ret_row,
                              struct bh_err *err);

@@ -294,12 +294,20 @@ emit_token(const struct bh_sql_use *use, void *context)
 }
 
 bh_rc
-bh_sqlite_list_tokens(void *self, bh_token_sink sink, void *sink_self, struct bh_err *err)
+bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink,
+                      void *sink_self, struct bh_err *err)
 {
     BH_AUTO(query_end) struct query query = { 0 };
     struct token_walk walk = { sink, sink_self };
-    bh_rc rc = query_begin(&query, self, BH_SQL_LIST_TOKENS, err);
+    enum bh_sql_statement which = filter->id             ? BH_SQL_GET_TOKEN
+                                  : filter->principal_id ? BH_SQL_LIST_TOKENS_OF
+                                                         : BH_SQL_LIST_TOKENS;
+    bh_rc rc = query_begin(&query, self, which, err);
 
+    if (rc == BH_OK && filter->id)
+        bh_sql_put_text(&query.use, filter->id);
+    else if (rc == BH_OK && filter->principal_id)
+        bh_sql_put_u64(&query.use, filter->principal_id);
     return rc == BH_OK ? query_each(&query, emit_token, &walk, err) : rc;
 }
 

@@ -74,6 +74,7 @@ static const char *const migrations[] = {
     ") STRICT;",
     "ALTER TABLE names ADD COLUMN key BLOB NOT NULL DEFAULT x'';"
     "ALTER TABLE names ADD COLUMN record INTEGER NOT NULL DEFAULT 0;",
+    "CREATE INDEX tokens_by_principal ON tokens (principal_id);",
 };
 
 enum { VERSION = BH_COUNT(migrations) };

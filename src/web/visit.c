@@ -148,6 +148,7 @@ bh_visit_ask(struct bh_visit *visit, enum bh_method method, const char *path,
 
     bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
     ask(visit, method, path, body, &reply);
+    visit->reply->known = visit->reply->known || reply.known;
     said = (struct bh_said) { .status = reply.status, .again = asks_again(&reply) };
     if (reply.body.length > 0) {
         if (bh_json_parse(reply.body.bytes, reply.body.length, &said.json, &err) != BH_OK)

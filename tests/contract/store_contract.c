@@ -373,6 +373,13 @@ print_token(void *self, const struct bh_token_row *row)
 }
 
 static bool
+print_token_id(void *self, const struct bh_token_row *row)
+{
+    bh_buf_printf(self, "%s;", row->id);
+    return true;
+}
+
+static bool
 print_checkpoint(void *self, const struct bh_checkpoint_row *row)
 {
     bh_buf_printf(self, "%llu %s;", (unsigned long long)row->size, row->note);
@@ -416,6 +423,30 @@ keeps_names(void **state)
 }
 
 static void
+finds_tokens(struct fixture *f)
+{
+    static const struct {
+        const char *name;
+        struct bh_token_filter filter;
+        const char *found;
+    } cases[] = {
+        { "one",                { .id = "tok-b" },                     "tok-b;" },
+        { "none of that name",  { .id = "tok" },                       "" },
+        { "of a principal",     { .principal_id = 3 },                 "tok-a;tok-b;" },
+        { "of another",         { .principal_id = 4 },                 "" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        char text[64];
+        struct bh_buf out;
+
+        bh_buf_init_fixed(&out, text, sizeof text);
+        MUST(f, list_tokens, &cases[i].filter, print_token_id, &out);
+        BH_CHECK_STR(cases[i].name, bh_buf_text(&out), cases[i].found);
+    }
+}
+
+static void
 keeps_tokens(void **state)
 {
     struct fixture *f = *state;
@@ -436,11 +467,12 @@ keeps_tokens(void **state)
     MUST(f, put_token, &token);
     commit(f);
     bh_buf_init_fixed(&out, text, sizeof text);
-    MUST(f, list_tokens, print_token, &out);
+    MUST(f, list_tokens, &(struct bh_token_filter){ 0 }, print_token, &out);
     BH_CHECK_STR(
         "all", bh_buf_text(&out),
         "tok-a abcd 3 \"\" \"\" 1 1795170000000000001 5 revoked;"
         "tok-b abcd 3 \"jobs:read\" \"ci \"x\"\" 1 1795170000000000001 5 revoked;");
+    finds_tokens(f);
     BH_CHECK_DONE();
 }
 

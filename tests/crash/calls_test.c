@@ -100,6 +100,7 @@ static struct census
 count_all(struct fixture *fixture)
 {
     const struct bh_job_filter all = { 0 };
+    const struct bh_token_filter every_token = { 0 };
     const struct bh_store *store = &fixture->core.store;
     const struct bh_directory *dir = bh_catalog_get(fixture->core.catalog);
     struct census census = { .effects = fixture->core.effect_count,
@@ -111,8 +112,8 @@ count_all(struct fixture *fixture)
     census.records = last + 1;
     assert_int_equal(fixture->core.journal.next_seq, last + 1);
     assert_int_equal(store->ops->count_jobs(store->self, &all, &census.jobs, &fixture->err), BH_OK);
-    assert_int_equal(store->ops->list_tokens(store->self, count_token, &census.tokens,
-                                             &fixture->err),
+    assert_int_equal(store->ops->list_tokens(store->self, &every_token, count_token,
+                                             &census.tokens, &fixture->err),
                      BH_OK);
     bh_state_digest(&fixture->core.state, fixture->core.crypto, census.digest);
     return census;

@@ -238,6 +238,7 @@ static bool
 as_at_a_boundary(uint64_t *ret_records)
 {
     const struct bh_job_filter all = { 0 };
+    const struct bh_token_filter every_token = { 0 };
     struct comparison comparison = { .same = true };
     uint64_t jobs = 0, tokens = 0;
     const struct bh_store *store = &f.core.store;
@@ -247,7 +248,7 @@ as_at_a_boundary(uint64_t *ret_records)
     if (rc == BH_OK)
         rc = store->ops->count_jobs(store->self, &all, &jobs, &f.err);
     if (rc == BH_OK)
-        rc = store->ops->list_tokens(store->self, count_token, &tokens, &f.err);
+        rc = store->ops->list_tokens(store->self, &every_token, count_token, &tokens, &f.err);
     *ret_records = comparison.same ? comparison.next : comparison.next - 1;
     if (rc != BH_OK || !comparison.same)
         return false;

@@ -1,0 +1,53 @@
+#ifndef BH_DAEMON_REFUSALS_H
+#define BH_DAEMON_REFUSALS_H
+
+#include "audit/record.h"
+#include "base/err.h"
+
+/* Refusals that repeat are counted instead of written one by one.
+ *
+ * The first is a record at once.  Equal ones (actor, verb, object's type, tenant, rule, result)
+ * that follow within the window are counted, and one record stands for them at its end, with
+ * their number in "count".  Each refusal is thus in the log, alone or counted, but for those that
+ * a crash takes from a window that was not over.  The table is bounded: what finds no place in it
+ * is a record of its own. */
+struct bh_core;
+struct bh_entry;
+
+enum { BH_FOLDS_MAX = 512 };
+
+/* One kind of refusal. */
+struct bh_fold {
+    struct bh_record_actor actor;
+    struct bh_record_decision dec;
+    struct bh_record_object obj;
+    char verb[40];
+    uint32_t tenant;
+    bh_rc res;
+    uint8_t req[16];             /* of the last that was counted */
+    uint64_t until_ns;           /* end of the window; 0: free */
+    uint64_t counted;            /* and not written yet */
+    uint64_t written;            /* in the open batch */
+    bool fresh;                  /* its first is a record of the open batch */
+};
+
+struct bh_refusals {
+    struct bh_fold folds[BH_FOLDS_MAX];
+    uint64_t next_ns;            /* the first end of a window; 0: none */
+    bool touched;                /* in the open batch */
+    uint64_t seen;               /* refusals so far, recorded or counted */
+};
+
+/* How many of the `times` equal notes a record must stand for now: 0 when all were counted, all
+ * when the note is no such refusal or found no place. */
+uint64_t bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
+                          uint64_t times);
+
+/* Write what was counted in windows that are over; `all`: in all.  Results of bh_core_note. */
+BH_MUST_USE bh_rc bh_refusals_write(struct bh_core *core, bool all, struct bh_err *err);
+
+/* The open batch was committed, or thrown away. */
+void bh_refusals_committed(struct bh_refusals *refusals);
+void bh_refusals_aborted(struct bh_refusals *refusals);
+
+#endif

@@ -1,0 +1,189 @@
+/* Each refusal is in the log, alone or counted, whatever becomes of the batch. */
+#include "daemon/refusals.h"
+
+#include "daemon/fixture_test.h"
+
+static struct fixture f;
+
+static int
+begin(void **state)
+{
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    return 0;
+}
+
+static int
+end(void **state)
+{
+    teardown(&f);
+    return 0;
+}
+
+/* What the log has of a result. */
+struct sum {
+    const char *res;
+    uint64_t records, refusals;
+    bool allowed;
+};
+
+static bool
+add_record(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    static char scratch[BH_RECORD_BYTES_MAX + 64];
+    struct sum *sum = self;
+    struct bh_record record;
+    struct bh_err err;
+
+    assert_int_equal(bh_record_decode(leaf, length, scratch, &record, &err), BH_OK);
+    if (strcmp(record.res, sum->res) != 0)
+        return true;
+    sum->records++;
+    sum->refusals += record.count ? record.count : 1;
+    sum->allowed = sum->allowed || record.dec.allow;
+    return true;
+}
+
+static struct sum
+sum_up(const char *res)
+{
+    struct sum sum = { .res = res };
+
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, add_record,
+                                                    &sum, &f.err),
+                     BH_OK);
+    return sum;
+}
+
+/* alice may not cordon. */
+static bh_rc
+refuse(void)
+{
+    static const struct bh_cordon_request request = { .target = "n1" };
+    struct bh_command command = { .op = BH_OP_CORDON, .caller = caller_named(&f, "alice"),
+                                  .cordon = &request };
+
+    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+}
+
+static void
+write_all(void)
+{
+    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+}
+
+static void
+check_sum(const char *res, uint64_t records, uint64_t refusals)
+{
+    struct sum sum = sum_up(res);
+
+    assert_int_equal(sum.records, records);
+    assert_int_equal(sum.refusals, refusals);
+    assert_false(sum.allowed);
+}
+
+static void
+repeated_ones_are_one_record(void **state)
+{
+    for (int i = 0; i < 3540; i++) {
+        assert_int_equal(refuse(), BH_DENIED);
+        if (i % 256 == 0)
+            assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    }
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    check_sum("denied", 1, 1); /* the window is not over */
+    write_all();
+    check_sum("denied", 2, 3540);
+    write_all(); /* nothing more was counted */
+    check_sum("denied", 2, 3540);
+}
+
+static void
+the_window_ends(void **state)
+{
+    f.config.refusal_window = 1;
+    assert_int_equal(refuse(), BH_DENIED);
+    assert_int_equal(refuse(), BH_DENIED);
+    assert_int_equal(bh_refusals_write(&f.core, false, &f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    check_sum("denied", 2, 2);
+}
+
+static void
+others_are_records_of_their_own(void **state)
+{
+    struct submission high = alice_small;
+    struct bh_command rotate = { .op = BH_OP_KEY_ROTATE, .caller = caller_named(&f, "alice") };
+
+    high.priority = BH_PRIORITY_HIGH;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(refuse(), BH_DENIED);
+        assert_int_equal(submit(&f, high), BH_DENIED);
+        assert_int_equal(run(&f, &rotate), BH_DENIED);
+    }
+    check_sum("denied", 3, 3);
+    write_all();
+    check_sum("denied", 6, 6);
+}
+
+/* What names jobs that may or may not be there is one kind of refusal, whatever the number. */
+static void
+numbers_do_not_tell_them_apart(void **state)
+{
+    struct bh_command cancel = { .op = BH_OP_JOB_CANCEL, .caller = caller_named(&f, "alice") };
+    struct sum sum;
+
+    for (uint64_t job = 100; job < 200; job++) {
+        cancel.job.v = job;
+        assert_int_equal(run(&f, &cancel), BH_NOT_FOUND);
+    }
+    write_all();
+    sum = sum_up("not_found");
+    assert_int_equal(sum.records, 2);
+    assert_int_equal(sum.refusals, 100);
+}
+
+static void
+an_aborted_batch_loses_none(void **state)
+{
+    assert_int_equal(refuse(), BH_DENIED);
+    assert_true(bh_core_abort(&f.core)); /* with it the first's record */
+    assert_int_equal(refuse(), BH_DENIED);
+    assert_int_equal(refuse(), BH_DENIED);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_true(bh_core_abort(&f.core)); /* with it the counted one */
+    write_all();
+    check_sum("denied", 2, 2);
+}
+
+/* Many at once are one record with their number where the table has no place for them. */
+static void
+a_full_table_loses_none(void **state)
+{
+    const struct bh_caller alice = caller_named(&f, "alice");
+    const struct bh_turned_away what = { BH_OP_CORDON, { false, 0 }, BH_DENIED, 7 };
+
+    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++)
+        f.core.refusals.folds[i].until_ns = UINT64_MAX;
+    assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    check_sum("denied", 1, 7);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(repeated_ones_are_one_record, begin, end),
+        cmocka_unit_test_setup_teardown(the_window_ends, begin, end),
+        cmocka_unit_test_setup_teardown(others_are_records_of_their_own, begin, end),
+        cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, begin, end),
+        cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),
+        cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, begin, end),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

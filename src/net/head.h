@@ -1,0 +1,16 @@
+#ifndef BH_NET_HEAD_H
+#define BH_NET_HEAD_H
+
+#include <stdbool.h>
+
+#include <microhttpd.h>
+
+/* Whether a request's head is written the one way that everybody reads alike (RFC 9112): names
+ * are tokens right before their colon, lines end with CR LF, none goes on in the next one, nothing
+ * holds a NUL or another control character, there is one Host, and one thing that says how long
+ * the body is.  Where two readers of a connection could differ, one of them can be deceived.
+ *
+ * `version` is what the access handler was given: it lies where the request line was. */
+bool bh_head_is_strict(struct MHD_Connection *mhd, const char *version);
+
+#endif

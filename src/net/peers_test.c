@@ -1,0 +1,253 @@
+/* Who gets a place, and which heads are read, over raw sockets. */
+#include "net/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/test.h"
+#include "base/time.h"
+
+enum { SOMEBODY = 12345, OTHER, THIRD }; /* uids that need not exist */
+
+/* A server with 8 places. */
+struct place {
+    struct bh_server *server;
+    char folder[32], path[48];
+};
+
+static struct place place;
+
+static void
+toy(void *self, const struct bh_request *request, struct bh_reply *reply)
+{
+    reply->status = 200;
+    reply->known = strcmp(request->path, "/known") == 0;
+    bh_buf_printf(&reply->body, "path=%s", request->path);
+}
+
+static int
+open_place(void **state)
+{
+    struct bh_server_options options = { .handler = toy, .connections_max = 8 };
+    struct bh_err err;
+
+    place = (struct place){ .folder = "/tmp/bh-peers-test-XXXXXX" };
+    assert_non_null(mkdtemp(place.folder));
+    assert_int_equal(chmod(place.folder, 0755), 0);
+    snprintf(place.path, sizeof place.path, "%s/s", place.folder);
+    assert_int_equal(bh_unix_listen(place.path, 0666, &options.fd, &err), BH_OK);
+    assert_int_equal(bh_server_start(&options, &place.server, &err), BH_OK);
+    return 0;
+}
+
+static int
+close_place(void **state)
+{
+    bh_server_stop(place.server);
+    unlink(place.path);
+    return rmdir(place.folder);
+}
+
+/* ---- who comes ---- */
+
+static int
+connect_as(uid_t uid)
+{
+    struct bh_err err;
+    int fd;
+
+    assert_int_equal(seteuid(uid), 0);
+    assert_int_equal(bh_unix_connect(place.path, &fd, &err), BH_OK);
+    assert_int_equal(seteuid(getuid()), 0);
+    return fd;
+}
+
+/* Sends, not minding when the server has closed already. */
+static void
+say(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            return;
+        bytes += sent;
+        length -= (size_t)sent;
+    }
+}
+
+/* What comes until the server closes or `until` was seen. */
+static const char *
+hear(int fd, const char *until)
+{
+    static char text[64 << 10];
+    size_t length = 0;
+
+    text[0] = '\0';
+    while (length + 1 < sizeof text && !(until && strstr(text, until))) {
+        struct pollfd wait = { fd, POLLIN, 0 };
+        ssize_t got = poll(&wait, 1, 20000) <= 0 ? 0 : recv(fd, text + length, sizeof text - 1 - length, 0);
+
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+        text[length] = '\0';
+    }
+    return text;
+}
+
+static bool
+is_served(int fd, const char *path)
+{
+    char request[80];
+
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
+    say(fd, request, strlen(request));
+    return strstr(hear(fd, "path="), "200 OK") != NULL;
+}
+
+/* The server ended it: its end comes without more bytes. */
+static bool
+is_ended(int fd)
+{
+    struct pollfd wait = { fd, POLLIN, 0 };
+    char byte;
+
+    return poll(&wait, 1, 20000) == 1 && recv(fd, &byte, 1, 0) <= 0;
+}
+
+static bool
+is_open(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* ---- places ---- */
+
+static void
+nobody_takes_all_connections(void **state)
+{
+    uid_t somebody = geteuid() ? geteuid() : SOMEBODY; /* root has no share */
+    int clients[6];
+
+    for (size_t i = 0; i < BH_COUNT(clients); i++) {
+        clients[i] = connect_as(somebody);
+        BH_CHECK("served", is_served(clients[i], "/x"));
+    }
+    BH_CHECK("the oldest made room", is_ended(clients[0]) && is_ended(clients[1]));
+    for (size_t i = 2; i < BH_COUNT(clients); i++)
+        BH_CHECK("half", is_open(clients[i]));
+    for (size_t i = 0; i < BH_COUNT(clients); i++)
+        bh_fd_close(clients[i]);
+    BH_CHECK_DONE();
+}
+
+/* 600 idle connections of two strangers locked root out. */
+static void
+strangers_lock_nobody_out(void **state)
+{
+    int known, root, late, idle[40];
+
+    if (geteuid() != 0) {
+        fprintf(stderr, "strangers_lock_nobody_out: left out, only root can be others\n");
+        return;
+    }
+    known = connect_as(THIRD);
+    BH_CHECK("known", is_served(known, "/known"));
+    for (size_t i = 0; i < BH_COUNT(idle); i++)
+        idle[i] = connect_as(i % 2 ? SOMEBODY : OTHER);
+    root = connect_as(0);
+    BH_CHECK("root", is_served(root, "/x"));
+    late = connect_as(THIRD);
+    BH_CHECK("who asks at once", is_served(late, "/x"));
+    BH_CHECK("who was known before", is_served(known, "/known"));
+    BH_CHECK("the oldest stranger made room", is_ended(idle[0]));
+    bh_fd_close(known);
+    bh_fd_close(root);
+    bh_fd_close(late);
+    for (size_t i = 0; i < BH_COUNT(idle); i++)
+        bh_fd_close(idle[i]);
+    BH_CHECK_DONE();
+}
+
+/* ---- heads ---- */
+
+/* What two readers could read in two ways is refused, and nothing behind it is answered. */
+static void
+lax_heads_are_refused(void **state)
+{
+#define FIRST "GET /x HTTP/1.1\r\n"
+#define BEHIND "\r\n\r\nGET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    static const struct {
+        const char *name, *head;
+        size_t nul;              /* this place of the head is one; 0: none */
+    } cases[] = {
+        { "two hosts", FIRST "Host: x\r\nHost: y" BEHIND, 0 },
+        { "space before the colon", FIRST "Host: x\r\nX-Y : z" BEHIND, 0 },
+        { "tab before the colon", FIRST "Host: x\r\nX-Y\t: z" BEHIND, 0 },
+        { "space in a name", FIRST "Host: x\r\nX Y: z" BEHIND, 0 },
+        { "no name", FIRST "Host: x\r\n: z" BEHIND, 0 },
+        { "bare LF behind the request line", "GET /x HTTP/1.1\nHost: x" BEHIND, 0 },
+        { "bare LF behind a header", FIRST "Host: x\nX: y" BEHIND, 0 },
+        { "bare LF before the last header", FIRST "X: y\nHost: x" BEHIND, 0 },
+        { "bare LFs at the end", FIRST "Host: x\n\nGET /behind HTTP/1.1\r\nHost: x" BEHIND, 0 },
+        { "one bare LF at the end", FIRST "Host: x\r\n\nGET /behind HTTP/1.1\r\nHost: x" BEHIND,
+          0 },
+        { "bare CR in a value", FIRST "Host: x\r\nX: a\rb" BEHIND, 0 },
+        { "a line that goes on", FIRST "Host: x\r\nX: a\r\n b" BEHIND, 0 },
+        { "the last line goes on", FIRST "X: a\r\nHost: x\r\n\ty" BEHIND, 0 },
+        { "two lengths", "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+                         "Content-Length: 0" BEHIND, 0 },
+        { "a length and chunks", "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+                                 "Transfer-Encoding: chunked\r\n\r\n0" BEHIND, 0 },
+        { "NUL in a value", FIRST "Host: x\r\nX: a?b" BEHIND, sizeof FIRST "Host: x\r\nX: a" - 1 },
+        { "NUL behind a value", FIRST "X: a?\r\nHost: x" BEHIND, sizeof FIRST "X: a" - 1 },
+        { "NUL in a name", FIRST "Host: x\r\nX?Y: a" BEHIND, sizeof FIRST "Host: x\r\nX" - 1 },
+        { "no version", "GET /x\r\nHost: x" BEHIND, 0 },
+        { "control character", FIRST "Host: x\r\nX: \x01" BEHIND, 0 },
+    };
+
+    int fd;
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        size_t length = strlen(cases[i].head);
+        char head[512];
+        const char *reply;
+
+        fd = connect_as(geteuid());
+        memcpy(head, cases[i].head, length);
+        if (cases[i].nul)
+            head[cases[i].nul] = '\0';
+        say(fd, head, length);
+        reply = hear(fd, NULL);
+        BH_CHECK(cases[i].name, !strstr(reply, "200 OK"));
+        bh_fd_close(fd);
+    }
+    fd = connect_as(geteuid());
+    BH_CHECK("a good one", is_served(fd, "/x?a=1&b=2"));
+    BH_CHECK("and the next", is_served(fd, "/y"));
+    bh_fd_close(fd);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nobody_takes_all_connections, open_place, close_place),
+        cmocka_unit_test_setup_teardown(strangers_lock_nobody_out, open_place, close_place),
+        cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_place, close_place),
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+#ifndef BH_POLICY_RATE_H
+#define BH_POLICY_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/time.h"
+
+/* How often somebody may ask: a token bucket for each principal, and for strangers one for each
+ * Unix user or address block.  Pure: the moment is an argument, the caller holds a lock.
+ *
+ * A bucket fills by `per_second` and holds BH_RATE_BURST seconds' worth.  The table is bounded,
+ * and a bucket is forgotten only when it is full again, so that nobody is given a fresh one for
+ * coming under many names: where a place is wanted and no bucket is full, the newcomer draws from
+ * one that all such newcomers share.  Principals and strangers have tables of their own, so that
+ * strangers cannot crowd out who is known. */
+
+enum bh_rate_class { BH_RATE_READ, BH_RATE_CHANGE, BH_RATE_EXPENSIVE, BH_RATE_CLASSES };
+
+enum {
+    BH_RATE_BURST = 10,          /* seconds */
+    BH_RATE_ADMIN = 10,          /* whoever administers the site may so many times as much */
+    BH_RATE_WAYS = 8,            /* places that a key may stand at */
+    BH_RATE_PLACES = 4096
+};
+
+/* Who asks. */
+struct bh_rate_key {
+    bool known;                  /* a principal, by its id; else a stranger: */
+    uint64_t id;                 /* a Unix user's id, or a hash of an address block */
+    uint32_t times;              /* of the configured rate: 1, or BH_RATE_ADMIN */
+};
+
+struct bh_rate_bucket {
+    uint64_t id;
+    bh_ns empty_ns[BH_RATE_CLASSES]; /* when it would have been empty: the later, the less it
+                                    holds.  All before a burst ago: full */
+    bool used;
+};
+
+struct bh_rate_table {
+    struct bh_rate_bucket places[BH_RATE_PLACES], shared;
+};
+
+/* Zeroed but for `per_second` is new. */
+struct bh_rates {
+    uint32_t per_second[BH_RATE_CLASSES]; /* 0: no limit */
+    struct bh_rate_table known, strangers;
+};
+
+/* Draw one.  False: the bucket is empty; *ret_wait_ns says when there is one again, and nothing
+ * was drawn. */
+bool bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key,
+                  enum bh_rate_class class, bh_ns now, bh_ns *ret_wait_ns);
+
+#endif

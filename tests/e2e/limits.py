@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Nobody stops the API for others: connections, requests, jobs, tokens, refusals, tries of walls, the disk."""
+import http.client
+import json
+import os
+import pathlib
+import resource
+import socket
+import ssl
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from bulkhead import Refused, UnixConnection
+from tap import contains, equal
+
+HELD = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"], "hold": True}
+STRANGERS = (20501, 20502)
+CONNECTIONS_MAX = 512
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+PORT = free_port()
+HTTPS = {"daemon_conf": f"https_port = {PORT}"}
+
+
+def statuses(client, method, path, body, times):
+    """How often which status came."""
+    counts = {}
+    for _ in range(times):
+        status = client.exchange(method, path, body)[0]
+        counts[status] = counts.get(status, 0) + 1
+    return counts
+
+
+def records(site):
+    """All of them, as an auditor sees them."""
+    found, after = [], ""
+    while True:
+        page = site.client("dave").get(f"/v1/records?limit=1000{after}")
+        found += page["items"]
+        if "next" not in page:
+            return found
+        after = f"&after={page['next']}"
+
+
+def raise_files_limit():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
+
+
+# ---- too much of everything ----
+
+@tap.test()
+def flood(site):
+    "a developer's flood makes few tokens, jobs and records, others are served, and each refusal is counted"
+    alice = site.client("alice")
+    tokens = statuses(alice, "POST", "/v1/tokens", {}, 300)
+    equal("tokens made", tokens.get(201, 0), 32)
+    jobs = statuses(alice, "POST", "/v1/jobs", HELD, 1500)
+    assert 429 in jobs and jobs.get(201, 0) <= 1000, f"{jobs}"
+    denied = statuses(alice, "POST", "/v1/cordon", {"target": "n1"}, 2000)
+    assert set(denied) <= {403, 429}, f"{denied}"
+    equal("bob is served", site.client("bob").exchange("GET", "/v1/jobs?limit=1")[0], 200)
+    equal("root is served", site.client().exchange("POST", "/v1/tokens", {"principal": "bob"})[0], 201)
+    refused = sum(count for counts in (tokens, jobs, denied) for status, count in counts.items() if status >= 400)
+    site.stop(site.daemon)  # what was counted is written when it stops
+    site.start_daemon()
+    mine = [r for r in records(site) if r.get("actor", {}).get("name") == "alice" and r["result"] != "ok"]
+    equal("each refusal is in the log", sum(r.get("count", 1) for r in mine), refused)
+    assert len(mine) <= 40, f"{len(mine)} records of {refused} refusals"
+    assert max(r.get("count", 1) for r in mine) > 100
+    site.cli("dave", "audit", "verify")
+
+
+@tap.test(daemon_conf="rate_changes = 5")
+def patience(site):
+    "429 says when to come again, and the command line does"
+    alice = site.client("alice")
+    while True:
+        status, head, text = alice.exchange("POST", "/v1/jobs", HELD)
+        if status == 429:
+            break
+        equal("status", status, 201)
+    equal("Retry-After", head["Retry-After"], "1")
+    equal("code", json.loads(text)["error"]["code"], "too_many")
+    contains("bulkhead waits", site.cli("alice", "token", "create", "-o", "json").stdout, "bh_")
+
+
+@tap.test(daemon_conf="disk_reserve = 1048576Gi")
+def reserve(site):
+    "with little left on the disk administrators change what they want, others nothing"
+    try:
+        site.client("alice").post("/v1/jobs", HELD)
+        raise AssertionError("not refused")
+    except Refused as refused:
+        equal("status", refused.status, 507)
+        contains("by name", refused.error["message"], "kept for administrators")
+    equal("reads", site.client("alice").exchange("GET", "/v1/jobs")[0], 200)
+    equal("an administrator", site.client("erin").exchange("POST", "/v1/tokens", {})[0], 201)
+    contains("log", (site.dir / "daemon.log").read_text(), "disk nearly full")
+
+
+# ---- connections ----
+
+def open_idle(site, uid):
+    connection = UnixConnection(site.socket, uid=uid)
+    connection.connect()
+    return connection
+
+
+@tap.test(**HTTPS)
+def connections(site):
+    "600 idle connections of two strangers keep neither root nor who asks at once out, on both sockets"
+    raise_files_limit()
+    idle = [open_idle(site, STRANGERS[n % 2]) for n in range(600)]
+    begun = time.monotonic()
+    equal("root", site.client().exchange("GET", "/v1/status")[0], 200)
+    equal("alice", site.client("alice").exchange("GET", "/v1/status")[0], 200)
+    assert time.monotonic() - begun < 10, "they had to wait"
+    far = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(600)]
+    context = ssl.create_default_context(cafile=str(site.dir / "state/tls.crt"))
+    context.check_hostname = False
+    near = http.client.HTTPSConnection("127.0.0.1", PORT, timeout=20, context=context)
+    near.request("GET", "/healthz")
+    equal("far away", near.getresponse().status, 200)
+    for connection in (*idle, *far, near):
+        connection.close()
+
+
+@tap.test()
+def heads(site):
+    "a stranger who does not say what he wants is let go"
+    begun = time.monotonic()
+    stranger = open_idle(site, STRANGERS[0])
+    stranger.sock.settimeout(60)
+    stranger.sock.sendall(b"GET / HTTP/1.1\r\n")
+    equal("the end", stranger.sock.recv(1), b"")
+    assert 10 < time.monotonic() - begun < 40, f"after {time.monotonic() - begun:.1f} s"
+    stranger.close()
+
+
+# ---- lax HTTP ----
+
+BEHIND = b"\r\n\r\nGET /behind HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+LAX = [
+    ("two hosts", b"GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y" + BEHIND),
+    ("bare LF", b"GET /healthz HTTP/1.1\r\nHost: x\nX: y" + BEHIND),
+    ("bare LF behind the request line", b"GET /healthz HTTP/1.1\nHost: x" + BEHIND),
+    ("bare LFs at the end", b"GET /healthz HTTP/1.1\r\nHost: x\n\nGET /behind HTTP/1.1\r\nHost: x" + BEHIND),
+    ("NUL in a value", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\0b" + BEHIND),
+    ("NUL in a name", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX\0Y: a" + BEHIND),
+    ("space before the colon", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX : a" + BEHIND),
+    ("a line that goes on", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\r\n b" + BEHIND),
+    ("a length and chunks", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0" + BEHIND),
+]
+GOOD = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Y: z\r\nConnection: close\r\n\r\n"
+
+
+def answer(connection, data):
+    connection.settimeout(20)
+    heard = b""
+    try:
+        connection.sendall(data)
+        while part := connection.recv(65536):
+            heard += part
+    except OSError:  # it was cut, in whatever way
+        pass
+    connection.close()
+    return heard
+
+
+def dial_unix(site):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(site.socket)
+    return connection
+
+
+def dial_tls(site):
+    context = ssl.create_default_context(cafile=str(site.dir / "state/tls.crt"))
+    context.check_hostname = False
+    return context.wrap_socket(socket.create_connection(("127.0.0.1", PORT)), server_hostname="x")
+
+
+@tap.test(**HTTPS)
+def lax(site):
+    "what two readers of a connection could read in two ways is refused on both sockets, and nothing behind it is answered"
+    for kind, dial in (("unix", dial_unix), ("TLS", dial_tls)):
+        contains(f"{kind}: a good one", answer(dial(site), GOOD).decode(), " 200 ")
+        for name, data in LAX:
+            heard = answer(dial(site), data)
+            equal(f"{kind}: {name}: answers", heard.count(b"HTTP/1.1 "), heard.startswith(b"HTTP/1.1 400"))
+
+
+# ---- tries of walls ----
+
+@tap.test(topology="2x H100-80GB")
+def verify(site):
+    "120 developers' wishes to try the walls are few tries, and an administrator's is answered beside them"
+    jobs = [site.submit("sleep", "600", client=site.client("alice")) for _ in range(2)]
+    for job in jobs:
+        site.await_state(job, "running")
+    heard = []
+
+    def wish(number):
+        heard.append(site.client("alice").exchange("POST", f"/v1/jobs/{jobs[number % 2]}/verify")[0])
+
+    threads = [threading.Thread(target=wish, args=(number,)) for number in range(120)]
+    for thread in threads:
+        thread.start()
+    begun = time.monotonic()
+    verdict = site.client("erin").post(f"/v1/jobs/{jobs[0]}/verify")
+    took = time.monotonic() - begun
+    for thread in threads:
+        thread.join()
+    equal("the administrator's", len(verdict["verdicts"]), verdict["asked"])
+    assert took < 25, f"after {took:.1f} s"
+    assert set(heard) <= {200, 429} and 200 in heard and 429 in heard, f"{heard}"
+    tries = [r for r in records(site) if r["verb"] == "isolation.verdict"]
+    assert len(tries) < 40, f"{len(tries)} tries"
+
+
+if __name__ == "__main__":
+    tap.main()
